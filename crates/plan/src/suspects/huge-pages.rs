@@ -9,7 +9,7 @@ pub(super) const SUSPECT: Suspect = Suspect {
     name: "huge-pages",
     what: "huge pages that the kernel gives to buffers unasked",
     change: "system=transparent_hugepage:madvise",
-    order: 3,
+    order: 1,
     check: Check::Settings,
     take_off,
 };

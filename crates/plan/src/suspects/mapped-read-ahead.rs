@@ -8,7 +8,7 @@ pub(super) const SUSPECT: Suspect = Suspect {
     name: "mapped-read-ahead",
     what: "read-ahead of the kernel for a mapping",
     change: "system=read_ahead_kb:0",
-    order: 3,
+    order: 1,
     check: Check::Settings,
     take_off,
 };

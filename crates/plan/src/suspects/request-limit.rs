@@ -9,7 +9,7 @@ pub(super) const SUSPECT: Suspect = Suspect {
     name: "request-limit",
     what: "the largest request that the kernel sends to the device",
     change: "system=max_sectors_kb:max",
-    order: 3,
+    order: 0,
     check: Check::FewerDeviceIos,
     take_off,
 };

@@ -315,12 +315,12 @@ fn a_limit_of_requests_is_named() {
             "--set",
             "bs=64k,68k",
             "--time",
-            "200ms",
+            "100ms",
             "--budget",
             "10s",
         ],
         planted: &["request-limit"],
-        budget: "60s",
+        budget: "90s",
         more: &["--change-system"],
     };
     explain(&scene, &world);
