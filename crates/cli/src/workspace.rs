@@ -9,6 +9,7 @@ use std::sync::atomic::Ordering;
 
 use iolab_doctor::Preflight;
 use iolab_host::clock::Clock;
+use iolab_host::system_control::SystemControl;
 use iolab_plan::cells::{FittedPlan, Plan};
 use iolab_record::environment::Environment;
 use iolab_record::peak_source::PeakSource;
@@ -17,6 +18,7 @@ use iolab_runner::peak_probe;
 use iolab_runner::ranks::Ranks;
 use iolab_runner::{Disk, Programs, Setup, Targets};
 use iolab_storage::{Need, Target, TargetKind};
+use iolab_workload::settings::CellSpec;
 use iolab_workload::{Error, Result};
 
 use crate::exit::{Failure, Outcome};
@@ -44,6 +46,8 @@ pub(crate) struct Workspace {
     known: Environment,
     /// The other processes of the run.
     ranks: Option<Rc<Ranks>>,
+    /// The right to change settings of the kernel, where a plan asks for it.
+    system: Option<SystemControl>,
 }
 
 impl Workspace {
@@ -98,11 +102,48 @@ impl Workspace {
             preflight: Vec::new(),
             known: site.names.environment(),
             ranks: None,
+            system: None,
         };
         for remark in workspace.place().notes() {
             note(format_args!("note: {remark}"));
         }
         workspace
+    }
+
+    /// Takes the right to change settings of the kernel, where plans ask for it, and restores what a killed run left changed.
+    ///
+    /// # Errors
+    /// Of kind [`Refused`](iolab_workload::Kind::Refused): this is not root, or another process changes them;
+    /// of kind [`Usage`](iolab_workload::Kind::Usage): what kernel or devices do not have.
+    fn control_system(&mut self, plans: &[Plan], has_ranks: bool) -> Result<()> {
+        if self.is_virtual() {
+            return Ok(());
+        }
+        let cells = plans.iter().flat_map(Plan::cells).map(|cell| &cell.spec);
+        let asking: Vec<&CellSpec> = cells.filter(|cell| !cell.system.is_none()).collect();
+        let restored = match asking.is_empty() {
+            true => SystemControl::restore_leftovers()?,
+            false if has_ranks => {
+                return Err(Error::usage(
+                    "settings of the kernel (system) in a run of several processes",
+                )
+                .hint("one process changes them: start iolab without mpirun or srun"));
+            }
+            false => {
+                let (control, restored) = SystemControl::take()?;
+                for cell in asking {
+                    control.check(&cell.system, &self.place().devices(cell)?)?;
+                }
+                self.system = Some(control);
+                restored
+            }
+        };
+        for text in restored {
+            note(format_args!(
+                "note: restored after a run that was killed: {text}"
+            ));
+        }
+        Ok(())
     }
 
     /// Makes other processes open the same targets, each as `needs` says, and measure together with this one.
@@ -259,6 +300,7 @@ impl Workspace {
             preflight: &self.preflight,
             known: &self.known,
             ranks: self.ranks.as_deref(),
+            system: self.system.as_ref(),
         }
     }
 

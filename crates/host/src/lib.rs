@@ -4,7 +4,8 @@
 //! Files to begin with: `clock.rs` stamps, `observation.rs` what is read around the timed span, `counters/` one file
 //! per source, `perf.rs` the processor's counters, `page_cache.rs` filling and dropping pages, `program.rs` a program
 //! that runs as a trial; `device.rs` a block device with those below it, `machine.rs`, `memory.rs` and `processor.rs`
-//! the machine, `cgroup.rs` limits of this process, `load.rs` what other processes do.
+//! the machine, `cgroup.rs` limits of this process, `load.rs` what other processes do, `system_control.rs` settings of the kernel that
+//! trials change.
 
 #![allow(unsafe_code)] // system calls that no safe crate has
 
@@ -24,6 +25,7 @@ pub mod perf;
 pub mod processor;
 pub mod program;
 pub mod pseudo_files;
+pub mod system_control;
 pub mod tlb;
 pub mod tracing;
 pub mod transport;

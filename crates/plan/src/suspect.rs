@@ -4,6 +4,7 @@
 
 use iolab_workload::Result;
 use iolab_workload::settings::CellSpec;
+use iolab_workload::system_settings::{HugePageUse, SystemSettings};
 use iolab_workload::trial::{BufferInit, TrialSpec};
 
 /// A mechanism, and how it is taken away.
@@ -33,6 +34,32 @@ pub enum Check {
     InFlight,
     /// A tenth of the page faults with the suspect, or fewer, on both sides together.
     FewerFaults,
+    /// Nine tenths of the device's I/Os per request with the suspect, or fewer, on both sides together.
+    FewerDeviceIos,
+    /// Half of the time that threads waited for a CPU with the suspect, or less, on both sides together.
+    LessCpuWait,
+}
+
+/// The machine as the run found it that shows the difference, and what may be changed on it. What is not known is `None`.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct MachineState {
+    /// Whether trials may change settings of the kernel.
+    pub may_change_system: bool,
+    /// Whether threads may be given a priority above that of others.
+    pub may_raise_priority: bool,
+    /// The I/O scheduler of the target's device.
+    pub scheduler: Option<String>,
+    /// The largest request that reaches the device in one piece, bytes.
+    pub request_max_bytes: Option<u64>,
+    /// The most that the kernel reads ahead, bytes.
+    pub read_ahead_bytes: Option<u64>,
+    /// When the kernel uses transparent huge pages.
+    pub huge_pages: Option<HugePageUse>,
+    /// The share of their time in which threads waited for a CPU, on the side where that was more.
+    pub cpu_wait: Option<f64>,
+    /// Whether a side changed its level by itself, and nothing brings the target back to where it was: what one variant leaves of credits or of
+    /// the cache of a drive is what the next one finds.
+    pub keeps_state: bool,
 }
 
 /// The settings of the two cells whose difference is to be explained.
@@ -44,6 +71,8 @@ pub struct Sides {
     pub other: CellSpec,
     /// Whether both are measured on a modelled disk.
     pub is_model: bool,
+    /// The machine that they are measured on.
+    pub machine: MachineState,
 }
 
 /// What takes a suspect away.
@@ -70,6 +99,21 @@ impl Sides {
     /// Whether a setting is the same on both sides.
     pub(crate) fn share<T: PartialEq>(&self, of: impl Fn(&TrialSpec) -> T) -> bool {
         of(&self.base.trial) == of(&self.other.trial)
+    }
+
+    /// Both sides with another setting of the kernel; lacking, where these may not be changed.
+    pub(crate) fn changed_system(&self, change: impl Fn(&mut SystemSettings)) -> Intervention {
+        match self.changed(|cell| change(&mut cell.system)) {
+            Intervention::Settings(_) if !self.machine.may_change_system => {
+                Intervention::Lacks("it needs --change-system, as root")
+            }
+            intervention => intervention,
+        }
+    }
+
+    /// Whether the two differ in a setting of the kernel.
+    pub(crate) fn differ_in<T: PartialEq>(&self, of: impl Fn(&SystemSettings) -> T) -> bool {
+        of(&self.base.system) != of(&self.other.system)
     }
 
     /// The suspects in which these two differ, and in nothing else: taking one away leaves no difference.
@@ -146,6 +190,7 @@ mod tests {
             base: of(&base),
             other: of(&other),
             is_model: true,
+            machine: MachineState::default(),
         }
     }
 
@@ -239,5 +284,78 @@ mod tests {
         });
         let found = (Suspect::find("read-ahead").expect("there").take_off)(&order);
         assert_eq!(found, Intervention::After("host-read-ahead"));
+    }
+
+    /// Two sizes on a device whose requests are split at the lower one.
+    fn split() -> Sides {
+        let mut sizes = sides(|trial| trial.bs = 64 << 10, |trial| trial.bs = 68 << 10);
+        sizes.is_model = false;
+        sizes.machine.request_max_bytes = Some(64 << 10);
+        sizes
+    }
+
+    fn of(name: &str, sides: &Sides) -> Intervention {
+        (Suspect::find(name).expect("there").take_off)(sides)
+    }
+
+    #[test]
+    fn settings_of_the_kernel_are_changed_with_consent_only() {
+        let mut sizes = split();
+        let lacks = of("request-limit", &sizes);
+        assert!(matches!(lacks, Intervention::Lacks(_)), "{lacks:?}");
+        sizes.machine.may_change_system = true;
+        let Intervention::Settings(without) = of("request-limit", &sizes) else {
+            panic!("it may be changed");
+        };
+        assert_eq!(without.other.system.to_string(), "max_sectors_kb:max");
+        sizes.machine.request_max_bytes = Some(1 << 20);
+        assert_eq!(of("request-limit", &sizes), Intervention::Irrelevant);
+    }
+
+    #[test]
+    fn a_setting_of_the_kernel_that_is_compared_explains_itself() {
+        let mut sizes = sides(|_| {}, |_| {});
+        sizes.is_model = false;
+        sizes.other.system = "scheduler:none".parse().expect("valid");
+        assert_eq!(of("scheduler", &sizes), Intervention::IsTheDifference);
+    }
+
+    /// Advice on a file does not reach the pages that faults of a mapping bring in.
+    #[test]
+    fn read_ahead_of_a_mapping_is_a_suspect_of_its_own() {
+        let mapped = |trial: &mut TrialSpec| {
+            trial.cache = CacheState::Cold;
+            trial.backend = Backend::Mmap;
+        };
+        let mut order = sides(mapped, |trial| {
+            mapped(trial);
+            trial.pattern = Pattern::Rand;
+        });
+        order.is_model = false;
+        assert_eq!(of("host-read-ahead", &order), Intervention::Irrelevant);
+        assert_eq!(
+            of("read-ahead", &order),
+            Intervention::After("mapped-read-ahead")
+        );
+        order.machine.may_change_system = true;
+        let Intervention::Settings(without) = of("mapped-read-ahead", &order) else {
+            panic!("it may be changed");
+        };
+        assert!(matches!(
+            of("read-ahead", &without),
+            Intervention::Settings(_)
+        ));
+    }
+
+    #[test]
+    fn a_priority_is_raised_where_threads_waited_and_that_is_allowed() {
+        let mut sizes = split();
+        assert_eq!(of("cpu-waiting", &sizes), Intervention::Irrelevant);
+        sizes.machine.cpu_wait = Some(0.3);
+        let lacks = of("cpu-waiting", &sizes);
+        assert!(matches!(lacks, Intervention::Lacks(_)), "{lacks:?}");
+        sizes.machine.may_raise_priority = true;
+        let found = of("cpu-waiting", &sizes);
+        assert!(matches!(found, Intervention::Settings(_)), "{found:?}");
     }
 }

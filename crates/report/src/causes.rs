@@ -70,12 +70,11 @@ pub fn plan(inquiry: &Inquiry) -> String {
     let untried = inquiry
         .untried
         .iter()
-        .map(|one| format!("{} ({})", one.suspect, one.why));
-    let untried: Vec<String> = untried.collect();
-    let untried = match untried.is_empty() {
-        true => String::new(),
-        false => format!("; not tried: {}", untried.join("; ")),
-    };
+        .map(|one| (one.suspect.clone(), one.why.as_str()));
+    let untried = words::by_reason(untried)
+        .into_iter()
+        .map(|(why, names)| format!("; not tried: {} ({why})", names.join(", ")));
+    let untried: String = untried.collect();
     format!("{}; {tried}{untried}", inquiry.phenomenon)
 }
 

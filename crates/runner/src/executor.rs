@@ -6,14 +6,15 @@ use std::time::{Duration, Instant};
 
 use iolab_engine::trial;
 use iolab_host::clock::Clock;
+use iolab_host::system_control::{Changed, SystemControl};
 use iolab_storage::Target;
-use iolab_workload::Result;
 use iolab_workload::outcome::Outcome;
 use iolab_workload::target::TargetName;
+use iolab_workload::{Error, Result};
 
 use super::fit;
 use super::programs::Programs;
-use super::targets::number_of;
+use super::targets::{devices_of, number_of};
 use crate::evidence::Origin;
 use crate::ranks::Ranks;
 use iolab_peers::Peers;
@@ -73,6 +74,7 @@ pub(super) struct Engine<'a> {
     pub(super) peers: Peers,
     pub(super) clock: &'a Clock,
     pub(super) ranks: Option<&'a Ranks>,
+    pub(super) system: Option<&'a SystemControl>,
     pub(super) began: Instant,
 }
 
@@ -96,10 +98,22 @@ impl<'a> Engine<'a> {
         let targets = targets.collect::<Result<Vec<&Target>>>()?;
         trial::run_groups(&groups, &targets, self.clock, stop)
     }
-}
 
-impl Executor for Engine<'_> {
-    fn run(&mut self, cell: &CellSpec, stop: &AtomicBool) -> Result<Outcome> {
+    /// Changes the settings of the kernel that a cell asks for, until what is given is dropped.
+    fn change_system(&self, cell: &CellSpec) -> Result<Option<Changed<'a>>> {
+        if cell.system.is_none() {
+            return Ok(None);
+        }
+        let control = self.system.ok_or_else(|| {
+            Error::refused(format!("system={}: settings of the kernel", cell.system))
+                .hint("allow it with --change-system, as root")
+        })?;
+        let devices = devices_of(&self.targets, cell)?;
+        control.change(&cell.system, &devices).map(Some)
+    }
+
+    /// One trial, with the settings of the kernel as they are.
+    fn carry_out(&self, cell: &CellSpec, stop: &AtomicBool) -> Result<Outcome> {
         if cell.has_groups() && self.ranks.is_none() {
             return self.run_groups(cell, stop);
         }
@@ -118,6 +132,15 @@ impl Executor for Engine<'_> {
             None if cell.tool.is_peer() => self.peers.run(cell, target, self.clock, stop),
             None => trial::run(&cell.trial, target, self.clock, stop),
         }
+    }
+}
+
+impl Executor for Engine<'_> {
+    fn run(&mut self, cell: &CellSpec, stop: &AtomicBool) -> Result<Outcome> {
+        let changed = self.change_system(cell)?;
+        let outcome = self.carry_out(cell, stop)?;
+        changed.map_or(Ok(()), Changed::restore)?;
+        Ok(outcome)
     }
 
     fn by_ranks(&mut self) -> RankReport {

@@ -42,6 +42,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, SystemTime};
 
 use iolab_host::clock::Clock;
+use iolab_host::system_control::SystemControl;
 use iolab_workload::{Error, Result};
 
 pub use executor::Executor;
@@ -207,6 +208,8 @@ pub struct Setup<'a> {
     pub known: &'a Environment,
     /// The other processes of the run; `None` where this one is alone.
     pub ranks: Option<&'a Ranks>,
+    /// The right to change settings of the kernel; `None` where no cell asks for it.
+    pub system: Option<&'a SystemControl>,
 }
 
 impl Setup<'_> {

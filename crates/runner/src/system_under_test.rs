@@ -10,7 +10,7 @@ use iolab_workload::Result;
 
 use super::executor::{Engine, Executor};
 use super::simulated::{Disk, Simulated};
-use super::targets::{Targets, further, kind_of};
+use super::targets::{Targets, devices_of, further, kind_of};
 use super::{Programs, Setup, fit, shared_disk, target_paths};
 use iolab_doctor::environment;
 use iolab_peers::Peers;
@@ -18,6 +18,7 @@ use iolab_plan::cells::PlannedCell;
 use iolab_plan::experiment::Experiment;
 use iolab_record::environment::{Environment, KEYS};
 use iolab_record::{ClockDomain, FurtherTarget, Run};
+use iolab_workload::settings::CellSpec;
 
 /// What a run measures.
 #[derive(Debug, Clone, Copy)]
@@ -53,6 +54,14 @@ impl<'a> SystemUnderTest<'a> {
             SystemUnderTest::Programs(programs) => programs.places().collect(),
             SystemUnderTest::Model(_) => Vec::new(),
         }
+    }
+
+    /// The block devices that the targets of a cell lie on, MAJOR and MINOR; `None` for one that lies on none.
+    ///
+    /// # Errors
+    /// A target that there is not.
+    pub fn devices(self, cell: &CellSpec) -> Result<Vec<Option<(u32, u32)>>> {
+        devices_of(&self.targets(), cell)
     }
 
     /// The paths of the targets.
@@ -180,6 +189,7 @@ impl<'a> SystemUnderTest<'a> {
             peers,
             clock: setup.clock,
             ranks: setup.ranks,
+            system: setup.system,
             began: Instant::now(),
         }))
     }

@@ -8,6 +8,7 @@ use std::path::{Component, Path, PathBuf, absolute};
 use std::sync::atomic::AtomicBool;
 
 use iolab_storage::{Consent, Need, Target, TargetKind};
+use iolab_workload::settings::CellSpec;
 use iolab_workload::target::TargetName;
 use iolab_workload::{Error, Result};
 
@@ -201,6 +202,21 @@ pub(super) fn number_of<'a>(
             Error::usage(format!("the target {named} is not one of the run's"))
                 .hint("name each target once on the command line")
         })
+}
+
+/// The block devices that the targets of a cell lie on, MAJOR and MINOR; `None` for one that lies on none.
+///
+/// # Errors
+/// As [`number_of`].
+pub(super) fn devices_of(
+    targets: &[(&Path, &Target)],
+    cell: &CellSpec,
+) -> Result<Vec<Option<(u32, u32)>>> {
+    let device = |name: Option<&TargetName>| {
+        let number = number_of(targets.iter().map(|(named, _)| *named), name)?;
+        Ok(targets.get(number).and_then(|(_, target)| target.device()))
+    };
+    cell.targets().into_iter().map(device).collect()
 }
 
 /// What plans need of each of these targets, where they are carried out one after the other; see [`super::need`].

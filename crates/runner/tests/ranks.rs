@@ -104,6 +104,7 @@ fn measure(ranks: &Ranks, folder: &Path, experiment: &str, sets: &[&str]) -> Res
         preflight: &[],
         known: &Environment::default(),
         ranks: Some(ranks),
+        system: None,
     };
     let path = match folder.is_dir() {
         true => folder.join("run.iolab"),

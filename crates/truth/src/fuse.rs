@@ -85,6 +85,8 @@ pub struct ChunkCache {
     pub holds: usize,
     /// What a request takes longer that has to fetch one.
     pub fetch: Duration,
+    /// Whether chunks are fetched one at a time.
+    pub serial: bool,
 }
 
 impl Default for Behaviour {

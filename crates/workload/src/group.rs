@@ -451,7 +451,14 @@ impl GroupSpec {
 
     /// Checks one group.
     fn check_alone(&self) -> Result<()> {
-        let CellSpec { trial, .. } = &self.spec;
+        let CellSpec { trial, system, .. } = &self.spec;
+        if !system.is_none() {
+            return Err(
+                Error::usage("settings of the kernel (system) with groups").hint(
+                    "they apply to all that runs: compare runs without groups, or leave system out",
+                ),
+            );
+        }
         if self.spec.tool.is_peer() || self.spec.runs_program() {
             return Err(
                 Error::usage("another tool or a program beside other groups").hint(

@@ -31,6 +31,7 @@ pub mod service_level;
 pub mod settings;
 pub mod stages;
 pub mod stripe;
+pub mod system_settings;
 pub mod target;
 pub mod tool;
 pub mod trial;

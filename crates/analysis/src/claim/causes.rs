@@ -23,6 +23,10 @@ use verdict::judge;
 const ALPHA: f64 = 0.05;
 /// The share of page faults that may be left without them.
 const FAULTS_KEPT: f64 = 0.1;
+/// The share of the device's I/Os that may be left without a limit of requests.
+const DEVICE_IOS_KEPT: f64 = 0.9;
+/// The share of the waiting for a CPU that may be left without it.
+const CPU_WAIT_KEPT: f64 = 0.5;
 
 /// Whether a phenomenon is there again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -115,6 +119,24 @@ pub enum WhyUntried {
         /// The same without it.
         left: f64,
     },
+    /// It was to go with fewer I/Os of the device, and how many a request takes is not known.
+    DeviceIosUnknown,
+    /// It was to go with fewer I/Os of the device, and hardly fewer were.
+    DeviceIosLeft {
+        /// I/Os of the device that a request takes with the suspect: the mean of both sides.
+        before: f64,
+        /// The same without it.
+        left: f64,
+    },
+    /// It was to go with less waiting for a CPU, and how long threads waited is not known.
+    CpuWaitUnknown,
+    /// It was to go with less waiting for a CPU, and more than half of it was left.
+    CpuWaitLeft {
+        /// Share of their time in which threads waited, with the suspect: the mean of both sides.
+        before: f64,
+        /// The same without it.
+        left: f64,
+    },
 }
 
 /// What is known of a suspect.
@@ -187,7 +209,43 @@ fn failed_check(analysis: &Analysis, inquiry: &Inquiry, suspect: &str) -> Option
         Check::Settings => None,
         Check::InFlight => without.into_iter().find_map(few_in_flight),
         Check::FewerFaults => faults_left(with, without),
+        Check::FewerDeviceIos => device_ios_left(with, without),
+        Check::LessCpuWait => cpu_wait_left(with, without),
     }
+}
+
+/// A quantity of both sides together, with the suspect and without it; `None` where it is not known of one.
+fn before_and_left(
+    with: [&CellAnalysis; 2],
+    without: [&CellAnalysis; 2],
+    of: impl Fn(&CellAnalysis) -> Option<f64>,
+) -> Option<(f64, f64)> {
+    let sum = |cells: [&CellAnalysis; 2]| cells.into_iter().map(&of).sum::<Option<f64>>();
+    sum(with).zip(sum(without))
+}
+
+/// How many I/Os of the device a request still takes, where that is hardly fewer.
+fn device_ios_left(with: [&CellAnalysis; 2], without: [&CellAnalysis; 2]) -> Option<WhyUntried> {
+    let ios = |cell: &CellAnalysis| cell.disturbance.ios_per_request;
+    let Some((before, left)) = before_and_left(with, without, ios) else {
+        return Some(WhyUntried::DeviceIosUnknown);
+    };
+    (left > DEVICE_IOS_KEPT * before).then_some(WhyUntried::DeviceIosLeft {
+        before: before / 2.0,
+        left: left / 2.0,
+    })
+}
+
+/// How long threads still wait for a CPU, where that is more than half of it.
+fn cpu_wait_left(with: [&CellAnalysis; 2], without: [&CellAnalysis; 2]) -> Option<WhyUntried> {
+    let wait = |cell: &CellAnalysis| cell.disturbance.worker_wait;
+    let Some((before, left)) = before_and_left(with, without, wait) else {
+        return Some(WhyUntried::CpuWaitUnknown);
+    };
+    (left > CPU_WAIT_KEPT * before).then_some(WhyUntried::CpuWaitLeft {
+        before: before / 2.0,
+        left: left / 2.0,
+    })
 }
 
 /// How few requests were in flight, where these are fewer than half of what was asked for.
@@ -205,10 +263,7 @@ fn few_in_flight(cell: &CellAnalysis) -> Option<WhyUntried> {
 
 /// How many of the page faults of both sides are left, where these are too many.
 fn faults_left(with: [&CellAnalysis; 2], without: [&CellAnalysis; 2]) -> Option<WhyUntried> {
-    let sum = |cells: [&CellAnalysis; 2]| -> Option<f64> {
-        cells.into_iter().map(|cell| cell.minor_faults).sum()
-    };
-    let Some((before, left)) = sum(with).zip(sum(without)) else {
+    let Some((before, left)) = before_and_left(with, without, |cell| cell.minor_faults) else {
         return Some(WhyUntried::FaultsUnknown);
     };
     (left > FAULTS_KEPT * before).then_some(WhyUntried::FaultsLeft { before, left })

@@ -1,6 +1,6 @@
 //! Differences between two cells of a run whose cause can be asked for.
 
-use iolab_plan::suspect::Sides;
+use iolab_plan::suspect::{MachineState, Sides};
 use iolab_workload::response::Response;
 
 use super::best::{Best, Candidate, Standing};
@@ -91,6 +91,8 @@ fn sides(run: &Analysis, phenomenon: &Phenomenon) -> Option<Sides> {
         base: spec(phenomenon.base)?,
         other: spec(phenomenon.other)?,
         is_model: run.model.is_some(),
+        // What the two differ in says itself what it is.
+        machine: MachineState::default(),
     })
 }
 

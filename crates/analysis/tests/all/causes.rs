@@ -78,3 +78,42 @@ fn a_suspended_machine_leaves_all_open() {
     let told = all.iter().any(|claim| matches!(claim, Claim::Suspects(_)));
     assert!(!told, "{all:?}");
 }
+
+/// The suspect is the limit of requests, whose check is the I/Os of the device for a request.
+fn limited(ios: [Option<f64>; 4]) -> Analysis {
+    let mut analysis = explained();
+    let inquiry = analysis.inquiry.as_mut().expect("one");
+    inquiry.tried = vec!["request-limit".to_owned()];
+    inquiry.variants[1].without = inquiry.tried.clone();
+    for (cell, ios) in analysis.cells.iter_mut().zip(ios) {
+        cell.disturbance.ios_per_request = ios;
+    }
+    analysis
+}
+
+#[test]
+fn a_limit_of_requests_counts_as_taken_away_where_the_device_counts_fewer() {
+    let of = |ios: [Option<f64>; 4]| verdict(&limited(ios)).0;
+    let split = [Some(1.0), Some(2.0), Some(1.0)];
+    let fewer = [split[0], split[1], split[2], Some(1.0)];
+    assert_eq!(of(fewer), Verdict::Cause);
+    let as_many = [split[0], split[1], split[2], Some(2.0)];
+    assert_eq!(of(as_many), Verdict::NotTried);
+    assert_eq!(of([None; 4]), Verdict::NotTried);
+}
+
+#[test]
+fn waiting_for_a_cpu_counts_as_taken_away_where_threads_wait_half_as_long() {
+    let of = |left: f64| {
+        let mut analysis = explained();
+        let inquiry = analysis.inquiry.as_mut().expect("one");
+        inquiry.tried = vec!["cpu-waiting".to_owned()];
+        inquiry.variants[1].without = inquiry.tried.clone();
+        for (cell, wait) in analysis.cells.iter_mut().zip([0.0, 0.5, 0.0, left]) {
+            cell.disturbance.worker_wait = Some(wait);
+        }
+        verdict(&analysis).0
+    };
+    assert_eq!(of(0.1), Verdict::Cause);
+    assert_eq!(of(0.4), Verdict::NotTried);
+}

@@ -340,6 +340,7 @@ fn a_difference_in_any_fixed_setting_is_named() {
         ("fadvise", "random"),
         ("ioprio", "idle"),
         ("nice", "10"),
+        ("system", "scheduler:none"),
         ("target", "/mnt/b"),
         ("ranks", "2"),
         ("hosts", "2"),

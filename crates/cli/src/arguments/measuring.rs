@@ -102,6 +102,8 @@ pub(crate) struct Changes {
     pub(crate) seed: Option<u64>,
     #[command(flatten)]
     pub(crate) consent: ConsentOption,
+    #[command(flatten)]
+    pub(crate) system: SystemOption,
 }
 
 /// The peers that there are, with what each is.
@@ -110,6 +112,15 @@ fn peer_names() -> PossibleValuesParser {
         .iter()
         .map(|peer| PossibleValue::new(peer.name()).help(peer.about()));
     PossibleValuesParser::new(names)
+}
+
+/// What trials may change beside their target.
+#[derive(Debug, Args)]
+pub(crate) struct SystemOption {
+    /// Let trials change settings of the kernel (--set system=...), as root: each is restored after its trial, and after a
+    /// kill by the next run
+    #[arg(long)]
+    pub(crate) change_system: bool,
 }
 
 /// What is told on stderr meanwhile.
@@ -289,6 +300,10 @@ pub(crate) struct Why {
     /// Run file to write, or a folder for it; default: a new name in iolab-results/
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
+    /// Also try suspects that settings of the kernel take away (max_sectors_kb, scheduler, read_ahead_kb, transparent huge
+    /// pages of this machine and target), as root: each is restored after its trial, and after a kill by the next run
+    #[arg(long)]
+    pub(crate) change_system: bool,
     /// Print the plan (variants, trials, time, bytes written) and touch nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
@@ -309,6 +324,8 @@ pub(crate) struct Resume {
     pub(crate) dry_run: bool,
     #[command(flatten)]
     pub(crate) consent: ConsentOption,
+    #[command(flatten)]
+    pub(crate) system: SystemOption,
     #[command(flatten)]
     pub(crate) log: LogOptions,
 }

@@ -46,6 +46,7 @@ pub(crate) fn fit(options: &Fit) -> Outcome {
         names: TargetNames::default(),
         signals: Signals::default(),
         consent: options.consent.consent(),
+        changes_system: false,
         ranks: None,
         region: Region::Cut,
         keeps_cache: false,

@@ -261,6 +261,7 @@ fn begun(
         names: TargetNames::default(),
         signals: Signals::default(),
         consent: options.consent.consent(),
+        changes_system: options.system.change_system,
         ranks,
         region: Region::Had(
             std::iter::once(record.run.target_bytes)

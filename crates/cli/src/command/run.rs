@@ -54,6 +54,7 @@ pub(crate) fn run(options: &Run, ranks: Option<Rc<Ranks>>) -> Outcome {
         names: TargetNames::default(),
         signals: Signals::default(),
         consent: options.changes.consent.consent(),
+        changes_system: options.changes.system.change_system,
         ranks: ranks.clone(),
         region: Region::of(changes.has("region")),
         keeps_cache: changes.has("cache"),

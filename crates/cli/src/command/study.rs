@@ -35,7 +35,10 @@ use crate::workspace::{
 /// Runs all experiments of the suite and says what was found.
 pub(crate) fn study(options: &Study) -> Outcome {
     let asked = options.changes.read()?;
-    let explains = Explains::asked(options.explain.as_deref())?;
+    let explains = Explains::asked(
+        options.explain.as_deref(),
+        options.changes.system.change_system,
+    )?;
     for target in options.targets.iter().filter_map(|target| target.to_str()) {
         Builtin::Target.check(target)?;
     }
@@ -51,6 +54,7 @@ pub(crate) fn study(options: &Study) -> Outcome {
         names: TargetNames::default(),
         signals: Signals::default(),
         consent: options.changes.consent.consent(),
+        changes_system: options.changes.system.change_system,
         ranks: None,
         region: Region::of(asked.has("region")),
         keeps_cache: asked.has("cache"),

@@ -26,6 +26,8 @@ const EFFECTS: usize = 2;
 pub(super) struct Explains {
     /// Of each effect.
     budget: Duration,
+    /// Whether the user allows trials to change settings of the kernel.
+    changes_system: bool,
 }
 
 /// An effect with its place among the runs of the study.
@@ -36,7 +38,7 @@ impl Explains {
     ///
     /// # Errors
     /// No time.
-    pub(super) fn asked(budget: Option<&str>) -> Result<Option<Self>> {
+    pub(super) fn asked(budget: Option<&str>, changes_system: bool) -> Result<Option<Self>> {
         let Some(text) = budget else {
             return Ok(None);
         };
@@ -44,7 +46,10 @@ impl Explains {
         let budget = budget.ok_or_else(|| {
             Error::usage(format!("--explain={text} is no time")).hint("--explain=5min")
         })?;
-        Ok(Some(Self { budget }))
+        Ok(Some(Self {
+            budget,
+            changes_system,
+        }))
     }
 
     /// What it adds to the study.
@@ -82,6 +87,7 @@ impl Explains {
                 file: &input.path,
                 run: &input.run,
                 phenomenon: &phenomenon,
+                changes_system: self.changes_system,
             };
             writeln!(to, "{}:", input.run.analysis().experiment)?;
             match self.of_one(
@@ -180,6 +186,8 @@ fn of_run(input: &Input) -> Vec<Found<'_>> {
             file: &input.path,
             run: &input.run,
             phenomenon: one,
+            // Of no moment for what the cells differ in.
+            changes_system: false,
         };
         explanation
             .by_construction()

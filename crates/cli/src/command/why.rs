@@ -7,9 +7,11 @@ use std::time::{Duration, Instant};
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::analysis::{Analysis, TRIALS_MIN};
 use iolab_analysis::claim::{Again, Claim, Phenomenon, Unexplainable, Verdict, claims, phenomena};
+use iolab_host::pseudo_files::chosen as in_force;
 use iolab_plan::cells::FittedPlan;
 use iolab_plan::experiment::{self, Change, Experiment, INQUIRY, Inquiry};
-use iolab_plan::suspect::Sides;
+use iolab_plan::precondition::Precondition;
+use iolab_plan::suspect::{MachineState, Sides};
 use iolab_record::environment::KEYS;
 use iolab_record::{Cell, RunRecord, TargetKind};
 use iolab_report::causes;
@@ -58,6 +60,7 @@ pub(crate) fn why(options: &Why) -> Outcome {
         file: &options.file,
         run: &run,
         phenomenon: chosen(&found, options)?,
+        changes_system: options.change_system,
     };
     if let Some(said) = explanation.by_construction()? {
         return say(&said);
@@ -219,6 +222,8 @@ pub(super) struct Explanation<'a> {
     pub(super) file: &'a Path,
     pub(super) run: &'a AnalysedRun,
     pub(super) phenomenon: &'a Phenomenon,
+    /// Whether the user allows trials to change settings of the kernel.
+    pub(super) changes_system: bool,
 }
 
 impl Explanation<'_> {
@@ -234,7 +239,52 @@ impl Explanation<'_> {
             base: spec(self.phenomenon.base.cell)?,
             other: spec(self.phenomenon.other.cell)?,
             is_model: record.run.target_kind == TargetKind::Model,
+            machine: self.machine(),
         })
+    }
+
+    /// The settings of both sides, for variants that follow each other.
+    fn sides_of(&self, precondition: Precondition) -> Result<Sides> {
+        let mut sides = self.sides()?;
+        let own = [self.phenomenon.base, self.phenomenon.other];
+        let changes = |claim: &Claim| match claim {
+            Claim::Change(change) => own.contains(&change.cell),
+            _ => false,
+        };
+        // On a model each trial has a new disk.
+        sides.machine.keeps_state = !sides.is_model
+            && !precondition.writes()
+            && claims(&[self.run.analysis()]).iter().any(changes);
+        Ok(sides)
+    }
+
+    /// The machine as the run found it; with several targets nothing of their devices.
+    fn machine(&self) -> MachineState {
+        let facts = &self.run.record().environment;
+        let is_one = self.run.record().further_targets.is_empty();
+        let kib = |kib: u64| kib.checked_mul(1024);
+        let cells = self.run.analysis().cells.iter();
+        let sides = [self.phenomenon.base.cell, self.phenomenon.other.cell];
+        let waits = cells
+            .filter(|cell| sides.contains(&cell.cell.id))
+            .filter_map(|cell| cell.disturbance.worker_wait);
+        let huge_pages = facts.get(&KEYS.transparent_huge_pages);
+        MachineState {
+            may_change_system: self.changes_system,
+            may_raise_priority: rustix::process::geteuid().is_root(),
+            scheduler: facts.get(&KEYS.device_scheduler).filter(|_| is_one),
+            request_max_bytes: facts
+                .get(&KEYS.device_request_max_kib)
+                .filter(|_| is_one)
+                .and_then(kib),
+            read_ahead_bytes: facts
+                .get(&KEYS.device_read_ahead_kib)
+                .filter(|_| is_one)
+                .and_then(kib),
+            huge_pages: huge_pages.and_then(|text| in_force(&text).parse().ok()),
+            cpu_wait: waits.max_by(f64::total_cmp),
+            keeps_state: false,
+        }
     }
 
     /// The cause, where the run has it as a factor: the sides differ in a suspect and in nothing else.
@@ -267,7 +317,7 @@ impl Explanation<'_> {
             text: causes::phenomenon(self.run.analysis(), self.phenomenon),
             seen: self.phenomenon.seen,
             expected: self.phenomenon.expected,
-            sides: self.sides()?,
+            sides: self.sides_of(definition.design.precondition)?,
             took: sides.map(|side| took(side.cell).unwrap_or(TRIAL_TIME)),
             response: record.experiment.response,
             precondition: definition.design.precondition,
@@ -299,6 +349,7 @@ impl Explanation<'_> {
             signals,
             // The file names the target, and no file decides that data may be destroyed.
             consent: Consent::No,
+            changes_system: self.changes_system,
             ranks: None,
             region,
             keeps_cache: true,

@@ -34,6 +34,8 @@ pub(crate) struct Site {
     pub(crate) signals: Signals,
     /// What the user allows to destroy on them.
     pub(crate) consent: Consent,
+    /// Whether the user allows trials to change settings of the kernel.
+    pub(crate) changes_system: bool,
     /// The other processes of the run.
     pub(crate) ranks: Option<Rc<Ranks>>,
     pub(crate) region: Region,
@@ -169,6 +171,22 @@ impl Site {
         }
     }
 
+    /// Refuses plans that change settings of the kernel where the user does not allow it: an experiment or a run file is somebody else's.
+    fn check_system(&self, plans: &[Plan]) -> Result<()> {
+        if self.changes_system || self.model.is_some() {
+            return Ok(());
+        }
+        let mut cells = plans.iter().flat_map(Plan::cells);
+        match cells.find(|cell| !cell.spec.system.is_none()) {
+            None => Ok(()),
+            Some(cell) => Err(Error::refused(format!(
+                "refusing to change settings of the kernel (system={})",
+                cell.spec.system
+            ))
+            .hint("allow it with --change-system, as root")),
+        }
+    }
+
     /// What plans need of each target; nothing of a model, and of directories for the files of programs.
     fn needs(&self, plans: &[Plan]) -> Result<Vec<Need>> {
         if self.model.is_some() || runs_programs(plans) {
@@ -203,6 +221,7 @@ impl Site {
         follows: bool,
         does: &[String],
     ) -> Outcome {
+        self.check_system(plans)?;
         let needs = match plans {
             [plan] if runs_programs(plans) => Programs::needs(plan, &self.targets)?,
             _ => self.needs(plans)?,
@@ -221,8 +240,10 @@ impl Site {
     /// # Errors
     /// When a target does not have what is needed, must not be used, or what does not fit it.
     pub(crate) fn open(self, plans: Vec<Plan>) -> Result<(Opened, Vec<FittedPlan>)> {
+        self.check_system(&plans)?;
         let needs = self.needs(&plans)?;
         let mut workspace = self.workspace(&plans, &needs)?;
+        workspace.control_system(&plans, self.ranks.is_some())?;
         let place = workspace.place();
         let Fitted { plans, notes } =
             iolab_runner::fit_all(plans, place, self.processes(), self.keeps_cache)?;

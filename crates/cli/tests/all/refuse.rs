@@ -100,6 +100,36 @@ fn a_file_is_not_written_without_consent() {
 }
 
 #[test]
+fn settings_of_the_kernel_are_not_changed_without_consent() {
+    let folder = folder();
+    let told = refusals(
+        folder.path(),
+        &[
+            &["run", "read-size", ".", "--set", "system=scheduler:none"],
+            &[
+                "run",
+                "read-size",
+                ".",
+                "--set",
+                "system=scheduler:none",
+                "--dry-run",
+            ],
+            &["run", "read-size", ".", "--set", "system=scheduler"],
+            &["run", "read-size", ".", "--set", "system=nr_requests:1"],
+            &[
+                "run",
+                "read-size",
+                "model:sata-ssd",
+                "--set",
+                "system=scheduler:none",
+                "--change-system",
+            ],
+        ],
+    );
+    insta::assert_snapshot!(told);
+}
+
+#[test]
 fn a_target_that_is_none_is_named() {
     let folder = folder();
     let fifo = folder.path().join("fifo");

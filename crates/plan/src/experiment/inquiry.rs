@@ -236,6 +236,9 @@ fn suspects(sides: &Sides) -> (Vec<&'static Suspect>, Vec<Untried>) {
             Intervention::IsTheDifference => leave(suspect, IS_THE_DIFFERENCE.to_owned()),
             Intervention::Lacks(why) => leave(suspect, why.to_owned()),
             Intervention::After(other) => hidden.push((other, suspect)),
+            Intervention::Settings(_) if sides.machine.keeps_state => {
+                leave(suspect, KEEPS_STATE.to_owned());
+            }
             Intervention::Settings(without) => match without.check() {
                 Ok(()) => tried.push((sides.changed_in(&without), suspect)),
                 Err(error) => leave(suspect, error.message().to_owned()),
@@ -266,6 +269,9 @@ fn suspects(sides: &Sides) -> (Vec<&'static Suspect>, Vec<Untried>) {
 
 /// Why a suspect is not tried that the two sides differ in.
 const IS_THE_DIFFERENCE: &str = "the two sides differ in nothing else";
+
+/// Why none is tried where variants would find what others leave.
+const KEEPS_STATE: &str = "a side changes its level by itself, and no variant can begin anew: run the experiment with --precondition, then explain that run";
 
 /// Which of so many suspects each variant is without: none, each alone, all but one each, all. Where two of these are the same, one
 /// stands for both.
@@ -337,6 +343,7 @@ fn row<'a>(cell: &CellSpec, cells: impl Iterator<Item = &'a CellSpec> + Clone) -
 mod tests {
     use super::*;
     use crate::cells::{OneProcess, Plan};
+    use crate::suspect::MachineState;
     use iolab_workload::trial::{BufferInit, CacheState, Pattern};
 
     fn phenomenon(budget: u64) -> Phenomenon {
@@ -353,12 +360,23 @@ mod tests {
                 base,
                 other,
                 is_model: true,
+                machine: MachineState::default(),
             },
             took: [Duration::from_millis(300); 2],
             response: Response::Throughput,
             precondition: Precondition::None,
             budget: Duration::from_secs(budget),
         }
+    }
+
+    #[test]
+    fn nothing_is_tried_where_variants_would_find_what_others_leave() {
+        let mut worn = phenomenon(60);
+        worn.sides.machine.keeps_state = true;
+        let experiment = Experiment::inquiry(&worn).expect("an inquiry");
+        let inquiry = experiment.inquiry.expect("one");
+        assert!(inquiry.tried.is_empty());
+        assert_eq!(inquiry.untried.len(), 3, "{:?}", inquiry.untried);
     }
 
     #[test]

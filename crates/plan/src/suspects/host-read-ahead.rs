@@ -1,7 +1,7 @@
 //! Read-ahead of the kernel into the page cache.
 
 use iolab_workload::settings::CellSpec;
-use iolab_workload::trial::{Advice, CacheState};
+use iolab_workload::trial::{Advice, Backend, CacheState};
 
 use super::{Check, Intervention, Sides, Suspect};
 
@@ -16,7 +16,10 @@ pub(super) const SUSPECT: Suspect = Suspect {
 
 fn take_off(sides: &Sides) -> Intervention {
     sides.changed(|cell: &mut CellSpec| {
-        if cell.trial.cache == CacheState::Cold && cell.trial.read_percent > 0 {
+        let trial = &cell.trial;
+        let reads_cold = trial.cache == CacheState::Cold && trial.read_percent > 0;
+        // The advice is for calls that read.
+        if reads_cold && trial.backend != Backend::Mmap {
             cell.trial.fadvise = Some(Advice::Random);
         }
     })

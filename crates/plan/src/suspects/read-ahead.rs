@@ -1,7 +1,7 @@
 //! Data that is read before it is asked for, because reads follow each other in ascending order.
 
 use iolab_workload::settings::CellSpec;
-use iolab_workload::trial::{CacheState, Pattern, TrialSpec};
+use iolab_workload::trial::{Backend, CacheState, Pattern, TrialSpec};
 
 use super::{Check, Intervention, Sides, Suspect};
 
@@ -21,9 +21,16 @@ fn take_off(sides: &Sides) -> Intervention {
         return Intervention::Irrelevant;
     }
     // Reverse order takes away that of the kernel as well.
-    let by_kernel = |trial: &&TrialSpec| trial.cache == CacheState::Cold && trial.fadvise.is_none();
-    if trials.iter().any(by_kernel) {
-        return Intervention::After("host-read-ahead");
+    let by_kernel = |cell: &&CellSpec| {
+        let trial = &cell.trial;
+        let is_off = trial.fadvise.is_some() || cell.system.read_ahead_kib == Some(0);
+        trial.cache == CacheState::Cold && !is_off
+    };
+    if let Some(cell) = [&sides.base, &sides.other].into_iter().find(by_kernel) {
+        return Intervention::After(match cell.trial.backend {
+            Backend::Mmap => "mapped-read-ahead",
+            _ => "host-read-ahead",
+        });
     }
     sides.changed(|cell: &mut CellSpec| {
         if cell.trial.pattern == Pattern::Seq && cell.trial.read_percent > 0 {

@@ -21,7 +21,7 @@ use crate::doubt::of_side;
 use crate::findings::{Finding, FindingKind, Rule};
 
 pub use best::choice;
-pub(crate) use causes::why_untried;
+pub(crate) use causes::{by_reason, why_untried};
 pub(super) use change::done;
 pub(crate) use comparison::accesses;
 use comparison::nothings;

@@ -15,7 +15,7 @@ use iolab_diskmodel::definition::parts::{
     ServerDefinition, WriteBackDefinition,
 };
 use iolab_plan::experiment::{Experiment, Phenomenon};
-use iolab_plan::suspect::Sides;
+use iolab_plan::suspect::{MachineState, Sides};
 use iolab_record::RunRecord;
 use iolab_workload::response::Response;
 
@@ -269,6 +269,7 @@ fn asked(world: &World, shown: &RunRecord) -> Phenomenon {
             base: spec(base),
             other: spec(other),
             is_model: true,
+            machine: MachineState::default(),
         },
         took: [Duration::from_secs(1); 2],
         response: Response::Throughput,

@@ -45,6 +45,7 @@ pub(super) fn measure(model: &str, mut experiment: Experiment, seed: u64) -> Run
         preflight: &[],
         known: &Environment::default(),
         ranks: None,
+        system: None,
     };
     let path = folder.path().join("run.iolab");
     crate::run(plan, seed, NewFile::At(&path), setup, &mut Silent).expect("done");

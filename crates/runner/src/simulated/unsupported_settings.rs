@@ -42,6 +42,7 @@ fn meanings(cell: &CellSpec) -> impl Iterator<Item = Meaning> {
         tool,
         // Models of several targets are refused where these are named.
         target: _,
+        system,
     } = cell;
     let TrialSpec {
         // The simulation heeds these.
@@ -155,6 +156,7 @@ fn meanings(cell: &CellSpec) -> impl Iterator<Item = Meaning> {
         ("ioprio", ioprio.is_none(), NO_KERNEL),
         ("nice", nice.is_none(), NO_KERNEL),
         ("trace", !trace, NO_KERNEL),
+        ("system", system.is_none(), NO_KERNEL),
         ("trim_percent", *trim_percent == 0, "a model has no trim"),
         ("cpus", cpus.is_none(), NO_PROCESSOR),
         ("placement", *placement == Placement::Float, NO_PROCESSOR),

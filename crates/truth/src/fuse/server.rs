@@ -30,8 +30,16 @@ pub(super) struct Server {
     handles: AtomicU64,
     reads: AtomicU64,
     written: AtomicU64,
-    /// The chunks in the cache, the one that was read last at the end.
-    chunks: Mutex<Vec<u64>>,
+    kept: Mutex<Kept>,
+}
+
+/// The cache of reads.
+#[derive(Debug, Default)]
+struct Kept {
+    /// Its chunks, the one that was read last at the end.
+    chunks: Vec<u64>,
+    /// When the last fetch ends, where they are made one at a time.
+    fetched: Option<Instant>,
 }
 
 /// A request being delayed; dropping it ends that.
@@ -87,7 +95,7 @@ impl Server {
             handles: AtomicU64::new(1),
             reads: AtomicU64::new(0),
             written: AtomicU64::new(0),
-            chunks: Mutex::default(),
+            kept: Mutex::default(),
         }
     }
 
@@ -96,13 +104,20 @@ impl Server {
         let Some(cache) = self.shared.behaviour.cache else {
             return Duration::ZERO;
         };
-        let mut chunks = self.chunks.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let Kept { chunks, fetched } = &mut *kept;
         let chunk = offset / cache.chunk;
         let place = chunks.iter().position(|kept| *kept == chunk);
         let took = match place {
             Some(place) => {
                 chunks.remove(place);
                 Duration::ZERO
+            }
+            None if cache.serial => {
+                let now = Instant::now();
+                let ends = fetched.map_or(now, |before| before.max(now)) + cache.fetch;
+                *fetched = Some(ends);
+                ends - now
             }
             None => cache.fetch,
         };

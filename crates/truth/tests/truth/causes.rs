@@ -5,9 +5,10 @@
 use std::time::Duration;
 
 use iolab_truth::Scene;
+use iolab_truth::device::loop_over;
 use iolab_truth::fuse::{Behaviour, ChunkCache};
 use iolab_truth::iolab::{claims, told};
-use iolab_truth::system::unless_missing;
+use iolab_truth::system::{failed, unless_missing};
 use serde_json::Value;
 
 use crate::stage::alone;
@@ -20,6 +21,8 @@ struct World {
     planted: &'static [&'static str],
     /// Time for the explanation.
     budget: &'static str,
+    /// Further arguments of the explanation.
+    more: &'static [&'static str],
 }
 
 /// Verdicts that accuse a suspect.
@@ -66,7 +69,7 @@ fn explain(scene: &Scene, world: &World) -> Vec<Value> {
         "-o",
         "why.iolab",
     ];
-    let said = told(scene, &why);
+    let said = told(scene, &[&why[..], world.more].concat());
     let all = claims(scene, "why.iolab");
     assert!(!all.is_empty(), "{shown}\n{said}");
     let verdicts = verdicts(&all);
@@ -105,9 +108,20 @@ fn cached() -> Behaviour {
             chunk: 1 << 20,
             holds: 8,
             fetch: Duration::from_millis(2),
+            serial: false,
         }),
         ..Behaviour::default()
     }
+}
+
+/// The same, before something slower that serves one request at a time.
+fn cached_before_a_queue() -> Behaviour {
+    let mut behaviour = cached();
+    if let Some(cache) = &mut behaviour.cache {
+        cache.serial = true;
+        cache.fetch = Duration::from_millis(10);
+    }
+    behaviour
 }
 
 #[test]
@@ -133,6 +147,7 @@ fn page_faults_of_untouched_buffers_are_named() {
         ],
         planted: &["page-faults"],
         budget: "60s",
+        more: &[],
     };
     explain(&scene, &world);
 }
@@ -163,6 +178,7 @@ fn a_shared_descriptor_is_named() {
         ],
         planted: &["shared-descriptor"],
         budget: "60s",
+        more: &[],
     };
     explain(&scene, &world);
 }
@@ -191,8 +207,44 @@ fn a_cache_that_does_not_hold_the_region_is_named() {
         ],
         planted: &["reach"],
         budget: "90s",
+        more: &[],
     };
     explain(&scene, &world);
+}
+
+/// Threads wait for each other at their descriptor, and at what lies behind the cache: each is enough, so that none shows alone.
+#[test]
+fn two_that_hide_each_other_are_named_together() {
+    let _alone = alone();
+    let Some(scene) = unless_missing(Scene::on_fuse(cached_before_a_queue())) else {
+        return;
+    };
+    let world = World {
+        shown_by: &[
+            "why-serialised",
+            "--set",
+            "workload=RR",
+            "--set",
+            "backend=sync",
+            "--set",
+            "descriptors=shared",
+            "--set",
+            "layout=shared",
+            "--set",
+            "region=64M",
+            "--time",
+            "200ms",
+            "--budget",
+            "10s",
+        ],
+        planted: &["shared-descriptor", "reach"],
+        budget: "90s",
+        more: &[],
+    };
+    let all = explain(&scene, &world);
+    let joint = verdicts(&all);
+    let joint = joint.iter().filter(|(_, verdict)| verdict == "joint");
+    assert_eq!(joint.count(), 2, "{all:?}");
 }
 
 /// One request at a time, and every 20th is held for longer: no setting changes that, and none is accused.
@@ -230,8 +282,54 @@ fn a_serial_server_that_stalls_is_not_explained() {
         ],
         planted: &[],
         budget: "60s",
+        more: &[],
     };
     let all = explain(&scene, &world);
     let rest = &all[0]["evidence"]["unexplained"]["share"];
     assert!(rest.as_f64().is_some_and(|share| share > 0.8), "{rest}");
+}
+
+/// A server of one request at a time below a loop device that splits requests of 68 KiB in two.
+#[test]
+fn a_limit_of_requests_is_named() {
+    let _alone = alone();
+    let behaviour = Behaviour {
+        delay: |_| Duration::from_millis(5),
+        serial: true,
+        ..Behaviour::default()
+    };
+    let split = Scene::on_fuse(behaviour).and_then(|scene| {
+        let device = loop_over(&scene, &scene.target, true)?;
+        let name = device.file_name().expect("a device").to_owned();
+        let limit = std::path::Path::new("/sys/block").join(name);
+        std::fs::write(limit.join("queue/max_sectors_kb"), "64").map_err(failed("limit"))?;
+        Ok(scene.on(device))
+    });
+    let Some(scene) = unless_missing(split) else {
+        return;
+    };
+    let world = World {
+        shown_by: &[
+            "read-size",
+            "--direct",
+            "--set",
+            "bs=64k,68k",
+            "--time",
+            "100ms",
+            "--budget",
+            "10s",
+        ],
+        planted: &["request-limit"],
+        budget: "90s",
+        more: &["--change-system"],
+    };
+    explain(&scene, &world);
+    let queue = scene
+        .target
+        .display()
+        .to_string()
+        .replace("/dev/", "/sys/block/")
+        + "/queue";
+    let limit = std::fs::read_to_string(queue + "/max_sectors_kb");
+    assert_eq!(limit.expect("readable").trim(), "64");
 }

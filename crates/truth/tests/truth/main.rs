@@ -22,6 +22,7 @@ mod stacks;
 mod stage;
 mod stages;
 mod swaps;
+mod system_settings;
 mod tables;
 mod verify;
 mod vm;

@@ -5,6 +5,7 @@ use crate::trial::TrialSpec;
 use crate::command_template::Template;
 use crate::group::{Active, GroupSpec};
 use crate::linkage::Linkage;
+use crate::system_settings::SystemSettings;
 use crate::target::TargetName;
 use crate::tool::Tool;
 use crate::workload_code::WorkloadCode;
@@ -30,6 +31,8 @@ pub struct CellSpec {
     pub tool: Tool,
     /// Its target in a run with several; `None`: the target of the run.
     pub target: Option<TargetName>,
+    /// Settings of the kernel that are changed for the time of each trial.
+    pub system: SystemSettings,
 }
 
 impl CellSpec {
@@ -65,6 +68,7 @@ impl Default for CellSpec {
             command: None,
             tool: Tool::IOLAB,
             target: None,
+            system: SystemSettings::default(),
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use super::values::{put, put_memory_node, put_or_none};
 use super::{CellSpec, Setting, Topic, Value, ValueKind};
+use crate::system_settings::SystemSettings;
 use crate::trial::NICE;
 use crate::{Error, Result};
 
@@ -97,7 +98,28 @@ pub(super) const ROWS: &[Setting] = &[
         set: put_nice,
         get: |cell| Value::word(cell.trial.nice),
     },
+    Setting {
+        name: "system",
+        topic: Topic::Processors,
+        aliases: &[],
+        unit: "",
+        doc: "kernel settings during each trial, restored after it; needs root and --change-system: max_sectors_kb:N (or max), scheduler:NAME, read_ahead_kb:N, transparent_hugepage:always, madvise or never, several joined by +; none: unchanged",
+        kind: ValueKind::Word,
+        column: "system",
+        since: 6,
+        exported: false,
+        set: put_system,
+        get: |cell| Value::word((!cell.system.is_none()).then_some(&cell.system)),
+    },
 ];
+
+fn put_system(cell: &mut CellSpec, text: &str) -> Result<()> {
+    cell.system = match text {
+        "none" => SystemSettings::default(),
+        _ => text.parse()?,
+    };
+    Ok(())
+}
 
 fn put_nice(cell: &mut CellSpec, text: &str) -> Result<()> {
     let nice = text.parse().ok().filter(|nice| NICE.contains(nice));

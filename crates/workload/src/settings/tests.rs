@@ -67,6 +67,7 @@ const EXAMPLES: &[(&str, &str, &str)] = &[
     ("shift", "rank", "rank"),
     ("stripe", "64k", "64KiB"),
     ("nice", "+5", "5"),
+    ("system", "scheduler:none", "scheduler:none"),
     ("latency_over_time", "on", "true"),
     ("trace", "yes", "true"),
 ];
@@ -133,6 +134,7 @@ fn wrong_values_name_the_setting() {
         ("layout", "own"),
         ("descriptors", "both"),
         ("nice", "20"),
+        ("system", "scheduler"),
     ] {
         let error = Setting::find(name).unwrap().canonical(text).unwrap_err();
         assert!(error.message().starts_with(name), "{error}");

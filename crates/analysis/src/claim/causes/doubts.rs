@@ -11,8 +11,8 @@ use crate::analysis::{Analysis, CellAnalysis};
 use crate::doubt::{Direction, Reason, SideDoubt, SideDoubts};
 use crate::imbalance::Disturber;
 
-/// The suspect that waiting for a CPU is.
-const CPU: &str = "cpu-binding";
+/// The suspects that waiting for a CPU is.
+const CPU: [&str; 2] = ["cpu-binding", "cpu-waiting"];
 
 /// Adds the doubts, and leaves open what they could turn.
 pub(super) fn weigh(
@@ -88,7 +88,10 @@ fn of_phenomenon(analysis: &Analysis, inquiry: &Inquiry, ratio: Option<f64>) -> 
     let size = deviation.max(1.0 / deviation);
     let mut doubts = all.turning(Direction::of_sides(is_better), size);
     // Where that is a suspect, it is tried.
-    let tries_cpu = inquiry.tried.iter().any(|suspect| suspect == CPU);
+    let tries_cpu = inquiry
+        .tried
+        .iter()
+        .any(|suspect| CPU.contains(&suspect.as_str()));
     doubts.retain(|doubt| !(tries_cpu && is_cpu(&doubt.reason)));
     doubts
 }
@@ -137,7 +140,7 @@ fn of_suspect(analysis: &Analysis, inquiry: &Inquiry, suspect: &str) -> Vec<Side
         let comes_from_outside = |doubt: &SideDoubt| match &doubt.reason {
             Reason::Imbalance(found) => match found.what {
                 Disturber::Steal | Disturber::MemoryPressure | Disturber::Quota => true,
-                Disturber::CpuPressure | Disturber::WorkerWait => suspect != CPU,
+                Disturber::CpuPressure | Disturber::WorkerWait => !CPU.contains(&suspect),
                 // A share of what the trial moves itself, and what the intervention is about.
                 Disturber::OtherTraffic | Disturber::Splitting | Disturber::Fragmentation => false,
             },

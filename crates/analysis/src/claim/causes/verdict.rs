@@ -192,16 +192,17 @@ impl Variants<'_> {
             .collect();
         adjust(&mut removals);
         let least = (CLEARED * size).max(MARGIN_UP.ln_1p());
-        let shown = |removal: &Option<Removal>| {
-            let shows = |one: &Removal| one.p <= ALPHA && one.test.centre > least;
-            removal.as_ref().is_some_and(shows)
-        };
         let is_small = |removal: &Option<Removal>| {
             let within = |one: &Removal| signed_rank_within(&one.values, least);
             removal
                 .as_ref()
                 .and_then(within)
                 .is_some_and(|p| p <= ALPHA)
+        };
+        // What is there and not shown to be small: a part that lies at the limit is one all the same.
+        let shown = |removal: &Option<Removal>| {
+            let is_there = |one: &Removal| one.p <= ALPHA && one.test.centre > 0.0;
+            removal.as_ref().is_some_and(is_there) && !is_small(removal)
         };
         let is_needed: Vec<bool> = removals.iter().map(|[alone, _]| shown(alone)).collect();
         let is_enough: Vec<bool> = removals.iter().map(|[_, only]| shown(only)).collect();

@@ -120,14 +120,28 @@ pub(super) fn of_suspects(found: &Suspects) -> String {
         Verdict::NotTried => {
             let reasons = found.suspects.iter().map(|one| {
                 let why = one.untried.as_ref();
-                match why.map(why_untried) {
-                    Some(why) => format!("{} ({why})", what(&one.suspect)),
-                    None => what(&one.suspect),
-                }
+                (what(&one.suspect), why.map(why_untried).unwrap_or_default())
             });
-            format!("Not tried: {}.", reasons.collect::<Vec<_>>().join("; "))
+            let sentences = by_reason(reasons)
+                .into_iter()
+                .map(|(why, names)| format!("Not tried ({why}): {}.", names.join("; ")));
+            sentences.collect::<Vec<_>>().join(" ")
         }
     }
+}
+
+/// Why suspects were not tried, each reason once, with their names.
+pub(crate) fn by_reason<W: PartialEq>(
+    untried: impl Iterator<Item = (String, W)>,
+) -> Vec<(W, Vec<String>)> {
+    let mut reasons: Vec<(W, Vec<String>)> = Vec::new();
+    for (name, why) in untried {
+        match reasons.iter_mut().find(|(known, _)| *known == why) {
+            Some((_, names)) => names.push(name),
+            None => reasons.push((why, vec![name])),
+        }
+    }
+    reasons
 }
 
 /// `Cause: read-ahead of sequential reads: 84 % (80 to 88 %) of the difference is gone with sequential reads in reverse order (0.9 times).`
@@ -184,6 +198,20 @@ pub(crate) fn why_untried(why: &WhyUntried) -> String {
         WhyUntried::FaultsLeft { before, left } => {
             format!("{left:.0} of {before:.0} page faults were left")
         }
+        WhyUntried::DeviceIosUnknown => {
+            "how many I/Os of the device a request takes is not known".to_owned()
+        }
+        WhyUntried::DeviceIosLeft { before, left } => format!(
+            "a request still takes {} I/Os of the device, before {}",
+            significant(*left),
+            significant(*before)
+        ),
+        WhyUntried::CpuWaitUnknown => "how long threads waited for a CPU is not known".to_owned(),
+        WhyUntried::CpuWaitLeft { before, left } => format!(
+            "threads still waited for a CPU in {:.0} % of their time, before in {:.0} %",
+            100.0 * left,
+            100.0 * before
+        ),
     }
 }
 

@@ -1,0 +1,536 @@
+//! Settings of the kernel that trials change: of the devices of a target, and of memory. Each is restored after its trial; what a killed
+//! process left changed is restored by the next one.
+
+mod journal;
+
+use std::cell::RefCell;
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use iolab_workload::system_settings::{RequestLimit, SystemSettings};
+use iolab_workload::{Error, Result};
+
+use crate::device::Device;
+use crate::pseudo_files::{chosen, number_of, text_of};
+use journal::{Entry, Journal};
+
+const SYS: &str = "/sys";
+const JOURNAL: &str = "/run/iolab-system-settings";
+const HUGE_PAGES: &str = "kernel/mm/transparent_hugepage/enabled";
+/// What the kernel resets in a queue where the scheduler is changed, beside the files of the scheduler.
+const WITH_SCHEDULER: [&str; 2] = ["nr_requests", "wbt_lat_usec"];
+
+/// The right to change settings of the kernel, which one process has at a time.
+#[derive(Debug)]
+pub struct SystemControl {
+    sys: PathBuf,
+    /// `None` once it is given up.
+    journal: RefCell<Option<Journal>>,
+}
+
+/// Settings that are changed, and restored when this is dropped.
+#[derive(Debug)]
+pub struct Changed<'a> {
+    control: &'a SystemControl,
+    entries: Vec<Entry>,
+}
+
+impl SystemControl {
+    /// Takes the right to change settings. What a killed run left changed is restored first, and named.
+    ///
+    /// # Errors
+    /// Of kind [`Refused`](iolab_workload::Kind::Refused): this is not root, or another process has the right.
+    pub fn take() -> Result<(Self, Vec<String>)> {
+        if !rustix::process::geteuid().is_root() {
+            return Err(
+                Error::refused("settings of the kernel can be changed by root only")
+                    .hint("run iolab as root, or leave --change-system out"),
+            );
+        }
+        Self::at(Path::new(SYS), Path::new(JOURNAL))
+    }
+
+    fn at(sys: &Path, journal: &Path) -> Result<(Self, Vec<String>)> {
+        let made = Journal::open(journal, true)?;
+        let mut made = made.ok_or_else(|| Error::failed("the journal is not there"))?;
+        let restored = restore(sys, &mut made)?;
+        let control = Self {
+            sys: sys.to_owned(),
+            journal: RefCell::new(Some(made)),
+        };
+        Ok((control, restored))
+    }
+
+    /// Restores what a killed run left changed, and names it; nothing where this is not root, or a live process has changed it.
+    ///
+    /// # Errors
+    /// What cannot be restored.
+    pub fn restore_leftovers() -> Result<Vec<String>> {
+        match rustix::process::geteuid().is_root() {
+            true => Self::restore_at(Path::new(SYS), Path::new(JOURNAL)),
+            false => Ok(Vec::new()),
+        }
+    }
+
+    fn restore_at(sys: &Path, path: &Path) -> Result<Vec<String>> {
+        let journal = match Journal::open(path, false) {
+            Ok(journal) => journal,
+            // Its owner is alive.
+            Err(error) if error.kind() == iolab_workload::Kind::Refused => return Ok(Vec::new()),
+            Err(error) => return Err(error),
+        };
+        let Some(mut journal) = journal else {
+            return Ok(Vec::new());
+        };
+        let restored = restore(sys, &mut journal)?;
+        journal.remove();
+        Ok(restored)
+    }
+
+    /// Whether these settings can be changed for targets on these devices (MAJOR, MINOR); nothing is.
+    ///
+    /// # Errors
+    /// Of kind [`Usage`](iolab_workload::Kind::Usage): what the kernel or a device does not have.
+    pub fn check(&self, settings: &SystemSettings, devices: &[Option<(u32, u32)>]) -> Result<()> {
+        self.entries(settings, devices).map(drop)
+    }
+
+    /// Changes settings for targets on these devices (MAJOR, MINOR; `None` for a target on none), until what is given is dropped.
+    ///
+    /// # Errors
+    /// Of kind [`Usage`](iolab_workload::Kind::Usage): what the kernel or a device does not have or refuses; what had been changed is restored.
+    pub fn change(
+        &self,
+        settings: &SystemSettings,
+        devices: &[Option<(u32, u32)>],
+    ) -> Result<Changed<'_>> {
+        let entries = self.entries(settings, devices)?;
+        let mut changed = Changed {
+            control: self,
+            entries,
+        };
+        if changed.entries.is_empty() {
+            return Ok(changed);
+        }
+        self.keep(&changed.entries)?;
+        let mut is_exact = true;
+        for entry in &mut changed.entries {
+            let Some(during) = &mut entry.during else {
+                continue;
+            };
+            put(&self.sys.join(&entry.path), during)?;
+            // The kernel may round.
+            let now = current(&self.sys.join(&entry.path)).unwrap_or_default();
+            is_exact &= now == *during;
+            *during = now;
+        }
+        if !is_exact {
+            self.keep(&changed.entries)?;
+        }
+        Ok(changed)
+    }
+
+    fn keep(&self, entries: &[Entry]) -> Result<()> {
+        match &*self.journal.borrow() {
+            Some(journal) => journal.write(entries),
+            None => Err(Error::failed("the journal is closed")),
+        }
+    }
+
+    /// The files that differ from what is asked for.
+    fn entries(
+        &self,
+        settings: &SystemSettings,
+        devices: &[Option<(u32, u32)>],
+    ) -> Result<Vec<Entry>> {
+        let SystemSettings {
+            request_limit,
+            scheduler,
+            read_ahead_kib,
+            huge_pages,
+        } = settings;
+        let mut entries = Vec::new();
+        if let Some(way) = huge_pages {
+            let path = PathBuf::from(HUGE_PAGES);
+            self.add(
+                &mut entries,
+                path,
+                way.to_string(),
+                "this kernel has no transparent huge pages",
+            )?;
+        }
+        if !settings.affects_devices() {
+            return Ok(entries);
+        }
+        for device in devices {
+            let device = device.and_then(|number| Device::read(&self.sys, number));
+            let device = device.ok_or_else(|| {
+                Error::usage(format!(
+                    "system={settings}: a target lies on no block device that this machine knows"
+                ))
+                .hint("leave system out, or measure a target on a block device")
+            })?;
+            let queues = queues(&self.sys, &device);
+            for queue in &queues {
+                if let Some(limit) = request_limit {
+                    let of_device = || number_of(self.sys.join(queue).join("max_hw_sectors_kb"));
+                    let kib = match limit {
+                        RequestLimit::Greatest => of_device(),
+                        RequestLimit::Kib(kib) => Some(u64::from(*kib)),
+                    };
+                    let kib = kib.map_or_else(String::new, |kib| kib.to_string());
+                    let path = queue.join("max_sectors_kb");
+                    self.add(&mut entries, path, kib, "a device has no limit of requests")?;
+                }
+            }
+            if let Some(kib) = read_ahead_kib {
+                // Reads of a file system follow the device that it is mounted from.
+                let queue = queues.first().cloned().unwrap_or_default();
+                let path = queue.join("read_ahead_kb");
+                self.add(
+                    &mut entries,
+                    path,
+                    kib.to_string(),
+                    "the device has no read-ahead",
+                )?;
+            }
+            if let Some(name) = scheduler {
+                self.schedulers(&mut entries, &queues, name.name())?;
+            }
+        }
+        Ok(entries)
+    }
+
+    /// Adds a file, where its value is another one.
+    fn add(
+        &self,
+        entries: &mut Vec<Entry>,
+        path: PathBuf,
+        during: String,
+        lacks: &str,
+    ) -> Result<()> {
+        let before = current(&self.sys.join(&path)).ok_or_else(|| {
+            Error::usage(format!(
+                "{lacks}: {} is missing",
+                self.sys.join(&path).display()
+            ))
+            .hint("leave it out of system")
+        })?;
+        // Two targets can share a disk.
+        let is_known = entries.iter().any(|entry| entry.path == path);
+        if before != during && !is_known {
+            entries.push(Entry {
+                path,
+                before,
+                during: Some(during),
+            });
+        }
+        Ok(())
+    }
+
+    /// Adds the schedulers of those queues that know this one, with what the kernel resets beside them.
+    fn schedulers(&self, entries: &mut Vec<Entry>, queues: &[PathBuf], name: &str) -> Result<()> {
+        let knows = |queue: &&PathBuf| {
+            let list = text_of(self.sys.join(queue).join("scheduler")).unwrap_or_default();
+            let mut words = list.split_whitespace();
+            words.any(|word| word.trim_matches(['[', ']']) == name)
+        };
+        let known: Vec<&PathBuf> = queues.iter().filter(knows).collect();
+        if known.is_empty() {
+            return Err(
+                Error::usage(format!("no device of the target has the scheduler {name}"))
+                    .hint("cat /sys/block/DEVICE/queue/scheduler lists those of a device"),
+            );
+        }
+        for queue in known {
+            let count = entries.len();
+            self.add(
+                entries,
+                queue.join("scheduler"),
+                name.to_owned(),
+                "the device has no scheduler",
+            )?;
+            if entries.len() == count {
+                continue;
+            }
+            let own = fs::read_dir(self.sys.join(queue).join("iosched"));
+            let own = own.into_iter().flatten().flatten().map(|file| {
+                let name = file.file_name();
+                Path::new("iosched").join(name)
+            });
+            let reset = own.chain(WITH_SCHEDULER.map(PathBuf::from));
+            entries.extend(reset.filter_map(|file| {
+                let path = queue.join(file);
+                let before = current(&self.sys.join(&path))?;
+                Some(Entry {
+                    path,
+                    before,
+                    during: None,
+                })
+            }));
+        }
+        Ok(())
+    }
+}
+
+impl Drop for SystemControl {
+    fn drop(&mut self) {
+        if let Some(mut journal) = self.journal.take() {
+            // What could not be restored stays in it, for the next run.
+            if restore(&self.sys, &mut journal).is_ok() {
+                journal.remove();
+            }
+        }
+    }
+}
+
+impl Changed<'_> {
+    /// Restores the settings.
+    ///
+    /// # Errors
+    /// What could not be restored; it stays in the journal, for the next run.
+    pub fn restore(mut self) -> Result<()> {
+        self.put_back()
+    }
+
+    fn put_back(&mut self) -> Result<()> {
+        let entries = std::mem::take(&mut self.entries);
+        if entries.is_empty() {
+            return Ok(());
+        }
+        put_back(&self.control.sys, &entries)?;
+        self.control.keep(&[])
+    }
+}
+
+impl Drop for Changed<'_> {
+    fn drop(&mut self) {
+        // The journal keeps what fails.
+        let _ = self.put_back();
+    }
+}
+
+/// Restores what stands in a journal, and names it.
+fn restore(sys: &Path, journal: &mut Journal) -> Result<Vec<String>> {
+    let left = journal.left()?;
+    if left.is_empty() {
+        return Ok(Vec::new());
+    }
+    let restored = put_back(sys, &left)?;
+    journal.write(&[])?;
+    Ok(restored)
+}
+
+/// Gives files their values again, and names those that had another one. What somebody else has changed meanwhile stays, and so does what is gone
+/// with its device.
+fn put_back(sys: &Path, entries: &[Entry]) -> Result<Vec<String>> {
+    let mut named = Vec::new();
+    let mut failed = Vec::new();
+    // The last change first; what the kernel resets with another one after that.
+    let (changed, reset): (Vec<&Entry>, Vec<&Entry>) =
+        entries.iter().partition(|entry| entry.during.is_some());
+    for entry in changed.into_iter().rev().chain(reset) {
+        let path = sys.join(&entry.path);
+        let Some(now) = current(&path).filter(|now| *now != entry.before) else {
+            continue;
+        };
+        if entry.during.as_ref().is_some_and(|during| *during != now) {
+            continue;
+        }
+        match put(&path, &entry.before) {
+            Ok(()) => named.push(format!(
+                "{}: {} again, was {now}",
+                path.display(),
+                entry.before
+            )),
+            Err(error) => failed.push(error.message().to_owned()),
+        }
+    }
+    match failed.is_empty() {
+        true => Ok(named),
+        false => Err(Error::failed(format!(
+            "settings of the kernel are not restored: {}",
+            failed.join("; ")
+        ))
+        .hint("the next run of iolab as root tries again")),
+    }
+}
+
+/// The queues of a device and of those below it, as paths below `/sys`, the top first. What lies below the file of a loop device is the file
+/// system's.
+fn queues(sys: &Path, device: &Device) -> Vec<PathBuf> {
+    let mut all = Vec::new();
+    let own = device.number.and_then(|(major, minor)| {
+        let folder = fs::canonicalize(sys.join(format!("dev/block/{major}:{minor}"))).ok()?;
+        let root = fs::canonicalize(sys).ok()?;
+        let below = folder.strip_prefix(root).ok()?;
+        Some(below.join("queue"))
+    });
+    all.extend(own);
+    if device.backing.is_none() {
+        for below in &device.below {
+            all.extend(queues(sys, below));
+        }
+    }
+    all.dedup();
+    all
+}
+
+/// The value of a file: of a list the one in force.
+fn current(path: &Path) -> Option<String> {
+    text_of(path).map(|text| chosen(&text))
+}
+
+fn put(path: &Path, value: &str) -> Result<()> {
+    let written = fs::OpenOptions::new()
+        .write(true)
+        .truncate(true)
+        .open(path)
+        .and_then(|mut file| file.write_all(value.as_bytes()));
+    written.map_err(|error| {
+        Error::usage(format!(
+            "the kernel refuses {value} in {}: {error}",
+            path.display()
+        ))
+        .hint("choose another value, or leave it out of system")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fake_sysfs::Tree;
+
+    const DISK: &str = "devices/pci/block/sda";
+
+    /// A disk with a partition.
+    fn machine() -> Tree {
+        let tree = Tree::new();
+        tree.files(
+            DISK,
+            &[
+                ("dev", "8:0"),
+                ("queue/max_sectors_kb", "128"),
+                ("queue/max_hw_sectors_kb", "4096"),
+                ("queue/read_ahead_kb", "128"),
+                ("queue/scheduler", "none [mq-deadline] bfq"),
+                ("queue/nr_requests", "64"),
+                ("queue/iosched/fifo_batch", "16"),
+                ("sda1/dev", "8:1"),
+                ("sda1/partition", "1"),
+            ],
+        );
+        tree.link("dev/block/8:0", DISK);
+        tree.link("dev/block/8:1", &format!("{DISK}/sda1"));
+        tree.files(
+            "kernel/mm/transparent_hugepage",
+            &[("enabled", "always [madvise] never")],
+        );
+        tree
+    }
+
+    fn value(tree: &Tree, file: &str) -> String {
+        text_of(tree.path().join(DISK).join("queue").join(file)).expect("there")
+    }
+
+    fn settings(text: &str) -> SystemSettings {
+        text.parse().expect("settings")
+    }
+
+    const PARTITION: [Option<(u32, u32)>; 1] = [Some((8, 1))];
+
+    #[test]
+    fn what_is_changed_is_restored() {
+        let tree = machine();
+        let journal = tree.path().join("journal");
+        let (control, left) = SystemControl::at(tree.path(), &journal).expect("free");
+        assert!(left.is_empty());
+        let asked = settings("max_sectors_kb:max+read_ahead_kb:0+transparent_hugepage:never");
+        let changed = control.change(&asked, &PARTITION).expect("changed");
+        assert_eq!(value(&tree, "max_sectors_kb"), "4096");
+        assert_eq!(value(&tree, "read_ahead_kb"), "0");
+        changed.restore().expect("restored");
+        assert_eq!(value(&tree, "max_sectors_kb"), "128");
+        assert_eq!(value(&tree, "read_ahead_kb"), "128");
+        drop(control);
+        assert!(!journal.exists());
+    }
+
+    #[test]
+    fn what_a_killed_run_left_is_restored_by_the_next_one() {
+        let tree = machine();
+        let journal = tree.path().join("journal");
+        {
+            let (control, _) = SystemControl::at(tree.path(), &journal).expect("free");
+            let changed = control.change(&settings("max_sectors_kb:64"), &PARTITION);
+            // As if the process was killed: nothing is dropped but the lock.
+            std::mem::forget(changed.expect("changed"));
+            control.journal.take();
+            std::mem::forget(control);
+        }
+        assert_eq!(value(&tree, "max_sectors_kb"), "64");
+        let restored = SystemControl::restore_at(tree.path(), &journal).expect("restored");
+        assert_eq!(restored.len(), 1, "{restored:?}");
+        assert_eq!(value(&tree, "max_sectors_kb"), "128");
+        assert!(!journal.exists());
+    }
+
+    #[test]
+    fn what_somebody_else_has_changed_meanwhile_stays() {
+        let tree = machine();
+        let journal = tree.path().join("journal");
+        let (control, _) = SystemControl::at(tree.path(), &journal).expect("free");
+        let changed = control.change(&settings("max_sectors_kb:64"), &PARTITION);
+        tree.files(DISK, &[("queue/max_sectors_kb", "32")]);
+        changed.expect("changed").restore().expect("nothing fails");
+        assert_eq!(value(&tree, "max_sectors_kb"), "32");
+    }
+
+    #[test]
+    fn one_process_changes_settings_at_a_time() {
+        let tree = machine();
+        let journal = tree.path().join("journal");
+        let held = SystemControl::at(tree.path(), &journal).expect("free");
+        let refused = SystemControl::at(tree.path(), &journal).expect_err("held");
+        assert_eq!(refused.kind(), iolab_workload::Kind::Refused);
+        let others = SystemControl::restore_at(tree.path(), &journal).expect("left alone");
+        assert!(others.is_empty());
+        drop(held);
+        SystemControl::at(tree.path(), &journal).expect("free again");
+    }
+
+    #[test]
+    fn what_the_kernel_resets_with_the_scheduler_is_kept() {
+        let tree = machine();
+        let journal = tree.path().join("journal");
+        let (control, _) = SystemControl::at(tree.path(), &journal).expect("free");
+        let entries = control.entries(&settings("scheduler:none"), &PARTITION);
+        let entries = entries.expect("known");
+        let paths: Vec<String> = entries
+            .iter()
+            .map(|entry| entry.path.display().to_string().replace(DISK, "disk"))
+            .collect();
+        assert_eq!(
+            paths,
+            [
+                "disk/queue/scheduler",
+                "disk/queue/iosched/fifo_batch",
+                "disk/queue/nr_requests"
+            ]
+        );
+        assert_eq!(entries[0].before, "mq-deadline");
+    }
+
+    #[test]
+    fn what_is_not_there_is_refused_before_anything_is_changed() {
+        let tree = machine();
+        let journal = tree.path().join("journal");
+        let (control, _) = SystemControl::at(tree.path(), &journal).expect("free");
+        let check = |text: &str, devices| control.check(&settings(text), devices);
+        assert!(check("scheduler:kyber", &PARTITION).is_err());
+        assert!(check("read_ahead_kb:0", &[None]).is_err());
+        assert!(check("read_ahead_kb:0", &PARTITION).is_ok());
+        assert!(check("transparent_hugepage:never", &[None]).is_ok());
+    }
+}

@@ -1,0 +1,170 @@
+//! Settings of the kernel that trials change: in force meanwhile, and as before afterwards, whatever ends the run.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use iolab_truth::device::loop_over;
+use iolab_truth::files::{MIB, noise};
+use iolab_truth::iolab::{run, told};
+use iolab_truth::system::unless_missing;
+use iolab_truth::{Made, Scene};
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::stage::alone;
+
+/// Where a killed run leaves what it changed.
+const JOURNAL: &str = "/run/iolab-system-settings";
+/// The limit of requests that trials set, KiB.
+const LIMIT: &str = "16";
+
+/// A loop device whose settings nobody else changes.
+fn device() -> Made<(Scene, PathBuf)> {
+    let scene = Scene::new()?;
+    let file = noise(scene.folder().join("backing"), 16 * MIB)?;
+    let device = loop_over(&scene, &file, false)?;
+    Ok((scene, device))
+}
+
+fn queue(device: &Path) -> PathBuf {
+    let name = device.file_name().expect("a device");
+    Path::new("/sys/block").join(name).join("queue")
+}
+
+fn value(device: &Path, file: &str) -> String {
+    let text = std::fs::read_to_string(queue(device).join(file));
+    text.expect("it can be read").trim().to_owned()
+}
+
+/// All settings of the queue of a device and of its scheduler, and when the kernel uses huge pages.
+fn settings(device: &Path) -> BTreeMap<PathBuf, String> {
+    let folders = [queue(device), queue(device).join("iosched")];
+    let files = folders
+        .iter()
+        .flat_map(|folder| std::fs::read_dir(folder).into_iter().flatten().flatten())
+        .map(|file| file.path());
+    let memory = PathBuf::from("/sys/kernel/mm/transparent_hugepage/enabled");
+    let all = files.chain([memory]);
+    all.filter_map(|path| Some((path.clone(), std::fs::read_to_string(path).ok()?)))
+        .collect()
+}
+
+/// A long run whose trials set the limit of requests, once one of them has begun.
+fn under_way(scene: &Scene, device: &Path) -> Child {
+    let mut command = Command::new(scene.binary());
+    command.current_dir(scene.folder()).stdin(Stdio::null());
+    let limit = format!("system=max_sectors_kb:{LIMIT}");
+    command
+        .args(["run", "read-size"])
+        .arg(device)
+        .args(["--bs", "64k", "--time", "60s", "--change-system", "--set"])
+        .args([limit.as_str(), "--quiet", "-o", "long.iolab"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    let mut child = command.spawn().expect("iolab starts");
+    scene.keeper.end(&child);
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while value(device, "max_sectors_kb") != LIMIT {
+        let ended = child.try_wait().expect("it can be waited for");
+        assert!(ended.is_none(), "{ended:?} before a trial");
+        assert!(Instant::now() < deadline, "no trial within a minute");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    child
+}
+
+fn signal(child: &mut Child, signal: Signal) -> Option<i32> {
+    let pid = Pid::from_child(child);
+    kill_process(pid, signal).expect("it runs");
+    child.wait().expect("it ends").code()
+}
+
+#[test]
+fn a_limit_of_requests_splits_them_and_nothing_stays_changed() {
+    let _alone = alone();
+    let Some((scene, device)) = unless_missing(device()) else {
+        return;
+    };
+    // Changing the scheduler resets the number of requests.
+    std::fs::write(queue(&device).join("scheduler"), "mq-deadline").expect("it has this one");
+    std::fs::write(queue(&device).join("nr_requests"), "77").expect("it can be set");
+    std::fs::write(queue(&device).join("iosched/fifo_batch"), "7").expect("it can be set");
+    let before = settings(&device);
+    let sets = format!("system=none,max_sectors_kb:{LIMIT}+scheduler:none+read_ahead_kb:0");
+    let target = device.display().to_string();
+    let arguments = [
+        "--direct",
+        "--bs",
+        "64k",
+        "--time",
+        "50ms",
+        "--budget",
+        "3s",
+        "--change-system",
+        "--set",
+        &sets,
+    ];
+    let seen = run(&scene, "read-size", &target, &arguments);
+    assert_eq!(seen.code, Some(0), "{}", seen.text);
+    let ios = |cell: usize| seen.cells[cell]["device_ios_per_request_median"].as_f64();
+    assert_eq!((ios(0), ios(1)), (Some(1.0), Some(4.0)), "{}", seen.text);
+    assert_eq!(settings(&device), before);
+    assert!(!Path::new(JOURNAL).exists());
+}
+
+#[test]
+fn a_run_that_is_ended_restores_what_it_changed() {
+    let _alone = alone();
+    let Some((scene, device)) = unless_missing(device()) else {
+        return;
+    };
+    let before = settings(&device);
+    let mut child = under_way(&scene, &device);
+    assert_eq!(signal(&mut child, Signal::TERM), Some(130));
+    scene.keeper.forget();
+    assert_eq!(settings(&device), before);
+}
+
+#[test]
+fn what_a_killed_run_changed_is_restored_by_the_next() {
+    let _alone = alone();
+    let Some((scene, device)) = unless_missing(device()) else {
+        return;
+    };
+    let before = settings(&device);
+    let mut child = under_way(&scene, &device);
+    // One at a time: a second one is refused, and changes nothing.
+    let target = device.display().to_string();
+    let other = [
+        "run",
+        "read-size",
+        &target,
+        "--change-system",
+        "--set",
+        "system=scheduler:none",
+    ];
+    let refused = told(&scene, &[&other[..], &["--bs", "4k"]].concat());
+    assert!(refused.contains("another iolab changes"), "{refused}");
+    assert_eq!(signal(&mut child, Signal::KILL), None);
+    scene.keeper.forget();
+    assert_eq!(value(&device, "max_sectors_kb"), LIMIT, "left by the kill");
+    let next = [
+        "run",
+        "read-size",
+        &target,
+        "--bs",
+        "4k",
+        "--time",
+        "20ms",
+        "--budget",
+        "1s",
+    ];
+    let said = told(&scene, &next);
+    assert!(
+        said.contains("restored after a run that was killed"),
+        "{said}"
+    );
+    assert_eq!(settings(&device), before);
+    assert!(!Path::new(JOURNAL).exists());
+}
