@@ -65,8 +65,13 @@ const EXAMPLES: &[(&str, &str, &str)] = &[
     ("ranks", "4", "4"),
     ("hosts", "2", "2"),
     ("shift", "rank", "rank"),
+    ("random_every", "8", "8"),
+    ("trim_first", "yes", "true"),
     ("stripe", "64k", "64KiB"),
+    ("sqpoll_cpu", "1", "1"),
+    ("write_hint", "short", "short"),
     ("nice", "+5", "5"),
+    ("steady", "iops:5%/3s", "iops:5%/3s/0/1s"),
     ("latency_over_time", "on", "true"),
     ("trace", "yes", "true"),
 ];
