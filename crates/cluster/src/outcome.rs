@@ -171,14 +171,21 @@ fn joined(a: Outcome, b: Outcome) -> Outcome {
 fn rank(ended: Ended) -> u64 {
     match ended {
         Ended::Done => 0,
-        Ended::Time => 1,
-        Ended::Interrupted => 2,
-        Ended::Failed => 3,
+        Ended::Steady => 1,
+        Ended::Time => 2,
+        Ended::Interrupted => 3,
+        Ended::Failed => 4,
     }
 }
 
 fn ended(rank: u64) -> Option<Ended> {
-    let all = [Ended::Done, Ended::Time, Ended::Interrupted, Ended::Failed];
+    let all = [
+        Ended::Done,
+        Ended::Steady,
+        Ended::Time,
+        Ended::Interrupted,
+        Ended::Failed,
+    ];
     all.get(usize::try_from(rank).ok()?).copied()
 }
 

@@ -48,6 +48,7 @@ mod start_barrier;
 pub mod trial;
 pub mod verify;
 mod worker;
+mod write_hint;
 
 pub use backend::asynchronous;
 pub use kernel_support::{MissingLevel, missing_levels};

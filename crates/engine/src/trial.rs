@@ -182,16 +182,14 @@ impl<'a> Side<'a> {
             let parts = files.parts().iter();
             pay_sync(parts.map(|part| (part.target(), part.range())), outcome);
         }
-        if outcome.operations.trim.requests > 0
-            && matches!(outcome.ended, Ended::Done | Ended::Time)
-        {
+        if outcome.operations.trim.requests > 0 && outcome.ended.is_whole() {
             // Later trials find a file without holes, as earlier ones did.
             for part in files.parts() {
                 let (target, range) = (part.target(), part.range());
                 target.refill(range, self.spec.seed, stop)?;
             }
         }
-        if self.spec.verify && matches!(outcome.ended, Ended::Done | Ended::Time) {
+        if self.spec.verify && outcome.ended.is_whole() {
             match verify::read_back(self.spec, &files.stored(), self.identity, signed, stop)? {
                 Reading::Done(verified, first) => {
                     outcome.verified = Some(verified);

@@ -9,6 +9,7 @@ mod outcome;
 pub(crate) mod pauses;
 pub(crate) mod request_log;
 mod requests;
+mod steady;
 mod syncs;
 #[cfg(test)]
 mod tests;
@@ -27,6 +28,7 @@ pub(crate) use outcome::WorkerOutcome;
 use request_log::Log;
 pub(crate) use request_log::{NoLog, NotedRequests};
 pub(crate) use requests::{Plain, Requests, Varied};
+pub(crate) use steady::Steady;
 pub(crate) use syncs::Following;
 pub(crate) use timing::{Closed, Timing};
 

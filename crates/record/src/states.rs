@@ -59,6 +59,8 @@ named! {
         /// Everything requested was done.
         #[default]
         Done = "done",
+        /// It was steady (setting `steady`).
+        Steady = "steady",
         /// Its time limit.
         Time = "time",
         /// A request or the program failed.

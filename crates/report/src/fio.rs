@@ -120,7 +120,11 @@ fn options(cell: &Cell) -> Map<String, Value> {
         put("zonesize", run.to_string());
         put("zoneskip", trial.skip.to_string());
     }
-    put("rw", format!("{order}{direction}{skip}"));
+    let every = match trial.random_every {
+        1 => String::new(),
+        every => format!(":{every}"),
+    };
+    put("rw", format!("{order}{direction}{skip}{every}"));
     if direction == "rw" {
         put("rwmixread", trial.read_percent.to_string());
     }
@@ -128,9 +132,15 @@ fn options(cell: &Cell) -> Map<String, Value> {
         put("norandommap", "1".to_owned());
     }
     match trial.pattern {
-        Pattern::Zipf(_) => put("random_distribution", trial.pattern.to_string()),
+        Pattern::Zipf(_) | Pattern::Pareto(_) | Pattern::Normal(_) => {
+            put("random_distribution", trial.pattern.to_string());
+        }
         Pattern::Zoned(zones) => put("random_distribution", format!("zoned:{zones}")),
-        _ => {}
+        Pattern::Seq
+        | Pattern::Strided
+        | Pattern::Reverse
+        | Pattern::Rand
+        | Pattern::RandReplace => {}
     }
     put("bs", trial.bs.to_string());
     put("ioengine", trial.backend.to_string());

@@ -7,7 +7,6 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use iolab_workload::Result;
-use iolab_workload::outcome::Ended;
 use iolab_workload::trial::{Batch, TrialLimit};
 
 use super::executor::Executor;
@@ -40,7 +39,7 @@ pub(super) fn choose(
                 ..TrialLimit::default()
             };
             let outcome = executor.run(&probe, stop)?;
-            if !matches!(outcome.ended, Ended::Done | Ended::Time) {
+            if !outcome.ended.is_whole() {
                 return Ok(None);
             }
             rates[round] = outcome.requests() as f64 * 1e9 / outcome.elapsed_ns.max(1) as f64;

@@ -154,6 +154,7 @@ fn did(outcome: &Outcome) -> Sample {
         failure: outcome.failure.as_ref().map(describe),
         ended: match outcome.ended {
             Ended::Done => iolab_record::Ended::Done,
+            Ended::Steady => iolab_record::Ended::Steady,
             Ended::Time => iolab_record::Ended::Time,
             // What was interrupted is not kept.
             Ended::Interrupted | Ended::Failed => iolab_record::Ended::Failed,

@@ -11,6 +11,8 @@ pub fn in_words(trial: &TrialSpec) -> String {
         Pattern::Reverse => "backward",
         Pattern::Rand | Pattern::RandReplace => "random",
         Pattern::Zipf(_) => "Zipf-distributed",
+        Pattern::Pareto(_) => "Pareto-distributed",
+        Pattern::Normal(_) => "normally distributed",
         Pattern::Zoned(_) => "unevenly random",
     };
     let writes = match trial.sync {
@@ -41,6 +43,8 @@ pub fn requests_in_words(trial: &TrialSpec) -> String {
         Pattern::Reverse => "backward ",
         Pattern::Rand | Pattern::RandReplace => "random ",
         Pattern::Zipf(_) => "Zipf-distributed ",
+        Pattern::Pareto(_) => "Pareto-distributed ",
+        Pattern::Normal(_) => "normally distributed ",
         Pattern::Zoned(_) => "unevenly random ",
     };
     let writes = match (trial.pattern, trial.starts_fresh(), trial.allocate) {

@@ -129,6 +129,8 @@ const LATENCIES: &str = "all latencies are kept: iolab export --histogram";
 const SCRATCH: &str = "iolab makes its scratch file before the trials and removes it after them";
 const WHOLE: &str = "a cell is always reported as a whole";
 const OUTSIDE: &str = "iolab counts outside the timed loop";
+const AT_ONCE: &str =
+    "iolab takes all completions there are, and submits all requests that are ready, at once";
 const HELD: &str = "a rate that is not held is flagged, and ends no trial";
 
 const fn unanswered(options: &'static [Named]) -> Foreign {
@@ -149,28 +151,31 @@ macro_rules! foreign {
 pub static FOREIGN: &[Foreign] = foreign! {
     // The form of a request.
     way "--set workload=RR (or WR, RS, WS), or --set pattern=rand --set read_percent=70":
-        "rw readwrite" => decides(&["pattern", "read_percent", "skip", "trim_percent"]);
+        "rw readwrite"
+            => decides(&["pattern", "read_percent", "skip", "random_every", "trim_percent", "trim_first"]);
     way "--set read_percent=70": "rwmixwrite" => decides(&["read_percent"]), "rdpct read_pct write_pct readpercent";
     way "--set bs=4k": "blocksize" => decides(&["bs", "bs_mix"]), "block_size xfersize record_size reclen recsize";
     way "--set bs_mix=4k:60,64k:30,1M:10": "bssplit" => decides(&["bs", "bs_mix"]);
+    way "--set bs_mix=4k-64k, any multiple of 4 KiB up to 64 KiB": "bsrange blocksize_range" => decides(&["bs", "bs_mix"]);
     none "requests have one I/O size, or several with shares: --set bs_mix=4k:50,64k:50; --set bs=4k,64k,1M measures \
         several sizes in cells of their own":
-        "bsrange blocksize_range" => decides(&["bs", "bs_mix"]),
         "bs_unaligned blocksize_unaligned bs_is_seq_rand";
     none "blocks are aligned to their own size from --set offset on":
         "ba blockalign" => decides(&["bs", "bs_mix"]),
         "offset_align";
-    way "--set pattern=rand, rand-replace, zipf:1.1 or zones:50/5:30/15:20/80":
+    way "--set pattern=rand, rand-replace, zipf:1.1, pareto:0.2, normal:20 or zones:50/5:30/15:20/80":
         "random_distribution" => decides(&["pattern"]);
     way "--set pattern=rand-replace": "norandommap" => flag(&["pattern"]);
     none "a cell is sequential, strided, reverse or random; --set pattern=seq,rand compares them":
-        "percentage_random seekpct rw_sequencer random_sequence_stride sprandom spr_op spr_num_regions spr_cs";
+        "rw_sequencer" => decides(&["random_every"]),
+        "percentage_random seekpct random_sequence_stride sprandom spr_op spr_num_regions spr_cs";
     none "pattern=rand visits each block once per pass without a map in memory, whatever the size":
         "softrandommap random_generator" => idle("iolab's random order needs no map in memory");
     none "a share of the writes can trim instead, on blocks of their own: --set trim_percent=30":
-        "trim_percentage trim_verify_zero trim_backlog trim_backlog_batch num_range trimwrite";
+        "trim_percentage trim_verify_zero trim_backlog trim_backlog_batch num_range";
+    way "--set trim_first=true": "trimwrite";
     none "data placement cannot be chosen":
-        "write_hint dataplacement fdp fdp_pli fdp_pli_select plids plid_select dp_scheme";
+        "dataplacement fdp fdp_pli fdp_pli_select plids plid_select dp_scheme";
     none "requests carry no such flag": "writefua readfua write_mode read_mode verify_mode sg_write_mode stream_id";
     way "--set dontcache=true": "uncached" => flag(&["dontcache"]);
     none "iolab issues requests of the block layer, not commands of a protocol":
@@ -205,14 +210,14 @@ pub static FOREIGN: &[Foreign] = foreign! {
     way "--set fadvise=sequential, random or noreuse": "fadvise_hint" => decides(&["fadvise"]);
     way "--set iopoll=true": "hipri" => flag(&["iopoll"]), "hipri_percentage";
     way "--set sqpoll=true": "sqthread_poll" => flag(&["sqpoll"]);
-    none "the kernel chooses the CPU of its polling thread": "sqthread_poll_cpu";
     way "--set registered=true": "fixedbufs registerfiles" => flag(&["registered"]);
     none "iolab chooses how it uses a backend; 'iolab list --settings' names what can be set":
         "nonvectored libaio_vectored userspace_reap force_async serialize_overlap";
     way "--set batch=one, 50% or all":
-        "iodepth_batch iodepth_batch_submit iodepth_batch_complete iodepth_batch_complete_min" => decides(&["batch"]);
+        "iodepth_batch iodepth_batch_submit" => idle(AT_ONCE),
+        "iodepth_batch_complete iodepth_batch_complete_min iodepth_low" => decides(&["batch"]);
     none "only the fewest completions to wait for can be set: --set batch=50%":
-        "iodepth_batch_complete_max iodepth_low";
+        "iodepth_batch_complete_max" => idle(AT_ONCE);
     way "--rate 1000: with a rate requests do not wait for earlier ones":
         "io_submit_mode" => idle("at a given rate requests do not wait for earlier ones");
     // Durability.
@@ -221,7 +226,9 @@ pub static FOREIGN: &[Foreign] = foreign! {
     way "--set sync=fdatasync, with --set sync_every=N after every Nth write":
         "fdatasync" => decides(&["sync", "sync_every"]);
     way "--set sync=end": "end_fsync fsync_on_close" => flag(&["sync"]), "end_syncfs conv";
-    none "--set sync=end, each, osync and odsync are the ways to make data durable": "write_barrier sync_file_range";
+    none "--set sync=end, each, osync and odsync are the ways to make data durable":
+        "write_barrier" => idle("fio ignores it too: none of the engines that iolab has sends barriers"),
+        "sync_file_range";
     // Content and buffers.
     way "--set content=zero": "zero_buffers" => flag(&["content"]);
     way "--set content=unique, the default": "refill_buffers scramble_buffers" => flag(&["content"]);
@@ -235,7 +242,8 @@ pub static FOREIGN: &[Foreign] = foreign! {
         "mem iomem" => only(&["malloc", "mmap"], "buffers are small pages that were touched"),
         "hugepage-size";
     none "buffers are aligned to pages": "mem_align iomem_align";
-    none "limit the memory of a run with systemd-run -p MemoryMax=1G iolab ...": "lockmem";
+    none "limit the memory of a run with systemd-run -p MemoryMax=1G iolab ...":
+        "lockmem" => idle("direct I/O uses no memory that it could take away");
     // Files and allocation.
     none "iolab fills its scratch file before the trials and removes it after them; --fresh writes to a new file in \
         each trial":
@@ -269,9 +277,9 @@ pub static FOREIGN: &[Foreign] = foreign! {
         "latency_target latency_window latency_percentile"
             => asks("the run says at which depths, from 1 to iodepth, this level of latency holds (depth, time, hold)"),
         "latency_run" => idle("trials are repeated anyway");
-    way "--precondition steady":
+    way "--set steady=iops:5%/30s/10s/1s, which is fio's rule; --precondition steady waits for it before the trials":
         "steadystate ss steadystate_duration ss_dur steadystate_ramp_time ss_ramp steadystate_check_interval \
-            ss_interval";
+            ss_interval" => decides(&["steady"]);
     way "the setting ends_trial of a group ends all groups of its trial with this one":
         "exitall exit_what" => flag(&["ends_trial"]);
     none "a trial ends when all groups that have a bound are over; groups whose setting flow is a weight share one \
@@ -310,7 +318,8 @@ pub static FOREIGN: &[Foreign] = foreign! {
         "verify_fatal verify_dump verify_async"
             => idle("all that was written is checked after each trial, and every fault is reported");
     none "--verify reads back all that a trial has written, after the trial, with iolab's own checksums":
-        "verify_backlog verify_backlog_batch verify_interval verify_offset verify_pattern \
+        "verify_backlog verify_backlog_batch" => idle("iolab reads back after the trial, all that was written"),
+        "verify_interval verify_offset verify_pattern \
             verify_pattern_interval verify_state_save verify_state_load verify_write_sequence verify_header_seed \
             experimental_verify";
     none "a trial ends at its first error; the run goes on and reports it": "continue_on_error ignore_error";
@@ -383,6 +392,8 @@ pub static FOREIGN: &[Foreign] = foreign! {
         "numjobs" => decides(&["threads", "layout"]),
         "iodepth" => decides(&["depth"]),
         "ioengine" => decides(&["backend"]),
+        "sqthread_poll_cpu" => decides(&["sqpoll_cpu"]),
+        "write_hint" => decides(&["write_hint"]),
         "sync" => decides(&["sync", "sync_every"]),
         "runtime" => decides(&["time"]),
         "rate rate_iops" => decides(&["rate"]),

@@ -158,12 +158,24 @@ pub struct FailedRequest {
 pub enum Ended {
     /// The requested bytes or requests, or the pass, are complete.
     Done,
+    /// It was steady (see [`crate::trial::SteadyRule`]).
+    Steady,
     /// The time limit.
     Time,
     /// The stop flag; the outcome is partial.
     Interrupted,
     /// A request or the program failed; the outcome is partial.
     Failed,
+}
+
+impl Ended {
+    /// Whether it did what it was to do.
+    pub fn is_whole(self) -> bool {
+        match self {
+            Self::Done | Self::Steady | Self::Time => true,
+            Self::Interrupted | Self::Failed => false,
+        }
+    }
 }
 
 named! {

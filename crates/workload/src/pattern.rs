@@ -4,16 +4,17 @@
 //! of blocks. Patterns that visit every block divide the blocks between the workers, which together make one pass.
 //!
 //! [`Mix`] decides which requests read, [`quota`] how many requests a worker gets, [`RandomBytes`] are the data of files and
-//! buffers; `permutation.rs` is a random order without a list.
+//! buffers; `permutation.rs` is a random order without a list, `skewed.rs` has the distributions that prefer some blocks.
 
 mod permutation;
+mod skewed;
 
 use crate::trial::share;
 use rand_core::{Rng, SeedableRng};
-use rand_distr::{Distribution, Zipf};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 pub use permutation::Permutation;
+use skewed::{Law, Skewed};
 
 use crate::trial::{FileLayout, FirstOffset, Pattern, TrialSpec, Zone, Zones};
 
@@ -61,7 +62,7 @@ enum Order {
         rng: Xoshiro256PlusPlus,
         blocks: u64,
     },
-    Zipf(Box<Popular>),
+    Skewed(Box<Skewed>),
     Zoned(Box<Zoned>),
 }
 
@@ -93,13 +94,6 @@ struct Shuffled {
     step: u64,
     seed: u64,
     pass: u64,
-}
-
-#[derive(Debug, Clone)]
-struct Popular {
-    rng: Xoshiro256PlusPlus,
-    rank: Zipf<f64>,
-    scatter: Permutation,
 }
 
 #[derive(Debug, Clone)]
@@ -172,7 +166,9 @@ impl Offsets {
             },
             Pattern::Rand => (0, Order::Rand(part.shuffled())),
             Pattern::RandReplace => (0, part.replaced()),
-            Pattern::Zipf(theta) => (0, Order::Zipf(Box::new(part.popular(theta)))),
+            Pattern::Zipf(theta) => (0, part.skewed(Law::zipf(part.blocks, theta))),
+            Pattern::Pareto(h) => (0, part.skewed(Law::pareto(part.blocks, h))),
+            Pattern::Normal(percent) => (0, part.skewed(Law::normal(part.blocks, percent))),
             Pattern::Zoned(zones) => (0, Order::Zoned(Box::new(part.zoned(zones)))),
         };
         Self {
@@ -203,10 +199,16 @@ impl Offsets {
             Order::Runs(runs) => runs.advance(self.bs),
             Order::Rand(shuffled) => shuffled.advance() * self.bs,
             Order::RandReplace { rng, blocks } => below(rng, *blocks) * self.bs,
-            Order::Zipf(popular) => popular.draw() * self.bs,
+            Order::Skewed(skewed) => skewed.draw() * self.bs,
             Order::Zoned(zoned) => zoned.draw() * self.bs,
         };
         self.base + relative
+    }
+
+    /// Whether a request of `len` bytes at this offset is within the range that a random order draws from.
+    #[inline]
+    pub fn holds(&self, offset: u64, len: u64) -> bool {
+        offset >= self.base && offset.saturating_add(len) <= self.base + self.length
     }
 
     /// The next offset of a request of `len` bytes, a multiple of the block size. Ordered requests follow each other; a random
@@ -342,12 +344,9 @@ impl Share {
         }
     }
 
-    fn popular(&self, theta: f64) -> Popular {
-        Popular {
-            rng: Xoshiro256PlusPlus::seed_from_u64(self.own),
-            rank: Zipf::new(self.blocks as f64, theta).expect("checked with the pattern"),
-            scatter: self.permutation(),
-        }
+    fn skewed(&self, law: Law) -> Order {
+        let rng = Xoshiro256PlusPlus::seed_from_u64(self.own);
+        Order::Skewed(Box::new(Skewed::new(law, rng, self.permutation())))
     }
 
     fn zoned(&self, zones: Zones) -> Zoned {
@@ -413,13 +412,6 @@ impl Shuffled {
         let block = self.permutation.apply(self.next);
         self.next += self.step;
         block
-    }
-}
-
-impl Popular {
-    fn draw(&mut self) -> u64 {
-        let rank = self.rank.sample(&mut self.rng) as u64;
-        self.scatter.apply(rank.clamp(1, self.scatter.blocks) - 1)
     }
 }
 

@@ -27,7 +27,7 @@ impl RequestSizes {
         Self(issued.collect())
     }
 
-    /// Sorted by direction and size.
+    /// Reads, then writes; those of several workers sorted by size.
     pub fn counts(&self) -> &[SizeCount] {
         &self.0
     }
@@ -35,13 +35,15 @@ impl RequestSizes {
     /// The sum of two workers.
     #[must_use]
     pub fn plus(mut self, other: Self) -> Self {
-        for count in other.0 {
-            let same = |own: &&mut SizeCount| (own.reads, own.bytes) == (count.reads, count.bytes);
-            match self.0.iter_mut().find(same) {
-                Some(own) => own.requests += count.requests,
-                None => self.0.push(count),
+        self.0.extend(other.0);
+        self.0.sort_by_key(|count| (!count.reads, count.bytes));
+        self.0.dedup_by(|count, before| {
+            let is_same = (count.reads, count.bytes) == (before.reads, before.bytes);
+            if is_same {
+                before.requests += count.requests;
             }
-        }
+            is_same
+        });
         self
     }
 }
@@ -97,7 +99,7 @@ mod tests {
         assert_eq!(of(text).to_string(), text);
         assert_eq!(of(""), RequestSizes::default());
         let sum = of("read 4096 1,write 4096 2").plus(of("write 4096 3,read 512 4"));
-        assert_eq!(sum.to_string(), "read 4096 1,write 4096 5,read 512 4");
+        assert_eq!(sum.to_string(), "read 512 4,read 4096 1,write 4096 5");
         for wrong in ["read 4096", "trim 4096 1", "read x 1", "read 1 2 3"] {
             assert!(wrong.parse::<RequestSizes>().is_err(), "{wrong}");
         }

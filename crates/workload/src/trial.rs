@@ -15,21 +15,25 @@ mod check;
 mod data;
 mod durability;
 mod flags;
+mod pattern;
 mod pauses;
 mod rate;
 mod sharing;
 mod sizes;
+mod steady;
 mod tracing;
 mod trims;
 mod zones;
 
 pub use check::{VERIFIED_BLOCKS_MAX, verify_table_bytes};
 pub use durability::{Allocate, SyncCall, SyncPolicy};
-pub use flags::{Advice, IoPriority, PRIORITY_LEVEL_MAX};
+pub use flags::{Advice, IoPriority, PRIORITY_LEVEL_MAX, WriteHint};
+pub use pattern::Pattern;
 pub use pauses::Bursts;
 pub use rate::{RATE_MAX, Rate};
 pub use sharing::{Descriptors, FileLayout, Others, Shift, share};
 pub use sizes::{SizeMix, SizeShare, Sizes};
+pub use steady::{SteadyRule, SteadyTest};
 pub use trims::TrimBy;
 pub use zones::{Zone, Zones};
 
@@ -53,25 +57,6 @@ named! {
         /// Completes at once without I/O: measures the cost of iolab itself.
         Null = "null",
     }
-}
-
-/// The order in which blocks of the region are visited.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Pattern {
-    /// Ascending, one block after the other.
-    Seq,
-    /// Ascending, with `skip` bytes left out after each block or run of blocks; wraps to the next unvisited phase.
-    Strided,
-    /// Descending.
-    Reverse,
-    /// A random permutation: each block once per pass.
-    Rand,
-    /// Uniform, independent draws.
-    RandReplace,
-    /// Zipf distribution with this exponent over scattered blocks.
-    Zipf(f64),
-    /// Independent draws that prefer parts of the region.
-    Zoned(Zones),
 }
 
 named! {
@@ -199,6 +184,8 @@ pub struct TrialSpec {
     pub skip: u64,
     /// Bytes that [`Pattern::Strided`] visits in sequence before it skips; `None`: one block.
     pub skip_every: Option<u64>,
+    /// Random requests from one random offset on: it and those that follow it in the order of offsets; 1: all have one of their own.
+    pub random_every: u32,
     /// Bytes per piece, where a trial is striped over several targets; `None`: one block.
     pub stripe: Option<u64>,
     /// First byte of the region.
@@ -231,6 +218,8 @@ pub struct TrialSpec {
     pub trim_percent: u8,
     /// How trims are carried out.
     pub trim_by: TrimBy,
+    /// Whether each write has its block trimmed before, as a request of its own.
+    pub trim_first: bool,
     /// Which bytes belong to which worker.
     pub layout: FileLayout,
     /// Which workers share open file descriptions.
@@ -253,6 +242,8 @@ pub struct TrialSpec {
     pub buffer_memory: BufferMemory,
     /// Content of written data.
     pub content: Content,
+    /// How long written data lives, as the kernel is told; `None`: it is not told.
+    pub write_hint: Option<WriteHint>,
     /// Share of each 4 KiB of written data that is zeros, in percent; a compressor saves that much.
     pub compressible: u8,
     /// Share of the writes that repeat earlier data, in percent.
@@ -261,6 +252,8 @@ pub struct TrialSpec {
     pub verify: bool,
     /// The limits of the trial.
     pub limit: TrialLimit,
+    /// When a worker is steady, and ends before its limits.
+    pub steady: Option<SteadyRule>,
     /// Requests or bytes per second over all threads, at intended starts that do not wait for completions (open loop); `None`:
     /// closed loop.
     pub rate: Option<Rate>,
@@ -284,6 +277,8 @@ pub struct TrialSpec {
     pub registered: bool,
     /// `io_uring`: a kernel thread polls the submission queue.
     pub sqpoll: bool,
+    /// The CPU of that thread; `None`: the kernel chooses.
+    pub sqpoll_cpu: Option<u32>,
     /// `io_uring`, `pvsync2`: poll for completions instead of waiting for interrupts.
     pub iopoll: bool,
     /// Opens the file with `O_NOATIME`: reads do not change its access time.
@@ -321,6 +316,7 @@ impl Default for TrialSpec {
             bs_mix: None,
             skip: 0,
             skip_every: None,
+            random_every: 1,
             stripe: None,
             offset: 0,
             region: 1 << 30,
@@ -337,6 +333,7 @@ impl Default for TrialSpec {
             read_percent: 100,
             trim_percent: 0,
             trim_by: TrimBy::Discard,
+            trim_first: false,
             layout: FileLayout::Shared,
             descriptors: Descriptors::Private,
             fresh: false,
@@ -348,10 +345,12 @@ impl Default for TrialSpec {
             buffer_init: BufferInit::Random,
             buffer_memory: BufferMemory::Kernel,
             content: Content::Unique,
+            write_hint: None,
             compressible: 0,
             dedup: 0,
             verify: false,
             limit: TrialLimit::default(),
+            steady: None,
             rate: None,
             arrivals: Arrivals::Constant,
             thinktime: None,
@@ -363,6 +362,7 @@ impl Default for TrialSpec {
             seed: 1,
             registered: true,
             sqpoll: false,
+            sqpoll_cpu: None,
             iopoll: false,
             noatime: false,
             series_ns: INTERVAL_NS,
@@ -449,7 +449,8 @@ impl TrialSpec {
                 .bytes_bound()
                 .map(|bytes| (bytes as f64 / self.mean_request()).ceil() as u64),
         };
-        let pass = self.region / self.bs;
+        // A trim is a request too.
+        let pass = (self.region / self.bs).saturating_mul(1 + u64::from(self.trim_first));
         let counted = [
             bytes,
             self.limit.requests,
@@ -477,64 +478,6 @@ impl Backend {
             Backend::Pvsync2 | Backend::Libaio | Backend::IoUring | Backend::Null => true,
             Backend::Sync | Backend::Psync | Backend::Mmap | Backend::Pool => false,
         }
-    }
-}
-
-impl Pattern {
-    /// Whether every worker visits a contiguous share in the order of offsets, ascending or descending.
-    pub fn is_ordered(self) -> bool {
-        matches!(self, Pattern::Seq | Pattern::Reverse | Pattern::Strided)
-    }
-
-    /// Whether every thread draws from the whole region, instead of a share of its own.
-    pub fn shares_region(self) -> bool {
-        matches!(
-            self,
-            Pattern::RandReplace | Pattern::Zipf(_) | Pattern::Zoned(_)
-        )
-    }
-}
-
-impl fmt::Display for Pattern {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Pattern::Seq => f.pad("seq"),
-            Pattern::Strided => f.pad("strided"),
-            Pattern::Reverse => f.pad("reverse"),
-            Pattern::Rand => f.pad("rand"),
-            Pattern::RandReplace => f.pad("rand-replace"),
-            Pattern::Zipf(theta) => f.pad(&format!("zipf:{theta}")),
-            Pattern::Zoned(zones) => f.pad(&format!("zones:{zones}")),
-        }
-    }
-}
-
-impl FromStr for Pattern {
-    type Err = Error;
-
-    fn from_str(text: &str) -> Result<Self> {
-        Ok(match text {
-            "seq" => Pattern::Seq,
-            "strided" => Pattern::Strided,
-            "reverse" => Pattern::Reverse,
-            "rand" => Pattern::Rand,
-            "rand-replace" => Pattern::RandReplace,
-            _ => match text.strip_prefix("zipf:").map(str::parse::<f64>) {
-                Some(Ok(theta)) if theta > 0.0 && theta <= 100.0 => Pattern::Zipf(theta),
-                Some(_) => {
-                    return Err(Error::usage(format!("pattern '{text}' has no usable exponent"))
-                        .hint("write zipf:THETA with a number above 0 and at most 100, for example zipf:1.1"));
-                }
-                None => match text.strip_prefix("zones:") {
-                    Some(zones) => Pattern::Zoned(zones.parse()?),
-                    None => {
-                        return Err(Error::usage(format!("pattern '{text}' is unknown")).hint(
-                            "it is one of: seq, strided, reverse, rand, rand-replace, zipf:THETA, zones:50/5:30/15:20/80",
-                        ));
-                    }
-                },
-            },
-        })
     }
 }
 

@@ -349,7 +349,12 @@ fn build(spec: &TrialSpec) -> Result<(IoUring, Vec<RingFlag>)> {
         let mut builder = IoUring::builder();
         for flag in &flags {
             match flag {
-                RingFlag::Sqpoll => builder.setup_sqpoll(SQPOLL_IDLE_MS),
+                RingFlag::Sqpoll => {
+                    if let Some(cpu) = spec.sqpoll_cpu {
+                        builder.setup_sqpoll_cpu(cpu);
+                    }
+                    builder.setup_sqpoll(SQPOLL_IDLE_MS)
+                }
                 RingFlag::SingleIssuer => builder.setup_single_issuer(),
                 RingFlag::DeferTaskrun => builder.setup_defer_taskrun(),
                 RingFlag::CoopTaskrun => builder.setup_coop_taskrun(),
@@ -368,7 +373,13 @@ fn build(spec: &TrialSpec) -> Result<(IoUring, Vec<RingFlag>)> {
         }
     }
     let error = last.expect("at least one mode was tried");
-    Err(refused(&error))
+    Err(match spec.sqpoll_cpu {
+        Some(cpu) if error.raw_os_error() == Some(libc::EINVAL) => Error::usage(format!(
+            "the polling thread of io_uring cannot run on CPU {cpu}: {error}"
+        ))
+        .hint("choose a CPU that is online and that this process may use, or sqpoll_cpu=none"),
+        _ => refused(&error),
+    })
 }
 
 /// What a trial says to whom the system gives no ring.

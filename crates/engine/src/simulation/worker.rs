@@ -4,7 +4,7 @@ use super::{Ask, Disk};
 use crate::request::Action;
 use crate::worker::latency_log::LatencyLog;
 use crate::worker::open_loop::Open;
-use crate::worker::{Following, NoLog, Requests, Varied, WorkerOutcome};
+use crate::worker::{Following, NoLog, Requests, Steady, Varied, WorkerOutcome};
 use iolab_host::clock::Clock;
 use iolab_workload::operation::{Moved, Operation, PerOperation};
 use iolab_workload::outcome::{Effective, Ended};
@@ -65,6 +65,8 @@ pub(super) struct Worker<'a> {
     open: Option<Open<'a>>,
     /// The latencies over time, where they are kept.
     over_time: Option<LatencyLog<'a>>,
+    /// Ends it once it is steady.
+    steady: Option<Box<Steady>>,
     interval_end: u64,
     state: State,
     outcome: WorkerOutcome,
@@ -101,6 +103,10 @@ impl<'a> Worker<'a> {
         if let Some(over_time) = &mut over_time {
             over_time.begin(start);
         }
+        let mut steady = Steady::of(spec, clock);
+        if let Some(steady) = &mut steady {
+            steady.begin(start);
+        }
         Self {
             id,
             follows: false,
@@ -125,6 +131,7 @@ impl<'a> Worker<'a> {
             ready: Vec::with_capacity(spec.depth as usize),
             open,
             over_time,
+            steady,
             interval_end: outcome.series.begin(start),
             state: match delay {
                 0 => State::Running,
@@ -197,6 +204,11 @@ impl<'a> Worker<'a> {
         if now >= self.interval_end {
             let done = self.done();
             self.interval_end = self.outcome.series.turn_to(now, done);
+            if let Some(steady) = &mut self.steady
+                && steady.is_reached(now, &self.outcome.operations)
+            {
+                self.end_with(Ended::Steady);
+            }
         }
         if self.open.is_none() && now >= self.deadline {
             self.end_with(Ended::Time);

@@ -8,9 +8,10 @@ use rustix::fs::FallocateFlags;
 use rustix::io::Errno;
 
 use crate::verify::Stored;
+use crate::write_hint::HintedFile;
 use iolab_storage::{OpenMode, Target};
 use iolab_workload::stripe::Stripe;
-use iolab_workload::trial::{Advice, Allocate, Descriptors, FileLayout, TrialSpec};
+use iolab_workload::trial::{Advice, Allocate, Descriptors, FileLayout, TrialSpec, WriteHint};
 use iolab_workload::{Error, Result};
 
 /// What a trial reads and writes.
@@ -20,6 +21,8 @@ pub(crate) struct Files<'a> {
     pub(crate) stripe: Option<Stripe>,
     mode: OpenMode,
     advice: Option<Advice>,
+    /// What the kernel was told of the files, until the trial is over.
+    _hinted: Vec<HintedFile>,
     /// The one open file description, where all workers use the same.
     shared: Option<File>,
     /// Held across `lseek` and the call that follows it, where its position is shared by all.
@@ -65,7 +68,7 @@ impl<'a> Files<'a> {
             offset: range.start,
             length: range.end - range.start,
         };
-        let parts = match *targets {
+        let parts: Vec<TargetRange<'_>> = match *targets {
             [target] if spec.starts_fresh() => ranges(spec)
                 .into_iter()
                 .map(|range| Ok(part(fresh(spec, target, range.end)?, range)))
@@ -81,7 +84,12 @@ impl<'a> Files<'a> {
                 targets.iter().map(of).collect()
             }
         };
+        let hinted = |hint: WriteHint| -> Result<Vec<HintedFile>> {
+            let of = |part: &TargetRange<'_>| HintedFile::new(part.target().file(), hint);
+            parts.iter().map(of).collect()
+        };
         let mut files = Self {
+            _hinted: spec.write_hint.map(hinted).transpose()?.unwrap_or_default(),
             parts,
             stripe: (targets.len() > 1).then(|| Stripe::of(spec, targets.len())),
             mode: OpenMode::of(spec),

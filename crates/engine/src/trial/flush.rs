@@ -6,7 +6,7 @@ use std::time::Instant;
 use super::fail;
 use iolab_host::page_cache::make_durable;
 use iolab_storage::Target;
-use iolab_workload::outcome::{Ended, Failure, Outcome};
+use iolab_workload::outcome::{Failure, Outcome};
 use iolab_workload::trial::{CacheState, SyncPolicy, TrialSpec};
 
 /// Writes out what a trial has left in the page cache, where that was not requested, and notes how long it took. The next
@@ -35,7 +35,7 @@ pub(super) fn owes_sync(spec: &TrialSpec, outcome: &Outcome) -> bool {
     spec.cache != CacheState::Direct
         && unsynced
         && outcome.operations.write.bytes > 0
-        && matches!(outcome.ended, Ended::Done | Ended::Time)
+        && outcome.ended.is_whole()
 }
 
 pub(super) fn pay_sync<'a>(

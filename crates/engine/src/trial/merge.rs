@@ -143,9 +143,10 @@ fn add_histogram(sum: &mut LatencyHistogram, part: &LatencyHistogram) {
 pub(super) fn graver(a: Ended, b: Ended) -> Ended {
     let rank = |ended| match ended {
         Ended::Done => 0,
-        Ended::Time => 1,
-        Ended::Interrupted => 2,
-        Ended::Failed => 3,
+        Ended::Steady => 1,
+        Ended::Time => 2,
+        Ended::Interrupted => 3,
+        Ended::Failed => 4,
     };
     if rank(a) >= rank(b) { a } else { b }
 }

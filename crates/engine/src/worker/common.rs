@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use super::syncs::Following;
-use super::{Requests, Varied, WorkerOutcome};
+use super::{Requests, Steady, Varied, WorkerOutcome};
 use crate::buffer::{Buffers, Slot};
 use crate::request::{Action, Backend, Completion, Request, SystemFailure};
 use crate::verify::Signer;
@@ -53,6 +53,8 @@ pub(crate) struct Common<'a> {
     following: Following,
     /// Whether one sync follows all writes.
     pub(super) syncs_at_end: bool,
+    /// Ends the worker once it is steady.
+    steady: Option<Box<Steady>>,
     /// Set when no further request shall be issued.
     pub(super) stopping: bool,
     pub(super) outcome: WorkerOutcome,
@@ -90,6 +92,7 @@ impl<'a> Common<'a> {
             syncs: spec.sync.follows_writes(),
             following: Following::new(spec),
             syncs_at_end: spec.sync == SyncPolicy::End,
+            steady: Steady::of(spec, clock),
             stopping: false,
             outcome: WorkerOutcome {
                 cpus: Some(Box::default()),
@@ -120,6 +123,9 @@ impl<'a> Common<'a> {
             .time_ticks
             .map_or(u64::MAX, |ticks| start.saturating_add(ticks));
         self.outcome.start = start;
+        if let Some(steady) = &mut self.steady {
+            steady.begin(start);
+        }
         (start, deadline)
     }
 
@@ -247,6 +253,11 @@ impl<'a> Common<'a> {
     pub(super) fn wake_up(&mut self, now: u64, deadline: u64) -> u64 {
         let end = self.outcome.series.turn_to(now, self.done());
         self.see_cpu();
+        if let Some(steady) = &mut self.steady
+            && steady.is_reached(now, &self.outcome.operations)
+        {
+            self.end_with(Ended::Steady);
+        }
         if now < deadline {
             return end.min(deadline);
         }

@@ -7,6 +7,7 @@ use super::group_weights::FlowPart;
 use super::pauses::Pauses;
 use crate::request::{Action, Request};
 use iolab_host::clock::Clock;
+use iolab_workload::operation::PerOperation;
 use iolab_workload::pattern::{Mix, Offsets, derive};
 use iolab_workload::request_sizes::{RequestSizes, SizeCount};
 use iolab_workload::trial::{SizeMix, TrialSpec, share};
@@ -93,6 +94,11 @@ pub(crate) struct Varied {
     sizes: Option<Drawn>,
     trims: Option<Chance>,
     repeats: Option<Chance>,
+    sequences: Option<Sequences>,
+    /// Whether the block of each write is trimmed before.
+    trim_first: bool,
+    /// The write whose block was trimmed.
+    trimmed: Option<Request>,
     pauses: Option<Pauses>,
     flow: Option<FlowPart>,
     /// How long a group that is ahead of its share pauses before it looks again, ticks.
@@ -110,6 +116,7 @@ impl Varied {
             || spec.trims()
             || spec.dedup > 0
             || spec.flow.is_some()
+            || spec.random_every > 1
     }
 
     /// Those of worker number `worker`.
@@ -120,6 +127,9 @@ impl Varied {
             flow_wait: clock.ticks(FLOW_WAIT_NS),
             trims: Chance::of(spec.trim_percent, spec, worker, TRIMS),
             repeats: Chance::of(spec.dedup, spec, worker, REPEATS),
+            sequences: (spec.random_every > 1).then(|| Sequences::new(spec.random_every)),
+            trim_first: spec.trim_first,
+            trimmed: None,
             offsets: Offsets::new(spec, worker),
             mix: Mix::new(spec, worker),
             bs: spec.bs as u32,
@@ -150,6 +160,9 @@ impl Requests for Varied {
         if let Some(flow) = &self.flow {
             flow.issued();
         }
+        if let Some(write) = self.trimmed.take() {
+            return write;
+        }
         let mut action = next_action(&mut self.mix);
         if let Some(trims) = &mut self.trims
             && action == Action::Write
@@ -157,20 +170,32 @@ impl Requests for Varied {
         {
             action = Action::Trim;
         }
-        let (offset, len) = match &mut self.sizes {
-            None => (self.offsets.next_offset(), self.bs),
-            Some(sizes) => {
-                let len = sizes.draw(action == Action::Read);
-                // A smaller request begins at a block too.
-                let room = u64::from(len.max(self.bs));
-                (self.offsets.next_offset_of(room), len)
-            }
+        let len = match &mut self.sizes {
+            None => self.bs,
+            Some(sizes) => sizes.draw(action == Action::Read),
         };
-        Request {
+        // A smaller request begins at a block too.
+        let room = u64::from(len.max(self.bs));
+        let offset = match (&mut self.sequences, &self.sizes) {
+            (Some(sequences), _) => sequences.next_offset(&mut self.offsets, action, room),
+            (None, None) => self.offsets.next_offset(),
+            (None, Some(_)) => self.offsets.next_offset_of(room),
+        };
+        let request = Request {
             action,
             offset,
             at: 0,
             len,
+        };
+        match self.trim_first && action == Action::Write {
+            false => request,
+            true => {
+                self.trimmed = Some(request);
+                Request {
+                    action: Action::Trim,
+                    ..request
+                }
+            }
         }
     }
 
@@ -214,6 +239,40 @@ fn next_action(mix: &mut Mix) -> Action {
     }
 }
 
+/// Random offsets with requests between them that follow the last one of their direction.
+struct Sequences {
+    /// Requests from one random offset to the next.
+    every: u32,
+    /// Requests until the next one.
+    left: u32,
+    /// Where the last request of each direction ended.
+    ends: PerOperation<u64>,
+}
+
+impl Sequences {
+    fn new(every: u32) -> Self {
+        Self {
+            every,
+            left: 0,
+            // Nothing lies there.
+            ends: PerOperation::default().map(|()| u64::MAX),
+        }
+    }
+
+    #[inline]
+    fn next_offset(&mut self, offsets: &mut Offsets, action: Action, room: u64) -> u64 {
+        let end = &mut self.ends[action.completes()];
+        let follows = self.left > 0 && offsets.holds(*end, room);
+        let offset = match follows {
+            true => *end,
+            false => offsets.next_offset_of(room),
+        };
+        *end = offset + room;
+        self.left = self.left.checked_sub(1).unwrap_or(self.every - 1);
+        offset
+    }
+}
+
 /// Something that befalls a share of the requests, independently of each other.
 struct Chance {
     rng: Xoshiro256PlusPlus,
@@ -240,8 +299,8 @@ impl Chance {
 struct Drawn {
     mix: SizeMix,
     rng: Xoshiro256PlusPlus,
-    /// Requests of each size: of reads, of writes.
-    counts: [Vec<u64>; 2],
+    /// Requests of each multiple of each size: of reads, of writes.
+    counts: [Vec<Vec<u64>>; 2],
     /// Bytes that the worker may still ask for; what the last request has beyond them is part of it.
     bytes_left: Option<u64>,
 }
@@ -253,7 +312,12 @@ impl Drawn {
         Self {
             mix: mix.clone(),
             rng: Xoshiro256PlusPlus::seed_from_u64(key),
-            counts: [true, false].map(|reads| vec![0; mix.of(reads).shares().len()]),
+            counts: [true, false].map(|reads| {
+                let shares = mix.of(reads).shares().iter();
+                shares
+                    .map(|share| vec![0; share.multiples as usize])
+                    .collect()
+            }),
             bytes_left: spec.bytes_bound().map(own),
         }
     }
@@ -263,8 +327,13 @@ impl Drawn {
         let draw = ((self.rng.next_u64() >> 32) * 100) >> 32;
         let sizes = self.mix.of(reads);
         let place = sizes.place(draw as u32);
-        self.counts[usize::from(!reads)][place] += 1;
-        let bytes = sizes.shares()[place].bytes;
+        let share = sizes.shares()[place];
+        let multiple = match share.multiples {
+            1 => 0,
+            multiples => ((self.rng.next_u64() >> 32) * u64::from(multiples)) >> 32,
+        };
+        self.counts[usize::from(!reads)][place][multiple as usize] += 1;
+        let bytes = share.bytes * (multiple + 1);
         self.bytes_left = self.bytes_left.map(|left| left.saturating_sub(bytes));
         bytes as u32
     }
@@ -273,10 +342,14 @@ impl Drawn {
         let of = |reads: bool| {
             let counts = self.counts[usize::from(!reads)].iter();
             let shares = self.mix.of(reads).shares().iter();
-            shares.zip(counts).map(move |(share, requests)| SizeCount {
-                reads,
-                bytes: share.bytes,
-                requests: *requests,
+            shares.zip(counts).flat_map(move |(share, counts)| {
+                (1..)
+                    .zip(counts)
+                    .map(move |(multiple, requests)| SizeCount {
+                        reads,
+                        bytes: share.bytes * multiple,
+                        requests: *requests,
+                    })
             })
         };
         RequestSizes::new(of(true).chain(of(false)))
@@ -388,6 +461,70 @@ mod tests {
             }
             prop_assert!(total >= 1 << 20 && total < (1 << 20) + u64::from(threads) * 40_960);
         }
+    }
+
+    #[test]
+    fn requests_between_random_offsets_follow_those_of_their_direction() {
+        for (every, bs_mix) in [(4, None), (8, Some("4k-16k"))] {
+            let spec = TrialSpec {
+                pattern: Pattern::Rand,
+                random_every: every,
+                read_percent: 50,
+                offset: 8192,
+                region: 64 << 20,
+                bs_mix: bs_mix.map(|mix| mix.parse().expect("a mix")),
+                ..TrialSpec::default()
+            };
+            spec.check().expect("possible");
+            let mut requests = Varied::new(&spec, 0, &Clock::of_rate(1.0));
+            let mut ends = [None, None];
+            let mut follow = 0;
+            let count = 10_000;
+            for number in 0..count {
+                let request = requests.next();
+                let end = &mut ends[usize::from(request.action == Action::Read)];
+                let is_next = *end == Some(request.offset);
+                follow += u32::from(is_next);
+                // At a random offset it would be by chance alone.
+                assert!(
+                    is_next
+                        || number % every == 0
+                        || number < 64
+                        || end.is_none_or(|end| end > spec.region)
+                );
+                assert!((8192..8192 + spec.region).contains(&request.offset));
+                *end = Some(request.offset + u64::from(request.len));
+            }
+            let wanted = count - count / every;
+            assert!(follow.abs_diff(wanted) < count / 50, "{follow} of {wanted}");
+        }
+    }
+
+    #[test]
+    fn the_block_of_each_write_is_trimmed_before() {
+        let spec = TrialSpec {
+            pattern: Pattern::Rand,
+            read_percent: 30,
+            trim_first: true,
+            ..TrialSpec::default()
+        };
+        spec.check().expect("possible");
+        let mut requests = Varied::new(&spec, 0, &Clock::of_rate(1.0));
+        let mut trimmed = None;
+        let mut writes = 0;
+        for _ in 0..10_000 {
+            let request = requests.next();
+            match request.action {
+                Action::Trim => trimmed = Some(request.offset),
+                Action::Write => {
+                    assert_eq!(trimmed.take(), Some(request.offset));
+                    writes += 1;
+                }
+                _ => assert_eq!(trimmed, None),
+            }
+        }
+        // 70 % of what is no repetition.
+        assert!((3_800..4_400).contains(&writes), "{writes}");
     }
 
     #[test]

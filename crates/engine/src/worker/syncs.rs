@@ -3,7 +3,7 @@
 use super::Common;
 use crate::buffer::Slot;
 use crate::request::{Action, Backend, Completion, Request, SystemFailure};
-use iolab_workload::outcome::{Ended, FailedRequest};
+use iolab_workload::outcome::FailedRequest;
 use iolab_workload::trial::TrialSpec;
 
 /// The syncs that follow writes.
@@ -65,7 +65,7 @@ impl Common<'_> {
         self.outcome.series.finish(self.outcome.end, tallied);
         self.outcome.waited = backend.waited();
         self.outcome.signed = self.signer.take().map(|signer| signer.finish());
-        let whole = matches!(self.outcome.ended, Ended::Done | Ended::Time);
+        let whole = self.outcome.ended.is_whole();
         if self.syncs_at_end && self.outcome.operations.write.requests > 0 && whole {
             self.final_sync(backend, &mut done);
         }

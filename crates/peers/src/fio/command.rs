@@ -9,7 +9,7 @@ use iolab_workload::cpus::Placement;
 use iolab_workload::trial::share;
 use iolab_workload::trial::{
     Backend, BufferMemory, CacheState, Content, FileLayout, IoPriority, Pattern, Sizes, SyncPolicy,
-    TrialSpec,
+    TrialSpec, WriteHint,
 };
 
 use iolab_storage::meminfo;
@@ -143,9 +143,15 @@ pub(super) fn common(spec: &TrialSpec) -> Vec<String> {
         words.push(format!("--iodepth_batch_complete_min={wait}"));
     }
     match spec.pattern {
-        Pattern::Zipf(theta) => words.push(format!("--random_distribution=zipf:{theta}")),
+        Pattern::Zipf(_) | Pattern::Pareto(_) | Pattern::Normal(_) => {
+            words.push(format!("--random_distribution={}", spec.pattern));
+        }
         Pattern::Zoned(zones) => words.push(format!("--random_distribution=zoned:{zones}")),
-        _ => {}
+        Pattern::Seq
+        | Pattern::Strided
+        | Pattern::Reverse
+        | Pattern::Rand
+        | Pattern::RandReplace => {}
     }
     if spec.reads() && spec.writes() {
         words.push(format!("--rwmixread={}", spec.read_percent));
@@ -165,12 +171,20 @@ fn sizes_and_pauses(spec: &TrialSpec) -> Vec<String> {
     match &spec.bs_mix {
         None => words.push(format!("--bs={}", spec.bs)),
         Some(mix) => {
-            let of = |sizes: &Sizes| {
+            let split = |sizes: &Sizes| {
                 let shares = sizes.shares().iter();
                 let shares = shares.map(|share| format!("{}/{}", share.bytes, share.percent));
                 shares.collect::<Vec<_>>().join(":")
             };
-            words.push(format!("--bssplit={},{}", of(&mix.reads), of(&mix.writes)));
+            let range = |sizes: &Sizes| {
+                let shares = sizes.shares().iter();
+                let shares = shares.map(|share| format!("{}-{}", share.bytes, share.largest()));
+                shares.collect::<String>()
+            };
+            words.push(match mix.has_ranges() {
+                true => format!("--bsrange={},{}", range(&mix.reads), range(&mix.writes)),
+                false => format!("--bssplit={},{}", split(&mix.reads), split(&mix.writes)),
+            });
             words.push(format!("--blockalign={}", spec.bs));
         }
     }
@@ -191,6 +205,18 @@ fn sizes_and_pauses(spec: &TrialSpec) -> Vec<String> {
     if let Some((class, level)) = priority {
         words.push(format!("--prioclass={class}"));
         words.push(format!("--prio={level}"));
+    }
+    if let Some(hint) = spec.write_hint {
+        let name = match hint {
+            WriteHint::Unspecific => "none",
+            WriteHint::Short | WriteHint::Medium | WriteHint::Long | WriteHint::Extreme => {
+                hint.name()
+            }
+        };
+        words.push(format!("--write_hint={name}"));
+    }
+    if let Some(cpu) = spec.sqpoll_cpu {
+        words.push(format!("--sqthread_poll_cpu={cpu}"));
     }
     if let Some(node) = spec.memory_node {
         words.push(format!("--numa_mem_policy=bind:{node}"));
@@ -243,7 +269,10 @@ fn order(spec: &TrialSpec) -> String {
         // A number here would be skipped after each request.
         Pattern::Strided if spec.skip_every.is_some() => direction.to_owned(),
         Pattern::Strided => format!("{direction}:{}", spec.skip),
-        _ => format!("rand{direction}"),
+        _ => match spec.random_every {
+            1 => format!("rand{direction}"),
+            every => format!("rand{direction}:{every}"),
+        },
     }
 }
 

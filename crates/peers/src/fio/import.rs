@@ -7,7 +7,7 @@ use iolab_workload::Result;
 use iolab_workload::histogram::LatencyHistogram;
 
 use super::FIO;
-use super::options::{Options, cell_of};
+use super::options::{FileSize, Options, cell_of};
 use super::report::{self, FioJob, FioReport};
 use crate::{PeerResult, Results};
 use iolab_record::{LatencyOf, OperationSummary, PerOperation};
@@ -82,9 +82,11 @@ fn entry(options: &Options, jobs: &[&FioJob]) -> Result<PeerResult> {
     let bytes = jobs
         .iter()
         .map(|job| job.read.io_bytes.max(job.write.io_bytes));
-    let size_else = bytes.max().unwrap_or(1).max(1);
-    let mut cell =
-        cell_of(options, size_else).map_err(|error| error.within(format!("job '{name}'")))?;
+    let size = FileSize {
+        known: None,
+        otherwise: bytes.max().unwrap_or(1).max(1),
+    };
+    let mut cell = cell_of(options, size).map_err(|error| error.within(format!("job '{name}'")))?;
     cell.tool = FIO;
     // What a job without a bound of its own did is reported by its size.
     if !["io_size", "io_limit"]

@@ -5,10 +5,13 @@ mod jobs;
 mod latency_target;
 mod lines;
 mod mistakes;
+mod shortened;
 mod side_by_side;
 mod target;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod whole_files;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -16,15 +19,16 @@ use std::time::Duration;
 use iolab_plan::experiment::{BUDGET_MAX, Combination, Design, Experiment, read_text};
 use iolab_workload::Result;
 use iolab_workload::names::check_file_name;
+use iolab_workload::quantity::format_bytes;
 use iolab_workload::response::Response;
 use iolab_workload::settings::{CellSpec, SETTINGS};
-use iolab_workload::trial::Pattern;
+use iolab_workload::trial::FileLayout;
 
 pub use self::explain::OptionExplanation;
 use self::jobs::Job;
 use self::lines::Around;
 use self::mistakes::Mistakes;
-use super::options::{cell_or_faults, duration, is_set};
+use super::options::{FileSize, cell_or_faults, duration, is_set};
 use super::passes::drops_at_each_pass;
 
 /// What a job file asks for.
@@ -174,7 +178,10 @@ impl JobFile {
 
 /// What each job measures; of those with mistakes nothing.
 fn cells_of(jobs: &[Job], whole: Option<u64>, mistakes: &mut Mistakes) -> Vec<CellSpec> {
-    let size_else = whole.unwrap_or(CellSpec::default().trial.region);
+    let size = FileSize {
+        known: whole,
+        otherwise: whole.unwrap_or(CellSpec::default().trial.region),
+    };
     let mut cells = Vec::with_capacity(jobs.len());
     for job in jobs {
         // It is not waited for, but has to be a time all the same.
@@ -182,7 +189,7 @@ fn cells_of(jobs: &[Job], whole: Option<u64>, mistakes: &mut Mistakes) -> Vec<Ce
         if let Some(Err(fault)) = ramp.map(|text| duration("ramp_time", text)) {
             mistakes.add(&job.place_of(fault.option), fault.error);
         }
-        match cell_or_faults(&job.options, size_else) {
+        match cell_or_faults(&job.options, size) {
             Ok(cell) => match cell.trial.check() {
                 Ok(()) => cells.push(cell),
                 Err(error) => mistakes.add(&job.place(), error),
@@ -263,6 +270,9 @@ fn notes(jobs: &[Job], cells: &[CellSpec], stages: &[usize], whole: Option<u64>)
             .iter()
             .any(|name| is_set(&job.options, name))
     };
+    let several_private = jobs.iter().zip(cells).any(|(job, cell)| {
+        is_set(&job.options, "offset_increment") && cell.trial.layout == FileLayout::Private
+    });
     let notes = [
         (
             given(&["ramp_time"]),
@@ -321,8 +331,24 @@ fn notes(jobs: &[Job], cells: &[CellSpec], stages: &[usize], whole: Option<u64>)
             "a sync follows writes alone; in a mix of reads and writes fio syncs after reads too",
         ),
         (
-            any(|cell| cell.trial.bs_mix.is_some() && cell.trial.pattern == Pattern::Rand),
-            "requests of several sizes begin at each block once per pass; fio shortens those that its map of visited blocks has no room for",
+            given(&[
+                "iodepth_batch_submit",
+                "iodepth_batch",
+                "iodepth_batch_complete_max",
+            ]),
+            "fio submits and takes back so many requests at a time, iolab as many as there are: one at a time gave fio 5 to 10 % more on one disk, for twice the CPU time (docs/METHODS.md, Recipes)",
+        ),
+        (
+            any(|cell| cell.trial.steady.is_some()),
+            "a trial ends once it is steady by fio's rule (steadystate), or with its time; each trial looks for itself",
+        ),
+        (
+            given(&["verify_backlog"]),
+            "fio reads back between its writes and within their time (verify_backlog), so that it reports fewer writes per second; iolab reads back after each trial",
+        ),
+        (
+            several_private,
+            "each thread goes over a file of its own from its first byte; fio as far over its own, from a multiple of offset_increment",
         ),
         (
             any(|cell| cell.trial.verify),
@@ -334,5 +360,22 @@ fn notes(jobs: &[Job], cells: &[CellSpec], stages: &[usize], whole: Option<u64>)
         ),
     ];
     let applying = notes.into_iter().filter(|(applies, _)| *applies);
-    applying.map(|(_, note)| note.to_owned()).collect()
+    let applying = applying.map(|(_, note)| note.to_owned());
+    applying.chain(shortened_requests(jobs, cells)).collect()
+}
+
+/// Where fio's requests are smaller than those that a job asks for, and how much.
+fn shortened_requests<'a>(
+    jobs: &'a [Job],
+    cells: &'a [CellSpec],
+) -> impl Iterator<Item = String> + 'a {
+    jobs.iter().zip(cells).filter_map(|(job, cell)| {
+        let of_fio = shortened::mean_request(&cell.trial)?;
+        Some(format!(
+            "{}: requests of several sizes begin at each block once per pass, and keep their size: {} on average; fio shortens those that its map of visited blocks has no room for, to {} on average over a pass (norandommap=1: neither)",
+            job.name,
+            format_bytes(cell.trial.mean_request()),
+            format_bytes(of_fio),
+        ))
+    })
 }

@@ -1,6 +1,7 @@
 //! fio's options of a job, and the cell that they describe.
 
 mod extent;
+mod steady;
 mod values;
 mod varied;
 
@@ -16,6 +17,7 @@ use iolab_workload::trial::{
 
 use iolab_workload::settings::CellSpec;
 
+pub(crate) use extent::FileSize;
 pub(crate) use values::{duration, short};
 use values::{refused, size, unknown};
 
@@ -49,13 +51,13 @@ impl Faults {
 }
 
 /// The cell that a job is. Options that are not there have fio's default; those that say nothing of a cell are not looked
-/// at. Without a `size` the region is `size_else`.
+/// at.
 ///
 /// # Errors
 /// Of kind [`Usage`](iolab_workload::Kind::Usage), naming the first option whose value iolab has no words for.
-pub(crate) fn cell_of(options: &Options, size_else: u64) -> Result<CellSpec> {
+pub(crate) fn cell_of(options: &Options, size: FileSize) -> Result<CellSpec> {
     // There is at least one.
-    cell_or_faults(options, size_else).map_err(|mut faults| faults.swap_remove(0).error)
+    cell_or_faults(options, size).map_err(|mut faults| faults.swap_remove(0).error)
 }
 
 /// As [`cell_of`].
@@ -64,7 +66,7 @@ pub(crate) fn cell_of(options: &Options, size_else: u64) -> Result<CellSpec> {
 /// Every option whose value iolab has no words for; at least one.
 pub(crate) fn cell_or_faults(
     options: &Options,
-    size_else: u64,
+    size: FileSize,
 ) -> std::result::Result<CellSpec, Vec<Fault>> {
     let mut trial = TrialSpec::default();
     let mut faults = Faults::default();
@@ -76,7 +78,7 @@ pub(crate) fn cell_or_faults(
     varied::pauses(options, &mut trial, &mut faults);
     let sync = durability(options);
     (trial.sync, trial.sync_every) = faults.or(sync, (trial.sync, trial.sync_every));
-    extent::bounds(options, &mut trial, size_else, &mut faults);
+    extent::bounds(options, &mut trial, size, &mut faults);
     extent::zones(options, &mut trial, &mut faults);
     extent::load(options, &mut trial, &mut faults);
     trial.latency = !is_set(options, "gtod_reduce") && !is_set(options, "disable_lat");
@@ -86,6 +88,8 @@ pub(crate) fn cell_or_faults(
         trial.content = Content::Repeated;
     }
     trial.verify = faults.or(verified(options), false);
+    steady::steady(options, &mut trial, &mut faults);
+    varied::check_lockmem(options, &trial, &mut faults);
     if !faults.0.is_empty() {
         return Err(faults.0);
     }
@@ -123,11 +127,13 @@ fn order(options: &Options, trial: &mut TrialSpec, faults: &mut Faults) {
         Some(direction) => (true, direction),
         None => (false, name),
     };
-    let unknown_order = || Fault {
+    let unknown_order = || {
+        Fault {
         option,
         error: unknown(option, text)
             .error
-            .hint("it is one of: read, write, rw, trim, randread, randwrite, randrw, randtrim"),
+            .hint("it is one of: read, write, rw, trim, trimwrite, randread, randwrite, randrw, randtrim, randtrimwrite"),
+    }
     };
     let percent = match direction {
         "read" => Ok(100),
@@ -137,7 +143,10 @@ fn order(options: &Options, trial: &mut TrialSpec, faults: &mut Faults) {
             Ok(0)
         }
         "rw" | "readwrite" => mix(options),
-        _ if direction.contains("trim") => Err(refused(option, text, "trimwrite")),
+        "trimwrite" => {
+            trial.trim_first = true;
+            Ok(0)
+        }
         _ => Err(unknown_order()),
     };
     trial.read_percent = faults.or(percent, 100);
@@ -170,7 +179,16 @@ fn order(options: &Options, trial: &mut TrialSpec, faults: &mut Faults) {
                 faults.or(Err(Fault { option, error }), ());
             }
         },
-        Some(_) => faults.or(Err(unknown_order()), ()),
+        Some(every) => {
+            let every = every.trim().parse().ok().filter(|every| *every > 0);
+            trial.random_every = faults.or(every.ok_or_else(unknown_order), 1);
+            if let Some((name, sequencer)) = value(options, &["rw_sequencer"])
+                && trial.random_every > 1
+                && sequencer != "sequential"
+            {
+                faults.or(Err(refused(name, sequencer, name)), ());
+            }
+        }
     }
 }
 
@@ -181,7 +199,11 @@ fn distribution(options: &Options, uniform: Pattern) -> Read<Pattern> {
     };
     match text.split_once(':') {
         None if text == "random" => Ok(uniform),
-        Some(("zipf", theta)) => format!("zipf:{theta}").parse().map_err(|error: Error| {
+        // The numbers that fio takes where none is given.
+        None if text == "zipf" => Ok(Pattern::Zipf(1.1)),
+        None if text == "pareto" => Ok(Pattern::Pareto(0.2)),
+        None if text == "normal" => Ok(Pattern::Normal(0.0)),
+        Some(("zipf" | "pareto" | "normal", _)) => text.parse().map_err(|error: Error| {
             let error = error.within(option);
             Fault { option, error }
         }),
@@ -237,8 +259,9 @@ fn requests(options: &Options, trial: &mut TrialSpec, faults: &mut Faults) {
     let bytes = block_size(options);
     trial.bs = faults.or(bytes, trial.bs);
     // What requests of several sizes begin at multiples of can be chosen.
-    let aligned =
-        value(options, &["ba", "blockalign"]).filter(|_| !options.contains_key("bssplit"));
+    let several = ["bssplit", "bsrange", "blocksize_range"];
+    let has_several = several.iter().any(|name| options.contains_key(*name));
+    let aligned = value(options, &["ba", "blockalign"]).filter(|_| !has_several);
     if let Some((name, aligned)) = aligned {
         match size(name, aligned) {
             Ok(bytes) if bytes == trial.bs => {}
@@ -257,6 +280,10 @@ fn requests(options: &Options, trial: &mut TrialSpec, faults: &mut Faults) {
     let ring = trial.backend == Backend::IoUring;
     trial.registered = ring && is_set(options, "fixedbufs") && is_set(options, "registerfiles");
     trial.sqpoll = ring && is_set(options, "sqthread_poll");
+    if let Some((name, cpu)) = value(options, &["sqthread_poll_cpu"]).filter(|_| trial.sqpoll) {
+        let number = cpu.parse().map(Some).map_err(|_| unknown(name, cpu));
+        trial.sqpoll_cpu = faults.or(number, None);
+    }
     trial.iopoll = is_set(options, "hipri");
     let direct = match text(options, "buffered") {
         Some("0") => !options.contains_key("direct") || is_set(options, "direct"),
@@ -271,24 +298,12 @@ fn requests(options: &Options, trial: &mut TrialSpec, faults: &mut Faults) {
     };
 }
 
-/// `bs`, that of reads where the directions differ; or a range that holds one size.
+/// `bs`, that of reads where the directions differ.
 fn block_size(options: &Options) -> Read<u64> {
-    let names = ["bs", "blocksize", "bsrange", "blocksize_range"];
-    let (name, text) = value(options, &names).unwrap_or(("bs", "4k"));
-    let separators: &[char] = match name.contains("range") {
-        true => &[',', '/', '-', ':'],
-        false => &[','],
-    };
-    let mut found: Option<u64> = None;
-    let is_range = name.contains("range");
-    for part in text.split(separators).filter(|part| !part.is_empty()) {
-        let bytes = size(name, part)?;
-        if is_range && found.is_some_and(|first| first != bytes) {
-            return Err(refused(name, text, "bsrange"));
-        }
-        found = found.or(Some(bytes));
-    }
-    found
+    let (name, text) = value(options, &["bs", "blocksize"]).unwrap_or(("bs", "4k"));
+    let first = text.split(',').find(|part| !part.is_empty());
+    let bytes = first.map(|part| size(name, part)).transpose()?;
+    bytes
         .filter(|bytes| (1..=BS_MAX).contains(bytes))
         .ok_or_else(|| unknown(name, text))
 }
@@ -304,8 +319,15 @@ fn batch(options: &Options, depth: u32) -> Read<Batch> {
             .map(|count| (name, count))
             .ok_or_else(|| unknown(name, text))
     };
-    let (name, waits) = number(&["iodepth_batch_complete_min", "iodepth_batch_complete"])?;
+    let (mut name, mut waits) = number(&["iodepth_batch_complete_min", "iodepth_batch_complete"])?;
     number(&["iodepth_batch", "iodepth_batch_submit"])?;
+    // No request is issued until so few are outstanding.
+    if options.contains_key("iodepth_low") {
+        let (low, outstanding) = number(&["iodepth_low"])?;
+        if depth - outstanding > waits {
+            (name, waits) = (low, depth - outstanding);
+        }
+    }
     let named = |batch: &Batch| batch.wait_for(depth) == waits.max(1);
     let shares = (1..=99).map(Batch::Percent);
     let mut all = [Batch::One, Batch::All].into_iter().chain(shares);
@@ -395,12 +417,17 @@ mod tests {
     use iolab_workload::cpus::Placement;
     use iolab_workload::trial::IoPriority;
 
+    const SIZE: FileSize = FileSize {
+        known: None,
+        otherwise: 1 << 20,
+    };
+
     fn cell(text: &str) -> Result<TrialSpec> {
         let options = text.split_whitespace().map(|word| {
             let (name, value) = word.split_once('=').unwrap_or((word, ""));
             (name.to_owned(), value.to_owned())
         });
-        cell_of(&options.collect(), 1 << 20).map(|cell| cell.trial)
+        cell_of(&options.collect(), SIZE).map(|cell| cell.trial)
     }
 
     #[test]
@@ -457,6 +484,12 @@ mod tests {
                 "8KiB:50,64KiB:50",
             ),
             ("rw=randrw bs=4k,8k", 4096, "4KiB:100/8KiB:100"),
+            ("rw=randread bsrange=4k-64k", 4096, "4KiB-64KiB:100"),
+            (
+                "rw=randrw bsrange=4k-8k,16k-64k",
+                4096,
+                "4KiB-8KiB:100/16KiB-64KiB:100",
+            ),
             (
                 "rw=randread bssplit=64k/50:128k/50 blockalign=4k",
                 4096,
@@ -506,20 +539,29 @@ mod tests {
 
     #[test]
     fn every_fault_is_found() {
-        let text = "rw=trimwrite bs=4q ioengine=rbd numjobs=0 iodepth=x fsync=q size=50% io_size=q offset=-1 runtime=1y";
+        let text = "rw=writetrim bs=4q ioengine=rbd numjobs=0 iodepth=x fsync=q size=50% io_size=q offset=-1 runtime=1y";
         let options = text.split_whitespace().map(|word| {
             let (name, value) = word.split_once('=').expect("name=value");
             (name.to_owned(), value.to_owned())
         });
-        let faults = cell_or_faults(&options.collect(), 1 << 20).expect_err("nothing is right");
+        let faults = cell_or_faults(&options.collect(), SIZE).expect_err("nothing is right");
         assert_eq!(faults.len(), text.split_whitespace().count(), "{faults:?}");
     }
 
     #[test]
     fn what_has_no_words_is_refused_by_name() {
         for (text, name) in [
-            ("rw=trimwrite", "rw=trimwrite"),
-            ("bsrange=4k-8k", "bsrange="),
+            ("rw=writetrim", "rw=writetrim"),
+            ("rw=randread:0", "rw=randread:0"),
+            ("rw=randread:8 rw_sequencer=identical", "rw_sequencer="),
+            ("lockmem=64m direct=0", "lockmem="),
+            ("steadystate=iops:800 ss_dur=3", "steadystate="),
+            (
+                "steadystate=iops:5% ss_dur=3 numjobs=2 group_reporting=1",
+                "steadystate=",
+            ),
+            ("bsrange=4k-10k", "bsrange"),
+            ("bsrange=4k-q", "bsrange="),
             ("bssplit=4k/50:8k/40", "bssplit"),
             ("thinktime=soon", "thinktime="),
             ("thinktime=10 thinktime_spin=5", "thinktime_spin="),
@@ -536,7 +578,7 @@ mod tests {
             ("runtime=1y", "runtime="),
             ("rw=randrw rwmixread=101", "rwmixread="),
             ("rw=randrw rwmixwrite=-1", "rwmixwrite="),
-            ("readwrite=randtrimwrite", "readwrite="),
+            ("readwrite=randwritetrim", "readwrite="),
             ("blocksize=4q", "blocksize="),
         ] {
             let error = cell(text).expect_err(text);

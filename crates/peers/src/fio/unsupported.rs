@@ -23,6 +23,9 @@ pub(super) fn check(spec: &TrialSpec) -> Result<(), String> {
         bs: _,
         skip: _,
         skip_every: _,
+        random_every: _,
+        write_hint: _,
+        sqpoll_cpu: _,
         offset: _,
         region: _,
         threads: _,
@@ -71,7 +74,9 @@ pub(super) fn check(spec: &TrialSpec) -> Result<(), String> {
         backend,
         pattern,
         bs_mix,
+        steady,
         trim_percent,
+        trim_first,
         sync,
         first_offset,
         buffer_init,
@@ -105,6 +110,12 @@ pub(super) fn check(spec: &TrialSpec) -> Result<(), String> {
             "it shortens requests of several sizes if its map of visited blocks has no room for them (set pattern=rand-replace)",
         ),
         (
+            bs_mix
+                .as_ref()
+                .is_some_and(|mix| mix.has_ranges() && !mix.is_single()),
+            "it has a range of sizes, or sizes with shares, and not both",
+        ),
+        (
             *pattern == Pattern::Zipf(1.0),
             "its Zipf distribution has no exponent of 1",
         ),
@@ -128,8 +139,15 @@ pub(super) fn check(spec: &TrialSpec) -> Result<(), String> {
             nice.is_some(),
             "its nice value is added to that of the process",
         ),
+        (
+            steady.is_some(),
+            "iolab does not read at what time it was steady",
+        ),
         (*trace, "iolab traces its own requests only"),
-        (*trim_percent > 0, "iolab has not tried how it trims"),
+        (
+            *trim_percent > 0 || *trim_first,
+            "iolab has not tried how it trims",
+        ),
         (*verify, "iolab cannot verify what it writes"),
         (
             *buffer_init != BufferInit::Random,

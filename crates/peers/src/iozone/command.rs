@@ -60,6 +60,7 @@ fn check(spec: &TrialSpec) -> Result<(), String> {
         // planned.
         skip: _,
         skip_every: _,
+        random_every: _,
         arrivals: _,
         trim_by: _,
         others: _,
@@ -73,6 +74,7 @@ fn check(spec: &TrialSpec) -> Result<(), String> {
         batch: _,
         registered: _,
         sqpoll: _,
+        sqpoll_cpu: _,
         sync_every: _,
         thinktime: _,
         thinktime_every: _,
@@ -96,6 +98,7 @@ fn check(spec: &TrialSpec) -> Result<(), String> {
         depth,
         read_percent,
         trim_percent,
+        trim_first,
         layout,
         sync,
         cache,
@@ -103,10 +106,12 @@ fn check(spec: &TrialSpec) -> Result<(), String> {
         buffer_init,
         buffer_memory,
         content,
+        write_hint,
         compressible,
         dedup,
         verify,
         limit,
+        steady,
         rate,
         iopoll,
         noatime,
@@ -169,13 +174,14 @@ fn check(spec: &TrialSpec) -> Result<(), String> {
             "it syncs at the end only, or with O_SYNC or O_DSYNC",
         ),
         (*trace, "iolab traces its own requests only"),
-        (*trim_percent > 0, "it does not trim"),
+        (*trim_percent > 0 || *trim_first, "it does not trim"),
         (
             *dontcache
                 || *atomic
                 || *nowait
                 || fadvise.is_some()
                 || ioprio.is_some()
+                || write_hint.is_some()
                 || nice.is_some(),
             "its requests have no such flag, advice or priority",
         ),
@@ -196,6 +202,7 @@ fn check(spec: &TrialSpec) -> Result<(), String> {
             "its requests have one size, and follow each other without a pause",
         ),
         (rate.is_some(), "it has no rate"),
+        (steady.is_some(), "it does not end when it is steady"),
         (*verify, "iolab cannot verify what it writes"),
         (*iopoll, "it does not poll"),
         (

@@ -17,6 +17,7 @@ const NO_HOST: &str = "system calls take no time on a model";
 const NO_PROCESSOR: &str = "a model has no processor";
 const NO_KERNEL: &str = "a model has no kernel";
 const NO_DATA: &str = "a model keeps no data";
+const NO_TRIM: &str = "a model has no trim";
 const NO_COPY: &str = "no data is copied on a model";
 
 /// A setting of which not all values have a meaning.
@@ -51,6 +52,7 @@ fn meanings(cell: &CellSpec) -> impl Iterator<Item = Meaning> {
         bs_mix: _,
         skip: _,
         skip_every: _,
+        random_every: _,
         offset: _,
         region: _,
         threads: _,
@@ -61,6 +63,7 @@ fn meanings(cell: &CellSpec) -> impl Iterator<Item = Meaning> {
         sync_every: _,
         first_offset: _,
         limit: _,
+        steady: _,
         rate: _,
         arrivals: _,
         thinktime: _,
@@ -84,6 +87,7 @@ fn meanings(cell: &CellSpec) -> impl Iterator<Item = Meaning> {
         placement,
         memory_node,
         trim_percent,
+        trim_first,
         layout,
         descriptors,
         fresh,
@@ -92,12 +96,14 @@ fn meanings(cell: &CellSpec) -> impl Iterator<Item = Meaning> {
         buffer_init,
         buffer_memory,
         content,
+        write_hint,
         compressible,
         dedup,
         verify,
         hardware_counters,
         registered,
         sqpoll,
+        sqpoll_cpu,
         iopoll,
         noatime,
         dontcache,
@@ -145,6 +151,7 @@ fn meanings(cell: &CellSpec) -> impl Iterator<Item = Meaning> {
             NO_COPY,
         ),
         ("content", *content == Content::Unique, NO_DATA),
+        ("write_hint", write_hint.is_none(), NO_DATA),
         ("verify", !verify, NO_DATA),
         ("hardware_counters", !hardware_counters, NO_PROCESSOR),
         ("compressible", *compressible == 0, NO_DATA),
@@ -157,12 +164,14 @@ fn meanings(cell: &CellSpec) -> impl Iterator<Item = Meaning> {
         ("nice", nice.is_none(), NO_KERNEL),
         ("trace", !trace, NO_KERNEL),
         ("system", system.is_none(), NO_KERNEL),
-        ("trim_percent", *trim_percent == 0, "a model has no trim"),
+        ("trim_percent", *trim_percent == 0, NO_TRIM),
+        ("trim_first", !trim_first, NO_TRIM),
         ("cpus", cpus.is_none(), NO_PROCESSOR),
         ("placement", *placement == Placement::Float, NO_PROCESSOR),
         ("memory_node", memory_node.is_none(), NO_PROCESSOR),
         ("registered", *registered, NO_HOST),
         ("sqpoll", !sqpoll, NO_HOST),
+        ("sqpoll_cpu", sqpoll_cpu.is_none(), NO_HOST),
         ("iopoll", !iopoll, NO_HOST),
     ];
     rules

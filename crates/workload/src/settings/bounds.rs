@@ -1,7 +1,7 @@
 //! Settings: limits of a trial.
 
-use super::values::{parse_count, put_bound, put_flag};
-use super::{Setting, Topic, ValueKind};
+use super::values::{parse_count, put_bound, put_flag, put_or_none};
+use super::{Setting, Topic, Value, ValueKind};
 use crate::units::{parse_duration, parse_size};
 
 pub(super) const ROWS: &[Setting] = &[
@@ -43,6 +43,19 @@ pub(super) const ROWS: &[Setting] = &[
         exported: false,
         set: |cell, text| put_bound(&mut cell.trial.limit.time, text, parse_duration),
         get: |cell| cell.trial.limit.time.into(),
+    },
+    Setting {
+        name: "steady",
+        topic: Topic::Bounds,
+        aliases: &[],
+        unit: "",
+        doc: "end a thread once it is steady by fio's rule: iops:5%/30s/10s/1s when the requests per second of each second deviate by less than 5 % from their mean over the last 30 s, after the first 10 s (iops, bw, lat; iops_slope, bw_slope, lat_slope); none: it does not end before its limits",
+        kind: ValueKind::Word,
+        column: "steady",
+        since: 6,
+        exported: true,
+        set: |cell, text| put_or_none(&mut cell.trial.steady, text),
+        get: |cell| Value::word(cell.trial.steady),
     },
     Setting {
         name: "ends_trial",

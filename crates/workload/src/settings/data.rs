@@ -1,6 +1,6 @@
 //! Settings: written data.
 
-use super::values::{put, put_flag, put_percent};
+use super::values::{put, put_flag, put_or_none, put_percent};
 use super::{Setting, Topic, Value, ValueKind};
 
 pub(super) const ROWS: &[Setting] = &[
@@ -16,6 +16,19 @@ pub(super) const ROWS: &[Setting] = &[
         exported: true,
         set: |cell, text| put(&mut cell.trial.content, text),
         get: |cell| Value::word(Some(cell.trial.content)),
+    },
+    Setting {
+        name: "write_hint",
+        topic: Topic::Data,
+        aliases: &[],
+        unit: "",
+        doc: "how long written data lives, as the kernel is told (F_SET_RW_HINT): unspecific, short, medium, long or extreme; none: it is not told",
+        kind: ValueKind::Word,
+        column: "write_hint",
+        since: 6,
+        exported: true,
+        set: |cell, text| put_or_none(&mut cell.trial.write_hint, text),
+        get: |cell| Value::word(cell.trial.write_hint),
     },
     Setting {
         name: "compressible",

@@ -2,7 +2,7 @@
 
 use super::values::{
     SOME_COUNT, parse_weight, put, put_active, put_batch, put_bound, put_count, put_duration,
-    put_flag, put_or_none, put_part,
+    put_flag, put_number_or_none, put_or_none, put_part,
 };
 use super::{Setting, Topic, Value, ValueKind};
 use crate::group::ALL;
@@ -152,6 +152,19 @@ pub(super) const ROWS: &[Setting] = &[
         exported: false,
         set: |cell, text| put_flag(&mut cell.trial.sqpoll, text),
         get: |cell| cell.trial.sqpoll.into(),
+    },
+    Setting {
+        name: "sqpoll_cpu",
+        topic: Topic::Load,
+        aliases: &["sqthread_poll_cpu"],
+        unit: "",
+        doc: "CPU of the thread that polls the submission queue, with sqpoll=true; none: the kernel chooses",
+        kind: ValueKind::Count,
+        column: "sqpoll_cpu",
+        since: 6,
+        exported: false,
+        set: |cell, text| put_number_or_none(&mut cell.trial.sqpoll_cpu, text),
+        get: |cell| cell.trial.sqpoll_cpu.into(),
     },
     Setting {
         name: "iopoll",

@@ -1,6 +1,6 @@
 //! Settings: processors and memory.
 
-use super::values::{put, put_memory_node, put_or_none};
+use super::values::{put, put_number_or_none, put_or_none};
 use super::{CellSpec, Setting, Topic, Value, ValueKind};
 use crate::system_settings::SystemSettings;
 use crate::trial::NICE;
@@ -43,7 +43,7 @@ pub(super) const ROWS: &[Setting] = &[
         column: "memory_node",
         since: 6,
         exported: true,
-        set: put_memory_node,
+        set: |cell, text| put_number_or_none(&mut cell.trial.memory_node, text),
         get: |cell| cell.trial.memory_node.into(),
     },
     Setting {

@@ -1,7 +1,8 @@
 //! Settings: the form of requests.
 
 use super::values::{
-    ANY_SIZE, put, put_bound, put_flag, put_or_none, put_percent, put_size, put_workload,
+    ANY_SIZE, SOME_COUNT, put, put_bound, put_count, put_flag, put_or_none, put_percent, put_size,
+    put_workload,
 };
 use super::{Setting, Topic, Value, ValueKind};
 use crate::trial::BS_MAX;
@@ -13,7 +14,7 @@ pub(super) const ROWS: &[Setting] = &[
         topic: Topic::Requests,
         aliases: &[],
         unit: "",
-        doc: "order of the blocks: seq, strided, reverse, rand (each once per pass), rand-replace, zipf:THETA or zones:50/5:30/15:20/80 (half of the requests go to the first 5 % of the region, ...)",
+        doc: "order of the blocks: seq, strided, reverse, rand (each once per pass), rand-replace, zipf:THETA, pareto:H, normal:PERCENT or zones:50/5:30/15:20/80 (half of the requests go to the first 5 % of the region, ...)",
         kind: ValueKind::Word,
         column: "pattern",
         since: 5,
@@ -39,13 +40,26 @@ pub(super) const ROWS: &[Setting] = &[
         topic: Topic::Requests,
         aliases: &[],
         unit: "",
-        doc: "I/O sizes and their shares in percent, drawn for each request: 4k:60,64k:30,1M:10; a slash separates reads from writes; requests start at multiples of bs; none: every request has bs bytes",
+        doc: "I/O sizes and their shares in percent, drawn for each request: 4k:60,64k:30,1M:10; 4k-64k for any multiple of 4 KiB up to 64 KiB; a slash separates reads from writes; requests start at multiples of bs; none: every request has bs bytes",
         kind: ValueKind::List,
         column: "bs_mix",
         since: 6,
         exported: true,
         set: |cell, text| put_or_none(&mut cell.trial.bs_mix, text),
         get: |cell| Value::word(cell.trial.bs_mix.as_ref()),
+    },
+    Setting {
+        name: "random_every",
+        topic: Topic::Requests,
+        aliases: &[],
+        unit: "",
+        doc: "draw a random offset for every so many requests; those between follow the last one of their direction in sequence",
+        kind: ValueKind::Count,
+        column: "random_every",
+        since: 6,
+        exported: false,
+        set: |cell, text| put_count(&mut cell.trial.random_every, text, SOME_COUNT),
+        get: |cell| cell.trial.random_every.into(),
     },
     Setting {
         name: "skip",
@@ -111,6 +125,19 @@ pub(super) const ROWS: &[Setting] = &[
         exported: true,
         set: |cell, text| put(&mut cell.trial.trim_by, text),
         get: |cell| Value::word(Some(cell.trial.trim_by)),
+    },
+    Setting {
+        name: "trim_first",
+        topic: Topic::Requests,
+        aliases: &[],
+        unit: "",
+        doc: "trim each block before it is written, as a request of its own (depth=1)",
+        kind: ValueKind::Flag,
+        column: "trim_first",
+        since: 6,
+        exported: false,
+        set: |cell, text| put_flag(&mut cell.trial.trim_first, text),
+        get: |cell| cell.trial.trim_first.into(),
     },
     Setting {
         name: "workload",

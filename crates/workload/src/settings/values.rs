@@ -74,13 +74,14 @@ pub(super) fn put_duration(place: &mut Duration, text: &str) -> Result<()> {
     Ok(())
 }
 
-pub(super) fn put_memory_node(cell: &mut CellSpec, text: &str) -> Result<()> {
-    let mut node = 0;
-    cell.trial.memory_node = match text {
+/// Sets the number of a CPU or a node, from 0, or none.
+pub(super) fn put_number_or_none(place: &mut Option<u32>, text: &str) -> Result<()> {
+    let mut number = 0;
+    *place = match text {
         "none" => None,
         _ => {
-            put_count(&mut node, text, [0, u32::MAX]).map_err(or_none)?;
-            Some(node)
+            put_count(&mut number, text, [0, u32::MAX]).map_err(or_none)?;
+            Some(number)
         }
     };
     Ok(())

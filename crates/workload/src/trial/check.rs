@@ -34,6 +34,7 @@ impl TrialSpec {
         self.check_skip()?;
         self.check_sizes()?;
         self.check_pauses()?;
+        self.check_steady()?;
         self.check_trims()?;
         self.check_flags()?;
         self.check_trace()?;
@@ -184,8 +185,15 @@ impl TrialSpec {
         Ok(())
     }
 
-    /// Checks the bytes between two skips.
+    /// Checks the bytes between two skips, and the requests between two random offsets.
     fn check_skip(&self) -> Result<()> {
+        if self.random_every == 0 || self.random_every > 1 && self.pattern.is_ordered() {
+            return Err(Error::usage(format!(
+                "random_every={} with pattern {}",
+                self.random_every, self.pattern
+            ))
+            .hint("it counts the requests from one random offset to the next, from 1: set a random pattern, or random_every=1"));
+        }
         let Some(every) = self.skip_every else {
             return Ok(());
         };

@@ -21,6 +21,22 @@ named! {
     }
 }
 
+named! {
+    /// How long written data lives, relative to other data, as the kernel may tell a device (`F_SET_RW_HINT`).
+    pub enum WriteHint: "write hint" {
+        /// No particular time.
+        Unspecific = "unspecific",
+        /// A short time.
+        Short = "short",
+        /// A medium time.
+        Medium = "medium",
+        /// A long time.
+        Long = "long",
+        /// A very long time.
+        Extreme = "extreme",
+    }
+}
+
 /// Highest number of an I/O priority level, which is the lowest priority in its class.
 pub const PRIORITY_LEVEL_MAX: u8 = 7;
 
@@ -91,6 +107,18 @@ impl TrialSpec {
         }
         if self.atomic {
             self.check_atomic()?;
+        }
+        if self.write_hint.is_some() && !self.writes_data() {
+            return fail(
+                "write_hint in a trial that writes nothing".to_owned(),
+                "it says how long written data lives: set read_percent below 100, or write_hint=none",
+            );
+        }
+        if self.sqpoll_cpu.is_some() && !self.sqpoll {
+            return fail(
+                "sqpoll_cpu without sqpoll".to_owned(),
+                "it is the CPU of the polling thread: set sqpoll=true, or sqpoll_cpu=none",
+            );
         }
         if self.nowait && !matches!(self.backend, Backend::Pvsync2 | Backend::Null) {
             return fail(
@@ -200,6 +228,20 @@ mod tests {
             possible.check().expect("possible");
         }
         for (wrong, part) in [
+            (
+                TrialSpec {
+                    write_hint: Some(WriteHint::Short),
+                    ..TrialSpec::default()
+                },
+                "writes nothing",
+            ),
+            (
+                TrialSpec {
+                    sqpoll_cpu: Some(0),
+                    ..TrialSpec::default()
+                },
+                "without sqpoll",
+            ),
             (
                 TrialSpec {
                     backend: Backend::Psync,

@@ -8,18 +8,34 @@ use crate::error::{Error, Result};
 use crate::quantity::exact_size;
 use crate::units::{format_size, parse_size};
 
-const HINT: &str = "write sizes with their shares in percent, for example 4k:60,64k:30,1M:10; with a slash between those of reads and those of writes: 4k:100/64k:50,1M:50";
+const HINT: &str = "write sizes with their shares in percent, for example 4k:60,64k:30,1M:10; a range such as 4k-64k is all multiples of its first size; with a slash between those of reads and those of writes: 4k:100/64k:50,1M:50";
 
 /// Most sizes, since each has a share of at least 1 %.
 const SIZES_MAX: usize = 100;
+/// Most sizes of a range: the requests of each are counted.
+const RANGE_MAX: u64 = 4096;
 
-/// A size of requests with its share.
+/// A size of requests with its share, or several equally likely ones that share it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct SizeShare {
-    /// Bytes of one request.
+    /// Bytes of one request; the smallest of a range.
     pub bytes: u64,
+    /// Number of sizes, from 1: the first multiples of `bytes`.
+    pub multiples: u32,
     /// Share of the requests in percent, 1 to 100.
     pub percent: u32,
+}
+
+impl SizeShare {
+    /// The largest of its sizes, bytes.
+    pub fn largest(&self) -> u64 {
+        self.bytes * u64::from(self.multiples)
+    }
+
+    /// Mean of its sizes, bytes.
+    fn mean(&self) -> f64 {
+        self.bytes as f64 * f64::from(self.multiples + 1) / 2.0
+    }
 }
 
 /// Sizes whose shares add up to 100 %; at least one.
@@ -54,12 +70,12 @@ impl Sizes {
 
     /// Mean size of a request, bytes.
     pub fn mean(&self) -> f64 {
-        let part = |share: &SizeShare| share.bytes as f64 * f64::from(share.percent);
+        let part = |share: &SizeShare| share.mean() * f64::from(share.percent);
         self.0.iter().map(part).sum::<f64>() / 100.0
     }
 
     fn of_one(text: &str) -> Result<Self> {
-        let mut read: Vec<(u64, Option<u32>)> = Vec::new();
+        let mut read: Vec<(u64, u32, Option<u32>)> = Vec::new();
         if text.split(',').nth(SIZES_MAX).is_some() {
             return Err(Error::usage(format!(
                 "more than {SIZES_MAX} sizes: shares are whole percent"
@@ -71,19 +87,29 @@ impl Sizes {
                 Some((size, percent)) => (size, Some(parse_percent(percent)?)),
                 None => (part, None),
             };
-            let bytes = parse_size(size)?;
-            if read.iter().any(|(other, _)| *other == bytes) {
+            let (bytes, multiples) = range(size)?;
+            let mut own = (1..=multiples).map(|number| bytes * u64::from(number));
+            let is_taken = |size: &u64| {
+                let of = |(other, count, _): &(u64, u32, Option<u32>)| {
+                    *other > 0
+                        && size.is_multiple_of(*other)
+                        && (1..=u64::from(*count)).contains(&(size / other))
+                };
+                read.iter().any(of)
+            };
+            if let Some(twice) = own.find(is_taken) {
                 return Err(Error::usage(format!(
                     "{} appears twice in '{text}'",
-                    exact_size(bytes)
+                    exact_size(twice)
                 ))
                 .hint(HINT));
             }
-            read.push((bytes, percent));
+            read.push((bytes, multiples, percent));
         }
         // Sizes without a share divide the rest evenly, as in fio.
-        let given: u32 = read.iter().filter_map(|(_, percent)| *percent).sum();
-        let open = read.iter().filter(|(_, percent)| percent.is_none()).count() as u32;
+        let given: u32 = read.iter().filter_map(|(_, _, percent)| *percent).sum();
+        let is_open = |(_, _, percent): &&(u64, u32, Option<u32>)| percent.is_none();
+        let open = read.iter().filter(is_open).count() as u32;
         let rest = 100u32.saturating_sub(given);
         let even = open > 0 && rest > 0 && rest.is_multiple_of(open);
         if given > 100 || (open == 0 && given < 100) || (open > 0 && !even) {
@@ -91,12 +117,30 @@ impl Sizes {
                 Error::usage(format!("the shares of '{text}' do not add up to 100 %")).hint(HINT),
             );
         }
-        let share = |(bytes, percent): (u64, Option<u32>)| SizeShare {
+        let share = |(bytes, multiples, percent): (u64, u32, Option<u32>)| SizeShare {
             bytes,
+            multiples,
             percent: percent.unwrap_or(rest / open.max(1)),
         };
         Ok(Self(read.into_iter().map(share).collect()))
     }
+}
+
+/// `4k`, or the range `4k-64k`: its smallest size, and how many multiples of it there are up to the largest.
+fn range(text: &str) -> Result<(u64, u32)> {
+    let Some((first, last)) = text.split_once('-') else {
+        return Ok((parse_size(text)?, 1));
+    };
+    let (first, last) = (parse_size(first)?, parse_size(last)?);
+    let multiples = last.checked_div(first).unwrap_or(0);
+    if multiples < 2 || !last.is_multiple_of(first) || multiples > RANGE_MAX {
+        return Err(Error::usage(format!(
+            "'{text}' is not a range of 2 to {RANGE_MAX} sizes, all multiples of the first one"
+        ))
+        .hint(HINT));
+    }
+    // At most RANGE_MAX.
+    Ok((first, multiples as u32))
 }
 
 fn parse_percent(text: &str) -> Result<u32> {
@@ -115,6 +159,16 @@ impl SizeMix {
     /// The sizes of reads or of writes.
     pub fn of(&self, reads: bool) -> &Sizes {
         if reads { &self.reads } else { &self.writes }
+    }
+
+    /// Whether any of its sizes are a range.
+    pub fn has_ranges(&self) -> bool {
+        self.all().any(|share| share.multiples > 1)
+    }
+
+    /// Whether reads have one size or range, and writes too.
+    pub fn is_single(&self) -> bool {
+        self.reads.0.len() == 1 && self.writes.0.len() == 1
     }
 
     fn all(&self) -> impl Iterator<Item = &SizeShare> {
@@ -136,9 +190,15 @@ impl FromStr for SizeMix {
 
 impl fmt::Display for Sizes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let share = |share: &SizeShare| format!("{}:{}", format_size(share.bytes), share.percent);
-        let shares: Vec<String> = self.0.iter().map(share).collect();
-        f.write_str(&shares.join(","))
+        for (place, share) in self.0.iter().enumerate() {
+            let separator = if place == 0 { "" } else { "," };
+            write!(f, "{separator}{}", format_size(share.bytes))?;
+            if share.multiples > 1 {
+                write!(f, "-{}", format_size(share.largest()))?;
+            }
+            write!(f, ":{}", share.percent)?;
+        }
+        Ok(())
     }
 }
 
@@ -156,7 +216,7 @@ impl TrialSpec {
     /// The largest request, bytes.
     pub fn largest_request(&self) -> u64 {
         let sizes = self.bs_mix.iter().flat_map(SizeMix::all);
-        sizes.map(|share| share.bytes).max().unwrap_or(self.bs)
+        sizes.map(SizeShare::largest).max().unwrap_or(self.bs)
     }
 
     /// A size in the mix that is not a multiple of `alignment` bytes, if any.
@@ -192,9 +252,9 @@ impl TrialSpec {
         let fail = |message: String, hint: &str| Err(Error::usage(message).hint(hint));
         if let Some(odd) = mix.all().find(|share| {
             share.bytes == 0
-                || share.bytes > BS_MAX
+                || share.largest() > BS_MAX
                 || self.bs == 0
-                || share.bytes > self.bs && !share.bytes.is_multiple_of(self.bs)
+                || share.largest() > self.bs && !share.bytes.is_multiple_of(self.bs)
         }) {
             return fail(
                 format!(
@@ -258,6 +318,8 @@ mod tests {
             ("4k:50,8k,16k", "4KiB:50,8KiB:25,16KiB:25"),
             ("4k:100/64k:50, 1M:50%", "4KiB:100/64KiB:50,1MiB:50"),
             ("4k:100/4k", "4KiB:100"),
+            ("4k-64k", "4KiB-64KiB:100"),
+            ("512:20,4k-8k:80", "512:20,4KiB-8KiB:80"),
         ] {
             let mix: SizeMix = text.parse().expect(text);
             assert_eq!(mix.to_string(), canonical);
@@ -275,6 +337,13 @@ mod tests {
             "4kB:100",
             "4k/8k/16k",
             "4k:50:50",
+            "4k-4k",
+            "8k-4k",
+            "4k-10k",
+            "0-4k",
+            "512-1G",
+            "4k-16k:50,8k:50",
+            "8k:50,4k-16k:50",
         ] {
             let error = text.parse::<SizeMix>().expect_err(text);
             assert!(error.remedy().is_some(), "{error}");
@@ -288,6 +357,8 @@ mod tests {
         (0..100).for_each(|draw| counts[mix.reads.place(draw)] += 1);
         assert_eq!(counts, [60, 30, 10]);
         assert_eq!(mix.reads.mean(), 4096.0 * (0.6 + 4.8 + 25.6));
+        let range: SizeMix = "4k-64k".parse().expect("a range");
+        assert_eq!(range.reads.mean(), 34.0 * 1024.0);
     }
 
     #[test]

@@ -17,7 +17,7 @@ named! {
 impl TrialSpec {
     /// Whether any request of this trial trims.
     pub fn trims(&self) -> bool {
-        self.writes() && self.trim_percent > 0
+        self.writes() && (self.trim_percent > 0 || self.trim_first)
     }
 
     /// Whether any request of this trial writes data.
@@ -34,19 +34,29 @@ impl TrialSpec {
                 "choose 0 to 100",
             );
         }
-        if self.trim_percent == 0 {
+        if self.trim_first && (self.trim_percent > 0 || self.depth > 1 || self.bs_mix.is_some()) {
+            return fail(
+                "trim_first with trim_percent, bs_mix or several requests in flight".to_owned(),
+                "a block is written once its trim is over, each with one size, and no other is trimmed: set trim_percent=0, bs_mix=none and depth=1",
+            );
+        }
+        if !self.trim_first && self.trim_percent == 0 {
             return match self.trim_by {
                 TrimBy::Discard => Ok(()),
                 TrimBy::WriteZeroes => fail(
                     "trim_by=write_zeroes without trims".to_owned(),
-                    "set trim_percent to the share of the writes that trim, for example 100",
+                    "set trim_percent to the share of the writes that trim, for example 100, or trim_first=true",
                 ),
             };
         }
+        let asked = match self.trim_first {
+            true => "trim_first=true".to_owned(),
+            false => format!("trim_percent={}", self.trim_percent),
+        };
         if !self.writes() {
             return fail(
-                format!("trim_percent={} with reads alone", self.trim_percent),
-                "it is the share of the writes that trim: set read_percent below 100, or trim_percent=0",
+                format!("{asked} with reads alone"),
+                "only writes trim: set read_percent below 100, or leave the trims out",
             );
         }
         if matches!(
@@ -54,10 +64,7 @@ impl TrialSpec {
             Backend::Mmap | Backend::Libaio | Backend::IoUring
         ) {
             return fail(
-                format!(
-                    "trim_percent={} with backend {}",
-                    self.trim_percent, self.backend
-                ),
+                format!("{asked} with backend {}", self.backend),
                 "this backend has no request that trims: set backend=psync, pvsync2 or sync, and more threads for more at a time",
             );
         }
@@ -90,7 +97,44 @@ mod tests {
         };
         spec.check().expect("possible");
         assert!(spec.trims() && spec.writes() && !spec.writes_data());
+        let first = TrialSpec {
+            trim_percent: 0,
+            trim_first: true,
+            ..spec.clone()
+        };
+        first.check().expect("possible");
+        assert!(first.trims() && first.writes_data());
+        let pass = TrialSpec {
+            trim_first: false,
+            ..first.clone()
+        };
+        assert_eq!(
+            first.requests_bound(),
+            pass.requests_bound().map(|writes| 2 * writes)
+        );
         for (wrong, part) in [
+            (
+                TrialSpec {
+                    backend: Backend::Pool,
+                    depth: 2,
+                    ..first.clone()
+                },
+                "trim_first with",
+            ),
+            (
+                TrialSpec {
+                    trim_percent: 30,
+                    ..first.clone()
+                },
+                "trim_first with",
+            ),
+            (
+                TrialSpec {
+                    read_percent: 100,
+                    ..first
+                },
+                "reads alone",
+            ),
             (
                 TrialSpec {
                     trim_percent: 101,

@@ -63,8 +63,14 @@ pub(super) fn of(jobs: &[Job], cells: &[CellSpec]) -> Vec<OptionExplanation> {
 fn means(name: &str, cell: &CellSpec) -> String {
     match in_job(name).map(|known| known.effect) {
         Some(Effect::Decides(settings)) => {
+            // What an option may change beside the first two is news only where it does.
+            let default = CellSpec::default();
             let settings = settings.iter().filter_map(|name| Setting::find(name));
-            let values = settings.map(|setting| format!("{}={}", setting.name, setting.get(cell)));
+            let changed = settings.enumerate().filter(|(place, setting)| {
+                *place < 2 || setting.value(cell) != setting.value(&default)
+            });
+            let values =
+                changed.map(|(_, setting)| format!("{}={}", setting.name, setting.get(cell)));
             values.collect::<Vec<_>>().join(", ")
         }
         Some(Effect::Asks(what)) => what.to_owned(),

@@ -268,7 +268,7 @@ fn every_option_is_told_with_what_it_means() {
         .collect();
     for line in [
         "2  direct=1: cache=direct",
-        "5 a rw=randread: pattern=rand, read_percent=100, skip=0, trim_percent=0",
+        "5 a rw=randread: pattern=rand, read_percent=100",
         "6 a buffer_pattern=0: switched off",
         "9 b rw=read:-8k: pattern=reverse, read_percent=100, skip=0, trim_percent=0",
         "10 b group_reporting=1: nothing changes: a cell is always reported as a whole",
@@ -282,7 +282,7 @@ fn every_option_is_told_with_what_it_means() {
 fn what_is_not_understood_is_named_with_its_line() {
     for (text, line, part) in [
         ("[a]\nrw=write\nverify=pattern\n", "line 3", "verify"),
-        ("[a]\nrw=read\nbsrange=4k-8k\n", "line 3", "bsrange"),
+        ("[a]\nrw=read\nbsrange=4k-10k\n", "line 3", "bsrange"),
         ("[a]\nnrfiles=8\n", "line 2", "one file"),
         ("[a]\nruntime\n", "line 2", "no value"),
         ("[a]\nrw=read\nioengine=rbd\n", "line 3", "ioengine"),

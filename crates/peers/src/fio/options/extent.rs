@@ -10,26 +10,107 @@ use super::{
     Fault, Faults, Options, Read, count, duration, is_set, refused, short, size, unknown, value,
 };
 
+/// The size of the file of a job.
+#[derive(Clone, Copy)]
+pub(crate) struct FileSize {
+    /// That of a file or device that is there, bytes; `None` where none is, or it is not looked at.
+    pub(crate) known: Option<u64>,
+    /// What a job without a size uses, bytes.
+    pub(crate) otherwise: u64,
+}
+
+/// Bytes, or a share of a file.
+enum Amount {
+    Bytes(u64),
+    Percent(u64),
+}
+
+impl Amount {
+    fn parse(name: &'static str, text: &str) -> Read<Self> {
+        let Some(percent) = text.strip_suffix('%') else {
+            return size(name, text).map(Self::Bytes);
+        };
+        let percent = percent.trim().parse().ok();
+        let percent = percent.filter(|percent| *percent <= 100);
+        percent
+            .map(Self::Percent)
+            .ok_or_else(|| unknown(name, text))
+    }
+
+    /// The bytes, of a file of so many.
+    fn of(self, name: &'static str, file: Option<u64>) -> Read<u64> {
+        match (self, file) {
+            (Self::Bytes(bytes), _) => Ok(bytes),
+            (Self::Percent(percent), Some(file)) => {
+                let bytes = u128::from(file) * u128::from(percent) / 100;
+                Ok(bytes.try_into().unwrap_or(u64::MAX))
+            }
+            (Self::Percent(percent), None) => {
+                let error = Error::usage(format!("{name}={percent}% of a file of unknown size"));
+                let hint = "give filesize, or a file or device that is there as TARGET";
+                Err(Fault {
+                    option: name,
+                    error: error.hint(hint),
+                })
+            }
+        }
+    }
+}
+
+/// `filesize`, where it is one size.
+fn file_size(options: &Options) -> Read<Option<u64>> {
+    let Some((name, text)) = value(options, &["filesize"]) else {
+        return Ok(None);
+    };
+    if text.contains(['-', ':']) {
+        let error = Error::usage(format!("{name}={}: files of different sizes", short(text)));
+        return Err(Fault {
+            option: name,
+            error: error
+                .hint("a trial uses one file, or one per thread of the same size: give one size"),
+        });
+    }
+    size(name, text).map(Some)
+}
+
 /// The region, who touches what of it, and what ends the job.
 pub(super) fn bounds(
     options: &Options,
     trial: &mut TrialSpec,
-    size_else: u64,
+    size: FileSize,
     faults: &mut Faults,
 ) {
-    let mut bytes_of = |names: &[&'static str]| {
+    let file = faults.or(file_size(options), None);
+    let whole = file.or(size.known);
+    let bs = trial.bs;
+    let mut bytes_of = |names: &[&'static str], of: Option<u64>, share: fn(u64, u64) -> u64| {
         let (name, text) = value(options, names)?;
-        Some(faults.or(size(name, text), size_else))
+        let amount = Amount::parse(name, text);
+        let is_share = matches!(amount, Ok(Amount::Percent(_)));
+        let bytes = amount.and_then(|amount| amount.of(name, of));
+        let bytes = faults.or(bytes, size.otherwise);
+        Some(if is_share {
+            share(bytes, bs.max(1))
+        } else {
+            bytes
+        })
     };
-    let file = bytes_of(&["filesize"]);
-    let offset = bytes_of(&["offset"]).unwrap_or(0);
-    let increment = bytes_of(&["offset_increment"]).filter(|bytes| *bytes > 0);
+    // fio makes shares whole blocks: where a job begins the next one, how far it goes the one before.
+    let up = |bytes: u64, bs: u64| bytes.div_ceil(bs).saturating_mul(bs);
+    let down = |bytes: u64, bs: u64| bytes - bytes % bs;
+    let offset = bytes_of(&["offset"], whole, up).unwrap_or(0);
+    let increment = bytes_of(&["offset_increment"], whole, up).filter(|bytes| *bytes > 0);
     // Of a file whose size is given, the job goes from its offset to the end.
-    let rest = file.map(|file| file.saturating_sub(offset));
-    // 0 is all of the file, as without a size.
-    let sized = bytes_of(&["size"]).filter(|bytes| *bytes > 0).or(rest);
-    let own = sized.unwrap_or(size_else);
-    let of_one = bytes_of(&["io_size", "io_limit"])
+    let rest = |file: u64| file.saturating_sub(offset);
+    let is_share = value(options, &["size"]).is_some_and(|(_, text)| text.ends_with('%'));
+    let sized = bytes_of(&["size"], whole, down);
+    let sized = match is_share {
+        true => sized.map(|bytes| bytes.min(whole.map_or(u64::MAX, rest))),
+        // 0 is all of the file, as without a size.
+        false => sized.filter(|bytes| *bytes > 0).or(file.map(rest)),
+    };
+    let own = sized.unwrap_or(size.otherwise);
+    let of_one = bytes_of(&["io_size", "io_limit"], Some(own), |bytes, _| bytes)
         .filter(|bytes| *bytes > 0)
         .unwrap_or(own);
     let loops = faults.or(count(options, "loops", u32::MAX), 1);
@@ -44,20 +125,23 @@ pub(super) fn bounds(
     }
     // Without a time fio says so, and runs as if it was not given.
     let time_based = is_set(options, "time_based") && !time.is_zero();
-    let bytes = of_all(of_one.saturating_mul(u64::from(loops)));
+    // The trim of a block counts with its write in fio, and as a request of its own here.
+    let each = 1 + u64::from(trial.trim_first);
+    let bytes = of_all(of_one.saturating_mul(u64::from(loops)).saturating_mul(each));
     // A run file keeps its numbers signed.
     let bytes = bytes.min(i64::MAX as u64);
     trial.limit.bytes = (!time_based && bytes > 0).then_some(bytes);
     if let Some((name, text)) = value(options, &["number_ios"]) {
         let requests = text.parse::<u64>().map_err(|_| unknown(name, text));
-        trial.limit.requests = Some(of_all(faults.or(requests, 1))).filter(|count| *count > 0);
+        let requests = faults.or(requests, 1).saturating_mul(each);
+        trial.limit.requests = Some(of_all(requests)).filter(|count| *count > 0);
     }
     trial.offset = offset;
     let shared = options.contains_key("filename");
     (trial.layout, trial.region) = match increment {
         _ if trial.threads == 1 => (FileLayout::Shared, own),
-        // A file in a directory is each clone's own.
-        None if !shared => (FileLayout::Private, of_all(own)),
+        // A file in a directory is each clone's own. With offset_increment each has as many bytes of its own file, further back.
+        _ if !shared => (FileLayout::Private, of_all(own)),
         None if trial.pattern.shares_region() => (FileLayout::Shared, own),
         None => (FileLayout::Overlapping, own),
         Some(step) if step == own && shared && !trial.pattern.shares_region() => {

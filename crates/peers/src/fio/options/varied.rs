@@ -5,10 +5,11 @@ use std::time::Duration;
 use iolab_workload::Error;
 use iolab_workload::cpus::{Cpus, Placement};
 use iolab_workload::trial::{
-    Advice, BS_MAX, Bursts, IoPriority, NICE, PRIORITY_LEVEL_MAX, SizeMix, TrialSpec,
+    Advice, BS_MAX, Bursts, CacheState, IoPriority, NICE, PRIORITY_LEVEL_MAX, SizeMix, TrialSpec,
+    WriteHint,
 };
 
-use super::{Fault, Faults, Options, Read, is_set, refused, size, unknown, value};
+use super::{Fault, Faults, Options, Read, is_set, refused, short, size, unknown, value};
 
 /// Sizes that requests are drawn from, and what they begin at multiples of.
 pub(super) fn sizes(options: &Options, trial: &mut TrialSpec, faults: &mut Faults) {
@@ -26,9 +27,8 @@ pub(super) fn sizes(options: &Options, trial: &mut TrialSpec, faults: &mut Fault
         reads: reads.clone(),
         writes: writes.clone(),
     };
-    let all = used.reads.shares().iter().chain(used.writes.shares());
-    let sizes: Vec<u64> = all.map(|share| share.bytes).collect();
-    let smallest = sizes.iter().copied().min().unwrap_or(trial.bs);
+    let all = || used.reads.shares().iter().chain(used.writes.shares());
+    let smallest = all().map(|share| share.bytes).min().unwrap_or(trial.bs);
     trial.bs = match value(options, &["ba", "blockalign"]) {
         Some((name, aligned)) => {
             let bytes = size(name, aligned).and_then(|bytes| match bytes {
@@ -39,12 +39,13 @@ pub(super) fn sizes(options: &Options, trial: &mut TrialSpec, faults: &mut Fault
         }
         None => smallest,
     };
-    if sizes.iter().any(|bytes| *bytes != trial.bs) {
+    let bs = trial.bs;
+    if all().any(|share| share.bytes != bs || share.multiples > 1) {
         trial.bs_mix = Some(used);
     }
 }
 
-/// `bssplit`, or a size for each direction.
+/// `bssplit`, `bsrange`, or a size for each direction.
 fn mix(options: &Options) -> Read<Option<SizeMix>> {
     if let Some((name, split)) = value(options, &["bssplit"]) {
         let mut directions = split.split(',').filter(|text| !text.trim().is_empty());
@@ -61,7 +62,8 @@ fn mix(options: &Options) -> Read<Option<SizeMix>> {
         return parsed(name, &mix).map(Some);
     }
     let Some((name, sizes)) = value(options, &["bs", "blocksize"]) else {
-        return Ok(None);
+        let range = value(options, &["bsrange", "blocksize_range"]);
+        return range.map(|(name, text)| ranges(name, text)).transpose();
     };
     let mut sizes = sizes.split(',').filter(|part| !part.trim().is_empty());
     match (sizes.next(), sizes.next()) {
@@ -70,6 +72,27 @@ fn mix(options: &Options) -> Read<Option<SizeMix>> {
             parsed(name, &format!("{reads}/{writes}")).map(Some)
         }
         _ => Ok(None),
+    }
+}
+
+/// `4k-64k`, or a range for reads and one for writes.
+fn ranges(name: &'static str, text: &str) -> Read<SizeMix> {
+    let of = |range: &str| -> Read<String> {
+        let (first, last) = range.split_once(['-', ':']).unwrap_or((range, range));
+        let (first, last) = (size(name, first.trim())?, size(name, last.trim())?);
+        Ok(match first == last {
+            true => first.to_string(),
+            false => format!("{first}-{last}"),
+        })
+    };
+    let given = text
+        .split([',', '/'])
+        .filter(|part| !part.trim().is_empty());
+    let ranges = given.map(of).collect::<Read<Vec<String>>>()?;
+    match ranges.as_slice() {
+        [] => Err(unknown(name, text)),
+        [both] => parsed(name, both),
+        [reads, writes, ..] => parsed(name, &format!("{reads}/{writes}")),
     }
 }
 
@@ -125,6 +148,15 @@ pub(super) fn flags(options: &Options, trial: &mut TrialSpec, faults: &mut Fault
     let logs = ["write_lat_log", "write_hist_log"];
     trial.latency_over_time = logs.iter().any(|log| options.contains_key(*log));
     trial.dontcache = is_set(options, "uncached");
+    // What only reads leaves no data that lives for a time.
+    trial.write_hint = match value(options, &["write_hint"]).filter(|_| trial.writes_data()) {
+        None => None,
+        Some((_, "none")) => Some(WriteHint::Unspecific),
+        Some((name, text)) => {
+            let hint = text.parse().map(Some).map_err(|_| unknown(name, text));
+            faults.or(hint, None)
+        }
+    };
     trial.atomic = is_set(options, "atomic");
     trial.fadvise = match value(options, &["fadvise_hint"]) {
         // By itself fio advises what fits the pattern.
@@ -139,11 +171,13 @@ pub(super) fn flags(options: &Options, trial: &mut TrialSpec, faults: &mut Fault
         let nice = text.parse().ok().filter(|nice| NICE.contains(nice));
         trial.nice = faults.or(nice.ok_or_else(|| unknown(name, text)).map(Some), None);
     }
+    let writes = trial.writes_data();
     for (name, place) in [
         ("buffer_compress_percentage", &mut trial.compressible),
         ("dedupe_percentage", &mut trial.dedup),
     ] {
-        if let Some((name, text)) = value(options, &[name]) {
+        // A stage that only reads has no data of its own.
+        if let Some((name, text)) = value(options, &[name]).filter(|_| writes) {
             let percent = text.parse::<u8>().ok().filter(|percent| *percent <= 100);
             *place = faults.or(percent.ok_or_else(|| unknown(name, text)), 0);
         }
@@ -170,6 +204,33 @@ fn priority(options: &Options) -> Read<Option<IoPriority>> {
         Some((_, "3")) => Some(IoPriority::Idle),
         Some((name, text)) => return Err(unknown(name, text)),
     })
+}
+
+/// Refuses memory that is taken from the page cache where a job uses that.
+pub(super) fn check_lockmem(options: &Options, trial: &TrialSpec, faults: &mut Faults) {
+    let Some((option, text)) = value(options, &["lockmem"]) else {
+        return;
+    };
+    match size(option, text) {
+        Ok(0) => {}
+        Ok(_) if trial.cache == CacheState::Direct => {}
+        Ok(_) => {
+            let error = Error::usage(format!(
+                "{option}={} with buffered I/O, of which it leaves less memory to the page cache",
+                short(text)
+            ));
+            let hint =
+                "limit the memory of a run: systemd-run --scope -p MemoryMax=1G iolab run JOB.fio";
+            faults.or(
+                Err(Fault {
+                    option,
+                    error: error.hint(hint),
+                }),
+                (),
+            );
+        }
+        Err(fault) => faults.or(Err(fault), ()),
+    }
 }
 
 /// Pauses after requests, or between bursts.

@@ -1,0 +1,102 @@
+//! Ends a worker once what it does is steady, by fio's rule: it looks where an interval of the series ends.
+
+use iolab_host::clock::Clock;
+use iolab_workload::operation::PerOperation;
+use iolab_workload::outcome::Tally;
+use iolab_workload::trial::{SteadyRule, SteadyTest, TrialSpec};
+
+/// The values of a worker in the window of its rule.
+pub(crate) struct Steady {
+    rule: SteadyRule,
+    /// Length of an interval, ticks.
+    every: u64,
+    /// Ticks per second.
+    second: f64,
+    /// Stamp from which on values count.
+    counts_from: u64,
+    /// What was done at the end of the interval before.
+    before: Total,
+    /// The latest values, the oldest first.
+    values: Vec<f64>,
+}
+
+/// What was done until a stamp.
+#[derive(Clone, Copy, Default)]
+struct Total {
+    at: u64,
+    requests: f64,
+    bytes: f64,
+    /// Sum of all latencies, ns.
+    latency: f64,
+}
+
+impl Steady {
+    /// That of a worker; `None` where its trial has no such rule.
+    pub(crate) fn of(spec: &TrialSpec, clock: &Clock) -> Option<Box<Self>> {
+        let rule = spec.steady?;
+        Some(Box::new(Self {
+            rule,
+            every: clock.ticks(rule.every.as_nanos() as u64),
+            second: clock.ticks(1_000_000_000) as f64,
+            counts_from: clock.ticks(rule.ramp.as_nanos() as u64),
+            before: Total::default(),
+            values: Vec::with_capacity(rule.values()),
+        }))
+    }
+
+    /// The worker begins at a stamp.
+    pub(crate) fn begin(&mut self, start: u64) {
+        self.counts_from = self.counts_from.saturating_add(start);
+        self.before.at = start;
+    }
+
+    /// Whether the worker is steady at `now`, having done so much.
+    pub(crate) fn is_reached(&mut self, now: u64, done: &PerOperation<Tally>) -> bool {
+        if now.saturating_sub(self.before.at) < self.every {
+            return false;
+        }
+        let total = self.total(now, done);
+        let before = std::mem::replace(&mut self.before, total);
+        // An interval that began before the ramp was over is part of it.
+        if before.at < self.counts_from {
+            return false;
+        }
+        if self.values.len() == self.rule.values() {
+            self.values.rotate_left(1);
+            self.values.pop();
+        }
+        let seconds = (total.at - before.at) as f64 / self.second;
+        let requests = total.requests - before.requests;
+        self.values.push(match self.rule.test {
+            SteadyTest::Iops | SteadyTest::IopsSlope => requests / seconds,
+            SteadyTest::Bandwidth | SteadyTest::BandwidthSlope => {
+                (total.bytes - before.bytes) / seconds
+            }
+            SteadyTest::Latency | SteadyTest::LatencySlope if requests > 0.0 => {
+                (total.latency - before.latency) / requests
+            }
+            SteadyTest::Latency | SteadyTest::LatencySlope => 0.0,
+        });
+        self.values.len() == self.rule.values() && self.rule.holds(&self.values)
+    }
+
+    fn total(&self, at: u64, done: &PerOperation<Tally>) -> Total {
+        let of_latency = matches!(
+            self.rule.test,
+            SteadyTest::Latency | SteadyTest::LatencySlope
+        );
+        let mut total = Total {
+            at,
+            ..Total::default()
+        };
+        // A sync that follows a write is part of its time.
+        for tally in [&done.read, &done.write, &done.trim] {
+            total.requests += tally.requests as f64;
+            total.bytes += tally.bytes as f64;
+            if of_latency {
+                total.latency += tally.latency.mean() * tally.latency.len() as f64;
+            }
+        }
+        total
+    }
+}

@@ -1,0 +1,101 @@
+//! How large the requests of a random order with several sizes are in fio, whose map of visited blocks shortens them.
+
+use iolab_workload::pattern::derive;
+use iolab_workload::trial::{Pattern, TrialSpec};
+
+/// Blocks of the file on which a pass is tried.
+const BLOCKS: usize = 1 << 14;
+
+/// Mean size of fio's requests over a pass, bytes; `None` where it shortens none.
+///
+/// As fio's `get_next_rand_block` and `mark_random_map`: a request begins at the first block that was not visited, from a uniformly
+/// drawn one on, and ends before the first one that was, or at its size. Those between two random offsets are not shortened.
+pub(super) fn mean_request(trial: &TrialSpec) -> Option<f64> {
+    let mix = trial.bs_mix.as_ref()?;
+    if trial.pattern != Pattern::Rand {
+        return None;
+    }
+    let mut draws = (0..).map(|number| derive(1, number));
+    let mut below = |bound: u64| {
+        let draw = draws.next().unwrap_or_default();
+        ((u128::from(draw) * u128::from(bound)) >> 64) as u64
+    };
+    let mut visited = Visited::new(BLOCKS);
+    let mut requests = 0_u64;
+    while let Some(first) = visited.next_free(below(BLOCKS as u64) as usize) {
+        let reads = below(100) < u64::from(trial.read_percent);
+        let sizes = mix.of(reads);
+        let share = sizes.shares()[sizes.place(below(100) as u32)];
+        let bytes = share.bytes * (1 + below(u64::from(share.multiples)));
+        let wanted = bytes.div_ceil(trial.bs.max(1));
+        let room = BLOCKS - first;
+        let blocks = usize::try_from(wanted).unwrap_or(room).min(room);
+        visited.visit(first, blocks);
+        requests += 1;
+    }
+    let mean = (BLOCKS as u64 * trial.bs) as f64 / requests as f64;
+    let random = 1.0 / f64::from(trial.random_every.max(1));
+    Some(mean * random + trial.mean_request() * (1.0 - random))
+}
+
+/// The blocks of a file that were visited: each points to itself where it was not, or to one behind it.
+struct Visited(Vec<usize>);
+
+impl Visited {
+    fn new(blocks: usize) -> Self {
+        Self((0..=blocks).collect())
+    }
+
+    /// The first block from this one on that was not visited, the first of all behind the last; `None` where all were.
+    fn next_free(&mut self, from: usize) -> Option<usize> {
+        let end = self.0.len() - 1;
+        let found = match self.root(from) {
+            found if found < end => found,
+            _ => self.root(0),
+        };
+        (found < end).then_some(found)
+    }
+
+    fn root(&mut self, mut block: usize) -> usize {
+        while self.0[block] != block {
+            let next = self.0[block];
+            self.0[block] = self.0[next];
+            block = next;
+        }
+        block
+    }
+
+    /// Visits so many blocks, or those up to the first one that was visited before.
+    fn visit(&mut self, first: usize, blocks: usize) {
+        for block in first..first + blocks {
+            if self.0[block] != block {
+                return;
+            }
+            self.0[block] = block + 1;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// fio 3.33 made 3161 reads of 64 MiB: `fio --name=x --ioengine=null --rw=randread --bsrange=4k-64k --size=64m`.
+    #[test]
+    fn the_mean_request_is_that_of_fio() {
+        let spec = |mix: &str| TrialSpec {
+            pattern: Pattern::Rand,
+            bs_mix: Some(mix.parse().expect("a mix")),
+            ..TrialSpec::default()
+        };
+        let of = |mix: &str| mean_request(&spec(mix)).expect("shortened");
+        assert!((of("4k") - 4096.0).abs() < 1e-9);
+        let range = of("4k-64k") / 1024.0;
+        assert!((20.0..25.0).contains(&range), "{range}");
+        let ordered = TrialSpec {
+            pattern: Pattern::RandReplace,
+            ..spec("4k-64k")
+        };
+        assert_eq!(mean_request(&ordered), None);
+    }
+}

@@ -1,0 +1,118 @@
+//! The order in which blocks are visited, with its names.
+
+use std::fmt;
+use std::str::FromStr;
+
+use super::Zones;
+use crate::{Error, Result};
+
+/// The order in which blocks of the region are visited.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Pattern {
+    /// Ascending, one block after the other.
+    Seq,
+    /// Ascending, with `skip` bytes left out after each block or run of blocks; wraps to the next unvisited phase.
+    Strided,
+    /// Descending.
+    Reverse,
+    /// A random permutation: each block once per pass.
+    Rand,
+    /// Uniform, independent draws.
+    RandReplace,
+    /// Zipf distribution with this exponent over scattered blocks.
+    Zipf(f64),
+    /// Pareto distribution over scattered blocks: with this parameter h, above 0 and below 1, a share of 1 - h of the requests
+    /// goes to a share of h of the blocks.
+    Pareto(f64),
+    /// fio's normal distribution over scattered blocks: the mean of 12 uniform draws (Irwin-Hall), to which a uniform one over this
+    /// percentage of the region is added, from 0 to below 100.
+    Normal(f64),
+    /// Independent draws that prefer parts of the region.
+    Zoned(Zones),
+}
+
+impl Pattern {
+    /// Whether every worker visits a contiguous share in the order of offsets, ascending or descending.
+    pub fn is_ordered(self) -> bool {
+        match self {
+            Self::Seq | Self::Reverse | Self::Strided => true,
+            Self::Rand
+            | Self::RandReplace
+            | Self::Zipf(_)
+            | Self::Pareto(_)
+            | Self::Normal(_)
+            | Self::Zoned(_) => false,
+        }
+    }
+
+    /// Whether every thread draws from the whole region, instead of a share of its own.
+    pub fn shares_region(self) -> bool {
+        match self {
+            Self::RandReplace
+            | Self::Zipf(_)
+            | Self::Pareto(_)
+            | Self::Normal(_)
+            | Self::Zoned(_) => true,
+            Self::Seq | Self::Strided | Self::Reverse | Self::Rand => false,
+        }
+    }
+}
+
+impl fmt::Display for Pattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Seq => f.pad("seq"),
+            Self::Strided => f.pad("strided"),
+            Self::Reverse => f.pad("reverse"),
+            Self::Rand => f.pad("rand"),
+            Self::RandReplace => f.pad("rand-replace"),
+            Self::Zipf(theta) => f.pad(&format!("zipf:{theta}")),
+            Self::Pareto(h) => f.pad(&format!("pareto:{h}")),
+            Self::Normal(percent) => f.pad(&format!("normal:{percent}")),
+            Self::Zoned(zones) => f.pad(&format!("zones:{zones}")),
+        }
+    }
+}
+
+impl FromStr for Pattern {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let number = |number: &str, is_valid: fn(f64) -> bool| {
+            let number = number.parse::<f64>().ok();
+            number.filter(|number| is_valid(*number))
+        };
+        let wrong =
+            |hint: &str| Error::usage(format!("pattern '{text}' has no usable number")).hint(hint);
+        match text {
+            "seq" => return Ok(Self::Seq),
+            "strided" => return Ok(Self::Strided),
+            "reverse" => return Ok(Self::Reverse),
+            "rand" => return Ok(Self::Rand),
+            "rand-replace" => return Ok(Self::RandReplace),
+            _ => {}
+        }
+        match text.split_once(':') {
+            Some(("zipf", theta)) => number(theta, |theta| theta > 0.0 && theta <= 100.0)
+                .map(Self::Zipf)
+                .ok_or_else(|| {
+                    Error::usage(format!("pattern '{text}' has no usable exponent"))
+                        .hint("write zipf:THETA with a number above 0 and at most 100, for example zipf:1.1")
+                }),
+            Some(("pareto", h)) => number(h, |h| h > 0.0 && h < 1.0)
+                .map(Self::Pareto)
+                .ok_or_else(|| {
+                    wrong("write pareto:H with a number above 0 and below 1: with pareto:0.2, 80 % of the requests go to 20 % of the blocks")
+                }),
+            Some(("normal", percent)) => number(percent, |percent| (0.0..100.0).contains(&percent))
+                .map(Self::Normal)
+                .ok_or_else(|| {
+                    wrong("write normal:PERCENT with a number from 0 to below 100, as fio's random_distribution")
+                }),
+            Some(("zones", zones)) => Ok(Self::Zoned(zones.parse()?)),
+            _ => Err(Error::usage(format!("pattern '{text}' is unknown")).hint(
+                "it is one of: seq, strided, reverse, rand, rand-replace, zipf:THETA, pareto:H, normal:PERCENT, zones:50/5:30/15:20/80",
+            )),
+        }
+    }
+}
