@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use super::event::{Event, Kind, Step, Transfer};
-use super::syncs::Span;
+use super::join::Passage;
+use super::syncs::{Owner, Span};
 
 /// Sectors that a device carried out as one request, and when.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,6 +28,17 @@ pub(super) struct DeviceRequest {
     pub(super) issue: u64,
     /// When the device had carried it out.
     pub(super) complete: u64,
+}
+
+impl DeviceRequest {
+    /// The moments that it passed.
+    pub(super) fn passage(&self) -> Passage {
+        Passage {
+            start: self.start,
+            issue: self.issue,
+            complete: self.complete,
+        }
+    }
 }
 
 /// Requests that are on their way, by disk, transfer and first sector.
@@ -76,7 +88,7 @@ pub(super) fn of_events(events: &[Event]) -> Activity {
                 Step::Complete | Step::BioComplete => {
                     let start = flushing.entry(disk).or_default().pop_front();
                     seen.flushes.push(Span {
-                        device: disk,
+                        owner: Owner::Device(disk),
                         end: event.at,
                         start: start.unwrap_or(event.at),
                     });
@@ -281,7 +293,7 @@ mod tests {
         );
         assert!(seen.parts.iter().all(|part| part.number == 0));
         let span = |start, end| Span {
-            device: 1,
+            owner: Owner::Device(1),
             end,
             start,
         };

@@ -1,5 +1,6 @@
 //! Time by layer: what holds requests up shows in its own stage, and in no other.
 
+mod models;
 mod places;
 mod syncs;
 
@@ -9,22 +10,15 @@ use std::time::{Duration, Instant};
 
 use iolab_truth::device::loop_over;
 use iolab_truth::files::{MIB, noise};
-use iolab_truth::iolab::{Seen, run};
+use iolab_truth::iolab::{Seen, claims, run};
 use iolab_truth::neighbours::CgroupLimit;
-use iolab_truth::served::ServedModel;
 use iolab_truth::system::unless_missing;
 use iolab_truth::{Made, Scene};
 use needs::Need;
-use rustix::process::Signal;
 use serde_json::Value;
 
 use crate::stage::alone;
 
-/// Every request takes 20 ms.
-const SLOW: &str = "title = \"20 ms each\"\nsource = []\n\
-    [model.latency]\nread_us = 20000\nwrite_us = 20000\ninner.memory = 67_108_864\n";
-/// Share by which the device's median may be off the ledger of the model.
-const OFF: f64 = 0.03;
 /// Requests per second that the limit allows, and their size, bytes.
 const LIMIT: u64 = 200;
 const BLOCK: u64 = 4096;
@@ -90,36 +84,6 @@ fn a_limit_of_the_control_group_is_admission() {
     assert_eq!(seen.number("unjoined_share_max"), 0.0);
 }
 
-#[test]
-fn the_time_of_a_model_below_a_loop_device_is_the_devices() {
-    let _alone = alone();
-    let served = Scene::new().and_then(|scene| {
-        let at = scene.subfolder("model")?;
-        std::fs::write(scene.folder().join("model.toml"), SLOW).expect("a file");
-        let model = ServedModel::begin(&scene, "model.toml", &at, &["--format", "json"])?;
-        let device = loop_over(&scene, &model.file(), true)?;
-        Ok((scene, model, device))
-    });
-    let Some((scene, model, device)) = unless_missing(served) else {
-        return;
-    };
-    let Some(seen) = traced(&scene, &device, &[]) else {
-        return;
-    };
-    let detached = Command::new("losetup").arg("-d").arg(&device).status();
-    assert!(detached.is_ok_and(|status| status.success()));
-    model.signal(Signal::INT);
-    let (_, out, _) = model.ended(&scene);
-    let report: Value = serde_json::from_str(&out).expect("JSON");
-    let of = |what: &str| report["all"][what]["p50"].as_f64().expect("a number");
-    let ledger = of("service_ns") + of("lateness_ns");
-    let median = seen.number("stage_device_p50_ns");
-    assert!(
-        (median / ledger - 1.0).abs() <= OFF,
-        "{median} of {ledger} ns"
-    );
-}
-
 /// The CPU that iolab and who takes it share.
 const CPU: &str = "0";
 /// Takes the CPU about half of the time, in pieces of some milliseconds.
@@ -149,6 +113,22 @@ fn threads_of_real_time_are_a_wait_for_the_cpu() {
     };
     let wait = seen.number("stage_cpu_wait_tail_share");
     assert!(wait > 0.5, "{wait}");
+    // And it is said so.
+    let claims = claims(&scene, "read-size.iolab");
+    let of_time: Vec<&Value> = claims
+        .iter()
+        .filter(|claim| claim["kind"] == "time-by-layer")
+        .collect();
+    assert_eq!(of_time.len(), 1, "{claims:?}");
+    assert_eq!(
+        of_time[0]["evidence"]["tail"]["stage"], "cpu-wait",
+        "{of_time:?}"
+    );
+    assert!(
+        seen.says("of the time is spent waiting for a CPU after the device was done"),
+        "{}",
+        seen.text
+    );
 }
 
 /// The instances of tracefs that iolab has made.
