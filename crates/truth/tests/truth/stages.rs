@@ -23,22 +23,25 @@ use crate::stage::alone;
 const LIMIT: u64 = 200;
 const BLOCK: u64 = 4096;
 
+/// Small requests, and a few short trials of them.
+const SMALL: [&str; 6] = ["--bs", "4k", "--time", "300ms", "--budget", "4s"];
+
 /// Runs traced random reads on a path; `None`, and a skip, where that cannot be done here.
 #[track_caller]
 fn traced(scene: &Scene, target: &Path, more: &[&str]) -> Option<Seen> {
+    traced_trials(scene, target, &[&SMALL, more].concat())
+}
+
+/// The same with a size of requests and a length of trials of its own.
+#[track_caller]
+fn traced_trials(scene: &Scene, target: &Path, more: &[&str]) -> Option<Seen> {
     if !needs::root() {
         return None;
     }
     let target = target.display().to_string();
     let own = [
-        "--bs",
-        "4k",
         "--size",
         "8M",
-        "--time",
-        "300ms",
-        "--budget",
-        "4s",
         "--set",
         "pattern=rand",
         "--set",
@@ -105,7 +108,11 @@ fn threads_of_real_time_are_a_wait_for_the_cpu() {
     };
     scene.keeper.end(&spinner);
     let cpus = format!("cpus={CPU}");
-    let seen = traced(&scene, &device, &["--set", &cpus]);
+    // Long enough for as many requests as a claim about the slowest needs.
+    let more = [
+        "--bs", "4k", "--time", "1s", "--budget", "15s", "--set", &cpus,
+    ];
+    let seen = traced_trials(&scene, &device, &more);
     spinner.kill().expect("it runs");
     spinner.wait().expect("it ends");
     let Some(seen) = seen else {
