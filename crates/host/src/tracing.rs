@@ -3,8 +3,9 @@
 //!
 //! [`Tracer`] has an instance of tracefs of its own (`tracing/instance.rs`), so that other tracers are left alone. Buffers are
 //! read as pages (`tracing/pages.rs`), events by the formats that the running kernel states (`tracing/format.rs`,
-//! `tracing/event.rs`). `tracing/device_requests.rs` makes requests of the device of them, `tracing/join.rs` joins these with
-//! the requests of a trial, `tracing/syncs.rs` with its syncs: all are pure functions.
+//! `tracing/event.rs`). `tracing/device_requests.rs` makes requests of the device of them, `tracing/fuse_requests.rs` those of
+//! file systems in user space, `tracing/join.rs` joins these with the requests of a trial, `tracing/syncs.rs` with its syncs: all
+//! are pure functions.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -16,13 +17,15 @@ use rustix::io::Errno;
 use rustix::param::page_size;
 
 use crate::clock::Clock;
-use event::{Decoder, SOURCES, SYNC_SOURCES};
+use event::{BLOCK_SOURCES, Decoder, FUSE_SOURCES, SYNC_SOURCES, Source, THREAD_SOURCES};
 use instance::Instance;
+use iolab_storage::sectors::Carrier;
 use iolab_workload::{Error, Result};
 
 mod device_requests;
 mod event;
 mod format;
+mod fuse_requests;
 mod instance;
 pub mod join;
 mod pages;
@@ -41,12 +44,17 @@ const READ_FROM_PERCENT: u32 = 50;
 /// What the threads of trials are called, before their number.
 pub const THREAD_NAMES: &str = "iolab-";
 
-/// Whether this process can trace here.
+/// Whether this process can trace what carries requests out so.
 ///
 /// # Errors
 /// Of kind usage: why not.
-pub fn check() -> Result<()> {
-    Instance::check(SOURCES.map(|source| source.path))
+pub fn check(carrier: Carrier) -> Result<()> {
+    let (own, since): (&[Source], &str) = match carrier {
+        Carrier::Disk { .. } => (&BLOCK_SOURCES, "Linux 6.5 with CONFIG_BLK_DEV_IO_TRACE"),
+        Carrier::Fuse(_) => (&FUSE_SOURCES, "Linux 6.12"),
+    };
+    let all = own.iter().chain(&THREAD_SOURCES);
+    Instance::check(all.map(|source| source.path), since)
 }
 
 /// Records the events of one trial. Dropping it removes what it made.
@@ -111,10 +119,9 @@ impl Tracer {
         instance.write("buffer_percent", &READ_FROM_PERCENT.to_string())?;
         let mut decoder = Decoder::default();
         let of_syncs = SYNC_SOURCES.into_iter();
-        for source in SOURCES
-            .into_iter()
-            .chain(of_syncs.filter(|source| instance.knows(source.path)))
-        {
+        let of_syncs = of_syncs.filter(|source| instance.knows(source.path));
+        let of_requests = BLOCK_SOURCES.into_iter().chain(FUSE_SOURCES);
+        for source in of_requests.chain(THREAD_SOURCES).chain(of_syncs) {
             let Some(filter) = source.filter(places) else {
                 continue;
             };
@@ -162,7 +169,7 @@ impl Tracer {
         let _ = self.instance.write("tracing_on", "0");
     }
 
-    /// What was recorded of the disks and of these threads.
+    /// What was recorded of the places and of these threads.
     ///
     /// # Errors
     /// Of kind failed: what cannot be read.
@@ -269,7 +276,11 @@ mod tests {
 
     #[test]
     fn an_ordinary_user_is_refused_with_the_reason() {
-        let Some(checked) = needs::ordinary_user(|_| check()) else {
+        let disk = Carrier::Disk {
+            number: (8, 0),
+            has_requests: true,
+        };
+        let Some(checked) = needs::ordinary_user(|_| check(disk)) else {
             return;
         };
         let error = checked.expect_err("it needs root");

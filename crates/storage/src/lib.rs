@@ -17,6 +17,7 @@ use rustix::fs::FileType;
 use iolab_workload::medium::Medium;
 use iolab_workload::{Error, Result};
 
+mod btrfs_chunks;
 mod device;
 mod device_links;
 mod device_stack;

@@ -59,6 +59,11 @@ impl Mount {
         })
     }
 
+    /// Whether it is a file system in user space that lies on no device (`fuseblk` does).
+    pub(super) fn is_fuse(&self) -> bool {
+        self.fs.kind == "fuse" || self.fs.kind.starts_with("fuse.")
+    }
+
     /// Whether both show the same file system.
     pub(super) fn is_same_file_system(&self, other: &Self) -> bool {
         self.device == other.device

@@ -4,19 +4,18 @@ use std::fs::File;
 use std::ops::Range;
 use std::path::Path;
 
+use super::btrfs_chunks::{Chunk, data_chunks};
 use super::device::Number;
 use super::fiemap::{DELALLOC, ENCODED, EXTENTS, UNKNOWN, with_extents};
 use super::{Target, TargetKind, sysfs};
 
 /// Bytes of a sector, as the block layer counts them.
 const SECTOR: u64 = 512;
-/// File systems that write each block to a new place, which the extents of the file do not tell of requests that are over, and whose
-/// extents name places of the file system, not of a device.
-const OWN_ADDRESSES: [(&str, &str); 3] = [
-    (
-        "btrfs",
-        "btrfs writes each block to a new place, and numbers places by itself, not as the device does",
-    ),
+/// The file system whose extents name places of its own, which its chunks map to a device, and that writes each block to a new
+/// place.
+const BTRFS: &str = "btrfs";
+/// File systems that do so, too, and whose map is not known.
+const OWN_ADDRESSES: [(&str, &str); 2] = [
     (
         "bcachefs",
         "bcachefs writes each block to a new place, and does not number places as the device does",
@@ -26,6 +25,20 @@ const OWN_ADDRESSES: [(&str, &str); 3] = [
         "ZFS writes each block to a new place, and does not tell places on the device",
     ),
 ];
+
+/// What carries the requests of a target out, as the kernel's trace events name it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Carrier {
+    /// A disk.
+    Disk {
+        /// Its MAJOR and MINOR, not those of a partition.
+        number: Number,
+        /// Whether it has requests, which pass a queue; others take bios as they come.
+        has_requests: bool,
+    },
+    /// A file system in user space: MAJOR and MINOR of its mount.
+    Fuse(Number),
+}
 
 /// Where the bytes of a target lie on the disk below it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -86,12 +99,25 @@ impl SectorMap {
 }
 
 impl Target {
-    /// MAJOR and MINOR of the disk below it, and whether that has requests; the same as in [`Target::sectors`].
+    /// What carries its requests out; a disk is that of [`Target::sectors`].
     ///
     /// # Errors
     /// Why there is none, in a few words.
-    pub fn disk(&self) -> Result<(Number, bool), &'static str> {
-        self.located().map(|disk| (disk.number, disk.has_requests))
+    pub fn carrier(&self) -> Result<Carrier, &'static str> {
+        let mount = self.mount().filter(|mount| mount.is_fuse());
+        match mount {
+            Some(mount) => Ok(Carrier::Fuse(mount.device)),
+            None => {
+                let disk = self.located()?;
+                if self.is_on_btrfs() {
+                    data_chunks(self.holder())?;
+                }
+                Ok(Carrier::Disk {
+                    number: disk.number,
+                    has_requests: disk.has_requests,
+                })
+            }
+        }
     }
 
     /// Where a range of its bytes lies now.
@@ -106,14 +132,34 @@ impl Target {
                 bytes: u64::MAX - disk.start,
                 physical: disk.start,
             }],
-            _ => extents(self.holder(), range, disk.start)
-                .ok_or("the file system does not tell where the file lies (FIEMAP)")?,
+            _ => {
+                let all = extents(self.holder(), range)
+                    .ok_or("the file system does not tell where the file lies (FIEMAP)")?;
+                let mut on_device = match self.is_on_btrfs() {
+                    true => mapped(&all, &data_chunks(self.holder())?),
+                    false => all,
+                };
+                for extent in &mut on_device {
+                    extent.physical += disk.start;
+                }
+                on_device
+            }
         };
         Ok(SectorMap {
             disk: disk.number,
             has_requests: disk.has_requests,
             extents,
         })
+    }
+
+    /// Whether a block that is written gets a new place, so that the extents of a file do not tell the places of writes that are
+    /// over.
+    pub fn moves_written_blocks(&self) -> bool {
+        self.is_on_btrfs()
+    }
+
+    fn is_on_btrfs(&self) -> bool {
+        self.filesystem().is_some_and(|fs| fs.kind == BTRFS)
     }
 
     fn located(&self) -> Result<Disk, &'static str> {
@@ -148,8 +194,24 @@ fn disk_of(sys: &Path, device: Number) -> Option<Disk> {
     })
 }
 
-/// The extents of a range that have a place, where the file system begins at this byte of its disk.
-fn extents(file: &File, range: &Range<u64>, start: u64) -> Option<Vec<Extent>> {
+/// The parts of extents that lie in chunks, which name their places on the device.
+fn mapped(extents: &[Extent], chunks: &[Chunk]) -> Vec<Extent> {
+    let in_chunks = extents.iter().flat_map(|extent| {
+        chunks.iter().filter_map(move |chunk| {
+            let from = extent.physical.max(chunk.logical);
+            let to = (extent.physical + extent.bytes).min(chunk.logical + chunk.bytes);
+            (from < to).then(|| Extent {
+                offset: extent.offset + (from - extent.physical),
+                bytes: to - from,
+                physical: chunk.physical + (from - chunk.logical),
+            })
+        })
+    });
+    in_chunks.collect()
+}
+
+/// The extents of a range that have a place, as the file system numbers places.
+fn extents(file: &File, range: &Range<u64>) -> Option<Vec<Extent>> {
     let mut all: Vec<Extent> = Vec::new();
     let mut at = range.start;
     while at < range.end {
@@ -160,7 +222,7 @@ fn extents(file: &File, range: &Range<u64>, start: u64) -> Option<Vec<Extent>> {
             all.extend(placed.map(|extent| Extent {
                 offset: extent.fe_logical,
                 bytes: extent.fe_length,
-                physical: extent.fe_physical + start,
+                physical: extent.fe_physical,
             }));
             let last = seen.last().filter(|_| seen.len() == EXTENTS);
             last.map(|last| last.fe_logical + last.fe_length)
@@ -232,11 +294,37 @@ mod tests {
         let file = tempfile::tempfile_in(env!("CARGO_MANIFEST_DIR")).expect("a file");
         file.write_all_at(&[7; 1 << 16], 0).expect("written");
         file.sync_all().expect("durable");
-        let Some(extents) = extents(&file, &(0..1 << 16), 1 << 30) else {
+        let Some(extents) = extents(&file, &(0..1 << 16)) else {
             return needs::skip(needs::Need::Fiemap, "not of a file beside the sources");
         };
         let bytes: u64 = extents.iter().map(|extent| extent.bytes).sum();
         assert_eq!(bytes, 1 << 16);
-        assert!(extents.iter().all(|extent| extent.physical >= 1 << 30));
+    }
+
+    #[test]
+    fn an_extent_over_two_chunks_has_a_place_in_each() {
+        let extent = Extent {
+            offset: 4096,
+            bytes: 12_288,
+            physical: 1 << 20,
+        };
+        let chunk = |logical, bytes, physical| Chunk {
+            logical,
+            bytes,
+            physical,
+        };
+        let chunks = [
+            chunk(0, (1 << 20) + 4096, 1 << 30),
+            chunk((1 << 20) + 4096, 1 << 20, 1 << 24),
+        ];
+        let places: Vec<(u64, u64, u64)> = mapped(&[extent], &chunks)
+            .iter()
+            .map(|part| (part.offset, part.bytes, part.physical))
+            .collect();
+        assert_eq!(
+            places,
+            [(4096, 4096, (1 << 30) + (1 << 20)), (8192, 8192, 1 << 24)]
+        );
+        assert_eq!(mapped(&[extent], &chunks[1..]).len(), 1);
     }
 }

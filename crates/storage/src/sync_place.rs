@@ -6,10 +6,13 @@ use rustix::fs::fstat;
 
 use super::Target;
 use super::device::Number;
+use super::sectors::Carrier;
 use iolab_workload::stages::Journal;
 
 /// File systems of the kernel's ext4 driver, whose journals are those of jbd2.
 const EXT: [&str; 3] = ["ext2", "ext3", "ext4"];
+/// Others that have an event for each sync that they get.
+const XFS: &str = "xfs";
 
 /// What knows the syncs of a target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,6 +21,8 @@ pub struct SyncPlace {
     pub file_system: Option<Number>,
     /// The number of its inode.
     pub inode: u64,
+    /// Whether its file system has an event for each sync that it gets.
+    pub names_syncs: bool,
     /// How the journal shows.
     pub journal: Journal,
 }
@@ -30,16 +35,20 @@ impl Target {
             return SyncPlace {
                 file_system: None,
                 inode,
+                names_syncs: false,
                 journal: Journal::Absent,
             };
         };
         let device = self.device();
+        let is_ext = EXT.contains(&file_system.kind.as_str());
         SyncPlace {
             file_system: device,
             inode,
-            journal: match EXT.contains(&file_system.kind.as_str()) {
-                true => of_ext(Path::new("/sys"), device),
-                false => Journal::MetadataWrites,
+            names_syncs: is_ext || file_system.kind == XFS,
+            journal: match self.carrier() {
+                Ok(Carrier::Fuse(_)) => Journal::Hidden,
+                Ok(Carrier::Disk { .. }) | Err(_) if is_ext => of_ext(Path::new("/sys"), device),
+                Ok(Carrier::Disk { .. }) | Err(_) => Journal::MetadataWrites,
             },
         }
     }

@@ -2,7 +2,7 @@
 
 use iolab_record::RunRecord;
 use iolab_workload::stages::{
-    Journal, PerStage, Stage, StageSummary, SyncCounts, TraceCounts, TraceSummary,
+    CarriedBy, Journal, PerStage, Stage, StageSummary, SyncCounts, TraceCounts, TraceSummary,
 };
 use rand_core::SeedableRng;
 use rand_distr::{Distribution, StandardNormal};
@@ -113,6 +113,7 @@ pub fn traced(seed: u64, trials: usize, cells: &[Layers]) -> RunRecord {
                 ..TraceCounts::default()
             },
             note: String::new(),
+            carried_by: CarriedBy::Disk,
             journal: Some(Journal::Commits),
             stages,
         });

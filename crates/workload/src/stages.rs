@@ -131,6 +131,22 @@ named! {
         Commits = "commits",
         /// By the device's writes of metadata.
         MetadataWrites = "metadata-writes",
+        /// Not at all: a server in user space has it, if there is one.
+        Hidden = "hidden",
+    }
+}
+
+named! {
+    /// What has a request in [`Stage::Device`].
+    #[derive(Default)]
+    pub enum CarriedBy: "carrier" {
+        /// A disk.
+        #[default]
+        Disk = "disk",
+        /// The server of a file system in user space, from the request that the kernel sends it to its answer.
+        Server = "server",
+        /// Disks and servers, of groups.
+        Both = "both",
     }
 }
 
@@ -143,11 +159,11 @@ pub struct TraceCounts {
     pub unjoined: u64,
     /// Joined requests that were several to the device.
     pub split: u64,
-    /// Requests of the devices that carried those of the trial.
+    /// Requests of the devices, or to servers of file systems in user space, that carried those of the trial.
     pub carried: u64,
     /// Requests of others, to the same devices; those of the file system too.
     pub others: u64,
-    /// Flushes of the devices' caches, whoever caused them.
+    /// Flushes of the devices' caches, or syncs that servers were asked for, whoever caused them.
     pub flushes: u64,
     /// Requests of the devices that transfer nothing and wait for a flush.
     pub flush_waits: u64,
@@ -211,6 +227,8 @@ pub struct Traced {
     pub counts: TraceCounts,
     /// Why there are no stages, or not all, or not of all requests; empty where there are.
     pub note: String,
+    /// What carried the requests out.
+    pub carried_by: CarriedBy,
     /// How the journal shows, where syncs were traced.
     pub journal: Option<Journal>,
     /// The stages of the joined requests, and of syncs; `None` where they do not stand for all.
@@ -298,6 +316,8 @@ pub struct TraceSummary {
     pub counts: TraceCounts,
     /// Why there are no stages, or not all, or not of all requests; empty where there are.
     pub note: String,
+    /// What carried the requests out.
+    pub carried_by: CarriedBy,
     /// How the journal shows, where syncs were traced.
     pub journal: Option<Journal>,
     /// The stages of the joined requests, and of syncs; `None` for those that are not known.
@@ -311,6 +331,7 @@ impl Traced {
         TraceSummary {
             counts: self.counts,
             note: self.note.clone(),
+            carried_by: self.carried_by,
             journal: self.journal,
             stages: stages.unwrap_or_default(),
         }

@@ -2,7 +2,9 @@
 
 use iolab_record::Sample;
 use iolab_stats::median;
-use iolab_workload::stages::{Journal, PerStage, Stage, StageSummary, SyncCounts, TraceSummary};
+use iolab_workload::stages::{
+    CarriedBy, Journal, PerStage, Stage, StageSummary, SyncCounts, TraceSummary,
+};
 
 /// Where the time of a cell's requests went.
 #[derive(Debug, Clone, PartialEq)]
@@ -17,6 +19,8 @@ pub struct CellStages {
     pub syncs_min: u64,
     /// What was counted of syncs, over all such trials.
     pub syncs: SyncCounts,
+    /// What carried the requests out.
+    pub carried_by: CarriedBy,
     /// How the journal shows, where syncs were traced.
     pub journal: Option<Journal>,
     /// Greatest share of requests of a trial that miss events.
@@ -108,6 +112,7 @@ impl CellStages {
             syncs: known.iter().fold(SyncCounts::default(), |sum, trial| {
                 sum.plus(trial.counts.syncs)
             }),
+            carried_by: traced[0].carried_by,
             journal: known.iter().filter_map(|trial| trial.journal).max(),
             unjoined_share: shares.fold(0.0, f64::max),
             note: missing.map(|trial| trial.note.clone()),

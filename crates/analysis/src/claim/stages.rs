@@ -1,7 +1,7 @@
 //! Where the time of requests and of syncs goes, and where the slowest ones come from.
 
 use iolab_stats::{Interval, median_interval};
-use iolab_workload::stages::{Journal, Stage, SyncCounts};
+use iolab_workload::stages::{CarriedBy, Journal, Stage, SyncCounts};
 
 use super::effect::{CellId, confidence};
 use super::series::id;
@@ -30,6 +30,8 @@ pub struct TimeByLayer {
     pub cell: CellId,
     /// Trials that it rests on.
     pub trials: usize,
+    /// What carried the requests out.
+    pub carried_by: CarriedBy,
     /// The mean time of one: the median over the trials of the sum of the stages, ns.
     pub mean_ns: f64,
     /// What takes most of it.
@@ -83,6 +85,7 @@ fn longest(
         timed,
         cell: id(run, cell),
         trials: stages.known,
+        carried_by: stages.carried_by,
         mean_ns: mean_ns(stages, timed),
         mean,
         tail: has_tail

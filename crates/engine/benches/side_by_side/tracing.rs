@@ -19,14 +19,15 @@ const NOWHERE: (u32, u32) = (7, 0xf_ffff);
 /// Prints the costs; none of them is a goal, which another machine could miss.
 pub(crate) fn costs(clock: &Clock) {
     println!("4 KiB O_DIRECT reads of a zram device, one at a time, traced and not");
-    if let Err(why) = iolab_host::tracing::check() {
-        return println!("  skipped: {why}");
-    }
     let zram = match Zram::create(SMALL_FILE) {
         Ok(zram) => zram,
         Err(why) => return println!("  skipped: no zram: {why}"),
     };
     let target = Target::open(zram.path(), &Need::reading(SMALL_FILE)).expect("the device opens");
+    let carrier = target.carrier().expect("a disk");
+    if let Err(why) = iolab_host::tracing::check(carrier) {
+        return println!("  skipped: {why}");
+    }
     let spec = |trace| TrialSpec {
         pattern: Pattern::Rand,
         region: SMALL_FILE,
@@ -40,7 +41,7 @@ pub(crate) fn costs(clock: &Clock) {
     };
     let elsewhere = TracedPlaces {
         disks: vec![(NOWHERE, false)],
-        file_systems: Vec::new(),
+        ..TracedPlaces::default()
     };
     let (mut plain, mut filtered, mut kept) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..ROUNDS {

@@ -6,14 +6,16 @@ use super::Job;
 use super::files::{Files, TargetRange};
 use crate::worker::{NotedRequests, WorkerOutcome};
 use iolab_host::clock::Clock;
-use iolab_host::tracing::join::{Joined, TracedRequest, join};
-use iolab_host::tracing::syncs::TracedSync;
-use iolab_host::tracing::{Recording, TracedPlaces, Tracer, kernel_number};
+use iolab_host::tracing::join::{Joined, TracedRequest, Way, join};
+use iolab_host::tracing::syncs::{TracedSync, begun_within};
+use iolab_host::tracing::{Event, Recording, TracedPlaces, Tracer, kernel_number};
 use iolab_storage::Target;
-use iolab_storage::sectors::SectorMap;
+use iolab_storage::sectors::{Carrier, SectorMap};
 use iolab_storage::sync_place::SyncPlace;
 use iolab_workload::quantity::counted;
-use iolab_workload::stages::{Journal, PerStage, Stage, StageTimes, TraceCounts, Traced};
+use iolab_workload::stages::{
+    CarriedBy, Journal, PerStage, Stage, StageTimes, TraceCounts, Traced,
+};
 use iolab_workload::trial::TrialSpec;
 use iolab_workload::{Error, Result};
 
@@ -25,14 +27,35 @@ pub(super) fn check(spec: &TrialSpec, target: &Target) -> Result<()> {
     if !spec.trace {
         return Ok(());
     }
-    iolab_host::tracing::check()?;
-    target.disk().map(|_| ()).map_err(|why| {
+    let name = target.named().display();
+    let carrier = target.carrier().map_err(|why| {
         Error::usage(format!(
-            "trace=true: the requests of {} cannot be found among those of a device: {why}",
-            target.named().display()
+            "trace=true: the requests of {name} cannot be found among those of a device: {why}"
         ))
         .hint("leave trace out, or measure another target")
-    })
+    })?;
+    iolab_host::tracing::check(carrier)?;
+    if matches!(carrier, Carrier::Fuse(_)) && spec.backend.is_asynchronous() {
+        return Err(Error::usage(format!(
+            "trace=true with backend {} on {name}: the events of FUSE name no offset, so that a thread must have one request at a time, which it issues itself",
+            spec.backend
+        ))
+        .hint("set backend=psync and depth=1; several threads can be traced"));
+    }
+    if spec.writes() && target.moves_written_blocks() {
+        return Err(Error::usage(format!(
+            "trace=true with writes on {name}: btrfs writes each block to a new place, so that the place of a write that is over is not known"
+        ))
+        .hint("set read_percent=100"));
+    }
+    if spec.writes() && spec.sync.is_in_write() && !target.sync_place().names_syncs {
+        return Err(Error::usage(format!(
+            "trace=true with sync={} on {name}: only ext4 and XFS have events that show where the sync within a write begins",
+            spec.sync
+        ))
+        .hint("set sync=each or sync=fdatasync"));
+    }
+    Ok(())
 }
 
 /// What traces the disks of those jobs that are to be traced, and what syncs their files; `None` where none is.
@@ -40,8 +63,15 @@ pub(super) fn tracer(jobs: &[Job<'_>], clock: &Clock) -> Result<Option<Tracer>> 
     let mut places = TracedPlaces::default();
     for job in jobs.iter().filter(|job| job.spec.trace) {
         for part in job.files.iter().flat_map(|files| files.parts()) {
-            places.disks.extend(part.target().disk());
-            if job.spec.sync.follows_writes() {
+            match part.target().carrier() {
+                Ok(Carrier::Disk {
+                    number,
+                    has_requests,
+                }) => places.disks.push((number, has_requests)),
+                Ok(Carrier::Fuse(number)) => places.connections.push(number),
+                Err(_) => {}
+            }
+            if job.spec.sync.is_per_write() {
                 let place = part.target().sync_place();
                 places.file_systems.extend(place.file_system);
             }
@@ -49,9 +79,11 @@ pub(super) fn tracer(jobs: &[Job<'_>], clock: &Clock) -> Result<Option<Tracer>> 
     }
     places.disks.sort_unstable();
     places.disks.dedup();
-    places.file_systems.sort_unstable();
-    places.file_systems.dedup();
-    match places.disks.is_empty() {
+    for devices in [&mut places.connections, &mut places.file_systems] {
+        devices.sort_unstable();
+        devices.dedup();
+    }
+    match places.disks.is_empty() && places.connections.is_empty() {
         true => Ok(None),
         false => Tracer::new(&places, clock).map(Some),
     }
@@ -104,16 +136,21 @@ pub(super) fn judge(
             of_jobs.push(None);
             continue;
         };
-        let maps = SectorMaps::of(files);
+        let files = TracedFiles::of(files);
         let before = (requests.len(), syncs.len());
         for own in noted {
-            requests.extend(traced(own, files, &maps));
-            syncs.extend(traced_syncs(own, files, &maps));
+            requests.extend(traced(own, &files));
+            syncs.extend(traced_syncs(own, &files));
+        }
+        if job.spec.sync.is_in_write() {
+            let own = &mut requests[before.0..];
+            syncs.extend(split_writes(own, noted, &files, &recording.events));
         }
         of_jobs.push(Some(JobRequests {
             requests: before.0..requests.len(),
             syncs: before.1..syncs.len(),
-            has_queue: maps.has_requests(),
+            has_queue: files.have_requests(),
+            carried_by: files.carried_by(),
         }));
     }
     Ok(tell_jobs((&requests, &syncs), &of_jobs, recording, clock))
@@ -125,6 +162,7 @@ struct JobRequests {
     syncs: Range<usize>,
     /// Whether its disks have queues of requests.
     has_queue: bool,
+    carried_by: CarriedBy,
 }
 
 /// What the requests of each job show, and those of all; `None` for a job that is not traced. Those that ended after the recording join
@@ -152,6 +190,7 @@ fn tell_jobs(
                 .collect(),
             journal: job.syncs.clone().map(|number| syncs[number].journal).max(),
             has_queue: job.has_queue,
+            carried_by: job.carried_by,
         };
         tell(&recorded, &joined, &recording, clock)
     };
@@ -159,6 +198,7 @@ fn tell_jobs(
         requests: 0..requests.len(),
         syncs: 0..syncs.len(),
         has_queue: of_jobs.iter().flatten().all(|job| job.has_queue),
+        carried_by: together(of_jobs.iter().flatten().map(|job| job.carried_by)),
     };
     TracedJobs {
         each: of_jobs.iter().map(|job| job.as_ref().map(told)).collect(),
@@ -172,53 +212,136 @@ struct Recorded {
     syncs: Vec<usize>,
     journal: Option<Journal>,
     has_queue: bool,
+    carried_by: CarriedBy,
 }
 
-/// Where the bytes of each file of a job lie, and what knows its syncs.
-struct SectorMaps(Vec<(std::result::Result<SectorMap, &'static str>, SyncPlace)>);
+/// What carries out the requests of several jobs or files together.
+fn together(all: impl IntoIterator<Item = CarriedBy>) -> CarriedBy {
+    let mut all = all.into_iter();
+    let first = all.next().unwrap_or_default();
+    match all.all(|other| other == first) {
+        true => first,
+        false => CarriedBy::Both,
+    }
+}
 
-impl SectorMaps {
+/// The files of a job: what their requests and syncs are known by.
+struct TracedFiles<'a> {
+    files: &'a Files<'a>,
+    each: Vec<TracedFile>,
+}
+
+struct TracedFile {
+    way: FileWay,
+    sync: SyncPlace,
+}
+
+/// The way that requests of a file go.
+enum FileWay {
+    /// To a disk, on which its bytes lie there.
+    Disk(SectorMap),
+    /// To a file system in user space, by its number.
+    Fuse(u32),
+    /// It is not known.
+    Unknown,
+}
+
+impl<'a> TracedFiles<'a> {
     /// As the files are after the trial: writes may have given them their place.
-    fn of(files: &Files<'_>) -> Self {
+    fn of(files: &'a Files<'a>) -> Self {
         let of_part = |part: &TargetRange<'_>| {
             let target = part.target();
-            (target.sectors(&part.range()), target.sync_place())
+            TracedFile {
+                way: match target.carrier() {
+                    Ok(Carrier::Fuse(number)) => FileWay::Fuse(kernel_number(number)),
+                    Ok(Carrier::Disk { .. }) | Err(_) => target
+                        .sectors(&part.range())
+                        .map_or(FileWay::Unknown, FileWay::Disk),
+                },
+                sync: target.sync_place(),
+            }
         };
-        Self(files.parts().iter().map(of_part).collect())
+        Self {
+            files,
+            each: files.parts().iter().map(of_part).collect(),
+        }
     }
 
-    fn has_requests(&self) -> bool {
-        let known = self.0.iter().flat_map(|(map, _)| map);
-        known.into_iter().all(|map| map.has_requests)
+    fn have_requests(&self) -> bool {
+        self.each.iter().all(|file| match &file.way {
+            FileWay::Disk(map) => map.has_requests,
+            FileWay::Fuse(_) => false,
+            FileWay::Unknown => true,
+        })
     }
 
-    /// The number of the file that holds an offset of a worker, and the offset in it.
-    fn place(&self, files: &Files<'_>, worker: u32, offset: u64) -> (usize, u64) {
-        match files.stripe {
+    fn carried_by(&self) -> CarriedBy {
+        together(self.each.iter().map(|file| match file.way {
+            FileWay::Disk(_) | FileWay::Unknown => CarriedBy::Disk,
+            FileWay::Fuse(_) => CarriedBy::Server,
+        }))
+    }
+
+    /// The file that holds an offset of a worker, and the offset in it.
+    fn place(&self, worker: u32, offset: u64) -> (&TracedFile, u64) {
+        let (number, offset) = match self.files.stripe {
             Some(stripe) => stripe.place(offset),
-            None => (worker as usize % self.0.len(), offset),
+            None => (worker as usize % self.each.len(), offset),
+        };
+        (&self.each[number], offset)
+    }
+}
+
+impl TracedFile {
+    /// The way of a request.
+    fn way(&self, offset: u64, bytes: u32) -> Way {
+        match &self.way {
+            FileWay::Disk(map) => Way::Disk {
+                disk: kernel_number(map.disk),
+                sectors: map.of_request(offset, bytes).collect(),
+            },
+            FileWay::Fuse(connection) => Way::Fuse {
+                connection: *connection,
+                bytes,
+            },
+            FileWay::Unknown => Way::Disk {
+                disk: 0,
+                sectors: Vec::new(),
+            },
+        }
+    }
+
+    /// A sync of a thread between two stamps.
+    fn sync(&self, thread: u32, start: u64, end: u64) -> TracedSync {
+        TracedSync {
+            start,
+            end,
+            thread,
+            disk: match &self.way {
+                FileWay::Disk(map) => kernel_number(map.disk),
+                FileWay::Fuse(connection) => *connection,
+                FileWay::Unknown => 0,
+            },
+            file_system: self.sync.file_system.map(kernel_number),
+            inode: self.sync.inode,
+            journal: self.sync.journal,
         }
     }
 }
 
-/// The requests that a worker noted, with the sectors that they cover.
+/// The requests that a worker noted, each with its way.
 fn traced<'a>(
     noted: &'a NotedRequests,
-    files: &'a Files<'_>,
-    maps: &'a SectorMaps,
+    files: &'a TracedFiles<'_>,
 ) -> impl Iterator<Item = TracedRequest> + 'a {
     noted.requests.iter().map(move |request| {
-        let (number, offset) = maps.place(files, noted.worker, request.offset);
-        let map = maps.0[number].0.as_ref().ok();
+        let (file, offset) = files.place(noted.worker, request.offset);
         TracedRequest {
             start: request.started,
             end: request.ended,
             writes: request.writes,
             thread: noted.thread,
-            disk: map.map_or(0, |map| kernel_number(map.disk)),
-            sectors: map.map_or_else(Vec::new, |map| {
-                map.of_request(offset, request.len).collect()
-            }),
+            way: file.way(offset, request.len),
         }
     })
 }
@@ -226,22 +349,46 @@ fn traced<'a>(
 /// The syncs that a worker noted.
 fn traced_syncs<'a>(
     noted: &'a NotedRequests,
-    files: &'a Files<'_>,
-    maps: &'a SectorMaps,
+    files: &'a TracedFiles<'_>,
 ) -> impl Iterator<Item = TracedSync> + 'a {
     noted.syncs.iter().map(move |sync| {
-        let (number, _) = maps.place(files, noted.worker, sync.offset);
-        let (map, place) = &maps.0[number];
-        TracedSync {
-            start: sync.started,
-            end: sync.ended,
-            thread: noted.thread,
-            disk: map.as_ref().map_or(0, |map| kernel_number(map.disk)),
-            file_system: place.file_system.map(kernel_number),
-            inode: place.inode,
-            journal: place.journal,
-        }
+        let (file, _) = files.place(noted.worker, sync.offset);
+        file.sync(noted.thread, sync.started, sync.ended)
     })
+}
+
+/// Ends each write that syncs itself where its file system got the sync, and returns these syncs; a write that the device carried
+/// out past its cache has none. `requests` are all that were noted, in their order.
+fn split_writes(
+    requests: &mut [TracedRequest],
+    noted: &[NotedRequests],
+    files: &TracedFiles<'_>,
+    events: &[Event],
+) -> Vec<TracedSync> {
+    let offsets = noted.iter().flat_map(|own| {
+        let worker = own.worker;
+        own.requests.iter().map(move |one| (worker, one.offset))
+    });
+    let mut writes: Vec<(&mut TracedRequest, TracedSync)> = requests
+        .iter_mut()
+        .zip(offsets)
+        .filter(|(request, _)| request.writes)
+        .map(|(request, (worker, offset))| {
+            let (file, _) = files.place(worker, offset);
+            let whole = file.sync(request.thread, request.start, request.end);
+            (request, whole)
+        })
+        .collect();
+    let whole: Vec<TracedSync> = writes.iter().map(|(_, whole)| *whole).collect();
+    let begun = begun_within(&whole, events);
+    let found = writes.iter_mut().zip(begun);
+    found
+        .filter_map(|((request, whole), start)| {
+            let start = start?;
+            request.end = start;
+            Some(TracedSync { start, ..*whole })
+        })
+        .collect()
 }
 
 /// What the joined requests and syncs of these numbers show.
@@ -260,12 +407,22 @@ fn tell(own: &Recorded, joined: &Joined, recording: &Recording, clock: &Clock) -
         return Traced {
             counts,
             note: not_joined(&counts),
+            carried_by: own.carried_by,
             journal: own.journal,
             stages: None,
         };
     }
-    let no_queue =
-        "the device has no queue of requests: its time begins when it is given the request";
+    let no_queue = match own.carried_by {
+        CarriedBy::Disk => {
+            "the device has no queue of requests: its time begins when it is given the request"
+        }
+        CarriedBy::Server => {
+            "the device's time is that of the server of the file system (FUSE), which has no queue that shows"
+        }
+        CarriedBy::Both => {
+            "the device's time is that of disks and of servers of file systems (FUSE), of which not all have a queue that shows"
+        }
+    };
     let notes = [
         recording.until.map(|_| only_first(all)),
         (!own.has_queue).then(|| no_queue.to_owned()),
@@ -275,7 +432,8 @@ fn tell(own: &Recorded, joined: &Joined, recording: &Recording, clock: &Clock) -
     let is_seen = |stage| match stage {
         Stage::Queue => own.has_queue,
         Stage::SyncAdmission => entered,
-        Stage::SyncJournal => own.journal != Some(Journal::Absent),
+        Stage::SyncJournal => !matches!(own.journal, Some(Journal::Absent | Journal::Hidden)),
+        Stage::SyncWrite => own.journal != Some(Journal::Hidden),
         Stage::Admission
         | Stage::Device
         | Stage::Delivery
@@ -283,13 +441,13 @@ fn tell(own: &Recorded, joined: &Joined, recording: &Recording, clock: &Clock) -
         | Stage::CpuWait
         | Stage::Reaping
         | Stage::SyncHost
-        | Stage::SyncWrite
         | Stage::SyncFlush
         | Stage::SyncDelivery => true,
     };
     Traced {
         counts,
         note: notes.join("; "),
+        carried_by: own.carried_by,
         journal: own.journal,
         stages: StageTimes::of(&times, &sync_times, is_seen),
     }

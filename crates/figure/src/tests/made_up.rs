@@ -10,7 +10,7 @@ use iolab_workload::Result;
 use iolab_workload::histogram::new_latency_histogram;
 use iolab_workload::response::Response;
 use iolab_workload::stages::{
-    Journal, PerStage, StageSummary, SyncCounts, TraceCounts, TraceSummary,
+    CarriedBy, Journal, PerStage, StageSummary, SyncCounts, TraceCounts, TraceSummary,
 };
 
 use crate::{Figure, FigureKind, FigureRun, Options, Reference, draw};
@@ -120,6 +120,7 @@ pub(super) fn traced() -> RunRecord {
                 ..TraceCounts::default()
             },
             note: String::new(),
+            carried_by: CarriedBy::Disk,
             journal: Some(Journal::Commits),
             stages: PerStage {
                 admission: stage(5.0, 6.0),

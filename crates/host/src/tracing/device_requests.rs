@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use super::event::{Event, Kind, Step, Transfer};
-use super::syncs::Span;
+use super::join::Passage;
+use super::syncs::{Owner, Span};
 
 /// Sectors that a device carried out as one request, and when.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,8 +30,27 @@ pub(super) struct DeviceRequest {
     pub(super) complete: u64,
 }
 
-/// Requests that are on their way, by disk, transfer and first sector.
-type OnTheWay = BTreeMap<(u32, bool, u64), DeviceRequest>;
+impl DeviceRequest {
+    /// The moments that it passed.
+    pub(super) fn passage(&self) -> Passage {
+        Passage {
+            start: self.start,
+            issue: self.issue,
+            complete: self.complete,
+        }
+    }
+}
+
+/// Of a request: the disk, whether it writes, the first sector, and its number among those of these sectors that may be on their way
+/// at once.
+type Key = (u32, bool, u64, u64);
+
+/// Requests that are on their way, each with whether the device was given it.
+#[derive(Debug, Default)]
+struct OnTheWay {
+    requests: BTreeMap<Key, (DeviceRequest, bool)>,
+    begun: u64,
+}
 
 /// What devices did.
 #[derive(Debug, Default)]
@@ -48,7 +68,7 @@ pub(super) struct Activity {
 
 /// What devices did, as events in the order of time show it.
 pub(super) fn of_events(events: &[Event]) -> Activity {
-    let mut on_the_way = OnTheWay::new();
+    let mut on_the_way = OnTheWay::default();
     let mut seen = Activity::default();
     // Flushes are completed in the order in which a queue of a device was given them.
     let mut flushing: BTreeMap<u32, VecDeque<u64>> = BTreeMap::new();
@@ -76,7 +96,7 @@ pub(super) fn of_events(events: &[Event]) -> Activity {
                 Step::Complete | Step::BioComplete => {
                     let start = flushing.entry(disk).or_default().pop_front();
                     seen.flushes.push(Span {
-                        device: disk,
+                        owner: Owner::Device(disk),
                         end: event.at,
                         start: start.unwrap_or(event.at),
                     });
@@ -97,89 +117,110 @@ pub(super) fn of_events(events: &[Event]) -> Activity {
             complete: event.at,
         };
         match step {
-            Step::Start | Step::BioQueue => {
-                on_the_way.insert(key(&new), new);
-            }
-            Step::Issue => issue(&mut on_the_way, &new),
-            Step::Complete | Step::BioComplete => complete(&mut on_the_way, &new, &mut seen),
+            Step::Start => on_the_way.begin(new, false),
+            Step::BioQueue => on_the_way.begin(new, true),
+            Step::Issue => on_the_way.issue(&new),
+            Step::Complete | Step::BioComplete => on_the_way.complete(&new, &mut seen),
         }
     }
     seen
 }
 
-fn key(request: &DeviceRequest) -> (u32, bool, u64) {
+impl OnTheWay {
+    fn begin(&mut self, request: DeviceRequest, is_issued: bool) {
+        let (disk, writes, first) = place(&request);
+        let key = (disk, writes, first, self.begun);
+        self.begun += 1;
+        self.requests.insert(key, (request, is_issued));
+    }
+
+    /// The keys of those requests that begin within the sectors of another one and that it is made of, in ascending order: of
+    /// several of the same sectors the earliest one, if any that the device was given, or was not given yet.
+    fn within(&self, whole: &DeviceRequest, is_issued: bool) -> Vec<Key> {
+        let (disk, writes, first) = place(whole);
+        let range = (disk, writes, first, 0)..(disk, writes, whole.end, 0);
+        let all = self.requests.range(range);
+        let has_any = all.clone().any(|(_, (_, issued))| *issued == is_issued);
+        let mut keys = Vec::new();
+        let mut covered = first;
+        for (key, (request, issued)) in all {
+            if request.first >= covered && (*issued == is_issued || !has_any) {
+                covered = request.end;
+                keys.push(*key);
+            }
+        }
+        keys
+    }
+
+    /// The device was given these sectors: those that started, and those that joined them without a start of their own. All that
+    /// it was given before are requeued.
+    fn issue(&mut self, issued: &DeviceRequest) {
+        let parts = self.within(issued, false);
+        let Some(start) = parts.iter().map(|key| self.requests[key].0.start).min() else {
+            // It started before tracing did.
+            return;
+        };
+        let mut covered = issued.first;
+        let mut joined = Vec::new();
+        for key in parts {
+            let (part, is_issued) = self.requests.get_mut(&key).expect("it was found there");
+            part.issue = issued.issue;
+            *is_issued = true;
+            if part.first > covered {
+                joined.push((covered, part.first));
+            }
+            covered = covered.max(part.end);
+        }
+        if issued.end > covered {
+            joined.push((covered, issued.end));
+        }
+        for (first, end) in joined {
+            let part = DeviceRequest {
+                first,
+                end,
+                start,
+                merged: true,
+                ..*issued
+            };
+            self.begin(part, true);
+        }
+    }
+
+    /// The device has carried these sectors out, which may be a part of a request.
+    fn complete(&mut self, whole: &DeviceRequest, seen: &mut Activity) {
+        let (disk, writes, first) = place(whole);
+        // What was completed in parts began before this part.
+        let before = self
+            .requests
+            .range((disk, writes, 0, 0)..(disk, writes, first, 0))
+            .next_back()
+            .filter(|(_, (request, _))| request.end > first)
+            .map(|(key, _)| *key);
+        let within = self.within(whole, true);
+        let parts: Vec<Key> = before.into_iter().chain(within).collect();
+        if parts.is_empty() {
+            seen.begun_before += 1;
+            return;
+        }
+        let done_before = seen.parts.len();
+        for key in parts {
+            if self.requests[&key].0.end <= whole.end {
+                let (request, _) = self.requests.remove(&key).expect("it was found there");
+                seen.parts.push(DeviceRequest {
+                    complete: whole.complete,
+                    number: whole.number,
+                    ..request
+                });
+            }
+        }
+        seen.requests += usize::from(seen.parts.len() > done_before);
+    }
+}
+
+/// The disk, whether it writes, and its first sector.
+fn place(request: &DeviceRequest) -> (u32, bool, u64) {
     let writes = request.transfer == Transfer::Write;
     (request.disk, writes, request.first)
-}
-
-/// The keys of requests that begin within the sectors of another one.
-fn within(on_the_way: &OnTheWay, whole: &DeviceRequest) -> Vec<(u32, bool, u64)> {
-    let (disk, writes, first) = key(whole);
-    let range = (disk, writes, first)..(disk, writes, whole.end);
-    on_the_way.range(range).map(|(key, _)| *key).collect()
-}
-
-/// The device was given these sectors: those that started, and those that joined them without a start of their own.
-fn issue(on_the_way: &mut OnTheWay, issued: &DeviceRequest) {
-    let parts = within(on_the_way, issued);
-    let Some(start) = parts.iter().map(|key| on_the_way[key].start).min() else {
-        // It started before tracing did.
-        return;
-    };
-    let mut covered = issued.first;
-    let mut joined = Vec::new();
-    for key in parts {
-        let part = on_the_way.get_mut(&key).expect("it was found there");
-        part.issue = issued.issue;
-        if part.first > covered {
-            joined.push((covered, part.first));
-        }
-        covered = covered.max(part.end);
-    }
-    if issued.end > covered {
-        joined.push((covered, issued.end));
-    }
-    for (first, end) in joined {
-        let part = DeviceRequest {
-            first,
-            end,
-            start,
-            merged: true,
-            ..*issued
-        };
-        on_the_way.insert(key(&part), part);
-    }
-}
-
-/// The device has carried these sectors out, which may be a part of a request.
-fn complete(on_the_way: &mut OnTheWay, whole: &DeviceRequest, seen: &mut Activity) {
-    let (disk, writes, _) = key(whole);
-    // What was completed in parts began before this part.
-    let before = on_the_way
-        .range((disk, writes, 0)..(disk, writes, whole.first))
-        .next_back()
-        .filter(|(_, request)| request.end > whole.first)
-        .map(|(key, _)| *key);
-    let parts: Vec<_> = before
-        .into_iter()
-        .chain(within(on_the_way, whole))
-        .collect();
-    if parts.is_empty() {
-        seen.begun_before += 1;
-        return;
-    }
-    let done_before = seen.parts.len();
-    for key in parts {
-        if on_the_way[&key].end <= whole.end {
-            let request = on_the_way.remove(&key).expect("it was found there");
-            seen.parts.push(DeviceRequest {
-                complete: whole.complete,
-                number: whole.number,
-                ..request
-            });
-        }
-    }
-    seen.requests += usize::from(seen.parts.len() > done_before);
 }
 
 #[cfg(test)]
@@ -217,6 +258,42 @@ mod tests {
             block(10, Step::Complete, 16, 8),
         ];
         assert_eq!(seen(&events), [(80, 88, 1, 5, 9)]);
+    }
+
+    /// As at the end of a pass over all blocks and the beginning of the next one.
+    #[test]
+    fn requests_of_the_same_sectors_at_once_are_told_apart() {
+        let events = [
+            block(1, Step::Start, 80, 8),
+            block(2, Step::Issue, 80, 8),
+            block(3, Step::Start, 80, 8),
+            block(5, Step::Issue, 80, 8),
+            block(9, Step::Complete, 80, 8),
+            block(11, Step::Complete, 80, 8),
+        ];
+        let expected = [(80, 88, 1, 2, 9), (80, 88, 3, 5, 11)];
+        assert_eq!(seen(&events), expected);
+        // Without a queue.
+        let events = [
+            block(1, Step::BioQueue, 80, 8),
+            block(3, Step::BioQueue, 80, 8),
+            block(9, Step::BioComplete, 80, 8),
+            block(11, Step::BioComplete, 80, 8),
+        ];
+        let expected = [(80, 88, 1, 1, 9), (80, 88, 3, 3, 11)];
+        assert_eq!(seen(&events), expected);
+        // Both are given to the device as a part of something larger.
+        let events = [
+            block(1, Step::Start, 80, 8),
+            block(2, Step::Start, 88, 8),
+            block(3, Step::Start, 80, 8),
+            block(4, Step::Issue, 80, 16),
+            block(5, Step::Issue, 80, 8),
+            block(9, Step::Complete, 80, 16),
+            block(11, Step::Complete, 80, 8),
+        ];
+        let expected = [(80, 88, 1, 4, 9), (88, 96, 2, 4, 9), (80, 88, 3, 5, 11)];
+        assert_eq!(seen(&events), expected);
     }
 
     #[test]
@@ -281,7 +358,7 @@ mod tests {
         );
         assert!(seen.parts.iter().all(|part| part.number == 0));
         let span = |start, end| Span {
-            device: 1,
+            owner: Owner::Device(1),
             end,
             start,
         };

@@ -10,6 +10,10 @@ pub type DiskNumber = (u32, u32);
 
 /// Bits of MINOR in a device number of the kernel.
 const MINOR_BITS: u32 = 20;
+/// `enum fuse_opcode` of linux/fuse.h.
+const FUSE_READ: u64 = 15;
+const FUSE_WRITE: u64 = 16;
+const FUSE_FSYNC: u64 = 20;
 
 /// An event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,8 +64,28 @@ pub enum Kind {
     Woken(u32),
     /// A thread got a CPU.
     Runs(u32),
-    /// A thread left its CPU.
-    Leaves(u32),
+    /// A file system in user space was sent a request.
+    FuseSend {
+        /// Its device, as the kernel numbers it.
+        connection: u32,
+        /// The number of the request.
+        number: u64,
+        /// What it transfers.
+        transfer: Transfer,
+        /// Bytes of the message.
+        message: u32,
+        /// The thread that sent it.
+        thread: u32,
+    },
+    /// A file system in user space answered a request.
+    FuseEnd {
+        /// Its device, as the kernel numbers it.
+        connection: u32,
+        /// The number of the request.
+        number: u64,
+        /// Bytes of the message.
+        message: u32,
+    },
 }
 
 /// The steps of a request through the block layer.
@@ -119,6 +143,7 @@ enum SourceKind {
     Block(Step),
     Wakeup,
     Switch,
+    Fuse(Edge),
     Sync(Edge),
     Commit(Edge),
 }
@@ -128,12 +153,14 @@ enum SourceKind {
 pub struct TracedPlaces {
     /// Disks, each with whether it has requests.
     pub disks: Vec<(DiskNumber, bool)>,
+    /// Devices of file systems in user space.
+    pub connections: Vec<DiskNumber>,
     /// Devices of file systems whose syncs are traced.
     pub file_systems: Vec<DiskNumber>,
 }
 
-/// What every traced trial needs.
-pub(super) const SOURCES: [Source; 7] = [
+/// What is needed to trace the requests of a disk.
+pub(super) const BLOCK_SOURCES: [Source; 5] = [
     Source {
         path: "block/block_io_start",
         kind: SourceKind::Block(Step::Start),
@@ -154,6 +181,22 @@ pub(super) const SOURCES: [Source; 7] = [
         path: "block/block_bio_complete",
         kind: SourceKind::Block(Step::BioComplete),
     },
+];
+
+/// What is needed to trace the requests of a file system in user space.
+pub(super) const FUSE_SOURCES: [Source; 2] = [
+    Source {
+        path: "fuse/fuse_request_send",
+        kind: SourceKind::Fuse(Edge::Begin),
+    },
+    Source {
+        path: "fuse/fuse_request_end",
+        kind: SourceKind::Fuse(Edge::End),
+    },
+];
+
+/// What every traced trial needs.
+pub(super) const THREAD_SOURCES: [Source; 2] = [
     Source {
         path: "sched/sched_wakeup",
         kind: SourceKind::Wakeup,
@@ -196,6 +239,7 @@ impl Source {
             SourceKind::Block(Step::Start | Step::Issue | Step::Complete) => has_requests,
             SourceKind::Wakeup
             | SourceKind::Switch
+            | SourceKind::Fuse(_)
             | SourceKind::Sync(_)
             | SourceKind::Commit(_) => true,
         }
@@ -203,9 +247,9 @@ impl Source {
 
     /// What restricts it to some places and to the threads of trials; `None` where none of the places has such events.
     pub(super) fn filter(self, places: &TracedPlaces) -> Option<String> {
-        let of_any = |devices: &mut dyn Iterator<Item = DiskNumber>| {
+        let of_any = |field: &str, devices: &mut dyn Iterator<Item = DiskNumber>| {
             let terms: Vec<String> = devices
-                .map(|device| format!("dev == {}", kernel_number(device)))
+                .map(|device| format!("{field} == {}", kernel_number(device)))
                 .collect();
             (!terms.is_empty()).then(|| terms.join(" || "))
         };
@@ -215,15 +259,15 @@ impl Source {
                     .disks
                     .iter()
                     .filter(|(_, has_requests)| self.is_of(*has_requests));
-                of_any(&mut own.map(|(disk, _)| *disk))
+                of_any("dev", &mut own.map(|(disk, _)| *disk))
             }
+            SourceKind::Fuse(_) => of_any("connection", &mut places.connections.iter().copied()),
             SourceKind::Sync(_) | SourceKind::Commit(_) => {
-                of_any(&mut places.file_systems.iter().copied())
+                of_any("dev", &mut places.file_systems.iter().copied())
             }
             SourceKind::Wakeup => Some(format!("comm ~ \"{THREAD_NAMES}*\"")),
-            SourceKind::Switch => Some(format!(
-                "prev_comm ~ \"{THREAD_NAMES}*\" || next_comm ~ \"{THREAD_NAMES}*\""
-            )),
+            // When a thread leaves its CPU is not needed: it runs again, or is woken first.
+            SourceKind::Switch => Some(format!("next_comm ~ \"{THREAD_NAMES}*\"")),
         }
     }
 }
@@ -249,9 +293,18 @@ enum Places {
         file_system: FieldPlace,
     },
     Wakeup(FieldPlace),
-    Switch {
-        previous: FieldPlace,
-        next: FieldPlace,
+    Switch(FieldPlace),
+    FuseSend {
+        connection: FieldPlace,
+        number: FieldPlace,
+        operation: FieldPlace,
+        message: FieldPlace,
+        thread: FieldPlace,
+    },
+    FuseEnd {
+        connection: FieldPlace,
+        number: FieldPlace,
+        message: FieldPlace,
     },
 }
 
@@ -275,9 +328,18 @@ impl Decoder {
                 flags: format.place("rwbs")?,
             },
             SourceKind::Wakeup => Places::Wakeup(format.place("pid")?),
-            SourceKind::Switch => Places::Switch {
-                previous: format.place("prev_pid")?,
-                next: format.place("next_pid")?,
+            SourceKind::Switch => Places::Switch(format.place("next_pid")?),
+            SourceKind::Fuse(Edge::Begin) => Places::FuseSend {
+                connection: format.place("connection")?,
+                number: format.place("unique")?,
+                operation: format.place("opcode")?,
+                message: format.place("len")?,
+                thread: format.place("common_pid")?,
+            },
+            SourceKind::Fuse(Edge::End) => Places::FuseEnd {
+                connection: format.place("connection")?,
+                number: format.place("unique")?,
+                message: format.place("len")?,
             },
             SourceKind::Sync(edge) => Places::Sync {
                 edge,
@@ -306,10 +368,12 @@ impl Decoder {
             for record in Records::of(page) {
                 self.event(record.bytes, &mut |kind| {
                     let own = match kind {
-                        Kind::Woken(thread) | Kind::Runs(thread) | Kind::Leaves(thread) => {
-                            threads.contains(&thread)
-                        }
-                        Kind::Block { .. } | Kind::Sync { .. } | Kind::Commit { .. } => true,
+                        Kind::Woken(thread) | Kind::Runs(thread) => threads.contains(&thread),
+                        Kind::Block { .. }
+                        | Kind::FuseSend { .. }
+                        | Kind::FuseEnd { .. }
+                        | Kind::Sync { .. }
+                        | Kind::Commit { .. } => true,
                     };
                     if own {
                         events.push(Event {
@@ -357,10 +421,29 @@ impl Decoder {
                 file_system: file_system.number(record)? as u32,
             }),
             Places::Wakeup(thread) => see(Kind::Woken(thread.number(record)? as u32)),
-            Places::Switch { previous, next } => {
-                see(Kind::Leaves(previous.number(record)? as u32));
-                see(Kind::Runs(next.number(record)? as u32));
-            }
+            Places::Switch(next) => see(Kind::Runs(next.number(record)? as u32)),
+            Places::FuseSend {
+                connection,
+                number,
+                operation,
+                message,
+                thread,
+            } => see(Kind::FuseSend {
+                connection: connection.number(record)? as u32,
+                number: number.number(record)?,
+                transfer: fuse_transfer(operation.number(record)?),
+                message: message.number(record)? as u32,
+                thread: thread.number(record)? as u32,
+            }),
+            Places::FuseEnd {
+                connection,
+                number,
+                message,
+            } => see(Kind::FuseEnd {
+                connection: connection.number(record)? as u32,
+                number: number.number(record)?,
+                message: message.number(record)? as u32,
+            }),
         }
         Some(())
     }
@@ -385,6 +468,16 @@ fn transfer(flags: &[u8]) -> Transfer {
     }
 }
 
+/// What an operation of linux/fuse.h transfers.
+fn fuse_transfer(operation: u64) -> Transfer {
+    match operation {
+        FUSE_READ => Transfer::Read,
+        FUSE_WRITE => Transfer::Write,
+        FUSE_FSYNC => Transfer::Flush,
+        _ => Transfer::Other,
+    }
+}
+
 /// Whether the letters of a request name metadata.
 fn is_metadata(flags: &[u8]) -> bool {
     let letters = flags.split(|letter| *letter == 0).next();
@@ -392,133 +485,4 @@ fn is_metadata(flags: &[u8]) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// As Linux 6.18 states them, without what is printed.
-    const ISSUE: &str = "name: block_rq_issue\nID: 2104\nformat:\n\
-        \tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n\
-        \tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n\
-        \tfield:dev_t dev;\toffset:8;\tsize:4;\tsigned:0;\n\
-        \tfield:sector_t sector;\toffset:16;\tsize:8;\tsigned:0;\n\
-        \tfield:unsigned int nr_sector;\toffset:24;\tsize:4;\tsigned:0;\n\
-        \tfield:char rwbs[10];\toffset:34;\tsize:10;\tsigned:0;\n\
-        \tfield:__data_loc char[] cmd;\toffset:60;\tsize:4;\tsigned:0;\n";
-    const SWITCH: &str = "name: sched_switch\nID: 372\nformat:\n\
-        \tfield:pid_t prev_pid;\toffset:24;\tsize:4;\tsigned:1;\n\
-        \tfield:pid_t next_pid;\toffset:56;\tsize:4;\tsigned:1;\n";
-
-    fn record(id: u16, fields: &[(usize, &[u8])]) -> Vec<u8> {
-        let mut record = vec![0; 64];
-        record[..2].copy_from_slice(&id.to_le_bytes());
-        for (offset, bytes) in fields {
-            record[*offset..offset + bytes.len()].copy_from_slice(bytes);
-        }
-        record
-    }
-
-    #[test]
-    fn records_are_read_by_the_formats_of_their_events() {
-        let mut decoder = Decoder::default();
-        decoder.add(SOURCES[1], ISSUE).expect("a format");
-        decoder.add(SOURCES[6], SWITCH).expect("a format");
-        let seen = |record: &[u8]| {
-            let mut all = Vec::new();
-            decoder.event(record, &mut |kind| all.push(kind));
-            all
-        };
-        let disk = kernel_number((254, 0));
-        let issue = record(
-            2104,
-            &[
-                (8, &disk.to_le_bytes()),
-                (16, &(1u64 << 40).to_le_bytes()),
-                (24, &8u32.to_le_bytes()),
-                (34, b"FWFSM"),
-            ],
-        );
-        let block = Kind::Block {
-            step: Step::Issue,
-            disk,
-            first: 1 << 40,
-            count: 8,
-            transfer: Transfer::Write,
-            metadata: true,
-        };
-        assert_eq!(seen(&issue), [block]);
-        let switch = record(372, &[(24, &7u32.to_le_bytes()), (56, &9u32.to_le_bytes())]);
-        assert_eq!(seen(&switch), [Kind::Leaves(7), Kind::Runs(9)]);
-        assert_eq!(seen(&record(1, &[])), []);
-        assert_eq!(seen(&issue[..20]), []);
-        // A kernel without a field that is needed is refused.
-        let old = ISSUE.replace("nr_sector", "sectors");
-        assert!(Decoder::default().add(SOURCES[1], &old).is_err());
-    }
-
-    #[test]
-    fn a_sync_is_read_with_its_file_and_its_thread() {
-        let format = "name: ext4_sync_file_exit\nID: 900\nformat:\n\
-            \tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n\
-            \tfield:dev_t dev;\toffset:8;\tsize:4;\tsigned:0;\n\
-            \tfield:ino_t ino;\toffset:16;\tsize:8;\tsigned:0;\n";
-        let mut decoder = Decoder::default();
-        decoder.add(SYNC_SOURCES[1], format).expect("a format");
-        let (disk, inode) = (kernel_number((7, 3)), 1u64 << 33);
-        let fields: [(usize, &[u8]); 3] = [
-            (4, &7u32.to_le_bytes()),
-            (8, &disk.to_le_bytes()),
-            (16, &inode.to_le_bytes()),
-        ];
-        let mut all = Vec::new();
-        decoder.event(&record(900, &fields), &mut |kind| all.push(kind));
-        let exit = Kind::Sync {
-            edge: Edge::End,
-            file_system: disk,
-            inode,
-            thread: 7,
-        };
-        assert_eq!(all, [exit]);
-    }
-
-    #[test]
-    fn the_first_letters_of_a_request_say_what_it_transfers() {
-        for (flags, expected) in [
-            (&b"R\0"[..], Transfer::Read),
-            (b"RA", Transfer::Read),
-            (b"WS", Transfer::Write),
-            (b"FWS", Transfer::Write),
-            (b"FF", Transfer::Flush),
-            (b"F\0", Transfer::Flush),
-            (b"D", Transfer::Other),
-            (b"", Transfer::Other),
-        ] {
-            assert_eq!(transfer(flags), expected, "{flags:?}");
-        }
-        for (flags, expected) in [(&b"WSM\0"[..], true), (b"FWFSM", true), (b"WS\0M", false)] {
-            assert_eq!(is_metadata(flags), expected, "{flags:?}");
-        }
-    }
-
-    #[test]
-    fn only_disks_with_such_events_are_traced() {
-        let places = TracedPlaces {
-            disks: vec![((8, 0), true), ((253, 1), false)],
-            file_systems: Vec::new(),
-        };
-        let filters = SOURCES.map(|source| source.filter(&places).unwrap_or_default());
-        assert_eq!(filters[0], "dev == 8388608");
-        assert_eq!(filters[3], "dev == 265289729");
-        for source in SYNC_SOURCES {
-            assert_eq!(source.filter(&places), None);
-        }
-        let one = TracedPlaces {
-            disks: vec![((8, 0), true)],
-            file_systems: vec![(8, 1), (8, 2)],
-        };
-        assert_eq!(SOURCES[3].filter(&one), None);
-        for source in SYNC_SOURCES {
-            let filter = source.filter(&one);
-            assert_eq!(filter.as_deref(), Some("dev == 8388609 || dev == 8388610"));
-        }
-    }
-}
+mod tests;

@@ -31,8 +31,8 @@ pub(super) struct Instance {
 }
 
 impl Instance {
-    /// Whether instances can be made, and these events are known.
-    pub(super) fn check<const N: usize>(events: [&str; N]) -> Result<()> {
+    /// Whether instances can be made, and these events are known, which a kernel has `since` then.
+    pub(super) fn check<'a>(events: impl IntoIterator<Item = &'a str>, since: &str) -> Result<()> {
         let tracefs = tracefs()?;
         accessat(
             &tracefs,
@@ -52,7 +52,7 @@ impl Instance {
                 Error::usage(format!(
                     "trace=true: this kernel has no trace event {event}"
                 ))
-                .hint("it needs Linux 6.5 with CONFIG_BLK_DEV_IO_TRACE; leave trace out")
+                .hint(format!("it needs {since}; leave trace out"))
             })?;
         }
         Ok(())

@@ -1,10 +1,11 @@
-//! Joins the requests of a trial with those of devices, by the sectors that both cover.
+//! Joins the requests of a trial with those of devices, by the sectors that both cover, and with those of file systems in user space.
 
 use std::collections::BTreeMap;
 
 use super::device_requests::{Activity, DeviceRequest, of_events};
 use super::event::{Event, Kind, Transfer};
-use super::syncs::{Background, JoinedSyncs, Span, TracedSync, join_syncs};
+use super::fuse_requests::FuseActivity;
+use super::syncs::{Background, JoinedSyncs, Owner, Span, TracedSync, join_syncs};
 use iolab_storage::sectors::Sectors;
 use iolab_workload::stages::{PerStage, TraceCounts};
 
@@ -19,10 +20,48 @@ pub struct TracedRequest {
     pub writes: bool,
     /// The thread that issued it and that waited for it.
     pub thread: u32,
-    /// The disk that it goes to, as the kernel numbers it.
-    pub disk: u32,
-    /// The sectors that it covers.
-    pub sectors: Vec<Sectors>,
+    /// Which way it goes.
+    pub way: Way,
+}
+
+/// The way of a request out of the kernel. Numbers of devices are the kernel's.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Way {
+    /// To sectors of a disk.
+    Disk {
+        /// The disk.
+        disk: u32,
+        /// What the request covers.
+        sectors: Vec<Sectors>,
+    },
+    /// To a file system in user space.
+    Fuse {
+        /// Its device.
+        connection: u32,
+        /// Bytes of the request.
+        bytes: u32,
+    },
+}
+
+impl TracedRequest {
+    /// The disk that it goes to, if to any, and the sectors that it covers there.
+    fn on_disk(&self) -> (u32, &[Sectors]) {
+        match &self.way {
+            Way::Disk { disk, sectors } => (*disk, sectors),
+            Way::Fuse { .. } => (0, &[]),
+        }
+    }
+}
+
+/// The moments at which a request passed from one stage to the next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Passage {
+    /// It came into being.
+    pub(super) start: u64,
+    /// It was given to the device.
+    pub(super) issue: u64,
+    /// The device had carried it out.
+    pub(super) complete: u64,
 }
 
 /// What was found of the requests of a trial.
@@ -90,7 +129,8 @@ enum Moment {
 /// Joins requests and syncs with events in the order of time. A part of a device's request belongs to the first request of the trial that
 /// was on its way from the part's start to its completion, covers its sectors, and has not found them yet. The stages of a
 /// request are those of the part that was completed last, so that they add up to its time. A part that no such request covers
-/// belongs to one that covers it and was issued after the part's start.
+/// belongs to one that covers it and was issued after the part's start. Requests to file systems in user space are joined by their
+/// thread, which has to have one at a time.
 pub fn join(requests: &[TracedRequest], syncs: &[TracedSync], events: &[Event]) -> Joined {
     let activity = of_events(events);
     let parts = &activity.parts;
@@ -103,7 +143,7 @@ pub fn join(requests: &[TracedRequest], syncs: &[TracedSync], events: &[Event]) 
     let completed = parts.iter().enumerate();
     moments.extend(completed.map(|(number, part)| (part.complete, Moment::Complete, number)));
     moments.sort_unstable();
-    let longest = requests.iter().flat_map(|request| &request.sectors);
+    let longest = requests.iter().flat_map(|request| request.on_disk().1);
     let longest = longest
         .map(|sectors| u64::from(sectors.count))
         .max()
@@ -115,15 +155,17 @@ pub fn join(requests: &[TracedRequest], syncs: &[TracedSync], events: &[Event]) 
         match moment {
             Moment::Start => {
                 let request = &requests[number];
-                for sectors in &request.sectors {
-                    let key = (request.disk, request.writes, sectors.first, number);
+                let (disk, all) = request.on_disk();
+                for sectors in all {
+                    let key = (disk, request.writes, sectors.first, number);
                     on_the_way.insert(key, (*sectors, 0));
                 }
             }
             Moment::End => {
                 let request = &requests[number];
-                for sectors in &request.sectors {
-                    on_the_way.remove(&(request.disk, request.writes, sectors.first, number));
+                let (disk, all) = request.on_disk();
+                for sectors in all {
+                    on_the_way.remove(&(disk, request.writes, sectors.first, number));
                 }
             }
             Moment::Complete => {
@@ -138,41 +180,57 @@ pub fn join(requests: &[TracedRequest], syncs: &[TracedSync], events: &[Event]) 
         }
     }
     let threads = Threads::of(events);
-    let stages: Vec<Option<PerStage<u64>>> = requests
+    let fuse = FuseActivity::of(events);
+    let passed: Vec<Option<(Passage, u32)>> = requests
         .iter()
         .zip(&found)
-        .map(|(request, found)| {
-            let all: u64 = request
-                .sectors
-                .iter()
-                .map(|sectors| u64::from(sectors.count))
-                .sum();
-            let last = found.last.filter(|_| all > 0 && found.sectors == all)?;
-            Some(stages(request, &last, &threads))
+        .map(|(request, found)| match &request.way {
+            Way::Disk { sectors, .. } => {
+                let all: u64 = sectors.iter().map(|sectors| u64::from(sectors.count)).sum();
+                let last = found.last.filter(|_| all > 0 && found.sectors == all)?;
+                Some((last.passage(), found.parts))
+            }
+            Way::Fuse { .. } => {
+                let own = fuse.parts_of(request)?;
+                Some((own.passage, own.parts))
+            }
         })
         .collect();
     let mut carries = vec![false; activity.requests];
     for (part, is_own) in parts.iter().zip(&is_own) {
         carries[part.number] |= is_own;
     }
-    let carried = carries.iter().filter(|carries| **carries).count();
+    let carried = carries.iter().filter(|carries| **carries).count() as u64;
+    let sent = requests.iter().zip(&passed);
+    let sent: u64 = sent
+        .filter(|(request, _)| matches!(request.way, Way::Fuse { .. }))
+        .filter_map(|(_, passed)| passed.map(|(_, parts)| u64::from(parts)))
+        .sum();
+    let stages = requests.iter().zip(&passed);
     Joined {
-        stages,
-        is_split: found.iter().map(|found| found.parts > 1).collect(),
-        carried: carried as u64,
-        others: (activity.requests - carried) as u64 + activity.begun_before,
-        flushes: activity.flushes.len() as u64,
+        stages: stages
+            .map(|(request, passed)| Some(stages_of(request, passed.as_ref()?.0, &threads)))
+            .collect(),
+        is_split: passed
+            .iter()
+            .map(|passed| passed.is_some_and(|(_, parts)| parts > 1))
+            .collect(),
+        carried: carried + sent,
+        others: activity.requests as u64 - carried + activity.begun_before + fuse.requests - sent,
+        flushes: (activity.flushes.len() + fuse.syncs.len()) as u64,
         flush_waits: activity.flush_waits,
-        syncs: join_syncs(syncs, events, background(activity, &is_own)),
+        syncs: join_syncs(syncs, events, background(activity, fuse.syncs, &is_own)),
     }
 }
 
 /// What devices did beside the requests of the trial.
-fn background(activity: Activity, is_own: &[bool]) -> Background {
+fn background(activity: Activity, fuse_syncs: Vec<Span>, is_own: &[bool]) -> Background {
     let mut seen = Background {
         flushes: activity.flushes,
         ..Background::default()
     };
+    // Of a sync, the server's part is all that shows.
+    seen.flushes.extend(fuse_syncs);
     let others = activity.parts.iter().zip(is_own);
     for (part, _) in others.filter(|(part, own)| !**own && part.transfer == Transfer::Write) {
         let of_kind = match part.metadata {
@@ -180,7 +238,7 @@ fn background(activity: Activity, is_own: &[bool]) -> Background {
             false => &mut seen.data,
         };
         of_kind.push(Span {
-            device: part.disk,
+            owner: Owner::Device(part.disk),
             end: part.complete,
             start: part.start,
         });
@@ -231,17 +289,17 @@ fn give_out(
     give(false) || give(true)
 }
 
-/// The stages of a request whose last part is this one, in ticks.
-fn stages(request: &TracedRequest, part: &DeviceRequest, threads: &Threads) -> PerStage<u64> {
-    let start = part.start.max(request.start);
-    let issue = part.issue.max(start);
-    let (woken, runs) = threads.after(request.thread, part.complete, request.end);
+/// The stages of a request that passed at these moments, in ticks.
+fn stages_of(request: &TracedRequest, passed: Passage, threads: &Threads) -> PerStage<u64> {
+    let start = passed.start.max(request.start);
+    let issue = passed.issue.max(start);
+    let (woken, runs) = threads.after(request.thread, passed.complete, request.end);
     PerStage {
         admission: start - request.start,
         queue: issue - start,
-        device: part.complete - issue,
-        delivery: request.end - part.complete,
-        completion: woken - part.complete,
+        device: passed.complete - issue,
+        delivery: request.end - passed.complete,
+        completion: woken - passed.complete,
         cpu_wait: runs - woken,
         reaping: request.end - runs,
         ..PerStage::default()
@@ -256,7 +314,6 @@ struct Threads(BTreeMap<u32, Vec<(u64, ThreadMoment)>>);
 enum ThreadMoment {
     Woken,
     Runs,
-    Leaves,
 }
 
 impl Threads {
@@ -266,8 +323,11 @@ impl Threads {
             let (thread, moment) = match event.kind {
                 Kind::Woken(thread) => (thread, ThreadMoment::Woken),
                 Kind::Runs(thread) => (thread, ThreadMoment::Runs),
-                Kind::Leaves(thread) => (thread, ThreadMoment::Leaves),
-                Kind::Block { .. } | Kind::Sync { .. } | Kind::Commit { .. } => continue,
+                Kind::Block { .. }
+                | Kind::FuseSend { .. }
+                | Kind::FuseEnd { .. }
+                | Kind::Sync { .. }
+                | Kind::Commit { .. } => continue,
             };
             threads
                 .0
@@ -284,7 +344,7 @@ impl Threads {
         let moments = self.0.get(&thread).map_or(&[][..], Vec::as_slice);
         let first = moments.partition_point(|(at, _)| *at < from);
         let before = moments[..first].iter().rev();
-        // A thread that left its CPU and was woken since, or was put aside while it ran, waits for a CPU already.
+        // A thread that was woken and did not run since waits for a CPU already.
         let state = before.map(|(_, moment)| *moment).next();
         let span = moments[first..].iter().take_while(|(at, _)| *at <= to);
         let mut woken = (state == Some(ThreadMoment::Woken)).then_some(from);

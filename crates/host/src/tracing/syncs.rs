@@ -25,11 +25,19 @@ pub struct TracedSync {
     pub journal: Journal,
 }
 
+/// Whose it is when something is in progress.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Owner {
+    /// A device's, as the kernel numbers it: whoever syncs waits for it.
+    Device(u32),
+    /// That of the thread that asked a server for it.
+    Thread(u32),
+}
+
 /// A time in which something was in progress.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Span {
-    /// The device that it is of, as the kernel numbers it.
-    pub(super) device: u32,
+    pub(super) owner: Owner,
     /// Stamps.
     pub(super) end: u64,
     pub(super) start: u64,
@@ -98,6 +106,12 @@ impl JoinedSyncs {
     }
 }
 
+/// When its file system got the sync that each of these writes carries out within it; `None` of one without.
+pub fn begun_within(writes: &[TracedSync], events: &[Event]) -> Vec<Option<u64>> {
+    let calls = calls_of(writes, events).into_iter();
+    calls.map(|call| Some(call?.begin)).collect()
+}
+
 /// Splits the time of each sync, from events in the order of time. What was completed within a sync counts from its start on,
 /// each moment once: as a flush, else as the journal, else as a write. What is in progress at its end is not what it waited
 /// for.
@@ -122,15 +136,22 @@ pub(super) fn join_syncs(
     for (sync, call) in syncs.iter().zip(entered) {
         let begin = call.map_or(sync.start, |call| call.begin);
         let end = call.and_then(|call| call.end).unwrap_or(sync.end);
-        let flushes = completed(&background.flushes, sync.disk, begin, end);
+        let disk = Owner::Device(sync.disk);
+        let flusher = match sync.journal {
+            Journal::Hidden => Owner::Thread(sync.thread),
+            Journal::Absent | Journal::Commits | Journal::MetadataWrites => disk,
+        };
+        let flushes = completed(&background.flushes, flusher, begin, end);
         let commit = sync
             .file_system
             .filter(|_| sync.journal == Journal::Commits)
-            .map_or(0..0, |own| completed(&commits, own, begin, end));
-        let metadata = &background.metadata[completed(&background.metadata, sync.disk, begin, end)];
-        let data = &background.data[completed(&background.data, sync.disk, begin, end)];
+            .map_or(0..0, |own| {
+                completed(&commits, Owner::Device(own), begin, end)
+            });
+        let metadata = &background.metadata[completed(&background.metadata, disk, begin, end)];
+        let data = &background.data[completed(&background.data, disk, begin, end)];
         let (journal, writes): (&[Span], [&[Span]; 2]) = match sync.journal {
-            Journal::Absent => (&[], [metadata, data]),
+            Journal::Absent | Journal::Hidden => (&[], [metadata, data]),
             Journal::Commits => (&commits[commit.clone()], [metadata, data]),
             Journal::MetadataWrites => (metadata, [&[], data]),
         };
@@ -156,10 +177,10 @@ pub(super) fn join_syncs(
     joined
 }
 
-/// The numbers of what was completed on a device within a time; all is in ascending order.
-fn completed(all: &[Span], device: u32, from: u64, to: u64) -> Range<usize> {
-    let first = all.partition_point(|span| (span.device, span.end) <= (device, from));
-    let end = all.partition_point(|span| (span.device, span.end) <= (device, to));
+/// The numbers of what was completed of an owner's within a time; all is in ascending order.
+fn completed(all: &[Span], owner: Owner, from: u64, to: u64) -> Range<usize> {
+    let first = all.partition_point(|span| (span.owner, span.end) <= (owner, from));
+    let end = all.partition_point(|span| (span.owner, span.end) <= (owner, to));
     first..end.max(first)
 }
 
@@ -216,7 +237,7 @@ fn commits(events: &[Event]) -> Vec<Span> {
                 running.insert(file_system, event.at);
             }
             Edge::End => all.extend(running.remove(&file_system).map(|start| Span {
-                device: file_system,
+                owner: Owner::Device(file_system),
                 end: event.at,
                 start,
             })),

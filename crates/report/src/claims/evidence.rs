@@ -135,8 +135,10 @@ pub(crate) struct TimeByLayerData {
     commits: Option<u64>,
     /// Those of them that several waited for.
     shared_commits: Option<u64>,
-    /// How the journal shows: `none`, `commits` or `metadata-writes`.
+    /// How the journal shows: `none`, `commits`, `metadata-writes` or `hidden` (behind a server).
     journal: Option<String>,
+    /// What has a request in the stage `device`: `disk`, `server` (of a file system in user space) or `both`.
+    carrier: String,
 }
 
 /// The stage that takes most of the time.
@@ -181,6 +183,7 @@ impl TimeByLayerData {
             commits: time.syncs.map(|(counts, _)| counts.commits),
             shared_commits: time.syncs.map(|(counts, _)| counts.shared_commits),
             journal: time.syncs.map(|(_, journal)| journal.name().to_owned()),
+            carrier: time.carried_by.name().to_owned(),
         }
     }
 }

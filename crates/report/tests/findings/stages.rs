@@ -4,7 +4,7 @@ use iolab_analysis::analysis::analyse;
 use iolab_record::RunRecord;
 use iolab_synthetic::{add_cell, record};
 use iolab_workload::stages::{
-    Journal, PerStage, StageSummary, SyncCounts, TraceCounts, TraceSummary,
+    CarriedBy, Journal, PerStage, StageSummary, SyncCounts, TraceCounts, TraceSummary,
 };
 
 use crate::{named, text};
@@ -25,6 +25,7 @@ fn traced(shift: f64) -> TraceSummary {
             ..TraceCounts::default()
         },
         note: String::new(),
+        carried_by: CarriedBy::Disk,
         journal: None,
         stages: PerStage {
             admission: stage(8.0, 10.0),
@@ -154,4 +155,20 @@ fn a_file_system_without_a_journal_is_said_to_have_none() {
         trace.stages.sync_journal = None;
     }));
     insta::assert_snapshot!(text(&named("syncs-by-layer", &analysis)), @"67 % (67 % to 67 %) of the mean time of a sync (300 µs) at trace=true is spent in flushes of the device's cache. Of the slowest 1 % of the syncs, 97 % (97 % to 97 %) of the time is spent in flushes of the device's cache. There is no journal.");
+}
+
+#[test]
+fn the_server_of_a_file_system_is_no_device() {
+    let of = |carried_by| {
+        let analysis = analyse(&run(|_, trace| {
+            with_syncs(trace);
+            trace.carried_by = carried_by;
+            trace.journal = Some(Journal::Hidden);
+            trace.stages.sync_journal = None;
+            trace.stages.sync_write = None;
+        }));
+        ["time-by-layer", "syncs-by-layer"].map(|name| text(&named(name, &analysis)))
+    };
+    insta::assert_snapshot!(of(CarriedBy::Server).join("\n"), @"");
+    insta::assert_snapshot!(of(CarriedBy::Both).join("\n"), @"");
 }

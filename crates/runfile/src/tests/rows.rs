@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use iolab_workload::histogram::new_latency_histogram;
 use iolab_workload::stages::{
-    Journal, PerStage, StageSummary, SyncCounts, TraceCounts, TraceSummary,
+    CarriedBy, Journal, PerStage, StageSummary, SyncCounts, TraceCounts, TraceSummary,
 };
 use iolab_workload::trial::{Allocate, Backend, Pattern, Rate, SyncPolicy, TrialLimit, TrialSpec};
 
@@ -234,6 +234,7 @@ pub(super) fn sample_row(cell: i64, block: u32) -> Sample {
                 },
             },
             note: "a note".to_owned(),
+            carried_by: CarriedBy::Server,
             journal: Some(Journal::Commits),
             stages: PerStage::from_fn(|stage| {
                 let from = 12_010 + 10 * stage as u64;

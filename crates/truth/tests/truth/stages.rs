@@ -1,5 +1,6 @@
 //! Time by layer: what holds requests up shows in its own stage, and in no other.
 
+mod models;
 mod places;
 mod syncs;
 
@@ -9,42 +10,38 @@ use std::time::{Duration, Instant};
 
 use iolab_truth::device::loop_over;
 use iolab_truth::files::{MIB, noise};
-use iolab_truth::iolab::{Seen, run};
+use iolab_truth::iolab::{Seen, claims, run};
 use iolab_truth::neighbours::CgroupLimit;
-use iolab_truth::served::ServedModel;
 use iolab_truth::system::unless_missing;
 use iolab_truth::{Made, Scene};
 use needs::Need;
-use rustix::process::Signal;
 use serde_json::Value;
 
 use crate::stage::alone;
 
-/// Every request takes 20 ms.
-const SLOW: &str = "title = \"20 ms each\"\nsource = []\n\
-    [model.latency]\nread_us = 20000\nwrite_us = 20000\ninner.memory = 67_108_864\n";
-/// Share by which the device's median may be off the ledger of the model.
-const OFF: f64 = 0.03;
 /// Requests per second that the limit allows, and their size, bytes.
 const LIMIT: u64 = 200;
 const BLOCK: u64 = 4096;
 
+/// Small requests, and a few short trials of them.
+const SMALL: [&str; 6] = ["--bs", "4k", "--time", "300ms", "--budget", "4s"];
+
 /// Runs traced random reads on a path; `None`, and a skip, where that cannot be done here.
 #[track_caller]
 fn traced(scene: &Scene, target: &Path, more: &[&str]) -> Option<Seen> {
+    traced_trials(scene, target, &[&SMALL, more].concat())
+}
+
+/// The same with a size of requests and a length of trials of its own.
+#[track_caller]
+fn traced_trials(scene: &Scene, target: &Path, more: &[&str]) -> Option<Seen> {
     if !needs::root() {
         return None;
     }
     let target = target.display().to_string();
     let own = [
-        "--bs",
-        "4k",
         "--size",
         "8M",
-        "--time",
-        "300ms",
-        "--budget",
-        "4s",
         "--set",
         "pattern=rand",
         "--set",
@@ -90,36 +87,6 @@ fn a_limit_of_the_control_group_is_admission() {
     assert_eq!(seen.number("unjoined_share_max"), 0.0);
 }
 
-#[test]
-fn the_time_of_a_model_below_a_loop_device_is_the_devices() {
-    let _alone = alone();
-    let served = Scene::new().and_then(|scene| {
-        let at = scene.subfolder("model")?;
-        std::fs::write(scene.folder().join("model.toml"), SLOW).expect("a file");
-        let model = ServedModel::begin(&scene, "model.toml", &at, &["--format", "json"])?;
-        let device = loop_over(&scene, &model.file(), true)?;
-        Ok((scene, model, device))
-    });
-    let Some((scene, model, device)) = unless_missing(served) else {
-        return;
-    };
-    let Some(seen) = traced(&scene, &device, &[]) else {
-        return;
-    };
-    let detached = Command::new("losetup").arg("-d").arg(&device).status();
-    assert!(detached.is_ok_and(|status| status.success()));
-    model.signal(Signal::INT);
-    let (_, out, _) = model.ended(&scene);
-    let report: Value = serde_json::from_str(&out).expect("JSON");
-    let of = |what: &str| report["all"][what]["p50"].as_f64().expect("a number");
-    let ledger = of("service_ns") + of("lateness_ns");
-    let median = seen.number("stage_device_p50_ns");
-    assert!(
-        (median / ledger - 1.0).abs() <= OFF,
-        "{median} of {ledger} ns"
-    );
-}
-
 /// The CPU that iolab and who takes it share.
 const CPU: &str = "0";
 /// Takes the CPU about half of the time, in pieces of some milliseconds.
@@ -141,7 +108,20 @@ fn threads_of_real_time_are_a_wait_for_the_cpu() {
     };
     scene.keeper.end(&spinner);
     let cpus = format!("cpus={CPU}");
-    let seen = traced(&scene, &device, &["--set", &cpus]);
+    // As many requests as a claim about the slowest needs, however busy the machine is.
+    let more = [
+        "--bs",
+        "4k",
+        "--set",
+        "requests=400",
+        "--time",
+        "20s",
+        "--budget",
+        "25s",
+        "--set",
+        &cpus,
+    ];
+    let seen = traced_trials(&scene, &device, &more);
     spinner.kill().expect("it runs");
     spinner.wait().expect("it ends");
     let Some(seen) = seen else {
@@ -149,6 +129,22 @@ fn threads_of_real_time_are_a_wait_for_the_cpu() {
     };
     let wait = seen.number("stage_cpu_wait_tail_share");
     assert!(wait > 0.5, "{wait}");
+    // And it is said so.
+    let claims = claims(&scene, "read-size.iolab");
+    let of_time: Vec<&Value> = claims
+        .iter()
+        .filter(|claim| claim["kind"] == "time-by-layer")
+        .collect();
+    assert_eq!(of_time.len(), 1, "{claims:?}");
+    assert_eq!(
+        of_time[0]["evidence"]["tail"]["stage"], "cpu-wait",
+        "{of_time:?}"
+    );
+    assert!(
+        seen.says("of the time is spent waiting for a CPU after the device was done"),
+        "{}",
+        seen.text
+    );
 }
 
 /// The instances of tracefs that iolab has made.

@@ -1,6 +1,6 @@
 //! Which trials can have the time of their requests split by layer.
 
-use super::{Backend, CacheState, Others, SyncPolicy, TrialSpec};
+use super::{Backend, CacheState, Others, TrialSpec};
 use crate::error::{Error, Result};
 
 impl TrialSpec {
@@ -29,17 +29,6 @@ impl TrialSpec {
                 self.trims(),
                 "trims",
                 "a file system may delay them or split them as it likes: set trim_percent=0",
-            ),
-            (
-                match self.sync {
-                    SyncPolicy::Osync | SyncPolicy::Odsync | SyncPolicy::RwfDsync => true,
-                    SyncPolicy::None
-                    | SyncPolicy::End
-                    | SyncPolicy::Each
-                    | SyncPolicy::Fdatasync => false,
-                },
-                "writes that sync themselves",
-                "the sync within such a write has no stamps of its own: set sync=each or sync=fdatasync",
             ),
             (
                 self.iopoll,
@@ -90,17 +79,9 @@ mod tests {
             (
                 TrialSpec {
                     latency: false,
-                    ..traced.clone()
-                },
-                "latency=false",
-            ),
-            (
-                TrialSpec {
-                    read_percent: 0,
-                    sync: SyncPolicy::Odsync,
                     ..traced
                 },
-                "writes that sync themselves",
+                "latency=false",
             ),
         ] {
             let error = wrong.check().expect_err(part);

@@ -15,8 +15,10 @@ fn request(start: u64, end: u64, first: u64, count: u32) -> TracedRequest {
         end,
         writes: false,
         thread: 7,
-        disk: DISK,
-        sectors: vec![Sectors { first, count }],
+        way: Way::Disk {
+            disk: DISK,
+            sectors: vec![Sectors { first, count }],
+        },
     }
 }
 
@@ -58,6 +60,7 @@ fn told(
             requests: numbers.clone(),
             syncs: 0..0,
             has_queue: true,
+            carried_by: CarriedBy::Disk,
         })
     });
     let of_jobs: Vec<Option<JobRequests>> = of_jobs.collect();
@@ -181,6 +184,7 @@ fn no_journal_is_an_answer() {
             requests: 0..1,
             syncs: 0..1,
             has_queue: true,
+            carried_by: CarriedBy::Disk,
         };
         let clock = Clock::of_rate(1.0);
         let told = tell_jobs((&requests, &[sync]), &[Some(job)], recording, &clock);

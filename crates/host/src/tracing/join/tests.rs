@@ -14,8 +14,10 @@ fn request(start: u64, end: u64, first: u64, count: u32) -> TracedRequest {
         end,
         writes: false,
         thread: 7,
-        disk: DISK,
-        sectors: vec![Sectors { first, count }],
+        way: Way::Disk {
+            disk: DISK,
+            sectors: vec![Sectors { first, count }],
+        },
     }
 }
 
@@ -59,11 +61,7 @@ fn counts(joined: &Joined) -> TraceCounts {
 fn each_stage_is_between_two_events() {
     let thread = |at, kind| Event { at, kind };
     let mut events = events_of(80, 8, [110, 120, 220]).to_vec();
-    events.extend([
-        thread(125, Kind::Leaves(7)),
-        thread(230, Kind::Woken(7)),
-        thread(290, Kind::Runs(7)),
-    ]);
+    events.extend([thread(230, Kind::Woken(7)), thread(290, Kind::Runs(7))]);
     let joined = join(&[request(100, 300, 80, 8)], &[], &in_order(events));
     let expected = PerStage {
         admission: 10,
@@ -83,12 +81,9 @@ fn a_thread_that_was_put_aside_waits_for_a_cpu_from_the_completion_on() {
     let thread = |at, kind| Event { at, kind };
     for (before, expected) in [
         // The thread never slept: it was preempted, and did not run when the device was done.
-        (vec![thread(125, Kind::Leaves(7))], (0, 70, 10)),
+        (vec![], (0, 70, 10)),
         // It sleeps for another request, is woken before the device is done, and waits for a CPU.
-        (
-            vec![thread(125, Kind::Leaves(7)), thread(210, Kind::Woken(7))],
-            (0, 70, 10),
-        ),
+        (vec![thread(210, Kind::Woken(7))], (0, 70, 10)),
     ] {
         let mut events = events_of(80, 8, [110, 120, 220]).to_vec();
         events.extend(before);
@@ -156,6 +151,103 @@ fn requests_of_others_are_counted_and_join_nothing() {
     events.extend(events_of(88, 8, [150, 160, 400]));
     let joined = join(&[request(100, 200, 80, 8)], &[], &in_order(events));
     assert_eq!((counts(&joined).joined, counts(&joined).others), (1, 3));
+}
+
+fn sent(at: u64, number: u64, transfer: Transfer, message: u32, thread: u32) -> Event {
+    let kind = Kind::FuseSend {
+        connection: 39,
+        number,
+        transfer,
+        message,
+        thread,
+    };
+    Event { at, kind }
+}
+
+fn answered(at: u64, number: u64, message: u32) -> Event {
+    let kind = Kind::FuseEnd {
+        connection: 39,
+        number,
+        message,
+    };
+    Event { at, kind }
+}
+
+fn to_fuse(start: u64, end: u64, writes: bool, bytes: u32) -> TracedRequest {
+    TracedRequest {
+        writes,
+        way: Way::Fuse {
+            connection: 39,
+            bytes,
+        },
+        ..request(start, end, 0, 0)
+    }
+}
+
+#[test]
+fn requests_to_a_file_system_in_user_space_are_known_by_thread_transfer_and_bytes() {
+    let events = [
+        sent(110, 2, Transfer::Read, 80, 7),
+        // Another program reads as much.
+        sent(112, 4, Transfer::Read, 80, 8),
+        answered(150, 4, 4112),
+        answered(180, 2, 4112),
+        Event {
+            at: 185,
+            kind: Kind::Woken(7),
+        },
+        Event {
+            at: 195,
+            kind: Kind::Runs(7),
+        },
+        // A write in two parts, and a look-up between them.
+        sent(210, 6, Transfer::Write, 80 + 4096, 7),
+        answered(240, 6, 24),
+        sent(245, 8, Transfer::Other, 48, 7),
+        answered(248, 8, 16),
+        sent(250, 10, Transfer::Write, 80 + 4096, 7),
+        answered(280, 10, 24),
+        // An answer of which nothing else was seen, and a sync.
+        answered(290, 1, 16),
+        // The sync of another thread, which this one does not wait for.
+        sent(305, 11, Transfer::Flush, 56, 8),
+        sent(310, 12, Transfer::Flush, 56, 7),
+        answered(380, 12, 16),
+        answered(390, 11, 16),
+        // A short answer.
+        sent(410, 14, Transfer::Read, 80, 7),
+        answered(480, 14, 16 + 512),
+    ];
+    let requests = [
+        to_fuse(100, 200, false, 4096),
+        to_fuse(200, 300, true, 8192),
+        to_fuse(400, 500, false, 4096),
+    ];
+    let sync = TracedSync {
+        start: 300,
+        end: 400,
+        thread: 7,
+        disk: 39,
+        file_system: None,
+        inode: 2,
+        journal: iolab_workload::stages::Journal::Hidden,
+    };
+    let joined = join(&requests, &[sync], &events);
+    let read = joined.stages[0].expect("joined");
+    let passed = Stage::PASSED.map(|stage| read[stage]);
+    assert_eq!(passed, [10, 0, 70, 5, 10, 5]);
+    let write = joined.stages[1].expect("joined");
+    assert_eq!(
+        (write.admission, write.device, write.delivery),
+        (10, 70, 20)
+    );
+    assert_eq!(joined.stages[2], None);
+    assert_eq!(joined.syncs.stages[0].sync_flush, 70);
+    assert_eq!(joined.syncs.counts([0]).flushes, 1);
+    let counts = joined.counts(0..3, [0]);
+    assert_eq!((counts.joined, counts.unjoined, counts.split), (2, 1, 1));
+    // Of others: one of another thread, a look-up, one whose sending was not seen, a short one.
+    assert_eq!((counts.carried, counts.others, counts.flushes), (3, 4, 2));
 }
 
 /// Requests of a trial that are on their way together, each split into parts at random moments.

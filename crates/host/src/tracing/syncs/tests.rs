@@ -22,7 +22,7 @@ fn sync(start: u64, end: u64, thread: u32) -> TracedSync {
 
 fn span(start: u64, end: u64) -> Span {
     Span {
-        device: DISK,
+        owner: Owner::Device(DISK),
         end,
         start,
     }

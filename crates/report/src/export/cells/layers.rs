@@ -1,7 +1,7 @@
 //! Columns of the stages of traced requests and syncs.
 
 use iolab_analysis::analysis::StageNumbers;
-use iolab_workload::stages::{Journal, Stage, SyncCounts};
+use iolab_workload::stages::{CarriedBy, Journal, Stage, SyncCounts};
 
 use super::{CellRow, Columns};
 use crate::data_column::DataColumn;
@@ -58,7 +58,7 @@ pub(super) fn stages<'a>() -> Columns<'a> {
         add("p99_ns", "99th percentile", |stage| Some(stage.p99_ns));
         let (whole, slowest) = match stage.is_of_sync() {
             false => (
-                "share of the mean service time (without syncs that follow writes)",
+                "share of the mean service time (without syncs that follow writes or are within them)",
                 "share of the mean time of the slowest 1 % of the requests",
             ),
             true => (
@@ -85,6 +85,14 @@ pub(super) fn stages<'a>() -> Columns<'a> {
             |row: &CellRow<'_>| Some(row.cell.stages.as_ref()?.journal?.name().to_owned()),
         )
         .one_of(Journal::NAMES),
+    );
+    columns.push(
+        DataColumn::text(
+            "trace_carrier",
+            "what has a request in the stage device: a disk, the server of a file system in user space (FUSE), or both, of groups",
+            |row: &CellRow<'_>| Some(row.cell.stages.as_ref()?.carried_by.name().to_owned()),
+        )
+        .one_of(CarriedBy::NAMES),
     );
     columns
         .into_iter()

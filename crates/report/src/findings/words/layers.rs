@@ -3,7 +3,7 @@
 use iolab_analysis::analysis::{Analysis, Timed};
 use iolab_analysis::claim::{Largest, TimeByLayer};
 use iolab_workload::quantity::{counted, format_ns, format_percent};
-use iolab_workload::stages::{Journal, Stage, SyncCounts};
+use iolab_workload::stages::{CarriedBy, Journal, Stage, SyncCounts};
 
 use super::at_cell;
 
@@ -18,7 +18,7 @@ pub(super) fn of_time(time: &TimeByLayer, run: &Analysis) -> String {
         format!(
             " Of the slowest 1 % of the {all}, {} of the time is spent {}.",
             share(tail),
-            what(tail.stage)
+            what(tail.stage, time.carried_by)
         )
     });
     let journal = match (time.timed, time.syncs) {
@@ -30,7 +30,7 @@ pub(super) fn of_time(time: &TimeByLayer, run: &Analysis) -> String {
         share(&time.mean),
         format_ns(time.mean_ns),
         at_cell(run, time.cell),
-        what(time.mean.stage),
+        what(time.mean.stage, time.carried_by),
     )
 }
 
@@ -44,7 +44,7 @@ fn journal_of(counts: SyncCounts, journal: Journal) -> String {
             counted(counts.commits, "journal commit"),
             counts.shared_commits
         ),
-        Journal::MetadataWrites => String::new(),
+        Journal::MetadataWrites | Journal::Hidden => String::new(),
     }
 }
 
@@ -58,27 +58,51 @@ fn share(largest: &Largest) -> String {
     )
 }
 
-/// What a request does in a stage.
-fn what(stage: Stage) -> &'static str {
+/// What a request does in a stage, by what carries it out there.
+fn what(stage: Stage, carried_by: CarriedBy) -> String {
+    let (carrier, done) = match carried_by {
+        CarriedBy::Disk => ("the device", "the device was done"),
+        CarriedBy::Server => (
+            "the server of the file system (FUSE)",
+            "the server of the file system (FUSE) had answered",
+        ),
+        CarriedBy::Both => (
+            "the device, or the server of the file system (FUSE)",
+            "the device was done or the server of the file system (FUSE) had answered",
+        ),
+    };
     match stage {
-        Stage::Admission => {
-            "before the block layer has the request (file system, I/O limits, waiting for a free tag)"
-        }
-        Stage::Queue => "in the scheduler's queue",
-        Stage::Device => "in the device",
-        Stage::Delivery => "after the device was done",
-        Stage::Completion => "between the end of the device's work and the wake-up of the thread",
-        Stage::CpuWait => "waiting for a CPU after the device was done",
-        Stage::Reaping => "in the thread after the device was done",
-        Stage::SyncAdmission => "before the file system has the sync",
-        Stage::SyncHost => {
-            "in the kernel while neither the journal nor the device is at work for it"
-        }
-        Stage::SyncWrite => "in writes of the device for the sync (other than the journal's)",
-        Stage::SyncJournal => "in the journal",
-        Stage::SyncFlush => "in flushes of the device's cache",
-        Stage::SyncDelivery => {
-            "between the end of the last flush, commit or write and the return to the thread"
-        }
+        Stage::Admission => match carried_by {
+            CarriedBy::Disk => "before the block layer has the request (file system, I/O limits, waiting for a free tag)".to_owned(),
+            CarriedBy::Server => format!("before {carrier} is sent the request"),
+            CarriedBy::Both => format!("before the request is on its way to {carrier}"),
+        },
+        Stage::Queue => "in the scheduler's queue".to_owned(),
+        Stage::Device => format!("in {carrier}"),
+        Stage::Delivery => format!("after {done}"),
+        Stage::Completion => match carried_by {
+            CarriedBy::Disk => "between the end of the device's work and the wake-up of the thread".to_owned(),
+            CarriedBy::Server | CarriedBy::Both => format!("after {done} and before the wake-up of the thread"),
+        },
+        Stage::CpuWait => format!("waiting for a CPU after {done}"),
+        Stage::Reaping => format!("in the thread after {done}"),
+        Stage::SyncAdmission => "before the file system has the sync".to_owned(),
+        Stage::SyncHost => match carried_by {
+            CarriedBy::Disk => "in the kernel while neither the journal nor the device is at work for it".to_owned(),
+            CarriedBy::Server => "in the kernel before the server of the file system (FUSE) is asked for it".to_owned(),
+            CarriedBy::Both => format!("in the kernel while no journal and neither {carrier} is at work for it"),
+        },
+        Stage::SyncWrite => "in writes of the device for the sync (other than the journal's)".to_owned(),
+        Stage::SyncJournal => "in the journal".to_owned(),
+        Stage::SyncFlush => match carried_by {
+            CarriedBy::Disk => "in flushes of the device's cache".to_owned(),
+            CarriedBy::Server => format!("in {carrier}"),
+            CarriedBy::Both => "in flushes of the device's cache or in the server of the file system (FUSE)".to_owned(),
+        },
+        Stage::SyncDelivery => match carried_by {
+            CarriedBy::Disk => "between the end of the last flush, commit or write and the return to the thread".to_owned(),
+            CarriedBy::Server => format!("between the answer of {carrier} and the return to the thread"),
+            CarriedBy::Both => "between the end of the last flush, commit, write or answer and the return to the thread".to_owned(),
+        },
     }
 }

@@ -11,44 +11,50 @@ use iolab_truth::{Made, Scene};
 use super::traced;
 use crate::stage::alone;
 
-/// Traces reads at a depth on what was made; with a queue or without.
+/// Every way to issue requests: a depth, and the levels of what differs.
+const WAYS: [(&str, &[&str]); 4] = [
+    ("1", &["backend=psync,pvsync2,libaio,io_uring"]),
+    ("16", &["backend=libaio,io_uring,pool"]),
+    ("16", &["backend=io_uring", "registered=true,false"]),
+    ("8", &["backend=io_uring", "sqpoll=true"]),
+];
+
+/// Traces reads on what was made, issued in every way; with a queue or without.
 #[track_caller]
 fn is_traced(made: Made<(Scene, PathBuf)>, has_queue: bool) {
     let Some((scene, target)) = unless_missing(made) else {
         return;
     };
-    for more in [
-        &["--depth", "1", "--set", "backend=psync"][..],
-        &["--depth", "16", "--set", "backend=io_uring"],
-        &["--depth", "16", "--set", "backend=libaio"],
-    ] {
-        let Some(seen) = traced(&scene, &target, more) else {
+    for (depth, settings) in WAYS {
+        let sets = settings.iter().flat_map(|setting| ["--set", *setting]);
+        let more: Vec<&str> = ["--depth", depth].into_iter().chain(sets).collect();
+        let Some(seen) = traced(&scene, &target, &more) else {
             return;
         };
+        assert_eq!(seen.code, Some(0), "{more:?}: {}", seen.text);
+        let levels = settings.last().map_or(1, |last| last.split(',').count());
+        assert_eq!(seen.cells.len(), levels, "{more:?}: {}", seen.text);
+        for cell in &seen.cells {
+            assert_eq!(cell["unjoined_share_max"], 0.0, "{more:?}: {}", seen.text);
+            assert!(
+                cell["stage_device_mean_ns"].as_f64() > Some(0.0),
+                "{more:?}: {cell}"
+            );
+            assert_eq!(
+                !cell["stage_queue_mean_ns"].is_null(),
+                has_queue,
+                "{more:?}"
+            );
+        }
+        let file = scene.folder().join("read-size.iolab").display().to_string();
+        let rows = told(&scene, &["export", &file, "--stages", "--format", "csv"]);
         assert_eq!(
-            seen.number("unjoined_share_max"),
-            0.0,
-            "{more:?}: {}",
-            seen.text
+            rows.contains("the device has no queue of requests"),
+            !has_queue,
+            "{rows}"
         );
-        assert!(
-            seen.number("stage_device_mean_ns") > 0.0,
-            "{more:?}: {}",
-            seen.text
-        );
-        assert_eq!(
-            !seen.cell("stage_queue_mean_ns").is_null(),
-            has_queue,
-            "{more:?}"
-        );
+        std::fs::remove_file(&file).expect("the next run has the same name");
     }
-    let file = scene.folder().join("read-size.iolab").display().to_string();
-    let rows = told(&scene, &["export", &file, "--stages", "--format", "csv"]);
-    assert_eq!(
-        rows.contains("the device has no queue of requests"),
-        !has_queue,
-        "{rows}"
-    );
 }
 
 fn over_loop(bytes: u64) -> Made<(Scene, PathBuf)> {
@@ -178,18 +184,40 @@ fn groups_on_disks_of_both_kinds() {
     }
 }
 
-/// What lies on btrfs is refused with the reason.
+fn on_btrfs(profile: &str) -> Made<(Scene, PathBuf)> {
+    let (scene, device) = over_loop(400 * MIB)?;
+    let make = ["mkfs.btrfs", "-q", "-f", "-d", profile];
+    let at = mounted(&scene, &device, &make, "noatime")?;
+    Ok((scene, at))
+}
+
 #[test]
-fn a_file_on_btrfs_is_refused_with_the_reason() {
+fn a_file_on_btrfs() {
     let _alone = alone();
-    let made = over_loop(400 * MIB).and_then(|(scene, device)| {
-        let at = mounted(&scene, &device, &["mkfs.btrfs", "-q", "-f"], "noatime")?;
-        Ok((scene, at))
-    });
-    let Some((scene, at)) = unless_missing(made) else {
+    is_traced(on_btrfs("single"), true);
+}
+
+#[test]
+fn data_that_btrfs_keeps_twice_is_refused_with_the_reason() {
+    let _alone = alone();
+    let Some((scene, at)) = unless_missing(on_btrfs("dup")) else {
         return;
     };
     let Some(seen) = traced(&scene, &at, &[]) else {
+        return;
+    };
+    assert_eq!(seen.code, Some(2), "{}", seen.text);
+    assert!(seen.says("more than once"), "{}", seen.text);
+}
+
+/// The places of writes are not known later.
+#[test]
+fn writes_on_btrfs_are_refused_with_the_reason() {
+    let _alone = alone();
+    let Some((scene, at)) = unless_missing(on_btrfs("single")) else {
+        return;
+    };
+    let Some(seen) = traced(&scene, &at, &["--set", "read_percent=50"]) else {
         return;
     };
     assert_eq!(seen.code, Some(2), "{}", seen.text);

@@ -36,9 +36,15 @@ struct Traced {
     stages: Vec<Value>,
 }
 
-/// Runs traced durable writes of two threads on a path.
+/// Runs traced writes of two threads on a path, each with a sync that follows it.
 #[track_caller]
 fn traced(scene: &Scene, target: &Path, more: &[&str]) -> Option<Traced> {
+    traced_with(scene, target, "sync=each", more)
+}
+
+/// The same with a sync policy.
+#[track_caller]
+fn traced_with(scene: &Scene, target: &Path, sync: &str, more: &[&str]) -> Option<Traced> {
     if !needs::root() {
         return None;
     }
@@ -57,7 +63,7 @@ fn traced(scene: &Scene, target: &Path, more: &[&str]) -> Option<Traced> {
         "--set",
         "trace=true",
         "--set",
-        "sync=each",
+        sync,
     ];
     let seen = run(scene, "write-size", &target, &[&own[..], more].concat());
     assert_eq!(seen.code, Some(0), "{}", seen.text);
@@ -233,4 +239,80 @@ fn a_sync_of_a_device_is_its_flush() {
     traced.adds_up();
     assert_eq!(traced.seen.cell("trace_journal"), "none");
     assert!(traced.share("flush") > 0.3, "{}", traced.seen.text);
+}
+
+/// Writes that sync themselves: with the sync they take as long as was recorded, and the sync shows its flush and its journal.
+#[test]
+fn a_sync_within_a_write_is_split_from_it() {
+    let _alone = alone();
+    for (make, journal) in [
+        (&EXT4[..], "commits"),
+        (&BARE_EXT4, "none"),
+        (&XFS, "metadata-writes"),
+    ] {
+        let Some((scene, at)) = unless_missing(on(make)) else {
+            continue;
+        };
+        for (sync, backend) in [
+            ("osync", "psync"),
+            ("odsync", "io_uring"),
+            ("rwf_dsync", "pvsync2"),
+        ] {
+            let [sync, backend] = [format!("sync={sync}"), format!("backend={backend}")];
+            let more = [&GROWING[..], &["--set", &backend]].concat();
+            let Some(traced) = traced_with(&scene, &at, &sync, &more) else {
+                return;
+            };
+            let name = format!("{make:?} {sync} {backend}: {}", traced.seen.text);
+            assert_eq!(traced.seen.number("unjoined_share_max"), 0.0, "{name}");
+            assert_eq!(traced.seen.cell("trace_journal"), journal, "{name}");
+            assert!(traced.share("flush") > 0.05, "{name}");
+            for row in &traced.stages {
+                let sample = traced.seen.samples.iter();
+                let sample = sample
+                    .filter(|sample| sample["sample"] == row["sample"])
+                    .collect::<Vec<_>>()[0];
+                // Files that grow change their inode, so that every write waits for a sync.
+                assert_eq!(row["traced_syncs"], row["joined_requests"], "{name}");
+                let sum: f64 = ["admission", "queue", "device", "delivery"]
+                    .iter()
+                    .map(|part| number(row, &format!("stage_{part}_mean_ns")))
+                    .chain(
+                        PARTS
+                            .iter()
+                            .map(|part| number(row, &format!("stage_sync_{part}_mean_ns"))),
+                    )
+                    .sum();
+                let mean = number(sample, "write_latency_mean_ns");
+                assert!(
+                    (sum / mean - 1.0).abs() <= OFF,
+                    "{name}: {sum} and {mean} ns"
+                );
+            }
+            let run = scene.folder().join("write-size.iolab");
+            std::fs::remove_file(run).expect("the next run has the same name");
+        }
+    }
+}
+
+#[test]
+fn a_sync_within_a_write_to_a_device_is_refused_with_the_reason() {
+    let _alone = alone();
+    let Some((scene, device)) = unless_missing(over_loop()) else {
+        return;
+    };
+    if !needs::root() {
+        return;
+    }
+    let device = device.display().to_string();
+    let more = [
+        "--destroy-data",
+        "--set",
+        "trace=true",
+        "--set",
+        "sync=odsync",
+    ];
+    let seen = run(&scene, "write-size", &device, &more);
+    assert_eq!(seen.code, Some(2), "{}", seen.text);
+    assert!(seen.says("only ext4 and XFS have events"), "{}", seen.text);
 }

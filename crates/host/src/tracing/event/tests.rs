@@ -1,0 +1,197 @@
+//! Records as the kernel writes them.
+
+use super::*;
+
+/// As Linux 6.18 states them, without what is printed.
+const ISSUE: &str = "name: block_rq_issue\nID: 2104\nformat:\n\
+    \tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n\
+    \tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n\
+    \tfield:dev_t dev;\toffset:8;\tsize:4;\tsigned:0;\n\
+    \tfield:sector_t sector;\toffset:16;\tsize:8;\tsigned:0;\n\
+    \tfield:unsigned int nr_sector;\toffset:24;\tsize:4;\tsigned:0;\n\
+    \tfield:char rwbs[10];\toffset:34;\tsize:10;\tsigned:0;\n\
+    \tfield:__data_loc char[] cmd;\toffset:60;\tsize:4;\tsigned:0;\n";
+const SWITCH: &str = "name: sched_switch\nID: 372\nformat:\n\
+    \tfield:pid_t prev_pid;\toffset:24;\tsize:4;\tsigned:1;\n\
+    \tfield:pid_t next_pid;\toffset:56;\tsize:4;\tsigned:1;\n";
+
+fn record(id: u16, fields: &[(usize, &[u8])]) -> Vec<u8> {
+    let mut record = vec![0; 64];
+    record[..2].copy_from_slice(&id.to_le_bytes());
+    for (offset, bytes) in fields {
+        record[*offset..offset + bytes.len()].copy_from_slice(bytes);
+    }
+    record
+}
+
+#[test]
+fn records_are_read_by_the_formats_of_their_events() {
+    let mut decoder = Decoder::default();
+    decoder.add(BLOCK_SOURCES[1], ISSUE).expect("a format");
+    decoder.add(THREAD_SOURCES[1], SWITCH).expect("a format");
+    let seen = |record: &[u8]| {
+        let mut all = Vec::new();
+        decoder.event(record, &mut |kind| all.push(kind));
+        all
+    };
+    let disk = kernel_number((254, 0));
+    let issue = record(
+        2104,
+        &[
+            (8, &disk.to_le_bytes()),
+            (16, &(1u64 << 40).to_le_bytes()),
+            (24, &8u32.to_le_bytes()),
+            (34, b"FWFSM"),
+        ],
+    );
+    let block = Kind::Block {
+        step: Step::Issue,
+        disk,
+        first: 1 << 40,
+        count: 8,
+        transfer: Transfer::Write,
+        metadata: true,
+    };
+    assert_eq!(seen(&issue), [block]);
+    let switch = record(372, &[(56, &9u32.to_le_bytes())]);
+    assert_eq!(seen(&switch), [Kind::Runs(9)]);
+    assert_eq!(seen(&record(1, &[])), []);
+    assert_eq!(seen(&issue[..20]), []);
+    // A kernel without a field that is needed is refused.
+    let old = ISSUE.replace("nr_sector", "sectors");
+    assert!(Decoder::default().add(BLOCK_SOURCES[1], &old).is_err());
+}
+
+#[test]
+fn a_sync_is_read_with_its_file_and_its_thread() {
+    let format = "name: ext4_sync_file_exit\nID: 900\nformat:\n\
+        \tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n\
+        \tfield:dev_t dev;\toffset:8;\tsize:4;\tsigned:0;\n\
+        \tfield:ino_t ino;\toffset:16;\tsize:8;\tsigned:0;\n";
+    let mut decoder = Decoder::default();
+    decoder.add(SYNC_SOURCES[1], format).expect("a format");
+    let (disk, inode) = (kernel_number((7, 3)), 1u64 << 33);
+    let fields: [(usize, &[u8]); 3] = [
+        (4, &7u32.to_le_bytes()),
+        (8, &disk.to_le_bytes()),
+        (16, &inode.to_le_bytes()),
+    ];
+    let mut all = Vec::new();
+    decoder.event(&record(900, &fields), &mut |kind| all.push(kind));
+    let exit = Kind::Sync {
+        edge: Edge::End,
+        file_system: disk,
+        inode,
+        thread: 7,
+    };
+    assert_eq!(all, [exit]);
+}
+
+#[test]
+fn a_request_of_a_file_system_in_user_space_is_read_with_its_thread() {
+    // As Linux 6.18 states them.
+    let common = "\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n\
+        \tfield:dev_t connection;\toffset:8;\tsize:4;\tsigned:0;\n\
+        \tfield:uint64_t unique;\toffset:16;\tsize:8;\tsigned:0;\n";
+    let send = format!(
+        "name: fuse_request_send\nID: 1293\nformat:\n{common}\
+        \tfield:enum fuse_opcode opcode;\toffset:24;\tsize:4;\tsigned:0;\n\
+        \tfield:uint32_t len;\toffset:28;\tsize:4;\tsigned:0;\n"
+    );
+    let end = format!(
+        "name: fuse_request_end\nID: 1292\nformat:\n{common}\
+        \tfield:uint32_t len;\toffset:24;\tsize:4;\tsigned:0;\n"
+    );
+    let mut decoder = Decoder::default();
+    decoder.add(FUSE_SOURCES[0], &send).expect("a format");
+    decoder.add(FUSE_SOURCES[1], &end).expect("a format");
+    let mut all = Vec::new();
+    for (operation, transfer) in [
+        (15u32, Transfer::Read),
+        (16, Transfer::Write),
+        (20, Transfer::Flush),
+        (3, Transfer::Other),
+    ] {
+        let own = record(
+            1293,
+            &[
+                (4, &7u32.to_le_bytes()),
+                (8, &39u32.to_le_bytes()),
+                (16, &416u64.to_le_bytes()),
+                (24, &operation.to_le_bytes()),
+                (28, &80u32.to_le_bytes()),
+            ],
+        );
+        decoder.event(&own, &mut |kind| all.push(kind));
+        let expected = Kind::FuseSend {
+            connection: 39,
+            number: 416,
+            transfer,
+            message: 80,
+            thread: 7,
+        };
+        assert_eq!(all.pop(), Some(expected));
+    }
+    let answer = record(
+        1292,
+        &[
+            (8, &39u32.to_le_bytes()),
+            (16, &416u64.to_le_bytes()),
+            (24, &4112u32.to_le_bytes()),
+        ],
+    );
+    decoder.event(&answer, &mut |kind| all.push(kind));
+    let expected = Kind::FuseEnd {
+        connection: 39,
+        number: 416,
+        message: 4112,
+    };
+    assert_eq!(all, [expected]);
+}
+
+#[test]
+fn the_first_letters_of_a_request_say_what_it_transfers() {
+    for (flags, expected) in [
+        (&b"R\0"[..], Transfer::Read),
+        (b"RA", Transfer::Read),
+        (b"WS", Transfer::Write),
+        (b"FWS", Transfer::Write),
+        (b"FF", Transfer::Flush),
+        (b"F\0", Transfer::Flush),
+        (b"D", Transfer::Other),
+        (b"", Transfer::Other),
+    ] {
+        assert_eq!(transfer(flags), expected, "{flags:?}");
+    }
+    for (flags, expected) in [(&b"WSM\0"[..], true), (b"FWFSM", true), (b"WS\0M", false)] {
+        assert_eq!(is_metadata(flags), expected, "{flags:?}");
+    }
+}
+
+#[test]
+fn only_disks_with_such_events_are_traced() {
+    let places = TracedPlaces {
+        disks: vec![((8, 0), true), ((253, 1), false)],
+        ..TracedPlaces::default()
+    };
+    let filters = BLOCK_SOURCES.map(|source| source.filter(&places).unwrap_or_default());
+    assert_eq!(filters[0], "dev == 8388608");
+    assert_eq!(filters[3], "dev == 265289729");
+    for source in SYNC_SOURCES.into_iter().chain(FUSE_SOURCES) {
+        assert_eq!(source.filter(&places), None);
+    }
+    let one = TracedPlaces {
+        disks: vec![((8, 0), true)],
+        connections: vec![(0, 39)],
+        file_systems: vec![(8, 1), (8, 2)],
+    };
+    assert_eq!(BLOCK_SOURCES[3].filter(&one), None);
+    for source in FUSE_SOURCES {
+        let filter = source.filter(&one);
+        assert_eq!(filter.as_deref(), Some("connection == 39"));
+    }
+    for source in SYNC_SOURCES {
+        let filter = source.filter(&one);
+        assert_eq!(filter.as_deref(), Some("dev == 8388609 || dev == 8388610"));
+    }
+}

@@ -1,0 +1,162 @@
+//! The device's time of a served model, which keeps a ledger of its own: below a loop device, and as a file.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use iolab_truth::device::loop_over;
+use iolab_truth::iolab::{Seen, told};
+use iolab_truth::served::ServedModel;
+use iolab_truth::system::unless_missing;
+use iolab_truth::{Made, Scene};
+use needs::Need;
+use rustix::process::Signal;
+use serde_json::Value;
+
+use super::{traced, traced_trials};
+use crate::stage::alone;
+
+/// Every request takes 20 ms, and so does every sync.
+const SLOW: &str = "title = \"20 ms each\"\nsource = []\n\
+    [model.latency]\nread_us = 20000\nwrite_us = 20000\ninner.memory = 67_108_864\n";
+/// Share by which the device's median may be off the ledger of the model.
+const OFF: f64 = 0.03;
+/// Share of the time in which threads wait for a CPU that makes a machine busy: the way to the model and back takes long then.
+const BUSY: f64 = 0.05;
+/// How often a busy machine is tried.
+const ATTEMPTS: usize = 5;
+
+/// What iolab measures on a served model.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Above {
+    Loop,
+    File,
+}
+
+/// A served model and what of it iolab measures.
+fn served(above: Above) -> Made<(Scene, ServedModel, PathBuf)> {
+    let scene = Scene::new()?;
+    let at = scene.subfolder("model")?;
+    std::fs::write(scene.folder().join("model.toml"), SLOW).expect("a file");
+    let model = ServedModel::begin(&scene, "model.toml", &at, &["--format", "json"])?;
+    let target = match above {
+        Above::Loop => loop_over(&scene, &model.file(), true)?,
+        Above::File => model.file(),
+    };
+    Ok((scene, model, target))
+}
+
+/// Share of the time of all trials in which a thread of the machine waited for a CPU.
+fn cpu_stall(seen: &Seen) -> f64 {
+    seen.total("cpu_stall_ns") as f64 / seen.total("elapsed_ns") as f64
+}
+
+/// Holds the device's median to the ledger of the model, which includes how late it was itself.
+#[track_caller]
+fn agrees_with_the_ledger(above: Above) {
+    let mut tried = Vec::new();
+    for _ in 0..ATTEMPTS {
+        let Some((scene, model, target)) = unless_missing(served(above)) else {
+            return;
+        };
+        let Some(seen) = traced(&scene, &target, &["--depth", "1"]) else {
+            return;
+        };
+        assert_eq!(seen.code, Some(0), "{}", seen.text);
+        assert_eq!(seen.number("unjoined_share_max"), 0.0, "{}", seen.text);
+        if above == Above::Loop {
+            let detached = Command::new("losetup").arg("-d").arg(&target).status();
+            assert!(detached.is_ok_and(|status| status.success()));
+        }
+        model.signal(Signal::INT);
+        let (_, out, _) = model.ended(&scene);
+        let report: Value = serde_json::from_str(&out).expect("JSON");
+        let of = |what: &str| report["all"][what]["p50"].as_f64().expect("a number");
+        let ledger = of("service_ns") + of("lateness_ns");
+        let median = seen.number("stage_device_p50_ns");
+        if (median / ledger - 1.0).abs() <= OFF {
+            return;
+        }
+        let stall = cpu_stall(&seen);
+        assert!(
+            stall > BUSY,
+            "{median} of {ledger} ns, and threads wait for a CPU in {stall} of the time"
+        );
+        tried.push(median / ledger);
+    }
+    needs::skip(
+        Need::Quiet,
+        format_args!("the device's median was {tried:?} times that of the ledger"),
+    );
+}
+
+#[test]
+fn the_time_of_a_model_below_a_loop_device_is_the_devices() {
+    let _alone = alone();
+    agrees_with_the_ledger(Above::Loop);
+}
+
+#[test]
+fn the_time_of_a_served_model_is_the_servers() {
+    let _alone = alone();
+    agrees_with_the_ledger(Above::File);
+}
+
+#[test]
+fn what_a_server_carries_out_is_named_so() {
+    let _alone = alone();
+    let Some((scene, _model, file)) = unless_missing(served(Above::File)) else {
+        return;
+    };
+    // Mixed requests of two threads, larger than one message of FUSE, with syncs.
+    let more = [
+        "--destroy-data",
+        "--bs",
+        "4M",
+        "--time",
+        "300ms",
+        "--budget",
+        "4s",
+        "--set",
+        "read_percent=50",
+        "--set",
+        "sync=each",
+        "--threads",
+        "2",
+    ];
+    let Some(seen) = traced_trials(&scene, &file, &more) else {
+        return;
+    };
+    assert_eq!(seen.code, Some(0), "{}", seen.text);
+    assert_eq!(seen.number("unjoined_share_max"), 0.0, "{}", seen.text);
+    assert_eq!(seen.cell("trace_carrier"), "server");
+    assert_eq!(seen.cell("trace_journal"), "hidden");
+    assert!(seen.cell("stage_queue_mean_ns").is_null());
+    assert!(seen.cell("stage_sync_journal_mean_ns").is_null());
+    // Each takes 20 ms in the server, requests and syncs.
+    for stage in ["device", "sync_flush"] {
+        let mean = seen.number(&format!("stage_{stage}_mean_ns"));
+        assert!(mean >= 20e6, "{mean} ns in {stage}");
+    }
+    let run = scene.folder().join("read-size.iolab").display().to_string();
+    let rows = told(&scene, &["export", &run, "--stages", "--format", "json"]);
+    let rows: Value = serde_json::from_str(&rows).expect("JSON");
+    for row in rows.as_array().expect("rows") {
+        assert_eq!(row["split_requests"], row["joined_requests"], "{row}");
+        assert_eq!(row["device_flushes"], row["traced_syncs"], "{row}");
+        assert_eq!(row["other_requests"], 0, "{row}");
+    }
+}
+
+#[test]
+fn several_requests_at_a_time_of_a_thread_are_refused() {
+    let _alone = alone();
+    let Some((scene, _model, file)) = unless_missing(served(Above::File)) else {
+        return;
+    };
+    let Some(seen) = traced(&scene, &file, &["--depth", "8"]) else {
+        return;
+    };
+    assert_eq!(seen.code, Some(2), "{}", seen.text);
+    assert!(seen.says("name no offset"), "{}", seen.text);
+    assert!(seen.samples.is_empty());
+}
