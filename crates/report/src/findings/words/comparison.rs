@@ -156,9 +156,16 @@ fn sides(contrast: &Contrast, effect: &Effect, runs: &[&Analysis]) -> (String, S
 /// with.
 fn other_and_place(contrast: &Contrast, effect: &Effect, other: String) -> (String, String) {
     let of_writes = matches!(contrast, Contrast::Direction { .. });
-    let (syncs, rest): (Vec<_>, Vec<_>) = effect
-        .held
-        .iter()
+    // The words for the accesses of a target have these levels in them.
+    let is_said = |factor: &str, level: &str| match factor {
+        "workload" | "read_percent" => true,
+        "pattern" => matches!(level, "seq" | "rand" | "strided"),
+        _ => false,
+    };
+    let held = effect.held.iter();
+    let held =
+        held.filter(|(factor, level)| !(compares_targets(contrast) && is_said(factor, level)));
+    let (syncs, rest): (Vec<_>, Vec<_>) = held
         .cloned()
         .partition(|(factor, _)| of_writes && factor == "sync");
     let other = match syncs.first() {
