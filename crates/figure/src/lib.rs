@@ -109,14 +109,20 @@ pub struct Figure {
     id: String,
 }
 
-/// Draws runs: the requested kind, otherwise [`default_kind`].
+/// Draws runs: the requested kind, otherwise [`default_kind`], or where trials are too short for a course, one of the cells.
 ///
 /// # Errors
 ///
 /// Of kind [`Usage`](iolab_workload::Kind::Usage): data that does not suit such a figure, with another kind as the remedy.
 pub fn draw(runs: &[FigureRun<'_>], options: &Options) -> Result<Figure> {
-    let kind = options.kind.unwrap_or_else(|| default_kind(runs));
-    let mut model = kinds::model(kind, runs, options)?;
+    let model = |kind| kinds::model(kind, runs, options).map(|model| (kind, model));
+    let (kind, mut model) = match options.kind {
+        Some(kind) => model(kind)?,
+        None => model(default_kind(runs)).or_else(|error| match options.y {
+            Some(_) => Err(error),
+            None => model(kind_of_cells(runs)),
+        })?,
+    };
     let has_curves = matches!(
         kind,
         FigureKind::Response | FigureKind::Load | FigureKind::Scaling
@@ -168,6 +174,13 @@ pub fn witness(evidence: &Evidence, options: &Options) -> Result<Figure> {
 pub fn default_kind(runs: &[FigureRun<'_>]) -> FigureKind {
     match runs {
         [_, ..] if runs.iter().all(|run| is_soak(run.analysis())) => FigureKind::Course,
+        _ => kind_of_cells(runs),
+    }
+}
+
+/// The kind of figure for what cells are as a whole.
+fn kind_of_cells(runs: &[FigureRun<'_>]) -> FigureKind {
+    match runs {
         [run] if kinds::programs(runs).is_some() && !run.analysis().cells.is_empty() => {
             FigureKind::Ratio
         }

@@ -416,6 +416,30 @@ fn the_kind_follows_from_the_data() {
 }
 
 #[test]
+fn a_soak_shows_its_course_unless_its_trials_are_too_short() {
+    let mut record = record("read-size", &["bs"]);
+    for (size, mb_s) in [("bs=4KiB", 60.0), ("bs=64KiB", 400.0)] {
+        let cell = add_cell(&mut record, &[size], &[mb_s]);
+        record.cells[cell].spec.trial.latency_over_time = true;
+    }
+    let made = Made::new(&[record]);
+    let mut runs = made.runs();
+    assert_eq!(default_kind(&runs), FigureKind::Course);
+    let axis = |runs: &[FigureRun<'_>]| {
+        let figure = draw(runs, &Options::default()).expect("drawn");
+        figure.model.panels[0].x.label.clone()
+    };
+    assert_eq!(axis(&runs), "Time in the trial (s)");
+    runs[0].series = &[];
+    assert_eq!(axis(&runs), "I/O size (bytes)");
+    let tail = Options {
+        y: Some(Response::Cpu),
+        ..Options::default()
+    };
+    draw(&runs, &tail).expect_err("a course of this is asked for");
+}
+
+#[test]
 fn colours_can_be_set_by_a_page() {
     let style = style();
     let svg = figure_of(&[sizes_by_threads(12)], &Options::default())

@@ -193,6 +193,8 @@
   };
 
   const offerSeries = (figure, controls, hideTip) => {
+    // Stages cover each other's lower part: without one the next would show its height.
+    if (figure.classList.contains("stages")) return;
     const all = [...figure.querySelectorAll("[data-series]")];
     const names = [...new Set(all.filter((e) => e.classList.contains("series")).map((e) => e.dataset.series))].filter((name) => name !== "");
     if (names.length < 2) return;

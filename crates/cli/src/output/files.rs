@@ -91,6 +91,11 @@ pub(crate) fn create(path: &Path) -> Result<File> {
     match File::create_new(path) {
         Ok(file) => Ok(file),
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(exists(path)),
+        Err(error) if error.kind() == io::ErrorKind::StorageFull => Err(Error::failed(format!(
+            "cannot create {}: {error}",
+            path.display()
+        ))
+        .hint("free some space, or name a file on another file system")),
         Err(error) => Err(
             Error::usage(format!("cannot create {}: {error}", path.display()))
                 .hint("name a file in a folder that can be written"),

@@ -88,8 +88,8 @@ struct Headline {
 struct View<'a> {
     section: &'a Section,
     picture: Option<Picture>,
-    /// Further figures, and their descriptions.
-    further: Vec<(String, String)>,
+    /// Further figures: name, figure and description.
+    further: Vec<(&'static str, String, String)>,
     tables: Vec<PageTable<'a>>,
     findings: Vec<Statement>,
     over_time: Option<Captioned>,
@@ -255,7 +255,7 @@ fn view<'a>(
             picture::page_options(&format!("{}-{name}", section.id))
         })
         .into_iter()
-        .map(|(_, figure)| (figure.svg(), clean(figure.description())))
+        .map(|(name, figure)| (name, figure.svg(), clean(figure.description())))
         .collect(),
         tables: tables(section),
         findings: kinds
