@@ -10,10 +10,10 @@ use crate::findings::{cells_of, within};
 /// Drift, dependence, two groups.
 pub(super) fn of_course(course: &Course, run: &Analysis) -> String {
     // One cell is told by its levels; of several the one that shows it most.
-    let (one, most) = match (run.factors.is_empty(), course.cells.len()) {
-        (true, _) => (String::new(), String::new()),
-        (false, 1) => (format!(" ({})", in_cell(run, course.most)), String::new()),
-        (false, _) => (String::new(), format!(" in {}", in_cell(run, course.most))),
+    let (one, most) = match (run.cells.len(), course.cells.len()) {
+        (1, _) => (String::new(), String::new()),
+        (_, 1) => (format!(" ({})", in_cell(run, course.most)), String::new()),
+        _ => (String::new(), format!(" in {}", in_cell(run, course.most))),
     };
     let cells = within(course.cells.len(), run) + &one;
     let mostly = |word: &str| match most.as_str() {
