@@ -29,6 +29,7 @@ pub use disturbance::{
     suspended, write_back_owed,
 };
 use iolab_workload::quantity::significant;
+use iolab_workload::settings::cell_label;
 pub use limits::{limits, no_given_load, one_cache_state, one_place, untouched};
 pub use peers::{gaps, peers};
 pub use precision::below_precision;
@@ -160,6 +161,12 @@ fn cells_of(n: usize, analysis: &Analysis) -> String {
         all if n == all => "All cells".to_owned(),
         all => format!("{n} of {all} cells"),
     }
+}
+
+/// `bs=4KiB, threads=2`: a cell by its levels; `None` where nothing varies, and there is no other cell.
+fn levels_of(analysis: &Analysis, cell: &CellAnalysis) -> Option<String> {
+    let varies = !analysis.factors.is_empty();
+    varies.then(|| cell_label(&analysis.factors, &cell.cell.levels))
 }
 
 /// `3 of 16 cells`, for use within a sentence.

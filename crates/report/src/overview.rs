@@ -122,6 +122,12 @@ impl<'a> Overview<'a> {
         self.findings(lines.max(FINDINGS_LINES_MIN), width) + &caveats
     }
 
+    /// Whether a single run with few cells, whose text has `used` lines so far, ends within a screen.
+    pub fn fits(&self, used: usize, width: u16) -> bool {
+        let findings = self.findings_text(used, width);
+        self.digest.trust.cells > FEW_CELLS || used + findings.lines().count() <= RUN_LINES_MAX
+    }
+
     /// What was measured, and on what.
     pub(crate) fn subject(&self) -> String {
         let records = || self.inputs.iter().map(|input| input.run.record());

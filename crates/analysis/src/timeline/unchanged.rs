@@ -22,7 +22,7 @@ pub struct Unchanged {
     pub factor: Option<f64>,
 }
 
-/// The cells of a run without warm-ups that have one trial, as fast as the storage is, and none of the `changed`.
+/// The cells of a run without warm-ups that have one trial with its course, as fast as the storage is, and none of the `changed`.
 pub(super) fn unchanged(record: &RunRecord, changed: impl Fn(i64) -> bool) -> Vec<Unchanged> {
     let is_only = |cell: &Cell| {
         let own = record.samples.iter().filter(|one| one.cell == cell.id);
@@ -30,13 +30,14 @@ pub(super) fn unchanged(record: &RunRecord, changed: impl Fn(i64) -> bool) -> Ve
     };
     let asked = record.cells.iter();
     let asked = asked.filter(|cell| is_free(cell) && is_only(cell) && !changed(cell.id));
-    let courses: Vec<(i64, Option<Vec<f64>>)> = asked
-        .map(|cell| (cell.id, logarithms(&profile(record, cell.id).points)))
+    // Imported trials, and those of another tool, can have no course.
+    let courses: Vec<(i64, Vec<f64>)> = asked
+        .filter_map(|cell| Some((cell.id, logarithms(&profile(record, cell.id).points)?)))
         .collect();
     let tested = courses.len();
     let kept = courses.into_iter().map(|(cell, course)| Unchanged {
         cell,
-        factor: course
+        factor: Some(course)
             .filter(|course| course.len() >= INTERVALS_MIN)
             .and_then(|course| found_from(&course, tested)),
     });

@@ -117,8 +117,12 @@ fn brief(input: &Input, to: &mut dyn Write) -> Outcome {
         )?;
     }
     write!(text, "{}", table::text(analysis, style.width))?;
+    let overview = Overview::new([input]);
+    let lines = |text: &[u8]| text.iter().filter(|byte| **byte == b'\n').count();
     let curves = panels::curves(analysis, &style);
-    if !curves.is_empty() {
+    // Findings come before curves, which `table` and the page have as well.
+    let with_curves = lines(&text) + 1 + curves.lines().count();
+    if !curves.is_empty() && overview.fits(with_curves, style.width) {
         write!(text, "\n{curves}")?;
     }
     for pair in program_pairs(analysis) {
@@ -128,9 +132,8 @@ fn brief(input: &Input, to: &mut dyn Write) -> Outcome {
     if !prepared.is_empty() {
         write!(text, "\n{}", prepare::text(&prepared, style.width))?;
     }
-    let used = text.iter().filter(|byte| **byte == b'\n').count();
     to.write_all(&text)?;
-    let findings = Overview::new([input]).findings_text(used, style.width);
+    let findings = overview.findings_text(lines(&text), style.width);
     Ok(write!(to, "{findings}")?)
 }
 

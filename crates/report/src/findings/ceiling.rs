@@ -1,9 +1,8 @@
 //! Results above what the storage can give.
 
-use super::{Finding, Rule, Says, cells_of};
+use super::{Finding, Rule, Says, cells_of, levels_of};
 use iolab_analysis::analysis::{Analysis, CellAnalysis, Flag, Response};
 use iolab_workload::quantity::format_percent;
-use iolab_workload::settings::cell_label;
 
 pub(crate) const EXCEEDS_CEILING: Rule = Rule::doubt(
     "exceeds-ceiling",
@@ -31,7 +30,7 @@ pub fn exceeds_ceiling(analysis: &Analysis) -> Vec<Finding> {
         Response::Throughput
     };
     let text = format!(
-        "{} exceeded their ceiling: up to {} of the {} {} ceiling of {} ({}). The evidence does not show why: either the ceiling is wrong (a burst, another device, a cache behind the device), or the bytes did not come from the device.",
+        "{} exceeded their ceiling: up to {} of the {} {} ceiling of {}{}. The evidence does not show why: either the ceiling is wrong (a burst, another device, a cache behind the device), or the bytes did not come from the device.",
         cells_of(cells.len(), analysis),
         format_percent(efficiency.share),
         efficiency.source,
@@ -41,7 +40,7 @@ pub fn exceeds_ceiling(analysis: &Analysis) -> Vec<Finding> {
             "throughput"
         },
         unit.format(efficiency.ceiling),
-        cell_label(&analysis.factors, &worst.cell.levels),
+        levels_of(analysis, worst).map_or_else(String::new, |worst| format!(" ({worst})")),
     );
     EXCEEDS_CEILING.one(text)
 }

@@ -1,8 +1,7 @@
 //! What other tools were called with, and which cells they could not carry out.
 
-use super::{Finding, Rule, Says, cells_of};
+use super::{Finding, Rule, Says, cells_of, levels_of};
 use iolab_analysis::analysis::Analysis;
-use iolab_workload::settings::cell_label;
 use iolab_workload::tool::Tool;
 
 pub(crate) const PEERS: Rule = Rule::doubt("peers", "the command line of each trial");
@@ -24,9 +23,10 @@ pub fn peers(analysis: &Analysis) -> Vec<Finding> {
             continue;
         }
         tools.push(tool);
-        let which = cell_label(&analysis.factors, &cell.cell.levels);
+        let which = levels_of(analysis, cell);
+        let which = which.map_or_else(String::new, |which| format!(" ({which})"));
         let text = format!(
-            "A trial of {tool} ({which}) was {command} - every trial's own command is in the column 'effective' of iolab export."
+            "A trial of {tool}{which} was {command} - every trial's own command is in the column 'effective' of iolab export."
         );
         findings.push(Finding { rule: PEERS, text });
     }

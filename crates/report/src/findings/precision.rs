@@ -3,9 +3,8 @@
 use iolab_analysis::analysis::{Analysis, CellAnalysis, TRIALS_MIN};
 use iolab_record::EndedBy;
 use iolab_workload::quantity::format_percent;
-use iolab_workload::settings::cell_label;
 
-use super::{Finding, Rule, Says, cells_of, has};
+use super::{Finding, Rule, Says, cells_of, has, levels_of};
 
 pub(crate) const BELOW_PRECISION: Rule = Rule::doubt(
     "below-precision",
@@ -39,20 +38,25 @@ pub fn below_precision(analysis: &Analysis) -> Vec<Finding> {
             .total_cmp(&b.precision.unwrap_or(0.0))
     });
     if let Some(worst) = worst {
-        findings.push(Finding {
-            rule: BELOW_PRECISION,
-            text: format!(
-                "{} the {} precision goal (worst: {}, +/- {} after {} trials). {}",
+        let goal = format_percent(analysis.precision_goal);
+        let reached = format!(
+            "+/- {} after {} trials",
+            format_percent(worst.precision.unwrap_or(0.0)),
+            worst.n
+        );
+        let missed = match levels_of(analysis, worst) {
+            None => format!("The precision goal of {goal} was missed: {reached}."),
+            Some(worst) => format!(
+                "{} the {goal} precision goal (worst: {worst}, {reached}).",
                 match wide.len() == analysis.cells.len() {
                     true if wide.len() > 1 => "No cell reached".to_owned(),
                     _ => format!("{} missed", cells_of(wide.len(), analysis)),
                 },
-                format_percent(analysis.precision_goal),
-                cell_label(&analysis.factors, &worst.cell.levels),
-                format_percent(worst.precision.unwrap_or(0.0)),
-                worst.n,
-                more_trials(&wide),
             ),
+        };
+        findings.push(Finding {
+            rule: BELOW_PRECISION,
+            text: format!("{missed} {}", more_trials(&wide)),
         });
     }
     if !without.is_empty() {

@@ -184,7 +184,7 @@ fn two_groups_of_trials_are_told_with_their_places() {
     add_cell(&mut record, &["bs=1MiB"], &values);
     add_cell(&mut record, &["bs=2MiB"], &around(900.0));
     insta::assert_snapshot!(text(&named("two-groups", &analyse(&record))), @r"
-    In 1 of 2 cells the trials form two groups, most clearly in bs=1MiB: 40 % of them around 506 MB/s, the others around 905 MB/s. The median describes neither group.
+    In 1 of 2 cells (bs=1MiB) the trials form two groups: 40 % of them around 506 MB/s, the others around 905 MB/s. The median describes neither group.
     ");
     assert!(named("two-groups", &analyse(&bent())).is_empty());
 }

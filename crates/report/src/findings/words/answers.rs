@@ -6,7 +6,9 @@ use iolab_analysis::claim::{
     Bent, FixedCosts, Load, Preparation, Rates, SharedLimit, Together, Verified,
 };
 use iolab_analysis::equivalence::FIRST_TRIALS;
-use iolab_workload::quantity::{format_bytes, format_ns, format_p, format_percent, significant};
+use iolab_workload::quantity::{
+    counted, format_bytes, format_ns, format_p, format_percent, significant,
+};
 use iolab_workload::units::format_size;
 
 use super::times;
@@ -27,8 +29,8 @@ pub(super) fn of_verified(verified: &Verified, run: &Analysis) -> String {
         ),
     };
     format!(
-        "All data that {} trials wrote was read back and is correct: {}.{cache}",
-        all.trials,
+        "All data that {} wrote was read back and is correct: {}.{cache}",
+        counted(all.trials, "trial"),
         format_bytes(all.bytes as f64),
     )
 }

@@ -6,7 +6,7 @@ use iolab_workload::access;
 use iolab_workload::quantity::counted;
 use iolab_workload::units::format_size;
 
-use super::{at, cell, doubt, in_cell, margin, times};
+use super::{at, cell, doubt, in_cell, margin, quantity, times};
 use crate::findings::{Finding, FindingKind, Rule, capitalised, origin};
 
 /// What a choice rests on.
@@ -81,8 +81,9 @@ fn of_runs(curves: &[Best], runs: &[&Analysis]) -> String {
             (true, false) => format!(" ({how}: {})", ranges(best, &others)),
         };
         let cell = cell(runs, top.cell)?;
+        let better = best.response.more_is_better();
         Some((
-            best.response,
+            (better, quantity(runs, top.cell)),
             format!(
                 "{}{} {} at bs={}{}{others}",
                 access::in_words(cell.cell.trial()),
@@ -93,22 +94,19 @@ fn of_runs(curves: &[Best], runs: &[&Analysis]) -> String {
             ),
         ))
     };
-    let parts: Vec<(Response, String)> = curves.iter().filter_map(part).collect();
-    let mut responses: Vec<Response> = Vec::new();
-    for (response, _) in &parts {
-        if !responses.contains(response) {
-            responses.push(*response);
+    let parts: Vec<((bool, String), String)> = curves.iter().filter_map(part).collect();
+    let mut quantities: Vec<&(bool, String)> = Vec::new();
+    for (quantity, _) in &parts {
+        if !quantities.contains(&quantity) {
+            quantities.push(quantity);
         }
     }
-    let sentences = responses.into_iter().map(|response| {
-        let word = if response.more_is_better() {
-            "Highest"
-        } else {
-            "Lowest"
-        };
-        let own = parts.iter().filter(|(other, _)| *other == response);
+    let sentences = quantities.into_iter().map(|quantity| {
+        let own = parts.iter().filter(|(other, _)| other == quantity);
         let own: Vec<&str> = own.map(|(_, part)| part.as_str()).collect();
-        format!("{word} {response}: {}.", own.join("; "))
+        let (more_is_better, name) = quantity;
+        let word = if *more_is_better { "Highest" } else { "Lowest" };
+        format!("{word} {name}: {}.", own.join("; "))
     });
     sentences.collect::<Vec<_>>().join(" ")
 }
@@ -134,8 +132,12 @@ fn others(curves: &[Best], told: &Best) -> String {
         .map(|(words, n)| format!("{words} in {n}"))
         .collect();
     let n = curves.len() - 1;
-    if let ([(words, _)], 1) = (groups.as_slice(), n) {
-        return format!(" Best size in the other setting: {words}.");
+    if let [(words, _)] = groups.as_slice() {
+        let settings = match n {
+            1 => "other setting".to_owned(),
+            n => counted(n, "other setting"),
+        };
+        return format!(" Best size in the {settings}: {words}.");
     }
     format!(
         " Best size in the {}: {}.",
@@ -145,12 +147,12 @@ fn others(curves: &[Best], told: &Best) -> String {
 }
 
 fn of_best(best: &Best, runs: &[&Analysis]) -> String {
-    let response = best.response;
     let Some(top) = best.candidates.get(best.best) else {
         return String::new();
     };
+    let quantity = quantity(runs, top.cell);
     let place = at(&best.held);
-    let (word, worse) = match response.more_is_better() {
+    let (word, worse) = match best.response.more_is_better() {
         true => ("highest", "lower"),
         false => ("lowest", "higher"),
     };
@@ -160,24 +162,30 @@ fn of_best(best: &Best, runs: &[&Analysis]) -> String {
         .all(|one| one.standing == Standing::Unknown)
     {
         return format!(
-            "Too few trials to say at which I/O size {response}{place} is {word} (median at {}: {}).",
+            "Too few trials to say at which I/O size {quantity}{place} is {word} (median at {}: {}).",
             format_size(top.bs),
-            response.format(top.median)
+            best.response.format(top.median)
         );
     }
     if !best.shows() {
         return format!(
-            "No I/O size is shown to give a {worse} {response} than another{place}.{}",
+            "No I/O size is shown to give a {worse} {quantity} than another{place}.{}",
             doubtful(best)
         );
     }
     let origin = cell(runs, top.cell).map(origin).unwrap_or_default();
-    let mut text = format!(
-        "{} {response}{place}: {} at bs={}{origin}.",
-        capitalised(word),
-        value(best, top),
-        format_size(top.bs),
-    );
+    let (value, size) = (value(best, top), format_size(top.bs));
+    let mut text = match best.held.is_empty() {
+        true => format!(
+            "{} {quantity}: {value} at bs={size}{origin}.",
+            capitalised(word)
+        ),
+        // Of this setting: that it is higher than in others was not tested.
+        false => format!(
+            "{}, {quantity} is {word} at bs={size}: {value}{origin}.",
+            capitalised(place.trim_start())
+        ),
+    };
     // What cannot be told stands by itself.
     let is_other = |one: &&Candidate| one.bs != top.bs && one.standing != Standing::Doubtful;
     let others: Vec<&Candidate> = best.open().filter(is_other).collect();
@@ -203,11 +211,11 @@ pub(super) fn of_ways(ways: &Best, run: &Analysis, runs: &[&Analysis]) -> String
         true => ("Highest", "lower"),
         false => ("Lowest", "higher"),
     };
-    let quantity = ways.response;
     let n = ways.candidates.len();
     let Some(top) = ways.candidates.get(ways.best) else {
         return String::new();
     };
+    let quantity = quantity(runs, top.cell);
     if !ways.shows() {
         return format!(
             "No way is shown to give a {worse} {quantity} than another of {n}.{}",

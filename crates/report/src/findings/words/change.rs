@@ -110,7 +110,7 @@ pub(super) fn of_no_change(kept: &NoChange) -> String {
             significant(factor)
         ),
         None => format!(
-            "{begin}, nor would one by a factor of 20 have been: the trial is too short or too uneven. Lengthen --soak."
+            "{begin}, nor would one by a factor of 20 have been: the trial is too short or too uneven. A longer one (--soak) may show it."
         ),
     }
 }

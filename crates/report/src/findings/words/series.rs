@@ -9,11 +9,21 @@ use crate::findings::{cells_of, within};
 
 /// Drift, dependence, two groups.
 pub(super) fn of_course(course: &Course, run: &Analysis) -> String {
-    let cells = within(course.cells.len(), run);
-    let most = in_cell(run, course.most);
+    // One cell is told by its levels; of several the one that shows it most.
+    let (one, most) = match (run.cells.len(), course.cells.len()) {
+        (1, _) => (String::new(), String::new()),
+        (_, 1) => (format!(" ({})", in_cell(run, course.most)), String::new()),
+        _ => (String::new(), format!(" in {}", in_cell(run, course.most))),
+    };
+    let cells = within(course.cells.len(), run) + &one;
+    let mostly = |word: &str| match most.as_str() {
+        "" => String::new(),
+        most => format!(", {word}{most}"),
+    };
     match course.shape {
         Shape::Drifting { slope } => format!(
-            "In {cells} the trials drift with time (Mann-Kendall, Holm), most in {most} by {} per trial. For a later repeat, intervals there are too narrow{}.",
+            "In {cells} the trials drift with time (Mann-Kendall, Holm){} by {} per trial. For a later repeat, intervals there are too narrow{}.",
+            mostly("most"),
             signed_percent(slope),
             by_factor(course),
         ),
@@ -22,7 +32,8 @@ pub(super) fn of_course(course: &Course, run: &Analysis) -> String {
             by_factor(course)
         ),
         Shape::TwoGroups(modes) => format!(
-            "In {cells} the trials form two groups, most clearly in {most}: {} of them around {}, the others around {}. The median describes neither group.",
+            "In {cells} the trials form two groups{}: {} of them around {}, the others around {}. The median describes neither group.",
+            mostly("most clearly"),
             format_percent(modes.low_share),
             run.response.format(modes.low_median),
             run.response.format(modes.high_median),
@@ -53,7 +64,11 @@ pub(super) fn of_steady(steady: &Steady, run: &Analysis) -> String {
     let n = steady.cells.len();
     let cells = match (n == steady.judged, steady.judged == run.cells.len()) {
         (true, true) => cells_of(n, run),
-        (true, false) => format!("All {} that write", counted(n, "cell")),
+        (true, false) => match n {
+            1 => "The only cell that writes".to_owned(),
+            2 => "Both cells that write".to_owned(),
+            n => format!("All {n} cells that write"),
+        },
         (false, _) => format!("{n} of {} that write", counted(steady.judged, "cell")),
     };
     match &steady.state {
