@@ -104,6 +104,12 @@ impl ProgramPart {
         Ok((name, self.figure(&paper_options())?))
     }
 
+    /// What to say where there is nothing for the table of others.
+    pub(super) fn no_others(&self) -> Option<&'static str> {
+        let is_empty = self.others.grid.rows.is_empty();
+        is_empty.then_some("No other process that iolab can see did I/O on any disk.")
+    }
+
     /// In Markdown, with its figure.
     pub(super) fn markdown(&self, prefix: &str) -> Result<Bundle> {
         let (file, figure) = self.on_paper(prefix, "svg")?;
@@ -118,7 +124,12 @@ impl ProgramPart {
         for (label, value) in &self.rows {
             let _ = writeln!(text, "| {} | {} |", escaped(label), escaped(value));
         }
-        let _ = writeln!(text, "\n{}", markdown::table(&self.others));
+        text.push('\n');
+        match self.no_others() {
+            Some(words) => text.push_str(words),
+            None => text.push_str(&markdown::table(&self.others)),
+        }
+        text.push_str("\n\n");
         let _ = writeln!(
             text,
             "{}\n\n{}",
@@ -149,7 +160,11 @@ impl ProgramPart {
             let _ = writeln!(text, "{label}: {}\\par", latex::escaped(value));
         }
         text.push_str("}\n");
-        text.push_str(&latex_table::table(&self.others));
+        match self.no_others() {
+            Some(words) => text.push_str(&latex::sentence(words)),
+            None => text.push_str(&latex_table::table(&self.others)),
+        }
+        text.push_str("\n\n");
         let _ = writeln!(text, "{}\n", latex::sentence(&self.origin));
         Ok(Bundle {
             text,

@@ -316,5 +316,5 @@ fn the_command_that_observes_the_same_can_be_pasted() {
         command: vec!["dd".to_owned()],
     };
     insta::assert_snapshot!(of(joined), @"iolab witness -p 7");
-    insta::assert_snapshot!(of(Subject::Devices), @"iolab witness --device vda --for 2001ms");
+    insta::assert_snapshot!(of(Subject::Devices), @"iolab witness --device vda --for 2.001s");
 }

@@ -205,12 +205,11 @@ fn children(process: u32) -> Vec<u32> {
 fn until_it_observes(iolab: &mut Child) {
     let stderr = iolab.stderr.as_mut().expect("it is piped");
     let mut line = Vec::new();
+    let mut byte = [0];
     // Byte by byte: what follows is for whoever waits for the end.
-    for byte in stderr.bytes() {
-        line.push(byte.expect("it can be read"));
-        if line.ends_with(b"\n") {
-            break;
-        }
+    while !line.ends_with(b"\n") {
+        stderr.read_exact(&mut byte).expect("it says something");
+        line.extend(byte);
     }
     let line = String::from_utf8_lossy(&line);
     assert!(line.starts_with("note: observing"), "{line}");

@@ -88,6 +88,7 @@ const FILES: &[(&str, &str)] = &[
         "ssd/read-size.iolab",
         "study model:sata-ssd --suite micro --seed 1 TINY -o ssd",
     ),
+    ("evidence.iolab", "witness -o evidence.iolab -- true"),
     ("requirement.toml", "show etcd > requirement.toml"),
     ("suite.toml", "show quick > suite.toml"),
     ("mine.toml", "show read-stride > mine.toml"),
