@@ -20,7 +20,10 @@ enum Phase {
 #[derive(Debug)]
 pub(crate) struct StartBarrier {
     state: Mutex<State>,
-    changed: Condvar,
+    /// What workers wait for. A worker that finishes wakes none of them: of many that would be the square of their number.
+    phase_changed: Condvar,
+    /// What the coordinator waits for.
+    worker_finished: Condvar,
 }
 
 #[derive(Debug)]
@@ -55,14 +58,15 @@ impl StartBarrier {
                 phase: Phase::Closed,
                 finished: Finished::default(),
             }),
-            changed: Condvar::new(),
+            phase_changed: Condvar::new(),
+            worker_finished: Condvar::new(),
         }
     }
 
     /// Worker: waits for the start; `None` when the trial was abandoned. It `leads` where it ends by itself, and `ends` the
     /// trial where the others end with it.
     pub(crate) fn wait_for_start(&self, leads: bool, ends: bool) -> Option<Running<'_>> {
-        let phase = self.wait_until(|phase, _| phase != Phase::Closed);
+        let phase = self.wait_for_phase(|phase| phase != Phase::Closed);
         (phase == Phase::Open).then_some(Running {
             barrier: self,
             leads,
@@ -73,7 +77,7 @@ impl StartBarrier {
     /// Worker: reports the end and waits until the counters have been read.
     pub(crate) fn finish(&self, running: Running<'_>) {
         drop(running);
-        self.wait_until(|phase, _| phase == Phase::Released);
+        self.wait_for_phase(|phase| phase == Phase::Released);
     }
 
     /// Coordinator: starts all workers at once.
@@ -88,12 +92,12 @@ impl StartBarrier {
 
     /// Coordinator: waits until this many workers have finished.
     pub(crate) fn wait_finished(&self, workers: u32) {
-        self.wait_until(|_, finished| finished.all == workers);
+        self.wait_until_finished(|finished| finished.all == workers);
     }
 
     /// Coordinator: waits until this many workers that lead have finished.
     pub(crate) fn wait_leading(&self, workers: u32) {
-        self.wait_until(|_, finished| finished.leading == workers);
+        self.wait_until_finished(|finished| finished.leading == workers);
     }
 
     /// Coordinator: waits for at most so long until a worker has ended the trial, or this many that lead have finished;
@@ -102,7 +106,7 @@ impl StartBarrier {
         let goes_on = |finished: Finished| finished.ending == 0 && finished.leading < leading;
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let (state, _) = self
-            .changed
+            .worker_finished
             .wait_timeout_while(state, at_most, |state| goes_on(state.finished))
             .unwrap_or_else(PoisonError::into_inner);
         !goes_on(state.finished)
@@ -118,15 +122,25 @@ impl StartBarrier {
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .phase = phase;
-        self.changed.notify_all();
+        self.phase_changed.notify_all();
     }
 
-    fn wait_until(&self, reached: impl Fn(Phase, Finished) -> bool) -> Phase {
+    /// Worker: waits for a phase.
+    fn wait_for_phase(&self, reached: impl Fn(Phase) -> bool) -> Phase {
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        self.changed
-            .wait_while(state, |state| !reached(state.phase, state.finished))
+        self.phase_changed
+            .wait_while(state, |state| !reached(state.phase))
             .unwrap_or_else(PoisonError::into_inner)
             .phase
+    }
+
+    /// Coordinator: waits until enough workers have finished.
+    fn wait_until_finished(&self, reached: impl Fn(Finished) -> bool) {
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let _state = self
+            .worker_finished
+            .wait_while(state, |state| !reached(state.finished))
+            .unwrap_or_else(PoisonError::into_inner);
     }
 }
 
@@ -141,6 +155,6 @@ impl Drop for Running<'_> {
         state.finished.leading += u32::from(self.leads);
         state.finished.ending += u32::from(self.ends);
         drop(state);
-        self.barrier.changed.notify_all();
+        self.barrier.worker_finished.notify_one();
     }
 }

@@ -107,6 +107,7 @@ fn options(cell: &Cell) -> Map<String, Value> {
     );
     let direction = match trial.read_percent {
         100 => "read",
+        0 if trial.trim_first => "trimwrite",
         0 => "write",
         _ => "rw",
     };

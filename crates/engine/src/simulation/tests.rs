@@ -479,3 +479,28 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_trial_ends_where_it_is_steady_and_else_with_its_time() {
+    let limit = TrialLimit {
+        time: Some(Duration::from_secs(10)),
+        ..TrialLimit::default()
+    };
+    let even = TrialSpec {
+        steady: Some("iops:5%/3s/1s/1s".parse().expect("a rule")),
+        ..spec(limit)
+    };
+    let uneven = TrialSpec {
+        thinktime: Some(Duration::from_millis(700)),
+        thinktime_every: 1000,
+        ..even.clone()
+    };
+    for (spec, ended, seconds) in [(even, Ended::Steady, 4), (uneven, Ended::Time, 10)] {
+        let outcome = carry_out(&spec, &mut Fixed::new(1, 1000 * US, 0));
+        let late = outcome.elapsed_ns.saturating_sub(seconds * 1_000_000_000);
+        assert_eq!(outcome.ended, ended);
+        // The last request is waited for.
+        assert!(late <= 1000 * US, "{} ns", outcome.elapsed_ns);
+        assert!(outcome.elapsed_ns >= seconds * 1_000_000_000);
+    }
+}

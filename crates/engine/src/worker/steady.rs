@@ -14,6 +14,8 @@ pub(crate) struct Steady {
     second: f64,
     /// Stamp from which on values count.
     counts_from: u64,
+    /// Stamp at which the interval under way ends.
+    next: u64,
     /// What was done at the end of the interval before.
     before: Total,
     /// The latest values, the oldest first.
@@ -39,6 +41,7 @@ impl Steady {
             every: clock.ticks(rule.every.as_nanos() as u64),
             second: clock.ticks(1_000_000_000) as f64,
             counts_from: clock.ticks(rule.ramp.as_nanos() as u64),
+            next: 0,
             before: Total::default(),
             values: Vec::with_capacity(rule.values()),
         }))
@@ -47,18 +50,25 @@ impl Steady {
     /// The worker begins at a stamp.
     pub(crate) fn begin(&mut self, start: u64) {
         self.counts_from = self.counts_from.saturating_add(start);
+        self.next = start.saturating_add(self.every);
         self.before.at = start;
     }
 
     /// Whether the worker is steady at `now`, having done so much.
     pub(crate) fn is_reached(&mut self, now: u64, done: &PerOperation<Tally>) -> bool {
-        if now.saturating_sub(self.before.at) < self.every {
+        if now < self.next {
             return false;
         }
+        // Looks come late, and intervals follow each other all the same.
+        let is_ramp = self.next - self.every < self.counts_from;
+        let late = (now - self.next) / self.every.max(1);
+        self.next = self
+            .next
+            .saturating_add((late + 1).saturating_mul(self.every));
         let total = self.total(now, done);
         let before = std::mem::replace(&mut self.before, total);
         // An interval that began before the ramp was over is part of it.
-        if before.at < self.counts_from {
+        if is_ramp {
             return false;
         }
         if self.values.len() == self.rule.values() {

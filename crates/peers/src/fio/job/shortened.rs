@@ -80,7 +80,7 @@ impl Visited {
 mod tests {
     use super::*;
 
-    /// fio 3.33 made 3161 reads of 64 MiB: `fio --name=x --ioengine=null --rw=randread --bsrange=4k-64k --size=64m`.
+    /// fio 3.33 made 2743 reads of 64 MiB, of 23.9 KiB on average: `fio --name=x --ioengine=null --rw=randread --bsrange=4k-64k --size=64m`.
     #[test]
     fn the_mean_request_is_that_of_fio() {
         let spec = |mix: &str| TrialSpec {
@@ -91,7 +91,7 @@ mod tests {
         let of = |mix: &str| mean_request(&spec(mix)).expect("shortened");
         assert!((of("4k") - 4096.0).abs() < 1e-9);
         let range = of("4k-64k") / 1024.0;
-        assert!((20.0..25.0).contains(&range), "{range}");
+        assert!((range / 23.9 - 1.0).abs() < 0.03, "{range}");
         let ordered = TrialSpec {
             pattern: Pattern::RandReplace,
             ..spec("4k-64k")

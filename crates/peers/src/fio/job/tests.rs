@@ -270,7 +270,7 @@ fn every_option_is_told_with_what_it_means() {
         "2  direct=1: cache=direct",
         "5 a rw=randread: pattern=rand, read_percent=100",
         "6 a buffer_pattern=0: switched off",
-        "9 b rw=read:-8k: pattern=reverse, read_percent=100, skip=0, trim_percent=0",
+        "9 b rw=read:-8k: pattern=reverse, read_percent=100",
         "10 b group_reporting=1: nothing changes: a cell is always reported as a whole",
         "11 b rate_iops=500: rate=500",
     ] {
