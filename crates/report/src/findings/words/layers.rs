@@ -67,7 +67,7 @@ fn what(stage: Stage, carried_by: CarriedBy) -> String {
             "the server of the file system (FUSE) had answered",
         ),
         CarriedBy::Both => (
-            "the device, or the server of the file system (FUSE)",
+            "the device or the server of the file system (FUSE)",
             "the device was done or the server of the file system (FUSE) had answered",
         ),
     };
@@ -90,7 +90,7 @@ fn what(stage: Stage, carried_by: CarriedBy) -> String {
         Stage::SyncHost => match carried_by {
             CarriedBy::Disk => "in the kernel while neither the journal nor the device is at work for it".to_owned(),
             CarriedBy::Server => "in the kernel before the server of the file system (FUSE) is asked for it".to_owned(),
-            CarriedBy::Both => format!("in the kernel while no journal and neither {carrier} is at work for it"),
+            CarriedBy::Both => "in the kernel while none of journal, device and server is at work for it".to_owned(),
         },
         Stage::SyncWrite => "in writes of the device for the sync (other than the journal's)".to_owned(),
         Stage::SyncJournal => "in the journal".to_owned(),
