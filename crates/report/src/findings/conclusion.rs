@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::run::is_by_user;
+use super::run_status::is_by_user;
 use super::words::done;
 use iolab_analysis::analysis::{Analysis, CellAnalysis, Flag, Response};
 use iolab_analysis::claim::groups;
