@@ -1,13 +1,11 @@
 //! Throughput over time: within the trials of a cell and over the whole run, and lasting changes of its level.
 
+mod inside_trials;
 mod over_run;
-mod within_one_trial;
-mod within_trials;
+mod within;
 
 pub use over_run::{Access, Levels, RunShift, over_run};
-pub use within_trials::{
-    Profile, ThroughputPoint, TrialShift, in_warm_ups, profile, within_trials,
-};
+pub use within::{Profile, ThroughputPoint, TrialShift, in_warm_ups, profile, within_trials};
 
 use std::collections::BTreeMap;
 

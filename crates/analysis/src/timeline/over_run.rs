@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use iolab_stats::{lasting_shifts, mean, median};
 
-use super::within_one_trial::inside_trials;
+use super::inside_trials::inside_trials;
 use super::{Moment, VALUES_MIN, group_size, is_free, lasting, moments};
 use iolab_record::{Cell, RunRecord};
 
@@ -76,7 +76,7 @@ struct Trial {
 ///
 /// The value of a trial is the logarithm of its throughput over what is usual in its cell, so that the cells can be
 /// looked at together. Warm-ups are left out, as from every number; what they wrote counts as written. Where trials are too few or
-/// too long to tell levels by, the course inside them is looked at (`within_one_trial.rs`).
+/// too long to tell levels by, the course inside them is looked at (`inside_trials.rs`).
 pub fn over_run(record: &RunRecord) -> Vec<RunShift> {
     let both = [Access::Writes, Access::Reads].into_iter();
     let of = |access| {
