@@ -150,7 +150,7 @@ fn latency_over_time_is_asked_for_where_none_is_kept() {
     let far = ["table", "run.iolab", "--metric", "p99.999"];
     let told = run(folder.path(), &far).expect(0).stdout;
     let why = told.lines().find(|line| line.contains("too few requests"));
-    insta::assert_snapshot!(why.expect("no curve"), @"too few requests (368887 per trial are needed)");
+    insta::assert_snapshot!(why.expect("no curve").trim(), @"too few requests (368887 per trial are needed)");
 }
 
 #[test]
