@@ -9,7 +9,7 @@ mod measured_target;
 mod mix;
 mod ranks;
 mod rate;
-mod served;
+mod served_by;
 mod stages;
 mod verified;
 
@@ -25,7 +25,7 @@ pub use measured_target::MeasuredTarget;
 pub use mix::{Mix, OperationNumbers};
 pub use ranks::{CellRanks, ClientAnalysis, RankThroughput};
 pub use rate::{CellRate, HELD_FROM};
-pub use served::CellServed;
+pub use served_by::CellServed;
 pub use stages::{CellStages, StageNumbers, Timed};
 pub use verified::CellVerified;
 
@@ -529,7 +529,7 @@ impl Context {
             efficiency: None,
             cpu_ns_per_request: median_of(&ok, Sample::cpu_ns_per_request),
             minor_faults: median_of(&ok, |s| Some(s.counters.usage.minor_faults as f64)),
-            served: served::served(&ok),
+            served: served_by::served(&ok),
             verified: CellVerified::of(trials),
             stages: CellStages::of(&ok),
             disturbance: CellDisturbance::of(cell, &ok, self.cpus, |s| {

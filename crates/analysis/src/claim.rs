@@ -7,9 +7,8 @@
 //! Files to begin with: `effect.rs` two cells, `comparison.rs` two levels of a factor in all settings, `best.rs` the best sizes
 //! of a curve, `series.rs` the trials of a cell in their order, `change.rs` levels over time, `concurrency.rs` requests in
 //! flight, `answers.rs` claims of particular experiments, `phenomena.rs` what can be explained, `causes.rs` what interventions
-//! show, `agree.rs` contradictions, `order.rs` the order of claims.
+//! show, `contradictions.rs` contradictions, `order.rs` the order of claims.
 
-mod agree;
 mod answers;
 mod best;
 mod causes;
@@ -17,6 +16,7 @@ mod change;
 mod choice;
 mod comparison;
 mod concurrency;
+mod contradictions;
 pub(crate) mod effect;
 mod order;
 mod phenomena;
@@ -175,7 +175,7 @@ pub fn of_runs(runs: &[&Analysis]) -> OfRuns {
     let mut all: Vec<Claim> = each.drain(..).flatten().collect();
     all.extend(random_across_runs(runs).into_iter().map(Claim::Comparison));
     all.extend(targets_across_runs(runs).into_iter().map(Claim::Comparison));
-    agree::reconcile(&mut all, runs);
+    contradictions::reconcile(&mut all, runs);
     let mut all = all.into_iter();
     OfRuns {
         each: lengths

@@ -1,11 +1,10 @@
 //! iolab: a laboratory for storage I/O. The command line: arguments, progress, messages, exit codes.
 //!
-//! Files to begin with: `arguments.rs`, `command/` one file per command, `workspace.rs` target, clock and stop flag of
-//! a session, and the way
-//! from an experiment to a plan that is ready to be carried out (`workspace/site.rs`).
+//! Files to begin with: `arguments.rs` and `read_arguments.rs`, `command/` one file per command, `workspace.rs` target, clock and
+//! stop flag of a session, and the way from an experiment to a plan that is ready to be carried out (`workspace/site.rs`).
 
 mod arguments;
-mod builtin;
+mod builtin_names;
 mod changes;
 mod command;
 mod dry_run;
@@ -16,9 +15,9 @@ mod model_text;
 mod output;
 mod output_format;
 mod progress;
+mod read_arguments;
 mod screen;
 mod stop;
-mod usage;
 mod workspace;
 
 use std::panic::resume_unwind;

@@ -333,7 +333,7 @@ fn claims_are_the_same_in_every_format() {
         let mut wanted: Vec<String> = claims.iter().map(|c| text(c, "sentence")).collect();
         wanted.dedup();
         number += wanted.len();
-        // A report parts what was found, what limits trust and what limits the study.
+        // A report has three lists: findings, trust, limits of the study.
         let mut parted = Vec::new();
         for purpose in ["result", "doubt", "limit"] {
             let own = claims.iter().filter(|claim| claim["purpose"] == purpose);
@@ -511,7 +511,7 @@ fn keys(value: &Value, path: &str, into: &mut BTreeSet<String>) {
                 .for_each(|item| keys(item, &format!("{path}[]"), into));
         }
         Value::Object(fields) => {
-            // A number as a name is a place in a histogram.
+            // A name that is a number is the index of a histogram's bucket.
             for (name, value) in fields {
                 let name = if name.parse::<f64>().is_ok() {
                     "N"

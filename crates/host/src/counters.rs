@@ -6,14 +6,14 @@ mod extents;
 mod file_layout;
 mod memory;
 mod nfs;
-mod pieces;
 mod pressure;
 mod process;
+mod spread_pieces;
 
 pub use extents::extents;
 pub use file_layout::FileBlocks;
 pub use memory::residency;
-pub use pieces::FileRange;
+pub use spread_pieces::FileRange;
 
 pub(crate) use device::{read_device, read_waits};
 pub(crate) use process::{

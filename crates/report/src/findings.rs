@@ -15,7 +15,7 @@ mod precision;
 mod ranks;
 mod rate;
 mod rule;
-mod run;
+mod run_status;
 mod stages;
 mod tail;
 pub mod trust;
@@ -37,7 +37,7 @@ pub use ranks::{caches_kept, imbalance, stragglers};
 pub use rate::rate_not_held;
 pub(crate) use rule::Says;
 pub use rule::{FindingKind, Rule};
-pub use run::{a_model, failed_trials, not_the_device, unfinished};
+pub use run_status::{a_model, failed_trials, not_the_device, unfinished};
 pub use tail::tail_unknown;
 use words::WrittenClaims;
 
@@ -57,9 +57,9 @@ pub struct Finding {
 
 /// The limits of one run's numbers, topic by topic: completeness, origin of the bytes, disturbances.
 const TOPICS: &[&[Says]] = &[
-    run::STATUS,
+    run_status::STATUS,
     peers::SAYS,
-    run::ORIGIN,
+    run_status::ORIGIN,
     disturbance::SAYS,
     rate::HELD,
     ceiling::SAYS,
@@ -67,7 +67,7 @@ const TOPICS: &[&[Says]] = &[
     precision::SAYS,
     tail::UNKNOWN,
     stages::SAYS,
-    run::FAILURES,
+    run_status::FAILURES,
 ];
 
 /// A run with the bends of its curves.

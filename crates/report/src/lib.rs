@@ -1,12 +1,13 @@
 //! iolab-report: tables, charts and exports of run files. Measures nothing.
 //!
 //! Files to begin with: `table.rs`, `report.rs` one document for HTML, Markdown, LaTeX, `formats.rs` the formats of exports,
-//! `rows.rs` rows in each format, `overview.rs` a digest on one screen, as text (`panels.rs`) and as a picture, `live.rs` a run
+//! `rows.rs` rows in each format, `overview.rs` a digest on one screen, as text (`sparkline_panels.rs`) and as a picture, `live.rs` a run
 //! in progress.
 
 pub mod agreement;
 pub mod answer;
 pub mod benchstat;
+pub mod buffer_preparation;
 pub mod causes;
 pub mod chart;
 mod claims;
@@ -35,8 +36,6 @@ pub mod live;
 mod markdown;
 mod notation;
 pub mod overview;
-pub mod panels;
-pub mod preparation;
 pub mod prometheus;
 pub mod report;
 pub mod rows;
@@ -45,6 +44,7 @@ pub mod schema;
 pub mod series;
 mod shell;
 pub mod slo;
+pub mod sparkline_panels;
 pub mod table;
 mod values;
 pub mod witness;

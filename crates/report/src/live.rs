@@ -13,7 +13,7 @@ use iolab_workload::settings::cell_label;
 use unicode_width::UnicodeWidthStr;
 
 use crate::layout::none;
-use crate::panels::cut;
+use crate::sparkline_panels::cut;
 use crate::table::bare;
 
 /// The content of a live view.

@@ -18,7 +18,7 @@ use iolab_workload::units::rough_duration;
 use crate::chart::Style;
 use crate::input::{Input, experiments};
 use crate::layout::paragraph;
-use crate::panels;
+use crate::sparkline_panels;
 use iolab_figure::preview_image;
 use iolab_workload::escape_control::escape_control;
 
@@ -97,7 +97,7 @@ impl<'a> Overview<'a> {
         let all = self.findings(usize::MAX, style.width);
         let drawn = match outlines.is_empty() {
             true => head.clone(),
-            false => format!("{head}\n{}", panels::text(&outlines, style)),
+            false => format!("{head}\n{}", sparkline_panels::text(&outlines, style)),
         };
         let head = match all.lines().count() <= left(&drawn) {
             true => drawn,

@@ -19,29 +19,29 @@ use super::signature::{self, Site};
 use super::size::human;
 
 mod aliases;
-mod backing;
+mod backing_files;
+mod disk_ids;
 mod exports;
 mod files;
 mod graph;
-mod identity;
-mod images;
 mod inventory;
+mod kernel_drivers;
 mod lease;
 mod loops;
 mod mapper;
 mod openers;
 mod remote_files;
 mod signatures;
-mod unclaimed;
+mod space_below;
 
 use exports::Unknown;
 pub(super) use files::check_directory;
 use graph::{Below, FileId, Node, Span, Way};
-pub(super) use images::{Image, Pool, Supply, below_device, below_file};
 use inventory::Inventory;
 pub(super) use mapper::PoolSpace;
 pub use mapper::mapped_kinds;
 use openers::{How, Look, Unseen, Wanted};
+pub(super) use space_below::{Image, Pool, Supply, below_device, below_file};
 
 /// How long a user that may be gone soon is waited for: udev and others open devices and files for a moment.
 pub(super) const TIMEOUT: Duration = Duration::from_secs(1);

@@ -8,11 +8,11 @@ mod curve;
 mod disturbance;
 mod grade;
 mod inside;
-mod layers;
 mod made_up;
 mod noise;
 mod over_time;
 mod scenario;
+mod traced_trials;
 mod truth;
 
 pub use at::At;
@@ -20,11 +20,11 @@ pub use curve::Curve;
 pub use disturbance::{Disturbance, Disturber, Evidence};
 pub use grade::{Outcome, Score, grade};
 pub use inside::{latency_inside, throughput_inside};
-pub use layers::{Division, LAYERS, Layers, SYNC_LAYERS, traced};
 pub use made_up::{
     add_cell, add_trial, around, by_ranks, rate_report, record, serve, size_curve, trial,
 };
 pub use noise::{Draws, Noise};
 pub use over_time::OverTime;
 pub use scenario::{Change, Common, Scenario, WarmUp};
+pub use traced_trials::{Division, LAYERS, Layers, SYNC_LAYERS, traced};
 pub use truth::{TrueCell, TrueChange, Truth};

@@ -8,8 +8,8 @@ use super::effect::CellId;
 use super::series::id;
 use crate::analysis::{Analysis, CellAnalysis, CellVerified, Flag, Latency};
 use crate::bends::{self, Bend, Bends};
+use crate::buffer_preparation::{PreparationPoint, preparation};
 use crate::equivalence::{MARGINS, ProgramPair, program_pairs};
-use crate::preparation::{PreparationPoint, preparation};
 
 /// Result of reading back data that was written.
 #[derive(Debug, Clone, PartialEq)]

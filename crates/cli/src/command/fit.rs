@@ -23,7 +23,7 @@ use iolab_workload::access::requests_in_words;
 use iolab_workload::units::{parse_duration, rough_duration};
 
 use crate::arguments::{Fit, ModelFormat};
-use crate::builtin::Builtin;
+use crate::builtin_names::Builtin;
 use crate::changes::new_seed;
 use crate::command::{answers, has_results, read_run};
 use crate::exit::{Failure, Outcome, answered, interrupted, with_kept};

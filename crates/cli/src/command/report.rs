@@ -59,7 +59,7 @@ pub(crate) fn report(options: &Options) -> Outcome {
 fn archive(files: &[PathBuf], names: &[String], path: &Path) -> Outcome {
     if path.extension().is_none_or(|extension| extension != "zip") {
         return Err(
-            Error::usage(format!("{} is no name of an archive", path.display()))
+            Error::usage(format!("{} is not the name of an archive", path.display()))
                 .hint("write --bundle NAME.zip")
                 .into(),
         );

@@ -19,7 +19,7 @@ use iolab_workload::units::parse_duration;
 use iolab_workload::{Error, Result};
 
 use crate::arguments::Run;
-use crate::builtin::{Builtin, check_no_target};
+use crate::builtin_names::{Builtin, check_no_target};
 use crate::changes::{Asked, Definition, budget_in_words, budget_of_targets};
 use crate::command::{EndedRun, answers, ended, read_run, slo};
 use crate::exit::{Outcome, answered};

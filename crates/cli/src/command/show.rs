@@ -16,7 +16,7 @@ use iolab_workload::Result;
 use iolab_workload::escape_control::escape_control;
 
 use crate::arguments::{Show, ShowFormat};
-use crate::builtin::{Builtin, unknown_name};
+use crate::builtin_names::{Builtin, unknown_name};
 use crate::exit::Outcome;
 use crate::output::open;
 

@@ -19,7 +19,7 @@ use iolab_workload::escape_control::escape_control;
 use iolab_workload::{Error, Result};
 
 use crate::arguments::Study;
-use crate::builtin::Builtin;
+use crate::builtin_names::Builtin;
 use crate::changes::{Asked, Definition, budget_in_words, budget_of_targets};
 use crate::command::study_causes::Explains;
 use crate::command::{ended, input, read_run, report};

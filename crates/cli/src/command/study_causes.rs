@@ -44,7 +44,7 @@ impl Explains {
         };
         let budget = Change::of("budget", text)?.budget();
         let budget = budget.ok_or_else(|| {
-            Error::usage(format!("--explain={text} is no time")).hint("--explain=5min")
+            Error::usage(format!("--explain={text} is not a time")).hint("--explain=5min")
         })?;
         Ok(Some(Self {
             budget,

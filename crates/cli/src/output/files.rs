@@ -122,7 +122,7 @@ impl Replaceable {
 
     fn words(self) -> (&'static str, &'static str) {
         match self {
-            Self::Figure => ("is no figure", "figures"),
+            Self::Figure => ("is not a figure", "figures"),
             Self::Gauges => ("holds no gauges of iolab", "files of gauges"),
         }
     }
@@ -139,7 +139,7 @@ pub(crate) fn check_replaceable(path: &Path, by: Replaceable) -> Result<()> {
     };
     let (other, kind) = by.words();
     let what = if !there.is_file() {
-        "is no regular file"
+        "is not a regular file"
     } else if there.nlink() > 1 {
         "has several names (hard links)"
     } else if !begins_so(path, &there, by.begins()) {

@@ -4,9 +4,10 @@ use std::io::Write;
 
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::analysis::Analysis;
+use iolab_analysis::buffer_preparation::preparation;
 use iolab_analysis::equivalence::program_pairs;
-use iolab_analysis::preparation::preparation;
 use iolab_report::agreement;
+use iolab_report::buffer_preparation as prepare;
 use iolab_report::chart::{Style, chart};
 use iolab_report::compare;
 use iolab_report::comparison_table;
@@ -17,8 +18,7 @@ use iolab_report::findings::{Finding, cross_findings};
 use iolab_report::input::Input;
 use iolab_report::layout::{paragraph, wrapped};
 use iolab_report::overview::Overview;
-use iolab_report::panels;
-use iolab_report::preparation as prepare;
+use iolab_report::sparkline_panels;
 use iolab_report::table;
 use iolab_workload::escape_control::escape_control;
 
@@ -119,7 +119,7 @@ fn brief(input: &Input, to: &mut dyn Write) -> Outcome {
     write!(text, "{}", table::text(analysis, style.width))?;
     let overview = Overview::new([input]);
     let lines = |text: &[u8]| text.iter().filter(|byte| **byte == b'\n').count();
-    let curves = panels::curves(analysis, &style);
+    let curves = sparkline_panels::curves(analysis, &style);
     // Findings come before curves, which `table` and the page have as well.
     let with_curves = lines(&text) + 1 + curves.lines().count();
     if !curves.is_empty() && overview.fits(with_curves, style.width) {

@@ -115,7 +115,7 @@ fn a_fit_is_answered_wherever_its_run_files_are_read() {
         let arguments = [&["report", "--format", format, "-o", format], &FILES[..]].concat();
         let page = run(folder, &arguments).expect(0).stdout;
         let page = std::fs::read_to_string(folder.join(page.trim())).unwrap();
-        // Formats escape what they must in the path of the target.
+        // Only the part behind the target: each format escapes its path in another way.
         let answer = sentence.rsplit(": ").next().unwrap();
         assert!(page.contains("mine on"), "{format}");
         assert!(
@@ -250,7 +250,7 @@ fn a_question_of_a_stranger_decides_nothing_and_is_shown_as_text() {
     file.execute("UPDATE experiment SET question = ?1", [evil])
         .unwrap();
     drop(file);
-    // Beside it lies the run of what the question names.
+    // The run file of the other workload, under the name that the hostile question gives it.
     std::fs::rename(
         folder.join(FILES[1]),
         folder.join("out/read-random-other.iolab"),
@@ -264,7 +264,7 @@ fn a_question_of_a_stranger_decides_nothing_and_is_shown_as_text() {
         assert_eq!(bad, None, "{text:?}");
     };
     let resumed = run(folder, &["resume", FILES[0]]);
-    // Where the disk is disturbed, a no is doubted.
+    // A disturbed disk turns "no" (4) into "cannot tell" (5).
     assert!(matches!(resumed.code, Some(4 | 5)), "{}", resumed.stderr);
     harmless(&resumed.stdout);
     harmless(&resumed.stderr);

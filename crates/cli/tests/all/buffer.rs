@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::support::words::words;
-use crate::support::{entries, exported, folder, run};
+use crate::support::{entries, exported, folder, refusals, run};
 
 fn int(row: &Value, key: &str) -> u64 {
     row[key].as_u64().expect("a whole number")
@@ -95,30 +95,17 @@ fn finer_sizes_are_part_of_the_same_run() {
 #[test]
 fn finer_sizes_need_sizes() {
     let folder = folder();
-    for (arguments, part) in [
-        (&["run", "buffer-size", "--refine", "0"][..], "--refine"),
-        (&["run", "buffer-size", "--refine", "33"], "--refine"),
-        (&["run", "buffer-size", "--refine", "many"], "--refine"),
-        (
+    let told = refusals(
+        folder.path(),
+        &[
+            &["run", "buffer-size", "--refine", "0"],
+            &["run", "buffer-size", "--refine", "33"],
+            &["run", "buffer-size", "--refine", "many"],
             &["run", "buffer-size", "--refine", "2", "--set", "bs=4k"],
-            "bs does not vary",
-        ),
-        (
             &["run", "read-stride", "--refine", "2"],
-            "skip varies besides bs",
-        ),
-        (
             &["run", "read-size", "--set", "refine=100"],
-            "refine is 100",
-        ),
-        (
             &words!("run buffer-size --set bs=4k --set buffer_init=nohuge"),
-            "2 MiB",
-        ),
-    ] {
-        let done = run(folder.path(), arguments).expect(2);
-        assert!(done.stderr.starts_with("error: "), "{}", done.stderr);
-        assert!(done.stderr.contains(part), "{part}: {}", done.stderr);
-    }
-    assert!(entries(folder.path()).is_empty());
+        ],
+    );
+    insta::assert_snapshot!(told);
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::support::words::words;
-use crate::support::{self, folder, iolab, run, with_runs};
+use crate::support::{self, folder, iolab, refusals, run, with_runs};
 
 fn numbers(folder: &Path, name: &str, values: impl IntoIterator<Item = f64>) {
     let text: String = values.into_iter().map(|v| format!("{v}\n")).collect();
@@ -108,32 +108,29 @@ fn what_cannot_be_compared_is_refused_with_a_way_out() {
         "SQLite format 3\0 and then nothing",
     )
     .unwrap();
-    for (arguments, said) in [
-        (&["r.iolab"][..], "nothing to compare it with"),
-        (&["r.iolab", "n.txt"], "one of the two is a run file"),
-        (&["r.iolab", "missing"], "cannot read missing"),
-        (&["r.iolab", "other.iolab"], "other.iolab"),
-        (&["r.iolab", "."], "not a regular file"),
-        (&["n.txt", "words.txt"], "line 2 of words.txt"),
-        (&["n.txt", "empty.txt"], "empty.txt is empty"),
-        (&["n.txt", "--by", "bs"], "not a run file"),
-        (&["r.iolab", "--by", "depth"], "no factor"),
-        (&["r.iolab", "--by", "bs=4k"], "two levels"),
-        (&["r.iolab", "--by", "bs=4k,4k"], "two levels"),
-        (&["r.iolab", "--by", "bs=4k,1G"], "no level"),
-        (
-            &["r.iolab", "r.iolab", "--better", "lower"],
-            "for text files",
-        ),
-        (&["n.txt", "n.txt", "--margin", "2"], "below 1"),
-        (&["n.txt", "n.txt", "--margin", "0%"], "above 0"),
-        (&["n.txt", "n.txt", "--repeats", "1"], "1 is not in"),
-        (&["n.txt", "n.txt", "--test", "anova"], "anova"),
-    ] {
-        let done = run(folder, &[&["compare"], arguments].concat()).expect(2);
-        assert!(done.stderr.contains(said), "{arguments:?}: {}", done.stderr);
-        assert!(done.stdout.is_empty(), "{}", done.stdout);
-    }
+    let told = refusals(
+        folder,
+        &[
+            &["compare", "r.iolab"],
+            &["compare", "r.iolab", "n.txt"],
+            &["compare", "r.iolab", "missing"],
+            &["compare", "r.iolab", "other.iolab"],
+            &["compare", "r.iolab", "."],
+            &["compare", "n.txt", "words.txt"],
+            &["compare", "n.txt", "empty.txt"],
+            &["compare", "n.txt", "--by", "bs"],
+            &["compare", "r.iolab", "--by", "depth"],
+            &["compare", "r.iolab", "--by", "bs=4k"],
+            &["compare", "r.iolab", "--by", "bs=4k,4k"],
+            &["compare", "r.iolab", "--by", "bs=4k,1G"],
+            &["compare", "r.iolab", "r.iolab", "--better", "lower"],
+            &["compare", "n.txt", "n.txt", "--margin", "2"],
+            &["compare", "n.txt", "n.txt", "--margin", "0%"],
+            &["compare", "n.txt", "n.txt", "--repeats", "1"],
+            &["compare", "n.txt", "n.txt", "--test", "anova"],
+        ],
+    );
+    insta::assert_snapshot!(told);
     run(folder, &["stats", "r.iolab"]).expect(2);
     run(folder, &["stats", "words.txt"]).expect(2);
 }

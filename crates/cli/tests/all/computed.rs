@@ -22,7 +22,7 @@ fn findings_of_a_hard_disk() {
     let folder = folder();
     let arguments = words!("study model:hp-97560 --seed 1 --budget 3h --full -o hdd");
     golden("computed_hard_disk", folder.path(), &arguments);
-    // Nothing but run files and the report.
+    // A model leaves no scratch file behind.
     let made = entries(folder.path());
     assert_eq!(made, ["hdd"]);
     let report = fs::read_to_string(folder.path().join("hdd/report.html")).expect("a report");
@@ -63,7 +63,7 @@ fn the_same_seed_gives_the_same_run_file() {
         let rows = run(folder.path(), &["export", file, "--format", "csv"]).expect(0);
         let mut lines = rows.stdout.lines().map(str::to_owned);
         let heading = lines.next().expect("a heading");
-        // When and into which file a sample was written is the only thing that differs.
+        // Columns that name the file and the time of the run differ.
         const OWN: [&str; 4] = ["run", "file", "run_started_utc", "started_utc"];
         let names: Vec<&str> = heading.split(',').collect();
         assert!(OWN.iter().all(|name| names.contains(name)), "{heading}");

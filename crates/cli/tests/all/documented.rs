@@ -60,7 +60,7 @@ fn carried_out(scope: Scope) {
         lines.len()
     );
     let supplies = Supplies::made(&place.path().join("supplies"), AT_ONCE);
-    // What takes longest begins first.
+    // The longest commands start first, so that none runs alone at the end.
     lines.sort_by_key(Line::rank);
     let (queue, failures) = (Mutex::new(VecDeque::from(lines)), Mutex::new(Vec::new()));
     std::thread::scope(|threads| {
@@ -108,7 +108,7 @@ fn tried(place: &Path, supplies: &Supplies, line: &Line) -> Result<(), String> {
         let agrees = done.stderr.contains(end);
         return agrees.then_some(()).ok_or(said);
     }
-    // What is observed may print nothing itself.
+    // These commands may print nothing, so that silence is no failure.
     let is_quiet = [" resume ", " >> ", " witness "]
         .iter()
         .any(|word| line.text.contains(word));

@@ -106,7 +106,7 @@ fn a_file_that_is_half_a_hole_says_so() {
     if rows[0]["hole_bytes"].as_u64() != Some(SIZE / 2) {
         return needs::skip(Need::Holes, "a sparse file looks full");
     }
-    // Trials that came beyond the half that has data.
+    // Trials that read the half with data, and went on into the hole.
     let beyond = |row: &&Value| row["read_bytes"].as_u64().expect("counted") == SIZE;
     for row in rows.iter().filter(beyond) {
         assert_eq!(row["served_by"], "mixed", "{row}");
@@ -154,7 +154,7 @@ fn buffered_writes_say_what_they_leave_to_be_done() {
                 "{row}"
             );
         }
-        // What the last trial left was made durable after it.
+        // iolab syncs the file after its last trial.
         if let Some(dirty) = rows
             .last()
             .and_then(|row| row["cache_before_dirty_bytes"].as_u64())

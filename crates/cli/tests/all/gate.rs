@@ -27,7 +27,7 @@ fn too_few_runs_are_no_alarm_and_no_success() {
     for format in ["csv", "markdown"] {
         run(folder, &[&gate[..], &["--format", format]].concat()).expect(5);
     }
-    // Other questions have no history here.
+    // A run of another experiment is not a part of the history.
     run_tiny(folder, "read-random", &["-o", "other.iolab"]).expect(0);
     let other = words!("gate --history runs other.iolab --format json");
     let done = run(folder, &other).expect(5);

@@ -176,7 +176,7 @@ fn the_image_of_a_container_is_built_and_run() {
     ]);
     let container = buildah(&["from", "iolab"]);
     let root = buildah(&["mount", container.trim()]);
-    // What a run of the image has: its root, and the storage to measure.
+    // As a container of the image has them: a root file system, and a mount to measure.
     let data = place.join("data");
     std::fs::create_dir(&data).unwrap();
     succeeds(Command::new(runc).arg("spec").current_dir(place));

@@ -77,19 +77,7 @@ fn an_experiment_is_a_job_file_that_fio_runs_and_iolab_reads() {
     fs::write(folder.path().join("two.fio"), &shown.stdout).unwrap();
     let again = iolab(folder.path(), &["show", "two.fio"]).output().unwrap();
     let again = Done::from(again).expect(0).stdout;
-    for line in [
-        "bs=4096: bs=4KiB",
-        "bs = [\"4KiB\", \"64KiB\"]",
-        "numjobs=2: threads=2, layout=shared",
-    ] {
-        assert!(again.contains(line), "{line} in {again}");
-    }
-    let dry = iolab(folder.path(), &["run", "two.fio", "--dry-run"]).output();
-    let dry = Done::from(dry.unwrap()).expect(0).stdout;
-    assert!(
-        dry.contains(": numjobs=2: threads=2, layout=shared"),
-        "{dry}"
-    );
+    insta::assert_snapshot!(again);
     let Some(ran) = real_fio(folder.path(), &["--output-format=json", "two.fio"]) else {
         return;
     };

@@ -94,14 +94,14 @@ fn below_each(option: &str, values: &[u64], others: &[&'static str]) -> usize {
 
 #[test]
 fn a_small_stack() {
-    // In KiB: less than the arguments and the first calls of some programs take.
+    // In KiB. Some programs do not start with so small a stack.
     assert_eq!(below_each("-s", &[64, 128, 8192], &[]), 3);
 }
 
 /// Runs the binary where `/dev` is hidden, with what `make` puts into it instead; needs root.
 fn without_dev(folder: &Path, make: &str, arguments: &[&str]) -> Result<Done, String> {
     let plain = iolab(folder, arguments);
-    // The exit code of the shell tells what the binary did not come to.
+    // Exit code 99: the mount or `make` failed, and the binary was not started.
     let script = format!("mount -t tmpfs hidden /dev && {make} || exit 99; exec \"$@\"");
     let mut shell = Command::new("unshare");
     shell
@@ -282,7 +282,7 @@ fn the_run_file_has_no_space_in_mid_run() {
         .spawn()
         .expect("the binary starts");
     wait_for_samples(&small.join(FILE), 3);
-    // ENOSPC is the end that is wanted here.
+    // It ends with ENOSPC, which fills the file system.
     let _ = fs::write(small.join("hog"), vec![7u8; 16 << 20]);
     let done = Done::from(child.wait_with_output().expect("it ends")).expect(1);
     ended_properly(folder.path(), &done, "a full file system");

@@ -74,7 +74,7 @@ fn a_terminal_shows_the_cells_as_they_narrow() {
         .spawn()
         .unwrap();
     let mut shown = Vec::new();
-    // The end of a terminal that all have closed is an error.
+    // Reading from a terminal that every process has closed fails with EIO.
     let _ = seen.read_to_end(&mut shown);
     assert_eq!(child.wait().unwrap().code(), Some(0));
     let shown = String::from_utf8(shown).unwrap();
@@ -100,7 +100,7 @@ fn a_terminal_shows_the_cells_as_they_narrow() {
 fn a_terminal_that_takes_nothing_blocks_no_trial() {
     let folder = folder();
     std::fs::create_dir(folder.path().join("data")).unwrap();
-    // Nobody reads: its buffers of a few KiB are full with the first frames.
+    // The terminal is not read: its buffers of a few KiB are full with the first frames.
     let (_seen, written) = terminal(200, 200);
     let sizes = (1..=50).map(|n| format!("{}", 4096 * n));
     let sizes = format!("bs={}", sizes.collect::<Vec<_>>().join(","));
@@ -302,7 +302,7 @@ fn the_second_interrupt_ends_at_once() {
     let mut told = [0; 4096];
     let mut stderr = child.stderr.take().unwrap();
     signal(&child, Signal::INT);
-    // It says that it has heard the first one.
+    // The message that answers the first signal.
     let mut heard = String::new();
     while !heard.contains("press Ctrl-C again") {
         let read = stderr.read(&mut told).unwrap();

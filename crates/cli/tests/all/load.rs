@@ -5,7 +5,7 @@ use std::path::Path;
 use serde_json::Value;
 
 use crate::support::words::words;
-use crate::support::{self, exported, folder, run};
+use crate::support::{self, exported, folder, refusals, run};
 
 /// A run that is over in a moment.
 const TINY: [&str; 8] = [
@@ -104,34 +104,22 @@ fn every_histogram_is_exported_under_its_name() {
 #[test]
 fn what_a_rate_cannot_be_combined_with_is_refused() {
     let folder = folder();
-    for (more, word) in [
-        (&["--rate", "0"][..], "rate"),
-        (&["--rate=-3"][..], "rate"),
-        (&["--rate", "1e12"][..], "rate"),
-        (&["--set", "batch=all"][..], "batch=all"),
-        (&["--set", "latency=false"][..], "latency"),
-        (
-            &["--set", "response=iops", "--set", "arrivals=bursts"][..],
-            "",
-        ),
-    ] {
-        let done = run_load(folder.path(), more).expect(2);
-        assert!(done.stderr.contains(word), "{}", done.stderr);
-    }
-    let arguments = [
-        &[
-            "run",
-            "read-size",
-            "--rate",
-            "100",
-            "--set",
-            "latency=false",
-        ],
-        &TINY[..],
-    ]
-    .concat();
-    let told = run(folder.path(), &arguments).expect(2).stderr;
-    insta::assert_snapshot!(told);
+    let load = words!("run load-latency --set backend=psync --set depth=1");
+    let refused = [
+        &["--rate", "0"][..],
+        &["--rate=-3"],
+        &["--rate", "1e12"],
+        &["--set", "batch=all"],
+        &["--set", "latency=false"],
+        &["--set", "response=iops", "--set", "arrivals=bursts"],
+    ];
+    let mut lines: Vec<Vec<&str>> = refused
+        .iter()
+        .map(|more| [&load[..], *more].concat())
+        .collect();
+    lines.push(words!("run read-size --rate 100 --set latency=false").to_vec());
+    let lines: Vec<&[&str]> = lines.iter().map(Vec::as_slice).collect();
+    insta::assert_snapshot!(refusals(folder.path(), &lines));
 }
 
 #[test]

@@ -342,7 +342,7 @@ fn a_study_says_nothing_twice_and_only_what_it_found() {
         let (low, _) = estimate.interval.expect("an interval");
         assert!(low >= 0.95, "{estimate:?}");
     }
-    // The runs by themselves claim what the study claims of them.
+    // Each run by itself makes the claims that the study makes of it.
     for (place, run) in runs.iter().enumerate() {
         let alone = claims(&[run.analysis()]);
         let within = comparisons(&all).filter(|one| {

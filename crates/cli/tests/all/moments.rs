@@ -139,7 +139,7 @@ fn survives(numbers: &mut Numbers, whole: Duration) {
     let folder = folder.path();
     fs::create_dir(folder.join("data")).expect("made");
     let mut arguments = RUN.to_vec();
-    // Now and then what finishes a run is cut off itself.
+    // In half of the cases the resume is interrupted too.
     for _ in 0..1 + numbers.below(2) {
         let signal = numbers.one_of(&[Signal::INT, Signal::TERM, Signal::KILL]);
         let after = Duration::from_micros(numbers.below(whole.as_micros() as u64 + 1));
@@ -157,7 +157,7 @@ fn survives(numbers: &mut Numbers, whole: Duration) {
         .exists()
         .then(|| status(&folder.join(FILE)));
     is_finished(folder);
-    // A run that was done has nothing to resume: then the next run of any kind cleans up.
+    // A complete run is not resumed, so that the next run removes what was left.
     if !entries(&folder.join("data")).is_empty() {
         assert_eq!(before.as_deref(), Some("done"));
         let mut again = RUN;

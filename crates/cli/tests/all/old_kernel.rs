@@ -17,7 +17,7 @@ const SINCE_5_1: RangeInclusive<i64> = 425..=470;
 #[track_caller]
 fn run_without_new_calls(folder: &Path, arguments: &[&[&str]]) -> Option<Done> {
     let arguments = arguments.concat();
-    // The filter stays with the thread.
+    // A seccomp filter stays with the thread, so that a thread of its own runs the command.
     let run = || {
         let calls: Vec<i64> = SINCE_5_1.collect();
         needs::refuse_system_calls(&calls, Errno::NOSYS.raw_os_error())?;

@@ -17,7 +17,7 @@ fn deep(folder: &Path, length: usize) -> PathBuf {
             path.push("y".repeat(left));
             break;
         }
-        // What is left then has a name of at least one byte.
+        // Leaves room for the separator and a name of one byte.
         path.push("x".repeat(left.min(200).min(left - 2)));
     }
     std::fs::create_dir_all(&path).unwrap();

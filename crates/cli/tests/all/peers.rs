@@ -88,9 +88,9 @@ fn a_target_that_is_moved_under_a_peer_ends_the_run() {
 #[test]
 fn a_peer_that_hangs_is_waited_for_once_and_not_beyond_its_share() {
     let folder = folder();
-    // Whatever asks it to end asks without effect.
+    // This fio ignores the signals that ask a program to end.
     let body = format!("{VERSION}\ntrap '' TERM INT HUP\nwhile :; do sleep 100; done");
-    // The budget of the run is one second; starting alone is granted more.
+    // The run has a budget of 1 s; a peer has longer than that to start, and is then killed.
     with_fio(folder.path(), &body, "iolab,fio").expect(1);
     let rows = exported(folder.path(), "r.iolab");
     let hung = rows.iter().filter(|row| row["ok"] == false).count();

@@ -4,7 +4,7 @@ use std::os::unix::fs::symlink;
 
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 
-use crate::support::{TINY, entries, folder, run, run_tiny};
+use crate::support::{TINY, folder, refusals, run, run_tiny};
 
 #[test]
 fn a_run_becomes_a_figure_in_every_format() {
@@ -71,49 +71,40 @@ fn only_a_figure_is_replaced() {
     symlink(at("nothing"), at("dangling.svg")).unwrap();
     std::fs::create_dir(at("folder.svg")).unwrap();
     mknodat(CWD, at("fifo.svg"), FileType::Fifo, Mode::RUSR, 0).unwrap();
-    let before = entries(folder.path());
-    for (name, what) in [
-        ("mine.svg", "is no figure"),
-        ("input.svg", "is no figure"),
-        ("linked.svg", "has several names"),
-        ("link.svg", "is no regular file"),
-        ("dangling.svg", "is no regular file"),
-        ("folder.svg", "is no regular file"),
-        ("fifo.svg", "is no regular file"),
-    ] {
-        let done = run(folder.path(), &["plot", "r.iolab", "-o", name, "--force"]).expect(3);
-        assert!(done.stderr.contains(what), "{name}: {}", done.stderr);
-    }
-    assert_eq!(entries(folder.path()), before);
+    let told = refusals(
+        folder.path(),
+        &[
+            &["plot", "r.iolab", "-o", "mine.svg", "--force"],
+            &["plot", "r.iolab", "-o", "input.svg", "--force"],
+            &["plot", "r.iolab", "-o", "linked.svg", "--force"],
+            &["plot", "r.iolab", "-o", "link.svg", "--force"],
+            &["plot", "r.iolab", "-o", "dangling.svg", "--force"],
+            &["plot", "r.iolab", "-o", "folder.svg", "--force"],
+            &["plot", "r.iolab", "-o", "fifo.svg", "--force"],
+        ],
+    );
+    insta::assert_snapshot!(told);
     assert_eq!(std::fs::read(at("figure")).unwrap(), b"<svg>");
     assert_eq!(std::fs::read(at("input.svg")).unwrap(), run_file);
 }
 
 fn nonsense_is_refused(folder: &std::path::Path) {
-    for (arguments, message) in [
-        (&["-o", "f.jpg"][..], ".svg, .png or .pdf"),
-        (&["-o", "f"], ".svg, .png or .pdf"),
-        (&["-o", "-", "--kind", "pie"], "response, percentiles"),
-        (&["-o", "-", "--y", "beauty"], "throughput, iops"),
-        (&["-o", "-", "--width", "3px"], "241pt"),
-        (&["-o", "-", "--x", "color"], "there is: bs"),
-        (&["-o", "-", "--kind", "heat"], "two factors"),
-        (&["-o", "-", "--kind", "ratio"], "--by"),
-        (&["-o", "-", "--line", "tall"], "510=SATA"),
-        (
-            &["-o", "no-such-folder/f.svg"],
-            "folder that can be written",
-        ),
-        (&[], "--output"),
-    ] {
-        let mut all = vec!["plot", "r.iolab"];
-        all.extend(arguments);
-        let done = run(folder, &all).expect(2);
-        assert!(
-            done.stderr.contains(message),
-            "{arguments:?}: {}",
-            done.stderr
-        );
-    }
-    run(folder, &["plot", "missing.iolab", "-o", "-"]).expect(2);
+    let told = refusals(
+        folder,
+        &[
+            &["plot", "r.iolab", "-o", "f.jpg"],
+            &["plot", "r.iolab", "-o", "f"],
+            &["plot", "r.iolab", "-o", "-", "--kind", "pie"],
+            &["plot", "r.iolab", "-o", "-", "--y", "beauty"],
+            &["plot", "r.iolab", "-o", "-", "--width", "3px"],
+            &["plot", "r.iolab", "-o", "-", "--x", "color"],
+            &["plot", "r.iolab", "-o", "-", "--kind", "heat"],
+            &["plot", "r.iolab", "-o", "-", "--kind", "ratio"],
+            &["plot", "r.iolab", "-o", "-", "--line", "tall"],
+            &["plot", "r.iolab", "-o", "no-such-folder/f.svg"],
+            &["plot", "r.iolab"],
+            &["plot", "missing.iolab", "-o", "-"],
+        ],
+    );
+    insta::assert_snapshot!(told);
 }

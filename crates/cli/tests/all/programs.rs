@@ -238,11 +238,11 @@ fn a_program_that_fails_ends_the_run_with_its_last_words() {
         "50ms",
     ];
     let done = linkage(folder.path(), &more).expect(1);
-    assert!(
-        done.stderr.contains("had not ended after 50 ms"),
-        "{}",
-        done.stderr
-    );
+    let error = done.stderr.lines().find(|line| line.starts_with("error: "));
+    let (_, why) = error
+        .and_then(|line| line.rsplit_once("' "))
+        .expect("the command");
+    insta::assert_snapshot!(why, @"had not ended after 50 ms; it wrote nothing on its standard error");
 }
 
 /// Two cells with a warm-up and six trials each, at least 50 ms a trial.

@@ -8,7 +8,7 @@ use crate::support::{Done, TINY, entries, folder, iolab, refusals, run, run_tiny
 #[test]
 fn a_typo_names_the_nearest() {
     let folder = folder();
-    // The message names what was typed.
+    // The message has the name as typed, not the one it stands for.
     let told = refusals(
         folder.path(),
         &[
@@ -183,7 +183,7 @@ fn a_run_file_cut_short_is_refused() {
     for length in [50, 2000, whole.len() / 2] {
         std::fs::write(folder.path().join("cut.iolab"), &whole[..length]).unwrap();
         let done = run(folder.path(), &["table", "cut.iolab"]);
-        // A panic would be another one.
+        // A panic has exit code 101.
         assert!(
             matches!(done.code, Some(1 | 2)),
             "{:?}: {}",
@@ -267,7 +267,7 @@ fn files_of_others_read_no_secret_into_a_log() {
     assert!(!done.stderr.contains(SECRET), "{}", done.stderr);
     let done = with_secret(&["stats", "link.toml"]).expect(2);
     assert!(!done.stderr.contains(SECRET), "{}", done.stderr);
-    // What is run with a variable keeps what it came to, and not its text.
+    // A run file keeps what a job file was read as, without the values of variables.
     let run = [
         "run", "e.fio", ".", "--budget", "1s", "--time", "10ms", "-o", "e.iolab",
     ];
@@ -299,7 +299,7 @@ fn several_processes_of_a_launcher_are_not_unrelated_runs() {
         assert_eq!(as_rank("0", arguments).expect(2).stderr, told);
     }
     assert!(entries(folder.path()).is_empty());
-    // What only reads is no run.
+    // Commands that do not measure work at every rank.
     as_rank("3", &["list"]).expect(0);
     as_rank("3", &[&measure[..], &["--dry-run"]].concat()).expect(0);
 }

@@ -89,7 +89,7 @@ fn a_run_whose_folder_is_gone_is_saved_elsewhere() {
 fn a_file_that_cannot_be_written_is_noticed_before_the_target_is_filled() {
     let folder = folder();
     fs::create_dir(folder.path().join("data")).unwrap();
-    // Deeper than SQLite opens, and a name that has no room for its endings.
+    // A path longer than SQLite opens, and a name without room for "-wal".
     let deep = ["a".repeat(200), "b".repeat(200), "c".repeat(200)].join("/");
     fs::create_dir_all(folder.path().join(&deep)).unwrap();
     let deep = format!("{deep}/r.iolab");
@@ -123,7 +123,7 @@ fn what_is_left_of_another_run_file_is_not_taken_for_a_part_of_this_one() {
     for left in ["r.iolab-wal", "iolab-results/read-size.iolab-journal"] {
         fs::write(folder.path().join(left), "of a run that was killed").unwrap();
     }
-    // Nor does it say that it fills the target.
+    // refusals() compares all that is printed: no line about filling the target.
     let told = refusals(folder.path(), &[&["run", "read-size", "-o", "r.iolab"]]);
     insta::assert_snapshot!(told);
     run_tiny(folder.path(), "read-size", &[]).expect(0);

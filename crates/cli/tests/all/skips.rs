@@ -38,7 +38,7 @@ fn tests<'a>(path: &Path, text: &'a str) -> &'a str {
 
 #[test]
 fn no_test_says_by_itself_that_it_skips() {
-    // How texts begin that say so; put together, since this file holds none.
+    // How messages about a skip begin; in two parts, since this file is searched too.
     let words = [["skip", "ped"], ["left out", ": "]].map(|parts| format!("\"{}", parts.concat()));
     for (path, text) in sources() {
         for line in tests(&path, &text).lines().map(str::to_lowercase) {
@@ -51,7 +51,7 @@ fn no_test_says_by_itself_that_it_skips() {
 #[test]
 fn every_need_is_that_of_some_test() {
     let sources = sources();
-    // Programs are also named by the commands that need them.
+    // Needs that are programs are skipped, since commands contain their names.
     for need in Need::ALL.iter().filter(|need| need.programs().is_empty()) {
         let name = format!("Need::{need:?}");
         let is_used = sources.iter().any(|(_, text)| {

@@ -45,7 +45,7 @@ fn spoil(path: &Path, columns: &[(String, String)]) {
         .expect("set");
     for (table, column) in columns {
         let sql = format!("UPDATE {table} SET {column} = {column} || ?");
-        // A value that cannot be changed on its own stays.
+        // Constraints of the schema refuse some of the changes.
         let _ = file.execute(&sql, [HOSTILE]);
     }
 }
@@ -63,7 +63,7 @@ fn no_text_of_a_run_file_steers_a_terminal() {
     let bad = place.join("bad.iolab");
     let columns = text_columns(&Connection::open(place.join("good.iolab")).expect("opens"));
     assert!(columns.len() > 30, "{columns:?}");
-    // Those that are words of iolab's own make the file unreadable, and a message names them.
+    // A hostile text in a column of iolab's own words makes the file unreadable.
     let mut free = Vec::new();
     for column in columns {
         fs::write(&bad, &good).expect("written");

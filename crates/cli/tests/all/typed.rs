@@ -1,6 +1,7 @@
 //! What people type, coming from other tools or in a hurry: it does what they mean, or names what does.
 
-use crate::support::{entries, exported, folder, refusals, run, with_runs};
+use crate::support::words::words;
+use crate::support::{dry_run, entries, exported, folder, refusals, run, with_runs};
 
 #[test]
 fn a_name_of_another_tool_is_answered_with_the_one_here() {
@@ -184,7 +185,7 @@ fn the_extension_of_an_output_is_its_format() {
         let start: String = text.chars().take(20).collect();
         assert!(text.starts_with(begins), "{line:?}: {start}");
     }
-    // A folder that is there, or a slash at the end.
+    // An existing folder, or a slash at the end.
     run(path, &["report", "a.iolab", "-o", "runs"]).expect(0);
     run(path, &["report", "a.iolab", "-o", "new/"]).expect(0);
     assert_eq!(entries(&path.join("new")), ["report.html"]);
@@ -258,24 +259,16 @@ fn the_experiment_of_a_run_file_repeats_the_run() {
 fn what_cannot_give_an_interval_in_its_budget_is_told_before_the_start() {
     let folder = folder();
     let line = ["run", "disk-grid", "--budget", "2min", "--size", "64MiB"];
-    let done = run(folder.path(), &[&line[..], &["--dry-run"]].concat()).expect(0);
-    let text = done.stdout.replace('\n', " ");
-    assert!(
-        text.contains("96 cells in 2 min give n = 4, and an interval needs 6"),
-        "{text}"
-    );
-    assert!(text.contains("a larger --budget"), "{text}");
-    let plan = ["run", "write-size", "--bs=4k", "--size=4MiB", "--dry-run"];
-    let more = ["--precondition", "seq:1+rand:2"];
-    let done = run(folder.path(), &[&plan[..], &more].concat()).expect(0);
-    let text = "Preconditioning of write-size writes: 12 MiB (seq:1+rand:2), beside the budget";
-    assert!(done.stdout.contains(text), "{}", done.stdout);
-    let fit = run(folder.path(), &["fit", "etcd", "--dry-run"]).expect(0);
-    assert!(
-        fit.stdout.contains("All trials together write: at most "),
-        "{}",
-        fit.stdout
-    );
+    insta::assert_snapshot!(dry_run(folder.path(), &line));
+    assert_eq!(entries(folder.path()), [""; 0]);
+}
+
+#[test]
+fn what_is_written_beside_the_trials_and_at_most_is_told_before_the_start() {
+    let folder = folder();
+    let plan = words!("run write-size --bs=4k --size=4MiB --precondition seq:1+rand:2");
+    insta::assert_snapshot!(dry_run(folder.path(), &plan));
+    insta::assert_snapshot!(dry_run(folder.path(), &["fit", "etcd"]));
     assert_eq!(entries(folder.path()), [""; 0]);
 }
 

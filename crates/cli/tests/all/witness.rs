@@ -115,7 +115,7 @@ fn what_a_program_reads_is_counted_and_judged() {
 fn what_outlives_the_program_is_counted_to_its_end() {
     let folder = folder();
     with_data(folder.path());
-    // The inner shell has left its parent before it starts to read.
+    // The FIFO makes the inner shell read only after its parent has ended.
     let script = "(sh -c 'read go < go; cat data > /dev/null' & ) ; (sh -c 'echo go > go' &)";
     let made = std::process::Command::new("mkfifo")
         .arg("go")
@@ -284,7 +284,7 @@ fn the_course_of_a_program_is_its_whole_and_can_be_drawn() {
             &["witness", "-o", name, "--", "sh", "-c", script],
         )
         .expect(0);
-        // The evidence is told beside.
+        // With a figure as output, the text goes to stderr.
         assert!(done.stderr.contains("observing took"), "{}", done.stderr);
         let content = std::fs::read(folder.path().join(name)).unwrap();
         assert!(

@@ -211,7 +211,7 @@ fn fresh(path: &Path, bytes: &[u8]) {
 
 /// Places and new values, kept short so that they can be shown.
 fn spots(mutator: &mut Mutator, length: usize) -> Vec<(usize, u8)> {
-    // Most of the damage goes where the file says what it is made of.
+    // Most of the damage goes into the header and the schema.
     let reach = [100, 4096, 16384, length][mutator.below(4)].min(length);
     (0..=mutator.below(8))
         .map(|_| (mutator.below(reach), mutator.next() as u8))
@@ -332,7 +332,7 @@ fn values_in_run_files() {
             file.execute_batch("PRAGMA ignore_check_constraints = ON; PRAGMA synchronous = OFF")
                 .expect("set");
             for sql in sql {
-                // Some of it is nonsense to SQLite too, such as a key twice.
+                // SQLite refuses some statements, such as a duplicate key.
                 let _ = file.execute_batch(sql);
             }
             drop(file);
@@ -361,7 +361,7 @@ fn latency_histograms() {
         |all| {
             for (sample, bytes) in (1..).zip(all) {
                 let mut bytes = bytes.clone();
-                // Else hardly any comes past the check of the length.
+                // Without a correct length in the header, the first check refuses almost every file.
                 if sample % 4 != 0 && bytes.len() >= 40 {
                     let length = (bytes.len() - 40) as u32;
                     bytes[4..8].copy_from_slice(&length.to_be_bytes());

@@ -50,7 +50,7 @@ impl Check<'_> {
         for (keyword, part) in schema.as_object().expect("a schema") {
             let is_as_said = match keyword.as_str() {
                 "$schema" | "$defs" | "title" | "description" | "format" => true,
-                // With the list or the object itself, below.
+                // Checked with the list or the object that has it.
                 "properties"
                 | "patternProperties"
                 | "additionalProperties"

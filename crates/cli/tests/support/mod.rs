@@ -108,6 +108,17 @@ pub(crate) fn run(folder: &Path, arguments: &[&str]) -> Done {
         .into()
 }
 
+/// What a dry run prints, but for the path of the folder and the free space of this machine: a text for a snapshot.
+pub(crate) fn dry_run(folder: &Path, arguments: &[&str]) -> String {
+    let done = run(folder, &[arguments, &["--dry-run"]].concat()).expect(0);
+    let text = done.stdout.replace(&folder.display().to_string(), "DIR");
+    let line = |line: &str| match line.split_once("free for it: ") {
+        Some((before, _)) => format!("{before}free for it: SPACE\n"),
+        None => format!("{line}\n"),
+    };
+    text.lines().map(line).collect()
+}
+
 /// Runs an experiment in a moment, with further arguments.
 pub(crate) fn run_tiny(folder: &Path, experiment: &str, more: &[&str]) -> Done {
     let arguments = [&["run", experiment], more, &TINY[..]].concat();

@@ -6,7 +6,7 @@ use std::time::Duration;
 use proptest::prelude::*;
 
 use super::*;
-use iolab_latency::over_time::{BUCKETS, bucket};
+use iolab_workload::histogram::over_time::{BUCKETS, bucket};
 use iolab_workload::trial::Arrivals;
 use iolab_workload::trial::{Backend, Batch, Pattern, Rate, SyncPolicy, TrialLimit};
 

@@ -9,7 +9,7 @@ use rustix::fs::{SeekFrom, seek};
 use iolab_storage::fiemap::{EXTENTS, FiemapExtent, UNWRITTEN, with_extents};
 use iolab_workload::region_state::Extents;
 
-use super::pieces::{Counts, FileRange, over, pieces, scaled};
+use super::spread_pieces::{Counts, FileRange, over, pieces, scaled};
 
 /// Pieces that a range is looked at in, so that what is seen of a file with many extents is spread over it; what lies
 /// behind the extents that one call returns is not examined.

@@ -14,7 +14,7 @@ use rustix::mm::{MapFlags, ProtFlags};
 
 use iolab_workload::region_state::Residency;
 
-use super::pieces::{Counts, FileRange, over, pieces, scaled};
+use super::spread_pieces::{Counts, FileRange, over, pieces, scaled};
 use iolab_storage::is_overlaid;
 
 /// Bytes that cachestat, which counts, is asked about in one call.

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::agreement::shown;
-use super::run::is_by_user;
+use super::run_status::is_by_user;
 use super::words::{done, times};
 use iolab_analysis::analysis::{Analysis, CellAnalysis, Flag, Response};
 use iolab_analysis::claim::groups;

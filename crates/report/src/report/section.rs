@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use iolab_analysis::analysis::Analysis;
+use iolab_analysis::buffer_preparation::preparation;
 use iolab_analysis::compare::Comparison;
 use iolab_analysis::equivalence::program_pairs;
-use iolab_analysis::preparation::preparation;
 use iolab_record::{Cell, EndedBy, RunRecord};
 use iolab_workload::quantity::{exact_duration, format_percent};
 use iolab_workload::settings::cell_label;
@@ -201,8 +201,8 @@ fn tables(analysis: &Analysis, peers: &[Comparison]) -> Vec<Captioned> {
     let preparations = preparation(analysis);
     if !preparations.is_empty() {
         tables.push(Captioned {
-            caption: crate::preparation::caption(),
-            grid: Grid::of(crate::preparation::columns(&preparations)),
+            caption: crate::buffer_preparation::caption(),
+            grid: Grid::of(crate::buffer_preparation::columns(&preparations)),
         });
     }
     tables.extend(peers.iter().map(|comparison| Captioned {

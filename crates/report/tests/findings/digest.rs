@@ -242,7 +242,7 @@ fn explanations_come_first() {
             "a lock of the file that they share",
         ),
         (
-            crate::preparation::buffers(20),
+            crate::buffer_preparation::buffers(20),
             "2048 page faults against 0",
         ),
     ] {

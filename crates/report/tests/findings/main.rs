@@ -1,5 +1,6 @@
 //! What the laboratory concludes from made-up records. One program, so that it is linked once.
 
+mod buffer_preparation;
 mod choices;
 mod claims;
 mod concurrency;
@@ -9,7 +10,6 @@ mod equivalence;
 mod findings;
 mod mixed;
 mod peers;
-mod preparation;
 mod ranks;
 mod rate;
 mod shape;

@@ -33,7 +33,7 @@ pub(super) struct PilotBlocks {
 }
 
 /// Cells that get the same number of visits.
-struct Group {
+struct VisitGroup {
     cells: Vec<usize>,
     unit: Unit,
     /// The new length of their trials; `None` where it stays.
@@ -106,7 +106,7 @@ impl PilotBlocks {
     }
 
     /// The cells that still get trials, grouped by what must have the same number of visits.
-    fn groups(&self, record: &Record) -> Vec<Group> {
+    fn groups(&self, record: &Record) -> Vec<VisitGroup> {
         let cells = 0..record.plan.cells().len();
         let open: Vec<usize> = cells.filter(|cell| !record.is_closed(*cell)).collect();
         let values = |cell: &usize| self.blocks.repetition().values(*cell).unwrap_or_default();
@@ -125,7 +125,7 @@ impl PilotBlocks {
                 [only] => self.shorter(record, only, spread),
                 _ => None,
             };
-            Group {
+            VisitGroup {
                 cells,
                 unit: shorter.map_or(unit, |shorter| Unit {
                     spread: shorter.spread,
@@ -195,7 +195,7 @@ fn alike(record: &Record, open: &[usize]) -> Vec<Vec<usize>> {
 }
 
 /// The choice as a message, with the cells that will miss the precision goal.
-fn in_words(record: &Record, groups: &[Group], shares: &[Share]) -> String {
+fn in_words(record: &Record, groups: &[VisitGroup], shares: &[Share]) -> String {
     let most = shares.iter().map(|share| share.visits).max().unwrap_or(1);
     let several = shares.iter().filter(|share| share.visits > 1).count();
     let visits = match several {
@@ -215,7 +215,7 @@ fn in_words(record: &Record, groups: &[Group], shares: &[Share]) -> String {
 }
 
 /// The new lengths of trials, as a message; `None` where none changes.
-fn lengths_in_words(groups: &[Group]) -> Option<String> {
+fn lengths_in_words(groups: &[VisitGroup]) -> Option<String> {
     let shorter: Vec<Duration> = groups.iter().filter_map(|group| group.time).collect();
     let (least, greatest) = (shorter.iter().min()?, shorter.iter().max()?);
     let lengths = match least == greatest {
@@ -233,7 +233,7 @@ fn lengths_in_words(groups: &[Group]) -> Option<String> {
 }
 
 /// The cells that are not expected to reach the precision goal, as a message.
-fn beyond_in_words(record: &Record, groups: &[Group], shares: &[Share]) -> Option<String> {
+fn beyond_in_words(record: &Record, groups: &[VisitGroup], shares: &[Share]) -> Option<String> {
     let design = record.plan.experiment().design;
     let shared = groups.iter().zip(shares);
     let beyond: Vec<(usize, Option<u32>)> = shared

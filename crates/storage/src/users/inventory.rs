@@ -16,12 +16,12 @@ use super::super::errno::{of_std, read_kernel_file, reason};
 use super::super::mounts::{self, Mount, unescape};
 use super::super::sysfs;
 use super::aliases::rooted;
+use super::disk_ids;
 use super::exports::Exports;
 use super::graph::{Below, Device, FileId, Graph, Node, Piece};
-use super::identity;
+use super::kernel_drivers;
 use super::loops::{self, Backing};
 use super::mapper::{self, SECTOR};
-use super::unclaimed;
 
 /// What the kernel says.
 #[derive(Debug, Default)]
@@ -85,7 +85,7 @@ impl Inventory {
             namespaces: std::iter::once(own).chain(other_namespaces(proc)).collect(),
             swaps: parse_swaps(&swaps),
             btrfs: btrfs(sys),
-            unclaimed: unclaimed::read(sys),
+            unclaimed: kernel_drivers::read(sys),
             ..Self::default()
         };
         inventory.read_devices(sys, ask)?;
@@ -129,11 +129,11 @@ impl Inventory {
             let device = self.device(&dir, number, bytes, ask)?;
             // A disk of its own: what stands on others has no id of the hardware.
             if device.below == Below::Nothing && bytes > 0 {
-                ids.insert(number, identity::ids(&dir));
+                ids.insert(number, disk_ids::ids(&dir));
             }
             self.graph.devices.insert(number, device);
         }
-        identity::join(&mut self.graph, ids);
+        disk_ids::join(&mut self.graph, ids);
         Ok(())
     }
 
@@ -477,7 +477,7 @@ pub(super) fn may_show_twice(sys: &Path) -> bool {
         let dir = entry.path();
         dir.join("loop").exists()
             || dir.join("dm").exists()
-            || identity::ids(&dir).into_iter().any(|id| !ids.insert(id))
+            || disk_ids::ids(&dir).into_iter().any(|id| !ids.insert(id))
     })
 }
 

@@ -74,7 +74,7 @@ const PHRASES: &[(&str, &str)] = &[
     ("fit mine.toml", "fit requirement.toml"),
     ("--suite MINE.toml", "--suite suite.toml"),
     ("fit WHAT", "fit etcd"),
-    // What started the shell, and the first disk that there is; the time is one that is not taken away with the sizes.
+    // A process and a disk that exist. `--for=` is one word, since `--for` with a second one is taken away like the other SIZES.
     ("witness -p PID", "witness --for=100ms -p $PPID"),
     ("witness -p 4711", "witness --for=100ms -p $PPID"),
     (
@@ -294,7 +294,7 @@ fn replaced(command: &str, scope: Scope) -> String {
 /// A command that measures, made short.
 fn brief(own: &str, scope: Scope) -> String {
     if own.starts_with("iolab serve model") {
-        // The truth suite serves models; here the command gets as far as the mount.
+        // Serving is tested in truth; here the command is refused at the mount.
         return format!(
             "{} {NOWHERE}",
             own.rsplit_once(' ').map_or(own, |(words, _)| words)

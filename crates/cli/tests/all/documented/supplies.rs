@@ -265,7 +265,7 @@ impl Supplies {
                 _ => fs::write(folder.join(name), incompressible(bytes)).unwrap(),
             }
         }
-        // A line of a script reads what an earlier line has made.
+        // This line of a script reads the file that an earlier line made.
         if line.contains("\"$new\"") && !line.contains("-o \"$new\"") {
             fs::copy(self.0.join("new.iolab"), folder.join("script.iolab")).unwrap();
         }
@@ -308,7 +308,7 @@ pub(super) fn missing(line: &str) -> Option<Need> {
     let pairs = words
         .windows(2)
         .filter(|pair| ["--peer", "|"].contains(&pair[0]));
-    // A bar within quotes begins no program.
+    // A pipe character within quotes starts no program.
     let is_program = |word: &&str| word.chars().all(char::is_alphanumeric);
     let named = pairs.map(|pair| pair[1]).filter(is_program);
     let builds = line.contains("run linkage") && !line.contains("command=");

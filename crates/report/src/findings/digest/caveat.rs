@@ -2,7 +2,7 @@
 
 use iolab_workload::trial::CacheState;
 
-use crate::findings::run::is_by_user;
+use crate::findings::run_status::is_by_user;
 use iolab_analysis::analysis::{Analysis, Caution, CellAnalysis, Flag, Response};
 use iolab_analysis::claim::{dependent_cells, drifting_cells, groups};
 use iolab_record::{RunStatus, ServedBy};

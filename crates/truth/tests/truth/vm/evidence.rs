@@ -4,9 +4,10 @@ use serde_json::Value;
 
 use super::lab::{Lab, disk, lab};
 
-/// Carries out a run with these words, and what its trials yielded.
-fn samples(lab: &mut Lab, words: &[&str]) -> (Option<i32>, String, Vec<Value>) {
-    let answer = lab.iolab(&[words, &["-o", "run.iolab"]].concat());
+/// Carries out `iolab run` with these arguments; its exit code, what it printed, and its samples.
+fn samples(lab: &mut Lab, arguments: &str) -> (Option<i32>, String, Vec<Value>) {
+    let line = format!("run {arguments} -o run.iolab");
+    let answer = lab.iolab(&line.split(' ').collect::<Vec<_>>());
     let export = lab.iolab(&["export", "run.iolab", "--format", "json"]);
     let samples = export.json().as_array().cloned().unwrap_or_default();
     (
@@ -28,23 +29,9 @@ fn a_delay_is_the_latency() {
     const DELAY_NS: f64 = 30e6;
     let Some(mut lab) = lab() else { return };
     let slow = mapped(&mut lab, "slow", "delay", "30");
-    let words = [
-        "run",
-        "read-random",
-        &slow,
-        "--bs",
-        "4k",
-        "--size",
-        "4M",
-        "--direct",
-        "--depth",
-        "1",
-        "--time",
-        ".5",
-        "--budget",
-        "3",
-    ];
-    let (code, text, samples) = samples(&mut lab, &words);
+    let line =
+        format!("read-random {slow} --bs 4k --size 4M --direct --depth 1 --time .5 --budget 3");
+    let (code, text, samples) = samples(&mut lab, &line);
     assert_eq!(code, Some(0), "{text}");
     for sample in &samples {
         let p50 = sample["read_latency_p50_ns"].as_f64().unwrap_or_default();
@@ -72,23 +59,10 @@ fn verification_finds_what_a_device_drops_and_corrupts() {
         ),
     ] {
         let flaky = mapped(&mut lab, name, "flakey", rest);
-        let words = [
-            "run",
-            "write-random",
-            &flaky,
-            "--verify",
-            "--bs",
-            "64k",
-            "--size",
-            "4M",
-            "--direct",
-            "--time",
-            "5",
-            "--budget",
-            "5",
-            "--destroy-data",
-        ];
-        let (code, text, samples) = samples(&mut lab, &words);
+        let line = format!(
+            "write-random {flaky} --verify --bs 64k --size 4M --direct --time 5 --budget 5 --destroy-data"
+        );
+        let (code, text, samples) = samples(&mut lab, &line);
         assert_eq!(code, Some(1), "{name}: {text}");
         let last = samples.last().expect("a failed trial is kept");
         let found = |kind: &&str| last[format!("{kind}_blocks")].as_u64().unwrap_or_default();
@@ -104,18 +78,8 @@ fn verification_finds_what_a_device_drops_and_corrupts() {
 fn errors_of_a_device_are_errors() {
     let Some(mut lab) = lab() else { return };
     let flaky = mapped(&mut lab, "fails", "flakey", "0 100");
-    let words = [
-        "run",
-        "read-random",
-        &flaky,
-        "--bs",
-        "4k",
-        "--size",
-        "4M",
-        "--budget",
-        "1",
-    ];
-    let (code, text, _) = samples(&mut lab, &words);
+    let line = format!("read-random {flaky} --bs 4k --size 4M --budget 1");
+    let (code, text, _) = samples(&mut lab, &line);
     assert_eq!(code, Some(1), "{text}");
     assert!(
         text.contains("Input/output error") && text.contains("at offset"),
@@ -150,21 +114,8 @@ fn a_limit_of_the_cgroup_is_what_is_measured() {
 fn namespaces_of_one_disk_are_counted_apart() {
     let Some(mut lab) = lab() else { return };
     for (target, block) in [("/dev/nvme0n1", 512), ("/dev/nvme0n2", 4096)] {
-        let words = [
-            "run",
-            "read-random",
-            target,
-            "--bs",
-            "4k",
-            "--size",
-            "4M",
-            "--direct",
-            "--time",
-            ".2",
-            "--budget",
-            "1",
-        ];
-        let (code, text, samples) = samples(&mut lab, &words);
+        let line = format!("read-random {target} --bs 4k --size 4M --direct --time .2 --budget 1");
+        let (code, text, samples) = samples(&mut lab, &line);
         assert_eq!(code, Some(0), "{text}");
         for sample in &samples {
             let (device, process) = (&sample["device_read_bytes"], &sample["process_read_bytes"]);
@@ -182,20 +133,8 @@ fn namespaces_of_one_disk_are_counted_apart() {
 #[test]
 fn a_disk_of_zones_can_be_read() {
     let Some(mut lab) = lab() else { return };
-    let words = [
-        "run",
-        "read-random",
-        "/dev/nvme0n3",
-        "--bs",
-        "4k",
-        "--size",
-        "4M",
-        "--time",
-        ".2",
-        "--budget",
-        "1",
-    ];
-    let (code, text, _) = samples(&mut lab, &words);
+    let line = "read-random /dev/nvme0n3 --bs 4k --size 4M --time .2 --budget 1";
+    let (code, text, _) = samples(&mut lab, line);
     assert_eq!(code, Some(0), "{text}");
 }
 

@@ -9,7 +9,7 @@ use iolab_workload::foreign_options::unknown_option;
 use iolab_workload::names::nearest;
 
 use crate::arguments::{Arguments, MAIN_COMMANDS};
-use crate::builtin::{Builtin, check_no_target_as_command};
+use crate::builtin_names::{Builtin, check_no_target_as_command};
 use crate::output::{self, Log, style};
 
 impl Arguments {

@@ -1,7 +1,7 @@
 //! Untouched against zeroed buffers: what the page faults of the first touch cost.
 
 use iolab_analysis::analysis::analyse;
-use iolab_analysis::preparation::preparation;
+use iolab_analysis::buffer_preparation::preparation;
 use iolab_record::RunRecord;
 
 use iolab_report::findings::Finding;

@@ -1,7 +1,7 @@
 //! Untouched and zeroed buffers compared, as a table.
 
+use iolab_analysis::buffer_preparation::PreparationPoint;
 use iolab_analysis::equivalence::FIRST_TRIALS;
-use iolab_analysis::preparation::PreparationPoint;
 use iolab_workload::quantity::{format_ns, format_p, significant};
 use iolab_workload::units::format_size;
 
