@@ -13,7 +13,7 @@ const RUNS: [&str; 12] = [
     "read-stride --bs 128k,1M --set skip=4k,64k,1M,4M",
     "write-stride --bs 128k --set skip=4k,64k,1M,4M",
     "disk-grid --bs 4k --threads 1,2,8",
-    "durable-log",
+    "why-serialised",
     "in-flight",
     "load-latency --size 1G",
     "interference",
@@ -22,6 +22,7 @@ const RUNS: [&str; 12] = [
 
 #[test]
 fn a_run_of_few_cells_stays_within_32_lines() {
+    let mut long = Vec::new();
     for model in MODELS {
         for line in RUNS {
             let folder = folder();
@@ -33,9 +34,12 @@ fn a_run_of_few_cells_stays_within_32_lines() {
             let record = iolab_runfile::read(&folder.path().join("run.iolab")).expect("a run file");
             assert!((3..=12).contains(&record.cells.len()), "{line}");
             let lines = printed.lines().count();
-            assert!(lines <= 32, "{line} on {model}: {lines} lines\n{printed}");
+            if lines > 32 {
+                long.push(format!("{line} on {model}: {lines} lines\n{printed}"));
+            }
         }
     }
+    assert!(long.is_empty(), "{}", long.join("\n"));
 }
 
 #[test]
