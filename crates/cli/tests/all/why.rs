@@ -24,8 +24,8 @@ fn a_cause_is_told_in_ten_lines() {
     insta::assert_snapshot!(text, @r#"
     Reproduced: throughput at pattern=rand is 0.0589 times that at pattern=seq; here 0.0582 times
       (0.0569 to 0.0596) in 30 blocks.
-    Cause: read-ahead of sequential reads: 100 % of the difference is gone with sequential reads in
-      reverse order (1.50 times).
+    Cause: read-ahead of sequential reads: with sequential reads in reverse order the difference is
+      reversed (1.50 times).
     Contributes: seeks, or the reach of a cache or mapping table: without the other suspects it makes
       42 % (40 to 44 %) of the difference.
     Contributes: few requests in flight, which the storage could overlap or sort: 36 % (35 to 37 %) of

@@ -50,7 +50,9 @@ fn text(report: &StudyReport<'_>, chapters: &[Chapter<'_>], programs: &[Bundle])
         let _ = writeln!(text, "## {heading}\n");
         text.extend(groups.iter().map(group));
     }
-    text.extend(chapters.iter().map(experiment));
+    let is_only = chapters.len() == 1;
+    let one = |chapter| experiment(chapter, is_only);
+    text.extend(chapters.iter().map(one));
     text.extend(programs.iter().map(|part| part.text.as_str()));
     if !report.choices.is_empty() {
         let _ = writeln!(
@@ -108,13 +110,14 @@ fn list(statements: &[Statement]) -> String {
     statements.iter().map(item).collect()
 }
 
-fn experiment(chapter: &Chapter<'_>) -> String {
+/// One experiment; the line of an only one begins the text.
+fn experiment(chapter: &Chapter<'_>, is_only: bool) -> String {
     let section = chapter.section;
     let mut text = format!("## {}\n\n", escaped(&section.name));
-    for words in [&section.question, &section.conclusion] {
-        if !words.is_empty() {
-            let _ = writeln!(text, "{}\n", sentence(words));
-        }
+    let conclusion = Some(&section.conclusion).filter(|_| !is_only);
+    let lines = std::iter::once(&section.question).chain(conclusion);
+    for words in lines.filter(|words| !words.is_empty()) {
+        let _ = writeln!(text, "{}\n", sentence(words));
     }
     let figure = |shown: &Shown| format!("![{}]({})\n\n", escaped(&shown.words), shown.file);
     if let Some(over_time) = &chapter.over_time {

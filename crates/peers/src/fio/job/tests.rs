@@ -463,7 +463,7 @@ line 2: iolab cannot carry out rw=${SECRET} with what is in the environment
     // A value that iolab understands is shown as the setting that follows from it.
     let text = shown("[a]\nrw=read\nsize=${SIZE}\n", None, false);
     insta::assert_snapshot!(meanings(&text), @r"
-    # line 2: rw=read: pattern=seq, read_percent=100, skip=0, trim_percent=0
+    # line 2: rw=read: pattern=seq, read_percent=100
     # line 3: size=${SIZE}: region=64MiB, bytes=64MiB
     ");
 }

@@ -299,6 +299,16 @@ mod tests {
                 before: 8192.0,
                 left: 4096.0,
             },
+            WhyUntried::DeviceIosUnknown,
+            WhyUntried::DeviceIosLeft {
+                before: 2.1,
+                left: 2.0,
+            },
+            WhyUntried::CpuWaitUnknown,
+            WhyUntried::CpuWaitLeft {
+                before: 0.3,
+                left: 0.2,
+            },
         ];
         let text = of_suspects(&Suspects {
             run: 0,
@@ -306,13 +316,17 @@ mod tests {
             suspects: reasons.map(because).to_vec(),
             blocks: 30,
         });
-        insta::assert_snapshot!(text.replace("; ", "\n"), @r"
-        Not tried: a write cache (no time within the budget)
-        a write cache (no trial without it succeeded)
-        a write cache (how many requests were in flight is not known)
-        a write cache (3.0 of 16 requests were in flight)
-        a write cache (how many page faults there were is not known)
-        a write cache (4096 of 8192 page faults were left).
+        insta::assert_snapshot!(text.replace(". Not", ".\nNot"), @r"
+        Not tried (no time within the budget): a write cache.
+        Not tried (no trial without it succeeded): a write cache.
+        Not tried (how many requests were in flight is not known): a write cache.
+        Not tried (3.0 of 16 requests were in flight): a write cache.
+        Not tried (how many page faults there were is not known): a write cache.
+        Not tried (4096 of 8192 page faults were left): a write cache.
+        Not tried (how many I/Os of the device a request takes is not known): a write cache.
+        Not tried (a request still takes 2.00 I/Os of the device, before 2.10): a write cache.
+        Not tried (how long threads waited for a CPU is not known): a write cache.
+        Not tried (threads still waited for a CPU in 20 % of their time, before in 30 %): a write cache.
         ");
     }
 
