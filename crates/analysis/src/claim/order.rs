@@ -6,7 +6,7 @@ use serde::Serialize;
 use super::answers::{Aspect, SharedLimit};
 use super::best::Best;
 use super::causes::Verdict;
-use super::change::{Change, ChangePlace};
+use super::change::{Change, ChangePlace, NoChange};
 use super::comparison::{Comparison, Contrast, TARGET};
 use super::effect::{Difference, Effect, MARGIN};
 use super::series::{Shape, State};
@@ -67,6 +67,10 @@ impl Claim {
                 ..
             }) => Role::Answer,
             Self::Change(_) => Role::Change,
+            // Who lets one trial run for long asks whether it stays as it is.
+            Self::NoChange(NoChange {
+                factor: Some(_), ..
+            }) => Role::Answer,
             Self::NoChange(_) => Role::Nothing,
             Self::Steady(steady) => match steady.state {
                 State::Reached => Role::Detail,
