@@ -177,18 +177,23 @@ fn cell_name(row: &CellValues<'_>) -> String {
 
 /// The subject of a figure: `read-size: throughput`.
 fn subject(runs: &[FigureRun<'_>], quantity: Response) -> String {
+    let group = runs
+        .first()
+        .and_then(|run| run.analysis().response_group.as_deref());
+    let group = group.map_or_else(String::new, |group| format!(" of {group}"));
+    let quantity = measured(runs, quantity);
+    format!("{}: {quantity}{group}", experiments(runs))
+}
+
+/// The names of the experiments of the runs.
+fn experiments(runs: &[FigureRun<'_>]) -> String {
     let mut names: Vec<&str> = Vec::new();
     for run in runs {
         if !names.contains(&run.analysis().experiment.as_str()) {
             names.push(&run.analysis().experiment);
         }
     }
-    let group = runs
-        .first()
-        .and_then(|run| run.analysis().response_group.as_deref());
-    let group = group.map_or_else(String::new, |group| format!(" of {group}"));
-    let quantity = measured(runs, quantity);
-    format!("{}: {quantity}{group}", names.join(", "))
+    names.join(", ")
 }
 
 /// The quantity as the first run has it: that of a service level, or with the operation whose latency a mix shows.

@@ -6,6 +6,7 @@ use iolab_workload::quantity::{digits, format_p, format_percent};
 use serde_json::{Value, json};
 
 use crate::chart::{Style, solid_bar};
+use crate::findings::words::median_of_groups;
 use crate::layout::none;
 
 /// Most bins of a histogram on a screen.
@@ -91,10 +92,11 @@ fn warnings(series_tests: &SeriesTests) -> Vec<String> {
     }
     if let Some(modes) = &series_tests.modes {
         warnings.push(format!(
-            "two groups: {} of the values around {}, the others around {}; the median describes neither",
+            "two groups: {} of the values around {}, the others around {}; the median {}",
             format_percent(modes.low_share),
             number(modes.low_median),
-            number(modes.high_median)
+            number(modes.high_median),
+            median_of_groups(modes.low_share),
         ));
     }
     warnings

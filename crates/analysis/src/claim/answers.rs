@@ -40,6 +40,8 @@ pub enum Rates {
         least: (f64, Latency),
         /// The same at the highest rate that was reached; `None` where only one was.
         most: Option<(f64, Latency)>,
+        /// Whether no rate was missed, so that none shows the limit.
+        all: bool,
         /// The share of requests beyond the capacity that trials at the highest of these rates may hide, and their length, ns.
         hidden: (f64, f64),
     },
@@ -189,6 +191,7 @@ pub(super) fn load(analysis: &Analysis, run: usize) -> Option<Load> {
         [least, rest @ ..] => Rates::Held {
             least: *least,
             most: rest.last().copied(),
+            all: reports().all(|(_, report)| report.not_held == 0),
             hidden,
         },
     };

@@ -334,7 +334,14 @@ pub(crate) fn judge(
         Difference::Higher => (Direction::of_sides(more_is_better), low),
         Difference::Lower => (Direction::of_sides(!more_is_better), 1.0 / high),
         Difference::Equivalent => ([Direction::Equal; 2], 1.0 + margin),
-        Difference::NotFound | Difference::CannotTell => return (difference, Vec::new()),
+        Difference::NotFound => {
+            let foreign = against.foreign();
+            return match foreign.is_empty() {
+                true => (difference, foreign),
+                false => (Difference::CannotTell, foreign),
+            };
+        }
+        Difference::CannotTell => return (difference, Vec::new()),
     };
     let mut doubts = against.turning(sides, size);
     let wider = estimate.dependent_interval;

@@ -116,7 +116,9 @@ impl SideDoubts {
 
     /// Doubts with which the sides measure different things, so that nothing can be claimed.
     pub(crate) fn foreign(&self) -> Vec<SideDoubt> {
-        let is = |doubt: &&SideDoubt| matches!(doubt.reason, Reason::ServedBy { .. });
+        let is = |doubt: &&SideDoubt| {
+            matches!(doubt.reason, Reason::ServedBy { .. } | Reason::RateNotHeld)
+        };
         self.0.iter().filter(is).cloned().collect()
     }
 

@@ -85,7 +85,7 @@ pub(in super::super) fn model(runs: &[FigureRun<'_>], options: &Options) -> Resu
         panels.push(syncs);
     }
     Ok(FigureModel {
-        description: format!("{} by layer", super::subject(runs, Response::Latency)),
+        description: format!("{}: mean time of requests by layer", super::experiments(runs)),
         arrangement: Arrangement::Stack,
         legend: "stage".to_owned(),
         unit: Response::Latency.unit().to_owned(),

@@ -63,6 +63,8 @@ impl VerifiedData {
 pub(crate) struct LoadData {
     /// The least and the highest rate that was held; empty where none was.
     held: Vec<RateData>,
+    /// Whether every rate that was asked for was held, so that none shows the limit; `null` where none was.
+    all_held: Option<bool>,
     /// The share of requests beyond the capacity that trials at the highest of these rates may hide.
     hidden_overload: Option<f64>,
     /// The least rate that was asked for, requests per second, where none was held.
@@ -94,14 +96,17 @@ impl LoadData {
             Rates::Held {
                 least,
                 most,
+                all,
                 hidden: (share, _),
             } => Self {
+                all_held: Some(*all),
                 hidden_overload: Some(*share),
                 held: std::iter::once(least).chain(most).map(at).collect(),
                 least_rate: None,
                 reached_rate: None,
             },
             Rates::NoneHeld { least, reached } => Self {
+                all_held: None,
                 hidden_overload: None,
                 held: Vec::new(),
                 least_rate: Some(*least),

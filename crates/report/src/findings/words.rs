@@ -25,6 +25,7 @@ pub(crate) use causes::{by_reason, why_untried};
 pub(super) use change::done;
 pub(crate) use comparison::accesses;
 use comparison::nothings;
+pub(crate) use series::median_of_groups;
 
 const COMPARISON: &str = "ratios within the blocks that both cells share (of medians where they share none), with intervals that hold for all comparisons of this kind in the run together in 95 %";
 const BEST: &str = "ratios within the blocks that both cells share, with intervals that hold for all pairs together in 95 %";
@@ -73,7 +74,7 @@ fn said(claim: &Claim, first: &Analysis, runs: &[&Analysis]) -> (String, &'stati
         Claim::Best(curves) => (best::of_curves(curves, runs), BEST),
         Claim::Ways(ways) => (best::of_ways(ways, first, runs), BEST),
         Claim::Change(change) => (change::of_change(change, first), change::basis(change)),
-        Claim::NoChange(kept) => (change::of_no_change(kept), change::KEPT),
+        Claim::NoChange(kept) => (change::of_no_change(kept, first), change::KEPT),
         Claim::LongTail(tail) => (of_tail(tail, runs), TAIL),
         Claim::TimeByLayer(time) => (layers::of_time(time, first), LAYERS),
         Claim::Steady(steady) => (

@@ -64,11 +64,13 @@ pub(super) fn of_load(load: &Load, run: &Analysis) -> String {
         Rates::Held {
             least,
             most: None,
+            all: _,
             hidden,
         } => format!("{time}: {}.{}", at(least), hidden_overload(*hidden)),
         Rates::Held {
             least,
             most: Some(most),
+            all: _,
             hidden,
         } if hidden.0 > OVERLOAD_TOLD => format!(
             "{time}: {}, and {}, the highest rate that is not shown to be too high.{}",
@@ -79,11 +81,16 @@ pub(super) fn of_load(load: &Load, run: &Analysis) -> String {
         Rates::Held {
             least,
             most: Some(most),
+            all,
             hidden: _,
         } => format!(
-            "{time}: {}, and {}, the highest rate that was held (at least {} of its requests were made in time).",
+            "{time}: {}, and {}, the highest rate that was {} (at least {} of its requests were made in time).",
             at(least),
             at(most),
+            match all {
+                true => "asked for; all were held",
+                false => "held",
+            },
             format_percent(HELD_FROM)
         ),
         Rates::NoneHeld { least, reached } => format!(

@@ -7,6 +7,8 @@ use iolab_workload::quantity::significant;
 
 /// Below this share nothing is left to be explained.
 const REST: f64 = 0.1;
+/// From this share on most is.
+const MOST: f64 = 0.5;
 
 /// Whether a phenomenon is there again, and what of it no suspect explains.
 pub(super) fn of_reproduction(found: &Reproduction) -> String {
@@ -62,8 +64,12 @@ fn rest(unexplained: Option<&Share>, others: &[SideDoubt]) -> String {
             " What remains of it without all suspects that were tried is not known{others}."
         ),
         Some(share) if share.share < REST => String::new(),
+        Some(share) if share.share < MOST => format!(
+            " {} of it remains without all suspects that were tried{others}.",
+            of_share(share)
+        ),
         Some(share) => format!(
-            " Not explained: without all suspects that were tried {} of it remains{others}.",
+            " Not explained: {} of it remains without all suspects that were tried{others}.",
             of_share(share)
         ),
     }

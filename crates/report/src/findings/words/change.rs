@@ -5,7 +5,7 @@ use iolab_analysis::claim::{Change, ChangePlace, NoChange};
 use iolab_analysis::timeline::{Access, Levels};
 use iolab_workload::quantity::{counted, format_bytes, format_ns, format_percent, significant};
 
-use super::in_cell;
+use super::{at_cell, in_cell};
 use crate::findings::within;
 
 const IN_TRIALS: &str =
@@ -97,10 +97,11 @@ pub(super) fn of_change(change: &Change, run: &Analysis) -> String {
 }
 
 /// What was not found, and what would have been.
-pub(super) fn of_no_change(kept: &NoChange) -> String {
-    let trials = match kept.cells.len() {
-        1 => "the trial".to_owned(),
-        cells => format!("the trials of {}", counted(cells as u64, "cell")),
+pub(super) fn of_no_change(kept: &NoChange, run: &Analysis) -> String {
+    let trials = match kept.cells.as_slice() {
+        [only] if run.cells.len() > 1 => format!("the trial{}", at_cell(run, *only)),
+        [_] => "the trial".to_owned(),
+        cells => format!("the trials of {}", counted(cells.len() as u64, "cell")),
     };
     let begin = format!("No lasting change of throughput was found within {trials}");
     match kept.factor {

@@ -449,6 +449,10 @@ fn nothing_of(comparison: &Comparison, first: &Effect, runs: &[&Analysis]) -> St
         _ => tally(comparison),
     };
     let origin = origins(runs, first);
+    let all = match found == n {
+        true => all,
+        false => format!(" in {found} of {}", counted(n, "comparison")),
+    };
     format!(
         "No difference was found between the {response} of {other} and of {base}{all}{origin}.{detectable}{tally}{}",
         doubted(comparison)

@@ -32,12 +32,21 @@ pub(super) fn of_course(course: &Course, run: &Analysis) -> String {
             by_factor(course)
         ),
         Shape::TwoGroups(modes) => format!(
-            "In {cells} the trials form two groups{}: {} of them around {}, the others around {}. The median describes neither group.",
+            "In {cells} the trials form two groups{}: {} of them around {}, the others around {}. The median {}.",
             mostly("most clearly"),
             format_percent(modes.low_share),
             run.response.format(modes.low_median),
             run.response.format(modes.high_median),
+            median_of_groups(modes.low_share),
         ),
+    }
+}
+
+/// What the median of two groups is, of which the lower one has this share of the values.
+pub(crate) fn median_of_groups(low_share: f64) -> &'static str {
+    match (0.4..=0.6).contains(&low_share) {
+        true => "describes neither group",
+        false => "is that of the larger group",
     }
 }
 
