@@ -122,7 +122,14 @@ impl Workspace {
         let cells = plans.iter().flat_map(Plan::cells).map(|cell| &cell.spec);
         let asking: Vec<&CellSpec> = cells.filter(|cell| !cell.system.is_none()).collect();
         let restored = match asking.is_empty() {
-            true => SystemControl::restore_leftovers()?,
+            // This run changes nothing: what another one left is told, and does not stop it.
+            true => match SystemControl::restore_leftovers() {
+                Ok(restored) => restored,
+                Err(error) => {
+                    note(format_args!("note: {error}"));
+                    Vec::new()
+                }
+            },
             false if has_ranks => {
                 return Err(Error::usage(
                     "settings of the kernel (system) in a run of several processes",

@@ -14,7 +14,8 @@ const SET: libc::c_int = 1036;
 #[derive(Debug)]
 pub(crate) struct HintedFile {
     file: File,
-    before: u64,
+    /// `None` where it had this hint: another group of the trial may have given it, and restores it.
+    before: Option<u64>,
 }
 
 impl HintedFile {
@@ -40,14 +41,19 @@ impl HintedFile {
             WriteHint::Extreme => 5,
         };
         call(&file, SET, number).map_err(refused)?;
-        Ok(Self { file, before })
+        Ok(Self {
+            file,
+            before: Some(before).filter(|before| *before != number),
+        })
     }
 }
 
 impl Drop for HintedFile {
     fn drop(&mut self) {
-        // Where it is refused now, there is nothing else to do.
-        let _ = call(&self.file, SET, self.before);
+        if let Some(before) = self.before {
+            // Where it is refused now, there is nothing else to do.
+            let _ = call(&self.file, SET, before);
+        }
     }
 }
 

@@ -9,6 +9,15 @@ pub fn text_of(path: impl AsRef<Path>) -> Option<String> {
     (!text.is_empty()).then_some(text)
 }
 
+/// The content of a file of `/proc` whose text may hold names that are not UTF-8, which are shown with marks in their places.
+///
+/// # Errors
+/// It cannot be read.
+pub(crate) fn lossy_text_of(path: impl AsRef<Path>) -> std::io::Result<String> {
+    let bytes = fs::read(path)?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
 /// The entry in brackets of a list such as `none [mq-deadline] kyber`; the whole text when there is none.
 pub fn chosen(text: &str) -> String {
     let inside = text

@@ -259,7 +259,8 @@ impl SystemControl {
                 let name = file.file_name();
                 Path::new("iosched").join(name)
             });
-            let reset = own.chain(WITH_SCHEDULER.map(PathBuf::from));
+            // The number of requests resets files of the scheduler.
+            let reset = WITH_SCHEDULER.map(PathBuf::from).into_iter().chain(own);
             entries.extend(reset.filter_map(|file| {
                 let path = queue.join(file);
                 let before = current(&self.sys.join(&path))?;
@@ -335,7 +336,13 @@ fn put_back(sys: &Path, entries: &[Entry]) -> Result<Vec<String>> {
         let Some(now) = current(&path).filter(|now| *now != entry.before) else {
             continue;
         };
-        if entry.during.as_ref().is_some_and(|during| *during != now) {
+        let is_others = match &entry.during {
+            Some(during) => *during != now,
+            // What belongs to a scheduler that somebody else has chosen is not iolab's to set.
+            None => scheduler_of(entry, entries)
+                .is_some_and(|own| current(&sys.join(&own.path)).as_ref() != Some(&own.before)),
+        };
+        if is_others {
             continue;
         }
         match put(&path, &entry.before) {
@@ -353,8 +360,19 @@ fn put_back(sys: &Path, entries: &[Entry]) -> Result<Vec<String>> {
             "settings of the kernel are not restored: {}",
             failed.join("; ")
         ))
-        .hint("the next run of iolab as root tries again")),
+        .hint(format!(
+            "the next run of iolab as root tries again; set them yourself, and remove {JOURNAL}, where that cannot help"
+        ))),
     }
+}
+
+/// The scheduler whose change resets an entry.
+fn scheduler_of<'a>(reset: &Entry, entries: &'a [Entry]) -> Option<&'a Entry> {
+    entries.iter().find(|entry| {
+        let queue = entry.path.parent();
+        let is_scheduler = entry.during.is_some() && entry.path.ends_with("scheduler");
+        is_scheduler && queue.is_some_and(|queue| reset.path.starts_with(queue))
+    })
 }
 
 /// The queues of a device and of those below it, as paths below `/sys`, the top first. What lies below the file of a loop device is the file
@@ -488,6 +506,19 @@ mod tests {
     }
 
     #[test]
+    fn what_belongs_to_a_scheduler_that_somebody_else_has_chosen_stays() {
+        let tree = machine();
+        let journal = tree.path().join("journal");
+        let (control, _) = SystemControl::at(tree.path(), &journal).expect("free");
+        let changed = control.change(&settings("scheduler:none"), &PARTITION);
+        let by_others = [("queue/scheduler", "bfq"), ("queue/nr_requests", "300")];
+        tree.files(DISK, &by_others);
+        changed.expect("changed").restore().expect("nothing fails");
+        assert_eq!(value(&tree, "scheduler"), "bfq");
+        assert_eq!(value(&tree, "nr_requests"), "300");
+    }
+
+    #[test]
     fn one_process_changes_settings_at_a_time() {
         let tree = machine();
         let journal = tree.path().join("journal");
@@ -515,8 +546,8 @@ mod tests {
             paths,
             [
                 "disk/queue/scheduler",
-                "disk/queue/iosched/fifo_batch",
-                "disk/queue/nr_requests"
+                "disk/queue/nr_requests",
+                "disk/queue/iosched/fifo_batch"
             ]
         );
         assert_eq!(entries[0].before, "mq-deadline");

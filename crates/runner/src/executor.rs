@@ -138,9 +138,11 @@ impl<'a> Engine<'a> {
 impl Executor for Engine<'_> {
     fn run(&mut self, cell: &CellSpec, stop: &AtomicBool) -> Result<Outcome> {
         let changed = self.change_system(cell)?;
-        let outcome = self.carry_out(cell, stop)?;
-        changed.map_or(Ok(()), Changed::restore)?;
-        Ok(outcome)
+        let outcome = self.carry_out(cell, stop);
+        match (outcome, changed.map_or(Ok(()), Changed::restore)) {
+            (Err(error), Err(kept)) => Err(error.hint(kept.message())),
+            (outcome, restored) => restored.and(outcome),
+        }
     }
 
     fn by_ranks(&mut self) -> RankReport {

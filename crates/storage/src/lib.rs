@@ -218,9 +218,14 @@ impl Target {
         self.size
     }
 
-    /// Bytes that [`Target::fill`] writes into a scratch file and those beside it.
+    /// Bytes that [`Target::fill`] writes into a scratch file and those beside it; none for other kinds.
     pub fn fill_bytes(&self) -> u64 {
-        self.private.iter().map(|file| file.size).sum::<u64>() + self.own_bytes()
+        match self.kind {
+            TargetKind::Scratch => {
+                self.private.iter().map(|file| file.size).sum::<u64>() + self.own_bytes()
+            }
+            _ => 0,
+        }
     }
 
     /// Space that it and the files beside it take of the file system that holds them, and of memory where that lies in memory;

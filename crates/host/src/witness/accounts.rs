@@ -8,6 +8,7 @@ use iolab_workload::witness::{OtherProcess, OtherProcesses};
 
 use super::exits::Exit;
 use crate::counters::{account_of, parse_run_delay_ns};
+use crate::pseudo_files::lossy_text_of;
 
 /// The flag of a kernel thread in field 9 of proc_pid_stat(5): PF_KTHREAD of linux/sched.h.
 const KERNEL_THREAD: u64 = 0x0020_0000;
@@ -43,7 +44,7 @@ fn exists(process: u32) -> bool {
 /// When a task of a process started, in ticks since the machine did: with its number it tells it from others, as a number is given
 /// again. `None` where it is gone. The main one has the number of the process.
 pub(super) fn started(process: u32, task: u32) -> Option<u64> {
-    let stat = read_to_string(format!("/proc/{process}/task/{task}/stat")).ok()?;
+    let stat = lossy_text_of(format!("/proc/{process}/task/{task}/stat")).ok()?;
     identity(&stat).map(|identity| identity.started)
 }
 
@@ -81,7 +82,7 @@ pub(super) fn run_delay_ns(process: u32) -> Option<u64> {
 
 /// Whether a process ignores the ends of its children, whose accounts are then lost: proc_pid_status(5), signal N as bit N - 1.
 pub(super) fn ignores_children(process: u32) -> bool {
-    let status = read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
+    let status = lossy_text_of(format!("/proc/{process}/status")).unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
     mask.is_some_and(|mask| mask >> (libc::SIGCHLD - 1) & 1 == 1)
@@ -136,7 +137,7 @@ impl Others {
         let entries = read_dir("/proc").into_iter().flatten().flatten();
         let processes = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
         for process in processes.filter(|one| *one != own && !observed.contains(one)) {
-            let stat = read_to_string(format!("/proc/{process}/stat")).ok();
+            let stat = lossy_text_of(format!("/proc/{process}/stat")).ok();
             // One that has ended meanwhile is part of its parent's account.
             let Some(identity) = stat.and_then(|stat| identity(&stat)) else {
                 continue;

@@ -6,6 +6,7 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
+use crate::pseudo_files::lossy_text_of;
 use iolab_storage::{Opened, Stack};
 use iolab_workload::medium::Medium;
 use iolab_workload::witness::{IoWays, NoStorage, OpenWays, UncountedWay};
@@ -304,7 +305,7 @@ impl Descriptors {
 
     /// Notes contexts of libaio and shared mappings of files: proc_pid_maps(5).
     fn mappings(&mut self, process: u32) {
-        let Ok(maps) = read_to_string(format!("/proc/{process}/maps")) else {
+        let Ok(maps) = lossy_text_of(format!("/proc/{process}/maps")) else {
             return;
         };
         self.ways.uncounted.extend(maps.lines().filter_map(mapping));

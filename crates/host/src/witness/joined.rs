@@ -5,7 +5,6 @@
 //! task that ends; other users know it as of the last look, and what the processes that still run have collected.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::read_to_string;
 use std::os::fd::OwnedFd;
 
 use iolab_workload::counters::ProcessIo;
@@ -19,6 +18,7 @@ use super::descriptors::{Descriptors, Owner};
 use super::exits::{Exit, Exits, family};
 use super::{Followed, Watch, nanoseconds, wait};
 use crate::counters::{OpenAccount, account_of};
+use crate::pseudo_files::lossy_text_of;
 
 /// An account, with the bytes that never will be written.
 type Account = (ProcessIo, u64);
@@ -346,12 +346,12 @@ fn is_there(process: u32, task: u32, since: u64) -> bool {
 
 /// The name and the arguments of a process.
 fn command_of(process: u32) -> Vec<String> {
-    let line = read_to_string(format!("/proc/{process}/cmdline")).unwrap_or_default();
+    let line = lossy_text_of(format!("/proc/{process}/cmdline")).unwrap_or_default();
     let words: Vec<String> = line.split_terminator('\0').map(str::to_owned).collect();
     if !words.is_empty() {
         return words;
     }
-    let name = read_to_string(format!("/proc/{process}/comm")).unwrap_or_default();
+    let name = lossy_text_of(format!("/proc/{process}/comm")).unwrap_or_default();
     vec![name.trim().to_owned()]
 }
 
