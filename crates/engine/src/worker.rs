@@ -60,7 +60,8 @@ impl<B: Backend, const TIMED: bool, L: Log, R: Requests> Run
     fn run(mut self) -> (WorkerOutcome, (B, Buffers)) {
         let (start, deadline) = self.common.begin();
         self.timing.begin(start);
-        let mut wake = self.common.outcome.series.begin(start).min(deadline);
+        let interval_end = self.common.outcome.series.begin(start);
+        let mut wake = self.common.wake_at(interval_end).min(deadline);
         let mut now = start;
         let mut sampling = ClockSampling::new(self.common.clock);
         let mut done = std::mem::take(&mut self.common.done);

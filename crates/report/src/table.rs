@@ -11,7 +11,7 @@ use iolab_record::RunStatus;
 use iolab_stats::Interval;
 use iolab_workload::access;
 use iolab_workload::quantity::{counted, digits, format_ns, format_percent, significant};
-use iolab_workload::settings::SETTINGS;
+use iolab_workload::settings::{CellSpec, SETTINGS};
 use iolab_workload::tool::Tool;
 use iolab_workload::trial::Rate;
 
@@ -33,9 +33,32 @@ pub fn text(analysis: &Analysis, width: u16) -> String {
 /// Settings named above a table where they do not vary.
 const NAMED: [&str; 6] = ["bs", "threads", "depth", "backend", "cache", "region"];
 /// Settings that describe the accesses.
-const OF_ACCESS: [&str; 4] = ["workload", "pattern", "read_percent", "sync"];
+const OF_ACCESS: [&str; 6] = [
+    "workload",
+    "pattern",
+    "read_percent",
+    "sync",
+    "random_every",
+    "trim_first",
+];
+/// Settings that say how long a trial takes and where it begins, and those that stand elsewhere. All others are named where they are
+/// not what they are by themselves.
+const NOT_NAMED: [&str; 11] = [
+    "bytes",
+    "requests",
+    "time",
+    "batch",
+    "first_offset",
+    "target",
+    "tool",
+    "ranks",
+    "hosts",
+    "active",
+    "latency",
+];
 
-/// What all cells have in common: `settings: random reads, threads=1, depth=1, backend=psync, cache=direct, region=1GiB`. `None`
+/// What all cells have in common, the settings that are not what they are by themselves among it:
+/// `settings: random reads, threads=1, depth=1, backend=psync, cache=direct, region=1GiB`. `None`
 /// for programs and groups, whose settings differ in other ways, and without cells.
 fn constants(analysis: &Analysis) -> Option<String> {
     let cells = || analysis.cells.iter().map(|cell| &cell.cell.spec);
@@ -47,9 +70,12 @@ fn constants(analysis: &Analysis) -> Option<String> {
     let access = access::in_words(&first.trial);
     let is_one = cells().all(|spec| access::in_words(&spec.trial) == access);
     let access = (is_one && !OF_ACCESS.iter().any(|name| varies(name))).then_some(access);
-    let named = SETTINGS
-        .iter()
-        .filter(|setting| NAMED.contains(&setting.name));
+    let default = CellSpec::default();
+    let is_elsewhere = |name: &&str| OF_ACCESS.contains(name) || NOT_NAMED.contains(name);
+    let named = SETTINGS.iter().filter(|setting| {
+        NAMED.contains(&setting.name)
+            || !is_elsewhere(&setting.name) && setting.get(first) != setting.get(&default)
+    });
     let alike = named.filter(|setting| {
         let value = setting.get(first);
         !varies(setting.name) && cells().all(|spec| setting.get(spec) == value)

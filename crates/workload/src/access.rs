@@ -15,16 +15,24 @@ pub fn in_words(trial: &TrialSpec) -> String {
         Pattern::Normal(_) => "normally distributed",
         Pattern::Zoned(_) => "unevenly random",
     };
+    let of = match trial.trim_first {
+        false => "",
+        true => " of trimmed blocks",
+    };
     let writes = match trial.sync {
-        SyncPolicy::None => "writes",
-        SyncPolicy::End => "writes with a final fsync",
-        _ => "durable writes",
+        SyncPolicy::None => format!("writes{of}"),
+        SyncPolicy::End => format!("writes{of} with a final fsync"),
+        _ => format!("durable writes{of}"),
+    };
+    let runs = match trial.random_every {
+        1 => String::new(),
+        every => format!(" in runs of {every}"),
     };
     match trial.read_percent {
-        100 => format!("{order} reads"),
-        0 => format!("{order} {writes}"),
+        100 => format!("{order} reads{runs}"),
+        0 => format!("{order} {writes}{runs}"),
         reads => format!(
-            "{order} accesses ({reads} % reads, {} % {writes})",
+            "{order} accesses ({reads} % reads, {} % {writes}){runs}",
             100 - reads
         ),
     }
@@ -64,6 +72,14 @@ pub fn requests_in_words(trial: &TrialSpec) -> String {
         0 => "each",
         _ => "each write",
     };
+    let runs = match trial.random_every {
+        1 => String::new(),
+        every => format!(" in runs of {every}"),
+    };
+    let trimmed = match trial.trim_first {
+        false => "",
+        true => ", each after a trim of its block",
+    };
     let durable = match (trial.writes(), trial.sync) {
         (false, _) => String::new(),
         (true, SyncPolicy::None) => ", never synced".to_owned(),
@@ -94,7 +110,7 @@ pub fn requests_in_words(trial: &TrialSpec) -> String {
     let rate = trial
         .rate
         .map_or_else(String::new, |rate| format!(", {rate} per second"));
-    format!("{size} {order}{accesses}{durable}{threads}{depth}{rate}")
+    format!("{size} {order}{accesses}{runs}{trimmed}{durable}{threads}{depth}{rate}")
 }
 
 /// `2300-byte`, `4 KiB`.
@@ -140,7 +156,18 @@ mod tests {
             depth: 16,
             ..TrialSpec::default()
         };
+        let trimmed = TrialSpec {
+            read_percent: 0,
+            pattern: Pattern::Rand,
+            random_every: 8,
+            trim_first: true,
+            ..TrialSpec::default()
+        };
         for (trial, words) in [
+            (
+                &trimmed,
+                "4 KiB random writes in runs of 8, each after a trim of its block, never synced",
+            ),
             (
                 &log,
                 "2300-byte sequential writes to a preallocated file, each with fdatasync",
@@ -188,6 +215,20 @@ mod tests {
             (
                 spec(Pattern::Rand, 70, SyncPolicy::Odsync),
                 "random accesses (70 % reads, 30 % durable writes)",
+            ),
+            (
+                TrialSpec {
+                    random_every: 8,
+                    ..spec(Pattern::Rand, 70, SyncPolicy::None)
+                },
+                "random accesses (70 % reads, 30 % writes) in runs of 8",
+            ),
+            (
+                TrialSpec {
+                    trim_first: true,
+                    ..spec(Pattern::Rand, 0, SyncPolicy::End)
+                },
+                "random writes of trimmed blocks with a final fsync",
             ),
         ] {
             assert_eq!(in_words(&spec), words);

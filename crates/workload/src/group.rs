@@ -451,7 +451,22 @@ impl GroupSpec {
 
     /// Checks one group.
     fn check_alone(&self) -> Result<()> {
-        let CellSpec { trial, system, .. } = &self.spec;
+        // Every part of a cell stands here, so that a new one is passed on or refused, and not forgotten.
+        let CellSpec {
+            trial,
+            linkage,
+            command,
+            tool,
+            system,
+            // One word for settings of the trial, and how completions are taken.
+            workload: _,
+            batch_auto: _,
+            // Where it goes.
+            target: _,
+            // A group has none of its own.
+            groups: _,
+            active: _,
+        } = &self.spec;
         if !system.is_none() {
             return Err(
                 Error::usage("settings of the kernel (system) with groups").hint(
@@ -459,7 +474,7 @@ impl GroupSpec {
                 ),
             );
         }
-        if self.spec.tool.is_peer() || self.spec.runs_program() {
+        if tool.is_peer() || linkage.is_some() || command.is_some() {
             return Err(
                 Error::usage("another tool or a program beside other groups").hint(
                     "iolab carries groups out by itself: leave tool, linkage and command out",

@@ -21,30 +21,30 @@ pub struct SizeCount {
 pub struct RequestSizes(Vec<SizeCount>);
 
 impl RequestSizes {
-    /// Leaves out sizes without requests.
+    /// Leaves out sizes without requests, and adds up counts of the same.
     pub fn new(counts: impl IntoIterator<Item = SizeCount>) -> Self {
         let issued = counts.into_iter().filter(|count| count.requests > 0);
-        Self(issued.collect())
+        let mut counts: Vec<SizeCount> = issued.collect();
+        counts.sort_by_key(|count| (!count.reads, count.bytes));
+        counts.dedup_by(|count, before| {
+            let is_same = (count.reads, count.bytes) == (before.reads, before.bytes);
+            if is_same {
+                before.requests = before.requests.saturating_add(count.requests);
+            }
+            is_same
+        });
+        Self(counts)
     }
 
-    /// Reads, then writes; those of several workers sorted by size.
+    /// Reads, then writes, each by size.
     pub fn counts(&self) -> &[SizeCount] {
         &self.0
     }
 
     /// The sum of two workers.
     #[must_use]
-    pub fn plus(mut self, other: Self) -> Self {
-        self.0.extend(other.0);
-        self.0.sort_by_key(|count| (!count.reads, count.bytes));
-        self.0.dedup_by(|count, before| {
-            let is_same = (count.reads, count.bytes) == (before.reads, before.bytes);
-            if is_same {
-                before.requests += count.requests;
-            }
-            is_same
-        });
-        self
+    pub fn plus(self, other: Self) -> Self {
+        Self::new(self.0.into_iter().chain(other.0))
     }
 }
 
@@ -81,7 +81,7 @@ impl FromStr for RequestSizes {
         };
         let parts = text.split(',').filter(|part| !part.is_empty());
         let counts: Option<Vec<SizeCount>> = parts.map(one).collect();
-        counts.map(Self).ok_or_else(|| {
+        counts.map(Self::new).ok_or_else(|| {
             Error::usage(format!("'{text}' are no counts of requests by size"))
                 .hint("write for example: read 4096 601,write 65536 299")
         })
@@ -100,6 +100,16 @@ mod tests {
         assert_eq!(of(""), RequestSizes::default());
         let sum = of("read 4096 1,write 4096 2").plus(of("write 4096 3,read 512 4"));
         assert_eq!(sum.to_string(), "read 512 4,read 4096 1,write 4096 5");
+        // One worker draws sizes in the order of its mix.
+        let drawn = [65536, 4096].map(|bytes| SizeCount {
+            reads: true,
+            bytes,
+            requests: 1,
+        });
+        assert_eq!(
+            RequestSizes::new(drawn).to_string(),
+            "read 4096 1,read 65536 1"
+        );
         for wrong in ["read 4096", "trim 4096 1", "read x 1", "read 1 2 3"] {
             assert!(wrong.parse::<RequestSizes>().is_err(), "{wrong}");
         }

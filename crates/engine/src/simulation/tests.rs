@@ -481,6 +481,22 @@ proptest! {
 }
 
 #[test]
+fn intervals_of_a_steady_state_keep_their_length_in_a_long_trial() {
+    let spec = TrialSpec {
+        steady: Some("iops:5%/3s/4000s/1s".parse().expect("a rule")),
+        ..spec(TrialLimit {
+            time: Some(Duration::from_secs(5000)),
+            ..TrialLimit::default()
+        })
+    };
+    // Those of the series are 1.6 s long by then.
+    let outcome = carry_out(&spec, &mut Fixed::new(1, 100_000 * US, 0));
+    assert_eq!(outcome.ended, Ended::Steady);
+    let late = outcome.elapsed_ns - 4003 * 1_000_000_000;
+    assert!(late <= 100_000 * US, "{late} ns");
+}
+
+#[test]
 fn a_trial_ends_where_it_is_steady_and_else_with_its_time() {
     let limit = TrialLimit {
         time: Some(Duration::from_secs(10)),

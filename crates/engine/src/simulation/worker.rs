@@ -204,11 +204,11 @@ impl<'a> Worker<'a> {
         if now >= self.interval_end {
             let done = self.done();
             self.interval_end = self.outcome.series.turn_to(now, done);
-            if let Some(steady) = &mut self.steady
-                && steady.is_reached(now, &self.outcome.operations)
-            {
-                self.end_with(Ended::Steady);
-            }
+        }
+        if let Some(steady) = &mut self.steady
+            && steady.is_reached(now, &self.outcome.operations)
+        {
+            self.end_with(Ended::Steady);
         }
         if self.open.is_none() && now >= self.deadline {
             self.end_with(Ended::Time);

@@ -2,7 +2,8 @@
 
 use super::format::Generation;
 use super::signer::Signed;
-use iolab_workload::pattern::{Mix, Offsets};
+use crate::request::Action;
+use crate::worker::{Requests, Varied};
 use iolab_workload::trial::TrialSpec;
 use iolab_workload::{Error, Result};
 
@@ -26,14 +27,12 @@ pub(super) struct Table {
 
 /// Goes through the writes of a worker once more: their numbers and offsets.
 pub(super) fn replay(spec: &TrialSpec, signed: &Signed, mut visit: impl FnMut(u64, u64)) {
-    let mut offsets = Offsets::new(spec, signed.worker);
-    let mut mix = Mix::new(spec, signed.worker);
+    let mut requests = Varied::again(spec, signed.worker);
     let mut number = 0;
     while number < signed.writes {
-        let is_read = mix.next_is_read();
-        let offset = offsets.next_offset();
-        if !is_read {
-            visit(number, offset);
+        let request = requests.next();
+        if request.action == Action::Write {
+            visit(number, request.offset);
             number += 1;
         }
     }

@@ -258,11 +258,22 @@ impl<'a> Common<'a> {
         {
             self.end_with(Ended::Steady);
         }
+        let wake = self.wake_at(end);
         if now < deadline {
-            return end.min(deadline);
+            return wake.min(deadline);
         }
         self.end_with(Ended::Time);
-        end
+        wake
+    }
+
+    /// Stamp at which there is something to do, where an interval of the series ends at `interval_end`: those of a rule for what
+    /// is steady keep their length when those of the series double theirs.
+    pub(super) fn wake_at(&self, interval_end: u64) -> u64 {
+        let rule = self
+            .steady
+            .as_ref()
+            .map_or(u64::MAX, |steady| steady.next());
+        interval_end.min(rule)
     }
 
     /// Notes the CPU that this runs on.

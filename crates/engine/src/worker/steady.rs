@@ -1,4 +1,4 @@
-//! Ends a worker once what it does is steady, by fio's rule: it looks where an interval of the series ends.
+//! Ends a worker once what it does is steady, by fio's rule: it looks where an interval of the rule ends.
 
 use iolab_host::clock::Clock;
 use iolab_workload::operation::PerOperation;
@@ -90,6 +90,11 @@ impl Steady {
         self.values.len() == self.rule.values() && self.rule.holds(&self.values)
     }
 
+    /// Stamp at which there is something to look at.
+    pub(crate) fn next(&self) -> u64 {
+        self.next
+    }
+
     fn total(&self, at: u64, done: &PerOperation<Tally>) -> Total {
         let of_latency = matches!(
             self.rule.test,
@@ -99,8 +104,14 @@ impl Steady {
             at,
             ..Total::default()
         };
-        // A sync that follows a write is part of its time.
-        for tally in [&done.read, &done.write, &done.trim] {
+        let PerOperation {
+            read,
+            write,
+            trim,
+            // A sync that follows a write is part of its time.
+            sync: _,
+        } = done;
+        for tally in [read, write, trim] {
             total.requests += tally.requests as f64;
             total.bytes += tally.bytes as f64;
             if of_latency {

@@ -5,7 +5,8 @@ use std::time::Duration;
 use iolab_storage::Target;
 use iolab_workload::outcome::Ended;
 use iolab_workload::trial::{
-    Backend, Batch, CacheState, FileLayout, Pattern, Rate, SyncPolicy, TrialLimit, TrialSpec,
+    Backend, Batch, CacheState, FileLayout, FirstOffset, Pattern, Rate, SyncPolicy, TrialLimit,
+    TrialSpec,
 };
 
 use crate::files::{run, scratch};
@@ -94,6 +95,66 @@ fn blocks_that_are_written_again_and_again_hold_the_last() {
             };
             clean(&spec, &target);
         }
+    }
+}
+
+#[test]
+fn whatever_moves_the_offsets_is_followed_when_reading_back() {
+    let (_folder, target) = scratch(SIZE);
+    let random = |random_every, read_percent, threads| TrialSpec {
+        pattern: Pattern::Rand,
+        random_every,
+        read_percent,
+        threads,
+        ..writes()
+    };
+    let strided = TrialSpec {
+        pattern: Pattern::Strided,
+        skip: 2 * BS,
+        skip_every: Some(4 * BS),
+        ..writes()
+    };
+    let moved = TrialSpec {
+        offset: SIZE / 2,
+        region: SIZE / 4,
+        ..random(8, 0, 1)
+    };
+    let drawn = TrialSpec {
+        pattern: Pattern::Seq,
+        first_offset: FirstOffset::Random,
+        ..writes()
+    };
+    let paused = TrialSpec {
+        thinktime: Some(Duration::from_micros(1)),
+        thinktime_every: 64,
+        ..random(8, 30, 1)
+    };
+    let replaced = TrialSpec {
+        pattern: Pattern::RandReplace,
+        ..random(3, 50, 2)
+    };
+    let patterns = ["pareto:0.2", "normal:10", "zones:50/5:30/15:20/80"].map(|pattern| TrialSpec {
+        pattern: pattern.parse().expect("a pattern"),
+        ..random(4, 0, 1)
+    });
+    let interleaved = TrialSpec {
+        layout: FileLayout::Interleaved,
+        threads: 4,
+        ..writes()
+    };
+    let others = [
+        random(8, 0, 1),
+        random(8, 0, 3),
+        strided,
+        moved,
+        drawn,
+        paused,
+        replaced,
+        interleaved,
+    ];
+    for spec in others.into_iter().chain(patterns) {
+        let blocks = clean(&spec, &target).expect("it runs");
+        assert!(blocks > 0, "{spec:?}");
     }
 }
 

@@ -269,7 +269,12 @@ fn order(spec: &TrialSpec) -> String {
         // A number here would be skipped after each request.
         Pattern::Strided if spec.skip_every.is_some() => direction.to_owned(),
         Pattern::Strided => format!("{direction}:{}", spec.skip),
-        _ => match spec.random_every {
+        Pattern::Rand
+        | Pattern::RandReplace
+        | Pattern::Zipf(_)
+        | Pattern::Pareto(_)
+        | Pattern::Normal(_)
+        | Pattern::Zoned(_) => match spec.random_every {
             1 => format!("rand{direction}"),
             every => format!("rand{direction}:{every}"),
         },

@@ -340,7 +340,7 @@ fn notes(jobs: &[Job], cells: &[CellSpec], stages: &[usize], whole: Option<u64>)
         ),
         (
             any(|cell| cell.trial.steady.is_some()),
-            "a trial ends once it is steady by fio's rule (steadystate), or with its time; each trial looks for itself",
+            "each thread ends once it is steady by fio's rule (steadystate), or with the time of its trial",
         ),
         (
             given(&["verify_backlog"]),

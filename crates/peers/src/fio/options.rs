@@ -203,6 +203,14 @@ fn distribution(options: &Options, uniform: Pattern) -> Read<Pattern> {
         None if text == "zipf" => Ok(Pattern::Zipf(1.1)),
         None if text == "pareto" => Ok(Pattern::Pareto(0.2)),
         None if text == "normal" => Ok(Pattern::Normal(0.0)),
+        // It uses 50 for all that is more.
+        Some(("normal", percent))
+            if percent
+                .parse()
+                .is_ok_and(|percent: f64| percent > 50.0 && percent < 100.0) =>
+        {
+            Ok(Pattern::Normal(50.0))
+        }
         Some(("zipf" | "pareto" | "normal", _)) => text.parse().map_err(|error: Error| {
             let error = error.within(option);
             Fault { option, error }

@@ -56,11 +56,10 @@ fn check(spec: &TrialSpec) -> Result<(), String> {
         fresh: _,
         allocate: _,
         hardware_counters: _,
-        // They say how patterns, rates, trims, ranks, groups, stripes and rings go, which are refused, here or where a run is
+        // They say how ordered patterns, rates, trims, ranks, groups, stripes and rings go, which are refused, here or where a run is
         // planned.
         skip: _,
         skip_every: _,
-        random_every: _,
         arrivals: _,
         trim_by: _,
         others: _,
@@ -87,6 +86,7 @@ fn check(spec: &TrialSpec) -> Result<(), String> {
         // Judged below.
         backend,
         pattern,
+        random_every,
         bs,
         bs_mix,
         offset,
@@ -146,6 +146,10 @@ fn check(spec: &TrialSpec) -> Result<(), String> {
         (
             !matches!(pattern, Pattern::Seq | Pattern::Rand),
             "it has the patterns seq and rand only",
+        ),
+        (
+            *random_every > 1,
+            "it has no runs of requests between random offsets: set random_every=1",
         ),
         (
             !one_pass,
@@ -310,7 +314,12 @@ mod tests {
             region: 64 << 20,
             ..pass()
         };
-        for spec in [timed, threads, unique, small, uneven, large] {
+        let runs = TrialSpec {
+            pattern: Pattern::Rand,
+            random_every: 8,
+            ..pass()
+        };
+        for spec in [timed, threads, unique, small, uneven, large, runs] {
             line(&spec).expect_err("a gap");
         }
     }

@@ -162,7 +162,7 @@ pub(super) const ROWS: &[Setting] = &[
         kind: ValueKind::Count,
         column: "sqpoll_cpu",
         since: 6,
-        exported: false,
+        exported: true,
         set: |cell, text| put_number_or_none(&mut cell.trial.sqpoll_cpu, text),
         get: |cell| cell.trial.sqpoll_cpu.into(),
     },

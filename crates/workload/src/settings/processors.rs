@@ -107,7 +107,7 @@ pub(super) const ROWS: &[Setting] = &[
         kind: ValueKind::Word,
         column: "system",
         since: 6,
-        exported: false,
+        exported: true,
         set: put_system,
         get: |cell| Value::word((!cell.system.is_none()).then_some(&cell.system)),
     },

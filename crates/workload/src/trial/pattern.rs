@@ -104,10 +104,10 @@ impl FromStr for Pattern {
                 .ok_or_else(|| {
                     wrong("write pareto:H with a number above 0 and below 1: with pareto:0.2, 80 % of the requests go to 20 % of the blocks")
                 }),
-            Some(("normal", percent)) => number(percent, |percent| (0.0..100.0).contains(&percent))
+            Some(("normal", percent)) => number(percent, |percent| (0.0..=50.0).contains(&percent))
                 .map(Self::Normal)
                 .ok_or_else(|| {
-                    wrong("write normal:PERCENT with a number from 0 to below 100, as fio's random_distribution")
+                    wrong("write normal:PERCENT with a number from 0 to 50, the share of the blocks over which its mean is spread (fio takes more, and uses 50)")
                 }),
             Some(("zones", zones)) => Ok(Self::Zoned(zones.parse()?)),
             _ => Err(Error::usage(format!("pattern '{text}' is unknown")).hint(

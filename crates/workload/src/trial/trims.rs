@@ -40,6 +40,12 @@ impl TrialSpec {
                 "a block is written once its trim is over, each with one size, and no other is trimmed: set trim_percent=0, bs_mix=none and depth=1",
             );
         }
+        if self.trim_first && self.reads() && self.writes() {
+            return fail(
+                format!("trim_first with read_percent={}", self.read_percent),
+                "a pass trims and writes each block, and reads none: set read_percent=0, or trim_percent for trims beside reads",
+            );
+        }
         if !self.trim_first && self.trim_percent == 0 {
             return match self.trim_by {
                 TrimBy::Discard => Ok(()),
@@ -127,6 +133,13 @@ mod tests {
                     ..first.clone()
                 },
                 "trim_first with",
+            ),
+            (
+                TrialSpec {
+                    read_percent: 30,
+                    ..first.clone()
+                },
+                "trim_first with read_percent=30",
             ),
             (
                 TrialSpec {

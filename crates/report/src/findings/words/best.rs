@@ -402,7 +402,11 @@ pub fn choice(choice: &Choice, runs: &[&Analysis]) -> Option<Finding> {
 /// `random reads, bs=4KiB, threads=2`.
 fn setting(cell: &CellAnalysis, is_parallel: bool) -> String {
     let trial = cell.cell.trial();
-    let mut text = format!("{}, bs={}", access::in_words(trial), format_size(trial.bs));
+    let size = match &trial.bs_mix {
+        None => format!("bs={}", format_size(trial.bs)),
+        Some(mix) => format!("bs_mix={mix}"),
+    };
+    let mut text = format!("{}, {size}", access::in_words(trial));
     for (name, value) in [("threads", trial.threads), ("depth", trial.depth)] {
         if is_parallel {
             text.push_str(&format!(", {name}={value}"));
