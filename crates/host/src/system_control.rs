@@ -13,7 +13,7 @@ use iolab_workload::{Error, Result};
 
 use crate::device::Device;
 use crate::pseudo_files::{chosen, number_of, text_of};
-use journal::{Entry, Journal};
+use journal::{During, Entry, Journal, Opened};
 
 const SYS: &str = "/sys";
 const JOURNAL: &str = "/run/iolab-system-settings";
@@ -52,12 +52,21 @@ impl SystemControl {
     }
 
     fn at(sys: &Path, journal: &Path) -> Result<(Self, Vec<String>)> {
-        let made = Journal::open(journal, true)?;
-        let mut made = made.ok_or_else(|| Error::failed("the journal is not there"))?;
-        let restored = restore(sys, &mut made)?;
+        let mut journal = match Journal::open(journal, true)? {
+            Opened::Own(journal) => journal,
+            Opened::Held => {
+                return Err(Error::refused(format!(
+                    "another iolab changes settings of the kernel now (it holds {})",
+                    journal.display()
+                ))
+                .hint("wait until it has ended: one changes them at a time"));
+            }
+            Opened::Absent => return Err(Error::failed("the journal is not there")),
+        };
+        let restored = restore(sys, &mut journal)?;
         let control = Self {
             sys: sys.to_owned(),
-            journal: RefCell::new(Some(made)),
+            journal: RefCell::new(Some(journal)),
         };
         Ok((control, restored))
     }
@@ -65,7 +74,7 @@ impl SystemControl {
     /// Restores what a killed run left changed, and names it; nothing where this is not root, or a live process has changed it.
     ///
     /// # Errors
-    /// What cannot be restored.
+    /// What cannot be restored. Of kind [`Refused`](iolab_workload::Kind::Refused): what stands in the journal's place is none of iolab's.
     pub fn restore_leftovers() -> Result<Vec<String>> {
         match rustix::process::geteuid().is_root() {
             true => Self::restore_at(Path::new(SYS), Path::new(JOURNAL)),
@@ -74,14 +83,9 @@ impl SystemControl {
     }
 
     fn restore_at(sys: &Path, path: &Path) -> Result<Vec<String>> {
-        let journal = match Journal::open(path, false) {
-            Ok(journal) => journal,
-            // Its owner is alive.
-            Err(error) if error.kind() == iolab_workload::Kind::Refused => return Ok(Vec::new()),
-            Err(error) => return Err(error),
-        };
-        let Some(mut journal) = journal else {
-            return Ok(Vec::new());
+        let mut journal = match Journal::open(path, false)? {
+            Opened::Own(journal) => journal,
+            Opened::Absent | Opened::Held => return Ok(Vec::new()),
         };
         let restored = restore(sys, &mut journal)?;
         journal.remove();
@@ -114,25 +118,23 @@ impl SystemControl {
             return Ok(changed);
         }
         self.keep(&changed.entries)?;
-        let mut is_exact = true;
         for entry in &mut changed.entries {
-            let Some(during) = &mut entry.during else {
+            let path = self.sys.join(&entry.path);
+            let During::Asked(asked) = &entry.during else {
                 continue;
             };
-            put(&self.sys.join(&entry.path), during)?;
-            // The kernel may round.
-            let now = current(&self.sys.join(&entry.path)).unwrap_or_default();
-            is_exact &= now == *during;
-            *during = now;
+            put(&path, asked)?;
+            if let Some(now) = current(&path) {
+                entry.during = During::Read(now);
+            }
         }
-        if !is_exact {
-            self.keep(&changed.entries)?;
-        }
+        // From here on a value that the kernel has rounded is told from somebody else's.
+        self.keep(&changed.entries)?;
         Ok(changed)
     }
 
     fn keep(&self, entries: &[Entry]) -> Result<()> {
-        match &*self.journal.borrow() {
+        match &mut *self.journal.borrow_mut() {
             Some(journal) => journal.write(entries),
             None => Err(Error::failed("the journal is closed")),
         }
@@ -223,7 +225,7 @@ impl SystemControl {
             entries.push(Entry {
                 path,
                 before,
-                during: Some(during),
+                during: During::Asked(during),
             });
         }
         Ok(())
@@ -267,7 +269,7 @@ impl SystemControl {
                 Some(Entry {
                     path,
                     before,
-                    during: None,
+                    during: During::Reset,
                 })
             }));
         }
@@ -329,18 +331,19 @@ fn put_back(sys: &Path, entries: &[Entry]) -> Result<Vec<String>> {
     let mut named = Vec::new();
     let mut failed = Vec::new();
     // The last change first; what the kernel resets with another one after that.
-    let (changed, reset): (Vec<&Entry>, Vec<&Entry>) =
-        entries.iter().partition(|entry| entry.during.is_some());
+    let (changed, reset): (Vec<&Entry>, Vec<&Entry>) = entries
+        .iter()
+        .partition(|entry| entry.during != During::Reset);
     for entry in changed.into_iter().rev().chain(reset) {
         let path = sys.join(&entry.path);
         let Some(now) = current(&path).filter(|now| *now != entry.before) else {
             continue;
         };
         let is_others = match &entry.during {
-            Some(during) => *during != now,
             // What belongs to a scheduler that somebody else has chosen is not iolab's to set.
-            None => scheduler_of(entry, entries)
+            During::Reset => scheduler_of(entry, entries)
                 .is_some_and(|own| current(&sys.join(&own.path)).as_ref() != Some(&own.before)),
+            during => !during.explains(&now),
         };
         if is_others {
             continue;
@@ -370,7 +373,7 @@ fn put_back(sys: &Path, entries: &[Entry]) -> Result<Vec<String>> {
 fn scheduler_of<'a>(reset: &Entry, entries: &'a [Entry]) -> Option<&'a Entry> {
     entries.iter().find(|entry| {
         let queue = entry.path.parent();
-        let is_scheduler = entry.during.is_some() && entry.path.ends_with("scheduler");
+        let is_scheduler = entry.during != During::Reset && entry.path.ends_with("scheduler");
         is_scheduler && queue.is_some_and(|queue| reset.path.starts_with(queue))
     })
 }
@@ -417,6 +420,8 @@ fn put(path: &Path, value: &str) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Read;
+
     use super::*;
     use crate::fake_sysfs::Tree;
 
@@ -492,6 +497,58 @@ mod tests {
         assert_eq!(restored.len(), 1, "{restored:?}");
         assert_eq!(value(&tree, "max_sectors_kb"), "128");
         assert!(!journal.exists());
+    }
+
+    /// What a process that was killed between the change and the second version of the journal leaves, with a value that the kernel has rounded.
+    #[test]
+    fn a_value_that_the_kernel_rounded_is_restored_before_it_was_read_back() {
+        for (now, restored) in [("60", "128"), ("64", "128"), ("256", "256")] {
+            let tree = machine();
+            let journal = tree.path().join("journal");
+            let (control, _) = SystemControl::at(tree.path(), &journal).expect("free");
+            let entries = control.entries(&settings("max_sectors_kb:64"), &PARTITION);
+            control.keep(&entries.expect("known")).expect("kept");
+            tree.files(DISK, &[("queue/max_sectors_kb", now)]);
+            control.journal.take();
+            SystemControl::restore_at(tree.path(), &journal).expect("restored");
+            assert_eq!(value(&tree, "max_sectors_kb"), restored, "{now}");
+        }
+    }
+
+    /// A version that is being read stays as it is: a kill finds one of the two whole.
+    #[test]
+    fn a_version_of_the_journal_takes_the_place_of_the_one_before() {
+        let tree = machine();
+        let journal = tree.path().join("journal");
+        let (control, _) = SystemControl::at(tree.path(), &journal).expect("free");
+        let _changed = control.change(&settings("max_sectors_kb:64"), &PARTITION);
+        let before = fs::read_to_string(&journal).expect("there");
+        let mut opened = fs::File::open(&journal).expect("there");
+        // As a kill leaves it.
+        let half_written = tree.path().join("journal.next");
+        fs::write(&half_written, "half").expect("written");
+        control.keep(&[]).expect("kept");
+        let mut old = String::new();
+        opened.read_to_string(&mut old).expect("read");
+        assert_eq!(old, before);
+        assert_ne!(fs::read_to_string(&journal).expect("there"), before);
+        assert!(!half_written.exists());
+        SystemControl::at(tree.path(), &journal).expect_err("the new one is locked as well");
+    }
+
+    #[test]
+    fn what_is_no_journal_is_told_from_one_that_is_held() {
+        let tree = machine();
+        let journal = tree.path().join("journal");
+        let other = tree.path().join("other");
+        fs::write(&other, "").expect("written");
+        fs::hard_link(&other, &journal).expect("linked");
+        let refused = || SystemControl::restore_at(tree.path(), &journal).expect_err("not ours");
+        assert_eq!(refused().kind(), iolab_workload::Kind::Refused);
+        fs::remove_file(&journal).expect("removed");
+        std::os::unix::fs::symlink(&other, &journal).expect("linked");
+        assert_eq!(refused().kind(), iolab_workload::Kind::Refused);
+        assert_eq!(fs::read(&other).expect("there"), b"");
     }
 
     #[test]

@@ -230,9 +230,9 @@ pub(crate) enum Relation {
     Higher,
     /// It is lower.
     Lower,
-    /// It differs by at most 5 %.
+    /// It differs by at most the margin (of the claims on a run 5 %).
     Equivalent,
-    /// No difference was found: the interval holds 1, and more than 5 % on a side.
+    /// No difference was found: the interval holds 1, and more than the margin on a side.
     NoDifferenceFound,
     /// Too few trials for an interval, or the evidence holds something that could turn the claim round.
     CannotTell,
@@ -523,7 +523,7 @@ impl Runs<'_> {
             held: held(&effect.held),
             base_median: effect.medians.0,
             other_median: effect.medians.1,
-            relation: relation(effect.difference),
+            relation: Relation::of(effect.difference),
             ratio: effect.estimate.ratio,
             ratio_low,
             ratio_high,
@@ -559,13 +559,15 @@ impl Runs<'_> {
     }
 }
 
-fn relation(difference: Difference) -> Relation {
-    match difference {
-        Difference::Higher => Relation::Higher,
-        Difference::Lower => Relation::Lower,
-        Difference::Equivalent => Relation::Equivalent,
-        Difference::NotFound => Relation::NoDifferenceFound,
-        Difference::CannotTell => Relation::CannotTell,
+impl Relation {
+    pub(crate) fn of(difference: Difference) -> Self {
+        match difference {
+            Difference::Higher => Self::Higher,
+            Difference::Lower => Self::Lower,
+            Difference::Equivalent => Self::Equivalent,
+            Difference::NotFound => Self::NoDifferenceFound,
+            Difference::CannotTell => Self::CannotTell,
+        }
     }
 }
 

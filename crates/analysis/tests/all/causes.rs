@@ -1,7 +1,7 @@
 //! Verdicts on suspects where the evidence of the cells has something against them.
 
 use iolab_analysis::analysis::{Analysis, analyse};
-use iolab_analysis::claim::{Claim, Verdict, claims};
+use iolab_analysis::claim::{Claim, Suspected, Verdict, claims};
 use iolab_plan::experiment::{Inquiry, Variant};
 use iolab_synthetic::size_curve;
 
@@ -14,7 +14,11 @@ const CELLS: [(&str, f64); 4] = [
 ];
 
 fn explained() -> Analysis {
-    let mut analysis = analyse(&size_curve("read-size", &CELLS));
+    explained_in(&CELLS)
+}
+
+fn explained_in(cells: &[(&str, f64)]) -> Analysis {
+    let mut analysis = analyse(&size_curve("read-size", cells));
     let variant = |without: &[&str], base: &str, other: &str| Variant {
         without: without.iter().map(|one| (*one).to_owned()).collect(),
         base: format!("bs={base}"),
@@ -36,9 +40,14 @@ fn explained() -> Analysis {
 
 /// The verdict on the only suspect, and how many doubts it has.
 fn verdict(analysis: &Analysis) -> (Verdict, usize) {
+    let (verdict, found) = suspected(analysis);
+    (verdict, found.doubts.len())
+}
+
+fn suspected(analysis: &Analysis) -> (Verdict, Suspected) {
     let all = claims(&[analysis]);
     let found = all.iter().find_map(|claim| match claim {
-        Claim::Suspects(found) => Some((found.verdict, found.suspects[0].doubts.len())),
+        Claim::Suspects(found) => Some((found.verdict, found.suspects[0].clone())),
         _ => None,
     });
     found.expect("a verdict")
@@ -61,6 +70,16 @@ fn a_wait_of_the_worse_cell_alone_leaves_the_verdict_open() {
     let mut analysis = explained();
     waits(&mut analysis, 1);
     assert_eq!(verdict(&analysis), (Verdict::CannotTell, 1));
+}
+
+#[test]
+fn what_turns_round_is_not_told_of_a_verdict_that_is_open() {
+    let mut analysis = explained_in(&[CELLS[0], CELLS[1], CELLS[2], ("16MiB", 1500.0)]);
+    let (cause, found) = suspected(&analysis);
+    assert_eq!((cause, found.is_reversed), (Verdict::Cause, true));
+    waits(&mut analysis, 1);
+    let (open, found) = suspected(&analysis);
+    assert_eq!((open, found.is_reversed), (Verdict::CannotTell, false));
 }
 
 #[test]

@@ -3,13 +3,14 @@
 //!
 //! It lies in `/run`, which a reboot empties as it resets the settings; the identity of the boot stands in it all the same, for machines that
 //! keep `/run`. The process that changes settings holds an exclusive `flock` on it: there is one at a time, and a lock that can be had
-//! means that the process is dead. Only root can write it.
+//! means that the process is dead. Only root can write it. Each version of it is a file of its own that takes the place of the one before, whole:
+//! a kill leaves one of the two.
 
 use std::fs::File;
 use std::io::{Read, Seek, Write};
 use std::path::{Component, Path, PathBuf};
 
-use rustix::fs::{FlockOperation, Mode, OFlags, flock, fstat, open, stat, unlink};
+use rustix::fs::{FlockOperation, Mode, OFlags, flock, fstat, open, rename, stat, unlink};
 use rustix::io::Errno;
 
 use iolab_workload::{Error, Result};
@@ -27,8 +28,48 @@ pub(super) struct Entry {
     pub(super) path: PathBuf,
     /// Its value before.
     pub(super) before: String,
-    /// The value that it is given; `None` for one that the kernel resets where another is changed.
-    pub(super) during: Option<String>,
+    /// The value meanwhile.
+    pub(super) during: During,
+}
+
+/// The value of a file of sysfs while it is changed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum During {
+    /// The one that it is to be given. What the kernel makes of it is not known yet.
+    Asked(String),
+    /// The one that it had after it was given one.
+    Read(String),
+    /// That which the kernel gives it where another file is changed.
+    Reset,
+}
+
+impl During {
+    /// Whether a value can be what this process made of it; another one is somebody else's.
+    pub(super) fn explains(&self, now: &str) -> bool {
+        match self {
+            // The kernel rounds numbers down, or cuts them to what the device can.
+            Self::Asked(asked) => {
+                let number = |text: &str| text.parse::<u64>().ok();
+                let is_rounded = number(now)
+                    .zip(number(asked))
+                    .is_some_and(|(now, asked)| now < asked);
+                now == asked || is_rounded
+            }
+            Self::Read(read) => now == read,
+            Self::Reset => true,
+        }
+    }
+}
+
+/// What opening the journal gives.
+#[derive(Debug)]
+pub(super) enum Opened {
+    /// There is none, and none was to be made.
+    Absent,
+    /// Another process holds it, and is alive.
+    Held,
+    /// It is this process's.
+    Own(Journal),
 }
 
 /// The journal, locked.
@@ -39,11 +80,11 @@ pub(super) struct Journal {
 }
 
 impl Journal {
-    /// Opens and locks it; `None` where there is none and none is to be made.
+    /// Opens and locks it.
     ///
     /// # Errors
-    /// Of kind [`Refused`](iolab_workload::Kind::Refused): another process holds it, or it is not root's.
-    pub(super) fn open(path: &Path, makes: bool) -> Result<Option<Self>> {
+    /// Of kind [`Refused`](iolab_workload::Kind::Refused): it is not a plain file of this user with one name.
+    pub(super) fn open(path: &Path, makes: bool) -> Result<Opened> {
         let mut flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         if makes {
             flags |= OFlags::CREATE;
@@ -51,35 +92,26 @@ impl Journal {
         for _ in 0..TRIES {
             let file = match open(path, flags, Mode::RUSR | Mode::WUSR) {
                 Ok(file) => File::from(file),
-                Err(Errno::NOENT) if !makes => return Ok(None),
+                Err(Errno::NOENT) if !makes => return Ok(Opened::Absent),
+                Err(Errno::LOOP) => return Err(not_own(path)),
                 Err(errno) => return Err(cannot("open", path, errno)),
             };
             let own = fstat(&file).map_err(|errno| cannot("look at", path, errno))?;
             let is_plain = rustix::fs::FileType::from_raw_mode(own.st_mode).is_file();
             if !is_plain || own.st_nlink > 1 || own.st_uid != rustix::process::geteuid().as_raw() {
-                return Err(Error::refused(format!(
-                    "refusing to use {}: it is not the journal of an iolab of this user",
-                    path.display()
-                ))
-                .hint("look at what made it, and remove it"));
+                return Err(not_own(path));
             }
             match flock(&file, FlockOperation::NonBlockingLockExclusive) {
                 Ok(()) => {}
-                Err(Errno::WOULDBLOCK) => {
-                    return Err(Error::refused(format!(
-                        "another iolab changes settings of the kernel now (it holds {})",
-                        path.display()
-                    ))
-                    .hint("wait until it has ended: one changes them at a time"));
-                }
+                Err(Errno::WOULDBLOCK) => return Ok(Opened::Held),
                 Err(errno) => return Err(cannot("lock", path, errno)),
             }
-            // The process that held it may have removed it in between.
+            // The process that held it may have removed or replaced it in between.
             let is_there =
                 stat(path).is_ok_and(|now| (now.st_dev, now.st_ino) == (own.st_dev, own.st_ino));
             if is_there {
                 let path = path.to_owned();
-                return Ok(Some(Self { file, path }));
+                return Ok(Opened::Own(Self { file, path }));
             }
         }
         Err(
@@ -119,44 +151,87 @@ impl Journal {
     ///
     /// # Errors
     /// It cannot be written.
-    pub(super) fn write(&self, entries: &[Entry]) -> Result<()> {
+    pub(super) fn write(&mut self, entries: &[Entry]) -> Result<()> {
         let mut text = text_of(BOOT_ID).unwrap_or_default() + "\n";
         for entry in entries {
-            let during = entry.during.as_deref().unwrap_or("");
-            text += &format!("{}\t{}\t{during}\n", entry.path.display(), entry.before);
+            let (state, during) = match &entry.during {
+                During::Asked(value) => ("asked", value.as_str()),
+                During::Read(value) => ("read", value.as_str()),
+                During::Reset => ("reset", ""),
+            };
+            let (path, before) = (entry.path.display(), &entry.before);
+            text += &format!("{path}\t{before}\t{state}\t{during}\n");
         }
-        let mut file = &self.file;
-        let written = file
-            .set_len(0)
-            .and_then(|()| file.rewind())
-            .and_then(|()| file.write_all(text.as_bytes()))
-            .and_then(|()| file.sync_all());
-        written.map_err(|error| {
+        self.file = self.replaced(&text).map_err(|error| {
             Error::failed(format!("cannot write {}: {error}", self.path.display()))
                 .hint("make room there: without it no killed run could be cleaned up")
-        })
+        })?;
+        Ok(())
+    }
+
+    /// A new file with this text in the place of the journal, locked before it has its name: nobody can have it in between.
+    fn replaced(&self, text: &str) -> std::io::Result<File> {
+        let next = next(&self.path);
+        // Who holds the journal alone makes it: one that is there was left by a kill.
+        match unlink(&next) {
+            Ok(()) | Err(Errno::NOENT) => {}
+            Err(errno) => return Err(errno.into()),
+        }
+        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+        let mut file = File::from(open(&next, flags, Mode::RUSR | Mode::WUSR)?);
+        let whole = flock(&file, FlockOperation::NonBlockingLockExclusive)
+            .map_err(std::io::Error::from)
+            .and_then(|()| file.write_all(text.as_bytes()))
+            .and_then(|()| file.sync_all())
+            .and_then(|()| Ok(rename(&next, &self.path)?));
+        if whole.is_err() {
+            let _ = unlink(&next);
+        }
+        whole.map(|()| file)
     }
 
     /// Removes it: everything is as it was.
     pub(super) fn remove(self) {
         // One that stays is empty, or says what is so already.
+        let _ = unlink(next(&self.path));
         let _ = unlink(&self.path);
     }
 }
 
-/// `devices/.../queue/scheduler`, the value before and the one during, between tabs.
+/// The name of the journal's next version before it takes the place of this one.
+fn next(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".next");
+    name.into()
+}
+
+/// `devices/.../queue/scheduler`, the value before, what is known of the one meanwhile, and that one, between tabs.
 fn parsed(line: &str) -> Option<Entry> {
     let mut parts = line.split('\t');
     let path = PathBuf::from(parts.next()?);
-    let (before, during) = (parts.next()?, parts.next()?);
+    let (before, state, during) = (parts.next()?, parts.next()?, parts.next()?);
+    let during = match state {
+        "asked" => During::Asked(during.to_owned()),
+        "read" => During::Read(during.to_owned()),
+        "reset" => During::Reset,
+        _ => return None,
+    };
     let is_below = path
         .components()
         .all(|part| matches!(part, Component::Normal(_)));
     (is_below && parts.next().is_none()).then(|| Entry {
         path,
         before: before.to_owned(),
-        during: (!during.is_empty()).then(|| during.to_owned()),
+        during,
     })
+}
+
+fn not_own(path: &Path) -> Error {
+    Error::refused(format!(
+        "refusing to use {}: it is not the journal of an iolab of this user",
+        path.display()
+    ))
+    .hint("look at what made it, and remove it")
 }
 
 fn cannot(what: &str, path: &Path, errno: Errno) -> Error {

@@ -3,14 +3,15 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use iolab_analysis::claim::Estimate;
-use iolab_analysis::compare::{self, CellComparison, Comparison, Difference, Further, Side};
+use iolab_analysis::claim::{self, Estimate};
+use iolab_analysis::compare::{CellComparison, Comparison, Difference, Further, Overall, Side};
 use iolab_analysis::doubt::{self, Reason, SideDoubt};
 use iolab_stats::{RankMethod, Summary, TTest};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Serialize;
 use serde_json::json;
 
+use crate::claims::Relation;
 use crate::document::{IOLAB_VERSION, Levels, SCHEMA};
 use crate::doubt::{of_side, remedy};
 
@@ -46,7 +47,7 @@ pub(crate) struct Compared<'a> {
     /// Cells that the base lacks, in words.
     only_new: &'a [String],
     /// All cells together, where both sides went through the same blocks; `null` otherwise.
-    overall: Option<Overall>,
+    overall: Option<OverallData>,
     /// Conclusions, in sentences.
     remarks: Vec<String>,
     /// The cells that both have.
@@ -66,13 +67,18 @@ pub(crate) struct Differing<'a> {
 
 /// All cells together.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
-struct Overall {
+#[schemars(rename = "Overall")]
+struct OverallData {
     #[serde(flatten)]
     ratio: Ratio,
     /// Blocks that both sides share; `null` where they share too few.
     blocks: Option<usize>,
+    /// What is claimed of the new side against the base.
+    relation: Relation,
     /// Whether they are shown to be equivalent.
     equivalent: bool,
+    /// What in the evidence of any cell could turn it round; then `relation` is `cannot_tell`.
+    doubts: Vec<Against>,
 }
 
 /// New over base, with the ends of the interval that decides.
@@ -273,7 +279,7 @@ impl<'a> Compared<'a> {
             differences: comparison.differences.iter().map(Differing::of).collect(),
             only_base: &comparison.only_base,
             only_new: &comparison.only_new,
-            overall: comparison.overall.as_ref().map(Overall::of),
+            overall: comparison.overall.as_ref().map(OverallData::of),
             remarks: super::remarks(comparison),
             cells: cells
                 .map(|(cell, pair)| Cell {
@@ -325,12 +331,19 @@ impl Against {
     }
 }
 
-impl Overall {
-    fn of(overall: &compare::Overall) -> Self {
+impl OverallData {
+    fn of(overall: &Overall) -> Self {
+        let Overall {
+            estimate,
+            difference,
+            doubts,
+        } = overall;
         Self {
-            ratio: Ratio::of(Some(&overall.estimate)),
-            blocks: overall.estimate.blocks,
-            equivalent: overall.difference == iolab_analysis::claim::Difference::Equivalent,
+            ratio: Ratio::of(Some(estimate)),
+            blocks: estimate.blocks,
+            relation: Relation::of(*difference),
+            equivalent: *difference == claim::Difference::Equivalent,
+            doubts: doubts.iter().map(Against::of).collect(),
         }
     }
 }

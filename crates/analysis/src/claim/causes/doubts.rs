@@ -61,6 +61,10 @@ pub(super) fn weigh(
         return;
     }
     again.is_explained = false;
+    for one in &mut open {
+        // What turned round may have turned with the doubt.
+        one.is_reversed = false;
+    }
     let (run, blocks) = (again.run, again.blocks);
     match found
         .iter_mut()
