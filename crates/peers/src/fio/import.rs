@@ -7,7 +7,7 @@ use iolab_workload::Result;
 use iolab_workload::histogram::LatencyHistogram;
 
 use super::FIO;
-use super::options::{FileSize, Options, cell_of};
+use super::options::{FileSize, Options, cell_of, give};
 use super::report::{self, FioJob, FioReport};
 use crate::{PeerResult, Results};
 use iolab_record::{LatencyOf, OperationSummary, PerOperation};
@@ -27,7 +27,9 @@ pub(super) fn import(text: &str) -> Result<Results> {
             continue;
         }
         let mut options = report.global_options.clone();
-        options.extend(job.options.clone());
+        for (name, value) in job.options.clone() {
+            give(&mut options, name, value);
+        }
         let clones = groups.iter_mut().find(|(known, jobs)| {
             let first = jobs[0];
             let of = |job: &FioJob| (job.groupid, job.hostname.clone(), job.jobname.clone());

@@ -1,5 +1,6 @@
 //! fio's options of a job, and the cell that they describe.
 
+mod aliases;
 mod extent;
 mod steady;
 mod values;
@@ -11,12 +12,12 @@ use std::time::Duration;
 use iolab_workload::Error;
 use iolab_workload::Result;
 use iolab_workload::trial::{
-    BS_MAX, Backend, Batch, CacheState, Content, DEPTH_MAX, Pattern, SyncPolicy, THREADS_MAX,
-    TrialSpec,
+    Backend, Batch, CacheState, Content, DEPTH_MAX, Pattern, SyncPolicy, THREADS_MAX, TrialSpec,
 };
 
 use iolab_workload::settings::CellSpec;
 
+pub(crate) use aliases::{give, replaced_by};
 pub(crate) use extent::FileSize;
 pub(crate) use values::{duration, short};
 use values::{refused, size, unknown};
@@ -231,19 +232,9 @@ fn mix(options: &Options) -> Read<u8> {
         let percent = text.parse::<u8>().ok().filter(|percent| *percent <= 100);
         percent.map(Some).ok_or_else(|| unknown(name, text))
     };
-    match (percent("rwmixread")?, percent("rwmixwrite")?) {
-        (None, None) => Ok(50),
-        (Some(reads), None) => Ok(reads),
-        (None, Some(writes)) => Ok(100 - writes),
-        (Some(reads), Some(writes)) if reads + writes == 100 => Ok(reads),
-        (Some(reads), Some(writes)) => Err(Fault {
-            option: "rwmixwrite",
-            error: Error::usage(format!(
-                "rwmixread={reads} and rwmixwrite={writes} are not 100 % together"
-            ))
-            .hint("give one of them"),
-        }),
-    }
+    // One replaces the other.
+    let reads = percent("rwmixwrite")?.map(|writes| 100 - writes);
+    Ok(reads.or(percent("rwmixread")?).unwrap_or(50))
 }
 
 /// Their size, and how they are made.
@@ -294,8 +285,7 @@ fn requests(options: &Options, trial: &mut TrialSpec, faults: &mut Faults) {
     }
     trial.iopoll = is_set(options, "hipri");
     let direct = match text(options, "buffered") {
-        Some("0") => !options.contains_key("direct") || is_set(options, "direct"),
-        Some(_) => false,
+        Some(buffered) => buffered == "0",
         None => is_set(options, "direct"),
     };
     trial.cache = match (direct, text(options, "invalidate")) {
@@ -308,12 +298,8 @@ fn requests(options: &Options, trial: &mut TrialSpec, faults: &mut Faults) {
 
 /// `bs`, that of reads where the directions differ.
 fn block_size(options: &Options) -> Read<u64> {
-    let (name, text) = value(options, &["bs", "blocksize"]).unwrap_or(("bs", "4k"));
-    let first = text.split(',').find(|part| !part.is_empty());
-    let bytes = first.map(|part| size(name, part)).transpose()?;
-    bytes
-        .filter(|bytes| (1..=BS_MAX).contains(bytes))
-        .ok_or_else(|| unknown(name, text))
+    let (name, text) = value(options, &["bs", "blocksize"]).unwrap_or(("bs", ""));
+    varied::block(name, varied::directions(text)[0])
 }
 
 /// Completions to wait for, which fio and iolab both submit again at once.

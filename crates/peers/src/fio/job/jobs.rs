@@ -6,7 +6,7 @@ use iolab_workload::foreign_options::{Answer, Effect, answer, in_job, names_in_j
 use iolab_workload::names::{alternatives, nearest};
 use iolab_workload::{Error, Result};
 
-use super::super::options::{Options, is_set, short};
+use super::super::options::{Options, give, is_set, replaced_by, short};
 use super::lines::{self, Around, Hidden, LinePosition, Said};
 use super::mistakes::Mistakes;
 
@@ -146,8 +146,11 @@ pub(super) fn read(text: &str, around: Around<'_>, mistakes: &mut Mistakes) -> R
             Some(job) if !in_global => (&mut job.options, &mut job.places),
             _ => (&mut global.0, &mut global.1),
         };
+        for other in replaced_by(&name) {
+            places.remove(other);
+        }
         places.insert(name.clone(), place);
-        options.insert(name, value);
+        give(options, name, value);
     }
     if jobs.is_empty() {
         let error = Error::usage("there is no job in it");

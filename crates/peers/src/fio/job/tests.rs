@@ -9,6 +9,8 @@ use iolab_workload::settings::{CellSpec, Setting};
 use super::JobFile;
 use super::lines::Around;
 
+mod like_fio;
+
 #[test]
 fn a_job_file_becomes_an_experiment() {
     let text = "; a comment\n[global]\nioengine=io_uring\ndirect=1\nsize=64m\nruntime=1\ntime_based\nramp_time=2s\nfilename=/data/file\ngroup_reporting\n\n[first]\nrw=randread\nbs=4k\niodepth=8\n[second]\nstonewall\nrw=randread\nbs=64k\niodepth=8\n";

@@ -13,7 +13,7 @@ use super::{Fault, Faults, Options, Read, is_set, refused, short, size, unknown,
 
 /// Sizes that requests are drawn from, and what they begin at multiples of.
 pub(super) fn sizes(options: &Options, trial: &mut TrialSpec, faults: &mut Faults) {
-    let mix = faults.or(mix(options), None);
+    let mix = faults.or(mix(options, trial.trim_percent == 100), None);
     let Some(mix) = mix else {
         return;
     };
@@ -45,55 +45,71 @@ pub(super) fn sizes(options: &Options, trial: &mut TrialSpec, faults: &mut Fault
     }
 }
 
-/// `bssplit`, `bsrange`, or a size for each direction.
-fn mix(options: &Options) -> Read<Option<SizeMix>> {
-    if let Some((name, split)) = value(options, &["bssplit"]) {
-        let mut directions = split.split(',').filter(|text| !text.trim().is_empty());
-        let of = |text: &str| -> Read<String> {
-            let parts = text.split(':').map(|part| share(name, split, part));
-            Ok(parts.collect::<Read<Vec<String>>>()?.join(","))
-        };
-        let reads = directions.next().map(of).transpose()?;
-        let Some(reads) = reads else {
-            return Err(unknown(name, split));
-        };
-        let writes = directions.next().map(of).transpose()?;
-        let mix = format!("{reads}/{}", writes.as_deref().unwrap_or(&reads));
-        return parsed(name, &mix).map(Some);
+/// `bssplit`, `bsrange`, or a size for each direction; a direction of which the first two say nothing has its `bs`.
+fn mix(options: &Options, only_trims: bool) -> Read<Option<SizeMix>> {
+    let split = value(options, &["bssplit"]);
+    let range = value(options, &["bsrange", "blocksize_range"]);
+    if let (Some((option, _)), Some((other, _))) = (split, range) {
+        let error = Error::usage(format!("{option} and {other} in one job"));
+        return Err(Fault {
+            option,
+            error: error.hint("give one of them"),
+        });
     }
-    let Some((name, sizes)) = value(options, &["bs", "blocksize"]) else {
-        let range = value(options, &["bsrange", "blocksize_range"]);
-        return range.map(|(name, text)| ranges(name, text)).transpose();
+    let (bs_name, bs) = value(options, &["bs", "blocksize"]).unwrap_or(("bs", ""));
+    let bs = directions(bs);
+    let (name, given) = match split.or(range) {
+        Some((name, text)) => (name, directions(text)),
+        None if bs.iter().all(|part| *part == bs[0]) => return Ok(None),
+        None => (bs_name, [""; 3]),
     };
-    let mut sizes = sizes.split(',').filter(|part| !part.trim().is_empty());
-    match (sizes.next(), sizes.next()) {
-        (Some(reads), Some(writes)) => {
-            let (reads, writes) = (size(name, reads)?, size(name, writes)?);
-            parsed(name, &format!("{reads}/{writes}")).map(Some)
+    let of = |direction: usize| -> Read<String> {
+        match (given[direction], split) {
+            ("", _) => block(bs_name, bs[direction]).map(|bytes| bytes.to_string()),
+            (text, Some(_)) => {
+                let parts = text.split(':').map(|part| share(name, text, part));
+                Ok(parts.collect::<Read<Vec<String>>>()?.join(","))
+            }
+            (text, None) => bounded(name, text),
         }
-        _ => Ok(None),
+    };
+    let mix = match only_trims {
+        true => of(2)?,
+        false => format!("{}/{}", of(0)?, of(1)?),
+    };
+    parsed(name, &mix).map(Some)
+}
+
+/// What is said of reads, of writes and of trims; empty where nothing is. As in fio, one part holds for all of them, and the
+/// second of two for trims too.
+pub(super) fn directions(text: &str) -> [&str; 3] {
+    let mut parts = text.split(',').map(str::trim);
+    let reads = parts.next().unwrap_or_default();
+    let writes = parts.next().unwrap_or(reads);
+    [reads, writes, parts.next().unwrap_or(writes)]
+}
+
+/// The block size of a direction, bytes.
+pub(super) fn block(name: &'static str, text: &str) -> Read<u64> {
+    let bytes = match text {
+        "" => 4096,
+        text => size(name, text)?,
+    };
+    match bytes {
+        1..=BS_MAX => Ok(bytes),
+        _ => Err(unknown(name, text)),
     }
 }
 
-/// `4k-64k`, or a range for reads and one for writes.
-fn ranges(name: &'static str, text: &str) -> Read<SizeMix> {
-    let of = |range: &str| -> Read<String> {
-        let (first, last) = range.split_once(['-', ':']).unwrap_or((range, range));
-        let (first, last) = (size(name, first.trim())?, size(name, last.trim())?);
-        Ok(match first == last {
-            true => first.to_string(),
-            false => format!("{first}-{last}"),
-        })
-    };
-    let given = text
-        .split([',', '/'])
-        .filter(|part| !part.trim().is_empty());
-    let ranges = given.map(of).collect::<Read<Vec<String>>>()?;
-    match ranges.as_slice() {
-        [] => Err(unknown(name, text)),
-        [both] => parsed(name, both),
-        [reads, writes, ..] => parsed(name, &format!("{reads}/{writes}")),
-    }
+/// `4k-64k`.
+fn bounded(name: &'static str, text: &str) -> Read<String> {
+    let parts = text.split_once(['-', ':']);
+    let (first, last) = parts.ok_or_else(|| unknown(name, text))?;
+    let (first, last) = (size(name, first.trim())?, size(name, last.trim())?);
+    Ok(match first == last {
+        true => first.to_string(),
+        false => format!("{first}-{last}"),
+    })
 }
 
 /// `64k/30`; without a share `64k` or `64k/`.
