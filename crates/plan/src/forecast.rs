@@ -330,7 +330,7 @@ mod tests {
                 "name = 'x'\nabout = ''\nbudget = '1min'\n[settings]\n{name} = 0\n[[experiments]]\nuse = 'read-random'\n"
             );
             let error = Suite::from_toml(&suite, "x.toml", Path::new(".")).expect_err(name);
-            assert!(error.message().starts_with("x.toml"), "{error}");
+            assert!(error.message().starts_with("x.toml, line 5, "), "{error}");
             assert!(error.message().contains(name), "{error}");
         }
     }

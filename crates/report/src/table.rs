@@ -41,20 +41,22 @@ const OF_ACCESS: [&str; 6] = [
     "random_every",
     "trim_first",
 ];
-/// Settings that say how long a trial takes and where it begins, and those that stand elsewhere. All others are named where they are
-/// not what they are by themselves.
-const NOT_NAMED: [&str; 11] = [
+/// Settings that say how long a trial takes, where it begins and how its latencies are kept, what iolab chooses for new runs, and those
+/// that stand elsewhere. All others are named where they are not what they are by themselves.
+const NOT_NAMED: [&str; 13] = [
     "bytes",
     "requests",
     "time",
     "batch",
     "first_offset",
+    "buffer_memory",
     "target",
     "tool",
     "ranks",
     "hosts",
     "active",
     "latency",
+    "latency_over_time",
 ];
 
 /// What all cells have in common, the settings that are not what they are by themselves among it:

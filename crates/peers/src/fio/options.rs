@@ -526,6 +526,14 @@ mod tests {
             cell("rw=randtrim bs=64k").expect("a cell").trim_percent,
             100
         );
+        // fio takes no more than half of the blocks.
+        let spread = |percent| {
+            cell(&format!("rw=randread random_distribution=normal:{percent}"))
+                .map(|trial| trial.pattern)
+        };
+        assert_eq!(spread(60).expect("a cell"), Pattern::Normal(50.0));
+        assert_eq!(spread(20).expect("a cell"), Pattern::Normal(20.0));
+        spread(100).expect_err("fio refuses it too");
         let bursts = cell("rw=read thinktime=2s thinktime_iotime=1").expect("a cell");
         let told = bursts.bursts.map(|bursts| bursts.to_string());
         assert_eq!((bursts.thinktime, told.as_deref()), (None, Some("1s/2s")));

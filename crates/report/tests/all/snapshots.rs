@@ -16,7 +16,7 @@ use iolab_report::rows::Format;
 use iolab_report::{benchstat, gbench, prometheus, table};
 use iolab_workload::group::GroupSpec;
 use iolab_workload::response::Response;
-use iolab_workload::settings::CellSpec;
+use iolab_workload::settings::{CellSpec, Setting};
 
 use iolab_synthetic::{add_cell, add_trial, around, rate_report, record, serve, size_curve};
 
@@ -91,6 +91,43 @@ fn tables() {
     insta::assert_snapshot!("table_strided", table_at(&strided(), 100));
     insta::assert_snapshot!("table_troubled", table_at(&troubled(), 100));
     insta::assert_snapshot!("table_markdown", table::markdown(&analyse(&troubled())));
+}
+
+#[test]
+fn settings_that_are_not_what_they_are_by_themselves_stand_above_the_table() {
+    let line = |levels: &[(&str, &str)]| {
+        let mut record = sizes();
+        for cell in &mut record.cells {
+            for (name, value) in levels {
+                let setting = Setting::find(name).expect(name);
+                setting.set(&mut cell.spec, value).expect(name);
+            }
+        }
+        let table = table_at(&record, 400);
+        let line = table.lines().find(|line| line.starts_with("settings: "));
+        line.expect("a line").to_owned()
+    };
+    let lines = [
+        line(&[]),
+        line(&[
+            ("pattern", "rand"),
+            ("random_every", "8"),
+            ("bs_mix", "4k-16k"),
+            ("sqpoll_cpu", "1"),
+            ("steady", "iops:5%/3s"),
+        ]),
+        line(&[
+            ("read_percent", "0"),
+            ("trim_first", "true"),
+            ("write_hint", "short"),
+            ("system", "read_ahead_kb:0"),
+        ]),
+    ];
+    insta::assert_snapshot!(lines.join("\n"), @"
+    settings: sequential reads, backend=psync, region=1GiB, threads=1, depth=1, cache=direct
+    settings: random reads in runs of 8, backend=psync, bs_mix=4KiB-16KiB:100, region=1GiB, threads=1, depth=1, cache=direct, sqpoll_cpu=1, steady=iops:5%/3s/0/1s
+    settings: sequential writes of trimmed blocks, backend=psync, region=1GiB, threads=1, depth=1, cache=direct, write_hint=short, system=read_ahead_kb:0
+    ");
 }
 
 #[test]

@@ -53,7 +53,7 @@ pub(super) const ROWS: &[Setting] = &[
         topic: Topic::Requests,
         aliases: &[],
         unit: "",
-        doc: "draw a random offset for every so many requests; those between follow the last one of their direction in sequence",
+        doc: "draw a random offset for every so many requests; those between follow the last one of their direction in sequence, so that rand does not visit each block once per pass",
         kind: ValueKind::Count,
         column: "random_every",
         since: 6,
