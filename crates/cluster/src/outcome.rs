@@ -145,10 +145,7 @@ fn joined(a: Outcome, b: Outcome) -> Outcome {
         operations: a.operations.zip(b.operations, tally),
         errors: a.errors + b.errors,
         failure: a.failure.or(b.failure),
-        ended: match rank(a.ended) >= rank(b.ended) {
-            true => a.ended,
-            false => b.ended,
-        },
+        ended: a.ended.max(b.ended),
         in_flight: both(a.in_flight, b.in_flight, |a, b| a + b),
         end_sync_ns: a.end_sync_ns.max(b.end_sync_ns),
         paused_ns: a.paused_ns + b.paused_ns,
@@ -167,26 +164,8 @@ fn joined(a: Outcome, b: Outcome) -> Outcome {
     }
 }
 
-/// The graver of two ends has the higher number.
-fn rank(ended: Ended) -> u64 {
-    match ended {
-        Ended::Done => 0,
-        Ended::Steady => 1,
-        Ended::Time => 2,
-        Ended::Interrupted => 3,
-        Ended::Failed => 4,
-    }
-}
-
-fn ended(rank: u64) -> Option<Ended> {
-    let all = [
-        Ended::Done,
-        Ended::Steady,
-        Ended::Time,
-        Ended::Interrupted,
-        Ended::Failed,
-    ];
-    all.get(usize::try_from(rank).ok()?).copied()
+fn ended(place: u64) -> Option<Ended> {
+    Ended::ALL.get(usize::try_from(place).ok()?).copied()
 }
 
 /// Joins two values; the one alone where the other is missing.
@@ -328,7 +307,8 @@ fn write_outcome(outcome: &Outcome, to: &mut Writer) {
         _ => None,
     };
     failure.write(to);
-    rank(outcome.ended).write(to);
+    // Its place in `ALL`.
+    (outcome.ended as u64).write(to);
     for time in [
         outcome.elapsed_ns,
         outcome.all_active_ns,

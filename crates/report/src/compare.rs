@@ -5,13 +5,13 @@ pub(crate) mod data;
 
 use std::io::{self, Write};
 
-use crate::doubt::{of_side, remedy};
+use crate::doubt::{on_side, remedy};
 use crate::findings::{overall, tally};
 use iolab_analysis::analysis::Response;
 use iolab_analysis::compare::{
     CellComparison, Comparison, Difference, Further, HypothesisTest, POWER, ReplicationUnit, Side,
 };
-use iolab_analysis::doubt::{ComparedSide, Reason, SideDoubt};
+use iolab_analysis::doubt::{Reason, SideDoubt};
 use iolab_workload::quantity::{digits, format_p, format_percent, significant};
 use iolab_workload::settings::cell_label;
 
@@ -312,16 +312,7 @@ pub(crate) fn doubt_lines<'a>(cells: impl Iterator<Item = &'a [SideDoubt]>) -> V
         }
     }
     let line = |(doubt, n): (&SideDoubt, usize)| {
-        let what = match &doubt.reason {
-            Reason::ServedBy { served_by, .. } => format!("served by {served_by}"),
-            other => of_side(other),
-        };
-        let side = match (&doubt.reason, doubt.side) {
-            // Its words name both sides.
-            (Reason::Imbalance(_), _) | (_, None) => "",
-            (_, Some(ComparedSide::Base)) => " on the base's side",
-            (_, Some(ComparedSide::New)) => " on the new side",
-        };
+        let what = on_side(doubt, "the base's side", "the new side");
         let first = if n == 1 { "" } else { " (values of the first)" };
         let follows = match doubt.reason {
             Reason::ServedBy { .. } => "The ratio there says nothing about the storage.",
@@ -331,7 +322,7 @@ pub(crate) fn doubt_lines<'a>(cells: impl Iterator<Item = &'a [SideDoubt]>) -> V
         };
         let remedy = remedy(&doubt.reason).map_or_else(String::new, |text| format!(" {text}."));
         let cells = self::cells(n);
-        format!("Cannot tell in {cells}: {what}{side}{first}. {follows}{remedy}")
+        format!("Cannot tell in {cells}: {what}{first}. {follows}{remedy}")
     };
     found.into_iter().map(line).collect()
 }

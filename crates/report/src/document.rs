@@ -6,7 +6,6 @@ use std::io::{self, Write};
 
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::bends::Bends;
-use iolab_analysis::compare::with_peers;
 use iolab_analysis::runs::RunName;
 use iolab_workload::escape_control::escape_control;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
@@ -17,7 +16,7 @@ use serde_json::ser::Formatter;
 
 use crate::claims::{self, ClaimData, IdentifiedRun, RemarkData};
 use crate::export::{cells, samples, stages};
-use crate::findings::conclusion;
+use crate::findings::interpretation::concluded;
 use crate::rows::{Field, columns_of, in_columns};
 
 /// Version of the schemas: it rises where a name vanishes or changes its meaning, not where one is added.
@@ -166,7 +165,7 @@ pub fn table(runs: &[(RunName, AnalysedRun)], to: &mut dyn Write) -> io::Result<
             summaries: runs
                 .iter()
                 .map(|(name, run)| {
-                    let line = conclusion(run.analysis(), &with_peers(run));
+                    let (line, _) = concluded(run);
                     RunSummary {
                         run: name.id.clone(),
                         summary: line.map(|line| escape_control(&line).into_owned()),

@@ -1,6 +1,8 @@
 //! Doubts about an answer, in words.
 
-use iolab_analysis::doubt::{Direction, Doubt, Doubts, ReachedLimit, Reason};
+use iolab_analysis::doubt::{
+    ComparedSide, Direction, Doubt, Doubts, ReachedLimit, Reason, SideDoubt,
+};
 use iolab_analysis::imbalance::Disturber;
 use iolab_record::ServedBy;
 use iolab_workload::quantity::{counted, format_ns, format_percent, significant};
@@ -59,6 +61,22 @@ pub fn words(doubt: &Doubt, all: &Doubts) -> String {
         | Reason::Contradicted
         | Reason::TwoGroups { .. }
         | Reason::Dependent { .. } => of_side(&doubt.reason),
+    }
+}
+
+/// A doubt about a comparison as a clause, with the side that it concerns where it is one: `served by page-cache on fio's side`. `base` and `new`
+/// are those sides.
+pub(crate) fn on_side(doubt: &SideDoubt, base: &str, new: &str) -> String {
+    let what = match &doubt.reason {
+        // Its words name both sides.
+        Reason::Imbalance(_) => return of_side(&doubt.reason),
+        Reason::ServedBy { served_by, .. } => format!("served by {served_by}"),
+        other => of_side(other),
+    };
+    match doubt.side {
+        None => what,
+        Some(ComparedSide::Base) => format!("{what} on {base}"),
+        Some(ComparedSide::New) => format!("{what} on {new}"),
     }
 }
 

@@ -42,7 +42,7 @@ pub mod rows;
 pub mod runs;
 pub mod schema;
 pub mod series;
-mod shell;
+pub mod shell;
 pub mod slo;
 pub mod sparkline_panels;
 pub mod table;

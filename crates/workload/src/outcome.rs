@@ -153,8 +153,8 @@ pub struct FailedRequest {
     pub errno: i32,
 }
 
-/// What ended a trial.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// What ended a trial, the graver the greater: of workers or processes that ended differently, the greatest counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Ended {
     /// The requested bytes or requests, or the pass, are complete.
     Done,
@@ -169,6 +169,15 @@ pub enum Ended {
 }
 
 impl Ended {
+    /// All that there are, in their order.
+    pub const ALL: [Self; 5] = [
+        Self::Done,
+        Self::Steady,
+        Self::Time,
+        Self::Interrupted,
+        Self::Failed,
+    ];
+
     /// Whether it did what it was to do.
     pub fn is_whole(self) -> bool {
         match self {
@@ -319,5 +328,21 @@ impl Outcome {
     /// Bytes transferred by all requests.
     pub fn bytes(&self) -> u64 {
         self.operations.moved().bytes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What did not end well outweighs what did; processes tell each other the place.
+    #[test]
+    fn ends_stand_in_the_order_of_their_gravity() {
+        assert!(Ended::ALL.is_sorted_by_key(|ended| !ended.is_whole()));
+        for (place, ended) in Ended::ALL.into_iter().enumerate() {
+            assert_eq!(ended as usize, place);
+        }
+        assert_eq!(Ended::ALL.into_iter().max(), Some(Ended::Failed));
+        assert!(Ended::Done < Ended::Steady && Ended::Steady < Ended::Time);
     }
 }

@@ -148,8 +148,8 @@ pub(crate) fn study(options: &Study) -> Outcome {
         inputs.extend(explained);
         interrupt = ended;
     }
-    let all = inputs.iter().map(|input| input.path.display().to_string());
-    let all = all.collect::<Vec<_>>().join(" ");
+    let paths: Vec<PathBuf> = inputs.iter().map(|input| input.path.clone()).collect();
+    let all = listed(&paths);
     let kept = |failure: Failure| {
         failure.also(format_args!(
             "everything is measured, and the run files are complete: iolab report {all}"

@@ -5,7 +5,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::worker::group_weights::Flow;
 
-use super::merge::graver;
 use super::rank_barrier::Alone;
 use super::{GroupRole, Side, carry_out, merge, signed, sum};
 use iolab_host::clock::Clock;
@@ -112,7 +111,7 @@ pub(crate) fn merge_groups(outcome: &mut Outcome, groups: &[GroupOutcome]) {
     let parts = || groups.iter().map(|group| &group.outcome);
     outcome.errors = parts().map(|part| part.errors).sum();
     outcome.failure = parts().find_map(|part| part.failure.clone());
-    outcome.ended = parts().map(|part| part.ended).fold(Ended::Done, graver);
+    outcome.ended = parts().map(|part| part.ended).max().unwrap_or(Ended::Done);
     outcome.verified = parts()
         .filter_map(|part| part.verified)
         .reduce(Verified::plus);

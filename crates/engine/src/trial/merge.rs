@@ -7,7 +7,7 @@ use iolab_workload::counters::{Counters, Hardware, ProcessIo};
 use iolab_workload::histogram::LatencyHistogram;
 use iolab_workload::histogram::over_time::LatencyOverTime;
 use iolab_workload::operation::PerOperation;
-use iolab_workload::outcome::{Ended, Failure, Outcome, RateReport, Tally, Waits};
+use iolab_workload::outcome::{Failure, Outcome, RateReport, Tally, Waits};
 use iolab_workload::region_state::Region;
 
 /// What all workers of a trial did.
@@ -63,7 +63,7 @@ pub(crate) fn sum(workers: &[WorkerOutcome], clock: &Clock) -> Outcome {
         merged.errors += worker.errors;
         let failure = || worker.failure.clone().map(Failure::Request);
         merged.failure = merged.failure.or_else(failure);
-        merged.ended = graver(merged.ended, worker.ended);
+        merged.ended = merged.ended.max(worker.ended);
         merged.end_sync_ns = merged.end_sync_ns.max(worker.end_sync_ns);
         merged.effective = worker.effective.clone();
         merged.rate_report = both(merged.rate_report, worker.rate_report, RateReport::plus);
@@ -138,15 +138,4 @@ fn add_histogram(sum: &mut LatencyHistogram, part: &LatencyHistogram) {
     if !part.is_empty() {
         sum.add(part).expect("the sum has the widest bounds in use");
     }
-}
-
-pub(super) fn graver(a: Ended, b: Ended) -> Ended {
-    let rank = |ended| match ended {
-        Ended::Done => 0,
-        Ended::Steady => 1,
-        Ended::Time => 2,
-        Ended::Interrupted => 3,
-        Ended::Failed => 4,
-    };
-    if rank(a) >= rank(b) { a } else { b }
 }

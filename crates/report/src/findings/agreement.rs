@@ -2,10 +2,11 @@
 
 use super::{Finding, Rule, capitalised, format_estimate};
 use iolab_analysis::claim::Difference;
-use iolab_analysis::compare::{CellVerdict, Comparison, Overall};
+use iolab_analysis::compare::{CellVerdict, Comparison, Overall, SideName};
+use iolab_workload::escape_control::escape_control;
 use iolab_workload::quantity::format_percent;
 
-use crate::doubt::of_side;
+use crate::doubt::on_side;
 
 pub(crate) const AGREEMENT: Rule = Rule::result(
     "agreement",
@@ -75,18 +76,22 @@ pub fn overall(comparison: &Comparison) -> Option<String> {
         "All of them together, in {} blocks: ratio {}; {}.",
         overall.estimate.blocks.unwrap_or_default(),
         format_estimate(&overall.estimate),
-        shown(overall, comparison.terms.margin),
+        shown(overall, comparison),
     ))
 }
 
 /// What all cells together show: `equivalent within 10 %`.
-pub(super) fn shown(overall: &Overall, margin: f64) -> String {
-    let margin = format_percent(margin);
+pub(super) fn shown(overall: &Overall, comparison: &Comparison) -> String {
+    let margin = format_percent(comparison.terms.margin);
+    let side = |name: &SideName| format!("{}'s side", escape_control(&name.name));
     match (overall.difference, overall.doubts.first()) {
         (Difference::Equivalent, _) => format!("equivalent within {margin}"),
         (Difference::Higher, _) => "higher".to_owned(),
         (Difference::Lower, _) => "lower".to_owned(),
-        (Difference::CannotTell, Some(doubt)) => format!("cannot tell: {}", of_side(&doubt.reason)),
+        (Difference::CannotTell, Some(doubt)) => format!(
+            "cannot tell: {}",
+            on_side(doubt, &side(&comparison.base), &side(&comparison.new))
+        ),
         (Difference::NotFound | Difference::CannotTell, _) => {
             format!("not shown to be equivalent within {margin}")
         }

@@ -68,9 +68,8 @@ fn place(analysis: &Analysis, cell: &CellAnalysis) -> String {
 /// Whether other tools measure the same: `; against fio: 1.02 times (0.985 to 1.05), equivalent within 10 %`.
 fn agreement(peers: &[Comparison]) -> String {
     let parts = peers.iter().map(|comparison| {
-        let margin = comparison.terms.margin;
         let all = comparison.overall.as_ref();
-        let all = all.map(|all| (all.estimate, shown(all, margin)));
+        let all = all.map(|all| (all.estimate, shown(all, comparison)));
         let only = || match comparison.cells.as_slice() {
             [only] => Some((only.estimate?, only.verdict.to_string())),
             _ => None,

@@ -27,14 +27,20 @@ impl Interpretation {
     }
 
     fn new(run: &AnalysedRun, bends: Bends, findings: Vec<Finding>) -> Self {
-        let peers = with_peers(run);
+        let (conclusion, peers) = concluded(run);
         Self {
-            conclusion: conclusion(run.analysis(), &peers),
+            conclusion,
             bends,
             peers,
             findings,
         }
     }
+}
+
+/// A run in one line, and iolab against each of its peers, which that line tells of.
+pub(crate) fn concluded(run: &AnalysedRun) -> (Option<String>, Vec<Comparison>) {
+    let peers = with_peers(run);
+    (conclusion(run.analysis(), &peers), peers)
 }
 
 /// What runs say that are shown together.

@@ -4,6 +4,7 @@ use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::analysis::analyse;
 use iolab_analysis::compare::with_peers;
 use iolab_record::{Event, EventKind, RunRecord, ServedBy};
+use iolab_report::compare;
 use iolab_report::findings::interpretation::Interpretation;
 use iolab_report::findings::{agreement, gaps, peers};
 
@@ -54,8 +55,33 @@ fn the_line_of_a_run_says_whether_other_tools_agree() {
     let mut cached = beside_fio(1.01);
     serve(&mut cached, 3, ServedBy::PageCache, "no traffic");
     insta::assert_snapshot!(line(cached).expect("measured"), @r"
-    disk-grid on /data: throughput 100 MB/s (bs=4KiB) to 900 MB/s (bs=1MiB), from the device; against fio: 0.990 times (0.990 to 0.990), cannot tell: one side was served by: page-cache
+    disk-grid on /data: throughput 100 MB/s (bs=4KiB) to 900 MB/s (bs=1MiB), from the device; against fio: 0.990 times (0.990 to 0.990), cannot tell: served by page-cache on fio's side
     ");
+}
+
+/// What the text says of all cells together stands in the JSON as well.
+#[test]
+fn json_says_what_is_claimed_of_all_cells_and_what_speaks_against_it() {
+    let overall = |record: RunRecord| {
+        let mut bytes = Vec::new();
+        compare::json(&with_peers(&AnalysedRun::of(record))[0], &mut bytes).expect("written");
+        let whole: serde_json::Value = serde_json::from_slice(&bytes).expect("JSON");
+        whole["overall"].clone()
+    };
+    assert_eq!(overall(beside_fio(1.01))["relation"], "equivalent");
+    let sure = overall(beside_fio(2.0));
+    assert_eq!(sure["relation"], "lower");
+    assert_eq!(sure["doubts"], serde_json::json!([]));
+    let mut cached = beside_fio(1.01);
+    serve(&mut cached, 3, ServedBy::PageCache, "no traffic");
+    let open = overall(cached);
+    assert_eq!(open["relation"], "cannot_tell");
+    assert_eq!(open["equivalent"], false);
+    let doubt = &open["doubts"][0];
+    assert_eq!(
+        (&doubt["doubt"], &doubt["side"]),
+        (&"served_by".into(), &"base".into())
+    );
 }
 
 #[test]
