@@ -161,7 +161,7 @@ pub static FOREIGN: &[Foreign] = foreign! {
         several sizes in cells of their own":
         "bs_unaligned blocksize_unaligned bs_is_seq_rand";
     none "blocks are aligned to their own size from --set offset on":
-        "ba blockalign" => decides(&["bs", "bs_mix"]),
+        "ba blockalign" => decides(&["bs", "bs_mix", "pattern"]),
         "offset_align";
     way "--set pattern=rand, rand-replace, zipf:1.1, pareto:0.2, normal:20 or zones:50/5:30/15:20/80":
         "random_distribution" => decides(&["pattern"]);
