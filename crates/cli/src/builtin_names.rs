@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use iolab_peers::fio::job::JobFile;
 use iolab_plan::experiment::{BUILTIN, Experiment};
 use iolab_plan::requirement::BUILTIN_REQUIREMENTS;
 use iolab_plan::suite::BUILTIN_SUITES;
@@ -109,6 +110,26 @@ pub(crate) fn check_no_target_as_command(name: &str) -> Result<()> {
         ),
         false => Ok(()),
     }
+}
+
+/// Refuses a job file of fio, or a definition, in the position of a command.
+///
+/// # Errors
+///
+/// Of kind [`Usage`](iolab_workload::Kind::Usage), with the command that accepts it.
+pub(crate) fn check_no_job_as_command(name: &str) -> Result<()> {
+    let path = Path::new(name);
+    let what = match path.extension() {
+        _ if JobFile::is_one(path) => "a job file of fio",
+        Some(extension) if extension == "toml" => "the definition of an experiment",
+        _ => return Ok(()),
+    };
+    Err(
+        Error::usage(format!("'{name}' is {what}, not a command")).hint(format!(
+            "run it with: {}",
+            Builtin::Experiment.command(name)
+        )),
+    )
 }
 
 /// The error for a name that no built-in has.

@@ -12,7 +12,7 @@ use iolab_plan::cells::{Plan, PlannedCell};
 use iolab_plan::forecast::{ASSUMED_RATE, Forecast};
 use iolab_report::forecast::{self, By};
 use iolab_report::layout::wrapped;
-use iolab_storage::{Need, Size, device_under};
+use iolab_storage::{Consent, Need, Size, device_under};
 use iolab_workload::Result;
 use iolab_workload::escape_control::escape_control;
 use iolab_workload::quantity::{exact_size, format_bytes, significant};
@@ -167,6 +167,11 @@ fn place(path: &Path, need: &Need) -> Result<String> {
     }
     if !path.is_dir() {
         let mut text = format!("Bytes used of it: up to {}", exact_size(bytes));
+        if need.write && need.consent == Consent::No {
+            text.push_str(
+                "\nIts data would be destroyed: iolab refuses to write to it without --destroy-data",
+            );
+        }
         let has = path.metadata().ok().filter(Metadata::is_file);
         let has = has.map_or(u64::MAX, |metadata| metadata.len());
         if let Size::Exactly(least) | Size::AtMost { least, .. } = need.size

@@ -9,7 +9,7 @@ use iolab_workload::foreign_options::unknown_option;
 use iolab_workload::names::nearest;
 
 use crate::arguments::{Arguments, MAIN_COMMANDS};
-use crate::builtin_names::{Builtin, check_no_target_as_command};
+use crate::builtin_names::{Builtin, check_no_job_as_command, check_no_target_as_command};
 use crate::output::{self, Log, style};
 
 impl Arguments {
@@ -35,8 +35,12 @@ impl Arguments {
                 Some(ContextValue::String(option))
                     if error.kind() == ErrorKind::UnknownArgument =>
                 {
-                    unknown_option(option)
+                    unknown_option(option, given_value(option).as_deref())
                 }
+                Some(ContextValue::String(option)) if option == "--direct" => Some(
+                    iolab_workload::Error::usage("'--direct' takes no value")
+                        .hint("write --direct alone, or --buffered for the page cache"),
+                ),
                 _ => None,
             };
             if logs_json() && error.use_stderr() {
@@ -49,6 +53,18 @@ impl Arguments {
             }
         })
     }
+}
+
+/// The value that an unknown option has on the command line: behind it, or in the next word.
+fn given_value(option: &str) -> Option<String> {
+    let arguments = std::env::args_os().skip(1);
+    let mut words = arguments.map(|word| word.to_string_lossy().into_owned());
+    let given = words.find_map(|word| match word.strip_prefix(option) {
+        Some("") => Some(None),
+        Some(rest) => rest.strip_prefix('=').map(|value| Some(value.to_owned())),
+        None => None,
+    })?;
+    given.or_else(|| words.next().filter(|next| !next.starts_with('-')))
 }
 
 /// Whether errors are asked for as objects, of a command line that cannot be read as a whole.
@@ -112,6 +128,7 @@ fn answer_unknown_command(error: &mut clap::Error) -> iolab_workload::Result<()>
         return Ok(());
     };
     Builtin::Command.check(name)?;
+    check_no_job_as_command(name)?;
     check_no_target_as_command(name)?;
     let command = Arguments::command();
     let known: Vec<&str> = command.get_subcommands().map(|c| c.get_name()).collect();

@@ -2,7 +2,7 @@
 
 use crate::Error;
 use crate::names::{nearest, unknown};
-use crate::settings::{SETTINGS, Setting};
+use crate::settings::{CellSpec, SETTINGS, Setting};
 
 /// What iolab has for an option of another tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -161,7 +161,7 @@ pub static FOREIGN: &[Foreign] = foreign! {
         several sizes in cells of their own":
         "bs_unaligned blocksize_unaligned bs_is_seq_rand";
     none "blocks are aligned to their own size from --set offset on":
-        "ba blockalign" => decides(&["bs", "bs_mix"]),
+        "ba blockalign" => decides(&["bs", "bs_mix", "pattern"]),
         "offset_align";
     way "--set pattern=rand, rand-replace, zipf:1.1, pareto:0.2, normal:20 or zones:50/5:30/15:20/80":
         "random_distribution" => decides(&["pattern"]);
@@ -452,13 +452,38 @@ pub fn unknown_setting(name: &str, further: &[&str]) -> Error {
     }
 }
 
+/// The units of fio's options whose numbers have none.
+const BARE_UNITS: [(&str, &str); 5] = [
+    ("runtime", "s"),
+    ("startdelay", "s"),
+    ("start_delay", "s"),
+    ("thinktime", "us"),
+    ("time", "s"),
+];
+
 /// The error for an unknown option (`--runtime`) that names a setting or an option of another tool; `None` for other names.
-pub fn unknown_option(option: &str) -> Option<Error> {
+/// The way out has the `value` that was given with it.
+pub fn unknown_option(option: &str, value: Option<&str>) -> Option<Error> {
     let name = option.trim_start_matches('-');
-    let name = name.split('=').next().unwrap_or(name);
-    let hint = match Setting::find(&name.replace('-', "_")) {
-        Some(setting) => format!("it is a setting: --set {}=VALUE", setting.name),
-        None => answer(name)?.hint(),
+    let name = name.split('=').next().unwrap_or(name).replace('-', "_");
+    let hint = match Setting::find(&name) {
+        Some(setting) => {
+            let is_bare = |value: &str| value.bytes().all(|c| c.is_ascii_digit());
+            let unit = BARE_UNITS.iter().find(|(known, _)| *known == name);
+            let with_unit = |value: &str| match unit.filter(|_| is_bare(value)) {
+                Some((_, unit)) => format!("{value}{unit}"),
+                None => value.to_owned(),
+            };
+            // The next word of a command line need not be a value of this option.
+            let is_value = |value: &String| {
+                value.bytes().all(|c| c.is_ascii_graphic())
+                    && setting.set(&mut CellSpec::default(), value).is_ok()
+            };
+            let value = value.map(with_unit).filter(is_value);
+            let value = value.as_deref().unwrap_or("VALUE");
+            format!("it is a setting: --set {}={value}", setting.name)
+        }
+        None => answer(&name)?.hint(),
     };
     Some(Error::usage(format!("'{option}' is not an option of iolab")).hint(hint))
 }
@@ -509,14 +534,24 @@ mod tests {
                 "{error}"
             );
         }
-        let option = unknown_option("--iodepth=8").expect("a setting");
+        let option = unknown_option("--iodepth", Some("8")).expect("a setting");
         assert!(
             option
                 .remedy()
-                .is_some_and(|hint| hint.contains("--set depth="))
+                .is_some_and(|hint| hint.contains("--set depth=8"))
         );
-        assert!(unknown_option("--cpus_allowed").is_some());
-        assert!(unknown_option("--nothing-like-it").is_none());
+        assert!(unknown_option("--cpus_allowed", None).is_some());
+        for (option, value, set) in [
+            ("--runtime", "10", "--set time=10s"),
+            ("--runtime", "10ms", "--set time=10ms"),
+            ("--thinktime", "5", "--set thinktime=5us"),
+            ("--iodepth", "/dev/x", "--set depth=VALUE"),
+        ] {
+            let error = unknown_option(option, Some(value)).expect("a setting");
+            let hint = error.remedy().expect("a hint");
+            assert!(hint.ends_with(set), "{hint}");
+        }
+        assert!(unknown_option("--nothing-like-it", None).is_none());
         let far = unknown_setting("zzzzzz", &[]);
         let hint = far.remedy().expect("a hint");
         assert!(

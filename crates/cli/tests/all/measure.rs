@@ -210,6 +210,9 @@ fn a_dry_run_says_what_the_run_refuses() {
     let plan = words!("run read-random small --bs 4k --size 1M");
     insta::assert_snapshot!(dry_run(folder.path(), &plan));
     run(folder.path(), &plan).expect(2);
+    let plan = words!("run write-random small --bs 4k --size 8k");
+    insta::assert_snapshot!(dry_run(folder.path(), &plan));
+    run(folder.path(), &plan).expect(3);
     let plan = words!("run read-random missing --bs 4k --size 1M");
     insta::assert_snapshot!(dry_run(folder.path(), &plan));
     run(folder.path(), &plan).expect(2);

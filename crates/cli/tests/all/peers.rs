@@ -114,6 +114,8 @@ fn options_of_other_tools_are_answered() {
         &[
             &["run", "read-size", "--cpus_allowed=0-3"],
             &["run", "read-size", "--iodepth", "8"],
+            &["run", "read-size", "--runtime=10"],
+            &["run", "read-size", "--direct=1"],
             &["run", "read-size", "--set", "bssplit=4k/50:8k/50"],
             &["run", "read-size", "--set", "slo=5ms"],
         ],

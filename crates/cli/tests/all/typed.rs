@@ -30,6 +30,8 @@ fn a_target_without_a_command_names_study() {
             &["run", "."],
             &["run", "model:sata-ssd"],
             &["/no/such/place"],
+            &["job.fio"],
+            &["mine.toml"],
         ],
     );
     insta::assert_snapshot!(told);

@@ -22,7 +22,7 @@ use iolab_workload::names::check_file_name;
 use iolab_workload::quantity::format_bytes;
 use iolab_workload::response::Response;
 use iolab_workload::settings::{CellSpec, SETTINGS};
-use iolab_workload::trial::FileLayout;
+use iolab_workload::trial::{FileLayout, Pattern, SyncPolicy};
 
 pub use self::explain::OptionExplanation;
 use self::jobs::Job;
@@ -30,6 +30,7 @@ use self::lines::Around;
 use self::mistakes::Mistakes;
 use super::options::{FileSize, cell_or_faults, duration, is_set};
 use super::passes::drops_at_each_pass;
+use super::unsupported::has_one_place;
 
 /// What a job file asks for.
 #[derive(Debug, Clone, PartialEq)]
@@ -309,8 +310,50 @@ fn notes(jobs: &[Job], cells: &[CellSpec], stages: &[usize], whole: Option<u64>)
             "time_based has no effect without runtime, as in fio",
         ),
         (
-            any(|cell| cell.trial.skip_every.is_some()),
+            jobs.iter().zip(cells).any(|(job, cell)| {
+                is_set(&job.options, "number_ios") && cell.trial.limit.requests.is_none()
+            }),
+            "number_ios has no effect with time_based, as in fio",
+        ),
+        (
+            any(|cell| cell.trial.skip_every.is_some() && cell.trial.limit.bytes.is_some()),
             "a trial visits each zone once; fio begins again with the first one until it has transferred the size of the file",
+        ),
+        (
+            any(|cell| {
+                let trial = &cell.trial;
+                trial.pattern == Pattern::Strided
+                    && trial.skip_every.is_none()
+                    && trial.limit.bytes.is_some()
+            }),
+            "a trial visits the blocks of its strides once; fio begins again with the first one until it has transferred the size of the file",
+        ),
+        (
+            any(|cell| cell.trial.pattern == Pattern::Strided && cell.trial.limit.bytes.is_none()),
+            "behind the last of its strides iolab goes over the blocks between them, fio over the same blocks again",
+        ),
+        (
+            any(|cell| has_one_place(&cell.trial)),
+            "ordered reads and writes of a mix follow each other on one way through the file; in fio each direction goes through the file by itself",
+        ),
+        (
+            jobs.iter().zip(cells).any(|(job, cell)| {
+                let by_issue = job.options.get("thinktime_blocks_type");
+                cell.trial.thinktime.is_some()
+                    && cell.trial.thinktime_every < cell.trial.depth
+                    && by_issue.is_none_or(|by| by.trim() != "issue")
+            }),
+            "thinktime counts requests when they are submitted, as fio with thinktime_blocks_type=issue; fio otherwise counts those that are complete, of which several at once can pass without a pause",
+        ),
+        (
+            jobs.iter().zip(cells).any(|(job, cell)| {
+                let sync = cell.trial.sync;
+                let at_end = ["end_fsync", "fsync_on_close"]
+                    .iter()
+                    .any(|name| is_set(&job.options, name));
+                at_end && cell.trial.writes() && sync != SyncPolicy::End
+            }),
+            "beside fsync, fdatasync or sync, iolab makes nothing durable once more at the end of a trial (end_fsync, fsync_on_close)",
         ),
         (
             any(|cell| drops_at_each_pass(&cell.trial)),
@@ -361,7 +404,28 @@ fn notes(jobs: &[Job], cells: &[CellSpec], stages: &[usize], whole: Option<u64>)
     ];
     let applying = notes.into_iter().filter(|(applies, _)| *applies);
     let applying = applying.map(|(_, note)| note.to_owned());
+    let applying = applying.chain(measured_together(jobs, cells, stages));
     applying.chain(shortened_requests(jobs, cells)).collect()
+}
+
+/// Jobs that run one after the other and do the same: they are one cell.
+fn measured_together<'a>(
+    jobs: &'a [Job],
+    cells: &'a [CellSpec],
+    stages: &'a [usize],
+) -> impl Iterator<Item = String> + 'a {
+    let several = side_by_side::has_several(stages);
+    let later = jobs.iter().zip(cells).enumerate();
+    later
+        .filter(move |_| !several)
+        .filter_map(|(number, (job, cell))| {
+            let first = cells[..number].iter().position(|other| other == cell)?;
+            let first = &jobs[first].name;
+            Some(format!(
+                "{} does the same as {first}, and is measured once, together with it",
+                job.name
+            ))
+        })
 }
 
 /// Where fio's requests are smaller than those that a job asks for, and how much.
@@ -370,9 +434,14 @@ fn shortened_requests<'a>(
     cells: &'a [CellSpec],
 ) -> impl Iterator<Item = String> + 'a {
     jobs.iter().zip(cells).filter_map(|(job, cell)| {
+        // fio's other generator of offsets needs no map.
+        let generator = job.options.get("random_generator");
+        if generator.is_some_and(|generator| generator.trim() == "lfsr") {
+            return None;
+        }
         let of_fio = shortened::mean_request(&cell.trial)?;
         Some(format!(
-            "{}: requests of several sizes begin at each block once per pass, and keep their size: {} on average; fio shortens those that its map of visited blocks has no room for, to {} on average over a pass (norandommap=1: neither)",
+            "{}: requests of several sizes begin at each block once per pass, and keep their size: {} on average; fio shortens those that its map of visited blocks has no room for, to {} on average (norandommap=1: neither)",
             job.name,
             format_bytes(cell.trial.mean_request()),
             format_bytes(of_fio),

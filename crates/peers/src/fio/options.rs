@@ -354,6 +354,18 @@ fn durability(options: &Options) -> Read<(SyncPolicy, u32)> {
             Err(_) => Err(unknown(name, count)),
         },
     };
+    let conflict = |option: &'static str, other: &str| {
+        let given = |name: &str| short(text(options, name).unwrap_or_default());
+        let error = Error::usage(format!(
+            "{option}={} and {other}={} in one job",
+            given(option),
+            given(other)
+        ));
+        Fault {
+            option,
+            error: error.hint("a trial makes writes durable in one way: give one of them"),
+        }
+    };
     Ok(match (flag, every("fsync")?, every("fdatasync")?) {
         ("0" | "none", None, None) if at_end => (SyncPolicy::End, 1),
         ("0" | "none", None, None) => (SyncPolicy::None, 1),
@@ -361,12 +373,9 @@ fn durability(options: &Options) -> Read<(SyncPolicy, u32)> {
         ("0" | "none", None, Some(every)) => (SyncPolicy::Fdatasync, every),
         ("1" | "sync", None, None) => (SyncPolicy::Osync, 1),
         ("dsync", None, None) => (SyncPolicy::Odsync, 1),
-        ("0" | "none" | "1" | "sync" | "dsync", Some(every), _) => {
-            return Err(unknown("fsync", &every.to_string()));
-        }
-        ("1" | "sync" | "dsync", None, Some(every)) => {
-            return Err(unknown("fdatasync", &every.to_string()));
-        }
+        ("0" | "none", Some(_), Some(_)) => return Err(conflict("fdatasync", "fsync")),
+        ("1" | "sync" | "dsync", Some(_), _) => return Err(conflict("fsync", "sync")),
+        ("1" | "sync" | "dsync", None, Some(_)) => return Err(conflict("fdatasync", "sync")),
         _ => return Err(unknown("sync", flag)),
     })
 }
@@ -452,7 +461,8 @@ mod tests {
             (trial.pattern, trial.skip, trial.depth),
             (Pattern::Strided, 4096, 1)
         );
-        assert_eq!((trial.region, trial.limit.bytes), (4 << 20, Some(4 << 20)));
+        // One pass over every other block.
+        assert_eq!((trial.region, trial.limit.bytes), (4 << 20, Some(2 << 20)));
         assert_eq!(trial.limit.time, Some(Duration::from_millis(250)));
     }
 
@@ -568,14 +578,17 @@ mod tests {
             ("thinktime=soon", "thinktime="),
             ("thinktime=10 thinktime_spin=5", "thinktime_spin="),
             ("bs=4ki", "bs="),
+            ("bs=4KiB", "bs="),
+            ("bssplit=4k/50:8k/50 bsrange=4k-8k", "bssplit and bsrange"),
             ("bs=0", "bs="),
             ("size=50%", "size="),
             ("size=99999999999t", "size="),
             ("ioengine=rbd", "ioengine="),
             ("numjobs=0", "numjobs="),
             ("fsync=-1", "fsync="),
-            ("fsync=1 fdatasync=1", "fsync="),
-            ("sync=dsync fdatasync=1", "fdatasync="),
+            ("fsync=1 fdatasync=1", "fdatasync=1 and fsync=1"),
+            ("sync=dsync fdatasync=1", "fdatasync=1 and sync=dsync"),
+            ("sync=dsync fsync=4", "fsync=4 and sync=dsync"),
             ("sync=maybe", "sync="),
             ("runtime=1y", "runtime="),
             ("rw=randrw rwmixread=101", "rwmixread="),

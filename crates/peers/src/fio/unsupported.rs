@@ -154,6 +154,10 @@ pub(super) fn check(spec: &TrialSpec) -> Result<(), String> {
             "the preparation of its buffers cannot be chosen",
         ),
         (
+            has_one_place(spec),
+            "in an ordered mix each direction has a place of its own in the file",
+        ),
+        (
             spec.reads() && spec.writes() && sync.follows_writes(),
             "in a mix it syncs after reads too",
         ),
@@ -171,6 +175,20 @@ pub(super) fn check(spec: &TrialSpec) -> Result<(), String> {
         Some((_, why)) => Err(why.to_owned()),
         None => Ok(()),
     }
+}
+
+/// Whether ordered reads and writes share one place in the file, where fio keeps one for each direction.
+pub(super) fn has_one_place(trial: &TrialSpec) -> bool {
+    let is_ordered = match trial.pattern {
+        Pattern::Seq | Pattern::Strided | Pattern::Reverse => true,
+        Pattern::Rand
+        | Pattern::RandReplace
+        | Pattern::Zipf(_)
+        | Pattern::Pareto(_)
+        | Pattern::Normal(_)
+        | Pattern::Zoned(_) => trial.random_every > 1,
+    };
+    is_ordered && trial.reads() && trial.writes()
 }
 
 /// Whether no worker comes to the end of its first pass of strides.

@@ -109,10 +109,18 @@ pub(super) fn bounds(
         // 0 is all of the file, as without a size.
         false => sized.filter(|bytes| *bytes > 0).or(file.map(rest)),
     };
-    let own = sized.unwrap_or(size.otherwise);
-    let of_one = bytes_of(&["io_size", "io_limit"], Some(own), |bytes, _| bytes)
-        .filter(|bytes| *bytes > 0)
-        .unwrap_or(own);
+    let given = sized.unwrap_or(size.otherwise);
+    let transferred = bytes_of(&["io_size", "io_limit"], Some(given), |bytes, _| bytes)
+        .filter(|bytes| *bytes > 0);
+    // Of requests of one size none begins behind the last whole block.
+    let own = match trial.bs_mix {
+        None if given >= bs => down(given, bs.max(1)),
+        _ => given,
+    };
+    let of_one = transferred.map_or(own, |bytes| match trial.bs_mix {
+        None => last_request(bytes, own, bs.max(1)),
+        Some(_) => bytes,
+    });
     let loops = faults.or(count(options, "loops", u32::MAX), 1);
     let of_all = |bytes: u64| bytes.saturating_mul(u64::from(trial.threads));
     let time = match value(options, &["runtime", "timeout"]) {
@@ -134,7 +142,14 @@ pub(super) fn bounds(
     if let Some((name, text)) = value(options, &["number_ios"]) {
         let requests = text.parse::<u64>().map_err(|_| unknown(name, text));
         let requests = faults.or(requests, 1).saturating_mul(each);
-        trial.limit.requests = Some(of_all(requests)).filter(|count| *count > 0);
+        let requests = requests.saturating_mul(u64::from(loops));
+        // A job that its time ends does not look at them.
+        let counted = Some(of_all(requests)).filter(|count| *count > 0);
+        trial.limit.requests = counted.filter(|_| !time_based);
+    }
+    if trial.pattern == Pattern::Strided {
+        let pass = of_all(one_pass(own, bs, trial.skip).saturating_mul(each));
+        trial.limit.bytes = trial.limit.bytes.map(|bytes| bytes.min(pass));
     }
     trial.offset = offset;
     let shared = options.contains_key("filename");
@@ -144,7 +159,7 @@ pub(super) fn bounds(
         _ if !shared => (FileLayout::Private, of_all(own)),
         None if trial.pattern.shares_region() => (FileLayout::Shared, own),
         None => (FileLayout::Overlapping, own),
-        Some(step) if step == own && shared && !trial.pattern.shares_region() => {
+        Some(step) if step == given && shared && !trial.pattern.shares_region() => {
             (FileLayout::Shared, of_all(own))
         }
         Some(step) => {
@@ -158,7 +173,7 @@ pub(super) fn bounds(
     };
     if sized.is_some_and(|bytes| bytes < trial.bs) {
         let option = value(options, &["size", "filesize"]).map_or("size", |(name, _)| name);
-        let (bytes, bs) = (exact_size(own), exact_size(trial.bs));
+        let (bytes, bs) = (exact_size(given), exact_size(trial.bs));
         let error = Error::usage(format!(
             "{bytes} of the file are smaller than a block of {bs}"
         ));
@@ -166,6 +181,23 @@ pub(super) fn bounds(
         faults.or(Err(Fault { option, error }), ());
     }
     trial.region = trial.region.max(trial.bs);
+}
+
+/// The bytes that fio transfers of so many (`io_size`): it begins a request while some are left, but no further pass over its
+/// `own` whole blocks for less than a block.
+fn last_request(bytes: u64, own: u64, bs: u64) -> u64 {
+    let whole = bytes - bytes % bs;
+    match whole > 0 && own > 0 && whole.is_multiple_of(own) {
+        true => whole,
+        false => bytes.div_ceil(bs).saturating_mul(bs),
+    }
+}
+
+/// The bytes that a pass visits in runs of so many with others left out between them.
+fn one_pass(bytes: u64, run: u64, skip: u64) -> u64 {
+    let stride = run.saturating_add(skip).max(1);
+    let (whole, rest) = (bytes / stride, bytes % stride);
+    whole.saturating_mul(run).saturating_add(rest.min(run))
 }
 
 /// Requests at a given rate, or in the proportion of a weight. fio's are those of each job.
@@ -284,10 +316,8 @@ pub(super) fn zones(options: &Options, trial: &mut TrialSpec, faults: &mut Fault
         return;
     }
     trial.pattern = Pattern::Strided;
-    (trial.skip_every, trial.skip) = (Some(run), range - run + skip);
-    let stride = range.saturating_add(skip).max(1);
-    let (whole, rest) = (trial.region / stride, trial.region % stride);
-    let pass = whole.saturating_mul(run).saturating_add(rest.min(run));
+    (trial.skip_every, trial.skip) = (Some(run), (range - run).saturating_add(skip));
+    let pass = one_pass(trial.region, run, trial.skip);
     let own = pass.saturating_mul(match trial.layout {
         FileLayout::Overlapping => u64::from(trial.threads),
         _ => 1,

@@ -17,6 +17,16 @@ pub(super) fn size(name: &'static str, text: &str) -> Read<u64> {
         "m" | "mb" => 20,
         "g" | "gb" => 30,
         "t" | "tb" => 40,
+        "kib" | "mib" | "gib" | "tib" => {
+            let given = &text[..digits.len() + 1];
+            let error = unknown(name, text).error.hint(format!(
+                "fio takes KiB, MiB, GiB and TiB of a job file for powers of 1000 (kb_base=1024): write {given} for a power of 1024, or the number of bytes"
+            ));
+            return Err(Fault {
+                option: name,
+                error,
+            });
+        }
         _ => return Err(unknown(name, text)),
     };
     let bytes = digits.parse::<u64>().ok();

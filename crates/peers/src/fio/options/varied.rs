@@ -5,8 +5,8 @@ use std::time::Duration;
 use iolab_workload::Error;
 use iolab_workload::cpus::{Cpus, Placement};
 use iolab_workload::trial::{
-    Advice, BS_MAX, Bursts, CacheState, IoPriority, NICE, PRIORITY_LEVEL_MAX, SizeMix, TrialSpec,
-    WriteHint,
+    Advice, BS_MAX, Bursts, CacheState, IoPriority, NICE, PRIORITY_LEVEL_MAX, Pattern, SizeMix,
+    TrialSpec, WriteHint,
 };
 
 use super::{Fault, Faults, Options, Read, is_set, refused, short, size, unknown, value};
@@ -35,7 +35,14 @@ pub(super) fn sizes(options: &Options, trial: &mut TrialSpec, faults: &mut Fault
                 1..=BS_MAX => Ok(bytes),
                 _ => Err(unknown(name, aligned)),
             });
-            faults.or(bytes, smallest)
+            let bytes = faults.or(bytes, smallest);
+            let starts = [&mix.reads, &mix.writes]
+                .map(|sizes| sizes.shares().iter().map(|share| share.bytes).min());
+            // fio then keeps no map of visited blocks.
+            if trial.pattern == Pattern::Rand && starts.iter().any(|start| *start != Some(bytes)) {
+                trial.pattern = Pattern::RandReplace;
+            }
+            bytes
         }
         None => smallest,
     };

@@ -61,3 +61,86 @@ fn an_empty_part_keeps_its_direction() {
         assert_eq!(only(options, &["bs", "bs_mix"]), sizes, "{options}");
     }
 }
+
+#[test]
+fn a_block_that_requests_do_not_begin_at_leaves_no_map() {
+    for (options, pattern) in [
+        ("bssplit=4k/50:8k/50 ba=8k", "rand-replace"),
+        ("bsrange=64k-128k blockalign=4k", "rand-replace"),
+        ("bsrange=4k-64k blockalign=4k", "rand"),
+        ("bs=4k blockalign=4k", "rand"),
+    ] {
+        let options = format!("rw=randread size=1m {options}");
+        assert_eq!(only(&options, &["pattern"]), pattern, "{options}");
+    }
+}
+
+#[test]
+fn a_job_does_as_many_requests_as_fio() {
+    for (options, bounds) in [
+        ("bs=64k size=200k", "192KiB none"),
+        ("bs=64k size=1000k loops=2", "1920KiB none"),
+        ("bs=64k size=1m io_size=300k", "320KiB none"),
+        ("bs=64k size=1m io_size=300k loops=2", "640KiB none"),
+        ("bs=64k size=200k io_size=300k", "320KiB none"),
+        ("bs=64k size=200k io_size=1000k", "960KiB none"),
+        ("size=1m number_ios=100 loops=2", "2MiB 200"),
+        ("size=1m number_ios=100 time_based", "1MiB 100"),
+        ("size=1m number_ios=100 time_based runtime=1", "none none"),
+    ] {
+        let options = format!("rw=write {options}");
+        assert_eq!(only(&options, &["bytes", "requests"]), bounds, "{options}");
+    }
+    // Where fio begins again with the same blocks, iolab ends.
+    assert_eq!(only("rw=write:4k size=1m", &["bytes"]), "512KiB");
+    assert_eq!(only("rw=write:4k size=12k loops=9", &["bytes"]), "8KiB");
+}
+
+/// The notes of a job file that a simpler one does not have.
+fn news(text: &str, simpler: &str) -> Vec<String> {
+    let notes = |text: &str| {
+        let file = super::JobFile::parse(text, "x").expect("a job file");
+        file.notes
+    };
+    let known = notes(simpler);
+    let mut news = notes(text);
+    news.retain(|note| !known.contains(note));
+    news
+}
+
+#[test]
+fn what_fio_does_otherwise_is_told() {
+    let told: Vec<String> = [
+        ("rw=rw", "rw=randrw"),
+        ("rw=randrw:8", "rw=randrw"),
+        ("rw=read:4k", "rw=read"),
+        ("rw=read:4k\ntime_based\nruntime=1", "rw=read"),
+        ("rw=read\nnumber_ios=9\ntime_based\nruntime=1", "rw=read"),
+        (
+            "rw=read\nthinktime=9\niodepth=4\nioengine=libaio",
+            "rw=read\nthinktime=9\niodepth=4\nioengine=libaio\nthinktime_blocks_type=issue",
+        ),
+        ("rw=write\nfsync=5\nend_fsync=1", "rw=write\nfsync=5"),
+        (
+            "rw=write\nsync=1\nfsync_on_close=1",
+            "rw=write\nend_fsync=1",
+        ),
+        (
+            "rw=read\n[b]\nsize=1m\nstonewall\nrw=read",
+            "rw=read\n[b]\nsize=1m\nstonewall\nrw=randread",
+        ),
+        (
+            "rw=randread\nbsrange=4k-64k\nrandom_generator=lfsr",
+            "rw=read",
+        ),
+        ("rw=randread\nbsrange=4k-64k\nba=4k", "rw=read"),
+    ]
+    .iter()
+    .map(|(text, simpler)| {
+        let job = |options: &str| format!("[a]\nsize=1m\n{options}\n");
+        let options = text.replace('\n', " ");
+        format!("{options}: {}", news(&job(text), &job(simpler)).join("; "))
+    })
+    .collect();
+    insta::assert_snapshot!(told.join("\n"));
+}
