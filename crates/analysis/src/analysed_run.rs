@@ -1,10 +1,13 @@
 //! A run with its analysis, made once and shared by tables, figures, comparisons, findings and reports.
 
-use crate::analysis::{Analysis, analyse};
+use std::sync::OnceLock;
+
+use crate::analysis::{Analysis, analyse, analyse_timed};
 use crate::answer::RunAnswer;
-use iolab_record::{RunRecord, SampleLatency};
+use iolab_record::{RunRecord, SampleLatency, ShownLatency};
 use iolab_workload::Result;
 use iolab_workload::group::ALL;
+use iolab_workload::operation::Operation;
 use iolab_workload::response::Metric;
 
 /// A record and its analysis.
@@ -13,6 +16,7 @@ pub struct AnalysedRun {
     record: RunRecord,
     analysis: Analysis,
     answer: Option<RunAnswer>,
+    by_operation: OnceLock<Vec<(Operation, Analysis)>>,
 }
 
 impl AnalysedRun {
@@ -23,6 +27,7 @@ impl AnalysedRun {
             record,
             analysis,
             answer: None,
+            by_operation: OnceLock::new(),
         }
     }
 
@@ -67,5 +72,32 @@ impl AnalysedRun {
     /// Its analysis.
     pub fn analysis(&self) -> &Analysis {
         &self.analysis
+    }
+
+    /// Where the response is a latency and a cell asks for several operations: the analysis by the latency of each operation that is
+    /// asked for, the one that [`AnalysedRun::analysis`] shows first. Otherwise empty.
+    pub fn by_operation(&self) -> &[(Operation, Analysis)] {
+        self.by_operation.get_or_init(|| {
+            let is_of_one = matches!(self.analysis.timed, ShownLatency::Of(_));
+            if !is_of_one || !self.analysis.response.is_latency() {
+                return Vec::new();
+            }
+            let asks = |operation: &Operation| {
+                let mut cells = self.analysis.cells.iter();
+                cells.any(|cell| self.analysis.asks(cell, *operation))
+            };
+            let by = |operation: &Operation| {
+                let timed = |number| match self.record.timed(number) {
+                    ShownLatency::Own => ShownLatency::Own,
+                    ShownLatency::Of(_) => ShownLatency::Of(*operation),
+                };
+                (*operation, analyse_timed(&self.record, timed))
+            };
+            Operation::ALL
+                .iter()
+                .filter(|one| asks(one))
+                .map(by)
+                .collect()
+        })
     }
 }

@@ -278,6 +278,11 @@ impl Analysis {
 
 /// Analyses a run. Deterministic.
 pub fn analyse(record: &RunRecord) -> Analysis {
+    analyse_timed(record, |number| record.timed(number))
+}
+
+/// Analyses a run; `timed` is whose latency whole trials show (0), and a group of this number.
+pub(crate) fn analyse_timed(record: &RunRecord, timed: impl Fn(u32) -> ShownLatency) -> Analysis {
     let mut samples: BTreeMap<i64, Vec<&Sample>> = BTreeMap::new();
     // Excludes warm-ups, except failed ones, which are failures of their cell.
     for sample in record.samples.iter().filter(|s| !s.warmup || !s.ok) {
@@ -286,7 +291,7 @@ pub fn analyse(record: &RunRecord) -> Analysis {
     let response = record.experiment.response;
     let context = Context {
         response,
-        timed: record.timed(0),
+        timed: timed(0),
         trials_min: record.experiment.trials_min as usize,
         floor_ns: record.run.floor_ns,
         clock_cost_ns: record.run.clock_cost_ns,
@@ -322,12 +327,7 @@ pub fn analyse(record: &RunRecord) -> Analysis {
                 gaps.get(&cell.id).copied(),
                 context.timed,
             );
-            context.with_groups(
-                whole,
-                group,
-                |number| record.timed(number),
-                |number| own(cell.id, number),
-            )
+            context.with_groups(whole, group, &timed, |number| own(cell.id, number))
         })
         .collect();
     let definition = Experiment::from_toml(&record.experiment.toml, "run file");
@@ -367,7 +367,7 @@ pub fn analyse(record: &RunRecord) -> Analysis {
         question: record.experiment.question.clone(),
         response,
         response_group: record.experiment.response_group.clone(),
-        timed: record.asked_timed(),
+        timed: timed(record.asked_group().unwrap_or(0)),
         factors: record.experiment.factors.clone(),
         is_listed,
         precision_goal: record.experiment.precision,
@@ -375,7 +375,7 @@ pub fn analyse(record: &RunRecord) -> Analysis {
         target: record.target_text(),
         targets: measured_target::all(record),
         target_kind: record.run.target_kind,
-        storage: storage(record),
+        storage: measured_target::storage(record),
         model: (record.run.target_kind == TargetKind::Model).then(|| {
             record
                 .environment
@@ -424,18 +424,6 @@ fn overwritten(written: &BTreeMap<i64, f64>, cell: &Cell, trials: &[&Sample]) ->
     let window = measured.take(STEADY_WINDOW).last()?;
     let before = written.get(&window.id)?;
     (trial.writes() && trial.region > 0).then(|| before / trial.region as f64)
-}
-
-/// Identifies the storage of a run, where paths have the same name.
-fn storage(record: &RunRecord) -> String {
-    let known = |key| record.environment.get(key).unwrap_or_default();
-    let parts: [String; 4] = [
-        known(&KEYS.host_name),
-        known(&KEYS.device),
-        known(&KEYS.device_model),
-        known(&KEYS.model_digest),
-    ];
-    format!("{:?} {}", record.run.target_kind, parts.join(" "))
 }
 
 /// Number of CPUs that the process may use; `None` where unknown.

@@ -39,6 +39,7 @@ pub fn conclusion(comparison: &Comparison) -> String {
             .estimate
             .map(|estimate| (estimate.ratio, estimate.interval)),
         at: cell_label(&comparison.factors, &cell.levels),
+        lacks_values: cell.base.summary.is_none() || cell.new.summary.is_none(),
     });
     let cells: Vec<SaidOfCell> = cells.collect();
     let text = format!(

@@ -9,7 +9,9 @@ use iolab_analysis::gate::Gate;
 use iolab_analysis::runs::{
     GATE_POWER, HISTORY_MIN, Judged, LooksFor, RunName, RunsCell, RunsComparison, ratio,
 };
+use iolab_record::ServedBy;
 use iolab_workload::quantity::{counted, digits, format_p, format_percent};
+use iolab_workload::response::Response;
 use iolab_workload::settings::cell_label;
 
 use crate::compare::{SaidOfCell, answer, cells, difference_lines, doubt_lines, factor};
@@ -34,22 +36,26 @@ fn table_text(compared: &RunsComparison, width: u16) -> String {
 /// The comparison in one line: `read-size on /mnt/disk, 4 runs against 5: 2 of 7 cells slower, the most 0.71 times (0.66 to 0.77)
 /// at bs=4KiB; cannot tell in 5: wide intervals`.
 pub fn conclusion(compared: &RunsComparison) -> String {
-    let said = |judged: &Judged, at: String| SaidOfCell {
+    let said = |judged: &Judged, at: String, lacks_values: bool| SaidOfCell {
         verdict: judged.verdict,
         ratio: judged
             .contrast
             .as_ref()
             .map(|c| (ratio(c), judged.interval)),
         at,
+        lacks_values,
     };
-    let each = compared.cells.iter();
-    let each = each.map(|cell| said(&cell.judged, cell_label(&compared.factors, &cell.levels)));
+    let each = compared.cells.iter().map(|cell| {
+        let lacks_values = known(&cell.base) == 0 || known(&cell.new) == 0;
+        let at = cell_label(&compared.factors, &cell.levels);
+        said(&cell.judged, at, lacks_values)
+    });
     let each: Vec<SaidOfCell> = each.collect();
     let together = compared.overall.as_ref();
     let told = [CellVerdict::Slower, CellVerdict::Faster];
     let together = together.filter(|all| told.contains(&all.verdict));
     let together = together.map(|all| {
-        let all = answer(&[said(all, String::new())], compared.terms.margin);
+        let all = answer(&[said(all, String::new(), false)], compared.terms.margin);
         format!("; all cells together {all}")
     });
     let text = format!(
@@ -306,16 +312,23 @@ fn tally(compared: &RunsComparison) -> String {
 fn without_value(compared: &RunsComparison) -> Option<String> {
     let least = compared.terms.base_min.max(1);
     let lacks = |cell: &&RunsCell| known(&cell.base) < least || known(&cell.new) == 0;
-    let lacking = compared.cells.iter().filter(lacks).count();
+    let lacking: Vec<&RunsCell> = compared.cells.iter().filter(lacks).collect();
     let response = compared.response;
+    let of_models = |cell: &&RunsCell| {
+        let served = cell.served.map(|(base, new)| [base, new]);
+        served.is_some_and(|sides| sides.contains(&ServedBy::Model))
+    };
     let remedy = match response.requests_min() {
+        _ if response == Response::Cpu && lacking.iter().any(of_models) => {
+            " A model has none: choose another --metric.".to_owned()
+        }
         0 | 1 => String::new(),
         n => format!(" A trial with fewer than {n} requests has none: use a longer --time."),
     };
-    (lacking > 0).then(|| {
+    (!lacking.is_empty()).then(|| {
         format!(
             "{} cannot be judged: too few runs have a value of the {response}.{remedy}",
-            cells(lacking)
+            cells(lacking.len())
         )
     })
 }
@@ -369,6 +382,9 @@ fn power(compared: &RunsComparison) -> Option<String> {
     }
     let single = match found.len() {
         1 => format!("A change by a factor of {}", factor(most)),
+        _ if factor(least) == factor(most) => {
+            format!("A change by a factor of {} in one cell alone", factor(most))
+        }
         _ => format!(
             "A change by a factor of {} to {}, depending on the cell, in that cell alone",
             factor(least),

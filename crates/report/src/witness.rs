@@ -12,7 +12,9 @@ use iolab_analysis::witness::{Asked, Bounds, Direction, Evidence, OtherUse};
 use iolab_record::{ServedBy, ServedVerdict};
 use iolab_workload::counters::DeviceStat;
 use iolab_workload::escape_control::escape_control;
-use iolab_workload::quantity::{counted, format_bytes, format_ns, format_percent, significant};
+use iolab_workload::quantity::{
+    counted, format_bytes, format_ns, format_percent_of_whole, significant,
+};
 use iolab_workload::units::format_duration;
 use iolab_workload::witness::{GroupLimits, Observed, ObservedEnd, Subject};
 
@@ -160,11 +162,19 @@ fn may_have_holes(observed: &Observed) -> bool {
 fn writes(evidence: &Evidence, device: &str) -> Option<String> {
     let writes = &evidence.writes;
     let verdict = writes.verdict.as_ref()?;
+    let discarded = discarded(evidence);
+    let kept = match discarded {
+        Some(_) => " and kept",
+        None => "",
+    };
     let asked = match writes.asked {
         Asked::Bytes(written) if written.is_known_within(written.most) => {
-            format!("the {} that it wrote", format_bytes(written.most as f64))
+            format!(
+                "the {} that it wrote{kept}",
+                format_bytes(written.most as f64)
+            )
         }
-        Asked::Bytes(written) => format!("the {} that it wrote", bounds(written)),
+        Asked::Bytes(written) => format!("the {} that it wrote{kept}", bounds(written)),
         _ => "the bytes that it wrote".to_owned(),
     };
     let owed = evidence
@@ -176,19 +186,37 @@ fn writes(evidence: &Evidence, device: &str) -> Option<String> {
                 format_bytes(owed as f64)
             )
         });
+    let discarded = discarded.map_or(String::new(), |discarded| {
+        format!(", {} were discarded unwritten", bounds(discarded))
+    });
     Some(match verdict.served_by {
         ServedBy::Device => format!(
-            "{} {asked} reached {device}",
-            share_written(writes, verdict)
+            "{} {asked} reached {device}{owed}{discarded}",
+            share_written(writes, verdict, evidence.owed)
         ),
         ServedBy::PageCache | ServedBy::Mixed if !evidence.observed.ways.writes.is_direct() => {
             format!(
-                "{} {asked} had reached {device} at its end{owed}",
-                share_written(writes, verdict)
+                "{} {asked} had reached {device} at its end{owed}{discarded}",
+                share_written(writes, verdict, evidence.owed)
             )
         }
         ServedBy::NotStorage => format!("{asked} went to memory, not to storage"),
         _ => format!("where {asked} went is unknown: {}", verdict.reason),
+    })
+}
+
+/// Bytes that it wrote to the page cache and that were discarded before they were written to storage, with their file for instance;
+/// `None` where they are not of note.
+fn discarded(evidence: &Evidence) -> Option<Bounds> {
+    let cancelled = evidence.observed.processes.cancelled_write_bytes;
+    // Of pages that were dirty before it started it is not known whose they were.
+    let found = match evidence.writes.asked {
+        Asked::Bytes(written) => written.most - written.least,
+        Asked::Nothing | Asked::Unknown { .. } => return None,
+    };
+    (cancelled >= NOTEWORTHY).then(|| Bounds {
+        least: cancelled.saturating_sub(found),
+        most: cancelled,
     })
 }
 
@@ -202,15 +230,18 @@ fn share(verdict: &ServedVerdict) -> String {
     match verdict.device_fraction {
         Some(share) if share >= 0.9995 => "all of".to_owned(),
         Some(_) if is_none(verdict) => "none of".to_owned(),
-        Some(share) => format!("{} of", format_percent(share)),
+        Some(share) => format!("{} of", format_percent_of_whole(share)),
         None => "an unknown share of".to_owned(),
     }
 }
 
-/// The same of writes, where others' can leave open what the device carried of these.
-fn share_written(writes: &Direction, verdict: &ServedVerdict) -> String {
+/// The same of writes, where others' can leave open what the device carried of these. It is not all where some is owed.
+fn share_written(writes: &Direction, verdict: &ServedVerdict, owed: Option<u64>) -> String {
     match (verdict.device_fraction, writes.carried) {
         (None, Some(carried)) => format!("{} of", bounds(carried)),
+        (Some(share), _) if share >= 0.9995 && owed.is_some_and(|owed| owed > 0) => {
+            "nearly all of".to_owned()
+        }
         _ => share(verdict),
     }
 }

@@ -30,7 +30,7 @@
 
 use iolab_workload::counters::Counters;
 use iolab_workload::medium::Medium;
-use iolab_workload::quantity::format_percent;
+use iolab_workload::quantity::{format_percent, format_percent_of_whole};
 
 use iolab_record::{Region, Residency, ServedBy, ServedVerdict};
 
@@ -336,7 +336,10 @@ fn carried(facts: &Facts<'_>, share: f64) -> String {
         0 => "came from",
         _ => "reached",
     };
-    format!("{} of the bytes {verb} the device", format_percent(share))
+    format!(
+        "{} of the bytes {verb} the device",
+        format_percent_of_whole(share)
+    )
 }
 
 /// When: what is written can reach the device later.

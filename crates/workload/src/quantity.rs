@@ -110,6 +110,14 @@ pub fn format_percent(share: f64) -> String {
     }
 }
 
+/// Formats a share of which a little that is missing matters: `100 %` only for the whole, rounded down to a tenth from 99.5 % on.
+pub fn format_percent_of_whole(share: f64) -> String {
+    match (0.995..1.0).contains(&share) {
+        true => format!("{:.1} %", (share * 1000.0).floor() / 10.0),
+        false => format_percent(share),
+    }
+}
+
 /// Formats a p value: two significant digits, `<0.0001` below that.
 pub fn format_p(p: f64) -> String {
     match p {
@@ -124,6 +132,17 @@ pub fn format_p(p: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_part_is_never_called_the_whole() {
+        let all = [0.032, 0.45, 0.9949, 0.9967, 0.999_99, 1.0, 1.2].map(format_percent_of_whole);
+        assert_eq!(
+            all,
+            [
+                "3.2 %", "45 %", "99 %", "99.6 %", "99.9 %", "100 %", "120 %"
+            ]
+        );
+    }
 
     #[test]
     fn three_digits_count_after_rounding() {

@@ -2,6 +2,7 @@
 
 use iolab_record::{Cell, Sample, ShownLatency};
 use iolab_workload::group::{ALL, GroupSpec};
+use iolab_workload::operation::Operation;
 
 use super::{Analysis, CellAnalysis, Context, Flag, Response, Tails, flag};
 
@@ -42,6 +43,19 @@ impl Analysis {
         let is_asked =
             || !self.response.is_latency() || spec.has_groups() || self.timed.is_asked(&spec.trial);
         spec.runs_group(self.response_group.as_deref()) && is_asked()
+    }
+
+    /// Whether the requests of a cell that the response is of have this operation.
+    pub(crate) fn asks(&self, cell: &CellAnalysis, operation: Operation) -> bool {
+        let spec = &cell.cell.spec;
+        let own = match &self.response_group {
+            Some(name) => {
+                let group = spec.groups.iter().find(|group| group.name == *name);
+                group.map(|group| &group.spec)
+            }
+            None => Some(spec),
+        };
+        own.is_some_and(|own| !own.runs_program() && own.trial.requests(operation))
     }
 
     /// Whether any cell has groups.

@@ -6,7 +6,7 @@ use iolab_workload::{Error, Result};
 
 use super::{Pair, pressure};
 use crate::analysed_run::AnalysedRun;
-use crate::analysis::{CellAnalysis, Response};
+use crate::analysis::{Analysis, CellAnalysis, Response};
 use crate::claim::effect::log_ratios;
 use crate::doubt::SideDoubts;
 use iolab_plan::cells::cells;
@@ -14,6 +14,7 @@ use iolab_plan::experiment::Experiment;
 use iolab_record::environment;
 use iolab_record::{Cell, RunRecord};
 use iolab_workload::group::split_group;
+use iolab_workload::operation::Operation;
 use iolab_workload::settings::cell_label;
 use iolab_workload::settings::{Setting, Value};
 
@@ -152,7 +153,11 @@ pub(crate) fn common_response(sources: &[RunSide<'_>]) -> Result<Response> {
     }
 }
 
-/// The factors of the first source, then those of later ones, without fixed factors.
+/// What distinguishes the cells of a mix whose latencies are compared, besides factors: a write can become slower while reads do not.
+const OPERATION: &str = "operation";
+
+/// The factors of the first source, then those of later ones, without fixed factors; last the operation, where latencies of several
+/// are compared.
 pub(crate) fn common_factors(sources: &[RunSide<'_>]) -> Vec<String> {
     let mut factors: Vec<String> = Vec::new();
     for source in sources {
@@ -162,6 +167,12 @@ pub(crate) fn common_factors(sources: &[RunSide<'_>]) -> Vec<String> {
                 factors.push(factor.clone());
             }
         }
+    }
+    if sources
+        .iter()
+        .any(|source| !source.run.by_operation().is_empty())
+    {
+        factors.push(OPERATION.to_owned());
     }
     factors
 }
@@ -175,7 +186,10 @@ pub(crate) fn keyed<'a>(source: RunSide<'a>, factors: &[String]) -> Result<Vec<K
     let own = &source.run.record().experiment.factors;
     let place = |name: &str| own.iter().position(|factor| factor == name);
     // The definition is needed only for a factor of another side.
-    let planned = if factors.iter().any(|factor| place(factor).is_none()) {
+    let planned = if factors
+        .iter()
+        .any(|factor| factor != OPERATION && place(factor).is_none())
+    {
         let experiment =
             Experiment::from_toml(&source.run.record().experiment.toml, "the run file")?;
         Some(cells(&experiment)?)
@@ -204,21 +218,35 @@ pub(crate) fn keyed<'a>(source: RunSide<'a>, factors: &[String]) -> Result<Vec<K
                 .is_some_and(|l| l == held)
         })
     };
-    Ok(source
-        .run
-        .analysis()
-        .cells
-        .iter()
-        .enumerate()
-        // A gap has no values to compare.
-        .filter(|(_, cell)| is_held(cell) && (cell.n > 0 || cell.gap.is_none()))
-        .filter_map(|(index, cell)| {
-            let levels = factors.iter().map(|f| level(index, cell, f));
-            Some(Keyed {
-                levels: levels.collect::<Option<_>>()?,
-                cell,
+    let of = |analysis: &'a Analysis, operation: Option<Operation>| -> Vec<Keyed<'a>> {
+        analysis
+            .cells
+            .iter()
+            .enumerate()
+            // A gap has no values to compare.
+            .filter(|(_, cell)| is_held(cell) && (cell.n > 0 || cell.gap.is_none()))
+            .filter(|(_, cell)| operation.is_none_or(|operation| analysis.asks(cell, operation)))
+            .filter_map(|(index, cell)| {
+                // A run without a mix has the operation of its requests.
+                let asked = || Operation::ALL.iter().find(|one| analysis.asks(cell, **one));
+                let levels = factors.iter().map(|factor| match factor.as_str() {
+                    OPERATION => Some(operation.or_else(|| asked().copied())?.to_string()),
+                    factor => level(index, cell, factor),
+                });
+                Some(Keyed {
+                    levels: levels.collect::<Option<_>>()?,
+                    cell,
+                })
             })
-        })
+            .collect()
+    };
+    let by_operation = source.run.by_operation();
+    if by_operation.is_empty() {
+        return Ok(of(source.run.analysis(), None));
+    }
+    let each = by_operation.iter();
+    Ok(each
+        .flat_map(|(operation, analysis)| of(analysis, Some(*operation)))
         .collect())
 }
 

@@ -5,6 +5,8 @@ use std::io::Write;
 use iolab_doctor::examine;
 use iolab_host::clock::Clock;
 use iolab_report::doctor as report;
+use iolab_runner::Disk;
+use iolab_workload::Error;
 
 use crate::arguments::{Doctor, DoctorFormat};
 use crate::exit::Outcome;
@@ -12,6 +14,15 @@ use crate::{output, stop};
 
 /// Examines the target and writes the findings to stdout. Succeeds also if something must be fixed.
 pub(crate) fn doctor(options: &Doctor) -> Outcome {
+    if let Some(disk) = Disk::of_target(&options.target)? {
+        let refused = Error::usage(format!(
+            "{} is a model: doctor examines real storage",
+            disk.name()
+        ));
+        return Err(refused
+            .hint("give a directory, file or block device; 'iolab model show NAME' prints a model")
+            .into());
+    }
     // Before the scratch file exists, since signals must not leave it behind.
     let stop = stop::on_signals()?;
     let diagnosis = examine(&options.target, &Clock::calibrate(), &stop)?;

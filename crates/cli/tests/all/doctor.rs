@@ -181,6 +181,7 @@ fn what_cannot_be_used_is_an_error() {
             &["doctor", "empty"],
             &["doctor", "/dev/null"],
             &["doctor", "/proc"],
+            &["doctor", "model:sata-ssd"],
         ],
     );
     insta::assert_snapshot!(told);

@@ -14,6 +14,8 @@ pub(crate) struct SaidOfCell {
     pub(crate) ratio: Option<RatioShown>,
     /// Its levels; empty where there is one cell only.
     pub(crate) at: String,
+    /// Whether a side has trials without any value of the quantity.
+    pub(crate) lacks_values: bool,
 }
 
 impl SaidOfCell {
@@ -41,6 +43,9 @@ impl SaidOfCell {
             CellVerdict::OtherSource => Some("bytes from another source"),
             CellVerdict::CannotTell if self.ratio.is_some_and(|(_, i)| i.is_some()) => {
                 Some("intervals too wide")
+            }
+            CellVerdict::CannotTell if self.lacks_values => {
+                Some("no trial of a side has a value of this")
             }
             CellVerdict::CannotTell => Some("too few trials"),
             CellVerdict::Faster

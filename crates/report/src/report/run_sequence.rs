@@ -138,7 +138,7 @@ impl RunSequence {
             caption: format!(
                 "{} in {} runs: geometric mean of the ratios of medians to those of the first run, with the cells that have \
                  the least and the greatest ratio. 'iolab history' tests for shifts of the level.",
-                first.run.analysis().response,
+                first.run.analysis().asked(),
                 runs.len()
             ),
             grid: Grid::of(columns),

@@ -214,3 +214,23 @@ fn a_side_that_mixes_targets_is_named() {
     assert_eq!(compared.new_targets, ["/data"]);
     insta::assert_snapshot!(iolab_report::runs::text(&compared, 100));
 }
+
+/// A range is told only where its ends differ in what is printed.
+#[test]
+fn a_change_that_every_cell_would_have_shown_is_one_number() {
+    let mut compared = of_sides(&runs_at(100.0, "a", 1), &runs_at(100.0, "a", 11));
+    let mut told = |detectable: [f64; 2]| {
+        for (cell, share) in compared.cells.iter_mut().zip(detectable) {
+            cell.judged.detectable = Some(share);
+        }
+        let all = iolab_report::runs::remarks(&compared);
+        let of_power = |line: &&String| line.starts_with("A change by a factor of ");
+        all.iter().find(of_power).cloned().expect("it is told")
+    };
+    assert!(told([0.0061, 0.0063]).starts_with("A change by a factor of 1.006 in one cell alone"));
+    let apart = told([0.006, 0.3]);
+    assert!(
+        apart.starts_with("A change by a factor of 1.006 to 1.300, depending"),
+        "{apart}"
+    );
+}

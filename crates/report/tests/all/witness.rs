@@ -115,6 +115,25 @@ fn reads_beside_pipes_are_all_that_the_calls_read() {
 }
 
 #[test]
+fn a_part_that_is_not_durable_is_told() {
+    let of = |share, owed, cancelled| {
+        let mut evidence = Evidence {
+            owed: Some(owed),
+            flushes: None,
+            ..evidence(
+                nothing(),
+                direction(60 * MIB, ServedBy::Device, Some(share)),
+            )
+        };
+        evidence.observed.processes.cancelled_write_bytes = cancelled;
+        headline(&evidence)
+    };
+    insta::assert_snapshot!(of(0.9967, 200 << 10, 0), @"fio: 99.6 % of the 60 MiB that it wrote reached vda, and 200 KiB had still to be written back; nothing else used vda.");
+    insta::assert_snapshot!(of(0.9999, 4096, 0), @"fio: nearly all of the 60 MiB that it wrote reached vda, and 4 KiB had still to be written back; nothing else used vda.");
+    insta::assert_snapshot!(of(1.0, 0, 20 * MIB), @"fio: all of the 60 MiB that it wrote and kept reached vda, 20 MiB were discarded unwritten; nothing else used vda.");
+}
+
+#[test]
 fn writes_tell_what_reached_the_device_and_what_is_left() {
     let of = |share, carried, direct, buffered| {
         let mut writes = direction(80 * MIB, ServedBy::Mixed, share);
