@@ -233,6 +233,19 @@ impl<O> Drop for Uring<O> {
     }
 }
 
+impl<O> Uring<O> {
+    /// Waits until the kernel's thread gives entries back (sqpoll): it does so after a batch, of which requests may have completed long before.
+    #[cold]
+    fn push_when_free(&mut self, entry: &squeue::Entry) {
+        assert!(self.sqpoll, "the ring has an entry for every slot");
+        // SAFETY: as for the push in `queue`, whose entry this is.
+        while unsafe { self.ring.submission().push(entry) }.is_err() {
+            // It only ends the wait: what a signal interrupts is tried again.
+            let _ = self.ring.submitter().squeue_wait();
+        }
+    }
+}
+
 impl<O: Opened> Backend for Uring<O> {
     const VARIED_ONLY: bool = O::SEVERAL;
 
@@ -243,7 +256,9 @@ impl<O: Opened> Backend for Uring<O> {
         // SAFETY: the entry names bytes inside the slot's buffer, as `address` checked. The slot is held until the
         // completion is taken, and the buffer is there and untouched as long as it is.
         let pushed = unsafe { self.ring.submission().push(&entry) };
-        assert!(pushed.is_ok(), "the ring has an entry for every slot");
+        if pushed.is_err() {
+            self.push_when_free(&entry);
+        }
     }
 
     #[inline(always)]
