@@ -2,6 +2,7 @@
 //! process left changed is restored by the next one.
 
 mod journal;
+mod restore;
 
 use std::cell::RefCell;
 use std::fs;
@@ -14,6 +15,7 @@ use iolab_workload::{Error, Result};
 use crate::device::Device;
 use crate::pseudo_files::{chosen, number_of, text_of};
 use journal::{During, Entry, Journal, Opened};
+use restore::{put_back, restore};
 
 const SYS: &str = "/sys";
 const JOURNAL: &str = "/run/iolab-system-settings";
@@ -312,70 +314,6 @@ impl Drop for Changed<'_> {
         // The journal keeps what fails.
         let _ = self.put_back();
     }
-}
-
-/// Restores what stands in a journal, and names it.
-fn restore(sys: &Path, journal: &mut Journal) -> Result<Vec<String>> {
-    let left = journal.left()?;
-    if left.is_empty() {
-        return Ok(Vec::new());
-    }
-    let restored = put_back(sys, &left)?;
-    journal.write(&[])?;
-    Ok(restored)
-}
-
-/// Gives files their values again, and names those that had another one. What somebody else has changed meanwhile stays, and so does what is gone
-/// with its device.
-fn put_back(sys: &Path, entries: &[Entry]) -> Result<Vec<String>> {
-    let mut named = Vec::new();
-    let mut failed = Vec::new();
-    // The last change first; what the kernel resets with another one after that.
-    let (changed, reset): (Vec<&Entry>, Vec<&Entry>) = entries
-        .iter()
-        .partition(|entry| entry.during != During::Reset);
-    for entry in changed.into_iter().rev().chain(reset) {
-        let path = sys.join(&entry.path);
-        let Some(now) = current(&path).filter(|now| *now != entry.before) else {
-            continue;
-        };
-        let is_others = match &entry.during {
-            // What belongs to a scheduler that somebody else has chosen is not iolab's to set.
-            During::Reset => scheduler_of(entry, entries)
-                .is_some_and(|own| current(&sys.join(&own.path)).as_ref() != Some(&own.before)),
-            during => !during.explains(&now),
-        };
-        if is_others {
-            continue;
-        }
-        match put(&path, &entry.before) {
-            Ok(()) => named.push(format!(
-                "{}: {} again, was {now}",
-                path.display(),
-                entry.before
-            )),
-            Err(error) => failed.push(error.message().to_owned()),
-        }
-    }
-    match failed.is_empty() {
-        true => Ok(named),
-        false => Err(Error::failed(format!(
-            "settings of the kernel are not restored: {}",
-            failed.join("; ")
-        ))
-        .hint(format!(
-            "the next run of iolab as root tries again; set them yourself, and remove {JOURNAL}, where that cannot help"
-        ))),
-    }
-}
-
-/// The scheduler whose change resets an entry.
-fn scheduler_of<'a>(reset: &Entry, entries: &'a [Entry]) -> Option<&'a Entry> {
-    entries.iter().find(|entry| {
-        let queue = entry.path.parent();
-        let is_scheduler = entry.during != During::Reset && entry.path.ends_with("scheduler");
-        is_scheduler && queue.is_some_and(|queue| reset.path.starts_with(queue))
-    })
 }
 
 /// The queues of a device and of those below it, as paths below `/sys`, the top first. What lies below the file of a loop device is the file

@@ -1,0 +1,188 @@
+//! Values of options, as settings.
+
+use super::*;
+use iolab_workload::cpus::Placement;
+use iolab_workload::trial::IoPriority;
+
+const SIZE: FileSize = FileSize {
+    known: None,
+    otherwise: 1 << 20,
+};
+
+fn cell(text: &str) -> Result<TrialSpec> {
+    let options = text.split_whitespace().map(|word| {
+        let (name, value) = word.split_once('=').unwrap_or((word, ""));
+        (name.to_owned(), value.to_owned())
+    });
+    cell_of(&options.collect(), SIZE).map(|cell| cell.trial)
+}
+
+#[test]
+fn a_job_is_a_cell() {
+    let trial = cell("rw=randrw rwmixread=70 bs=8kb size=1g iodepth=16 ioengine=io_uring numjobs=2 direct=1 fsync=1 runtime=5 time_based filename=/x")
+        .expect("a cell");
+    assert_eq!(
+        (trial.pattern, trial.read_percent, trial.bs),
+        (Pattern::Rand, 70, 8192)
+    );
+    assert_eq!((trial.region, trial.threads, trial.depth), (1 << 30, 2, 16));
+    assert_eq!(
+        (trial.cache, trial.sync),
+        (CacheState::Direct, SyncPolicy::Each)
+    );
+    assert_eq!(
+        (trial.limit.time, trial.limit.bytes),
+        (Some(Duration::from_secs(5)), None)
+    );
+    let trial = cell("rw=write ioengine=sync fdatasync=8 size=22m bs=2300").expect("a cell");
+    assert_eq!(
+        (trial.sync, trial.sync_every, trial.bs),
+        (SyncPolicy::Fdatasync, 8, 2300)
+    );
+    let trial =
+        cell("rw=write:4k bs=4k size=1m numjobs=4 iodepth=8 runtime=250ms").expect("a cell");
+    assert_eq!(
+        (trial.pattern, trial.skip, trial.depth),
+        (Pattern::Strided, 4096, 1)
+    );
+    // One pass over every other block.
+    assert_eq!((trial.region, trial.limit.bytes), (4 << 20, Some(2 << 20)));
+    assert_eq!(trial.limit.time, Some(Duration::from_millis(250)));
+}
+
+#[test]
+fn requests_differ_as_fio_says() {
+    let zoned = cell("rw=randread norandommap random_distribution=zoned:50/5:30/15:20/");
+    let pattern = zoned.expect("a cell").pattern;
+    assert_eq!(pattern.to_string(), "zones:50/5:30/15:20/80");
+    for (text, bs, mix) in [
+        (
+            "rw=randread bssplit=4k/60:64k/30:1M/10",
+            4096,
+            "4KiB:60,64KiB:30,1MiB:10",
+        ),
+        (
+            "rw=randrw bssplit=4k/50:16k/,8k",
+            4096,
+            "4KiB:50,16KiB:50/8KiB:100",
+        ),
+        (
+            "rw=randwrite bssplit=512/100,8k/50:64k/50",
+            8192,
+            "8KiB:50,64KiB:50",
+        ),
+        ("rw=randrw bs=4k,8k", 4096, "4KiB:100/8KiB:100"),
+        ("rw=randread bsrange=4k-64k", 4096, "4KiB-64KiB:100"),
+        (
+            "rw=randrw bsrange=4k-8k,16k-64k",
+            4096,
+            "4KiB-8KiB:100/16KiB-64KiB:100",
+        ),
+        (
+            "rw=randread bssplit=64k/50:128k/50 blockalign=4k",
+            4096,
+            "64KiB:50,128KiB:50",
+        ),
+    ] {
+        let trial = cell(text).expect(text);
+        let told = trial.bs_mix.map(|mix| mix.to_string());
+        assert_eq!((trial.bs, told.as_deref()), (bs, Some(mix)), "{text}");
+    }
+    let one = cell("rw=read bs=4k,8k").expect("only reads");
+    assert_eq!((one.bs, one.bs_mix), (4096, None));
+    let think = cell("rw=read thinktime=500 thinktime_blocks=8").expect("a cell");
+    assert_eq!(
+        (think.thinktime, think.thinktime_every),
+        (Some(Duration::from_micros(500)), 8)
+    );
+    let placed = cell("rw=read cpus_allowed=0-3,8 cpus_allowed_policy=split prio=0 prioclass=1")
+        .expect("a cell");
+    let told = (
+        placed.cpus.map(|cpus| cpus.to_string()),
+        placed.placement,
+        placed.ioprio,
+    );
+    assert_eq!(
+        told,
+        (
+            Some("0-3,8".to_owned()),
+            Placement::Packed,
+            Some(IoPriority::RealTime(0))
+        )
+    );
+    let data = cell(
+        "rw=write buffer_compress_percentage=50 dedupe_percentage=30 uncached=1 ioengine=io_uring",
+    )
+    .expect("a cell");
+    assert_eq!(
+        (data.compressible, data.dedup, data.dontcache),
+        (50, 30, true)
+    );
+    assert_eq!(
+        cell("rw=randtrim bs=64k").expect("a cell").trim_percent,
+        100
+    );
+    // fio takes no more than half of the blocks.
+    let spread = |percent| {
+        cell(&format!("rw=randread random_distribution=normal:{percent}"))
+            .map(|trial| trial.pattern)
+    };
+    assert_eq!(spread(60).expect("a cell"), Pattern::Normal(50.0));
+    assert_eq!(spread(20).expect("a cell"), Pattern::Normal(20.0));
+    spread(100).expect_err("fio refuses it too");
+    let bursts = cell("rw=read thinktime=2s thinktime_iotime=1").expect("a cell");
+    let told = bursts.bursts.map(|bursts| bursts.to_string());
+    assert_eq!((bursts.thinktime, told.as_deref()), (None, Some("1s/2s")));
+}
+
+#[test]
+fn every_fault_is_found() {
+    let text = "rw=writetrim bs=4q ioengine=rbd numjobs=0 iodepth=x fsync=q size=50% io_size=q offset=-1 runtime=1y";
+    let options = text.split_whitespace().map(|word| {
+        let (name, value) = word.split_once('=').expect("name=value");
+        (name.to_owned(), value.to_owned())
+    });
+    let faults = cell_or_faults(&options.collect(), SIZE).expect_err("nothing is right");
+    assert_eq!(faults.len(), text.split_whitespace().count(), "{faults:?}");
+}
+
+#[test]
+fn what_has_no_words_is_refused_by_name() {
+    for (text, name) in [
+        ("rw=writetrim", "rw=writetrim"),
+        ("rw=randread:0", "rw=randread:0"),
+        ("rw=randread:8 rw_sequencer=identical", "rw_sequencer="),
+        ("lockmem=64m direct=0", "lockmem="),
+        ("steadystate=iops:800 ss_dur=3", "steadystate="),
+        (
+            "steadystate=iops:5% ss_dur=3 numjobs=2 group_reporting=1",
+            "steadystate=",
+        ),
+        ("bsrange=4k-10k", "bsrange"),
+        ("bsrange=4k-q", "bsrange="),
+        ("bssplit=4k/50:8k/40", "bssplit"),
+        ("thinktime=soon", "thinktime="),
+        ("thinktime=10 thinktime_spin=5", "thinktime_spin="),
+        ("bs=4ki", "bs="),
+        ("bs=4KiB", "bs="),
+        ("bssplit=4k/50:8k/50 bsrange=4k-8k", "bssplit and bsrange"),
+        ("bs=0", "bs="),
+        ("size=50%", "size="),
+        ("size=99999999999t", "size="),
+        ("ioengine=rbd", "ioengine="),
+        ("numjobs=0", "numjobs="),
+        ("fsync=-1", "fsync="),
+        ("fsync=1 fdatasync=1", "fdatasync=1 and fsync=1"),
+        ("sync=dsync fdatasync=1", "fdatasync=1 and sync=dsync"),
+        ("sync=dsync fsync=4", "fsync=4 and sync=dsync"),
+        ("sync=maybe", "sync="),
+        ("runtime=1y", "runtime="),
+        ("rw=randrw rwmixread=101", "rwmixread="),
+        ("rw=randrw rwmixwrite=-1", "rwmixwrite="),
+        ("readwrite=randwritetrim", "readwrite="),
+        ("blocksize=4q", "blocksize="),
+    ] {
+        let error = cell(text).expect_err(text);
+        assert!(error.message().contains(name), "{error}");
+    }
+}
