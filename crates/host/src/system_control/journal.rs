@@ -198,6 +198,13 @@ impl Journal {
     }
 }
 
+impl Drop for Journal {
+    fn drop(&mut self) {
+        // A process that this one is just starting has the file too, until its program begins: closing alone would leave it locked.
+        let _ = flock(&self.file, FlockOperation::Unlock);
+    }
+}
+
 /// The name of the journal's next version before it takes the place of this one.
 fn next(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
