@@ -444,8 +444,9 @@ fn carry_out(
         let seen = observation.after(&before);
         let drift_ppm = clock.drift_ppm(anchor);
         barrier.release();
-        let mut workers = join(workers, jobs.len());
+        let workers = join(workers, jobs.len());
         ended?;
+        let mut workers = workers?;
         let traced = match tracer {
             Some(tracer) => tracing::judge(jobs, &mut workers, tracer, clock)?,
             None => TracedJobs::none(jobs.len()),
@@ -534,12 +535,25 @@ fn wait_for_end(jobs: &[Job<'_>], barrier: &StartBarrier, stop: &AtomicBool, hal
 }
 
 /// What the workers of each job did.
-fn join(workers: Vec<JobThread<'_>>, jobs: usize) -> Vec<Vec<WorkerOutcome>> {
+///
+/// # Errors
+/// Of kind [`Failed`](iolab_workload::Kind::Failed): one panicked. What the others did is not what was asked for.
+fn join(workers: Vec<JobThread<'_>>, jobs: usize) -> Result<Vec<Vec<WorkerOutcome>>> {
     let mut outcomes: Vec<Vec<WorkerOutcome>> = (0..jobs).map(|_| Vec::new()).collect();
+    let mut is_whole = true;
     for (place, worker) in workers {
-        outcomes[place].extend(worker.join().ok().flatten());
+        match worker.join() {
+            Ok(Some(outcome)) => outcomes[place].push(outcome),
+            Ok(None) | Err(_) => is_whole = false,
+        }
     }
-    outcomes
+    match is_whole {
+        true => Ok(outcomes),
+        false => Err(Error::failed(
+            "a thread of the trial ended before its time, so that there is no result",
+        )
+        .hint("this is a fault of iolab: please report the lines above")),
+    }
 }
 
 /// The bytes of a file that the workers of this process go over.
@@ -572,3 +586,6 @@ fn watched<'a>(jobs: &[Job<'a>]) -> Vec<(&'a Target, u64, u64)> {
     }
     ranges
 }
+
+#[cfg(test)]
+mod tests;
