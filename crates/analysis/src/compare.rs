@@ -3,6 +3,7 @@
 //! The interval next to the ratio decides, as for claims (`claim/effect.rs`); see `judge.rs`. Tests of means and ranks are shown
 //! but do not decide.
 
+mod difference;
 mod judge;
 mod levels;
 pub(crate) mod matching;
@@ -16,7 +17,8 @@ use iolab_stats::{Equivalence, MannWhitney, Ratio, Summary, TTest, holm};
 use crate::claim::{self, Estimate};
 use crate::doubt::{Reason, SideDoubt, SideDoubts};
 
-pub use matching::{Difference, RunSide};
+pub use difference::Difference;
+pub use matching::RunSide;
 pub use peers::{PEER_MARGIN, with_peers};
 
 use iolab_plan::experiment::trials_to_compare;

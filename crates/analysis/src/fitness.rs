@@ -2,12 +2,14 @@
 
 mod cells;
 mod judge;
+mod judged;
 mod verdict;
 
 pub use cells::{CellAnswer, LevelAnswer, Verdicts};
 pub(crate) use judge::times_of_samples;
-pub use judge::{Change, Evidence, Judged, Times, counted, judge, keeps, merge_answers};
-pub use verdict::{MARGIN, Open};
+pub use judge::{Evidence, Times, counted, judge, keeps, merge_answers};
+pub use judged::{Change, Judged, Open};
+pub use verdict::MARGIN;
 
 use iolab_workload::named;
 

@@ -2,10 +2,12 @@
 
 mod inside_trials;
 mod over_run;
+mod run_shift;
 mod unchanged;
 mod within;
 
-pub use over_run::{Access, Levels, RunShift, over_run};
+pub use over_run::over_run;
+pub use run_shift::{Access, Levels, RunShift};
 pub use unchanged::Unchanged;
 pub use within::{Profile, ThroughputPoint, TrialShift, in_warm_ups, profile, within_trials};
 

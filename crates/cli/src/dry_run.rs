@@ -21,7 +21,9 @@ use iolab_workload::units::rough_duration;
 
 use crate::exit::Outcome;
 use crate::output;
-use crate::workspace::Made;
+
+/// Trials that an earlier session made of a plan, and what these took of its budget.
+pub(crate) type Made = (u64, Duration);
 
 /// Where plans are carried out.
 pub(crate) struct Place<'a> {

@@ -27,7 +27,7 @@ use crate::output::note;
 use crate::progress::Display;
 use crate::stop::StopFlags;
 pub(crate) use names::{TargetNames, give};
-pub(crate) use site::{Made, Opened, Region, Site, open_all, sites};
+pub(crate) use site::{Opened, Region, Site, open_all, sites};
 
 /// The system under test, opened.
 enum OpenedSystem {

@@ -10,6 +10,7 @@ pub(crate) mod pauses;
 pub(crate) mod request_log;
 mod requests;
 mod steady;
+mod sync_interval;
 mod syncs;
 #[cfg(test)]
 mod tests;
@@ -29,7 +30,7 @@ use request_log::Log;
 pub(crate) use request_log::{NoLog, NotedRequests};
 pub(crate) use requests::{Plain, Requests, Varied};
 pub(crate) use steady::Steady;
-pub(crate) use syncs::Following;
+pub(crate) use sync_interval::Following;
 pub(crate) use timing::{Closed, Timing};
 
 /// A worker that is ready to run.
@@ -269,5 +270,17 @@ impl<B: Backend, T: Timing, R: Requests> Worker<'_, B, T, R> {
                 .completed(slot.index(), request, started, now, synced);
         }
         self.common.buffers.put(slot);
+    }
+}
+
+impl<B: Backend, T: Timing, R: Requests> Worker<'_, B, T, R> {
+    /// Pauses, where that is what keeps a worker without outstanding requests from issuing one; whether there is more to
+    /// issue after that.
+    fn rest(&mut self, now: &mut u64, wake: &mut u64, deadline: u64) -> bool {
+        if self.common.stopping || self.common.left == 0 {
+            return false;
+        }
+        let until = self.requests.rest(*now);
+        self.common.rest_until(until, now, wake, deadline)
     }
 }

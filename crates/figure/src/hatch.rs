@@ -1,6 +1,6 @@
 //! Hatching: the lines that fill a rectangle, so that bars differ without colour.
 
-use super::scene::Frame;
+use super::frame::Frame;
 
 /// Which way the lines of a filled rectangle run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

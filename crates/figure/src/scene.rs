@@ -1,5 +1,6 @@
 //! A figure as positioned items, made by layout and drawn by the writers. Coordinates are in points from the upper left corner.
 
+pub(super) use super::frame::Frame;
 use super::hatch::Hatch;
 use super::palette::Marker;
 use super::text;
@@ -40,34 +41,6 @@ pub(super) struct Text {
     pub(super) upwards: bool,
     pub(super) paint: Paint,
     pub(super) text: String,
-}
-
-/// A rectangle: left, top, right, bottom.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Frame {
-    pub(super) left: f64,
-    pub(super) top: f64,
-    pub(super) right: f64,
-    pub(super) bottom: f64,
-}
-
-impl Frame {
-    pub(super) fn width(&self) -> f64 {
-        self.right - self.left
-    }
-
-    pub(super) fn height(&self) -> f64 {
-        self.bottom - self.top
-    }
-
-    /// Whether two frames overlap by more than their edges.
-    pub(super) fn overlaps(&self, other: &Frame) -> bool {
-        const TOUCH: f64 = 0.01;
-        self.left < other.right - TOUCH
-            && other.left < self.right - TOUCH
-            && self.top < other.bottom - TOUCH
-            && other.top < self.bottom - TOUCH
-    }
 }
 
 impl Text {

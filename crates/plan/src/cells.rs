@@ -11,7 +11,6 @@ use iolab_workload::trial::{CacheState, FileLayout, HUGE_PAGE_MIN_BYTES, TrialSp
 use iolab_workload::{Error, Result};
 
 use crate::experiment::{Change, Experiment, Refined, Scoped};
-use crate::forecast::least_block_time;
 pub use fitted::FittedPlan;
 use iolab_workload::quantity::exact_size;
 use iolab_workload::settings::CellSpec;
@@ -179,15 +178,6 @@ impl Plan {
         bounds
             .filter_map(|cell| cell.spec.trial.time_foreseen())
             .fold(Duration::ZERO, Duration::saturating_add)
-    }
-
-    /// A warning for a budget that is too short for the fewest trials, from their time limits and from `overhead`, the time of a
-    /// trial besides its I/O. `None` where the budget suffices.
-    pub fn shortfall(&self, overhead: &dyn Fn(&CellSpec) -> Duration) -> Option<String> {
-        let least = least_block_time(&self.cells, overhead);
-        let block = self.block_at_most().max(least);
-        let design = self.experiment.design;
-        design.shortfall(self.cells.len(), least, block)
     }
 
     /// Whether any cell writes.

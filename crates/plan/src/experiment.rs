@@ -29,12 +29,11 @@ use crate::named_file;
 
 pub use builtin::BUILTIN;
 pub use change::Change;
-pub use combinations::Combination;
 pub use design::{
     BUDGET_MAX, Design, INTERVAL_TRIALS, LAST_BLOCK, TRIALS_MAX, WarmUp, trials_to_compare,
 };
 pub(crate) use design::{set_budget, set_settle};
-pub use group_settings::{ExperimentGroup, Scoped};
+pub use group_settings::{Combination, ExperimentGroup, Scoped};
 pub use inquiry::{INQUIRY, Inquiry, Phenomenon, Untried, Variant};
 pub use missing_levels::DoneWithout;
 pub use refined_sizes::{REFINE_MAX, Refined};

@@ -150,11 +150,19 @@ fn writing(cell: &PlannedCell, cells: usize) -> Option<(f64, Option<f64>)> {
     trials.map(of_trial).max_by(|(a, _), (b, _)| a.total_cmp(b))
 }
 
+impl Plan {
+    /// A warning for a budget that is too short for the fewest trials, from their time limits and from `overhead`, the time of a
+    /// trial besides its I/O. `None` where the budget suffices.
+    pub fn shortfall(&self, overhead: &dyn Fn(&CellSpec) -> Duration) -> Option<String> {
+        let least = least_block_time(self.cells(), overhead);
+        let block = self.block_at_most().max(least);
+        let design = self.experiment().design;
+        design.shortfall(self.cells().len(), least, block)
+    }
+}
+
 /// The shortest time of one trial of each cell, on storage of the assumed rate, until its time or its bytes are used up.
-pub(crate) fn least_block_time(
-    cells: &[PlannedCell],
-    overhead: &dyn Fn(&CellSpec) -> Duration,
-) -> Duration {
+fn least_block_time(cells: &[PlannedCell], overhead: &dyn Fn(&CellSpec) -> Duration) -> Duration {
     let cells = cells.iter().filter(|cell| !cell.spec.runs_program());
     let times = cells.map(|cell| {
         let trial = &cell.spec.trial;

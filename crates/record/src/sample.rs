@@ -355,3 +355,24 @@ impl Sample {
         self.counters.usage.user_ns + self.counters.usage.system_ns
     }
 }
+
+impl ShownLatency {
+    /// The requests of a trial whose latency is shown; without any where it has none of the operation.
+    pub fn requests(self, sample: &Sample) -> &OperationSummary {
+        &sample.operations[self.operation(sample)]
+    }
+
+    /// Their operation.
+    pub fn operation(self, sample: &Sample) -> Operation {
+        match self {
+            Self::Of(operation) => operation,
+            Self::Own => {
+                let all = Operation::ALL.iter().copied();
+                let used = |operation: &Operation| {
+                    operation.is_request() && sample.operations[*operation].requests > 0
+                };
+                all.clone().find(used).unwrap_or_default()
+            }
+        }
+    }
+}

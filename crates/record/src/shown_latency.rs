@@ -1,11 +1,10 @@
 //! Whose latency is shown: the same operation in all trials that are compared, chosen by what was asked for.
 
 use iolab_workload::operation::Operation;
-use iolab_workload::operation_summary::OperationSummary;
 use iolab_workload::settings::CellSpec;
 use iolab_workload::trial::TrialSpec;
 
-use crate::{RunRecord, Sample};
+use crate::RunRecord;
 
 /// Whose latency the trials of a run show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -44,25 +43,6 @@ impl ShownLatency {
         match self {
             Self::Own => true,
             Self::Of(operation) => trial.requests(operation),
-        }
-    }
-
-    /// The requests of a trial whose latency is shown; without any where it has none of the operation.
-    pub fn requests(self, sample: &Sample) -> &OperationSummary {
-        &sample.operations[self.operation(sample)]
-    }
-
-    /// Their operation.
-    pub fn operation(self, sample: &Sample) -> Operation {
-        match self {
-            Self::Of(operation) => operation,
-            Self::Own => {
-                let all = Operation::ALL.iter().copied();
-                let used = |operation: &Operation| {
-                    operation.is_request() && sample.operations[*operation].requests > 0
-                };
-                all.clone().find(used).unwrap_or_default()
-            }
         }
     }
 

@@ -19,6 +19,7 @@ mod rows;
 mod schema;
 mod series;
 mod streams;
+mod table_reader;
 #[cfg(test)]
 pub(crate) mod tests;
 mod upgrade;

@@ -3,16 +3,15 @@
 use std::path::Path;
 
 use iolab_workload::Result;
-use rusqlite::types::ValueRef;
-use rusqlite::{Connection, Row};
+use rusqlite::Connection;
 
 use super::error::{damaged, fault, no_trials, too_large};
 use super::opening::open_to_read;
-use super::rows::{Reader, may_lack};
+use super::rows::may_lack;
 use super::schema::ROWS_MAX;
+use super::table_reader::Tables;
 use super::{question, series, witness};
 use iolab_plan::experiment::Experiment;
-use iolab_record::column::Table;
 use iolab_record::tables::{
     CELL, CELL_GROUP, CLIENT_SAMPLE, CellRow, ENVIRONMENT, EVENT, EXPERIMENT, Fact, GROUP_SAMPLE,
     GroupRow, PART, QUESTION, QUESTION_LEVEL, RANK, RUN, SAMPLE, TARGET,
@@ -23,12 +22,6 @@ use iolab_workload::group::{GroupSpec, check_group_name};
 use iolab_workload::names::check_file_name;
 use iolab_workload::trial::Rate;
 
-/// Most further targets: as many as levels of a factor.
-const TARGETS_MAX: usize = 1000;
-/// Most cells: those of a plan, and as many that its run has added.
-const CELLS_MAX: usize = 2 * iolab_plan::experiment::CELLS_MAX;
-/// Most bytes of text to read. Rows can have more text than the file, through defaults of columns.
-const TEXT_MAX: u64 = 256 << 20;
 /// Most judgements of levels, one per level and trial: those of the longest load of the largest requirement, and some more.
 const JUDGED_MAX: usize = 250_000;
 /// Most histograms of a sample: those of one part.
@@ -322,97 +315,4 @@ pub(super) fn latency_keys(connection: &Connection, path: &Path) -> Result<Vec<L
     }
     keys.sort_by_cached_key(|(sample, part, of)| (*sample, *part, of.to_string()));
     Ok(keys)
-}
-
-pub(super) struct Tables<'a> {
-    connection: &'a Connection,
-    pub(super) path: &'a Path,
-    version: i64,
-    /// Bytes of text read so far.
-    text: std::cell::Cell<u64>,
-}
-
-impl Tables<'_> {
-    /// Calls a function for each row of a table; for none where the file is older than the table.
-    fn each<T>(
-        &self,
-        table: &Table<T>,
-        order: &str,
-        mut take: impl FnMut(&Reader<'_, T>, &Row<'_>) -> Result<()>,
-    ) -> Result<()> {
-        if may_lack(table.since(), self.version) && !self.has(table.name)? {
-            return Ok(());
-        }
-        let wrong = |error| fault(self.path, &error);
-        let sql = format!("SELECT * FROM {} ORDER BY {order}", table.name);
-        let mut statement = self.connection.prepare(&sql).map_err(wrong)?;
-        let reader = Reader::new(table, &statement, self.path, self.version)?;
-        let mut rows = statement.query([]).map_err(wrong)?;
-        let most = match table.name {
-            "cell" => CELLS_MAX,
-            "target" => TARGETS_MAX,
-            _ => ROWS_MAX,
-        };
-        let mut count = 0;
-        while let Some(row) = rows.next().map_err(wrong)? {
-            self.weigh(row)?;
-            if count == most {
-                let what = format!("table {} has more than {most} rows", table.name);
-                return Err(too_large(self.path, what));
-            }
-            take(&reader, row)?;
-            count += 1;
-        }
-        Ok(())
-    }
-
-    /// Whether there is a table with this name.
-    fn has(&self, name: &str) -> Result<bool> {
-        let sql = "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = ?";
-        let count = self
-            .connection
-            .query_row(sql, [name], |row| row.get::<_, i64>(0));
-        count
-            .map(|count| count > 0)
-            .map_err(|error| fault(self.path, &error))
-    }
-
-    /// All rows of a table.
-    pub(super) fn all<T: Default>(&self, table: &Table<T>, order: &str) -> Result<Vec<T>> {
-        let mut values = Vec::new();
-        self.each(table, order, |reader, row| {
-            let mut value = T::default();
-            reader.read(row, &mut value)?;
-            values.push(value);
-            Ok(())
-        })?;
-        Ok(values)
-    }
-
-    /// The only row of a table.
-    fn only<T: Default>(&self, table: &Table<T>) -> Result<T> {
-        let mut values = self.all(table, "id")?;
-        match (values.pop(), values.is_empty()) {
-            (Some(value), true) => Ok(value),
-            _ => Err(damaged(
-                self.path,
-                format!("table {} has not exactly one row", table.name),
-            )),
-        }
-    }
-
-    /// Counts the text of a row before storing any of it.
-    fn weigh(&self, row: &Row<'_>) -> Result<()> {
-        let columns = (0..).map_while(|column| row.get_ref(column).ok());
-        let bytes = columns.map(|value| match value {
-            ValueRef::Text(bytes) | ValueRef::Blob(bytes) => bytes.len() as u64,
-            _ => 0,
-        });
-        self.text.set(self.text.get() + bytes.sum::<u64>());
-        if self.text.get() > TEXT_MAX {
-            let what = format!("it holds more than {} MiB of text", TEXT_MAX >> 20);
-            return Err(too_large(self.path, what));
-        }
-        Ok(())
-    }
 }

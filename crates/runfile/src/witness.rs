@@ -14,7 +14,7 @@ use iolab_workload::witness::{Course, Moment};
 use rusqlite::Connection;
 
 use super::error::damaged;
-use super::read::Tables;
+use super::table_reader::Tables;
 use super::{NewFile, create, opening, rows, with_tables, write_environment};
 
 /// Writes an observation to a new file, atomically; returns its path.

@@ -4,10 +4,12 @@ use std::collections::BTreeSet;
 use std::fs::File;
 use std::path::Path;
 
-use rustix::fs::{Mode, OFlags};
+use rustix::fd::AsFd;
+use rustix::fs::{Mode, OFlags, major, minor};
 
 use super::device::Number;
 use super::mounts::{self, NfsMount};
+use super::overlay::{self, Ground};
 use super::sysfs;
 
 /// Most devices that are followed: more than any sane stack has.
@@ -130,7 +132,27 @@ fn device_of(file: &File) -> Option<Number> {
     let block = rustix::fs::fstat(file)
         .ok()
         .and_then(|stat| super::device::number_of(&stat));
-    block.or_else(|| mounts::device_below(file))
+    block.or_else(|| device_below(file))
+}
+
+/// The block device that an open regular file lies on, when there is one; of an overlay's file, the one that the layer
+/// with its bytes lies on.
+pub(super) fn device_below(file: impl AsFd) -> Option<(u32, u32)> {
+    device_by_number(&file).or_else(|| match overlay::ground(&file) {
+        Ground::Itself => mounts::mount_of(&file)?.source_device(),
+        Ground::Layer(layer) => {
+            device_by_number(&layer).or_else(|| mounts::mount_of(&layer)?.source_device())
+        }
+        Ground::OutOfReach => None,
+    })
+}
+
+/// The device that the number of a file's file system names.
+fn device_by_number(file: impl AsFd) -> Option<(u32, u32)> {
+    let stat = rustix::fs::fstat(file).ok()?;
+    let device = (major(stat.st_dev), minor(stat.st_dev));
+    let folder = format!("/sys/dev/block/{}:{}", device.0, device.1);
+    Path::new(&folder).exists().then_some(device)
 }
 
 #[cfg(test)]

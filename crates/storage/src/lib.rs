@@ -18,6 +18,7 @@ use iolab_workload::medium::Medium;
 use iolab_workload::{Error, Result};
 
 mod btrfs_chunks;
+mod copy_on_write;
 mod device;
 mod device_links;
 mod device_stack;
@@ -56,17 +57,18 @@ pub use device_stack::{Stack, device_under, lies_in_memory};
 pub use extra_files::{ExtraFiles, PrivateFiles};
 pub use lent_file::Lent;
 use mounts::Mount;
-pub use mounts::{FileSystem, NfsMount, file_systems, unescape};
+pub use mounts::{FileSystem, Layers, NfsMount, file_systems, unescape};
 pub use open_mode::OpenMode;
 pub use opened::Opened;
-pub use overlay::{Layering, Layers, is_overlaid};
+pub use overlay::{Layering, is_overlaid};
 use path_lookup::NamedObject;
 pub use program_files::ProgramFiles;
 use scratch::Scratch;
+pub use size::Size;
 pub use space::{Demand, check_together};
 use space_sources::Sources;
 pub use space_sources::{free, taken};
-pub use target_need::{Consent, Need, Share, Size};
+pub use target_need::{Consent, Need, Share};
 pub use users::mapped_kinds;
 
 /// What a target is.
@@ -292,7 +294,7 @@ impl Target {
         match self.kind {
             TargetKind::CharDevice => None,
             TargetKind::BlockDevice => self.block_number(),
-            TargetKind::Scratch | TargetKind::File => mounts::device_below(self.holder()),
+            TargetKind::Scratch | TargetKind::File => device_stack::device_below(self.holder()),
         }
     }
 

@@ -7,7 +7,11 @@ use std::path::{Path, PathBuf};
 use rustix::fd::{AsFd, AsRawFd};
 use rustix::fs::{FileType, StatFs, major, minor};
 
-use super::overlay::{self, Ground, Layers};
+mod escapes;
+mod layers;
+
+pub use escapes::unescape;
+pub use layers::Layers;
 
 /// The file system a target lies on.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -138,22 +142,6 @@ fn parse_line(line: &[u8]) -> Option<Mount> {
     })
 }
 
-/// Undoes the kernel's `\040` for a space and its like.
-pub fn unescape(field: &[u8]) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(field.len());
-    let mut rest = field;
-    while let Some((&first, tail)) = rest.split_first() {
-        let octal = tail
-            .get(..3)
-            .filter(|_| first == b'\\')
-            .and_then(|digits| std::str::from_utf8(digits).ok())
-            .and_then(|digits| u8::from_str_radix(digits, 8).ok());
-        bytes.push(octal.unwrap_or(first));
-        rest = if octal.is_some() { &tail[3..] } else { tail };
-    }
-    bytes
-}
-
 /// The number of the mount that an open file was reached through.
 pub(super) fn id_of(file: impl AsFd) -> Option<u64> {
     let fdinfo = format!("/proc/self/fdinfo/{}", file.as_fd().as_raw_fd());
@@ -176,26 +164,6 @@ pub(super) fn mount_of(file: impl AsFd) -> Option<Mount> {
         .into_iter()
         .rev()
         .find(|mount| mount.device == device)
-}
-
-/// The block device that an open regular file lies on, when there is one; of an overlay's file, the one that the layer
-/// with its bytes lies on.
-pub(super) fn device_below(file: impl AsFd) -> Option<(u32, u32)> {
-    device_by_number(&file).or_else(|| match overlay::ground(&file) {
-        Ground::Itself => mount_of(&file)?.source_device(),
-        Ground::Layer(layer) => {
-            device_by_number(&layer).or_else(|| mount_of(&layer)?.source_device())
-        }
-        Ground::OutOfReach => None,
-    })
-}
-
-/// The device that the number of a file's file system names.
-fn device_by_number(file: impl AsFd) -> Option<(u32, u32)> {
-    let stat = rustix::fs::fstat(file).ok()?;
-    let device = (major(stat.st_dev), minor(stat.st_dev));
-    let folder = format!("/sys/dev/block/{}:{}", device.0, device.1);
-    Path::new(&folder).exists().then_some(device)
 }
 
 /// Whether a file system lives in memory: tmpfs, ramfs, hugetlbfs (magic numbers of linux/magic.h).

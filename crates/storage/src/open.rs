@@ -7,13 +7,14 @@ use rustix::fs::{FileType, OFlags};
 
 use iolab_workload::{Error, Result};
 
+use super::device_stack::device_below;
 use super::path_lookup::{self, NamedObject};
 use super::scratch::{self, Scratch};
 use super::space::{self, Demand};
 use super::space_sources::{Sources, bounded};
 use super::{
     Consent, Need, Size, Target, TargetKind, check_stores, device, device_state, errno, existing,
-    lent_file, mounts, users, wrong_kind,
+    lent_file, users, wrong_kind,
 };
 
 /// What a path names, checked as far as it can be before anything is made.
@@ -40,7 +41,7 @@ impl Prepared {
             ));
         }
         // Before anything is asked of it that would wait.
-        let device = device::number_of(&found.stat).or_else(|| mounts::device_below(&found.handle));
+        let device = device::number_of(&found.stat).or_else(|| device_below(&found.handle));
         if let Some(number) = device {
             device_state::check_awake(&found.path, number)?;
         }

@@ -8,7 +8,7 @@ use std::path::Path;
 use iolab_workload::medium::Medium;
 use rustix::fs::{FileType, Mode, OFlags, SeekFrom, fstat, fstatfs, open, seek};
 
-use super::device_stack::Stack;
+use super::device_stack::{Stack, device_below};
 use super::{device, mounts, overlay};
 
 /// What is looked at.
@@ -59,7 +59,7 @@ impl Opened {
         let own = fstat(&self.file)
             .ok()
             .and_then(|stat| device::number_of(&stat));
-        let number = own.or_else(|| mounts::device_below(self.holder()));
+        let number = own.or_else(|| device_below(self.holder()));
         Stack {
             nfs: match own {
                 Some(_) => None,

@@ -34,7 +34,7 @@ mod footer;
 mod leftovers;
 
 use footer::Register;
-pub(super) use footer::{FOOTER_LEN, ListedFile};
+pub(super) use footer::{FOOTER_LEN, Listed, ListedFile};
 pub(super) use leftovers::{remove_leftovers, remove_leftovers_but};
 
 const PREFIX: &str = ".iolab-scratch-";
@@ -70,20 +70,6 @@ enum Role {
     /// Another process's, whose footer it alone writes: what this one makes beside it belongs to an empty main file of its own,
     /// made when it is needed.
     Joined(Mutex<Option<Box<Scratch>>>),
-}
-
-/// A place in the list of a footer.
-#[derive(Debug)]
-pub(super) struct Listed {
-    register: Arc<Register>,
-    slot: usize,
-}
-
-impl Listed {
-    /// Frees the entry of a file that is gone.
-    pub(super) fn leave(&self) {
-        self.register.leave(self.slot);
-    }
 }
 
 impl Scratch {

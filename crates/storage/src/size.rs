@@ -4,9 +4,21 @@ use std::path::Path;
 
 use iolab_workload::{Error, Result};
 
-use super::Size;
-
 const MIB: u64 = 1 << 20;
+
+/// How much of a target is wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Size {
+    /// Exactly this many bytes (user's wish): refused when they are not available.
+    Exactly(u64),
+    /// At most this many bytes (a default): cut to what is there or fits, never below `least`.
+    AtMost {
+        /// The wanted size, bytes.
+        most: u64,
+        /// The smallest useful size, bytes.
+        least: u64,
+    },
+}
 
 impl Size {
     /// As [`Size::AtMost`]'s `most`: all that an existing target has. Cutting it needs no remark.

@@ -6,15 +6,16 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use rustix::fd::AsFd;
-use rustix::fs::{FileType, IFlags, OFlags, SeekFrom};
+use rustix::fs::{FileType, OFlags, SeekFrom};
 use rustix::io::Errno;
 
 use iolab_workload::{Error, Result};
 
+use super::copy_on_write::moves_data;
 use super::fiemap::{
     DELALLOC, ENCODED, EXTENTS, FiemapExtent, SHARED, UNKNOWN, UNWRITTEN, with_extents,
 };
-use super::overlay::{self, Ground};
+use super::overlay;
 use super::path_lookup::{self, NamedObject};
 use super::space::{self, Demand};
 use super::target_need::Need;
@@ -367,25 +368,6 @@ fn missing_in_memory(file: &File, range: &Range<u64>) -> Option<u64> {
         at = hole.clamp(data + 1, range.end);
     }
     Some(missing)
-}
-
-/// Whether a file system puts what is written again at another place, and frees the former one later: magic numbers of btrfs,
-/// bcachefs, ZFS and NILFS2 (linux/magic.h, and OpenZFS). Of an overlay, that of the layer; what cannot be told may do so.
-pub(super) fn moves_data(file: impl AsFd) -> bool {
-    const MOVING: [u32; 4] = [0x9123_683e, 0xca45_1a4e, 0x2fc1_2fc1, 0x3434];
-    let is_moving = |file: &File| {
-        let moving =
-            rustix::fs::fstatfs(file).is_ok_and(|stat| MOVING.contains(&(stat.f_type as u32)));
-        moving && !rustix::fs::ioctl_getflags(file).is_ok_and(|flags| flags.contains(IFlags::NOCOW))
-    };
-    let Ok(own) = file.as_fd().try_clone_to_owned().map(File::from) else {
-        return true;
-    };
-    match overlay::ground(&own) {
-        Ground::Itself => is_moving(&own),
-        Ground::Layer(layer) => is_moving(&layer),
-        Ground::OutOfReach => true,
-    }
 }
 
 #[cfg(test)]

@@ -2,22 +2,9 @@
 
 use rustix::fs::FileType;
 
-use crate::ExtraFiles;
+use crate::extra_files::ExtraFiles;
 use crate::path_lookup::NamedObject;
-
-/// How much of a target is wanted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Size {
-    /// Exactly this many bytes (user's wish): refused when they are not available.
-    Exactly(u64),
-    /// At most this many bytes (a default): cut to what is there or fits, never below `least`.
-    AtMost {
-        /// The wanted size, bytes.
-        most: u64,
-        /// The smallest useful size, bytes.
-        least: u64,
-    },
-}
+use crate::size::Size;
 
 /// The user's consent to destroy what an existing target holds.
 #[derive(Debug, Clone, PartialEq, Eq)]

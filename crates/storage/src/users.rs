@@ -29,6 +29,7 @@ mod kernel_drivers;
 mod lease;
 mod loops;
 mod mapper;
+mod mount_namespace;
 mod openers;
 mod remote_files;
 mod signatures;

@@ -13,8 +13,7 @@ use needs::Need;
 
 use crate::cleanup::Cleanup;
 use crate::files::fill_with_noise;
-use crate::scene::Scene;
-use crate::system::{Made, Unmade, failed, lacks, warn};
+use crate::system::{Made, Unmade, lacks, warn};
 
 /// The position of a request in the sequence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -315,23 +314,6 @@ impl Mounted {
             .as_ref()
             .is_some_and(|durable| *durable != store.visible)
     }
-}
-
-/// Checks that FUSE file systems can be mounted.
-///
-/// # Errors
-///
-/// Missing when they cannot.
-pub fn is_mountable(scene: &Scene) -> Made<()> {
-    let at = tempfile::tempdir_in(scene.folder()).map_err(failed("a folder"))?;
-    let smallest = Behaviour {
-        bytes: 4096,
-        ..Behaviour::default()
-    };
-    drop(Mounted::new(&scene.keeper, at.path(), smallest)?);
-    // It is unmounted already.
-    scene.keeper.forget();
-    Ok(())
 }
 
 /// Ends what serves a mount.

@@ -233,6 +233,23 @@ impl Scene {
         self.copy.as_deref().unwrap_or_else(|| binary())
     }
 
+    /// Checks that FUSE file systems can be mounted.
+    ///
+    /// # Errors
+    ///
+    /// Missing when they cannot.
+    pub fn can_mount_fuse(&self) -> Made<()> {
+        let at = tempfile::tempdir_in(self.folder()).map_err(failed("a folder"))?;
+        let smallest = Behaviour {
+            bytes: 4096,
+            ..Behaviour::default()
+        };
+        drop(Mounted::new(&self.keeper, at.path(), smallest)?);
+        // It is unmounted already.
+        self.keeper.forget();
+        Ok(())
+    }
+
     /// A scene on a FUSE file system with this behaviour.
     ///
     /// # Errors

@@ -7,7 +7,6 @@ use std::process::{Child, ChildStderr, Stdio};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::binary::binary;
-use crate::fuse;
 use crate::scene::Scene;
 use crate::system::{Made, Unmade};
 
@@ -31,7 +30,7 @@ impl ServedModel {
     ///
     /// If the binary does not start.
     pub fn begin(scene: &Scene, model: &str, at: &Path, more: &[&str]) -> Made<Self> {
-        fuse::is_mountable(scene)?;
+        scene.can_mount_fuse()?;
         let mut command = scene.command(binary());
         command.args(["serve", model]).arg(at).args(more);
         let mut child = command

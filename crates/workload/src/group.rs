@@ -1,64 +1,19 @@
 //! Groups: workers of one trial that do different things at the same time.
 
-use std::fmt;
 use std::ops::Range;
-use std::str::FromStr;
 use std::time::Duration;
 
+pub use crate::group_names::{ALL, Active, check_group_name, split_group};
 use crate::settings::CellSpec;
+pub use crate::settings::GroupSpec;
 use crate::target::TargetName;
-use crate::trial::{Backend, CacheState, FileLayout, Rate, THREADS_MAX, TrialLimit, TrialSpec};
+use crate::trial::{Backend, CacheState, FileLayout, THREADS_MAX, TrialLimit, TrialSpec};
 use crate::{Error, Result};
 
-/// Name for all groups of a trial together; reserved.
-pub const ALL: &str = "all";
 /// Most groups of a trial.
 pub const GROUPS_MAX: usize = 64;
 /// Time limit of a group that has none and ends with the others: longer than any trial.
 const ENDLESS: Duration = Duration::from_secs(366 * 86_400);
-
-/// A group of a cell: workers with the same settings.
-#[derive(Debug, Clone, PartialEq)]
-pub struct GroupSpec {
-    /// Its name.
-    pub name: String,
-    /// The settings of its workers; has no groups itself.
-    pub spec: CellSpec,
-}
-
-/// The active groups of a cell, where not all are: `a+b`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Active(Vec<String>);
-
-impl Active {
-    /// Their names.
-    pub fn names(&self) -> impl Iterator<Item = &str> {
-        self.0.iter().map(String::as_str)
-    }
-}
-
-impl FromStr for Active {
-    type Err = Error;
-
-    fn from_str(text: &str) -> Result<Self> {
-        let mut names: Vec<String> = Vec::new();
-        for name in text.split('+').map(str::trim) {
-            check_group_name(name)?;
-            if names.iter().any(|other| other == name) {
-                return Err(Error::usage(format!("'{text}' names {name} twice"))
-                    .hint("name each group once: a+b"));
-            }
-            names.push(name.to_owned());
-        }
-        Ok(Self(names))
-    }
-}
-
-impl fmt::Display for Active {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(&self.0.join("+"))
-    }
-}
 
 /// One group of a trial with its settings.
 #[derive(Debug, Clone, PartialEq)]
@@ -73,48 +28,6 @@ pub struct GroupTrial {
     pub follows: bool,
     /// Whether all groups end when one of its workers ends.
     pub ends: bool,
-}
-
-impl GroupSpec {
-    /// Whether it issues no requests in this cell: its rate is 0.
-    pub fn is_idle(&self) -> bool {
-        self.spec.trial.rate == Some(Rate::ZERO)
-    }
-}
-
-/// Checks that a name can precede a dot, as in `reader.p99`.
-///
-/// # Errors
-///
-/// Of kind [`Usage`](crate::Kind::Usage): an invalid name.
-pub fn check_group_name(name: &str) -> Result<()> {
-    let fits = name.len() <= 32
-        && name.starts_with(|c: char| c.is_ascii_alphabetic())
-        && name
-            .chars()
-            .all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_'));
-    if fits && name != ALL {
-        return Ok(());
-    }
-    Err(
-        Error::usage(format!("'{name}' cannot be the name of a group")).hint(format!(
-            "use 1 to 32 letters, digits, '-' and '_', a letter first; '{ALL}' stands for all groups together"
-        )),
-    )
-}
-
-/// Splits `reader.p99` into group and rest; without a group name before a dot, gives no group.
-pub fn split_group(text: &str) -> (Option<&str>, &str) {
-    match text.split_once('.') {
-        // In p99.9, the dot is part of a quantile.
-        Some((group, rest))
-            if (group == ALL || check_group_name(group).is_ok())
-                && !rest.starts_with(|c: char| c.is_ascii_digit()) =>
-        {
-            (Some(group), rest)
-        }
-        _ => (None, text),
-    }
 }
 
 impl CellSpec {

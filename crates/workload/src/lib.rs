@@ -14,6 +14,7 @@ mod error;
 pub mod escape_control;
 pub mod foreign_options;
 pub mod group;
+mod group_names;
 pub mod linkage;
 pub mod medium;
 mod named;

@@ -16,10 +16,10 @@ mod setting;
 mod value;
 mod values;
 
-pub use self::cell::{CellSpec, cell_label};
+pub use self::cell::{CellSpec, GroupSpec, cell_label};
 use self::order::{count, in_order};
-pub use self::setting::{Setting, Topic, ValueKind};
-pub use self::value::Value;
+pub use self::setting::{Setting, Topic};
+pub use self::value::{Value, ValueKind};
 
 /// Every setting, in the order of the columns of run files and exports.
 pub static SETTINGS: &[Setting] = &in_order::<{ count(TOPICS) }>(TOPICS, COLUMN_ORDER);

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use iolab_workload::{Error, Result};
 
+use super::difference::Difference;
 use super::{Pair, pressure};
 use crate::analysed_run::AnalysedRun;
 use crate::analysis::{Analysis, CellAnalysis, Response};
@@ -32,17 +33,6 @@ impl<'a> RunSide<'a> {
     pub fn whole(run: &'a AnalysedRun) -> Self {
         Self { run, held: None }
     }
-}
-
-/// A difference of the sides besides what is compared.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Difference {
-    /// A key of the environment, or a setting.
-    pub what: String,
-    /// The base's value.
-    pub base: String,
-    /// The new side's value.
-    pub new: String,
 }
 
 /// Two sides, matched.

@@ -2,7 +2,7 @@
 
 use iolab_stats::median;
 
-use super::Difference;
+use super::difference::Difference;
 use crate::analysis::CellDisturbance;
 use crate::imbalance::Disturber;
 

@@ -12,7 +12,8 @@ use iolab_workload::histogram::LatencyHistogram;
 use iolab_workload::service_level::{Bound, Quantity, Requests, ServiceLevel};
 
 use super::Answer;
-use super::verdict::{Open, verdict};
+use super::judged::{Change, Judged};
+use super::verdict::verdict;
 
 /// Resamples of the bootstrap.
 const RESAMPLES: usize = 1000;
@@ -50,42 +51,6 @@ pub fn counted(histogram: &LatencyHistogram) -> Vec<(u64, u64)> {
         (ns, bin.count_at_value())
     });
     bins.collect()
-}
-
-/// A lasting change of the limited quantity.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Change {
-    /// Time under load before it, ns.
-    pub after_ns: u64,
-    /// Bytes transferred before it.
-    pub after_bytes: u64,
-    /// The median over the trials before.
-    pub from: f64,
-    /// The median over the trials after.
-    pub to: f64,
-}
-
-/// The result for a level.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Judged {
-    /// The level.
-    pub level: ServiceLevel,
-    /// The limited quantity, in ns, requests/s or MB/s; `None` without requests.
-    pub estimate: Option<f64>,
-    /// Lower end of its 95 % interval.
-    pub low: Option<f64>,
-    /// Upper end; also `None` with too few requests for one.
-    pub high: Option<f64>,
-    /// Number of requests.
-    pub requests: u64,
-    /// Number of trials.
-    pub trials: usize,
-    /// Whether the level holds, before doubts.
-    pub answer: Answer,
-    /// Why that is unknown; `None` where it is known.
-    pub open: Option<Open>,
-    /// The last lasting change over the trials.
-    pub change: Option<Change>,
 }
 
 impl<'a> Evidence<'a> {
@@ -416,6 +381,7 @@ fn rate(rates: &[f64]) -> Option<Pooled> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::judged::Open;
     use super::*;
     use iolab_stats::CLUSTERS_MIN;
     use iolab_workload::histogram::new_latency_histogram;

@@ -4,46 +4,11 @@ use iolab_stats::CLUSTERS_MIN;
 use iolab_workload::service_level::{Bound, Quantity, REQUESTS_OF_MAX};
 
 use super::Answer;
-use super::judge::Judged;
+use super::judged::{Judged, Open};
 
 /// Within this distance of its bound, a level is undecided, since another day may differ as much. The same as the smallest change
 /// that matters in a comparison.
 pub const MARGIN: f64 = 0.05;
-
-/// Why the answer to a level is unknown, before doubts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Open {
-    /// No request of the limited kind was measured.
-    NoRequest,
-    /// Fewer trials than an interval takes.
-    FewTrials {
-        /// Number of trials.
-        trials: usize,
-        /// Least number for an interval.
-        needed: usize,
-    },
-    /// Too few requests for an interval.
-    FewRequests {
-        /// Number of requests.
-        requests: u64,
-        /// Number of trials that they are from.
-        trials: usize,
-    },
-    /// All are below the level, but too few to bound the longest time.
-    FewForMaximum {
-        /// Number of requests.
-        requests: u64,
-    },
-    /// Too few requests for an upper end of the interval.
-    FewForUpperEnd {
-        /// Number of requests.
-        requests: u64,
-    },
-    /// The whole interval lies within [`MARGIN`] of the level.
-    WithinMargin,
-    /// The level lies in the interval, or within [`MARGIN`] of it.
-    InInterval,
-}
 
 /// The answer; where it is unknown, with the reason.
 pub(super) fn verdict(judged: &Judged) -> (Answer, Option<Open>) {

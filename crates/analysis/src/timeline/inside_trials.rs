@@ -4,7 +4,7 @@
 use iolab_record::{Interval, RunRecord, Sample};
 use iolab_stats::{lasting_shifts, median};
 
-use super::over_run::{Access, Levels, RunShift, VALUES_MAX};
+use super::run_shift::{Access, Levels, RunShift, VALUES_MAX};
 use super::within::{INTERVALS_MIN, rates};
 use super::{FACTOR_MIN, VALUES_MIN, group_size, lasting, moments};
 

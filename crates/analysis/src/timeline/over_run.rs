@@ -1,66 +1,16 @@
 //! Changes of the level over a run, caused by the trials themselves or from outside.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use iolab_stats::{lasting_shifts, mean, median};
 
 use super::inside_trials::inside_trials;
-use super::{Moment, VALUES_MIN, group_size, is_free, lasting, moments};
-use iolab_record::{Cell, RunRecord};
+use super::run_shift::{Access, Levels, RunShift, VALUES_MAX};
+use super::{Moment, VALUES_MIN, group_size, lasting, moments};
+use iolab_record::RunRecord;
 
-/// Most values that are looked at; the cost grows with their square. Of more trials neighbours are taken together.
-pub(super) const VALUES_MAX: usize = 1000;
 /// Rounds of the median polish; more change nothing where blocks are complete.
 const POLISHES: usize = 3;
-
-/// A change of the level of throughput during a run.
-#[derive(Debug, Clone, PartialEq)]
-pub struct RunShift {
-    /// The cells concerned.
-    pub of: Access,
-    /// Bytes that the trials had written before, or read, for cells that only read.
-    pub moved_bytes: u64,
-    /// Sum of the timed spans before, ns.
-    pub after_ns: u64,
-    /// Throughput after over throughput before: the median over the cells with trials of both levels.
-    pub factor: f64,
-    /// For how long each level was seen.
-    pub levels: Levels,
-    /// The cell with the highest throughput that has trials of both.
-    pub cell: i64,
-    /// Its median before, MB/s.
-    pub before_mb_s: f64,
-    /// Its median after, MB/s.
-    pub after_mb_s: f64,
-}
-
-/// For how long the levels before and after a change over a run were seen.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Levels {
-    /// In so many trials; the change lies between two of them, or in one.
-    Trials {
-        /// Before it.
-        before: usize,
-        /// After it.
-        after: usize,
-    },
-    /// In too few trials to tell levels by, one of which holds the change.
-    Time {
-        /// In the trials of the cell before it, ns.
-        before_ns: u64,
-        /// In the trials of the cell after it, ns.
-        after_ns: u64,
-    },
-}
-
-/// Which cells change their level together. What is written changes a device for good; both can use up a credit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Access {
-    /// Cells that write.
-    Writes,
-    /// Cells that only read.
-    Reads,
-}
 
 /// A trial of a cell.
 struct Trial {
@@ -116,17 +66,6 @@ fn shifts(record: &RunRecord, access: Access) -> Vec<RunShift> {
             shift(access, (before, after), &moments)
         })
         .collect()
-}
-
-impl Access {
-    /// The cells that it is about, as far as their throughput is their own.
-    pub(super) fn cells(self, record: &RunRecord) -> BTreeSet<i64> {
-        let is_of = |cell: &Cell| (cell.trial().read_percent < 100) == (self == Self::Writes);
-        let own = record.cells.iter();
-        own.filter(|cell| is_free(cell) && is_of(cell))
-            .map(|cell| cell.id)
-            .collect()
-    }
 }
 
 fn trials(record: &RunRecord, access: Access) -> Vec<Trial> {

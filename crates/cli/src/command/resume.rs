@@ -20,10 +20,11 @@ use iolab_workload::{Error, Result};
 
 use crate::arguments::Resume;
 use crate::command::{EndedRun, answers, ended, read_run};
+use crate::dry_run::Made;
 use crate::exit::{Outcome, answered, interrupted};
 use crate::output::{self, Results, listed, note};
 use crate::stop::Signals;
-use crate::workspace::{Made, Region, Site, TargetNames};
+use crate::workspace::{Region, Site, TargetNames};
 
 /// Refuses to go on with another number of processes than the run began with.
 fn check_ranks(record: &RunRecord, file: &Path, ranks: Option<&Rc<Ranks>>) -> Result<()> {

@@ -17,7 +17,7 @@ use iolab_workload::quantity::format_bytes;
 use iolab_workload::{Error, Result};
 
 use super::{TargetNames, Workspace, give};
-use crate::dry_run;
+use crate::dry_run::{self, Made};
 use crate::exit::Outcome;
 use crate::output::note;
 use crate::stop::Signals;
@@ -291,9 +291,6 @@ impl Site {
 fn runs_programs(plans: &[Plan]) -> bool {
     matches!(plans, [plan] if plan.experiment().runs_programs())
 }
-
-/// Trials that an earlier session made of a plan, and what these took of its budget.
-pub(crate) type Made = (u64, Duration);
 
 /// What is left of plans after the trials that were made of each.
 fn forecasts(plans: &[FittedPlan], (made, spent): Made) -> Vec<Forecast> {

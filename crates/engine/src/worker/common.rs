@@ -1,10 +1,11 @@
 //! What is the same in every loop of a worker, and compiled once: it knows neither what is recorded of a request nor
 //! what requests there are, and takes the backend where it needs one.
 
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use super::syncs::Following;
+use super::pauses;
+use super::sync_interval::Following;
 use super::{Requests, Steady, Varied, WorkerOutcome};
 use crate::buffer::{Buffers, Slot};
 use crate::request::{Action, Backend, Completion, Request, SystemFailure};
@@ -286,5 +287,32 @@ impl<'a> Common<'a> {
     /// What was done so far.
     pub(super) fn done(&self) -> PerOperation<Moved> {
         self.outcome.operations.moved()
+    }
+}
+
+impl Common<'_> {
+    /// Waits until a stamp. Returns whether there is more to issue after that.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn rest_until(
+        &mut self,
+        until: u64,
+        now: &mut u64,
+        wake: &mut u64,
+        deadline: u64,
+    ) -> bool {
+        let began = *now;
+        while *now < until && !self.stopping {
+            pauses::pause(self.clock, until.min(*wake));
+            *now = self.clock.now();
+            if *now >= *wake {
+                *wake = self.wake_up(*now, deadline);
+            }
+            if self.stop.load(Ordering::Relaxed) {
+                self.end_with(Ended::Interrupted);
+            }
+        }
+        self.outcome.paused_ns += self.clock.ns_between(began, *now);
+        !self.stopping
     }
 }

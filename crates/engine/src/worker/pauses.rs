@@ -1,15 +1,11 @@
 //! Pauses of a worker: after so many requests, or at the end of a burst.
 
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use rustix::thread::clock_nanosleep_absolute;
 use rustix::time::{ClockId, Timespec, clock_gettime};
 
-use super::{Common, Requests, Timing, Worker};
-use crate::request::Backend;
 use iolab_host::clock::Clock;
-use iolab_workload::outcome::Ended;
 use iolab_workload::trial::TrialSpec;
 
 /// The last of a wait is spent looking at the clock: a sleeper wakes up to so much late, which would count into the
@@ -85,39 +81,6 @@ impl Pauses {
                 now.saturating_add(*off)
             }
         }
-    }
-}
-
-impl<B: Backend, T: Timing, R: Requests> Worker<'_, B, T, R> {
-    /// Pauses, where that is what keeps a worker without outstanding requests from issuing one; whether there is more to
-    /// issue after that.
-    pub(super) fn rest(&mut self, now: &mut u64, wake: &mut u64, deadline: u64) -> bool {
-        if self.common.stopping || self.common.left == 0 {
-            return false;
-        }
-        let until = self.requests.rest(*now);
-        self.common.rest_until(until, now, wake, deadline)
-    }
-}
-
-impl Common<'_> {
-    /// Waits until a stamp. Returns whether there is more to issue after that.
-    #[cold]
-    #[inline(never)]
-    fn rest_until(&mut self, until: u64, now: &mut u64, wake: &mut u64, deadline: u64) -> bool {
-        let began = *now;
-        while *now < until && !self.stopping {
-            pause(self.clock, until.min(*wake));
-            *now = self.clock.now();
-            if *now >= *wake {
-                *wake = self.wake_up(*now, deadline);
-            }
-            if self.stop.load(Ordering::Relaxed) {
-                self.end_with(Ended::Interrupted);
-            }
-        }
-        self.outcome.paused_ns += self.clock.ns_between(began, *now);
-        !self.stopping
     }
 }
 

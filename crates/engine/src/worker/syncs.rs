@@ -1,43 +1,9 @@
-//! The syncs of a worker: those that follow its writes, and the final one.
+//! The end of a trial for a worker: its last time stamp, and the final sync.
 
 use super::Common;
 use crate::buffer::Slot;
 use crate::request::{Action, Backend, Completion, Request, SystemFailure};
 use iolab_workload::outcome::FailedRequest;
-use iolab_workload::trial::TrialSpec;
-
-/// The syncs that follow writes.
-pub(crate) struct Following {
-    pub(super) call: Action,
-    /// A sync follows every so many writes.
-    every: u32,
-    /// Writes since the last one.
-    since: u32,
-    /// When that of each slot was issued, a stamp.
-    pub(crate) started: Vec<u64>,
-}
-
-impl Following {
-    pub(crate) fn new(spec: &TrialSpec) -> Self {
-        let call = spec.sync.call();
-        Self {
-            call: call.map_or(Action::Fsync, Action::from),
-            every: spec.sync_every,
-            since: 0,
-            started: vec![0; call.map_or(0, |_| spec.depth as usize)],
-        }
-    }
-
-    /// Counts a write; whether a sync follows it.
-    pub(crate) fn is_due(&mut self) -> bool {
-        self.since += 1;
-        if self.since < self.every {
-            return false;
-        }
-        self.since = 0;
-        true
-    }
-}
 
 /// Carries out the only request there is.
 #[inline(never)]

@@ -3,6 +3,7 @@
 mod explain;
 mod jobs;
 mod latency_target;
+mod line_position;
 mod lines;
 mod mistakes;
 mod shortened;

@@ -4,11 +4,8 @@ use std::collections::HashSet;
 
 use iolab_workload::{Error, Result};
 
-use super::{CELLS_MAX, Experiment, Scoped};
+use super::{CELLS_MAX, Combination, Experiment, Scoped};
 use crate::experiment::document::{DocumentText, Entries};
-
-/// The level of each listed setting; all combinations of an experiment list the same settings.
-pub type Combination = Vec<(Scoped, String)>;
 
 impl Experiment {
     /// Measures only these combinations of their settings. A setting with the same level in all of them is fixed, the others

@@ -19,6 +19,9 @@ pub struct Scoped {
     pub setting: &'static Setting,
 }
 
+/// The level of each listed setting; all combinations of an experiment list the same settings.
+pub type Combination = Vec<(Scoped, String)>;
+
 impl Scoped {
     /// The setting of a name such as `bs` or `writer.bs`.
     ///

@@ -3,7 +3,7 @@
 use iolab_workload::Result;
 use iolab_workload::settings::Setting;
 
-use super::combinations::Combination;
+use super::Combination;
 use super::{Experiment, Scoped};
 
 /// What was done about a level.

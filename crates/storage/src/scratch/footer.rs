@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use rustix::fd::AsFd;
 use rustix::fs::{AtFlags, StatxFlags};
@@ -175,6 +175,20 @@ impl Register {
 
     fn write(&self, slot: usize, entry: ListedFile) -> std::io::Result<()> {
         self.file.write_all_at(&entry.bytes(), self.place(slot))
+    }
+}
+
+/// A place in the list of a footer.
+#[derive(Debug)]
+pub(in super::super) struct Listed {
+    pub(super) register: Arc<Register>,
+    pub(super) slot: usize,
+}
+
+impl Listed {
+    /// Frees the entry of a file that is gone.
+    pub(in super::super) fn leave(&self) {
+        self.register.leave(self.slot);
     }
 }
 

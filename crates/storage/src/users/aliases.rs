@@ -11,7 +11,8 @@ use super::super::device::Number;
 use super::super::mounts::Mount;
 use super::super::overlay;
 use super::graph::FileId;
-use super::inventory::{Inventory, Namespace};
+use super::inventory::Inventory;
+use super::mount_namespace::{Namespace, rooted};
 use super::remote_files::{Handle, Server};
 
 /// What is known of a file besides its own identity.
@@ -227,11 +228,6 @@ fn open_layer(namespace: &Namespace, mount: &Mount, layer: &Path) -> Option<File
 fn is_directory(file: &File) -> bool {
     let stat = rustix::fs::fstat(file);
     stat.is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::Directory)
-}
-
-/// An absolute path as seen from another root.
-pub(super) fn rooted(root: &Path, path: &Path) -> PathBuf {
-    root.join(path.strip_prefix("/").unwrap_or(path))
 }
 
 fn open(path: &Path) -> Option<File> {

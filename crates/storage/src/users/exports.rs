@@ -9,9 +9,8 @@ use rustix::fs::{FileType, major, minor};
 use super::super::device::{Number, number_of};
 use super::super::errno::{of_std, reason};
 use super::super::sysfs;
-use super::aliases::rooted;
 use super::graph::{FileId, Node};
-use super::inventory::Namespace;
+use super::mount_namespace::{Namespace, rooted};
 
 /// What is exported.
 #[derive(Debug, Default)]

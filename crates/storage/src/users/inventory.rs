@@ -15,13 +15,13 @@ use super::super::device::{Number, number_of};
 use super::super::errno::{of_std, read_kernel_file, reason};
 use super::super::mounts::{self, Mount, unescape};
 use super::super::sysfs;
-use super::aliases::rooted;
 use super::disk_ids;
 use super::exports::Exports;
 use super::graph::{Below, Device, FileId, Graph, Node, Piece};
 use super::kernel_drivers;
 use super::loops::{self, Backing};
 use super::mapper::{self, SECTOR};
+use super::mount_namespace::{Namespace, rooted};
 
 /// What the kernel says.
 #[derive(Debug, Default)]
@@ -39,16 +39,6 @@ pub(super) struct Inventory {
     pub(super) unclaimed: BTreeMap<Number, String>,
     /// Devices and files that other machines use by way of the kernel.
     pub(super) exports: Exports,
-}
-
-/// The mounts that some process sees.
-#[derive(Debug)]
-pub(super) struct Namespace {
-    /// Where its root can be reached from here.
-    pub(super) root: PathBuf,
-    /// A process in it, where it is another one than our own.
-    pub(super) process: Option<u32>,
-    pub(super) mounts: Vec<Mount>,
 }
 
 /// Asks a loop device for what it stands on.
@@ -331,29 +321,6 @@ impl Inventory {
             },
             Node::Disk(disk) => format!("disk {}", self.graph.disks[disk].name),
         }
-    }
-}
-
-impl Namespace {
-    /// What the source of a mount leads to, where it is a path that means the same to every process.
-    fn source(&self, mount: &Mount) -> Option<Stat> {
-        let source = Path::new(&mount.fs.source);
-        let is_plain = source.is_absolute() && !source.starts_with("/proc");
-        is_plain
-            .then(|| rustix::fs::stat(rooted(&self.root, source)).ok())
-            .flatten()
-    }
-
-    /// Where the first such mount is, in words.
-    fn mounted(&self, is_it: impl Fn(&&Mount) -> bool) -> Option<String> {
-        let mount = self.mounts.iter().find(is_it)?;
-        let at = mount.fs.mount_point.display();
-        Some(match self.process {
-            None => format!("mounted at {at}"),
-            Some(process) => {
-                format!("mounted at {at} in the mount namespace of process {process}")
-            }
-        })
     }
 }
 

@@ -9,7 +9,7 @@ use rustix::fs::{Mode, OFlags};
 
 use iolab_workload::Result;
 
-use super::super::space_sources::moves_data;
+use super::super::copy_on_write::moves_data;
 use super::aliases::Aliases;
 use super::graph::{FileId, Node, Span, Way};
 use super::mapper::{self, PoolSpace};

@@ -1,4 +1,5 @@
 use super::*;
+use crate::trial::Rate;
 
 fn cell(groups: Vec<(&str, TrialSpec)>) -> CellSpec {
     let groups = groups.into_iter().map(|(name, trial)| GroupSpec {

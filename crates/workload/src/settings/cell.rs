@@ -1,9 +1,9 @@
 //! The settings of one cell, typed, from the definition to the report.
 
-use crate::trial::TrialSpec;
+use crate::trial::{Rate, TrialSpec};
 
 use crate::command_template::Template;
-use crate::group::{Active, GroupSpec};
+use crate::group_names::Active;
 use crate::linkage::Linkage;
 use crate::system_settings::SystemSettings;
 use crate::target::TargetName;
@@ -33,6 +33,22 @@ pub struct CellSpec {
     pub target: Option<TargetName>,
     /// Settings of the kernel that are changed for the time of each trial.
     pub system: SystemSettings,
+}
+
+/// A group of a cell: workers with the same settings.
+#[derive(Debug, Clone, PartialEq)]
+pub struct GroupSpec {
+    /// Its name.
+    pub name: String,
+    /// The settings of its workers; has no groups itself.
+    pub spec: CellSpec,
+}
+
+impl GroupSpec {
+    /// Whether it issues no requests in this cell: its rate is 0.
+    pub fn is_idle(&self) -> bool {
+        self.spec.trial.rate == Some(Rate::ZERO)
+    }
 }
 
 impl CellSpec {

@@ -1,73 +1,10 @@
 //! A row of the table of settings, and the operations on it.
 
-use super::{CellSpec, SETTINGS, Value};
+use super::{CellSpec, SETTINGS, Value, ValueKind};
 use crate::{Error, Result};
 
 /// Longest value, bytes: above the length of any real list, and fast to parse.
 const VALUE_MAX: usize = 64 << 10;
-
-/// The kind of values that a setting takes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ValueKind {
-    /// Bytes: `4096`, `4k`, `4KiB`.
-    Size,
-    /// A whole number.
-    Count,
-    /// A time: `0.5`, `250ms`.
-    Time,
-    /// Requests or bytes per second: `5000`, `50MB/s`.
-    Rate,
-    /// `true` or `false`.
-    Flag,
-    /// A name from a list.
-    Word,
-    /// An absolute path, unchanged: a name may end in a space.
-    Path,
-    /// Text that may contain commas.
-    List,
-}
-
-impl ValueKind {
-    /// Whether its values are stored as numbers.
-    pub fn is_number(self) -> bool {
-        !matches!(self, ValueKind::Word | ValueKind::Path | ValueKind::List)
-    }
-
-    /// A value without surrounding blanks; a path keeps them.
-    fn trimmed(self, text: &str) -> &str {
-        match self {
-            ValueKind::Path => text.trim_start(),
-            _ => text.trim(),
-        }
-    }
-
-    /// The separator of several values on the command line.
-    pub fn separator(self) -> char {
-        match self {
-            ValueKind::List => ';',
-            _ => ',',
-        }
-    }
-
-    /// Whether its values are times.
-    pub fn is_time(self) -> bool {
-        self == ValueKind::Time
-    }
-
-    /// The accepted values, for messages.
-    pub fn wants(self) -> &'static str {
-        match self {
-            ValueKind::Size => "a size such as \"4KiB\" or 4096",
-            ValueKind::Count => "a whole number",
-            ValueKind::Time => "a time such as \"250ms\" or 0.5",
-            ValueKind::Rate => "requests per second, or bytes per second such as \"50MB/s\"",
-            ValueKind::Flag => "true or false",
-            ValueKind::Word => "a name in quotes",
-            ValueKind::Path => "a path in quotes",
-            ValueKind::List => "a text in quotes",
-        }
-    }
-}
 
 /// The topic of a setting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

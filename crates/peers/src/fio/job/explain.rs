@@ -7,7 +7,7 @@ use iolab_workload::foreign_options::{Effect, in_job};
 use iolab_workload::settings::{CellSpec, Setting};
 
 use super::jobs::Job;
-use super::lines::LinePosition;
+use super::line_position::LinePosition;
 
 /// One option and its explanation.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -7,7 +7,8 @@ use iolab_workload::names::{alternatives, nearest};
 use iolab_workload::{Error, Result};
 
 use super::super::options::{Options, give, is_set, replaced_by, short};
-use super::lines::{self, Around, Hidden, LinePosition, Said};
+use super::line_position::{Hidden, LinePosition};
+use super::lines::{self, Around, Said};
 use super::mistakes::Mistakes;
 
 /// Most jobs of a file.

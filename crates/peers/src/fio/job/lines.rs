@@ -3,12 +3,12 @@
 //! A job file may be a stranger's, and what iolab prints may be public. So what comes from elsewhere (from variables, from
 //! included files, through a link) is used and never shown: [`LinePosition::hidden`] goes with each line, and messages name it instead.
 
-use std::fmt;
 use std::path::{Path, PathBuf};
 
 use iolab_plan::experiment::{beside, leads_elsewhere, read_text};
 use iolab_workload::{Error, Result};
 
+use super::line_position::{Hidden, LinePosition};
 use super::mistakes::Mistakes;
 use crate::fio::options::short;
 
@@ -30,66 +30,6 @@ pub(super) struct Around<'a> {
     pub(super) allow_include: bool,
     /// The value of a variable of the environment.
     pub(super) variable: &'a dyn Fn(&str) -> Option<String>,
-}
-
-/// Where a line stands.
-#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) struct LinePosition {
-    /// The number of the line in the file that was named.
-    pub(super) line: usize,
-    /// The file that this line includes, and the lines in it and in what it includes in turn.
-    included: Option<(String, Vec<usize>)>,
-    /// Why its text is not shown.
-    pub(super) hidden: Option<Hidden>,
-}
-
-/// Why the text of a line is not shown.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) enum Hidden {
-    /// The value of variables of the environment is in it; so the job file writes it.
-    Variables(String),
-    /// It stands in another file.
-    Elsewhere,
-}
-
-impl LinePosition {
-    /// A line of the file itself.
-    pub(super) fn of(line: usize) -> Self {
-        Self {
-            line,
-            ..Self::default()
-        }
-    }
-
-    /// An error there, without the text that is hidden.
-    pub(super) fn error(&self, error: Error) -> Error {
-        match &self.hidden {
-            None => error,
-            Some(Hidden::Variables(written)) => Error::usage(format!(
-                "iolab cannot carry out {written} with what is in the environment"
-            ))
-            .hint("values of variables are not shown: write the value itself to see what is wrong"),
-            Some(Hidden::Elsewhere) => Error::usage("iolab cannot carry out this line").hint(
-                "lines of other files are not shown: look there, or write the line into the job file",
-            ),
-        }
-        .within(self)
-    }
-}
-
-/// `line 3`, `line 3 (common.fio, line 7)`.
-impl fmt::Display for LinePosition {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "line {}", self.line)?;
-        let Some((file, lines)) = &self.included else {
-            return Ok(());
-        };
-        write!(f, " ({file}")?;
-        for line in lines {
-            write!(f, ", line {line}")?;
-        }
-        f.write_str(")")
-    }
 }
 
 /// A line that says something.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use iolab_workload::{Error, Result};
 
-use super::lines::LinePosition;
+use super::line_position::LinePosition;
 
 /// Most mistakes that a message lists.
 const MISTAKES_TOLD: usize = 40;

@@ -1,0 +1,12 @@
+//! How two sides differ besides what is compared.
+
+/// A difference of the sides besides what is compared.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Difference {
+    /// A key of the environment, or a setting.
+    pub what: String,
+    /// The base's value.
+    pub base: String,
+    /// The new side's value.
+    pub new: String,
+}

@@ -1,0 +1,70 @@
+//! A change of the level of throughput over a run.
+
+use std::collections::BTreeSet;
+
+use iolab_record::{Cell, RunRecord};
+
+use super::is_free;
+
+/// Most values that are looked at; the cost grows with their square. Of more trials neighbours are taken together.
+pub(super) const VALUES_MAX: usize = 1000;
+
+/// A change of the level of throughput during a run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RunShift {
+    /// The cells concerned.
+    pub of: Access,
+    /// Bytes that the trials had written before, or read, for cells that only read.
+    pub moved_bytes: u64,
+    /// Sum of the timed spans before, ns.
+    pub after_ns: u64,
+    /// Throughput after over throughput before: the median over the cells with trials of both levels.
+    pub factor: f64,
+    /// For how long each level was seen.
+    pub levels: Levels,
+    /// The cell with the highest throughput that has trials of both.
+    pub cell: i64,
+    /// Its median before, MB/s.
+    pub before_mb_s: f64,
+    /// Its median after, MB/s.
+    pub after_mb_s: f64,
+}
+
+/// For how long the levels before and after a change over a run were seen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Levels {
+    /// In so many trials; the change lies between two of them, or in one.
+    Trials {
+        /// Before it.
+        before: usize,
+        /// After it.
+        after: usize,
+    },
+    /// In too few trials to tell levels by, one of which holds the change.
+    Time {
+        /// In the trials of the cell before it, ns.
+        before_ns: u64,
+        /// In the trials of the cell after it, ns.
+        after_ns: u64,
+    },
+}
+
+/// Which cells change their level together. What is written changes a device for good; both can use up a credit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Access {
+    /// Cells that write.
+    Writes,
+    /// Cells that only read.
+    Reads,
+}
+
+impl Access {
+    /// The cells that it is about, as far as their throughput is their own.
+    pub(super) fn cells(self, record: &RunRecord) -> BTreeSet<i64> {
+        let is_of = |cell: &Cell| (cell.trial().read_percent < 100) == (self == Self::Writes);
+        let own = record.cells.iter();
+        own.filter(|cell| is_free(cell) && is_of(cell))
+            .map(|cell| cell.id)
+            .collect()
+    }
+}

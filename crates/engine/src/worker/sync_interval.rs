@@ -1,0 +1,38 @@
+//! After how many writes a sync follows.
+
+use iolab_workload::trial::TrialSpec;
+
+use crate::request::Action;
+
+/// The syncs that follow writes.
+pub(crate) struct Following {
+    pub(super) call: Action,
+    /// A sync follows every so many writes.
+    every: u32,
+    /// Writes since the last one.
+    since: u32,
+    /// When that of each slot was issued, a stamp.
+    pub(crate) started: Vec<u64>,
+}
+
+impl Following {
+    pub(crate) fn new(spec: &TrialSpec) -> Self {
+        let call = spec.sync.call();
+        Self {
+            call: call.map_or(Action::Fsync, Action::from),
+            every: spec.sync_every,
+            since: 0,
+            started: vec![0; call.map_or(0, |_| spec.depth as usize)],
+        }
+    }
+
+    /// Counts a write; whether a sync follows it.
+    pub(crate) fn is_due(&mut self) -> bool {
+        self.since += 1;
+        if self.since < self.every {
+            return false;
+        }
+        self.since = 0;
+        true
+    }
+}

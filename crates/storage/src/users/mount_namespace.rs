@@ -1,0 +1,45 @@
+//! The mounts that processes see, each in a mount namespace and below a root.
+
+use std::path::{Path, PathBuf};
+
+use rustix::fs::Stat;
+
+use super::super::mounts::Mount;
+
+/// The mounts that some process sees.
+#[derive(Debug)]
+pub(super) struct Namespace {
+    /// Where its root can be reached from here.
+    pub(super) root: PathBuf,
+    /// A process in it, where it is another one than our own.
+    pub(super) process: Option<u32>,
+    pub(super) mounts: Vec<Mount>,
+}
+
+impl Namespace {
+    /// What the source of a mount leads to, where it is a path that means the same to every process.
+    pub(super) fn source(&self, mount: &Mount) -> Option<Stat> {
+        let source = Path::new(&mount.fs.source);
+        let is_plain = source.is_absolute() && !source.starts_with("/proc");
+        is_plain
+            .then(|| rustix::fs::stat(rooted(&self.root, source)).ok())
+            .flatten()
+    }
+
+    /// Where the first such mount is, in words.
+    pub(super) fn mounted(&self, is_it: impl Fn(&&Mount) -> bool) -> Option<String> {
+        let mount = self.mounts.iter().find(is_it)?;
+        let at = mount.fs.mount_point.display();
+        Some(match self.process {
+            None => format!("mounted at {at}"),
+            Some(process) => {
+                format!("mounted at {at} in the mount namespace of process {process}")
+            }
+        })
+    }
+}
+
+/// An absolute path as seen from another root.
+pub(super) fn rooted(root: &Path, path: &Path) -> PathBuf {
+    root.join(path.strip_prefix("/").unwrap_or(path))
+}
