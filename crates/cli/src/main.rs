@@ -10,6 +10,7 @@ mod command;
 mod dry_run;
 mod exit;
 mod harmless;
+mod kernel_settings;
 mod launcher;
 mod model_text;
 mod output;

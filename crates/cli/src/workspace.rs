@@ -3,6 +3,7 @@
 mod names;
 mod site;
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::rc::Rc;
 use std::sync::atomic::Ordering;
@@ -22,6 +23,7 @@ use iolab_workload::settings::CellSpec;
 use iolab_workload::{Error, Result};
 
 use crate::exit::{Failure, Outcome};
+use crate::kernel_settings;
 use crate::launcher;
 use crate::output::note;
 use crate::progress::Display;
@@ -121,35 +123,29 @@ impl Workspace {
         }
         let cells = plans.iter().flat_map(Plan::cells).map(|cell| &cell.spec);
         let asking: Vec<&CellSpec> = cells.filter(|cell| !cell.system.is_none()).collect();
-        let restored = match asking.is_empty() {
+        if asking.is_empty() {
             // This run changes nothing: what another one left is told, and does not stop it.
-            true => match SystemControl::restore_leftovers() {
-                Ok(restored) => restored,
-                Err(error) => {
-                    note(format_args!("note: {error}"));
-                    Vec::new()
-                }
-            },
-            false if has_ranks => {
-                return Err(Error::usage(
-                    "settings of the kernel (system) in a run of several processes",
-                )
-                .hint("one process changes them: start iolab without mpirun or srun"));
-            }
-            false => {
-                let (control, restored) = SystemControl::take()?;
-                for cell in asking {
-                    control.check(&cell.system, &self.place().devices(cell)?)?;
-                }
-                self.system = Some(control);
-                restored
-            }
-        };
-        for text in restored {
+            kernel_settings::restore_leftovers();
+            return Ok(());
+        }
+        if has_ranks {
+            return Err(Error::usage(
+                "settings of the kernel (system) in a run of several processes",
+            )
+            .hint("one process changes them: start iolab without mpirun or srun"));
+        }
+        let (control, restored) = SystemControl::take()?;
+        kernel_settings::tell_restored(&restored);
+        let mut adapted = BTreeSet::new();
+        for cell in asking {
+            adapted.extend(control.try_out(&cell.system, &self.place().devices(cell)?)?);
+        }
+        for text in adapted {
             note(format_args!(
-                "note: restored after a run that was killed: {text}"
+                "note: the kernel adapts a setting: {text}; tables name what was asked for"
             ));
         }
+        self.system = Some(control);
         Ok(())
     }
 
