@@ -231,10 +231,7 @@ fn the_experiment_of_a_run_file_repeats_the_run() {
     let rest = ["--time=10ms", "--budget=1s", "--seed=11", "-o=a.iolab"];
     run(path, &[&["run", "read-random"][..], &model, &rest].concat()).expect(0);
     let shown = run(path, &["show", "a.iolab"]).expect(0).stdout;
-    assert!(
-        shown.starts_with("# The experiment of a.iolab; --seed 11 "),
-        "{shown}"
-    );
+    insta::assert_snapshot!(shown.lines().next().unwrap_or_default(), @"TODO");
     std::fs::write(path.join("again.toml"), shown).unwrap();
     let again = [
         "run",
@@ -363,15 +360,15 @@ fn answers_are_gauges() {
 #[test]
 fn what_is_wrong_with_the_command_line_is_an_object_where_objects_are_asked_for() {
     let folder = folder();
-    for arguments in [
-        &["run", "read-size", "--log", "json", "--bsx", "4k"][..],
-        &["study", "--log=json", "--nope"],
+    for (arguments, unknown) in [
+        (&["run", "read-size", "--log", "json", "--bsx", "4k"][..], "'--bsx'"),
+        (&["study", "--log=json", "--nope"], "'--nope'"),
     ] {
         let refused = run(folder.path(), arguments).expect(2);
         let event: serde_json::Value = serde_json::from_str(&refused.stderr).expect("one object");
         assert_eq!(event["event"], "error");
         let text = event["text"].as_str().unwrap_or_default();
-        assert!(text.starts_with("unexpected argument"), "{text}");
+        assert!(text.contains(unknown), "{text}");
     }
 }
 
