@@ -1,7 +1,7 @@
 //! The environment of a command that measures: signals, target, clock. [`Site`] makes it.
 
-mod names;
 mod site;
+mod target_names;
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -27,9 +27,9 @@ use crate::kernel_settings;
 use crate::launcher;
 use crate::output::note;
 use crate::progress::Display;
-use crate::stop::StopFlags;
-pub(crate) use names::{TargetNames, give};
+use crate::signals::StopFlags;
 pub(crate) use site::{Made, Opened, Region, Site, open_all, sites};
+pub(crate) use target_names::{TargetNames, give};
 
 /// The system under test, opened.
 enum OpenedSystem {

@@ -590,7 +590,10 @@ mod tests {
         assert!(tried("scheduler:kyber+read_ahead_kb:0", &PARTITION).is_err());
         assert!(tried("read_ahead_kb:0", &[None]).is_err());
         assert_eq!(value(&tree, "read_ahead_kb"), "128");
-        assert_eq!(tried("read_ahead_kb:0", &PARTITION).expect("there"), [""; 0]);
+        assert_eq!(
+            tried("read_ahead_kb:0", &PARTITION).expect("there"),
+            [""; 0]
+        );
         assert_eq!(value(&tree, "read_ahead_kb"), "128");
         assert!(tried("transparent_hugepage:never", &[None]).is_ok());
     }
@@ -599,7 +602,10 @@ mod tests {
     fn a_value_that_the_kernel_adapts_is_named() {
         let path = Path::new(DISK).join("queue/read_ahead_kb");
         let told = adapted(&path, "6", "4");
-        assert_eq!(told.as_deref(), Some("read_ahead_kb of sda is 4 instead of 6"));
+        assert_eq!(
+            told.as_deref(),
+            Some("read_ahead_kb of sda is 4 instead of 6")
+        );
         assert_eq!(adapted(&path, "4", "4"), None);
     }
 }

@@ -5,9 +5,9 @@ use iolab_analysis::answer::{AnswerBasis, RunAnswer};
 use iolab_analysis::fitness::{Answer, CellAnswer, LevelAnswer, merge_answers};
 use iolab_record::question::{Asked as AskedOf, Fit, Question};
 use iolab_record::{RunRecord, TargetKind};
-use iolab_workload::access::requests_in_words;
 use iolab_workload::escape_control::escape_control;
 use iolab_workload::service_level::ServiceLevel;
+use iolab_workload::trial_description::requests_in_words;
 use serde_json::Value;
 
 use crate::export::{Exported, run_fields};

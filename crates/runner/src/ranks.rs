@@ -7,9 +7,9 @@ mod errors;
 mod handshake;
 mod hosts;
 pub mod per_rank_paths;
+mod root_targets;
 mod shared_counters;
 mod space;
-mod target_paths;
 mod trial;
 
 use std::cell::RefCell;
@@ -213,7 +213,7 @@ impl Ranks {
                 ))
                 .hint("give a directory, or measure reads"));
             }
-            places.push(target_paths::of(named, target, need, self.share(named))?);
+            places.push(root_targets::of(named, target, need, self.share(named))?);
         }
         let member = &mut *self.0.borrow_mut();
         member.know_clients(&places);

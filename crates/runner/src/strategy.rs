@@ -2,7 +2,7 @@
 //! name; a new one needs a module here and a line in [`of`].
 
 mod blocks;
-mod finer;
+mod finer_sizes;
 mod pilot;
 mod search;
 
@@ -17,7 +17,7 @@ use super::record::Record;
 use super::sample::VisitPosition;
 use super::stopping_rule::{Ended, Repetition};
 use blocks::Blocks;
-use finer::FinerSizes;
+use finer_sizes::FinerSizes;
 use search::RateSearch;
 
 /// Decides what is measured next.

@@ -3,7 +3,7 @@
 //! Files to begin with: `scenario.rs` makes a run from a truth and the cells of an experiment; `truth.rs` the truth of a run;
 //! `grade.rs` how often claims are true; `made_up.rs` the lower layer: records made trial by trial.
 
-mod at;
+mod cell_selection;
 mod curve;
 mod disturbance;
 mod grade;
@@ -15,7 +15,7 @@ mod scenario;
 mod traced_trials;
 mod truth;
 
-pub use at::At;
+pub use cell_selection::At;
 pub use curve::Curve;
 pub use disturbance::{Disturbance, Disturber, Evidence};
 pub use grade::{Outcome, Score, grade};

@@ -22,7 +22,7 @@ use crate::arguments::Resume;
 use crate::command::{EndedRun, answers, ended, read_run};
 use crate::exit::{Outcome, answered, interrupted};
 use crate::output::{self, Results, listed, note};
-use crate::stop::Signals;
+use crate::signals::Signals;
 use crate::workspace::{Made, Region, Site, TargetNames};
 
 /// Refuses to go on with another number of processes than the run began with.

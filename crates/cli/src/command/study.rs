@@ -20,14 +20,14 @@ use iolab_workload::{Error, Result};
 
 use crate::arguments::Study;
 use crate::builtin_names::Builtin;
-use crate::changes::{Asked, Definition, budget_in_words, budget_of_targets};
 use crate::command::study_causes::Explains;
 use crate::command::{ended, input, read_run, report};
 use crate::exit::{Failure, Outcome, interrupted};
+use crate::experiment_options::{Asked, Definition, budget_in_words, budget_of_targets};
 use crate::output::{self, Results, listed, note};
 use crate::output_format::check_folder;
 use crate::progress::SharedBudget;
-use crate::stop::Signals;
+use crate::signals::Signals;
 use crate::workspace::{
     Opened, Region, Site, TargetNames, Workspace, make_folder, open_all, sites,
 };

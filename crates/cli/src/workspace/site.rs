@@ -20,7 +20,7 @@ use super::{TargetNames, Workspace, give};
 use crate::dry_run;
 use crate::exit::Outcome;
 use crate::output::note;
-use crate::stop::Signals;
+use crate::signals::Signals;
 
 /// Where plans are carried out, and what the user allows there. Nothing is opened yet.
 pub(crate) struct Site {

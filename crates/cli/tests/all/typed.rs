@@ -361,7 +361,10 @@ fn answers_are_gauges() {
 fn what_is_wrong_with_the_command_line_is_an_object_where_objects_are_asked_for() {
     let folder = folder();
     for (arguments, unknown) in [
-        (&["run", "read-size", "--log", "json", "--bsx", "4k"][..], "'--bsx'"),
+        (
+            &["run", "read-size", "--log", "json", "--bsx", "4k"][..],
+            "'--bsx'",
+        ),
         (&["study", "--log=json", "--nope"], "'--nope'"),
     ] {
         let refused = run(folder.path(), arguments).expect(2);

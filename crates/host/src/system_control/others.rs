@@ -71,10 +71,16 @@ mod tests {
         let place = format!("{:02x}:{:02x}:{inode}", major(device), minor(device));
         let held = |lock: &str| {
             let others = "1: POSIX  ADVISORY  READ 8 00:19:5 128 128";
-            tree.files("", &[("locks", &format!("{others}\n2: {lock} {place} 0 EOF"))]);
+            tree.files(
+                "",
+                &[("locks", &format!("{others}\n2: {lock} {place} 0 EOF"))],
+            );
         };
         for (lock, expected) in [
-            ("FLOCK  ADVISORY  WRITE 8944", Some(OtherControl::Process(8944))),
+            (
+                "FLOCK  ADVISORY  WRITE 8944",
+                Some(OtherControl::Process(8944)),
+            ),
             ("FLOCK  ADVISORY  WRITE 7", None),
             ("POSIX  ADVISORY  WRITE 8944", Some(OtherControl::Killed)),
             // Waits for the lock.

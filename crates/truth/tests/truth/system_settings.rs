@@ -59,7 +59,9 @@ fn remedies_of_others(scene: &Scene) -> Option<String> {
     let told = told(scene, &["doctor", "--format", "json", "."]);
     let diagnosis: serde_json::Value = serde_json::from_str(&told).expect("JSON alone");
     let findings = diagnosis["findings"].as_array().expect("a list");
-    let found = findings.iter().find(|one| one["rule"] == "kernel-settings")?;
+    let found = findings
+        .iter()
+        .find(|one| one["rule"] == "kernel-settings")?;
     found["remedy"].as_str().map(str::to_owned)
 }
 
@@ -133,7 +135,10 @@ fn a_value_that_the_kernel_adapts_is_recorded() {
     let expected = format!("read_ahead_kb of {name} is 4 instead of 6");
     let effective: Vec<_> = seen.measured().map(|sample| &sample["effective"]).collect();
     assert!(!effective.is_empty());
-    assert!(effective.iter().all(|one| **one == *expected), "{effective:?}");
+    assert!(
+        effective.iter().all(|one| **one == *expected),
+        "{effective:?}"
+    );
     assert_eq!(settings(&device), before);
 }
 
@@ -167,7 +172,12 @@ fn what_a_killed_run_changed_is_restored_by_the_next() {
     let target = device.display().to_string();
     let short = words("--bs 4k --time 20ms --budget 1s");
     let changes = words("--change-system --set system=scheduler:none");
-    let refused = run(&scene, "read-size", &target, &[&short[..], &changes].concat());
+    let refused = run(
+        &scene,
+        "read-size",
+        &target,
+        &[&short[..], &changes].concat(),
+    );
     assert_eq!(refused.code, Some(3), "{}", refused.text);
     assert_eq!(signal(&mut child, Signal::KILL), None);
     scene.keeper.forget();

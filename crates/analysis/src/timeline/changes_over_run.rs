@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use iolab_stats::{lasting_shifts, mean, median};
 
-use super::inside_trials::inside_trials;
+use super::change_inside_trial::inside_trials;
 use super::{Moment, VALUES_MIN, group_size, is_free, lasting, moments};
 use iolab_record::{Cell, RunRecord};
 
