@@ -14,7 +14,7 @@ use crate::export::{Exported, run_fields};
 use crate::fitness::{self, Asked, AskedWorkload, Fitness, Measured, unit};
 use crate::layout::{Grid, paragraph};
 use crate::rows::{Field, field, text};
-use crate::slo::{Searched, at_rates, cell_columns, cell_remarks, sentence_at_rates};
+use crate::slo::{SearchResult, at_rates, cell_columns, cell_remarks, sentence_at_rates};
 use crate::{latex, markdown};
 
 const LEVELS: &str = "Each level, with the 95 % interval of what was measured.";
@@ -154,7 +154,7 @@ impl Given<'_> {
                 let head = run.lack().map(|text| paragraph(&text, "", width) + "\n");
                 head.unwrap_or_default()
                     + &match &run.answer.found {
-                        AnswerBasis::Limit(found) => Searched(found).text(width),
+                        AnswerBasis::Limit(found) => SearchResult(found).text(width),
                         AnswerBasis::Cells(found) => {
                             at_rates(found, &sentence_at_rates(found, run.record), width)
                         }
@@ -196,7 +196,7 @@ impl OfRun<'_> {
     fn shown(&self) -> Shown {
         let (own, columns, caption, remarks) = match &self.answer.found {
             AnswerBasis::Limit(found) => {
-                let searched = Searched(found);
+                let searched = SearchResult(found);
                 let (first, second) = searched.sentences();
                 let sentences = std::iter::once(first).chain(second).collect();
                 (sentences, searched.columns(), RATES, searched.remarks())

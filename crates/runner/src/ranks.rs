@@ -431,9 +431,9 @@ impl Processes for Ranks {
 
 /// The ranks that a plan asks for, where they are not there and nothing is carried out.
 #[derive(Debug, Clone, Copy)]
-pub struct Foreseen;
+pub struct AssumedRanks;
 
-impl Processes for Foreseen {
+impl Processes for AssumedRanks {
     fn span(&self, cells: &mut [PlannedCell]) -> Result<()> {
         for cell in cells {
             let trial = &mut cell.spec.trial;

@@ -8,7 +8,7 @@ mod search;
 
 use std::time::Duration;
 
-use iolab_plan::cells::Addition;
+use iolab_plan::cells::AddedCells;
 use iolab_record::{EndedBy, EventKind, Pilot};
 use iolab_workload::Result;
 
@@ -40,7 +40,7 @@ pub(super) enum Step {
     /// Pause for this long without I/O; not part of the budget.
     Rest(Duration),
     /// Add cells to the plan.
-    Add(Box<Addition>),
+    Add(Box<AddedCells>),
     /// Store findings in the run file.
     Keep(Vec<Finding>),
     /// Nothing is left to measure.

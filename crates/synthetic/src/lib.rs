@@ -26,5 +26,5 @@ pub use made_up::{
 pub use noise::{Draws, Noise};
 pub use over_time::OverTime;
 pub use scenario::{Change, Common, Scenario, WarmUp};
-pub use traced_trials::{Division, LAYERS, Layers, SYNC_LAYERS, traced};
+pub use traced_trials::{LAYERS, LayerShares, Layers, SYNC_LAYERS, traced};
 pub use truth::{TrueCell, TrueChange, Truth};

@@ -198,7 +198,7 @@ impl<'a> GateDocument<'a> {
             file,
             why: why.to_string(),
         });
-        let sight = gate.sight().map(|sight| sight.worst);
+        let sight = gate.detectable_changes().map(|sight| sight.worst);
         Self {
             schema: SCHEMA,
             iolab_version: IOLAB_VERSION,

@@ -2,7 +2,7 @@
 
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::compare::{Better, Comparison, Criteria, HypothesisTest, RunSide};
-use iolab_analysis::runs::{FiledRun, LooksFor, RunCriteria, RunsComparison};
+use iolab_analysis::runs::{FiledRun, ReportedChanges, RunCriteria, RunsComparison};
 use iolab_analysis::series_tests::series_tests;
 use iolab_record::environment::KEYS;
 use iolab_record::{RunRecord, ServedBy};
@@ -174,7 +174,7 @@ fn of_sides(base: &[AnalysedRun], new: &[AnalysedRun]) -> RunsComparison {
     let terms = RunCriteria {
         margin: 0.05,
         alpha: 0.05,
-        looks_for: LooksFor::Changes,
+        looks_for: ReportedChanges::Changes,
         base_min: 2,
     };
     RunsComparison::of(&side(base), &side(new), terms).expect("the same cells")
