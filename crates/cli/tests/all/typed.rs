@@ -54,13 +54,7 @@ fn what_is_given_twice_is_refused() {
     );
     insta::assert_snapshot!(told);
     // Settings of two groups are two settings.
-    let groups = [
-        "--set",
-        "reader.bs=4k",
-        "--set",
-        "writer.bs=64k",
-        "--dry-run",
-    ];
+    let groups = words!("--set reader.bs=4k --set writer.bs=64k --dry-run");
     let arguments = [&["run", "interference", "model:sata-ssd"][..], &groups].concat();
     run(folder.path(), &arguments).expect(0);
 }
@@ -233,13 +227,7 @@ fn the_experiment_of_a_run_file_repeats_the_run() {
     let shown = run(path, &["show", "a.iolab"]).expect(0).stdout;
     insta::assert_snapshot!(shown.lines().next().unwrap_or_default(), @"TODO");
     std::fs::write(path.join("again.toml"), shown).unwrap();
-    let again = [
-        "run",
-        "again.toml",
-        "model:sata-ssd",
-        "--seed=11",
-        "-o=b.iolab",
-    ];
+    let again = words!("run again.toml model:sata-ssd --seed=11 -o=b.iolab");
     run(path, &again).expect(0);
     let trials = |file| {
         let rows = exported(path, file).into_iter();
@@ -312,22 +300,10 @@ fn gauges_are_replaced_at_once_and_nothing_else_is() {
 fn answers_are_gauges() {
     let folder = folder();
     let path = folder.path();
-    let line = [
-        "run",
-        "read-random",
-        "model:sata-ssd",
-        "--bs=4k",
-        "--rate=100",
-    ];
+    let line = words!("run read-random model:sata-ssd --bs=4k --rate=100");
     let asked = ["--slo", "p99<100ms", "--budget=20s", "-o=a.iolab"];
     run(path, &[&line[..], &asked].concat()).expect(0);
-    let gauges = [
-        "export",
-        "a.iolab",
-        "--format",
-        "prometheus",
-        "--timestamps",
-    ];
+    let gauges = words!("export a.iolab --format prometheus --timestamps");
     let text = run(path, &gauges).expect(0).stdout;
     let answers: Vec<&str> = text
         .lines()
@@ -344,14 +320,7 @@ fn answers_are_gauges() {
     );
     // Too few earlier runs: the gate cannot tell.
     std::fs::create_dir(path.join("runs")).unwrap();
-    let gate = [
-        "gate",
-        "--history",
-        "runs",
-        "a.iolab",
-        "--format",
-        "prometheus",
-    ];
+    let gate = words!("gate --history runs a.iolab --format prometheus");
     let told = run(path, &gate).expect(5).stdout;
     assert!(told.contains("conclusion=\"cannot tell\"} 1"), "{told}");
     assert!(told.contains("conclusion=\"slower\"} 0"), "{told}");
