@@ -10,7 +10,7 @@ use crate::data_column::{DataColumn, row_schema};
 use crate::document::LEVEL;
 use crate::rows::Field;
 
-/// What a row is of.
+/// What the columns of one row are computed from.
 struct StagesRow<'a> {
     name: &'a RunName,
     record: &'a RunRecord,
