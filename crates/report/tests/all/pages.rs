@@ -7,7 +7,7 @@ use iolab_record::RunRecord;
 use iolab_report::input::{Input, InsideTrials};
 use iolab_report::report::StudyReport;
 use iolab_synthetic::{
-    LayerShares, LAYERS, Layers, SYNC_LAYERS, add_cell, latency_inside, record, throughput_inside,
+    LAYERS, LayerShares, Layers, SYNC_LAYERS, add_cell, latency_inside, record, throughput_inside,
     traced,
 };
 

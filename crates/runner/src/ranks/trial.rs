@@ -14,7 +14,7 @@ use iolab_cluster::read_shift;
 use iolab_cluster::root_order::Task;
 use iolab_cluster::shared_counters::{Numbered, Shares};
 use iolab_cluster::timeouts::Timeouts;
-use iolab_cluster::trial::{self as joint, Halt, TrialTimeouts, MergedTrial};
+use iolab_cluster::trial::{self as joint, Halt, MergedTrial, TrialTimeouts};
 use iolab_engine::trial;
 use iolab_record::{ClientPart, Part, PartId, RankActivity, RankReport, Sample};
 use iolab_storage::Target;
