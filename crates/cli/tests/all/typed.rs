@@ -225,7 +225,7 @@ fn the_experiment_of_a_run_file_repeats_the_run() {
     let rest = ["--time=10ms", "--budget=1s", "--seed=11", "-o=a.iolab"];
     run(path, &[&["run", "read-random"][..], &model, &rest].concat()).expect(0);
     let shown = run(path, &["show", "a.iolab"]).expect(0).stdout;
-    insta::assert_snapshot!(shown.lines().next().unwrap_or_default(), @"TODO");
+    insta::assert_snapshot!(shown.lines().next().unwrap_or_default(), @"# The experiment of a.iolab; --seed 11 repeats its order, offsets and data.");
     std::fs::write(path.join("again.toml"), shown).unwrap();
     let again = words!("run again.toml model:sata-ssd --seed=11 -o=b.iolab");
     run(path, &again).expect(0);
