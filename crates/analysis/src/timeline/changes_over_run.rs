@@ -76,7 +76,7 @@ struct Trial {
 ///
 /// The value of a trial is the logarithm of its throughput over what is usual in its cell, so that the cells can be
 /// looked at together. Warm-ups are left out, as from every number; what they wrote counts as written. Where trials are too few or
-/// too long to tell levels by, the course inside them is looked at (`inside_trials.rs`).
+/// too long to tell levels by, the course inside them is looked at (`change_inside_trial.rs`).
 pub fn over_run(record: &RunRecord) -> Vec<RunShift> {
     let both = [Access::Writes, Access::Reads].into_iter();
     let of = |access| {
