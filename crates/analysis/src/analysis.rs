@@ -14,7 +14,7 @@ mod stages;
 mod verified;
 
 pub use ceiling::Efficiency;
-pub use concurrency::{Concurrency, Relief, Shortfall};
+pub use concurrency::{Concurrency, FasterCell, Shortfall};
 pub(crate) use disturbance::others_of;
 pub use disturbance::{CellDisturbance, Split, TrialGroup};
 pub(crate) use flag::CLOCK_SHOWS;

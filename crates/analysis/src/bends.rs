@@ -28,7 +28,7 @@ pub struct Bend {
     pub interval: Option<Interval>,
     /// Exponent of the power law below it: 1 where the response doubles with the size, 0 where it stays.
     pub slope_before: f64,
-    /// The same above it.
+    /// Exponent of the power law above it.
     pub slope_after: f64,
     /// Thresholds within the interval: a coincidence, not a proven cause.
     pub thresholds: Vec<Threshold>,

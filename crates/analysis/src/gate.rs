@@ -38,7 +38,7 @@ pub struct Gate {
 
 /// The changes detectable with probability [`GATE_POWER`](crate::runs::GATE_POWER), as factors.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Sight {
+pub struct DetectableChanges {
     /// In the most sensitive cell.
     pub best: f64,
     /// In the least sensitive cell; infinite where a cell cannot detect any.
@@ -82,14 +82,14 @@ impl Gate {
     }
 
     /// The detectable changes; `None` without a comparison.
-    pub fn sight(&self) -> Option<Sight> {
+    pub fn detectable_changes(&self) -> Option<DetectableChanges> {
         let cells = &self.compared.as_ref()?.cells;
         let found = cells.iter().map(|cell| {
             let detectable = cell.judged.detectable;
             detectable.map_or(f64::INFINITY, |share| 1.0 + share)
         });
         let found: Vec<f64> = found.collect();
-        Some(Sight {
+        Some(DetectableChanges {
             best: found.iter().copied().reduce(f64::min)?,
             worst: found.iter().copied().reduce(f64::max)?,
         })

@@ -70,14 +70,14 @@ pub struct RunCriteria {
     /// Family-wise level of the tests over all cells.
     pub alpha: f64,
     /// Which changes to report.
-    pub looks_for: LooksFor,
+    pub looks_for: ReportedChanges,
     /// Fewest runs of the base that a cell is judged by.
     pub base_min: usize,
 }
 
 /// Which changes a comparison reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LooksFor {
+pub enum ReportedChanges {
     /// Changes in both directions that exceed the margin, or equivalence.
     Changes,
     /// Changes of any size: a gate.

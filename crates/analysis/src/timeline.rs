@@ -1,15 +1,17 @@
 //! Throughput over time: within the trials of a cell and over the whole run, and lasting changes of its level.
 
-mod inside_trials;
-mod over_run;
+mod change_inside_trial;
+mod changes_over_run;
+mod recurring_changes;
 mod run_shift;
-mod unchanged;
-mod within;
+mod unchanged_level;
 
-pub use over_run::over_run;
+pub use changes_over_run::over_run;
+pub use recurring_changes::{
+    Profile, ThroughputPoint, TrialShift, in_warm_ups, profile, within_trials,
+};
 pub use run_shift::{Access, Levels, RunShift};
-pub use unchanged::Unchanged;
-pub use within::{Profile, ThroughputPoint, TrialShift, in_warm_ups, profile, within_trials};
+pub use unchanged_level::Unchanged;
 
 use std::collections::BTreeMap;
 
@@ -51,7 +53,9 @@ impl Timeline {
         within.retain(|own| !over_run.iter().any(|shift| is_of_run(shift, own.cell)));
         let is_of_beginning = record.samples.iter().all(|sample| !sample.warmup);
         let unchanged = match is_of_beginning && over_run.is_empty() {
-            true => unchanged::unchanged(record, |cell| within.iter().any(|own| own.cell == cell)),
+            true => {
+                unchanged_level::unchanged(record, |cell| within.iter().any(|own| own.cell == cell))
+            }
             false => Vec::new(),
         };
         Self {

@@ -129,7 +129,7 @@ fn tell_late(wait: Wait) {
 
 /// Carries out the orders of rank 0, which reports failures, unless it is rank 0 that is lost.
 pub(crate) fn follow(ranks: &Ranks) -> Outcome {
-    let stop = crate::stop::on_signals()?;
+    let stop = crate::signals::on_signals()?;
     match ranks.follow(&stop) {
         Ok(()) => Err(Failure::ToldElsewhere),
         Err(error) => give_way(ranks, error),

@@ -5,11 +5,12 @@
 
 mod arguments;
 mod builtin_names;
-mod changes;
 mod command;
 mod dry_run;
+mod escape_output;
 mod exit;
-mod harmless;
+mod experiment_options;
+mod kernel_settings;
 mod launcher;
 mod model_text;
 mod output;
@@ -17,7 +18,7 @@ mod output_format;
 mod progress;
 mod read_arguments;
 mod screen;
-mod stop;
+mod signals;
 mod workspace;
 
 use std::panic::resume_unwind;
@@ -55,7 +56,7 @@ fn work() -> ExitCode {
             .hint("raise the limit of memory: ulimit -v unlimited")
             .into()));
     }
-    if let Err(error) = stop::outlive_file_limit() {
+    if let Err(error) = signals::outlive_file_limit() {
         return exit::code_of(Err(error.into()));
     }
     let is_silent = launcher::is_silent();

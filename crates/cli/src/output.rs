@@ -17,7 +17,7 @@ use std::path::PathBuf;
 use iolab_report::shell::shell_word;
 use iolab_workload::{Error, Result};
 
-use crate::harmless::Harmless;
+use crate::escape_output::Harmless;
 
 /// Files as arguments of a command, for a shell.
 pub(crate) fn listed(files: &[PathBuf]) -> String {

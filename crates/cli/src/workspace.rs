@@ -1,8 +1,9 @@
 //! The environment of a command that measures: signals, target, clock. [`Site`] makes it.
 
-mod names;
 mod site;
+mod target_names;
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::rc::Rc;
 use std::sync::atomic::Ordering;
@@ -22,12 +23,13 @@ use iolab_workload::settings::CellSpec;
 use iolab_workload::{Error, Result};
 
 use crate::exit::{Failure, Outcome};
+use crate::kernel_settings;
 use crate::launcher;
 use crate::output::note;
 use crate::progress::Display;
-use crate::stop::StopFlags;
-pub(crate) use names::{TargetNames, give};
+use crate::signals::StopFlags;
 pub(crate) use site::{Opened, Region, Site, open_all, sites};
+pub(crate) use target_names::{TargetNames, give};
 
 /// The system under test, opened.
 enum OpenedSystem {
@@ -121,35 +123,29 @@ impl Workspace {
         }
         let cells = plans.iter().flat_map(Plan::cells).map(|cell| &cell.spec);
         let asking: Vec<&CellSpec> = cells.filter(|cell| !cell.system.is_none()).collect();
-        let restored = match asking.is_empty() {
+        if asking.is_empty() {
             // This run changes nothing: what another one left is told, and does not stop it.
-            true => match SystemControl::restore_leftovers() {
-                Ok(restored) => restored,
-                Err(error) => {
-                    note(format_args!("note: {error}"));
-                    Vec::new()
-                }
-            },
-            false if has_ranks => {
-                return Err(Error::usage(
-                    "settings of the kernel (system) in a run of several processes",
-                )
-                .hint("one process changes them: start iolab without mpirun or srun"));
-            }
-            false => {
-                let (control, restored) = SystemControl::take()?;
-                for cell in asking {
-                    control.check(&cell.system, &self.place().devices(cell)?)?;
-                }
-                self.system = Some(control);
-                restored
-            }
-        };
-        for text in restored {
+            kernel_settings::restore_leftovers();
+            return Ok(());
+        }
+        if has_ranks {
+            return Err(Error::usage(
+                "settings of the kernel (system) in a run of several processes",
+            )
+            .hint("one process changes them: start iolab without mpirun or srun"));
+        }
+        let (control, restored) = SystemControl::take()?;
+        kernel_settings::tell_restored(&restored);
+        let mut adapted = BTreeSet::new();
+        for cell in asking {
+            adapted.extend(control.try_out(&cell.system, &self.place().devices(cell)?)?);
+        }
+        for text in adapted {
             note(format_args!(
-                "note: restored after a run that was killed: {text}"
+                "note: the kernel adapts a setting: {text}; tables name what was asked for"
             ));
         }
+        self.system = Some(control);
         Ok(())
     }
 

@@ -18,7 +18,7 @@ use iolab_cluster::collectives::{Gathered, Team};
 use iolab_cluster::link::Link;
 use iolab_cluster::mpi::{Mpi, MpiTimeouts};
 use iolab_cluster::tree::FANOUT;
-use iolab_cluster::trial::{Contribution, Halt, TrialTimeouts, Whole};
+use iolab_cluster::trial::{Contribution, Halt, MergedTrial, TrialTimeouts};
 use iolab_cluster::wire::{Reader, Writer};
 
 const HABITS: TrialTimeouts = TrialTimeouts {
@@ -79,7 +79,7 @@ fn main() -> ExitCode {
 }
 
 /// A trial without I/O; the root gets what it shows, and how long coordinating it took.
-fn wait(team: &mut Team<impl Link>) -> Result<Option<(Whole<Hosts>, Duration)>, Halt> {
+fn wait(team: &mut Team<impl Link>) -> Result<Option<(MergedTrial<Hosts>, Duration)>, Halt> {
     let waiting = Duration::from_millis(100);
     let before = Instant::now();
     let start = team.start(HABITS, Ok(()))?;
@@ -103,7 +103,7 @@ fn wait(team: &mut Team<impl Link>) -> Result<Option<(Whole<Hosts>, Duration)>, 
     Ok(whole.map(|whole| (whole, took)))
 }
 
-fn print(trial: u32, ranks: usize, whole: &Whole<Hosts>, took: Duration) {
+fn print(trial: u32, ranks: usize, whole: &MergedTrial<Hosts>, took: Duration) {
     if trial == 0 {
         println!("ranks: {ranks}, hosts: {}", whole.rest.0.len());
         println!("trial  starts apart, us  bound of the clocks, us  coordination, ms");

@@ -16,7 +16,7 @@ use iolab_cluster::link::Link;
 use iolab_cluster::outcome::{RankPart, TrialContribution};
 use iolab_cluster::shared_counters::Shares;
 use iolab_cluster::tree::FANOUT;
-use iolab_cluster::trial::{Contribution, TrialTimeouts, Whole};
+use iolab_cluster::trial::{Contribution, MergedTrial, TrialTimeouts};
 use iolab_cluster::virtual_network::{Costs, Skew, Traffic, VirtualLink, network};
 use iolab_cluster::wire::{Reader, Writer};
 use iolab_workload::counters::{
@@ -240,7 +240,7 @@ fn latencies(rank: u64) -> LatencyHistogram {
 struct Cost {
     traffic: Traffic,
     coordination_ns: i64,
-    whole: Whole<Yield>,
+    whole: MergedTrial<Yield>,
     message: usize,
 }
 

@@ -34,7 +34,7 @@ pub trait Gathered: Sized {
     /// When the clock jumped.
     fn seen_through(self, clock: &OtherClock) -> Result<Self, ClockJumped>;
 
-    /// Both together.
+    /// What both ranks gathered, merged.
     #[must_use]
     fn join(self, other: Self) -> Self;
 }

@@ -16,7 +16,7 @@ use std::time::Duration;
 use crate::clock::{ClockJumped, OtherClock};
 use crate::collectives::{Gathered, List, Team, tag};
 use crate::link::{Link, LossReason, LostRank};
-use crate::trial::{GoAhead, Halt, Trouble};
+use crate::trial::{GoAhead, Halt, UnreadyRank};
 use crate::wire::{Reader, Writer};
 
 /// First bytes of a hello.
@@ -27,7 +27,7 @@ const CALL: u8 = 0;
 const LEAST: Duration = Duration::from_millis(20);
 
 /// A rank with the name of its host, and what the kernel of that is known by.
-pub type Placed = (u64, (String, String));
+pub type RankIdentity = (u64, (String, String));
 
 /// The first message of a rank: who it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -112,7 +112,7 @@ impl HandshakeTimeouts {
 #[derive(Debug)]
 pub struct HandshakeResult {
     /// The ranks below that are known, and this one. The root knows all where nothing keeps them from going on.
-    pub known: Vec<Placed>,
+    pub known: Vec<RankIdentity>,
     /// The rank above.
     pub above: Option<Hello>,
     /// What keeps the ranks from going on.
@@ -202,7 +202,7 @@ impl<L: Link> Greeting<'_, L> {
         let way = match self.team.link().send(parent, &hello, left) {
             Err(lost) => Err(lost.into()),
             Ok(()) if caller.build == self.own.build => Ok(Some(parent)),
-            Ok(()) => Err(Halt::Unready(Trouble {
+            Ok(()) => Err(Halt::Unready(UnreadyRank {
                 rank: self.team.link().rank(),
                 message: (self.differs)(&self.own.build, &caller.build),
             })),
@@ -225,7 +225,7 @@ impl<L: Link> Greeting<'_, L> {
         };
         let mut alone = Roll::of(&hello, "");
         if hello.build != self.own.build {
-            alone.verdict.0 = Some(Halt::Unready(Trouble {
+            alone.verdict.0 = Some(Halt::Unready(UnreadyRank {
                 rank: child,
                 message: (self.differs)(&hello.build, &self.own.build),
             }));
@@ -283,7 +283,7 @@ fn stranger(rank: usize) -> LostRank {
 }
 
 /// The hosts of a rank and those below it, where this is what a version before the greeting sent first.
-fn before_greeting(message: &[u8]) -> Option<List<Placed>> {
+fn before_greeting(message: &[u8]) -> Option<List<RankIdentity>> {
     let mut from = Reader::new(message);
     let is_up = from.number()? == tag::UP;
     is_up.then(|| Gathered::read(&mut from)).flatten()
@@ -291,7 +291,7 @@ fn before_greeting(message: &[u8]) -> Option<List<Placed>> {
 
 /// What goes up: who is there, and what keeps them from going on.
 struct Roll {
-    known: List<Placed>,
+    known: List<RankIdentity>,
     verdict: GoAhead,
 }
 

@@ -25,7 +25,7 @@ use crate::client::Client;
 use crate::clock::{ClockJumped, OtherClock, TimeInterval};
 use crate::collectives::Gathered;
 use crate::histogram;
-use crate::shared_counters::{self, Adds, Shares};
+use crate::shared_counters::{self, AccountShare, Shares};
 use crate::wire::{Reader, Wire, Writer, wired};
 
 /// What one rank did in a trial.
@@ -213,8 +213,8 @@ fn counters((a, a_adds): (Counters, Shares), (b, b_adds): (Counters, Shares)) ->
         bottom: shared_counters::sum_of_disks((a.bottom, a_adds.disks), (b.bottom, b_adds.disks)),
         hardware: a.hardware.plus(b.hardware),
         pressure: match (a_adds.host, b_adds.host) {
-            (_, Adds::Nothing) => a.pressure,
-            (Adds::Nothing, _) => b.pressure,
+            (_, AccountShare::Nothing) => a.pressure,
+            (AccountShare::Nothing, _) => b.pressure,
             _ => worst(a.pressure, b.pressure),
         },
         buffer_piece_bytes: both(a.buffer_piece_bytes, b.buffer_piece_bytes, u64::min),

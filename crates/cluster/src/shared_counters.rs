@@ -26,7 +26,7 @@ pub struct Accounts {
 
 /// How much of a rank's reading of an account the sum over ranks takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Adds {
+pub enum AccountShare {
     /// Nothing: an earlier rank reads the same account.
     Nothing,
     /// All of it.
@@ -39,22 +39,22 @@ pub enum Adds {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shares {
     /// Pressure and steal, which the kernel counts for the whole host.
-    pub host: Adds,
+    pub host: AccountShare,
     /// The device.
-    pub device: Adds,
+    pub device: AccountShare,
     /// The disks below it.
-    pub disks: Adds,
+    pub disks: AccountShare,
     /// The NFS mount.
-    pub nfs: Adds,
+    pub nfs: AccountShare,
 }
 
 impl Shares {
     /// A rank that shares no account.
     pub const ALONE: Self = Self {
-        host: Adds::All,
-        device: Adds::All,
-        disks: Adds::All,
-        nfs: Adds::All,
+        host: AccountShare::All,
+        device: AccountShare::All,
+        disks: AccountShare::All,
+        nfs: AccountShare::All,
     };
 
     /// Two ranks together.
@@ -71,20 +71,23 @@ impl Shares {
 
 /// The sum of two readings, each with how much of it counts; `None` where it is unknown.
 pub fn sum<T>(
-    (a, a_adds): (Option<T>, Adds),
-    (b, b_adds): (Option<T>, Adds),
+    (a, a_adds): (Option<T>, AccountShare),
+    (b, b_adds): (Option<T>, AccountShare),
     plus: impl Fn(T, T) -> T,
 ) -> Option<T> {
     match (a_adds, b_adds) {
-        (Adds::Unknown, _) | (_, Adds::Unknown) => None,
-        (Adds::All, Adds::All) => a.zip(b).map(|(a, b)| plus(a, b)),
-        (Adds::All, Adds::Nothing) => a,
-        (Adds::Nothing, _) => b,
+        (AccountShare::Unknown, _) | (_, AccountShare::Unknown) => None,
+        (AccountShare::All, AccountShare::All) => a.zip(b).map(|(a, b)| plus(a, b)),
+        (AccountShare::All, AccountShare::Nothing) => a,
+        (AccountShare::Nothing, _) => b,
     }
 }
 
 /// The same of disks. A loop device of either rank is noted, also where only the other reading counts.
-pub fn sum_of_disks(a: (Option<Bottom>, Adds), b: (Option<Bottom>, Adds)) -> Option<Bottom> {
+pub fn sum_of_disks(
+    a: (Option<Bottom>, AccountShare),
+    b: (Option<Bottom>, AccountShare),
+) -> Option<Bottom> {
     let in_file = [a.0, b.0].into_iter().flatten().any(|own| own.in_file);
     let plus = |a: Bottom, b: Bottom| Bottom {
         stat: a.stat.plus(b.stat),
@@ -146,14 +149,14 @@ impl Numbered {
     /// What a rank adds to the sums over the ranks `among`, where `hosts` says on which host each rank is.
     pub fn shares(&self, hosts: &[usize], among: &[usize], rank: usize) -> Shares {
         let adds = |numbers: &[Option<u64>]| match numbers.get(rank) {
-            None | Some(None) => Adds::Unknown,
-            Some(_) if members(numbers, among, rank).first() == Some(&rank) => Adds::All,
-            Some(_) => Adds::Nothing,
+            None | Some(None) => AccountShare::Unknown,
+            Some(_) if members(numbers, among, rank).first() == Some(&rank) => AccountShare::All,
+            Some(_) => AccountShare::Nothing,
         };
         Shares {
             host: match members(hosts, among, rank).first() == Some(&rank) {
-                true => Adds::All,
-                false => Adds::Nothing,
+                true => AccountShare::All,
+                false => AccountShare::Nothing,
             },
             device: adds(&self.device),
             disks: adds(&self.disks),
@@ -191,7 +194,7 @@ fn numbers<K: Ord>(keys: impl Iterator<Item = Option<K>>) -> Vec<Option<u64>> {
     .collect()
 }
 
-impl Wire for Adds {
+impl Wire for AccountShare {
     fn write(&self, to: &mut Writer) {
         to.number(*self as u64);
     }

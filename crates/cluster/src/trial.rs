@@ -38,7 +38,7 @@ pub struct Contribution<T> {
 
 /// What all ranks did, by the root's clock.
 #[derive(Debug, Clone)]
-pub struct Whole<T> {
+pub struct MergedTrial<T> {
     /// When they were active.
     pub activity: Activity,
     /// Bytes moved.
@@ -51,7 +51,7 @@ pub struct Whole<T> {
     pub rest: T,
 }
 
-impl<T> Whole<T> {
+impl<T> MergedTrial<T> {
     /// Throughput from the first start to the last end, MB/s, with the bounds that the clocks leave.
     pub fn throughput(&self) -> Bounded {
         self.activity.throughput(self.bytes)
@@ -64,12 +64,12 @@ pub enum Halt {
     /// A rank is lost.
     Lost(LostRank),
     /// A rank cannot take part, and says why.
-    Unready(Trouble),
+    Unready(UnreadyRank),
 }
 
 /// What keeps a rank from taking part.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Trouble {
+pub struct UnreadyRank {
     /// The rank.
     pub rank: usize,
     /// What is wrong, and what to do about it.
@@ -80,7 +80,7 @@ impl fmt::Display for Halt {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Halt::Lost(lost) => lost.fmt(f),
-            Halt::Unready(Trouble { rank, message }) => write!(f, "rank {rank}: {message}"),
+            Halt::Unready(UnreadyRank { rank, message }) => write!(f, "rank {rank}: {message}"),
         }
     }
 }
@@ -99,7 +99,7 @@ impl<L: Link> Team<L> {
     /// The rank that is lost, or the first one that is not ready.
     pub fn agree(&mut self, habits: TrialTimeouts, ready: Result<(), String>) -> Result<(), Halt> {
         let rank = self.link().rank();
-        let trouble = ready.err().map(|message| Trouble { rank, message });
+        let trouble = ready.err().map(|message| UnreadyRank { rank, message });
         let own = GoAhead(trouble.map(Halt::Unready));
         let gathered = self.gather(own, habits.trial);
         let mut verdict = Writer::default();
@@ -147,7 +147,7 @@ impl<L: Link> Team<L> {
         &mut self,
         habits: TrialTimeouts,
         part: Option<Contribution<T>>,
-    ) -> Result<Option<Whole<T>>, Halt> {
+    ) -> Result<Option<MergedTrial<T>>, Halt> {
         let in_all = self.timeout_in_all(habits.timeout);
         self.agree(habits, Ok(()))?;
         self.synchronise(habits.rounds, habits.timeout)?;
@@ -171,7 +171,7 @@ impl<L: Link> Team<L> {
             _ => Bounded::default(),
         };
         let moved = self.gather(Moved::new(own), habits.timeout)?;
-        Ok(all.zip(moved).map(|(all, moved)| Whole {
+        Ok(all.zip(moved).map(|(all, moved)| MergedTrial {
             activity: all.activity,
             bytes: all.bytes,
             all_active: span.map(|(from, to)| moved.per(to - from)),
@@ -196,7 +196,7 @@ impl Gathered for GoAhead {
     fn write(&self, to: &mut Writer) {
         match &self.0 {
             None => to.number(0),
-            Some(Halt::Unready(Trouble { rank, message })) => {
+            Some(Halt::Unready(UnreadyRank { rank, message })) => {
                 to.number(1);
                 to.number(*rank as u64);
                 to.text(message);
@@ -211,7 +211,7 @@ impl Gathered for GoAhead {
     fn read(from: &mut Reader<'_>) -> Option<Self> {
         Some(Self(match from.number()? {
             0 => None,
-            1 => Some(Halt::Unready(Trouble {
+            1 => Some(Halt::Unready(UnreadyRank {
                 rank: usize::try_from(from.number()?).ok()?,
                 message: from.text()?.to_owned(),
             })),

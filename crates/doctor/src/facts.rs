@@ -9,6 +9,7 @@ use iolab_host::clock::Clock;
 use iolab_host::device::Device;
 use iolab_host::load::Load;
 use iolab_host::processor::Processor;
+use iolab_host::system_control::OtherControl;
 
 /// Everything known about a target and the machine. What is not known is `None`.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -51,6 +52,8 @@ pub struct Facts {
     pub limits: ProcessLimits,
     /// Load by other processes right now; `None` when it was not checked.
     pub load: Option<Load>,
+    /// Who changes settings of the kernel beside this process.
+    pub other_control: Option<OtherControl>,
     /// The region of the experiments in question, bytes.
     pub region_bytes: u64,
 }

@@ -18,6 +18,7 @@ use iolab_host::load::Load;
 use iolab_host::machine::Machine;
 use iolab_host::memory;
 use iolab_host::processor::Processor;
+use iolab_host::system_control::SystemControl;
 use iolab_plan::suite::Suite;
 
 /// Size of the scratch file that things are tried on, bytes, and the least that will do.
@@ -113,6 +114,7 @@ pub(super) fn quick(named: &Path, target: &Target, clock: &Clock) -> Facts {
         huge_pages: memory::huge_pages_in_force(),
         limits: limits(),
         load: Some(Load::look(proc, &target.stack(), LOOK)),
+        other_control: SystemControl::of_others(),
         ..Facts::default()
     }
 }

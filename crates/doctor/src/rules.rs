@@ -69,6 +69,7 @@ pub(super) const ALL: &[Rule] = &[
     load::stolen,
     load::memory,
     load::device,
+    load::kernel_settings,
     backends::work,
     backends::fail,
     requests::known,

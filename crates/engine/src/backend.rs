@@ -4,9 +4,9 @@ pub(crate) mod io_uring;
 mod libaio;
 mod mmap;
 pub(crate) mod null;
-mod opened;
 mod pool;
 mod synchronous;
+mod target_files;
 pub(crate) mod trim;
 
 use std::fs::File;
@@ -22,11 +22,11 @@ use iolab_workload::{Error, Result};
 use libaio::Libaio;
 use mmap::Mmap;
 use null::Null;
-use opened::{OneFile, Opened, StripedFiles};
 use pool::Pool;
 use synchronous::{
     EagerCalls, LockedSeekCalls, PositionedCalls, SeekCalls, Synchronous, VectoredCalls,
 };
+use target_files::{OneFile, Opened, StripedFiles};
 
 /// What a worker reads and writes.
 pub(crate) struct WorkerFiles<'a> {

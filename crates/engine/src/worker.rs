@@ -1,9 +1,9 @@
 //! One thread's hot loop, monomorphised over the backend and over what is recorded of a request: no allocation, no
 //! lock, no formatting, and no system call but the I/O.
 
-mod common;
 pub(crate) mod group_weights;
 pub(crate) mod latency_log;
+mod loop_steps;
 pub(crate) mod open_loop;
 mod outcome;
 pub(crate) mod pauses;
@@ -23,8 +23,8 @@ use crate::clock_sampling::ClockSampling;
 use crate::request::{Action, Backend, Completion, Request};
 use iolab_workload::outcome::Ended;
 
-pub(crate) use common::Common;
-use common::Issued;
+pub(crate) use loop_steps::Common;
+use loop_steps::Issued;
 pub(crate) use outcome::WorkerOutcome;
 use request_log::Log;
 pub(crate) use request_log::{NoLog, NotedRequests};

@@ -61,7 +61,7 @@ pub struct Program {
 
 /// What a run of a program gave.
 #[derive(Debug, Clone)]
-pub struct Ran {
+pub struct ProgramRun {
     /// What the trial did.
     pub outcome: Outcome,
     /// What it wrote to its standard output, where that is kept.
@@ -124,7 +124,7 @@ pub fn run(
     spec: &TrialSpec,
     clock: &Clock,
     stop: &AtomicBool,
-) -> Result<Ran> {
+) -> Result<ProgramRun> {
     for (file, range) in files {
         page_cache::prepare(spec, file, range.clone(), range.clone(), stop)?;
     }
@@ -187,7 +187,7 @@ pub fn run(
         region,
         ..outcome(counters, failure)
     };
-    Ok(Ran {
+    Ok(ProgramRun {
         outcome,
         output: output.into_bytes(),
     })

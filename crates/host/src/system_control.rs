@@ -2,6 +2,7 @@
 //! process left changed is restored by the next one.
 
 mod journal;
+mod others;
 mod restore;
 
 use std::cell::RefCell;
@@ -15,8 +16,11 @@ use iolab_workload::{Error, Result};
 use crate::device::Device;
 use crate::pseudo_files::{chosen, number_of, text_of};
 use journal::{During, Entry, Journal, Opened};
+pub use others::OtherControl;
+use others::other_control;
 use restore::{put_back, restore};
 
+const PROC: &str = "/proc";
 const SYS: &str = "/sys";
 const JOURNAL: &str = "/run/iolab-system-settings";
 const HUGE_PAGES: &str = "kernel/mm/transparent_hugepage/enabled";
@@ -36,6 +40,7 @@ pub struct SystemControl {
 pub struct Changed<'a> {
     control: &'a SystemControl,
     entries: Vec<Entry>,
+    adapted: Vec<String>,
 }
 
 impl SystemControl {
@@ -94,12 +99,26 @@ impl SystemControl {
         Ok(restored)
     }
 
-    /// Whether these settings can be changed for targets on these devices (MAJOR, MINOR); nothing is.
+    /// Who changes settings of the kernel beside this process. Any user can ask.
+    pub fn of_others() -> Option<OtherControl> {
+        let (proc, journal) = (Path::new(PROC), Path::new(JOURNAL));
+        other_control(proc, journal, std::process::id())
+    }
+
+    /// Changes these settings for targets on these devices (MAJOR, MINOR) for a moment, and gives what the kernel made of them, where that is not
+    /// what was asked for: see [`Changed::adapted`].
     ///
     /// # Errors
-    /// Of kind [`Usage`](iolab_workload::Kind::Usage): what the kernel or a device does not have.
-    pub fn check(&self, settings: &SystemSettings, devices: &[Option<(u32, u32)>]) -> Result<()> {
-        self.entries(settings, devices).map(drop)
+    /// As [`SystemControl::change`] and [`Changed::restore`].
+    pub fn try_out(
+        &self,
+        settings: &SystemSettings,
+        devices: &[Option<(u32, u32)>],
+    ) -> Result<Vec<String>> {
+        let changed = self.change(settings, devices)?;
+        let adapted = changed.adapted.clone();
+        changed.restore()?;
+        Ok(adapted)
     }
 
     /// Changes settings for targets on these devices (MAJOR, MINOR; `None` for a target on none), until what is given is dropped.
@@ -115,6 +134,7 @@ impl SystemControl {
         let mut changed = Changed {
             control: self,
             entries,
+            adapted: Vec::new(),
         };
         if changed.entries.is_empty() {
             return Ok(changed);
@@ -127,6 +147,7 @@ impl SystemControl {
             };
             put(&path, asked)?;
             if let Some(now) = current(&path) {
+                changed.adapted.extend(adapted(&entry.path, asked, &now));
                 entry.during = During::Read(now);
             }
         }
@@ -291,6 +312,11 @@ impl Drop for SystemControl {
 }
 
 impl Changed<'_> {
+    /// The settings that the kernel gave another value than was asked for: `read_ahead_kb of sda is 4 instead of 6`.
+    pub fn adapted(&self) -> &[String] {
+        &self.adapted
+    }
+
     /// Restores the settings.
     ///
     /// # Errors
@@ -334,6 +360,13 @@ fn queues(sys: &Path, device: &Device) -> Vec<PathBuf> {
     }
     all.dedup();
     all
+}
+
+/// What the kernel made of a value, where that is another one. The path is one below a folder `queue`.
+fn adapted(path: &Path, asked: &str, now: &str) -> Option<String> {
+    let file = path.file_name()?.to_string_lossy();
+    let disk = path.parent()?.parent()?.file_name()?.to_string_lossy();
+    (asked != now).then(|| format!("{file} of {disk} is {now} instead of {asked}"))
 }
 
 /// The value of a file: of a list the one in force.
@@ -553,10 +586,26 @@ mod tests {
         let tree = machine();
         let journal = tree.path().join("journal");
         let (control, _) = SystemControl::at(tree.path(), &journal).expect("free");
-        let check = |text: &str, devices| control.check(&settings(text), devices);
-        assert!(check("scheduler:kyber", &PARTITION).is_err());
-        assert!(check("read_ahead_kb:0", &[None]).is_err());
-        assert!(check("read_ahead_kb:0", &PARTITION).is_ok());
-        assert!(check("transparent_hugepage:never", &[None]).is_ok());
+        let tried = |text: &str, devices| control.try_out(&settings(text), devices);
+        assert!(tried("scheduler:kyber+read_ahead_kb:0", &PARTITION).is_err());
+        assert!(tried("read_ahead_kb:0", &[None]).is_err());
+        assert_eq!(value(&tree, "read_ahead_kb"), "128");
+        assert_eq!(
+            tried("read_ahead_kb:0", &PARTITION).expect("there"),
+            [""; 0]
+        );
+        assert_eq!(value(&tree, "read_ahead_kb"), "128");
+        assert!(tried("transparent_hugepage:never", &[None]).is_ok());
+    }
+
+    #[test]
+    fn a_value_that_the_kernel_adapts_is_named() {
+        let path = Path::new(DISK).join("queue/read_ahead_kb");
+        let told = adapted(&path, "6", "4");
+        assert_eq!(
+            told.as_deref(),
+            Some("read_ahead_kb of sda is 4 instead of 6")
+        );
+        assert_eq!(adapted(&path, "4", "4"), None);
     }
 }

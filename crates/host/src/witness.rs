@@ -61,7 +61,7 @@ pub enum WitnessOf<'a> {
 /// An observation to make.
 #[derive(Debug, Clone)]
 pub struct Witness<'a> {
-    /// Of what.
+    /// What is observed.
     pub of: WitnessOf<'a>,
     /// A file, device or directory that the program works on; it need not be there.
     pub target: Option<&'a Path>,

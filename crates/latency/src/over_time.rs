@@ -94,7 +94,7 @@ impl IntervalLatency {
         (!self.counts.is_empty()).then_some(self.max_ns)
     }
 
-    /// Both together.
+    /// The requests of both intervals.
     #[must_use]
     pub fn plus(&self, other: &Self) -> Self {
         let (mut a, mut b) = (

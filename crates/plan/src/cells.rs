@@ -10,7 +10,7 @@ use iolab_workload::tool::Tool;
 use iolab_workload::trial::{CacheState, FileLayout, HUGE_PAGE_MIN_BYTES, TrialSpec};
 use iolab_workload::{Error, Result};
 
-use crate::experiment::{Change, Experiment, Refined, Scoped};
+use crate::experiment::{Change, Experiment, GroupSetting, Refined};
 pub use fitted::FittedPlan;
 use iolab_workload::quantity::exact_size;
 use iolab_workload::settings::CellSpec;
@@ -57,7 +57,7 @@ pub struct Plan {
 
 /// Cells that a run adds, and the experiment that includes them.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Addition {
+pub struct AddedCells {
     experiment: Experiment,
     cells: Vec<PlannedCell>,
 }
@@ -129,7 +129,7 @@ impl Plan {
     /// # Errors
     ///
     /// Those of [`cells`].
-    pub fn finer(&self, block: u32, sizes: Vec<String>) -> Result<Addition> {
+    pub fn finer(&self, block: u32, sizes: Vec<String>) -> Result<AddedCells> {
         self.added(Experiment {
             refined: Some(Refined { block, bs: sizes }),
             ..self.experiment.clone()
@@ -141,16 +141,16 @@ impl Plan {
     /// # Errors
     ///
     /// Of kind [`Usage`](iolab_workload::Kind::Usage), when there are too many.
-    pub fn at_rate(&self, rate: u64) -> Result<Addition> {
+    pub fn at_rate(&self, rate: u64) -> Result<AddedCells> {
         let mut experiment = self.experiment.clone();
         experiment.add_rate(rate)?;
         self.added(experiment)
     }
 
     /// The cells that `experiment` has and this plan lacks.
-    fn added(&self, experiment: Experiment) -> Result<Addition> {
+    fn added(&self, experiment: Experiment) -> Result<AddedCells> {
         let cells = timed_cells(&experiment)?.into_iter();
-        Ok(Addition {
+        Ok(AddedCells {
             cells: cells.skip(self.cells.len()).collect(),
             experiment,
         })
@@ -402,7 +402,7 @@ pub(crate) fn unchecked(
 fn crossed(
     experiment: &Experiment,
     sizes: Option<&[String]>,
-    listed: &[(Scoped, String)],
+    listed: &[(GroupSetting, String)],
     first: PlannedCell,
 ) -> Result<Vec<PlannedCell>> {
     let mut cells = vec![first];

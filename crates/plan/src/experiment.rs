@@ -33,9 +33,9 @@ pub use design::{
     BUDGET_MAX, Design, INTERVAL_TRIALS, LAST_BLOCK, TRIALS_MAX, WarmUp, trials_to_compare,
 };
 pub(crate) use design::{set_budget, set_settle};
-pub use group_settings::{Combination, ExperimentGroup, Scoped};
+pub use group_settings::{Combination, ExperimentGroup, GroupSetting};
 pub use inquiry::{INQUIRY, Inquiry, Phenomenon, Untried, Variant};
-pub use missing_levels::DoneWithout;
+pub use missing_levels::LevelChange;
 pub use refined_sizes::{REFINE_MAX, Refined};
 
 use document::{Definition, DesignEntries, DocumentText, Entries, Groups, check_level_count};
@@ -66,7 +66,7 @@ pub const DESIGN: [&str; 9] = [
 #[derive(Debug, Clone, PartialEq)]
 pub struct Factor {
     /// What varies.
-    pub of: Scoped,
+    pub of: GroupSetting,
     /// Its levels in canonical form (`4KiB`), at least two.
     pub levels: Vec<String>,
 }
@@ -201,7 +201,7 @@ impl Experiment {
     ///
     /// # Errors
     /// Of kind [`Usage`](iolab_workload::Kind::Usage): no level, one twice, or a value that the setting does not take.
-    pub fn sweep(&mut self, of: impl Into<Scoped>, levels: &[String]) -> Result<()> {
+    pub fn sweep(&mut self, of: impl Into<GroupSetting>, levels: &[String]) -> Result<()> {
         let of = of.into();
         let setting = of.setting;
         check_level_count(&of, levels.len())?;
@@ -237,7 +237,7 @@ impl Experiment {
     /// # Errors
     ///
     /// Of kind [`Usage`](iolab_workload::Kind::Usage): a value that the setting does not take.
-    pub fn fix(&mut self, of: impl Into<Scoped>, text: &str) -> Result<()> {
+    pub fn fix(&mut self, of: impl Into<GroupSetting>, text: &str) -> Result<()> {
         let of = of.into();
         let value = of.setting.canonical(text)?;
         self.release(&of);
@@ -353,7 +353,7 @@ impl Experiment {
 
     /// Resets a setting to its default, whether it was fixed or varied.
     pub fn forget(&mut self, setting: &'static Setting) {
-        let of = Scoped::from(setting);
+        let of = GroupSetting::from(setting);
         self.release(&of);
         self.factors.retain(|factor| factor.of != of);
         self.settings.retain(|(other, _)| *other != setting);

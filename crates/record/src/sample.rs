@@ -209,7 +209,7 @@ pub struct RankReport {
 pub struct LatencyOf {
     /// The operation of the requests.
     pub operation: Operation,
-    /// Which of their times.
+    /// Which time of the requests: service, response or lateness.
     pub quantity: RequestTime,
 }
 

@@ -328,7 +328,7 @@ pub struct LatencyRow {
     pub part: PartId,
     /// The operation of the requests.
     pub operation: Operation,
-    /// Which of their times.
+    /// Which time of the requests: service, response or lateness.
     pub quantity: RequestTime,
     /// HdrHistogram, V2 encoding.
     pub histogram: Vec<u8>,

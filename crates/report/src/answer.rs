@@ -5,16 +5,16 @@ use iolab_analysis::answer::{AnswerBasis, RunAnswer};
 use iolab_analysis::fitness::{Answer, CellAnswer, LevelAnswer, merge_answers};
 use iolab_record::question::{Asked as AskedOf, Fit, Question};
 use iolab_record::{RunRecord, TargetKind};
-use iolab_workload::access::requests_in_words;
 use iolab_workload::escape_control::escape_control;
 use iolab_workload::service_level::ServiceLevel;
+use iolab_workload::trial_description::requests_in_words;
 use serde_json::Value;
 
 use crate::export::{Exported, run_fields};
 use crate::fitness::{self, Asked, AskedWorkload, Fitness, Measured, unit};
 use crate::layout::{Grid, paragraph};
 use crate::rows::{Field, field, text};
-use crate::slo::{Searched, at_rates, cell_columns, cell_remarks, sentence_at_rates};
+use crate::slo::{SearchResult, at_rates, cell_columns, cell_remarks, sentence_at_rates};
 use crate::{latex, markdown};
 
 const LEVELS: &str = "Each level, with the 95 % interval of what was measured.";
@@ -154,7 +154,7 @@ impl Given<'_> {
                 let head = run.lack().map(|text| paragraph(&text, "", width) + "\n");
                 head.unwrap_or_default()
                     + &match &run.answer.found {
-                        AnswerBasis::Limit(found) => Searched(found).text(width),
+                        AnswerBasis::Limit(found) => SearchResult(found).text(width),
                         AnswerBasis::Cells(found) => {
                             at_rates(found, &sentence_at_rates(found, run.record), width)
                         }
@@ -196,7 +196,7 @@ impl OfRun<'_> {
     fn shown(&self) -> Shown {
         let (own, columns, caption, remarks) = match &self.answer.found {
             AnswerBasis::Limit(found) => {
-                let searched = Searched(found);
+                let searched = SearchResult(found);
                 let (first, second) = searched.sentences();
                 let sentences = std::iter::once(first).chain(second).collect();
                 (sentences, searched.columns(), RATES, searched.remarks())

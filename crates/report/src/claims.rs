@@ -45,7 +45,7 @@ pub(crate) struct ClaimData {
     pub(crate) kind: String,
     /// What its sentence is for.
     pub(crate) purpose: Purpose,
-    /// What it is to the reader.
+    /// Whether the claim answers a question, changes a decision, or explains another claim.
     pub(crate) role: Role,
     /// Whether it is among the five claims at most of its run, or of several runs together, that matter most.
     pub(crate) headline: bool,

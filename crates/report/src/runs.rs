@@ -7,7 +7,7 @@ use std::io::{self, Write};
 use iolab_analysis::compare::{CellVerdict, Conclusion};
 use iolab_analysis::gate::Gate;
 use iolab_analysis::runs::{
-    GATE_POWER, HISTORY_MIN, Judged, LooksFor, RunName, RunsCell, RunsComparison, ratio,
+    GATE_POWER, HISTORY_MIN, Judged, ReportedChanges, RunName, RunsCell, RunsComparison, ratio,
 };
 use iolab_record::ServedBy;
 use iolab_workload::quantity::{counted, digits, format_p, format_percent};
@@ -127,7 +127,7 @@ fn heading(compared: &RunsComparison) -> String {
         n => format!(" (simultaneous over {n} cells and all together)"),
     };
     let ratio = match compared.terms.looks_for {
-        LooksFor::Changes => format!(
+        ReportedChanges::Changes => format!(
             "ratio new/base with its 95 % interval{together}, margin {}",
             format_percent(compared.terms.margin)
         ),
@@ -191,7 +191,7 @@ fn columns(compared: &RunsComparison) -> Vec<Column> {
         column("base", 1, &|c| typical(&c.base)),
         column("new", 0, &|c| typical(&c.new)),
     ]);
-    if compared.terms.looks_for != LooksFor::Changes {
+    if compared.terms.looks_for != ReportedChanges::Changes {
         let predicted = |c: &RunsCell| {
             let (low, high) = predicted(c)?;
             Some(format!(
@@ -209,7 +209,7 @@ fn columns(compared: &RunsComparison) -> Vec<Column> {
         0,
         &of(|j| Some(factor(ratio(&j.contrast?)))),
     ));
-    if compared.terms.looks_for == LooksFor::Changes {
+    if compared.terms.looks_for == ReportedChanges::Changes {
         let interval = |j: &Judged| {
             let (low, high) = j.interval?;
             Some(format!("{} to {}", factor(low), factor(high)))
@@ -458,7 +458,7 @@ fn verdict(gate: &Gate) -> String {
             (open, ..) => format!("cannot tell in {open} of {}", cells(all)),
         },
         Conclusion::Settled => match compared.count(CellVerdict::Faster) {
-            0 if compared.terms.looks_for == LooksFor::AnyChangeOrEquivalence => format!(
+            0 if compared.terms.looks_for == ReportedChanges::AnyChangeOrEquivalence => format!(
                 "equivalent within {} in all cells",
                 format_percent(compared.terms.margin)
             ),
@@ -478,7 +478,7 @@ fn sight(gate: &Gate) -> String {
         true => format!("of {:.0} %", ((factor - 1.0) * 100.0).max(1.0).ceil()),
         false => format!("by a factor of {}", digits(factor, 2)),
     };
-    match gate.sight() {
+    match gate.detectable_changes() {
         None => "nothing to compare".to_owned(),
         Some(sight) if sight.worst > DETECTABLE_MAX => format!(
             "in some cells not even a change by a factor of {DETECTABLE_MAX} would have been found"

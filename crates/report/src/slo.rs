@@ -26,9 +26,9 @@ pub(crate) const OVERLOAD_TOLD: f64 = 0.03;
 
 /// The result of a search.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Searched<'a>(pub &'a SearchAnswer);
+pub struct SearchResult<'a>(pub &'a SearchAnswer);
 
-impl Searched<'_> {
+impl SearchResult<'_> {
     /// The rates nearest to the limit as a table.
     pub(crate) fn columns(&self) -> Vec<Column> {
         self.columns_of(&self.nearest(POINTS_MAX))

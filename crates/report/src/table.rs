@@ -9,11 +9,11 @@ use iolab_record::EndedBy;
 use iolab_record::Operation;
 use iolab_record::RunStatus;
 use iolab_stats::Interval;
-use iolab_workload::access;
 use iolab_workload::quantity::{counted, digits, format_ns, format_percent, significant};
 use iolab_workload::settings::{CellSpec, SETTINGS};
 use iolab_workload::tool::Tool;
 use iolab_workload::trial::Rate;
+use iolab_workload::trial_description;
 
 use crate::layout::{self, Column, none, wrapped};
 use crate::markdown;
@@ -69,8 +69,8 @@ fn constants(analysis: &Analysis) -> Option<String> {
         return None;
     }
     let varies = |name: &str| analysis.factors.iter().any(|factor| factor == name);
-    let access = access::in_words(&first.trial);
-    let is_one = cells().all(|spec| access::in_words(&spec.trial) == access);
+    let access = trial_description::in_words(&first.trial);
+    let is_one = cells().all(|spec| trial_description::in_words(&spec.trial) == access);
     let access = (is_one && !OF_ACCESS.iter().any(|name| varies(name))).then_some(access);
     let default = CellSpec::default();
     let is_elsewhere = |name: &&str| OF_ACCESS.contains(name) || NOT_NAMED.contains(name);

@@ -138,7 +138,10 @@ impl<'a> Engine<'a> {
 impl Executor for Engine<'_> {
     fn run(&mut self, cell: &CellSpec, stop: &AtomicBool) -> Result<Outcome> {
         let changed = self.change_system(cell)?;
-        let outcome = self.carry_out(cell, stop);
+        let mut outcome = self.carry_out(cell, stop);
+        if let (Some(changed), Ok(outcome)) = (&changed, &mut outcome) {
+            outcome.effective.add_note(&changed.adapted().join(", "));
+        }
         match (outcome, changed.map_or(Ok(()), Changed::restore)) {
             (Err(error), Err(kept)) => Err(error.hint(kept.message())),
             (outcome, restored) => restored.and(outcome),

@@ -1,6 +1,6 @@
 //! What iolab's own experiments have that this system lacks.
 
-use iolab_plan::experiment::{DoneWithout, Experiment};
+use iolab_plan::experiment::{Experiment, LevelChange};
 use iolab_workload::Result;
 use iolab_workload::settings::Setting;
 
@@ -25,11 +25,11 @@ pub fn adapt_to_system(
         let done = experiment.do_without(setting, missing.level, missing.instead)?;
         let (name, why) = (&experiment.name, &missing.why);
         let change = match (done, missing.instead) {
-            (DoneWithout::Unchanged, _) => continue,
-            (DoneWithout::Replaced, Some(instead)) => {
+            (LevelChange::Unchanged, _) => continue,
+            (LevelChange::Replaced, Some(instead)) => {
                 format!("{}={instead} instead of {}", missing.setting, missing.level)
             }
-            (DoneWithout::LeftOut | DoneWithout::Replaced, _) => {
+            (LevelChange::LeftOut | LevelChange::Replaced, _) => {
                 format!("left out {}={}", missing.setting, missing.level)
             }
         };

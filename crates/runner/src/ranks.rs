@@ -7,9 +7,9 @@ mod errors;
 mod handshake;
 mod hosts;
 pub mod per_rank_paths;
+mod root_targets;
 mod shared_counters;
 mod space;
-mod target_paths;
 mod trial;
 
 use std::cell::RefCell;
@@ -213,7 +213,7 @@ impl Ranks {
                 ))
                 .hint("give a directory, or measure reads"));
             }
-            places.push(target_paths::of(named, target, need, self.share(named))?);
+            places.push(root_targets::of(named, target, need, self.share(named))?);
         }
         let member = &mut *self.0.borrow_mut();
         member.know_clients(&places);
@@ -431,9 +431,9 @@ impl Processes for Ranks {
 
 /// The ranks that a plan asks for, where they are not there and nothing is carried out.
 #[derive(Debug, Clone, Copy)]
-pub struct Foreseen;
+pub struct AssumedRanks;
 
-impl Processes for Foreseen {
+impl Processes for AssumedRanks {
     fn span(&self, cells: &mut [PlannedCell]) -> Result<()> {
         for cell in cells {
             let trial = &mut cell.spec.trial;

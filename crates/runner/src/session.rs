@@ -21,7 +21,7 @@ use iolab_analysis::answer::RunAnswer;
 use iolab_analysis::fitness::Answer;
 use iolab_analysis::snapshot::{LastTrial, RunSnapshot};
 use iolab_doctor::{Remark, Severity};
-use iolab_plan::cells::{Addition, FittedPlan};
+use iolab_plan::cells::{AddedCells, FittedPlan};
 use iolab_record::environment::{Environment, differences};
 use iolab_record::{Cell, ClockDomain, EndedBy, Event, EventKind, RunRecord, RunStatus};
 use iolab_runfile::RunFile;
@@ -250,7 +250,7 @@ impl<'a> Session<'a> {
     }
 
     /// Takes further cells into the plan and into the run file.
-    fn add(&mut self, addition: Addition, executor: &mut dyn Executor) -> Result<()> {
+    fn add(&mut self, addition: AddedCells, executor: &mut dyn Executor) -> Result<()> {
         let first = self.record.plan.cells().len();
         let plan = self.record.plan.clone();
         let plan = plan.grown(addition, &|cell| executor.fit(cell))?;

@@ -2,13 +2,13 @@
 //! name; a new one needs a module here and a line in [`of`].
 
 mod blocks;
-mod finer;
+mod finer_sizes;
 mod pilot;
 mod search;
 
 use std::time::Duration;
 
-use iolab_plan::cells::Addition;
+use iolab_plan::cells::AddedCells;
 use iolab_record::{EndedBy, EventKind, Pilot};
 use iolab_workload::Result;
 
@@ -17,7 +17,7 @@ use super::record::Record;
 use super::sample::VisitPosition;
 use super::stopping_rule::{Ended, Repetition};
 use blocks::Blocks;
-use finer::FinerSizes;
+use finer_sizes::FinerSizes;
 use search::RateSearch;
 
 /// Decides what is measured next.
@@ -40,7 +40,7 @@ pub(super) enum Step {
     /// Pause for this long without I/O; not part of the budget.
     Rest(Duration),
     /// Add cells to the plan.
-    Add(Box<Addition>),
+    Add(Box<AddedCells>),
     /// Store findings in the run file.
     Keep(Vec<Finding>),
     /// Nothing is left to measure.

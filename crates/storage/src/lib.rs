@@ -29,13 +29,13 @@ mod existing;
 mod extra_files;
 pub mod fiemap;
 mod fill;
+mod inspected;
 mod lent_file;
 pub mod meminfo;
 pub mod memory_limits;
 mod mounts;
 mod open;
 mod open_mode;
-mod opened;
 mod overlay;
 mod path_lookup;
 mod private_folder;
@@ -55,11 +55,11 @@ mod users;
 
 pub use device_stack::{Stack, device_under, lies_in_memory};
 pub use extra_files::{ExtraFiles, PrivateFiles};
+pub use inspected::Opened;
 pub use lent_file::Lent;
 use mounts::Mount;
 pub use mounts::{FileSystem, Layers, NfsMount, file_systems, unescape};
 pub use open_mode::OpenMode;
-pub use opened::Opened;
 pub use overlay::{Layering, is_overlaid};
 use path_lookup::NamedObject;
 pub use program_files::ProgramFiles;
@@ -363,7 +363,7 @@ impl Target {
 
     /// What answers for its bytes.
     pub fn medium(&self) -> Medium {
-        opened::medium_of(self.holder())
+        inspected::medium_of(self.holder())
     }
 
     /// Alignment for direct I/O.

@@ -2,7 +2,7 @@
 
 use iolab_record::{Sample, ServedBy, ServedVerdict};
 
-use crate::at::At;
+use crate::cell_selection::At;
 
 /// The cause.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

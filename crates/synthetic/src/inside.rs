@@ -35,12 +35,13 @@ pub fn throughput_inside(record: &RunRecord) -> Vec<SampleSeries> {
 /// Latencies of each trial over 6 s, eight times as long after the first 2 s, with a tail.
 pub fn latency_inside(record: &RunRecord) -> Vec<SampleLatencyOverTime> {
     let interval = |number: u64| {
-        let slower = if number < 20 { 1 } else { 8 };
+        let slower = if number < 4 { 1 } else { 8 };
+        let tail = 400_000 + 45_000 * number;
         let mut counts = vec![0; BUCKETS];
-        for (ns, requests) in [(80_000, 900), (100_000, 90), (400_000 + 9_000 * number, 10)] {
+        for (ns, requests) in [(80_000, 900), (100_000, 90), (tail, 10)] {
             counts[bucket(slower * ns)] += requests;
         }
-        IntervalLatency::new(&counts, slower * (400_000 + 9_000 * number))
+        IntervalLatency::new(&counts, slower * tail)
     };
     let of = |sample: &Sample| SampleLatencyOverTime {
         sample: sample.id,
@@ -48,9 +49,9 @@ pub fn latency_inside(record: &RunRecord) -> Vec<SampleLatencyOverTime> {
         operation: Operation::Read,
         quantity: RequestTime::Service,
         latency: LatencyOverTime {
-            interval_ns: 100_000_000,
+            interval_ns: 500_000_000,
             span_ns: 6_000_000_000,
-            intervals: (0..60).map(interval).collect(),
+            intervals: (0..12).map(interval).collect(),
         },
     };
     record.samples.iter().map(of).collect()

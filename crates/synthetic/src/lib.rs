@@ -3,7 +3,7 @@
 //! Files to begin with: `scenario.rs` makes a run from a truth and the cells of an experiment; `truth.rs` the truth of a run;
 //! `grade.rs` how often claims are true; `made_up.rs` the lower layer: records made trial by trial.
 
-mod at;
+mod cell_selection;
 mod curve;
 mod disturbance;
 mod grade;
@@ -15,7 +15,7 @@ mod scenario;
 mod traced_trials;
 mod truth;
 
-pub use at::At;
+pub use cell_selection::At;
 pub use curve::Curve;
 pub use disturbance::{Disturbance, Disturber, Evidence};
 pub use grade::{Outcome, Score, grade};
@@ -26,5 +26,5 @@ pub use made_up::{
 pub use noise::{Draws, Noise};
 pub use over_time::OverTime;
 pub use scenario::{Change, Common, Scenario, WarmUp};
-pub use traced_trials::{Division, LAYERS, Layers, SYNC_LAYERS, traced};
+pub use traced_trials::{LAYERS, LayerShares, Layers, SYNC_LAYERS, traced};
 pub use truth::{TrueCell, TrueChange, Truth};

@@ -3,7 +3,7 @@
 use iolab_record::{Cell, Interval, Moved, Sample, SampleSeries, Series};
 use iolab_workload::series::INTERVAL_NS;
 
-use crate::at::At;
+use crate::cell_selection::At;
 use crate::noise::Random;
 use crate::truth::TrueChange;
 

@@ -9,7 +9,7 @@ use iolab_record::{Cell, EndedBy, ExperimentRecord, RunRecord, Sample};
 use iolab_stats::median_interval;
 use iolab_workload::trial::TrialSpec;
 
-use crate::at::At;
+use crate::cell_selection::At;
 use crate::curve::Curve;
 use crate::disturbance::Disturbance;
 use crate::made_up::{record, trial};

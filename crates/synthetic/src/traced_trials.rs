@@ -18,7 +18,7 @@ const TAIL_NS: f64 = 1e6;
 
 /// How one time is divided among three layers: the shares scatter from trial to trial.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Division {
+pub struct LayerShares {
     /// Median share of the first layer.
     pub first: f64,
     /// Share of the rest that the second layer has; the third has what is left.
@@ -27,7 +27,7 @@ pub struct Division {
     pub sigma: f64,
 }
 
-impl Division {
+impl LayerShares {
     /// The median shares of the three: each is a monotonic function of the first.
     pub fn medians(self) -> [f64; 3] {
         self.shares(self.first)
@@ -49,13 +49,13 @@ impl Division {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Layers {
     /// Of the mean time of a request: [`LAYERS`].
-    pub mean: Division,
+    pub mean: LayerShares,
     /// Of the slowest ones.
-    pub tail: Division,
+    pub tail: LayerShares,
     /// Of the mean time of a sync: [`SYNC_LAYERS`].
-    pub sync: Division,
+    pub sync: LayerShares,
     /// Of the slowest ones.
-    pub sync_tail: Division,
+    pub sync_tail: LayerShares,
 }
 
 /// The layers that requests pass.
@@ -78,7 +78,7 @@ pub fn traced(seed: u64, trials: usize, cells: &[Layers]) -> RunRecord {
     for sample in made.samples.iter_mut().filter(|sample| !sample.warmup) {
         let layers = cells[sample.cell as usize];
         let mut stages = PerStage::from_fn(|_| Some(StageSummary::default()));
-        let mut divide = |names: [Stage; 3], mean: Division, tail: Division| {
+        let mut divide = |names: [Stage; 3], mean: LayerShares, tail: LayerShares| {
             let (mean, tail) = (mean.draw(&mut random), tail.draw(&mut random));
             for (stage, (mean, tail)) in names.into_iter().zip(mean.into_iter().zip(tail)) {
                 stages[stage] = Some(StageSummary {

@@ -28,7 +28,7 @@ pub struct RequestContext {
 
 /// A silent error in one write. Offsets are bytes of the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Harm {
+pub enum WriteFault {
     /// Inverts the byte at this offset, every time.
     Change(u64),
     /// Stores the write that begins at an offset this many bytes before it, every time.
@@ -70,7 +70,7 @@ pub struct Behaviour {
     /// Whether the kernel may keep it in the page cache.
     pub cached: bool,
     /// A silent error in one write.
-    pub harm: Option<Harm>,
+    pub harm: Option<WriteFault>,
     /// A cache of reads, in front of something slower.
     pub cache: Option<ChunkCache>,
 }
@@ -195,20 +195,20 @@ struct Store {
 
 impl Store {
     /// Stores a write, with the configured error.
-    fn write(&mut self, offset: u64, data: &[u8], harm: Option<Harm>) {
+    fn write(&mut self, offset: u64, data: &[u8], harm: Option<WriteFault>) {
         let mut put = |offset: u64, data: &[u8]| {
             self.visible[offset as usize..][..data.len()].copy_from_slice(data);
         };
         match harm {
-            Some(Harm::Drop(at)) if at == offset => {}
-            Some(Harm::DropLater(at)) if at == offset => {
+            Some(WriteFault::Drop(at)) if at == offset => {}
+            Some(WriteFault::DropLater(at)) if at == offset => {
                 if !std::mem::replace(&mut self.was_stored, true) {
                     put(offset, data);
                 }
             }
-            Some(Harm::Shift { at, back }) if at == offset => put(offset - back, data),
-            Some(Harm::Half(at)) if at == offset => put(offset, &data[..data.len() / 2]),
-            Some(Harm::Change(at)) if (offset..offset + data.len() as u64).contains(&at) => {
+            Some(WriteFault::Shift { at, back }) if at == offset => put(offset - back, data),
+            Some(WriteFault::Half(at)) if at == offset => put(offset, &data[..data.len() / 2]),
+            Some(WriteFault::Change(at)) if (offset..offset + data.len() as u64).contains(&at) => {
                 put(offset, data);
                 self.visible[at as usize] ^= 0xff;
             }

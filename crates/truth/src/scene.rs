@@ -25,7 +25,7 @@ pub struct Scene {
     /// The target of iolab.
     pub target: PathBuf,
     /// The change in the middle of the run.
-    pub turn: Option<Turn>,
+    pub turn: Option<TargetChange>,
     /// The limit for iolab.
     pub limit: Option<CgroupLimit>,
     /// Removes everything else.
@@ -40,14 +40,14 @@ pub struct Scene {
 
 /// A change of a target in the middle of a run.
 #[derive(Debug)]
-pub enum Turn {
+pub enum TargetChange {
     /// Another process starts to use it.
     Noise(Neighbour),
     /// A file is truncated to this many bytes.
     Cut(PathBuf, u64),
 }
 
-impl Turn {
+impl TargetChange {
     /// Makes the change.
     ///
     /// # Errors
@@ -55,8 +55,8 @@ impl Turn {
     /// A file cannot be truncated.
     pub fn happen(&self) -> io::Result<()> {
         match self {
-            Turn::Noise(neighbour) => neighbour.begin(),
-            Turn::Cut(path, bytes) => {
+            TargetChange::Noise(neighbour) => neighbour.begin(),
+            TargetChange::Cut(path, bytes) => {
                 let file = std::fs::File::options().write(true).open(path)?;
                 file.set_len(*bytes)?;
             }

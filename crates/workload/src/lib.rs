@@ -6,7 +6,6 @@
 //! `settings.rs` the table of settings (`settings/` has its rows by topic), `units.rs` and `quantity.rs` how sizes and values are
 //! read and written, `named.rs` enums with one name per value.
 
-pub mod access;
 pub mod command_template;
 pub mod counters;
 pub mod cpus;
@@ -36,6 +35,7 @@ pub mod system_settings;
 pub mod target;
 pub mod tool;
 pub mod trial;
+pub mod trial_description;
 pub mod units;
 pub mod verify;
 pub mod witness;

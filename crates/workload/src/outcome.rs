@@ -222,6 +222,16 @@ pub struct Effective {
     pub note: String,
 }
 
+impl Effective {
+    /// Adds to the note; an empty text adds nothing.
+    pub fn add_note(&mut self, text: &str) {
+        if !self.note.is_empty() && !text.is_empty() {
+            self.note.push_str("; ");
+        }
+        self.note.push_str(text);
+    }
+}
+
 /// The result of one trial.
 #[derive(Debug, Clone)]
 pub struct Outcome {

@@ -6,19 +6,19 @@ mod cell;
 mod data;
 mod durability;
 mod load;
-mod order;
 mod place;
 mod processors;
 mod programs;
 mod records;
 mod requests;
 mod setting;
+mod sorted_table;
 mod value;
 mod values;
 
 pub use self::cell::{CellSpec, GroupSpec, cell_label};
-use self::order::{count, in_order};
 pub use self::setting::{Setting, Topic};
+use self::sorted_table::{count, in_order};
 pub use self::value::{Value, ValueKind};
 
 /// Every setting, in the order of the columns of run files and exports.

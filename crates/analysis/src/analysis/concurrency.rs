@@ -25,14 +25,14 @@ pub struct Concurrency {
     /// Served in parallel (utilisation law): requests per second over those of the cell with one request at a time.
     pub served: Option<f64>,
     /// A setting with which the threads do not wait for each other; `None` where the run shows none.
-    pub relief: Option<Relief>,
+    pub relief: Option<FasterCell>,
     /// Where less than half of the requested concurrency was reached.
     pub shortfall: Option<Shortfall>,
 }
 
 /// Another cell of the run with the same requested concurrency that is much faster.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Relief {
+pub struct FasterCell {
     /// The only factor in which it differs: the resource that the threads share.
     pub factor: &'static str,
     /// Its level there.
@@ -133,7 +133,7 @@ fn relief(
     cells: &HashMap<&[String], &CellAnalysis>,
     of: &CellAnalysis,
     factors: &[String],
-) -> Option<Relief> {
+) -> Option<FasterCell> {
     let own = of.iops?.median;
     RELIEFS.into_iter().find_map(|(factor, level)| {
         let place = factors.iter().position(|name| name == factor)?;
@@ -143,7 +143,7 @@ fn relief(
         }
         levels[place] = level.to_owned();
         let iops = cells.get(levels.as_slice())?.iops?.median;
-        (iops > RELIEF_MIN * own).then_some(Relief {
+        (iops > RELIEF_MIN * own).then_some(FasterCell {
             factor,
             level,
             iops,
@@ -155,7 +155,7 @@ fn compared(
     cell: &CellAnalysis,
     concurrency: Concurrency,
     lone: Option<&CellAnalysis>,
-    relief: Option<Relief>,
+    relief: Option<FasterCell>,
 ) -> Concurrency {
     let asked = concurrency.asked as f64;
     let too_few = |n: f64| n < SHARE_MIN * asked;

@@ -116,7 +116,7 @@ pub enum WhyUntried {
     FaultsLeft {
         /// Page faults of a trial of either side, summed, with the suspect.
         before: f64,
-        /// The same without it.
+        /// Page faults without the suspect, likewise.
         left: f64,
     },
     /// It was to go with fewer I/Os of the device, and how many a request takes is not known.
@@ -125,7 +125,7 @@ pub enum WhyUntried {
     DeviceIosLeft {
         /// I/Os of the device that a request takes with the suspect: the mean of both sides.
         before: f64,
-        /// The same without it.
+        /// I/Os of the device that a request takes without the suspect, likewise.
         left: f64,
     },
     /// It was to go with less waiting for a CPU, and how long threads waited is not known.
@@ -134,7 +134,7 @@ pub enum WhyUntried {
     CpuWaitLeft {
         /// Share of their time in which threads waited, with the suspect: the mean of both sides.
         before: f64,
-        /// The same without it.
+        /// Share of their time in which threads waited without the suspect, likewise.
         left: f64,
     },
 }

@@ -4,7 +4,7 @@ use iolab_workload::trial::{Backend, Descriptors};
 
 use super::effect::CellId;
 use super::series::id;
-use crate::analysis::{Analysis, CellAnalysis, Concurrency, Flag, Relief, Shortfall};
+use crate::analysis::{Analysis, CellAnalysis, Concurrency, FasterCell, Flag, Shortfall};
 
 /// The device's queue counts as full above this share of the requests that it takes.
 const FULL: f64 = 0.8;
@@ -39,7 +39,7 @@ pub enum Cause {
     /// The threads did not issue the requests in time, or the trials had too few requests.
     Late,
     /// Another cell, without the resource that the threads share, is faster.
-    Shared(Relief),
+    Shared(FasterCell),
     /// The threads share one descriptor with one file position.
     Position,
     /// The CPUs were the limit.

@@ -2,7 +2,7 @@
 
 use iolab_stats::{Contrast, contrast};
 
-use super::{GATE_POWER, LooksFor, RunCriteria};
+use super::{GATE_POWER, ReportedChanges, RunCriteria};
 use crate::compare::{Better, CellVerdict};
 use crate::doubt::{Direction, SideDoubt, SideDoubts};
 
@@ -136,10 +136,10 @@ impl RunCriteria {
         let equivalent = low.ln() >= -margin && high.ln() <= margin;
         let direction = better.verdict(is_higher);
         let claim = match self.looks_for {
-            LooksFor::Changes if equivalent => Some(CellVerdict::Equivalent),
-            LooksFor::Changes => (matters && differs).then_some(direction),
+            ReportedChanges::Changes if equivalent => Some(CellVerdict::Equivalent),
+            ReportedChanges::Changes => (matters && differs).then_some(direction),
             _ if differs => Some(direction),
-            LooksFor::AnyChangeOrEquivalence if equivalent => Some(CellVerdict::Equivalent),
+            ReportedChanges::AnyChangeOrEquivalence if equivalent => Some(CellVerdict::Equivalent),
             _ => None,
         };
         let doubts = match claim {
@@ -153,7 +153,7 @@ impl RunCriteria {
         };
         let shown = match (claim, self.looks_for) {
             (Some(verdict), _) => verdict,
-            (None, LooksFor::AnyChange) => CellVerdict::NoChange,
+            (None, ReportedChanges::AnyChange) => CellVerdict::NoChange,
             (None, _) => CellVerdict::CannotTell,
         };
         (CellVerdict::doubted(&doubts).unwrap_or(shown), doubts)

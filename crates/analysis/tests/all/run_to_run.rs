@@ -4,7 +4,7 @@
 
 use iolab_analysis::compare::{ALPHA, Better, CellVerdict};
 use iolab_analysis::runs::{
-    GATE_POWER, HISTORY_MIN, Judged, LooksFor, RunCell, RunCriteria, judge,
+    GATE_POWER, HISTORY_MIN, Judged, ReportedChanges, RunCell, RunCriteria, judge,
 };
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -15,7 +15,7 @@ fn terms() -> RunCriteria {
     RunCriteria {
         margin: 0.05,
         alpha: ALPHA,
-        looks_for: LooksFor::AnyChange,
+        looks_for: ReportedChanges::AnyChange,
         base_min: HISTORY_MIN,
     }
 }

@@ -6,7 +6,7 @@ use iolab_analysis::gate::{Gate, GateTerms};
 use iolab_analysis::history::History;
 use iolab_analysis::imbalance::Disturber;
 use iolab_analysis::runs::comparable_runs::{Comparability, ExclusionReason};
-use iolab_analysis::runs::{FiledRun, HISTORY_MIN, LooksFor, RunCriteria, RunsComparison};
+use iolab_analysis::runs::{FiledRun, HISTORY_MIN, ReportedChanges, RunCriteria, RunsComparison};
 use iolab_record::environment::KEYS;
 use iolab_record::{RunRecord, RunStatus, ServedBy};
 use iolab_workload::response::{Metric, Response};
@@ -47,7 +47,7 @@ fn filed(runs: &[(String, AnalysedRun)]) -> Vec<FiledRun<'_>> {
         .collect()
 }
 
-fn terms(looks_for: LooksFor) -> RunCriteria {
+fn terms(looks_for: ReportedChanges) -> RunCriteria {
     RunCriteria {
         margin: 0.05,
         alpha: ALPHA,
@@ -58,17 +58,17 @@ fn terms(looks_for: LooksFor) -> RunCriteria {
 
 fn compared(base: &[RunRecord], new: &[RunRecord]) -> Result<RunsComparison> {
     let (base, new) = (analysed(base), analysed(new));
-    RunsComparison::of(&filed(&base), &filed(&new), terms(LooksFor::Changes))
+    RunsComparison::of(&filed(&base), &filed(&new), terms(ReportedChanges::Changes))
 }
 
-fn gate_with(new: &RunRecord, all: &[RunRecord], looks_for: LooksFor) -> Result<Gate> {
+fn gate_with(new: &RunRecord, all: &[RunRecord], looks_for: ReportedChanges) -> Result<Gate> {
     gate_that_finds(new, all, looks_for, None)
 }
 
 fn gate_that_finds(
     new: &RunRecord,
     all: &[RunRecord],
-    looks_for: LooksFor,
+    looks_for: ReportedChanges,
     must_find: Option<f64>,
 ) -> Result<Gate> {
     let (run, all) = (AnalysedRun::of(new.clone()), analysed(all));
@@ -89,7 +89,7 @@ fn gate_that_finds(
 }
 
 fn gate(new: &RunRecord, all: &[RunRecord]) -> Gate {
-    gate_with(new, all, LooksFor::AnyChange).unwrap()
+    gate_with(new, all, ReportedChanges::AnyChange).unwrap()
 }
 
 /// A run later than all others.
@@ -104,7 +104,7 @@ fn a_gate_that_could_not_have_found_a_change_says_so() {
     let narrow = runs(&[100.0, 100.5, 99.8, 100.3, 99.9, 100.1]);
     let wide = runs(&[70.0, 140.0, 95.0, 125.0, 80.0, 110.0]);
     let asked = |all: &[RunRecord], must_find: Option<f64>, new: f64| {
-        gate_that_finds(&later(new), all, LooksFor::AnyChange, must_find).unwrap()
+        gate_that_finds(&later(new), all, ReportedChanges::AnyChange, must_find).unwrap()
     };
     // Without a required change, a wide history is not a reason to doubt.
     let gate = asked(&wide, None, 100.0);
@@ -187,9 +187,19 @@ fn a_gate_alarms_for_a_slow_run_and_for_no_other() {
     assert_eq!(fast.conclusion(), Conclusion::Settled);
     assert_eq!(fast.compared.unwrap().count(CellVerdict::Faster), 2);
     // A strict gate requires equivalence, which ten runs within 2 % show within 5 %.
-    let strict = gate_with(&later(100.5), &history, LooksFor::AnyChangeOrEquivalence).unwrap();
+    let strict = gate_with(
+        &later(100.5),
+        &history,
+        ReportedChanges::AnyChangeOrEquivalence,
+    )
+    .unwrap();
     assert_eq!(strict.compared.unwrap().count(CellVerdict::Equivalent), 2);
-    let unsure = gate_with(&later(97.5), &history, LooksFor::AnyChangeOrEquivalence).unwrap();
+    let unsure = gate_with(
+        &later(97.5),
+        &history,
+        ReportedChanges::AnyChangeOrEquivalence,
+    )
+    .unwrap();
     assert_eq!(unsure.conclusion(), Conclusion::CannotTell);
 }
 

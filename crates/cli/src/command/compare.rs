@@ -7,7 +7,7 @@ use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::compare::{
     ALPHA, Better, Comparison, Conclusion, Criteria, HypothesisTest, RunSide, SideName,
 };
-use iolab_analysis::runs::{LooksFor, RunCriteria, RunsComparison};
+use iolab_analysis::runs::{ReportedChanges, RunCriteria, RunsComparison};
 use iolab_report::{benchstat, compare as report, runs as runs_report};
 use iolab_runfile::numbers;
 use iolab_workload::{Error, Result};
@@ -61,7 +61,7 @@ fn many_runs(options: &Compare, format: CompareFormat) -> Outcome {
     let terms = RunCriteria {
         margin: options.margin,
         alpha: ALPHA,
-        looks_for: LooksFor::Changes,
+        looks_for: ReportedChanges::Changes,
         base_min: 1,
     };
     let compared = RunsComparison::of(&filed(&base), &filed(&new), terms)?;

@@ -10,7 +10,7 @@ use iolab_workload::Error;
 
 use crate::arguments::{Doctor, DoctorFormat};
 use crate::exit::Outcome;
-use crate::{output, stop};
+use crate::{kernel_settings, output, signals};
 
 /// Examines the target and writes the findings to stdout. Succeeds also if something must be fixed.
 pub(crate) fn doctor(options: &Doctor) -> Outcome {
@@ -24,7 +24,8 @@ pub(crate) fn doctor(options: &Doctor) -> Outcome {
             .into());
     }
     // Before the scratch file exists, since signals must not leave it behind.
-    let stop = stop::on_signals()?;
+    let stop = signals::on_signals()?;
+    kernel_settings::restore_leftovers();
     let diagnosis = examine(&options.target, &Clock::calibrate(), &stop)?;
     let coloured = output::is_coloured() && options.format == DoctorFormat::Text;
     let mut to = match coloured {

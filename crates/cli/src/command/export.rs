@@ -19,8 +19,8 @@ use iolab_report::rows::Format;
 use iolab_workload::{Error, Result};
 
 use crate::arguments::Export;
+use crate::escape_output::harmless;
 use crate::exit::Outcome;
-use crate::harmless::harmless;
 use crate::output::{self, Replaceable};
 use crate::output_format::format_of;
 

@@ -19,17 +19,17 @@ use iolab_report::input::Input;
 use iolab_runfile::NewFile;
 use iolab_runner::{Disk, PreparedRun};
 use iolab_workload::Result;
-use iolab_workload::access::requests_in_words;
+use iolab_workload::trial_description::requests_in_words;
 use iolab_workload::units::{parse_duration, rough_duration};
 
 use crate::arguments::{Fit, ModelFormat};
 use crate::builtin_names::Builtin;
-use crate::changes::new_seed;
 use crate::command::{answers, has_results, read_run};
 use crate::exit::{Failure, Outcome, answered, interrupted, with_kept};
+use crate::experiment_options::new_seed;
 use crate::output::{self, Results, listed, note};
 use crate::output_format::check_folder;
-use crate::stop::Signals;
+use crate::signals::Signals;
 use crate::workspace::{Region, Site, TargetNames, Workspace, make_folder};
 
 /// Measures the workloads of the requirement, and answers.

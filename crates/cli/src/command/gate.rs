@@ -5,7 +5,7 @@ use std::io::Write;
 use iolab_analysis::compare::ALPHA;
 use iolab_analysis::gate::{Gate, GateTerms};
 use iolab_analysis::runs::comparable_runs::Comparability;
-use iolab_analysis::runs::{FiledRun, HISTORY_MIN, LooksFor, RunCriteria};
+use iolab_analysis::runs::{FiledRun, HISTORY_MIN, ReportedChanges, RunCriteria};
 use iolab_record::RunRecord;
 use iolab_report::{prometheus, runs as report};
 
@@ -38,8 +38,8 @@ pub(crate) fn gate(options: &arguments::Gate) -> Outcome {
             margin: options.margin,
             alpha: ALPHA,
             looks_for: match options.strict {
-                true => LooksFor::AnyChangeOrEquivalence,
-                false => LooksFor::AnyChange,
+                true => ReportedChanges::AnyChangeOrEquivalence,
+                false => ReportedChanges::AnyChange,
             },
             base_min: HISTORY_MIN,
         },

@@ -13,8 +13,8 @@ use iolab_workload::{Error, Kind, Result};
 
 use crate::arguments::{Report as Options, ReportFormat};
 use crate::command::{analysed, input};
+use crate::escape_output::harmless;
 use crate::exit::Outcome;
-use crate::harmless::harmless;
 use crate::output::{self, note};
 use crate::output_format::{format_of, is_folder};
 use crate::workspace::{give, make_folder};

@@ -23,7 +23,7 @@ use crate::command::{EndedRun, answers, ended, read_run};
 use crate::dry_run::Made;
 use crate::exit::{Outcome, answered, interrupted};
 use crate::output::{self, Results, listed, note};
-use crate::stop::Signals;
+use crate::signals::Signals;
 use crate::workspace::{Region, Site, TargetNames};
 
 /// Refuses to go on with another number of processes than the run began with.

@@ -20,12 +20,12 @@ use iolab_workload::{Error, Result};
 
 use crate::arguments::Run;
 use crate::builtin_names::{Builtin, check_no_target};
-use crate::changes::{Asked, Definition, budget_in_words, budget_of_targets};
 use crate::command::{EndedRun, answers, ended, read_run, slo};
 use crate::exit::{Outcome, answered};
+use crate::experiment_options::{Asked, Definition, budget_in_words, budget_of_targets};
 use crate::output::{self, Results, listed, note};
 use crate::output_format::{check_run_file, is_folder};
-use crate::stop::Signals;
+use crate::signals::Signals;
 use crate::workspace::{Opened, Region, Site, TargetNames, make_folder, open_all, sites};
 
 /// Folder of run files by default.

@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 use crate::arguments::{ModelFormat, Serve};
 use crate::exit::Outcome;
 use crate::output::{self, note};
-use crate::stop;
+use crate::signals;
 
 /// Serves until a signal or until an unmount, then writes the report to stdout.
 pub(crate) fn serve(options: Serve) -> Outcome {
@@ -24,7 +24,7 @@ pub(crate) fn serve(options: Serve) -> Outcome {
         .map_err(|why| Error::usage(why).within(name))?;
     // Before anything is mounted: from then on no signal may leave it behind.
     let (bell, mut wakes) = UnixStream::pair().map_err(cannot_wait)?;
-    stop::signals_to(&bell)?;
+    signals::signals_to(&bell)?;
     let place = MountFolder::new(&options.mountpoint)?;
     if place.had_leftover() {
         note("note: unmounted the model that a killed iolab serve left there");

@@ -20,14 +20,14 @@ use iolab_workload::{Error, Result};
 
 use crate::arguments::Study;
 use crate::builtin_names::Builtin;
-use crate::changes::{Asked, Definition, budget_in_words, budget_of_targets};
 use crate::command::study_causes::Explains;
 use crate::command::{ended, input, read_run, report};
 use crate::exit::{Failure, Outcome, interrupted};
+use crate::experiment_options::{Asked, Definition, budget_in_words, budget_of_targets};
 use crate::output::{self, Results, listed, note};
 use crate::output_format::check_folder;
 use crate::progress::SharedBudget;
-use crate::stop::Signals;
+use crate::signals::Signals;
 use crate::workspace::{
     Opened, Region, Site, TargetNames, Workspace, make_folder, open_all, sites,
 };
@@ -76,17 +76,7 @@ pub(crate) fn study(options: &Study) -> Outcome {
         planned.push(plan(suite.clone(), definition, &asked, site, &mut told)?);
     }
     if options.changes.dry_run {
-        let all = sites.iter().zip(&planned);
-        let planned_sites = planned.len();
-        return all.enumerate().try_for_each(|(number, (site, planned))| {
-            let is_last = number + 1 == planned_sites;
-            let does: Vec<String> = explains
-                .iter()
-                .filter(|_| is_last)
-                .map(Explains::words)
-                .collect();
-            site.dry_run(&planned.plans, number > 0, &does)
-        });
+        return dry_run(&sites, &planned, explains.as_ref());
     }
     // Held on to where more is measured after the study: a signal ends the process once nobody holds them.
     let explains = explains.map(|explains| {
@@ -111,31 +101,7 @@ pub(crate) fn study(options: &Study) -> Outcome {
         false => &options.targets,
     });
     let title = format!("iolab study {title}   {}", options.suite);
-    let mut studied = Studied::default();
-    let mut parts = parts.into_iter();
-    for part in parts.by_ref() {
-        let each = options.full.then_some(&mut to);
-        match part.carry_out(seed, (&title, &options.output), each, &mut studied) {
-            Ok(()) => {}
-            // What was measured before is shown all the same.
-            Err(failure) if !studied.inputs.is_empty() => studied.interrupt = Some(failure),
-            Err(failure) => return Err(failure),
-        }
-        if studied.interrupt.is_some() {
-            break;
-        }
-    }
-    let models: Vec<String> = parts.filter_map(|part| part.place).collect();
-    if !models.is_empty() {
-        let left_out =
-            |failure: Failure| failure.also(format_args!("not measured: {}", models.join(", ")));
-        studied.interrupt = studied.interrupt.map(left_out);
-    }
-    let Studied {
-        mut inputs,
-        mut interrupt,
-        ..
-    } = studied;
+    let (mut inputs, mut interrupt) = measure_all(parts, seed, &title, options, &mut to)?;
     match options.full {
         true => all_together(&inputs, &mut to)?,
         false => write!(to, "{}", Overview::new(&inputs).text(&output::style()))?,
@@ -148,6 +114,60 @@ pub(crate) fn study(options: &Study) -> Outcome {
         inputs.extend(explained);
         interrupt = ended;
     }
+    write_results(&inputs, picture.as_deref(), options, to)?;
+    interrupt.map_or(Ok(()), Err)
+}
+
+/// Prints what each site would measure, and after the last one what would be explained.
+fn dry_run(sites: &[Site], planned: &[Planned], explains: Option<&Explains>) -> Outcome {
+    for (number, (site, of_site)) in sites.iter().zip(planned).enumerate() {
+        let is_last = number + 1 == planned.len();
+        let does = explains.filter(|_| is_last).map(Explains::words);
+        site.dry_run(&of_site.plans, number > 0, does.as_slice())?;
+    }
+    Ok(())
+}
+
+/// Measures one part after the other. Gives the runs, and the failure that ended the study early after some of them.
+///
+/// # Errors
+/// The failure of a part before anything was measured.
+fn measure_all(
+    parts: Vec<StudyPart>,
+    seed: u64,
+    title: &str,
+    options: &Study,
+    to: &mut Results,
+) -> Outcome<(Vec<Input>, Option<Failure>)> {
+    let mut studied = Studied::default();
+    let mut parts = parts.into_iter();
+    for part in parts.by_ref() {
+        let each = options.full.then_some(&mut *to);
+        match part.carry_out(seed, (title, &options.output), each, &mut studied) {
+            Ok(()) => {}
+            // What was measured before is shown all the same.
+            Err(failure) if !studied.inputs.is_empty() => studied.interrupt = Some(failure),
+            Err(failure) => return Err(failure),
+        }
+        if studied.interrupt.is_some() {
+            break;
+        }
+    }
+    let left_out: Vec<String> = parts.filter_map(|part| part.place).collect();
+    let interrupt = studied.interrupt.map(|failure| match left_out.is_empty() {
+        true => failure,
+        false => failure.also(format_args!("not measured: {}", left_out.join(", "))),
+    });
+    Ok((studied.inputs, interrupt))
+}
+
+/// Writes the report and the picture beside the run files, and says where everything is.
+fn write_results(
+    inputs: &[Input],
+    picture: Option<&[u8]>,
+    options: &Study,
+    mut to: Results,
+) -> Outcome {
     let paths: Vec<PathBuf> = inputs.iter().map(|input| input.path.clone()).collect();
     let all = listed(&paths);
     let kept = |failure: Failure| {
@@ -155,17 +175,17 @@ pub(crate) fn study(options: &Study) -> Outcome {
             "everything is measured, and the run files are complete: iolab report {all}"
         ))
     };
-    let report = report::write_in(&options.output, &inputs).map_err(kept)?;
+    let report = report::write_in(&options.output, inputs).map_err(kept)?;
     writeln!(to, "\nReport: {}", report.display())?;
     if let Some(picture) = picture {
-        let path = report::write_new(&options.output, "glance", "png", &picture).map_err(kept)?;
+        let path = report::write_new(&options.output, "glance", "png", picture).map_err(kept)?;
         writeln!(to, "Picture: {}", path.display())?;
     }
     if !options.full {
         let files = format!(
             "Run files in {}: {}",
             options.output.display(),
-            names(&inputs)
+            names(inputs)
         );
         write!(to, "{}", paragraph(&files, "", output::style().width))?;
         writeln!(
@@ -173,8 +193,7 @@ pub(crate) fn study(options: &Study) -> Outcome {
             "Every table and finding: iolab table FILE, or iolab study --full"
         )?;
     }
-    to.end(all)?;
-    interrupt.map_or(Ok(()), Err)
+    Ok(to.end(all)?)
 }
 
 /// The experiments of a suite at one site.

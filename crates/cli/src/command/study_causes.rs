@@ -17,7 +17,7 @@ use crate::command::read_run;
 use crate::command::why::{Explanation, announce, measure};
 use crate::exit::{Failure, Outcome};
 use crate::output::{self, Results};
-use crate::stop::Signals;
+use crate::signals::Signals;
 
 /// Effects that are explained.
 const EFFECTS: usize = 2;

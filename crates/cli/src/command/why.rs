@@ -25,12 +25,12 @@ use iolab_workload::escape_control::escape_control;
 use iolab_workload::{Error, Result};
 
 use crate::arguments::Why;
-use crate::changes::new_seed;
 use crate::command::run::{check_output, place_of};
 use crate::command::{ended, read_run};
 use crate::exit::{Failure, Outcome};
+use crate::experiment_options::new_seed;
 use crate::output::{self, Results, note};
-use crate::stop::Signals;
+use crate::signals::Signals;
 use crate::workspace::{Opened, Region, Site, TargetNames};
 
 /// Most lines of what limits the numbers.

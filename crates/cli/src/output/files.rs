@@ -8,10 +8,10 @@ use std::path::{Path, PathBuf};
 use iolab_plan::named_file;
 use iolab_workload::{Error, Result};
 
+use crate::escape_output::Harmless;
 use crate::exit::Outcome;
-use crate::harmless::Harmless;
 
-/// Opens the output of a command: a new file, or stdout, filtered by [`harmless`](crate::harmless). Output that is not flushed at the end is
+/// Opens the output of a command: a new file, or stdout, filtered by [`harmless`](crate::escape_output). Output that is not flushed at the end is
 /// discarded.
 ///
 /// # Errors

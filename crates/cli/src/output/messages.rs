@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 
 use super::terminal::{clamped, is_dumb, style, terminal_width};
 use crate::arguments::{LogFormat, LogOptions};
-use crate::harmless::{harmless, spelled};
+use crate::escape_output::{harmless, spelled};
 use crate::screen;
 
 /// What is printed on stderr during measurements.

@@ -10,7 +10,7 @@ use iolab_plan::cells::{FittedPlan, OneProcess, Plan, Processes};
 use iolab_plan::experiment::Experiment;
 use iolab_plan::forecast::Forecast;
 use iolab_report::forecast;
-use iolab_runner::ranks::{Foreseen, Ranks};
+use iolab_runner::ranks::{AssumedRanks, Ranks};
 use iolab_runner::{Disk, Fitted, GivenTargets, Programs, settle_targets};
 use iolab_storage::{Consent, Need, Size};
 use iolab_workload::quantity::format_bytes;
@@ -20,7 +20,7 @@ use super::{TargetNames, Workspace, give};
 use crate::dry_run::{self, Made};
 use crate::exit::Outcome;
 use crate::output::note;
-use crate::stop::Signals;
+use crate::signals::Signals;
 
 /// Where plans are carried out, and what the user allows there. Nothing is opened yet.
 pub(crate) struct Site {
@@ -165,7 +165,7 @@ impl Site {
     /// What carries trials out.
     fn processes(&self) -> &dyn Processes {
         match &self.ranks {
-            _ if self.foresees_ranks => &Foreseen,
+            _ if self.foresees_ranks => &AssumedRanks,
             Some(ranks) => &**ranks,
             None => &OneProcess,
         }

@@ -13,6 +13,7 @@ use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
 use serde_json::Value;
 
+use crate::support::words::words;
 use crate::support::{
     Done, TINY, entries, exported, folder, iolab, resumed_is_whole, run, run_tiny, signal, started,
     status,
@@ -40,26 +41,9 @@ fn terminal(columns: u16, lines: u16) -> (File, OwnedFd) {
 }
 
 /// Two cells with a warm-up and twenty trials each, two seconds together.
-const RUN: [&str; 18] = [
-    "run",
-    "read-size",
-    "data",
-    "-o",
-    "r.iolab",
-    "--set",
-    "bs=4k,64k",
-    "--set",
-    "trials_min=20",
-    "--set",
-    "trials_max=20",
-    "--size",
-    "4MiB",
-    "--time",
-    "50ms",
-    "--precision",
-    "0.001%",
-    "--buffered",
-];
+const RUN: [&str; 18] = words!(
+    "run read-size data -o r.iolab --set bs=4k,64k --set trials_min=20 --set trials_max=20 --size 4MiB --time 50ms --precision 0.001% --buffered"
+);
 const SAMPLES: i64 = 42;
 
 #[test]
@@ -277,22 +261,9 @@ fn wait_for_reads(child: &Child, bytes: u64) {
 fn the_second_interrupt_ends_at_once() {
     let folder = folder();
     std::fs::create_dir(folder.path().join("data")).unwrap();
-    let long = [
-        "run",
-        "read-size",
-        "data",
-        "-o",
-        "r.iolab",
-        "--set",
-        "bs=4k",
-        "--size",
-        "4MiB",
-        "--time",
-        "10min",
-        "--set",
-        "bytes=1PiB",
-        "--buffered",
-    ];
+    let long = words!(
+        "run read-size data -o r.iolab --set bs=4k --size 4MiB --time 10min --set bytes=1PiB --buffered"
+    );
     let mut child = iolab(folder.path(), &long)
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())

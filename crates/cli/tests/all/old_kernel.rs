@@ -7,6 +7,7 @@ use std::thread;
 use needs::Need;
 use rustix::io::Errno;
 
+use crate::support::words::words;
 use crate::support::{Done, TINY, exported, folder, iolab};
 
 /// The system calls that Linux has since 5.1, whose numbers are the same on every architecture: io_uring, `pidfd_open`, `clone3`,
@@ -91,14 +92,7 @@ fn programs_are_timed() {
     let folder = folder();
     let arguments: [&[&str]; 2] = [
         &["run", "linkage", "-o", "r.iolab", "--set", "region=1,64k"],
-        &[
-            "--budget",
-            "1s",
-            "--set",
-            "trials_min=2",
-            "--set",
-            "trials_max=3",
-        ],
+        &words!("--budget 1s --set trials_min=2 --set trials_max=3"),
     ];
     if let Some(done) = run_without_new_calls(folder.path(), &arguments) {
         if done.code == Some(2) {

@@ -106,24 +106,10 @@ fn settings_of_the_kernel_are_not_changed_without_consent() {
         folder.path(),
         &[
             &["run", "read-size", ".", "--set", "system=scheduler:none"],
-            &[
-                "run",
-                "read-size",
-                ".",
-                "--set",
-                "system=scheduler:none",
-                "--dry-run",
-            ],
+            &words!("run read-size . --set system=scheduler:none --dry-run"),
             &["run", "read-size", ".", "--set", "system=scheduler"],
             &["run", "read-size", ".", "--set", "system=nr_requests:1"],
-            &[
-                "run",
-                "read-size",
-                "model:sata-ssd",
-                "--set",
-                "system=scheduler:none",
-                "--change-system",
-            ],
+            &words!("run read-size model:sata-ssd --set system=scheduler:none --change-system"),
         ],
     );
     insta::assert_snapshot!(told);

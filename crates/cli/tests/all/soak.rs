@@ -77,16 +77,7 @@ fn the_end_of_the_credits_comes_first() {
                 .contains("<svg")
         );
     }
-    let iops = [
-        "plot",
-        "run.iolab",
-        "-o",
-        "-",
-        "--kind",
-        "course",
-        "--y",
-        "iops",
-    ];
+    let iops = words!("plot run.iolab -o - --kind course --y iops");
     insta::assert_snapshot!(run(folder.path(), &iops).expect(2).stderr, @r"
     error: iops has no course inside a trial
       set --y throughput, latency, p90, p99, p99.9 or max

@@ -54,13 +54,7 @@ fn what_is_given_twice_is_refused() {
     );
     insta::assert_snapshot!(told);
     // Settings of two groups are two settings.
-    let groups = [
-        "--set",
-        "reader.bs=4k",
-        "--set",
-        "writer.bs=64k",
-        "--dry-run",
-    ];
+    let groups = words!("--set reader.bs=4k --set writer.bs=64k --dry-run");
     let arguments = [&["run", "interference", "model:sata-ssd"][..], &groups].concat();
     run(folder.path(), &arguments).expect(0);
 }
@@ -231,18 +225,9 @@ fn the_experiment_of_a_run_file_repeats_the_run() {
     let rest = ["--time=10ms", "--budget=1s", "--seed=11", "-o=a.iolab"];
     run(path, &[&["run", "read-random"][..], &model, &rest].concat()).expect(0);
     let shown = run(path, &["show", "a.iolab"]).expect(0).stdout;
-    assert!(
-        shown.starts_with("# The experiment of a.iolab; --seed 11 "),
-        "{shown}"
-    );
+    insta::assert_snapshot!(shown.lines().next().unwrap_or_default(), @"# The experiment of a.iolab; --seed 11 repeats its order, offsets and data.");
     std::fs::write(path.join("again.toml"), shown).unwrap();
-    let again = [
-        "run",
-        "again.toml",
-        "model:sata-ssd",
-        "--seed=11",
-        "-o=b.iolab",
-    ];
+    let again = words!("run again.toml model:sata-ssd --seed=11 -o=b.iolab");
     run(path, &again).expect(0);
     let trials = |file| {
         let rows = exported(path, file).into_iter();
@@ -315,22 +300,10 @@ fn gauges_are_replaced_at_once_and_nothing_else_is() {
 fn answers_are_gauges() {
     let folder = folder();
     let path = folder.path();
-    let line = [
-        "run",
-        "read-random",
-        "model:sata-ssd",
-        "--bs=4k",
-        "--rate=100",
-    ];
+    let line = words!("run read-random model:sata-ssd --bs=4k --rate=100");
     let asked = ["--slo", "p99<100ms", "--budget=20s", "-o=a.iolab"];
     run(path, &[&line[..], &asked].concat()).expect(0);
-    let gauges = [
-        "export",
-        "a.iolab",
-        "--format",
-        "prometheus",
-        "--timestamps",
-    ];
+    let gauges = words!("export a.iolab --format prometheus --timestamps");
     let text = run(path, &gauges).expect(0).stdout;
     let answers: Vec<&str> = text
         .lines()
@@ -347,14 +320,7 @@ fn answers_are_gauges() {
     );
     // Too few earlier runs: the gate cannot tell.
     std::fs::create_dir(path.join("runs")).unwrap();
-    let gate = [
-        "gate",
-        "--history",
-        "runs",
-        "a.iolab",
-        "--format",
-        "prometheus",
-    ];
+    let gate = words!("gate --history runs a.iolab --format prometheus");
     let told = run(path, &gate).expect(5).stdout;
     assert!(told.contains("conclusion=\"cannot tell\"} 1"), "{told}");
     assert!(told.contains("conclusion=\"slower\"} 0"), "{told}");
@@ -363,15 +329,18 @@ fn answers_are_gauges() {
 #[test]
 fn what_is_wrong_with_the_command_line_is_an_object_where_objects_are_asked_for() {
     let folder = folder();
-    for arguments in [
-        &["run", "read-size", "--log", "json", "--bsx", "4k"][..],
-        &["study", "--log=json", "--nope"],
+    for (arguments, unknown) in [
+        (
+            &["run", "read-size", "--log", "json", "--bsx", "4k"][..],
+            "'--bsx'",
+        ),
+        (&["study", "--log=json", "--nope"], "'--nope'"),
     ] {
         let refused = run(folder.path(), arguments).expect(2);
         let event: serde_json::Value = serde_json::from_str(&refused.stderr).expect("one object");
         assert_eq!(event["event"], "error");
         let text = event["text"].as_str().unwrap_or_default();
-        assert!(text.starts_with("unexpected argument"), "{text}");
+        assert!(text.contains(unknown), "{text}");
     }
 }
 

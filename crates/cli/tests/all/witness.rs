@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::support::json_schema::assert_as_described;
 use crate::support::words::words;
-use crate::support::{Done, folder, iolab, run, signal};
+use crate::support::{Done, folder, iolab, refusals, run, signal};
 
 const SIZE: u64 = 8 << 20;
 
@@ -226,17 +226,19 @@ fn a_running_process_is_joined_until_it_ends() {
 #[test]
 fn what_cannot_be_observed_is_refused() {
     let folder = folder();
-    let refused = |line: &str| {
-        let words: Vec<&str> = line.split(' ').collect();
-        run(folder.path(), &words).expect(2).stderr
-    };
-    assert!(refused("witness -p 4194305").contains("there is no process 4194305"));
-    assert!(refused("witness --device no-such-disk").contains("is not a block device"));
-    assert!(refused("witness --device /dev/null").contains("is not a block device"));
-    refused("witness -p 1 --device vda");
-    refused("witness --for 1s -- true");
-    refused("witness --device vda --claim r -- true");
-    refused("witness");
+    let told = refusals(
+        folder.path(),
+        &[
+            &words!("witness -p 4194305"),
+            &words!("witness --device no-such-disk"),
+            &words!("witness --device /dev/null"),
+            &words!("witness -p 1 --device vda"),
+            &words!("witness --for 1s -- true"),
+            &words!("witness --device vda --claim r -- true"),
+            &words!("witness"),
+        ],
+    );
+    insta::assert_snapshot!(told);
 }
 
 #[test]

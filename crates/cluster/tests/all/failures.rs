@@ -7,7 +7,7 @@ use iolab_cluster::activity::Activity;
 use iolab_cluster::clock::{ClockJumped, OtherClock};
 use iolab_cluster::collectives::{Gathered, Team};
 use iolab_cluster::link::{Link, LossReason, LostRank};
-use iolab_cluster::trial::{Halt, TrialTimeouts, Trouble};
+use iolab_cluster::trial::{Halt, TrialTimeouts, UnreadyRank};
 use iolab_cluster::virtual_network::{Skew, network};
 use iolab_cluster::wire::{Reader, Writer};
 
@@ -159,7 +159,7 @@ fn every_rank_learns_which_one_cannot_start() {
         };
         team.start(habits, ready)
     });
-    let trouble = Trouble {
+    let trouble = UnreadyRank {
         rank: 11,
         message: "no space left".to_owned(),
     };

@@ -4,10 +4,10 @@
 use std::time::Duration;
 
 use iolab_cluster::collectives::{List, Team};
-use iolab_cluster::handshake::{HandshakeResult, HandshakeTimeouts, Hello, Placed};
+use iolab_cluster::handshake::{HandshakeResult, HandshakeTimeouts, Hello, RankIdentity};
 use iolab_cluster::link::{Link, LossReason, LostRank};
 use iolab_cluster::tree::Tree;
-use iolab_cluster::trial::{Halt, Trouble};
+use iolab_cluster::trial::{Halt, UnreadyRank};
 use iolab_cluster::virtual_network::{Skew, VirtualLink};
 
 use crate::support::{Delays, together};
@@ -58,7 +58,7 @@ fn greet(team: &mut Team<VirtualLink>, build: &str) -> HandshakeResult {
 fn greet_as_before(team: &mut Team<VirtualLink>) -> Result<(), LostRank> {
     let rank = team.link().rank();
     team.broadcast(b"0.0.9 150", BEFORE)?;
-    let own: Placed = (rank as u64, (host(rank), "kernel".to_owned()));
+    let own: RankIdentity = (rank as u64, (host(rank), "kernel".to_owned()));
     team.gather(List(vec![own]), BEFORE)?;
     team.broadcast(b"places", BEFORE).map(drop)
 }
@@ -146,7 +146,7 @@ fn ranks_of_one_build_meet() {
     let mut known = results[0].0.as_ref().expect("met").known.clone();
     known.sort_unstable();
     let all = (0..SIZE).map(|rank| (rank as u64, (host(rank), "kernel".to_owned())));
-    assert_eq!(known, all.collect::<Vec<Placed>>());
+    assert_eq!(known, all.collect::<Vec<RankIdentity>>());
 }
 
 #[test]
@@ -155,7 +155,7 @@ fn a_rank_of_another_build_is_named_and_all_end_by_themselves() {
         let results = meet(Guest::Another, at);
         all_end_in_time(&results, at);
         let (halt, known) = roots_word(&results, at);
-        let trouble = Trouble {
+        let trouble = UnreadyRank {
             rank: at,
             message: "2.0.0 is not 1.0.0".to_owned(),
         };

@@ -3,7 +3,7 @@
 use iolab_cluster::clock::{Exchange, OtherClock, TimeInterval};
 use iolab_cluster::collectives::Gathered;
 use iolab_cluster::outcome::{RankPart, TrialContribution};
-use iolab_cluster::shared_counters::{Adds, Shares};
+use iolab_cluster::shared_counters::{AccountShare, Shares};
 use iolab_cluster::wire::{Reader, Writer};
 use iolab_workload::counters::{
     Counters, DeviceStat, Pressure, ProcessIo, SharedAccount, SharedAccounts,
@@ -22,10 +22,10 @@ use iolab_workload::verify::{FaultKind, Verified};
 
 /// Of a rank all of whose accounts an earlier one reads.
 const READ_BY_ANOTHER: Shares = Shares {
-    host: Adds::Nothing,
-    device: Adds::Nothing,
-    disks: Adds::Nothing,
-    nfs: Adds::Nothing,
+    host: AccountShare::Nothing,
+    device: AccountShare::Nothing,
+    disks: AccountShare::Nothing,
+    nfs: AccountShare::Nothing,
 };
 
 fn reads(requests: u64, bytes: u64) -> PerOperation<Moved> {

@@ -7,7 +7,7 @@ use iolab_cluster::clock::{ClockJumped, OtherClock};
 use iolab_cluster::collectives::Gathered;
 use iolab_cluster::link::Link;
 use iolab_cluster::tree::Tree;
-use iolab_cluster::trial::{Contribution, Halt, TrialTimeouts, Whole};
+use iolab_cluster::trial::{Contribution, Halt, MergedTrial, TrialTimeouts};
 use iolab_cluster::virtual_network::Skew;
 use iolab_cluster::wire::{Reader, Writer};
 use proptest::prelude::*;
@@ -67,7 +67,7 @@ impl Gathered for Truths {
 }
 
 /// Trials of half a second to a second by ranks of different speed; the last one, with what was true of it.
-fn trials(clocks: &[Skew], delays: Delays, fanout: usize, count: u32) -> Whole<Truths> {
+fn trials(clocks: &[Skew], delays: Delays, fanout: usize, count: u32) -> MergedTrial<Truths> {
     let seed = delays.seed;
     let ranks = together(clocks, delays, fanout, |mut team| {
         let mut last = None;

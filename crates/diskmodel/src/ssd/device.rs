@@ -8,7 +8,7 @@ use crate::definition::ssd::{Slc, SsdDefinition};
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use super::ftl::{Collected, Ftl, Spot};
+use super::ftl::{Collected, Ftl, SlotPosition};
 use crate::model::{Completion, Done, Model, Ns, Op, Request, ServedFrom};
 
 /// A page being filled in the buffer.
@@ -247,19 +247,22 @@ impl Ssd {
     }
 
     /// The position from which a slot is read. An unwritten slot has a fixed one, if such reads access the flash.
-    fn spot(&self, slot: u64) -> Option<Spot> {
+    fn spot(&self, slot: u64) -> Option<SlotPosition> {
         self.ftl.spot(slot).or_else(|| {
             let page = slot / u64::from(self.ftl.page_slots());
             let dies = self.dies.len() as u64;
-            self.definition.controller.read_unwritten.then_some(Spot {
-                die: (page % dies) as u32,
-                page: (page / dies) as u32,
-            })
+            self.definition
+                .controller
+                .read_unwritten
+                .then_some(SlotPosition {
+                    die: (page % dies) as u32,
+                    page: (page / dies) as u32,
+                })
         })
     }
 
     /// Reads bytes of a page into the controller.
-    fn read_page(&mut self, spot: Spot, at: Ns, bytes: u64) -> Ns {
+    fn read_page(&mut self, spot: SlotPosition, at: Ns, bytes: u64) -> Ns {
         let types = self.times.read.len();
         let mut time = self.times.read[spot.page as usize % types];
         let spread = self.definition.flash.read_spread;

@@ -14,7 +14,7 @@ const PIECE: usize = 1 << 14;
 
 /// The physical position of a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Spot {
+pub struct SlotPosition {
     /// Die, numbered so that consecutive ones are on different channels.
     pub die: u32,
     /// Page within the die.
@@ -201,11 +201,11 @@ impl Ftl {
     }
 
     /// The position of a slot; `None` for one without data.
-    pub fn spot(&self, slot: u64) -> Option<Spot> {
+    pub fn spot(&self, slot: u64) -> Option<SlotPosition> {
         let physical = self.get(slot);
         (physical != NONE).then(|| {
             let die_slots = self.blocks * self.block_slots;
-            Spot {
+            SlotPosition {
                 die: physical / die_slots,
                 page: physical % die_slots / self.page_slots,
             }

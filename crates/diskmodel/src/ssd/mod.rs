@@ -4,4 +4,4 @@ mod device;
 mod ftl;
 
 pub use device::Ssd;
-pub use ftl::{Collected, Ftl, Spot};
+pub use ftl::{Collected, Ftl, SlotPosition};

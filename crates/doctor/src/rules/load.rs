@@ -3,6 +3,7 @@
 use super::{Facts, Finding, Topic, one, quoted};
 use iolab_host::device::Device;
 use iolab_host::load::Load;
+use iolab_host::system_control::OtherControl;
 use iolab_workload::quantity::{format_percent, significant};
 
 /// Share of the CPUs that others may use without being noticed.
@@ -122,6 +123,23 @@ pub(super) fn device(facts: &Facts) -> Vec<Finding> {
     .remedy(format!("sudo iotop -obP -n 3    # or: iostat -x {} 1 3", quoted(name))))
 }
 
+/// Another iolab that changes settings of the kernel, or has left them changed.
+pub(super) fn kernel_settings(facts: &Facts) -> Vec<Finding> {
+    let finding = |what: String| Finding::worth_knowing(Topic::Load, "kernel-settings", what);
+    match facts.other_control {
+        None => Vec::new(),
+        Some(OtherControl::Process(number)) => one(finding(format!(
+            "iolab process {number} changes kernel settings during its trials (--change-system), also for other programs"
+        ))
+        .remedy(format!("tail --pid={number} -f /dev/null    # waits until it has ended"))),
+        Some(OtherControl::Killed) => one(finding(
+            "kernel settings that another iolab run changed (--change-system) are still in force: it was killed, or runs in another container"
+                .to_owned(),
+        )
+        .remedy("sudo iolab doctor    # restores them, if that run was killed")),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::super::Severity::WorthKnowing;
@@ -149,7 +167,7 @@ mod tests {
             device_request_rate: Some(5.0),
             ..Load::default()
         });
-        for rule in [processors, stolen, memory, device] as [Rule; 4] {
+        for rule in [processors, stolen, memory, device, kernel_settings] as [Rule; 5] {
             assert!(is_silent(rule, &facts), "{:?}", rule(&facts));
             assert!(rule(&Facts::default()).is_empty());
         }
@@ -174,6 +192,26 @@ mod tests {
         let (_, what, remedy) = only(device, &facts);
         insta::assert_snapshot!(what, @"other programs use the device: 0 MB/s read, 20.0 MB/s written, 300 requests per second");
         assert!(remedy.is_some());
+    }
+
+    #[test]
+    fn other_runs_that_change_the_kernel_are_told() {
+        let told = |control| {
+            let facts = Facts {
+                other_control: Some(control),
+                ..Facts::default()
+            };
+            let (_, what, remedy) = only(kernel_settings, &facts);
+            format!("{what}\n  {}", remedy.unwrap_or_default())
+        };
+        insta::assert_snapshot!(told(OtherControl::Process(4711)), @r"
+        iolab process 4711 changes kernel settings during its trials (--change-system), also for other programs
+          tail --pid=4711 -f /dev/null    # waits until it has ended
+        ");
+        insta::assert_snapshot!(told(OtherControl::Killed), @r"
+        kernel settings that another iolab run changed (--change-system) are still in force: it was killed, or runs in another container
+          sudo iolab doctor    # restores them, if that run was killed
+        ");
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use io_uring::types::{Fd, Fixed, FsyncFlags, SubmitArgs, Timespec};
 use io_uring::{EnterFlags, IoUring, opcode, squeue};
 
-use super::opened::Opened;
+use super::target_files::Opened;
 use crate::buffer::{Buffers, Slot};
 use crate::flag_support;
 use crate::request::{Action, Backend, Completion, InFlight, Request, SystemFailure};
@@ -423,7 +423,7 @@ mod tests {
     use std::io::Write;
     use std::os::fd::OwnedFd;
 
-    use super::super::opened::OneFile;
+    use super::super::target_files::OneFile;
     use super::*;
     use iolab_workload::trial::BufferInit;
 

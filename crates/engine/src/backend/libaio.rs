@@ -5,7 +5,7 @@
 use std::os::fd::AsRawFd;
 use std::time::{Duration, Instant};
 
-use super::opened::Opened;
+use super::target_files::Opened;
 use crate::buffer::Slot;
 use crate::flag_support;
 use crate::request::{Action, Backend, Completion, InFlight, Request, SystemFailure};
@@ -303,7 +303,7 @@ fn last_errno() -> i32 {
 mod tests {
     use std::io::Write;
 
-    use super::super::opened::OneFile;
+    use super::super::target_files::OneFile;
     use super::*;
     use crate::buffer::Buffers;
 

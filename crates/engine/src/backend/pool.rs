@@ -9,8 +9,8 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
 
-use super::opened::Opened;
 use super::synchronous::{Calls, PositionedCalls, carry_out};
+use super::target_files::Opened;
 use super::trim::TrimCall;
 use crate::buffer::Slot;
 use crate::request::{Action, Backend, Completion, Request, SystemFailure};
@@ -217,7 +217,7 @@ impl<O> Drop for Pool<O> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::opened::OneFile;
+    use super::super::target_files::OneFile;
     use super::*;
     use crate::buffer::Buffers;
 

@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 use rustix::fs::SeekFrom;
 use rustix::io::{Errno, ReadWriteFlags};
 
-use super::opened::Opened;
+use super::target_files::Opened;
 use super::trim::TrimCall;
 use crate::buffer::Slot;
 use crate::flag_support;

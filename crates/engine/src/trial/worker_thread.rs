@@ -301,10 +301,7 @@ fn take_hardware(
         Some(Ok(group)) => group.events(),
     };
     if counting.is_some_and(|group| group.is_ok_and(|group| group.is_user_only())) {
-        let note = &mut outcome.effective.note;
-        if !note.is_empty() {
-            note.push_str("; ");
-        }
-        note.push_str("hardware events of user mode only (perf_event_paranoid)");
+        let limited = "hardware events of user mode only (perf_event_paranoid)";
+        outcome.effective.add_note(limited);
     }
 }

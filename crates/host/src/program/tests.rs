@@ -37,7 +37,7 @@ fn hot(target: &Target) -> TrialSpec {
     }
 }
 
-fn ran(program: &Program, target: &Target) -> Result<Ran> {
+fn ran(program: &Program, target: &Target) -> Result<ProgramRun> {
     let stop = AtomicBool::new(false);
     let clock = Clock::calibrate();
     run(

@@ -147,12 +147,15 @@ impl Journal {
         entries.collect()
     }
 
-    /// Writes what is changed, in the place of what stood in it.
+    /// Writes what is changed, in the place of what stood in it. Where nothing is, it is empty, so that any user can tell.
     ///
     /// # Errors
     /// It cannot be written.
     pub(super) fn write(&mut self, entries: &[Entry]) -> Result<()> {
-        let mut text = text_of(BOOT_ID).unwrap_or_default() + "\n";
+        let mut text = match entries.is_empty() {
+            true => String::new(),
+            false => text_of(BOOT_ID).unwrap_or_default() + "\n",
+        };
         for entry in entries {
             let (state, during) = match &entry.during {
                 During::Asked(value) => ("asked", value.as_str()),

@@ -6,7 +6,7 @@ mod latency_target;
 mod line_position;
 mod lines;
 mod mistakes;
-mod shortened;
+mod shortened_requests;
 mod side_by_side;
 mod target;
 #[cfg(test)]
@@ -440,7 +440,7 @@ fn shortened_requests<'a>(
         if generator.is_some_and(|generator| generator.trim() == "lfsr") {
             return None;
         }
-        let of_fio = shortened::mean_request(&cell.trial)?;
+        let of_fio = shortened_requests::mean_request(&cell.trial)?;
         Some(format!(
             "{}: requests of several sizes begin at each block once per pass, and keep their size: {} on average; fio shortens those that its map of visited blocks has no room for, to {} on average (norandommap=1: neither)",
             job.name,

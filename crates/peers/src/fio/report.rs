@@ -94,7 +94,7 @@ pub struct FioLatency {
     pub max: u64,
     /// Mean.
     pub mean: f64,
-    /// How many.
+    /// Number of requests.
     #[serde(rename = "N")]
     pub count: u64,
     /// Percent, as text, to time.
@@ -107,7 +107,7 @@ pub struct FioLatency {
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
 #[serde(default)]
 pub struct Syncs {
-    /// How many.
+    /// Number of these calls.
     pub total_ios: u64,
     /// Their times.
     pub lat_ns: FioLatency,

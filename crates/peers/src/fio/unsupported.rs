@@ -1,7 +1,7 @@
 //! Settings that fio does not have, or gives another meaning.
 
 use iolab_workload::trial::{
-    Advice, Backend, BufferInit, FirstOffset, Pattern, SyncPolicy, TrialSpec, share,
+    Advice, Backend, BufferInit, FirstOffset, Pattern, SizeMix, SyncPolicy, TrialSpec, share,
 };
 
 /// The backends that are engines of fio, by the same names.
@@ -92,37 +92,8 @@ pub(super) fn check(spec: &TrialSpec) -> Result<(), String> {
         latency_over_time: _,
         trace,
     } = spec;
-    let refused = [
-        (
-            rate.is_some(),
-            "its latencies at a given rate do not count from the intended start",
-        ),
-        (
-            *pattern == Pattern::Reverse,
-            "its backward reads wrap at the end of the file, not of the region",
-        ),
-        (
-            *pattern == Pattern::Strided && !ends_within_first_phase(spec),
-            "at the end of a strided pass it reads the same blocks again, where iolab takes those between (bound the trial by bytes within one pass)",
-        ),
-        (
-            *pattern == Pattern::Rand && bs_mix.is_some(),
-            "it shortens requests of several sizes if its map of visited blocks has no room for them (set pattern=rand-replace)",
-        ),
-        (
-            bs_mix
-                .as_ref()
-                .is_some_and(|mix| mix.has_ranges() && !mix.is_single()),
-            "it has a range of sizes, or sizes with shares, and not both",
-        ),
-        (
-            *pattern == Pattern::Zipf(1.0),
-            "its Zipf distribution has no exponent of 1",
-        ),
-        (
-            *first_offset != FirstOffset::Zero,
-            "it begins an ordered pass at the start of the region: set first_offset=zero",
-        ),
+    let in_order = order(spec, *pattern, bs_mix.as_ref(), *first_offset);
+    let of_flags = [
         (
             *dontcache || *atomic || *nowait,
             "not every version of it has options for dontcache and atomic, and it counts a request that would wait (nowait) as an error",
@@ -139,6 +110,12 @@ pub(super) fn check(spec: &TrialSpec) -> Result<(), String> {
             nice.is_some(),
             "its nice value is added to that of the process",
         ),
+    ];
+    let of_trials = [
+        (
+            rate.is_some(),
+            "its latencies at a given rate do not count from the intended start",
+        ),
         (
             steady.is_some(),
             "iolab does not read at what time it was steady",
@@ -153,28 +130,72 @@ pub(super) fn check(spec: &TrialSpec) -> Result<(), String> {
             *buffer_init != BufferInit::Random,
             "the preparation of its buffers cannot be chosen",
         ),
+        (!ENGINES.contains(backend), "it has no such engine"),
+    ];
+    let of_syncs = syncs(spec, *sync, *backend);
+    let all = [&of_trials[..], &in_order, &of_flags, &of_syncs].concat();
+    match all.into_iter().find(|(applies, _)| *applies) {
+        Some((_, why)) => Err(why.to_owned()),
+        None => Ok(()),
+    }
+}
+
+/// Whether something holds that fio does not have, or does otherwise, and what.
+type Refusal = (bool, &'static str);
+
+fn order(
+    spec: &TrialSpec,
+    pattern: Pattern,
+    sizes: Option<&SizeMix>,
+    first_offset: FirstOffset,
+) -> [Refusal; 7] {
+    [
+        (
+            pattern == Pattern::Reverse,
+            "its backward reads wrap at the end of the file, not of the region",
+        ),
+        (
+            pattern == Pattern::Strided && !ends_within_first_phase(spec),
+            "at the end of a strided pass it reads the same blocks again, where iolab takes those between (bound the trial by bytes within one pass)",
+        ),
+        (
+            pattern == Pattern::Rand && sizes.is_some(),
+            "it shortens requests of several sizes if its map of visited blocks has no room for them (set pattern=rand-replace)",
+        ),
+        (
+            sizes.is_some_and(|mix| mix.has_ranges() && !mix.is_single()),
+            "it has a range of sizes, or sizes with shares, and not both",
+        ),
+        (
+            pattern == Pattern::Zipf(1.0),
+            "its Zipf distribution has no exponent of 1",
+        ),
+        (
+            first_offset != FirstOffset::Zero,
+            "it begins an ordered pass at the start of the region: set first_offset=zero",
+        ),
         (
             has_one_place(spec),
             "in an ordered mix each direction has a place of its own in the file",
         ),
+    ]
+}
+
+fn syncs(spec: &TrialSpec, sync: SyncPolicy, backend: Backend) -> [Refusal; 3] {
+    [
         (
             spec.reads() && spec.writes() && sync.follows_writes(),
             "in a mix it syncs after reads too",
         ),
-        (!ENGINES.contains(backend), "it has no such engine"),
         (
-            *sync == SyncPolicy::RwfDsync,
+            sync == SyncPolicy::RwfDsync,
             "it has no option for RWF_DSYNC",
         ),
         (
-            *backend == Backend::Mmap && sync.follows_writes(),
+            backend == Backend::Mmap && sync.follows_writes(),
             "its mmap engine makes single pages durable, not the file",
         ),
-    ];
-    match refused.into_iter().find(|(applies, _)| *applies) {
-        Some((_, why)) => Err(why.to_owned()),
-        None => Ok(()),
-    }
+    ]
 }
 
 /// Whether ordered reads and writes share one place in the file, where fio keeps one for each direction.

@@ -15,6 +15,8 @@ use crate::CommandLine;
 const THREADS_MAX: u32 = 256;
 /// Largest record of IOzone as it is delivered (`MAXBUFFERSIZE`), bytes.
 const RECORD_MAX: u64 = 16 << 20;
+/// The backends that make one request after the other.
+const CALLS: [Backend; 3] = [Backend::Sync, Backend::Psync, Backend::Pvsync2];
 
 /// The arguments of a run of IOzone: one pass by each thread over a file of its own.
 ///
@@ -124,104 +126,154 @@ fn check(spec: &TrialSpec) -> Result<(), String> {
         latency_over_time: _,
         trace,
     } = spec;
-    let calls = [Backend::Sync, Backend::Psync, Backend::Pvsync2];
-    let one_pass = limit.time.is_none()
+    let flags = *dontcache
+        || *atomic
+        || *nowait
+        || fadvise.is_some()
+        || ioprio.is_some()
+        || write_hint.is_some()
+        || nice.is_some();
+    let is_placed = cpus.is_some() || *placement != Placement::Float || memory_node.is_some();
+    let is_pass = limit.time.is_none()
         && spec.requests_bound() == Some(region / bs)
         && region.is_multiple_of(*bs);
-    let direct = *cache == CacheState::Direct;
-    let refused = [
+    let is_direct = *cache == CacheState::Direct;
+    let in_files = files(*threads, *layout, region / bs);
+    let in_order = order(*pattern, *random_every, *first_offset, *offset, is_pass);
+    let of_sizes = sizes(*bs, is_direct, bs_mix.is_some() || spec.pauses());
+    let of_kinds = [
         (
-            *threads > 1 && *layout != FileLayout::Private,
-            "each of its threads takes a file of its own: set layout=private",
-        ),
-        (*threads > THREADS_MAX, "it has at most 256 threads"),
-        (
-            !(region / bs).is_multiple_of(u64::from(*threads)),
-            "all its files have the same size: choose a --size that threads times bs divides",
-        ),
-        (
-            !calls.contains(backend) || *depth > 1,
+            !CALLS.contains(backend) || *depth > 1,
             "it makes one request after the other, by read and write",
         ),
+        (
+            !matches!(read_percent, 0 | 100),
+            "it cannot mix reads with writes",
+        ),
+        (*trim_percent > 0 || *trim_first, "it does not trim"),
+        (
+            sync.follows_writes() || *sync == SyncPolicy::RwfDsync,
+            "it syncs at the end only, or with O_SYNC or O_DSYNC",
+        ),
+        (flags, "its requests have no such flag, advice or priority"),
+        (
+            *noatime,
+            "it opens files without O_NOATIME: set noatime=false",
+        ),
+        (*iopoll, "it does not poll"),
+        (is_placed, "its threads cannot be placed"),
+    ];
+    let of_trials = trials(rate.is_some(), steady.is_some(), *trace, *verify);
+    let of_data = data(
+        spec.writes() && *content == Content::Unique,
+        *compressible > 0 || *dedup > 0,
+        *buffer_memory,
+        *buffer_init,
+    );
+    let all = [
+        &in_files[..],
+        &in_order,
+        &of_sizes,
+        &of_kinds,
+        &of_trials,
+        &of_data,
+    ]
+    .concat();
+    match all.into_iter().find(|(applies, _)| *applies) {
+        Some((_, why)) => Err(why.to_owned()),
+        None => Ok(()),
+    }
+}
+
+/// Whether something holds that IOzone cannot do, and why not.
+type Refusal = (bool, &'static str);
+
+fn files(threads: u32, layout: FileLayout, blocks: u64) -> [Refusal; 3] {
+    [
+        (
+            threads > 1 && layout != FileLayout::Private,
+            "each of its threads takes a file of its own: set layout=private",
+        ),
+        (threads > THREADS_MAX, "it has at most 256 threads"),
+        (
+            !blocks.is_multiple_of(u64::from(threads)),
+            "all its files have the same size: choose a --size that threads times bs divides",
+        ),
+    ]
+}
+
+fn order(
+    pattern: Pattern,
+    random_every: u32,
+    first_offset: FirstOffset,
+    offset: u64,
+    is_pass: bool,
+) -> [Refusal; 5] {
+    [
         (
             !matches!(pattern, Pattern::Seq | Pattern::Rand),
             "it has the patterns seq and rand only",
         ),
         (
-            *random_every > 1,
+            random_every > 1,
             "it has no runs of requests between random offsets: set random_every=1",
         ),
         (
-            !one_pass,
+            !is_pass,
             "it makes one pass over its file, whatever the time: set time=none and bytes=none",
         ),
-        (*offset > 0, "it begins at the start of its file"),
+        (offset > 0, "it begins at the start of its file"),
         (
-            *first_offset != FirstOffset::Zero,
+            first_offset != FirstOffset::Zero,
             "it begins an ordered pass at the start of its file: set first_offset=zero",
         ),
+    ]
+}
+
+fn sizes(bs: u64, is_direct: bool, is_varied: bool) -> [Refusal; 3] {
+    [
         (
-            !bs.is_multiple_of(1024) || direct && !bs.is_multiple_of(4096),
+            !bs.is_multiple_of(1024) || is_direct && !bs.is_multiple_of(4096),
             "its record sizes are whole KiB, with direct I/O multiples of 4 KiB",
         ),
-        (*bs > RECORD_MAX, "its largest record has 16 MiB"),
+        (bs > RECORD_MAX, "its largest record has 16 MiB"),
         (
-            !matches!(read_percent, 0 | 100),
-            "it cannot mix reads with writes",
-        ),
-        (
-            spec.writes() && *content == Content::Unique,
-            "it writes the same data into every record: set content=repeated",
-        ),
-        (
-            sync.follows_writes() || *sync == SyncPolicy::RwfDsync,
-            "it syncs at the end only, or with O_SYNC or O_DSYNC",
-        ),
-        (*trace, "iolab traces its own requests only"),
-        (*trim_percent > 0 || *trim_first, "it does not trim"),
-        (
-            *dontcache
-                || *atomic
-                || *nowait
-                || fadvise.is_some()
-                || ioprio.is_some()
-                || write_hint.is_some()
-                || nice.is_some(),
-            "its requests have no such flag, advice or priority",
-        ),
-        (
-            *noatime,
-            "it opens files without O_NOATIME: set noatime=false",
-        ),
-        (
-            *compressible > 0 || *dedup > 0,
-            "what it writes cannot be chosen",
-        ),
-        (
-            cpus.is_some() || *placement != Placement::Float || memory_node.is_some(),
-            "its threads cannot be placed",
-        ),
-        (
-            bs_mix.is_some() || spec.pauses(),
+            is_varied,
             "its requests have one size, and follow each other without a pause",
         ),
-        (rate.is_some(), "it has no rate"),
-        (steady.is_some(), "it does not end when it is steady"),
-        (*verify, "iolab cannot verify what it writes"),
-        (*iopoll, "it does not poll"),
+    ]
+}
+
+fn trials(has_rate: bool, ends_steady: bool, is_traced: bool, is_verified: bool) -> [Refusal; 4] {
+    [
+        (has_rate, "it has no rate"),
+        (ends_steady, "it does not end when it is steady"),
+        (is_traced, "iolab traces its own requests only"),
+        (is_verified, "iolab cannot verify what it writes"),
+    ]
+}
+
+fn data(
+    is_unique: bool,
+    is_shaped: bool,
+    memory: BufferMemory,
+    preparation: BufferInit,
+) -> [Refusal; 4] {
+    [
         (
-            *buffer_memory == BufferMemory::Contiguous,
+            is_unique,
+            "it writes the same data into every record: set content=repeated",
+        ),
+        (is_shaped, "what it writes cannot be chosen"),
+        (
+            memory == BufferMemory::Contiguous,
             "its buffers lie in whatever pages the kernel gives (set buffer_memory=kernel)",
         ),
         (
-            *buffer_init != BufferInit::Random,
+            preparation != BufferInit::Random,
             "the preparation of its buffers cannot be chosen",
         ),
-    ];
-    match refused.into_iter().find(|(applies, _)| *applies) {
-        Some((_, why)) => Err(why.to_owned()),
-        None => Ok(()),
-    }
+    ]
 }
 
 #[cfg(test)]

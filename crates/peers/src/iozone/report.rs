@@ -65,7 +65,7 @@ impl IozoneTest {
 /// One result.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct IozoneResult {
-    /// Of what.
+    /// The test that it is the result of.
     pub test: IozoneTest,
     /// Threads or processes, each with a file of its own.
     pub threads: u32,

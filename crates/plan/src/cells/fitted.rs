@@ -7,7 +7,7 @@ use iolab_workload::Result;
 use iolab_workload::settings::CellSpec;
 use iolab_workload::trial::Batch;
 
-use super::{Addition, Plan, PlannedCell, lengthen, meaningless, unchecked};
+use super::{AddedCells, Plan, PlannedCell, lengthen, meaningless, unchecked};
 use iolab_workload::settings::cell_label;
 
 /// A plan whose cells are cut to the target and checked against it. What a run adds or chooses makes a new one.
@@ -91,7 +91,7 @@ impl FittedPlan {
     /// Those of `fit`, with the cell.
     pub fn grown(
         mut self,
-        Addition { experiment, cells }: Addition,
+        AddedCells { experiment, cells }: AddedCells,
         fit: &dyn Fn(&mut PlannedCell) -> Result<()>,
     ) -> Result<Self> {
         let factors = super::factor_names(&experiment);

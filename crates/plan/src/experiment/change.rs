@@ -6,7 +6,7 @@ use std::time::Duration;
 use iolab_workload::{Error, Result};
 
 use super::design::{WarmUp, set_budget, set_settle};
-use super::{DESIGN, Experiment, Scoped};
+use super::{DESIGN, Experiment, GroupSetting};
 use crate::precondition::Precondition;
 use iolab_workload::command_template::split_list;
 use iolab_workload::settings::ValueKind;
@@ -23,7 +23,7 @@ pub struct Change {
 #[derive(Debug, Clone, PartialEq)]
 enum What {
     /// A list of levels makes the setting a factor, a single one fixes it.
-    Setting(Scoped, Vec<String>),
+    Setting(GroupSetting, Vec<String>),
     TrialsMin(u32),
     TrialsMax(u32),
     Precision(f64),
@@ -158,7 +158,7 @@ impl What {
             })?),
             "warmup" => Self::WarmUp(values.parse()?),
             _ => {
-                let of = Scoped::find(name, &DESIGN)?;
+                let of = GroupSetting::find(name, &DESIGN)?;
                 let levels = match of.setting.kind {
                     ValueKind::List => {
                         let separator = of.setting.kind.separator();

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use iolab_workload::{Error, Result};
 
-use super::{CELLS_MAX, Combination, Experiment, Scoped};
+use super::{CELLS_MAX, Combination, Experiment, GroupSetting};
 use crate::experiment::document::{DocumentText, Entries};
 
 impl Experiment {
@@ -18,8 +18,9 @@ impl Experiment {
     pub fn list(&mut self, combinations: &[Combination]) -> Result<()> {
         let mut rows: Vec<Combination> = Vec::new();
         for combination in combinations {
-            let canonical =
-                |(of, level): &(Scoped, String)| Ok((of.clone(), of.setting.canonical(level)?));
+            let canonical = |(of, level): &(GroupSetting, String)| {
+                Ok((of.clone(), of.setting.canonical(level)?))
+            };
             let row = combination
                 .iter()
                 .map(canonical)
@@ -38,7 +39,7 @@ impl Experiment {
             return Err(Error::usage(format!("{} combinations", rows.len()))
                 .hint(format!("list at most {CELLS_MAX}")));
         }
-        let settings: Vec<Scoped> = rows.first().map_or(Vec::new(), |row| {
+        let settings: Vec<GroupSetting> = rows.first().map_or(Vec::new(), |row| {
             row.iter().map(|(of, _)| of.clone()).collect()
         });
         let mut product: usize = 1;
@@ -63,7 +64,7 @@ impl Experiment {
     }
 
     /// Removes a setting from the combinations because it gets other levels, which are crossed with the remaining settings.
-    pub(super) fn release(&mut self, of: &Scoped) {
+    pub(super) fn release(&mut self, of: &GroupSetting) {
         for row in &mut self.only {
             row.retain(|(listed, _)| listed != of);
         }
@@ -84,7 +85,7 @@ impl Experiment {
     }
 
     /// Whether a factor is listed in the combinations instead of crossed with them.
-    pub(super) fn is_listed(&self, of: &Scoped) -> bool {
+    pub(super) fn is_listed(&self, of: &GroupSetting) -> bool {
         self.only
             .first()
             .is_some_and(|row| row.iter().any(|(listed, _)| listed == of))
@@ -99,7 +100,7 @@ impl Experiment {
         if !self.is_listed(&factor.of) {
             return factor.levels.first() != Some(level);
         }
-        let has = |(of, level): &(Scoped, String)| {
+        let has = |(of, level): &(GroupSetting, String)| {
             let mut factors = self.factors.iter().zip(levels);
             factors.any(|(factor, own)| factor.of == *of && own == level)
         };
@@ -170,7 +171,7 @@ mod tests {
             [("bs", bs), ("threads", threads), ("pattern", "rand")]
                 .map(|(name, level)| {
                     (
-                        Scoped::find(name, &[]).expect("a setting"),
+                        GroupSetting::find(name, &[]).expect("a setting"),
                         level.to_owned(),
                     )
                 })
@@ -224,12 +225,15 @@ mod tests {
     fn reads_are_left_out_where_a_listed_one_differs_in_the_sync_alone() {
         let of = |rows: &[(&str, &str)]| {
             let mut experiment = Experiment::find("read-size").expect("built in");
-            let bs = Scoped::find("bs", &[]).expect("a setting");
+            let bs = GroupSetting::find("bs", &[]).expect("a setting");
             experiment.fix(bs, "4k").expect("a size");
             let rows = rows.iter().map(|(sync, read_percent)| {
                 [("sync", sync), ("read_percent", read_percent)]
                     .map(|(name, level)| {
-                        (Scoped::find(name, &[]).expect(name), (*level).to_owned())
+                        (
+                            GroupSetting::find(name, &[]).expect(name),
+                            (*level).to_owned(),
+                        )
                     })
                     .to_vec()
             });

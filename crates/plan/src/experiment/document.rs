@@ -9,7 +9,7 @@ use iolab_workload::{Error, Result};
 use serde::de::{Deserialize, DeserializeOwned, Deserializer, MapAccess, Visitor};
 use toml::{Spanned, Value};
 
-use crate::experiment::{Combination, Experiment, Scoped, set_budget, set_settle};
+use crate::experiment::{Combination, Experiment, GroupSetting, set_budget, set_settle};
 use iolab_workload::foreign_options::unknown_setting;
 use iolab_workload::settings::{Setting, ValueKind};
 
@@ -120,7 +120,7 @@ impl Entries {
     pub(crate) fn levels(
         &self,
         source: &DocumentText<'_>,
-        check: impl Fn(&Scoped, &String) -> Result<()>,
+        check: impl Fn(&GroupSetting, &String) -> Result<()>,
     ) -> Result<Combination> {
         let mut seen = Vec::new();
         let mut levels = Vec::with_capacity(self.0.len());
@@ -171,7 +171,7 @@ impl Definition {
         source: &DocumentText<'_>,
         experiment: &mut Experiment,
     ) -> Result<()> {
-        let mut seen: Vec<(Scoped, &str)> = Vec::new();
+        let mut seen: Vec<(GroupSetting, &str)> = Vec::new();
         for (name, _) in &self.groups.0 {
             let added = experiment.add_group(name.get_ref());
             added.map_err(|error| source.at(name.span(), error))?;
@@ -186,7 +186,7 @@ impl Definition {
             if let (Some(group), Value::Table(own)) = (group, value.get_ref()) {
                 let group = group.name.clone();
                 for (name, value) in own {
-                    let of = Scoped::find(&format!("{group}.{name}"), &[]).map_err(at)?;
+                    let of = GroupSetting::find(&format!("{group}.{name}"), &[]).map_err(at)?;
                     let levels = levels(&of, value).map_err(at)?;
                     experiment.sweep(of, &levels).map_err(at)?;
                 }
@@ -256,18 +256,18 @@ fn claim<'a>(
     key: &'a Spanned<String>,
     table: &'static str,
     group: Option<&str>,
-    seen: &mut Vec<(Scoped, &'a str)>,
-) -> Result<Scoped> {
+    seen: &mut Vec<(GroupSetting, &'a str)>,
+) -> Result<GroupSetting> {
     let name = key.get_ref();
     let of = match group {
         // The table of a group accepts no setting of another group.
         Some(group) => Setting::find(name)
             .ok_or_else(|| unknown_setting(name, &[]))
-            .map(|setting| Scoped {
+            .map(|setting| GroupSetting {
                 group: Some(group.to_owned()),
                 setting,
             }),
-        None => Scoped::find(name, &[]),
+        None => GroupSetting::find(name, &[]),
     };
     let of = of.map_err(|error| source.at(key.span(), error))?;
     if let Some((_, before)) = seen.iter().find(|(other, _)| *other == of) {
@@ -282,7 +282,7 @@ fn claim<'a>(
 }
 
 /// The levels of a factor: a list, or a range `{ from, to, times }`.
-fn levels(of: &Scoped, value: &Value) -> Result<Vec<String>> {
+fn levels(of: &GroupSetting, value: &Value) -> Result<Vec<String>> {
     match value {
         Value::Array(items) => items
             .iter()
@@ -297,7 +297,7 @@ fn levels(of: &Scoped, value: &Value) -> Result<Vec<String>> {
     }
 }
 
-fn fixed(of: &Scoped, value: &Value) -> Result<String> {
+fn fixed(of: &GroupSetting, value: &Value) -> Result<String> {
     if matches!(value, Value::Array(_) | Value::Table(_)) {
         return Err(
             Error::usage(format!("{of} in [settings] has more than one value"))
@@ -366,7 +366,7 @@ fn range_levels(setting: &'static Setting, range: &toml::Table) -> Result<Vec<St
 }
 
 /// Refuses too many levels.
-pub(crate) fn check_level_count(of: &Scoped, count: usize) -> Result<()> {
+pub(crate) fn check_level_count(of: &GroupSetting, count: usize) -> Result<()> {
     match count {
         0 => Err(Error::usage(format!("factor {of} has no levels"))
             .hint("give it at least one level, or leave it out")),

@@ -12,7 +12,7 @@ use super::Experiment;
 
 /// A setting for all groups of a trial, or for one of them.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Scoped {
+pub struct GroupSetting {
     /// The group; `None` for all groups, and for trials with a single one.
     pub group: Option<String>,
     /// The setting.
@@ -20,9 +20,9 @@ pub struct Scoped {
 }
 
 /// The level of each listed setting; all combinations of an experiment list the same settings.
-pub type Combination = Vec<(Scoped, String)>;
+pub type Combination = Vec<(GroupSetting, String)>;
 
-impl Scoped {
+impl GroupSetting {
     /// The setting of a name such as `bs` or `writer.bs`.
     ///
     /// # Errors
@@ -45,7 +45,7 @@ impl Scoped {
     }
 }
 
-impl From<&'static Setting> for Scoped {
+impl From<&'static Setting> for GroupSetting {
     fn from(setting: &'static Setting) -> Self {
         Self {
             group: None,
@@ -55,7 +55,7 @@ impl From<&'static Setting> for Scoped {
 }
 
 /// Writes `bs`, `writer.bs`.
-impl fmt::Display for Scoped {
+impl fmt::Display for GroupSetting {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.group {
             Some(group) => f.pad(&format!("{group}.{}", self.setting.name)),
@@ -172,7 +172,7 @@ impl Experiment {
     }
 
     /// Refuses a change without effect: to a setting of all groups that every group overrides.
-    pub(super) fn check_effect(&self, of: &Scoped) -> Result<()> {
+    pub(super) fn check_effect(&self, of: &GroupSetting) -> Result<()> {
         match of.group.is_none() && self.every_group_has(of.setting) {
             true => Err(self.no_effect(of)),
             false => Ok(()),
@@ -221,7 +221,7 @@ impl Experiment {
         fixed || varied
     }
 
-    fn no_effect(&self, of: &Scoped) -> Error {
+    fn no_effect(&self, of: &GroupSetting) -> Error {
         let group = self
             .groups
             .first()

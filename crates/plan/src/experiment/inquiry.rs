@@ -10,7 +10,7 @@ use iolab_workload::units::format_duration;
 use iolab_workload::{Error, Result};
 use serde::{Deserialize, Serialize};
 
-use super::{Combination, Design, Experiment, Scoped, check_question};
+use super::{Combination, Design, Experiment, GroupSetting, check_question};
 use crate::precondition::Precondition;
 use crate::suspect::{Intervention, Sides, Suspect};
 
@@ -335,7 +335,7 @@ fn row<'a>(cell: &CellSpec, cells: impl Iterator<Item = &'a CellSpec> + Clone) -
     let own = SETTINGS.iter().filter(|one| one.name != "workload");
     let varying = own.filter(|setting| varies(setting, cells.clone()));
     varying
-        .map(|setting| (Scoped::from(setting), setting.get(cell)))
+        .map(|setting| (GroupSetting::from(setting), setting.get(cell)))
         .collect()
 }
 

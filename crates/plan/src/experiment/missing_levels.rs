@@ -3,12 +3,11 @@
 use iolab_workload::Result;
 use iolab_workload::settings::Setting;
 
-use super::Combination;
-use super::{Experiment, Scoped};
+use super::{Combination, Experiment, GroupSetting};
 
 /// What was done about a level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum DoneWithout {
+pub enum LevelChange {
     /// Nothing: the experiment does not have it, or has nothing else.
     Unchanged,
     /// It was removed from a factor, with the listed combinations that had it.
@@ -29,8 +28,8 @@ impl Experiment {
         setting: &'static Setting,
         level: &str,
         instead: Option<&str>,
-    ) -> Result<DoneWithout> {
-        let varied: Vec<Scoped> = self
+    ) -> Result<LevelChange> {
+        let varied: Vec<GroupSetting> = self
             .factors
             .iter()
             .filter(|factor| {
@@ -38,10 +37,10 @@ impl Experiment {
             })
             .map(|factor| factor.of.clone())
             .collect();
-        let mut done = DoneWithout::Unchanged;
+        let mut done = LevelChange::Unchanged;
         for of in varied {
             if self.leave_out_level(&of, level)? {
-                done = DoneWithout::LeftOut;
+                done = LevelChange::LeftOut;
             }
         }
         let groups = self.groups.iter_mut().map(|group| &mut group.settings);
@@ -52,14 +51,14 @@ impl Experiment {
                 && value == level
             {
                 *value = setting.canonical(instead)?;
-                done = DoneWithout::Replaced;
+                done = LevelChange::Replaced;
             }
         }
         Ok(done)
     }
 
     /// Removes a level of a factor; `false` where it has no other.
-    fn leave_out_level(&mut self, of: &Scoped, level: &str) -> Result<bool> {
+    fn leave_out_level(&mut self, of: &GroupSetting, level: &str) -> Result<bool> {
         if self.is_listed(of) {
             let has = |row: &Combination| row.iter().any(|(own, is)| own == of && is == level);
             let rows: Vec<Combination> =
@@ -84,7 +83,7 @@ mod tests {
     use super::*;
     use crate::cells::cells;
 
-    fn without_io_uring(name: &str) -> (Experiment, DoneWithout) {
+    fn without_io_uring(name: &str) -> (Experiment, LevelChange) {
         let mut experiment = Experiment::find(name).expect("it is built in");
         let backend = Setting::find("backend").expect("a setting");
         let done = experiment
@@ -96,7 +95,7 @@ mod tests {
     #[test]
     fn a_listed_combination_goes_with_its_level() {
         let (experiment, done) = without_io_uring("in-flight");
-        assert_eq!(done, DoneWithout::LeftOut);
+        assert_eq!(done, LevelChange::LeftOut);
         let cells = cells(&experiment).expect("cells");
         let levels: Vec<String> = cells.iter().map(|cell| cell.levels.join(" ")).collect();
         assert_eq!(levels, ["psync 1 1", "psync 16 1", "libaio 1 16"]);
@@ -106,14 +105,14 @@ mod tests {
     fn a_fixed_level_is_replaced() {
         for name in ["load-latency", "interference", "write-vs-read"] {
             let (experiment, done) = without_io_uring(name);
-            assert_eq!(done, DoneWithout::Replaced, "{name}");
+            assert_eq!(done, LevelChange::Replaced, "{name}");
             assert!(
                 experiment.values("backend").all(|own| own == "libaio"),
                 "{name}"
             );
         }
         let (_, done) = without_io_uring("read-size");
-        assert_eq!(done, DoneWithout::Unchanged);
+        assert_eq!(done, LevelChange::Unchanged);
     }
 
     #[test]
@@ -122,7 +121,7 @@ mod tests {
         let setting = Setting::find("buffer_init").expect("a setting");
         let before = cells(&experiment).expect("cells").len();
         let done = experiment.do_without(setting, "populated", None);
-        assert_eq!(done.expect("it does without"), DoneWithout::LeftOut);
+        assert_eq!(done.expect("it does without"), LevelChange::LeftOut);
         assert!(
             experiment
                 .values("buffer_init")

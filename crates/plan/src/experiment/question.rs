@@ -2,8 +2,8 @@
 
 use super::Experiment;
 use crate::cells::cells;
-use iolab_workload::access;
 use iolab_workload::response::Response;
+use iolab_workload::trial_description;
 
 /// Most kinds of access that a question names.
 const NAMED_MAX: usize = 4;
@@ -25,7 +25,7 @@ impl Subject {
         }
         let mut accesses: Vec<String> = Vec::new();
         for cell in cells(experiment).ok()? {
-            let words = access::in_words(&cell.spec.trial);
+            let words = trial_description::in_words(&cell.spec.trial);
             if !accesses.contains(&words) {
                 accesses.push(words);
             }

@@ -4,7 +4,7 @@ use iolab_workload::Result;
 use iolab_workload::quantity::exact_size;
 use iolab_workload::units::{format_size, parse_size};
 
-use super::{Experiment, Scoped};
+use super::{Experiment, GroupSetting};
 
 impl Experiment {
     /// The region of groups without one of their own, bytes; `None` where it varies.
@@ -37,7 +37,7 @@ impl Experiment {
                 .ok()
                 .filter(|bytes| bytes.is_multiple_of(before));
             if let Some(bytes) = regions.and_then(|bytes| (bytes / before).checked_mul(now)) {
-                let of = Scoped {
+                let of = GroupSetting {
                     group: Some(group.name.clone()),
                     setting: offset,
                 };

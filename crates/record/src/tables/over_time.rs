@@ -14,7 +14,7 @@ pub struct LatencyOverTimeRow {
     pub group: u32,
     /// The operation of the requests.
     pub operation: Operation,
-    /// Which of their times.
+    /// Which time of the requests: service, response or lateness.
     pub quantity: RequestTime,
     /// Length of an interval but the last, ns.
     pub interval_ns: u64,

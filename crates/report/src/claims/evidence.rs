@@ -122,7 +122,7 @@ impl LoadData {
 pub(crate) struct TimeByLayerData {
     /// The cell.
     cell: CellData,
-    /// Trials that it rests on.
+    /// Trials that the means rest on.
     trials: usize,
     /// `requests` (without the syncs that follow them) or `syncs`.
     timed: String,
@@ -138,7 +138,7 @@ pub(crate) struct TimeByLayerData {
     syncs: Option<u64>,
     /// Journal commits that these waited for.
     commits: Option<u64>,
-    /// Those of them that several waited for.
+    /// Journal commits that several syncs waited for.
     shared_commits: Option<u64>,
     /// How the journal shows: `none`, `commits`, `metadata-writes` or `hidden` (behind a server).
     journal: Option<String>,
@@ -197,13 +197,13 @@ impl TimeByLayerData {
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[schemars(inline)]
 pub(crate) struct TooFewData {
-    /// Cells of which it holds.
+    /// Cells in which fewer requests were in flight than asked for.
     cells: Vec<CellData>,
-    /// The one with the least share.
+    /// The cell with the smallest share of the requests asked for.
     worst: CellData,
-    /// Requests that it asked for.
+    /// Requests in flight that this cell asked for.
     asked: u64,
-    /// Requests that there were.
+    /// Requests in flight that this cell had.
     seen: f64,
     /// `in_flight` (seen from the threads) or `at_device`.
     place: String,
@@ -263,7 +263,7 @@ pub(crate) struct PreparationData {
     ns_per_fault: Option<f64>,
     /// Settings in which untouched buffers are slower.
     slower: usize,
-    /// Settings.
+    /// All settings that were compared.
     settings: usize,
 }
 
@@ -315,9 +315,9 @@ pub(crate) struct TogetherData {
     cell: CellData,
     /// Levels of the other factors.
     held: BTreeMap<String, String>,
-    /// Groups.
+    /// Number of groups.
     groups: usize,
-    /// Median at once.
+    /// Median throughput or request rate of all groups at once.
     at_once: f64,
     /// Low end of its exact 95 % interval.
     at_once_low: f64,

@@ -40,7 +40,7 @@ pub(crate) struct Compared<'a> {
     intervals: usize,
     /// The tests whose p values were asked for.
     tests: Vec<String>,
-    /// In what the sides differ besides.
+    /// Settings, target and machine in which the sides differ beside what is compared.
     differences: Vec<Differing<'a>>,
     /// Cells that the new side lacks, in words.
     only_base: &'a [String],
@@ -54,7 +54,7 @@ pub(crate) struct Compared<'a> {
     cells: Vec<Cell<'a>>,
 }
 
-/// In what the sides differ besides.
+/// A setting or a fact in which the sides differ beside what is compared.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub(crate) struct Differing<'a> {
     /// What differs.
@@ -118,7 +118,7 @@ pub(crate) struct Against {
     /// Its value: of `preempted` times per second that a worker was, of `dependent` how many independent trials one is worth, of
     /// `clock_resolution` the step of the clock over the side's value, of others what the column of that name has; `null` where there is none.
     value: Option<f64>,
-    /// It in words.
+    /// The doubt as a sentence.
     text: String,
     /// What to do about it; `null` where nothing is known to help.
     remedy: Option<String>,

@@ -21,7 +21,7 @@ use quantities::PARTS;
 /// A run with the name of its file.
 type NamedRun = (RunName, AnalysedRun);
 
-/// What a row is of.
+/// What the columns of one row are computed from.
 struct CellRow<'a> {
     name: &'a RunName,
     run: &'a AnalysedRun,

@@ -14,7 +14,7 @@ use crate::data_column::{DataColumn, row_schema};
 use crate::document::LEVEL;
 use crate::rows::Field;
 
-/// What a row is of.
+/// What the columns of one row are computed from.
 pub(crate) struct SampleRow<'a> {
     name: &'a RunName,
     answer: Option<&'a RunAnswer>,

@@ -10,7 +10,7 @@ use crate::data_column::{DataColumn, row_schema};
 use crate::document::LEVEL;
 use crate::rows::Field;
 
-/// What a row is of.
+/// What the columns of one row are computed from.
 struct StagesRow<'a> {
     name: &'a RunName,
     record: &'a RunRecord,
@@ -86,13 +86,13 @@ pub(crate) fn schema() -> Value {
 
 #[cfg(test)]
 mod tests {
-    use iolab_synthetic::{Division, Layers, traced};
+    use iolab_synthetic::{LayerShares, Layers, traced};
 
     use super::*;
 
     #[test]
     fn rows_have_the_names_that_the_schema_has() {
-        let division = Division {
+        let division = LayerShares {
             first: 0.5,
             second: 0.5,
             sigma: 0.1,

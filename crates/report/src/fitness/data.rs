@@ -62,11 +62,11 @@ struct DoubtData<'a> {
     /// `served_by`, `not_synced`, `never_flushed`, `other_traffic`, `cpu_stall`, `worker_wait`, `cpu_quota_wait`, `steal`, `preempted` or
     /// `suspended`: METHODS.md, "Service levels", has the rules.
     doubt: &'a str,
-    /// It in words.
+    /// The doubt as a sentence.
     text: String,
     /// Answers that it speaks against: `yes`, `no`, or both. It is here even where it turns no answer.
     against: Vec<&'static str>,
-    /// Trials that it concerns.
+    /// Trials that the doubt concerns.
     trials: usize,
     /// All trials of the workload.
     of_trials: usize,
@@ -93,9 +93,9 @@ struct Level<'a> {
     high: Option<f64>,
     /// Confidence of the interval, a share.
     confidence: f64,
-    /// Requests that it rests on.
+    /// Requests that the answer rests on.
     requests: u64,
-    /// Trials that it rests on.
+    /// Trials that the answer rests on.
     trials: usize,
     /// Whether the level holds.
     #[schemars(extend("enum" = Answer::NAMES))]
@@ -113,7 +113,7 @@ struct Level<'a> {
     change: Option<ChangeData>,
     /// Where the level is documented, or that it is not.
     source: &'a str,
-    /// The wording there.
+    /// Quotation from `source`; empty without one.
     wording: &'a str,
     /// What would make a `no` a `yes`.
     remedy: &'a str,

@@ -41,7 +41,7 @@ pub(crate) struct GateDocument<'a> {
     file: &'a str,
     /// Earlier runs that it is held against.
     history: usize,
-    /// How many more are needed.
+    /// Earlier runs that are missing for a verdict.
     missing: usize,
     /// The change that was asked for with `--must-find`, a share; `null` without.
     must_find: Option<f64>,
@@ -61,7 +61,7 @@ pub(crate) struct GateDocument<'a> {
 struct Unused<'a> {
     /// The file.
     file: &'a str,
-    /// Why it is left out.
+    /// Why the run is left out.
     why: String,
 }
 
@@ -171,7 +171,7 @@ struct JudgedData {
     df: Option<f64>,
     /// p of the ratio, two-sided.
     p: Option<f64>,
-    /// The same adjusted over all cells and all together.
+    /// `p` adjusted for the comparisons of all cells and of all cells together (weighted Bonferroni).
     p_adjusted: Option<f64>,
     /// The change that would have been found with a chance of 90 %, a factor.
     detectable_factor: Option<f64>,
@@ -198,7 +198,7 @@ impl<'a> GateDocument<'a> {
             file,
             why: why.to_string(),
         });
-        let sight = gate.sight().map(|sight| sight.worst);
+        let sight = gate.detectable_changes().map(|sight| sight.worst);
         Self {
             schema: SCHEMA,
             iolab_version: IOLAB_VERSION,

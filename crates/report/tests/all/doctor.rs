@@ -158,6 +158,7 @@ fn laptop() -> Facts {
             device_write_rate: Some(12_300.0),
             device_request_rate: Some(3.0),
         }),
+        other_control: None,
         region_bytes: GIB,
     }
 }

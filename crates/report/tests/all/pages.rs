@@ -7,7 +7,7 @@ use iolab_record::RunRecord;
 use iolab_report::input::{Input, InsideTrials};
 use iolab_report::report::StudyReport;
 use iolab_synthetic::{
-    Division, LAYERS, Layers, SYNC_LAYERS, add_cell, latency_inside, record, throughput_inside,
+    LAYERS, LayerShares, Layers, SYNC_LAYERS, add_cell, latency_inside, record, throughput_inside,
     traced,
 };
 
@@ -47,7 +47,7 @@ pub(crate) fn soak() -> Vec<Input> {
 
 /// Requests and syncs whose time was split by layer.
 pub(crate) fn stages() -> Vec<Input> {
-    let division = Division {
+    let division = LayerShares {
         first: 0.6,
         second: 0.7,
         sigma: 0.1,

@@ -8,7 +8,7 @@ use iolab_analysis::fitness::{Answer, CellAnswer, Judged, LevelAnswer};
 use iolab_analysis::imbalance::Disturber;
 use iolab_analysis::slo::{RateAnswer, RateLimit, Search, SearchAnswer, Step};
 use iolab_record::ServedBy;
-use iolab_report::slo::Searched;
+use iolab_report::slo::SearchResult;
 use iolab_workload::counters::Traffic;
 use iolab_workload::service_level::ServiceLevels;
 
@@ -16,9 +16,9 @@ use iolab_workload::service_level::ServiceLevels;
 const LINES_MAX: usize = 20;
 
 fn text(found: &SearchAnswer) -> String {
-    let narrow = Searched(found).text(80);
+    let narrow = SearchResult(found).text(80);
     assert!(narrow.lines().count() <= LINES_MAX, "{narrow}");
-    Searched(found).text(1000)
+    SearchResult(found).text(1000)
 }
 
 /// A search in which the levels hold up to a rate.

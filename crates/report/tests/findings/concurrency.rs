@@ -193,7 +193,7 @@ fn efficiency_names_its_ceiling_and_is_never_bare_above_one() {
         sample.verdict.served_by = ServedBy::PageCache;
     }
     let (_, high, flags, findings) = of(&record);
-    assert!(high.1.ends_with("(page cache)"), "{}", high.1);
+    insta::assert_snapshot!(high.1, @"182 % (page cache)");
     assert!(flags.is_empty() && findings.is_empty());
 }
 

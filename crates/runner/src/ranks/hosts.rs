@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use iolab_cluster::handshake::Placed;
+use iolab_cluster::handshake::RankIdentity;
 use iolab_cluster::wire::{Reader, Wire, Writer};
 use iolab_record::tables::Rank;
 
@@ -27,7 +27,7 @@ impl Host {
 }
 
 /// The hosts of so many ranks in their order; without a name where none is known.
-pub(super) fn in_order(known: Vec<Placed>, ranks: usize) -> Vec<Host> {
+pub(super) fn in_order(known: Vec<RankIdentity>, ranks: usize) -> Vec<Host> {
     let mut hosts = vec![Host::default(); ranks];
     for (rank, (name, kernel)) in known {
         let rank = usize::try_from(rank).unwrap_or(usize::MAX);

@@ -14,7 +14,7 @@ use iolab_cluster::read_shift;
 use iolab_cluster::root_order::Task;
 use iolab_cluster::shared_counters::{Numbered, Shares};
 use iolab_cluster::timeouts::Timeouts;
-use iolab_cluster::trial::{self as joint, Halt, TrialTimeouts, Whole};
+use iolab_cluster::trial::{self as joint, Halt, MergedTrial, TrialTimeouts};
 use iolab_engine::trial;
 use iolab_record::{ClientPart, Part, PartId, RankActivity, RankReport, Sample};
 use iolab_storage::Target;
@@ -197,7 +197,7 @@ impl Member {
 }
 
 /// The outcome of the trial as a whole, and what each rank did where there are several.
-fn merged(whole: Whole<TrialContribution>, clients: &[usize]) -> (Outcome, RankReport) {
+fn merged(whole: MergedTrial<TrialContribution>, clients: &[usize]) -> (Outcome, RankReport) {
     let activity = whole.activity;
     let mut outcome = whole.rest.outcome;
     if clients.len() < 2 {

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use iolab_plan::experiment::{Experiment, Scoped};
+use iolab_plan::experiment::{Experiment, GroupSetting};
 use iolab_workload::group::{ALL, check_group_name};
 use iolab_workload::quantity::counted;
 use iolab_workload::settings::Setting;
@@ -74,7 +74,7 @@ pub fn join_targets(experiment: &mut Experiment, given: &[PathBuf]) -> Result<()
         let level = level(path)?;
         let name = group_name(path, &names);
         experiment.add_group(&name)?;
-        let of = Scoped {
+        let of = GroupSetting {
             group: Some(name.clone()),
             setting: target,
         };

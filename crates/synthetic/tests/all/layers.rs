@@ -2,7 +2,7 @@
 
 use iolab_analysis::analysis::{Timed, analyse};
 use iolab_analysis::claim::{Claim, Largest, TimeByLayer, claims};
-use iolab_synthetic::{Division, LAYERS, Layers, Outcome, SYNC_LAYERS, grade, traced};
+use iolab_synthetic::{LAYERS, LayerShares, Layers, Outcome, SYNC_LAYERS, grade, traced};
 use iolab_workload::stages::Stage;
 use rand_core::SeedableRng;
 use rand_distr::{Distribution, Uniform};
@@ -18,7 +18,7 @@ fn layers(seed: u64, cells: usize) -> Vec<Layers> {
         let uniform = Uniform::new(low, high).expect("a range");
         uniform.sample(&mut random)
     };
-    let mut division = || Division {
+    let mut division = || LayerShares {
         first: within(0.2, 0.8),
         second: within(0.5, 1.0),
         sigma: within(0.05, 1.0),
@@ -33,7 +33,7 @@ fn layers(seed: u64, cells: usize) -> Vec<Layers> {
 }
 
 /// Whether the interval holds the true share of the stage, and no other stage has more than that interval allows.
-fn is_true(said: &Largest, names: [Stage; 3], truth: Division) -> bool {
+fn is_true(said: &Largest, names: [Stage; 3], truth: LayerShares) -> bool {
     let shares = truth.medians();
     let own = names
         .iter()

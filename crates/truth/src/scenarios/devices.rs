@@ -4,7 +4,7 @@ use super::{Expect, Scenario};
 use crate::device::{loop_over, mounted, zram};
 use crate::files::{MIB, noise, text, warm};
 use crate::neighbours::{CgroupLimit, Neighbour};
-use crate::scene::{Scene, Turn};
+use crate::scene::{Scene, TargetChange};
 use crate::system::{Made, needs_root};
 use crate::workload::Workload;
 
@@ -188,7 +188,7 @@ pub const NEIGHBOUR: Scenario = Scenario {
         let mut scene = quick()?;
         // So that iolab waits for the device and not for a CPU.
         scene.limit = Some(CgroupLimit::new(&scene.keeper, &scene.target, 10 * LIMIT)?);
-        scene.turn = Some(Turn::Noise(Neighbour::new(&scene.target)?));
+        scene.turn = Some(TargetChange::Noise(Neighbour::new(&scene.target)?));
         Ok(scene)
     },
     workload: Workload {
@@ -211,7 +211,7 @@ pub const BREAKS: Scenario = Scenario {
         let mut scene = Scene::new()?;
         let backing = noise(scene.folder().join("backing"), 32 * MIB)?;
         let device = loop_over(&scene, &backing, false)?;
-        scene.turn = Some(Turn::Cut(backing, MIB));
+        scene.turn = Some(TargetChange::Cut(backing, MIB));
         Ok(scene.on(device))
     },
     workload: Workload {

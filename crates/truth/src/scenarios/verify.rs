@@ -2,7 +2,7 @@
 
 use super::{Expect, Scenario};
 use crate::files::MIB;
-use crate::fuse::{Behaviour, Harm};
+use crate::fuse::{Behaviour, WriteFault};
 use crate::scene::Scene;
 use crate::workload::Workload;
 
@@ -39,7 +39,7 @@ pub const KEEPS: Scenario = Scenario {
 pub const CORRUPTS: Scenario = Scenario {
     name: "FUSE that changes byte 1,048,600, verified writes",
     truth: "one byte is not as it was written",
-    build: || harms(Harm::Change(MIB + 24)),
+    build: || harms(WriteFault::Change(MIB + 24)),
     workload: VERIFIED,
     expect: Expect {
         says: &[
@@ -56,7 +56,7 @@ pub const MISPLACES: Scenario = Scenario {
     name: "FUSE that puts one write 64 KiB before its place, verified writes",
     truth: "one block lies where another belongs, whose own place holds what was there before",
     build: || {
-        harms(Harm::Shift {
+        harms(WriteFault::Shift {
             at: MIB,
             back: 64 << 10,
         })
@@ -76,7 +76,7 @@ pub const MISPLACES: Scenario = Scenario {
 pub const DROPS: Scenario = Scenario {
     name: "FUSE that drops one write, verified writes",
     truth: "one block still holds what the trial before wrote",
-    build: || harms(Harm::DropLater(MIB)),
+    build: || harms(WriteFault::DropLater(MIB)),
     workload: VERIFIED,
     expect: Expect {
         says: &[
@@ -92,7 +92,7 @@ pub const DROPS: Scenario = Scenario {
 pub const LOSES: Scenario = Scenario {
     name: "FUSE that never stores one block, verified writes",
     truth: "one block holds what was there before iolab came",
-    build: || harms(Harm::Drop(MIB)),
+    build: || harms(WriteFault::Drop(MIB)),
     workload: VERIFIED,
     expect: Expect {
         says: &["1 lost", "the first at byte 1048576 (lost)"],
@@ -104,7 +104,7 @@ pub const LOSES: Scenario = Scenario {
 pub const TEARS: Scenario = Scenario {
     name: "FUSE that stores half of one write, verified writes",
     truth: "the first half of one block is new, the second old",
-    build: || harms(Harm::Half(MIB)),
+    build: || harms(WriteFault::Half(MIB)),
     workload: VERIFIED,
     expect: Expect {
         says: &["1 torn", "the first at byte 1081344 (torn)"],
@@ -116,7 +116,7 @@ pub const TEARS: Scenario = Scenario {
 pub const CORRUPTS_UNSEEN: Scenario = Scenario {
     name: "FUSE that changes byte 1,048,600, writes that are not verified",
     truth: "one byte is not as it was written",
-    build: || harms(Harm::Change(MIB + 24)),
+    build: || harms(WriteFault::Change(MIB + 24)),
     workload: Workload {
         verify: false,
         ..VERIFIED
@@ -124,7 +124,7 @@ pub const CORRUPTS_UNSEEN: Scenario = Scenario {
     expect: Expect::UNKNOWN,
 };
 
-fn harms(harm: Harm) -> crate::Made<Scene> {
+fn harms(harm: WriteFault) -> crate::Made<Scene> {
     Scene::on_fuse(Behaviour {
         harm: Some(harm),
         ..Behaviour::default()

@@ -5,7 +5,7 @@ use iolab_truth::scenarios::{
     LOOP_IN_MEMORY, NEIGHBOUR, REFUSES_DIRECT, THROTTLED,
 };
 
-use iolab_truth::scene::Turn;
+use iolab_truth::scene::TargetChange;
 
 use crate::stage::{perform, within};
 
@@ -61,7 +61,7 @@ fn a_neighbour_is_noticed() {
     let Some(done) = perform(&NEIGHBOUR) else {
         return;
     };
-    let Some(Turn::Noise(neighbour)) = &done.scene.turn else {
+    let Some(TargetChange::Noise(neighbour)) = &done.scene.turn else {
         panic!("there is a neighbour");
     };
     // No more than the neighbour has read by now, and nothing before it came: no other process knows this device.

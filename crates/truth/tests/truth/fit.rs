@@ -248,8 +248,6 @@ fn a_limit_of_the_control_group_is_the_cause_of_a_no() {
     let level = &found.json["workloads"][0]["levels"][0];
     assert_eq!(level["cause"]["what"], "wiops", "{}", found.text);
     assert_eq!(level["cause"]["per_second"], 60, "{}", found.text);
-    let remedy = level["remedy"].as_str().unwrap_or_default();
-    assert!(remedy.contains("raise the limit"), "{remedy}");
 }
 
 #[test]

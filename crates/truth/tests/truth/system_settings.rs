@@ -50,6 +50,21 @@ fn settings(device: &Path) -> BTreeMap<PathBuf, String> {
         .collect()
 }
 
+fn words(line: &str) -> Vec<&str> {
+    line.split(' ').collect()
+}
+
+/// What `doctor` advises where another iolab changes settings of the kernel, or has left them changed.
+fn remedies_of_others(scene: &Scene) -> Option<String> {
+    let told = told(scene, &["doctor", "--format", "json", "."]);
+    let diagnosis: serde_json::Value = serde_json::from_str(&told).expect("JSON alone");
+    let findings = diagnosis["findings"].as_array().expect("a list");
+    let found = findings
+        .iter()
+        .find(|one| one["rule"] == "kernel-settings")?;
+    found["remedy"].as_str().map(str::to_owned)
+}
+
 /// A long run whose trials set the limit of requests, once one of them has begun.
 fn under_way(scene: &Scene, device: &Path) -> Child {
     let mut command = Command::new(scene.binary());
@@ -93,24 +108,38 @@ fn a_limit_of_requests_splits_them_and_nothing_stays_changed() {
     let before = settings(&device);
     let sets = format!("system=none,max_sectors_kb:{LIMIT}+scheduler:none+read_ahead_kb:0");
     let target = device.display().to_string();
-    let arguments = [
-        "--direct",
-        "--bs",
-        "64k",
-        "--time",
-        "50ms",
-        "--budget",
-        "3s",
-        "--change-system",
-        "--set",
-        &sets,
-    ];
+    let mut arguments = words("--direct --bs 64k --time 50ms --budget 3s --change-system --set");
+    arguments.push(&sets);
     let seen = run(&scene, "read-size", &target, &arguments);
     assert_eq!(seen.code, Some(0), "{}", seen.text);
     let ios = |cell: usize| seen.cells[cell]["device_ios_per_request_median"].as_f64();
     assert_eq!((ios(0), ios(1)), (Some(1.0), Some(4.0)), "{}", seen.text);
     assert_eq!(settings(&device), before);
     assert!(!Path::new(JOURNAL).exists());
+}
+
+/// Read-ahead is kept in whole pages.
+#[test]
+fn a_value_that_the_kernel_adapts_is_recorded() {
+    let _alone = alone();
+    let Some((scene, device)) = unless_missing(device()) else {
+        return;
+    };
+    let before = settings(&device);
+    let target = device.display().to_string();
+    let arguments =
+        words("--bs 64k --time 20ms --budget 1s --change-system --set system=read_ahead_kb:6");
+    let seen = run(&scene, "read-size", &target, &arguments);
+    assert_eq!(seen.code, Some(0), "{}", seen.text);
+    let name = device.file_name().expect("a device").to_string_lossy();
+    let expected = format!("read_ahead_kb of {name} is 4 instead of 6");
+    let effective: Vec<_> = seen.measured().map(|sample| &sample["effective"]).collect();
+    assert!(!effective.is_empty());
+    assert!(
+        effective.iter().all(|one| **one == *expected),
+        "{effective:?}"
+    );
+    assert_eq!(settings(&device), before);
 }
 
 #[test]
@@ -134,37 +163,28 @@ fn what_a_killed_run_changed_is_restored_by_the_next() {
     };
     let before = settings(&device);
     let mut child = under_way(&scene, &device);
+    let Some(nobody) = unless_missing(Scene::new().and_then(Scene::as_nobody)) else {
+        return;
+    };
+    let changing = child.id();
+    assert!(remedies_of_others(&nobody).is_some_and(|told| told.contains(&changing.to_string())));
     // One at a time: a second one is refused, and changes nothing.
     let target = device.display().to_string();
-    let other = [
-        "run",
+    let short = words("--bs 4k --time 20ms --budget 1s");
+    let changes = words("--change-system --set system=scheduler:none");
+    let refused = run(
+        &scene,
         "read-size",
         &target,
-        "--change-system",
-        "--set",
-        "system=scheduler:none",
-    ];
-    let refused = told(&scene, &[&other[..], &["--bs", "4k"]].concat());
-    assert!(refused.contains("another iolab changes"), "{refused}");
+        &[&short[..], &changes].concat(),
+    );
+    assert_eq!(refused.code, Some(3), "{}", refused.text);
     assert_eq!(signal(&mut child, Signal::KILL), None);
     scene.keeper.forget();
     assert_eq!(value(&device, "max_sectors_kb"), LIMIT, "left by the kill");
-    let next = [
-        "run",
-        "read-size",
-        &target,
-        "--bs",
-        "4k",
-        "--time",
-        "20ms",
-        "--budget",
-        "1s",
-    ];
-    let said = told(&scene, &next);
-    assert!(
-        said.contains("restored after a run that was killed"),
-        "{said}"
-    );
+    assert!(remedies_of_others(&nobody).is_some_and(|told| !told.contains(&changing.to_string())));
+    let next = run(&scene, "read-size", &target, &short);
+    assert_eq!(next.code, Some(0), "{}", next.text);
     assert_eq!(settings(&device), before);
     assert!(!Path::new(JOURNAL).exists());
 }

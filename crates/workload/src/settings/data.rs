@@ -22,7 +22,7 @@ pub(super) const ROWS: &[Setting] = &[
         topic: Topic::Data,
         aliases: &[],
         unit: "",
-        doc: "how long written data lives, as the kernel is told (F_SET_RW_HINT): unspecific, short, medium, long or extreme; none: it is not told",
+        doc: "expected lifetime of written data, given to the kernel as a hint (F_SET_RW_HINT): unspecific, short, medium, long or extreme; none: no hint",
         kind: ValueKind::Word,
         column: "write_hint",
         since: 6,

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use iolab_plan::experiment::{Combination, Experiment, Scoped};
+use iolab_plan::experiment::{Combination, Experiment, GroupSetting};
 use iolab_workload::group::check_group_name;
 use iolab_workload::settings::{CellSpec, SETTINGS, Setting};
 use iolab_workload::trial::{FileLayout, Rate, THREADS_MAX};
@@ -285,8 +285,8 @@ pub(super) fn put_groups(
     experiment.list(&rows)
 }
 
-fn of(group: &str, setting: &'static Setting) -> Scoped {
-    Scoped {
+fn of(group: &str, setting: &'static Setting) -> GroupSetting {
+    GroupSetting {
         group: Some(group.to_owned()),
         setting,
     }

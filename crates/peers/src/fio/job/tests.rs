@@ -558,10 +558,6 @@ fn files_elsewhere_are_not_included_unless_that_is_allowed() {
         &absolute,
     ] {
         let refused = include(name, false);
-        assert!(
-            refused.contains("outside of the folder"),
-            "{name}: {refused}"
-        );
         assert!(refused.contains("--allow-include"), "{name}: {refused}");
         assert!(include(name, true).contains("bs=64KiB"), "{name}");
     }

@@ -123,7 +123,7 @@ pub(crate) struct BentCurveData {
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[schemars(rename = "Bend")]
 pub(crate) struct BendData {
-    /// Where, bytes.
+    /// Size at which the curve bends, bytes.
     bytes: f64,
     /// Low end of its 95 % interval, bytes.
     bytes_low: Option<f64>,
@@ -131,7 +131,7 @@ pub(crate) struct BendData {
     bytes_high: Option<f64>,
     /// Exponent of the power law below it: 1 where the quantity doubles with the size, 0 where it stays.
     slope_before: f64,
-    /// The same above it.
+    /// Exponent of the power law above the bend.
     slope_after: f64,
     /// Sizes at which the machine changes its behaviour that lie in the interval, in bytes by name: a coincidence, no cause.
     thresholds: BTreeMap<String, u64>,

@@ -50,7 +50,7 @@ impl ChangeData {
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[schemars(inline)]
 pub(crate) struct SteadyData {
-    /// Cells of which it holds.
+    /// Cells in the state `state`.
     cells: Vec<CellData>,
     /// Cells that were judged.
     judged: usize,
@@ -90,7 +90,7 @@ impl SteadyData {
 pub(crate) struct CourseData {
     /// Cells of which it holds.
     cells: Vec<CellData>,
-    /// The one in which it shows most.
+    /// The cell with the largest effect.
     most: CellData,
     /// Of a drift: slope per trial there, as a share of the median.
     slope: Option<f64>,

@@ -2,8 +2,8 @@
 
 use iolab_analysis::analysis::{Analysis, CellAnalysis, Response};
 use iolab_analysis::claim::{Best, Candidate, Choice, Standing};
-use iolab_workload::access;
 use iolab_workload::quantity::counted;
+use iolab_workload::trial_description;
 use iolab_workload::units::format_size;
 
 use super::{at, cell, doubt, in_cell, margin, quantity, times};
@@ -46,7 +46,7 @@ fn of_runs(curves: &[Best], runs: &[&Analysis]) -> String {
     let first = |best: &Best| {
         let id = best.candidates.first()?.cell;
         Some((
-            access::in_words(cell(runs, id)?.cell.trial()),
+            trial_description::in_words(cell(runs, id)?.cell.trial()),
             *runs.get(id.run)?,
         ))
     };
@@ -86,8 +86,8 @@ fn of_runs(curves: &[Best], runs: &[&Analysis]) -> String {
             (better, quantity(runs, top.cell)),
             format!(
                 "{}{} {} at bs={}{}{others}",
-                access::in_words(cell.cell.trial()),
-                apart(&access::in_words(cell.cell.trial()), run),
+                trial_description::in_words(cell.cell.trial()),
+                apart(&trial_description::in_words(cell.cell.trial()), run),
                 value(best, top),
                 format_size(top.bs),
                 origin(cell)
@@ -406,7 +406,7 @@ fn setting(cell: &CellAnalysis, is_parallel: bool) -> String {
         None => format!("bs={}", format_size(trial.bs)),
         Some(mix) => format!("bs_mix={mix}"),
     };
-    let mut text = format!("{}, {size}", access::in_words(trial));
+    let mut text = format!("{}, {size}", trial_description::in_words(trial));
     for (name, value) in [("threads", trial.threads), ("depth", trial.depth)] {
         if is_parallel {
             text.push_str(&format!(", {name}={value}"));

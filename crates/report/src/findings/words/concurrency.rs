@@ -1,6 +1,6 @@
 //! Requests that were asked to be served at once, and were not, in words.
 
-use iolab_analysis::analysis::{Analysis, Relief, Shortfall};
+use iolab_analysis::analysis::{Analysis, FasterCell, Shortfall};
 use iolab_analysis::claim::{Cause, Queued, TooFew};
 use iolab_workload::quantity::significant;
 
@@ -29,7 +29,7 @@ fn cause(cause: &Cause) -> String {
             "The region holds {requests} requests of this size: a larger region (--size) or fewer threads times depth."
         ),
         Cause::Late => "The threads did not issue them in time, or the trials had too few requests: increase --time.".to_owned(),
-        Cause::Shared(Relief { factor, level, iops }) => {
+        Cause::Shared(FasterCell { factor, level, iops }) => {
             let what = match *factor {
                 "layout" => "a lock of the file that they share",
                 "descriptors" => "the descriptor that they share, with its one position",

@@ -4,8 +4,8 @@
 use iolab_record::{Interval, RunRecord, Sample};
 use iolab_stats::{lasting_shifts, median};
 
+use super::recurring_changes::{INTERVALS_MIN, rates};
 use super::run_shift::{Access, Levels, RunShift, VALUES_MAX};
-use super::within::{INTERVALS_MIN, rates};
 use super::{FACTOR_MIN, VALUES_MIN, group_size, lasting, moments};
 
 /// A trial with its intervals.

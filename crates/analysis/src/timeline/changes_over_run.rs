@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use iolab_stats::{lasting_shifts, mean, median};
 
-use super::inside_trials::inside_trials;
+use super::change_inside_trial::inside_trials;
 use super::run_shift::{Access, Levels, RunShift, VALUES_MAX};
 use super::{Moment, VALUES_MIN, group_size, lasting, moments};
 use iolab_record::RunRecord;
@@ -26,7 +26,7 @@ struct Trial {
 ///
 /// The value of a trial is the logarithm of its throughput over what is usual in its cell, so that the cells can be
 /// looked at together. Warm-ups are left out, as from every number; what they wrote counts as written. Where trials are too few or
-/// too long to tell levels by, the course inside them is looked at (`inside_trials.rs`).
+/// too long to tell levels by, the course inside them is looked at (`change_inside_trial.rs`).
 pub fn over_run(record: &RunRecord) -> Vec<RunShift> {
     let both = [Access::Writes, Access::Reads].into_iter();
     let of = |access| {

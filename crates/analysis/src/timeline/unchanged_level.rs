@@ -4,7 +4,7 @@
 
 use iolab_stats::lasting_shifts;
 
-use super::within::{INTERVALS_MIN, logarithms, profile};
+use super::recurring_changes::{INTERVALS_MIN, logarithms, profile};
 use super::{is_free, lasting};
 use iolab_record::{Cell, RunRecord};
 

@@ -1,0 +1,93 @@
+//! Whether another iolab changes settings of the kernel, as any user can see it: by name and length of the journal, and by the kernel's list of
+//! locks. The journal itself is for root only: who may open it may also lock it.
+
+use std::fs::{self, Metadata};
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+use rustix::fs::{major, minor};
+
+use crate::pseudo_files::text_of;
+
+/// How often the journal is looked up while its versions take each other's place.
+const TRIES: u32 = 100;
+
+/// Who changes settings of the kernel beside this process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OtherControl {
+    /// A process of this number: during its trials.
+    Process(u32),
+    /// None that can be seen; what a killed one changed is still in force.
+    Killed,
+}
+
+/// Who has a journal at this path, other than the process `own`.
+pub(super) fn other_control(proc: &Path, journal: &Path, own: u32) -> Option<OtherControl> {
+    let mut found = fs::symlink_metadata(journal).ok()?;
+    for _ in 0..TRIES {
+        let locks = text_of(proc.join("locks")).unwrap_or_default();
+        if let Some(holder) = locks.lines().find_map(|line| holder(line, &found)) {
+            return (holder != own).then_some(OtherControl::Process(holder));
+        }
+        let now = fs::symlink_metadata(journal).ok()?;
+        if (now.dev(), now.ino()) == (found.dev(), found.ino()) {
+            // An empty one says that nothing is changed.
+            return (now.len() > 0).then_some(OtherControl::Killed);
+        }
+        found = now;
+    }
+    None
+}
+
+/// The process that holds this file by `flock`, if a line of `/proc/locks` says so: `1: FLOCK ADVISORY WRITE 8944 fe:00:9773086 0 EOF`.
+fn holder(line: &str, file: &Metadata) -> Option<u32> {
+    let mut words = line.split_whitespace().skip(1);
+    let kind = words.next()?;
+    let (process, place) = (words.nth(2)?, words.next()?);
+    let device = file.dev();
+    let own = format!("{:02x}:{:02x}:{}", major(device), minor(device), file.ino());
+    (kind == "FLOCK" && place == own)
+        .then(|| process.parse().ok())
+        .flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fake_sysfs::Tree;
+
+    #[test]
+    fn a_live_process_is_told_from_a_killed_one() {
+        let tree = Tree::new();
+        let journal = tree.path().join("journal");
+        let other = || other_control(tree.path(), &journal, 7);
+        assert_eq!(other(), None);
+        fs::write(&journal, "").expect("written");
+        assert_eq!(other(), None, "nothing is changed");
+        fs::write(&journal, "boot\nqueue/scheduler").expect("written");
+        assert_eq!(other(), Some(OtherControl::Killed));
+        let file = fs::metadata(&journal).expect("there");
+        let (device, inode) = (file.dev(), file.ino());
+        let place = format!("{:02x}:{:02x}:{inode}", major(device), minor(device));
+        let held = |lock: &str| {
+            let others = "1: POSIX  ADVISORY  READ 8 00:19:5 128 128";
+            tree.files(
+                "",
+                &[("locks", &format!("{others}\n2: {lock} {place} 0 EOF"))],
+            );
+        };
+        for (lock, expected) in [
+            (
+                "FLOCK  ADVISORY  WRITE 8944",
+                Some(OtherControl::Process(8944)),
+            ),
+            ("FLOCK  ADVISORY  WRITE 7", None),
+            ("POSIX  ADVISORY  WRITE 8944", Some(OtherControl::Killed)),
+            // Waits for the lock.
+            ("-> FLOCK  ADVISORY  WRITE 8944", Some(OtherControl::Killed)),
+        ] {
+            held(lock);
+            assert_eq!(other(), expected, "{lock}");
+        }
+    }
+}
