@@ -110,7 +110,8 @@ fn a_gate_that_could_not_have_found_a_change_says_so() {
     let gate = asked(&wide, None, 100.0);
     assert_eq!((gate.conclusion(), gate.blind()), (Conclusion::Settled, 0));
     assert!(
-        gate.sight().is_some_and(|sight| sight.worst > 1.5),
+        gate.detectable_changes()
+            .is_some_and(|sight| sight.worst > 1.5),
         "{gate:?}"
     );
     let gate = asked(&wide, Some(0.2), 100.0);
@@ -119,7 +120,8 @@ fn a_gate_that_could_not_have_found_a_change_says_so() {
     let gate = asked(&narrow, Some(0.2), 100.0);
     assert_eq!((gate.conclusion(), gate.blind()), (Conclusion::Settled, 0));
     assert!(
-        gate.sight().is_some_and(|sight| sight.worst < 1.2),
+        gate.detectable_changes()
+            .is_some_and(|sight| sight.worst < 1.2),
         "{gate:?}"
     );
     // A regression is reported whatever was not detectable.
