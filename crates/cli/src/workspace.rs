@@ -1,6 +1,5 @@
 //! The environment of a command that measures: signals, target, clock. [`Site`] makes it.
 
-mod names;
 mod site;
 
 use std::path::Path;
@@ -26,7 +25,7 @@ use crate::launcher;
 use crate::output::note;
 use crate::progress::Display;
 use crate::stop::StopFlags;
-pub(crate) use names::{TargetNames, give};
+pub(crate) use crate::target_names::TargetNames;
 pub(crate) use site::{Made, Opened, Region, Site, open_all, sites};
 
 /// The system under test, opened.
@@ -334,19 +333,4 @@ impl Workspace {
             (measured, Ok(())) => measured,
         }
     }
-}
-
-/// Creates the folder of the run files.
-///
-/// # Errors
-///
-/// It cannot be created.
-pub(crate) fn make_folder(folder: &Path) -> Result<()> {
-    std::fs::create_dir_all(folder).map_err(|error| {
-        Error::usage(format!(
-            "cannot make the folder {} for the run files: {error}",
-            folder.display()
-        ))
-        .hint("name a place that can be written with -o")
-    })
 }
