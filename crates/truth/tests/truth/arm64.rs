@@ -18,14 +18,19 @@ const DIRECT: &str = "sync,psync,pvsync2,libaio,io_uring,pool";
 /// What the guest carries out. Each part of its output has a heading.
 const JOB: &str = r#"
 short="--size 8M --time 100ms --set trials_min=3 --set trials_max=3"
-trials() { echo "@@ $1"; iolab export $1.iolab --format jsonl; }
+# NAME WORDS...: a run, and its trials.
+measure() {
+  name=$1; shift
+  iolab run "$@" $short -o $name.iolab >/tmp/log 2>&1 || { echo "@@ failed"; cat /tmp/log; exit 1; }
+  echo "@@ $name"; iolab export $name.iolab --format jsonl
+}
 echo "@@ doctor"; iolab doctor /mnt --format json
-iolab run read-random /mnt --set backend=DIRECT --bs 4k --direct $short -o direct.iolab; trials direct
-iolab run read-random /mnt --set backend=mmap,psync --bs 4k --buffered $short -o cold.iolab; trials cold
-iolab run read-random /mnt --set backend=psync --set buffer_init=huge --bs 4M --direct $short -o huge.iolab; trials huge
-iolab run write-random /mnt --set backend=libaio,io_uring --bs 4k --direct --verify $short -o verify.iolab; trials verify
-iolab study /mnt --suite glance --size 16M --budget 24s -o study >/tmp/study.txt; echo "@@ study $?"; cat /tmp/study.txt
-for file in study/*.iolab; do iolab export $file --format jsonl >>/tmp/studied; done; echo "@@ studied"; cat /tmp/studied
+measure direct read-random /mnt --set backend=DIRECT --bs 4k --direct
+measure cold read-random /mnt --set backend=mmap,psync --bs 4k --buffered
+measure huge read-random /mnt --set backend=psync --set buffer_init=huge --bs 4M --direct
+measure verify write-random /mnt --set backend=libaio,io_uring --bs 4k --direct --verify
+iolab study /mnt --suite glance --size 16M --budget 24s -o studied >/tmp/log 2>&1; echo "@@ study $?"; cat /tmp/log
+echo "@@ studied"; for file in studied/*.iolab; do iolab export $file --format jsonl; done
 echo "@@ left"; ls -A /mnt
 "#;
 
