@@ -1,9 +1,11 @@
 //! The arguments and options of all commands, as clap parses them. Nothing here does work.
 
 mod comparing;
+#[cfg(feature = "measure")]
 mod measuring;
 mod models;
 mod plotting;
+#[cfg(feature = "measure")]
 mod witnessing;
 
 use std::path::PathBuf;
@@ -19,13 +21,18 @@ use iolab_workload::units::parse_share;
 pub(crate) use self::comparing::{
     BetterName, Compare, CompareFormat, Gate, GateFormat, History, HistoryFormat, TestName,
 };
+#[cfg(feature = "measure")]
 pub(crate) use self::measuring::{
     Changes, ConsentOption, Fit, Import, LogFormat, LogOptions, Resume, Run, Study, Why,
 };
-pub(crate) use self::models::{Model, ModelAction, ModelFormat, Serve};
+#[cfg(feature = "measure")]
+pub(crate) use self::models::Serve;
+pub(crate) use self::models::{Model, ModelAction, ModelFormat};
 pub(crate) use self::plotting::Plot;
+#[cfg(feature = "measure")]
 pub(crate) use self::witnessing::Witness;
 
+#[cfg(feature = "measure")]
 const EXAMPLES: &str = "\
 Examples:
   iolab study                     six micro-benchmarks here, in two minutes
@@ -69,6 +76,27 @@ Text is as wide as the terminal, else 100 columns; COLUMNS=80 sets the width (40
 Exit codes: 0 done, or yes; 1 a measurement failed; 2 wrong usage; 3 refused for \
 safety; 4 slower (compare, gate) or no (fit, --slo); 5 cannot tell; 130 interrupted.";
 
+#[cfg(not(feature = "measure"))]
+const EXAMPLES: &str = "\
+This build reads results. What measures (study, run, fit, why, doctor, witness, serve, \
+resume, import) is in the build for Linux.
+
+Examples:
+  iolab table iolab-results/*.iolab
+                                  the tables and findings of run files
+  iolab plot FILE -o figure.pdf   the figure of a run, for a paper
+  iolab report iolab-results/*.iolab -o report.html
+                                  one page: findings, tables, evidence, data
+  iolab export FILE --format csv  one row per sample, for pandas, R or DuckDB
+  iolab compare --base a*.iolab --new b*.iolab
+                                  several runs of each side, cell by cell
+
+Text is as wide as the terminal, else 100 columns; COLUMNS=80 sets the width (40 to \
+220). NO_COLOR and TERM=dumb switch colours and drawing off.
+
+Exit codes: 0 done, or yes; 1 the output cannot be written; 2 wrong usage; 3 refused for \
+safety; 4 slower (compare, gate); 5 cannot tell.";
+
 const COMPLETIONS_HELP: &str = "\
 Examples:
   iolab completions bash > ~/.local/share/bash-completion/completions/iolab
@@ -81,6 +109,7 @@ Examples:
   iolab show FILE.iolab > again.toml   the experiment of a run, which
   iolab run again.toml TARGET --seed 7   repeats, with the seed in its first line";
 
+#[cfg(feature = "measure")]
 const DOCTOR_HELP: &str = "\
 Each finding is 'fine', 'worth knowing' (it affects results) or 'must fix' (results \
 would be wrong or mislabelled). Direct I/O and the backends are tried: in a directory \
@@ -104,16 +133,20 @@ pub(crate) const MAIN_COMMANDS: usize = 5;
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Run a suite of experiments and report the findings: start here
+    #[cfg(feature = "measure")]
     Study(Study),
     /// Run one experiment
+    #[cfg(feature = "measure")]
     Run(Run),
     /// Check whether storage is good enough for a purpose: yes, no, or cannot tell
+    #[cfg(feature = "measure")]
     Fit(Fit),
     /// Compare two runs cell by cell: ratio, interval, p, verdict; exit code for CI
     Compare(Compare),
     /// Write run files as one document: findings, tables, evidence, method, data
     Report(Report),
     /// Find what causes a difference that a run shows, by measuring without each suspect
+    #[cfg(feature = "measure")]
     Why(Why),
     /// List experiments, suites, requirements and settings
     List(List),
@@ -122,10 +155,12 @@ pub(crate) enum Command {
     /// Show the tables and findings of run files
     Table(Table),
     /// Convert results of fio or IOzone to a run file
+    #[cfg(feature = "measure")]
     Import(Import),
     /// Draw run files as a figure: SVG, PDF or PNG
     Plot(Plot),
     /// Finish an interrupted run, and answer what it was asked
+    #[cfg(feature = "measure")]
     Resume(Resume),
     /// Judge a new run by earlier runs of the same experiment; exit code for CI
     Gate(Gate),
@@ -134,14 +169,17 @@ pub(crate) enum Command {
     /// Summarise numbers, one per line: intervals, drift, a histogram
     Stats(Stats),
     /// Check a target and this machine: what to trust, what to set
+    #[cfg(feature = "measure")]
     Doctor(Doctor),
     /// Write every sample, interval or latency bucket, for other programs
     Export(Export),
     /// List disk models, print one, or compare one with a measured drive
     Model(Model),
     /// Serve a disk model as a file in real time, for any tool to measure
+    #[cfg(feature = "measure")]
     Serve(Serve),
     /// Run any program, and show where its bytes came from and went to
+    #[cfg(feature = "measure")]
     Witness(Witness),
     /// Print the JSON Schema of what a command prints as JSON
     Schema(Schema),
@@ -196,6 +234,7 @@ pub(crate) enum ShowFormat {
     /// The definition, to copy and change
     Toml,
     /// An experiment's cells as a job file for fio
+    #[cfg(feature = "measure")]
     Fio,
 }
 
@@ -253,6 +292,7 @@ fn share(text: &str) -> Result<f64, String> {
     parse_share(text).map_err(|error| error.to_string())
 }
 
+#[cfg(feature = "measure")]
 #[derive(Debug, Args)]
 #[command(after_help = DOCTOR_HELP)]
 pub(crate) struct Doctor {
@@ -264,6 +304,7 @@ pub(crate) struct Doctor {
     pub(crate) format: DoctorFormat,
 }
 
+#[cfg(feature = "measure")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum DoctorFormat {
     /// Findings by topic, each with the command that helps

@@ -2,8 +2,11 @@
 
 use std::path::Path;
 
+#[cfg(feature = "measure")]
 use iolab_peers::fio::job::JobFile;
-use iolab_plan::experiment::{BUILTIN, Experiment};
+use iolab_plan::experiment::BUILTIN;
+#[cfg(feature = "measure")]
+use iolab_plan::experiment::Experiment;
 use iolab_plan::requirement::BUILTIN_REQUIREMENTS;
 use iolab_plan::suite::BUILTIN_SUITES;
 use iolab_workload::names::unknown;
@@ -85,6 +88,7 @@ fn is_target(name: &str) -> bool {
 /// # Errors
 ///
 /// Of kind [`Usage`](iolab_workload::Kind::Usage), with the commands that accept it.
+#[cfg(feature = "measure")]
 pub(crate) fn check_no_target(name: &str) -> Result<()> {
     // A folder may have the name of an experiment.
     match is_target(name) && !Experiment::is_builtin(name) {
@@ -95,12 +99,42 @@ pub(crate) fn check_no_target(name: &str) -> Result<()> {
     }
 }
 
+/// Refuses in the position of a command what is a name or a file of another kind, or what this build lacks.
+///
+/// # Errors
+///
+/// Of kind [`Usage`](iolab_workload::Kind::Usage), with the command that accepts the name.
+#[cfg(feature = "measure")]
+pub(crate) fn check_command(name: &str) -> Result<()> {
+    Builtin::Command.check(name)?;
+    check_no_job_as_command(name)?;
+    check_no_target_as_command(name)
+}
+
+/// The commands of the feature `measure`.
+#[cfg(any(test, not(feature = "measure")))]
+const MEASURING: [&str; 9] = [
+    "study", "run", "fit", "why", "import", "resume", "doctor", "serve", "witness",
+];
+
+#[cfg(not(feature = "measure"))]
+pub(crate) fn check_command(name: &str) -> Result<()> {
+    match MEASURING.contains(&name) {
+        true => Err(
+            Error::usage(format!("this build reads results, and has no '{name}'"))
+                .hint("iolab measures on Linux: use the build for it"),
+        ),
+        false => Ok(()),
+    }
+}
+
 /// Refuses a target in the position of a command.
 ///
 /// # Errors
 ///
 /// Of kind [`Usage`](iolab_workload::Kind::Usage), with the command that accepts it.
-pub(crate) fn check_no_target_as_command(name: &str) -> Result<()> {
+#[cfg(feature = "measure")]
+fn check_no_target_as_command(name: &str) -> Result<()> {
     match is_target(name) {
         true => Err(
             Error::usage(format!("'{name}' is a target, not a command")).hint(format!(
@@ -117,7 +151,8 @@ pub(crate) fn check_no_target_as_command(name: &str) -> Result<()> {
 /// # Errors
 ///
 /// Of kind [`Usage`](iolab_workload::Kind::Usage), with the command that accepts it.
-pub(crate) fn check_no_job_as_command(name: &str) -> Result<()> {
+#[cfg(feature = "measure")]
+fn check_no_job_as_command(name: &str) -> Result<()> {
     let path = Path::new(name);
     let what = match path.extension() {
         _ if JobFile::is_one(path) => "a job file of fio",
@@ -137,4 +172,20 @@ pub(crate) fn unknown_name(name: &str) -> Error {
     let all = [BUILTIN, BUILTIN_SUITES, BUILTIN_REQUIREMENTS].concat();
     let known: Vec<&str> = all.iter().map(|(known, _)| *known).collect();
     unknown("experiment, suite or requirement", name, &known)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+    use crate::arguments::Arguments;
+
+    #[test]
+    fn what_measures_are_commands_of_this_build() {
+        let command = Arguments::command();
+        for name in MEASURING {
+            assert!(command.find_subcommand(name).is_some(), "{name}");
+        }
+    }
 }

@@ -3,31 +3,54 @@
 //! Files to begin with: `arguments.rs` and `read_arguments.rs`, `command/` one file per command, `workspace.rs` target, clock and
 //! stop flag of a session, and the way from an experiment to a plan that is ready to be carried out (`workspace/site.rs`).
 
+#![cfg_attr(
+    not(feature = "measure"),
+    allow(
+        dead_code,
+        unused_imports,
+        reason = "what reads shares files with what measures"
+    )
+)]
+
+#[cfg(all(feature = "measure", not(target_os = "linux")))]
+compile_error!("iolab measures on Linux only: build what reads results with --no-default-features");
+
 mod arguments;
 mod builtin_names;
 mod command;
+#[cfg(feature = "measure")]
 mod dry_run;
 mod escape_output;
 mod exit;
+#[cfg(feature = "measure")]
 mod experiment_options;
+#[cfg(unix)]
+mod file_limit;
+#[cfg(feature = "measure")]
 mod kernel_settings;
+#[cfg(feature = "measure")]
 mod launcher;
 mod model_text;
 mod output;
 mod output_format;
+#[cfg(feature = "measure")]
 mod progress;
 mod read_arguments;
+#[cfg(feature = "measure")]
 mod screen;
+#[cfg(feature = "measure")]
 mod signals;
+mod target_names;
+#[cfg(feature = "measure")]
 mod workspace;
 
 use std::panic::resume_unwind;
 use std::process::ExitCode;
-use std::rc::Rc;
 use std::thread;
 
 use iolab_workload::Error;
 
+use crate::arguments::{Arguments, Command};
 use crate::exit::Failure;
 
 /// Stack of the main worker thread, bytes: that of the first thread may be limited by `ulimit -s`.
@@ -56,15 +79,36 @@ fn work() -> ExitCode {
             .hint("raise the limit of memory: ulimit -v unlimited")
             .into()));
     }
-    if let Err(error) = signals::outlive_file_limit() {
+    #[cfg(unix)]
+    if let Err(error) = file_limit::outlive() {
         return exit::code_of(Err(error.into()));
     }
-    let is_silent = launcher::is_silent();
-    let command = match arguments::Arguments::read(is_silent) {
-        Ok(arguments) => arguments.command,
-        Err(_) if is_silent => return exit::code_of(Err(Failure::ToldElsewhere)),
-        Err(error) => return exit::code_of(Err(error.into())),
-    };
+    let is_silent = is_silent();
+    match Arguments::read(is_silent) {
+        Ok(arguments) => carry_out(arguments.command),
+        Err(_) if is_silent => exit::code_of(Err(Failure::ToldElsewhere)),
+        Err(error) => exit::code_of(Err(error.into())),
+    }
+}
+
+/// Whether another process of the same launch prints messages for all of them.
+fn is_silent() -> bool {
+    #[cfg(feature = "measure")]
+    return launcher::is_silent();
+    #[cfg(not(feature = "measure"))]
+    false
+}
+
+#[cfg(not(feature = "measure"))]
+fn carry_out(command: Command) -> ExitCode {
+    exit::code_of(command::carry_out(command))
+}
+
+/// Carries out a command, alone or with the other processes of a launcher.
+#[cfg(feature = "measure")]
+fn carry_out(command: Command) -> ExitCode {
+    use std::rc::Rc;
+
     output::set_log(command.log());
     let ranks = match launcher::join(&command) {
         Ok(ranks) => ranks,

@@ -5,7 +5,9 @@ mod messages;
 mod run_text;
 mod terminal;
 
-pub(crate) use files::{Replaceable, check_replaceable, create, exists, open, open_raw, replace};
+pub(crate) use files::{
+    Replaceable, check_replaceable, create, exists, make_folder, open, open_raw, replace,
+};
 pub(crate) use messages::{Log, event, log, note, set_log, stamped, told};
 pub(crate) use run_text::{paragraphs, report, run, runs, sentences};
 pub(crate) use terminal::{colours_of_stderr, is_coloured, style};

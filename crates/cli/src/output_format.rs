@@ -1,7 +1,7 @@
 //! The format of a file named with `-o`: follows from its extension, and must not contradict it.
 
 use std::ffi::OsStr;
-use std::path::Path;
+use std::path::{Path, is_separator};
 
 use iolab_workload::{Error, Result};
 
@@ -16,7 +16,8 @@ pub(crate) type Extensions<F> = [(F, &'static [&'static str])];
 
 /// Whether a name is that of a folder, or can only be one.
 pub(crate) fn is_folder(named: &Path) -> bool {
-    named.is_dir() || named.as_os_str().as_encoded_bytes().ends_with(b"/")
+    let last = named.as_os_str().as_encoded_bytes().last();
+    named.is_dir() || last.is_some_and(|byte| is_separator(char::from(*byte)))
 }
 
 /// The format of an output: the requested one, otherwise that of the extension, otherwise `default`.

@@ -9,7 +9,7 @@ use iolab_workload::foreign_options::unknown_option;
 use iolab_workload::names::nearest;
 
 use crate::arguments::{Arguments, MAIN_COMMANDS};
-use crate::builtin_names::{Builtin, check_no_job_as_command, check_no_target_as_command};
+use crate::builtin_names::check_command;
 use crate::output::{self, Log, style};
 
 impl Arguments {
@@ -127,9 +127,7 @@ fn answer_unknown_command(error: &mut clap::Error) -> iolab_workload::Result<()>
     let Some(ContextValue::String(name)) = error.get(ContextKind::InvalidSubcommand) else {
         return Ok(());
     };
-    Builtin::Command.check(name)?;
-    check_no_job_as_command(name)?;
-    check_no_target_as_command(name)?;
+    check_command(name)?;
     let command = Arguments::command();
     let known: Vec<&str> = command.get_subcommands().map(|c| c.get_name()).collect();
     let near = nearest(name, &known).into_iter().map(str::to_owned);

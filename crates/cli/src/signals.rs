@@ -14,7 +14,7 @@ use iolab_runner::Stop;
 use iolab_workload::{Error, Result};
 use signal_hook::consts::{
     SIGABRT, SIGALRM, SIGHUP, SIGINT, SIGIO, SIGPROF, SIGQUIT, SIGSYS, SIGTERM, SIGTRAP, SIGUSR1,
-    SIGUSR2, SIGVTALRM, SIGXCPU, SIGXFSZ,
+    SIGUSR2, SIGVTALRM, SIGXCPU,
 };
 use signal_hook::low_level::pipe;
 use signal_hook::{SigId, flag};
@@ -37,7 +37,7 @@ const FROM_TERMINAL: [c_int; 2] = [SIGINT, SIGQUIT];
 /// A flag set by every signal that would end the process. A second signal has no further effect: the trial in flight ends, the
 /// run file is closed, the scratch file removed.
 ///
-/// A signal that this process was started to ignore (SIGHUP by nohup) stays ignored. For SIGXFSZ see [`outlive_file_limit`]; the
+/// A signal that this process was started to ignore (SIGHUP by nohup) stays ignored. For SIGXFSZ see [`file_limit`](crate::file_limit); the
 /// Rust runtime ignores SIGPIPE.
 ///
 /// # Errors
@@ -194,17 +194,6 @@ fn catch_all(register: &dyn Fn(c_int) -> io::Result<SigId>) -> Result<()> {
         let _ = register(signal);
     }
     Ok(())
-}
-
-/// Makes a write beyond the limit on file sizes (`ulimit -f`) fail with an error instead of a signal, which would leave half of a
-/// file.
-///
-/// # Errors
-///
-/// The system refuses the handler.
-pub(crate) fn outlive_file_limit() -> Result<()> {
-    let unused = Arc::new(AtomicBool::new(false));
-    caught(SIGXFSZ, flag::register(SIGXFSZ, unused))
 }
 
 fn caught(signal: c_int, registered: io::Result<SigId>) -> Result<()> {

@@ -1,7 +1,6 @@
 //! The environment of a command that measures: signals, target, clock. [`Site`] makes it.
 
 mod site;
-mod target_names;
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -28,8 +27,8 @@ use crate::launcher;
 use crate::output::note;
 use crate::progress::Display;
 use crate::signals::StopFlags;
+pub(crate) use crate::target_names::TargetNames;
 pub(crate) use site::{Opened, Region, Site, open_all, sites};
-pub(crate) use target_names::{TargetNames, give};
 
 /// The system under test, opened.
 enum OpenedSystem {
@@ -330,19 +329,4 @@ impl Workspace {
             (measured, Ok(())) => measured,
         }
     }
-}
-
-/// Creates the folder of the run files.
-///
-/// # Errors
-///
-/// It cannot be created.
-pub(crate) fn make_folder(folder: &Path) -> Result<()> {
-    std::fs::create_dir_all(folder).map_err(|error| {
-        Error::usage(format!(
-            "cannot make the folder {} for the run files: {error}",
-            folder.display()
-        ))
-        .hint("name a place that can be written with -o")
-    })
 }

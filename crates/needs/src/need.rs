@@ -48,6 +48,7 @@ needs! {
     ScsiDebug, "scsi_debug", [], "the kernel module scsi_debug";
     Nvmet, "nvmet", [], "the kernel module nvmet";
     Vm, "vm", [], "guests under QEMU: root, qemu-system-x86_64, mmdebstrap, a server of packages for the first build";
+    Arm64, "arm64", ["qemu-system-aarch64"], "guests under qemu-system-aarch64, and the static program for 64-bit ARM, named in IOLAB_ARM64";
     Ext4, "mkfs.ext4", ["mkfs.ext4"], "mkfs.ext4, and a kernel with ext4";
     Xfs, "mkfs.xfs", ["mkfs.xfs"], "mkfs.xfs, and a kernel with XFS";
     Btrfs, "mkfs.btrfs", ["mkfs.btrfs"], "mkfs.btrfs, and a kernel with btrfs";
@@ -103,6 +104,7 @@ needs! {
     Quiet, "quiet", [], "a machine that is not busy with something else";
     DriveTraces, "drive-traces", [], "a folder with the traces of DiskSim 4.0, named by IOLAB_DRIVES";
     DebPackage, "deb", [], "a package of release/build, named by IOLAB_DEB";
+    Lintian, "lintian", ["lintian"], "lintian, which checks Debian packages";
     Wheel, "wheel", [], "the Python wheel, named in IOLAB_WHEEL";
     StaticBinary, "static-binary", [], "the static program, named in IOLAB_STATIC";
     Buildah, "buildah", ["buildah"], "buildah, which builds images of containers";

@@ -16,6 +16,7 @@ mod sample;
 mod shown_latency;
 mod states;
 pub mod tables;
+pub mod target_paths;
 mod targets;
 pub mod witness;
 

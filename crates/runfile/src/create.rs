@@ -1,16 +1,18 @@
 //! Creates a run file atomically: if the process is killed, there is no file.
 
+#[cfg(target_os = "linux")]
+mod unnamed;
+
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
-use std::os::fd::AsRawFd;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use iolab_workload::{Error, Result};
-use rustix::fs::{AtFlags, CWD, FlockOperation, OFlags, flock, linkat};
 
 use super::error::file_fault;
 use super::opening::{SIDE_FILES, beside};
+#[cfg(target_os = "linux")]
+use unnamed::linked;
 
 /// Extension of run files.
 const EXTENSION: &str = "iolab";
@@ -150,30 +152,10 @@ fn without_companions(path: &Path) -> io::Result<()> {
     }
 }
 
-fn linked(place: NewFile<'_>, content: &[u8]) -> io::Result<(PathBuf, File)> {
-    let file = unnamed(place.folder(), content)?;
-    let (path, ()) = place.first_free(|path| link(&file, path))?;
-    // Nothing may fail after this, since the file has its name.
-    Ok((path, file))
-}
-
-/// A file with this content and without a name, which disappears unless it gets one.
-fn unnamed(folder: &Path, content: &[u8]) -> io::Result<File> {
-    let mut file = OpenOptions::new()
-        .read(true)
-        .write(true)
-        .custom_flags(OFlags::TMPFILE.bits() as i32)
-        .open(folder)?;
-    file.write_all(content)?;
-    file.sync_all()?;
-    // Without locks in the file system, the run file stays unlocked, like its writer's.
-    let _ = flock(&file, FlockOperation::NonBlockingLockExclusive);
-    Ok(file)
-}
-
-fn link(file: &File, path: &Path) -> io::Result<()> {
-    let nameless = format!("/proc/self/fd/{}", file.as_raw_fd());
-    Ok(linkat(CWD, nameless, CWD, path, AtFlags::SYMLINK_FOLLOW)?)
+/// Other systems have no files without a name.
+#[cfg(not(target_os = "linux"))]
+fn linked(_: NewFile<'_>, _: &[u8]) -> io::Result<(PathBuf, File)> {
+    Err(io::ErrorKind::Unsupported.into())
 }
 
 fn named(path: &Path, content: &[u8]) -> io::Result<File> {
@@ -220,7 +202,7 @@ mod tests {
         let file = named(&path, b"first").unwrap();
         for error in [
             named(&path, b"second").unwrap_err(),
-            link(&file, &path).unwrap_err(),
+            unnamed::link(&file, &path).unwrap_err(),
         ] {
             assert_eq!(error.kind(), io::ErrorKind::AlreadyExists);
         }

@@ -10,6 +10,7 @@ mod create;
 mod error;
 mod guard;
 mod location;
+mod model_definition;
 pub mod numbers;
 mod opening;
 mod over_time;
@@ -19,20 +20,20 @@ mod rows;
 mod schema;
 mod series;
 mod streams;
+mod system;
 mod table_reader;
 #[cfg(test)]
 pub(crate) mod tests;
 mod upgrade;
 mod witness;
 
-use std::fs::{File, OpenOptions};
+use std::fs::{File, OpenOptions, TryLockError};
 use std::path::{Path, PathBuf};
 
 use iolab_workload::histogram::{self, LatencyHistogram};
 use iolab_workload::trial::Batch;
 use iolab_workload::{Error, Result};
 use rusqlite::{Connection, OpenFlags, params};
-use rustix::fs::{FlockOperation, flock};
 
 pub use create::NewFile;
 use error::{damaged, fault, file_fault, no_trials, too_large, while_writing};
@@ -46,6 +47,7 @@ use iolab_record::{
     RunRecord, RunStatus, SCHEMA_VERSION, Sample,
 };
 pub use location::check_place;
+pub use model_definition::{model_definition, wrong_definition};
 use opening::{SIDE_FILES, beside, check_identity, check_regular, check_side_files};
 pub use over_time::{LatenciesOverTime, TrialCourse, read_latency_over_time};
 pub use question::asked_by;
@@ -137,9 +139,7 @@ impl RunFile {
 
     fn locked(path: &Path, file: File) -> Result<Self> {
         // Few file systems lack such locks; there, nothing excludes other writers.
-        if flock(&file, FlockOperation::NonBlockingLockExclusive)
-            == Err(rustix::io::Errno::WOULDBLOCK)
-        {
+        if let Err(TryLockError::WouldBlock) = file.try_lock() {
             return Err(Error::refused(format!(
                 "{} is being written by another iolab",
                 path.display()

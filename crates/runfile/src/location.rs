@@ -1,19 +1,18 @@
 //! The location of a run file: whether one could be written there, and whether it is still there.
 
 use std::ffi::OsStr;
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use iolab_workload::{Error, Result};
 use rusqlite::Connection;
-use rustix::fs::{FlockOperation, OFlags, flock};
 
 use super::RunFile;
 use super::create::{self, NewFile};
 use super::error::{fault, file_fault};
 use super::opening::{beside, check_length};
+use super::system::{identity, open_itself};
 
 /// Free space that a location must have: a file with the plan of a small run, and its log.
 const ROOM: usize = 256 << 10;
@@ -82,14 +81,8 @@ fn is_gone(process: u32) -> bool {
 
 /// Whether no process on any host has locked the file.
 fn is_free(path: &Path) -> bool {
-    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
-    let file = OpenOptions::new()
-        .read(true)
-        .custom_flags(flags.bits() as i32)
-        .open(path);
-    file.is_ok_and(|file| {
-        file.metadata().is_ok_and(|file| file.is_file())
-            && flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok()
+    open_itself(path).is_ok_and(|file| {
+        file.metadata().is_ok_and(|file| file.is_file()) && file.try_lock().is_ok()
     })
 }
 
@@ -105,7 +98,7 @@ pub(super) fn remove(path: &Path) {
 pub(super) fn leads_to(path: &Path, file: &File) -> Option<bool> {
     let held = file.metadata().ok()?;
     match path.metadata() {
-        Ok(named) => Some((named.dev(), named.ino()) == (held.dev(), held.ino())),
+        Ok(named) => Some(identity(&named)? == identity(&held)?),
         Err(error) => match error.kind() {
             io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => Some(false),
             _ => None,
@@ -170,7 +163,7 @@ mod tests {
         }
         std::os::unix::fs::symlink("r.iolab", at(&kept[5])).unwrap();
         let held = File::open(at(&kept[4])).unwrap();
-        flock(&held, FlockOperation::NonBlockingLockExclusive).unwrap();
+        held.try_lock().unwrap();
         check_place(NewFile::At(&at("next.iolab"))).unwrap();
         for name in &kept {
             assert!(at(name).symlink_metadata().is_ok(), "{name}");

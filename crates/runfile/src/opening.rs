@@ -2,8 +2,6 @@
 
 use std::fs::File;
 use std::io::Read;
-use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use iolab_plan::named_file;
@@ -12,6 +10,7 @@ use iolab_workload::{Error, Result};
 use rusqlite::{Connection, OpenFlags};
 
 use super::error::{damaged, fault, file_fault, is_unopenable, newer, not_a_run_file, older};
+use super::system::name_count;
 use super::{guard, schema};
 
 /// Opens the file; returns the version of its schema.
@@ -100,7 +99,7 @@ pub(super) fn check_side_files(path: &Path) -> Result<()> {
         let Ok(there) = name.symlink_metadata() else {
             continue;
         };
-        if !there.is_file() || there.nlink() > 1 || !is_sqlites(&name, ending) {
+        if !there.is_file() || name_count(&there) > 1 || !is_sqlites(&name, ending) {
             return Err(Error::refused(format!(
                 "{} is no remainder of {}, and would be taken for a part of it",
                 name.display(),
@@ -143,8 +142,13 @@ fn has_wal(path: &Path) -> bool {
 /// A `file:` URI (RFC 3986: all but unreserved bytes are escaped) with `immutable`.
 pub(super) fn immutable_uri(path: &Path) -> String {
     let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-    let mut uri = "file://".to_owned();
-    for byte in absolute.as_os_str().as_bytes() {
+    let path = absolute.as_os_str().as_encoded_bytes();
+    // A path of Windows begins with a drive, which would stand for a host there.
+    let mut uri = match path.first() {
+        Some(b'/') => "file://".to_owned(),
+        _ => "file:///".to_owned(),
+    };
+    for byte in path {
         if byte.is_ascii_alphanumeric() || b"/-._~".contains(byte) {
             uri.push(char::from(*byte));
         } else {
@@ -173,7 +177,7 @@ pub(super) fn check_length(path: &Path) -> Result<()> {
         (Ok(folder), Some(name)) => folder.join(name),
         _ => std::path::absolute(path).unwrap_or_else(|_| path.to_owned()),
     };
-    let length = whole.as_os_str().as_bytes().len();
+    let length = whole.as_os_str().as_encoded_bytes().len();
     if length <= PATH_MAX {
         return Ok(());
     }

@@ -29,7 +29,6 @@ mod simulated;
 mod stopping_rule;
 mod strategy;
 mod system_under_test;
-mod target_paths;
 mod targets;
 #[cfg(test)]
 mod tests;
@@ -52,9 +51,8 @@ pub use missing_levels::adapt_to_system;
 pub use prepared_run::PreparedRun;
 pub use programs::Programs;
 pub use sample::describe_failure;
-pub use simulated::{Disk, adapt, budget_on_model, model_definition};
+pub use simulated::{Disk, adapt, budget_on_model};
 pub use system_under_test::SystemUnderTest;
-pub use target_paths::target_paths;
 pub use targets::{GivenTargets, Targets, join_targets, needs, settle_targets, stripe_targets};
 
 use crate::ranks::Ranks;

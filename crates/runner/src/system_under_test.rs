@@ -11,12 +11,13 @@ use iolab_workload::Result;
 use super::executor::{Engine, Executor};
 use super::simulated::{Disk, Simulated};
 use super::targets::{Targets, devices_of, further, kind_of};
-use super::{Programs, Setup, fit, shared_disk, target_paths};
+use super::{Programs, Setup, fit, shared_disk};
 use iolab_doctor::environment;
 use iolab_peers::Peers;
 use iolab_plan::cells::PlannedCell;
 use iolab_plan::experiment::Experiment;
 use iolab_record::environment::{Environment, KEYS};
+use iolab_record::target_paths::beyond_text;
 use iolab_record::{ClockDomain, FurtherTarget, Run};
 use iolab_workload::settings::CellSpec;
 
@@ -156,7 +157,7 @@ impl<'a> SystemUnderTest<'a> {
             if let SystemUnderTest::Programs(programs) = self {
                 environment.extend(programs.environment());
             }
-            environment.put(&KEYS.target_path_hex, target_paths::beyond_text(named));
+            environment.put(&KEYS.target_path_hex, beyond_text(named));
         }
         environment
     }

@@ -3,7 +3,9 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
+#[cfg(feature = "measure")]
 use iolab_serve::Speed;
+#[cfg(feature = "measure")]
 use iolab_workload::units::parse_size;
 
 const MODEL_CHECK_HELP: &str = "\
@@ -16,6 +18,7 @@ service times, at the quantiles 0.0001 to 0.9999 (Ruemmler and Wilkes 1994). Med
 p95 are of the absolute error per request. Hits and misses are those of the model. All \
 times are in ms.";
 
+#[cfg(feature = "measure")]
 const SERVE_HELP: &str = "\
 Measure MOUNTPOINT/disk with any tool, as the user who serves it; for example:
 
@@ -77,6 +80,7 @@ pub(crate) enum ModelFormat {
     Json,
 }
 
+#[cfg(feature = "measure")]
 #[derive(Debug, Args)]
 #[command(after_help = SERVE_HELP)]
 pub(crate) struct Serve {
@@ -104,11 +108,13 @@ pub(crate) struct Serve {
     pub(crate) format: ModelFormat,
 }
 
+#[cfg(feature = "measure")]
 fn speed(text: &str) -> Result<Speed, String> {
     let factor = text.trim().parse().ok().and_then(Speed::new);
     factor.ok_or_else(|| "write a number from 0.001 to 1000".to_owned())
 }
 
+#[cfg(feature = "measure")]
 fn size(text: &str) -> Result<u64, String> {
     parse_size(text).map_err(|error| error.to_string())
 }

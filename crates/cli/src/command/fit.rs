@@ -27,10 +27,10 @@ use crate::builtin_names::Builtin;
 use crate::command::{answers, has_results, read_run};
 use crate::exit::{Failure, Outcome, answered, interrupted, with_kept};
 use crate::experiment_options::new_seed;
-use crate::output::{self, Results, listed, note};
+use crate::output::{self, Results, listed, make_folder, note};
 use crate::output_format::check_folder;
 use crate::signals::Signals;
-use crate::workspace::{Region, Site, TargetNames, Workspace, make_folder};
+use crate::workspace::{Region, Site, TargetNames, Workspace};
 
 /// Measures the workloads of the requirement, and answers.
 pub(crate) fn fit(options: &Fit) -> Outcome {

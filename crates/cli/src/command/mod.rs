@@ -2,30 +2,41 @@
 
 mod compare;
 mod completions;
+#[cfg(feature = "measure")]
 mod doctor;
 mod export;
+#[cfg(feature = "measure")]
 mod fit;
 mod gate;
 mod history;
+#[cfg(feature = "measure")]
 mod import;
 mod list;
 mod model;
 mod plot;
 mod report;
+#[cfg(feature = "measure")]
 mod resume;
+#[cfg(feature = "measure")]
 mod run;
 mod schema;
+#[cfg(feature = "measure")]
 mod serve;
 mod show;
 mod slo;
 mod stats;
+#[cfg(feature = "measure")]
 mod study;
+#[cfg(feature = "measure")]
 mod study_causes;
 mod table;
+#[cfg(feature = "measure")]
 mod why;
+#[cfg(feature = "measure")]
 mod witness;
 
 use std::path::{Path, PathBuf};
+#[cfg(feature = "measure")]
 use std::rc::Rc;
 
 use iolab_analysis::analysed_run::AnalysedRun;
@@ -33,44 +44,63 @@ use iolab_analysis::runs::FiledRun;
 use iolab_record::RunRecord;
 use iolab_report::answer::Answers;
 use iolab_report::input::{Input, InsideTrials};
+#[cfg(feature = "measure")]
 use iolab_runner::ranks::Ranks;
 use iolab_workload::group::ALL;
 use iolab_workload::response::Metric;
 use iolab_workload::{Error, Result};
 
 use crate::arguments::Command;
-use crate::exit::{Failure, Outcome, with_kept};
-use crate::output::{self, Log};
+use crate::exit::Outcome;
+#[cfg(feature = "measure")]
+use crate::exit::{Failure, with_kept};
+use crate::output;
+#[cfg(feature = "measure")]
+use crate::output::Log;
+#[cfg(feature = "measure")]
 use crate::workspace::Workspace;
 
 /// Carries out a command; `ranks` are the processes of a run across several.
-pub(crate) fn carry_out(command: Command, ranks: Option<Rc<Ranks>>) -> Outcome {
+pub(crate) fn carry_out(
+    command: Command,
+    #[cfg(feature = "measure")] ranks: Option<Rc<Ranks>>,
+) -> Outcome {
     match command {
+        #[cfg(feature = "measure")]
         Command::Study(options) => study::study(&options),
+        #[cfg(feature = "measure")]
         Command::Run(options) => run::run(&options, ranks),
+        #[cfg(feature = "measure")]
         Command::Fit(options) => fit::fit(&options),
+        #[cfg(feature = "measure")]
         Command::Why(options) => why::why(&options),
         Command::List(options) => list::list(&options),
         Command::Show(options) => show::show(&options),
         Command::Table(options) => table::table(&options),
+        #[cfg(feature = "measure")]
         Command::Import(options) => import::import(&options),
         Command::Plot(options) => plot::plot(&options),
+        #[cfg(feature = "measure")]
         Command::Resume(options) => resume::resume(&options, ranks),
         Command::Compare(options) => compare::compare(&options),
         Command::Gate(options) => gate::gate(&options),
         Command::History(options) => history::history(&options),
         Command::Stats(options) => stats::stats(&options),
+        #[cfg(feature = "measure")]
         Command::Doctor(options) => doctor::doctor(&options),
         Command::Report(options) => report::report(&options),
         Command::Export(options) => export::export(&options),
         Command::Model(options) => model::model(&options),
+        #[cfg(feature = "measure")]
         Command::Serve(options) => serve::serve(options),
+        #[cfg(feature = "measure")]
         Command::Witness(options) => witness::witness(&options),
         Command::Schema(options) => schema::schema(&options),
         Command::Completions(options) => completions::completions(&options),
     }
 }
 
+#[cfg(feature = "measure")]
 impl Command {
     /// Whether it measures into a run file: several processes of it would disturb each other.
     pub(crate) fn measures(&self) -> bool {
@@ -105,6 +135,7 @@ impl Command {
 
 /// The file of a run that is complete, or that the user ended early; then with that interrupt, which is returned after all
 /// results are printed.
+#[cfg(feature = "measure")]
 type EndedRun = (PathBuf, Option<Failure>);
 
 /// The end of a run whose measurements are in `kept`.
@@ -112,6 +143,7 @@ type EndedRun = (PathBuf, Option<Failure>);
 /// # Errors
 ///
 /// The failure of the run; or the user's interrupt, where no results are wanted.
+#[cfg(feature = "measure")]
 fn ended(
     finished: Result<PathBuf>,
     kept: Option<&Path>,
@@ -130,6 +162,7 @@ fn ended(
 }
 
 /// Whether any trial was measured.
+#[cfg(feature = "measure")]
 fn has_results(run: &AnalysedRun) -> bool {
     run.analysis().cells.iter().any(|cell| cell.n > 0)
 }

@@ -8,7 +8,7 @@ use iolab_diskmodel::check::{check, parse_trace};
 use iolab_diskmodel::definition::catalogue;
 use iolab_plan::experiment::of_text;
 use iolab_plan::named_file;
-use iolab_runner::model_definition;
+use iolab_runfile::model_definition;
 use iolab_workload::{Error, Result};
 
 use crate::arguments::{Model, ModelAction, ModelFormat};

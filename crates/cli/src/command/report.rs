@@ -5,19 +5,19 @@ use std::io::{Cursor, Write};
 use std::path::{Path, PathBuf};
 
 use iolab_record::RunRecord;
+use iolab_record::target_paths::target_paths;
 use iolab_report::input::Input;
 use iolab_report::report::{Bundle, DepositFile, ProgramInput, StudyReport};
 use iolab_runfile::Content;
-use iolab_runner::target_paths;
 use iolab_workload::{Error, Kind, Result};
 
 use crate::arguments::{Report as Options, ReportFormat};
 use crate::command::{analysed, input};
 use crate::escape_output::harmless;
 use crate::exit::Outcome;
-use crate::output::{self, note};
+use crate::output::{self, make_folder, note};
 use crate::output_format::{format_of, is_folder};
-use crate::workspace::{give, make_folder};
+use crate::target_names::give;
 
 /// More names than anybody's folder has of reports.
 const NAMES_MAX: u32 = 10_000;

@@ -10,6 +10,7 @@ use iolab_analysis::fitness::Answer;
 use iolab_plan::cells::Plan;
 use iolab_plan::experiment::Experiment;
 use iolab_record::question::Fit;
+use iolab_record::target_paths::target_paths;
 use iolab_record::{Question, RunRecord, RunStatus, TargetKind};
 use iolab_report::input::Input;
 use iolab_runfile::RunFile;
@@ -257,7 +258,7 @@ fn begun(
     let further = record.further_targets.iter().map(|target| target.bytes);
     let site = Site {
         model: None,
-        targets: iolab_runner::target_paths(record),
+        targets: target_paths(record),
         // The run file has them.
         names: TargetNames::default(),
         signals: Signals::default(),

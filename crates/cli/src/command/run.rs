@@ -23,10 +23,10 @@ use crate::builtin_names::{Builtin, check_no_target};
 use crate::command::{EndedRun, answers, ended, read_run, slo};
 use crate::exit::{Outcome, answered};
 use crate::experiment_options::{Asked, Definition, budget_in_words, budget_of_targets};
-use crate::output::{self, Results, listed, note};
+use crate::output::{self, Results, listed, make_folder, note};
 use crate::output_format::{check_run_file, is_folder};
 use crate::signals::Signals;
-use crate::workspace::{Opened, Region, Site, TargetNames, make_folder, open_all, sites};
+use crate::workspace::{Opened, Region, Site, TargetNames, open_all, sites};
 
 /// Folder of run files by default.
 const FOLDER: &str = "iolab-results";

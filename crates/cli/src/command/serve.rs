@@ -4,7 +4,7 @@ use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 
 use iolab_report::layout::{self, Column};
-use iolab_runner::model_definition;
+use iolab_runfile::model_definition;
 use iolab_serve::{MountFolder, OpTally, Options, Punctuality, ServeReport, Serving, Speed, Wake};
 use iolab_workload::quantity::{exact_size, format_bytes, format_ns, significant};
 use iolab_workload::{Error, Result};

@@ -3,8 +3,11 @@
 use std::io::Write;
 use std::path::Path;
 
+#[cfg(feature = "measure")]
 use iolab_peers::fio::job::JobFile;
+#[cfg(feature = "measure")]
 use iolab_peers::fio::write_job::job_file;
+#[cfg(feature = "measure")]
 use iolab_plan::cells::{OneProcess, Plan};
 use iolab_plan::experiment::{BUILTIN, Experiment};
 use iolab_plan::requirement::BUILTIN_REQUIREMENTS;
@@ -16,7 +19,9 @@ use iolab_workload::Result;
 use iolab_workload::escape_control::escape_control;
 
 use crate::arguments::{Show, ShowFormat};
-use crate::builtin_names::{Builtin, unknown_name};
+#[cfg(feature = "measure")]
+use crate::builtin_names::Builtin;
+use crate::builtin_names::unknown_name;
 use crate::exit::Outcome;
 use crate::output::open;
 
@@ -24,6 +29,7 @@ use crate::output::open;
 pub(crate) fn show(options: &Show) -> Outcome {
     let text = match options.format {
         ShowFormat::Toml => toml(options)?,
+        #[cfg(feature = "measure")]
         ShowFormat::Fio => job_file(&Plan::of_new_run(experiment(options)?, &OneProcess)?),
     };
     let mut to = open(None)?;
@@ -40,8 +46,19 @@ fn toml(options: &Show) -> Result<String> {
     if let Some((_, text)) = builtin.find(|(known, _)| *known == name) {
         return Ok((*text).to_owned());
     }
+    #[cfg(feature = "measure")]
     if JobFile::is_one(Path::new(name)) {
         return read(options)?.to_toml();
+    }
+    #[cfg(not(feature = "measure"))]
+    if Path::new(name)
+        .extension()
+        .is_some_and(|extension| extension == "fio")
+    {
+        return Err(iolab_workload::Error::usage(
+            "this build reads results, and no job files of fio",
+        )
+        .hint("iolab show reads them in the build for Linux"));
     }
     if is_run_file(name)? {
         let file = escape_control(name);
@@ -68,6 +85,7 @@ fn toml(options: &Show) -> Result<String> {
     }
 }
 
+#[cfg(feature = "measure")]
 fn experiment(options: &Show) -> Result<Experiment> {
     let name = options.name.as_str();
     if JobFile::is_one(Path::new(name)) {
@@ -93,6 +111,7 @@ fn is_run_file(name: &str) -> Result<bool> {
     }
 }
 
+#[cfg(feature = "measure")]
 fn read(options: &Show) -> Result<JobFile> {
     JobFile::read(Path::new(&options.name), None, options.allow_include)
 }

@@ -24,13 +24,11 @@ use crate::command::study_causes::Explains;
 use crate::command::{ended, input, read_run, report};
 use crate::exit::{Failure, Outcome, interrupted};
 use crate::experiment_options::{Asked, Definition, budget_in_words, budget_of_targets};
-use crate::output::{self, Results, listed, note};
+use crate::output::{self, Results, listed, make_folder, note};
 use crate::output_format::check_folder;
 use crate::progress::SharedBudget;
 use crate::signals::Signals;
-use crate::workspace::{
-    Opened, Region, Site, TargetNames, Workspace, make_folder, open_all, sites,
-};
+use crate::workspace::{Opened, Region, Site, TargetNames, Workspace, open_all, sites};
 
 /// Runs all experiments of the suite and says what was found.
 pub(crate) fn study(options: &Study) -> Outcome {

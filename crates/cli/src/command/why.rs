@@ -13,6 +13,7 @@ use iolab_plan::experiment::{self, Change, Experiment, INQUIRY, Inquiry};
 use iolab_plan::precondition::Precondition;
 use iolab_plan::suspect::{MachineState, Sides};
 use iolab_record::environment::KEYS;
+use iolab_record::target_paths::target_paths;
 use iolab_record::{Cell, RunRecord, TargetKind};
 use iolab_report::causes;
 use iolab_report::input::Input;
@@ -331,7 +332,7 @@ impl Explanation<'_> {
     /// A model that has changed.
     pub(super) fn site(&self, foresees_ranks: bool, signals: Signals) -> Result<Site> {
         let record = self.run.record();
-        let targets = iolab_runner::target_paths(record);
+        let targets = target_paths(record);
         let model = match &targets[..] {
             [target] => Disk::of_target(target)?,
             _ => None,

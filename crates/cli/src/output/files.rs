@@ -2,7 +2,6 @@
 
 use std::fs::{File, Metadata};
 use std::io::{self, BufWriter, Read, Write};
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use iolab_plan::named_file;
@@ -140,7 +139,7 @@ pub(crate) fn check_replaceable(path: &Path, by: Replaceable) -> Result<()> {
     let (other, kind) = by.words();
     let what = if !there.is_file() {
         "is not a regular file"
-    } else if there.nlink() > 1 {
+    } else if has_several_names(&there) {
         "has several names (hard links)"
     } else if !begins_so(path, &there, by.begins()) {
         other
@@ -149,6 +148,17 @@ pub(crate) fn check_replaceable(path: &Path, by: Replaceable) -> Result<()> {
     };
     let refused = format!("{} {what}: --force replaces {kind} only", path.display());
     Err(Error::refused(refused).hint("choose another name with -o"))
+}
+
+/// Whether a file has hard links; false where the system does not tell.
+fn has_several_names(metadata: &Metadata) -> bool {
+    #[cfg(unix)]
+    return std::os::unix::fs::MetadataExt::nlink(metadata) > 1;
+    #[cfg(not(unix))]
+    {
+        let _ = metadata;
+        false
+    }
 }
 
 /// Whether a file begins with one of these byte strings; false for an empty one.
@@ -180,6 +190,21 @@ pub(crate) fn replace(path: &Path, bytes: &[u8], by: Replaceable) -> Outcome {
             .into());
     }
     Ok(())
+}
+
+/// Creates the folder of the run files.
+///
+/// # Errors
+///
+/// It cannot be created.
+pub(crate) fn make_folder(folder: &Path) -> Result<()> {
+    std::fs::create_dir_all(folder).map_err(|error| {
+        Error::usage(format!(
+            "cannot make the folder {} for the run files: {error}",
+            folder.display()
+        ))
+        .hint("name a place that can be written with -o")
+    })
 }
 
 /// The refusal to overwrite a result.

@@ -9,8 +9,10 @@ use iolab_report::layout::paragraph;
 use serde_json::{Map, Value};
 
 use super::terminal::{clamped, is_dumb, style, terminal_width};
+#[cfg(feature = "measure")]
 use crate::arguments::{LogFormat, LogOptions};
 use crate::escape_output::{harmless, spelled};
+#[cfg(feature = "measure")]
 use crate::screen;
 
 /// What is printed on stderr during measurements.
@@ -26,6 +28,7 @@ pub(crate) enum Log {
     Quiet,
 }
 
+#[cfg(feature = "measure")]
 impl Log {
     /// The mode that the options request.
     pub(crate) fn asked(options: &LogOptions) -> Self {
@@ -89,9 +92,11 @@ fn now() -> String {
 
 /// Writes a line on stderr, above the live view where there is one. Ignores errors, which are no reason to stop measuring.
 fn error_line(text: &str) {
-    if !screen::tell(text) {
-        let _ = writeln!(io::stderr().lock(), "{text}");
+    #[cfg(feature = "measure")]
+    if screen::tell(text) {
+        return;
     }
+    let _ = writeln!(io::stderr().lock(), "{text}");
 }
 
 /// Writes a text on stderr, wrapped between words on a terminal; logs keep one line per message.

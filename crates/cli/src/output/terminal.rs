@@ -1,10 +1,15 @@
 //! What the terminal, the locale and the environment permit: width, characters, colours.
 
 use std::io::{self, IsTerminal};
-use std::os::fd::AsFd;
 
 use iolab_report::chart::Style;
 use iolab_report::layout;
+use terminal_size::terminal_size_of;
+
+#[cfg(unix)]
+use std::os::fd::AsFd as Stream;
+#[cfg(windows)]
+use std::os::windows::io::AsHandle as Stream;
 
 /// Columns assumed without a terminal.
 const WIDTH_ELSEWHERE: u16 = 100;
@@ -29,18 +34,12 @@ fn width() -> u16 {
 }
 
 /// The columns of a terminal, unless `COLUMNS` is set; `None` without a terminal.
-pub(super) fn terminal_width(to: impl IsTerminal + AsFd) -> Option<u16> {
+pub(super) fn terminal_width(to: impl IsTerminal + Stream) -> Option<u16> {
     if !to.is_terminal() {
         return None;
     }
     let asked = std::env::var("COLUMNS").ok().and_then(|c| c.parse().ok());
-    let size = || rustix::termios::tcgetwinsize(&to).ok();
-    let shown = || {
-        size()
-            .map(|size| size.ws_col)
-            .filter(|columns| *columns > 0)
-    };
-    asked.or_else(shown)
+    asked.or_else(|| terminal_size_of(&to).map(|(columns, _)| columns.0))
 }
 
 /// A readable width.

@@ -16,11 +16,12 @@ use iolab_storage::{Consent, Need, Size};
 use iolab_workload::quantity::format_bytes;
 use iolab_workload::{Error, Result};
 
-use super::{TargetNames, Workspace, give};
+use super::{TargetNames, Workspace};
 use crate::dry_run::{self, Made};
 use crate::exit::Outcome;
 use crate::output::note;
 use crate::signals::Signals;
+use crate::target_names::give;
 
 /// Where plans are carried out, and what the user allows there. Nothing is opened yet.
 pub(crate) struct Site {

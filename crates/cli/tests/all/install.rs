@@ -50,6 +50,13 @@ fn the_debian_package_is_installed_used_and_removed() {
         return needs::skip(Need::DebPackage, "the variable is not set");
     };
     let package = std::fs::canonicalize(package).unwrap();
+    if let Some(lintian) = needs::tool(Need::Lintian) {
+        succeeds(
+            Command::new(lintian)
+                .args(["--fail-on", "error"])
+                .arg(&package),
+        );
+    }
     let folder = folder();
     let admin = folder.path().join("var/lib/dpkg");
     for part in ["info", "updates", "triggers"] {
@@ -93,7 +100,6 @@ fn the_debian_package_is_installed_used_and_removed() {
         "usr/share/fish/vendor_completions.d/iolab.fish",
         "usr/share/doc/iolab/SAFETY.md",
     ] {
-        // Which files are compressed is up to the version of cargo-deb.
         let mut forms = [file.to_owned(), format!("{file}.gz")].into_iter();
         let there = forms.any(|form| folder.path().join(form).exists());
         assert!(there, "{file} is missing");

@@ -19,6 +19,20 @@ fn read(path: &str) -> String {
     fs::read_to_string(root.join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
+/// The rooms named in those sections of a manifest whose heading is one of these.
+fn named_in(manifest: &str, is_one: fn(&str) -> bool) -> BTreeSet<String> {
+    let mut heading = "";
+    let mut names = BTreeSet::new();
+    for line in manifest.lines() {
+        match line.strip_prefix("iolab-").filter(|_| is_one(heading)) {
+            _ if line.starts_with('[') => heading = line,
+            Some(room) => names.extend(room.split(['.', ' ', '=']).next().map(str::to_owned)),
+            None => {}
+        }
+    }
+    names
+}
+
 /// The arrows of the `Cargo.toml` files.
 fn declared() -> Arrows {
     let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
@@ -28,19 +42,10 @@ fn declared() -> Arrows {
         .map(|room| room.into_string().expect("a name in UTF-8"))
         .map(|room| {
             let manifest = read(&format!("crates/{room}/Cargo.toml"));
-            let dependencies = manifest
-                .lines()
-                .skip_while(|line| *line != "[dependencies]")
-                .skip(1)
-                .take_while(|line| !line.starts_with('['))
-                .filter_map(|line| line.strip_prefix("iolab-"));
-            let names = dependencies.map(|line| {
-                line.split(['.', ' ', '='])
-                    .next()
-                    .unwrap_or_default()
-                    .to_owned()
+            let names = named_in(&manifest, |heading| {
+                heading.ends_with("dependencies]") && !heading.contains("dev-")
             });
-            (room, names.collect())
+            (room, names)
         })
         .collect()
 }
@@ -102,6 +107,24 @@ fn what_reads_run_files_reaches_nothing_that_does_io() {
         for doer in DOERS {
             assert!(arrows.contains_key(doer), "no room {doer}");
             assert!(!reached.contains(doer), "{reader} reaches {doer}");
+        }
+    }
+}
+
+#[test]
+fn without_the_feature_measure_the_program_does_no_io() {
+    let arrows = declared();
+    let own = named_in(&read("crates/cli/Cargo.toml"), |heading| {
+        heading == "[dependencies]"
+    });
+    assert!(own.contains("report"), "{own:?}");
+    for room in own {
+        let reached = reached(&arrows, &room);
+        for doer in DOERS {
+            assert!(
+                !reached.contains(doer) && room != doer,
+                "{room} reaches {doer}"
+            );
         }
     }
 }

@@ -88,7 +88,7 @@ fn one_at_a_time(inner: PartDefinition) -> PartDefinition {
 
 /// The hard disk of the catalogue with each access taking 2 ms, whatever its place; with a buffer of so many segments of a MiB or less.
 fn even_disk(segments: u32) -> PartDefinition {
-    let (_, definition) = super::model_definition("sata-7200").expect("built in");
+    let (_, definition) = iolab_runfile::model_definition("sata-7200").expect("built in");
     let mut model = definition.model;
     if let PartDefinition::Disk(disk) = &mut model {
         disk.mechanics.constant_access_ms = Some(2.0);

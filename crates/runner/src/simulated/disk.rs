@@ -3,18 +3,16 @@
 use std::path::Path;
 
 use iolab_diskmodel::Model;
-use iolab_diskmodel::definition::{Definition, catalogue};
+use iolab_diskmodel::definition::Definition;
 use iolab_workload::trial::{Batch, TrialSpec};
 use iolab_workload::{Error, Result};
 
 use super::super::fit::{cut_region, fit_groups};
 use super::super::system_under_test::VIRTUAL;
 use iolab_plan::cells::PlannedCell;
-use iolab_plan::experiment::of_text;
-use iolab_plan::named_file;
 use iolab_record::digest;
 use iolab_record::environment::{Environment, KEYS};
-use iolab_workload::names::unknown;
+use iolab_runfile::{model_definition, wrong_definition};
 use iolab_workload::quantity::exact_size;
 
 /// What a name begins with that means a model.
@@ -48,7 +46,8 @@ impl Disk {
     /// with line and column.
     pub fn find(name: &str) -> Result<Self> {
         let (text, definition) = model_definition(name)?;
-        let model = iolab_diskmodel::build(&definition, 0).map_err(|why| wrong(why, name))?;
+        let model =
+            iolab_diskmodel::build(&definition, 0).map_err(|why| wrong_definition(why, name))?;
         Ok(Self {
             bytes: model.capacity(),
             room: model.capacity(),
@@ -196,40 +195,6 @@ impl Disk {
         environment.put(&KEYS.model_block_bytes, self.block());
         environment
     }
-}
-
-/// The definition of a name in the catalogue, or of a TOML file: as it was written, comments included, and as it is read.
-///
-/// # Errors
-/// Of kind [`Usage`](iolab_workload::Kind::Usage): nothing of this name, with the nearest ones; or what is wrong in the file, with
-/// line and column.
-pub fn model_definition(name: &str) -> Result<(String, Definition)> {
-    let text = text_of(name)?;
-    let definition =
-        Definition::parse(&text).map_err(|why| of_text(Path::new(name), wrong(why, name)))?;
-    Ok((text, definition))
-}
-
-fn wrong(why: String, name: &str) -> Error {
-    Error::usage(why.trim_end().to_owned())
-        .within(name)
-        .hint("see a definition with: iolab model show hp-97560")
-}
-
-/// Largest definition of a model, bytes.
-const DEFINITION_MAX: u64 = 1 << 20;
-
-fn text_of(name: &str) -> Result<String> {
-    if let Some(entry) = catalogue::ENTRIES.iter().find(|entry| entry.name == name) {
-        return Ok(entry.text.to_owned());
-    }
-    let path = Path::new(name);
-    if path.exists() || path.extension().is_some_and(|end| end == "toml") {
-        let hint = "check the path; 'iolab model list' shows the built-in models";
-        return named_file::text(path, DEFINITION_MAX, hint);
-    }
-    let known: Vec<&str> = catalogue::ENTRIES.iter().map(|entry| entry.name).collect();
-    Err(unknown("model", name, &known))
 }
 
 #[cfg(test)]

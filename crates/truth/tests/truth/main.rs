@@ -1,5 +1,6 @@
 //! Every row of the truth table, performed: the right number, the right verdict, the right flags.
 
+mod arm64;
 mod cache;
 mod causes;
 mod containers;

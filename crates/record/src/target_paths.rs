@@ -1,15 +1,13 @@
 //! Paths of targets byte for byte: a run file stores text, and a path need not be UTF-8.
 
-use std::ffi::OsString;
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-use iolab_record::RunRecord;
-use iolab_record::environment::KEYS;
+use crate::RunRecord;
+use crate::environment::KEYS;
 
 /// The bytes of a path that is not UTF-8; `None` where text keeps it.
-pub(super) fn beyond_text(path: &Path) -> Option<Vec<u8>> {
-    let bytes = || path.as_os_str().as_bytes().to_owned();
+pub fn beyond_text(path: &Path) -> Option<Vec<u8>> {
+    let bytes = || path.as_os_str().as_encoded_bytes().to_owned();
     path.to_str().is_none().then(bytes)
 }
 
@@ -17,12 +15,28 @@ pub(super) fn beyond_text(path: &Path) -> Option<Vec<u8>> {
 pub fn target_paths(record: &RunRecord) -> Vec<PathBuf> {
     let mut paths: Vec<PathBuf> = record.targets().map(PathBuf::from).collect();
     let exact = record.environment.get(&KEYS.target_path_hex);
-    let exact = exact.map(|bytes| PathBuf::from(OsString::from_vec(bytes)));
     // A file may come from anybody: what it opens is what it shows.
-    if let Some(exact) = exact.filter(|path| path.display().to_string() == record.run.target) {
+    if let Some(exact) = exact
+        .and_then(of_bytes)
+        .filter(|path| path.display().to_string() == record.run.target)
+    {
         paths[0] = exact;
     }
     paths
+}
+
+/// The path of these bytes; `None` on systems whose paths are not bytes, where such a target cannot be.
+fn of_bytes(bytes: Vec<u8>) -> Option<PathBuf> {
+    #[cfg(unix)]
+    {
+        use std::os::unix::ffi::OsStringExt;
+        Some(std::ffi::OsString::from_vec(bytes).into())
+    }
+    #[cfg(not(unix))]
+    {
+        drop(bytes);
+        None
+    }
 }
 
 #[cfg(test)]
@@ -31,7 +45,7 @@ mod tests {
 
     #[test]
     fn paths_come_back_and_text_needs_no_bytes() {
-        let path = PathBuf::from(OsString::from_vec(b"/a \xff\x00\xfe".to_vec()));
+        let path = of_bytes(b"/a \xff\x00\xfe".to_vec()).expect("paths are bytes");
         let mut record = RunRecord::default();
         record.run.target = path.display().to_string();
         let bytes = beyond_text(&path).expect("not UTF-8");

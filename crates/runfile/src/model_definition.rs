@@ -1,0 +1,44 @@
+//! Definitions of modelled disks: those that come with iolab, and TOML files.
+
+use std::path::Path;
+
+use iolab_diskmodel::definition::{Definition, catalogue};
+use iolab_plan::experiment::of_text;
+use iolab_plan::named_file;
+use iolab_workload::names::unknown;
+use iolab_workload::{Error, Result};
+
+/// The definition of a name in the catalogue, or of a TOML file: as it was written, comments included, and as it is read.
+///
+/// # Errors
+/// Of kind [`Usage`](iolab_workload::Kind::Usage): nothing of this name, with the nearest ones; or what is wrong in the file, with
+/// line and column.
+pub fn model_definition(name: &str) -> Result<(String, Definition)> {
+    let text = text_of(name)?;
+    let definition = Definition::parse(&text)
+        .map_err(|why| of_text(Path::new(name), wrong_definition(why, name)))?;
+    Ok((text, definition))
+}
+
+/// The error for a definition that says what no disk can be.
+pub fn wrong_definition(why: String, name: &str) -> Error {
+    Error::usage(why.trim_end().to_owned())
+        .within(name)
+        .hint("see a definition with: iolab model show hp-97560")
+}
+
+/// Largest definition of a model, bytes.
+const DEFINITION_MAX: u64 = 1 << 20;
+
+fn text_of(name: &str) -> Result<String> {
+    if let Some(entry) = catalogue::ENTRIES.iter().find(|entry| entry.name == name) {
+        return Ok(entry.text.to_owned());
+    }
+    let path = Path::new(name);
+    if path.exists() || path.extension().is_some_and(|end| end == "toml") {
+        let hint = "check the path; 'iolab model list' shows the built-in models";
+        return named_file::text(path, DEFINITION_MAX, hint);
+    }
+    let known: Vec<&str> = catalogue::ENTRIES.iter().map(|entry| entry.name).collect();
+    Err(unknown("model", name, &known))
+}
