@@ -191,6 +191,8 @@ pub fn json(name: &str, s: &Summary, series_tests: &SeriesTests) -> Value {
         "median_low": low(s.median_interval),
         "median_high": high(s.median_interval),
         "median_confidence": s.median_interval.map(|i| i.confidence),
+        "median_interpolated_low": low(s.median_interpolated),
+        "median_interpolated_high": high(s.median_interpolated),
         "q3": s.q3,
         "max": s.max,
         "mean": s.mean,
