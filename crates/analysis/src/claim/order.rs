@@ -3,13 +3,14 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::answers::{Aspect, SharedLimit};
+use super::answers::Aspect;
 use super::best::Best;
 use super::causes::Verdict;
 use super::change::{Change, ChangePlace, NoChange};
 use super::comparison::{Comparison, Contrast, TARGET};
 use super::effect::{Difference, Effect, MARGIN};
 use super::series::{Shape, State};
+use super::shared_limit::SharedLimit;
 use super::{Claim, Standing};
 use crate::analysis::Timed;
 
@@ -78,8 +79,9 @@ impl Claim {
             },
             Self::LongTail(_) => Role::Limit,
             Self::Together(together) => match together.limit {
-                SharedLimit::ReachedBy(_) | SharedLimit::ReachedByAll => Role::Answer,
-                SharedLimit::NotShown => Role::Detail,
+                SharedLimit::Shared(_) => Role::Answer,
+                SharedLimit::NotShared => Role::Equivalence,
+                SharedLimit::NotFound | SharedLimit::CannotTell => Role::Nothing,
             },
             Self::Queued(_) | Self::FixedCosts(_) | Self::Bent(_) => Role::Detail,
             Self::Course(_) => Role::Weakness,
