@@ -113,6 +113,11 @@ pub fn program_pairs(analysis: &Analysis) -> Vec<ProgramPair> {
 }
 
 impl ProgramPair {
+    /// Whether they are shown to differ at any size.
+    pub fn differs(&self) -> bool {
+        self.points.iter().any(SizePoint::differs)
+    }
+
     /// The size from which on the programs are equivalent within `MARGINS[margin]` at every size.
     ///
     /// Tests sizes from the largest down until one fails: a fixed sequence of tests keeps the level for all together (Westfall
@@ -143,6 +148,11 @@ impl ProgramPair {
 }
 
 impl SizePoint {
+    /// Whether one of the two is shown to take longer here.
+    pub fn differs(&self) -> bool {
+        matches!(self.difference, Difference::Higher | Difference::Lower)
+    }
+
     /// Whether the programs are shown to be equivalent within `MARGINS[margin]` here.
     pub fn is_equivalent(&self, margin: usize) -> bool {
         let mut against = self.against_equivalence.get(margin).into_iter();

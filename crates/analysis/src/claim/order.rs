@@ -59,8 +59,12 @@ impl Claim {
             Self::Ways(_) => Role::Nothing,
             Self::Verified(_) | Self::Load(_) => Role::Answer,
             Self::Programs(programs) => match programs.aspect {
-                Aspect::Ratio | Aspect::Equivalence(_) => Role::Answer,
+                Aspect::Ratio if programs.pair.differs() => Role::Answer,
+                Aspect::Equivalence(margin) if programs.pair.equivalent_from(margin).is_some() => {
+                    Role::Answer
+                }
                 Aspect::Significance => Role::Detail,
+                Aspect::Ratio | Aspect::Equivalence(_) => Role::Nothing,
             },
             Self::TooFew(_) | Self::Preparation(_) | Self::TimeByLayer(_) => Role::Explanation,
             Self::Change(Change {

@@ -62,6 +62,14 @@ pub fn finding(claim: &Claim, runs: &[&Analysis]) -> Finding {
     }
 }
 
+/// The main sentence of a claim, where it has others that can be left out for want of space.
+pub(super) fn main_sentence(claim: &Claim, runs: &[&Analysis]) -> Option<String> {
+    match claim {
+        Claim::Comparison(found) => comparison::greatest(found, runs),
+        _ => None,
+    }
+}
+
 /// The sentence, and what it rests on; `first` is the first run that it is about.
 fn said(claim: &Claim, first: &Analysis, runs: &[&Analysis]) -> (String, &'static str) {
     match claim {

@@ -81,6 +81,15 @@ fn difference(pair: &ProgramPair) -> Option<String> {
             _ => format!("; {} {ratio}", at(last)),
         });
     }
+    // Between both ends there can be more.
+    let between = pair.points.iter().skip(1).rev().skip(1);
+    let size = |point: &SizePoint| point.ratio.map_or(0.0, |ratio| ratio.ratio.ln().abs());
+    let differing = pair.points.iter().filter(|point| point.differs());
+    let most = differing.map(size).fold(0.0, f64::max);
+    let mut greatest = between.filter(|point| point.differs() && size(point) >= most);
+    if let Some((point, ratio)) = greatest.find_map(|point| Some((point, point.ratio?))) {
+        text.push_str(&format!("; most {}: {}", at(point), times(&ratio)));
+    }
     text.push('.');
     Some(text)
 }
