@@ -4,7 +4,7 @@
 use iolab_analysis::analysis::analyse;
 use iolab_analysis::bends::fixed_cost;
 use iolab_analysis::claim::{
-    Aspect, CellId, Claim, Difference, MARGIN, Programs, ReachedBy, SharedLimit, choices, claims,
+    Aspect, CellId, Claim, MARGIN, Programs, ReachedBy, SharedLimit, choices, claims,
 };
 use iolab_analysis::curve::by_size;
 use iolab_analysis::equivalence::MARGINS;
