@@ -3,7 +3,8 @@
 use iolab_stats::{Interval, LatencyBandwidth, fit_latency_bandwidth, fit_piecewise};
 
 use crate::analysis::{Analysis, Response};
-use crate::curve::{Curve, by_size};
+use crate::claim::{confidence, median_within};
+use crate::curve::{Curve, Point, by_size};
 use crate::thresholds::Threshold;
 
 /// Fewest sizes of a curve for which a bend can be distinguished from scatter.
@@ -118,8 +119,9 @@ fn within(interval: &Interval, thresholds: &[Threshold]) -> Vec<Threshold> {
         .collect()
 }
 
-/// The time of a request as `t0 + size / bandwidth`, in ns and bytes, fitted to the medians of a curve of throughput; `None` with
-/// more than one request in flight (times overlap), and where the error at any size exceeds a quarter of the time.
+/// The time of a request as `t0 + size / bandwidth`, in ns and bytes, fitted to the medians of a curve of throughput. Its error is the greatest
+/// distance from either end of the intervals of these medians, which hold together in 95 %. `None` with more than one request in flight (times
+/// overlap), with too few trials for an interval, and where the error at any size exceeds a quarter of the time.
 pub fn fixed_cost(analysis: &Analysis, curve: &Curve<'_>) -> Option<LatencyBandwidth> {
     let one_at_a_time = curve
         .points
@@ -134,5 +136,19 @@ pub fn fixed_cost(analysis: &Analysis, curve: &Curve<'_>) -> Option<LatencyBandw
         .iter()
         .map(|point| point.size as f64 * 1e3 / point.summary.median)
         .collect();
-    fit_latency_bandwidth(&sizes, &times).filter(|fit| fit.relative_error_max <= MODEL_ERROR_MAX)
+    let fit = fit_latency_bandwidth(&sizes, &times)?;
+    let confidence = confidence(curve.points.len());
+    let error = |point: &Point<'_>| {
+        let (low, high) = median_within(&point.cell.values, confidence)?;
+        let size = point.size as f64;
+        let modelled = fit.t0 + size / fit.bandwidth;
+        let off = |mb_s: f64| (modelled * mb_s / (size * 1e3) - 1.0).abs();
+        Some(off(low).max(off(high)))
+    };
+    let errors: Option<Vec<f64>> = curve.points.iter().map(error).collect();
+    let relative_error_max = errors?.into_iter().fold(0.0, f64::max);
+    (relative_error_max <= MODEL_ERROR_MAX).then_some(LatencyBandwidth {
+        relative_error_max,
+        ..fit
+    })
 }

@@ -4,7 +4,7 @@ use iolab_stats::{CONFIDENCE, welch};
 use iolab_workload::trial::BufferInit;
 
 use crate::analysis::{Analysis, CellAnalysis, Response};
-use crate::claim::{Estimate, confidence, within_run};
+use crate::claim::{Difference, Estimate, MARGIN_UP, confidence, difference, within_run};
 use crate::curve::held_levels;
 use crate::equivalence::FIRST_TRIALS;
 
@@ -19,6 +19,8 @@ pub struct PreparationPoint {
     pub medians: (f64, f64),
     /// Untouched over zeroed, within the blocks that both share; its interval is that of the claims about preparations.
     pub ratio: Estimate,
+    /// What that shows, against the evidence of both cells.
+    pub difference: Difference,
     /// p of Welch's test with the first 10 and the first 20 trials of each; `None` with fewer trials.
     pub p: [Option<f64>; FIRST_TRIALS.len()],
     /// Page faults per trial with untouched, then with zeroed buffers.
@@ -60,9 +62,9 @@ pub fn preparation(analysis: &Analysis) -> Vec<PreparationPoint> {
 }
 
 impl PreparationPoint {
-    /// Whether untouched buffers are shown to be slower.
+    /// Whether untouched buffers are shown to be slower, by more than the margin.
     pub fn is_slower(&self) -> bool {
-        self.ratio.interval.is_some_and(|(_, high)| high < 1.0)
+        self.difference == Difference::Lower
     }
 }
 
@@ -78,11 +80,13 @@ fn point(
     let faults = (untouched.minor_faults?, zeroed.minor_faults?);
     let slower = untouched.elapsed?.median - zeroed.elapsed?.median;
     let more = faults.0 - faults.1;
+    let ratio = within_run(zeroed, untouched, confidence)?;
     Some(PreparationPoint {
         bs: untouched.cell.trial().bs,
         held,
         medians: (untouched.response?.median, zeroed.response?.median),
-        ratio: within_run(zeroed, untouched, confidence)?,
+        difference: difference(&ratio, MARGIN_UP, (zeroed, untouched), Response::Throughput).0,
+        ratio,
         p: FIRST_TRIALS.map(p),
         faults,
         ns_per_fault: (more >= 1.0 && slower > 0.0).then(|| slower / more),

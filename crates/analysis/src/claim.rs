@@ -6,7 +6,7 @@
 //!
 //! Files to begin with: `effect.rs` two cells, `comparison.rs` two levels of a factor in all settings, `best.rs` the best sizes
 //! of a curve, `series.rs` the trials of a cell in their order, `change.rs` levels over time, `concurrency.rs` requests in
-//! flight, `answers.rs` claims of particular experiments, `phenomena.rs` what can be explained, `causes.rs` what interventions
+//! flight, `shared_limit.rs` groups at once, `answers.rs` claims of particular experiments, `phenomena.rs` what can be explained, `causes.rs` what interventions
 //! show, `contradictions.rs` contradictions, `order.rs` the order of claims.
 
 mod answers;
@@ -21,12 +21,12 @@ pub(crate) mod effect;
 mod order;
 mod phenomena;
 mod series;
+mod shared_limit;
 mod stages;
 mod tail;
 
 pub use answers::{
-    Aspect, Bent, FixedCost, FixedCosts, Load, Preparation, Programs, Rates, SharedLimit, Together,
-    Verified,
+    Aspect, Bent, FixedCost, FixedCosts, Load, Preparation, Programs, Rates, Verified,
 };
 pub use best::{Best, Candidate, Standing};
 use best::{best_of_curves, ways};
@@ -39,10 +39,11 @@ pub use comparison::{Comparison, Contrast, comparisons};
 use comparison::{random_across_runs, targets_across_runs};
 pub use concurrency::{Cause, Queued, TooFew};
 pub use effect::{CellId, Difference, Effect, Estimate, MARGIN, Trials, ratio};
-pub(crate) use effect::{confidence, within_run};
+pub(crate) use effect::{MARGIN_UP, confidence, difference, median_within, within_run};
 pub use order::{HEADLINES_MAX, Role, headlines, ordered};
 pub use phenomena::{Phenomenon, Unexplainable, phenomena};
 pub use series::{Course, Shape, State, Steady, dependent_cells, drifting_cells, groups};
+pub use shared_limit::{ReachedBy, SharedLimit, Together};
 pub use stages::{Largest, TimeByLayer};
 pub use tail::LongTail;
 use tail::long_tail;
@@ -118,7 +119,10 @@ impl Claim {
             Self::TimeByLayer(time) => vec![time.cell],
             Self::Change(change) => vec![change.cell],
             Self::Queued(queued) => vec![queued.cell],
-            Self::Together(together) => vec![together.cell],
+            Self::Together(together) => {
+                let alone = together.alone_cells.iter().copied();
+                [together.cell].into_iter().chain(alone).collect()
+            }
             Self::Verified(_)
             | Self::Programs(_)
             | Self::Load(_)
@@ -230,7 +234,7 @@ fn of_run(run: &Analysis, place: usize) -> Vec<Claim> {
     all.extend(series::steady(run, place).into_iter().map(Claim::Steady));
     all.extend(concurrency::queued(run, place).map(Claim::Queued));
     all.extend(answers::fixed_costs(run, place).map(Claim::FixedCosts));
-    let together = answers::shared_limits(run, place).into_iter();
+    let together = shared_limit::shared_limits(run, place).into_iter();
     all.extend(together.map(Claim::Together));
     all.extend(series::courses(run, place).into_iter().map(Claim::Course));
     all

@@ -8,7 +8,8 @@
 use iolab_stats::{student, tost_log, welch};
 
 use crate::analysis::{Analysis, CellAnalysis, Response};
-use crate::claim::{Estimate, confidence, within_run};
+use crate::claim::{Difference, Estimate, confidence, difference, within_run};
+use crate::doubt::{Direction, SideDoubt, SideDoubts};
 
 /// The margins of equivalence, as shares.
 pub const MARGINS: [f64; 2] = [0.05, 0.01];
@@ -44,10 +45,16 @@ pub struct SizePoint {
     pub medians_ns: Option<(f64, f64)>,
     /// New over base, within the blocks that both share; the intervals of all sizes hold together in 95 %.
     pub ratio: Option<Estimate>,
+    /// What that shows, however small the difference: never [`Difference::Equivalent`], unless both are the same in every block.
+    pub difference: Difference,
+    /// What in the evidence keeps a difference from being claimed.
+    pub doubts: Vec<SideDoubt>,
     /// p-values for each of [`FIRST_TRIALS`]; `None` where there are fewer trials.
     pub first_trials: [Option<FirstTrials>; FIRST_TRIALS.len()],
     /// p-value of the equivalence test for each of [`MARGINS`].
     pub equivalence: [Option<f64>; MARGINS.len()],
+    /// What in the evidence could make two that are not equivalent look so, for each of [`MARGINS`].
+    pub against_equivalence: [Vec<SideDoubt>; MARGINS.len()],
 }
 
 /// Two programs over all sizes, with every other factor fixed.
@@ -106,12 +113,25 @@ pub fn program_pairs(analysis: &Analysis) -> Vec<ProgramPair> {
 }
 
 impl ProgramPair {
+    /// Whether they are shown to differ at any size.
+    pub fn differs(&self) -> bool {
+        self.points.iter().any(SizePoint::differs)
+    }
+
     /// The size from which on the programs are equivalent within `MARGINS[margin]` at every size.
     ///
     /// Tests sizes from the largest down until one fails: a fixed sequence of tests keeps the level for all together (Westfall
     /// and Krishen, J. Stat. Plan. Inference 99 (2001) 25-40).
     pub fn equivalent_from(&self, margin: usize) -> Option<u64> {
         self.from(|point| point.is_equivalent(margin))
+    }
+
+    /// The largest size at which only the evidence speaks against equivalence within `MARGINS[margin]`; `None` where the programs are not
+    /// equivalent at a larger one, or the tests do not say so.
+    pub fn doubted(&self, margin: usize) -> Option<&SizePoint> {
+        let mut all = self.points.iter().rev();
+        let first = all.find(|point| !point.is_equivalent(margin))?;
+        first.is_tested_equivalent(margin).then_some(first)
     }
 
     /// The size from which on the ratio of the medians is within `MARGINS[margin]`, without any statistical certainty: the
@@ -128,8 +148,19 @@ impl ProgramPair {
 }
 
 impl SizePoint {
+    /// Whether one of the two is shown to take longer here.
+    pub fn differs(&self) -> bool {
+        matches!(self.difference, Difference::Higher | Difference::Lower)
+    }
+
     /// Whether the programs are shown to be equivalent within `MARGINS[margin]` here.
     pub fn is_equivalent(&self, margin: usize) -> bool {
+        let mut against = self.against_equivalence.get(margin).into_iter();
+        self.is_tested_equivalent(margin) && against.all(Vec::is_empty)
+    }
+
+    /// Whether the test alone says so, whatever the evidence.
+    fn is_tested_equivalent(&self, margin: usize) -> bool {
         let p = self.equivalence.get(margin).copied().flatten();
         p.is_some_and(|p| p <= ALPHA)
     }
@@ -188,11 +219,22 @@ fn point(base: &CellAnalysis, new: &CellAnalysis, confidence: f64) -> SizePoint 
         })
     };
     let medians = base.response.zip(new.response);
+    let ratio = within_run(base, new, confidence);
+    let (difference, doubts) = ratio
+        .as_ref()
+        .map_or((Difference::CannotTell, Vec::new()), |ratio| {
+            difference(ratio, 0.0, (base, new), Response::Elapsed)
+        });
+    let against = SideDoubts::of_cells(base, new, Response::Elapsed);
     SizePoint {
         size: base.cell.trial().region,
         medians_ns: medians.map(|(a, b)| (a.median, b.median)),
-        ratio: within_run(base, new, confidence),
+        ratio,
+        difference,
+        doubts,
         first_trials: FIRST_TRIALS.map(first),
         equivalence: MARGINS.map(|margin| tost_log(a, b, margin, ALPHA).map(|e| e.p)),
+        against_equivalence: MARGINS
+            .map(|margin| against.turning([Direction::Equal; 2], 1.0 + margin)),
     }
 }

@@ -1,8 +1,8 @@
 //! Tests of a series of values: dependence, drift, two groups, steady state.
 
 use iolab_stats::{
-    LjungBox, Modality, RunsTest, Steadiness, Trend, effective_sample_size, lag1, ljung_box,
-    mann_kendall, runs_test, steady_state, two_modes,
+    LjungBox, Modality, RunsTest, Steadiness, Trend, TwoLevels, effective_sample_size, lag1,
+    ljung_box, mann_kendall, runs_test, steady_state, two_levels, two_modes,
 };
 
 /// Results of the tests; each `None` where the values do not allow it.
@@ -20,19 +20,28 @@ pub struct SeriesTests {
     pub trend: Option<Trend>,
     /// Two groups of values, where the distribution is bimodal.
     pub modes: Option<Modality>,
+    /// Two groups of values, by their shape or by the gap between them alone.
+    pub groups: Option<TwoLevels>,
     /// Whether the series ends in a steady state; each value is a round.
     pub steady: Option<Steadiness>,
 }
 
 /// Tests values that are in the order of time.
 pub fn series_tests(values: &[f64]) -> SeriesTests {
+    let modes = two_modes(values);
+    let by_shape = modes.as_ref().map(|modes| TwoLevels {
+        low_share: modes.low_share,
+        low_median: modes.low_median,
+        high_median: modes.high_median,
+    });
     SeriesTests {
         lag1: lag1(values),
         ljung_box: ljung_box(values, lags(values.len())),
         runs: runs_test(values),
         effective_sample_size: effective_sample_size(values),
         trend: mann_kendall(values),
-        modes: two_modes(values),
+        groups: by_shape.or_else(|| two_levels(values)),
+        modes,
         steady: steady_state(values),
     }
 }

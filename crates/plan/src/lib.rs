@@ -11,6 +11,7 @@ pub mod cells;
 pub mod experiment;
 pub mod forecast;
 pub mod named_file;
+pub mod obstacle;
 pub mod precondition;
 pub mod requirement;
 pub mod suite;

@@ -7,6 +7,8 @@ use iolab_workload::settings::CellSpec;
 use iolab_workload::system_settings::{HugePageUse, SystemSettings};
 use iolab_workload::trial::{BufferInit, TrialSpec};
 
+use crate::obstacle::Obstacle;
+
 /// A mechanism, and how it is taken away.
 #[derive(Debug, Clone, Copy)]
 pub struct Suspect {
@@ -87,7 +89,7 @@ pub enum Intervention {
     /// Nothing as long as this other suspect is there, which hides it: its name.
     After(&'static str),
     /// It could have a part, and no setting takes it away here; why.
-    Lacks(&'static str),
+    Lacks(Obstacle),
 }
 
 impl Sides {
@@ -105,7 +107,7 @@ impl Sides {
     pub(crate) fn changed_system(&self, change: impl Fn(&mut SystemSettings)) -> Intervention {
         match self.changed(|cell| change(&mut cell.system)) {
             Intervention::Settings(_) if !self.machine.may_change_system => {
-                Intervention::Lacks("it needs --change-system, as root")
+                Intervention::Lacks(Obstacle::NeedsChangeSystem)
             }
             intervention => intervention,
         }
@@ -301,8 +303,8 @@ mod tests {
     #[test]
     fn settings_of_the_kernel_are_changed_with_consent_only() {
         let mut sizes = split();
-        let lacks = of("request-limit", &sizes);
-        assert!(matches!(lacks, Intervention::Lacks(_)), "{lacks:?}");
+        let lacks = Intervention::Lacks(Obstacle::NeedsChangeSystem);
+        assert_eq!(of("request-limit", &sizes), lacks);
         sizes.machine.may_change_system = true;
         let Intervention::Settings(without) = of("request-limit", &sizes) else {
             panic!("it may be changed");
@@ -352,8 +354,8 @@ mod tests {
         let mut sizes = split();
         assert_eq!(of("cpu-waiting", &sizes), Intervention::Irrelevant);
         sizes.machine.cpu_wait = Some(0.3);
-        let lacks = of("cpu-waiting", &sizes);
-        assert!(matches!(lacks, Intervention::Lacks(_)), "{lacks:?}");
+        let lacks = Intervention::Lacks(Obstacle::NeedsRoot);
+        assert_eq!(of("cpu-waiting", &sizes), lacks);
         sizes.machine.may_raise_priority = true;
         let found = of("cpu-waiting", &sizes);
         assert!(matches!(found, Intervention::Settings(_)), "{found:?}");

@@ -70,7 +70,7 @@ pub fn plan(inquiry: &Inquiry) -> String {
     let untried = inquiry
         .untried
         .iter()
-        .map(|one| (one.suspect.clone(), one.why.as_str()));
+        .map(|one| (one.suspect.clone(), words::obstacle(&one.why)));
     let untried = words::by_reason(untried)
         .into_iter()
         .map(|(why, names)| format!("; not tried: {} ({why})", names.join(", ")));

@@ -221,29 +221,33 @@ impl<'a> Overview<'a> {
         named.filter(|(_, _, outline)| drawn(outline)).collect()
     }
 
-    /// As many headlines as fit into this number of lines.
+    /// As many headlines as fit into this number of lines, in their order: none stands before one that weighs more.
     fn findings(&self, lines: usize, width: u16) -> String {
         let heading = "\nWhat matters\n";
         let mut text = heading.to_owned();
         let mut left = lines.saturating_sub(3);
         let mut number = 1;
         for headline in &self.digest.headlines {
-            let sentence = format!("{}{}", self.about(headline), headline.text);
-            let block = paragraph(&escape_control(&sentence), &format!("{number}. "), width);
-            let needed = block.lines().count();
-            if needed > left {
-                continue;
-            }
-            left -= needed;
+            let block = |text: &str| {
+                let sentence = format!("{}{text}", self.about(headline));
+                paragraph(&escape_control(&sentence), &format!("{number}. "), width)
+            };
+            let short = headline.short.as_deref();
+            let blocks = [Some(headline.text.as_str()), short];
+            let blocks: Vec<String> = blocks.into_iter().flatten().map(block).collect();
+            let fits = |block: &&String| block.lines().count() <= left;
+            // The weightiest one stands there in any case.
+            let shortest = blocks.last().filter(|_| number == 1);
+            let Some(block) = blocks.iter().find(fits).or(shortest) else {
+                break;
+            };
+            left = left.saturating_sub(block.lines().count());
             number += 1;
-            text.push_str(&block);
+            text.push_str(block);
         }
         match self.digest.headlines.len() + 1 - number {
             0 => {}
-            n if number > 1 => {
-                text.push_str(&paragraph(&format!("and {n} more: --full"), "   ", width))
-            }
-            n => text.push_str(&paragraph(&format!("{n} findings: --full"), "   ", width)),
+            n => text.push_str(&paragraph(&format!("and {n} more: --full"), "   ", width)),
         }
         if text == heading { String::new() } else { text }
     }

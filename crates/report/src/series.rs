@@ -84,19 +84,26 @@ fn warnings(series_tests: &SeriesTests) -> Vec<String> {
         ));
     }
     if let Some(trend) = series_tests.trend.filter(|trend| trend.p < ALPHA) {
-        warnings.push(format!(
-            "the values drift by {} from one to the next (Theil-Sen; Mann-Kendall p {})",
-            number(trend.slope_per_trial),
-            format_p(trend.p)
-        ));
+        let p = format_p(trend.p);
+        warnings.push(match trend.slope_per_trial {
+            // Most pairs of values are equal.
+            0.0 => {
+                let later = if trend.tau > 0.0 { "higher" } else { "lower" };
+                format!("later values are {later} (Mann-Kendall p {p})")
+            }
+            slope => format!(
+                "the values drift by {} from one to the next (Theil-Sen; Mann-Kendall p {p})",
+                number(slope)
+            ),
+        });
     }
-    if let Some(modes) = &series_tests.modes {
+    if let Some(groups) = &series_tests.groups {
         warnings.push(format!(
             "two groups: {} of the values around {}, the others around {}; the median {}",
-            format_percent(modes.low_share),
-            number(modes.low_median),
-            number(modes.high_median),
-            median_of_groups(modes.low_share),
+            format_percent(groups.low_share),
+            number(groups.low_median),
+            number(groups.high_median),
+            median_of_groups(groups.low_share),
         ));
     }
     warnings
@@ -191,6 +198,8 @@ pub fn json(name: &str, s: &Summary, series_tests: &SeriesTests) -> Value {
         "median_low": low(s.median_interval),
         "median_high": high(s.median_interval),
         "median_confidence": s.median_interval.map(|i| i.confidence),
+        "median_interpolated_low": low(s.median_interpolated),
+        "median_interpolated_high": high(s.median_interpolated),
         "q3": s.q3,
         "max": s.max,
         "mean": s.mean,
@@ -209,11 +218,11 @@ pub fn json(name: &str, s: &Summary, series_tests: &SeriesTests) -> Value {
         "mann_kendall_tau": series_tests.trend.map(|t| t.tau),
         "mann_kendall_p": series_tests.trend.map(|t| t.p),
         "theil_sen_slope_per_value": series_tests.trend.map(|t| t.slope_per_trial),
-        "two_groups": series_tests.modes.as_ref().map(|m| json!({
-            "split_at": m.split_at,
-            "low_share": m.low_share,
-            "low_median": m.low_median,
-            "high_median": m.high_median,
+        "two_groups": series_tests.groups.map(|groups| json!({
+            "split_at": series_tests.modes.as_ref().map(|modes| modes.split_at),
+            "low_share": groups.low_share,
+            "low_median": groups.low_median,
+            "high_median": groups.high_median,
         })),
     })
 }

@@ -4,6 +4,7 @@ use crate::describe::{
     cv_of, mad_of_sorted, mean_of_sorted, median_of_sorted, quartiles_of_sorted, sd_of_sorted,
     sorted,
 };
+use crate::interpolated::median_interpolated_of_sorted;
 use crate::interval::{Interval, mean_interval_of, median_interval_of_sorted};
 
 /// The confidence of every interval in a [`Summary`].
@@ -26,6 +27,8 @@ pub struct Summary {
     pub max: f64,
     /// Order-statistic interval of the median; `None` below 6 values.
     pub median_interval: Option<Interval>,
+    /// Interpolated order-statistic interval of the median; `None` below 6 values.
+    pub median_interpolated: Option<Interval>,
     /// Median absolute deviation, not scaled; see [`mad`](crate::mad()).
     pub mad: f64,
     /// Mean; `None` when the sum overflows.
@@ -60,6 +63,7 @@ pub fn summary(data: &[f64]) -> Option<Summary> {
         q3,
         max: x[x.len() - 1],
         median_interval: median_interval_of_sorted(&x, CONFIDENCE),
+        median_interpolated: median_interpolated_of_sorted(&x, CONFIDENCE),
         mad: mad_of_sorted(&x),
         mean,
         sd,

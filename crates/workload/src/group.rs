@@ -165,6 +165,7 @@ impl CellSpec {
         }
         self.check_flows()?;
         self.check_whose_bytes()?;
+        self.check_write_hints()?;
         let end = self.last_end().unwrap_or(ENDLESS);
         let is_late = |group: &&GroupSpec| {
             let trial = &group.spec.trial;
@@ -249,6 +250,48 @@ impl CellSpec {
             }
         }
         Ok(())
+    }
+
+    /// Refuses different write hints for one file: the kernel keeps the hint with the file, so that one of them would hold for the data of all.
+    fn check_write_hints(&self) -> Result<()> {
+        let writes_a_file = |trial: &TrialSpec| {
+            trial.writes_data() && trial.backend != Backend::Null && !trial.starts_fresh()
+        };
+        let mut writers = self
+            .active()
+            .filter(|group| writes_a_file(&group.spec.trial));
+        let mut seen: Vec<&GroupSpec> = Vec::new();
+        let differing = writers.find_map(|group| {
+            let clashes = |other: &&GroupSpec| {
+                let (own, theirs) = (&group.spec.trial, &other.spec.trial);
+                let is_private = |trial: &TrialSpec| trial.layout == FileLayout::Private;
+                let targets = other.spec.own_targets();
+                own.write_hint != theirs.write_hint
+                    && is_private(own) == is_private(theirs)
+                    && group
+                        .spec
+                        .own_targets()
+                        .iter()
+                        .any(|one| targets.contains(one))
+            };
+            let other = seen.iter().copied().find(clashes);
+            seen.push(group);
+            other.map(|other| (other, group))
+        });
+        let Some((one, other)) = differing else {
+            return Ok(());
+        };
+        let named = |group: &GroupSpec| {
+            let hint = group.spec.trial.write_hint;
+            let hint = hint.map_or_else(|| "none".to_owned(), |hint| hint.to_string());
+            format!("group {} has write_hint={hint}", group.name)
+        };
+        Err(Error::usage(format!(
+            "{}, and {}: the kernel keeps one hint per file, and both write to one",
+            named(one),
+            named(other)
+        ))
+        .hint("give both the same write_hint, each a target of its own, or one of them fresh=true"))
     }
 
     /// Bytes in the ranges of all groups, each byte of each target counted once.

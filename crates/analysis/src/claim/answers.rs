@@ -1,11 +1,8 @@
 //! Claims other than comparisons and best sizes that answer the question of an experiment or explain its numbers.
 
 use iolab_stats::{Interval, LatencyBandwidth};
-use iolab_workload::group::ALL;
 use iolab_workload::response::Response;
 
-use super::effect::CellId;
-use super::series::id;
 use crate::analysis::{Analysis, CellAnalysis, CellVerified, Flag, Latency};
 use crate::bends::{self, Bend, Bends};
 use crate::buffer_preparation::{PreparationPoint, preparation};
@@ -119,34 +116,6 @@ pub struct Bent {
     pub response: Response,
     /// For each curve with a bend: its fixed levels, and its bends in ascending order of size.
     pub curves: Vec<(Vec<String>, Vec<Bend>)>,
-}
-
-/// What groups reach while all of them are active, compared with the sum of what each reaches alone.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Together {
-    /// The cell in which all groups are active.
-    pub cell: CellId,
-    /// Factor and level of the other factors.
-    pub at: Vec<(String, String)>,
-    /// Number of groups.
-    pub groups: usize,
-    /// The median while all are active, in the unit of the response, with its exact interval.
-    pub at_once: (f64, Interval),
-    /// The sum of the medians of the groups alone, then the sums of the lower and upper ends of their intervals.
-    pub alone: (f64, f64, f64),
-    /// Whether the groups share a limit.
-    pub limit: SharedLimit,
-}
-
-/// Whether groups share a limit.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum SharedLimit {
-    /// No common limit was shown.
-    NotShown,
-    /// They share a limit, and the named groups suffice to reach it.
-    ReachedBy(String),
-    /// They share a limit, which only all of them together reach.
-    ReachedByAll,
 }
 
 /// The result of reading back; `None` where nothing was read back.
@@ -298,84 +267,4 @@ fn between_sizes(bend: &Bend, sizes: &[u64]) -> Bend {
         }),
         ..bend.clone()
     }
-}
-
-/// The factor that selects the active groups.
-const ACTIVE: &str = "active";
-
-/// For runs that have a cell with all groups and one for each group alone.
-pub(super) fn shared_limits(analysis: &Analysis, run: usize) -> Vec<Together> {
-    let place = analysis.factors.iter().position(|factor| factor == ACTIVE);
-    let Some(place) = place else {
-        return Vec::new();
-    };
-    if analysis.response.is_time() || analysis.response_group.is_some() {
-        return Vec::new();
-    }
-    let level = |cell: &CellAnalysis| cell.cell.levels.get(place).cloned().unwrap_or_default();
-    let others = |cell: &CellAnalysis| -> Vec<(String, String)> {
-        let levels = analysis.factors.iter().zip(&cell.cell.levels).enumerate();
-        let others = levels.filter(|(number, _)| *number != place);
-        others
-            .map(|(_, (factor, level))| (factor.clone(), level.clone()))
-            .collect()
-    };
-    let whole = analysis.cells.iter().filter(|cell| level(cell) == ALL);
-    let claims = whole.filter_map(|whole| {
-        let at = others(whole);
-        let beside = analysis.cells.iter().filter(|cell| others(cell) == at);
-        let beside: Vec<(String, &CellAnalysis)> = beside.map(|cell| (level(cell), cell)).collect();
-        of_groups(id(run, whole), whole, &beside, at)
-    });
-    claims.collect()
-}
-
-/// A median with its interval.
-fn reached(cell: &CellAnalysis) -> Option<(f64, Interval)> {
-    let response = cell.response?;
-    Some((response.median, response.median_interval?))
-}
-
-fn of_groups(
-    id: CellId,
-    whole: &CellAnalysis,
-    beside: &[(String, &CellAnalysis)],
-    at: Vec<(String, String)>,
-) -> Option<Together> {
-    // With a rate or a share of its own, a group stops at that, whatever the storage could do.
-    let groups = &whole.cell.spec.groups;
-    let mut trials = groups.iter().map(|group| &group.spec.trial);
-    if trials.any(|trial| trial.rate.is_some() || trial.flow.is_some()) {
-        return None;
-    }
-    let at_once = reached(whole)?;
-    let mut alone = (0.0, 0.0, 0.0);
-    for group in groups {
-        let (_, cell) = beside.iter().find(|(level, _)| *level == group.name)?;
-        let (median, interval) = reached(cell)?;
-        alone = (
-            alone.0 + median,
-            alone.1 + interval.low,
-            alone.2 + interval.high,
-        );
-    }
-    // The fewest groups that already reach what all do.
-    let enough = beside.iter().filter(|(level, cell)| {
-        let within = reached(cell).is_some_and(|(median, _)| median >= at_once.1.low);
-        level != ALL && within
-    });
-    let fewest = enough.min_by_key(|(level, _)| level.matches('+').count());
-    let limit = match (at_once.1.high >= alone.1, fewest) {
-        (true, _) => SharedLimit::NotShown,
-        (false, Some((level, _))) => SharedLimit::ReachedBy(level.clone()),
-        (false, None) => SharedLimit::ReachedByAll,
-    };
-    Some(Together {
-        cell: id,
-        at,
-        groups: groups.len(),
-        at_once,
-        alone,
-        limit,
-    })
 }

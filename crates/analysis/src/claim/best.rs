@@ -3,9 +3,7 @@
 use iolab_workload::response::Response;
 
 use super::comparison::is_rate;
-use super::effect::{
-    CellId, Difference, Estimate, MARGIN, MARGIN_UP, confidence, judge, within_run,
-};
+use super::effect::{CellId, Estimate, MARGIN_UP, confidence, is_no_worse, judge, within_run};
 use super::series::groups;
 use crate::analysis::{Analysis, CellAnalysis};
 use crate::curve::{Curve, by_size};
@@ -20,7 +18,7 @@ const WAYS: [&str; 3] = ["backend", "threads", "depth"];
 /// How a size compares with the others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Standing {
-    /// Within [`MARGIN`] of every size that may be the best.
+    /// Within [`MARGIN`](super::MARGIN) of every size that may be the best.
     Near,
     /// It may be the best: not shown to be worse than the size with the best median.
     Open,
@@ -88,17 +86,13 @@ impl Best {
     }
 }
 
-/// A size over another, and what that shows.
-type Judged = (Estimate, (Difference, Vec<SideDoubt>));
-
-/// Whether a size is within the margin of another.
-fn is_near(estimate: &Estimate, response: Response) -> bool {
-    estimate
-        .interval
-        .is_some_and(|(low, high)| match response.more_is_better() {
-            true => low >= 1.0 - MARGIN,
-            false => high <= 1.0 + MARGIN,
-        })
+/// A size over another.
+struct Judged {
+    estimate: Estimate,
+    /// What in the evidence could reverse a difference.
+    doubts: Vec<SideDoubt>,
+    /// Whether it is shown to be within the margin of the other, or better.
+    is_near: bool,
 }
 
 /// The best sizes of each curve over I/O sizes of a run, in the order of the definition.
@@ -167,8 +161,12 @@ fn candidates(
         let estimate = within_run(cells[j], cells[i], confidence)?;
         estimate.interval?;
         let against = SideDoubts::of_cells(cells[j], cells[i], response);
-        let judged = judge(&estimate, MARGIN_UP, &against, response.more_is_better());
-        Some((estimate, judged))
+        let more_is_better = response.more_is_better();
+        Some(Judged {
+            is_near: is_no_worse(&estimate, &against, more_is_better),
+            doubts: judge(&estimate, MARGIN_UP, &against, more_is_better).1,
+            estimate,
+        })
     };
     let of_best: Vec<Option<Judged>> = (0..cells.len())
         .map(|i| (i != best).then(|| against(i, best)).flatten())
@@ -183,20 +181,19 @@ fn candidates(
     };
     let is_worse = |i: usize| {
         let judged = of_best[i].as_ref();
-        judged.is_some_and(|(estimate, (_, doubts))| is_lower(estimate) && doubts.is_empty())
+        judged.is_some_and(|one| is_lower(&one.estimate) && one.doubts.is_empty())
     };
     // What is no worse than the cell with the best median may be the best itself.
     let open: Vec<usize> = (0..cells.len()).filter(|i| !is_worse(*i)).collect();
     let is_near = |i: usize| {
         let mut others = open.iter().filter(|j| **j != i);
-        let near =
-            |j: &usize| against(i, *j).is_some_and(|(estimate, _)| is_near(&estimate, response));
+        let near = |j: &usize| against(i, *j).is_some_and(|judged| judged.is_near);
         open.len() <= OPEN_MAX && others.all(near)
     };
     let has_interval = (0..cells.len()).any(|i| of_best[i].is_some());
     let all = cells.iter().enumerate().map(|(i, cell)| {
         let judged = of_best[i].as_ref();
-        let doubts = judged.map_or(Vec::new(), |(_, (_, doubts))| doubts.clone());
+        let doubts = judged.map_or(Vec::new(), |one| one.doubts.clone());
         let standing = match judged {
             None if i != best || !has_interval => Standing::Unknown,
             _ if is_near(i) => Standing::Near,
@@ -213,7 +210,7 @@ fn candidates(
             median: cell.response.map_or(f64::NAN, |summary| summary.median),
             groups: groups(analysis, cell).map(|levels| (levels.low_median, levels.high_median)),
             standing,
-            of_best: judged.map(|(estimate, _)| *estimate),
+            of_best: judged.map(|one| one.estimate),
             doubts,
         }
     });

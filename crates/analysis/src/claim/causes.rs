@@ -10,6 +10,7 @@ mod verdict;
 use std::collections::BTreeMap;
 
 use iolab_plan::experiment::{Inquiry, Variant};
+use iolab_plan::obstacle::Obstacle;
 use iolab_plan::suspect::{Check, Suspect};
 use iolab_workload::settings::cell_label;
 
@@ -98,7 +99,7 @@ pub enum Verdict {
 #[derive(Debug, Clone, PartialEq)]
 pub enum WhyUntried {
     /// It was not taken away in this run, for the reason that its plan has.
-    Planned(String),
+    Planned(Obstacle),
     /// No trial without it succeeded.
     NoTrial,
     /// It was to go by more requests in flight, and how many there were is not known.

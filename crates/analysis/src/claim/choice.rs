@@ -5,8 +5,9 @@ use iolab_workload::response::Response;
 use iolab_workload::target::TargetName;
 use iolab_workload::trial::{CacheState, SyncPolicy};
 
-use super::effect::{CellId, Estimate, MARGIN, across_runs, confidence, within_run};
+use super::effect::{CellId, Estimate, across_runs, confidence, is_no_worse, within_run};
 use crate::analysis::{Analysis, CellAnalysis};
+use crate::doubt::SideDoubts;
 
 /// Properties of a workload that a user needs, and does not choose for speed.
 #[derive(Debug, Clone, PartialEq)]
@@ -100,8 +101,8 @@ fn choice(access: Access, candidates: &[Candidate<'_>]) -> Option<Choice> {
             true => within_run(best.cell, one.cell, confidence)?,
             false => across_runs(best.cell, one.cell, confidence)?,
         };
-        let (low, _) = estimate.interval?;
-        (low >= 1.0 - MARGIN).then_some(estimate)
+        let against = SideDoubts::of_cells(best.cell, one.cell, Response::Throughput);
+        is_no_worse(&estimate, &against, true).then_some(estimate)
     };
     let simpler = candidates.iter().filter(|one| effort(one) < effort(best));
     let near = simpler.filter_map(|one| Some((one, near(one)?)));

@@ -7,10 +7,9 @@ use iolab_workload::settings::SETTINGS;
 use iolab_workload::trial::{Pattern, SyncPolicy};
 
 use super::effect::{
-    CellId, Effect, Estimate, MARGIN_UP, across_runs, confidence, judge, within_run,
+    CellId, Effect, Estimate, MARGIN_UP, across_runs, confidence, difference, within_run,
 };
 use crate::analysis::{Analysis, CellAnalysis};
-use crate::doubt::SideDoubts;
 
 /// Factors whose levels are counts or sizes: each level is compared with the lowest.
 const ORDERED: [&str; 5] = ["skip", "threads", "depth", "ranks", "hosts"];
@@ -330,8 +329,7 @@ fn effect(
     held: Vec<(String, String)>,
     estimate: Estimate,
 ) -> Option<Effect> {
-    let against = SideDoubts::of_cells(base, other, response);
-    let (difference, doubts) = judge(&estimate, MARGIN_UP, &against, response.more_is_better());
+    let (difference, doubts) = difference(&estimate, MARGIN_UP, (base, other), response);
     Some(Effect {
         base: ids.0,
         other: ids.1,

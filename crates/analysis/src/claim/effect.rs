@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use iolab_stats::{effective_sample_size, mean_interval, median, median_interval, two_levels};
+use iolab_workload::response::Response;
 
 use crate::analysis::{CellAnalysis, TRIALS_MIN};
 use crate::doubt::{Direction, Reason, SideDoubt, SideDoubts};
@@ -10,7 +11,7 @@ use crate::doubt::{Direction, Reason, SideDoubt, SideDoubts};
 /// Differences within this margin do not matter: one side is at most 5 % lower than the other.
 pub const MARGIN: f64 = 0.05;
 /// The same margin relative to the lower side: by how much the other is higher.
-pub(super) const MARGIN_UP: f64 = 1.0 / (1.0 - MARGIN) - 1.0;
+pub(crate) const MARGIN_UP: f64 = 1.0 / (1.0 - MARGIN) - 1.0;
 /// Share of runs in which one kind of claim may be false.
 const ALPHA: f64 = 0.05;
 /// The interval of a few values extends beyond the lowest and the highest by this share of their range.
@@ -249,6 +250,12 @@ fn interval(logs: &[f64], confidence: f64) -> Option<(f64, f64)> {
     exact(logs, confidence).or_else(|| has_enough.then(|| few(logs, confidence))?)
 }
 
+/// The interval of the median of positive values: exact, or the one for few of them; `None` below six.
+pub(crate) fn median_within(values: &[f64], confidence: f64) -> Option<(f64, f64)> {
+    let (low, high) = interval(&logarithms(values)?, confidence)?;
+    Some((low.exp(), high.exp()))
+}
+
 /// The interval of values that are too few for order statistics at this confidence: the t interval, each end by the values on its own side of
 /// the median, widened to 0.3 of their range beyond all of them, so that no odd value decides. Stalls scatter to one side: they say nothing
 /// of how far the other end may lie.
@@ -284,6 +291,19 @@ pub(crate) fn log_ratios(base: Trials<'_>, other: Trials<'_>) -> BTreeMap<u32, f
         .collect()
 }
 
+/// The logarithm of the response over the sum of that of several others, in each block that all of them share, by block number.
+pub(super) fn log_ratios_to_sum(parts: &[Trials<'_>], whole: Trials<'_>) -> BTreeMap<u32, f64> {
+    let parts: Vec<BTreeMap<u32, f64>> = parts.iter().map(|part| log_means(*part)).collect();
+    let of_block = |(block, whole): (u32, f64)| {
+        let each = parts
+            .iter()
+            .map(|part| part.get(&block).map(|log| log.exp()));
+        let sum: f64 = each.sum::<Option<f64>>()?;
+        Some((block, whole - sum.ln()))
+    };
+    log_means(whole).into_iter().filter_map(of_block).collect()
+}
+
 /// The mean logarithm of the values of each block; blocks with a value that has no logarithm are left out.
 fn log_means((values, of): Trials<'_>) -> BTreeMap<u32, f64> {
     let mut blocks: BTreeMap<u32, (f64, f64)> = BTreeMap::new();
@@ -317,6 +337,37 @@ pub(super) fn shown((low, high): (f64, f64), margin: f64) -> Difference {
     } else {
         Difference::NotFound
     }
+}
+
+/// The conclusion about two cells of one run from their ratio, and what in their evidence could reverse it.
+pub(crate) fn difference(
+    estimate: &Estimate,
+    margin: f64,
+    (base, other): (&CellAnalysis, &CellAnalysis),
+    response: Response,
+) -> (Difference, Vec<SideDoubt>) {
+    let against = SideDoubts::of_cells(base, other, response);
+    judge(estimate, margin, &against, response.more_is_better())
+}
+
+/// Whether a side is shown to be no worse than the base by more than [`MARGIN`], and nothing in the evidence could reverse that: neither trials
+/// that depend on each other, nor one of two groups, nor a disturbance that makes the base look worse than it is.
+pub(super) fn is_no_worse(estimate: &Estimate, against: &SideDoubts, more_is_better: bool) -> bool {
+    // By which factor the worst ratio lies on the good side of the limit.
+    let room = |(low, high): (f64, f64)| match more_is_better {
+        true => low / (1.0 - MARGIN),
+        false => (1.0 + MARGIN) / high,
+    };
+    let ratios = [
+        estimate.interval,
+        estimate.dependent_interval,
+        estimate.groups,
+    ];
+    let mut known = ratios.into_iter().flatten().map(room);
+    estimate.interval.is_some_and(|interval| {
+        let sides = Direction::of_sides(true);
+        known.all(|room| room >= 1.0) && against.turning(sides, room(interval)).is_empty()
+    })
 }
 
 /// The conclusion from an estimate, and the doubts that could reverse it. Ratios from `1 / (1 + margin)` to `1 + margin` are

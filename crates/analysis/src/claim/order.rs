@@ -3,13 +3,14 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::answers::{Aspect, SharedLimit};
+use super::answers::Aspect;
 use super::best::Best;
 use super::causes::Verdict;
 use super::change::{Change, ChangePlace, NoChange};
 use super::comparison::{Comparison, Contrast, TARGET};
 use super::effect::{Difference, Effect, MARGIN};
 use super::series::{Shape, State};
+use super::shared_limit::SharedLimit;
 use super::{Claim, Standing};
 use crate::analysis::Timed;
 
@@ -58,8 +59,12 @@ impl Claim {
             Self::Ways(_) => Role::Nothing,
             Self::Verified(_) | Self::Load(_) => Role::Answer,
             Self::Programs(programs) => match programs.aspect {
-                Aspect::Ratio | Aspect::Equivalence(_) => Role::Answer,
+                Aspect::Ratio if programs.pair.differs() => Role::Answer,
+                Aspect::Equivalence(margin) if programs.pair.equivalent_from(margin).is_some() => {
+                    Role::Answer
+                }
                 Aspect::Significance => Role::Detail,
+                Aspect::Ratio | Aspect::Equivalence(_) => Role::Nothing,
             },
             Self::TooFew(_) | Self::Preparation(_) | Self::TimeByLayer(_) => Role::Explanation,
             Self::Change(Change {
@@ -78,8 +83,9 @@ impl Claim {
             },
             Self::LongTail(_) => Role::Limit,
             Self::Together(together) => match together.limit {
-                SharedLimit::ReachedBy(_) | SharedLimit::ReachedByAll => Role::Answer,
-                SharedLimit::NotShown => Role::Detail,
+                SharedLimit::Shared(_) => Role::Answer,
+                SharedLimit::NotShared => Role::Equivalence,
+                SharedLimit::NotFound | SharedLimit::CannotTell => Role::Nothing,
             },
             Self::Queued(_) | Self::FixedCosts(_) | Self::Bent(_) => Role::Detail,
             Self::Course(_) => Role::Weakness,

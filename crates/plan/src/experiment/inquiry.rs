@@ -6,11 +6,11 @@ use std::time::Duration;
 use iolab_workload::response::Response;
 use iolab_workload::settings::{CellSpec, SETTINGS, Setting, cell_label};
 use iolab_workload::trial::TrialSpec;
-use iolab_workload::units::format_duration;
 use iolab_workload::{Error, Result};
 use serde::{Deserialize, Serialize};
 
 use super::{Combination, Design, Experiment, GroupSetting, check_question};
+use crate::obstacle::Obstacle;
 use crate::precondition::Precondition;
 use crate::suspect::{Intervention, Sides, Suspect};
 
@@ -49,7 +49,7 @@ pub struct Untried {
     /// Its name.
     pub suspect: String,
     /// Why not.
-    pub why: String,
+    pub why: Obstacle,
 }
 
 /// Both sides with some suspects taken away.
@@ -112,10 +112,9 @@ impl Experiment {
             let left = tried.pop().into_iter();
             untried.extend(left.map(|suspect| Untried {
                 suspect: suspect.name.to_owned(),
-                why: format!(
-                    "no time within the budget: --budget {}",
-                    format_duration(whole_minutes(wanted))
-                ),
+                why: Obstacle::NoTime {
+                    budget_s: whole_minutes(wanted).as_secs(),
+                },
             }));
         }
         let trials = blocks(tried.len()).clamp(Design::default().trials_min, BLOCKS_MAX);
@@ -192,7 +191,8 @@ impl Experiment {
         let texts = inquiry
             .untried
             .iter()
-            .flat_map(|one| [&one.suspect, &one.why]);
+            .flat_map(|one| [Some(&one.suspect), one.why.text()])
+            .flatten();
         let of_variants = inquiry
             .variants
             .iter()
@@ -224,7 +224,7 @@ fn whole_minutes(time: Duration) -> Duration {
 fn suspects(sides: &Sides) -> (Vec<&'static Suspect>, Vec<Untried>) {
     let (mut tried, mut untried): (Vec<(usize, &Suspect)>, Vec<Untried>) = (Vec::new(), Vec::new());
     let mut hidden: Vec<(&str, &Suspect)> = Vec::new();
-    let mut leave = |suspect: &Suspect, why: String| {
+    let mut leave = |suspect: &Suspect, why: Obstacle| {
         untried.push(Untried {
             suspect: suspect.name.to_owned(),
             why,
@@ -233,15 +233,15 @@ fn suspects(sides: &Sides) -> (Vec<&'static Suspect>, Vec<Untried>) {
     for suspect in Suspect::all() {
         match (suspect.take_off)(sides) {
             Intervention::Irrelevant => {}
-            Intervention::IsTheDifference => leave(suspect, IS_THE_DIFFERENCE.to_owned()),
-            Intervention::Lacks(why) => leave(suspect, why.to_owned()),
+            Intervention::IsTheDifference => leave(suspect, Obstacle::IsTheDifference),
+            Intervention::Lacks(why) => leave(suspect, why),
             Intervention::After(other) => hidden.push((other, suspect)),
             Intervention::Settings(_) if sides.machine.keeps_state => {
-                leave(suspect, KEEPS_STATE.to_owned());
+                leave(suspect, Obstacle::KeepsState);
             }
             Intervention::Settings(without) => match without.check() {
                 Ok(()) => tried.push((sides.changed_in(&without), suspect)),
-                Err(error) => leave(suspect, error.message().to_owned()),
+                Err(error) => leave(suspect, conflict(&error)),
             },
         }
     }
@@ -257,9 +257,9 @@ fn suspects(sides: &Sides) -> (Vec<&'static Suspect>, Vec<Untried>) {
         match (suspect.take_off)(&rest) {
             Intervention::Settings(without) => match without.check() {
                 Ok(()) => tried.push(suspect),
-                Err(error) => leave(suspect, error.message().to_owned()),
+                Err(error) => leave(suspect, conflict(&error)),
             },
-            Intervention::Lacks(why) => leave(suspect, why.to_owned()),
+            Intervention::Lacks(why) => leave(suspect, why),
             // Hidden by another one still, or without a part.
             Intervention::Irrelevant | Intervention::IsTheDifference | Intervention::After(_) => {}
         }
@@ -267,11 +267,12 @@ fn suspects(sides: &Sides) -> (Vec<&'static Suspect>, Vec<Untried>) {
     (tried, untried)
 }
 
-/// Why a suspect is not tried that the two sides differ in.
-const IS_THE_DIFFERENCE: &str = "the two sides differ in nothing else";
-
-/// Why none is tried where variants would find what others leave.
-const KEEPS_STATE: &str = "a side changes its level by itself, and no variant can begin anew: run the experiment with --precondition, then explain that run";
+/// That the sides without a suspect have settings that cannot be together.
+fn conflict(error: &Error) -> Obstacle {
+    Obstacle::Conflict {
+        error: error.message().to_owned(),
+    }
+}
 
 /// Which of so many suspects each variant is without: none, each alone, all but one each, all. Where two of these are the same, one
 /// stands for both.
@@ -376,7 +377,8 @@ mod tests {
         let experiment = Experiment::inquiry(&worn).expect("an inquiry");
         let inquiry = experiment.inquiry.expect("one");
         assert!(inquiry.tried.is_empty());
-        assert_eq!(inquiry.untried.len(), 3, "{:?}", inquiry.untried);
+        let reasons: Vec<&Obstacle> = inquiry.untried.iter().map(|one| &one.why).collect();
+        assert_eq!(reasons, [&Obstacle::KeepsState; 3]);
     }
 
     #[test]
@@ -410,10 +412,7 @@ mod tests {
         assert_eq!(inquiry.tried, ["read-ahead"]);
         assert_eq!(inquiry.untried.len(), 2);
         // 8 variants of two sides, 21 trials of 0.3 s each.
-        assert_eq!(
-            inquiry.untried[0].why,
-            "no time within the budget: --budget 2min"
-        );
+        assert_eq!(inquiry.untried[0].why, Obstacle::NoTime { budget_s: 120 });
     }
 
     /// Huge pages have fewer faults too: they are compared with small pages that have none either.
@@ -467,12 +466,22 @@ mod tests {
 
     #[test]
     fn an_inquiry_from_elsewhere_is_checked() {
-        let experiment = Experiment::inquiry(&phenomenon(300)).expect("valid");
+        let mut experiment = Experiment::inquiry(&phenomenon(300)).expect("valid");
+        if let Some(inquiry) = &mut experiment.inquiry {
+            inquiry.untried.push(Untried {
+                suspect: "tlb".to_owned(),
+                why: Obstacle::KeepsState,
+            });
+        }
         let text = experiment.to_toml().expect("TOML");
         let wrong = text.replace("tried = [\"read-ahead\", ", "tried = [\"moon\", ");
         assert_ne!(wrong, text);
         let error = Experiment::from_toml(&wrong, "x").expect_err("no such suspect");
         insta::assert_snapshot!(error.message(), @"x: the inquiry names suspects or ratios that cannot be");
+        let steering = text.replace("keeps-state", "\\u001b[2J");
+        assert_ne!(steering, text);
+        let error = Experiment::from_toml(&steering, "x").expect_err("a control character");
+        insta::assert_snapshot!(error.message(), @"x: the text has a control character or a line break");
     }
 
     #[test]

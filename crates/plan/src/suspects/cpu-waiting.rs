@@ -3,7 +3,7 @@
 use iolab_workload::settings::CellSpec;
 use iolab_workload::trial::NICE;
 
-use super::{Check, Intervention, Sides, Suspect};
+use super::{Check, Intervention, Obstacle, Sides, Suspect};
 
 /// The share of their time in which threads wait on any machine.
 const USUAL: f64 = 0.05;
@@ -25,7 +25,7 @@ fn take_off(sides: &Sides) -> Intervention {
     let first = |cell: &mut CellSpec| cell.trial.nice = Some(*NICE.start());
     match sides.changed(first) {
         Intervention::Settings(_) if !sides.machine.may_raise_priority => {
-            Intervention::Lacks("only root may raise the priority of threads")
+            Intervention::Lacks(Obstacle::NeedsRoot)
         }
         intervention => intervention,
     }

@@ -12,14 +12,14 @@ use std::collections::BTreeMap;
 
 use iolab_analysis::analysis::{Latency, Shortfall, Timed};
 use iolab_analysis::claim::{
-    Cause, CellId, Largest, Load, Preparation, Queued, Rates, SharedLimit, TimeByLayer, Together,
-    TooFew, Verified,
+    Cause, CellId, Largest, Load, Preparation, Queued, Rates, ReachedBy, SharedLimit, TimeByLayer,
+    Together, TooFew, Verified,
 };
-use iolab_stats::Interval;
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{CellData, Runs, clean, ends, held};
+use crate::compare::Against;
 
 /// Data that was read back after it was written.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
@@ -307,54 +307,71 @@ impl QueuedData {
     }
 }
 
-/// What groups reach at once, against each alone. All in the unit of the response.
+/// What groups reach at once, against the sum of what each reaches alone.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[schemars(inline)]
 pub(crate) struct TogetherData {
     /// The cell in which all are active.
     cell: CellData,
+    /// The cell of each group alone.
+    alone_cells: Vec<CellData>,
     /// Levels of the other factors.
     held: BTreeMap<String, String>,
-    /// Number of groups.
-    groups: usize,
-    /// Median throughput or request rate of all groups at once.
+    /// Median at once, in the unit of the response.
     at_once: f64,
-    /// Low end of its exact 95 % interval.
-    at_once_low: f64,
-    /// High end of that interval.
-    at_once_high: f64,
-    /// Sum of the medians of each alone.
+    /// Sum of the medians of each alone, in that unit.
     alone: f64,
-    /// Sum of the low ends of their intervals.
-    alone_low: f64,
-    /// Sum of the high ends of their intervals.
-    alone_high: f64,
-    /// `not_shown`, or `shared`.
+    /// What they reach at once over the sum of what each reaches alone: the median over the blocks that all these cells share; `null`
+    /// where they share fewer than six.
+    ratio: Option<f64>,
+    /// Low end of the interval of the ratio, which holds in 95 % together with all comparisons of this kind in the run.
+    ratio_low: Option<f64>,
+    /// High end of that interval.
+    ratio_high: Option<f64>,
+    /// Blocks that all these cells share.
+    blocks: Option<usize>,
+    /// `shared` (at once they reach less), `not_shared` (at least as much, within the margin), `not_found`, `cannot_tell`.
     limit: String,
-    /// The fewest groups that reach the limit by themselves; `null` where only all of them do, or none is shown.
+    /// The fewest groups that are shown to reach a shared limit; `null` where only all of them do, or none is shown.
     reached_by: Option<String>,
+    /// What in the evidence could turn it round; then `limit` is `cannot_tell`. The base is a group alone, the other side all at once.
+    doubts: Vec<Against>,
 }
 
 impl TogetherData {
     pub(super) fn of(together: &Together, runs: &Runs<'_>) -> Self {
-        let (at_once, Interval { low, high, .. }) = together.at_once;
-        let (limit, reached_by) = match &together.limit {
-            SharedLimit::NotShown => ("not_shown", None),
-            SharedLimit::ReachedBy(groups) => ("shared", Some(clean(groups))),
-            SharedLimit::ReachedByAll => ("shared", None),
-        };
-        Self {
-            cell: runs.cell(together.cell),
-            held: held(&together.at),
-            groups: together.groups,
+        let Together {
+            cell,
+            alone_cells,
+            at,
+            response: _,
             at_once,
-            at_once_low: low,
-            at_once_high: high,
-            alone: together.alone.0,
-            alone_low: together.alone.1,
-            alone_high: together.alone.2,
+            alone,
+            estimate,
+            limit,
+            doubts,
+        } = together;
+        let (limit, reached_by) = match limit {
+            SharedLimit::Shared(ReachedBy::Groups(groups)) => ("shared", Some(clean(groups))),
+            SharedLimit::Shared(ReachedBy::AllOnly | ReachedBy::Unknown) => ("shared", None),
+            SharedLimit::NotShared => ("not_shared", None),
+            SharedLimit::NotFound => ("not_found", None),
+            SharedLimit::CannotTell => ("cannot_tell", None),
+        };
+        let (ratio_low, ratio_high) = estimate.as_ref().map_or((None, None), ends);
+        Self {
+            cell: runs.cell(*cell),
+            alone_cells: cells(alone_cells, runs),
+            held: held(at),
+            at_once: *at_once,
+            alone: *alone,
+            ratio: estimate.as_ref().map(|estimate| estimate.ratio),
+            ratio_low,
+            ratio_high,
+            blocks: estimate.as_ref().and_then(|estimate| estimate.blocks),
             limit: limit.to_owned(),
             reached_by,
+            doubts: doubts.iter().map(Against::of).collect(),
         }
     }
 }

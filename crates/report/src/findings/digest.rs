@@ -28,6 +28,8 @@ pub struct Headline {
     pub runs: Vec<usize>,
     /// A sentence, or a few.
     pub text: String,
+    /// What is said where there is no space for all of them.
+    pub short: Option<String>,
     /// Whether it says itself which of the runs it is about.
     pub names_runs: bool,
     /// The cells that it rests on; empty where it is about runs as a whole.
@@ -68,15 +70,21 @@ fn headlines(runs: &[Told<'_>], analyses: &[&Analysis]) -> Vec<Headline> {
     let claims = claim::claims(analyses);
     let of_tools = runs.iter().enumerate().flat_map(|(run, told)| {
         let found = agreement(&told.interpretation.peers).into_iter().take(1);
-        found.map(move |finding| (vec![run], Vec::new(), finding.text, false))
+        found.map(move |finding| (vec![run], Vec::new(), (finding.text, None), false))
     });
     let of_claims = claim::headlines(&claims).into_iter();
     let of_claims = of_claims.map(|one| {
         let text = words::finding(one, analyses).text;
-        (one.runs(), one.cells(), text, one.compares_targets())
+        let short = words::main_sentence(one, analyses);
+        (
+            one.runs(),
+            one.cells(),
+            (text, short),
+            one.compares_targets(),
+        )
     });
     let mut all: Vec<Headline> = Vec::new();
-    for (runs, cells, text, names_targets) in of_tools.chain(of_claims) {
+    for (runs, cells, (text, short), names_targets) in of_tools.chain(of_claims) {
         match all.iter_mut().find(|other| other.text == text) {
             Some(other) => {
                 other.runs.extend(runs);
@@ -88,6 +96,7 @@ fn headlines(runs: &[Told<'_>], analyses: &[&Analysis]) -> Vec<Headline> {
                 runs,
                 cells,
                 text,
+                short,
             }),
         }
     }

@@ -21,7 +21,7 @@ use crate::doubt::of_side;
 use crate::findings::{Finding, FindingKind, Rule};
 
 pub use best::choice;
-pub(crate) use causes::{by_reason, why_untried};
+pub(crate) use causes::{by_reason, obstacle, why_untried};
 pub(super) use change::done;
 pub(crate) use comparison::accesses;
 use comparison::nothings;
@@ -39,7 +39,7 @@ const QUEUED: &str =
 const FIXED_COSTS: &str =
     "the median time of a request at each size, fitted as a fixed cost and a rate";
 const BENDS: &str = "straight pieces on log axes, their number by an information criterion; intervals from resampled trials";
-const TOGETHER: &str = "medians over the trials, and whether their exact 95 % intervals overlap";
+const TOGETHER: &str = "ratios within the blocks that all cells share, with intervals that hold for all comparisons of this kind in the run together in 95 %";
 const REPRODUCED: &str =
     "the ratio of both sides within each block, by signed ranks, on its logarithm";
 const SUSPECTS: &str = "the difference with each suspect taken away alone and with all others taken away, within the blocks that these share, by signed ranks with Holm's correction over all suspects";
@@ -59,6 +59,14 @@ pub fn finding(claim: &Claim, runs: &[&Analysis]) -> Finding {
             basis,
         },
         text,
+    }
+}
+
+/// The main sentence of a claim, where it has others that can be left out for want of space.
+pub(super) fn main_sentence(claim: &Claim, runs: &[&Analysis]) -> Option<String> {
+    match claim {
+        Claim::Comparison(found) => comparison::greatest(found, runs),
+        _ => None,
     }
 }
 
@@ -84,7 +92,7 @@ fn said(claim: &Claim, first: &Analysis, runs: &[&Analysis]) -> (String, &'stati
         Claim::Queued(queued) => (concurrency::of_queued(queued, first), QUEUED),
         Claim::FixedCosts(costs) => (answers::of_fixed_costs(costs), FIXED_COSTS),
         Claim::Bent(bent) => (answers::of_bends(bent), BENDS),
-        Claim::Together(together) => (answers::of_together(together, first), TOGETHER),
+        Claim::Together(together) => (answers::of_together(together), TOGETHER),
         Claim::Course(course) => (series::of_course(course, first), series::basis(course)),
         Claim::Reproduced(found) => (causes::of_reproduction(found), REPRODUCED),
         Claim::Suspects(found) => (causes::of_suspects(found), SUSPECTS),

@@ -144,6 +144,11 @@ fn a_series_and_what_is_wrong_with_it() {
         .map(|i| f64::from(i * 7 % 11) / 10.0 + if i * 13 % 10 < 4 { 100.0 } else { 110.0 })
         .collect();
     insta::assert_snapshot!("series_two_groups", text(&two));
+    // Equal values have no shape, but a gap; half of the pairs are equal, so that no line through them rises.
+    let levels = [
+        1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 5.0, 5.0, 5.0, 5.0, 5.0, 5.0, 1.0,
+    ];
+    insta::assert_snapshot!("series_two_levels", text(&levels));
     insta::assert_snapshot!("series_one", text(&[7.0]));
     let json = series::json(
         "a.txt",

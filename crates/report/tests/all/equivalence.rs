@@ -1,6 +1,6 @@
 //! The table of two programs side by side.
 
-use iolab_analysis::claim::Estimate;
+use iolab_analysis::claim::{Difference, Estimate};
 use iolab_analysis::equivalence::{FirstTrials, ProgramPair, SizePoint};
 use iolab_report::equivalence::text;
 
@@ -20,8 +20,11 @@ fn point(size: u64, ratio: f64, p: f64) -> SizePoint {
             independence: 1.0,
             groups: None,
         }),
+        difference: Difference::NotFound,
+        doubts: Vec::new(),
         first_trials: [Some(tests), None],
         equivalence: [Some(1.0 - p), None],
+        against_equivalence: [Vec::new(), Vec::new()],
     }
 }
 

@@ -182,7 +182,7 @@ fn the_sentences_name_both_crossings() {
         assert_eq!(sentence.matches(&size).count(), 2, "{sentence}");
     }
     insta::assert_snapshot!(text("programs-significance").join("\n"), @r"
-    Differences by Welch's t test (p < 0.05): one at 3 of 3 sizes with 10 trials, one at 3 of 3 sizes with 20 trials. A significant difference may still be too small to matter.
+    Differences by Welch's t test (p < 0.05): one at 3 of 3 sizes with 10 trials, one at 3 of 3 sizes with 20 trials. Two equal programs show one at 1 of 20 sizes, and a significant difference may still be too small to matter.
     ");
 }
 
@@ -197,16 +197,16 @@ fn a_single_size_has_no_from_where_on() {
         text.join("\n")
     });
     insta::assert_snapshot!(said[0], @r"
-    No difference was found at 1000000: dynamic takes 1.00 times (1.00 to 1.00) as long as static (1.00 ms against 1.00 ms).
     The two are equivalent within 5 % (equivalence test, p <= 0.05); the ratio alone lies within it.
     The two are equivalent within 1 % (equivalence test, p <= 0.05); the ratio alone lies within it.
-    Differences by Welch's t test (p < 0.05): none with 10 trials, none with 20 trials. A significant difference may still be too small to matter.
+    Differences by Welch's t test (p < 0.05): none with 10 trials, none with 20 trials. Two equal programs show one at 1 of 20 sizes, and a significant difference may still be too small to matter.
+    No difference was found at 1000000: dynamic takes 1.00 times (1.00 to 1.00) as long as static (1.00 ms against 1.00 ms).
     ");
     insta::assert_snapshot!(said[1], @r"
     dynamic takes 1.30 times (1.30 to 1.30) as long as static at 1000000 (1.30 ms against 1.00 ms).
+    Differences by Welch's t test (p < 0.05): one with 10 trials, one with 20 trials. Two equal programs show one at 1 of 20 sizes, and a significant difference may still be too small to matter.
     Equivalence within 5 % is not shown, and the ratio lies outside of it.
     Equivalence within 1 % is not shown, and the ratio lies outside of it.
-    Differences by Welch's t test (p < 0.05): one with 10 trials, one with 20 trials. A significant difference may still be too small to matter.
     ");
 }
 

@@ -1,7 +1,7 @@
 //! Groups at once against each alone, from records made up for it.
 
 use iolab_analysis::analysis::analyse;
-use iolab_analysis::claim::{Claim, SharedLimit, claims, headlines};
+use iolab_analysis::claim::{Claim, ReachedBy, SharedLimit, claims, headlines};
 use iolab_record::{RateReport, RunRecord};
 use iolab_report::findings::one_place;
 use iolab_workload::group::GroupSpec;
@@ -29,38 +29,110 @@ fn targets(names: &[&str], cells: &[(&str, f64)]) -> RunRecord {
     record
 }
 
+/// What is claimed of all groups at once.
+fn limits(record: &RunRecord) -> Vec<SharedLimit> {
+    let run = analyse(record);
+    let limit = |claim| match claim {
+        Claim::Together(together) => Some(together.limit),
+        _ => None,
+    };
+    claims(&[&run]).into_iter().filter_map(limit).collect()
+}
+
 #[test]
 fn targets_that_share_a_limit_are_told_from_those_that_do_not() {
     let mut told = Vec::new();
-    for (all, pair, limit) in [
-        (300.0, 200.0, SharedLimit::NotShown),
-        (200.0, 200.0, SharedLimit::ReachedBy("a+b".to_owned())),
-        (240.0, 200.0, SharedLimit::ReachedByAll),
+    let pair = || SharedLimit::Shared(ReachedBy::Groups("a+b".to_owned()));
+    for (all, of_pair, limit) in [
+        (300.0, 200.0, SharedLimit::NotShared),
+        (200.0, 200.0, pair()),
+        (240.0, 200.0, SharedLimit::Shared(ReachedBy::AllOnly)),
     ] {
         let cells = [
             ("a", 100.0),
             ("b", 100.0),
             ("c", 100.0),
-            ("a+b", pair),
+            ("a+b", of_pair),
             ("all", all),
         ];
-        let run = analyse(&targets(&["a", "b", "c"], &cells));
-        let claimed = claims(&[&run]);
-        let found: Vec<_> = claimed
-            .iter()
-            .filter_map(|claim| match claim {
-                Claim::Together(together) => Some((together.groups, &together.limit)),
-                _ => None,
-            })
-            .collect();
-        assert_eq!(found, [(3, &limit)]);
+        let record = targets(&["a", "b", "c"], &cells);
+        assert_eq!(limits(&record), [limit.clone()]);
         // What a limit answers comes before what the groups do one by one.
+        let run = analyse(&record);
+        let claimed = claims(&[&run]);
         let first = headlines(&claimed).into_iter().next();
         let is_limit = matches!(first, Some(Claim::Together(_)));
-        assert_eq!(is_limit, limit != SharedLimit::NotShown);
+        assert_eq!(is_limit, limit != SharedLimit::NotShared);
         told.push(text(&named("shared-limit", &run)));
     }
     insta::assert_snapshot!(told.join("\n"));
+}
+
+/// Three groups that reach 100 MB/s each and 280 MB/s at once, with the values of all at once multiplied by these in turn.
+fn scattered(trials: usize, factors: [f64; 3]) -> RunRecord {
+    let cells = [("a", 100.0), ("b", 100.0), ("c", 100.0), ("all", 280.0)];
+    let mut record = targets(&["a", "b", "c"], &cells);
+    let whole = record.cells[3].id;
+    let mut number = 0;
+    for sample in record
+        .samples
+        .iter_mut()
+        .filter(|sample| sample.cell == whole)
+    {
+        sample.elapsed_ns = (sample.elapsed_ns as f64 / factors[number % 3]) as u64;
+        number += 1;
+    }
+    record
+        .samples
+        .retain(|sample| sample.block as usize <= trials);
+    record
+}
+
+#[test]
+fn a_limit_that_cannot_be_told_is_not_called_absent() {
+    let noisy = scattered(12, [0.7, 1.0, 1.5]);
+    let short = scattered(5, [1.0; 3]);
+    let mut disturbed = targets(&["a", "b"], &[("a", 100.0), ("b", 100.0), ("all", 140.0)]);
+    let whole = disturbed.cells[2].id;
+    for sample in disturbed
+        .samples
+        .iter_mut()
+        .filter(|sample| sample.cell == whole)
+    {
+        sample.counters.pressure.cpu_stall_ns = Some(sample.elapsed_ns);
+    }
+    let told = [
+        (noisy, SharedLimit::NotFound),
+        (short, SharedLimit::CannotTell),
+        (disturbed, SharedLimit::CannotTell),
+    ]
+    .map(|(record, limit)| {
+        assert_eq!(limits(&record), [limit]);
+        text(&named("shared-limit", &analyse(&record)))
+    });
+    insta::assert_snapshot!(told.join("\n"));
+}
+
+#[test]
+fn which_of_the_sets_that_were_not_shown_reach_a_limit_is_left_open() {
+    let cells = [
+        ("a", 100.0),
+        ("b", 100.0),
+        ("a+b", 190.0),
+        ("c", 100.0),
+        ("all", 200.0),
+    ];
+    let mut record = targets(&["a", "b", "c"], &cells);
+    let pair = record.cells[2].id;
+    for (number, sample) in record
+        .samples
+        .iter_mut()
+        .filter(|sample| sample.cell == pair)
+        .enumerate()
+    {
+        sample.elapsed_ns = (sample.elapsed_ns as f64 * [0.8, 1.0, 1.2][number % 3]) as u64;
+    }
+    assert_eq!(limits(&record), [SharedLimit::Shared(ReachedBy::Unknown)]);
 }
 
 #[test]

@@ -119,7 +119,7 @@ pub(crate) fn outcome(is_true: bool) -> Outcome {
 }
 
 /// Whether a size that is called worse or near is.
-fn of_best(best: &Best, truth: &Truth) -> Outcome {
+pub(crate) fn of_best(best: &Best, truth: &Truth) -> Outcome {
     let level = |i: usize| truth.cells[place(best.candidates[i].cell, truth)].mb_s;
     let most = (0..best.candidates.len()).map(level).fold(0.0, f64::max);
     let all = best.candidates.iter().enumerate();
@@ -142,7 +142,7 @@ fn compared((record, truth): (RunRecord, Truth), is_asked: impl Fn(&Contrast) ->
     Outcome::of_all(effects.map(|effect| of_effect(effect, &truth)))
 }
 
-fn bests((record, truth): (RunRecord, Truth)) -> Outcome {
+pub(crate) fn bests((record, truth): (RunRecord, Truth)) -> Outcome {
     let analysis = analyse(&record);
     let all = claims(&[&analysis]);
     let curves = all.iter().filter_map(|claim| match claim {

@@ -1,5 +1,6 @@
 //! Runs that are made up, against what is true of them, with the analysis that users have.
 
+mod answers;
 mod claims;
 mod compared;
 mod layers;

@@ -1,5 +1,5 @@
 use super::*;
-use crate::trial::Rate;
+use crate::trial::{Rate, WriteHint};
 
 fn cell(groups: Vec<(&str, TrialSpec)>) -> CellSpec {
     let groups = groups.into_iter().map(|(name, trial)| GroupSpec {
@@ -265,4 +265,38 @@ fn a_group_with_a_flow_may_run_alone() {
     // The other one is idle in this cell; its rate of 0 replaces its flow.
     let cell = cell(vec![("a", with(None)), ("b", with(Some(Rate::ZERO)))]);
     cell.check().expect("alone");
+}
+
+#[test]
+fn one_file_has_one_write_hint() {
+    let hinted = |hint: Option<WriteHint>| TrialSpec {
+        write_hint: hint,
+        ..writer()
+    };
+    let (short, long) = (
+        hinted(Some(WriteHint::Short)),
+        hinted(Some(WriteHint::Long)),
+    );
+    let pair = |one: &TrialSpec, other: &TrialSpec| {
+        cell(vec![("log", one.clone()), ("data", other.clone())])
+    };
+    let error = pair(&short, &long).check().expect_err("two hints");
+    assert_eq!(
+        error.message(),
+        "group log has write_hint=short, and group data has write_hint=long: the kernel keeps one hint per file, and both write to one"
+    );
+    assert!(pair(&short, &hinted(None)).check().is_err());
+    let fresh = TrialSpec {
+        fresh: true,
+        ..long.clone()
+    };
+    let reader = TrialSpec::default();
+    for other in [&short, &fresh, &reader] {
+        pair(&short, other)
+            .check()
+            .expect("no other hint for this file");
+    }
+    let mut apart = pair(&short, &long);
+    apart.groups[1].spec.target = "/mnt/b".parse().ok();
+    apart.check().expect("a file each");
 }

@@ -315,6 +315,7 @@ fn blocks_needed(removals: &[Option<Removal>; 2], least: f64) -> Option<usize> {
 mod tests {
     use super::*;
     use iolab_plan::experiment::{Untried, Variant};
+    use iolab_plan::obstacle::Obstacle;
 
     const NAMES: [&str; 3] = ["reach", "read-ahead", "waiting"];
 
@@ -342,7 +343,7 @@ mod tests {
             tried: NAMES.map(str::to_owned).to_vec(),
             untried: vec![Untried {
                 suspect: "write-cache".to_owned(),
-                why: "no time within the budget".to_owned(),
+                why: Obstacle::NoTime { budget_s: 120 },
             }],
             variants: sets
                 .iter()

@@ -8,7 +8,8 @@ use iolab_analysis::equivalence::{MARGINS, SizePoint};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::claims::{clean, ends};
+use crate::claims::{Relation, clean, ends};
+use crate::compare::Against;
 
 /// Two programs over the sizes of what they read.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
@@ -44,6 +45,10 @@ pub(crate) struct ProgramSizeData {
     ratio_low: Option<f64>,
     /// High end of that interval.
     ratio_high: Option<f64>,
+    /// What is claimed of the new program's time against that of the base.
+    relation: Relation,
+    /// What in the evidence could turn it round; then `relation` is `cannot_tell`.
+    doubts: Vec<Against>,
 }
 
 impl ProgramsData {
@@ -75,6 +80,8 @@ impl ProgramSizeData {
             ratio: point.ratio.map(|ratio| ratio.ratio),
             ratio_low,
             ratio_high,
+            relation: Relation::of(point.difference),
+            doubts: point.doubts.iter().map(Against::of).collect(),
         }
     }
 }

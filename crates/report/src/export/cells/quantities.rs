@@ -84,7 +84,7 @@ const QUANTITIES: [Quantity; 9] = [
 /// A part of a summary: the end of its column's name, what it is, its value.
 pub(super) type Part = (&'static str, &'static str, fn(&Summary) -> Option<f64>);
 
-pub(super) const PARTS: [Part; 12] = [
+pub(super) const PARTS: [Part; 14] = [
     ("median", "median over the trials", |s| Some(s.median)),
     (
         "median_low",
@@ -100,6 +100,16 @@ pub(super) const PARTS: [Part; 12] = [
         "median_confidence",
         "confidence of the exact interval of the median, a share,",
         |s| s.median_interval.map(|i| i.confidence),
+    ),
+    (
+        "median_interpolated_low",
+        "low end of the interpolated 95 % interval of the median, which is narrower and not exact,",
+        |s| s.median_interpolated.map(|i| i.low),
+    ),
+    (
+        "median_interpolated_high",
+        "high end of the interpolated 95 % interval of the median",
+        |s| s.median_interpolated.map(|i| i.high),
     ),
     ("q1", "first quartile over the trials", |s| Some(s.q1)),
     ("q3", "third quartile over the trials", |s| Some(s.q3)),

@@ -3,7 +3,8 @@
 use iolab_analysis::analysis::{Analysis, CellVerified, HELD_FROM, Latency, Response};
 use iolab_analysis::bends::Bend;
 use iolab_analysis::claim::{
-    Bent, FixedCosts, Load, Preparation, Rates, SharedLimit, Together, Verified,
+    Bent, Estimate, FixedCosts, Load, Preparation, Rates, ReachedBy, SharedLimit, Together,
+    Verified,
 };
 use iolab_analysis::equivalence::FIRST_TRIALS;
 use iolab_workload::quantity::{
@@ -11,7 +12,7 @@ use iolab_workload::quantity::{
 };
 use iolab_workload::units::format_size;
 
-use super::times;
+use super::{at, doubt, margin, times};
 use crate::findings::{capitalised, cells_of};
 use crate::slo::OVERLOAD_TOLD;
 
@@ -216,46 +217,70 @@ fn significant_ns(ns: f64) -> f64 {
     (ns * 10.0).round() / 10.0
 }
 
-/// What groups reach at once, against each alone.
-pub(super) fn of_together(together: &Together, run: &Analysis) -> String {
-    let unit = run.response.unit();
-    let levels: Vec<String> = together
-        .at
-        .iter()
-        .map(|(factor, level)| format!("{factor}={level}"))
-        .collect();
-    let place = match levels.is_empty() {
-        true => String::new(),
-        false => format!("At {}, ", levels.join(", ")),
+/// What groups reach at once, against the sum of what each reaches alone.
+pub(super) fn of_together(together: &Together) -> String {
+    let place = match at(&together.at).strip_prefix(" at ") {
+        Some(levels) => format!("At {levels}, "),
+        None => String::new(),
     };
-    let (at_once, interval) = together.at_once;
-    let (alone, low, high) = together.alone;
+    let response = together.response;
+    let factor = together
+        .estimate
+        .as_ref()
+        .map_or_else(|| "against".to_owned(), times);
     let compared = format!(
-        "{place}{} groups at once reach {} {unit} ({} to {}), {} times the {} {unit} ({} to {}) that they reach one at a time, added up",
-        together.groups,
-        significant(at_once),
-        significant(interval.low),
-        significant(interval.high),
-        significant(at_once / alone),
-        significant(alone),
-        significant(low),
-        significant(high),
+        "{place}{} groups at once reach {}, {factor} the {} that they reach one at a time, added up",
+        together.alone_cells.len(),
+        response.format(together.at_once),
+        response.format(together.alone),
     );
     match &together.limit {
-        SharedLimit::NotShown => format!("{compared}: no limit that they share is shown."),
-        SharedLimit::ReachedBy(level) => format!(
+        SharedLimit::Shared(ReachedBy::Groups(level)) => format!(
             "{compared}: they share a limit; {} already {} it.",
             listed(level),
-            if level.contains('+') {
-                "reach"
-            } else {
-                "reaches"
+            match level.contains('+') {
+                true => "reach",
+                false => "reaches",
             }
         ),
-        SharedLimit::ReachedByAll => {
-            format!("{compared}: they share a limit, which fewer of them do not reach.")
+        SharedLimit::Shared(ReachedBy::AllOnly) => {
+            format!("{compared}: they share a limit; no smaller set that was measured reaches it.")
+        }
+        SharedLimit::Shared(ReachedBy::Unknown) => {
+            format!("{compared}: they share a limit; cannot tell whether fewer of them reach it.")
+        }
+        SharedLimit::NotShared => {
+            format!(
+                "{compared}: they share no limit up to that sum (within {}).",
+                margin()
+            )
+        }
+        SharedLimit::NotFound => format!(
+            "{compared}: no shared limit was found.{}",
+            detectable(together.estimate.as_ref())
+        ),
+        SharedLimit::CannotTell if together.doubts.is_empty() => {
+            format!("{compared}: too few trials to tell whether they share a limit.")
+        }
+        SharedLimit::CannotTell => {
+            let doubts: Vec<String> = together.doubts.iter().map(doubt).collect();
+            format!(
+                "{compared}: cannot tell whether they share a limit: {}.",
+                doubts.join("; ")
+            )
         }
     }
+}
+
+/// ` One that costs more than 12 % of that sum would have been.`
+fn detectable(estimate: Option<&Estimate>) -> String {
+    let interval = estimate.and_then(|estimate| estimate.interval);
+    interval.map_or_else(String::new, |(low, _)| {
+        format!(
+            " One that costs more than {} of that sum would have been.",
+            format_percent(1.0 - low)
+        )
+    })
 }
 
 /// The groups of a level: `a, b and c`.

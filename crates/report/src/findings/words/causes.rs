@@ -1,9 +1,13 @@
 //! What interventions show, in words.
 
+use std::time::Duration;
+
 use iolab_analysis::claim::{Again, Reproduction, Share, Suspected, Suspects, Verdict, WhyUntried};
 use iolab_analysis::doubt::SideDoubt;
+use iolab_plan::obstacle::Obstacle;
 use iolab_plan::suspect::Suspect;
 use iolab_workload::quantity::significant;
+use iolab_workload::units::format_duration;
 
 /// Below this share nothing is left to be explained.
 const REST: f64 = 0.1;
@@ -194,7 +198,7 @@ fn cleared(one: &Suspected) -> String {
 /// `3.0 of 16 requests were in flight`.
 pub(crate) fn why_untried(why: &WhyUntried) -> String {
     match why {
-        WhyUntried::Planned(why) => why.clone(),
+        WhyUntried::Planned(why) => obstacle(why),
         WhyUntried::NoTrial => "no trial without it succeeded".to_owned(),
         WhyUntried::InFlightUnknown => "how many requests were in flight is not known".to_owned(),
         WhyUntried::FewInFlight { in_flight, asked } => {
@@ -218,6 +222,21 @@ pub(crate) fn why_untried(why: &WhyUntried) -> String {
             100.0 * left,
             100.0 * before
         ),
+    }
+}
+
+/// `no time within the budget: --budget 12min`.
+pub(crate) fn obstacle(why: &Obstacle) -> String {
+    match why {
+        Obstacle::IsTheDifference => "the two sides differ in nothing else".to_owned(),
+        Obstacle::KeepsState => "a side changes its level by itself, and no variant can begin anew: run the experiment with --precondition, then explain that run".to_owned(),
+        Obstacle::NeedsChangeSystem => "it needs --change-system, as root".to_owned(),
+        Obstacle::NeedsRoot => "only root may raise the priority of threads".to_owned(),
+        Obstacle::NoTime { budget_s } => format!(
+            "no time within the budget: --budget {}",
+            format_duration(Duration::from_secs(*budget_s))
+        ),
+        Obstacle::Conflict { error: text } | Obstacle::Words(text) => text.clone(),
     }
 }
 
@@ -293,7 +312,16 @@ mod tests {
             ..suspected(1.0, (1.0, 1.0))
         };
         let reasons = [
-            WhyUntried::Planned("no time within the budget".to_owned()),
+            WhyUntried::Planned(Obstacle::IsTheDifference),
+            WhyUntried::Planned(Obstacle::KeepsState),
+            WhyUntried::Planned(Obstacle::NeedsChangeSystem),
+            WhyUntried::Planned(Obstacle::NeedsRoot),
+            WhyUntried::Planned(Obstacle::NoTime { budget_s: 720 }),
+            WhyUntried::Planned(Obstacle::NoTime { budget_s: u64::MAX }),
+            WhyUntried::Planned(Obstacle::Conflict {
+                error: "depth=16 needs an asynchronous backend".to_owned(),
+            }),
+            WhyUntried::Planned(Obstacle::Words("as before".to_owned())),
             WhyUntried::NoTrial,
             WhyUntried::InFlightUnknown,
             WhyUntried::FewInFlight {
@@ -323,7 +351,14 @@ mod tests {
             blocks: 30,
         });
         insta::assert_snapshot!(text.replace(". Not", ".\nNot"), @r"
-        Not tried (no time within the budget): a write cache.
+        Not tried (the two sides differ in nothing else): a write cache.
+        Not tried (a side changes its level by itself, and no variant can begin anew: run the experiment with --precondition, then explain that run): a write cache.
+        Not tried (it needs --change-system, as root): a write cache.
+        Not tried (only root may raise the priority of threads): a write cache.
+        Not tried (no time within the budget: --budget 12min): a write cache.
+        Not tried (no time within the budget: --budget 18446744073709551615s): a write cache.
+        Not tried (depth=16 needs an asynchronous backend): a write cache.
+        Not tried (as before): a write cache.
         Not tried (no trial without it succeeded): a write cache.
         Not tried (how many requests were in flight is not known): a write cache.
         Not tried (3.0 of 16 requests were in flight): a write cache.

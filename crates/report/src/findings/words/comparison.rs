@@ -237,8 +237,17 @@ fn origins(runs: &[&Analysis], effect: &Effect) -> String {
     }
 }
 
+/// The greatest effect alone, where there is no space for the rest of the sentences; `None` where they have no more.
+pub(super) fn greatest(comparison: &Comparison, runs: &[&Analysis]) -> Option<String> {
+    let first = extremes(comparison, runs).into_iter().next()?;
+    match comparison.effects.len() {
+        1 => None,
+        n => Some(format!("{first} This is the largest of {n} effects.")),
+    }
+}
+
 pub(super) fn of_comparison(comparison: &Comparison, runs: &[&Analysis]) -> String {
-    let mut text = extremes(comparison, runs);
+    let mut text = extremes(comparison, runs).join(" ");
     if text.is_empty() {
         return nothing(comparison, runs);
     }
@@ -250,7 +259,7 @@ pub(super) fn of_comparison(comparison: &Comparison, runs: &[&Analysis]) -> Stri
 }
 
 /// The greatest effect of either direction, a sentence each; of ordered levels the greatest of all settings.
-fn extremes(comparison: &Comparison, runs: &[&Analysis]) -> String {
+fn extremes(comparison: &Comparison, runs: &[&Analysis]) -> Vec<String> {
     let greatest = |difference| {
         let of = comparison.of(difference);
         // Of equals the first.
@@ -266,11 +275,9 @@ fn extremes(comparison: &Comparison, runs: &[&Analysis]) -> String {
     if both.len() > 1 && !matters(both[1]) {
         both.truncate(1);
     }
-    let sentences: Vec<String> = both
-        .iter()
+    both.iter()
         .map(|effect| ratio(comparison, effect, runs) + ".")
-        .collect();
-    sentences.join(" ")
+        .collect()
 }
 
 /// ` Of 8 comparisons: 6 higher, 1 lower, 1 equivalent within 5 %.`

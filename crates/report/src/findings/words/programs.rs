@@ -1,13 +1,14 @@
 //! Two programs side by side, in words.
 
-use iolab_analysis::claim::{Aspect, Programs};
+use iolab_analysis::claim::{Aspect, Difference, Programs};
+use iolab_analysis::doubt::SideDoubt;
 use iolab_analysis::equivalence::{
     ALPHA, FIRST_TRIALS, MARGINS, ProgramPair, SizePoint, margin_name,
 };
 use iolab_workload::quantity::format_ns;
 use iolab_workload::units::format_size;
 
-use super::times;
+use super::{doubt, times};
 
 /// Longest name of a program that a sentence bears.
 const NAME_MAX: usize = 40;
@@ -54,10 +55,17 @@ fn difference(pair: &ProgramPair) -> Option<String> {
             at(first)
         ),
         None => {
-            return Some(format!(
-                "Too few trials to compare {new} with {base} {} {medians}.",
-                at(first)
-            ));
+            return Some(match first.doubts.as_slice() {
+                [] => format!(
+                    "Too few trials to compare {new} with {base} {} {medians}.",
+                    at(first)
+                ),
+                doubts => format!(
+                    "Cannot tell whether {new} takes as long as {base} {} {medians}: {}.",
+                    at(first),
+                    listed(doubts)
+                ),
+            });
         }
     };
     if first.size != last.size
@@ -68,18 +76,37 @@ fn difference(pair: &ProgramPair) -> Option<String> {
             (Some(true), Some(false)) => {
                 format!("; no difference was found {}: {ratio}", at(last))
             }
-            (_, None) => format!("; too few trials {}", at(last)),
+            (_, None) if last.doubts.is_empty() => format!("; too few trials {}", at(last)),
+            (_, None) => format!("; cannot tell {}: {}", at(last), listed(&last.doubts)),
             _ => format!("; {} {ratio}", at(last)),
         });
+    }
+    // Between both ends there can be more.
+    let between = pair.points.iter().skip(1).rev().skip(1);
+    let size = |point: &SizePoint| point.ratio.map_or(0.0, |ratio| ratio.ratio.ln().abs());
+    let differing = pair.points.iter().filter(|point| point.differs());
+    let most = differing.map(size).fold(0.0, f64::max);
+    let mut greatest = between.filter(|point| point.differs() && size(point) >= most);
+    if let Some((point, ratio)) = greatest.find_map(|point| Some((point, point.ratio?))) {
+        text.push_str(&format!("; most {}: {}", at(point), times(&ratio)));
     }
     text.push('.');
     Some(text)
 }
 
-/// Whether one of the two is shown to take longer; `None` with too few trials.
+/// Reasons in words.
+fn listed(doubts: &[SideDoubt]) -> String {
+    let words: Vec<String> = doubts.iter().map(doubt).collect();
+    words.join("; ")
+}
+
+/// Whether one of the two is shown to take longer; `None` where that cannot be told.
 fn shown(point: &SizePoint) -> Option<bool> {
-    let (low, high) = point.ratio?.interval?;
-    Some(low > 1.0 || high < 1.0)
+    match point.difference {
+        Difference::Higher | Difference::Lower => Some(true),
+        Difference::Equivalent | Difference::NotFound => Some(false),
+        Difference::CannotTell => None,
+    }
 }
 
 /// At how many sizes Welch's test finds a difference, for each number of trials.
@@ -105,7 +132,7 @@ fn significance(pair: &ProgramPair) -> Option<String> {
         .collect();
     (!parts.is_empty()).then(|| {
         format!(
-            "Differences by Welch's t test (p < {ALPHA}): {}. A significant difference may still be too small to matter.",
+            "Differences by Welch's t test (p < {ALPHA}): {}. Two equal programs show one at 1 of 20 sizes, and a significant difference may still be too small to matter.",
             parts.join(", ")
         )
     })
@@ -131,6 +158,13 @@ fn equivalence(pair: &ProgramPair, margin: usize) -> String {
             from(size),
             naive.unwrap_or_else(|| "the ratio alone does not say so".to_owned()),
         ),
+        (None, _) if pair.doubted(margin).is_some() => {
+            let doubted = pair.doubted(margin);
+            let place = doubted.map(at).unwrap_or_default();
+            let doubts = doubted.and_then(|point| point.against_equivalence.get(margin));
+            let doubts = doubts.map_or_else(String::new, |doubts| listed(doubts));
+            format!("Cannot tell whether the two are equivalent within {within} {place}: {doubts}.")
+        }
         (None, Some(naive)) => format!(
             "Equivalence within {within} is not shown{to}: {naive}, but there are too few trials, or their spread is too wide. Increase --budget."
         ),

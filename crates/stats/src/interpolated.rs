@@ -1,4 +1,4 @@
-//! An interval of the median between ranks.
+//! An interval of the median between ranks, which stands beside the exact one and decides nothing.
 
 use crate::describe::sorted;
 use crate::interval::{Interval, coverage, greatest_rank, is_confidence};
@@ -13,7 +13,10 @@ use crate::interval::{Interval, coverage, greatest_rank, is_confidence};
 ///
 /// `None` as there; the ends are at least as far apart as those of the next rank.
 pub fn median_interval_interpolated(data: &[f64], confidence: f64) -> Option<Interval> {
-    let x = sorted(data)?;
+    median_interpolated_of_sorted(&sorted(data)?, confidence)
+}
+
+pub(crate) fn median_interpolated_of_sorted(x: &[f64], confidence: f64) -> Option<Interval> {
     if !is_confidence(confidence) {
         return None;
     }

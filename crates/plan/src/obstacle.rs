@@ -1,0 +1,100 @@
+//! Why an inquiry leaves a suspect alone, as data; `iolab-report` has the words.
+
+use serde::{Deserialize, Serialize};
+
+/// What keeps a suspect from being tried; a name in the definition of a run, with its numbers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Obstacle {
+    /// The two sides differ in its mechanism and in nothing else.
+    IsTheDifference,
+    /// A side changes its level by itself, and what one variant leaves is what the next one finds.
+    KeepsState,
+    /// It takes settings of the kernel, which may not be changed.
+    NeedsChangeSystem,
+    /// It takes a priority that only root may give.
+    NeedsRoot,
+    /// The budget does not pay for it.
+    NoTime {
+        /// The budget that pays for all suspects, s.
+        budget_s: u64,
+    },
+    /// A side without it has settings that cannot be together.
+    Conflict {
+        /// The error of the check of these settings.
+        error: String,
+    },
+    /// The words of a version that kept no more than these.
+    #[serde(untagged)]
+    Words(String),
+}
+
+impl Obstacle {
+    /// What it holds as text, which in a definition may come from anybody.
+    pub(crate) fn text(&self) -> Option<&String> {
+        match self {
+            Self::Conflict { error: text } | Self::Words(text) => Some(text),
+            Self::IsTheDifference
+            | Self::KeepsState
+            | Self::NeedsChangeSystem
+            | Self::NeedsRoot
+            | Self::NoTime { .. } => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug, PartialEq, Serialize, Deserialize)]
+    struct Holder {
+        why: Obstacle,
+    }
+
+    fn read(why: &str) -> Result<Obstacle, toml::de::Error> {
+        toml::from_str(&format!("why = {why}")).map(|Holder { why }| why)
+    }
+
+    #[test]
+    fn each_is_written_as_a_name_and_read_again() {
+        let all = [
+            Obstacle::IsTheDifference,
+            Obstacle::KeepsState,
+            Obstacle::NeedsChangeSystem,
+            Obstacle::NeedsRoot,
+            Obstacle::NoTime { budget_s: 120 },
+            Obstacle::Conflict {
+                error: "depth above 1 needs an asynchronous backend".to_owned(),
+            },
+        ];
+        let written = all.map(|why| {
+            let one = Holder { why };
+            let text = toml::to_string(&one).expect("TOML");
+            assert_eq!(toml::from_str::<Holder>(&text).expect("it is read"), one);
+            text
+        });
+        insta::assert_snapshot!(written.concat(), @r#"
+        why = "is-the-difference"
+        why = "keeps-state"
+        why = "needs-change-system"
+        why = "needs-root"
+        [why.no-time]
+        budget_s = 120
+        [why.conflict]
+        error = "depth above 1 needs an asynchronous backend"
+        "#);
+    }
+
+    #[test]
+    fn words_of_former_versions_are_read_and_unknown_numbers_refused() {
+        let words = "the two sides differ in nothing else";
+        assert_eq!(
+            read(&format!("{words:?}")).expect("words"),
+            Obstacle::Words(words.to_owned())
+        );
+        assert!(read("{ no-time = { budget_s = 1, more = 2 } }").is_err());
+        assert!(read("{ no-time = { budget_s = -1 } }").is_err());
+        assert!(read("{ unknown = {} }").is_err());
+    }
+}
