@@ -83,11 +83,7 @@ impl<'a> Overview<'a> {
         }
         head.push('\n');
         head.push_str(&self.glance(style.width));
-        let outlines: Vec<(String, Sparkline)> = self
-            .outlines()
-            .into_iter()
-            .map(|(_, name, outline)| (name, outline))
-            .collect();
+        let outlines = self.outlines();
         let caveats = self.caveats(CAVEAT_LINES, style.width);
         let left = |head: &str| {
             let used = head.lines().count() + caveats.lines().count() + LINES_BELOW;
@@ -199,26 +195,44 @@ impl<'a> Overview<'a> {
         (!numbers.is_empty()).then(svg)
     }
 
-    /// Index, name and sparkline of each run that has one.
-    pub(crate) fn outlines(&self) -> Vec<(usize, String, Sparkline)> {
-        let named = self
-            .inputs
-            .iter()
-            .enumerate()
-            .filter_map(|(number, input)| {
-                let analysis = input.run.analysis();
-                let is_alike =
-                    |other: &&&Input| other.run.analysis().experiment == analysis.experiment;
-                let name = match self.inputs.iter().filter(is_alike).count() {
-                    1 => analysis.experiment.clone(),
-                    _ => format!("{} on {}", analysis.experiment, analysis.target),
-                };
-                Some((number, name, Sparkline::of(analysis)?))
-            });
-        let drawn = |outline: &Sparkline| {
-            outline.levels.len() > 2 && outline.curves.iter().any(|curve| curve.points.len() > 2)
-        };
-        named.filter(|(_, _, outline)| drawn(outline)).collect()
+    /// Name and sparkline of each run that has one.
+    fn outlines(&self) -> Vec<(String, Sparkline)> {
+        let named = self.inputs.iter().filter_map(|input| {
+            let analysis = input.run.analysis();
+            let is_alike = |other: &&&Input| other.run.analysis().experiment == analysis.experiment;
+            let name = match self.inputs.iter().filter(is_alike).count() {
+                1 => analysis.experiment.clone(),
+                _ => format!("{} on {}", analysis.experiment, analysis.target),
+            };
+            Some((name, Sparkline::of(analysis)?))
+        });
+        named.filter(|(_, outline)| is_curve(outline)).collect()
+    }
+
+    /// The sparklines of each experiment, those of several targets on the same axes, with the number of the run whose section shows
+    /// them and a name.
+    pub(crate) fn overlaid_outlines(&self) -> Vec<(usize, String, Sparkline)> {
+        let mut groups: Vec<(usize, &Input, Vec<Sparkline>)> = Vec::new();
+        for (number, input) in self.inputs.iter().enumerate() {
+            let alike = |(_, first, _): &&mut (usize, &Input, _)| first.asks_the_same(input);
+            let own = Sparkline::of(input.run.analysis());
+            match groups.iter_mut().find(alike) {
+                Some((_, _, outlines)) => outlines.extend(own),
+                None => groups.push((number, input, own.into_iter().collect())),
+            }
+        }
+        let named = groups.into_iter().flat_map(|(number, input, outlines)| {
+            let name = input.run.analysis().experiment.clone();
+            match Sparkline::overlaid(outlines.clone()) {
+                Some(all) => vec![(number, name, all)],
+                // They lie along different factors.
+                None => {
+                    let each = outlines.into_iter();
+                    each.map(|one| (number, name.clone(), one)).collect()
+                }
+            }
+        });
+        named.filter(|(_, _, outline)| is_curve(outline)).collect()
     }
 
     /// As many headlines as fit into this number of lines.
@@ -304,6 +318,11 @@ impl<'a> Overview<'a> {
         });
         words.collect()
     }
+}
+
+/// Whether an outline has enough levels to be drawn.
+fn is_curve(outline: &Sparkline) -> bool {
+    outline.levels.len() > 2 && outline.curves.iter().any(|curve| curve.points.len() > 2)
 }
 
 /// The verdict about reliability with its basis.
