@@ -218,7 +218,11 @@ mod tests {
             curves: vec![SparklineCurve {
                 target: target.to_owned(),
                 name: String::new(),
-                points: levels.iter().map(|level| point(level)).enumerate().collect(),
+                points: levels
+                    .iter()
+                    .map(|level| point(level))
+                    .enumerate()
+                    .collect(),
             }],
         }
     }

@@ -68,7 +68,12 @@ fn scene(outline: &Sparkline, targets: &[&str]) -> Scene {
     let (width, height) = SIZE;
     let place = SparklineScale::of(outline);
     let bottom = height - 1.0;
-    let mut items = vec![line(vec![(0.0, bottom), (width, bottom)], 1.0, "", Paint::Grid)];
+    let mut items = vec![line(
+        vec![(0.0, bottom), (width, bottom)],
+        1.0,
+        "",
+        Paint::Grid,
+    )];
     for (look, curve) in drawn(outline, targets) {
         // Curves of one target are told apart by their labels elsewhere.
         let (marker, dash) = match targets.len() {
@@ -166,8 +171,8 @@ impl SparklineScale {
 
 #[cfg(test)]
 mod tests {
-    use iolab_analysis::analysis::Response;
     use super::*;
+    use iolab_analysis::analysis::Response;
 
     #[test]
     fn points_lie_between_the_edges_and_are_hollow_without_the_device() {

@@ -1,13 +1,14 @@
 //! Several runs on one screen: what was measured and how reliable it is, the main numbers, a small curve of each experiment, and
 //! the most important findings.
 
-mod main_numbers;
+pub(crate) mod main_numbers;
 
 use std::collections::BTreeSet;
 
 use crate::findings::capitalised;
 use crate::findings::digest::{Digest, Headline, Told};
 use crate::findings::trust::{Reason, Trust};
+use iolab_analysis::analysis::Analysis;
 use iolab_analysis::sparkline::Sparkline;
 use iolab_record::environment::KEYS;
 use iolab_record::{RunRecord, ServedBy, TargetKind};
@@ -195,16 +196,20 @@ impl<'a> Overview<'a> {
         (!numbers.is_empty()).then(svg)
     }
 
+    /// The name of a run: its experiment, with its target where another run is of the same experiment.
+    pub(crate) fn name_among_runs(&self, analysis: &Analysis) -> String {
+        let is_alike = |other: &&&Input| other.run.analysis().experiment == analysis.experiment;
+        match self.inputs.iter().filter(is_alike).count() {
+            1 => analysis.experiment.clone(),
+            _ => format!("{} on {}", analysis.experiment, analysis.target),
+        }
+    }
+
     /// Name and sparkline of each run that has one.
     fn outlines(&self) -> Vec<(String, Sparkline)> {
         let named = self.inputs.iter().filter_map(|input| {
             let analysis = input.run.analysis();
-            let is_alike = |other: &&&Input| other.run.analysis().experiment == analysis.experiment;
-            let name = match self.inputs.iter().filter(is_alike).count() {
-                1 => analysis.experiment.clone(),
-                _ => format!("{} on {}", analysis.experiment, analysis.target),
-            };
-            Some((name, Sparkline::of(analysis)?))
+            Some((self.name_among_runs(analysis), Sparkline::of(analysis)?))
         });
         named.filter(|(_, outline)| is_curve(outline)).collect()
     }

@@ -254,13 +254,14 @@ fn view<'a>(
     let section = report.sections.get(latest)?;
     let drawn = sequence.on_all_targets(&report.sequences, report.inputs);
     let own = report.each.get(latest)?;
+    let own_run = report.inputs.get(latest)?;
     let kinds = [FindingKind::Result, FindingKind::Doubt, FindingKind::Limit];
     let earlier = sequence.0.iter().rev().skip(1);
     let tables = |section: &'a Section| shared.left_out(section);
     Some(View {
         section,
         picture: variants.add(&section.id, &drawn),
-        further: picture::further(&drawn, |name| {
+        further: picture::further(&drawn, own_run, |name| {
             picture::page_options(&format!("{}-{name}", section.id))
         })
         .into_iter()
