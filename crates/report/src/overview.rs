@@ -220,7 +220,9 @@ impl<'a> Overview<'a> {
         let mut groups: Vec<(usize, &Input, Vec<Sparkline>)> = Vec::new();
         for (number, input) in self.inputs.iter().enumerate() {
             let alike = |(_, first, _): &&mut (usize, &Input, _)| first.asks_the_same(input);
-            let own = Sparkline::of(input.run.analysis());
+            // Variants that a cause is told from make no curve.
+            let own = Some(input.run.analysis()).filter(|own| own.inquiry.is_none());
+            let own = own.and_then(Sparkline::of);
             match groups.iter_mut().find(alike) {
                 Some((_, _, outlines)) => outlines.extend(own),
                 None => groups.push((number, input, own.into_iter().collect())),

@@ -16,8 +16,13 @@ use iolab_workload::settings::cell_label;
 const NAMED_MAX: usize = 2;
 
 /// `read-random on /mnt/disk: throughput 58.9 MB/s (bs=4KiB) to 2351 MB/s (bs=1MiB), from the device; 1 of 12 cells disturbed`.
-/// With the comparisons of iolab with `peers`, also whether these agree. `None` where nothing was measured.
+/// With the comparisons of iolab with `peers`, also whether these agree. `None` where nothing was measured, and of a run that looks for a
+/// cause.
 pub fn conclusion(analysis: &Analysis, peers: &[Comparison]) -> Option<String> {
+    // The cells of an inquiry are variants that a cause is told from, and not to be ranked.
+    if analysis.inquiry.is_some() {
+        return None;
+    }
     let all = || analysis.cells.iter().filter(|cell| cell.response.is_some());
     let is_own = |cell: &&CellAnalysis| !cell.cell.spec.tool.is_peer();
     // Other tools are held against iolab's cells in a table of their own, and are no levels to rank.
