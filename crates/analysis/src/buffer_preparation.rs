@@ -53,9 +53,9 @@ pub fn preparation(analysis: &Analysis) -> Vec<PreparationPoint> {
         .filter(|cell| !cell.values.is_empty() && Some(cell.cell.trial().buffer_init) != first);
     let confidence = confidence(others.count());
     let point = |untouched: &CellAnalysis| {
-        let held = held_levels(analysis, untouched, factor);
+        let held = held_levels(analysis, untouched, |i, _| i == factor);
         let mut zeroed = with(BufferInit::Zeroed);
-        let zeroed = zeroed.find(|cell| held_levels(analysis, cell, factor) == held)?;
+        let zeroed = zeroed.find(|cell| held_levels(analysis, cell, |i, _| i == factor) == held)?;
         point((untouched, zeroed), held, confidence)
     };
     with(BufferInit::Untouched).filter_map(point).collect()

@@ -40,7 +40,7 @@ pub fn by_size<'a>(analysis: &'a Analysis, factor: &'static str) -> Vec<Curve<'a
         let Some(summary) = cell.response else {
             continue;
         };
-        let held = held_levels(analysis, cell, swept);
+        let held = held_levels(analysis, cell, |i, _| i == swept);
         let point = Point {
             size: match factor {
                 "skip" => cell.cell.trial().skip,
@@ -70,14 +70,18 @@ pub fn by_size<'a>(analysis: &'a Analysis, factor: &'static str) -> Vec<Curve<'a
     curves
 }
 
-/// The levels of a cell for all factors except number `swept`: `bs=4KiB`.
-pub fn held_levels(analysis: &Analysis, cell: &CellAnalysis, swept: usize) -> Vec<String> {
+/// The levels of a cell for all factors but those that are left out, by their number and name: `bs=4KiB`.
+pub fn held_levels(
+    analysis: &Analysis,
+    cell: &CellAnalysis,
+    left_out: impl Fn(usize, &str) -> bool,
+) -> Vec<String> {
     analysis
         .factors
         .iter()
         .zip(&cell.cell.levels)
         .enumerate()
-        .filter(|(i, _)| *i != swept)
+        .filter(|(i, (factor, _))| !left_out(*i, factor))
         .map(|(_, (factor, level))| format!("{factor}={level}"))
         .collect()
 }

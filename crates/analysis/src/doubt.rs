@@ -67,7 +67,7 @@ pub enum Reason {
         /// Highest number of preemptions per second.
         per_second: f64,
     },
-    /// The machine was suspended.
+    /// The machine was suspended, or iolab stopped.
     Suspended,
     /// Two sides differ in a disturbance.
     Imbalance(Imbalance),

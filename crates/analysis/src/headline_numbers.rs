@@ -4,6 +4,7 @@
 use iolab_workload::trial::{Backend, Pattern, SyncPolicy};
 
 use crate::analysis::{Analysis, CellAnalysis};
+use crate::timeline::TrialShift;
 
 /// The order of the accesses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -34,6 +35,8 @@ pub struct HeadlineCell<'a> {
     pub operation: AccessOperation,
     /// Its analysis.
     pub cell: &'a CellAnalysis,
+    /// The change of the level of throughput within its only trial; `None` for most cells.
+    pub shift: Option<&'a TrialShift>,
     /// Its target.
     pub target: &'a str,
     /// Index of its run.
@@ -50,8 +53,10 @@ pub struct HeadlineNumbers<'a> {
 /// A rate with its unit and the half-width of its 95 % interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct HeadlineRate {
-    /// Median.
+    /// Median; where the only trial changes its level, the level before that.
     pub value: f64,
+    /// The level after the change; `None` without one.
+    pub then: Option<f64>,
     /// `MB/s` or `IOPS`.
     pub unit: &'static str,
     /// Half-width of the median's interval over the median; `None` below 6 trials.
@@ -106,8 +111,12 @@ impl HeadlineCell<'_> {
             true => (self.cell.throughput?, "MB/s"),
             false => (self.cell.iops?, "IOPS"),
         };
+        // Levels are known in MB/s.
+        let per_mb_s = summary.median / self.cell.throughput?.median;
+        let shift = self.shift.filter(|_| per_mb_s.is_finite());
         Some(HeadlineRate {
-            value: summary.median,
+            value: shift.map_or(summary.median, |shift| shift.before_mb_s * per_mb_s),
+            then: shift.map(|shift| shift.after_mb_s * per_mb_s),
             unit,
             precision: summary.precision(),
             interval: summary.median_interval.map(|i| (i.low, i.high)),
@@ -207,6 +216,7 @@ fn candidate<'a>(
         order,
         operation,
         cell,
+        shift: analysis.timeline.of_only_trial(cell.cell.id),
         target: analysis.target_of(spec.target.as_ref()),
         run,
     })

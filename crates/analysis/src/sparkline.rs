@@ -1,8 +1,9 @@
-//! A run as a small picture: its response along its longest factor, as plain data.
+//! A run as a small picture: its response along its longest factor, as plain data; and those of several targets on shared axes.
 
 use std::collections::{HashMap, HashSet};
 
 use crate::analysis::{Analysis, CellAnalysis, Response};
+use crate::curve::held_levels;
 
 /// Curves of one run along one factor.
 #[derive(Debug, Clone, PartialEq)]
@@ -13,14 +14,16 @@ pub struct Sparkline {
     pub levels: Vec<String>,
     /// The measured quantity.
     pub response: Response,
-    /// One curve for each combination of the other factors.
+    /// One curve for each target and combination of the other factors.
     pub curves: Vec<SparklineCurve>,
 }
 
 /// One curve.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SparklineCurve {
-    /// The other factors with their levels: `bs=128KiB`; empty for none.
+    /// What was measured, as readers know it.
+    pub target: String,
+    /// The other factors but the target, with their levels: `bs=128KiB`; empty for none.
     pub name: String,
     /// Index in [`Sparkline::levels`], with the result.
     pub points: Vec<(usize, SparklinePoint)>,
@@ -47,10 +50,18 @@ pub fn axis_of_workloads<T: AsRef<str>>(factors: &[T]) -> Option<usize> {
 /// The factor along which a run is drawn: in a grid of workloads that of concurrency, otherwise the one with the most levels, the
 /// last of several.
 pub fn axis(analysis: &Analysis) -> Option<usize> {
+    longest_axis(analysis, |_| true)
+}
+
+/// The same among some factors.
+fn longest_axis(analysis: &Analysis, is_one: impl Fn(&str) -> bool) -> Option<usize> {
     if let Some(at_once) = axis_of_workloads(&analysis.factors) {
         return Some(at_once);
     }
-    (0..analysis.factors.len()).max_by_key(|i| levels(analysis, *i).len())
+    let all = analysis.factors.iter().enumerate();
+    let some = all.filter(|(_, factor)| is_one(factor));
+    some.map(|(i, _)| i)
+        .max_by_key(|i| levels(analysis, *i).len())
 }
 
 /// The levels of a factor in the order of the cells.
@@ -62,13 +73,14 @@ fn levels(analysis: &Analysis, factor: usize) -> Vec<&String> {
 }
 
 impl Sparkline {
-    /// The sparkline of a run; `None` where nothing varies or nothing was measured.
+    /// The sparkline of a run; `None` where nothing but the target varies, or nothing was measured.
     pub fn of(analysis: &Analysis) -> Option<Self> {
-        let along = axis(analysis)?;
+        let is_target = |factor: &str| factor == "target";
+        let along = longest_axis(analysis, |factor| !is_target(factor))?;
         let levels: Vec<String> = levels(analysis, along).into_iter().cloned().collect();
         let places: HashMap<&String, usize> = levels.iter().zip(0..).collect();
         let mut curves: Vec<SparklineCurve> = Vec::new();
-        let mut named: HashMap<String, usize> = HashMap::new();
+        let mut named: HashMap<(String, String), usize> = HashMap::new();
         for cell in &analysis.cells {
             let (Some(point), Some(level)) = (point(cell), cell.cell.levels.get(along)) else {
                 continue;
@@ -76,10 +88,14 @@ impl Sparkline {
             let Some(place) = places.get(level).copied() else {
                 continue;
             };
-            let name = crate::curve::held_levels(analysis, cell, along).join(" ");
-            let curve = *named.entry(name.clone()).or_insert(curves.len());
+            let held = held_levels(analysis, cell, |i, factor| i == along || is_target(factor));
+            let target = analysis.target_of(cell.cell.spec.target.as_ref());
+            let (target, name) = (target.to_owned(), held.join(" "));
+            let known = named.entry((target.clone(), name.clone()));
+            let curve = *known.or_insert(curves.len());
             if curve == curves.len() {
                 curves.push(SparklineCurve {
+                    target,
                     name,
                     points: Vec::new(),
                 });
@@ -94,8 +110,75 @@ impl Sparkline {
         })
     }
 
+    /// The curves of runs of one experiment on shared axes, with all levels of any of them; `None` without a run, or where they lie along
+    /// different factors.
+    pub fn overlaid(runs: Vec<Self>) -> Option<Self> {
+        let mut runs = runs.into_iter();
+        let mut all = runs.next()?;
+        for run in runs {
+            if (&run.factor, run.response) != (&all.factor, all.response) {
+                return None;
+            }
+            // A level that is new stands behind the one before it.
+            let mut next = 0;
+            for level in &run.levels {
+                match all.levels.iter().position(|known| known == level) {
+                    Some(known) => next = known + 1,
+                    None => {
+                        all.insert_level(next, level);
+                        next += 1;
+                    }
+                }
+            }
+            let place = |level: &usize| {
+                let level = run.levels.get(*level);
+                all.levels.iter().position(|known| Some(known) == level)
+            };
+            let moved = run.curves.iter().map(|curve| SparklineCurve {
+                target: curve.target.clone(),
+                name: curve.name.clone(),
+                points: curve
+                    .points
+                    .iter()
+                    .filter_map(|(level, point)| Some((place(level)?, *point)))
+                    .collect(),
+            });
+            let moved: Vec<SparklineCurve> = moved.collect();
+            all.curves.extend(moved);
+        }
+        Some(all)
+    }
+
+    fn insert_level(&mut self, at: usize, level: &str) {
+        self.levels.insert(at, level.to_owned());
+        let points = self.curves.iter_mut().flat_map(|curve| &mut curve.points);
+        for (place, _) in points {
+            *place += usize::from(*place >= at);
+        }
+    }
+
+    /// What was measured, in the order of the curves.
+    pub fn targets(&self) -> Vec<&str> {
+        let mut targets: Vec<&str> = Vec::new();
+        for curve in &self.curves {
+            if !targets.contains(&curve.target.as_str()) {
+                targets.push(&curve.target);
+            }
+        }
+        targets
+    }
+
     /// The curve with the best value; the first of several.
     pub fn best(&self) -> Option<&SparklineCurve> {
+        self.best_of(|_| true)
+    }
+
+    /// The same of one target.
+    pub fn best_of_target(&self, target: &str) -> Option<&SparklineCurve> {
+        self.best_of(|curve| curve.target == target)
+    }
+
+    fn best_of(&self, is_one: impl Fn(&SparklineCurve) -> bool) -> Option<&SparklineCurve> {
         let worth = |curve: &SparklineCurve| {
             let values = curve
                 .points
@@ -104,7 +187,8 @@ impl Sparkline {
             values.fold(f64::NEG_INFINITY, f64::max)
         };
         let best = |a: &&SparklineCurve, b: &&SparklineCurve| worth(a).total_cmp(&worth(b));
-        self.curves.iter().rev().max_by(best)
+        let some = self.curves.iter().rev().filter(|curve| is_one(curve));
+        some.max_by(best)
     }
 }
 
@@ -115,4 +199,63 @@ fn point(cell: &CellAnalysis) -> Option<SparklinePoint> {
         interval: summary.median_interval.map(|i| (i.low, i.high)),
         device: cell.is_device(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(target: &str, levels: &[&str]) -> Sparkline {
+        let point = |level: &str| SparklinePoint {
+            value: level.len() as f64,
+            interval: None,
+            device: true,
+        };
+        Sparkline {
+            factor: "bs".to_owned(),
+            levels: levels.iter().map(|level| (*level).to_owned()).collect(),
+            response: Response::Throughput,
+            curves: vec![SparklineCurve {
+                target: target.to_owned(),
+                name: String::new(),
+                points: levels
+                    .iter()
+                    .map(|level| point(level))
+                    .enumerate()
+                    .collect(),
+            }],
+        }
+    }
+
+    #[test]
+    fn runs_with_different_levels_share_an_axis_with_all_of_them() {
+        let runs = vec![
+            run("a", &["4KiB", "1MiB", "64MiB"]),
+            run("b", &["1MiB", "16MiB", "64MiB", "256MiB"]),
+            run("c", &["1KiB", "4KiB"]),
+        ];
+        let all = Sparkline::overlaid(runs.clone()).expect("one axis");
+        let order = ["1KiB", "4KiB", "1MiB", "16MiB", "64MiB", "256MiB"];
+        assert_eq!(all.levels, order);
+        assert_eq!(all.targets(), ["a", "b", "c"]);
+        for (curve, run) in all.curves.iter().zip(&runs) {
+            let named = |of: &Sparkline, curve: &SparklineCurve| -> Vec<String> {
+                let points = curve.points.iter();
+                points.map(|(place, _)| of.levels[*place].clone()).collect()
+            };
+            assert_eq!(named(&all, curve), run.levels, "{}", curve.target);
+        }
+        let best = all.best_of_target("a").expect("measured");
+        assert_eq!((best.target.as_str(), best.points.len()), ("a", 3));
+    }
+
+    #[test]
+    fn runs_along_other_factors_share_no_axis() {
+        let other = Sparkline {
+            factor: "depth".to_owned(),
+            ..run("b", &["1", "2"])
+        };
+        assert_eq!(Sparkline::overlaid(vec![run("a", &["4KiB"]), other]), None);
+        assert_eq!(Sparkline::overlaid(Vec::new()), None);
+    }
 }

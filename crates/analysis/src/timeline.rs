@@ -42,6 +42,12 @@ pub struct Timeline {
 }
 
 impl Timeline {
+    /// The change within the only trial of a cell, whose throughput as a whole is then that of neither level.
+    pub fn of_only_trial(&self, cell: i64) -> Option<&TrialShift> {
+        let mut shifts = self.within.iter();
+        shifts.find(|shift| shift.cell == cell && shift.trials == 1)
+    }
+
     /// Of a run.
     pub fn of(record: &RunRecord) -> Self {
         let over_run = over_run(record);

@@ -221,7 +221,7 @@ pub(super) struct Parts {
 
 impl Parts {
     /// Assigns the factors: as requested, otherwise x is the numeric factor with the most levels, the series are the remaining
-    /// factor with the most levels, and the rest are panels. Tools are always series; workloads are panels where another factor
+    /// factor with the most levels, and the rest are panels. Tools, targets and runs are series; workloads are panels where another factor
     /// can be the series.
     ///
     /// # Errors
@@ -310,12 +310,12 @@ impl Parts {
     }
 }
 
-/// Suitability of a factor as series: tools should be side by side, workloads apart; otherwise factors with more levels are
+/// Suitability of a factor as series: tools, targets and runs should share axes, workloads not; otherwise factors with more levels are
 /// preferred.
 fn series_worth(data: &Data<'_>, factor: usize) -> (bool, bool, usize) {
     let name = data.factors[factor];
     (
-        name == "tool",
+        matches!(name, "tool" | "target" | RUN),
         name != "workload",
         data.levels(factor).len(),
     )

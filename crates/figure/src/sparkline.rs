@@ -1,8 +1,8 @@
 //! A run as a small picture without axes, to be placed next to text.
 
-use iolab_analysis::sparkline::{Sparkline, SparklinePoint};
+use iolab_analysis::sparkline::{Sparkline, SparklineCurve, SparklinePoint};
 
-use super::palette::Marker;
+use super::palette::{self, Marker};
 use super::scale::{Scale, least_and_most, spans_decades};
 use super::scene::{Item, Paint, Scene};
 use super::svg;
@@ -11,31 +11,84 @@ use super::svg;
 const SIZE: (f64, f64) = (200.0, 84.0);
 /// Margin around the curves, points.
 const EDGE: f64 = 6.0;
-/// Most curves drawn separately.
+/// Most curves of a target drawn separately.
 const CURVES_MAX: usize = 6;
 
-/// The picture as SVG. `id` begins its ids, which must differ between the figures of one page.
-pub fn svg(outline: &Sparkline, id: &str, title: &str, description: &str) -> String {
+/// The picture as SVG. `id` begins its ids, which must differ between the figures of one page. Where `targets`, all that the page shows,
+/// are several, each has the same colour, dash and marker in all pictures: those of its place among them.
+pub fn svg(
+    outline: &Sparkline,
+    targets: &[&str],
+    id: &str,
+    title: &str,
+    description: &str,
+) -> String {
     let words = svg::Words {
         id,
         title,
         description,
         unit: outline.response.unit(),
     };
-    svg::write(&scene(outline), &words)
+    svg::write(&scene(outline, targets), &words)
 }
 
-fn scene(outline: &Sparkline) -> Scene {
+/// The marker of a target among all of a page, as a letter.
+pub fn marker_letter(place: usize) -> char {
+    match palette::marker(place) {
+        Marker::Circle => '●',
+        Marker::Square => '■',
+        Marker::Triangle => '▲',
+        Marker::Diamond => '◆',
+        Marker::TriangleDown => '▼',
+        Marker::Cross => '✖',
+        Marker::Plus => '✚',
+    }
+}
+
+/// The custom property of [`style`](crate::style) with the colour of a target among all of a page.
+pub fn colour_property(place: usize) -> String {
+    format!("--fig-c{}", palette::colour(place))
+}
+
+/// The curves that are drawn, each with the place of its look: that of its target where there are several.
+fn drawn<'a>(outline: &'a Sparkline, targets: &[&str]) -> Vec<(usize, &'a SparklineCurve)> {
+    if targets.len() < 2 {
+        let curves = outline.curves.iter().enumerate();
+        return curves.take(CURVES_MAX).collect();
+    }
+    let own = targets.iter().enumerate().flat_map(|(place, target)| {
+        let curves = outline.curves.iter();
+        let own = curves.filter(move |curve| curve.target == *target);
+        own.take(CURVES_MAX).map(move |curve| (place, curve))
+    });
+    own.collect()
+}
+
+fn scene(outline: &Sparkline, targets: &[&str]) -> Scene {
     let (width, height) = SIZE;
     let place = SparklineScale::of(outline);
     let bottom = height - 1.0;
-    let mut items = vec![line(vec![(0.0, bottom), (width, bottom)], 1.0, Paint::Grid)];
-    for (number, curve) in outline.curves.iter().take(CURVES_MAX).enumerate() {
+    let mut items = vec![line(
+        vec![(0.0, bottom), (width, bottom)],
+        1.0,
+        "",
+        Paint::Grid,
+    )];
+    for (look, curve) in drawn(outline, targets) {
+        // Curves of one target are told apart by their labels elsewhere.
+        let (marker, dash) = match targets.len() {
+            0 | 1 => (Marker::Circle, ""),
+            _ => (palette::marker(look), palette::dash(look)),
+        };
+        let words = match targets.len() {
+            0 | 1 => curve.name.clone(),
+            _ => format!("{} {}", curve.target, curve.name),
+        };
         items.push(Item::Open {
             class: "series",
-            series: Some(number),
+            series: Some(look),
             data: Vec::new(),
-            words: curve.name.clone(),
+            words: words.trim_end().to_owned(),
         });
         let at = |(level, point): &(usize, SparklinePoint)| (place.x(*level), place.y(point.value));
         for measured in &curve.points {
@@ -46,6 +99,7 @@ fn scene(outline: &Sparkline) -> Scene {
                 line(
                     vec![(x, place.y(low)), (x, place.y(high))],
                     1.0,
+                    "",
                     Paint::Series,
                 )
             }));
@@ -53,12 +107,12 @@ fn scene(outline: &Sparkline) -> Scene {
                 x,
                 y,
                 radius: 2.4,
-                marker: Marker::Circle,
+                marker,
                 hollow: !point.device,
             });
         }
         let points = curve.points.iter().map(at).collect();
-        items.push(line(points, 1.6, Paint::Series));
+        items.push(line(points, 1.6, dash, Paint::Series));
         items.push(Item::Close);
     }
     Scene {
@@ -68,12 +122,12 @@ fn scene(outline: &Sparkline) -> Scene {
     }
 }
 
-fn line(points: Vec<(f64, f64)>, width: f64, paint: Paint) -> Item {
+fn line(points: Vec<(f64, f64)>, width: f64, dash: &'static str, paint: Paint) -> Item {
     Item::Path {
         class: "",
         points,
         width,
-        dash: "",
+        dash,
         paint,
     }
 }
@@ -117,10 +171,8 @@ impl SparklineScale {
 
 #[cfg(test)]
 mod tests {
-    use iolab_analysis::analysis::Response;
-    use iolab_analysis::sparkline::SparklineCurve;
-
     use super::*;
+    use iolab_analysis::analysis::Response;
 
     #[test]
     fn points_lie_between_the_edges_and_are_hollow_without_the_device() {
@@ -134,6 +186,7 @@ mod tests {
             levels: ["4KiB", "8KiB", "16KiB"].map(str::to_owned).to_vec(),
             response: Response::Throughput,
             curves: vec![SparklineCurve {
+                target: "a".to_owned(),
                 name: String::new(),
                 points: vec![
                     (0, point(0.0, true)),
@@ -142,7 +195,7 @@ mod tests {
                 ],
             }],
         };
-        let scene = scene(&outline);
+        let scene = scene(&outline, &["a"]);
         let marks = scene.items.iter().filter_map(|item| match item {
             Item::Mark { x, y, hollow, .. } => Some((*x, *y, *hollow)),
             _ => None,
@@ -156,7 +209,33 @@ mod tests {
                 assert!(points.iter().all(|(_, y)| (0.0..=84.0).contains(y)));
             }
         }
-        let svg = svg(&outline, "a", "<b>", "c");
+        let svg = svg(&outline, &["a"], "a", "<b>", "c");
         assert!(svg.contains("<title id=\"a-title\">&lt;b&gt;</title>"));
+    }
+
+    #[test]
+    fn a_target_looks_the_same_in_every_picture() {
+        let curve = |target: &str| SparklineCurve {
+            target: target.to_owned(),
+            name: String::new(),
+            points: Vec::new(),
+        };
+        let outline = |targets: &[&str]| Sparkline {
+            factor: "bs".to_owned(),
+            levels: Vec::new(),
+            response: Response::Throughput,
+            curves: targets.iter().map(|target| curve(target)).collect(),
+        };
+        let looks = |own: &[&str], all: &[&str]| -> Vec<usize> {
+            let outline = outline(own);
+            drawn(&outline, all).iter().map(|(look, _)| *look).collect()
+        };
+        assert_eq!(looks(&["a", "b"], &["a", "b"]), [0, 1]);
+        assert_eq!(looks(&["b"], &["a", "b"]), [1], "without the other one");
+        assert_eq!(looks(&["a", "a"], &["a"]), [0, 1], "curves of one target");
+        let many: Vec<&str> = vec!["a"; 9];
+        assert_eq!(looks(&many, &["a", "b"]).len(), CURVES_MAX);
+        let letters: std::collections::BTreeSet<char> = (0..7).map(marker_letter).collect();
+        assert_eq!(letters.len(), 7);
     }
 }

@@ -9,6 +9,7 @@ mod nfs;
 mod pressure;
 mod process;
 mod spread_pieces;
+mod stopped;
 
 pub use extents::extents;
 pub use file_layout::FileBlocks;

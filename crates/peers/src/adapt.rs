@@ -6,6 +6,7 @@ use std::time::Duration;
 use iolab_plan::cells::{Plan, PlannedCell, cells};
 use iolab_plan::experiment::{Change, Experiment};
 use iolab_workload::Result;
+use iolab_workload::names::all_of;
 use iolab_workload::quantity::{exact_duration, significant};
 use iolab_workload::settings::Setting;
 use iolab_workload::tool::Tool;
@@ -48,10 +49,12 @@ pub fn adapt(experiment: &mut Experiment, chosen: &dyn Fn(&str) -> bool) -> Resu
     }
     let peers = tools.iter().filter(|tool| tool.is_peer());
     let peers: Vec<String> = peers.map(Tool::to_string).collect();
+    let all = std::iter::once("iolab").chain(peers.iter().map(String::as_str));
+    let all: Vec<&str> = all.collect();
     Ok(Some(format!(
-        "{}: changed so that iolab and {} can do the same: {}",
+        "{}: changed so that {} can do the same: {}",
         experiment.name,
-        peers.join(" and "),
+        all_of(&all),
         changed.join(", ")
     )))
 }
@@ -175,7 +178,7 @@ mod tests {
         let (experiment, note) = adapted("read-random", &["tool=iolab,fio,iozone"]);
         let note = note.expect("changed");
         for part in [
-            "iolab and fio and iozone",
+            "iolab, fio and iozone",
             "time=none",
             "bytes=none",
             "region=128MiB",

@@ -38,7 +38,7 @@ impl Peer for Fio {
     }
 
     fn about(&self) -> &'static str {
-        "fio, whose command is looked for in PATH"
+        "fio, as found in PATH"
     }
 
     fn version_option(&self) -> &'static str {

@@ -40,7 +40,7 @@ pub use refined_sizes::{REFINE_MAX, Refined};
 
 use document::{Definition, DesignEntries, DocumentText, Entries, Groups, check_level_count};
 use iolab_workload::group::split_group;
-use iolab_workload::names::unknown;
+use iolab_workload::names::{nearest, unknown};
 use iolab_workload::response::Response;
 use iolab_workload::service_level::ServiceLevels;
 use iolab_workload::settings::{CellSpec, Setting};
@@ -189,6 +189,13 @@ impl Experiment {
             return Self::from_toml(&read_text(path)?, name).map_err(|error| of_text(path, error));
         }
         let known: Vec<&str> = BUILTIN.iter().map(|(builtin, _)| *builtin).collect();
+        if nearest(name, &known).is_empty()
+            && let Some(change) = Setting::change_named(name)
+        {
+            return Err(Error::usage(format!("experiment '{name}' is unknown")).hint(format!(
+                "it belongs to a setting, which any experiment takes: iolab run write-random --set {change}"
+            )));
+        }
         Err(unknown("experiment", name, &known))
     }
 

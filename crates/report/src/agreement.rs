@@ -1,6 +1,6 @@
 //! Agreement of other tools with iolab: a small table with a row per cell and tool.
 
-use iolab_analysis::compare::{CellComparison, CellVerdict, Comparison, SideName};
+use iolab_analysis::compare::{CellComparison, CellVerdict, Comparison, Further, SideName};
 use iolab_stats::Summary;
 use iolab_workload::escape_control::escape_control;
 use iolab_workload::quantity::format_percent;
@@ -95,6 +95,9 @@ fn verdict(cell: &CellComparison) -> String {
         _ if !is_enough(cell) => format!("cannot tell (fewer than {TRIALS_MIN} trials)"),
         CellVerdict::Higher | CellVerdict::Faster => "iolab higher".to_owned(),
         CellVerdict::Lower | CellVerdict::Slower => "iolab lower".to_owned(),
-        other => other.to_string(),
+        other => match cell.further {
+            Some(Further::Trials(n)) => format!("{other} (about {n} more trials)"),
+            Some(Further::TooMany) | None => other.to_string(),
+        },
     }
 }

@@ -157,7 +157,7 @@ fn data_columns() -> Vec<DataColumn<'static, ClientAnalysis>> {
     columns.push(
         DataColumn::whole(
             "suspended_ns",
-            "time that the machine slept during the trials, ns",
+            "time that the machine slept, or iolab was stopped, during the trials, ns",
             |c: &Client| Some(c.cell.disturbance.suspended_ns),
         )
         .known(),

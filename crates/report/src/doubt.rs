@@ -54,7 +54,7 @@ pub fn words(doubt: &Doubt, all: &Doubts) -> String {
             "{trials} other programs took the CPU from iolab, up to {} times per second",
             significant(*per_second)
         ),
-        Reason::Suspended => format!("{trials} the machine was suspended"),
+        Reason::Suspended => format!("{trials} the machine or iolab was suspended"),
         Reason::Imbalance(_)
         | Reason::RateNotHeld
         | Reason::ClockResolution { .. }
@@ -92,7 +92,7 @@ pub fn of_side(reason: &Reason) -> String {
             "each worker was preempted {} times per second",
             significant(*per_second)
         ),
-        Reason::Suspended => "the machine was suspended during a trial".to_owned(),
+        Reason::Suspended => "the machine or iolab was suspended during a trial".to_owned(),
         Reason::ServedBy {
             served_by: ServedBy::Unknown,
             ..

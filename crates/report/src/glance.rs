@@ -4,12 +4,14 @@
 use iolab_analysis::analysis::CellAnalysis;
 use iolab_analysis::headline_numbers::{AccessOrder, HeadlineCell};
 use iolab_figure::preview_image::{PreviewNumber, PreviewText};
+use iolab_record::Operation;
 use iolab_workload::escape_control::escape_control;
-use iolab_workload::quantity::{exact_size, format_ns, format_percent, significant};
+use iolab_workload::quantity::{exact_size, format_ns, format_percent};
 use iolab_workload::settings::cell_label;
 
 use crate::layout::{Column, none};
 use crate::notation::on_page;
+use crate::overview::main_numbers::number;
 use crate::overview::{Overview, trust};
 use crate::report::summary;
 
@@ -101,6 +103,7 @@ impl Overview<'_> {
                 .worth(b.1.median)
                 .total_cmp(&response.worth(a.1.median))
         });
+        let name = self.name_among_runs(analysis);
         let number = |(cell, summary): &(&CellAnalysis, iolab_stats::Summary), column: &str| {
             let text = response.format(summary.median);
             let (value, unit) = text.rsplit_once(' ').unwrap_or((&text, ""));
@@ -109,7 +112,7 @@ impl Overview<'_> {
             let label = cell_label(&analysis.factors, &cell.cell.levels);
             Some(FirstNumber {
                 shown: PreviewNumber {
-                    row: escape_control(&analysis.experiment).into_owned(),
+                    row: escape_control(&name).into_owned(),
                     row_note: response.to_string(),
                     column: column.to_owned(),
                     value: value.to_owned(),
@@ -153,6 +156,7 @@ impl Overview<'_> {
             column("cell", &|n| format!("{}: {}", n.shown.column, label(n))).left(),
             column("median", &|n| format!("{} {}", n.shown.value, n.shown.unit)),
             column("+/-", &|n| n.precision.map_or_else(none, format_percent)),
+            column("p99", &|n| p99_of_each(n.cell)),
         ]
     }
 
@@ -222,7 +226,7 @@ fn of_access<'a>(row: &HeadlineCell<'a>, target: Option<&str>) -> Option<FirstNu
             row: on_page(&format!("{order} {}", exact_size(trial.bs))),
             row_note: format!("Q{} T{}{target}", trial.depth, trial.threads),
             column: row.operation.name().to_owned(),
-            value: on_page(&significant(rate.value)),
+            value: on_page(&number(&rate)),
             unit: rate.unit.to_owned(),
             note: on_page(&format!("{}{p99}{served}", in_words(rate.precision))),
             share: 0.0,
@@ -236,6 +240,22 @@ fn of_access<'a>(row: &HeadlineCell<'a>, target: Option<&str>) -> Option<FirstNu
         precision: rate.precision,
         scale: rate.unit,
     })
+}
+
+/// The 99th percentile of latency, of a mix for each of its operations: `read 567 µs, write 23.6 µs`.
+fn p99_of_each(cell: &CellAnalysis) -> String {
+    let Some(mix) = &cell.mix else {
+        return cell.latency.map_or_else(none, |l| format_ns(l.p99_ns));
+    };
+    let each = Operation::ALL.iter().filter_map(|operation| {
+        let latency = mix[*operation].as_ref()?.latency?;
+        Some(format!("{operation} {}", format_ns(latency.p99_ns)))
+    });
+    let each: Vec<String> = each.collect();
+    match each.is_empty() {
+        true => none(),
+        false => each.join(", "),
+    }
 }
 
 /// Half of an interval in words.

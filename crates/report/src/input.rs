@@ -42,6 +42,16 @@ impl Input {
         }
     }
 
+    /// Whether the curves of both belong on the same axes: runs of one experiment, of which neither explains a difference of its own.
+    pub(crate) fn asks_the_same(&self, other: &Self) -> bool {
+        let (own, other) = (self.run.analysis(), other.run.analysis());
+        own.inquiry.is_none()
+            && other.inquiry.is_none()
+            && own.experiment == other.experiment
+            && own.response == other.response
+            && own.response_group == other.response_group
+    }
+
     /// Whether its figure shows what its trials did over their time.
     pub fn shows_inside(&self) -> bool {
         default_kind(&[FigureRun::new("", &self.run)]).needs_series()

@@ -1,13 +1,14 @@
 //! Several runs on one screen: what was measured and how reliable it is, the main numbers, a small curve of each experiment, and
 //! the most important findings.
 
-mod main_numbers;
+pub(crate) mod main_numbers;
 
 use std::collections::BTreeSet;
 
 use crate::findings::capitalised;
 use crate::findings::digest::{Digest, Headline, Told};
 use crate::findings::trust::{Reason, Trust};
+use iolab_analysis::analysis::Analysis;
 use iolab_analysis::sparkline::Sparkline;
 use iolab_record::environment::KEYS;
 use iolab_record::{RunRecord, ServedBy, TargetKind};
@@ -83,11 +84,7 @@ impl<'a> Overview<'a> {
         }
         head.push('\n');
         head.push_str(&self.glance(style.width));
-        let outlines: Vec<(String, Sparkline)> = self
-            .outlines()
-            .into_iter()
-            .map(|(_, name, outline)| (name, outline))
-            .collect();
+        let outlines = self.outlines();
         let caveats = self.caveats(CAVEAT_LINES, style.width);
         let left = |head: &str| {
             let used = head.lines().count() + caveats.lines().count() + LINES_BELOW;
@@ -199,26 +196,50 @@ impl<'a> Overview<'a> {
         (!numbers.is_empty()).then(svg)
     }
 
-    /// Index, name and sparkline of each run that has one.
-    pub(crate) fn outlines(&self) -> Vec<(usize, String, Sparkline)> {
-        let named = self
-            .inputs
-            .iter()
-            .enumerate()
-            .filter_map(|(number, input)| {
-                let analysis = input.run.analysis();
-                let is_alike =
-                    |other: &&&Input| other.run.analysis().experiment == analysis.experiment;
-                let name = match self.inputs.iter().filter(is_alike).count() {
-                    1 => analysis.experiment.clone(),
-                    _ => format!("{} on {}", analysis.experiment, analysis.target),
-                };
-                Some((number, name, Sparkline::of(analysis)?))
-            });
-        let drawn = |outline: &Sparkline| {
-            outline.levels.len() > 2 && outline.curves.iter().any(|curve| curve.points.len() > 2)
-        };
-        named.filter(|(_, _, outline)| drawn(outline)).collect()
+    /// The name of a run: its experiment, with its target where another run is of the same experiment.
+    pub(crate) fn name_among_runs(&self, analysis: &Analysis) -> String {
+        let is_alike = |other: &&&Input| other.run.analysis().experiment == analysis.experiment;
+        match self.inputs.iter().filter(is_alike).count() {
+            1 => analysis.experiment.clone(),
+            _ => format!("{} on {}", analysis.experiment, analysis.target),
+        }
+    }
+
+    /// Name and sparkline of each run that has one.
+    fn outlines(&self) -> Vec<(String, Sparkline)> {
+        let named = self.inputs.iter().filter_map(|input| {
+            let analysis = input.run.analysis();
+            Some((self.name_among_runs(analysis), Sparkline::of(analysis)?))
+        });
+        named.filter(|(_, outline)| is_curve(outline)).collect()
+    }
+
+    /// The sparklines of each experiment, those of several targets on the same axes, with the number of the run whose section shows
+    /// them and a name.
+    pub(crate) fn overlaid_outlines(&self) -> Vec<(usize, String, Sparkline)> {
+        let mut groups: Vec<(usize, &Input, Vec<Sparkline>)> = Vec::new();
+        for (number, input) in self.inputs.iter().enumerate() {
+            let alike = |(_, first, _): &&mut (usize, &Input, _)| first.asks_the_same(input);
+            // Variants that a cause is told from make no curve.
+            let own = Some(input.run.analysis()).filter(|own| own.inquiry.is_none());
+            let own = own.and_then(Sparkline::of);
+            match groups.iter_mut().find(alike) {
+                Some((_, _, outlines)) => outlines.extend(own),
+                None => groups.push((number, input, own.into_iter().collect())),
+            }
+        }
+        let named = groups.into_iter().flat_map(|(number, input, outlines)| {
+            let name = input.run.analysis().experiment.clone();
+            match Sparkline::overlaid(outlines.clone()) {
+                Some(all) => vec![(number, name, all)],
+                // They lie along different factors.
+                None => {
+                    let each = outlines.into_iter();
+                    each.map(|one| (number, name.clone(), one)).collect()
+                }
+            }
+        });
+        named.filter(|(_, _, outline)| is_curve(outline)).collect()
     }
 
     /// As many headlines as fit into this number of lines, in their order: none stands before one that weighs more.
@@ -308,6 +329,11 @@ impl<'a> Overview<'a> {
         });
         words.collect()
     }
+}
+
+/// Whether an outline has enough levels to be drawn.
+fn is_curve(outline: &Sparkline) -> bool {
+    outline.levels.len() > 2 && outline.curves.iter().any(|curve| curve.points.len() > 2)
 }
 
 /// The verdict about reliability with its basis.

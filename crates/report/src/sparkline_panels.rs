@@ -58,17 +58,19 @@ pub fn curves(analysis: &Analysis, style: &Style) -> String {
     {
         return String::new();
     }
+    let has_targets = outline.targets().len() > 1;
     let each = outline.curves.iter().map(|curve| {
         let own = Sparkline {
             curves: vec![SparklineCurve {
                 name: String::new(),
-                points: curve.points.clone(),
+                ..curve.clone()
             }],
             ..outline.clone()
         };
-        let name = match curve.name.as_str() {
-            "" => analysis.experiment.clone(),
-            name => name.to_owned(),
+        let name = match (has_targets, curve.name.as_str()) {
+            (false, "") => analysis.experiment.clone(),
+            (false, name) => name.to_owned(),
+            (true, name) => format!("{} {name}", curve.target),
         };
         (name, own)
     });
@@ -92,10 +94,10 @@ fn panel(name: &str, outline: &Sparkline, width: usize, ascii: bool) -> Option<V
         ascii,
     ));
     let (first, last) = (outline.levels.first()?, outline.levels.last()?);
-    let held = match curve.name.as_str() {
-        "" => outline.factor.clone(),
-        name => format!("{}, {name}", outline.factor),
-    };
+    let target = Some(curve.target.as_str()).filter(|_| outline.targets().len() > 1);
+    let name = Some(curve.name.as_str()).filter(|name| !name.is_empty());
+    let parts = [Some(outline.factor.as_str()), name, target];
+    let held = parts.into_iter().flatten().collect::<Vec<_>>().join(", ");
     let scale = if log { " (log)" } else { "" };
     let middle = format!("{}{scale}", escape_control(&held));
     lines.push(axis(

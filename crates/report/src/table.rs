@@ -137,10 +137,11 @@ pub(crate) fn heading(analysis: &Analysis) -> String {
     let served = common_source(analysis)
         .map_or_else(String::new, |source| format!("; all served by: {source}"));
     format!(
-        "{}: {}, median of n trials{served}{unfinished}\n{model}{}95 % interval: for a repeat at once{}",
+        "{}: {}, median of n trials{served}{unfinished}\n{model}{}{}95 % interval: for a repeat at once{}",
         escape_control(&analysis.experiment),
         escape_control(&analysis.asked()),
         of_ranks(analysis),
+        of_groups(analysis),
         times(analysis),
     )
 }
@@ -165,6 +166,22 @@ fn of_ranks(analysis: &Analysis) -> String {
         bound(|r| r.clock_bound),
         bound(|r| r.all_active_bound),
     )
+}
+
+/// Why a row of all groups can lie below one of a group; empty where none does.
+fn of_groups(analysis: &Analysis) -> &'static str {
+    let throughput = |cell: &CellAnalysis| cell.throughput.map_or(0.0, |t| t.median);
+    let is_below = |cell: &CellAnalysis| {
+        let groups = cell.groups.iter().map(|group| throughput(&group.cell));
+        let all = cell.groups.last().map_or(0.0, |all| throughput(&all.cell));
+        groups.fold(0.0, f64::max) > all
+    };
+    match analysis.cells.iter().any(is_below) {
+        true => {
+            "all: bytes of all groups, from the first start to the last end; a group: to its own end\n"
+        }
+        false => "",
+    }
 }
 
 /// The origin of the bytes of all measured cells; `None` where they differ.
@@ -210,6 +227,7 @@ fn times(analysis: &Analysis) -> String {
     };
     let which = match analysis.response {
         Response::Latency => "latency, p50, p99",
+        Response::P99 => "p99, p50, pooled p99 (of all trials' requests)",
         _ => "p50, p99",
     };
     format!("; {which}: {what}\n{}", apart(analysis))
@@ -414,7 +432,12 @@ fn latency_columns(analysis: &Analysis, rows: &[TableRow<'_>]) -> Vec<Column> {
             _ => 3,
         };
         columns.push(column(rows, "p50", dispensable, |c| of(c, |l| l.p50_ns)));
-        columns.push(column(rows, "p99", 2, |c| of(c, |l| l.p99_ns)));
+        // Where the response is the median of the trials' own, the column of that name is taken.
+        let heading = match analysis.response {
+            Response::P99 => "pooled p99",
+            _ => "p99",
+        };
+        columns.push(column(rows, heading, 2, |c| of(c, |l| l.p99_ns)));
     }
     if any(|c| c.sync.is_some()) {
         columns.push(column(rows, "sync p50", 4, |c| {

@@ -391,7 +391,7 @@ counter_set! {
         pub steal_ns: Option<u64>,
         /// Number of interrupts on all CPUs: of devices, timers and other CPUs.
         pub interrupts: Option<u64>,
-        /// Time that the machine slept, ns.
+        /// Time that the machine slept, or the process was stopped by Ctrl-Z, ns.
         pub suspended_ns: Option<u64>,
         /// Time in which the control group of this process waited because its CPU quota was used up, sum over all CPUs, ns
         /// (cgroup v2).

@@ -73,7 +73,7 @@ pub struct CellDisturbance {
     pub worker_wait: Option<f64>,
     /// Preemptions per second and worker; `None` for very few.
     pub preemptions: Option<f64>,
-    /// Time that the machine was suspended during trials, ns.
+    /// Time that the machine was suspended, or iolab stopped, during trials, ns.
     pub suspended_ns: u64,
     /// Median time of the `fdatasync` that followed buffered writes, ns.
     pub owed_sync_ns: Option<f64>,

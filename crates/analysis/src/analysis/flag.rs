@@ -139,9 +139,9 @@ flags! {
     CpuQuota = "cpu quota",
         Some(Caution::new(9, "held back by a CPU quota").disturbs()),
         |seen| seen.cell.disturbance.held_by_quota().is_some();
-    /// The machine was suspended during a trial.
+    /// The machine was suspended, or iolab stopped, during a trial.
     Suspended = "suspended",
-        Some(Caution::new(7, "the machine slept").disturbs().ruins()),
+        Some(Caution::new(7, "the machine slept, or iolab was stopped").disturbs().ruins()),
         |seen| seen.cell.disturbance.suspended_ns > 0;
     /// iolab or the CPU may have been the limit, not the storage.
     ToolBound = "tool-bound",

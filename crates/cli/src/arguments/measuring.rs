@@ -91,7 +91,7 @@ pub(crate) struct Changes {
     /// Pause before each block of trials; not part of the budget
     #[arg(long, value_name = "TIME")]
     pub(crate) settle: Option<String>,
-    /// Also measure the same cells with your fio or IOzone, in the same blocks (tool=iolab,...)
+    /// Also measure the same cells with the installed fio or IOzone, in the same blocks (tool=iolab,...)
     #[arg(long = "peer", value_name = "TOOL", value_parser = peer_names())]
     pub(crate) peers: Vec<String>,
     /// Print the plan (cells, trials, time, bytes written, free space) and touch nothing
@@ -160,8 +160,8 @@ pub(crate) struct ConsentOption {
 #[derive(Debug, Args)]
 pub(crate) struct Study {
     /// Directories, files, block devices, or model:NAME ('iolab model list', or a TOML file); default:
-    /// the current directory. Several are levels of the factor target, measured in the same blocks, with the budget of the
-    /// suite for each; models run after them
+    /// the current directory. Several targets are measured in the same blocks, as levels of the factor target, and the budget of the
+    /// suite holds for each; models run after them
     #[arg(value_name = "TARGET")]
     pub(crate) targets: Vec<PathBuf>,
     /// Call a TARGET by a name in tables, curves and sentences: /mnt/a=WD-Red
@@ -191,9 +191,9 @@ pub(crate) struct Run {
     /// Name of a built-in experiment ('iolab list'), a TOML file, or a job file of fio (NAME.fio)
     pub(crate) experiment: String,
     /// Directory, file, block device, or model:NAME ('iolab model list', or a TOML file); default:
-    /// the target in the job file, or the current directory. Several are levels of the factor
-    /// target, measured in the same blocks, with the budget of the experiment for each: 'iolab compare
-    /// FILE --by target' compares them. Models run after them, in run files of their own
+    /// the target in the job file, or the current directory. Several targets are measured in the same
+    /// blocks, as levels of the factor target ('iolab compare FILE --by target' compares them), and the budget of the
+    /// experiment holds for each; models run after them, in run files of their own
     #[arg(value_name = "TARGET")]
     pub(crate) targets: Vec<PathBuf>,
     /// Call a TARGET by a name in tables, curves and sentences: /mnt/a=WD-Red

@@ -4,8 +4,9 @@ use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
-use rustix::process::Signal;
+use rustix::process::{Pid, Signal, WaitOptions, waitpid};
 
 use crate::support::words::words;
 use crate::support::{
@@ -73,6 +74,36 @@ fn every_signal_that_ends_a_process_by_default_is_an_interrupt() {
             }
         });
     }
+}
+
+/// How long a user stops a run.
+const STOPPED: Duration = Duration::from_millis(200);
+
+#[test]
+fn a_trial_that_the_user_stopped_says_so() {
+    if ignored_here() & (1 << (Signal::TSTP.as_raw() - 1)) != 0 {
+        needs::skip(needs::Need::Signals, "SIGTSTP is ignored");
+        return;
+    }
+    let folder = folder();
+    let child = started(folder.path(), &SLOW, 1);
+    let pid = Pid::from_child(&child);
+    // One may fall between two trials.
+    for samples in [1, 4, 7] {
+        wait_for_samples(&folder.path().join("r.iolab"), samples);
+        signal(&child, Signal::TSTP);
+        let stopped = waitpid(Some(pid), WaitOptions::UNTRACED).unwrap();
+        assert!(stopped.is_some_and(|(_, status)| status.stopped()));
+        // Longer than what counts as sleep, and than two clocks differ by.
+        std::thread::sleep(STOPPED);
+        signal(&child, Signal::CONT);
+    }
+    Done::from(child.wait_with_output().unwrap()).expect(0);
+    let rows = exported(folder.path(), "r.iolab");
+    assert_eq!(rows.len() as i64, SAMPLES);
+    let suspended = rows.iter().map(|row| row["suspended_ns"].as_u64().unwrap());
+    let stopped = suspended.filter(|ns| Duration::from_nanos(*ns) >= STOPPED);
+    assert!((1..=3).contains(&stopped.count()));
 }
 
 /// The signals that this process ignores, as the kernel's mask: children inherit it.

@@ -1,8 +1,10 @@
-//! What the machine as a whole went through: tasks that had to wait, CPU time that a hypervisor took, sleep.
+//! What the machine as a whole went through: tasks that had to wait, CPU time that a hypervisor took, sleep; and the time for
+//! which this process was stopped.
 
 use std::fs::read_to_string;
 use std::sync::LazyLock;
 
+use super::stopped;
 use iolab_workload::counters::Pressure;
 use rustix::time::{ClockId, clock_gettime};
 
@@ -21,7 +23,7 @@ pub(super) fn read() -> Pressure {
         memory_stall_ns: stall("memory"),
         steal_ns: stat.as_deref().and_then(parse_steal),
         interrupts: stat.as_deref().and_then(parse_interrupts),
-        suspended_ns: Some(suspended_ns()),
+        suspended_ns: Some(suspended_ns().saturating_add(stopped::stopped_ns())),
         throttled_ns: throttled_ns(),
         cpu_khz: None,
     }

@@ -417,7 +417,7 @@ fn machine() -> Vec<Column<Witnessed>> {
         maybe!("memory_stall_ns", Witnessed, observed.pressure.memory_stall_ns, STALL),
         maybe!("steal_ns", Witnessed, observed.pressure.steal_ns, "CPU time that the hypervisor gave to others, all CPUs together"),
         maybe!("interrupts", Witnessed, observed.pressure.interrupts, "interrupts that CPUs served, of all of the machine"),
-        maybe!("suspended_ns", Witnessed, observed.pressure.suspended_ns, "time that the machine slept"),
+        maybe!("suspended_ns", Witnessed, observed.pressure.suspended_ns, "time that the machine slept, or iolab was stopped"),
         maybe!("throttled_ns", Witnessed, observed.pressure.throttled_ns, "time in which a CPU quota held the group of iolab, and so the program, back"),
         maybe!("cpu_khz", Witnessed, observed.pressure.cpu_khz, "greatest frequency among up to eight CPUs at the end"),
         Column::real(

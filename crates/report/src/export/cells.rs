@@ -214,7 +214,7 @@ fn disturbance<'a>() -> Columns<'a> {
         DataColumn::number("preemptions_per_s", "times per second that a worker was preempted", |row: &CellRow<'_>| {
             row.cell.disturbance.preemptions
         }),
-        DataColumn::whole("suspended_ns", "time that the machine slept during the trials, ns", |row: &CellRow<'_>| {
+        DataColumn::whole("suspended_ns", "time that the machine slept, or iolab was stopped, during the trials, ns", |row: &CellRow<'_>| {
             Some(row.cell.disturbance.suspended_ns)
         })
         .known(),

@@ -12,9 +12,17 @@ use iolab_record::RunStatus;
 use iolab_workload::quantity::{format_bytes, format_ns, format_percent};
 use iolab_workload::settings::cell_label;
 
+/// Most cells that the line names besides the lowest and the highest.
+const NAMED_MAX: usize = 2;
+
 /// `read-random on /mnt/disk: throughput 58.9 MB/s (bs=4KiB) to 2351 MB/s (bs=1MiB), from the device; 1 of 12 cells disturbed`.
-/// With the comparisons of iolab with `peers`, also whether these agree. `None` where nothing was measured.
+/// With the comparisons of iolab with `peers`, also whether these agree. `None` where nothing was measured, and of a run that looks for a
+/// cause.
 pub fn conclusion(analysis: &Analysis, peers: &[Comparison]) -> Option<String> {
+    // The cells of an inquiry are variants that a cause is told from, and not to be ranked.
+    if analysis.inquiry.is_some() {
+        return None;
+    }
     let all = || analysis.cells.iter().filter(|cell| cell.response.is_some());
     let is_own = |cell: &&CellAnalysis| !cell.cell.spec.tool.is_peer();
     // Other tools are held against iolab's cells in a table of their own, and are no levels to rank.
@@ -43,10 +51,11 @@ pub fn conclusion(analysis: &Analysis, peers: &[Comparison]) -> Option<String> {
         },
     };
     Some(format!(
-        "{} on {}: {quantity}{answer}{}{}{}",
+        "{} on {}: {quantity}{answer}{}{}{}{}",
         analysis.experiment,
         analysis.target,
         source(measured()),
+        without_value(analysis),
         agreement(peers),
         doubts(analysis)
     ))
@@ -87,12 +96,9 @@ fn agreement(peers: &[Comparison]) -> String {
 /// `1800 MB/s, after 71.0 s (118 GiB written) 100 MB/s`.
 fn level(analysis: &Analysis, cell: &CellAnalysis) -> String {
     let response = analysis.response;
-    let mut shifts = analysis.timeline.within.iter();
-    let shift = shifts.find(|shift| {
-        let is_of_it = shift.cell == cell.cell.id && shift.trials == 1;
-        is_of_it && response == Response::Throughput && analysis.response_group.is_none()
-    });
-    match shift {
+    let is_rate = response == Response::Throughput && analysis.response_group.is_none();
+    let shift = analysis.timeline.of_only_trial(cell.cell.id);
+    match shift.filter(|_| is_rate) {
         None => response.format(cell.response.map_or(0.0, |response| response.median)),
         Some(shift) => format!(
             "{}, after {} ({} {}) {}",
@@ -121,6 +127,30 @@ fn source<'a>(cells: impl Iterator<Item = &'a CellAnalysis>) -> String {
     }
 }
 
+/// The cells that the line cannot rank, which may have been the slowest: `; too few requests for a value at 2 of 5 cells (writer.rate=200MB/s,
+/// writer.rate=none)`.
+fn without_value(analysis: &Analysis) -> String {
+    let cells = analysis.cells.iter();
+    let lacking = cells.filter(|c| c.response.is_none() && c.n > 0 && analysis.has_response(c));
+    let lacking: Vec<&CellAnalysis> = lacking.collect();
+    let names = lacking.iter().take(NAMED_MAX);
+    let names: Vec<String> = names
+        .map(|cell| cell_label(&analysis.factors, &cell.cell.levels))
+        .collect();
+    let more = match lacking.len().saturating_sub(NAMED_MAX) {
+        0 => String::new(),
+        more => format!(", and {more} more"),
+    };
+    match lacking.len() {
+        0 => String::new(),
+        n => format!(
+            "; too few requests for a value in {n} of {} cells ({}{more})",
+            analysis.cells.len(),
+            names.join(", ")
+        ),
+    }
+}
+
 /// What a reader of the line has to know: how many cells were disturbed, have no interval or missed the goal.
 fn doubts(analysis: &Analysis) -> String {
     let all = analysis.cells.len();
@@ -132,10 +162,6 @@ fn doubts(analysis: &Analysis) -> String {
         (
             count(&|cell| cell.response.is_none() && cell.n == 0),
             "not measured",
-        ),
-        (
-            count(&|cell| cell.response.is_none() && cell.n > 0 && analysis.has_response(cell)),
-            "with too few requests for a value",
         ),
         (
             count(&|cell| cell.flags.contains(&Flag::RateNotHeld)),

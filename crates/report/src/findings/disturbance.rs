@@ -33,7 +33,7 @@ pub(crate) const CPU_QUOTA: Rule = Rule::doubt(
 );
 pub(crate) const SUSPENDED: Rule = Rule::doubt(
     "suspended",
-    "the clock that counts sleep against the one that does not, in each trial",
+    "the clock that counts sleep against the one that does not, and the time for which iolab was stopped, in each trial",
 );
 pub(crate) const REQUESTS_SPLIT: Rule = Rule::doubt("requests-split", DEVICE_REQUESTS);
 
@@ -271,14 +271,14 @@ fn contention(around: &CellDisturbance) -> String {
     parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
-/// Trials during which the machine slept.
+/// Trials during which the machine slept, or iolab was stopped.
 pub fn suspended(analysis: &Analysis) -> Vec<Finding> {
     let slept = |c: &CellDisturbance| Some(c.suspended_ns as f64);
     let Some((n, cell, ns)) = worst(analysis, Flag::Suspended, slept) else {
         return Vec::new();
     };
     let text = format!(
-        "The machine was suspended during trials of {} ({}{}): their times are invalid. Keep it awake (systemd-inhibit), and measure again.",
+        "The machine was suspended, or iolab was stopped (Ctrl-Z), during trials of {} ({}{}): their times are invalid. Keep both going (systemd-inhibit), and measure again.",
         cells_of(n, analysis).to_lowercase(),
         format_ns(ns),
         at(analysis, cell),

@@ -169,7 +169,7 @@ impl Overview<'_> {
                 });
                 let origin = row.cell.served.as_ref().filter(|_| !row.cell.is_target());
                 let origin = origin.map_or_else(String::new, |served| format!(" [{served}]"));
-                Some(format!("{}{precision}{origin}", significant(rate.value)))
+                Some(format!("{}{precision}{origin}", number(&rate)))
             };
             let values = targets
                 .iter()
@@ -255,7 +255,7 @@ fn fastest(rows: &[&HeadlineCell<'_>]) -> String {
         let (first, rate) = best.first()?;
         let values: Vec<String> = best
             .iter()
-            .map(|(row, rate)| format!("{} {}", row.operation.name(), significant(rate.value)))
+            .map(|(row, rate)| format!("{} {}", row.operation.name(), number(rate)))
             .collect();
         Some(format!(
             "{} {} {} {}",
@@ -299,7 +299,14 @@ fn access(row: &HeadlineCell<'_>) -> String {
 }
 
 fn value(rate: HeadlineRate) -> String {
-    format!("{} {}", significant(rate.value), rate.unit)
+    format!("{} {}", number(&rate), rate.unit)
+}
+
+/// A rate without its unit; both levels where the only trial changes its level: `1800, then 100`.
+pub(crate) fn number(rate: &HeadlineRate) -> String {
+    let then = rate.then.map(significant);
+    let then = then.map_or_else(String::new, |then| format!(", then {then}"));
+    significant(rate.value) + &then
 }
 
 fn has_no_tail(row: &HeadlineCell<'_>) -> bool {

@@ -73,7 +73,7 @@ pub(super) fn chapters<'a>(
         );
         let drawn = sequence.on_all_targets(&report.sequences, report.inputs);
         let own = picture::on_paper(&drawn).map(|figure| shown(figure, name.clone()));
-        let further = picture::further(&drawn, |_| picture::paper_options());
+        let further = picture::further(&drawn, input, |_| picture::paper_options());
         let further = further
             .into_iter()
             .map(|(what, figure)| shown(figure, format!("{name}-{what}")));

@@ -12,7 +12,7 @@ use super::picture::{self, METRICS, Picture, Variants};
 use super::program;
 use super::run_sequence::RunSequence;
 use super::section::{Captioned, Section};
-use super::sparkline::Small;
+use super::sparkline::{Small, TargetKey};
 use super::statement::{About, Statement, StatementGroup, statements};
 use super::{StudyReport, clean};
 use crate::glance::FirstNumber;
@@ -33,6 +33,8 @@ struct Page<'a> {
     trust: String,
     level: &'static str,
     caveats: Vec<String>,
+    /// What each of several targets looks like in the small figures.
+    keys: Vec<TargetKey>,
     smalls: Vec<Small>,
     headlines: Vec<Headline>,
     shared: String,
@@ -138,10 +140,16 @@ pub(super) fn page<'a>(report: &'a StudyReport<'a>) -> Result<String> {
             rows,
         }
     });
-    let outlines = overview.outlines();
+    let outlines = overview.overlaid_outlines();
+    let mut targets: Vec<&str> = Vec::new();
+    for target in outlines.iter().flat_map(|(.., outline)| outline.targets()) {
+        if !targets.contains(&target) {
+            targets.push(target);
+        }
+    }
     let smalls = outlines.iter().filter_map(|(number, name, outline)| {
         let (_, id) = named(*number)?;
-        Small::of(&id, name, outline)
+        Small::of(&id, name, outline, &targets)
     });
     let groups = [&report.results, &report.doubts, &report.limits];
     let page = Page {
@@ -165,6 +173,7 @@ pub(super) fn page<'a>(report: &'a StudyReport<'a>) -> Result<String> {
             .iter()
             .map(|text| clean(text))
             .collect(),
+        keys: TargetKey::all(&targets),
         smalls: smalls.collect(),
         headlines: headlines.collect(),
         shared: shared.text(),
@@ -245,13 +254,14 @@ fn view<'a>(
     let section = report.sections.get(latest)?;
     let drawn = sequence.on_all_targets(&report.sequences, report.inputs);
     let own = report.each.get(latest)?;
+    let own_run = report.inputs.get(latest)?;
     let kinds = [FindingKind::Result, FindingKind::Doubt, FindingKind::Limit];
     let earlier = sequence.0.iter().rev().skip(1);
     let tables = |section: &'a Section| shared.left_out(section);
     Some(View {
         section,
         picture: variants.add(&section.id, &drawn),
-        further: picture::further(&drawn, |name| {
+        further: picture::further(&drawn, own_run, |name| {
             picture::page_options(&format!("{}-{name}", section.id))
         })
         .into_iter()

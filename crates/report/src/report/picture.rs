@@ -49,8 +49,10 @@ impl Variants {
     /// where the data makes no figure.
     pub(super) fn add(&mut self, id: &str, inputs: &[&Input]) -> Option<Picture> {
         let runs = runs(inputs);
+        let kind = kind(&runs);
         let drawn = |metric: Option<Response>, log_y: Option<bool>, center: Center| {
             let options = Options {
+                kind: Some(kind).filter(|kind| *kind != default_kind(&runs)),
                 y: metric,
                 log_y,
                 center,
@@ -59,7 +61,6 @@ impl Variants {
             draw(&runs, &options).ok()
         };
         let first = drawn(None, None, Center::Median)?;
-        let kind = default_kind(&runs);
         let asked = match kind {
             FigureKind::Course => Response::Throughput,
             _ => inputs.first()?.run.analysis().response,
@@ -118,30 +119,46 @@ impl Variants {
 
 /// The figure for paper, of one run, or of the same experiment on several targets; `None` where the data makes none.
 pub(super) fn on_paper(inputs: &[&Input]) -> Option<Figure> {
-    draw(&runs(inputs), &paper_options()).ok()
+    let runs = runs(inputs);
+    let kind = kind(&runs);
+    let options = Options {
+        kind: Some(kind).filter(|kind| *kind != default_kind(&runs)),
+        ..paper_options()
+    };
+    draw(&runs, &options).ok()
+}
+
+/// The kind of figure of these runs. Ratios of runs with several factors would stand without the curves that they are of.
+fn kind(runs: &[FigureRun<'_>]) -> FigureKind {
+    let factors = runs.iter().map(|run| run.run.analysis().factors.len());
+    match default_kind(runs) {
+        FigureKind::Ratio if runs.len() > 1 && factors.max() > Some(1) => FigureKind::Response,
+        kind => kind,
+    }
 }
 
 /// What runs have to show beside their figure, each under a name of its own: the latency inside the trials beside their throughput (the
-/// tail, else the median where intervals have too few requests for that), and the stages of traced requests. `options` are those of
-/// the figure of a name.
+/// tail, else the median where intervals have too few requests for that), and the stages of traced requests, of `own` alone: each run has
+/// a chapter. `options` are those of the figure of a name.
 pub(super) fn further(
     inputs: &[&Input],
+    own: &Input,
     options: impl Fn(&str) -> Options,
 ) -> Vec<(&'static str, Figure)> {
-    let runs = runs(inputs);
-    let drawn = |name: &'static str, kind: FigureKind, quantity: Option<Response>| {
+    let (own, runs) = (runs(&[own]), runs(inputs));
+    let drawn = |runs: &[FigureRun<'_>], name: &'static str, kind, quantity| {
         let options = Options {
             kind: Some(kind),
             y: quantity,
             ..options(name)
         };
-        draw(&runs, &options).ok().map(|figure| (name, figure))
+        draw(runs, &options).ok().map(|figure| (name, figure))
     };
-    let latency = |quantity: Response| drawn("latency", FigureKind::Course, Some(quantity));
+    let latency = |quantity| drawn(&runs, "latency", FigureKind::Course, Some(quantity));
     let is_course = default_kind(&runs) == FigureKind::Course;
     let inside = [Response::P99, Response::Latency];
     let inside = inside.into_iter().filter(|_| is_course).find_map(latency);
-    let stages = drawn("stages", FigureKind::Stages, None);
+    let stages = drawn(&own, "stages", FigureKind::Stages, None);
     inside.into_iter().chain(stages).collect()
 }
 

@@ -63,21 +63,9 @@ impl RunSequence {
         let Some(own) = latest(self) else {
             return Vec::new();
         };
-        // Each explains a difference of its own.
-        if own.run.analysis().inquiry.is_some() {
-            return vec![own];
-        }
-        let kind = |input: &Input| {
-            let analysis = input.run.analysis();
-            (
-                analysis.experiment.clone(),
-                analysis.response,
-                analysis.response_group.clone(),
-            )
-        };
         let alike = || {
             all.iter()
-                .filter(|other| latest(other).is_some_and(|other| kind(other) == kind(own)))
+                .filter(|other| latest(other).is_some_and(|other| own.asks_the_same(other)))
         };
         match alike().next() == Some(self) {
             true => alike().filter_map(latest).collect(),

@@ -1,9 +1,12 @@
-//! A small figure of a run for the top of a page, linked to its section.
+//! A small figure of an experiment for the top of a page, linked to its section.
 
-use iolab_analysis::sparkline::Sparkline;
+use iolab_analysis::sparkline::{Sparkline, SparklineCurve};
 use iolab_figure::sparkline;
 
 use super::clean;
+
+/// Most targets whose best values stand beside a figure.
+const BEST_MAX: usize = 3;
 
 /// A small figure with its labels.
 #[derive(Debug, Clone)]
@@ -11,8 +14,8 @@ pub(super) struct Small {
     /// Id of the section that it links to.
     pub(super) id: String,
     pub(super) name: String,
-    /// The best value with its unit.
-    pub(super) best: String,
+    /// The best value of each target with its unit; of many targets the best of all.
+    pub(super) best: Vec<BestValue>,
     /// First and last level along the axis, and what lies between.
     pub(super) first: String,
     pub(super) factor: String,
@@ -20,19 +23,64 @@ pub(super) struct Small {
     pub(super) svg: String,
 }
 
+/// The best value of a target.
+#[derive(Debug, Clone)]
+pub(super) struct BestValue {
+    /// The colour of the target; `None` where it needs none.
+    pub(super) colour: Option<String>,
+    pub(super) text: String,
+}
+
+/// What a target looks like in all small figures of a page.
+#[derive(Debug, Clone)]
+pub(super) struct TargetKey {
+    pub(super) colour: String,
+    pub(super) marker: char,
+    pub(super) name: String,
+}
+
+impl TargetKey {
+    /// The keys of the targets of a page; empty for a single one.
+    pub(super) fn all(targets: &[&str]) -> Vec<Self> {
+        let several = targets.iter().enumerate().filter(|_| targets.len() > 1);
+        let key = |(place, target): (usize, &&str)| Self {
+            colour: sparkline::colour_property(place),
+            marker: sparkline::marker_letter(place),
+            name: clean(target),
+        };
+        several.map(key).collect()
+    }
+}
+
 impl Small {
-    /// The figure of a sparkline; `None` without a value.
-    pub(super) fn of(id: &str, name: &str, outline: &Sparkline) -> Option<Self> {
-        let best = outline.best()?.points.iter().map(|(_, point)| point.value);
-        let worth = |value: &f64| outline.response.worth(*value);
-        let best = best.max_by(|a, b| worth(a).total_cmp(&worth(b)))?;
-        let best = outline.response.format(best);
+    /// The figure of a sparkline, on a page with these targets; `None` without a value.
+    pub(super) fn of(id: &str, name: &str, outline: &Sparkline, targets: &[&str]) -> Option<Self> {
+        let best_of = |curve: &SparklineCurve| {
+            let values = curve.points.iter().map(|(_, point)| point.value);
+            let worth = |value: &f64| outline.response.worth(*value);
+            let best = values.max_by(|a, b| worth(a).total_cmp(&worth(b)))?;
+            Some(outline.response.format(best))
+        };
+        let best = best_of(outline.best()?)?;
         let name = clean(name);
         let factor = clean(&outline.factor);
         let words = format!("{} along {factor}, best {best}", outline.response);
+        let of_each = targets.iter().enumerate().filter_map(|(place, target)| {
+            Some(BestValue {
+                colour: Some(sparkline::colour_property(place)),
+                text: best_of(outline.best_of_target(target)?)?,
+            })
+        });
+        let best = match targets.len() {
+            2..=BEST_MAX => of_each.collect(),
+            _ => vec![BestValue {
+                colour: None,
+                text: best,
+            }],
+        };
         Some(Self {
             id: id.to_owned(),
-            svg: sparkline::svg(outline, &format!("overview-{id}"), &name, &words),
+            svg: sparkline::svg(outline, targets, &format!("overview-{id}"), &name, &words),
             name,
             best,
             first: clean(outline.levels.first()?),

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use iolab_analysis::analysed_run::AnalysedRun;
-use iolab_record::RunRecord;
+use iolab_record::{Interval, Moved, PerOperation, RunRecord, SampleSeries, Series};
 use iolab_report::input::{Input, InsideTrials};
 use iolab_report::report::StudyReport;
 use iolab_synthetic::{
@@ -117,4 +117,89 @@ fn the_page_of_traced_requests_shows_their_stages() {
     }
     // Bars of as many stages as these differ by more than their colour.
     assert!(page.contains("class=\"hatch paper\""));
+}
+
+#[test]
+fn two_disks_share_the_axes_of_each_small_figure() {
+    let inputs = two_disks();
+    let page = StudyReport::new(&inputs).html().unwrap();
+    let overview = between(&page, "<nav id=\"overview\"", "</nav>");
+    let keys = between(overview, "<p class=\"keys\">", "</p>");
+    let markers: Vec<char> = keys.chars().filter(|c| ['●', '■'].contains(c)).collect();
+    assert_eq!(markers, ['●', '■']);
+    let mut experiments: Vec<&str> = inputs
+        .iter()
+        .map(|input| input.run.analysis().experiment.as_str())
+        .collect();
+    experiments.sort_unstable();
+    experiments.dedup();
+    let figures: Vec<&str> = overview.split("<a href=").skip(1).collect();
+    assert_eq!(figures.len(), experiments.len(), "one for each experiment");
+    for figure in figures {
+        for look in ["class=\"series c0\"", "class=\"series c1\""] {
+            assert!(figure.contains(look), "{figure}");
+        }
+        let best = between(figure, "<span class=\"best\">", "\n");
+        assert_eq!(best.matches("var(--fig-c").count(), 2, "{best}");
+    }
+}
+
+#[test]
+fn one_disk_has_no_key() {
+    let page = StudyReport::new(&crate::overview::study()).html().unwrap();
+    let overview = between(&page, "<nav id=\"overview\"", "</nav>");
+    assert!(!overview.contains("class=\"keys\""));
+    assert!(!overview.contains("style=\"color"));
+}
+
+#[test]
+fn each_traced_run_has_its_stages_in_a_chapter_of_its_own() {
+    let mut inputs = stages();
+    let mut other = inputs[0].run.record().clone();
+    other.run.target = "/mnt/other".to_owned();
+    other.run.seed += 1;
+    let other = AnalysedRun::of(other);
+    inputs.push(Input::new(PathBuf::from("other.iolab"), other));
+    let alone = StudyReport::new(&inputs[..1]).html().unwrap();
+    let bars = |page: &str, id: &str, end: &str| {
+        let chapter = between(page, &format!("<section id=\"{id}\""), end);
+        let figure = between(chapter, "<figure class=\"stages\">", "</figure>");
+        figure.matches("class=\"mark\"").count()
+    };
+    let of_one = bars(&alone, "e1", "<section id=\"all\"");
+    let page = StudyReport::new(&inputs).html().unwrap();
+    assert!(of_one > 0);
+    assert_eq!(bars(&page, "e1", "<section id=\"e2\""), of_one);
+    assert_eq!(bars(&page, "e2", "<section id=\"all\""), of_one);
+}
+
+/// A long trial that falls from one level to another, as one of a cache that fills up.
+#[test]
+fn the_glance_of_a_cliff_shows_both_levels() {
+    let mut record = record("write-size", &["bs"]);
+    let levels = ["bs=128KiB", "read_percent=0"];
+    let cell = add_cell(&mut record, &levels, &[600.0]);
+    record.cells[cell].spec.trial.latency_over_time = true;
+    record.samples.retain(|sample| !sample.warmup);
+    let mb_s = |number: u64| if number < 50 { 1000 } else { 200 };
+    let interval = |number: u64| Interval {
+        start_ns: number * 100_000_000,
+        length_ns: 100_000_000,
+        done: PerOperation {
+            write: Moved {
+                bytes: mb_s(number) * 100_000,
+                ..Moved::default()
+            },
+            ..PerOperation::default()
+        },
+    };
+    let intervals = (0..100).map(interval).collect();
+    record.series = vec![SampleSeries {
+        sample: record.samples[0].id,
+        series: Series { intervals },
+    }];
+    let input = Input::new(PathBuf::from("cliff.iolab"), AnalysedRun::of(record));
+    let page = StudyReport::new(&[input]).html().unwrap();
+    let glance = between(&page, "<section id=\"glance\"", "</table>");
+    assert!(glance.contains("1000, then 200"), "{glance}");
 }

@@ -6,6 +6,9 @@ use crate::{Error, Result};
 /// Longest value, bytes: above the length of any real list, and fast to parse.
 const VALUE_MAX: usize = 64 << 10;
 
+/// A word that is no level of a setting, unless that takes any.
+const ANY_WORD: &str = "any-word";
+
 /// The topic of a setting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Topic {
@@ -101,6 +104,22 @@ impl Setting {
         SETTINGS
             .iter()
             .find(|setting| setting.name == name || setting.aliases.contains(&name))
+    }
+
+    /// What to give to `--set` for a word that is a setting, or a level of one: `sync=fdatasync`, `bs=...`.
+    pub fn change_named(word: &str) -> Option<String> {
+        if let Some(setting) = Self::find(word) {
+            return Some(format!("{}=...", setting.name));
+        }
+        let has_level = |setting: &&Setting| {
+            let takes = |word: &str| setting.canonical(word).is_ok_and(|level| level == word);
+            // One that takes any word is not known by it.
+            setting.kind == ValueKind::Word && takes(word) && !takes(ANY_WORD)
+        };
+        // Of words that say nothing of a setting by themselves there is no best.
+        let says_little = matches!(word, "none" | "all" | "auto");
+        let setting = SETTINGS.iter().find(has_level).filter(|_| !says_little)?;
+        Some(format!("{}={word}", setting.name))
     }
 
     /// Sets it in a cell.

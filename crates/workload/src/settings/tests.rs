@@ -176,3 +176,18 @@ fn every_setting_stands_under_a_topic_that_is_shown() {
         assert!(Topic::ALL.contains(&setting.topic), "{}", setting.name);
     }
 }
+
+#[test]
+fn a_word_of_a_setting_is_known_by_itself() {
+    for (word, change) in [
+        ("fdatasync", Some("sync=fdatasync")),
+        ("io_uring", Some("backend=io_uring")),
+        ("iodepth", Some("depth=...")),
+        ("odsync", Some("sync=odsync")),
+        ("none", None),
+        ("zzzzzz", None),
+        ("/mnt/disk", None),
+    ] {
+        assert_eq!(Setting::change_named(word).as_deref(), change, "{word}");
+    }
+}

@@ -167,7 +167,7 @@ pub(super) fn machine() -> Columns {
         known!(
             "suspended_ns",
             counters.pressure.suspended_ns,
-            "time that the machine slept: CLOCK_BOOTTIME against CLOCK_MONOTONIC"
+            "time that the machine slept (CLOCK_BOOTTIME against CLOCK_MONOTONIC) or iolab was stopped (SIGTSTP)"
         ),
         known!(
             "throttled_ns",
