@@ -4,6 +4,11 @@
 //! that the program moved less what other disks carried, or all that the device carried less what other processes moved; and
 //! both of these themselves.
 
+mod claim;
+mod counted;
+
+pub use claim::{Transfer, WitnessClaim};
+
 use std::collections::BTreeSet;
 
 use iolab_record::ServedVerdict;
@@ -443,9 +448,10 @@ impl<'a> Reading<'a> {
         let by_processes = self
             .by_others()
             .map_or(0, |(read, _)| device.saturating_sub(read));
+        let counted = self.counted_reads(fetched);
         Some(Bounds::between(
-            by_disks.max(by_processes),
-            fetched.min(device),
+            by_disks.max(by_processes).max(counted.least),
+            fetched.min(device).min(counted.most),
         ))
     }
 
@@ -474,7 +480,10 @@ impl<'a> Reading<'a> {
         let by_others = by_others.map_or(0, |((_, written), before)| {
             device.saturating_sub(written).saturating_sub(before)
         });
-        Some(Bounds::between(by_others.max(self.written_back()), most))
+        let least = by_others
+            .max(self.written_back())
+            .max(self.counted_writes());
+        Some(Bounds::between(least, most))
     }
 
     /// Bytes that have left the page cache for a device, at least: all that was dirtied, where the target or the files that were seen

@@ -113,6 +113,7 @@ macro_rules! cache {
 
 mod parts;
 mod subject;
+mod traced;
 mod verdicts;
 
 pub use parts::{
@@ -151,6 +152,7 @@ pub static WITNESS: LazyLock<Table<Witnessed>> = LazyLock::new(|| {
             machine(),
             verdicts::verdicts(),
             verdicts::claim(),
+            traced::program(),
         ],
         &["CHECK (id = 1)"],
     )
