@@ -30,7 +30,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::Pid;
 
 use crate::cgroup::CgroupLimits;
-use crate::counters::{self, account_of_collected};
+use crate::counters::{self, account_of_collected, cancelled_by_this_process};
 use crate::device::Device;
 use accounts::Others;
 use course::{Pace, Recorder};
@@ -129,6 +129,8 @@ struct Followed {
     ended_ns: Option<u64>,
     observed_ns: u64,
     totals: ProcessTotals,
+    /// Page faults with I/O, where processes are followed.
+    faults: Option<u64>,
     /// Processes and tasks: these and all that descends from them were observed.
     ancestors: BTreeSet<u32>,
     /// The processes among them that live, from which all others descend that do: the number of one that has ended may be another's.
@@ -177,6 +179,7 @@ impl Witness<'_> {
             WitnessOf::Devices(_) => None,
         };
         let collected = account_of_collected();
+        let cancelled = cancelled_by_this_process();
         let began = Instant::now();
         let mut watch = Watch {
             signals,
@@ -234,10 +237,14 @@ impl Witness<'_> {
         let others = Others::read(&observed).since(&others, ended.as_deref(), joined);
         let mut descriptors = followed.descriptors;
         let ways = descriptors.finish();
+        // A file that the program deletes, and that is open here, loses its pages when it is closed here.
+        let cancelled = cancelled_by_this_process().saturating_sub(cancelled);
         let target = target.map(Target::after);
-        let files: Vec<_> = descriptors.files.into_values().collect();
+        let files: Vec<_> = std::mem::take(&mut descriptors.files)
+            .into_values()
+            .collect();
         let mut lie_on: Vec<Stack> = stacks;
-        for stack in descriptors.stacks {
+        for stack in std::mem::take(&mut descriptors.stacks) {
             if !lie_on.contains(&stack) {
                 lie_on.push(stack);
             }
@@ -251,7 +258,17 @@ impl Witness<'_> {
             elapsed_ns: followed.ended_ns.unwrap_or(followed.observed_ns),
             observed_ns: followed.observed_ns,
             observer_cpu_ns: counted.usage.user_ns + counted.usage.system_ns,
-            processes: followed.totals,
+            processes: ProcessTotals {
+                cancelled_write_bytes: followed
+                    .totals
+                    .cancelled_write_bytes
+                    .saturating_add(cancelled),
+                fault_bytes_most: followed.faults.map(|faults| {
+                    let largest = descriptors.largest_mapped.unwrap_or(u64::MAX);
+                    faults.saturating_mul(now.fault_bytes().min(largest))
+                }),
+                ..followed.totals
+            },
             ways,
             files: files.iter().map(file_at_end).collect(),
             target,
@@ -334,6 +351,7 @@ fn alone(watch: &mut Watch) -> Result<Followed> {
         ended_ns: None,
         observed_ns: nanoseconds(watch.began),
         totals: ProcessTotals::default(),
+        faults: None,
         ancestors: BTreeSet::new(),
         living: BTreeSet::new(),
         descriptors: Descriptors::new(Owner::Foreign),

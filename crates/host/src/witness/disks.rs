@@ -14,6 +14,9 @@ use crate::counters::{read_device, read_waits};
 
 pub(super) type Number = (u32, u32);
 
+/// Read-ahead by default, bytes.
+const READ_AHEAD: u64 = 128 << 10;
+
 /// The counters of all block devices.
 #[derive(Debug, Default)]
 pub(super) struct AllDevices {
@@ -72,6 +75,16 @@ impl AllDevices {
             .and_then(|counted| counted.waits);
         let now = self.devices.get(&number)?.waits?;
         Some(now.since(before.unwrap_or_default()))
+    }
+
+    /// Most bytes that one page fault with I/O has the kernel fetch: a window of the greatest read-ahead of a device, and the next one
+    /// once its pages are used (`filemap_fault` of mm/filemap.c).
+    pub(super) fn fault_bytes(&self) -> u64 {
+        let read_ahead = self.devices.keys().filter_map(|(major, minor)| {
+            let queue = format!("/sys/dev/block/{major}:{minor}/queue/read_ahead_kb");
+            Some(sysfs::value(Path::new(&queue))? << 10)
+        });
+        2 * read_ahead.max().unwrap_or(READ_AHEAD)
     }
 
     /// The disks that have a size, each with whether it has requests.

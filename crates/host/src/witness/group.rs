@@ -245,11 +245,8 @@ mod tests {
             "cgroup/service",
             &[
                 ("cgroup.type", "domain"),
-                ("cgroup.procs", &format!("{this}\n7\n")),
-                (
-                    "io.stat",
-                    "254:0 rbytes=100 wbytes=10 rios=1 wios=1\n8:0 \n",
-                ),
+                ("cgroup.procs", &format!("{this}\n7")),
+                ("io.stat", "254:0 rbytes=100 wbytes=10 rios=1 wios=1\n8:0 "),
             ],
         );
         assert!(place(&tree).leaf(1).is_none());
@@ -257,15 +254,12 @@ mod tests {
             let group = place(&tree).shared().expect("it counts");
             tree.files(
                 "cgroup/service",
-                &[("io.stat", "254:0 rbytes=4196 wbytes=10 rios=2 wios=1\n")],
+                &[("io.stat", "254:0 rbytes=4196 wbytes=10 rios=2 wios=1")],
             );
             let found = group.finish(&own.iter().copied().collect());
             tree.files(
                 "cgroup/service",
-                &[(
-                    "io.stat",
-                    "254:0 rbytes=100 wbytes=10 rios=1 wios=1\n8:0 \n",
-                )],
+                &[("io.stat", "254:0 rbytes=100 wbytes=10 rios=1 wios=1\n8:0 ")],
             );
             found
         };
@@ -279,14 +273,14 @@ mod tests {
             Some((GroupHolds::ProgramAndObserver, counted.clone()))
         );
         assert_eq!(holds(&[]), Some((GroupHolds::Others, counted.clone())));
-        tree.files("cgroup/service/below", &[("cgroup.procs", "9\n")]);
+        tree.files("cgroup/service/below", &[("cgroup.procs", "9")]);
         assert_eq!(holds(&[7]), Some((GroupHolds::Others, counted)));
     }
 
     #[test]
     fn a_group_is_made_below_the_root_alone_and_where_groups_count() {
         let tree = machine("/");
-        tree.files("cgroup", &[("cgroup.subtree_control", "memory pids\n")]);
+        tree.files("cgroup", &[("cgroup.subtree_control", "memory pids")]);
         let made = |tree: &Tree| {
             // A new folder has none of the files that a kernel would make there: it counts nothing, and goes.
             let found = place(tree).leaf(77).is_some();
@@ -294,7 +288,7 @@ mod tests {
             (found, left)
         };
         assert_eq!(made(&tree), (false, false));
-        tree.files("cgroup", &[("cgroup.subtree_control", "io memory\n")]);
+        tree.files("cgroup", &[("cgroup.subtree_control", "io memory")]);
         assert_eq!(made(&tree), (false, true));
         assert!(place(&tree).shared().is_none());
     }

@@ -211,6 +211,12 @@ fn processes() -> Vec<Column<Witnessed>> {
             observed.processes.cancelled_write_bytes,
             "bytes among those to be written that never will be"
         ),
+        maybe!(
+            "fault_bytes_most",
+            Witnessed,
+            observed.processes.fault_bytes_most,
+            "bytes of `read_bytes` that page faults can have fetched at most, and no read call; NULL where faults are not counted"
+        ),
         of!("user_ns", Witnessed, observed.processes.usage => user_ns, USAGE),
         of!("system_ns", Witnessed, observed.processes.usage => system_ns, USAGE),
         of!("minor_faults", Witnessed, observed.processes.usage => minor_faults, USAGE),

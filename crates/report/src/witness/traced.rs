@@ -19,10 +19,9 @@ pub(super) fn syncs(trace: &TracedProgram) -> String {
     let first = trace.until_ns.map_or(String::new(), |until| {
         format!("in the first {} ", format_ns(until as f64))
     });
-    let least = if trace.lost > 0 { "at least " } else { "" };
     let all = counted(syncs, "sync");
     let Some(times) = times.filter(|_| timed == syncs) else {
-        return format!("{first}file systems got {least}{all} of it");
+        return format!("{first}file systems got {all} of it");
     };
     let took = format_ns(times.whole.p50_ns as f64);
     let within = match flushed {
@@ -33,7 +32,11 @@ pub(super) fn syncs(trace: &TracedProgram) -> String {
         all if all == timed => "with a cache flush of the disk within each".to_owned(),
         some => format!("with a cache flush of the disk within {some} of them"),
     };
-    format!("{first}its {least}{all} took {took} (median), {within}")
+    let missing = match trace.lost {
+        0 => "",
+        _ => " (some are missing)",
+    };
+    format!("{first}its {all}{missing} took {took} (median), {within}")
 }
 
 /// What was traced, a row each.
@@ -145,15 +148,18 @@ fn parts(trace: &TracedProgram, times: SyncTimes) -> String {
     } = times;
     let sum = flush_ns + journal_ns + write_ns + host_ns;
     let share = |ns: f64| format_percent_of_whole(ns / sum.max(1.0));
+    let commits = match trace.syncs.commits {
+        0 => String::new(),
+        commits => format!("; {}", counted(commits, "journal commit")),
+    };
     format!(
-        "{}, mean {} (99th percentile {}): {} flushes of the cache, {} journal, {} other writes of the disk, {} the rest; {}",
+        "{}, mean {} (99th percentile {}): {} flushes of the cache, {} journal, {} other writes of the disk, {} the rest{commits}",
         counted(trace.syncs.timed, "sync"),
         format_ns(whole.mean_ns),
         format_ns(whole.p99_ns as f64),
         share(flush_ns),
         share(journal_ns),
         share(write_ns),
-        share(host_ns),
-        counted(trace.syncs.commits, "journal commit")
+        share(host_ns)
     )
 }

@@ -86,18 +86,23 @@ fn reads(reads: &Direction, verdict: &ServedVerdict, evidence: &Evidence) -> Str
         (false, false) => "the page cache",
     };
     match verdict.served_by {
-        ServedBy::Device => format!("{} {asked} came from {source}", share(verdict)),
+        ServedBy::Device => format!("{} {asked} came from {source}", share_read(reads, verdict)),
         ServedBy::PageCache | ServedBy::Mixed if !ways.reads.is_direct() && is_none(verdict) => {
             format!("all of {asked} came from {cache}")
         }
         ServedBy::PageCache | ServedBy::Mixed if !ways.reads.is_direct() => format!(
             "{} {asked} came from {source}, and the rest from {cache}",
-            share(verdict)
+            share_read(reads, verdict)
         ),
         ServedBy::Hole => {
             format!("{asked} lie in holes, which read as zeros: no storage is behind them")
         }
         ServedBy::NotStorage => format!("{asked} came from memory, not from storage"),
+        _ if may_be_faults(reads) => format!(
+            "{} {asked} came from {source}: {}",
+            share_read(reads, verdict),
+            verdict.reason
+        ),
         _ => {
             let moved = reads.moved.map(|moved| format_bytes(moved as f64));
             let open = match (&reads.asked, moved) {
@@ -112,6 +117,13 @@ fn reads(reads: &Direction, verdict: &ServedVerdict, evidence: &Evidence) -> Str
             format!("{open} is unknown: {}", verdict.reason)
         }
     }
+}
+
+/// Whether its share is open for nothing but page faults, which may have fetched what storage carried.
+fn may_be_faults(reads: &Direction) -> bool {
+    let is_asked = matches!(reads.asked, Asked::Bytes(bytes) if bytes.least == bytes.most);
+    let by_calls = reads.by_calls;
+    is_asked && by_calls.is_some_and(|bytes| bytes.least < bytes.most)
 }
 
 /// Whether what it read can lie in holes: nobody named the file, and one that it read has less space than bytes.
@@ -196,6 +208,26 @@ fn share(verdict: &ServedVerdict) -> String {
         Some(_) if is_none(verdict) => "none of".to_owned(),
         Some(share) => format!("{} of", format_percent_of_whole(share)),
         None => "an unknown share of".to_owned(),
+    }
+}
+
+/// The same of reads, where page faults can have fetched a part of what storage carried.
+fn share_read(reads: &Direction, verdict: &ServedVerdict) -> String {
+    let Asked::Bytes(asked) = &reads.asked else {
+        return share(verdict);
+    };
+    let by_calls = reads.by_calls.filter(|bytes| bytes.least < bytes.most);
+    let Some(bytes) = by_calls else {
+        return share(verdict);
+    };
+    let of_asked = |bytes: u64| (bytes as f64 / asked.most.max(1) as f64).min(1.0);
+    let (least, most) = (of_asked(bytes.least), of_asked(bytes.most));
+    let text = format_percent_of_whole;
+    match (text(least), text(most)) {
+        (least, most) if least == most => share(verdict),
+        (_, most) if least < 0.0005 => format!("at most {most} of"),
+        (least, _) if most >= 0.9995 => format!("at least {least} of"),
+        (least, most) => format!("{least} to {most} of"),
     }
 }
 

@@ -33,6 +33,8 @@ pub(crate) struct DirectionData {
     /// Bytes that its accounts say storage carried; of writes, what was sent or left in the page cache to be sent. `null` where no account
     /// could be read.
     moved_bytes: Option<u64>,
+    /// What of that storage carried for its calls: page faults fetch program files and other mappings. `null` where that is not known.
+    by_calls_bytes: Option<BoundsData>,
     /// What the devices in question carried of that; of writes, by the end of the observation. `null` where that is not known.
     carried_bytes: Option<BoundsData>,
     /// Where the bytes came from or went to; `null` where there were none of note.
@@ -63,6 +65,7 @@ impl DirectionData {
                 Asked::Unknown { .. } => None,
             },
             moved_bytes: direction.moved,
+            by_calls_bytes: direction.by_calls.map(BoundsData::from),
             carried_bytes: direction.carried.map(BoundsData::from),
             served_by: verdict.map(|verdict| verdict.served_by.name()),
             device_fraction: verdict.and_then(|verdict| verdict.device_fraction),
