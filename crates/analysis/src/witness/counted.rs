@@ -52,15 +52,23 @@ impl Reading<'_> {
         }
     }
 
-    /// Bytes of the program's writes that the disks in question carried, at least: write-back is counted for a control group where that
-    /// counts memory too.
+    /// Bytes of the program's writes that the disks in question carried, at least: those that its threads sent, where these are traced.
+    /// Write-back is counted for a control group where that counts memory too.
     pub(super) fn counted_writes(&self) -> u64 {
         let (own, are_disks) = self.own_disks();
-        match self.observed.group {
-            Some(GroupHolds::Program | GroupHolds::ProgramAndObserver) if are_disks => {
+        let traced = own.iter().filter_map(|disk| disk.traced);
+        let traced = traced
+            .map(|traced| traced.writes.bytes)
+            .fold(0, u64::saturating_add);
+        let group = match self.observed.group {
+            Some(GroupHolds::Program | GroupHolds::ProgramAndObserver) => {
                 of_group(own, |group| group.write_bytes)
             }
-            Some(_) | None => 0,
+            Some(GroupHolds::Others) | None => 0,
+        };
+        match are_disks {
+            true => traced.max(group),
+            false => 0,
         }
     }
 }

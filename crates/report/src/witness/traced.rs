@@ -20,8 +20,15 @@ pub(super) fn syncs(trace: &TracedProgram) -> String {
         format!("in the first {} ", format_ns(until as f64))
     });
     let all = counted(syncs, "sync");
-    let Some(times) = times.filter(|_| timed == syncs) else {
+    let Some(times) = times else {
         return format!("{first}file systems got {all} of it");
+    };
+    let (median, each) = match timed == syncs {
+        true => ("median".to_owned(), "each"),
+        false => (
+            format!("median of the {timed} whose end was seen"),
+            "each of these",
+        ),
     };
     let took = format_ns(times.whole.p50_ns as f64);
     let within = match flushed {
@@ -29,14 +36,14 @@ pub(super) fn syncs(trace: &TracedProgram) -> String {
             "and their disk has no volatile cache, so that none needs a flush".to_owned()
         }
         0 => "and no disk completed a cache flush within them".to_owned(),
-        all if all == timed => "with a cache flush of the disk within each".to_owned(),
+        all if all == timed => format!("with a cache flush of the disk within {each}"),
         some => format!("with a cache flush of the disk within {some} of them"),
     };
     let missing = match trace.lost {
         0 => "",
         _ => " (some are missing)",
     };
-    format!("{first}its {all}{missing} took {took} (median), {within}")
+    format!("{first}its {all}{missing} took {took} ({median}), {within}")
 }
 
 /// What was traced, a row each.

@@ -302,9 +302,10 @@ fn others(other: OtherUse, evidence: &Evidence) -> String {
 
 fn bounds(bytes: Bounds) -> String {
     let text = |bytes: u64| format_bytes(bytes as f64);
-    match bytes.least == bytes.most {
-        true => text(bytes.most),
-        false if bytes.least == 0 => format!("up to {}", text(bytes.most)),
-        false => format!("{} to {}", text(bytes.least), text(bytes.most)),
+    let (least, most) = (text(bytes.least), text(bytes.most));
+    match least == most {
+        true => most,
+        false if bytes.least == 0 => format!("up to {most}"),
+        false => format!("{least} to {most}"),
     }
 }

@@ -28,3 +28,4 @@ mod verify;
 mod vm;
 mod witness;
 mod witness_device;
+mod witness_trace;
