@@ -208,6 +208,10 @@ impl<'a> Case<'a> {
                 format_bytes(pipes as f64)
             ));
         }
+        // Faults that fetch nearly as much as the calls asked for are not assumed.
+        if !matches!(most.served_by, ServedBy::PageCache | ServedBy::Mixed) {
+            return most;
+        }
         if judge(bounds.most, by_calls.least).served_by != most.served_by {
             return undecided(format!(
                 "page faults in program files and other mappings can have fetched {} of the {} that storage carried",

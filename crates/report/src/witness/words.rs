@@ -86,7 +86,7 @@ fn reads(reads: &Direction, verdict: &ServedVerdict, evidence: &Evidence) -> Str
         (false, false) => "the page cache",
     };
     match verdict.served_by {
-        ServedBy::Device => format!("{} {asked} came from {source}", share_read(reads, verdict)),
+        ServedBy::Device => format!("{} {asked} came from {source}", share(verdict)),
         ServedBy::PageCache | ServedBy::Mixed if !ways.reads.is_direct() && is_none(verdict) => {
             format!("all of {asked} came from {cache}")
         }
@@ -226,7 +226,6 @@ fn share_read(reads: &Direction, verdict: &ServedVerdict) -> String {
     match (text(least), text(most)) {
         (least, most) if least == most => share(verdict),
         (_, most) if least < 0.0005 => format!("at most {most} of"),
-        (least, _) if most >= 0.9995 => format!("at least {least} of"),
         (least, most) => format!("{least} to {most} of"),
     }
 }

@@ -50,7 +50,7 @@ fn sync_times(row: &mut Witnessed) -> &mut SyncTimes {
 pub(super) fn program() -> Vec<Column<Witnessed>> {
     const SYNCS: &str = "syncs that file systems got of the program, where `--trace` recorded the kernel's trace events; of these: whose end is known";
     const WITHIN: &str = "of the syncs whose end is known: within which the disk completed a flush of its cache; on disks without a volatile cache";
-    const TIMES: &str = "time of these syncs in the file system: mean, median, 99th percentile";
+    const TIMES: &str = "time of these syncs in the file system: median, 99th percentile";
     const PARTS: &str = "mean time of these syncs in which the disk flushed its cache, else the journal was written, else the disk wrote, and the rest";
     vec![
         Column::text(
@@ -73,7 +73,11 @@ pub(super) fn program() -> Vec<Column<Witnessed>> {
             syncs.commits,
             "journal commits that these waited for"
         ),
-        sync_time!("trace_sync_mean_ns", TIMES, whole.mean_ns as real),
+        sync_time!(
+            "trace_sync_mean_ns",
+            "mean time of these syncs in the file system",
+            whole.mean_ns as real
+        ),
         sync_time!("trace_sync_p50_ns", TIMES, whole.p50_ns),
         sync_time!("trace_sync_p99_ns", TIMES, whole.p99_ns),
         sync_time!("trace_sync_flush_ns", PARTS, flush_ns as real),
@@ -99,14 +103,15 @@ pub(super) fn program() -> Vec<Column<Witnessed>> {
 macro_rules! requests {
     ($direction:ident, $prefix:literal) => {{
         const NUMBER: &str = "requests that its threads sent, and their bytes, where `--trace` recorded the kernel's trace events";
-        const TIMES: &str = "of these, from the start in the block layer to the issue, and from there to the completion: mean, median, 99th percentile; NULL without any";
+        const TIMES: &str = "of these, from the start in the block layer to the issue, and from there to the completion: median, 99th percentile; NULL without any";
+        const MEANS: &str = "of these, mean time from the start in the block layer to the issue, and from there to the completion; NULL without any";
         vec![
             requests!(one $direction, concat!($prefix, "_requests"), requests, NUMBER),
             requests!(one $direction, concat!($prefix, "_bytes"), bytes, NUMBER),
-            requests!(mean $direction, concat!($prefix, "_queue_mean_ns"), queue, TIMES),
+            requests!(mean $direction, concat!($prefix, "_queue_mean_ns"), queue, MEANS),
             requests!(time $direction, concat!($prefix, "_queue_p50_ns"), queue, p50_ns, TIMES),
             requests!(time $direction, concat!($prefix, "_queue_p99_ns"), queue, p99_ns, TIMES),
-            requests!(mean $direction, concat!($prefix, "_device_mean_ns"), device, TIMES),
+            requests!(mean $direction, concat!($prefix, "_device_mean_ns"), device, MEANS),
             requests!(time $direction, concat!($prefix, "_device_p50_ns"), device, p50_ns, TIMES),
             requests!(time $direction, concat!($prefix, "_device_p99_ns"), device, p99_ns, TIMES),
         ]
