@@ -4,6 +4,11 @@
 //! that the program moved less what other disks carried, or all that the device carried less what other processes moved; and
 //! both of these themselves.
 
+mod claim;
+mod counted;
+
+pub use claim::{Transfer, WitnessClaim};
+
 use std::collections::BTreeSet;
 
 use iolab_record::ServedVerdict;
@@ -114,6 +119,8 @@ pub struct Direction {
     pub asked: Asked,
     /// What its accounts say that storage carried; of writes, what was sent or left in the page cache to be sent.
     pub moved: Option<u64>,
+    /// What of that storage carried for its calls, and not for page faults in program files and other mappings; of writes all.
+    pub by_calls: Option<Bounds>,
     /// What the devices in question carried of that.
     pub carried: Option<Bounds>,
     /// Where the bytes came from or went to; `None` where there were none of note.
@@ -216,12 +223,14 @@ impl Evidence {
         let reads = Direction {
             asked: reading.asked_reads(),
             moved: observed.processes.io.map(|io| io.read_bytes),
+            by_calls: reading.fetched_by_calls(),
             carried: reading.carried_reads(),
             verdict: reads,
         };
         let writes = Direction {
             asked: reading.asked_writes(),
             moved: reading.dirtied(),
+            by_calls: reading.dirtied().map(Bounds::exact),
             carried: reading.carried_writes(),
             verdict: writes,
         };
@@ -273,13 +282,19 @@ impl<'a> Reading<'a> {
         let Some(io) = self.observed.processes.io else {
             return unknown(Unknown::NoAccount, None);
         };
-        if !ways.uncounted.is_empty() {
+        // Where storage carried nothing, what was read of mappings came from the page cache, like what the calls read.
+        let only_mapped = ways.uncounted.iter().eq([&UncountedWay::Mmap]);
+        let is_cached = only_mapped
+            && io.rchar >= NOTEWORTHY
+            && io.read_bytes as f64 <= CLOSE * io.rchar as f64;
+        if !ways.uncounted.is_empty() && !is_cached {
             return unknown(Unknown::Uncounted(ways.uncounted.clone()), None);
         }
-        if io.read_bytes >= NOTEWORTHY && io.read_bytes / 2 > io.rchar {
+        let by_calls = self.fetched_by_calls().unwrap_or_default().least;
+        if by_calls >= NOTEWORTHY && by_calls / 2 > io.rchar {
             return unknown(Unknown::MoreThanAsked, None);
         }
-        if io.rchar < NOTEWORTHY && io.read_bytes < NOTEWORTHY {
+        if io.rchar < NOTEWORTHY && by_calls < NOTEWORTHY {
             return Asked::Nothing;
         }
         let is_named = self
@@ -305,6 +320,18 @@ impl<'a> Reading<'a> {
         }
         let of_pipes = if ways.inner_pipes { io.wchar } else { 0 };
         Asked::Bytes(Bounds::between(io.rchar.saturating_sub(of_pipes), io.rchar))
+    }
+
+    /// Bytes that storage carried for its read calls: page faults fetch program files and other mappings. What is open with `O_DIRECT`
+    /// alone is served by nothing but storage.
+    pub fn fetched_by_calls(&self) -> Option<Bounds> {
+        let processes = &self.observed.processes;
+        let fetched = processes.io?.read_bytes;
+        let faults = match self.observed.ways.reads.is_direct() {
+            true => 0,
+            false => processes.fault_bytes_most.unwrap_or(0),
+        };
+        Some(Bounds::between(fetched.saturating_sub(faults), fetched))
     }
 
     /// Bytes that the program wrote to storage, whether they have reached it or not. Where a file system does not count them, what it
@@ -443,9 +470,10 @@ impl<'a> Reading<'a> {
         let by_processes = self
             .by_others()
             .map_or(0, |(read, _)| device.saturating_sub(read));
+        let counted = self.counted_reads(fetched);
         Some(Bounds::between(
-            by_disks.max(by_processes),
-            fetched.min(device),
+            by_disks.max(by_processes).max(counted.least),
+            fetched.min(device).min(counted.most),
         ))
     }
 
@@ -474,7 +502,10 @@ impl<'a> Reading<'a> {
         let by_others = by_others.map_or(0, |((_, written), before)| {
             device.saturating_sub(written).saturating_sub(before)
         });
-        Some(Bounds::between(by_others.max(self.written_back()), most))
+        let least = by_others
+            .max(self.written_back())
+            .max(self.counted_writes());
+        Some(Bounds::between(least, most))
     }
 
     /// Bytes that have left the page cache for a device, at least: all that was dirtied, where the target or the files that were seen

@@ -4,8 +4,8 @@
 //! [`Tracer`] has an instance of tracefs of its own (`tracing/instance.rs`), so that other tracers are left alone. Buffers are
 //! read as pages (`tracing/pages.rs`), events by the formats that the running kernel states (`tracing/format.rs`,
 //! `tracing/event.rs`). `tracing/device_requests.rs` makes requests of the device of them, `tracing/fuse_requests.rs` those of
-//! file systems in user space, `tracing/join.rs` joins these with the requests of a trial, `tracing/syncs.rs` with its syncs: all
-//! are pure functions.
+//! file systems in user space, `tracing/join.rs` joins these with the requests of a trial, `tracing/syncs.rs` with its syncs,
+//! `tracing/program.rs` finds those of a program that is observed: all are pure functions.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -17,7 +17,9 @@ use rustix::io::Errno;
 use rustix::param::page_size;
 
 use crate::clock::Clock;
-use event::{BLOCK_SOURCES, Decoder, FUSE_SOURCES, SYNC_SOURCES, Source, THREAD_SOURCES};
+use event::{
+    BEGAN_SOURCE, BLOCK_SOURCES, Decoder, FUSE_SOURCES, SYNC_SOURCES, Source, THREAD_SOURCES,
+};
 use instance::Instance;
 use iolab_storage::sectors::Carrier;
 use iolab_workload::{Error, Result};
@@ -29,9 +31,12 @@ mod fuse_requests;
 mod instance;
 pub mod join;
 mod pages;
+pub mod program;
 pub mod syncs;
 
-pub use event::{DiskNumber, Edge, Event, Kind, Step, TracedPlaces, Transfer, kernel_number};
+pub use event::{
+    DiskNumber, Edge, Event, Kind, Step, TracedPlaces, TracedThreads, Transfer, kernel_number,
+};
 
 /// Memory of the buffers of all CPUs together, bytes, and of one CPU.
 const BUFFERS_BYTES: u64 = 256 << 20;
@@ -44,13 +49,25 @@ const READ_FROM_PERCENT: u32 = 50;
 /// What the threads of trials are called, before their number.
 pub const THREAD_NAMES: &str = "iolab-";
 
+/// What the events of disks need.
+const DISK_EVENTS: &str = "Linux 6.5 with CONFIG_BLK_DEV_IO_TRACE";
+
+/// Whether this process can trace what a program does with disks.
+///
+/// # Errors
+/// Of kind usage: why not.
+pub fn check_programs() -> Result<()> {
+    let all = BLOCK_SOURCES.iter().chain([&BEGAN_SOURCE]);
+    Instance::check(all.map(|source| source.path), DISK_EVENTS)
+}
+
 /// Whether this process can trace what carries requests out so.
 ///
 /// # Errors
 /// Of kind usage: why not.
 pub fn check(carrier: Carrier) -> Result<()> {
     let (own, since): (&[Source], &str) = match carrier {
-        Carrier::Disk { .. } => (&BLOCK_SOURCES, "Linux 6.5 with CONFIG_BLK_DEV_IO_TRACE"),
+        Carrier::Disk { .. } => (&BLOCK_SOURCES, DISK_EVENTS),
         Carrier::Fuse(_) => (&FUSE_SOURCES, "Linux 6.12"),
     };
     let all = own.iter().chain(&THREAD_SOURCES);
@@ -121,7 +138,8 @@ impl Tracer {
         let of_syncs = SYNC_SOURCES.into_iter();
         let of_syncs = of_syncs.filter(|source| instance.knows(source.path));
         let of_requests = BLOCK_SOURCES.into_iter().chain(FUSE_SOURCES);
-        for source in of_requests.chain(THREAD_SOURCES).chain(of_syncs) {
+        let of_threads = THREAD_SOURCES.into_iter().chain([BEGAN_SOURCE]);
+        for source in of_requests.chain(of_threads).chain(of_syncs) {
             let Some(filter) = source.filter(places) else {
                 continue;
             };

@@ -9,9 +9,11 @@ mod course;
 mod descriptors;
 mod disks;
 mod exits;
+mod group;
 mod joined;
 mod signals;
 mod target;
+mod trace;
 mod tree;
 
 use std::collections::BTreeSet;
@@ -28,16 +30,18 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::Pid;
 
 use crate::cgroup::CgroupLimits;
-use crate::counters::{self, account_of_collected};
+use crate::counters::{self, account_of_collected, cancelled_by_this_process};
 use crate::device::Device;
 use accounts::Others;
 use course::{Pace, Recorder};
 use descriptors::{Descriptors, Owner};
 use disks::{AllDevices, Number};
 use exits::{Exit, Exits, family};
+use group::Group;
 use joined::Joined;
 use signals::{Came, Signals};
 use target::{Target, file_at_end};
+use trace::ProgramTracer;
 use tree::Tree;
 
 pub use signals::end_by;
@@ -67,6 +71,8 @@ pub struct Witness<'a> {
     pub target: Option<&'a Path>,
     /// When to end the observation of something that was not started by it.
     pub time: Option<Duration>,
+    /// Whether the kernel's trace events are recorded, of a program or process.
+    pub trace: bool,
 }
 
 /// What an observer is told while it waits.
@@ -76,6 +82,8 @@ pub enum Milestone {
     Began,
     /// The program has ended, and so many processes that it started have not.
     Outlived(usize),
+    /// What was traced cannot be read.
+    TraceLost,
 }
 
 /// What observing takes, whatever it is of.
@@ -121,6 +129,8 @@ struct Followed {
     ended_ns: Option<u64>,
     observed_ns: u64,
     totals: ProcessTotals,
+    /// Page faults with I/O, where processes are followed.
+    faults: Option<u64>,
     /// Processes and tasks: these and all that descends from them were observed.
     ancestors: BTreeSet<u32>,
     /// The processes among them that live, from which all others descend that do: the number of one that has ended may be another's.
@@ -161,7 +171,15 @@ impl Witness<'_> {
         let stacks: Vec<Stack> = of_target.chain(watched).collect();
         let before = counters::snapshot(&stacks);
         let devices = AllDevices::read();
+        let tracer = self.trace.then(|| ProgramTracer::begin(&devices));
+        let mut tracer = tracer.transpose()?;
+        let mut group = match self.of {
+            WitnessOf::Program { .. } => Group::of_next(),
+            WitnessOf::Process(process) => Group::of(process),
+            WitnessOf::Devices(_) => None,
+        };
         let collected = account_of_collected();
+        let cancelled = cancelled_by_this_process();
         let began = Instant::now();
         let mut watch = Watch {
             signals,
@@ -175,11 +193,21 @@ impl Witness<'_> {
         let followed = match self.of {
             WitnessOf::Program { file, words } => {
                 tell(Milestone::Began);
-                let child = start(file, words)?;
+                let child = match start(file, words, group.as_ref()) {
+                    Ok(child) => child,
+                    // It may be the group that it cannot begin in.
+                    Err(_) => {
+                        group = None;
+                        start(file, words, None)?
+                    }
+                };
                 Tree::new(Pid::from_child(&child), words, collected).follow(&mut watch, tell)
             }
             WitnessOf::Process(process) => {
                 let joined = Joined::new(process)?;
+                if let Some(tracer) = &mut tracer {
+                    tracer.join(process);
+                }
                 tell(Milestone::Began);
                 joined.follow(&mut watch)
             }
@@ -189,11 +217,19 @@ impl Witness<'_> {
             }
         }?;
         let now = AllDevices::read();
+        let traced = tracer.map(ProgramTracer::finish).transpose();
+        // What else was seen stands without it.
+        let traced = traced.unwrap_or_else(|_| {
+            tell(Milestone::TraceLost);
+            None
+        });
+        let (trace, traced) = traced.unzip();
         let counted = counters::since(&before, &stacks);
         let exits = watch.exits.as_mut().and_then(Exits::all);
         let ended = exits.map(|exits| not_of(exits, &followed.ancestors));
         let observed = accounts::with_descendants(followed.living);
         let observed: BTreeSet<u32> = observed.into_iter().collect();
+        let (group, of_group) = group.and_then(|group| group.finish(&observed)).unzip();
         let joined = match &followed.subject {
             Subject::Process { pid, .. } => followed.totals.io.map(|io| (*pid, io)),
             Subject::Program(_) | Subject::Devices => None,
@@ -201,10 +237,14 @@ impl Witness<'_> {
         let others = Others::read(&observed).since(&others, ended.as_deref(), joined);
         let mut descriptors = followed.descriptors;
         let ways = descriptors.finish();
+        // A file that the program deletes, and that is open here, loses its pages when it is closed here.
+        let cancelled = cancelled_by_this_process().saturating_sub(cancelled);
         let target = target.map(Target::after);
-        let files: Vec<_> = descriptors.files.into_values().collect();
+        let files: Vec<_> = std::mem::take(&mut descriptors.files)
+            .into_values()
+            .collect();
         let mut lie_on: Vec<Stack> = stacks;
-        for stack in descriptors.stacks {
+        for stack in std::mem::take(&mut descriptors.stacks) {
             if !lie_on.contains(&stack) {
                 lie_on.push(stack);
             }
@@ -218,12 +258,22 @@ impl Witness<'_> {
             elapsed_ns: followed.ended_ns.unwrap_or(followed.observed_ns),
             observed_ns: followed.observed_ns,
             observer_cpu_ns: counted.usage.user_ns + counted.usage.system_ns,
-            processes: followed.totals,
+            processes: ProcessTotals {
+                cancelled_write_bytes: followed
+                    .totals
+                    .cancelled_write_bytes
+                    .saturating_add(cancelled),
+                fault_bytes_most: followed.faults.map(|faults| {
+                    let largest = descriptors.largest_mapped.unwrap_or(u64::MAX);
+                    faults.saturating_mul(now.fault_bytes().min(largest))
+                }),
+                ..followed.totals
+            },
             ways,
             files: files.iter().map(file_at_end).collect(),
             target,
             devices: devices_seen,
-            disks: now.disks_since(&devices),
+            disks: now.disks_since(&devices, of_group.as_ref(), traced.as_ref()),
             others,
             dirty_before_bytes,
             nfs: counted.nfs,
@@ -233,15 +283,24 @@ impl Witness<'_> {
                 true => limits(&lie_on),
                 false => GroupLimits::default(),
             },
+            group,
+            trace,
         })
     }
 }
 
-fn start(file: &Path, words: &[OsString]) -> Result<std::process::Child> {
+fn start(file: &Path, words: &[OsString], group: Option<&Group>) -> Result<std::process::Child> {
     let mut command = Command::new(file);
     if let Some((name, arguments)) = words.split_first() {
         std::os::unix::process::CommandExt::arg0(&mut command, name);
         command.args(arguments);
+    }
+    if let Some(group) = group {
+        group.hold(&mut command).map_err(|error| {
+            Error::failed(format!(
+                "the control group of the program cannot be used: {error}"
+            ))
+        })?;
     }
     command.spawn().map_err(|error| {
         let message = format!("cannot run {}: {error}", file.display());
@@ -292,6 +351,7 @@ fn alone(watch: &mut Watch) -> Result<Followed> {
         ended_ns: None,
         observed_ns: nanoseconds(watch.began),
         totals: ProcessTotals::default(),
+        faults: None,
         ancestors: BTreeSet::new(),
         living: BTreeSet::new(),
         descriptors: Descriptors::new(Owner::Foreign),

@@ -27,6 +27,10 @@ use evidence::{
     QueuedData, ReproductionData, SteadyData, SuspectsData, TimeByLayerData, TogetherData,
     TooFewData, VerifiedData,
 };
+pub(crate) use evidence::{
+    ClaimedData, DeviceLoadData, DirectionData, OtherProcessData, OtherUseData, OverstatedData,
+    ServedData, SyncsData,
+};
 pub(crate) use remarks::{RemarkData, remarks};
 
 /// What runs show: a statement about cells, with the numbers that it rests on and the sentence that iolab prints for it.
@@ -41,7 +45,8 @@ pub(crate) struct ClaimData {
     /// `steady-state`, `not-written-over`, `not-steady`, `queued`, `fixed-costs`, `bends`, `shared-limit`, `drift`, `dependence`,
     /// `two-groups`, `time-by-layer` (which layer takes the time of
     /// requests); of `iolab why`: `phenomenon`, `cause`, `joint-cause`, `contributes`, `cleared`, `suspects-open`,
-    /// `suspects-not-tried`.
+    /// `suspects-not-tried`; of `iolab witness`: `served-by` (where bytes came from or went to), `cache-flushes`, `syncs`, `other-use`,
+    /// `more-than-devices` (a program says that it moved more than devices can have carried), `nothing-of-note`, `device-load`, `most-io`.
     pub(crate) kind: String,
     /// What its sentence is for.
     pub(crate) purpose: Purpose,
@@ -49,7 +54,7 @@ pub(crate) struct ClaimData {
     pub(crate) role: Role,
     /// Whether it is among the five claims at most of its run, or of several runs together, that matter most.
     pub(crate) headline: bool,
-    /// Runs that it rests on, as `run` of the cells names them.
+    /// Runs that it rests on, as `run` of the cells names them; none of `iolab witness`.
     pub(crate) runs: Vec<String>,
     /// What iolab prints for it; claims that show nothing may share a sentence.
     pub(crate) sentence: String,
@@ -151,6 +156,27 @@ pub(crate) enum Evidence {
     Phenomenon(ReproductionData),
     /// What interventions show of suspects.
     Suspects(SuspectsData),
+    /// An observed program moved nothing of note.
+    NothingOfNote,
+    /// Where the bytes of an observed program came from, or went to.
+    Served(ServedData),
+    /// Flushes of a write cache while an observed program wrote.
+    Flushes {
+        /// The devices in question, by name.
+        devices: Vec<String>,
+        /// Flushes that they completed, of all processes.
+        flushes: u64,
+    },
+    /// Syncs of an observed program.
+    Syncs(SyncsData),
+    /// What others did with the devices of an observed program.
+    OtherUse(OtherUseData),
+    /// A program says that it moved more than devices can have carried.
+    Overstated(OverstatedData),
+    /// What a device that was watched alone did.
+    DeviceLoad(DeviceLoadData),
+    /// The process that did most I/O meanwhile.
+    MostIo(OtherProcessData),
 }
 
 /// What was measured.

@@ -153,12 +153,17 @@ impl<'a> StudyReport<'a> {
     }
 
     /// All that the report rests on, as files for a repository of data: the page, figures, data as CSV, run files, definitions,
-    /// environment, how to cite it, a licence, checksums. `run_files` are the contents of the run files, in the order of the inputs.
+    /// environment, how to cite it, a licence, checksums. `run_files` are the contents of the run files, in the order of the inputs;
+    /// `observations` those of the files of observations, in their order.
     ///
     /// # Errors
     /// When one of them cannot be made.
-    pub fn deposit(&self, run_files: Vec<Vec<u8>>) -> Result<Vec<DepositFile>> {
-        deposit::files(self, run_files)
+    pub fn deposit(
+        &self,
+        run_files: Vec<Vec<u8>>,
+        observations: Vec<Vec<u8>>,
+    ) -> Result<Vec<DepositFile>> {
+        deposit::files(self, run_files, observations)
     }
 
     /// What the runs come to, in lines that can be pasted; none beside answers, which say it.

@@ -23,6 +23,8 @@ use crate::now_utc;
 
 /// Bytes of a file from which on it matters what the page cache held of it.
 const FILE_LEAST: u64 = 256 << 10;
+/// Least share of what was read that is told where the rest is unknown.
+const SHARE_LEAST: f64 = 0.01;
 /// Share of a file without data from which on direct reads of it may be reads of nothing.
 const HOLES_LEAST: f64 = 0.05;
 
@@ -190,18 +192,40 @@ impl<'a> Case<'a> {
 
     /// The verdict where both ends of what is possible lead to the same; its share is that of all that the calls read.
     fn of_bounds(&self, bounds: Bounds) -> ServedVerdict {
-        let judge = |bytes| self.judge(bytes, 0, &self.counters);
-        let (least, most) = (judge(bounds.least), judge(bounds.most));
-        if least.served_by == most.served_by {
-            let reason = most.reason.clone() + self.unseen(&most);
-            return ServedVerdict { reason, ..most };
+        let by_calls = self.reading.fetched_by_calls().unwrap_or_default();
+        let judge = |bytes, fetched| {
+            let mut counters = self.counters;
+            if let Some(io) = &mut counters.process_io {
+                io.read_bytes = fetched;
+            }
+            self.judge(bytes, 0, &counters)
+        };
+        let most = judge(bounds.most, by_calls.most);
+        if judge(bounds.least, by_calls.most).served_by != most.served_by {
+            let pipes = bounds.most - bounds.least.max(by_calls.most.min(bounds.most));
+            return undecided(format!(
+                "up to {} of what its calls read came from its own pipes",
+                format_bytes(pipes as f64)
+            ));
         }
-        let fetched = self.observed.processes.io.map_or(0, |io| io.read_bytes);
-        let pipes = bounds.most - bounds.least.max(fetched.min(bounds.most));
-        undecided(format!(
-            "up to {} of what its calls read came from its own pipes",
-            format_bytes(pipes as f64)
-        ))
+        // Faults that fetch nearly as much as the calls asked for are not assumed.
+        if !matches!(most.served_by, ServedBy::PageCache | ServedBy::Mixed) {
+            return most;
+        }
+        if judge(bounds.most, by_calls.least).served_by != most.served_by {
+            return undecided(format!(
+                "page faults in program files and other mappings can have fetched {} of the {} that storage carried",
+                format_bytes((by_calls.most - by_calls.least) as f64),
+                format_bytes(by_calls.most as f64)
+            ));
+        }
+        let reason = most.reason.clone() + self.unseen(&most);
+        let share = most.device_fraction;
+        ServedVerdict {
+            reason,
+            device_fraction: share.filter(|_| by_calls.is_known_within(bounds.most)),
+            ..most
+        }
     }
 
     /// What is not known of the page cache where nobody named the file, and what helps: one file can be named.
@@ -235,9 +259,10 @@ impl<'a> Case<'a> {
                 ..self.judge(fetched, 0, &self.counters)
             };
         }
+        let by_calls = self.reading.fetched_by_calls().unwrap_or_default().least;
         let of = most.filter(|most| *most > 0);
-        let share = of.map(|most| {
-            let share = (fetched as f64 / most as f64).min(1.0);
+        let share = of.map(|most| (by_calls as f64 / most as f64).min(1.0));
+        let share = share.filter(|share| *share >= SHARE_LEAST).map(|share| {
             format!(
                 "; at least {} of all that it read came from storage",
                 format_percent(share)

@@ -62,10 +62,10 @@ struct Extent {
 
 /// The disk below a target, and the byte at which the target, or the partition with its file system, begins there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Disk {
-    number: Number,
+pub(super) struct Disk {
+    pub(super) number: Number,
     start: u64,
-    has_requests: bool,
+    pub(super) has_requests: bool,
 }
 
 /// Sectors beside each other.
@@ -175,7 +175,7 @@ impl Target {
 }
 
 /// The disk that a device is, or that it is a partition of.
-fn disk_of(sys: &Path, device: Number) -> Option<Disk> {
+pub(super) fn disk_of(sys: &Path, device: Number) -> Option<Disk> {
     let folder = |number: Number| {
         std::fs::canonicalize(sys.join(format!("dev/block/{}:{}", number.0, number.1))).ok()
     };

@@ -4,9 +4,9 @@ use std::path::Path;
 
 use rustix::fs::fstat;
 
-use super::Target;
 use super::device::Number;
-use super::sectors::Carrier;
+use super::sectors::{Carrier, disk_of};
+use super::{Target, mounts};
 use iolab_workload::stages::Journal;
 
 /// File systems of the kernel's ext4 driver, whose journals are those of jbd2.
@@ -52,6 +52,46 @@ impl Target {
             },
         }
     }
+}
+
+/// A mounted file system that has a trace event for each sync that it gets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SyncedFileSystem {
+    /// The device that it is on.
+    pub number: Number,
+    /// The disk that this is, or is a partition of.
+    pub disk: Number,
+    /// Whether that has requests, which pass a queue; others take bios as they come.
+    pub has_requests: bool,
+    /// How its journal shows.
+    pub journal: Journal,
+}
+
+/// All of them that lie on block devices, each once.
+pub fn synced_file_systems() -> Vec<SyncedFileSystem> {
+    let mountinfo = std::fs::read("/proc/self/mountinfo").unwrap_or_default();
+    let sys = Path::new("/sys");
+    let mut all: Vec<SyncedFileSystem> = Vec::new();
+    for mount in mounts::parse(&mountinfo) {
+        let is_ext = EXT.contains(&mount.fs.kind.as_str());
+        let is_known = all.iter().any(|known| known.number == mount.device);
+        if is_known || !(is_ext || mount.fs.kind == XFS) {
+            continue;
+        }
+        let Some(disk) = disk_of(sys, mount.device) else {
+            continue;
+        };
+        all.push(SyncedFileSystem {
+            number: mount.device,
+            disk: disk.number,
+            has_requests: disk.has_requests,
+            journal: match is_ext {
+                true => of_ext(sys, Some(mount.device)),
+                false => Journal::MetadataWrites,
+            },
+        });
+    }
+    all
 }
 
 /// How the journal of an ext file system on a device shows: its `journal_task` is that of jbd2, if it has one.

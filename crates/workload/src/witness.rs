@@ -1,5 +1,9 @@
 //! What is observed of a program while it runs: its processes, what it had open, the disks, and what others did meanwhile.
 
+mod traced;
+
+pub use traced::{SyncTimes, Times, TracedDisk, TracedProgram, TracedRequests, TracedSyncs};
+
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
@@ -73,6 +77,43 @@ pub struct Observed {
     pub course: Course,
     /// Limits of the control groups that the observer, and with it the program, runs in.
     pub limits: GroupLimits,
+    /// Whose traffic the control group of the program counted, as `disks` have it; `None` where none did.
+    pub group: Option<GroupHolds>,
+    /// What the kernel's trace events showed; `None` where they were not asked for.
+    pub trace: Option<TracedProgram>,
+}
+
+named! {
+    /// What the control group of a program holds, whose traffic the kernel counts by disk.
+    pub enum GroupHolds: "content of a control group" {
+        /// The program with all that it started: the group was made for it.
+        Program = "program",
+        /// These, and iolab at most: nothing else was found in it.
+        ProgramAndObserver = "program-and-observer",
+        /// Others as well.
+        Others = "others",
+    }
+}
+
+/// Traffic with a disk that the kernel counted for a control group (`io.stat` of version 2): requests that a process of it sent, and
+/// write-back of what one dirtied, where the group counts memory too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct GroupTraffic {
+    /// Bytes read.
+    pub read_bytes: u64,
+    /// Bytes written.
+    pub write_bytes: u64,
+}
+
+impl GroupTraffic {
+    /// What was counted since.
+    #[must_use]
+    pub fn since(self, earlier: Self) -> Self {
+        Self {
+            read_bytes: self.read_bytes.saturating_sub(earlier.read_bytes),
+            write_bytes: self.write_bytes.saturating_sub(earlier.write_bytes),
+        }
+    }
 }
 
 /// What was carried over time, in moments that follow each other: of 100 ms, doubled as often as needed to keep them few, or longer
@@ -170,6 +211,9 @@ pub struct ProcessTotals {
     pub io: Option<ProcessIo>,
     /// Bytes among those that were to be written that never will be, because their file was cut or removed.
     pub cancelled_write_bytes: u64,
+    /// Bytes among those that storage carried that page faults can have fetched at most, and no read call: of program files, libraries
+    /// and other mappings. `None` where faults are not counted.
+    pub fault_bytes_most: Option<u64>,
     /// Resource use; `None` for a process that the observer did not start.
     pub usage: Option<ResourceUse>,
     /// Time in which their threads could run and waited for a CPU, ns; up to the last look at each.
@@ -308,15 +352,19 @@ pub struct ObservedDevice {
     pub in_file: bool,
 }
 
-/// What a disk carried, of all processes.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+/// What a disk carried.
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct DiskTraffic {
     /// Its name.
     pub name: String,
     /// MAJOR and MINOR.
     pub number: (u32, u32),
-    /// What it carried.
+    /// What it carried, of all processes.
     pub traffic: DeviceStat,
+    /// What of it the control group of the program counted; `None` where none counts.
+    pub of_group: Option<GroupTraffic>,
+    /// What of it was traced; `None` where it was not.
+    pub traced: Option<TracedDisk>,
 }
 
 /// What processes did that do not belong to the program.

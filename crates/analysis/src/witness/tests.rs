@@ -1,7 +1,7 @@
 use iolab_workload::counters::ProcessIo;
 use iolab_workload::witness::{
-    DiskTraffic, ObservedDevice, ObservedFile, OpenWays, OtherProcess, OtherProcesses,
-    ProcessTotals,
+    DiskTraffic, GroupHolds, GroupTraffic, ObservedDevice, ObservedFile, OpenWays, OtherProcess,
+    OtherProcesses, ProcessTotals, TracedDisk,
 };
 use proptest::prelude::*;
 
@@ -24,6 +24,7 @@ fn reader(rchar: u64, read_bytes: u64, vda: u64, vdb: u64) -> Observed {
         name: name.to_owned(),
         number: (8, 0),
         traffic: traffic(read, 0),
+        ..DiskTraffic::default()
     };
     let mut observed = Observed {
         subject: Subject::Program(vec!["fio".to_owned()]),
@@ -82,6 +83,68 @@ fn a_second_disk_leaves_an_interval_that_accounts_of_others_close() {
     // A process whose account cannot be read may have read any number of bytes.
     observed.others.unread = 1;
     assert_eq!(carried(&observed), Some(open));
+}
+
+#[test]
+fn the_count_of_a_control_group_or_a_trace_closes_what_another_disk_leaves_open() {
+    let of = |change: fn(&mut Observed)| {
+        let mut observed = reader(64 * MIB, 16 * MIB, 20 * MIB, 10 * MIB);
+        observed.others.unread = 1;
+        change(&mut observed);
+        Reading::of(&observed).carried_reads()
+    };
+    let group = |read_bytes| {
+        Some(GroupTraffic {
+            read_bytes,
+            write_bytes: 0,
+        })
+    };
+    let open = Bounds {
+        least: 6 * MIB,
+        most: 16 * MIB,
+    };
+    assert_eq!(of(|_| ()), Some(open));
+    let counted = |holds, first: u64, second: u64| {
+        let mut observed = reader(64 * MIB, 16 * MIB, 20 * MIB, 10 * MIB);
+        observed.others.unread = 1;
+        observed.group = Some(holds);
+        observed.disks[0].of_group = group(first * MIB);
+        observed.disks[1].of_group = group(second * MIB);
+        Reading::of(&observed).carried_reads()
+    };
+    let exact = Some(Bounds::exact(12 * MIB));
+    assert_eq!(counted(GroupHolds::Program, 12, 4), exact);
+    assert_eq!(counted(GroupHolds::ProgramAndObserver, 12, 4), exact);
+    // Others in the group, a process that left it, and one that was in it for a while.
+    assert_eq!(counted(GroupHolds::Others, 12, 4), Some(open));
+    assert_eq!(counted(GroupHolds::Program, 8, 4), Some(open));
+    assert_eq!(counted(GroupHolds::Program, 12, 9), Some(open));
+    let traced = of(|observed| {
+        let mut disk = TracedDisk::default();
+        disk.reads.bytes = 15 * MIB;
+        observed.disks[0].traced = Some(disk);
+    });
+    let most = Bounds {
+        least: 15 * MIB,
+        most: 16 * MIB,
+    };
+    assert_eq!(traced, Some(most));
+    // A partition carried an unknown part of what its disk did.
+    let partition = of(|observed| {
+        observed.devices[0].name = "vda1".to_owned();
+        observed.group = Some(GroupHolds::Program);
+        for (disk, bytes) in observed.disks.iter_mut().zip([12 * MIB, 4 * MIB]) {
+            disk.of_group = Some(GroupTraffic {
+                read_bytes: bytes,
+                write_bytes: 0,
+            });
+        }
+    });
+    let within = Bounds {
+        least: 6 * MIB,
+        most: 12 * MIB,
+    };
+    assert_eq!(partition, Some(within));
 }
 
 #[test]

@@ -13,6 +13,7 @@ Examples:
   iolab witness --on data -o evidence.json -- fio job.fio < /dev/null
   iolab witness -o course.svg -- dd if=data of=/dev/null bs=1M
   iolab witness -o evidence.iolab -- dd if=data of=/dev/null bs=1M
+  iolab witness --trace -- dd if=/dev/zero of=new bs=64k count=100 oflag=dsync
   iolab witness -p 4711 --for 10s
   iolab witness --device vda --for 5s
 
@@ -28,7 +29,8 @@ with --claim) is held against what devices carried.
 -o FILE.iolab keeps all that was seen; table, report, plot and show read it.
 
 Run it as root to see what other users' processes do with the disk, and what processes \
-that have ended did.
+that have ended did. --trace, also as root, counts syncs, and says how long requests of the \
+program were in the queue and in the device.
 
 The exit code is that of the program, and iolab ends by the signal that ended it. 2: it \
 could not be started. With -p and --device it is 0.";
@@ -49,6 +51,9 @@ pub(crate) struct Witness {
     /// End the observation of a process or device after this time
     #[arg(long = "for", value_name = "TIME", value_parser = duration, conflicts_with = "command")]
     pub(crate) time: Option<Duration>,
+    /// Record the kernel's trace events (root): the program's syncs, and the time of its requests in queue and device
+    #[arg(long, conflicts_with = "device")]
+    pub(crate) trace: bool,
     /// Report of fio (JSON) or IOzone that the program writes: what it claims
     #[arg(long, value_name = "REPORT", requires = "command")]
     pub(crate) claim: Option<PathBuf>,

@@ -65,20 +65,16 @@ fn archive(files: &[PathBuf], names: &[String], path: &Path) -> Outcome {
         );
     }
     let (inputs, programs) = read(files, names)?;
-    if let Some(program) = programs.first() {
-        return Err(Error::usage(format!(
-            "{} holds what 'iolab witness' saw: an archive is of runs",
-            program.path.display()
-        ))
-        .hint("leave it out; iolab report without --bundle shows it")
-        .into());
-    }
     for input in &inputs {
         check_complete(&input.path)?;
     }
-    let contents = inputs.iter().map(|input| Ok(std::fs::read(&input.path)?));
-    let contents: Vec<Vec<u8>> = contents.collect::<Outcome<_>>()?;
-    let deposit = StudyReport::new(&inputs).deposit(contents)?;
+    let contents = |paths: Vec<&PathBuf>| -> Outcome<Vec<Vec<u8>>> {
+        let contents = paths.into_iter().map(|path| Ok(std::fs::read(path)?));
+        contents.collect()
+    };
+    let runs = contents(inputs.iter().map(|input| &input.path).collect())?;
+    let observations = contents(programs.iter().map(|one| &one.path).collect())?;
+    let deposit = StudyReport::with_programs(&inputs, &programs).deposit(runs, observations)?;
     let folder = path.file_stem().unwrap_or_default().to_string_lossy();
     let packed = zipped(&folder, &deposit)
         .map_err(|error| Error::failed(format!("{}: {error}", path.display())))?;

@@ -74,6 +74,7 @@ pub(crate) fn witness(options: &arguments::Witness) -> Outcome {
         of,
         target: options.on.as_deref(),
         time: options.time,
+        trace: options.trace,
     };
     let began = SystemTime::now();
     let mut witnessed = observe(&witness, &mut |milestone| tell(milestone, options))?;
@@ -158,6 +159,9 @@ fn tell(milestone: Milestone, options: &arguments::Witness) {
         Milestone::Outlived(left) => note(format_args!(
             "note: the program has ended; {left} of its processes go on and are observed until they end (Ctrl-C ends that)"
         )),
+        Milestone::TraceLost => {
+            note("note: the kernel's trace events cannot be read; the evidence has none")
+        }
     }
 }
 

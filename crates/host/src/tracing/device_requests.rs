@@ -28,6 +28,8 @@ pub(super) struct DeviceRequest {
     pub(super) issue: u64,
     /// When the device had carried it out.
     pub(super) complete: u64,
+    /// The thread that sent it; of sectors that joined a request later, the one that sent that.
+    pub(super) thread: u32,
 }
 
 impl DeviceRequest {
@@ -80,6 +82,7 @@ pub(super) fn of_events(events: &[Event]) -> Activity {
             count,
             transfer,
             metadata,
+            thread,
         } = event.kind
         else {
             continue;
@@ -115,6 +118,7 @@ pub(super) fn of_events(events: &[Event]) -> Activity {
             merged: false,
             issue: event.at,
             complete: event.at,
+            thread,
         };
         match step {
             Step::Start => on_the_way.begin(new, false),
@@ -156,10 +160,12 @@ impl OnTheWay {
     /// it was given before are requeued.
     fn issue(&mut self, issued: &DeviceRequest) {
         let parts = self.within(issued, false);
-        let Some(start) = parts.iter().map(|key| self.requests[key].0.start).min() else {
+        let first = parts.iter().map(|key| self.requests[key].0);
+        let Some(first) = first.min_by_key(|part| part.start) else {
             // It started before tracing did.
             return;
         };
+        let (start, thread) = (first.start, first.thread);
         let mut covered = issued.first;
         let mut joined = Vec::new();
         for key in parts {
@@ -179,6 +185,7 @@ impl OnTheWay {
                 first,
                 end,
                 start,
+                thread,
                 merged: true,
                 ..*issued
             };
@@ -237,6 +244,7 @@ mod tests {
                 count,
                 transfer: Transfer::Write,
                 metadata: false,
+                thread: 0,
             },
         }
     }
@@ -333,6 +341,7 @@ mod tests {
                 count: 0,
                 transfer,
                 metadata: false,
+                thread: 0,
             },
         };
         let events = [

@@ -10,6 +10,8 @@ pub type DiskNumber = (u32, u32);
 
 /// Bits of MINOR in a device number of the kernel.
 const MINOR_BITS: u32 = 20;
+/// What a filter is set to that lets all through.
+const NO_FILTER: &str = "0";
 /// `enum fuse_opcode` of linux/fuse.h.
 const FUSE_READ: u64 = 15;
 const FUSE_WRITE: u64 = 16;
@@ -41,6 +43,15 @@ pub enum Kind {
         transfer: Transfer,
         /// Whether that is metadata of a file system.
         metadata: bool,
+        /// The thread that ran then: of its start the one that sent it.
+        thread: u32,
+    },
+    /// A thread began.
+    Began {
+        /// It.
+        thread: u32,
+        /// The one that made it.
+        by: u32,
     },
     /// A file system was asked for a sync of a file, or had carried it out.
     Sync {
@@ -143,9 +154,20 @@ enum SourceKind {
     Block(Step),
     Wakeup,
     Switch,
+    Began,
     Fuse(Edge),
     Sync(Edge),
     Commit(Edge),
+}
+
+/// What is traced of threads.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum TracedThreads {
+    /// When those of trials are woken and run.
+    #[default]
+    OfTrials,
+    /// That each of the machine begins, and which one made it.
+    All,
 }
 
 /// What is traced.
@@ -157,6 +179,8 @@ pub struct TracedPlaces {
     pub connections: Vec<DiskNumber>,
     /// Devices of file systems whose syncs are traced.
     pub file_systems: Vec<DiskNumber>,
+    /// What is traced of threads.
+    pub threads: TracedThreads,
 }
 
 /// What is needed to trace the requests of a disk.
@@ -194,6 +218,12 @@ pub(super) const FUSE_SOURCES: [Source; 2] = [
         kind: SourceKind::Fuse(Edge::End),
     },
 ];
+
+/// What is needed to know the threads of a program that is observed.
+pub(super) const BEGAN_SOURCE: Source = Source {
+    path: "task/task_newtask",
+    kind: SourceKind::Began,
+};
 
 /// What every traced trial needs.
 pub(super) const THREAD_SOURCES: [Source; 2] = [
@@ -239,6 +269,7 @@ impl Source {
             SourceKind::Block(Step::Start | Step::Issue | Step::Complete) => has_requests,
             SourceKind::Wakeup
             | SourceKind::Switch
+            | SourceKind::Began
             | SourceKind::Fuse(_)
             | SourceKind::Sync(_)
             | SourceKind::Commit(_) => true,
@@ -253,6 +284,10 @@ impl Source {
                 .collect();
             (!terms.is_empty()).then(|| terms.join(" || "))
         };
+        let of_trials = match places.threads {
+            TracedThreads::OfTrials => true,
+            TracedThreads::All => false,
+        };
         match self.kind {
             SourceKind::Block(_) => {
                 let own = places
@@ -265,9 +300,10 @@ impl Source {
             SourceKind::Sync(_) | SourceKind::Commit(_) => {
                 of_any("dev", &mut places.file_systems.iter().copied())
             }
-            SourceKind::Wakeup => Some(format!("comm ~ \"{THREAD_NAMES}*\"")),
+            SourceKind::Wakeup => of_trials.then(|| format!("comm ~ \"{THREAD_NAMES}*\"")),
             // When a thread leaves its CPU is not needed: it runs again, or is woken first.
-            SourceKind::Switch => Some(format!("next_comm ~ \"{THREAD_NAMES}*\"")),
+            SourceKind::Switch => of_trials.then(|| format!("next_comm ~ \"{THREAD_NAMES}*\"")),
+            SourceKind::Began => (!of_trials).then(|| NO_FILTER.to_owned()),
         }
     }
 }
@@ -281,6 +317,11 @@ enum Places {
         first: FieldPlace,
         count: FieldPlace,
         flags: FieldPlace,
+        thread: FieldPlace,
+    },
+    Began {
+        thread: FieldPlace,
+        by: FieldPlace,
     },
     Sync {
         edge: Edge,
@@ -326,6 +367,11 @@ impl Decoder {
                 first: format.place("sector")?,
                 count: format.place("nr_sector")?,
                 flags: format.place("rwbs")?,
+                thread: format.place("common_pid")?,
+            },
+            SourceKind::Began => Places::Began {
+                thread: format.place("pid")?,
+                by: format.place("common_pid")?,
             },
             SourceKind::Wakeup => Places::Wakeup(format.place("pid")?),
             SourceKind::Switch => Places::Switch(format.place("next_pid")?),
@@ -370,6 +416,7 @@ impl Decoder {
                     let own = match kind {
                         Kind::Woken(thread) | Kind::Runs(thread) => threads.contains(&thread),
                         Kind::Block { .. }
+                        | Kind::Began { .. }
                         | Kind::FuseSend { .. }
                         | Kind::FuseEnd { .. }
                         | Kind::Sync { .. }
@@ -397,6 +444,7 @@ impl Decoder {
                 first,
                 count,
                 flags,
+                thread,
             } => see(Kind::Block {
                 step,
                 disk: disk.number(record)? as u32,
@@ -404,6 +452,11 @@ impl Decoder {
                 count: count.number(record)? as u32,
                 transfer: transfer(flags.bytes(record)?),
                 metadata: is_metadata(flags.bytes(record)?),
+                thread: thread.number(record)? as u32,
+            }),
+            Places::Began { thread, by } => see(Kind::Began {
+                thread: thread.number(record)? as u32,
+                by: by.number(record)? as u32,
             }),
             Places::Sync {
                 edge,

@@ -90,6 +90,7 @@ impl FuseActivity {
                     });
                 }
                 Kind::Block { .. }
+                | Kind::Began { .. }
                 | Kind::Sync { .. }
                 | Kind::Commit { .. }
                 | Kind::Woken(_)

@@ -324,6 +324,7 @@ impl Threads {
                 Kind::Woken(thread) => (thread, ThreadMoment::Woken),
                 Kind::Runs(thread) => (thread, ThreadMoment::Runs),
                 Kind::Block { .. }
+                | Kind::Began { .. }
                 | Kind::FuseSend { .. }
                 | Kind::FuseEnd { .. }
                 | Kind::Sync { .. }

@@ -55,11 +55,11 @@ pub(super) struct Background {
 
 /// A sync as its file system sees it.
 #[derive(Debug, Clone, Copy)]
-struct Call {
-    begin: u64,
+pub(super) struct Call {
+    pub(super) begin: u64,
     /// Where the file system has an event for it.
-    end: Option<u64>,
-    thread: u32,
+    pub(super) end: Option<u64>,
+    pub(super) thread: u32,
 }
 
 /// What was found of the syncs of a trial.
@@ -98,6 +98,12 @@ impl JoinedSyncs {
             flushes: flushes.len() as u64,
             shared_flushes: shared(&flushes, &self.flush_shares),
         }
+    }
+
+    /// Syncs within which a flush was completed.
+    pub(super) fn flushed(&self) -> u64 {
+        let flushed = self.flushes.iter().filter(|flushes| !flushes.is_empty());
+        flushed.count() as u64
     }
 
     /// Whether the file system said of each of these syncs when it got it.
@@ -291,7 +297,7 @@ fn calls_of(syncs: &[TracedSync], events: &[Event]) -> Vec<Option<Call>> {
 }
 
 /// The calls for each file, by file system and inode, in the order of their beginning; none is taken.
-fn calls(events: &[Event]) -> BTreeMap<(u32, u64), Vec<(Call, bool)>> {
+pub(super) fn calls(events: &[Event]) -> BTreeMap<(u32, u64), Vec<(Call, bool)>> {
     let mut files: BTreeMap<(u32, u64), Vec<(Call, bool)>> = BTreeMap::new();
     // The place of the call that a thread is in.
     let mut open: BTreeMap<(u32, u64, u32), usize> = BTreeMap::new();

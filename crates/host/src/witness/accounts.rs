@@ -80,6 +80,19 @@ pub(super) fn run_delay_ns(process: u32) -> Option<u64> {
     delays.reduce(u64::saturating_add)
 }
 
+/// Page faults with I/O of a process and of the children that it waited for.
+pub(super) fn major_faults(process: u32) -> Option<u64> {
+    let stat = lossy_text_of(format!("/proc/{process}/stat")).ok()?;
+    faults_of(&stat)
+}
+
+/// proc_pid_stat(5): those of the process are field 12, those of its children field 13; the state is field 3.
+fn faults_of(stat: &str) -> Option<u64> {
+    let mut fields = stat.get(stat.rfind(')')? + 1..)?.split_whitespace().skip(9);
+    let own: u64 = fields.next()?.parse().ok()?;
+    Some(own.saturating_add(fields.next()?.parse().ok()?))
+}
+
 /// Whether a process ignores the ends of its children, whose accounts are then lost: proc_pid_status(5), signal N as bit N - 1.
 pub(super) fn ignores_children(process: u32) -> bool {
     let status = lossy_text_of(format!("/proc/{process}/status")).unwrap_or_default();
@@ -291,6 +304,8 @@ mod tests {
             started: 4711,
         };
         assert_eq!(identity(stat), Some(expected));
+        let faults = "812 (a) b) S 2 0 0 0 -1 0 1 20 300 4000 0 0 0 0 20 0 1 0 4711 0 0 1";
+        assert_eq!(faults_of(faults), Some(4300));
         assert_eq!(identity("812 (cut) S 2 0"), None);
     }
 

@@ -16,7 +16,7 @@ use rustix::fs::{Mode, OFlags, major};
 const FILES_MAX: usize = 64;
 /// Most descriptors that one look examines, so that a program with thousands of them costs no more.
 const DESCRIPTORS_MAX: usize = 512;
-/// Least length of a shared mapping that counts as a way of I/O: tables of the C library are shorter.
+/// Least length of a mapping that counts as a way of I/O: tables of the C library are shorter.
 const MAPPED_LEAST: u64 = 1 << 20;
 /// Major numbers of terminals (Documentation/admin-guide/devices.txt of Linux): consoles, and both ends of pseudo-terminals.
 const TERMINALS: [u32; 18] = [
@@ -76,6 +76,9 @@ pub(super) struct Descriptors {
     report: BTreeSet<FileId>,
     pipes_read: BTreeSet<FileId>,
     pipes_written: BTreeSet<FileId>,
+    /// Files that were seen mapped, of which the largest has so many bytes; `None` before any was seen.
+    mapped: BTreeSet<String>,
+    pub(super) largest_mapped: Option<u64>,
 }
 
 /// What a regular file is for an account of I/O.
@@ -303,12 +306,27 @@ impl Descriptors {
         Some(kind)
     }
 
-    /// Notes contexts of libaio and shared mappings of files: proc_pid_maps(5).
+    /// Notes contexts of libaio and mappings of files: proc_pid_maps(5).
     fn mappings(&mut self, process: u32) {
         let Ok(maps) = lossy_text_of(format!("/proc/{process}/maps")) else {
             return;
         };
-        self.ways.uncounted.extend(maps.lines().filter_map(mapping));
+        let run: BTreeSet<&str> = maps.lines().filter_map(executed).collect();
+        let ways = maps.lines().filter_map(|line| mapping(line, &run));
+        self.ways.uncounted.extend(ways);
+        for path in maps.lines().filter_map(mapped_file) {
+            if self.mapped.contains(path) {
+                continue;
+            }
+            // One in another mount namespace may be any, and so may those that there is no room for.
+            let found = fs::metadata(path).ok();
+            let found = found.filter(|_| self.mapped.len() < MAPPED_MAX);
+            if found.is_some() {
+                self.mapped.insert(path.to_owned());
+            }
+            let bytes = found.map_or(u64::MAX, |found| found.len());
+            self.largest_mapped = self.largest_mapped.max(Some(bytes));
+        }
     }
 }
 
@@ -347,8 +365,23 @@ fn flags_of(process: u32, link: &Path) -> Option<OFlags> {
     Some(OFlags::from_bits_retain(flags))
 }
 
-/// The way of I/O that a line of maps shows: `FROM-TO rw-s OFFSET MAJOR:MINOR INODE PATH`.
-fn mapping(line: &str) -> Option<UncountedWay> {
+/// The file that a line of maps shows.
+fn mapped_file(line: &str) -> Option<&str> {
+    let path = line.splitn(6, ' ').nth(5)?.trim_start();
+    let is_file = path.starts_with('/') && !path.ends_with(" (deleted)");
+    let is_memory = NO_FILES.iter().any(|start| path.starts_with(start));
+    (is_file && !is_memory).then_some(path)
+}
+
+/// The file that a line of maps shows to be run: a program or a library.
+fn executed(line: &str) -> Option<&str> {
+    let mut fields = line.split_whitespace().skip(1);
+    let is_run = fields.next()?.contains('x');
+    fields.nth(3).filter(|_| is_run)
+}
+
+/// The way of I/O that a line of maps shows: `FROM-TO rw-s OFFSET MAJOR:MINOR INODE PATH`. Files that are run have parts without code.
+fn mapping(line: &str, run: &BTreeSet<&str>) -> Option<UncountedWay> {
     let mut fields = line.split_whitespace();
     let (range, rights) = (fields.next()?, fields.next()?);
     let inode = fields.nth(2)?;
@@ -359,12 +392,19 @@ fn mapping(line: &str) -> Option<UncountedWay> {
     let (from, to) = range.split_once('-')?;
     let address = |text| u64::from_str_radix(text, 16).ok();
     let length = address(to)?.checked_sub(address(from)?)?;
-    let is_memory = ["/dev/", "/SYSV", "/memfd:", "anon_inode:"]
-        .iter()
-        .any(|start| path.starts_with(start));
-    let is_way = rights.ends_with('s') && inode != "0" && !is_memory && length >= MAPPED_LEAST;
+    let is_memory = NO_FILES.iter().any(|start| path.starts_with(start));
+    let is_of_system = rights.ends_with('p')
+        && (run.contains(path) || is_library(Path::new(path)) || path.starts_with(LOCALES));
+    let is_way = inode != "0" && !is_memory && !is_of_system && length >= MAPPED_LEAST;
     is_way.then_some(UncountedWay::Mmap)
 }
+
+/// How what is mapped begins that lies in no file of storage.
+const NO_FILES: [&str; 5] = ["/dev/", "/SYSV", "/memfd:", "/[aio]", "anon_inode:"];
+/// Most files whose size is noted because they are mapped.
+const MAPPED_MAX: usize = 4096;
+/// What the C library maps of every program that has a language.
+const LOCALES: &str = "/usr/lib/locale/";
 
 #[cfg(test)]
 mod tests {
@@ -394,8 +434,28 @@ mod tests {
                 None,
             ),
             ("7f0000000000-7f0008000000 rw-p 00000000 00:00 0", None),
+            (
+                "7f0000000000-7f0008000000 r--p 00000000 fe:00 80   /repo/objects/pack-1.pack",
+                Some(UncountedWay::Mmap),
+            ),
+            // Parts without code of what is run, and a library that is not.
+            (
+                "7f0000000000-7f0008000000 r--p 00000000 fe:00 81   /usr/bin/tool",
+                None,
+            ),
+            (
+                "7f0000000000-7f0008000000 r--p 00000000 fe:00 82   /usr/lib/libdata.so.7",
+                None,
+            ),
         ] {
-            assert_eq!(mapping(line), way, "{line}");
+            let has_file = line.contains("   /") && !line.contains("(deleted)");
+            assert_eq!(mapped_file(line).is_some(), has_file, "{line}");
+            let program = "7f0000000000-7f0008000000 r-xp 00000000 fe:00 81   /usr/bin/tool";
+            let run = executed(program)
+                .into_iter()
+                .chain(executed(line))
+                .collect();
+            assert_eq!(mapping(line, &run), way, "{line}");
         }
     }
 

@@ -6,13 +6,16 @@ use std::path::Path;
 
 use iolab_storage::{Stack, sysfs};
 use iolab_workload::counters::{DeviceStat, DeviceWaits};
-use iolab_workload::witness::{DiskTraffic, ObservedDevice};
-
+use iolab_workload::witness::{DiskTraffic, ObservedDevice, TracedDisk};
 use rustix::fs::{major, minor};
 
+use super::group;
 use crate::counters::{read_device, read_waits};
 
 pub(super) type Number = (u32, u32);
+
+/// Read-ahead by default, bytes.
+const READ_AHEAD: u64 = 128 << 10;
 
 /// The counters of all block devices.
 #[derive(Debug, Default)]
@@ -27,6 +30,8 @@ struct Counted {
     waits: Option<DeviceWaits>,
     /// Whether it is a whole device that lies on no other one.
     is_disk: bool,
+    /// Whether it has requests, which pass a queue; others take bios as they come.
+    has_requests: bool,
 }
 
 impl AllDevices {
@@ -47,6 +52,7 @@ impl AllDevices {
                 stat: read_device(sys, number)?,
                 waits: read_waits(sys, number),
                 is_disk: !is_part && below.is_empty(),
+                has_requests: folder.join("mq").exists(),
             };
             Some((number, counted))
         });
@@ -71,8 +77,35 @@ impl AllDevices {
         Some(now.since(before.unwrap_or_default()))
     }
 
-    /// What disks carried since an earlier reading, those that carried something.
-    pub(super) fn disks_since(&self, earlier: &Self) -> Vec<DiskTraffic> {
+    /// Most bytes that one page fault with I/O has the kernel fetch: a window of the greatest read-ahead of a device, and the next one
+    /// once its pages are used (`filemap_fault` of mm/filemap.c).
+    pub(super) fn fault_bytes(&self) -> u64 {
+        let read_ahead = self.devices.keys().filter_map(|(major, minor)| {
+            let queue = format!("/sys/dev/block/{major}:{minor}/queue/read_ahead_kb");
+            Some(sysfs::value(Path::new(&queue))? << 10)
+        });
+        2 * read_ahead.max().unwrap_or(READ_AHEAD)
+    }
+
+    /// The disks that have a size, each with whether it has requests.
+    pub(super) fn disks(&self) -> Vec<(Number, bool)> {
+        let disks = self.devices.iter().filter(|(_, counted)| counted.is_disk);
+        let sized = disks.filter(|((major, minor), _)| {
+            let size = Path::new("/sys/dev/block").join(format!("{major}:{minor}/size"));
+            sysfs::value(&size) > Some(0)
+        });
+        sized
+            .map(|(number, counted)| (*number, counted.has_requests))
+            .collect()
+    }
+
+    /// What disks carried since an earlier reading, those that carried something; with what is known of the program's part.
+    pub(super) fn disks_since(
+        &self,
+        earlier: &Self,
+        of_group: Option<&group::Traffic>,
+        traced: Option<&BTreeMap<Number, TracedDisk>>,
+    ) -> Vec<DiskTraffic> {
         let disks = self.devices.iter().filter(|(_, counted)| counted.is_disk);
         let traffic = disks.filter_map(|(number, counted)| {
             let traffic = self.traffic(earlier, *number)?;
@@ -81,6 +114,8 @@ impl AllDevices {
                 name: counted.name.clone(),
                 number: *number,
                 traffic,
+                of_group: of_group.map(|all| all.get(number).copied().unwrap_or_default()),
+                traced: traced.map(|all| all.get(number).copied().unwrap_or_default()),
             })
         });
         traffic.collect()

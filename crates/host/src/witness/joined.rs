@@ -12,7 +12,9 @@ use iolab_workload::witness::{ObservedEnd, ProcessTotals, Subject};
 use iolab_workload::{Error, Result};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
-use super::accounts::{ignores_children, run_delay_ns, started, tasks, with_descendants};
+use super::accounts::{
+    ignores_children, major_faults, run_delay_ns, started, tasks, with_descendants,
+};
 use super::course::Recorder;
 use super::descriptors::{Descriptors, Owner};
 use super::exits::{Exit, Exits, family};
@@ -83,6 +85,8 @@ pub(super) struct Joined {
     /// Whether the account of any task was read.
     is_read: bool,
     unread: u64,
+    /// Page faults with I/O of those that lived, and of the children that these had waited for.
+    faults: Seen<u64>,
     ignores_children: bool,
     descriptors: Descriptors,
 }
@@ -124,6 +128,7 @@ impl Joined {
             before: Account::default(),
             is_read: false,
             unread: 0,
+            faults: Seen::default(),
             ignores_children: false,
             descriptors: Descriptors::new(Owner::Foreign),
         };
@@ -160,6 +165,7 @@ impl Joined {
             ended_ns,
             observed_ns,
             totals,
+            faults: Some(self.faults.last.saturating_sub(self.faults.before)),
             ancestors,
             living,
             descriptors: self.descriptors,
@@ -243,7 +249,13 @@ impl Joined {
             // One that has just ended has no account that ordinary users may read.
             self.unread += u64::from(!is_read && is_first);
         }
-        living.into_iter().map(|(process, _)| process).collect()
+        let living: Vec<u32> = living.into_iter().map(|(process, _)| process).collect();
+        let faults = living.iter().copied().filter_map(major_faults).sum();
+        if is_first {
+            self.faults.before = faults;
+        }
+        self.faults.last = self.faults.last.max(faults);
+        living
     }
 
     /// Adds up those that have ended since the last look: another one may have their number by now.
@@ -331,6 +343,7 @@ impl Joined {
             is_complete: ended.is_some(),
             io: self.is_read.then_some(io),
             cancelled_write_bytes: of_tasks.1.max(of_processes.1),
+            fault_bytes_most: None,
             usage: None,
             run_delay_ns: delays
                 .map(|one| one.delay.last.saturating_sub(one.delay.before))

@@ -11,7 +11,7 @@ use iolab_workload::counters::{ProcessIo, ResourceUse};
 use iolab_workload::witness::{ObservedEnd, ProcessTotals, Subject};
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::accounts::{descendants, ignores_children, run_delay_ns};
+use super::accounts::{descendants, ignores_children, major_faults, run_delay_ns};
 use super::course::Recorder;
 use super::descriptors::{Descriptors, Owner};
 use super::exits::{Exits, family, total};
@@ -30,6 +30,8 @@ pub(super) struct Tree {
     totals: ProcessTotals,
     /// What each process waited for CPUs, as of the last look at it, ns.
     delays: BTreeMap<u32, u64>,
+    /// Page faults with I/O, once all have been added up.
+    faults: u64,
     descriptors: Descriptors,
 }
 
@@ -45,6 +47,7 @@ impl Tree {
             ended_ns: None,
             totals: ProcessTotals::default(),
             delays: BTreeMap::new(),
+            faults: 0,
             descriptors: Descriptors::new(Owner::Own),
         }
     }
@@ -84,6 +87,7 @@ impl Tree {
             ended_ns: self.ended_ns,
             observed_ns,
             totals: self.totals,
+            faults: Some(self.faults),
             ancestors: BTreeSet::from([std::process::id()]),
             living: BTreeSet::from([std::process::id()]),
             descriptors: self.descriptors,
@@ -157,6 +161,7 @@ impl Tree {
         }
         for process in running {
             self.totals.running += 1;
+            self.faults += major_faults(process).unwrap_or(0);
             match account_of(process) {
                 Some((own, own_cancelled)) => {
                     io = io.plus(own);
@@ -165,6 +170,7 @@ impl Tree {
                 None => self.totals.unread += 1,
             }
         }
+        self.faults += self.totals.usage.map_or(0, |usage| usage.major_faults);
         self.totals.io = Some(io);
         self.totals.cancelled_write_bytes = cancelled;
     }

@@ -113,6 +113,7 @@ macro_rules! cache {
 
 mod parts;
 mod subject;
+mod traced;
 mod verdicts;
 
 pub use parts::{
@@ -151,6 +152,7 @@ pub static WITNESS: LazyLock<Table<Witnessed>> = LazyLock::new(|| {
             machine(),
             verdicts::verdicts(),
             verdicts::claim(),
+            traced::program(),
         ],
         &["CHECK (id = 1)"],
     )
@@ -208,6 +210,12 @@ fn processes() -> Vec<Column<Witnessed>> {
             Witnessed,
             observed.processes.cancelled_write_bytes,
             "bytes among those to be written that never will be"
+        ),
+        maybe!(
+            "fault_bytes_most",
+            Witnessed,
+            observed.processes.fault_bytes_most,
+            "bytes of `read_bytes` that page faults can have fetched at most, and no read call; NULL where faults are not counted"
         ),
         of!("user_ns", Witnessed, observed.processes.usage => user_ns, USAGE),
         of!("system_ns", Witnessed, observed.processes.usage => system_ns, USAGE),

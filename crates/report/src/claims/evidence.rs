@@ -1,10 +1,15 @@
 //! The cells and numbers of claims that are neither comparisons nor best sizes.
 
 mod causes;
+mod observation;
 mod over_sizes;
 mod over_time;
 
 pub(crate) use causes::{ReproductionData, SuspectsData};
+pub(crate) use observation::{
+    ClaimedData, DeviceLoadData, DirectionData, OtherProcessData, OtherUseData, OverstatedData,
+    ServedData, SyncsData,
+};
 pub(crate) use over_sizes::{BentCurveData, FixedCostData, ProgramsData};
 pub(crate) use over_time::{ChangeData, CourseData, SteadyData};
 

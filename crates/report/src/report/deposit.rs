@@ -3,13 +3,12 @@
 use std::fmt::Write as _;
 
 use iolab_analysis::runs::RunName;
-use iolab_record::RunRecord;
 use iolab_workload::{Error, Result};
 use sha2::{Digest, Sha256};
 
-use super::StudyReport;
 use super::bundle::chapters;
 use super::section::{Section, file_name};
+use super::{StudyReport, program};
 use crate::export;
 use crate::input::Input;
 use crate::rows::{Format, RowWriter, text};
@@ -23,25 +22,73 @@ SPDX-License-Identifier: CC-BY-4.0
 This is a suggestion: the owner of the data decides. Change this file and CITATION.cff before you publish the archive.
 ";
 
+/// Which archives have a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Holding {
+    Any,
+    Runs,
+    /// Those with files of `iolab witness`.
+    Observations,
+}
+
 /// What lies where.
-const CONTENTS: &str =
-    "report.html        all results on one page; needs no network and no other file
-figures/           each figure as SVG and as PDF
-data/cells.csv     one row per cell: medians, intervals, evidence
-data/samples.csv   one row per trial, warm-up and failed ones included
-runs/              the run files (SQLite), from which 'iolab report' makes everything else again
-experiments/       the definition of each experiment
-environment.csv    machine, kernel, file system and device of each run
-CITATION.cff       how to cite the data: add your name
-LICENSE            what the data may be used for
-SHA256SUMS         checksums; check them with: sha256sum -c SHA256SUMS
-";
+const CONTENTS: [(Holding, &str); 11] = [
+    (
+        Holding::Any,
+        "report.html        all results on one page; needs no network and no other file",
+    ),
+    (
+        Holding::Any,
+        "figures/           each figure as SVG and as PDF",
+    ),
+    (
+        Holding::Runs,
+        "data/cells.csv     one row per cell: medians, intervals, evidence",
+    ),
+    (
+        Holding::Runs,
+        "data/samples.csv   one row per trial, warm-up and failed ones included",
+    ),
+    (
+        Holding::Observations,
+        "data/*.json        what 'iolab witness' saw; 'iolab schema witness' describes it",
+    ),
+    (
+        Holding::Any,
+        "runs/              the run files (SQLite), from which 'iolab report' makes everything else again",
+    ),
+    (
+        Holding::Runs,
+        "experiments/       the definition of each experiment",
+    ),
+    (
+        Holding::Any,
+        "environment.csv    machine, kernel, file system and device of each run",
+    ),
+    (
+        Holding::Any,
+        "CITATION.cff       how to cite the data: add your name",
+    ),
+    (
+        Holding::Any,
+        "LICENSE            what the data may be used for",
+    ),
+    (
+        Holding::Any,
+        "SHA256SUMS         checksums; check them with: sha256sum -c SHA256SUMS",
+    ),
+];
 
 /// A file by its path in the archive.
 pub type DepositFile = (String, Vec<u8>);
 
-/// The files, in a fixed order. `run_files` are the contents of the run files, in the order of the report.
-pub(super) fn files(report: &StudyReport<'_>, run_files: Vec<Vec<u8>>) -> Result<Vec<DepositFile>> {
+/// The files, in a fixed order. `run_files` and `observations` are the contents of the run files, and of those of observations, each
+/// in the order of the report.
+pub(super) fn files(
+    report: &StudyReport<'_>,
+    run_files: Vec<Vec<u8>>,
+    observations: Vec<Vec<u8>>,
+) -> Result<Vec<DepositFile>> {
     let mut files: Vec<DepositFile> = vec![
         ("README.txt".to_owned(), readme(report).into_bytes()),
         ("report.html".to_owned(), report.html()?.into_bytes()),
@@ -61,14 +108,19 @@ pub(super) fn files(report: &StudyReport<'_>, run_files: Vec<Vec<u8>>) -> Result
         let (name, content) = shown.into_file();
         files.push((format!("figures/{name}"), content));
     }
-    files.extend(tables(report.inputs)?);
+    if !report.inputs.is_empty() {
+        files.extend(tables(report.inputs)?);
+    }
     for ((section, input), content) in report.sections.iter().zip(report.inputs).zip(run_files) {
         let name = named(section, input);
         files.push((format!("runs/{name}.iolab"), content));
         let toml = section.toml.clone().into_bytes();
         files.push((format!("experiments/{name}.toml"), toml));
     }
-    files.push(("environment.csv".to_owned(), environment(report.inputs)?));
+    for (part, content) in report.programs.iter().zip(observations) {
+        files.extend(part.deposited(content)?);
+    }
+    files.push(("environment.csv".to_owned(), environment(report)?));
     files.push(("CITATION.cff".to_owned(), citation(report).into_bytes()));
     files.push(("LICENSE".to_owned(), LICENSE.as_bytes().to_vec()));
     files.push(("SHA256SUMS".to_owned(), checksums(&files).into_bytes()));
@@ -85,11 +137,40 @@ fn named(section: &Section, input: &Input) -> String {
 }
 
 fn readme(report: &StudyReport<'_>) -> String {
-    let mut readme = format!("{}\n\n", report.title);
-    for sentence in &report.summary {
+    let mut readme = format!("{}\n\n", title(report));
+    for sentence in summary(report) {
         let _ = writeln!(readme, "{sentence}");
     }
-    readme + "\n" + CONTENTS
+    readme.push('\n');
+    for (holding, line) in CONTENTS {
+        let is_there = match holding {
+            Holding::Any => true,
+            Holding::Runs => !report.inputs.is_empty(),
+            Holding::Observations => !report.programs.is_empty(),
+        };
+        if is_there {
+            let _ = writeln!(readme, "{line}");
+        }
+    }
+    readme
+}
+
+/// What it is about: its runs, else what was observed.
+fn title(report: &StudyReport<'_>) -> String {
+    match report.inputs.is_empty() {
+        true => program::title(&report.programs),
+        false => report.title.clone(),
+    }
+}
+
+/// What was measured, and what observations come to.
+fn summary<'a>(report: &'a StudyReport<'_>) -> impl Iterator<Item = &'a str> {
+    let measured: &[String] = match report.inputs.is_empty() {
+        true => &[],
+        false => &report.summary,
+    };
+    let observed = report.programs.iter().map(|part| part.headline.as_str());
+    measured.iter().map(String::as_str).chain(observed)
 }
 
 /// The cells and the samples as CSV.
@@ -112,23 +193,42 @@ fn tables(inputs: &[Input]) -> Result<[DepositFile; 2]> {
     ])
 }
 
-/// Every property of every run: `run,experiment,name,value`.
-fn environment(inputs: &[Input]) -> Result<Vec<u8>> {
+/// Every property of every run, and of the machine of every observation: `run,experiment,name,value`.
+fn environment(report: &StudyReport<'_>) -> Result<Vec<u8>> {
     let columns = ["run", "experiment", "name", "value"];
+    let of_runs = report.inputs.iter().flat_map(|input| {
+        let record = input.run.record();
+        let facts = record.environment.iter();
+        facts.map(|(name, value)| {
+            [
+                record.id(),
+                record.experiment.name.clone(),
+                name.to_owned(),
+                value.to_owned(),
+            ]
+        })
+    });
+    let of_observations = report.programs.iter().flat_map(|part| {
+        let facts = part.facts();
+        facts.map(|(name, value)| {
+            [
+                part.file_name(),
+                "witness".to_owned(),
+                name.to_owned(),
+                value.to_owned(),
+            ]
+        })
+    });
     let mut bytes = Vec::new();
-    let mut written = || -> std::io::Result<()> {
+    let written = || -> std::io::Result<()> {
         let columns_of = columns.map(str::to_owned).to_vec();
         let mut rows = RowWriter::new(&mut bytes, Format::Csv, columns_of)?;
-        for record in inputs.iter().map(|input| input.run.record()) {
-            for (name, value) in record.environment.iter() {
-                let id = record.id();
-                let values = [&id, &record.experiment.name, name, value];
-                let row = columns.into_iter().zip(values);
-                rows.row(
-                    &row.map(|(column, value)| text(column, value))
-                        .collect::<Vec<_>>(),
-                )?;
-            }
+        for values in of_runs.chain(of_observations) {
+            let row = columns.into_iter().zip(&values);
+            rows.row(
+                &row.map(|(column, value)| text(column, value))
+                    .collect::<Vec<_>>(),
+            )?;
         }
         rows.finish()
     };
@@ -143,24 +243,25 @@ fn failed(error: &dyn std::fmt::Display) -> Error {
 /// How to cite the data, in the Citation File Format 1.2; a JSON text is a YAML text.
 fn citation(report: &StudyReport<'_>) -> String {
     let quoted = |text: &str| serde_json::json!(text).to_string();
-    let first = report.inputs.first().map(|input| input.run.record());
-    let day = |record: &RunRecord| {
-        let day = record.run.started_utc.split('T').next().unwrap_or_default();
+    let of_run = report.inputs.first().map(|input| {
+        let run = &input.run.record().run;
+        (run.started_utc.as_str(), run.tool_version.as_str())
+    });
+    let first = of_run.or_else(|| Some(report.programs.first()?.made()));
+    let day = |(started_utc, _): (&str, &str)| {
+        let day = started_utc.split('T').next().unwrap_or_default();
         let is_date = day.len() == 10 && day.chars().all(|c| c.is_ascii_digit() || c == '-');
         is_date.then(|| format!("date-released: {day}\n"))
     };
-    let version = first.map_or_else(String::new, |record| {
-        format!(
-            "    version: {}\n",
-            quoted(&super::clean(&record.run.tool_version))
-        )
+    let version = first.map_or_else(String::new, |(_, version)| {
+        format!("    version: {}\n", quoted(&super::clean(version)))
     });
     format!(
         "cff-version: 1.2.0\nmessage: If you use this data, please cite it as below.\ntype: dataset\ntitle: {}\nabstract: {}\n\
          authors:\n  - name: Your name\n{}license: CC-BY-4.0\nkeywords:\n  - storage\n  - I/O\n  - benchmark\nreferences:\n  \
          - type: software\n    title: iolab\n    authors:\n      - name: The authors of iolab\n{version}",
-        quoted(&report.title),
-        quoted(&report.summary.join(" ")),
+        quoted(&title(report)),
+        quoted(&summary(report).collect::<Vec<_>>().join(" ")),
         first.and_then(day).unwrap_or_default(),
     )
 }

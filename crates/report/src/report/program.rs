@@ -6,12 +6,14 @@ use std::path::{Path, PathBuf};
 use askama::Template;
 use iolab_analysis::witness::Evidence;
 use iolab_figure::Figure;
+use iolab_record::environment::Environment;
 use iolab_record::witness::Witnessed;
 use iolab_workload::quantity::{counted, format_bytes};
 use iolab_workload::witness::{OtherProcess, Subject};
 use iolab_workload::{Error, Result};
 
 use super::bundle::Bundle;
+use super::deposit::DepositFile;
 use super::page_table::PageTable;
 use super::picture::{page_options, paper_options};
 use super::section::{Captioned, file_name};
@@ -50,6 +52,9 @@ pub(super) struct ProgramPart {
     /// What else did I/O meanwhile.
     others: Captioned,
     evidence: Evidence,
+    /// Start, RFC 3339, and version of iolab.
+    made: (String, String),
+    facts: Environment,
     /// Name and value.
     pub(super) environment: Vec<(String, String)>,
     /// The command that repeats it.
@@ -86,6 +91,11 @@ impl ProgramPart {
                 .collect(),
             command: clean(&witness::command(&evidence.observed)),
             evidence,
+            made: (
+                witnessed.started_utc.clone(),
+                witnessed.tool_version.clone(),
+            ),
+            facts: witnessed.environment.clone(),
         }
     }
 
@@ -93,15 +103,42 @@ impl ProgramPart {
         iolab_figure::witness(&self.evidence, options)
     }
 
+    /// The name of its files: `p1-dd`.
+    pub(super) fn file_name(&self) -> String {
+        format!("{}-{}", self.id, file_name(&self.name))
+    }
+
+    /// Start, RFC 3339, and version of iolab.
+    pub(super) fn made(&self) -> (&str, &str) {
+        (&self.made.0, &self.made.1)
+    }
+
+    /// Name and value of each property of the machine and the devices, as they are stored.
+    pub(super) fn facts(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.facts.iter()
+    }
+
     /// The figure for paper with the name of its file.
     fn on_paper(&self, prefix: &str, extension: &str) -> Result<(String, Figure)> {
-        let name = format!(
-            "{}-{}-{}.{extension}",
-            file_name(prefix),
-            self.id,
-            file_name(&self.name)
-        );
+        let name = format!("{}-{}.{extension}", file_name(prefix), self.file_name());
         Ok((name, self.figure(&paper_options())?))
+    }
+
+    /// Its files in an archive; `content` is that of its own file.
+    pub(super) fn deposited(&self, content: Vec<u8>) -> Result<Vec<DepositFile>> {
+        let (svg, figure) = self.on_paper("figure", "svg")?;
+        let (pdf, _) = self.on_paper("figure", "pdf")?;
+        let mut data = Vec::new();
+        witness::json(&self.evidence, &mut data).map_err(|error| {
+            Error::failed(format!("the archive cannot be put together: {error}"))
+        })?;
+        let name = self.file_name();
+        Ok(vec![
+            (format!("figures/{svg}"), figure.svg().into_bytes()),
+            (format!("figures/{pdf}"), figure.pdf()?),
+            (format!("data/{name}.json"), data),
+            (format!("runs/{name}.iolab"), content),
+        ])
     }
 
     /// What to say where there is nothing for the table of others.

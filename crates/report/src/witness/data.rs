@@ -2,17 +2,21 @@
 
 use std::io::{self, Write};
 
-use iolab_analysis::witness::{Asked, Bounds, DeviceLoad, Direction, Evidence, OtherUse};
-use iolab_record::ServedBy;
-use iolab_record::witness::{Claimed, ToolClaim};
+use iolab_analysis::witness::{DeviceLoad, Evidence};
+use iolab_record::witness::ToolClaim;
 use iolab_workload::counters::{DeviceStat, Traffic};
 use iolab_workload::witness::{
-    Course, GroupLimits, Moment, NoStorage, ObservedEnd, Subject, UncountedWay,
+    Course, DiskTraffic, GroupHolds, GroupLimits, GroupTraffic, Moment, NoStorage, ObservedEnd,
+    Subject, Times, TracedDisk, TracedProgram, TracedRequests, UncountedWay,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::json;
 
+use super::claims;
+use crate::claims::{
+    ClaimData, ClaimedData, DirectionData, OtherProcessData, OtherUseData, SyncsData,
+};
 use crate::document::{IOLAB_VERSION, SCHEMA, write};
 
 /// What `iolab witness` writes as JSON.
@@ -28,6 +32,8 @@ pub(crate) struct WitnessDocument<'a> {
     joined_pid: Option<u32>,
     /// What the evidence comes to, in one sentence.
     text: String,
+    /// What it shows, in the order in which it is printed: the parts of `text`, each with the numbers that it rests on.
+    claims: Vec<ClaimData>,
     /// Its exit code; `null` where it did not end by itself, or iolab did not start it.
     exit_code: Option<i32>,
     /// The signal that ended it; `null` where none did.
@@ -39,9 +45,9 @@ pub(crate) struct WitnessDocument<'a> {
     /// CPU time that observing took, ns.
     observer_cpu_ns: u64,
     /// What was read.
-    reads: DirectionData<'a>,
+    reads: DirectionData,
     /// What was written.
-    writes: DirectionData<'a>,
+    writes: DirectionData,
     /// Flushes of a write cache that the devices completed; `null` where they are not counted.
     flushes: Option<u64>,
     /// Bytes of its files that still had to be written at the end; `null` where that is not known.
@@ -57,7 +63,7 @@ pub(crate) struct WitnessDocument<'a> {
     /// Its processes.
     processes: ProcessesData,
     /// What others did.
-    others: OthersData<'a>,
+    others: OthersData,
     /// Time in which some task of the machine waited for a CPU, ns; `null` where it is not counted.
     cpu_stall_ns: Option<u64>,
     /// Time in which some task waited for I/O, ns; `null` where it is not counted.
@@ -69,9 +75,74 @@ pub(crate) struct WitnessDocument<'a> {
     /// Limits of the control groups that a program started by iolab ran in.
     limits: LimitsData,
     /// What the program says itself, where it wrote a report that iolab reads.
-    claim: Option<ClaimData<'a>>,
+    claim: Option<ToolClaimData<'a>>,
+    /// What the control group of the program holds whose traffic `disks` have: `program` (it was made for it),
+    /// `program-and-observer`, `others` as well; `null` where none counts.
+    #[schemars(extend("enum" = group_or_null()))]
+    group_holds: Option<&'static str>,
+    /// What the kernel's trace events showed; `null` without `--trace`.
+    trace: Option<TraceData>,
     /// What was carried over time.
     course: CourseData<'a>,
+}
+
+fn group_or_null() -> Vec<Option<&'static str>> {
+    let names = GroupHolds::NAMES.iter().copied().map(Some);
+    names.chain([None]).collect()
+}
+
+/// What the kernel's trace events showed of a program.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "Trace")]
+struct TraceData {
+    /// Syncs that file systems got from its threads.
+    syncs: SyncsData,
+    /// Events that the kernel had no room for.
+    lost: u64,
+    /// From the start to the moment from which on nothing was recorded, ns; `null` where all was.
+    until_ns: Option<u64>,
+    /// Disks that carried something.
+    disks: Vec<TracedDiskData>,
+}
+
+/// What was traced of a disk.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "TracedDisk")]
+struct TracedDiskData {
+    /// Its name.
+    name: String,
+    /// Reads that the program's threads sent.
+    reads: TracedRequestsData,
+    /// Writes that they sent.
+    writes: TracedRequestsData,
+    /// Requests that other threads sent, those of the kernel among them.
+    other_requests: u64,
+}
+
+/// Requests that the threads of a program sent to a disk.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "TracedRequests")]
+struct TracedRequestsData {
+    /// Their number.
+    requests: u64,
+    /// Their bytes.
+    bytes: u64,
+    /// From their start in the block layer to their issue; `null` without any.
+    queue: Option<TimesData>,
+    /// From there to their completion; `null` without any.
+    device: Option<TimesData>,
+}
+
+/// The times of many, in a few numbers.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "Times")]
+struct TimesData {
+    /// Their mean, ns.
+    mean_ns: f64,
+    /// Their median, ns.
+    p50_ns: u64,
+    /// Their 99th percentile, ns.
+    p99_ns: u64,
 }
 
 /// Limits of control groups, each the tightest on the way up.
@@ -99,30 +170,14 @@ struct IoLimitData {
 
 /// What a program says of itself.
 #[derive(Serialize, JsonSchema)]
-#[schemars(rename = "Claim")]
-struct ClaimData<'a> {
+#[schemars(rename = "ToolClaim")]
+struct ToolClaimData<'a> {
     /// The tool.
     tool: &'a str,
     /// What it says of reads; `null` where it made none.
     reads: Option<ClaimedData>,
     /// What it says of writes; `null` where it made none.
     writes: Option<ClaimedData>,
-}
-
-/// What a program says of one direction, and what devices can have carried of it.
-#[derive(Serialize, JsonSchema)]
-#[schemars(rename = "Claimed")]
-struct ClaimedData {
-    /// Bytes over all its jobs or tests.
-    bytes: u64,
-    /// Throughput; `null` where several jobs or tests have one each.
-    throughput_mb_s: Option<f64>,
-    /// Bytes of it that devices can have carried at most; `null` where that is not known.
-    carried_bytes_most: Option<u64>,
-    /// The same in the time of the claim; `null` where that is not known.
-    carried_mb_s_most: Option<f64>,
-    /// Whether devices cannot have carried nearly all of it; `null` where that is not known.
-    exceeds_devices: Option<bool>,
 }
 
 /// What was carried over time.
@@ -175,52 +230,6 @@ struct MomentDeviceData {
     in_flight: Option<f64>,
 }
 
-/// A number of bytes that lies between two.
-#[derive(Serialize, JsonSchema)]
-#[schemars(rename = "Bounds")]
-struct BoundsData {
-    /// It is no less.
-    least: u64,
-    /// It is no more.
-    most: u64,
-}
-
-impl From<Bounds> for BoundsData {
-    fn from(bounds: Bounds) -> Self {
-        let Bounds { least, most } = bounds;
-        Self { least, most }
-    }
-}
-
-/// What the evidence says of reads, or of writes.
-#[derive(Serialize, JsonSchema)]
-#[schemars(rename = "Direction")]
-struct DirectionData<'a> {
-    /// Bytes that it asked storage for with calls that are counted; `null` where that is not known.
-    asked_bytes: Option<BoundsData>,
-    /// Bytes that its accounts say storage carried; of writes, what was sent or left in the page cache to be sent. `null` where no account
-    /// could be read.
-    moved_bytes: Option<u64>,
-    /// What the devices in question carried of that; of writes, by the end of the observation. `null` where that is not known.
-    carried_bytes: Option<BoundsData>,
-    /// Where the bytes came from or went to; `null` where there were none of note.
-    #[schemars(extend("enum" = served_by_or_null()))]
-    served_by: Option<&'a str>,
-    /// Share of the bytes that the device carried, 0 to 1; `null` where it is not known.
-    device_fraction: Option<f64>,
-    /// Why, in words.
-    reason: Option<&'a str>,
-}
-
-fn served_by_or_null() -> Vec<Option<&'static str>> {
-    ServedBy::NAMES
-        .iter()
-        .copied()
-        .map(Some)
-        .chain([None])
-        .collect()
-}
-
 /// A device, and what it carried of all processes.
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "Device")]
@@ -245,6 +254,10 @@ struct DeviceData<'a> {
     write_await_ms: Option<f64>,
     /// Mean number of requests in flight; `null` where it is not counted.
     in_flight: Option<f64>,
+    /// Bytes read of the control group of the program; `null` where none counts, and of what is no disk.
+    group_read_bytes: Option<u64>,
+    /// Bytes written of the control group of the program; `null` likewise.
+    group_write_bytes: Option<u64>,
 }
 
 /// A file or device of storage that was seen open.
@@ -321,37 +334,16 @@ struct ProcessesData {
 /// What others did.
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "Others")]
-struct OthersData<'a> {
-    /// Whether others used the devices in question; `null` where that is not known.
-    used_devices: Option<bool>,
-    /// Bytes that others read there; `null` where that is not known.
-    read_bytes: Option<BoundsData>,
-    /// Bytes that others wrote there; `null` where that is not known.
-    written_bytes: Option<BoundsData>,
+struct OthersData {
+    /// What they did with the devices in question.
+    #[serde(flatten)]
+    of_devices: OtherUseData,
     /// Processes whose account could not be read.
     unread: u64,
     /// Whether processes that ended meanwhile are among those below: only root sees them.
     sees_ended: bool,
     /// Processes that did I/O, on any disk.
-    processes: Vec<OtherData<'a>>,
-}
-
-/// A process of others.
-#[derive(Serialize, JsonSchema)]
-#[schemars(rename = "OtherProcess")]
-struct OtherData<'a> {
-    /// Its number.
-    pid: u32,
-    /// Its name.
-    name: &'a str,
-    /// Whether it is a thread of the kernel.
-    is_kernel: bool,
-    /// Whether it has ended.
-    has_ended: bool,
-    /// Bytes that it fetched from storage.
-    read_bytes: u64,
-    /// Bytes that it sent to storage or left in the page cache to be sent.
-    write_bytes: u64,
+    processes: Vec<OtherProcessData>,
 }
 
 /// Writes one object.
@@ -384,23 +376,24 @@ impl<'a> WitnessDocument<'a> {
                 Subject::Program(_) | Subject::Devices => None,
             },
             text: super::headline(evidence),
+            claims: claims::of(evidence),
             exit_code,
             signal,
             elapsed_ns: observed.elapsed_ns,
             observed_ns: observed.observed_ns,
             observer_cpu_ns: observed.observer_cpu_ns,
-            reads: direction(&evidence.reads),
-            writes: direction(&evidence.writes),
+            reads: DirectionData::of(&evidence.reads),
+            writes: DirectionData::of(&evidence.writes),
             flushes: evidence.flushes,
             owed_bytes: evidence.owed,
             devices: devices
                 .map(|one| {
                     let load = DeviceLoad::of(one, observed.observed_ns);
-                    device(&one.name, one.traffic, load)
+                    device(&one.name, one.traffic, load, None)
                 })
                 .collect(),
             disks: disks
-                .map(|one| device(&one.name, Some(one.traffic), None))
+                .map(|one| device(&one.name, Some(one.traffic), None, one.of_group))
                 .collect(),
             files: files
                 .map(|file| FileData {
@@ -442,28 +435,22 @@ impl<'a> WitnessDocument<'a> {
             throttled_ns: observed.pressure.throttled_ns,
             limits: limits(&observed.limits),
             claim: evidence.claim.as_ref().map(|one| claim(evidence, one)),
+            group_holds: observed.group.map(GroupHolds::name),
+            trace: observed
+                .trace
+                .as_ref()
+                .map(|one| trace(one, &observed.disks)),
             course: course(&observed.course),
         }
     }
 }
 
-fn direction(direction: &Direction) -> DirectionData<'_> {
-    let verdict = direction.verdict.as_ref();
-    DirectionData {
-        asked_bytes: match direction.asked {
-            Asked::Nothing => Some(Bounds::exact(0).into()),
-            Asked::Bytes(bounds) => Some(bounds.into()),
-            Asked::Unknown { .. } => None,
-        },
-        moved_bytes: direction.moved,
-        carried_bytes: direction.carried.map(BoundsData::from),
-        served_by: verdict.map(|verdict| verdict.served_by.name()),
-        device_fraction: verdict.and_then(|verdict| verdict.device_fraction),
-        reason: verdict.map(|verdict| verdict.reason.as_str()),
-    }
-}
-
-fn device(name: &str, traffic: Option<DeviceStat>, load: Option<DeviceLoad>) -> DeviceData<'_> {
+fn device(
+    name: &str,
+    traffic: Option<DeviceStat>,
+    load: Option<DeviceLoad>,
+    group: Option<GroupTraffic>,
+) -> DeviceData<'_> {
     DeviceData {
         name,
         read_bytes: traffic.map(|traffic| traffic.read_bytes),
@@ -475,6 +462,8 @@ fn device(name: &str, traffic: Option<DeviceStat>, load: Option<DeviceLoad>) -> 
         read_await_ms: load.and_then(|load| load.read_await_ms),
         write_await_ms: load.and_then(|load| load.write_await_ms),
         in_flight: load.and_then(|load| load.in_flight),
+        group_read_bytes: group.map(|group| group.read_bytes),
+        group_write_bytes: group.map(|group| group.write_bytes),
     }
 }
 
@@ -495,27 +484,70 @@ fn limits(limits: &GroupLimits) -> LimitsData {
     }
 }
 
-fn claim<'a>(evidence: &'a Evidence, claim: &'a ToolClaim) -> ClaimData<'a> {
+fn claim<'a>(evidence: &'a Evidence, claim: &'a ToolClaim) -> ToolClaimData<'a> {
     let ToolClaim {
         tool,
         reads,
         writes,
     } = claim;
-    let of = |claimed: Claimed, direction: &Direction| ClaimedData {
-        bytes: claimed.bytes,
-        throughput_mb_s: claimed.rate.map(|(mb_s, _)| mb_s),
-        carried_bytes_most: direction.carried.map(|carried| carried.most_of(claimed)),
-        carried_mb_s_most: direction
-            .carried
-            .and_then(|carried| carried.mb_s_most_of(claimed)),
-        exceeds_devices: direction
-            .carried
-            .map(|carried| carried.is_exceeded_by(claimed)),
-    };
-    ClaimData {
+    ToolClaimData {
         tool,
-        reads: reads.map(|claimed| of(claimed, &evidence.reads)),
-        writes: writes.map(|claimed| of(claimed, &evidence.writes)),
+        reads: reads.map(|claimed| ClaimedData::of(claimed, evidence.reads.carried)),
+        writes: writes.map(|claimed| ClaimedData::of(claimed, evidence.writes.carried)),
+    }
+}
+
+fn trace(trace: &TracedProgram, disks: &[DiskTraffic]) -> TraceData {
+    let TracedProgram {
+        syncs,
+        lost,
+        until_ns,
+    } = trace;
+    let disks = disks.iter().filter_map(|disk| {
+        let TracedDisk {
+            reads,
+            writes,
+            others,
+        } = disk.traced.as_ref()?;
+        Some(TracedDiskData {
+            name: disk.name.clone(),
+            reads: traced_requests(reads),
+            writes: traced_requests(writes),
+            other_requests: *others,
+        })
+    });
+    TraceData {
+        syncs: SyncsData::of(syncs),
+        lost: *lost,
+        until_ns: *until_ns,
+        disks: disks.collect(),
+    }
+}
+
+fn traced_requests(all: &TracedRequests) -> TracedRequestsData {
+    let times = |times: Times| {
+        let Times {
+            mean_ns,
+            p50_ns,
+            p99_ns,
+        } = times;
+        TimesData {
+            mean_ns,
+            p50_ns,
+            p99_ns,
+        }
+    };
+    let TracedRequests {
+        requests,
+        bytes,
+        queue,
+        device,
+    } = *all;
+    TracedRequestsData {
+        requests,
+        bytes,
+        queue: queue.map(times),
+        device: device.map(times),
     }
 }
 
@@ -555,30 +587,12 @@ fn course(course: &Course) -> CourseData<'_> {
     }
 }
 
-fn others(evidence: &Evidence) -> OthersData<'_> {
+fn others(evidence: &Evidence) -> OthersData {
     let others = &evidence.observed.others;
-    let (used_devices, read_bytes, written_bytes) = match evidence.others {
-        OtherUse::None => (Some(false), None, None),
-        OtherUse::Some { read, written } => (Some(true), Some(read.into()), Some(written.into())),
-        OtherUse::Unknown => (None, None, None),
-    };
     OthersData {
-        used_devices,
-        read_bytes,
-        written_bytes,
+        of_devices: evidence.others.into(),
         unread: others.unread,
         sees_ended: others.sees_ended,
-        processes: others
-            .active
-            .iter()
-            .map(|one| OtherData {
-                pid: one.pid,
-                name: &one.name,
-                is_kernel: one.is_kernel,
-                has_ended: one.has_ended,
-                read_bytes: one.read_bytes,
-                write_bytes: one.write_bytes,
-            })
-            .collect(),
+        processes: others.active.iter().map(OtherProcessData::from).collect(),
     }
 }

@@ -1,33 +1,25 @@
 //! What devices did, and who had them do it: what `iostat -x` shows, with names.
 
-use iolab_analysis::witness::{DeviceLoad, Evidence};
+use iolab_analysis::witness::DeviceLoad;
 use iolab_workload::quantity::{format_bytes, format_ns, format_percent, significant};
 use iolab_workload::witness::{ObservedDevice, OtherProcess};
 
 /// Share of the time from which a device may be taken for one that cannot do more.
 const BUSY_FROM: f64 = 0.95;
 
-/// The line for devices that were watched alone.
-pub(super) fn headline(evidence: &Evidence) -> String {
-    let observed = &evidence.observed;
-    let span = format_ns(observed.observed_ns as f64);
-    let mut sentences: Vec<String> = Vec::new();
-    for device in &observed.devices {
-        sentences.push(match DeviceLoad::of(device, observed.observed_ns) {
-            Some(load) => format!(
-                "{}: {} and {} over {span}; busy {} of the time.",
-                device.name,
-                rate(load.reads_per_s, "read", load.read_mb_s),
-                rate(load.writes_per_s, "write", load.write_mb_s),
-                format_percent(load.busy)
-            ),
-            None => format!("{}: its traffic is not counted.", device.name),
-        });
+/// What a device that was watched alone did in this time, ns.
+pub(super) fn clause(device: &ObservedDevice, load: Option<DeviceLoad>, span_ns: u64) -> String {
+    match load {
+        Some(load) => format!(
+            "{}: {} and {} over {}; busy {} of the time",
+            device.name,
+            rate(load.reads_per_s, "read", load.read_mb_s),
+            rate(load.writes_per_s, "write", load.write_mb_s),
+            format_ns(span_ns as f64),
+            format_percent(load.busy)
+        ),
+        None => format!("{}: its traffic is not counted", device.name),
     }
-    if let Some(first) = observed.others.active.first() {
-        sentences.push(format!("Most I/O on any disk: {}.", process(first)));
-    }
-    sentences.join(" ")
 }
 
 /// `120 reads/s (50.2 MB/s)`.

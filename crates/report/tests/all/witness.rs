@@ -10,6 +10,7 @@ use iolab_report::witness::{command, headline};
 use iolab_workload::counters::{DeviceStat, DeviceWaits, ProcessIo};
 use iolab_workload::witness::{
     Course, Moment, Observed, ObservedDevice, OpenWays, OtherProcess, OtherProcesses, Subject,
+    SyncTimes, Times, TracedProgram, TracedSyncs,
 };
 
 const MIB: u64 = 1 << 20;
@@ -18,6 +19,7 @@ fn direction(bytes: u64, served_by: ServedBy, share: Option<f64>) -> Direction {
     Direction {
         asked: Asked::Bytes(Bounds::exact(bytes)),
         moved: Some(bytes),
+        by_calls: Some(Bounds::exact(bytes)),
         carried: Some(Bounds::exact(bytes)),
         verdict: Some(ServedVerdict {
             served_by,
@@ -31,6 +33,7 @@ fn nothing() -> Direction {
     Direction {
         asked: Asked::Nothing,
         moved: Some(0),
+        by_calls: None,
         carried: None,
         verdict: None,
     }
@@ -115,6 +118,19 @@ fn reads_beside_pipes_are_all_that_the_calls_read() {
 }
 
 #[test]
+fn what_page_faults_can_have_fetched_leaves_the_share_of_the_calls_open() {
+    let of = |served_by, least, most| {
+        let mut reads = direction(64 * MIB, served_by, None);
+        (reads.moved, reads.by_calls) = (Some(most), Some(Bounds { least, most }));
+        reads.carried = Some(Bounds::exact(most));
+        headline(&evidence(reads, nothing()))
+    };
+    insta::assert_snapshot!(of(ServedBy::PageCache, 0, MIB), @"fio: at most 1.6 % of the 64 MiB that it read came from vda, and the rest from the page cache; nothing else used vda.");
+    insta::assert_snapshot!(of(ServedBy::Mixed, 16 * MIB, 24 * MIB), @"fio: 25 % to 38 % of the 64 MiB that it read came from vda, and the rest from the page cache; nothing else used vda.");
+    insta::assert_snapshot!(of(ServedBy::Unknown, 0, 16 * MIB), @"fio: at most 25 % of the 64 MiB that it read came from vda: REASON; nothing else used vda.");
+}
+
+#[test]
 fn a_part_that_is_not_durable_is_told() {
     let of = |share, owed, cancelled| {
         let mut evidence = Evidence {
@@ -189,6 +205,40 @@ fn a_claim_that_devices_cannot_have_carried_stands_in_the_first_line() {
     fio: all of the 64 MiB that it read came from the page cache; nothing else used vda.
     claim      fio says that it read 64 MiB at 5712 MB/s; devices carried all of it
     ");
+}
+
+#[test]
+fn syncs_that_were_traced_are_told_with_their_flushes() {
+    let of = |syncs, timed, flushed, uncached, until_ns, lost| {
+        let mut written = evidence(nothing(), direction(64 * MIB, ServedBy::Device, Some(1.0)));
+        written.observed.trace = Some(TracedProgram {
+            syncs: TracedSyncs {
+                syncs,
+                timed,
+                flushed,
+                uncached,
+                commits: 0,
+                times: (timed > 0).then(|| SyncTimes {
+                    whole: Times {
+                        p50_ns: 1_200_000,
+                        ..Times::default()
+                    },
+                    ..SyncTimes::default()
+                }),
+            },
+            lost,
+            until_ns,
+        });
+        let line = headline(&written);
+        line.split("; ").nth(1).unwrap().to_owned()
+    };
+    insta::assert_snapshot!(of(240, 240, 240, 0, None, 0), @"its 240 syncs took 1.20 ms (median), with a cache flush of the disk within each");
+    insta::assert_snapshot!(of(240, 240, 12, 0, Some(4_200_000_000), 0), @"in the first 4.20 s its 240 syncs took 1.20 ms (median), with a cache flush of the disk within 12 of them");
+    insta::assert_snapshot!(of(240, 240, 0, 240, None, 3), @"its 240 syncs (some are missing) took 1.20 ms (median), and their disk has no volatile cache, so that none needs a flush");
+    insta::assert_snapshot!(of(240, 240, 0, 0, None, 0), @"its 240 syncs took 1.20 ms (median), and no disk completed a cache flush within them");
+    insta::assert_snapshot!(of(48, 47, 47, 0, None, 0), @"its 48 syncs took 1.20 ms (median of the 47 whose end was seen), with a cache flush of the disk within each of these");
+    insta::assert_snapshot!(of(1, 0, 0, 0, None, 0), @"file systems got 1 sync of it");
+    insta::assert_snapshot!(of(0, 0, 0, 0, None, 0), @"vda completed 240 cache flushes");
 }
 
 #[test]

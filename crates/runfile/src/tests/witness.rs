@@ -10,9 +10,10 @@ use iolab_record::{ServedBy, ServedVerdict};
 use iolab_workload::counters::{DeviceWaits, Traffic};
 use iolab_workload::medium::Medium;
 use iolab_workload::witness::{
-    Course, DiskTraffic, GroupLimits, IoWays, Moment, NoStorage, Observed, ObservedDevice,
-    ObservedEnd, ObservedFile, ObservedTarget, OpenWays, OtherProcess, OtherProcesses,
-    ProcessTotals, Subject, UncountedWay,
+    Course, DiskTraffic, GroupHolds, GroupLimits, GroupTraffic, IoWays, Moment, NoStorage,
+    Observed, ObservedDevice, ObservedEnd, ObservedFile, ObservedTarget, OpenWays, OtherProcess,
+    OtherProcesses, ProcessTotals, Subject, SyncTimes, Times, TracedDisk, TracedProgram,
+    TracedRequests, TracedSyncs, UncountedWay,
 };
 
 use super::*;
@@ -51,6 +52,23 @@ impl Numbers {
         }
     }
 
+    fn times(&mut self) -> Times {
+        Times {
+            mean_ns: self.next() as f64 + 0.5,
+            p50_ns: self.next(),
+            p99_ns: self.next(),
+        }
+    }
+
+    fn requests(&mut self) -> TracedRequests {
+        TracedRequests {
+            requests: self.next(),
+            bytes: self.next(),
+            queue: Some(self.times()),
+            device: Some(self.times()),
+        }
+    }
+
     fn residency(&mut self) -> Residency {
         Residency {
             looked_bytes: self.next(),
@@ -70,6 +88,7 @@ impl Numbers {
             is_complete: false,
             io: Some(self.io()),
             cancelled_write_bytes: self.next(),
+            fault_bytes_most: Some(self.next()),
             usage: Some(ResourceUse {
                 user_ns: self.next(),
                 system_ns: self.next(),
@@ -185,6 +204,15 @@ impl Numbers {
                 name: "vda".to_owned(),
                 number: (254, 16),
                 traffic: self.stat(),
+                of_group: Some(GroupTraffic {
+                    read_bytes: self.next(),
+                    write_bytes: self.next(),
+                }),
+                traced: Some(TracedDisk {
+                    reads: self.requests(),
+                    writes: self.requests(),
+                    others: self.next(),
+                }),
             }],
             others: OtherProcesses {
                 active: vec![OtherProcess {
@@ -213,6 +241,25 @@ impl Numbers {
                 memory_bytes: Some(self.next()),
                 io: vec![(Traffic::WriteBytes, self.next())],
             },
+            group: Some(GroupHolds::ProgramAndObserver),
+            trace: Some(TracedProgram {
+                syncs: TracedSyncs {
+                    syncs: self.next(),
+                    timed: self.next(),
+                    flushed: self.next(),
+                    uncached: self.next(),
+                    commits: self.next(),
+                    times: Some(SyncTimes {
+                        whole: self.times(),
+                        flush_ns: self.next() as f64,
+                        journal_ns: self.next() as f64,
+                        write_ns: self.next() as f64,
+                        host_ns: self.next() as f64,
+                    }),
+                },
+                lost: self.next(),
+                until_ns: Some(self.next()),
+            }),
         }
     }
 }
@@ -313,6 +360,11 @@ fn what_no_observation_has_is_refused() {
         "UPDATE witness SET reads_device_fraction = 1.5",
         "UPDATE witness SET target_medium = NULL",
         "UPDATE witness SET observed_ns = -1",
+        "UPDATE witness SET group_holds = 'nothing'",
+        "UPDATE witness SET trace_syncs = NULL",
+        "UPDATE witness SET trace_sync_p50_ns = NULL",
+        "UPDATE witness_disk SET traced_read_bytes = NULL",
+        "UPDATE witness_disk SET group_write_bytes = NULL",
         "UPDATE witness_device SET read_ios = NULL WHERE name = 'dm-0'",
         "UPDATE witness_file SET after_bytes = NULL WHERE path = '/data/file'",
     ] {

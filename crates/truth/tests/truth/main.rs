@@ -29,3 +29,4 @@ mod verify;
 mod vm;
 mod witness;
 mod witness_device;
+mod witness_trace;

@@ -12,3 +12,4 @@ mod kernels;
 mod lab;
 mod layers;
 mod safety;
+mod witness;

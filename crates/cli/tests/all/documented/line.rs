@@ -77,6 +77,8 @@ const PHRASES: &[(&str, &str)] = &[
     // A process and a disk that exist. `--for=` is one word, since `--for` with a second one is taken away like the other SIZES.
     ("witness -p PID", "witness --for=100ms -p $PPID"),
     ("witness -p 4711", "witness --for=100ms -p $PPID"),
+    // Only root can trace.
+    ("witness --trace -- dd", "witness -- dd"),
     (
         "witness --device NAME",
         "witness --for=100ms --device $(find /sys/block -type l -printf %f -quit)",

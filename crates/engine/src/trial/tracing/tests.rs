@@ -38,6 +38,7 @@ fn events_of(first: u64, count: u32, start: u64, complete: u64) -> [Event; 3] {
             count,
             transfer: Transfer::Read,
             metadata: false,
+            thread: 0,
         },
     })
 }
@@ -172,6 +173,7 @@ fn no_journal_is_an_answer() {
                     count: 0,
                     transfer: Transfer::Flush,
                     metadata: false,
+                    thread: 0,
                 },
             }),
         );

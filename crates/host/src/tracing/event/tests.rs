@@ -51,6 +51,7 @@ fn records_are_read_by_the_formats_of_their_events() {
         count: 8,
         transfer: Transfer::Write,
         metadata: true,
+        thread: 0,
     };
     assert_eq!(seen(&issue), [block]);
     let switch = record(372, &[(56, &9u32.to_le_bytes())]);
@@ -60,6 +61,19 @@ fn records_are_read_by_the_formats_of_their_events() {
     // A kernel without a field that is needed is refused.
     let old = ISSUE.replace("nr_sector", "sectors");
     assert!(Decoder::default().add(BLOCK_SOURCES[1], &old).is_err());
+}
+
+#[test]
+fn a_thread_that_begins_is_read_with_the_one_that_made_it() {
+    let format = "name: task_newtask\nID: 205\nformat:\n\
+        \tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n\
+        \tfield:pid_t pid;\toffset:8;\tsize:4;\tsigned:1;\n";
+    let mut decoder = Decoder::default();
+    decoder.add(BEGAN_SOURCE, format).expect("a format");
+    let began = record(205, &[(4, &7u32.to_le_bytes()), (8, &9u32.to_le_bytes())]);
+    let mut all = Vec::new();
+    decoder.event(&began, &mut |kind| all.push(kind));
+    assert_eq!(all, [Kind::Began { thread: 9, by: 7 }]);
 }
 
 #[test]
@@ -184,6 +198,7 @@ fn only_disks_with_such_events_are_traced() {
         disks: vec![((8, 0), true)],
         connections: vec![(0, 39)],
         file_systems: vec![(8, 1), (8, 2)],
+        threads: TracedThreads::All,
     };
     assert_eq!(BLOCK_SOURCES[3].filter(&one), None);
     for source in FUSE_SOURCES {
@@ -193,5 +208,12 @@ fn only_disks_with_such_events_are_traced() {
     for source in SYNC_SOURCES {
         let filter = source.filter(&one);
         assert_eq!(filter.as_deref(), Some("dev == 8388609 || dev == 8388610"));
+    }
+    // Either those of trials, or that any begins.
+    for (places, of_trials) in [(&places, true), (&one, false)] {
+        for source in THREAD_SOURCES {
+            assert_eq!(source.filter(places).is_some(), of_trials);
+        }
+        assert_eq!(BEGAN_SOURCE.filter(places).is_some(), !of_trials);
     }
 }

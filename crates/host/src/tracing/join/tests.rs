@@ -31,6 +31,7 @@ fn block(at: u64, step: Step, first: u64, count: u32) -> Event {
             count,
             transfer: Transfer::Read,
             metadata: false,
+            thread: 0,
         },
     }
 }

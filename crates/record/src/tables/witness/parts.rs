@@ -8,7 +8,7 @@ use iolab_workload::region_state::Residency;
 use iolab_workload::witness::{DiskTraffic, Moment, ObservedDevice, ObservedFile, OtherProcess};
 use serde_json::json;
 
-use super::table;
+use super::{table, traced};
 use crate::column::{Column, Null, Table};
 
 /// The counters of a device, NULL together where there are none.
@@ -198,6 +198,7 @@ pub static WITNESS_DISK: LazyLock<Table<DiskTraffic>> = LazyLock::new(|| {
                 |row| &mut row.traffic,
                 "what it carried, of all processes"
             ),
+            traced::disk(),
         ],
         &[],
     )

@@ -1,0 +1,172 @@
+//! What an observation shows, as claims in the order in which they are printed. `iolab-report` writes their sentences.
+
+use iolab_record::witness::Claimed;
+use iolab_record::{ServedBy, ServedVerdict};
+use iolab_workload::named;
+use iolab_workload::witness::{ObservedDevice, OtherProcess, Subject, TracedProgram};
+
+use super::{Bounds, DeviceLoad, Direction, Evidence, OtherUse};
+use crate::claim::Role;
+
+named! {
+    /// Which way bytes go.
+    pub enum Transfer: "transfer" {
+        /// From storage to the program.
+        Read = "read",
+        /// From the program to storage.
+        Write = "write",
+    }
+}
+
+/// A statement about an observation.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum WitnessClaim<'a> {
+    /// The program moved nothing of note.
+    Nothing,
+    /// Where the bytes came from that the program read, or went to that it wrote.
+    Served {
+        /// Which of them.
+        transfer: Transfer,
+        /// What it asked for and what was carried.
+        direction: &'a Direction,
+        /// The verdict.
+        verdict: &'a ServedVerdict,
+    },
+    /// Flushes of a write cache that the devices completed while the program wrote, of all processes.
+    Flushes(u64),
+    /// Its syncs, as the kernel traced them.
+    Syncs(&'a TracedProgram),
+    /// What others did with the devices in question.
+    OtherUse(OtherUse),
+    /// The program says that it moved more than devices can have carried.
+    Overstated {
+        /// The tool whose report says so.
+        tool: &'a str,
+        /// Of which direction.
+        transfer: Transfer,
+        /// What it says.
+        claimed: Claimed,
+        /// What devices carried.
+        carried: Bounds,
+    },
+    /// What a device that was watched alone did.
+    Load(&'a ObservedDevice, Option<DeviceLoad>),
+    /// The process that did most I/O meanwhile, on any disk.
+    MostIo(&'a OtherProcess),
+}
+
+impl Evidence {
+    /// All that it shows, in the order in which it is printed.
+    pub fn claims(&self) -> Vec<WitnessClaim<'_>> {
+        match self.observed.subject {
+            Subject::Devices => self.of_devices(),
+            Subject::Program(_) | Subject::Process { .. } => self.of_program(),
+        }
+    }
+
+    fn of_devices(&self) -> Vec<WitnessClaim<'_>> {
+        let observed = &self.observed;
+        let loads = observed.devices.iter();
+        let loads = loads
+            .map(|device| WitnessClaim::Load(device, DeviceLoad::of(device, observed.observed_ns)));
+        let most = observed.others.active.first().map(WitnessClaim::MostIo);
+        loads.chain(most).collect()
+    }
+
+    fn of_program(&self) -> Vec<WitnessClaim<'_>> {
+        let mut claims = Vec::new();
+        for (transfer, direction) in self.directions() {
+            claims.extend(
+                direction
+                    .verdict
+                    .as_ref()
+                    .map(|verdict| WitnessClaim::Served {
+                        transfer,
+                        direction,
+                        verdict,
+                    }),
+            );
+        }
+        let has_bytes = !claims.is_empty();
+        let trace = self.observed.trace.as_ref();
+        match trace.filter(|trace| trace.syncs.syncs > 0) {
+            // Flushes of the disk are those of all processes.
+            Some(trace) => claims.push(WitnessClaim::Syncs(trace)),
+            None if self.writes.verdict.is_some() => {
+                let flushes = self.flushes.filter(|flushes| *flushes > 0);
+                claims.extend(flushes.map(WitnessClaim::Flushes));
+            }
+            None => {}
+        }
+        if has_bytes && !self.devices.is_empty() {
+            claims.push(WitnessClaim::OtherUse(self.others));
+        }
+        claims.extend(self.overstated());
+        if claims.is_empty() {
+            claims.push(WitnessClaim::Nothing);
+        }
+        claims
+    }
+
+    /// Reads, then writes.
+    pub fn directions(&self) -> [(Transfer, &Direction); 2] {
+        [
+            (Transfer::Read, &self.reads),
+            (Transfer::Write, &self.writes),
+        ]
+    }
+
+    fn overstated(&self) -> impl Iterator<Item = WitnessClaim<'_>> {
+        self.claim.iter().flat_map(|claim| {
+            self.directions()
+                .into_iter()
+                .filter_map(|(transfer, direction)| {
+                    let claimed = match transfer {
+                        Transfer::Read => claim.reads,
+                        Transfer::Write => claim.writes,
+                    }?;
+                    let carried = direction.carried?;
+                    carried
+                        .is_exceeded_by(claimed)
+                        .then_some(WitnessClaim::Overstated {
+                            tool: &claim.tool,
+                            transfer,
+                            claimed,
+                            carried,
+                        })
+                })
+        })
+    }
+}
+
+impl WitnessClaim<'_> {
+    /// Its name in JSON.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Nothing => "nothing-of-note",
+            Self::Served { .. } => "served-by",
+            Self::Flushes(_) => "cache-flushes",
+            Self::Syncs(_) => "syncs",
+            Self::OtherUse(_) => "other-use",
+            Self::Overstated { .. } => "more-than-devices",
+            Self::Load(..) => "device-load",
+            Self::MostIo(_) => "most-io",
+        }
+    }
+
+    /// What it is to the reader.
+    pub fn role(&self) -> Role {
+        match self {
+            Self::Served { verdict, .. } if verdict.served_by == ServedBy::Unknown => Role::Nothing,
+            Self::Load(_, None) | Self::OtherUse(OtherUse::Unknown) => Role::Nothing,
+            Self::OtherUse(OtherUse::Some { .. }) => Role::Weakness,
+            Self::Nothing
+            | Self::Served { .. }
+            | Self::Syncs(_)
+            | Self::Overstated { .. }
+            | Self::Load(..) => Role::Answer,
+            Self::MostIo(_) => Role::Explanation,
+            Self::Flushes(_) | Self::OtherUse(OtherUse::None) => Role::Detail,
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! What control groups and traces say of a program's part in what disks carried, whoever else used these.
+
+use std::collections::BTreeSet;
+
+use iolab_workload::witness::{DiskTraffic, GroupHolds, GroupTraffic};
+
+use super::{Bounds, CLOSE, OWN_DATA, Reading};
+
+impl Reading<'_> {
+    /// The disks in question, and whether the devices in question are these, and not parts of them.
+    fn own_disks(&self) -> (Vec<&DiskTraffic>, bool) {
+        let devices = self.devices();
+        let below = self.observed.devices.iter().flat_map(|one| &one.disks);
+        let names: BTreeSet<&str> = below.chain(&devices).map(String::as_str).collect();
+        let disks = self.observed.disks.iter();
+        let own: Vec<&DiskTraffic> = disks
+            .filter(|disk| names.contains(disk.name.as_str()))
+            .collect();
+        let is_disk = |name: &String| own.iter().any(|disk| disk.name == *name);
+        let are_disks = devices.iter().all(is_disk);
+        (own, are_disks)
+    }
+
+    /// Bytes of the program's reads that the disks in question carried, where its accounts say that it fetched so many from any. Traces
+    /// leave out what threads of the kernel fetched for it. The count of a control group is that of the program where all disks together
+    /// carried as much of the group as the accounts say: it leaves out processes that left the group, and has others that were in it for a
+    /// while.
+    pub(super) fn counted_reads(&self, fetched: u64) -> Bounds {
+        let (own, are_disks) = self.own_disks();
+        let traced = own.iter().filter_map(|disk| disk.traced);
+        let traced = traced
+            .map(|traced| traced.reads.bytes)
+            .fold(0, u64::saturating_add);
+        let everywhere = of_group(&self.observed.disks, |group| group.read_bytes);
+        let slack = OWN_DATA.max((CLOSE * fetched as f64) as u64);
+        let group = match self.observed.group {
+            Some(GroupHolds::Program | GroupHolds::ProgramAndObserver)
+                if everywhere.abs_diff(fetched) <= slack =>
+            {
+                Some(of_group(own.iter().copied(), |group| group.read_bytes))
+            }
+            Some(_) | None => None,
+        };
+        // Of parts it is not known what they carried of what their disks did.
+        let least = match are_disks {
+            true => group.unwrap_or(0).max(traced),
+            false => 0,
+        };
+        Bounds {
+            least,
+            most: group.unwrap_or(u64::MAX),
+        }
+    }
+
+    /// Bytes of the program's writes that the disks in question carried, at least: those that its threads sent, where these are traced.
+    /// Write-back is counted for a control group where that counts memory too.
+    pub(super) fn counted_writes(&self) -> u64 {
+        let (own, are_disks) = self.own_disks();
+        let traced = own.iter().filter_map(|disk| disk.traced);
+        let traced = traced
+            .map(|traced| traced.writes.bytes)
+            .fold(0, u64::saturating_add);
+        let group = match self.observed.group {
+            Some(GroupHolds::Program | GroupHolds::ProgramAndObserver) => {
+                of_group(own, |group| group.write_bytes)
+            }
+            Some(GroupHolds::Others) | None => 0,
+        };
+        match are_disks {
+            true => traced.max(group),
+            false => 0,
+        }
+    }
+}
+
+/// Bytes that disks carried for the control group of the program.
+fn of_group<'a>(
+    disks: impl IntoIterator<Item = &'a DiskTraffic>,
+    bytes: fn(&GroupTraffic) -> u64,
+) -> u64 {
+    let counted = disks.into_iter().filter_map(|disk| disk.of_group);
+    counted
+        .map(|group| bytes(&group))
+        .fold(0, u64::saturating_add)
+}

@@ -1,0 +1,309 @@
+//! The control group of a program: what it had each disk do, whoever else used the disk (`io.stat` of version 2,
+//! Documentation/admin-guide/cgroup-v2.rst of Linux).
+//!
+//! A program gets a group of its own where that changes nothing for it: where this process is in the root of the hierarchy, which has no
+//! limits, and the groups below count I/O. Elsewhere a group of its own would have other limits than those that it would run
+//! under; then the group that it is in tells the most that it can have moved, and all where nothing else is in it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::fd::AsFd;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use iolab_storage::procfs::{ControlGroup, Hierarchy};
+use iolab_storage::sysfs;
+use iolab_workload::witness::{GroupHolds, GroupTraffic};
+
+use super::disks::Number;
+
+/// What the groups of programs are called, before the number of the process that observes.
+const PREFIX: &str = "iolab-witness-";
+/// Processes of a group, and those that it counts.
+const PROCESSES: &str = "cgroup.procs";
+/// What is counted.
+const TRAFFIC: &str = "io.stat";
+
+/// What a group counted of each disk.
+pub(super) type Traffic = BTreeMap<Number, GroupTraffic>;
+
+/// A group whose traffic is counted.
+pub(super) struct Group {
+    folder: PathBuf,
+    /// It was made for the program, and is removed.
+    is_made: bool,
+    before: Traffic,
+}
+
+impl Group {
+    /// That of a program which is started next; `None` where nothing is counted.
+    pub(super) fn of_next() -> Option<Self> {
+        let place = Place::of(Path::new("/proc"), "self")?;
+        place.leaf(std::process::id()).or_else(|| place.shared())
+    }
+
+    /// That of a process.
+    pub(super) fn of(process: u32) -> Option<Self> {
+        Place::of(Path::new("/proc"), &process.to_string())?.shared()
+    }
+
+    /// Has a program begin in the group that was made for it.
+    pub(super) fn hold(&self, command: &mut Command) -> io::Result<()> {
+        if self.is_made {
+            let file = OpenOptions::new()
+                .write(true)
+                .open(self.folder.join(PROCESSES))?;
+            join_before_exec(command, file);
+        }
+        Ok(())
+    }
+
+    /// What it counted since it was found, and of whom; `own` are the processes that are observed and still run.
+    pub(super) fn finish(self, own: &BTreeSet<u32>) -> Option<(GroupHolds, Traffic)> {
+        let mut counted = traffic(&self.folder)?;
+        for (disk, now) in &mut counted {
+            *now = now.since(self.before.get(disk).copied().unwrap_or_default());
+        }
+        let holds = match self.is_made {
+            true => GroupHolds::Program,
+            false => match holds_others(&self.folder, own) {
+                false => GroupHolds::ProgramAndObserver,
+                true => GroupHolds::Others,
+            },
+        };
+        Some((holds, counted))
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        if self.is_made {
+            remove(&self.folder);
+        }
+    }
+}
+
+/// Where the group of a process is.
+struct Place {
+    folder: PathBuf,
+    is_root: bool,
+}
+
+impl Place {
+    /// By `proc` (`/proc`).
+    fn of(proc: &Path, process: &str) -> Option<Self> {
+        let mounts = fs::read(proc.join("self/mountinfo")).ok()?;
+        let own = fs::read_to_string(proc.join(process).join("cgroup")).ok()?;
+        let own = ControlGroup::parse(&own).find(|own| own.controllers.is_empty())?;
+        let hierarchies = Hierarchy::parse(&mounts).into_iter();
+        let mut hierarchies = hierarchies.filter(|hierarchy| hierarchy.holds(&own));
+        let hierarchy = hierarchies.next()?;
+        let folder = hierarchy.on_the_way_up(&own).into_iter().next()?;
+        // Only the root of the machine has no limits, and no list of those.
+        let is_root = own.path == "/" && !folder.join("cgroup.type").exists();
+        Some(Self { folder, is_root })
+    }
+
+    /// A new group below the root, where these count I/O. Those that killed processes left are removed.
+    fn leaf(&self, process: u32) -> Option<Group> {
+        let counts = fs::read_to_string(self.folder.join("cgroup.subtree_control")).ok()?;
+        if !self.is_root || !counts.split_whitespace().any(|one| one == "io") {
+            return None;
+        }
+        remove_leftovers(&self.folder);
+        let folder = self.folder.join(format!("{PREFIX}{process}"));
+        fs::create_dir(&folder).ok()?;
+        let group = Group {
+            folder,
+            is_made: true,
+            before: Traffic::new(),
+        };
+        // One that does not count is of no use; it is removed.
+        traffic(&group.folder).map(|_| group)
+    }
+
+    /// The group as it is. That of the root counts the whole machine.
+    fn shared(self) -> Option<Group> {
+        if self.is_root {
+            return None;
+        }
+        Some(Group {
+            before: traffic(&self.folder)?,
+            folder: self.folder,
+            is_made: false,
+        })
+    }
+}
+
+/// Has a program be in a group before it becomes what it is to be; where that fails, it is not started.
+fn join_before_exec(command: &mut Command, file: File) {
+    let join = move || {
+        // 0 stands for the process that writes it.
+        rustix::io::write(file.as_fd(), b"0")?;
+        Ok(())
+    };
+    // SAFETY: between fork and exec the closure makes one system call, which signal-safety(7) allows, and allocates nothing.
+    unsafe {
+        command.pre_exec(join);
+    }
+}
+
+/// `io.stat`: a line for each disk, `254:0 rbytes=4096 wbytes=0 rios=1 ...`; a disk without traffic may have none, or no numbers.
+fn traffic(folder: &Path) -> Option<Traffic> {
+    let text = fs::read_to_string(folder.join(TRAFFIC)).ok()?;
+    let lines = text.lines().filter_map(|line| {
+        let (number, rest) = line.split_once(' ').unwrap_or((line, ""));
+        let mut traffic = GroupTraffic::default();
+        for field in rest.split_whitespace() {
+            match field.split_once('=') {
+                Some(("rbytes", bytes)) => traffic.read_bytes = bytes.parse().ok()?,
+                Some(("wbytes", bytes)) => traffic.write_bytes = bytes.parse().ok()?,
+                _ => {}
+            }
+        }
+        Some((sysfs::parse_number(number)?, traffic))
+    });
+    Some(lines.collect())
+}
+
+/// Whether a process is in a group, or in one below it, that is neither this one nor among these; true where that cannot be seen.
+fn holds_others(folder: &Path, own: &BTreeSet<u32>) -> bool {
+    let Ok(text) = fs::read_to_string(folder.join(PROCESSES)) else {
+        return true;
+    };
+    let this = std::process::id();
+    let is_other = |line: &str| {
+        let process = line.parse::<u32>();
+        // One of another PID namespace is 0.
+        process.map_or(true, |one| one != this && !own.contains(&one))
+    };
+    if text.lines().any(is_other) {
+        return true;
+    }
+    let below = fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut below = below.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
+    below.any(|entry| holds_others(&entry.path(), own))
+}
+
+/// Removes a group; processes of it that go on move to the one above.
+fn remove(folder: &Path) {
+    let (Some(above), Ok(left)) = (folder.parent(), fs::read_to_string(folder.join(PROCESSES)))
+    else {
+        return;
+    };
+    if let Ok(mut to) = OpenOptions::new().write(true).open(above.join(PROCESSES)) {
+        for process in left.lines() {
+            // It may have ended.
+            let _ = to.write_all(process.as_bytes());
+        }
+    }
+    // The next run removes what cannot be removed yet.
+    let _ = fs::remove_dir(folder);
+}
+
+/// Removes the groups of processes that are gone.
+fn remove_leftovers(above: &Path) {
+    let entries = fs::read_dir(above).into_iter().flatten().flatten();
+    for entry in entries {
+        let name = entry.file_name();
+        let process = name.to_str().and_then(|name| name.strip_prefix(PREFIX));
+        let process = process.and_then(|process| process.parse::<u32>().ok());
+        if process.is_some_and(|process| !Path::new(&format!("/proc/{process}")).exists()) {
+            remove(&entry.path());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fake_sysfs::Tree;
+
+    /// A machine whose groups are mounted in `cgroup` below the tree, this process in one of them.
+    fn machine(own: &str) -> Tree {
+        let tree = Tree::new();
+        let mounts = format!(
+            "30 23 0:26 / {}/cgroup rw - cgroup2 cgroup2 rw\n",
+            tree.path().display()
+        );
+        let own = format!("4:memory:/m\n0::{own}\n");
+        tree.files("proc/self", &[("mountinfo", &mounts), ("cgroup", &own)]);
+        tree
+    }
+
+    fn place(tree: &Tree) -> Place {
+        Place::of(&tree.path().join("proc"), "self").expect("a group")
+    }
+
+    #[test]
+    fn a_group_that_holds_nothing_else_counts_the_program() {
+        let tree = machine("/service");
+        let this = std::process::id().to_string();
+        tree.files(
+            "cgroup/service",
+            &[
+                ("cgroup.type", "domain"),
+                ("cgroup.procs", &format!("{this}\n7")),
+                ("io.stat", "254:0 rbytes=100 wbytes=10 rios=1 wios=1\n8:0 "),
+            ],
+        );
+        assert!(place(&tree).leaf(1).is_none());
+        let holds = |own: &[u32]| {
+            let group = place(&tree).shared().expect("it counts");
+            tree.files(
+                "cgroup/service",
+                &[("io.stat", "254:0 rbytes=4196 wbytes=10 rios=2 wios=1")],
+            );
+            let found = group.finish(&own.iter().copied().collect());
+            tree.files(
+                "cgroup/service",
+                &[("io.stat", "254:0 rbytes=100 wbytes=10 rios=1 wios=1\n8:0 ")],
+            );
+            found
+        };
+        let traffic = GroupTraffic {
+            read_bytes: 4096,
+            write_bytes: 0,
+        };
+        let counted = Traffic::from([((254, 0), traffic)]);
+        assert_eq!(
+            holds(&[7]),
+            Some((GroupHolds::ProgramAndObserver, counted.clone()))
+        );
+        assert_eq!(holds(&[]), Some((GroupHolds::Others, counted.clone())));
+        tree.files("cgroup/service/below", &[("cgroup.procs", "9")]);
+        assert_eq!(holds(&[7]), Some((GroupHolds::Others, counted)));
+    }
+
+    #[test]
+    fn a_group_is_made_below_the_root_alone_and_where_groups_count() {
+        let tree = machine("/");
+        tree.files("cgroup", &[("cgroup.subtree_control", "memory pids")]);
+        let made = |tree: &Tree| {
+            // A new folder has none of the files that a kernel would make there: it counts nothing, and goes.
+            let found = place(tree).leaf(77).is_some();
+            let left = tree.path().join("cgroup/iolab-witness-77").exists();
+            (found, left)
+        };
+        assert_eq!(made(&tree), (false, false));
+        tree.files("cgroup", &[("cgroup.subtree_control", "io memory")]);
+        assert_eq!(made(&tree), (false, true));
+        assert!(place(&tree).shared().is_none());
+    }
+
+    #[test]
+    fn only_empty_groups_of_processes_that_are_gone_are_removed() {
+        let tree = machine("/");
+        let folder = tree.path().join("cgroup");
+        let names = ["iolab-witness-4194305", "iolab-witness-x", "other-4194305"];
+        let own = format!("iolab-witness-{}", std::process::id());
+        for name in names.into_iter().chain([&*own]) {
+            fs::create_dir_all(folder.join(name)).expect("a folder");
+        }
+        remove_leftovers(&folder);
+        let left = |name: &str| folder.join(name).exists();
+        assert!(left("iolab-witness-x") && left("other-4194305") && left(&own));
+    }
+}

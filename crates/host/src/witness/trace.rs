@@ -1,0 +1,115 @@
+//! The kernel's trace events of a program: what it had disks do, and its syncs.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use iolab_storage::sync_place::{SyncedFileSystem, synced_file_systems};
+use iolab_workload::Result;
+use iolab_workload::witness::{TracedDisk, TracedProgram};
+
+use super::accounts::{tasks, with_descendants};
+use super::disks::{AllDevices, Number};
+use crate::clock::Clock;
+use crate::pseudo_files::text_of;
+use crate::tracing::program::{TracedFileSystem, of_program};
+use crate::tracing::{TracedPlaces, TracedThreads, Tracer, check_programs, kernel_number};
+
+/// A trace that is recorded.
+pub(super) struct ProgramTracer {
+    tracer: Tracer,
+    clock: Clock,
+    began: u64,
+    disks: Vec<Number>,
+    file_systems: Vec<TracedFileSystem>,
+    /// Threads of a process that is joined.
+    first: BTreeSet<u32>,
+    /// The thread that starts a program.
+    parent: u32,
+}
+
+impl ProgramTracer {
+    /// Begins to record what all disks do, and the syncs of file systems that have events for them.
+    ///
+    /// # Errors
+    /// Of kind usage: why that cannot be.
+    pub(super) fn begin(devices: &AllDevices) -> Result<Self> {
+        check_programs()?;
+        let clock = Clock::calibrate();
+        let file_systems = synced_file_systems();
+        let disks = devices.disks();
+        // Flushes of a disk that is made of others show there only.
+        let of_syncs = file_systems.iter().map(|one| (one.disk, one.has_requests));
+        let mut all: Vec<(Number, bool)> = disks.iter().copied().chain(of_syncs).collect();
+        all.sort_unstable();
+        all.dedup();
+        let mut tracer = Tracer::new(
+            &TracedPlaces {
+                disks: all,
+                connections: Vec::new(),
+                file_systems: file_systems.iter().map(|one| one.number).collect(),
+                threads: TracedThreads::All,
+            },
+            &clock,
+        )?;
+        tracer.start()?;
+        Ok(Self {
+            tracer,
+            began: clock.now(),
+            clock,
+            disks: disks.into_iter().map(|(disk, _)| disk).collect(),
+            file_systems: file_systems.iter().map(traced).collect(),
+            first: BTreeSet::new(),
+            parent: rustix::thread::gettid()
+                .as_raw_nonzero()
+                .get()
+                .unsigned_abs(),
+        })
+    }
+
+    /// Counts a process that runs already with all that descends from it.
+    pub(super) fn join(&mut self, process: u32) {
+        self.first
+            .extend(with_descendants([process]).into_iter().flat_map(tasks));
+    }
+
+    /// What was recorded of the program that this thread started, or that was joined.
+    ///
+    /// # Errors
+    /// When what was recorded cannot be read.
+    pub(super) fn finish(self) -> Result<(TracedProgram, BTreeMap<Number, TracedDisk>)> {
+        self.tracer.stop();
+        let recording = self.tracer.finish(&[])?;
+        let parent = self.first.is_empty().then_some(self.parent);
+        let (found, syncs) = of_program(
+            &recording.events,
+            (&self.first, parent),
+            &self.file_systems,
+            &self.clock,
+        );
+        let of = |disk: &Number| found.get(&kernel_number(*disk)).copied();
+        let disks = self.disks.iter();
+        let disks = disks.map(|disk| (*disk, of(disk).unwrap_or_default()));
+        let until = recording.until;
+        Ok((
+            TracedProgram {
+                syncs,
+                lost: recording.lost,
+                until_ns: until.map(|until| self.clock.ns_between(self.began, until)),
+            },
+            disks.collect(),
+        ))
+    }
+}
+
+fn traced(one: &SyncedFileSystem) -> TracedFileSystem {
+    let (major, minor) = one.disk;
+    let cache =
+        text_of(Path::new("/sys/dev/block").join(format!("{major}:{minor}/queue/write_cache")));
+    TracedFileSystem {
+        number: kernel_number(one.number),
+        disk: kernel_number(one.disk),
+        journal: one.journal,
+        // Where it is not told, a flush is what is looked for.
+        has_cache: cache.is_none_or(|cache| cache.trim() != "write through"),
+    }
+}

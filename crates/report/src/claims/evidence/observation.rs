@@ -1,0 +1,285 @@
+//! What claims on an observation of `iolab witness` rest on.
+
+use iolab_analysis::witness::{Asked, Bounds, DeviceLoad, Direction, OtherUse, Transfer};
+use iolab_record::ServedBy;
+use iolab_record::witness::Claimed;
+use iolab_workload::witness::{ObservedDevice, OtherProcess, TracedSyncs};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// A number of bytes that lies between two.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(rename = "Bounds")]
+pub(crate) struct BoundsData {
+    /// It is no less.
+    least: u64,
+    /// It is no more.
+    most: u64,
+}
+
+impl From<Bounds> for BoundsData {
+    fn from(bounds: Bounds) -> Self {
+        let Bounds { least, most } = bounds;
+        Self { least, most }
+    }
+}
+
+/// What the evidence says of reads, or of writes.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[schemars(rename = "Direction")]
+pub(crate) struct DirectionData {
+    /// Bytes that it asked storage for with calls that are counted; `null` where that is not known.
+    asked_bytes: Option<BoundsData>,
+    /// Bytes that its accounts say storage carried; of writes, what was sent or left in the page cache to be sent. `null` where no account
+    /// could be read.
+    moved_bytes: Option<u64>,
+    /// What of that storage carried for its calls: page faults fetch program files and other mappings. `null` where that is not known.
+    by_calls_bytes: Option<BoundsData>,
+    /// What the devices in question carried of that; of writes, by the end of the observation. `null` where that is not known.
+    carried_bytes: Option<BoundsData>,
+    /// Where the bytes came from or went to; `null` where there were none of note.
+    #[schemars(extend("enum" = served_by_or_null()))]
+    served_by: Option<&'static str>,
+    /// Share of the bytes that the device carried, 0 to 1; `null` where it is not known.
+    device_fraction: Option<f64>,
+    /// Why, in words.
+    reason: Option<String>,
+}
+
+fn served_by_or_null() -> Vec<Option<&'static str>> {
+    ServedBy::NAMES
+        .iter()
+        .copied()
+        .map(Some)
+        .chain([None])
+        .collect()
+}
+
+impl DirectionData {
+    pub(crate) fn of(direction: &Direction) -> Self {
+        let verdict = direction.verdict.as_ref();
+        Self {
+            asked_bytes: match direction.asked {
+                Asked::Nothing => Some(Bounds::exact(0).into()),
+                Asked::Bytes(bounds) => Some(bounds.into()),
+                Asked::Unknown { .. } => None,
+            },
+            moved_bytes: direction.moved,
+            by_calls_bytes: direction.by_calls.map(BoundsData::from),
+            carried_bytes: direction.carried.map(BoundsData::from),
+            served_by: verdict.map(|verdict| verdict.served_by.name()),
+            device_fraction: verdict.and_then(|verdict| verdict.device_fraction),
+            reason: verdict.map(|verdict| verdict.reason.clone()),
+        }
+    }
+}
+
+/// What others did with the devices in question.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[schemars(rename = "OtherUse")]
+pub(crate) struct OtherUseData {
+    /// Whether others used them; `null` where that is not known.
+    pub(crate) used_devices: Option<bool>,
+    /// Bytes that others read there; `null` where they read none, or that is not known.
+    pub(crate) read_bytes: Option<BoundsData>,
+    /// Bytes that others wrote there; `null` where they wrote none, or that is not known.
+    pub(crate) written_bytes: Option<BoundsData>,
+}
+
+impl From<OtherUse> for OtherUseData {
+    fn from(other: OtherUse) -> Self {
+        let (used_devices, read_bytes, written_bytes) = match other {
+            OtherUse::None => (Some(false), None, None),
+            OtherUse::Some { read, written } => {
+                (Some(true), Some(read.into()), Some(written.into()))
+            }
+            OtherUse::Unknown => (None, None, None),
+        };
+        Self {
+            used_devices,
+            read_bytes,
+            written_bytes,
+        }
+    }
+}
+
+/// What a program says of one direction, and what devices can have carried of it.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[schemars(rename = "Claimed")]
+pub(crate) struct ClaimedData {
+    /// Bytes over all its jobs or tests.
+    bytes: u64,
+    /// Throughput; `null` where several jobs or tests have one each.
+    throughput_mb_s: Option<f64>,
+    /// Bytes of it that devices can have carried at most; `null` where that is not known.
+    carried_bytes_most: Option<u64>,
+    /// The same in the time of the claim; `null` where that is not known.
+    carried_mb_s_most: Option<f64>,
+    /// Whether devices cannot have carried nearly all of it; `null` where that is not known.
+    exceeds_devices: Option<bool>,
+}
+
+impl ClaimedData {
+    pub(crate) fn of(claimed: Claimed, carried: Option<Bounds>) -> Self {
+        Self {
+            bytes: claimed.bytes,
+            throughput_mb_s: claimed.rate.map(|(mb_s, _)| mb_s),
+            carried_bytes_most: carried.map(|carried| carried.most_of(claimed)),
+            carried_mb_s_most: carried.and_then(|carried| carried.mb_s_most_of(claimed)),
+            exceeds_devices: carried.map(|carried| carried.is_exceeded_by(claimed)),
+        }
+    }
+}
+
+/// Bytes that a program read or wrote, and where these came from or went to.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[schemars(inline)]
+pub(crate) struct ServedData {
+    /// Which way they went.
+    #[schemars(extend("enum" = Transfer::NAMES))]
+    pub(crate) transfer: &'static str,
+    /// The devices in question, by name.
+    pub(crate) devices: Vec<String>,
+    /// What the evidence says of them.
+    pub(crate) direction: DirectionData,
+}
+
+/// A program that says that it moved more than devices can have carried.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[schemars(inline)]
+pub(crate) struct OverstatedData {
+    /// The tool whose report says so.
+    pub(crate) tool: String,
+    /// Which way the bytes went.
+    #[schemars(extend("enum" = Transfer::NAMES))]
+    pub(crate) transfer: &'static str,
+    /// What it says, and what devices can have carried of it.
+    pub(crate) claimed: ClaimedData,
+}
+
+/// What a device did, of all processes.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[schemars(inline)]
+pub(crate) struct DeviceLoadData {
+    /// Its name.
+    device: String,
+    /// Reads per second; `null` where it does not count.
+    reads_per_s: Option<f64>,
+    /// Writes per second; `null` where it does not count.
+    writes_per_s: Option<f64>,
+    /// Read throughput; `null` where it does not count.
+    read_mb_s: Option<f64>,
+    /// Write throughput; `null` where it does not count.
+    write_mb_s: Option<f64>,
+    /// Share of the time with requests in flight, 0 to 1; `null` where it does not count.
+    busy: Option<f64>,
+}
+
+impl DeviceLoadData {
+    pub(crate) fn of(device: &ObservedDevice, load: Option<DeviceLoad>) -> Self {
+        Self {
+            device: device.name.clone(),
+            reads_per_s: load.map(|load| load.reads_per_s),
+            writes_per_s: load.map(|load| load.writes_per_s),
+            read_mb_s: load.map(|load| load.read_mb_s),
+            write_mb_s: load.map(|load| load.write_mb_s),
+            busy: load.map(|load| load.busy),
+        }
+    }
+}
+
+/// A process that does not belong to what was observed.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[schemars(rename = "OtherProcess")]
+pub(crate) struct OtherProcessData {
+    /// Its number.
+    pid: u32,
+    /// Its name.
+    name: String,
+    /// Whether it is a thread of the kernel.
+    is_kernel: bool,
+    /// Whether it has ended.
+    has_ended: bool,
+    /// Bytes that it fetched from storage.
+    read_bytes: u64,
+    /// Bytes that it sent to storage or left in the page cache to be sent.
+    write_bytes: u64,
+}
+
+impl From<&OtherProcess> for OtherProcessData {
+    fn from(process: &OtherProcess) -> Self {
+        let OtherProcess {
+            pid,
+            name,
+            is_kernel,
+            has_ended,
+            read_bytes,
+            write_bytes,
+        } = process;
+        Self {
+            pid: *pid,
+            name: name.clone(),
+            is_kernel: *is_kernel,
+            has_ended: *has_ended,
+            read_bytes: *read_bytes,
+            write_bytes: *write_bytes,
+        }
+    }
+}
+
+/// Syncs that file systems got from the threads of a program.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[schemars(rename = "Syncs")]
+pub(crate) struct SyncsData {
+    /// Their number.
+    syncs: u64,
+    /// Those whose end is known; the next fields are of these.
+    timed: u64,
+    /// Those within which the disk completed a flush of its cache.
+    flushed: u64,
+    /// Those of files on disks without a volatile cache.
+    uncached: u64,
+    /// Journal commits that they waited for.
+    commits: u64,
+    /// Mean time, ns; `null` where none was timed, as of the times below.
+    mean_ns: Option<f64>,
+    /// Median time, ns.
+    p50_ns: Option<u64>,
+    /// 99th percentile, ns.
+    p99_ns: Option<u64>,
+    /// Mean time in which the disk flushed its cache, ns.
+    flush_ns: Option<f64>,
+    /// Mean time in which else the journal was written, ns.
+    journal_ns: Option<f64>,
+    /// Mean time in which else the disk carried out writes, ns.
+    write_ns: Option<f64>,
+    /// Mean rest, ns.
+    host_ns: Option<f64>,
+}
+
+impl SyncsData {
+    pub(crate) fn of(all: &TracedSyncs) -> Self {
+        let TracedSyncs {
+            syncs,
+            timed,
+            flushed,
+            uncached,
+            commits,
+            times,
+        } = *all;
+        Self {
+            syncs,
+            timed,
+            flushed,
+            uncached,
+            commits,
+            mean_ns: times.map(|times| times.whole.mean_ns),
+            p50_ns: times.map(|times| times.whole.p50_ns),
+            p99_ns: times.map(|times| times.whole.p99_ns),
+            flush_ns: times.map(|times| times.flush_ns),
+            journal_ns: times.map(|times| times.journal_ns),
+            write_ns: times.map(|times| times.write_ns),
+            host_ns: times.map(|times| times.host_ns),
+        }
+    }
+}

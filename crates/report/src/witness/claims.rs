@@ -1,0 +1,102 @@
+//! The claims on an observation as data for other programs: of the same type as those on runs.
+
+use iolab_analysis::witness::{Evidence, OtherUse, WitnessClaim};
+use iolab_record::ServedBy;
+use iolab_workload::escape_control::escape_control;
+
+use super::words;
+use crate::claims::{self, ClaimData, Purpose};
+use crate::claims::{
+    ClaimedData, DeviceLoadData, DirectionData, OtherUseData, OverstatedData, ServedData, SyncsData,
+};
+
+/// All of them, in the order in which they are printed.
+pub(super) fn of(evidence: &Evidence) -> Vec<ClaimData> {
+    let claims = evidence.claims();
+    let data = |claim: &WitnessClaim<'_>| ClaimData {
+        kind: claim.kind().to_owned(),
+        purpose: purpose(claim),
+        role: claim.role(),
+        // The first line has all of them.
+        headline: true,
+        runs: Vec::new(),
+        sentence: escape_control(&words::sentence(claim, evidence)).into_owned(),
+        basis: basis(claim),
+        evidence: rests_on(claim, evidence),
+    };
+    claims.iter().map(data).collect()
+}
+
+fn purpose(claim: &WitnessClaim<'_>) -> Purpose {
+    match claim {
+        WitnessClaim::Served { verdict, .. } if verdict.served_by == ServedBy::Unknown => {
+            Purpose::Limit
+        }
+        WitnessClaim::OtherUse(OtherUse::Unknown) | WitnessClaim::Load(_, None) => Purpose::Limit,
+        WitnessClaim::OtherUse(OtherUse::None | OtherUse::Some { .. })
+        | WitnessClaim::Overstated { .. } => Purpose::Doubt,
+        WitnessClaim::Nothing
+        | WitnessClaim::Served { .. }
+        | WitnessClaim::Flushes(_)
+        | WitnessClaim::Syncs(_)
+        | WitnessClaim::Load(..)
+        | WitnessClaim::MostIo(_) => Purpose::Result,
+    }
+}
+
+fn basis(claim: &WitnessClaim<'_>) -> String {
+    match claim {
+        WitnessClaim::Served { verdict, .. } => escape_control(&verdict.reason).into_owned(),
+        WitnessClaim::Nothing => "I/O accounts of its processes; below 256 KiB".to_owned(),
+        WitnessClaim::Flushes(_) | WitnessClaim::Load(..) => {
+            "counters of the devices, of all processes".to_owned()
+        }
+        WitnessClaim::Syncs(_) => {
+            "trace events of the kernel, of syncs that file systems got from its threads".to_owned()
+        }
+        WitnessClaim::OtherUse(_) => {
+            "counters of the devices without the share of the program".to_owned()
+        }
+        WitnessClaim::Overstated { .. } => {
+            "report of the program; the most that devices carried in all of its time".to_owned()
+        }
+        WitnessClaim::MostIo(_) => {
+            "I/O accounts of other processes, which name no device".to_owned()
+        }
+    }
+}
+
+fn rests_on(claim: &WitnessClaim<'_>, evidence: &Evidence) -> claims::Evidence {
+    match claim {
+        WitnessClaim::Nothing => claims::Evidence::NothingOfNote,
+        WitnessClaim::Served {
+            transfer,
+            direction,
+            verdict: _,
+        } => claims::Evidence::Served(ServedData {
+            transfer: transfer.name(),
+            devices: evidence.devices.clone(),
+            direction: DirectionData::of(direction),
+        }),
+        WitnessClaim::Flushes(flushes) => claims::Evidence::Flushes {
+            devices: evidence.devices.clone(),
+            flushes: *flushes,
+        },
+        WitnessClaim::Syncs(trace) => claims::Evidence::Syncs(SyncsData::of(&trace.syncs)),
+        WitnessClaim::OtherUse(other) => claims::Evidence::OtherUse(OtherUseData::from(*other)),
+        WitnessClaim::Overstated {
+            tool,
+            transfer,
+            claimed,
+            carried,
+        } => claims::Evidence::Overstated(OverstatedData {
+            tool: (*tool).to_owned(),
+            transfer: transfer.name(),
+            claimed: ClaimedData::of(*claimed, Some(*carried)),
+        }),
+        WitnessClaim::Load(device, load) => {
+            claims::Evidence::DeviceLoad(DeviceLoadData::of(device, *load))
+        }
+        WitnessClaim::MostIo(process) => claims::Evidence::MostIo((*process).into()),
+    }
+}

@@ -1,0 +1,172 @@
+//! What control groups and the kernel's trace events showed of a program.
+
+use iolab_analysis::witness::Evidence;
+use iolab_workload::quantity::{counted, format_bytes, format_ns, format_percent_of_whole};
+use iolab_workload::witness::{
+    GroupHolds, SyncTimes, TracedDisk, TracedProgram, TracedRequests, TracedSyncs,
+};
+
+/// The syncs, as a part of a sentence.
+pub(super) fn syncs(trace: &TracedProgram) -> String {
+    let TracedSyncs {
+        syncs,
+        timed,
+        flushed,
+        uncached,
+        commits: _,
+        times,
+    } = trace.syncs;
+    let first = trace.until_ns.map_or(String::new(), |until| {
+        format!("in the first {} ", format_ns(until as f64))
+    });
+    let all = counted(syncs, "sync");
+    let Some(times) = times else {
+        return format!("{first}file systems got {all} of it");
+    };
+    let (median, each) = match timed == syncs {
+        true => ("median".to_owned(), "each"),
+        false => (
+            format!("median of the {timed} whose end was seen"),
+            "each of these",
+        ),
+    };
+    let took = format_ns(times.whole.p50_ns as f64);
+    let within = match flushed {
+        0 if uncached == timed => {
+            "and their disk has no volatile cache, so that none needs a flush".to_owned()
+        }
+        0 => "and no disk completed a cache flush within them".to_owned(),
+        all if all == timed => format!("with a cache flush of the disk within {each}"),
+        some => format!("with a cache flush of the disk within {some} of them"),
+    };
+    let missing = match trace.lost {
+        0 => "",
+        _ => " (some are missing)",
+    };
+    format!("{first}its {all}{missing} took {took} ({median}), {within}")
+}
+
+/// What was traced, a row each.
+pub(super) fn rows(evidence: &Evidence) -> Vec<(&'static str, String)> {
+    let observed = &evidence.observed;
+    let mut rows = Vec::new();
+    if let Some(holds) = observed.group {
+        let whose = match holds {
+            GroupHolds::Program => "the control group that was made for it",
+            GroupHolds::ProgramAndObserver => "its control group, which holds nothing else",
+            GroupHolds::Others => "its control group, which holds other processes too",
+        };
+        let carried = observed.disks.iter().filter_map(|disk| {
+            let group = disk.of_group?;
+            let is_used = group.read_bytes.max(group.write_bytes) > 0;
+            is_used.then(|| {
+                format!(
+                    "{} read {} and wrote {}",
+                    disk.name,
+                    format_bytes(group.read_bytes as f64),
+                    format_bytes(group.write_bytes as f64)
+                )
+            })
+        });
+        let carried: Vec<String> = carried.collect();
+        let carried = match carried.is_empty() {
+            true => "no disk carried anything".to_owned(),
+            false => carried.join(", "),
+        };
+        rows.push(("group", format!("for {whose}: {carried}")));
+    }
+    let Some(trace) = &observed.trace else {
+        return rows;
+    };
+    for disk in &observed.disks {
+        let told = disk.traced.as_ref().and_then(disk_row);
+        rows.extend(told.map(|told| ("traced", format!("{}: {told}", disk.name))));
+    }
+    rows.extend(
+        trace
+            .syncs
+            .times
+            .map(|times| ("syncs", parts(trace, times))),
+    );
+    if let Some(until) = trace.until_ns {
+        let until = format_ns(until as f64);
+        rows.push((
+            "traced",
+            format!("only the first {until}: there is no room for more"),
+        ));
+    }
+    if trace.lost > 0 {
+        let lost = counted(trace.lost, "event");
+        rows.push((
+            "traced",
+            format!("the kernel had no room for {lost}: requests and syncs are missing"),
+        ));
+    }
+    rows
+}
+
+/// The requests of a disk; `None` where the program sent none.
+fn disk_row(disk: &TracedDisk) -> Option<String> {
+    let TracedDisk {
+        reads,
+        writes,
+        others,
+    } = disk;
+    let own: Vec<String> = [("read", reads), ("write", writes)]
+        .into_iter()
+        .filter_map(|(what, requests)| requests_of(what, requests))
+        .collect();
+    let others = format!(
+        "{} by other threads, the kernel's among them",
+        counted(*others, "request")
+    );
+    (!own.is_empty()).then(|| format!("{}; {others}", own.join("; ")))
+}
+
+/// `16 reads (1 MiB), median 2 µs in the queue and 340 µs in the device (99th percentiles 5 µs and 1.2 ms)`.
+fn requests_of(what: &str, requests: &TracedRequests) -> Option<String> {
+    let TracedRequests {
+        requests,
+        bytes,
+        queue,
+        device,
+    } = requests;
+    let ns = |ns: u64| format_ns(ns as f64);
+    let (queue, device) = queue.zip(*device)?;
+    Some(format!(
+        "{} of it ({}), median {} in the queue and {} in the device (99th percentiles {} and {})",
+        counted(*requests, what),
+        format_bytes(*bytes as f64),
+        ns(queue.p50_ns),
+        ns(device.p50_ns),
+        ns(queue.p99_ns),
+        ns(device.p99_ns)
+    ))
+}
+
+/// Where the time of syncs went.
+fn parts(trace: &TracedProgram, times: SyncTimes) -> String {
+    let SyncTimes {
+        whole,
+        flush_ns,
+        journal_ns,
+        write_ns,
+        host_ns,
+    } = times;
+    let sum = flush_ns + journal_ns + write_ns + host_ns;
+    let share = |ns: f64| format_percent_of_whole(ns / sum.max(1.0));
+    let commits = match trace.syncs.commits {
+        0 => String::new(),
+        commits => format!("; {}", counted(commits, "journal commit")),
+    };
+    format!(
+        "{}, mean {} (99th percentile {}): {} flushes of the cache, {} journal, {} other writes of the disk, {} the rest{commits}",
+        counted(trace.syncs.timed, "sync"),
+        format_ns(whole.mean_ns),
+        format_ns(whole.p99_ns as f64),
+        share(flush_ns),
+        share(journal_ns),
+        share(write_ns),
+        share(host_ns)
+    )
+}

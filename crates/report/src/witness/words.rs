@@ -1,0 +1,310 @@
+//! The sentences of an observation: one for each claim.
+
+use iolab_analysis::witness::{
+    Asked, Bounds, Direction, Evidence, OtherUse, Transfer, WitnessClaim,
+};
+use iolab_record::{ServedBy, ServedVerdict};
+use iolab_workload::quantity::{counted, format_bytes, format_percent_of_whole};
+use iolab_workload::witness::{Observed, Subject};
+
+use super::{device as device_load, program_report, short, traced};
+
+/// Least bytes of pages that were dirty before for which it is told.
+const NOTEWORTHY: u64 = 256 << 10;
+
+/// What clauses are about; `None` of devices, which these name themselves.
+pub(super) fn subject(evidence: &Evidence) -> Option<String> {
+    match &evidence.observed.subject {
+        Subject::Devices => None,
+        Subject::Program(command) => Some(short(command)),
+        Subject::Process { pid, command } => Some(format!("{} ({pid})", short(command))),
+    }
+}
+
+/// A claim as a sentence of its own.
+pub(super) fn sentence(claim: &WitnessClaim<'_>, evidence: &Evidence) -> String {
+    let clause = clause(claim, evidence);
+    match subject(evidence) {
+        Some(subject) => format!("{subject}: {clause}."),
+        None => clause + ".",
+    }
+}
+
+/// A claim as a part of a sentence.
+pub(super) fn clause(claim: &WitnessClaim<'_>, evidence: &Evidence) -> String {
+    match claim {
+        WitnessClaim::Nothing => "it read and wrote no storage of note".to_owned(),
+        WitnessClaim::Served {
+            transfer: Transfer::Read,
+            direction,
+            verdict,
+        } => reads(direction, verdict, evidence),
+        WitnessClaim::Served {
+            transfer: Transfer::Write,
+            direction,
+            verdict,
+        } => writes(direction, verdict, evidence),
+        WitnessClaim::Flushes(all) => flushes(*all, evidence),
+        WitnessClaim::Syncs(trace) => traced::syncs(trace),
+        WitnessClaim::OtherUse(other) => others(*other, evidence),
+        WitnessClaim::Overstated {
+            tool,
+            transfer,
+            claimed,
+            carried,
+        } => program_report::contradiction(tool, *transfer, *claimed, *carried, &device(evidence)),
+        WitnessClaim::Load(device, load) => {
+            device_load::clause(device, *load, evidence.observed.observed_ns)
+        }
+        WitnessClaim::MostIo(process) => {
+            format!("Most I/O on any disk: {}", device_load::process(process))
+        }
+    }
+}
+
+/// The devices in question, by name.
+fn device(evidence: &Evidence) -> String {
+    match evidence.devices.as_slice() {
+        [] => "storage".to_owned(),
+        devices => devices.join(" and "),
+    }
+}
+
+fn reads(reads: &Direction, verdict: &ServedVerdict, evidence: &Evidence) -> String {
+    let device = &device(evidence);
+    // With pipes among its processes: all that its calls read, of which the pipes served a part.
+    let asked = match reads.asked {
+        Asked::Bytes(bytes) => format!("the {} that it read", format_bytes(bytes.most as f64)),
+        _ => "the bytes that it read".to_owned(),
+    };
+    let source = source(reads, device);
+    let ways = &evidence.observed.ways;
+    let cache = match (ways.inner_pipes, may_have_holes(&evidence.observed)) {
+        (true, true) => "the page cache, from holes of its files or from its own pipes",
+        (true, false) => "the page cache or from its own pipes",
+        (false, true) => "the page cache or from holes of its files",
+        (false, false) => "the page cache",
+    };
+    match verdict.served_by {
+        ServedBy::Device => format!("{} {asked} came from {source}", share(verdict)),
+        ServedBy::PageCache | ServedBy::Mixed if !ways.reads.is_direct() && is_none(verdict) => {
+            format!("all of {asked} came from {cache}")
+        }
+        ServedBy::PageCache | ServedBy::Mixed if !ways.reads.is_direct() => format!(
+            "{} {asked} came from {source}, and the rest from {cache}",
+            share_read(reads, verdict)
+        ),
+        ServedBy::Hole => {
+            format!("{asked} lie in holes, which read as zeros: no storage is behind them")
+        }
+        ServedBy::NotStorage => format!("{asked} came from memory, not from storage"),
+        _ if may_be_faults(reads) => format!(
+            "{} {asked} came from {source}: {}",
+            share_read(reads, verdict),
+            verdict.reason
+        ),
+        _ => {
+            let moved = reads.moved.map(|moved| format_bytes(moved as f64));
+            let open = match (&reads.asked, moved) {
+                (Asked::Bytes(bytes), Some(moved)) if bytes.least < bytes.most => format!(
+                    "storage carried {moved} of {asked}; how much of the rest the page cache served"
+                ),
+                (_, Some(moved)) => {
+                    format!("storage carried {moved} of its reads; where {asked} came from")
+                }
+                (_, None) => format!("where {asked} came from"),
+            };
+            format!("{open} is unknown: {}", verdict.reason)
+        }
+    }
+}
+
+/// Whether its share is open for nothing but page faults, which may have fetched what storage carried.
+fn may_be_faults(reads: &Direction) -> bool {
+    let is_asked = matches!(reads.asked, Asked::Bytes(bytes) if bytes.least == bytes.most);
+    let by_calls = reads.by_calls;
+    is_asked && by_calls.is_some_and(|bytes| bytes.least < bytes.most)
+}
+
+/// Whether what it read can lie in holes: nobody named the file, and one that it read has less space than bytes.
+fn may_have_holes(observed: &Observed) -> bool {
+    let mut read = observed.files.iter().filter(|file| file.is_read);
+    observed.target.is_none()
+        && read.any(|file| {
+            let allocated = file.allocated_bytes;
+            allocated.is_some_and(|allocated| allocated < file.bytes)
+        })
+}
+
+fn writes(writes: &Direction, verdict: &ServedVerdict, evidence: &Evidence) -> String {
+    let device = &device(evidence);
+    let discarded = discarded(evidence);
+    let kept = match discarded {
+        Some(_) => " and kept",
+        None => "",
+    };
+    let asked = match writes.asked {
+        Asked::Bytes(written) if written.is_known_within(written.most) => {
+            format!(
+                "the {} that it wrote{kept}",
+                format_bytes(written.most as f64)
+            )
+        }
+        Asked::Bytes(written) => format!("the {} that it wrote{kept}", bounds(written)),
+        _ => "the bytes that it wrote".to_owned(),
+    };
+    let owed = evidence
+        .owed
+        .filter(|owed| *owed > 0)
+        .map_or(String::new(), |owed| {
+            format!(
+                ", and {} had still to be written back",
+                format_bytes(owed as f64)
+            )
+        });
+    let discarded = discarded.map_or(String::new(), |discarded| {
+        format!(", {} were discarded unwritten", bounds(discarded))
+    });
+    match verdict.served_by {
+        ServedBy::Device => format!(
+            "{} {asked} reached {device}{owed}{discarded}",
+            share_written(writes, verdict, evidence.owed)
+        ),
+        ServedBy::PageCache | ServedBy::Mixed if !evidence.observed.ways.writes.is_direct() => {
+            format!(
+                "{} {asked} had reached {device} at its end{owed}{discarded}",
+                share_written(writes, verdict, evidence.owed)
+            )
+        }
+        ServedBy::NotStorage => format!("{asked} went to memory, not to storage"),
+        _ => format!("where {asked} went is unknown: {}", verdict.reason),
+    }
+}
+
+/// Bytes that it wrote to the page cache and that were discarded before they were written to storage, with their file for instance;
+/// `None` where they are not of note.
+fn discarded(evidence: &Evidence) -> Option<Bounds> {
+    let cancelled = evidence.observed.processes.cancelled_write_bytes;
+    // Of pages that were dirty before it started it is not known whose they were.
+    let found = match evidence.writes.asked {
+        Asked::Bytes(written) => written.most - written.least,
+        Asked::Nothing | Asked::Unknown { .. } => return None,
+    };
+    (cancelled >= NOTEWORTHY).then(|| Bounds {
+        least: cancelled.saturating_sub(found),
+        most: cancelled,
+    })
+}
+
+/// Whether the device carried nothing of note.
+fn is_none(verdict: &ServedVerdict) -> bool {
+    verdict.device_fraction.is_some_and(|share| share < 0.0005)
+}
+
+/// The share of the device, as the subject of a sentence: `all of`, `12 % of`.
+fn share(verdict: &ServedVerdict) -> String {
+    match verdict.device_fraction {
+        Some(share) if share >= 0.9995 => "all of".to_owned(),
+        Some(_) if is_none(verdict) => "none of".to_owned(),
+        Some(share) => format!("{} of", format_percent_of_whole(share)),
+        None => "an unknown share of".to_owned(),
+    }
+}
+
+/// The same of reads, where page faults can have fetched a part of what storage carried.
+fn share_read(reads: &Direction, verdict: &ServedVerdict) -> String {
+    let Asked::Bytes(asked) = &reads.asked else {
+        return share(verdict);
+    };
+    let by_calls = reads.by_calls.filter(|bytes| bytes.least < bytes.most);
+    let Some(bytes) = by_calls else {
+        return share(verdict);
+    };
+    let of_asked = |bytes: u64| (bytes as f64 / asked.most.max(1) as f64).min(1.0);
+    let (least, most) = (of_asked(bytes.least), of_asked(bytes.most));
+    let text = format_percent_of_whole;
+    match (text(least), text(most)) {
+        (least, most) if least == most => share(verdict),
+        (_, most) if least < 0.0005 => format!("at most {most} of"),
+        (least, most) => format!("{least} to {most} of"),
+    }
+}
+
+/// The same of writes, where others' can leave open what the device carried of these. It is not all where some is owed.
+fn share_written(writes: &Direction, verdict: &ServedVerdict, owed: Option<u64>) -> String {
+    match (verdict.device_fraction, writes.carried) {
+        (None, Some(carried)) => format!("{} of", bounds(carried)),
+        (Some(share), _) if share >= 0.9995 && owed.is_some_and(|owed| owed > 0) => {
+            "nearly all of".to_owned()
+        }
+        _ => share(verdict),
+    }
+}
+
+/// Where reads that the page cache did not serve came from: the device, unless other disks can have served a part of them.
+fn source(reads: &Direction, device: &str) -> String {
+    let carried = reads.carried.zip(reads.moved);
+    let carried = carried.filter(|(carried, moved)| !carried.is_all_of(*moved));
+    carried.map_or_else(
+        || device.to_owned(),
+        |(carried, _)| {
+            let part = match carried.least == 0 || carried.least == carried.most {
+                true => bounds(carried),
+                false => format!("at least {}", format_bytes(carried.least as f64)),
+            };
+            format!("storage, {part} of it from {device}")
+        },
+    )
+}
+
+fn flushes(flushes: u64, evidence: &Evidence) -> String {
+    let of = match evidence.others {
+        OtherUse::None => "",
+        OtherUse::Some { .. } | OtherUse::Unknown => ", of all processes",
+    };
+    format!(
+        "{} completed {}{of}",
+        device(evidence),
+        counted(flushes, "cache flush")
+    )
+}
+
+fn others(other: OtherUse, evidence: &Evidence) -> String {
+    let device = device(evidence);
+    match other {
+        OtherUse::None => format!("nothing else used {device}"),
+        OtherUse::Some { read, written } => {
+            let may = if read.least.max(written.least) == 0 {
+                "may have"
+            } else {
+                "have"
+            };
+            let dirty = evidence.observed.dirty_before_bytes.unwrap_or(0);
+            let early = match dirty.min(written.most) {
+                few if few < NOTEWORTHY => String::new(),
+                early => format!(
+                    ", up to {} of it from pages that were dirty before",
+                    format_bytes(early as f64)
+                ),
+            };
+            format!(
+                "others {may} read {} and written {} on {device} meanwhile{early}",
+                bounds(read),
+                bounds(written)
+            )
+        }
+        OtherUse::Unknown => {
+            format!("whether others used {device} is unknown: its traffic is not counted")
+        }
+    }
+}
+
+fn bounds(bytes: Bounds) -> String {
+    let text = |bytes: u64| format_bytes(bytes as f64);
+    let (least, most) = (text(bytes.least), text(bytes.most));
+    match least == most {
+        true => most,
+        false if bytes.least == 0 => format!("up to {most}"),
+        false => format!("{least} to {most}"),
+    }
+}

@@ -1,0 +1,169 @@
+//! `iolab witness --trace`: the syncs of a program are those that it made, with the flushes within them, and its requests are those that
+//! its threads sent, whoever else uses the disk.
+
+use std::path::PathBuf;
+
+use iolab_truth::device::{loop_over, mounted, zram};
+use iolab_truth::files::{MIB, hole, noise};
+use iolab_truth::iolab::witness_with;
+use iolab_truth::system::unless_missing;
+use iolab_truth::{Made, Scene};
+use serde_json::Value;
+
+use crate::stage::{alone, within};
+
+const EXT4: [&str; 3] = ["mkfs.ext4", "-q", "-F"];
+const XFS: [&str; 3] = ["mkfs.xfs", "-q", "-f"];
+const SYNCS: u64 = 40;
+
+/// A file system on a loop device past the page cache, whose cache is volatile.
+fn on_loop(make: &[&str]) -> Made<(Scene, PathBuf)> {
+    let scene = Scene::new()?;
+    let file = hole(scene.folder().join("backing"), 400 * MIB)?;
+    let device = loop_over(&scene, &file, true)?;
+    let at = mounted(&scene, &device, make, "noatime")?;
+    Ok((scene, at))
+}
+
+/// The evidence of a script, with a trace, while another process does what `other` says all the time.
+fn traced(scene: &Scene, script: &str, other: &str) -> Option<Value> {
+    if !needs::root() {
+        return None;
+    }
+    let mut neighbour = std::process::Command::new("sh")
+        .args(["-c", &format!("while :; do {other}; done")])
+        .current_dir(scene.folder())
+        .spawn()
+        .expect("sh is everywhere");
+    let (output, evidence) = witness_with(scene, &["--trace", "--", "sh", "-c", script], |_| ());
+    neighbour.kill().expect("it runs");
+    neighbour.wait().expect("it ends");
+    assert!(output.status.success(), "{output:?}");
+    Some(evidence)
+}
+
+fn number(evidence: &Value, pointer: &str) -> u64 {
+    let found = evidence.pointer(pointer).and_then(Value::as_u64);
+    found.unwrap_or_else(|| panic!("{pointer}: {evidence:#}"))
+}
+
+/// Each way to ask for a sync, by a child as well.
+fn script(at: &std::path::Path) -> String {
+    let file = at.join("file").display().to_string();
+    format!(
+        "dd if=/dev/zero of={file} bs=4k count=20 oflag=dsync status=none
+        (dd if=/dev/zero of={file}2 bs=4k count=10 oflag=sync status=none)
+        for n in 1 2 3 4 5 6 7 8 9 10; do dd if=/dev/zero of={file}3 bs=4k count=1 conv=fsync status=none; done"
+    )
+}
+
+/// What another process has the same file system sync is not the program's.
+fn neighbour(at: &std::path::Path) -> String {
+    let file = at.join("other").display().to_string();
+    format!("dd if=/dev/zero of={file} bs=4k count=5 oflag=dsync status=none")
+}
+
+#[test]
+fn syncs_are_those_that_the_program_made_and_have_a_flush() {
+    let _alone = alone();
+    let Some((scene, at)) = unless_missing(on_loop(&EXT4)) else {
+        return;
+    };
+    let Some(evidence) = traced(&scene, &script(&at), &neighbour(&at)) else {
+        return;
+    };
+    for (name, expected) in [
+        ("syncs", SYNCS),
+        ("timed", SYNCS),
+        ("flushed", SYNCS),
+        ("uncached", 0),
+    ] {
+        assert_eq!(
+            number(&evidence, &format!("/trace/syncs/{name}")),
+            expected,
+            "{evidence:#}"
+        );
+    }
+    let claims = evidence["claims"].as_array().expect("a list");
+    let own = claims
+        .iter()
+        .find(|claim| claim["kind"] == "syncs")
+        .expect("it has syncs");
+    assert_eq!(own["evidence"]["syncs"], SYNCS, "{own:#}");
+    let parts = ["flush_ns", "journal_ns", "write_ns", "host_ns"];
+    let sum: f64 = parts
+        .iter()
+        .filter_map(|part| evidence["trace"]["syncs"][part].as_f64())
+        .sum();
+    let mean = evidence["trace"]["syncs"]["mean_ns"]
+        .as_f64()
+        .expect("they are timed");
+    assert!(within(sum, mean, 0.01), "{evidence:#}");
+}
+
+#[test]
+fn a_disk_without_a_volatile_cache_is_told() {
+    let _alone = alone();
+    let made = Scene::new().and_then(|scene| {
+        let device = zram(&scene, 300 * MIB)?;
+        let at = mounted(&scene, &device, &EXT4, "noatime")?;
+        Ok((scene, at))
+    });
+    let Some((scene, at)) = unless_missing(made) else {
+        return;
+    };
+    let Some(evidence) = traced(&scene, &script(&at), "sleep 1") else {
+        return;
+    };
+    for (name, expected) in [("syncs", SYNCS), ("flushed", 0), ("uncached", SYNCS)] {
+        assert_eq!(
+            number(&evidence, &format!("/trace/syncs/{name}")),
+            expected,
+            "{evidence:#}"
+        );
+    }
+}
+
+#[test]
+fn syncs_of_xfs_are_counted() {
+    let _alone = alone();
+    let Some((scene, at)) = unless_missing(on_loop(&XFS)) else {
+        return;
+    };
+    let Some(evidence) = traced(&scene, &script(&at), "sleep 1") else {
+        return;
+    };
+    assert_eq!(
+        number(&evidence, "/trace/syncs/syncs"),
+        SYNCS,
+        "{evidence:#}"
+    );
+}
+
+/// Both read the same device past the page cache: the trace tells them apart, and the device's counters are of both.
+#[test]
+fn requests_of_a_disk_are_told_apart_by_who_sent_them() {
+    let _alone = alone();
+    let made = Scene::new().and_then(|scene| {
+        let file = noise(scene.folder().join("backing"), 16 * MIB)?;
+        let device = loop_over(&scene, &file, true)?;
+        Ok((scene, device))
+    });
+    let Some((scene, device)) = unless_missing(made) else {
+        return;
+    };
+    let device = device.display().to_string();
+    let read = |bs: &str, count: u32| {
+        format!("dd if={device} of=/dev/null iflag=direct status=none bs={bs} count={count}")
+    };
+    let Some(evidence) = traced(&scene, &read("64k", 128), &read("4k", 200)) else {
+        return;
+    };
+    let name = device.trim_start_matches("/dev/");
+    let disks = evidence["trace"]["disks"].as_array().expect("a list");
+    let disk = disks.iter().find(|disk| disk["name"] == name);
+    let disk = disk.unwrap_or_else(|| panic!("{evidence:#}"));
+    assert_eq!(number(disk, "/reads/bytes"), 8 * MIB, "{evidence:#}");
+    assert_eq!(number(disk, "/reads/requests"), 128, "{evidence:#}");
+    assert!(number(disk, "/other_requests") > 0, "{evidence:#}");
+}
