@@ -101,6 +101,11 @@ pub enum WhyUntried {
     Planned(String),
     /// No trial without it succeeded.
     NoTrial,
+    /// The level of throughput changed during the run, in spite of idle time that was to bring back what each trial has drained.
+    LevelChanged {
+        /// The idle time before each trial, ns.
+        idle_ns: u64,
+    },
     /// It was to go by more requests in flight, and how many there were is not known.
     InFlightUnknown,
     /// It was to go by more requests in flight, and fewer than half of them were.
@@ -204,6 +209,11 @@ fn failed_check(analysis: &Analysis, inquiry: &Inquiry, suspect: &str) -> Option
     let (with, without) = sides(&[]).zip(sides(&[suspect]))?;
     if without.iter().any(|cell| cell.values.is_empty()) {
         return Some(WhyUntried::NoTrial);
+    }
+    if let Some(idle_ns) = inquiry.idle_ns
+        && !analysis.timeline.over_run.is_empty()
+    {
+        return Some(WhyUntried::LevelChanged { idle_ns });
     }
     match Suspect::find(suspect)?.check {
         Check::Settings => None,

@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use iolab_workload::quantity::exact_duration;
 use iolab_workload::response::Response;
 use iolab_workload::settings::{CellSpec, SETTINGS, Setting, cell_label};
 use iolab_workload::trial::TrialSpec;
@@ -12,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Combination, Design, Experiment, Scoped, check_question};
 use crate::precondition::Precondition;
-use crate::suspect::{Intervention, Sides, Suspect};
+use crate::suspect::{Intervention, Leftover, Sides, Suspect};
 
 /// What a run is called that finds a cause.
 pub const INQUIRY: &str = "why";
@@ -20,6 +21,8 @@ pub const INQUIRY: &str = "why";
 const BLOCKS_MAX: u32 = 30;
 /// Blocks that a suspect is worth leaving out for.
 const BLOCKS_WANTED: u32 = 20;
+/// A level that falls by more than this is gone for good, as far as idle time is concerned.
+const DRAINED_MAX: f64 = 1e4;
 /// What a trial on real storage takes beside its I/O, about: files, buffers, page cache.
 const AROUND: Duration = Duration::from_millis(20);
 
@@ -38,6 +41,9 @@ pub struct Inquiry {
     /// Suspects that are not.
     #[serde(default)]
     pub untried: Vec<Untried>,
+    /// Idle time before each trial, which brings back what the one before has drained, ns; `None` where none is needed.
+    #[serde(default)]
+    pub idle_ns: Option<u64>,
     /// The first has all suspects.
     pub variants: Vec<Variant>,
 }
@@ -91,15 +97,15 @@ impl Experiment {
     /// # Errors
     /// Of kind usage: settings that no experiment can have.
     pub fn inquiry(phenomenon: &Phenomenon) -> Result<Self> {
-        let sides = &phenomenon.sides;
+        let idle = phenomenon.idle();
+        let sides = &phenomenon.sides.after_idle(idle);
         let (mut tried, mut untried) = suspects(sides);
-        let foreseen = sides.trials().map(TrialSpec::time_foreseen);
-        // A trial that ends by its bytes takes what it took.
-        let of_side = |(foreseen, took): (Option<Duration>, Duration)| match sides.is_model {
-            true => foreseen.unwrap_or(took),
-            false => foreseen.map_or(took, |most| most.min(took)) + AROUND,
+        let around = match sides.is_model {
+            true => Duration::ZERO,
+            false => AROUND,
         };
-        let pair: Duration = foreseen.into_iter().zip(phenomenon.took).map(of_side).sum();
+        let times = [&sides.base, &sides.other].into_iter().zip(phenomenon.times());
+        let pair: Duration = times.map(|(side, time)| side.idle + time + around).sum();
         let blocks = |suspects: usize| {
             let block = pair.as_secs_f64() * variants(suspects).len() as f64;
             let blocks = phenomenon.budget.as_secs_f64() / block.max(1e-9);
@@ -108,14 +114,13 @@ impl Experiment {
         };
         // One block more is the warm-up.
         let wanted = pair * variants(tried.len()).len() as u32 * (BLOCKS_WANTED + 1);
-        while tried.len() > 1 && blocks(tried.len()) < BLOCKS_WANTED {
+        // One is tried in the blocks that there are, but not after idle time for which there is none.
+        let least = usize::from(idle.is_zero());
+        while tried.len() > least && blocks(tried.len()) < BLOCKS_WANTED {
             let left = tried.pop().into_iter();
             untried.extend(left.map(|suspect| Untried {
                 suspect: suspect.name.to_owned(),
-                why: format!(
-                    "no time within the budget: --budget {}",
-                    format_duration(whole_minutes(wanted))
-                ),
+                why: no_time(idle, wanted),
             }));
         }
         let trials = blocks(tried.len()).clamp(Design::default().trials_min, BLOCKS_MAX);
@@ -172,6 +177,7 @@ impl Experiment {
             expected: phenomenon.expected,
             tried: tried.iter().map(|one| one.name.to_owned()).collect(),
             untried,
+            idle_ns: Some(idle.as_nanos() as u64).filter(|ns| *ns > 0),
             variants: variants.collect(),
         });
         experiment.check()?;
@@ -215,6 +221,48 @@ impl Experiment {
     }
 }
 
+impl Phenomenon {
+    /// What a trial of each side takes; one that ends by its bytes takes what it took.
+    fn times(&self) -> [Duration; 2] {
+        let foreseen = self.sides.trials().map(TrialSpec::time_foreseen);
+        let [base, other] = self.took;
+        let of_side = |foreseen: Option<Duration>, took: Duration| match self.sides.is_model {
+            true => foreseen.unwrap_or(took),
+            false => foreseen.map_or(took, |most| most.min(took)),
+        };
+        let [of_base, of_other] = foreseen;
+        [of_side(of_base, base), of_side(of_other, other)]
+    }
+
+    /// The idle time before each trial that brings back what the one before has drained. What is drained at one rate and refilled at a lower one
+    /// all the time, as credits and caches of drives are, needs `before / after - 1` times the time of a trial; it gets once more that time.
+    fn idle(&self) -> Duration {
+        match self.sides.machine.leftover {
+            Leftover::Drained(factor) => {
+                let trial = self.times().into_iter().max().unwrap_or_default();
+                tenths_of_a_second(trial.mul_f64(factor.clamp(1.0, DRAINED_MAX)))
+            }
+            Leftover::Nothing | Leftover::Lasting => Duration::ZERO,
+        }
+    }
+}
+
+/// Why a suspect is not tried for which the budget has no time, which would be `wanted`.
+fn no_time(idle: Duration, wanted: Duration) -> String {
+    let (idle_time, wanted) = (exact_duration(idle), format_duration(whole_minutes(wanted)));
+    match idle.is_zero() {
+        true => format!("no time within the budget: --budget {wanted}"),
+        false => format!(
+            "no time within the budget for {idle_time} of idle time before each trial, after which a side has its level again: --budget {wanted}"
+        ),
+    }
+}
+
+/// The next whole tenth of a second.
+fn tenths_of_a_second(time: Duration) -> Duration {
+    Duration::from_millis(100 * (time.as_millis() as u64).div_ceil(100).max(1))
+}
+
 /// The next whole minute.
 fn whole_minutes(time: Duration) -> Duration {
     Duration::from_secs(time.as_secs().div_ceil(60).max(1) * 60)
@@ -236,8 +284,8 @@ fn suspects(sides: &Sides) -> (Vec<&'static Suspect>, Vec<Untried>) {
             Intervention::IsTheDifference => leave(suspect, IS_THE_DIFFERENCE.to_owned()),
             Intervention::Lacks(why) => leave(suspect, why.to_owned()),
             Intervention::After(other) => hidden.push((other, suspect)),
-            Intervention::Settings(_) if sides.machine.keeps_state => {
-                leave(suspect, KEEPS_STATE.to_owned());
+            Intervention::Settings(_) if sides.machine.leftover == Leftover::Lasting => {
+                leave(suspect, LEFTOVER.to_owned());
             }
             Intervention::Settings(without) => match without.check() {
                 Ok(()) => tried.push((sides.changed_in(&without), suspect)),
@@ -271,7 +319,7 @@ fn suspects(sides: &Sides) -> (Vec<&'static Suspect>, Vec<Untried>) {
 const IS_THE_DIFFERENCE: &str = "the two sides differ in nothing else";
 
 /// Why none is tried where variants would find what others leave.
-const KEEPS_STATE: &str = "a side changes its level by itself, and no variant can begin anew: run the experiment with --precondition, then explain that run";
+const LEFTOVER: &str = "a side changes its level by itself, and no variant can begin anew: run the experiment with --precondition, then explain that run";
 
 /// Which of so many suspects each variant is without: none, each alone, all but one each, all. Where two of these are the same, one
 /// stands for both.
@@ -372,11 +420,36 @@ mod tests {
     #[test]
     fn nothing_is_tried_where_variants_would_find_what_others_leave() {
         let mut worn = phenomenon(60);
-        worn.sides.machine.keeps_state = true;
+        worn.sides.machine.leftover = Leftover::Lasting;
         let experiment = Experiment::inquiry(&worn).expect("an inquiry");
         let inquiry = experiment.inquiry.expect("one");
         assert!(inquiry.tried.is_empty());
         assert_eq!(inquiry.untried.len(), 3, "{:?}", inquiry.untried);
+    }
+
+    /// What falls to a tenth needs nine times the time of a trial; what the budget has no time for is left out.
+    #[test]
+    fn what_a_trial_drains_comes_back_before_the_next_one() {
+        let mut drained = phenomenon(700);
+        drained.sides.is_model = false;
+        drained.sides.machine.leftover = Leftover::Drained(10.0);
+        let of = |asked: &Phenomenon| {
+            let experiment = Experiment::inquiry(asked).expect("valid");
+            let inquiry = experiment.inquiry.clone().expect("an inquiry");
+            (experiment, inquiry)
+        };
+        let (experiment, inquiry) = of(&drained);
+        assert_eq!(inquiry.idle_ns, Some(3_000_000_000));
+        let plan = Plan::of_new_run(experiment, &OneProcess).expect("a plan");
+        let idle = Duration::from_secs(3);
+        assert!(plan.cells().iter().all(|cell| cell.spec.idle == idle));
+        // All four suspects take 10 variants and 66 s a block, two take 27 s.
+        assert_eq!(inquiry.tried.len(), 2, "{inquiry:?}");
+        drained.budget = Duration::from_secs(60);
+        let (_, inquiry) = of(&drained);
+        assert!(inquiry.tried.is_empty());
+        let whys: Vec<&str> = inquiry.untried.iter().map(|one| one.why.as_str()).collect();
+        insta::assert_snapshot!(whys[0], @"no time within the budget for 3 s of idle time before each trial, after which a side has its level again: --budget 24min");
     }
 
     #[test]

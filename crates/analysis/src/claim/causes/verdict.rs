@@ -344,6 +344,7 @@ mod tests {
                 suspect: "write-cache".to_owned(),
                 why: "no time within the budget".to_owned(),
             }],
+            idle_ns: None,
             variants: sets
                 .iter()
                 .map(|set| Variant {

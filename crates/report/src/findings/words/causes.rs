@@ -1,9 +1,11 @@
 //! What interventions show, in words.
 
+use std::time::Duration;
+
 use iolab_analysis::claim::{Again, Reproduction, Share, Suspected, Suspects, Verdict, WhyUntried};
 use iolab_analysis::doubt::SideDoubt;
 use iolab_plan::suspect::Suspect;
-use iolab_workload::quantity::significant;
+use iolab_workload::quantity::{exact_duration, significant};
 
 /// Below this share nothing is left to be explained.
 const REST: f64 = 0.1;
@@ -196,6 +198,10 @@ pub(crate) fn why_untried(why: &WhyUntried) -> String {
     match why {
         WhyUntried::Planned(why) => why.clone(),
         WhyUntried::NoTrial => "no trial without it succeeded".to_owned(),
+        WhyUntried::LevelChanged { idle_ns } => format!(
+            "throughput changed its level all the same, with {} of idle time before each trial",
+            exact_duration(Duration::from_nanos(*idle_ns))
+        ),
         WhyUntried::InFlightUnknown => "how many requests were in flight is not known".to_owned(),
         WhyUntried::FewInFlight { in_flight, asked } => {
             format!("{in_flight:.1} of {asked} requests were in flight")
@@ -295,6 +301,9 @@ mod tests {
         let reasons = [
             WhyUntried::Planned("no time within the budget".to_owned()),
             WhyUntried::NoTrial,
+            WhyUntried::LevelChanged {
+                idle_ns: 1_500_000_000,
+            },
             WhyUntried::InFlightUnknown,
             WhyUntried::FewInFlight {
                 in_flight: 3.04,
@@ -325,6 +334,7 @@ mod tests {
         insta::assert_snapshot!(text.replace(". Not", ".\nNot"), @r"
         Not tried (no time within the budget): a write cache.
         Not tried (no trial without it succeeded): a write cache.
+        Not tried (throughput changed its level all the same, with 1.5 s of idle time before each trial): a write cache.
         Not tried (how many requests were in flight is not known): a write cache.
         Not tried (3.0 of 16 requests were in flight): a write cache.
         Not tried (how many page faults there were is not known): a write cache.
