@@ -41,7 +41,7 @@ pub use concurrency::{Cause, Queued, TooFew};
 pub use effect::{CellId, Difference, Effect, Estimate, MARGIN, Trials, ratio};
 pub(crate) use effect::{confidence, within_run};
 pub use order::{HEADLINES_MAX, Role, headlines, ordered};
-pub use phenomena::{Phenomenon, Unexplainable, leftover, phenomena};
+pub use phenomena::{Phenomenon, Unexplainable, changes_inside, leftover, phenomena};
 pub use series::{Course, Shape, State, Steady, dependent_cells, drifting_cells, groups};
 pub use stages::{Largest, TimeByLayer};
 pub use tail::LongTail;

@@ -118,6 +118,15 @@ impl Sides {
         sides
     }
 
+    /// Both sides with trials that end after this time at the latest.
+    pub(crate) fn ended_after(&self, time: Duration) -> Self {
+        let mut sides = self.clone();
+        for cell in [&mut sides.base, &mut sides.other] {
+            cell.trial.limit.time = Some(cell.trial.limit.time.map_or(time, |own| own.min(time)));
+        }
+        sides
+    }
+
     /// Whether a setting is the same on both sides.
     pub(crate) fn share<T: PartialEq>(&self, of: impl Fn(&TrialSpec) -> T) -> bool {
         of(&self.base.trial) == of(&self.other.trial)

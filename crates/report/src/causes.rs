@@ -81,7 +81,11 @@ pub fn plan(inquiry: &Inquiry) -> String {
         let idle = exact_duration(Duration::from_nanos(ns));
         format!("; each trial begins after {idle} of idle time, because a side changes its level")
     });
-    format!("{}; {tried}{idle}{untried}", inquiry.phenomenon)
+    let shorter = inquiry.shorter_ns.map_or_else(String::new, |ns| {
+        let time = exact_duration(Duration::from_nanos(ns));
+        format!("; trials end after {time}, so that the budget pays for enough of them")
+    });
+    format!("{}; {tried}{shorter}{idle}{untried}", inquiry.phenomenon)
 }
 
 /// What was found, a line each, the phenomenon first.

@@ -65,10 +65,14 @@ pub struct Reproduction {
     pub interval: Option<(f64, f64)>,
     /// Blocks in which both sides were measured.
     pub blocks: usize,
+    /// The time of a trial where that is less than in the other run, ns.
+    pub shorter_ns: Option<u64>,
     /// Whether it is there again.
     pub again: Again,
-    /// What is left of it without all suspects that were tried; `None` where it is not there, or no suspect was tried.
+    /// What is left of it without all suspects that were tried, or without one; `None` where it is not there, or no suspect was tried.
     pub unexplained: Option<Share>,
+    /// The suspect without which alone that is left, where more is left without all: what the others change is another difference.
+    pub unexplained_without: Option<String>,
     /// What in the evidence of the unchanged cells could make the difference by itself: disturbances could make what is not explained; with
     /// bytes of different origins it cannot be told.
     pub doubts: Vec<SideDoubt>,

@@ -97,6 +97,15 @@ fn sides(run: &Analysis, phenomenon: &Phenomenon) -> Option<Sides> {
     })
 }
 
+/// Whether throughput of a side changes its level within its trials.
+pub fn changes_inside(run: &Analysis, phenomenon: &Phenomenon) -> bool {
+    let own = [phenomenon.base.cell, phenomenon.other.cell];
+    run.timeline
+        .within
+        .iter()
+        .any(|shift| own.contains(&shift.cell))
+}
+
 /// What trials of both sides leave for those that follow.
 pub fn leftover(run: &Analysis, phenomenon: &Phenomenon) -> Leftover {
     let own = [phenomenon.base.cell, phenomenon.other.cell];
@@ -106,7 +115,11 @@ pub fn leftover(run: &Analysis, phenomenon: &Phenomenon) -> Leftover {
     };
     let timeline = &run.timeline;
     // The first trial has used up what was there, and none has found it again.
-    if timeline.in_warm_ups.iter().any(|shift| own.contains(&shift.cell)) {
+    if timeline
+        .in_warm_ups
+        .iter()
+        .any(|shift| own.contains(&shift.cell))
+    {
         return Leftover::Lasting;
     }
     let concerns = |of: Access| own.iter().any(|id| writes(*id) == (of == Access::Writes));
@@ -116,10 +129,19 @@ pub fn leftover(run: &Analysis, phenomenon: &Phenomenon) -> Leftover {
         return Leftover::Lasting;
     }
     // A trial that begins slow begins anew.
-    let within = timeline.within.iter().filter(|shift| own.contains(&shift.cell));
-    let within = within.map(TrialShift::factor).filter(|factor| *factor < 1.0);
-    let fell = over_run.into_iter().chain(within).map(|factor| 1.0 / factor);
-    fell.max_by(f64::total_cmp).map_or(Leftover::Nothing, Leftover::Drained)
+    let within = timeline
+        .within
+        .iter()
+        .filter(|shift| own.contains(&shift.cell));
+    let within = within
+        .map(TrialShift::factor)
+        .filter(|factor| *factor < 1.0);
+    let fell = over_run
+        .into_iter()
+        .chain(within)
+        .map(|factor| 1.0 / factor);
+    fell.max_by(f64::total_cmp)
+        .map_or(Leftover::Nothing, Leftover::Drained)
 }
 
 /// An effect, or the gain that it lacks.

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::analysis::{Analysis, TRIALS_MIN};
 use iolab_analysis::claim::{
-    Again, Claim, Phenomenon, Unexplainable, Verdict, claims, leftover, phenomena,
+    Again, Claim, Phenomenon, Unexplainable, Verdict, changes_inside, claims, leftover, phenomena,
 };
 use iolab_host::pseudo_files::chosen as in_force;
 use iolab_plan::cells::FittedPlan;
@@ -318,6 +318,7 @@ impl Explanation<'_> {
             took: sides.map(|side| took(side.cell).unwrap_or(TRIAL_TIME)),
             response: record.experiment.response,
             precondition: definition.design.precondition,
+            changes_inside: changes_inside(self.run.analysis(), self.phenomenon),
             budget: budget.unwrap_or(definition.design.budget),
         })
     }

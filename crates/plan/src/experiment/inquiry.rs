@@ -1,15 +1,16 @@
 //! An experiment that finds the cause of a difference between two cells: both are measured with each suspect taken away alone, with all taken
 //! away, and with all but one. All of that is one experiment, so that every variant has a place in every block.
 
+mod timing;
+
 use std::time::Duration;
 
-use iolab_workload::quantity::exact_duration;
 use iolab_workload::response::Response;
 use iolab_workload::settings::{CellSpec, SETTINGS, Setting, cell_label};
-use iolab_workload::trial::TrialSpec;
-use iolab_workload::units::format_duration;
 use iolab_workload::{Error, Result};
 use serde::{Deserialize, Serialize};
+
+use timing::{BLOCKS_WANTED, no_time};
 
 use super::{Combination, Design, Experiment, Scoped, check_question};
 use crate::precondition::Precondition;
@@ -19,12 +20,6 @@ use crate::suspect::{Intervention, Leftover, Sides, Suspect};
 pub const INQUIRY: &str = "why";
 /// Most blocks: from there on more of them settle little.
 const BLOCKS_MAX: u32 = 30;
-/// Blocks that a suspect is worth leaving out for.
-const BLOCKS_WANTED: u32 = 20;
-/// A level that falls by more than this is gone for good, as far as idle time is concerned.
-const DRAINED_MAX: f64 = 1e4;
-/// What a trial on real storage takes beside its I/O, about: files, buffers, page cache.
-const AROUND: Duration = Duration::from_millis(20);
 
 /// A difference to be explained, and the cells that do so; written into the definition of the run that measures them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -44,6 +39,9 @@ pub struct Inquiry {
     /// Idle time before each trial, which brings back what the one before has drained, ns; `None` where none is needed.
     #[serde(default)]
     pub idle_ns: Option<u64>,
+    /// The time of each trial where that is less than in the run, whose trials the budget could not pay for, ns; `None` where they are as long.
+    #[serde(default)]
+    pub shorter_ns: Option<u64>,
     /// The first has all suspects.
     pub variants: Vec<Variant>,
 }
@@ -87,6 +85,8 @@ pub struct Phenomenon {
     pub response: Response,
     /// What was written to the target before.
     pub precondition: Precondition,
+    /// Whether throughput of a side changes its level within its trials: shorter ones would show another difference.
+    pub changes_inside: bool,
     /// Time for all trials.
     pub budget: Duration,
 }
@@ -97,14 +97,21 @@ impl Experiment {
     /// # Errors
     /// Of kind usage: settings that no experiment can have.
     pub fn inquiry(phenomenon: &Phenomenon) -> Result<Self> {
+        let shorter = phenomenon.shorter();
+        let phenomenon = &shorter.map_or_else(
+            || phenomenon.clone(),
+            |time| Phenomenon {
+                sides: phenomenon.sides.ended_after(time),
+                ..phenomenon.clone()
+            },
+        );
         let idle = phenomenon.idle();
         let sides = &phenomenon.sides.after_idle(idle);
         let (mut tried, mut untried) = suspects(sides);
-        let around = match sides.is_model {
-            true => Duration::ZERO,
-            false => AROUND,
-        };
-        let times = [&sides.base, &sides.other].into_iter().zip(phenomenon.times());
+        let around = phenomenon.around();
+        let times = [&sides.base, &sides.other]
+            .into_iter()
+            .zip(phenomenon.times());
         let pair: Duration = times.map(|(side, time)| side.idle + time + around).sum();
         let blocks = |suspects: usize| {
             let block = pair.as_secs_f64() * variants(suspects).len() as f64;
@@ -178,6 +185,7 @@ impl Experiment {
             tried: tried.iter().map(|one| one.name.to_owned()).collect(),
             untried,
             idle_ns: Some(idle.as_nanos() as u64).filter(|ns| *ns > 0),
+            shorter_ns: shorter.map(|time| time.as_nanos() as u64),
             variants: variants.collect(),
         });
         experiment.check()?;
@@ -219,53 +227,6 @@ impl Experiment {
             ),
         }
     }
-}
-
-impl Phenomenon {
-    /// What a trial of each side takes; one that ends by its bytes takes what it took.
-    fn times(&self) -> [Duration; 2] {
-        let foreseen = self.sides.trials().map(TrialSpec::time_foreseen);
-        let [base, other] = self.took;
-        let of_side = |foreseen: Option<Duration>, took: Duration| match self.sides.is_model {
-            true => foreseen.unwrap_or(took),
-            false => foreseen.map_or(took, |most| most.min(took)),
-        };
-        let [of_base, of_other] = foreseen;
-        [of_side(of_base, base), of_side(of_other, other)]
-    }
-
-    /// The idle time before each trial that brings back what the one before has drained. What is drained at one rate and refilled at a lower one
-    /// all the time, as credits and caches of drives are, needs `before / after - 1` times the time of a trial; it gets once more that time.
-    fn idle(&self) -> Duration {
-        match self.sides.machine.leftover {
-            Leftover::Drained(factor) => {
-                let trial = self.times().into_iter().max().unwrap_or_default();
-                tenths_of_a_second(trial.mul_f64(factor.clamp(1.0, DRAINED_MAX)))
-            }
-            Leftover::Nothing | Leftover::Lasting => Duration::ZERO,
-        }
-    }
-}
-
-/// Why a suspect is not tried for which the budget has no time, which would be `wanted`.
-fn no_time(idle: Duration, wanted: Duration) -> String {
-    let (idle_time, wanted) = (exact_duration(idle), format_duration(whole_minutes(wanted)));
-    match idle.is_zero() {
-        true => format!("no time within the budget: --budget {wanted}"),
-        false => format!(
-            "no time within the budget for {idle_time} of idle time before each trial, after which a side has its level again: --budget {wanted}"
-        ),
-    }
-}
-
-/// The next whole tenth of a second.
-fn tenths_of_a_second(time: Duration) -> Duration {
-    Duration::from_millis(100 * (time.as_millis() as u64).div_ceil(100).max(1))
-}
-
-/// The next whole minute.
-fn whole_minutes(time: Duration) -> Duration {
-    Duration::from_secs(time.as_secs().div_ceil(60).max(1) * 60)
 }
 
 /// The suspects that have a part on these sides, and those that no setting takes away here.
@@ -413,6 +374,7 @@ mod tests {
             took: [Duration::from_millis(300); 2],
             response: Response::Throughput,
             precondition: Precondition::None,
+            changes_inside: false,
             budget: Duration::from_secs(budget),
         }
     }
@@ -425,6 +387,41 @@ mod tests {
         let inquiry = experiment.inquiry.expect("one");
         assert!(inquiry.tried.is_empty());
         assert_eq!(inquiry.untried.len(), 3, "{:?}", inquiry.untried);
+    }
+
+    /// Trials of a minute would leave time for one block in five minutes.
+    #[test]
+    fn long_trials_are_shortened_to_what_the_budget_pays_for() {
+        let mut long = phenomenon(300);
+        let minute = Duration::from_secs(60);
+        for cell in [&mut long.sides.base, &mut long.sides.other] {
+            cell.trial.limit.time = Some(minute);
+        }
+        long.took = [minute; 2];
+        let of = |asked: &Phenomenon| {
+            let experiment = Experiment::inquiry(asked).expect("valid");
+            let plan = Plan::of_new_run(experiment.clone(), &OneProcess).expect("a plan");
+            let block = plan
+                .cells()
+                .iter()
+                .filter_map(|cell| cell.spec.time_foreseen());
+            let blocks = experiment.design.trials_min + 1;
+            let inquiry = experiment.inquiry.expect("an inquiry");
+            (inquiry, block.sum::<Duration>() * blocks)
+        };
+        let (inquiry, takes) = of(&long);
+        assert_eq!(inquiry.shorter_ns, Some(1_000_000_000));
+        assert_eq!(inquiry.tried.len(), 2);
+        assert!(takes <= long.budget, "{takes:?}");
+        long.budget = Duration::from_secs(20);
+        let (inquiry, takes) = of(&long);
+        assert_eq!(inquiry.shorter_ns, Some(238_000_000));
+        assert!(
+            !inquiry.tried.is_empty() && takes <= long.budget,
+            "{takes:?}"
+        );
+        long.changes_inside = true;
+        assert_eq!(of(&long).0.shorter_ns, None);
     }
 
     /// What falls to a tenth needs nine times the time of a trial; what the budget has no time for is left out.
@@ -449,7 +446,7 @@ mod tests {
         let (_, inquiry) = of(&drained);
         assert!(inquiry.tried.is_empty());
         let whys: Vec<&str> = inquiry.untried.iter().map(|one| one.why.as_str()).collect();
-        insta::assert_snapshot!(whys[0], @"no time within the budget for 3 s of idle time before each trial, after which a side has its level again: --budget 24min");
+        insta::assert_snapshot!(whys[0], @"no time within the budget for 1 s of idle time before each trial, after which a side has its level again: --budget 8min");
     }
 
     #[test]

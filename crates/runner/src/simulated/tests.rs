@@ -288,13 +288,22 @@ fn credits_return_in_idle_time_which_the_budget_pays_for() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("credits.toml");
     std::fs::write(&path, CREDITS).expect("written");
-    let sets = ["bs=4k", "idle=0,6s", "time=1s", "trials_min=6", "trials_max=6"];
+    let sets = [
+        "bs=4k",
+        "idle=0,6s",
+        "time=1s",
+        "trials_min=6",
+        "trials_max=6",
+    ];
     let experiment = experiment("read-random", &[&sets[..], &["budget=1h"]].concat());
     let record = measure(path.to_str().expect("text"), experiment, 3);
     for sample in &record.samples {
         let idle = record.cells[sample.cell as usize].spec.idle.as_nanos() as u64;
         let beside = sample.wall_ns - sample.elapsed_ns;
-        assert!((idle..idle + 500_000_000).contains(&beside), "{beside} {idle}");
+        assert!(
+            (idle..idle + 500_000_000).contains(&beside),
+            "{beside} {idle}"
+        );
     }
     // All 500 are back after 6 s, and with no pause a cell finds those of one second.
     let cells = analyse(&record).cells;

@@ -25,6 +25,13 @@ pub(super) fn of_reproduction(found: &Reproduction) -> String {
         (Some(ratio), None) => format!("{} times in {} blocks", significant(ratio), found.blocks),
         (None, _) => "no block with both sides".to_owned(),
     };
+    let here = match found.shorter_ns {
+        None => here,
+        Some(ns) => format!(
+            "{here} of shorter trials ({})",
+            exact_duration(Duration::from_nanos(ns))
+        ),
+    };
     let phenomenon = &found.phenomenon;
     match found.again {
         Again::Reproduced => {
@@ -32,7 +39,7 @@ pub(super) fn of_reproduction(found: &Reproduction) -> String {
                 "Reproduced: {phenomenon}; here {here}.{}",
                 match found.is_explained {
                     true => String::new(),
-                    false => rest(found.unexplained.as_ref(), &found.doubts),
+                    false => rest(found),
                 }
             )
         }
@@ -55,23 +62,26 @@ fn doubts(all: &[SideDoubt]) -> String {
     words.join("; ")
 }
 
-/// What is left without all suspects that were tried, and what else could make it.
-fn rest(unexplained: Option<&Share>, others: &[SideDoubt]) -> String {
-    let others = match others {
+/// What is left without suspects, and what else could make it.
+fn rest(found: &Reproduction) -> String {
+    let others = match found.doubts.as_slice() {
         [] => String::new(),
         all => format!("; it could also come from {}", doubts(all)),
     };
-    match unexplained {
+    let without = match found.unexplained_without {
+        None => "without all suspects that were tried",
+        Some(_) => "without the greatest cause, and more without all suspects",
+    };
+    match &found.unexplained {
         None => format!(
             " What remains of it without all suspects that were tried is not known{others}."
         ),
         Some(share) if share.share < REST => String::new(),
-        Some(share) if share.share < MOST => format!(
-            " {} of it remains without all suspects that were tried{others}.",
-            of_share(share)
-        ),
+        Some(share) if share.share < MOST => {
+            format!(" {} of it remains {without}{others}.", of_share(share))
+        }
         Some(share) => format!(
-            " Not explained: {} of it remains without all suspects that were tried{others}.",
+            " Not explained: {} of it remains {without}{others}.",
             of_share(share)
         ),
     }
