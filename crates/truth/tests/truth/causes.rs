@@ -4,11 +4,11 @@
 
 use std::time::Duration;
 
-use iolab_truth::device::{loop_over, mounted_as};
+use iolab_truth::Scene;
+use iolab_truth::device::loop_over;
 use iolab_truth::fuse::{Behaviour, ChunkCache, Credits};
 use iolab_truth::iolab::{claims, told};
 use iolab_truth::system::{failed, unless_missing};
-use iolab_truth::{Made, Scene};
 use serde_json::Value;
 
 use crate::stage::alone;
@@ -348,8 +348,8 @@ fn a_shared_descriptor_is_named_beside_stalls() {
     let _alone = alone();
     let behaviour = Behaviour {
         delay: |context| match context.request % 20 {
-            19 => Duration::from_millis(8),
-            _ => Duration::from_micros(500),
+            19 => Duration::from_millis(20),
+            _ => Duration::from_millis(2),
         },
         ..Behaviour::default()
     };
@@ -381,61 +381,25 @@ fn a_shared_descriptor_is_named_beside_stalls() {
     explain(&scene, &world);
 }
 
-/// A file system on a loop device over a server with a cache: writes end in the page cache, reads wait for the chunks.
-fn over_chunks() -> Made<Scene> {
-    let scene = Scene::on_fuse(cached())?;
-    let device = loop_over(&scene, &scene.target, true)?;
-    let bare = ["mkfs.ext4", "-q", "-F", "-O", "^has_journal"];
-    let at = mounted_as(&scene, "files", &device, &bare, "noatime")?;
-    Ok(scene.on(at))
-}
-
-#[test]
-fn writes_that_end_in_the_page_cache_are_named() {
-    let _alone = alone();
-    let Some(scene) = unless_missing(over_chunks()) else {
-        return;
-    };
-    let world = World {
-        shown_by: &[
-            "read-size",
-            "--set",
-            "workload=RS,WS",
-            "--set",
-            "bs=64k",
-            "--set",
-            "cache=cold",
-            // Read-ahead of the kernel would be a cause as well.
-            "--set",
-            "fadvise=random",
-            "--set",
-            "sync=none",
-            "--set",
-            "region=16M",
-            "--set",
-            "bytes=16M",
-            "--time",
-            "150ms",
-            "--budget",
-            "10s",
-        ],
-        planted: &["write-back"],
-        budget: "90s",
-        more: &[],
-    };
-    explain(&scene, &world);
-}
-
 /// A cache of chunks, and credits that the trials of a run use up: a side falls, and each trial of the explanation begins after idle time.
 #[test]
 fn credits_that_trials_use_up_return_before_each_of_them() {
     let _alone = alone();
-    let mut behaviour = cached();
-    behaviour.delay = |_| Duration::from_millis(1);
-    behaviour.credits = Some(Credits {
-        most: 10_000.0,
-        per_second: 1000.0,
-    });
+    let behaviour = Behaviour {
+        bytes: 64 << 20,
+        delay: |_| Duration::from_millis(4),
+        cache: Some(ChunkCache {
+            chunk: 1 << 20,
+            holds: 8,
+            fetch: Duration::from_millis(8),
+            serial: false,
+        }),
+        credits: Some(Credits {
+            most: 2500.0,
+            per_second: 250.0,
+        }),
+        ..Behaviour::default()
+    };
     let Some(scene) = unless_missing(Scene::on_fuse(behaviour)) else {
         return;
     };
