@@ -74,17 +74,6 @@ pub struct Behaviour {
     pub harm: Option<Harm>,
     /// A cache of reads, in front of something slower.
     pub cache: Option<ChunkCache>,
-    /// Credits of reads, which return over time.
-    pub credits: Option<Credits>,
-}
-
-/// What reads use up, one each, and without which they come no faster than the credits return.
-#[derive(Debug, Clone, Copy)]
-pub struct Credits {
-    /// Most of them, as many as there are at first.
-    pub most: f64,
-    /// How many return in a second.
-    pub per_second: f64,
 }
 
 /// A cache that keeps the chunks which were read last.
@@ -116,7 +105,6 @@ impl Default for Behaviour {
             cached: false,
             harm: None,
             cache: None,
-            credits: None,
         }
     }
 }

@@ -33,15 +33,13 @@ pub(super) struct Server {
     kept: Mutex<Kept>,
 }
 
-/// The cache of reads, and their credits.
+/// The cache of reads.
 #[derive(Debug, Default)]
 struct Kept {
     /// Its chunks, the one that was read last at the end.
     chunks: Vec<u64>,
     /// When the last fetch ends, where they are made one at a time.
     fetched: Option<Instant>,
-    /// Credits that were left, and when; below 0, what waiting reads have used in advance.
-    credits: Option<(f64, Instant)>,
 }
 
 /// A request being delayed; dropping it ends that.
@@ -107,9 +105,7 @@ impl Server {
             return Duration::ZERO;
         };
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        let Kept {
-            chunks, fetched, ..
-        } = &mut *kept;
+        let Kept { chunks, fetched } = &mut *kept;
         let chunk = offset / cache.chunk;
         let place = chunks.iter().position(|kept| *kept == chunk);
         let took = match place {
@@ -130,20 +126,6 @@ impl Server {
             chunks.remove(0);
         }
         took
-    }
-
-    /// What a read waits for a credit.
-    fn credit(&self) -> Duration {
-        let Some(credits) = self.shared.behaviour.credits else {
-            return Duration::ZERO;
-        };
-        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        let now = Instant::now();
-        let (left, since) = kept.credits.unwrap_or((credits.most, now));
-        let returned = now.duration_since(since).as_secs_f64() * credits.per_second;
-        let left = (left + returned).min(credits.most) - 1.0;
-        kept.credits = Some((left, now));
-        Duration::from_secs_f64((-left).max(0.0) / credits.per_second)
     }
 
     fn context(&self, handle: FileHandle) -> RequestContext {
@@ -208,7 +190,7 @@ impl ServedFile for Server {
     fn read(&self, _: u32, handle: FileHandle, offset: u64, size: u32, reply: ReplyData) {
         let held = Held::new(&self.shared);
         let context = self.context(handle);
-        let delay = (self.shared.behaviour.delay)(context) + self.fetch(offset) + self.credit();
+        let delay = (self.shared.behaviour.delay)(context) + self.fetch(offset);
         if self.fails(offset, size as usize) {
             held.until(delay, context.open, 0);
             return reply.error(Errno::EIO);

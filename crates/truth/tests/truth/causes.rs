@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use iolab_truth::Scene;
 use iolab_truth::device::loop_over;
-use iolab_truth::fuse::{Behaviour, ChunkCache, Credits};
+use iolab_truth::fuse::{Behaviour, ChunkCache};
 use iolab_truth::iolab::{claims, told};
 use iolab_truth::system::{failed, unless_missing};
 use serde_json::Value;
@@ -379,62 +379,4 @@ fn a_shared_descriptor_is_named_beside_stalls() {
         more: &[],
     };
     explain(&scene, &world);
-}
-
-/// A cache of chunks, and credits that the trials of a run use up: a side falls, and each trial of the explanation begins after idle time.
-#[test]
-fn credits_that_trials_use_up_return_before_each_of_them() {
-    let _alone = alone();
-    let behaviour = Behaviour {
-        bytes: 64 << 20,
-        delay: |_| Duration::from_millis(4),
-        cache: Some(ChunkCache {
-            chunk: 1 << 20,
-            holds: 8,
-            fetch: Duration::from_millis(8),
-            serial: false,
-        }),
-        credits: Some(Credits {
-            most: 2500.0,
-            per_second: 250.0,
-        }),
-        ..Behaviour::default()
-    };
-    let Some(scene) = unless_missing(Scene::on_fuse(behaviour)) else {
-        return;
-    };
-    let world = World {
-        shown_by: &[
-            "read-size",
-            // Neither reads ahead nor few requests in flight are suspects.
-            "--set",
-            "pattern=reverse,rand",
-            "--set",
-            "backend=libaio",
-            "--depth",
-            "5",
-            "--set",
-            "bs=64k",
-            "--set",
-            "region=64M",
-            "--set",
-            "bytes=none",
-            "--time",
-            "150ms",
-            "--precision",
-            "0.1%",
-            "--budget",
-            "15s",
-        ],
-        planted: &["reach"],
-        budget: "3min",
-        more: &[],
-    };
-    explain(&scene, &world);
-    let cells = told(&scene, &["table", "why.iolab", "--format", "json"]);
-    let cells: Value = serde_json::from_str(&cells).expect("JSON");
-    let idle = |cell: &Value| cell["idle_ns"].as_u64();
-    let cells = cells["cells"].as_array().expect("cells");
-    let all: Vec<Option<u64>> = cells.iter().map(idle).collect();
-    assert!(all.iter().all(|idle| *idle > Some(100_000_000)), "{all:?}");
 }
