@@ -77,14 +77,23 @@ pub fn plan(inquiry: &Inquiry) -> String {
         .into_iter()
         .map(|(why, names)| format!("; not tried: {} ({why})", names.join(", ")));
     let untried: String = untried.collect();
-    let idle = inquiry.idle_ns.map_or_else(String::new, |ns| {
-        let idle = exact_duration(Duration::from_nanos(ns));
-        format!("; each trial begins after {idle} of idle time, because a side changes its level")
-    });
-    let shorter = inquiry.shorter_ns.map_or_else(String::new, |ns| {
-        let time = exact_duration(Duration::from_nanos(ns));
-        format!("; trials end after {time}, so that the budget pays for enough of them")
-    });
+    let is_measured = |_: &u64| !inquiry.tried.is_empty();
+    let idle = inquiry
+        .idle_ns
+        .filter(is_measured)
+        .map_or_else(String::new, |ns| {
+            let idle = exact_duration(Duration::from_nanos(ns));
+            format!(
+                "; each trial begins after {idle} of idle time, because a side changes its level"
+            )
+        });
+    let shorter = inquiry
+        .shorter_ns
+        .filter(is_measured)
+        .map_or_else(String::new, |ns| {
+            let time = exact_duration(Duration::from_nanos(ns));
+            format!("; trials end after {time}, so that the budget pays for enough of them")
+        });
     format!("{}; {tried}{shorter}{idle}{untried}", inquiry.phenomenon)
 }
 
