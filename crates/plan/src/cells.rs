@@ -176,7 +176,7 @@ impl Plan {
         // The time of a program is an emergency limit and does not predict its duration.
         let bounds = self.cells.iter().filter(|cell| !cell.spec.runs_program());
         bounds
-            .filter_map(|cell| cell.spec.trial.time_foreseen())
+            .filter_map(|cell| cell.spec.time_foreseen())
             .fold(Duration::ZERO, Duration::saturating_add)
     }
 

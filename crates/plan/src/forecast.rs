@@ -175,6 +175,7 @@ fn least_block_time(cells: &[PlannedCell], overhead: &dyn Fn(&CellSpec) -> Durat
             .flatten()
             .min();
         time.unwrap_or_default()
+            .saturating_add(cell.spec.idle)
             .saturating_add(overhead(&cell.spec))
     });
     times.fold(Duration::ZERO, Duration::saturating_add)
@@ -183,8 +184,8 @@ fn least_block_time(cells: &[PlannedCell], overhead: &dyn Fn(&CellSpec) -> Durat
 /// The longest time of one trial of each cell; `None` where a trial has no time limit.
 fn block_time(cells: &[PlannedCell]) -> Option<Duration> {
     let mut times = cells.iter().map(|cell| {
-        let trial = &cell.spec.trial;
-        trial.time_foreseen().filter(|_| !cell.spec.runs_program())
+        let time = cell.spec.time_foreseen();
+        time.filter(|_| !cell.spec.runs_program())
     });
     times.try_fold(Duration::ZERO, |sum, time| Some(sum.saturating_add(time?)))
 }

@@ -18,6 +18,9 @@ pub enum Obstacle {
     NoTime {
         /// The budget that pays for all suspects, s.
         budget_s: u64,
+        /// Idle time before each trial, ns, which is part of that budget; 0 where none is needed.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        idle_ns: u64,
     },
     /// A side without it has settings that cannot be together.
     Conflict {
@@ -27,6 +30,11 @@ pub enum Obstacle {
     /// The words of a version that kept no more than these.
     #[serde(untagged)]
     Words(String),
+}
+
+/// Whether a number needs no mention.
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 impl Obstacle {
@@ -63,7 +71,10 @@ mod tests {
             Obstacle::KeepsState,
             Obstacle::NeedsChangeSystem,
             Obstacle::NeedsRoot,
-            Obstacle::NoTime { budget_s: 120 },
+            Obstacle::NoTime {
+                budget_s: 120,
+                idle_ns: 0,
+            },
             Obstacle::Conflict {
                 error: "depth above 1 needs an asynchronous backend".to_owned(),
             },

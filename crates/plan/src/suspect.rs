@@ -2,6 +2,8 @@
 //!
 //! A suspect is a file in `suspects/`, which the build finds: `pub(super) const SUSPECT`, a [`Suspect`].
 
+use std::time::Duration;
+
 use iolab_workload::Result;
 use iolab_workload::settings::CellSpec;
 use iolab_workload::system_settings::{HugePageUse, SystemSettings};
@@ -59,9 +61,20 @@ pub struct MachineState {
     pub huge_pages: Option<HugePageUse>,
     /// The share of their time in which threads waited for a CPU, on the side where that was more.
     pub cpu_wait: Option<f64>,
-    /// Whether a side changed its level by itself, and nothing brings the target back to where it was: what one variant leaves of credits or of
-    /// the cache of a drive is what the next one finds.
-    pub keeps_state: bool,
+    /// What a trial leaves of credits, or in the cache of a drive, for the next one.
+    pub leftover: Leftover,
+}
+
+/// What trials leave in a target for those that follow, as the level of their throughput showed it.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub enum Leftover {
+    /// Nothing: the level stayed, or each trial has a target that is as new.
+    #[default]
+    Nothing,
+    /// Less of something that idle time brings back: throughput fell to one part in so many.
+    Drained(f64),
+    /// Something that idle time does not take away.
+    Lasting,
 }
 
 /// The settings of the two cells whose difference is to be explained.
@@ -96,6 +109,24 @@ impl Sides {
     /// The trials of both.
     pub(crate) fn trials(&self) -> [&TrialSpec; 2] {
         [&self.base.trial, &self.other.trial]
+    }
+
+    /// Both sides with at least this idle time before each trial.
+    pub(crate) fn after_idle(&self, idle: Duration) -> Self {
+        let mut sides = self.clone();
+        for cell in [&mut sides.base, &mut sides.other] {
+            cell.idle = cell.idle.max(idle);
+        }
+        sides
+    }
+
+    /// Both sides with trials that end after this time at the latest.
+    pub(crate) fn ended_after(&self, time: Duration) -> Self {
+        let mut sides = self.clone();
+        for cell in [&mut sides.base, &mut sides.other] {
+            cell.trial.limit.time = Some(cell.trial.limit.time.map_or(time, |own| own.min(time)));
+        }
+        sides
     }
 
     /// Whether a setting is the same on both sides.

@@ -70,7 +70,7 @@ pub struct Sample {
     pub end_sync_ns: u64,
     /// Sum of the pauses of all threads (think time, bursts), ns.
     pub paused_ns: u64,
-    /// Time used from the budget: preparation, trial and evidence, ns.
+    /// Time used from the budget: idle time, preparation, trial and evidence, ns.
     pub wall_ns: u64,
     /// Drift of the time-stamp counter against `CLOCK_MONOTONIC_RAW`, ppm; NaN where unknown.
     pub clock_drift_ppm: f64,

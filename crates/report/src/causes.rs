@@ -1,10 +1,12 @@
 //! What `iolab why` prints: the difference that is explained, what is tried, and what that showed.
 
+use std::time::Duration;
+
 use iolab_analysis::analysis::{Analysis, CellAnalysis};
 use iolab_analysis::claim::{CellId, Claim, Phenomenon};
 use iolab_plan::experiment::Inquiry;
 use iolab_plan::suspect::Suspect;
-use iolab_workload::quantity::{counted, significant};
+use iolab_workload::quantity::{counted, exact_duration, significant};
 
 use crate::findings::words;
 
@@ -75,7 +77,24 @@ pub fn plan(inquiry: &Inquiry) -> String {
         .into_iter()
         .map(|(why, names)| format!("; not tried: {} ({why})", names.join(", ")));
     let untried: String = untried.collect();
-    format!("{}; {tried}{untried}", inquiry.phenomenon)
+    let is_measured = |_: &u64| !inquiry.tried.is_empty();
+    let idle = inquiry
+        .idle_ns
+        .filter(is_measured)
+        .map_or_else(String::new, |ns| {
+            let idle = exact_duration(Duration::from_nanos(ns));
+            format!(
+                "; each trial begins after {idle} of idle time, because a side changes its level"
+            )
+        });
+    let shorter = inquiry
+        .shorter_ns
+        .filter(is_measured)
+        .map_or_else(String::new, |ns| {
+            let time = exact_duration(Duration::from_nanos(ns));
+            format!("; trials end after {time}, so that the budget pays for enough of them")
+        });
+    format!("{}; {tried}{shorter}{idle}{untried}", inquiry.phenomenon)
 }
 
 /// What was found, a line each, the phenomenon first.

@@ -44,7 +44,7 @@ pub(super) struct Record {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Trial {
     pub(super) place: VisitPosition,
-    /// Its duration, including preparation.
+    /// Its duration, including preparation and the idle time before it.
     pub(super) wall: Duration,
     /// Whether it counts: no warm-up, and none that failed.
     pub(super) is_measured: bool,

@@ -219,7 +219,7 @@ impl<'a> Session<'a> {
             match strategy.next(&self.record)? {
                 Step::Visit(visit) => {
                     check(stop.after_trial)?;
-                    if self.trial(visit, executor, stop.now)? {
+                    if self.trial(visit, executor, stop)? {
                         self.update_progress(strategy.outlook(&self.record));
                         self.tell_trial();
                     }

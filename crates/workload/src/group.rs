@@ -164,6 +164,7 @@ impl CellSpec {
             );
         }
         self.check_flows()?;
+        self.check_idle()?;
         self.check_whose_bytes()?;
         self.check_write_hints()?;
         let end = self.last_end().unwrap_or(ENDLESS);
@@ -210,6 +211,18 @@ impl CellSpec {
             ))
             .hint("flows are a proportion: give another group one too, or set flow=none")),
             _ => Ok(()),
+        }
+    }
+
+    /// Refuses idle time before one group: no group has begun then.
+    fn check_idle(&self) -> Result<()> {
+        match self.active().find(|group| group.spec.idle != self.idle) {
+            Some(group) => Err(Error::usage(format!(
+                "group {} has an idle time of its own",
+                group.name
+            ))
+            .hint("idle is time before the whole trial: set it for all groups, or delay one with start_delay")),
+            None => Ok(()),
         }
     }
 
@@ -422,6 +435,8 @@ impl GroupSpec {
             // A group has none of its own.
             groups: _,
             active: _,
+            // That of all groups; checked with them.
+            idle: _,
         } = &self.spec;
         if !system.is_none() {
             return Err(

@@ -66,10 +66,14 @@ pub struct Reproduction {
     pub interval: Option<(f64, f64)>,
     /// Blocks in which both sides were measured.
     pub blocks: usize,
+    /// The time of a trial where that is less than in the other run, ns.
+    pub shorter_ns: Option<u64>,
     /// Whether it is there again.
     pub again: Again,
-    /// What is left of it without all suspects that were tried; `None` where it is not there, or no suspect was tried.
+    /// What is left of it without all suspects that were tried, or without one; `None` where it is not there, or no suspect was tried.
     pub unexplained: Option<Share>,
+    /// The suspect without which alone that is left, where more is left without all: what the others change is another difference.
+    pub unexplained_without: Option<String>,
     /// What in the evidence of the unchanged cells could make the difference by itself: disturbances could make what is not explained; with
     /// bytes of different origins it cannot be told.
     pub doubts: Vec<SideDoubt>,
@@ -102,6 +106,11 @@ pub enum WhyUntried {
     Planned(Obstacle),
     /// No trial without it succeeded.
     NoTrial,
+    /// The level of throughput changed during the run, in spite of idle time that was to bring back what each trial has drained.
+    LevelChanged {
+        /// The idle time before each trial, ns.
+        idle_ns: u64,
+    },
     /// It was to go by more requests in flight, and how many there were is not known.
     InFlightUnknown,
     /// It was to go by more requests in flight, and fewer than half of them were.
@@ -205,6 +214,11 @@ fn failed_check(analysis: &Analysis, inquiry: &Inquiry, suspect: &str) -> Option
     let (with, without) = sides(&[]).zip(sides(&[suspect]))?;
     if without.iter().any(|cell| cell.values.is_empty()) {
         return Some(WhyUntried::NoTrial);
+    }
+    if let Some(idle_ns) = inquiry.idle_ns
+        && !analysis.timeline.over_run.is_empty()
+    {
+        return Some(WhyUntried::LevelChanged { idle_ns });
     }
     match Suspect::find(suspect)?.check {
         Check::Settings => None,

@@ -1,8 +1,10 @@
 //! Verdicts on suspects where the evidence of the cells has something against them.
 
 use iolab_analysis::analysis::{Analysis, analyse};
-use iolab_analysis::claim::{Claim, Suspected, Verdict, claims};
+use iolab_analysis::claim::{Claim, Suspected, Verdict, WhyUntried, claims, leftover, phenomena};
+use iolab_analysis::timeline::{Access, Levels, RunShift};
 use iolab_plan::experiment::{Inquiry, Variant};
+use iolab_plan::suspect::Leftover;
 use iolab_synthetic::size_curve;
 
 /// The sizes stand for: base, other, base without the suspect, other without it, which is as fast as the base then.
@@ -30,6 +32,8 @@ fn explained_in(cells: &[(&str, f64)]) -> Analysis {
         expected: 1.0,
         tried: vec!["reach".to_owned()],
         untried: Vec::new(),
+        idle_ns: None,
+        shorter_ns: None,
         variants: vec![
             variant(&[], "4KiB", "64KiB"),
             variant(&["reach"], "1MiB", "16MiB"),
@@ -135,4 +139,53 @@ fn waiting_for_a_cpu_counts_as_taken_away_where_threads_wait_half_as_long() {
     };
     assert_eq!(of(0.1), Verdict::Cause);
     assert_eq!(of(0.4), Verdict::NotTried);
+}
+
+/// A fall or a rise of reads over a run, at its cell 0.
+fn shift(of: Access, factor: f64) -> RunShift {
+    RunShift {
+        of,
+        moved_bytes: 1 << 30,
+        after_ns: 1_000_000_000,
+        factor,
+        levels: Levels::Trials {
+            before: 10,
+            after: 10,
+        },
+        cell: 0,
+        before_mb_s: 100.0,
+        after_mb_s: 100.0 * factor,
+    }
+}
+
+#[test]
+fn a_level_that_changes_in_spite_of_idle_time_leaves_no_suspect_tried() {
+    let mut analysis = explained();
+    analysis.timeline.over_run = vec![shift(Access::Reads, 0.5)];
+    assert_ne!(verdict(&analysis).0, Verdict::NotTried);
+    let inquiry = analysis.inquiry.as_mut().expect("one");
+    inquiry.idle_ns = Some(1_500_000_000);
+    let (verdict, suspect) = suspected(&analysis);
+    assert_eq!(verdict, Verdict::NotTried);
+    let why = WhyUntried::LevelChanged {
+        idle_ns: 1_500_000_000,
+    };
+    assert_eq!(suspect.untried, Some(why));
+}
+
+/// A change over the run concerns all cells of its kind, whichever of them shows it.
+#[test]
+fn what_trials_leave_shows_by_their_level() {
+    let mut analysis = analyse(&size_curve("read-size", &CELLS));
+    let found = phenomena(&analysis).expect("plain trials")[0];
+    assert_eq!(leftover(&analysis, &found), Leftover::Nothing);
+    let mut with = |shifts: &[RunShift]| {
+        analysis.timeline.over_run = shifts.to_vec();
+        leftover(&analysis, &found)
+    };
+    let falls = [shift(Access::Reads, 0.5), shift(Access::Reads, 0.1)];
+    assert_eq!(with(&falls), Leftover::Drained(10.0));
+    assert_eq!(with(&[shift(Access::Writes, 0.1)]), Leftover::Nothing);
+    let rises = [shift(Access::Reads, 0.5), shift(Access::Reads, 1.5)];
+    assert_eq!(with(&rises), Leftover::Lasting);
 }

@@ -344,6 +344,7 @@ fn a_difference_in_any_fixed_setting_is_named() {
         ("random_every", "8"),
         ("trim_first", "true"),
         ("sqpoll_cpu", "1"),
+        ("idle", "10s"),
         ("write_hint", "short"),
         ("steady", "iops:5%/30s"),
         ("target", "/mnt/b"),

@@ -6,12 +6,14 @@ use std::time::{Duration, Instant};
 
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::analysis::{Analysis, TRIALS_MIN};
-use iolab_analysis::claim::{Again, Claim, Phenomenon, Unexplainable, Verdict, claims, phenomena};
+use iolab_analysis::claim::{
+    Again, Claim, Phenomenon, Unexplainable, Verdict, changes_inside, claims, leftover, phenomena,
+};
 use iolab_host::pseudo_files::chosen as in_force;
 use iolab_plan::cells::FittedPlan;
 use iolab_plan::experiment::{self, Change, Experiment, INQUIRY, Inquiry};
 use iolab_plan::precondition::Precondition;
-use iolab_plan::suspect::{MachineState, Sides};
+use iolab_plan::suspect::{Leftover, MachineState, Sides};
 use iolab_record::environment::KEYS;
 use iolab_record::target_paths::target_paths;
 use iolab_record::{Cell, RunRecord, TargetKind};
@@ -247,15 +249,10 @@ impl Explanation<'_> {
     /// The settings of both sides, for variants that follow each other.
     fn sides_of(&self, precondition: Precondition) -> Result<Sides> {
         let mut sides = self.sides()?;
-        let own = [self.phenomenon.base, self.phenomenon.other];
-        let changes = |claim: &Claim| match claim {
-            Claim::Change(change) => own.contains(&change.cell),
-            _ => false,
-        };
         // On a model each trial has a new disk.
-        sides.machine.keeps_state = !sides.is_model
-            && !precondition.writes()
-            && claims(&[self.run.analysis()]).iter().any(changes);
+        if !sides.is_model && !precondition.writes() {
+            sides.machine.leftover = leftover(self.run.analysis(), self.phenomenon);
+        }
         Ok(sides)
     }
 
@@ -284,7 +281,7 @@ impl Explanation<'_> {
                 .and_then(kib),
             huge_pages: huge_pages.and_then(|text| in_force(&text).parse().ok()),
             cpu_wait: waits.max_by(f64::total_cmp),
-            keeps_state: false,
+            leftover: Leftover::default(),
         }
     }
 
@@ -322,6 +319,7 @@ impl Explanation<'_> {
             took: sides.map(|side| took(side.cell).unwrap_or(TRIAL_TIME)),
             response: record.experiment.response,
             precondition: definition.design.precondition,
+            changes_inside: changes_inside(self.run.analysis(), self.phenomenon),
             budget: budget.unwrap_or(definition.design.budget),
         })
     }

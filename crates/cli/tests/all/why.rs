@@ -29,7 +29,7 @@ fn a_cause_is_told_in_ten_lines() {
     Contributes: seeks, or the reach of a cache or mapping table: without the other suspects it makes
       42 % (40 to 44 %) of the difference.
     Contributes: few requests in flight, which the storage could overlap or sort: 36 % (35 to 37 %) of
-      the difference is gone with 16 requests in flight (0.163 times).
+      the difference is gone with 16 requests, or 16 MiB, in flight (0.163 times).
     "#);
     // The table of the run says the same, and its JSON has the claims.
     let table = run(folder.path(), &words!("table why.iolab")).expect(0);
@@ -57,7 +57,7 @@ fn differences_are_listed_and_chosen_by_number() {
     experiment  cells  trials    virtual time
     why            12     372  4 min to 5 min
     throughput at pattern=rand is 0.0589 times that at pattern=seq; 3 suspects: read-ahead (sequential
-    reads in reverse order); waiting (16 requests in flight); reach (a 64th of the region)
+    reads in reverse order); waiting (16 requests, or 16 MiB, in flight); reach (a 64th of the region)
 
     Target: model:sata-7200
     A model reads and writes no storage.

@@ -1,27 +1,26 @@
 //! An experiment that finds the cause of a difference between two cells: both are measured with each suspect taken away alone, with all taken
 //! away, and with all but one. All of that is one experiment, so that every variant has a place in every block.
 
+mod timing;
+
 use std::time::Duration;
 
 use iolab_workload::response::Response;
 use iolab_workload::settings::{CellSpec, SETTINGS, Setting, cell_label};
-use iolab_workload::trial::TrialSpec;
 use iolab_workload::{Error, Result};
 use serde::{Deserialize, Serialize};
+
+use timing::{BLOCKS_WANTED, no_time};
 
 use super::{Combination, Design, Experiment, GroupSetting, check_question};
 use crate::obstacle::Obstacle;
 use crate::precondition::Precondition;
-use crate::suspect::{Intervention, Sides, Suspect};
+use crate::suspect::{Intervention, Leftover, Sides, Suspect};
 
 /// What a run is called that finds a cause.
 pub const INQUIRY: &str = "why";
 /// Most blocks: from there on more of them settle little.
 const BLOCKS_MAX: u32 = 30;
-/// Blocks that a suspect is worth leaving out for.
-const BLOCKS_WANTED: u32 = 20;
-/// What a trial on real storage takes beside its I/O, about: files, buffers, page cache.
-const AROUND: Duration = Duration::from_millis(20);
 
 /// A difference to be explained, and the cells that do so; written into the definition of the run that measures them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -38,6 +37,12 @@ pub struct Inquiry {
     /// Suspects that are not.
     #[serde(default)]
     pub untried: Vec<Untried>,
+    /// Idle time before each trial, which brings back what the one before has drained, ns; `None` where none is needed.
+    #[serde(default)]
+    pub idle_ns: Option<u64>,
+    /// The time of each trial where that is less than in the run, whose trials the budget could not pay for, ns; `None` where they are as long.
+    #[serde(default)]
+    pub shorter_ns: Option<u64>,
     /// The first has all suspects.
     pub variants: Vec<Variant>,
 }
@@ -81,6 +86,8 @@ pub struct Phenomenon {
     pub response: Response,
     /// What was written to the target before.
     pub precondition: Precondition,
+    /// Whether throughput of a side changes its level within its trials: shorter ones would show another difference.
+    pub changes_inside: bool,
     /// Time for all trials.
     pub budget: Duration,
 }
@@ -91,15 +98,22 @@ impl Experiment {
     /// # Errors
     /// Of kind usage: settings that no experiment can have.
     pub fn inquiry(phenomenon: &Phenomenon) -> Result<Self> {
-        let sides = &phenomenon.sides;
+        let shorter = phenomenon.shorter();
+        let phenomenon = &shorter.map_or_else(
+            || phenomenon.clone(),
+            |time| Phenomenon {
+                sides: phenomenon.sides.ended_after(time),
+                ..phenomenon.clone()
+            },
+        );
+        let idle = phenomenon.idle();
+        let sides = &phenomenon.sides.after_idle(idle);
         let (mut tried, mut untried) = suspects(sides);
-        let foreseen = sides.trials().map(TrialSpec::time_foreseen);
-        // A trial that ends by its bytes takes what it took.
-        let of_side = |(foreseen, took): (Option<Duration>, Duration)| match sides.is_model {
-            true => foreseen.unwrap_or(took),
-            false => foreseen.map_or(took, |most| most.min(took)) + AROUND,
-        };
-        let pair: Duration = foreseen.into_iter().zip(phenomenon.took).map(of_side).sum();
+        let around = phenomenon.around();
+        let times = [&sides.base, &sides.other]
+            .into_iter()
+            .zip(phenomenon.times());
+        let pair: Duration = times.map(|(side, time)| side.idle + time + around).sum();
         let blocks = |suspects: usize| {
             let block = pair.as_secs_f64() * variants(suspects).len() as f64;
             let blocks = phenomenon.budget.as_secs_f64() / block.max(1e-9);
@@ -108,13 +122,13 @@ impl Experiment {
         };
         // One block more is the warm-up.
         let wanted = pair * variants(tried.len()).len() as u32 * (BLOCKS_WANTED + 1);
-        while tried.len() > 1 && blocks(tried.len()) < BLOCKS_WANTED {
+        // One is tried in the blocks that there are, but not after idle time for which there is none.
+        let least = usize::from(idle.is_zero());
+        while tried.len() > least && blocks(tried.len()) < BLOCKS_WANTED {
             let left = tried.pop().into_iter();
             untried.extend(left.map(|suspect| Untried {
                 suspect: suspect.name.to_owned(),
-                why: Obstacle::NoTime {
-                    budget_s: whole_minutes(wanted).as_secs(),
-                },
+                why: no_time(idle, wanted),
             }));
         }
         let trials = blocks(tried.len()).clamp(Design::default().trials_min, BLOCKS_MAX);
@@ -171,6 +185,8 @@ impl Experiment {
             expected: phenomenon.expected,
             tried: tried.iter().map(|one| one.name.to_owned()).collect(),
             untried,
+            idle_ns: Some(idle.as_nanos() as u64).filter(|ns| *ns > 0),
+            shorter_ns: shorter.map(|time| time.as_nanos() as u64),
             variants: variants.collect(),
         });
         experiment.check()?;
@@ -215,11 +231,6 @@ impl Experiment {
     }
 }
 
-/// The next whole minute.
-fn whole_minutes(time: Duration) -> Duration {
-    Duration::from_secs(time.as_secs().div_ceil(60).max(1) * 60)
-}
-
 /// The suspects that have a part on these sides, and those that no setting takes away here.
 fn suspects(sides: &Sides) -> (Vec<&'static Suspect>, Vec<Untried>) {
     let (mut tried, mut untried): (Vec<(usize, &Suspect)>, Vec<Untried>) = (Vec::new(), Vec::new());
@@ -236,7 +247,7 @@ fn suspects(sides: &Sides) -> (Vec<&'static Suspect>, Vec<Untried>) {
             Intervention::IsTheDifference => leave(suspect, Obstacle::IsTheDifference),
             Intervention::Lacks(why) => leave(suspect, why),
             Intervention::After(other) => hidden.push((other, suspect)),
-            Intervention::Settings(_) if sides.machine.keeps_state => {
+            Intervention::Settings(_) if sides.machine.leftover == Leftover::Lasting => {
                 leave(suspect, Obstacle::KeepsState);
             }
             Intervention::Settings(without) => match without.check() {
@@ -366,6 +377,7 @@ mod tests {
             took: [Duration::from_millis(300); 2],
             response: Response::Throughput,
             precondition: Precondition::None,
+            changes_inside: false,
             budget: Duration::from_secs(budget),
         }
     }
@@ -373,12 +385,75 @@ mod tests {
     #[test]
     fn nothing_is_tried_where_variants_would_find_what_others_leave() {
         let mut worn = phenomenon(60);
-        worn.sides.machine.keeps_state = true;
+        worn.sides.machine.leftover = Leftover::Lasting;
         let experiment = Experiment::inquiry(&worn).expect("an inquiry");
         let inquiry = experiment.inquiry.expect("one");
         assert!(inquiry.tried.is_empty());
         let reasons: Vec<&Obstacle> = inquiry.untried.iter().map(|one| &one.why).collect();
         assert_eq!(reasons, [&Obstacle::KeepsState; 3]);
+    }
+
+    /// Trials of a minute would leave time for one block in five minutes.
+    #[test]
+    fn long_trials_are_shortened_to_what_the_budget_pays_for() {
+        let mut long = phenomenon(300);
+        let minute = Duration::from_secs(60);
+        for cell in [&mut long.sides.base, &mut long.sides.other] {
+            cell.trial.limit.time = Some(minute);
+        }
+        long.took = [minute; 2];
+        let of = |asked: &Phenomenon| {
+            let experiment = Experiment::inquiry(asked).expect("valid");
+            let plan = Plan::of_new_run(experiment.clone(), &OneProcess).expect("a plan");
+            let block = plan
+                .cells()
+                .iter()
+                .filter_map(|cell| cell.spec.time_foreseen());
+            let blocks = experiment.design.trials_min + 1;
+            let inquiry = experiment.inquiry.expect("an inquiry");
+            (inquiry, block.sum::<Duration>() * blocks)
+        };
+        let (inquiry, takes) = of(&long);
+        assert_eq!(inquiry.shorter_ns, Some(1_000_000_000));
+        assert_eq!(inquiry.tried.len(), 2);
+        assert!(takes <= long.budget, "{takes:?}");
+        long.budget = Duration::from_secs(20);
+        let (inquiry, takes) = of(&long);
+        assert_eq!(inquiry.shorter_ns, Some(238_000_000));
+        assert!(
+            !inquiry.tried.is_empty() && takes <= long.budget,
+            "{takes:?}"
+        );
+        long.changes_inside = true;
+        assert_eq!(of(&long).0.shorter_ns, None);
+    }
+
+    /// What falls to a tenth needs nine times the time of a trial; what the budget has no time for is left out.
+    #[test]
+    fn what_a_trial_drains_comes_back_before_the_next_one() {
+        let mut drained = phenomenon(700);
+        drained.sides.is_model = false;
+        drained.sides.machine.leftover = Leftover::Drained(10.0);
+        let of = |asked: &Phenomenon| {
+            let experiment = Experiment::inquiry(asked).expect("valid");
+            let inquiry = experiment.inquiry.clone().expect("an inquiry");
+            (experiment, inquiry)
+        };
+        let (experiment, inquiry) = of(&drained);
+        assert_eq!(inquiry.idle_ns, Some(3_000_000_000));
+        let plan = Plan::of_new_run(experiment, &OneProcess).expect("a plan");
+        let idle = Duration::from_secs(3);
+        assert!(plan.cells().iter().all(|cell| cell.spec.idle == idle));
+        // All four suspects take 10 variants and 66 s a block, two take 27 s.
+        assert_eq!(inquiry.tried.len(), 2, "{inquiry:?}");
+        drained.budget = Duration::from_secs(60);
+        let (_, inquiry) = of(&drained);
+        assert!(inquiry.tried.is_empty());
+        let no_time = Obstacle::NoTime {
+            budget_s: 480,
+            idle_ns: 1_000_000_000,
+        };
+        assert_eq!(inquiry.untried[0].why, no_time);
     }
 
     #[test]

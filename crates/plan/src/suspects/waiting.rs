@@ -7,13 +7,15 @@ use super::{Check, Intervention, Sides, Suspect};
 
 /// Requests in flight with which latency no longer decides.
 const DEPTH: u32 = 16;
+/// Bytes in flight with which it does not either, and which any machine has as buffers.
+const BYTES: u64 = 16 << 20;
 /// The most requests in flight with which it may.
 const FEW: u32 = 4;
 
 pub(super) const SUSPECT: Suspect = Suspect {
     name: "waiting",
     what: "few requests in flight, which the storage could overlap or sort",
-    change: "16 requests in flight",
+    change: "16 requests, or 16 MiB, in flight",
     order: 0,
     check: Check::InFlight,
     take_off,
@@ -32,9 +34,13 @@ fn take_off(sides: &Sides) -> Intervention {
     }
     sides.changed(|cell: &mut CellSpec| {
         let trial = &mut cell.trial;
+        let depth = DEPTH.min((BYTES / trial.largest_request().max(1)) as u32);
+        if depth <= trial.depth {
+            return;
+        }
         if !trial.backend.is_asynchronous() {
             trial.backend = Backend::Libaio;
         }
-        trial.depth = DEPTH;
+        trial.depth = depth;
     })
 }

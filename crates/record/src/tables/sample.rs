@@ -331,7 +331,7 @@ fn timing() -> Columns {
         plain!(
             "wall_ns",
             wall_ns,
-            "preparation, trial and bookkeeping: what it took from the budget"
+            "idle time, preparation, trial and bookkeeping: what it took from the budget"
         ),
         Column::real(
             "clock_drift_ppm",

@@ -1,6 +1,5 @@
 //! One trial of a run: carried out, made a sample, stored, and judged by how it ended.
 
-use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use iolab_analysis::snapshot::LastTrial;
@@ -18,7 +17,7 @@ use super::super::now_utc;
 use super::super::record::Last;
 use super::super::sample::{self, VisitPosition};
 use super::super::strategy::Visit;
-use super::{Session, snapshot};
+use super::{Session, Stop, check, snapshot};
 
 /// A trial that came to an end.
 struct Made {
@@ -41,7 +40,7 @@ impl Session<'_> {
         &mut self,
         visit: Visit,
         executor: &mut dyn Executor,
-        stop: &AtomicBool,
+        stop: Stop<'_>,
     ) -> Result<bool> {
         self.follow()?;
         self.record.set_last(None);
@@ -74,12 +73,17 @@ impl Session<'_> {
         &mut self,
         visit: Visit,
         executor: &mut dyn Executor,
-        stop: &AtomicBool,
+        stop: Stop<'_>,
     ) -> Result<Option<Made>> {
         let cell = self.cell_of(&visit);
         self.tell_next(visit.place);
-        let (started_utc, began) = (now_utc(), executor.now());
-        let outcome = match executor.run(&cell, stop) {
+        let began = executor.now();
+        if !cell.idle.is_zero() {
+            executor.pause(cell.idle, stop.after_trial);
+            check(stop.after_trial)?;
+        }
+        let started_utc = now_utc();
+        let outcome = match executor.run(&cell, stop.now) {
             Err(error) if is_of_peer(&cell, &error) => {
                 self.give_up(visit.place.cell, &error, false)?;
                 return Ok(None);

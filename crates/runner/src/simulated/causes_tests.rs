@@ -274,6 +274,7 @@ fn asked(world: &World, shown: &RunRecord) -> Phenomenon {
         took: [Duration::from_secs(1); 2],
         response: Response::Throughput,
         precondition: shown_precondition(shown),
+        changes_inside: false,
         budget: Duration::from_secs(300),
     }
 }

@@ -8,11 +8,13 @@ use iolab_host::clock::Clock;
 use super::*;
 use crate::{Observer, Setup, Stop, SystemUnderTest, fit};
 use iolab_analysis::analysis::analyse;
+use iolab_diskmodel::definition::catalogue;
 use iolab_plan::cells::{OneProcess, Plan};
 use iolab_plan::experiment::Experiment;
 use iolab_record::environment::{Environment, KEYS};
 use iolab_record::{ClockDomain, RunRecord, Sample, ServedBy, TargetKind};
 use iolab_runfile::NewFile;
+use iolab_workload::trial::{CacheState, Pattern, TrialLimit, TrialSpec};
 
 struct Silent;
 impl Observer for Silent {}
@@ -225,4 +227,86 @@ fn what_does_not_fit_a_model_is_refused() {
     insta::assert_snapshot!(error.message(), @"every trial: the region of 0 bytes is smaller than one request of 4096 bytes");
     let missing = Disk::of_target(Path::new("model:nothing.toml")).unwrap_err();
     insta::assert_snapshot!(missing.message(), @"cannot read nothing.toml: No such file or directory (os error 2)");
+}
+
+/// What a trial leaves in caches and mapping tables is what the next one finds, but not where causes are looked for.
+#[test]
+fn a_trial_of_an_inquiry_finds_nothing_of_the_one_before_on_any_model() {
+    let stop = AtomicBool::new(false);
+    let cell = |bs: u64, read_percent: u8, requests: u64| {
+        let mut cell = CellSpec::default();
+        cell.trial = TrialSpec {
+            cache: CacheState::Direct,
+            pattern: Pattern::Rand,
+            bs,
+            read_percent,
+            region: 64 << 20,
+            limit: TrialLimit {
+                requests: Some(requests),
+                ..TrialLimit::default()
+            },
+            seed: 7,
+            ..TrialSpec::default()
+        };
+        cell
+    };
+    let (little, much, asked) = (cell(4096, 0, 1), cell(1 << 20, 0, 64), cell(4096, 100, 64));
+    let mut remembered = 0;
+    for entry in catalogue::ENTRIES {
+        let disk = Disk::find(entry.name).expect("built in");
+        // Bytes and time of a trial that begins at a moment after another one.
+        let after = |before: &CellSpec, begin: Option<Duration>, afresh: bool| {
+            let mut simulated = Simulated::new(&disk, 1, afresh).expect("a model");
+            simulated.run(before, &stop).expect("a trial");
+            let ended = simulated.now();
+            if let Some(begin) = begin {
+                simulated.pause(begin.saturating_sub(ended), &stop);
+            }
+            let outcome = simulated.run(&asked, &stop).expect("a trial");
+            (ended, outcome.bytes(), outcome.elapsed_ns)
+        };
+        let of = |afresh: bool| {
+            let (ended, bytes, elapsed) = after(&much, None, afresh);
+            let other = after(&little, Some(ended), afresh);
+            ((bytes, elapsed), (other.1, other.2))
+        };
+        let (one, other) = of(true);
+        assert_eq!(one, other, "{}", entry.name);
+        let (one, other) = of(false);
+        remembered += usize::from(one != other);
+    }
+    assert!(remembered > 0, "no model remembers what was written");
+}
+
+/// Credits for 500 requests, of which 100 return in a second, and 1 ms for a request.
+const CREDITS: &str = "title = \"Credits\"\nsource = [\"made up\"]\n[model.limit]\n\
+    requests = { sustained = 100, burst = 1000, credits = 500 }\n\
+    [model.limit.inner.latency]\nread_us = 1000\nwrite_us = 1000\ninner.memory = 1_073_741_824\n";
+
+#[test]
+fn credits_return_in_idle_time_which_the_budget_pays_for() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("credits.toml");
+    std::fs::write(&path, CREDITS).expect("written");
+    let sets = [
+        "bs=4k",
+        "idle=0,6s",
+        "time=1s",
+        "trials_min=6",
+        "trials_max=6",
+    ];
+    let experiment = experiment("read-random", &[&sets[..], &["budget=1h"]].concat());
+    let record = measure(path.to_str().expect("text"), experiment, 3);
+    for sample in &record.samples {
+        let idle = record.cells[sample.cell as usize].spec.idle.as_nanos() as u64;
+        let beside = sample.wall_ns - sample.elapsed_ns;
+        assert!(
+            (idle..idle + 500_000_000).contains(&beside),
+            "{beside} {idle}"
+        );
+    }
+    // All 500 are back after 6 s, and with no pause a cell finds those of one second.
+    let cells = analyse(&record).cells;
+    let median = |cell: usize| cells[cell].response.as_ref().expect("trials").median;
+    assert!(median(1) > 2.0 * median(0), "{} {}", median(0), median(1));
 }

@@ -44,6 +44,8 @@ fn meanings(cell: &CellSpec) -> impl Iterator<Item = Meaning> {
         // Models of several targets are refused where these are named.
         target: _,
         system,
+        // A session lets that much virtual time pass.
+        idle: _,
     } = cell;
     let TrialSpec {
         // The simulation heeds these.

@@ -340,3 +340,43 @@ fn a_limit_of_requests_is_named() {
     let limit = std::fs::read_to_string(queue + "/max_sectors_kb");
     assert_eq!(limit.expect("readable").trim(), "64");
 }
+
+/// Threads that share a descriptor, and a server that holds every 20th request of each open file for longer, several at once: that slows threads
+/// with descriptors of their own as much as one alone.
+#[test]
+fn a_shared_descriptor_is_named_beside_stalls() {
+    let _alone = alone();
+    let behaviour = Behaviour {
+        delay: |context| match context.request % 20 {
+            19 => Duration::from_millis(20),
+            _ => Duration::from_millis(2),
+        },
+        ..Behaviour::default()
+    };
+    let Some(scene) = unless_missing(Scene::on_fuse(behaviour)) else {
+        return;
+    };
+    let world = World {
+        shown_by: &[
+            "why-serialised",
+            "--set",
+            "workload=RR",
+            "--set",
+            "backend=sync",
+            "--set",
+            "descriptors=shared",
+            "--set",
+            "layout=shared",
+            "--set",
+            "region=32M",
+            "--time",
+            "100ms",
+            "--budget",
+            "10s",
+        ],
+        planted: &["shared-descriptor"],
+        budget: "60s",
+        more: &[],
+    };
+    explain(&scene, &world);
+}

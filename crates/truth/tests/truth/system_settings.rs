@@ -19,11 +19,11 @@ const JOURNAL: &str = "/run/iolab-system-settings";
 /// The limit of requests that trials set, KiB.
 const LIMIT: &str = "16";
 
-/// A loop device whose settings nobody else changes.
+/// A loop device past the page cache, which would keep requests from its file, whose settings no other program changes.
 fn device() -> Made<(Scene, PathBuf)> {
     let scene = Scene::new()?;
     let file = noise(scene.folder().join("backing"), 16 * MIB)?;
-    let device = loop_over(&scene, &file, false)?;
+    let device = loop_over(&scene, &file, true)?;
     Ok((scene, device))
 }
 

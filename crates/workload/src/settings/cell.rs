@@ -1,5 +1,7 @@
 //! The settings of one cell, typed, from the definition to the report.
 
+use std::time::Duration;
+
 use crate::trial::{Rate, TrialSpec};
 
 use crate::command_template::Template;
@@ -33,6 +35,8 @@ pub struct CellSpec {
     pub target: Option<TargetName>,
     /// Settings of the kernel that are changed for the time of each trial.
     pub system: SystemSettings,
+    /// Time without I/O before each trial; part of the budget, and not of the trial.
+    pub idle: Duration,
 }
 
 /// A group of a cell: workers with the same settings.
@@ -55,6 +59,11 @@ impl CellSpec {
     /// Whether a trial runs a program instead of issuing requests.
     pub fn runs_program(&self) -> bool {
         self.linkage.is_some() || self.command.is_some()
+    }
+
+    /// The longest time of a trial according to its limits, with the idle time before it.
+    pub fn time_foreseen(&self) -> Option<Duration> {
+        Some(self.trial.time_foreseen()?.saturating_add(self.idle))
     }
 
     /// The completion strategy; `auto` until it is chosen.
@@ -85,6 +94,7 @@ impl Default for CellSpec {
             tool: Tool::IOLAB,
             target: None,
             system: SystemSettings::default(),
+            idle: Duration::ZERO,
         }
     }
 }

@@ -69,6 +69,7 @@ const EXAMPLES: &[(&str, &str, &str)] = &[
     ("trim_first", "yes", "true"),
     ("stripe", "64k", "64KiB"),
     ("sqpoll_cpu", "1", "1"),
+    ("idle", "10s", "10s"),
     ("write_hint", "short", "short"),
     ("nice", "+5", "5"),
     ("system", "scheduler:none", "scheduler:none"),

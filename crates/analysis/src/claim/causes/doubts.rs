@@ -61,6 +61,10 @@ pub(super) fn weigh(
         return;
     }
     again.is_explained = false;
+    let without = again.unexplained_without.as_ref();
+    if open.iter().any(|one| without == Some(&one.suspect)) {
+        (again.unexplained, again.unexplained_without) = (None, None);
+    }
     for one in &mut open {
         // What turned round may have turned with the doubt.
         one.is_reversed = false;

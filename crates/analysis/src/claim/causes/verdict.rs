@@ -7,7 +7,8 @@ use iolab_stats::{SignedRank, holm, signed_rank, signed_rank_within};
 
 use super::variants::{Variants, differences, paired};
 use super::{
-    ALPHA, Again, Deviations, Reproduction, Suspected, Suspects, Verdict, WhyUntried, direction,
+    ALPHA, Again, Deviations, Reproduction, Share, Suspected, Suspects, Verdict, WhyUntried,
+    direction,
 };
 use crate::analysis::TRIALS_MIN;
 use crate::claim::effect::MARGIN_UP;
@@ -60,8 +61,10 @@ pub(super) fn judge(
             .and_then(|test| test.interval)
             .map(|interval| ends(interval.low, interval.high)),
         blocks: whole.len(),
+        shorter_ns: inquiry.shorter_ns,
         again,
         unexplained,
+        unexplained_without: None,
         doubts: Vec::new(),
         is_explained: false,
     };
@@ -109,6 +112,10 @@ pub(super) fn judge(
     reproduction.is_explained = found.iter().any(|(verdict, one)| {
         *verdict == Verdict::Cause && one.share.is_some_and(|share| share.share >= EXPLAINED)
     });
+    if let Some((rest, without)) = variants.left_without_one(&found, unexplained) {
+        reproduction.unexplained = Some(rest);
+        reproduction.unexplained_without = Some(without);
+    }
     (reproduction, grouped(found, run, whole.len()))
 }
 
@@ -273,6 +280,22 @@ impl Variants<'_> {
 }
 
 impl Variants<'_> {
+    /// What is left without the cause with the greatest share, with its name, where that is shown to be less than what is left without all.
+    fn left_without_one(
+        &self,
+        found: &[(Verdict, Suspected)],
+        all: Option<Share>,
+    ) -> Option<(Share, String)> {
+        let causes = found
+            .iter()
+            .filter(|(verdict, one)| *verdict == Verdict::Cause && !one.by_itself);
+        let share = |one: &Suspected| one.share.map_or(0.0, |share| share.share);
+        let (_, most) = causes.max_by(|a, b| share(&a.1).total_cmp(&share(&b.1)))?;
+        let rest = self.share(&self.of(&[&most.suspect]), &self.of::<&str>(&[]))?;
+        let is_less = rest.interval?.1 < all?.interval?.0;
+        is_less.then(|| (rest, most.suspect.clone()))
+    }
+
     /// What is left as it was measured, which can be beyond nothing.
     fn left<T: AsRef<str>>(&self, without: &[T]) -> Option<SignedRank> {
         let left: Vec<f64> = self.measured(without).into_values().collect();
@@ -343,8 +366,13 @@ mod tests {
             tried: NAMES.map(str::to_owned).to_vec(),
             untried: vec![Untried {
                 suspect: "write-cache".to_owned(),
-                why: Obstacle::NoTime { budget_s: 120 },
+                why: Obstacle::NoTime {
+                    budget_s: 120,
+                    idle_ns: 0,
+                },
             }],
+            idle_ns: None,
+            shorter_ns: None,
             variants: sets
                 .iter()
                 .map(|set| Variant {

@@ -26,10 +26,14 @@ pub(crate) struct ReproductionData {
     ratio_high: Option<f64>,
     /// Blocks in which both sides were measured.
     blocks: usize,
+    /// The time of a trial, ns, where that is less than in the other run; `null` where it is as long.
+    shorter_ns: Option<u64>,
     /// `reproduced`, `not_reproduced` or `cannot_tell`.
     state: String,
-    /// What is left of it without all suspects that were tried; `null` where it is not there, or none was tried.
+    /// What is left of it without all suspects that were tried, or without one; `null` where it is not there, or none was tried.
     unexplained: Option<ShareData>,
+    /// The suspect without which alone that is left, where more is left without all; `null`: without all.
+    unexplained_without: Option<String>,
     /// What could make the difference by itself: disturbances, which could make what is not explained, and what makes it `cannot_tell`.
     doubts: Vec<Against>,
 }
@@ -73,8 +77,10 @@ impl ReproductionData {
             ratio_low,
             ratio_high,
             blocks: found.blocks,
+            shorter_ns: found.shorter_ns,
             state: state.to_owned(),
             unexplained: found.unexplained.as_ref().map(ShareData::of),
+            unexplained_without: found.unexplained_without.as_deref().map(clean),
             doubts: found.doubts.iter().map(Against::of).collect(),
         }
     }

@@ -6,7 +6,7 @@ use iolab_analysis::claim::{Again, Reproduction, Share, Suspected, Suspects, Ver
 use iolab_analysis::doubt::SideDoubt;
 use iolab_plan::obstacle::Obstacle;
 use iolab_plan::suspect::Suspect;
-use iolab_workload::quantity::significant;
+use iolab_workload::quantity::{exact_duration, significant};
 use iolab_workload::units::format_duration;
 
 /// Below this share nothing is left to be explained.
@@ -27,6 +27,13 @@ pub(super) fn of_reproduction(found: &Reproduction) -> String {
         (Some(ratio), None) => format!("{} times in {} blocks", significant(ratio), found.blocks),
         (None, _) => "no block with both sides".to_owned(),
     };
+    let here = match found.shorter_ns {
+        None => here,
+        Some(ns) => format!(
+            "{here} of shorter trials ({})",
+            exact_duration(Duration::from_nanos(ns))
+        ),
+    };
     let phenomenon = &found.phenomenon;
     match found.again {
         Again::Reproduced => {
@@ -34,7 +41,7 @@ pub(super) fn of_reproduction(found: &Reproduction) -> String {
                 "Reproduced: {phenomenon}; here {here}.{}",
                 match found.is_explained {
                     true => String::new(),
-                    false => rest(found.unexplained.as_ref(), &found.doubts),
+                    false => rest(found),
                 }
             )
         }
@@ -57,23 +64,26 @@ fn doubts(all: &[SideDoubt]) -> String {
     words.join("; ")
 }
 
-/// What is left without all suspects that were tried, and what else could make it.
-fn rest(unexplained: Option<&Share>, others: &[SideDoubt]) -> String {
-    let others = match others {
+/// What is left without suspects, and what else could make it.
+fn rest(found: &Reproduction) -> String {
+    let others = match found.doubts.as_slice() {
         [] => String::new(),
         all => format!("; it could also come from {}", doubts(all)),
     };
-    match unexplained {
+    let without = match found.unexplained_without {
+        None => "without all suspects that were tried",
+        Some(_) => "without the greatest cause, and more without all suspects",
+    };
+    match &found.unexplained {
         None => format!(
             " What remains of it without all suspects that were tried is not known{others}."
         ),
         Some(share) if share.share < REST => String::new(),
-        Some(share) if share.share < MOST => format!(
-            " {} of it remains without all suspects that were tried{others}.",
-            of_share(share)
-        ),
+        Some(share) if share.share < MOST => {
+            format!(" {} of it remains {without}{others}.", of_share(share))
+        }
         Some(share) => format!(
-            " Not explained: {} of it remains without all suspects that were tried{others}.",
+            " Not explained: {} of it remains {without}{others}.",
             of_share(share)
         ),
     }
@@ -200,6 +210,10 @@ pub(crate) fn why_untried(why: &WhyUntried) -> String {
     match why {
         WhyUntried::Planned(why) => obstacle(why),
         WhyUntried::NoTrial => "no trial without it succeeded".to_owned(),
+        WhyUntried::LevelChanged { idle_ns } => format!(
+            "throughput changed its level all the same, with {} of idle time before each trial",
+            exact_duration(Duration::from_nanos(*idle_ns))
+        ),
         WhyUntried::InFlightUnknown => "how many requests were in flight is not known".to_owned(),
         WhyUntried::FewInFlight { in_flight, asked } => {
             format!("{in_flight:.1} of {asked} requests were in flight")
@@ -232,10 +246,17 @@ pub(crate) fn obstacle(why: &Obstacle) -> String {
         Obstacle::KeepsState => "a side changes its level by itself, and no variant can begin anew: run the experiment with --precondition, then explain that run".to_owned(),
         Obstacle::NeedsChangeSystem => "it needs --change-system, as root".to_owned(),
         Obstacle::NeedsRoot => "only root may raise the priority of threads".to_owned(),
-        Obstacle::NoTime { budget_s } => format!(
-            "no time within the budget: --budget {}",
-            format_duration(Duration::from_secs(*budget_s))
-        ),
+        Obstacle::NoTime { budget_s, idle_ns } => {
+            let idle = match *idle_ns {
+                0 => String::new(),
+                ns => format!(
+                    " for {} of idle time before each trial, after which a side has its level again",
+                    exact_duration(Duration::from_nanos(ns))
+                ),
+            };
+            let wanted = format_duration(Duration::from_secs(*budget_s));
+            format!("no time within the budget{idle}: --budget {wanted}")
+        }
         Obstacle::Conflict { error: text } | Obstacle::Words(text) => text.clone(),
     }
 }
@@ -316,13 +337,22 @@ mod tests {
             WhyUntried::Planned(Obstacle::KeepsState),
             WhyUntried::Planned(Obstacle::NeedsChangeSystem),
             WhyUntried::Planned(Obstacle::NeedsRoot),
-            WhyUntried::Planned(Obstacle::NoTime { budget_s: 720 }),
-            WhyUntried::Planned(Obstacle::NoTime { budget_s: u64::MAX }),
+            WhyUntried::Planned(Obstacle::NoTime {
+                budget_s: 720,
+                idle_ns: 1_000_000_000,
+            }),
+            WhyUntried::Planned(Obstacle::NoTime {
+                budget_s: u64::MAX,
+                idle_ns: 0,
+            }),
             WhyUntried::Planned(Obstacle::Conflict {
                 error: "depth=16 needs an asynchronous backend".to_owned(),
             }),
             WhyUntried::Planned(Obstacle::Words("as before".to_owned())),
             WhyUntried::NoTrial,
+            WhyUntried::LevelChanged {
+                idle_ns: 1_500_000_000,
+            },
             WhyUntried::InFlightUnknown,
             WhyUntried::FewInFlight {
                 in_flight: 3.04,
@@ -355,11 +385,12 @@ mod tests {
         Not tried (a side changes its level by itself, and no variant can begin anew: run the experiment with --precondition, then explain that run): a write cache.
         Not tried (it needs --change-system, as root): a write cache.
         Not tried (only root may raise the priority of threads): a write cache.
-        Not tried (no time within the budget: --budget 12min): a write cache.
+        Not tried (no time within the budget for 1 s of idle time before each trial, after which a side has its level again: --budget 12min): a write cache.
         Not tried (no time within the budget: --budget 18446744073709551615s): a write cache.
         Not tried (depth=16 needs an asynchronous backend): a write cache.
         Not tried (as before): a write cache.
         Not tried (no trial without it succeeded): a write cache.
+        Not tried (throughput changed its level all the same, with 1.5 s of idle time before each trial): a write cache.
         Not tried (how many requests were in flight is not known): a write cache.
         Not tried (3.0 of 16 requests were in flight): a write cache.
         Not tried (how many page faults there were is not known): a write cache.

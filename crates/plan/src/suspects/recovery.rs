@@ -1,0 +1,19 @@
+//! Idle time before a trial, in which caches of a drive empty, credits return, and data is tidied up.
+
+use iolab_workload::settings::CellSpec;
+
+use super::{Check, Intervention, Sides, Suspect};
+
+pub(super) const SUSPECT: Suspect = Suspect {
+    name: "recovery",
+    what: "idle time, in which caches of the drive empty and credits return",
+    change: "the same idle time on both sides",
+    order: 3,
+    check: Check::Settings,
+    take_off,
+};
+
+fn take_off(sides: &Sides) -> Intervention {
+    let longest = sides.base.idle.max(sides.other.idle);
+    sides.changed(|cell: &mut CellSpec| cell.idle = longest)
+}
