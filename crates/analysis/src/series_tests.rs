@@ -1,7 +1,7 @@
 //! Tests of a series of values: dependence, drift, two groups, steady state.
 
 use iolab_stats::{
-    LjungBox, Modality, RunsTest, Steadiness, Trend, effective_sample_size, lag1, ljung_box,
+    LjungBox, Modality, RunsTest, Steadiness, SteadyLimits, Trend, effective_sample_size, lag1, ljung_box,
     mann_kendall, runs_test, steady_state, two_modes,
 };
 
@@ -33,7 +33,7 @@ pub fn series_tests(values: &[f64]) -> SeriesTests {
         effective_sample_size: effective_sample_size(values),
         trend: mann_kendall(values),
         modes: two_modes(values),
-        steady: steady_state(values),
+        steady: steady_state(values, SteadyLimits::SNIA),
     }
 }
 

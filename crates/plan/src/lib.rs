@@ -13,5 +13,6 @@ pub mod forecast;
 pub mod named_file;
 pub mod precondition;
 pub mod requirement;
+pub mod standard;
 pub mod suite;
 pub mod suspect;

@@ -2,6 +2,7 @@
 
 mod bench;
 mod foreseen;
+mod rounds;
 mod strategies;
 
 use std::collections::BTreeSet;

@@ -9,9 +9,10 @@ use super::causes::Verdict;
 use super::change::{Change, ChangePlace, NoChange};
 use super::comparison::{Comparison, Contrast, TARGET};
 use super::effect::{Difference, Effect, MARGIN};
+use super::rounds::Rounds;
 use super::series::{Shape, State};
 use super::{Claim, Standing};
-use crate::analysis::Timed;
+use crate::analysis::{RoundsOf, Timed};
 
 /// At most this many claims begin a page.
 pub const HEADLINES_MAX: usize = 5;
@@ -76,6 +77,13 @@ impl Claim {
                 State::Reached => Role::Detail,
                 State::NotWrittenOver { .. } | State::NotReached { .. } => Role::Unsteady,
             },
+            // Rounds of all cells are asked for with the cells themselves.
+            Self::Rounds(Rounds {
+                of: RoundsOf::Cells,
+                ..
+            }) => Role::Answer,
+            Self::Rounds(rounds) if rounds.is_reached => Role::Detail,
+            Self::Rounds(_) => Role::Unsteady,
             Self::LongTail(_) => Role::Limit,
             Self::Together(together) => match together.limit {
                 SharedLimit::ReachedBy(_) | SharedLimit::ReachedByAll => Role::Answer,
@@ -124,6 +132,7 @@ impl Claim {
             | Self::Change(_)
             | Self::NoChange(_)
             | Self::Steady(_)
+            | Self::Rounds(_)
             | Self::Queued(_)
             | Self::FixedCosts(_)
             | Self::Bent(_)
@@ -261,6 +270,10 @@ impl Claim {
                 State::Reached => ("steady-state", ""),
                 State::NotWrittenOver { .. } => ("not-written-over", ""),
                 State::NotReached { .. } => ("not-steady", ""),
+            },
+            Self::Rounds(rounds) => match rounds.is_reached {
+                true => ("steady-rounds", ""),
+                false => ("rounds-not-steady", ""),
             },
             Self::Queued(_) => ("queued", ""),
             Self::FixedCosts(_) => ("fixed-costs", ""),

@@ -128,6 +128,8 @@ impl JobFile {
             seek: None,
             hold: None,
             only: Vec::new(),
+            track: Vec::new(),
+            standard: None,
             inquiry: None,
         };
         let whole_file = || -> Result<()> {

@@ -142,13 +142,15 @@ impl Experiment {
                 trials_min: trials,
                 trials_max: trials,
                 budget: phenomenon.budget,
-                precondition: phenomenon.precondition,
+                precondition: phenomenon.precondition.before_trials(),
                 ..Design::default()
             },
             refined: None,
             seek: None,
             hold: None,
             only: Vec::new(),
+            track: Vec::new(),
+            standard: None,
             inquiry: None,
         };
         let rows: Vec<Combination> = cells().map(|cell| row(cell, cells())).collect();
@@ -364,7 +366,7 @@ mod tests {
             },
             took: [Duration::from_millis(300); 2],
             response: Response::Throughput,
-            precondition: Precondition::None,
+            precondition: Precondition::default(),
             budget: Duration::from_secs(budget),
         }
     }

@@ -3,10 +3,12 @@
 mod causes;
 mod over_sizes;
 mod over_time;
+mod rounds;
 
 pub(crate) use causes::{ReproductionData, SuspectsData};
 pub(crate) use over_sizes::{BentCurveData, FixedCostData, ProgramsData};
 pub(crate) use over_time::{ChangeData, CourseData, SteadyData};
+pub(crate) use rounds::RoundsData;
 
 use std::collections::BTreeMap;
 

@@ -9,6 +9,7 @@ mod comparison;
 mod concurrency;
 mod layers;
 mod programs;
+mod rounds;
 mod series;
 
 use iolab_analysis::analysis::{Analysis, CellAnalysis};
@@ -23,6 +24,7 @@ use crate::findings::{Finding, FindingKind, Rule};
 pub use best::choice;
 pub(crate) use causes::{by_reason, why_untried};
 pub(super) use change::done;
+pub(crate) use rounds::{conformance, deviation, in_words_of_standard};
 pub(crate) use comparison::accesses;
 use comparison::nothings;
 pub(crate) use series::median_of_groups;
@@ -81,6 +83,7 @@ fn said(claim: &Claim, first: &Analysis, runs: &[&Analysis]) -> (String, &'stati
             series::of_steady(steady, first),
             series::steady_basis(&steady.state),
         ),
+        Claim::Rounds(found) => (rounds::of_rounds(found, first), rounds::BASIS),
         Claim::Queued(queued) => (concurrency::of_queued(queued, first), QUEUED),
         Claim::FixedCosts(costs) => (answers::of_fixed_costs(costs), FIXED_COSTS),
         Claim::Bent(bent) => (answers::of_bends(bent), BENDS),
@@ -99,6 +102,10 @@ fn kind(claim: &Claim) -> FindingKind {
             State::Reached => FindingKind::Result,
             State::NotReached { .. } => FindingKind::Doubt,
             State::NotWrittenOver { .. } => FindingKind::Limit,
+        },
+        Claim::Rounds(rounds) => match rounds.is_reached {
+            true => FindingKind::Result,
+            false => FindingKind::Doubt,
         },
         _ => match claim.role() {
             Role::Change | Role::Weakness => FindingKind::Doubt,
