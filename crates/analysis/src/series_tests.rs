@@ -1,8 +1,8 @@
 //! Tests of a series of values: dependence, drift, two groups, steady state.
 
 use iolab_stats::{
-    LjungBox, Modality, RunsTest, Steadiness, SteadyLimits, Trend, effective_sample_size, lag1, ljung_box,
-    mann_kendall, runs_test, steady_state, two_modes,
+    LjungBox, Modality, RunsTest, Steadiness, SteadyLimits, Trend, effective_sample_size, lag1,
+    ljung_box, mann_kendall, runs_test, steady_state, two_modes,
 };
 
 /// Results of the tests; each `None` where the values do not allow it.

@@ -82,7 +82,10 @@ pub(crate) fn print(
     };
     lines.extend(plans.iter().filter_map(|plan| {
         let text = forecast::standard(plan, by)?;
-        Some(format!("{}: {text}", escape_control(&plan.experiment().name)))
+        Some(format!(
+            "{}: {text}",
+            escape_control(&plan.experiment().name)
+        ))
     }));
     lines.extend(written(plans, &forecasts, filled(targets, needs), by));
     let mut to = output::open(None)?;

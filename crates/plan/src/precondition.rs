@@ -250,8 +250,10 @@ fn sized(text: &str) -> Result<(&str, Option<u64>)> {
     };
     let bytes = parse_size(size).map_err(|error| error.within("precondition seq"))?;
     if bytes == 0 || bytes > SEQ_BS_MAX || !bytes.is_multiple_of(512) {
-        return Err(Error::usage(format!("precondition seq:{text}: the I/O size is {size}"))
-            .hint("choose a multiple of 512 bytes of at most 1 GiB, for example 128KiB"));
+        return Err(
+            Error::usage(format!("precondition seq:{text}: the I/O size is {size}"))
+                .hint("choose a multiple of 512 bytes of at most 1 GiB, for example 128KiB"),
+        );
     }
     Ok((passes, Some(bytes)))
 }
@@ -269,18 +271,18 @@ fn steady(options: &str) -> Result<SteadyRounds> {
         let wrong = |hint: &str| {
             Error::usage(format!("precondition steady: '{option}' has no meaning")).hint(hint)
         };
-        let (name, value) = option.split_once('=').ok_or_else(|| {
-            wrong("write NAME=VALUE: round, window, range, slope, rounds")
-        })?;
+        let (name, value) = option
+            .split_once('=')
+            .ok_or_else(|| wrong("write NAME=VALUE: round, window, range, slope, rounds"))?;
         if seen.contains(&name) {
             return Err(wrong("name each of them once"));
         }
         seen.push(name);
         let count = |least: u32, most: u32| {
             let number: Option<u32> = value.parse().ok();
-            number.filter(|n| (least..=most).contains(n)).ok_or_else(|| {
-                wrong(&format!("{name} is a whole number from {least} to {most}"))
-            })
+            number
+                .filter(|n| (least..=most).contains(n))
+                .ok_or_else(|| wrong(&format!("{name} is a whole number from {least} to {most}")))
         };
         let share = || {
             let share = parse_share(value);
@@ -328,9 +330,18 @@ mod tests {
             (" seq:2+rand ", "seq:2+rand:1"),
             ("rand:1+seq:1", "seq:1+rand:1"),
             ("seq:2/1MiB", "seq:2"),
-            ("trim+seq:2/128k+steady:round=cells", "trim+seq:2/128KiB+steady:round=cells"),
-            ("steady:round=cells,window=5,range=20%,slope=10%,rounds=25", "steady:round=cells"),
-            ("steady:round=1min,window=3,range=0.07,slope=2.5%,rounds=9", "steady:round=1min,window=3,range=7%,slope=2.5%,rounds=9"),
+            (
+                "trim+seq:2/128k+steady:round=cells",
+                "trim+seq:2/128KiB+steady:round=cells",
+            ),
+            (
+                "steady:round=cells,window=5,range=20%,slope=10%,rounds=25",
+                "steady:round=cells",
+            ),
+            (
+                "steady:round=1min,window=3,range=0.07,slope=2.5%,rounds=9",
+                "steady:round=1min,window=3,range=7%,slope=2.5%,rounds=9",
+            ),
         ] {
             let read: Precondition = text.parse().expect(text);
             assert_eq!(read.to_string(), canonical);

@@ -118,7 +118,8 @@ const LOADS: [u32; 6] = [32, 16, 8, 4, 2, 1];
 
 /// Addresses and sizes of the composite test.
 const COMPOSITE_ZONES: &str = "zones:50/5:30/15:20/80";
-const COMPOSITE_MIX: &str = "512:4,1KiB:1,1536:1,2KiB:1,2560:1,3KiB:1,3584:1,4KiB:67,8KiB:10,16KiB:7,32KiB:3,64KiB:3";
+const COMPOSITE_MIX: &str =
+    "512:4,1KiB:1,1536:1,2KiB:1,2560:1,3KiB:1,3584:1,4KiB:67,8KiB:10,16KiB:7,32KiB:3,64KiB:3";
 
 /// A cell of a test by what tells it from the others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -156,7 +157,8 @@ impl Standard {
             (target.write_cache == Some(true)).then_some(Deviation::WriteCacheOn),
             self.missing(cells),
             self.requests_differ(cells).then_some(Deviation::Requests),
-            self.tracks_others(experiment, cells).then_some(Deviation::Tracked),
+            self.tracks_others(experiment, cells)
+                .then_some(Deviation::Tracked),
             limits_are_wider(experiment).then_some(Deviation::Limits),
             cells
                 .iter()
@@ -172,9 +174,10 @@ impl Standard {
         let grid = |mixes: &[u8], sizes: &[u64]| -> Vec<Point> {
             let of_mix = |read_percent: &u8| {
                 let read_percent = *read_percent;
-                sizes
-                    .iter()
-                    .map(move |bs| Point::Access { read_percent, bs: *bs })
+                sizes.iter().map(move |bs| Point::Access {
+                    read_percent,
+                    bs: *bs,
+                })
             };
             mixes.iter().flat_map(of_mix).collect()
         };
@@ -210,7 +213,13 @@ impl Standard {
             Self::PtsWriteSaturation | Self::PtsThroughput => {
                 let points = self.points(cells).into_iter();
                 let writes = |point: &Point| {
-                    matches!(point, Point::Access { read_percent: 0, .. })
+                    matches!(
+                        point,
+                        Point::Access {
+                            read_percent: 0,
+                            ..
+                        }
+                    )
                 };
                 points.filter(writes).collect()
             }
@@ -263,7 +272,9 @@ impl Standard {
                 Self::PtsThroughput => *pattern == Pattern::Seq && mix.is_none(),
                 Self::PtsComposite => {
                     pattern.to_string() == COMPOSITE_ZONES
-                        && mix.as_ref().is_some_and(|mix| mix.to_string() == COMPOSITE_MIX)
+                        && mix
+                            .as_ref()
+                            .is_some_and(|mix| mix.to_string() == COMPOSITE_MIX)
                 }
             }
         };
@@ -342,7 +353,11 @@ mod tests {
         };
         let full = "time=60s";
         for (sets, target, expected) in [
-            (&["time=2s"][..], PURGED, vec![Deviation::RoundTime(Duration::from_secs(2))]),
+            (
+                &["time=2s"][..],
+                PURGED,
+                vec![Deviation::RoundTime(Duration::from_secs(2))],
+            ),
             (
                 &[full, "region=256GiB"],
                 device,
@@ -368,15 +383,27 @@ mod tests {
             (
                 &[full, "bs=4k,64k,1M"],
                 PURGED,
-                vec![Deviation::Cells { missing: 35, of: 56 }],
+                vec![Deviation::Cells {
+                    missing: 35,
+                    of: 56,
+                }],
             ),
             (
                 &[full, "bs=8k"],
                 PURGED,
-                vec![Deviation::Cells { missing: 49, of: 56 }, Deviation::Tracked],
+                vec![
+                    Deviation::Cells {
+                        missing: 49,
+                        of: 56,
+                    },
+                    Deviation::Tracked,
+                ],
             ),
             (
-                &[full, "precondition=trim+seq:2/128k+steady:round=cells,range=30%"],
+                &[
+                    full,
+                    "precondition=trim+seq:2/128k+steady:round=cells,range=30%",
+                ],
                 PURGED,
                 vec![Deviation::Limits],
             ),

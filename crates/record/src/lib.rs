@@ -50,7 +50,8 @@ pub use sample::{
 };
 pub use shown_latency::ShownLatency;
 pub use states::{
-    ClockDomain, Ended, EndedBy, EventKind, PreparationKind, RequestTime, RunStatus, ServedBy, TargetKind,
+    ClockDomain, Ended, EndedBy, EventKind, PreparationKind, RequestTime, RunStatus, ServedBy,
+    TargetKind,
 };
 pub use tables::{FurtherTarget, GroupRow, PreparationStep, Rank};
 

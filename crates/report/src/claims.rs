@@ -24,8 +24,8 @@ mod remarks;
 
 use evidence::{
     BentCurveData, ChangeData, CourseData, FixedCostData, LoadData, PreparationData, ProgramsData,
-    QueuedData, ReproductionData, RoundsData, SteadyData, SuspectsData, TimeByLayerData, TogetherData,
-    TooFewData, VerifiedData,
+    QueuedData, ReproductionData, RoundsData, SteadyData, SuspectsData, TimeByLayerData,
+    TogetherData, TooFewData, VerifiedData,
 };
 pub(crate) use remarks::{RemarkData, remarks};
 

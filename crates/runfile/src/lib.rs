@@ -41,8 +41,8 @@ use iolab_record::tables::{
     GroupRow, LATENCY, LatencyRow, PART, PREPARATION, RANK, RUN, Rank, SAMPLE, TARGET,
 };
 use iolab_record::{
-    Cell, EndedBy, Event, ExperimentRecord, FurtherTarget, LatencyOf, Part, PartId, Pilot, PreparationStep, Run,
-    RunRecord, RunStatus, SCHEMA_VERSION, Sample,
+    Cell, EndedBy, Event, ExperimentRecord, FurtherTarget, LatencyOf, Part, PartId, Pilot,
+    PreparationStep, Run, RunRecord, RunStatus, SCHEMA_VERSION, Sample,
 };
 pub use location::check_place;
 use opening::{SIDE_FILES, beside, check_identity, check_regular, check_side_files};

@@ -116,12 +116,11 @@ fn record(tables: &Tables<'_>) -> Result<RunRecord> {
         ));
     }
     // Files from before this table lack it.
-    let preparation = match may_lack(PREPARATION.since(), tables.version)
-        && !tables.has(PREPARATION.name)?
-    {
-        true => Vec::new(),
-        false => tables.all(&PREPARATION, "id")?,
-    };
+    let preparation =
+        match may_lack(PREPARATION.since(), tables.version) && !tables.has(PREPARATION.name)? {
+            true => Vec::new(),
+            false => tables.all(&PREPARATION, "id")?,
+        };
     let facts: Vec<Fact> = tables.all(&ENVIRONMENT, "host_id, position")?;
     let (own, further_hosts): (Vec<Fact>, Vec<Fact>) =
         facts.into_iter().partition(|fact| fact.host == 0);

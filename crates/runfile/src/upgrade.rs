@@ -10,8 +10,8 @@ use super::error::fault;
 use super::{guard, rows, schema, write_plan};
 use iolab_record::column::Table;
 use iolab_record::tables::{
-    CLIENT_SAMPLE, ENVIRONMENT, EVENT, GROUP_SAMPLE, LATENCY, LATENCY_OVER_TIME, PART, PREPARATION, RANK,
-    SAMPLE, SERIES, TARGET,
+    CLIENT_SAMPLE, ENVIRONMENT, EVENT, GROUP_SAMPLE, LATENCY, LATENCY_OVER_TIME, PART, PREPARATION,
+    RANK, SAMPLE, SERIES, TARGET,
 };
 use iolab_record::{RunRecord, SCHEMA_VERSION};
 

@@ -208,7 +208,10 @@ impl Steps<'_> {
     fn trim(&mut self) -> Result<()> {
         let spec = self.range.trims();
         let place = self.place();
-        if matches!(self.executor.origin(&self.cell(spec.clone())), Origin::Model) {
+        if matches!(
+            self.executor.origin(&self.cell(spec.clone())),
+            Origin::Model
+        ) {
             return Ok(());
         }
         match self.make(PreparationKind::Trim, 1, "trim", spec) {

@@ -1,6 +1,6 @@
 //! Rounds that a run repeats until the last of them are steady, and the test of a standard that it follows.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use iolab_plan::experiment::Experiment;
 use iolab_plan::precondition::{Round, SteadyRounds};
@@ -17,7 +17,7 @@ pub struct SteadyAnalysis {
     pub of: RoundsOf,
     /// What was asked.
     pub asked: SteadyRounds,
-    /// Rounds that were made: the most of all that is tracked.
+    /// Rounds that were made.
     pub rounds: usize,
     /// What is tracked over them.
     pub tracked: Vec<Tracked>,
@@ -116,7 +116,12 @@ impl SteadyAnalysis {
                 values,
             })
             .collect();
-        let rounds = tracked.iter().map(|one| one.values.len()).max()?;
+        let values = tracked.iter().map(|one| one.values.len());
+        let rounds = match of {
+            // A cell may lack values.
+            RoundsOf::Cells => blocks(record),
+            RoundsOf::Writes => values.max()?,
+        };
         let standard = experiment.standard.map(|test| {
             let cells: Vec<&CellSpec> = record.cells.iter().map(|cell| &cell.spec).collect();
             StandardFollowed {
@@ -132,6 +137,14 @@ impl SteadyAnalysis {
             standard,
         })
     }
+}
+
+/// Rounds with a trial of any cell.
+fn blocks(record: &RunRecord) -> usize {
+    let done = record.samples.iter().filter(|sample| sample.ok);
+    done.map(|sample| sample.block)
+        .collect::<BTreeSet<u32>>()
+        .len()
 }
 
 /// The response of each tracked cell over all rounds, also those that are excluded as the way to the steady state.
@@ -174,10 +187,9 @@ fn facts(record: &RunRecord) -> TargetFacts {
     let medium = match record.run.target_kind {
         TargetKind::Model => Medium::Model,
         TargetKind::BlockDevice => Medium::Device,
-        TargetKind::Scratch
-        | TargetKind::File
-        | TargetKind::CharDevice
-        | TargetKind::Imported => Medium::File,
+        TargetKind::Scratch | TargetKind::File | TargetKind::CharDevice | TargetKind::Imported => {
+            Medium::File
+        }
     };
     let write_cache = record.environment.get(&KEYS.device_write_cache);
     let trims = record.preparation.iter();

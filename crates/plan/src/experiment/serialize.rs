@@ -41,7 +41,8 @@ impl Serialize for Experiment {
         }
         for (name, combinations) in [("only", &self.only), ("track", &self.track)] {
             if !combinations.is_empty() {
-                let rows: Vec<CombinationRow<'_>> = combinations.iter().map(CombinationRow).collect();
+                let rows: Vec<CombinationRow<'_>> =
+                    combinations.iter().map(CombinationRow).collect();
                 map.serialize_entry(name, &rows)?;
             }
         }

@@ -39,7 +39,9 @@ impl Experiment {
             .map(|cell| cell.spec.trial.time_foreseen())
             .collect();
         let round = times.map(|times| times.into_iter().sum::<Duration>());
-        round.map_or(budget, |round| budget.min(round.saturating_mul(steady.rounds)))
+        round.map_or(budget, |round| {
+            budget.min(round.saturating_mul(steady.rounds))
+        })
     }
 
     /// Reads `[[track]]`.
@@ -81,7 +83,10 @@ impl Experiment {
             };
         }
         let others = [
-            (self.runs_programs(), "a program decides itself what it does"),
+            (
+                self.runs_programs(),
+                "a program decides itself what it does",
+            ),
             (self.seek.is_some(), "seek chooses a rate after each trial"),
             (self.hold.is_some(), "hold asks for service levels"),
             (self.inquiry.is_some(), "a cause is found from blocks"),

@@ -24,6 +24,8 @@ pub(super) struct Rounds {
     steady: SteadyRounds,
     /// The cells whose response tells that rounds are steady.
     tracked: Vec<usize>,
+    /// The first round that is judged: one that this session makes as a whole, because its targets were prepared anew.
+    judged_from: u32,
     /// The number of the next round.
     next: u32,
     /// The remaining visits of the current round.
@@ -39,10 +41,14 @@ impl Rounds {
         let cells: Vec<&CellSpec> = record.plan.cells().iter().map(|cell| &cell.spec).collect();
         let made = record.last_block().unwrap_or(FIRST);
         let is_open = |round: &u32| !Self::visits(record, *round).is_empty();
+        let next = (FIRST..=made).find(is_open).unwrap_or(made + 1);
+        let begun = record.trials().iter();
+        let begun = begun.filter(|trial| trial.ok && trial.place.block == next);
         Self {
             steady,
             tracked: record.plan.experiment().tracked(cells),
-            next: (FIRST..=made).find(is_open).unwrap_or(made + 1),
+            judged_from: next + u32::from(begun.count() > 0),
+            next,
             order: VecDeque::new(),
             has_begun: false,
             is_over: false,
@@ -61,14 +67,18 @@ impl Rounds {
             warmup: false,
         };
         let all = open.enumerate().map(place);
-        all.filter(|place| !record.has(place.cell, round, 0)).collect()
+        all.filter(|place| !record.has(place.cell, round, 0))
+            .collect()
     }
 
     /// How steady the last rounds are in each tracked cell that is open; `None` of a cell with too few of them.
     fn steadiness(&self, record: &Record) -> Vec<Option<Steadiness>> {
         let open = self.tracked.iter().filter(|cell| !record.is_closed(**cell));
         let of_cell = |cell: &usize| {
-            let own = |trial: &&Trial| trial.is_measured && trial.place.cell == *cell;
+            let own = |trial: &&Trial| {
+                let place = trial.place;
+                trial.is_measured && place.cell == *cell && place.block >= self.judged_from
+            };
             let rounds = record.trials().iter().filter(own);
             let rounds: Option<Vec<f64>> = rounds.map(|trial| trial.value).collect();
             steady_state(&rounds?, limits(&self.steady))
@@ -94,7 +104,9 @@ impl Rounds {
     /// Excludes the rounds before the last window, and says what ended the run.
     fn end(&mut self, record: &Record, rounds: u32, ended_by: EndedBy) -> Step {
         self.is_over = true;
-        let first = (rounds + FIRST).saturating_sub(self.steady.window).max(FIRST);
+        let first = (rounds + FIRST)
+            .saturating_sub(self.steady.window)
+            .max(FIRST);
         let state = match ended_by {
             EndedBy::Steady => "steady after",
             _ => "NOT steady after",
@@ -155,6 +167,10 @@ impl Strategy for Rounds {
         let cells = 0..record.plan.cells().len();
         let open: Vec<usize> = cells.filter(|cell| !record.is_closed(*cell)).collect();
         let round: Duration = open.iter().map(|cell| record.cost(*cell)).sum();
+        let round = match round.is_zero() {
+            true => record.plan.block_at_most(),
+            false => round,
+        };
         let current = self.order.iter().map(|place| record.cost(place.cell));
         let current: Duration = current.sum();
         let done = self.next - FIRST;

@@ -96,16 +96,9 @@ fn only_tracked_cells_have_to_be_steady() {
 }
 
 #[test]
-fn a_resumed_run_goes_on_with_its_round() {
-    let whole = bench(&[ROUNDS]);
-    whole.start(&mut mock(&settling)).expect("done");
-    let visits = |record: &RunRecord| -> Vec<(u32, i64, bool, u64)> {
-        let samples = record.samples.iter().filter(|sample| sample.ok);
-        samples
-            .map(|sample| (sample.block, sample.cell, sample.warmup, sample.seed))
-            .collect()
-    };
-    for cut in [1, 2, 3, 10, 22] {
+fn a_resumed_run_completes_its_round_and_judges_later_ones() {
+    // Trials until the interrupt, and the rounds that a window after them needs; the level stays from round 4 on.
+    for (cut, rounds) in [(1, 8), (2, 8), (3, 8), (10, 9), (12, 9), (22, 13)] {
         let cut_off = bench(&[ROUNDS]);
         let mut first = Mock {
             cut: Some((cut, Cut::Interrupt)),
@@ -115,8 +108,12 @@ fn a_resumed_run_goes_on_with_its_round() {
         // The clock of the rates goes on where it was.
         let later = |spec: &TrialSpec, number: u64| settling(spec, number + cut);
         cut_off.take_up(&mut mock(&later)).expect("done");
-        assert_eq!(visits(&cut_off.record()), visits(&whole.record()), "{cut}");
-        assert_eq!(judged(&cut_off.record()), (RoundsOf::Cells, 8, true));
+        let record = cut_off.record();
+        assert_eq!(judged(&record), (RoundsOf::Cells, rounds, true), "{cut}");
+        assert_eq!(ends(&record), [Some(EndedBy::Steady)]);
+        let done = record.samples.iter().filter(|sample| sample.ok);
+        let visits: BTreeSet<(u32, i64)> = done.map(|s| (s.block, s.cell)).collect();
+        assert_eq!(visits.len(), rounds * 3, "each cell once in each round");
     }
 }
 
@@ -138,7 +135,13 @@ fn rounds_of_writes_are_kept_as_data_and_judged_from_it() {
         .iter()
         .map(|step| (step.kind, step.number))
         .collect();
-    assert_eq!(kinds[..2], [(PreparationKind::Sequential, 1), (PreparationKind::Round, 1)]);
+    assert_eq!(
+        kinds[..2],
+        [
+            (PreparationKind::Sequential, 1),
+            (PreparationKind::Round, 1)
+        ]
+    );
     // The first pass and rounds 1 to 5 halve the rate; the window is rounds 6 to 8.
     assert_eq!(judged(&record), (RoundsOf::Writes, 8, true));
     assert!(record.samples.iter().any(|sample| !sample.warmup));

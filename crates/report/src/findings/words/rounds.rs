@@ -5,7 +5,7 @@ use iolab_analysis::claim::{Rounds, TrackedState};
 use iolab_plan::standard::Deviation;
 use iolab_stats::Steadiness;
 use iolab_workload::escape_control::escape_control;
-use iolab_workload::quantity::{counted, exact_duration, format_percent};
+use iolab_workload::quantity::{counted, digits, exact_duration, format_percent};
 
 use super::at_cell;
 
@@ -31,10 +31,16 @@ fn state(found: &Rounds, run: &Analysis) -> String {
     let worst = found.worst.and_then(|place| found.tracked.get(place));
     let judged = worst.and_then(|worst| Some((worst, worst.steadiness?)));
     let Some((worst, steady)) = judged else {
-        return format!(
-            "Not steady: {made}{what}, and a window has {}.",
-            asked.window
-        );
+        return match found.rounds < asked.window as usize {
+            true => format!(
+                "Not steady after {made}{what}: a window has {}.",
+                asked.window
+            ),
+            false => format!(
+                "Not judged after {made}{what}: a tracked cell lacks values of {}.",
+                run.quantity()
+            ),
+        };
     };
     let window = window(found, worst, steady, run);
     match (found.is_reached, found.standard.is_some()) {
@@ -44,11 +50,11 @@ fn state(found: &Rounds, run: &Analysis) -> String {
             "NOT steady after {made}{what}: {window}. {}",
             match found.of {
                 RoundsOf::Cells => format!(
-                    "The numbers are those of the last {} rounds; --precondition with more rounds continues longer.",
+                    "The numbers are those of the last {} rounds; more of them (rounds=N in --precondition) may reach it.",
                     asked.window.min(found.rounds as u32)
                 ),
                 RoundsOf::Writes =>
-                    "What the trials found may have changed during them; --precondition with more rounds continues longer."
+                    "The level may have changed during the trials; more rounds (rounds=N in --precondition) may reach it."
                         .to_owned(),
             }
         ),
@@ -105,11 +111,13 @@ pub(crate) fn deviation(deviation: &Deviation) -> String {
         }
         Deviation::File => "a file on a file system instead of a device".to_owned(),
         Deviation::ActiveRange(share) => {
-            format!("{} of the device are used", format_percent(*share))
+            format!("{} % of the device is used", digits(share * 100.0, 2))
         }
         Deviation::NotPurged => "not purged".to_owned(),
         Deviation::TrimmedOnly => "trimmed instead of purged".to_owned(),
-        Deviation::TrimRefused => "neither purged nor trimmed, because the target refuses trims".to_owned(),
+        Deviation::TrimRefused => {
+            "neither purged nor trimmed, because the target refuses trims".to_owned()
+        }
         Deviation::Passes => "other passes of writes before the rounds".to_owned(),
         Deviation::WriteCacheOn => {
             "the volatile write cache is on (off in the enterprise edition)".to_owned()
