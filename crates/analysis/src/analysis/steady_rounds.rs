@@ -155,13 +155,17 @@ fn of_cells(
 ) -> Vec<(TrackedOf, Vec<f64>)> {
     let tracked = experiment.tracked(record.cells.iter().map(|cell| &cell.spec));
     let value = |sample: &Sample| sample.value(experiment.response, timed);
-    let of_cell = |place: usize| {
-        let id = record.cells[place].id;
-        let own = record.samples.iter();
-        let own = own.filter(|sample| sample.cell == id && sample.ok);
-        (TrackedOf::Cell(id), own.filter_map(value).collect())
-    };
-    tracked.into_iter().map(of_cell).collect()
+    let ids = tracked.into_iter().map(|place| record.cells[place].id);
+    let mut rounds: BTreeMap<i64, Vec<f64>> = ids.map(|id| (id, Vec::new())).collect();
+    for sample in record.samples.iter().filter(|sample| sample.ok) {
+        if let Some(own) = rounds.get_mut(&sample.cell) {
+            own.extend(value(sample));
+        }
+    }
+    let rounds = rounds.into_iter();
+    rounds
+        .map(|(id, values)| (TrackedOf::Cell(id), values))
+        .collect()
 }
 
 /// The requests per second of each round of writes, on each target, in the last session.

@@ -5,9 +5,12 @@ use std::time::Duration;
 use iolab_workload::settings::CellSpec;
 use iolab_workload::{Error, Result};
 
-use super::{CELLS_MAX, Combination, Experiment};
+use super::{Combination, Experiment};
 use crate::cells::cells;
 use crate::experiment::document::{DocumentText, Entries};
+
+/// Most tables `[[track]]`.
+const TRACK_MAX: usize = 100;
 
 impl Experiment {
     /// Which of these cells are tracked, as indices: those with the settings of a combination in `track`, or all of them where none has
@@ -50,9 +53,9 @@ impl Experiment {
         source: &DocumentText<'_>,
         tables: &[Entries],
     ) -> Result<()> {
-        if tables.len() > CELLS_MAX {
+        if tables.len() > TRACK_MAX {
             return Err(Error::usage(format!("{} tables [[track]]", tables.len()))
-                .hint(format!("name at most {CELLS_MAX} cells"))
+                .hint(format!("name at most {TRACK_MAX}, or leave all out to track every cell"))
                 .within(source.name));
         }
         let rows = tables.iter().map(|table| {
