@@ -65,14 +65,20 @@ pub(in super::super) fn model(runs: &[FigureRun<'_>], options: &Options) -> Resu
             "repeat rounds until they are steady: --precondition steady:round=cells, or iolab run pts-iops",
         ));
     }
+    let steady = runs.iter().filter_map(|run| run.analysis().steady.as_ref());
+    let limits = steady.flat_map(|steady| {
+        let half = steady.asked.range / 2.0;
+        [1.0 - half, 1.0 + half]
+    });
+    let shown: Vec<f64> = values.iter().copied().chain(limits).collect();
     let is_log = options
         .log_y
         .unwrap_or_else(|| values.iter().any(|value| *value > 10.0));
     let y = Axis {
         label: "Value / mean of the last window".to_owned(),
         scale: match is_log {
-            true => Scale::log(values.iter().copied()),
-            false => Scale::linear(values.iter().copied(), false),
+            true => Scale::log(shown.iter().copied()),
+            false => Scale::linear(shown.iter().copied(), false),
         },
         ticks: Ticks::Ratio,
     };

@@ -55,7 +55,9 @@ impl Experiment {
     ) -> Result<()> {
         if tables.len() > TRACK_MAX {
             return Err(Error::usage(format!("{} tables [[track]]", tables.len()))
-                .hint(format!("name at most {TRACK_MAX}, or leave all out to track every cell"))
+                .hint(format!(
+                    "name at most {TRACK_MAX}, or leave all out to track every cell"
+                ))
                 .within(source.name));
         }
         let rows = tables.iter().map(|table| {
