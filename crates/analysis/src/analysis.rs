@@ -11,6 +11,7 @@ mod ranks;
 mod rate;
 mod served_by;
 mod stages;
+mod steady_rounds;
 mod verified;
 
 pub use ceiling::Efficiency;
@@ -27,11 +28,12 @@ pub use ranks::{CellRanks, ClientAnalysis, RankThroughput};
 pub use rate::{CellRate, HELD_FROM};
 pub use served_by::CellServed;
 pub use stages::{CellStages, StageNumbers, Timed};
+pub use steady_rounds::{RoundsOf, StandardFollowed, SteadyAnalysis, Tracked, TrackedOf, limits};
 pub use verified::CellVerified;
 
 use std::collections::BTreeMap;
 
-use iolab_stats::{STEADY_WINDOW, Summary, median, summary};
+use iolab_stats::{SteadyLimits, Summary, median, summary};
 use iolab_workload::target::TargetName;
 use iolab_workload::trial::{Backend, CacheState, Rate};
 
@@ -253,6 +255,8 @@ pub struct Analysis {
     pub cells: Vec<CellAnalysis>,
     /// Changes of the level of throughput, over the run and within trials.
     pub timeline: Timeline,
+    /// The rounds that were repeated until they were steady; `None` where there were none.
+    pub steady: Option<SteadyAnalysis>,
     /// What the run was made to find the cause of.
     pub inquiry: Option<Inquiry>,
     /// Whether the order of its cells may decide their results.
@@ -392,6 +396,10 @@ pub(crate) fn analyse_timed(record: &RunRecord, timed: impl Fn(u32) -> ShownLate
             .map(|count| count as f64),
         cells,
         timeline: Timeline::of(record),
+        steady: definition
+            .as_ref()
+            .ok()
+            .and_then(|definition| SteadyAnalysis::of(record, definition, context.timed)),
         inquiry: definition.ok().and_then(|definition| definition.inquiry),
         depends_on_order,
     }
@@ -421,7 +429,7 @@ fn written_before(record: &RunRecord) -> BTreeMap<i64, f64> {
 fn overwritten(written: &BTreeMap<i64, f64>, cell: &Cell, trials: &[&Sample]) -> Option<f64> {
     let trial = cell.trial();
     let measured = trials.iter().rev().filter(|sample| sample.is_measured());
-    let window = measured.take(STEADY_WINDOW).last()?;
+    let window = measured.take(SteadyLimits::SNIA.window).last()?;
     let before = written.get(&window.id)?;
     (trial.writes() && trial.region > 0).then(|| before / trial.region as f64)
 }

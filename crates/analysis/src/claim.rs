@@ -5,8 +5,8 @@
 //! could reverse a comparison makes it [`Difference::CannotTell`]. METHODS.md has the rules and their measured error rates.
 //!
 //! Files to begin with: `effect.rs` two cells, `comparison.rs` two levels of a factor in all settings, `best.rs` the best sizes
-//! of a curve, `series.rs` the trials of a cell in their order, `change.rs` levels over time, `concurrency.rs` requests in
-//! flight, `shared_limit.rs` groups at once, `answers.rs` claims of particular experiments, `phenomena.rs` what can be explained, `causes.rs` what interventions
+//! of a curve, `series.rs` the trials of a cell in their order, `rounds.rs` rounds until they are steady, `change.rs` levels over time,
+//! `concurrency.rs` requests in flight, `shared_limit.rs` groups at once, `answers.rs` claims of particular experiments, `phenomena.rs` what can be explained, `causes.rs` what interventions
 //! show, `contradictions.rs` contradictions, `order.rs` the order of claims.
 
 mod answers;
@@ -20,6 +20,7 @@ mod contradictions;
 pub(crate) mod effect;
 mod order;
 mod phenomena;
+mod rounds;
 mod series;
 mod shared_limit;
 mod stages;
@@ -42,6 +43,7 @@ pub use effect::{CellId, Difference, Effect, Estimate, MARGIN, Trials, ratio};
 pub(crate) use effect::{MARGIN_UP, confidence, difference, median_within, within_run};
 pub use order::{HEADLINES_MAX, Role, headlines, ordered};
 pub use phenomena::{Phenomenon, Unexplainable, changes_inside, leftover, phenomena};
+pub use rounds::{Rounds, TrackedState};
 pub use series::{Course, Shape, State, Steady, dependent_cells, drifting_cells, groups};
 pub use shared_limit::{ReachedBy, SharedLimit, Together};
 pub use stages::{Largest, TimeByLayer};
@@ -80,6 +82,8 @@ pub enum Claim {
     TimeByLayer(TimeByLayer),
     /// Whether cells that write reached a steady state.
     Steady(Steady),
+    /// Whether rounds, of all cells or of writes before them, came to a steady state.
+    Rounds(Rounds),
     /// The gain of more requests in flight.
     Queued(Queued),
     /// A fixed cost of a request, and a bandwidth for its bytes.
@@ -129,6 +133,7 @@ impl Claim {
             | Self::Preparation(_)
             | Self::FixedCosts(_)
             | Self::Bent(_)
+            | Self::Rounds(_)
             | Self::Reproduced(_)
             | Self::Suspects(_) => Vec::new(),
         }
@@ -142,6 +147,7 @@ impl Claim {
             | Self::Preparation(Preparation { run, .. })
             | Self::FixedCosts(FixedCosts { run, .. })
             | Self::Bent(Bent { run, .. })
+            | Self::Rounds(Rounds { run, .. })
             | Self::Reproduced(Reproduction { run, .. })
             | Self::Suspects(Suspects { run, .. }) => vec![*run],
             Self::Programs(programs) => vec![programs.run],
@@ -216,6 +222,7 @@ fn of_run(run: &Analysis, place: usize) -> Vec<Claim> {
         all.extend(suspects.into_iter().map(Claim::Suspects));
         return all;
     }
+    all.extend(rounds::rounds(run, place).map(Claim::Rounds));
     all.extend(answers::verified(run, place).map(Claim::Verified));
     let programs = answers::programs(run, place).into_iter().map(Box::new);
     all.extend(programs.map(Claim::Programs));

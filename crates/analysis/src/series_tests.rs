@@ -1,8 +1,9 @@
 //! Tests of a series of values: dependence, drift, two groups, steady state.
 
 use iolab_stats::{
-    LjungBox, Modality, RunsTest, Steadiness, Trend, TwoLevels, effective_sample_size, lag1,
-    ljung_box, mann_kendall, runs_test, steady_state, two_levels, two_modes,
+    LjungBox, Modality, RunsTest, Steadiness, SteadyLimits, Trend, TwoLevels,
+    effective_sample_size, lag1, ljung_box, mann_kendall, runs_test, steady_state, two_levels,
+    two_modes,
 };
 
 /// Results of the tests; each `None` where the values do not allow it.
@@ -42,7 +43,7 @@ pub fn series_tests(values: &[f64]) -> SeriesTests {
         trend: mann_kendall(values),
         groups: by_shape.or_else(|| two_levels(values)),
         modes,
-        steady: steady_state(values),
+        steady: steady_state(values, SteadyLimits::SNIA),
     }
 }
 

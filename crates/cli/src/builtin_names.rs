@@ -23,16 +23,19 @@ pub(crate) enum Builtin {
 }
 
 impl Builtin {
-    fn of(name: &str) -> Option<Self> {
+    /// What a name is: of several kinds that have it (a test of a standard is an experiment and a suite), the one that is wanted.
+    fn of(name: &str, wanted: Self) -> Option<Self> {
         let is_in = |names: &[(&str, &str)]| names.iter().any(|(known, _)| *known == name);
-        if is_in(BUILTIN) {
-            Some(Self::Experiment)
-        } else if is_in(BUILTIN_SUITES) {
-            Some(Self::Suite)
-        } else if is_in(BUILTIN_REQUIREMENTS) {
-            Some(Self::Requirement)
-        } else {
-            None
+        let kinds = [
+            (is_in(BUILTIN), Self::Experiment),
+            (is_in(BUILTIN_SUITES), Self::Suite),
+            (is_in(BUILTIN_REQUIREMENTS), Self::Requirement),
+        ];
+        let kinds = kinds.into_iter().filter(|(is, _)| *is);
+        let kinds: Vec<Self> = kinds.map(|(_, kind)| kind).collect();
+        match kinds.contains(&wanted) {
+            true => Some(wanted),
+            false => kinds.first().copied(),
         }
     }
 
@@ -62,7 +65,7 @@ impl Builtin {
     ///
     /// Of kind [`Usage`](iolab_workload::Kind::Usage), with the command that accepts the name.
     pub(crate) fn check(self, name: &str) -> Result<()> {
-        match Self::of(name) {
+        match Self::of(name, self) {
             Some(kind) if kind != self && !Path::new(name).exists() => Err(Error::usage(format!(
                 "'{name}' is {}, not {}",
                 kind.words(),
@@ -170,7 +173,13 @@ fn check_no_job_as_command(name: &str) -> Result<()> {
 /// The error for a name that no built-in has.
 pub(crate) fn unknown_name(name: &str) -> Error {
     let all = [BUILTIN, BUILTIN_SUITES, BUILTIN_REQUIREMENTS].concat();
-    let known: Vec<&str> = all.iter().map(|(known, _)| *known).collect();
+    let mut known: Vec<&str> = Vec::new();
+    for (name, _) in all {
+        // Tests of a standard are experiments and suites.
+        if !known.contains(&name) {
+            known.push(name);
+        }
+    }
     unknown("experiment, suite or requirement", name, &known)
 }
 

@@ -82,6 +82,13 @@ pub(crate) fn print(
         }
         None => By::Requests,
     };
+    lines.extend(plans.iter().filter_map(|plan| {
+        let text = forecast::standard(plan, by)?;
+        Some(format!(
+            "{}: {text}",
+            escape_control(&plan.experiment().name)
+        ))
+    }));
     lines.extend(written(plans, &forecasts, filled(targets, needs), by));
     let mut to = output::open(None)?;
     match (follows, model) {

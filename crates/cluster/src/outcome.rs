@@ -218,6 +218,7 @@ fn counters((a, a_adds): (Counters, Shares), (b, b_adds): (Counters, Shares)) ->
             _ => worst(a.pressure, b.pressure),
         },
         buffer_piece_bytes: both(a.buffer_piece_bytes, b.buffer_piece_bytes, u64::min),
+        drive_millidegrees: either(a.drive_millidegrees, b.drive_millidegrees, u64::max),
     }
 }
 
@@ -372,7 +373,7 @@ wired! {
     RankPart { rank, started, ended, done, errors }
     TimeInterval { earliest, latest }
     FailedRank { place, message, remedy }
-    Counters { process_io, nfs, usage, device, bottom, hardware, pressure, buffer_piece_bytes }
+    Counters { process_io, nfs, usage, device, bottom, hardware, pressure, buffer_piece_bytes, drive_millidegrees }
     Bottom { stat, in_file }
     Region { before, after, extents, owed_sync_ns, evidence_ns }
     Residency { looked_bytes, resident_bytes, dirty_bytes, writeback_bytes }

@@ -66,6 +66,9 @@ kinds! {
     /// Trials in order.
     Order = "order", Needs::Cells,
         "every trial in the order of time";
+    /// Rounds until they are steady.
+    Rounds = "rounds", Needs::Cells,
+        "what is tracked over the rounds of a run until they are steady (pts-iops, --precondition steady)";
     /// Throughput within trials.
     Course = "course", Needs::Series,
         "throughput inside the trials, over their time; with --y p99, latency (--soak, --set latency_over_time=true)";

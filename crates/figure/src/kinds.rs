@@ -12,6 +12,7 @@ mod order;
 mod over_time;
 mod ranks;
 mod response;
+mod rounds;
 mod scaling;
 mod stages;
 mod why;
@@ -49,6 +50,7 @@ pub(super) fn model(
         FigureKind::Load => load::model(runs, options),
         FigureKind::Scaling => scaling::model(runs, options),
         FigureKind::Order => order::model(runs, options),
+        FigureKind::Rounds => rounds::model(runs, options),
         FigureKind::Course => course::model(runs, options),
         FigureKind::Heat => heat::model(runs, options),
         FigureKind::HeatLatency => over_time::model(runs, options),

@@ -1,6 +1,8 @@
 //! What the kernel says happened: the process's own I/O account, its resource use, the block devices' counters, the
 //! processor's, and the pressure on the machine. Differences of two snapshots are the evidence of a trial.
 
+use std::path::Path;
+
 mod device;
 mod extents;
 mod file_layout;
@@ -41,6 +43,7 @@ pub fn snapshot(stacks: &[Stack]) -> Counters {
         hardware: Hardware::default(),
         pressure,
         buffer_piece_bytes: None,
+        drive_millidegrees: None,
     }
 }
 
@@ -86,6 +89,7 @@ pub fn since(earlier: &Counters, stacks: &[Stack]) -> Counters {
         hardware: earlier.hardware,
         pressure: pressure::with_frequency(pressure::read()),
         buffer_piece_bytes: None,
+        drive_millidegrees: device::hottest(Path::new("/sys"), stacks),
     };
     now.since(earlier)
 }

@@ -148,12 +148,16 @@ fn folder_of(sys: &Path, (major, minor): (u32, u32)) -> Option<PathBuf> {
     fs::canonicalize(sys.join(format!("dev/block/{major}:{minor}"))).ok()
 }
 
+/// The folder of the disk that a device is a partition of, or its own.
+fn disk_of(folder: &Path) -> &Path {
+    match folder.join("partition").exists() {
+        true => folder.parent().unwrap_or(folder),
+        false => folder,
+    }
+}
+
 fn read(sys: &Path, folder: &Path, depth: u32) -> Device {
-    let disk = if folder.join("partition").exists() {
-        folder.parent().unwrap_or(folder)
-    } else {
-        folder
-    };
+    let disk = disk_of(folder);
     let number = |file: &str| sysfs::value(&disk.join(file));
     let flag = |file: &str| number(file).map(|value| value != 0);
     let kib = |file: &str| number(file)?.checked_mul(1024);
@@ -290,17 +294,29 @@ fn backing(disk: &Path) -> Option<Backing> {
     })
 }
 
-/// Temperature of the disk and its limit by the sensor, °C.
-fn temperature(disk: &Path) -> Option<(f64, f64)> {
+/// The temperature of the disk of a device by its sensor (hwmon), thousandths of a degree Celsius; `None` without one, and below zero.
+pub(crate) fn millidegrees(sys: &Path, number: (u32, u32)) -> Option<u64> {
+    let folder = folder_of(sys, number)?;
+    let input = sensor(disk_of(&folder))?.join("temp1_input");
+    text_of(input)?.parse().ok()
+}
+
+/// The sensor of a disk.
+fn sensor(disk: &Path) -> Option<PathBuf> {
     let device = disk.join("device");
     let sensors = [device.clone(), device.join("hwmon")];
-    let sensor = sensors.iter().find_map(|folder| {
+    sensors.iter().find_map(|folder| {
         let entries = fs::read_dir(folder).ok()?;
         let mut paths = entries.filter_map(Result::ok).map(|entry| entry.path());
         paths.find(|path| {
             sysfs::name_of(path).starts_with("hwmon") && path.join("temp1_input").exists()
         })
-    })?;
+    })
+}
+
+/// Temperature of the disk and its limit by the sensor, °C.
+fn temperature(disk: &Path) -> Option<(f64, f64)> {
+    let sensor = sensor(disk)?;
     let degrees = |file: &str| {
         let thousandths: f64 = text_of(sensor.join(file))?.parse().ok()?;
         Some(thousandths / 1000.0)
@@ -376,6 +392,14 @@ mod tests {
         tree.link("dev/block/253:0", mapper);
         tree.link("dev/block/7:7", looped);
         tree
+    }
+
+    #[test]
+    fn the_sensor_of_a_disk_is_that_of_its_partitions() {
+        let tree = machine();
+        let of = |number| millidegrees(tree.path(), number);
+        assert_eq!(of((259, 2)), Some(45_850));
+        assert_eq!([of((253, 0)), of((7, 7)), of((8, 0))], [None; 3]);
     }
 
     #[test]

@@ -15,6 +15,7 @@ mod refined_sizes;
 mod region_fit;
 mod serialize;
 mod soak;
+mod tracked;
 mod trial_time;
 mod workload_overlap;
 
@@ -26,6 +27,7 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use crate::named_file;
+use crate::standard::Standard;
 
 pub use builtin::BUILTIN;
 pub use change::Change;
@@ -98,6 +100,10 @@ pub struct Experiment {
     pub hold: Option<ServiceLevels>,
     /// The combinations of levels to measure; empty for all. Factors not listed are crossed with them.
     pub only: Vec<Combination>,
+    /// Settings of the cells whose response tells that rounds of all cells are steady; empty for every cell.
+    pub track: Vec<Combination>,
+    /// The test of a standard that it follows, as far as its settings allow.
+    pub standard: Option<Standard>,
     /// What the run finds the cause of, and by which of its cells.
     pub inquiry: Option<Inquiry>,
 }
@@ -108,6 +114,7 @@ struct Document {
     name: Spanned<String>,
     question: Spanned<String>,
     response: Spanned<String>,
+    standard: Option<Spanned<String>>,
     seek: Option<Spanned<String>>,
     hold: Option<Spanned<String>>,
     #[serde(default)]
@@ -121,6 +128,8 @@ struct Document {
     refined: Option<Refined>,
     #[serde(default)]
     only: Vec<Entries>,
+    #[serde(default)]
+    track: Vec<Entries>,
     inquiry: Option<Inquiry>,
 }
 
@@ -141,6 +150,10 @@ impl Experiment {
             };
             text.map(parse).transpose()
         };
+        let standard = document.standard.map(|text| {
+            let parsed = text.get_ref().parse();
+            parsed.map_err(|error| at(text.span(), error))
+        });
         let (group, response) = split_group(document.response.get_ref());
         let mut experiment = Self {
             name: check_file_name(document.name.get_ref())
@@ -159,6 +172,8 @@ impl Experiment {
             seek: levels(document.seek)?,
             hold: levels(document.hold)?,
             only: Vec::new(),
+            track: Vec::new(),
+            standard: standard.transpose()?,
             inquiry: document.inquiry,
         };
         Definition {
@@ -169,6 +184,7 @@ impl Experiment {
         }
         .apply(&source, &mut experiment)?;
         experiment.read_only(&source, &document.only)?;
+        experiment.read_track(&source, &document.track)?;
         experiment
             .check()
             .map_err(|error| error.within(source.name))?;
@@ -289,6 +305,7 @@ impl Experiment {
         self.check_seek()?;
         self.check_levels()?;
         self.check_inquiry()?;
+        self.check_rounds()?;
         self.design.check()
     }
 

@@ -14,5 +14,6 @@ pub mod named_file;
 pub mod obstacle;
 pub mod precondition;
 pub mod requirement;
+pub mod standard;
 pub mod suite;
 pub mod suspect;

@@ -1,90 +1,316 @@
-//! What is written to a target before the first trial, to bring it into the state of long use.
+//! What is done to a target before its measured trials, to bring it into the state of long use.
 
 use std::fmt;
 use std::str::FromStr;
+use std::time::Duration;
 
+use iolab_workload::units::{
+    format_duration, format_size, parse_duration, parse_share, parse_size,
+};
 use iolab_workload::{Error, Result};
 
 /// Most passes of one kind.
 const PASSES_MAX: u32 = 100;
+/// I/O size of sequential passes, bytes, where none is named.
+const SEQ_BS: u64 = 1 << 20;
+/// Largest I/O size of sequential passes, bytes.
+const SEQ_BS_MAX: u64 = 1 << 30;
+/// Most rounds on the way to a steady state.
+pub const ROUNDS_MAX: u32 = 1000;
+/// Fewest rounds of a window: a line through fewer has no slope.
+const WINDOW_MIN: u32 = 2;
 
-/// How a target is prepared.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Precondition {
-    /// Nothing is written.
-    #[default]
-    None,
-    /// This many passes over the region: sequential writes, then random ones.
-    Passes {
-        /// Sequential passes.
-        seq: u32,
-        /// Random passes, each of which writes every block once.
-        rand: u32,
-    },
-    /// One sequential pass, then random writes until their rate is steady.
-    Steady,
+/// How a target is prepared: the steps in the order of the fields.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Precondition {
+    /// Whether its range is trimmed, where it takes trims.
+    pub trim: bool,
+    /// Sequential passes.
+    pub seq: u32,
+    /// I/O size of these, bytes.
+    pub seq_bs: u64,
+    /// Random passes, each of which writes every block once.
+    pub rand: u32,
+    /// Rounds that follow until they are steady.
+    pub steady: Option<SteadyRounds>,
+}
+
+/// Rounds that are repeated until a window of them is steady.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct SteadyRounds {
+    /// What a round is.
+    pub round: Round,
+    /// Rounds of the window.
+    pub window: u32,
+    /// Most range of the window, over its mean.
+    pub range: f64,
+    /// Most change of the line fitted to the window, from its first to its last round, over the mean.
+    pub slope: f64,
+    /// Rounds after which a steady state is not waited for any longer.
+    pub rounds: u32,
+}
+
+/// A round on the way to a steady state.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Round {
+    /// Random writes of 4 KiB for this long; their requests per second are tracked. Trials follow when they are steady.
+    Writes(Duration),
+    /// One trial of each cell of the experiment, in the order of its factors; the response of its tracked cells is tracked. The rounds
+    /// of the last window are the measured trials.
+    Cells,
+}
+
+impl Default for Precondition {
+    /// Nothing is done.
+    fn default() -> Self {
+        Self {
+            trim: false,
+            seq: 0,
+            seq_bs: SEQ_BS,
+            rand: 0,
+            steady: None,
+        }
+    }
+}
+
+impl Default for SteadyRounds {
+    /// Five rounds within 20 %, whose slope is at most 10 %, of at most 25: SNIA, Solid State Storage Performance Test Specification,
+    /// version 2.0.2 (2020), section 2.1.24. The length of a round of writes is iolab's own.
+    fn default() -> Self {
+        Self {
+            round: Round::Writes(Duration::from_secs(5)),
+            window: 5,
+            range: 0.2,
+            slope: 0.1,
+            rounds: 25,
+        }
+    }
 }
 
 impl Precondition {
-    /// Whether anything is written.
+    /// Whether anything is written or trimmed before the first trial.
     pub fn writes(self) -> bool {
-        self != Precondition::None
+        let Self {
+            trim,
+            seq,
+            seq_bs: _,
+            rand,
+            steady,
+        } = self;
+        let writes = |steady: SteadyRounds| matches!(steady.round, Round::Writes(_));
+        trim || seq + rand > 0 || steady.is_some_and(writes)
     }
 
-    /// Fewest passes over the region, and whether there may be more; `None` where nothing is written.
+    /// What of it comes before the first trial.
+    #[must_use]
+    pub fn before_trials(self) -> Self {
+        Self {
+            steady: self.steady.filter(|steady| steady.round != Round::Cells),
+            ..self
+        }
+    }
+
+    /// Rounds of all cells, which are the trials of the experiment; `None` where it repeats blocks.
+    pub fn rounds_of_cells(self) -> Option<SteadyRounds> {
+        self.steady.filter(|steady| steady.round == Round::Cells)
+    }
+
+    /// Fewest passes that are written over the region before the first trial, and whether there may be more; `None` where nothing is
+    /// written.
     pub fn passes(self) -> Option<(u32, bool)> {
-        match self {
-            Precondition::None => None,
-            Precondition::Passes { seq, rand } => Some((seq + rand, false)),
+        let own = self.seq + self.rand;
+        match self.steady.map(|steady| steady.round) {
             // Steadiness is judged over several passes.
-            Precondition::Steady => Some((2, true)),
+            Some(Round::Writes(_)) => Some((own + 1, true)),
+            Some(Round::Cells) | None => (own > 0).then_some((own, false)),
         }
     }
 }
 
 impl fmt::Display for Precondition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let text = match self {
-            Precondition::None => "none".to_owned(),
-            Precondition::Steady => "steady".to_owned(),
-            Precondition::Passes { seq, rand: 0 } => format!("seq:{seq}"),
-            Precondition::Passes { seq: 0, rand } => format!("rand:{rand}"),
-            Precondition::Passes { seq, rand } => format!("seq:{seq}+rand:{rand}"),
+        let Self {
+            trim,
+            seq,
+            seq_bs,
+            rand,
+            steady,
+        } = *self;
+        let size = match seq_bs {
+            SEQ_BS => String::new(),
+            size => format!("/{}", format_size(size)),
         };
-        f.pad(&text)
+        let fills = steady.is_some_and(|steady| steady.fills(trim, seq, rand));
+        let parts = [
+            trim.then(|| "trim".to_owned()),
+            (seq > 0 && !(fills && size.is_empty())).then(|| format!("seq:{seq}{size}")),
+            (rand > 0).then(|| format!("rand:{rand}")),
+            steady.map(|steady| steady.to_string()),
+        ];
+        let parts: Vec<String> = parts.into_iter().flatten().collect();
+        match parts.is_empty() {
+            true => f.pad("none"),
+            false => f.pad(&parts.join("+")),
+        }
     }
+}
+
+impl SteadyRounds {
+    /// Whether these passes are those that rounds of writes begin with where none are named.
+    fn fills(self, trim: bool, seq: u32, rand: u32) -> bool {
+        matches!(self.round, Round::Writes(_)) && (trim, seq, rand) == (false, 1, 0)
+    }
+}
+
+impl fmt::Display for SteadyRounds {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            round,
+            window,
+            range,
+            slope,
+            rounds,
+        } = *self;
+        let usual = Self::default();
+        let round = (round != usual.round).then(|| match round {
+            Round::Writes(time) => format!("round={}", format_duration(time)),
+            Round::Cells => "round=cells".to_owned(),
+        });
+        let options = [
+            round,
+            (window != usual.window).then(|| format!("window={window}")),
+            (range != usual.range).then(|| format!("range={}", percent(range))),
+            (slope != usual.slope).then(|| format!("slope={}", percent(slope))),
+            (rounds != usual.rounds).then(|| format!("rounds={rounds}")),
+        ];
+        let options: Vec<String> = options.into_iter().flatten().collect();
+        match options.is_empty() {
+            true => f.write_str("steady"),
+            false => write!(f, "steady:{}", options.join(",")),
+        }
+    }
+}
+
+/// A share as it is typed: `7.5%`.
+fn percent(share: f64) -> String {
+    format!("{}%", (share * 1e6).round() / 1e4)
 }
 
 impl FromStr for Precondition {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self> {
+        let text = text.trim();
         let wrong = || {
             Error::usage(format!("precondition '{text}' is unknown")).hint(format!(
-                "write none, seq:PASSES, rand:PASSES, both as seq:1+rand:2 (at most {PASSES_MAX} each), or steady"
+                "write none, or steps in this order joined by '+': trim, seq:PASSES, rand:PASSES (at most {PASSES_MAX}), steady; for example seq:2/128KiB+rand:1 or seq:2+steady:round=cells,rounds=25"
             ))
         };
-        match text.trim() {
-            "none" => return Ok(Precondition::None),
-            "steady" => return Ok(Precondition::Steady),
-            _ => {}
+        if text == "none" {
+            return Ok(Self::default());
         }
-        let (mut seq, mut rand) = (0, 0);
-        for part in text.trim().split('+') {
-            let (name, passes) = part.split_once(':').unwrap_or((part, "1"));
-            let passes: u32 = passes.parse().map_err(|_| wrong())?;
-            let place = match name {
-                "seq" => &mut seq,
-                "rand" => &mut rand,
-                _ => return Err(wrong()),
-            };
-            if *place > 0 || !(1..=PASSES_MAX).contains(&passes) {
+        let mut found = Self::default();
+        for part in text.split('+') {
+            // Nothing follows the rounds.
+            if found.steady.is_some() {
                 return Err(wrong());
             }
-            *place = passes;
+            let (name, value) = match part.split_once(':') {
+                Some((name, value)) => (name, Some(value)),
+                None => (part, None),
+            };
+            match (name, value) {
+                ("trim", None) if found == Self::default() => found.trim = true,
+                ("seq", value) if found.seq == 0 => {
+                    let (passes, size) = sized(value.unwrap_or("1"))?;
+                    found.seq = passes_of(passes).ok_or_else(wrong)?;
+                    found.seq_bs = size.unwrap_or(SEQ_BS);
+                }
+                ("rand", value) if found.rand == 0 => {
+                    found.rand = passes_of(value.unwrap_or("1")).ok_or_else(wrong)?;
+                }
+                ("steady", options) => found.steady = Some(steady(options.unwrap_or_default())?),
+                _ => return Err(wrong()),
+            }
         }
-        Ok(Precondition::Passes { seq, rand })
+        if let Some(steady) = found.steady
+            && steady.fills(found.trim, 1, found.rand)
+            && found.seq == 0
+        {
+            found.seq = 1;
+        }
+        Ok(found)
     }
+}
+
+/// `PASSES` or `PASSES/SIZE`.
+fn sized(text: &str) -> Result<(&str, Option<u64>)> {
+    let Some((passes, size)) = text.split_once('/') else {
+        return Ok((text, None));
+    };
+    let bytes = parse_size(size).map_err(|error| error.within("precondition seq"))?;
+    if bytes == 0 || bytes > SEQ_BS_MAX || !bytes.is_multiple_of(512) {
+        return Err(
+            Error::usage(format!("precondition seq:{text}: the I/O size is {size}"))
+                .hint("choose a multiple of 512 bytes of at most 1 GiB, for example 128KiB"),
+        );
+    }
+    Ok((passes, Some(bytes)))
+}
+
+fn passes_of(text: &str) -> Option<u32> {
+    let passes = text.parse().ok();
+    passes.filter(|passes| (1..=PASSES_MAX).contains(passes))
+}
+
+/// `round=cells,window=5,range=20%,slope=10%,rounds=25`, each at most once.
+fn steady(options: &str) -> Result<SteadyRounds> {
+    let mut found = SteadyRounds::default();
+    let mut seen: Vec<&str> = Vec::new();
+    for option in options.split(',').filter(|option| !option.is_empty()) {
+        let wrong = |hint: &str| {
+            Error::usage(format!("precondition steady: '{option}' has no meaning")).hint(hint)
+        };
+        let (name, value) = option
+            .split_once('=')
+            .ok_or_else(|| wrong("write NAME=VALUE: round, window, range, slope, rounds"))?;
+        if seen.contains(&name) {
+            return Err(wrong("name each of them once"));
+        }
+        seen.push(name);
+        let count = |least: u32, most: u32| {
+            let number: Option<u32> = value.parse().ok();
+            number
+                .filter(|n| (least..=most).contains(n))
+                .ok_or_else(|| wrong(&format!("{name} is a whole number from {least} to {most}")))
+        };
+        let share = || {
+            let share = parse_share(value);
+            share.map_err(|_| wrong(&format!("{name} is a share above 0 and below 100%")))
+        };
+        match name {
+            "round" if value == "cells" => found.round = Round::Cells,
+            "round" => {
+                let time = parse_duration(value).ok().filter(|time| !time.is_zero());
+                found.round = Round::Writes(time.ok_or_else(|| {
+                    wrong("round is 'cells', one trial of each cell, or the time of a round of random writes: 5s")
+                })?);
+            }
+            "window" => found.window = count(WINDOW_MIN, ROUNDS_MAX)?,
+            "range" => found.range = share()?,
+            "slope" => found.slope = share()?,
+            "rounds" => found.rounds = count(WINDOW_MIN, ROUNDS_MAX)?,
+            _ => return Err(wrong("write round, window, range, slope or rounds")),
+        }
+    }
+    if found.rounds < found.window {
+        return Err(Error::usage(format!(
+            "precondition steady: rounds={} is less than window={}",
+            found.rounds, found.window
+        ))
+        .hint("allow at least as many rounds as the window has"));
+    }
+    Ok(found)
 }
 
 #[cfg(test)]
@@ -96,15 +322,35 @@ mod tests {
         for (text, canonical) in [
             ("none", "none"),
             ("steady", "steady"),
+            ("seq:1+steady", "steady"),
+            ("seq:1/128KiB+steady", "seq:1/128KiB+steady"),
+            ("rand+steady", "rand:1+steady"),
             ("seq", "seq:1"),
             ("rand:3", "rand:3"),
             (" seq:2+rand ", "seq:2+rand:1"),
             ("rand:1+seq:1", "seq:1+rand:1"),
+            ("seq:2/1MiB", "seq:2"),
+            (
+                "trim+seq:2/128k+steady:round=cells",
+                "trim+seq:2/128KiB+steady:round=cells",
+            ),
+            (
+                "steady:round=cells,window=5,range=20%,slope=10%,rounds=25",
+                "steady:round=cells",
+            ),
+            (
+                "steady:round=1min,window=3,range=0.07,slope=2.5%,rounds=9",
+                "steady:round=1min,window=3,range=7%,slope=2.5%,rounds=9",
+            ),
         ] {
-            let read: Precondition = text.parse().unwrap();
+            let read: Precondition = text.parse().expect(text);
             assert_eq!(read.to_string(), canonical);
-            assert_eq!(canonical.parse::<Precondition>().unwrap(), read);
+            assert_eq!(canonical.parse::<Precondition>().expect(canonical), read);
         }
+    }
+
+    #[test]
+    fn what_has_no_meaning_is_refused_with_what_would_have_one() {
         for wrong in [
             "",
             "seq:0",
@@ -114,9 +360,38 @@ mod tests {
             "zap",
             "seq:1,rand:1",
             "steady+seq",
+            "seq:1+trim",
+            "seq:1/100",
+            "seq:1/2GiB",
+            "seq:1/4kB",
+            "trim:2",
+            "steady:round=0s",
+            "steady:round=some",
+            "steady:window=1",
+            "steady:window=6,rounds=5",
+            "steady:range=0%",
+            "steady:slope=101%",
+            "steady:rounds=1001",
+            "steady:window=5,window=5",
+            "steady:pace=3",
         ] {
-            let error = wrong.parse::<Precondition>().unwrap_err();
+            let error = wrong.parse::<Precondition>().expect_err(wrong);
             assert!(error.message().contains("precondition"), "{error}");
+            assert!(error.remedy().is_some(), "{error}");
+        }
+    }
+
+    #[test]
+    fn only_rounds_of_cells_write_nothing_before_the_first_trial() {
+        for (text, writes, passes) in [
+            ("none", false, None),
+            ("steady:round=cells", false, None),
+            ("trim", true, None),
+            ("seq:2+steady:round=cells", true, Some((2, false))),
+            ("steady", true, Some((2, true))),
+        ] {
+            let read: Precondition = text.parse().expect(text);
+            assert_eq!((read.writes(), read.passes()), (writes, passes), "{text}");
         }
     }
 }

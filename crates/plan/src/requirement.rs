@@ -287,6 +287,8 @@ impl WorkloadEntry {
             seek: None,
             hold: None,
             only: Vec::new(),
+            track: Vec::new(),
+            standard: None,
             inquiry: None,
         };
         Definition {

@@ -51,9 +51,10 @@ pub use sample::{
 };
 pub use shown_latency::ShownLatency;
 pub use states::{
-    ClockDomain, Ended, EndedBy, EventKind, RequestTime, RunStatus, ServedBy, TargetKind,
+    ClockDomain, Ended, EndedBy, EventKind, PreparationKind, RequestTime, RunStatus, ServedBy,
+    TargetKind,
 };
-pub use tables::{FurtherTarget, GroupRow, Rank};
+pub use tables::{FurtherTarget, GroupRow, PreparationStep, Rank};
 
 /// Schema version that this build writes; it refuses files with a higher one.
 pub const SCHEMA_VERSION: i64 = 6;
@@ -221,6 +222,8 @@ pub struct RunRecord {
     /// Time series of trials, in the order of the samples; none for programs. Intervals are merged with their neighbours where
     /// there would be more than a million.
     pub series: Vec<SampleSeries>,
+    /// What was done to the targets before the first trial, in the order of time.
+    pub preparation: Vec<PreparationStep>,
     /// All events in the order of time.
     pub events: Vec<Event>,
 }

@@ -43,12 +43,30 @@ named! {
     pub enum EndedBy: "end" {
         /// The precision goal is reached.
         Precision = "precision",
+        /// The rounds of all cells were steady.
+        Steady = "steady",
         /// The budget was used up.
         Budget = "budget",
         /// It has as many trials as the design allows.
         TrialsMax = "trials-max",
         /// The user ended the run by Ctrl-C or another signal.
         User = "user",
+    }
+}
+
+named! {
+    /// What is done to a target before the first trial.
+    #[derive(Default)]
+    pub enum PreparationKind: "kind of preparation" {
+        /// A pass that trims.
+        #[default]
+        Trim = "trim",
+        /// A pass of sequential writes.
+        Sequential = "seq",
+        /// A pass of random writes.
+        Random = "rand",
+        /// Random writes for a time, one of the rounds until these are steady.
+        Round = "round",
     }
 }
 

@@ -74,12 +74,14 @@ macro_rules! measured {
 
 mod cell;
 mod over_time;
+mod preparation;
 mod question;
 mod sample;
 mod witness;
 
 pub use cell::{CELL, CELL_GROUP, CellRow, GroupRow};
 pub use over_time::{LATENCY_OVER_TIME, LatencyOverTimeRow};
+pub use preparation::{PREPARATION, PreparationStep};
 pub use question::{ANSWERS, LevelRow, QUESTION, QUESTION_LEVEL, QuestionRow};
 pub use sample::{CLIENT_SAMPLE, GROUP_SAMPLE, SAMPLE, stages};
 pub use witness::{

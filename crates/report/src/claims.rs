@@ -24,8 +24,8 @@ mod remarks;
 
 use evidence::{
     BentCurveData, ChangeData, CourseData, FixedCostData, LoadData, PreparationData, ProgramsData,
-    QueuedData, ReproductionData, SteadyData, SuspectsData, TimeByLayerData, TogetherData,
-    TooFewData, VerifiedData,
+    QueuedData, ReproductionData, RoundsData, SteadyData, SuspectsData, TimeByLayerData,
+    TogetherData, TooFewData, VerifiedData,
 };
 pub(crate) use evidence::{
     ClaimedData, DeviceLoadData, DirectionData, OtherProcessData, OtherUseData, OverstatedData,
@@ -42,7 +42,8 @@ pub(crate) struct ClaimData {
     /// (slow requests far from the median one); `verified`, `verify-failed`, `programs-differ`, `programs-significance`,
     /// `programs-equivalent`, `load`, `serialised`, `preparation`, `level-over-run`, `level-within-trials`, `level-in-warm-up`,
     /// `no-level-change` (no trial of a soak changes its level),
-    /// `steady-state`, `not-written-over`, `not-steady`, `queued`, `fixed-costs`, `bends`, `shared-limit`, `drift`, `dependence`,
+    /// `steady-state`, `not-written-over`, `not-steady`, `steady-rounds`, `rounds-not-steady` (rounds that are repeated until they are
+    /// steady), `queued`, `fixed-costs`, `bends`, `shared-limit`, `drift`, `dependence`,
     /// `two-groups`, `time-by-layer` (which layer takes the time of
     /// requests); of `iolab why`: `phenomenon`, `cause`, `joint-cause`, `contributes`, `cleared`, `suspects-open`,
     /// `suspects-not-tried`; of `iolab witness`: `served-by` (where bytes came from or went to), `cache-flushes`, `syncs`, `other-use`,
@@ -136,6 +137,8 @@ pub(crate) enum Evidence {
     },
     /// The last trials of cells that write.
     Steady(SteadyData),
+    /// Rounds that were repeated until they were steady.
+    Rounds(RoundsData),
     /// What more requests in flight gained.
     Queued(QueuedData),
     /// Time of a request as a fixed cost and a rate.
@@ -414,6 +417,7 @@ impl Runs<'_> {
                 factor: kept.factor,
             },
             Claim::Steady(steady) => Evidence::Steady(SteadyData::of(steady, self)),
+            Claim::Rounds(rounds) => Evidence::Rounds(RoundsData::of(rounds, self)),
             Claim::Queued(queued) => Evidence::Queued(QueuedData::of(queued, self)),
             Claim::Ways(ways) => Evidence::Ways {
                 quantity: self.quantity(ways.response, ways.candidates.first().map(|one| one.cell)),

@@ -1,9 +1,17 @@
 //! The forecast of plans as a table.
 
+use std::time::Duration;
+
+use iolab_analysis::analysis::StandardFollowed;
+use iolab_plan::cells::Plan;
 use iolab_plan::forecast::{ASSUMED_RATE, Forecast, Writes};
+use iolab_plan::precondition::Round;
+use iolab_plan::standard::{Medium, TargetFacts};
 use iolab_workload::quantity::{format_bytes, significant};
+use iolab_workload::settings::CellSpec;
 use iolab_workload::units::rough_duration;
 
+use crate::findings::words::conformance;
 use crate::layout::{self, Column};
 use iolab_workload::escape_control::escape_control;
 
@@ -74,8 +82,35 @@ pub fn preconditioning(forecast: &Forecast) -> Option<String> {
     let (plan, region) = forecast.precondition;
     let (passes, more) = plan.passes()?;
     let bytes = region as f64 * f64::from(passes);
+    let rounds = plan.steady.and_then(|steady| match steady.round {
+        Round::Writes(time) => Some(time.saturating_mul(steady.window)),
+        Round::Cells => None,
+    });
+    let time = Duration::from_secs_f64(bytes / ASSUMED_RATE) + rounds.unwrap_or_default();
     let least = if more { "at least " } else { "" };
-    Some(format!("{least}{} ({plan})", format_bytes(bytes)))
+    Some(format!(
+        "{least}{} in {least}{} at {} GB/s ({plan})",
+        format_bytes(bytes),
+        rough_duration(time),
+        significant(ASSUMED_RATE / 1e9)
+    ))
+}
+
+/// Which test of a standard a plan follows, and where it deviates from it as far as that is known before its target is opened; `None`
+/// without a standard.
+pub fn standard(plan: &Plan, by: By) -> Option<String> {
+    let experiment = plan.experiment();
+    let test = experiment.standard?;
+    let cells: Vec<&CellSpec> = plan.cells().iter().map(|cell| &cell.spec).collect();
+    let target = TargetFacts {
+        medium: (by == By::Model).then_some(Medium::Model),
+        ..TargetFacts::default()
+    };
+    let followed = StandardFollowed {
+        test,
+        deviations: test.deviations(experiment, &cells, target),
+    };
+    Some(conformance(&followed))
 }
 
 fn in_words(writes: Writes) -> String {

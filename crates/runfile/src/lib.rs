@@ -40,11 +40,11 @@ use error::{damaged, fault, file_fault, no_trials, too_large, while_writing};
 use iolab_record::environment::Environment;
 use iolab_record::tables::{
     CELL, CELL_GROUP, CLIENT_SAMPLE, CellRow, ENVIRONMENT, EVENT, EXPERIMENT, Fact, GROUP_SAMPLE,
-    GroupRow, LATENCY, LatencyRow, PART, RANK, RUN, Rank, SAMPLE, TARGET,
+    GroupRow, LATENCY, LatencyRow, PART, PREPARATION, RANK, RUN, Rank, SAMPLE, TARGET,
 };
 use iolab_record::{
-    Cell, EndedBy, Event, ExperimentRecord, FurtherTarget, LatencyOf, Part, PartId, Pilot, Run,
-    RunRecord, RunStatus, SCHEMA_VERSION, Sample,
+    Cell, EndedBy, Event, ExperimentRecord, FurtherTarget, LatencyOf, Part, PartId, Pilot,
+    PreparationStep, Run, RunRecord, RunStatus, SCHEMA_VERSION, Sample,
 };
 pub use location::check_place;
 pub use model_definition::{model_definition, wrong_definition};
@@ -329,6 +329,16 @@ impl RunFile {
     /// When it cannot be written.
     pub fn add_event(&mut self, event: &Event) -> Result<()> {
         rows::insert(&self.connection, &self.path, &EVENT, event, false)
+            .map(drop)
+            .map_err(while_writing)
+    }
+
+    /// Adds what was done to a target before the first trial.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn add_preparation(&mut self, step: &PreparationStep) -> Result<()> {
+        rows::insert(&self.connection, &self.path, &PREPARATION, step, false)
             .map(drop)
             .map_err(while_writing)
     }

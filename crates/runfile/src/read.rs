@@ -14,7 +14,7 @@ use super::{question, series, witness};
 use iolab_plan::experiment::Experiment;
 use iolab_record::tables::{
     CELL, CELL_GROUP, CLIENT_SAMPLE, CellRow, ENVIRONMENT, EVENT, EXPERIMENT, Fact, GROUP_SAMPLE,
-    GroupRow, PART, QUESTION, QUESTION_LEVEL, RANK, RUN, SAMPLE, TARGET,
+    GroupRow, PART, PREPARATION, QUESTION, QUESTION_LEVEL, RANK, RUN, SAMPLE, TARGET,
 };
 use iolab_record::witness::Witnessed;
 use iolab_record::{Cell, ExperimentRecord, LatencyOf, PartId, Question, RunRecord, Sample};
@@ -108,6 +108,12 @@ fn record(tables: &Tables<'_>) -> Result<RunRecord> {
             format!("an event is of an unknown cell {cell}"),
         ));
     }
+    // Files from before this table lack it.
+    let preparation =
+        match may_lack(PREPARATION.since(), tables.version) && !tables.has(PREPARATION.name)? {
+            true => Vec::new(),
+            false => tables.all(&PREPARATION, "id")?,
+        };
     let facts: Vec<Fact> = tables.all(&ENVIRONMENT, "host_id, position")?;
     let (own, further_hosts): (Vec<Fact>, Vec<Fact>) =
         facts.into_iter().partition(|fact| fact.host == 0);
@@ -124,6 +130,7 @@ fn record(tables: &Tables<'_>) -> Result<RunRecord> {
         samples,
         group_samples,
         client_samples,
+        preparation,
         events,
     })
 }

@@ -10,8 +10,8 @@ use super::error::fault;
 use super::{guard, rows, schema, write_plan};
 use iolab_record::column::Table;
 use iolab_record::tables::{
-    CLIENT_SAMPLE, ENVIRONMENT, EVENT, GROUP_SAMPLE, LATENCY, LATENCY_OVER_TIME, PART, RANK,
-    SAMPLE, SERIES, TARGET,
+    CLIENT_SAMPLE, ENVIRONMENT, EVENT, GROUP_SAMPLE, LATENCY, LATENCY_OVER_TIME, PART, PREPARATION,
+    RANK, SAMPLE, SERIES, TARGET,
 };
 use iolab_record::{RunRecord, SCHEMA_VERSION};
 
@@ -83,6 +83,9 @@ fn write(connection: &Connection, path: &Path, record: &RunRecord) -> Result<()>
     all(connection, path, &GROUP_SAMPLE, &record.group_samples)?;
     all(connection, path, &CLIENT_SAMPLE, &record.client_samples)?;
     all(connection, path, &PART, &record.parts)?;
+    for step in &record.preparation {
+        rows::insert(connection, path, &PREPARATION, step, false)?;
+    }
     for event in &record.events {
         rows::insert(connection, path, &EVENT, event, false)?;
     }

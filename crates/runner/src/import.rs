@@ -167,6 +167,8 @@ impl Import {
             seek: None,
             hold: None,
             only: Vec::new(),
+            track: Vec::new(),
+            standard: None,
             inquiry: None,
         };
         for setting in SETTINGS {

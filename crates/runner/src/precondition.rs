@@ -3,40 +3,44 @@
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use iolab_stats::{STEADY_RANGE_MAX, STEADY_SLOPE_MAX, STEADY_WINDOW, Steadiness, steady_state};
-use iolab_workload::outcome::{Ended, Outcome};
+use iolab_analysis::analysis::limits;
+use iolab_record::{EventKind, PreparationKind, PreparationStep};
+use iolab_stats::{Steadiness, steady_state};
+use iolab_workload::outcome::Ended;
 use iolab_workload::trial::{
     Backend, BufferInit, CacheState, Content, Pattern, SyncPolicy, TrialLimit, TrialSpec,
 };
-use iolab_workload::{Error, Result};
+use iolab_workload::{Error, Kind, Result};
 
 use super::executor::Executor;
 use super::sample;
+use crate::evidence::Origin;
 use iolab_plan::cells::PlannedCell;
-use iolab_plan::precondition::Precondition;
+use iolab_plan::precondition::{Precondition, Round, SteadyRounds};
 use iolab_workload::group::GroupSpec;
-use iolab_workload::quantity::{format_percent, significant};
+use iolab_workload::quantity::{format_bytes, format_percent, significant};
 use iolab_workload::settings::CellSpec;
 use iolab_workload::target::TargetName;
 
-/// I/O size of sequential passes.
-const SEQ_BS: u64 = 1 << 20;
 /// I/O size of random passes.
 const RAND_BS: u64 = 4096;
-/// Length of a round on the way to the steady state.
-const ROUND: Duration = Duration::from_secs(5);
-/// Rounds after which a steady state is not waited for any longer; SNIA's tests end there too.
-const ROUNDS_MAX: usize = 25;
+/// The largest request that trims is two to this power, bytes.
+const TRIM_BITS: u32 = 30;
 
 /// What is reported on the way.
 pub(super) trait StepReporter {
     /// A step begins.
     fn step(&mut self, name: &str);
-    /// Something to keep.
+    /// What to tell the user, and to keep in words.
     ///
     /// # Errors
     /// When it cannot be kept.
-    fn done(&mut self, message: &str) -> Result<()>;
+    fn done(&mut self, kind: EventKind, message: &str) -> Result<()>;
+    /// What a step did, to be kept as data.
+    ///
+    /// # Errors
+    /// When it cannot be kept.
+    fn keep(&mut self, step: PreparationStep) -> Result<()>;
 }
 
 /// Writes what the plan says over the range that the cells use, of each target.
@@ -87,6 +91,16 @@ fn groups_apart(cell: &PlannedCell) -> Vec<PlannedCell> {
     cell.spec.active().map(of).collect()
 }
 
+/// The steps over the range of one target.
+struct Steps<'a> {
+    range: Range,
+    target: Option<TargetName>,
+    seed: u64,
+    executor: &'a mut dyn Executor,
+    stop: &'a AtomicBool,
+    report: &'a mut dyn StepReporter,
+}
+
 /// The same of the one target of these cells.
 fn of_one(
     plan: Precondition,
@@ -99,89 +113,186 @@ fn of_one(
     let Some(range) = Range::of(cells) else {
         return Ok(());
     };
-    let target = cells.first().and_then(|cell| cell.spec.target.clone());
-    let place = target
-        .as_ref()
-        .map_or_else(String::new, |name| format!(" on {name}"));
-    let mut write =
-        |name: &str, spec: TrialSpec, report: &mut dyn StepReporter| -> Result<Outcome> {
-            report.step(&format!("precondition{place}: {name}"));
-            let cell = CellSpec {
-                trial: spec,
-                batch_auto: false,
-                target: target.clone(),
-                ..CellSpec::default()
-            };
-            let outcome = executor.run(&cell, stop)?;
-            if outcome.ended == Ended::Interrupted {
-                return Err(Error::interrupted());
-            }
-            match &outcome.failure {
-                Some(failure) => Err(Error::failed(sample::describe(failure))
-                    .within("precondition")
-                    .hint(sample::remedy(failure))),
-                None => Ok(outcome),
-            }
-        };
-    let (seq, rand) = match plan {
-        Precondition::None => return Ok(()),
-        Precondition::Passes { seq, rand } => (seq, rand),
-        Precondition::Steady => (1, 0),
+    let Precondition {
+        trim,
+        seq,
+        seq_bs,
+        rand,
+        steady,
+    } = plan;
+    let mut steps = Steps {
+        range,
+        target: cells.first().and_then(|cell| cell.spec.target.clone()),
+        seed,
+        executor,
+        stop,
+        report,
     };
-    let passes = (0..seq)
-        .map(|_| Pattern::Seq)
-        .chain((0..rand).map(|_| Pattern::Rand));
-    for (number, pattern) in passes.enumerate() {
-        let name = format!("pass {} of {}, {pattern}", number + 1, seq + rand);
-        let spec = range.writes(pattern, seed.wrapping_add(number as u64), None);
-        let outcome = write(&name, spec, report)?;
-        let mb_s = outcome.bytes() as f64 * 1e3 / outcome.elapsed_ns.max(1) as f64;
-        report.done(&format!(
-            "precondition{place}, {name}: {} MB/s",
-            significant(mb_s)
-        ))?;
+    if trim {
+        steps.trim()?;
     }
-    if plan == Precondition::Steady {
-        let round = |number: usize, report: &mut dyn StepReporter| -> Result<f64> {
-            let name = format!("round {number}, random writes until steady");
-            let spec = range.writes(Pattern::Rand, seed.wrapping_add(number as u64), Some(ROUND));
-            let outcome = write(&name, spec, report)?;
-            Ok(outcome.requests() as f64 * 1e9 / outcome.elapsed_ns.max(1) as f64)
-        };
-        until_steady(round, report)?;
+    let all = seq + rand;
+    for pass in 1..=seq {
+        let spec = steps.range.writes(Pattern::Seq, seq_bs, None);
+        steps.pass(PreparationKind::Sequential, (pass, pass, all), spec)?;
     }
-    Ok(())
+    for pass in 1..=rand {
+        let spec = steps.range.writes(Pattern::Rand, RAND_BS, None);
+        steps.pass(PreparationKind::Random, (pass, seq + pass, all), spec)?;
+    }
+    match steady {
+        Some(rounds) => match rounds.round {
+            Round::Writes(time) => steps.until_steady(rounds, time),
+            // These are the trials of the run.
+            Round::Cells => Ok(()),
+        },
+        None => Ok(()),
+    }
 }
 
-fn until_steady(
-    mut round: impl FnMut(usize, &mut dyn StepReporter) -> Result<f64>,
-    report: &mut dyn StepReporter,
-) -> Result<()> {
-    let mut rates = Vec::new();
-    let mut last: Option<Steadiness> = None;
-    while rates.len() < ROUNDS_MAX && !last.is_some_and(|steady| steady.reached) {
-        rates.push(round(rates.len() + 1, report)?);
-        last = steady_state(&rates);
+impl Steps<'_> {
+    /// ` on DISK`; nothing where there is one target.
+    fn place(&self) -> String {
+        let target = self.target.as_ref();
+        target.map_or_else(String::new, |name| format!(" on {name}"))
     }
-    let rounds = rates.len();
-    let rates: Vec<String> = rates.into_iter().map(significant).collect();
-    let window = last.map_or_else(String::new, |steady| {
-        format!(
-            ", the last {STEADY_WINDOW} lie within {} (at most {} allowed) with a slope of {} (at most {})",
-            format_percent(steady.range),
-            format_percent(STEADY_RANGE_MAX),
-            format_percent(steady.slope),
-            format_percent(STEADY_SLOPE_MAX),
+
+    fn cell(&self, trial: TrialSpec) -> CellSpec {
+        CellSpec {
+            trial,
+            batch_auto: false,
+            target: self.target.clone(),
+            ..CellSpec::default()
+        }
+    }
+
+    /// Makes one step, and keeps what it did.
+    fn make(
+        &mut self,
+        kind: PreparationKind,
+        number: u32,
+        name: &str,
+        spec: TrialSpec,
+    ) -> Result<PreparationStep> {
+        let place = self.place();
+        self.report.step(&format!("precondition{place}: {name}"));
+        let cell = self.cell(TrialSpec {
+            seed: self.seed,
+            ..spec
+        });
+        self.seed = self.seed.wrapping_add(1);
+        let outcome = self.executor.run(&cell, self.stop)?;
+        if outcome.ended == Ended::Interrupted {
+            return Err(Error::interrupted());
+        }
+        if let Some(failure) = &outcome.failure {
+            return Err(Error::failed(sample::describe(failure))
+                .within("precondition")
+                .hint(sample::remedy(failure)));
+        }
+        let step = PreparationStep {
+            target: self.target.as_ref().map(ToString::to_string),
+            kind,
+            number,
+            ok: true,
+            requests: outcome.requests(),
+            bytes: outcome.bytes(),
+            elapsed_ns: outcome.elapsed_ns,
+            ..PreparationStep::default()
+        };
+        self.report.keep(step.clone())?;
+        Ok(step)
+    }
+
+    /// Trims the range, where the target can. A new disk that is computed holds nothing.
+    fn trim(&mut self) -> Result<()> {
+        let spec = self.range.trims();
+        let place = self.place();
+        if matches!(
+            self.executor.origin(&self.cell(spec.clone())),
+            Origin::Model
+        ) {
+            return Ok(());
+        }
+        match self.make(PreparationKind::Trim, 1, "trim", spec) {
+            Ok(step) => self.report.done(
+                EventKind::Note,
+                &format!(
+                    "precondition{place}: {} trimmed, which is no purge",
+                    format_bytes(step.bytes as f64)
+                ),
+            ),
+            Err(error) if error.kind() == Kind::Interrupted => Err(error),
+            Err(error) => {
+                self.report.keep(PreparationStep {
+                    target: self.target.as_ref().map(ToString::to_string),
+                    kind: PreparationKind::Trim,
+                    number: 1,
+                    ..PreparationStep::default()
+                })?;
+                let message = format!(
+                    "precondition{place}: not trimmed, so that what lies there stays: {}",
+                    error.message()
+                );
+                self.report.done(EventKind::Warning, &message)
+            }
+        }
+    }
+
+    /// One pass over the range: its number among those of its kind, among all, and how many these are.
+    fn pass(
+        &mut self,
+        kind: PreparationKind,
+        (number, of_all, all): (u32, u32, u32),
+        spec: TrialSpec,
+    ) -> Result<()> {
+        let name = format!("pass {of_all} of {all}, {}", spec.pattern);
+        let step = self.make(kind, number, &name, spec)?;
+        let mb_s = step.bytes as f64 * 1e3 / step.elapsed_ns.max(1) as f64;
+        let place = self.place();
+        self.report.done(
+            EventKind::Note,
+            &format!("precondition{place}, {name}: {} MB/s", significant(mb_s)),
         )
-    });
-    let reached = match last {
-        Some(steady) if steady.reached => "reached",
-        _ => "NOT reached",
-    };
-    report.done(&format!(
-        "precondition: steady state {reached} after {rounds} rounds of random writes{window}; IOPS {}",
-        rates.join(", ")
-    ))
+    }
+
+    /// Makes rounds of random writes until the last of them are steady.
+    fn until_steady(&mut self, steady: SteadyRounds, time: Duration) -> Result<()> {
+        let mut rates = Vec::new();
+        let mut last: Option<Steadiness> = None;
+        while (rates.len() as u32) < steady.rounds && !last.is_some_and(|steady| steady.reached) {
+            let number = rates.len() as u32 + 1;
+            let name = format!("round {number}, random writes until steady");
+            let spec = self.range.writes(Pattern::Rand, RAND_BS, Some(time));
+            let step = self.make(PreparationKind::Round, number, &name, spec)?;
+            rates.push(step.iops());
+            last = steady_state(&rates, limits(&steady));
+        }
+        let rounds = rates.len();
+        let rates: Vec<String> = rates.into_iter().map(significant).collect();
+        let window = last.map_or_else(String::new, |found| {
+            format!(
+                ", the last {} lie within {} (at most {} allowed) with a slope of {} (at most {})",
+                steady.window,
+                format_percent(found.range),
+                format_percent(steady.range),
+                format_percent(found.slope),
+                format_percent(steady.slope),
+            )
+        });
+        let (kind, reached) = match last {
+            Some(found) if found.reached => (EventKind::Note, "steady"),
+            _ => (EventKind::Warning, "NOT steady"),
+        };
+        let place = self.place();
+        self.report.done(
+            kind,
+            &format!(
+                "precondition{place}: {reached} after {rounds} rounds of random writes{window}; IOPS {}",
+                rates.join(", ")
+            ),
+        )
+    }
 }
 
 /// The bytes that the cells use, and how they are written.
@@ -206,14 +317,9 @@ impl Range {
         })
     }
 
-    /// One pass, or as much of it as the time allows; durable at its end.
-    fn writes(&self, pattern: Pattern, seed: u64, time: Option<Duration>) -> TrialSpec {
+    /// One pass in requests of this size, or as much of it as the time allows; durable at its end.
+    fn writes(&self, pattern: Pattern, bs: u64, time: Option<Duration>) -> TrialSpec {
         let region = self.end - self.offset;
-        let bs = if pattern == Pattern::Seq {
-            SEQ_BS
-        } else {
-            RAND_BS
-        };
         TrialSpec {
             backend: Backend::Psync,
             pattern,
@@ -234,7 +340,24 @@ impl Range {
                 time,
                 ..TrialLimit::default()
             },
-            seed,
+            latency: false,
+            ..TrialSpec::default()
+        }
+    }
+
+    /// One pass that trims, in the largest requests that the range is a multiple of.
+    fn trims(&self) -> TrialSpec {
+        let region = self.end - self.offset;
+        let bs = 1 << (self.offset | region).trailing_zeros().min(TRIM_BITS);
+        TrialSpec {
+            backend: Backend::Psync,
+            pattern: Pattern::Seq,
+            bs,
+            offset: self.offset,
+            region,
+            read_percent: 0,
+            trim_percent: 100,
+            cache: self.cache,
             latency: false,
             ..TrialSpec::default()
         }

@@ -23,7 +23,9 @@ use iolab_analysis::snapshot::{LastTrial, RunSnapshot};
 use iolab_doctor::{Remark, Severity};
 use iolab_plan::cells::{AddedCells, FittedPlan};
 use iolab_record::environment::{Environment, differences};
-use iolab_record::{Cell, ClockDomain, EndedBy, Event, EventKind, RunRecord, RunStatus};
+use iolab_record::{
+    Cell, ClockDomain, EndedBy, Event, EventKind, PreparationStep, RunRecord, RunStatus,
+};
 use iolab_runfile::RunFile;
 
 /// A run in progress.
@@ -446,7 +448,14 @@ impl precondition::StepReporter for Session<'_> {
         self.observer.step_starts(name);
     }
 
-    fn done(&mut self, message: &str) -> Result<()> {
-        self.event(EventKind::Note, message)
+    fn done(&mut self, kind: EventKind, message: &str) -> Result<()> {
+        self.event(kind, message)
+    }
+
+    fn keep(&mut self, step: PreparationStep) -> Result<()> {
+        self.file.add_preparation(&PreparationStep {
+            at_utc: now_utc(),
+            ..step
+        })
     }
 }

@@ -4,6 +4,7 @@
 mod blocks;
 mod finer_sizes;
 mod pilot;
+mod rounds;
 mod search;
 
 use std::time::Duration;
@@ -18,6 +19,7 @@ use super::sample::VisitPosition;
 use super::stopping_rule::{Ended, Repetition};
 use blocks::Blocks;
 use finer_sizes::FinerSizes;
+use rounds::Rounds;
 use search::RateSearch;
 
 /// Decides what is measured next.
@@ -98,6 +100,9 @@ pub(super) fn of(record: &Record) -> Box<dyn Strategy> {
     let experiment = record.plan.experiment();
     if let Some(levels) = &experiment.seek {
         return Box::new(RateSearch::new(levels.clone(), record));
+    }
+    if let Some(steady) = experiment.design.precondition.rounds_of_cells() {
+        return Box::new(Rounds::new(steady, record));
     }
     let refined = experiment.refined.as_ref().map(|refined| refined.block);
     let blocks = of_blocks(record, refined.unwrap_or(0));

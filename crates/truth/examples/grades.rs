@@ -507,7 +507,7 @@ fn steady() -> String {
             "budget=3h",
         ],
     );
-    let reached = "All cells reached a steady state";
+    let reached = "All cells settled";
     assert!(said.text.contains(reached), "{}", said.text);
     row(
         "random 4 KiB writes in the steady state",

@@ -123,6 +123,8 @@ pub struct Counters {
     /// Mean length of physically contiguous pieces of the I/O buffers, bytes, from up to 16 MiB of each worker. `None` without
     /// CAP_SYS_ADMIN, since the kernel then hides it.
     pub buffer_piece_bytes: Option<u64>,
+    /// Temperature of the hottest disk after the trial, thousandths of a degree Celsius; `None` without a sensor.
+    pub drive_millidegrees: Option<u64>,
 }
 
 impl Counters {
@@ -138,6 +140,7 @@ impl Counters {
             hardware: self.hardware,
             pressure: self.pressure.since(&earlier.pressure),
             buffer_piece_bytes: self.buffer_piece_bytes,
+            drive_millidegrees: self.drive_millidegrees,
         }
     }
 }

@@ -9,10 +9,11 @@ use super::causes::Verdict;
 use super::change::{Change, ChangePlace, NoChange};
 use super::comparison::{Comparison, Contrast, TARGET};
 use super::effect::{Difference, Effect, MARGIN};
+use super::rounds::Rounds;
 use super::series::{Shape, State};
 use super::shared_limit::SharedLimit;
 use super::{Claim, Standing};
-use crate::analysis::Timed;
+use crate::analysis::{RoundsOf, Timed};
 
 /// At most this many claims begin a page.
 pub const HEADLINES_MAX: usize = 5;
@@ -81,6 +82,13 @@ impl Claim {
                 State::Reached => Role::Detail,
                 State::NotWrittenOver { .. } | State::NotReached { .. } => Role::Unsteady,
             },
+            // Rounds of all cells are asked for with the cells themselves.
+            Self::Rounds(Rounds {
+                of: RoundsOf::Cells,
+                ..
+            }) => Role::Answer,
+            Self::Rounds(rounds) if rounds.is_reached => Role::Detail,
+            Self::Rounds(_) => Role::Unsteady,
             Self::LongTail(_) => Role::Limit,
             Self::Together(together) => match together.limit {
                 SharedLimit::Shared(_) => Role::Answer,
@@ -130,6 +138,7 @@ impl Claim {
             | Self::Change(_)
             | Self::NoChange(_)
             | Self::Steady(_)
+            | Self::Rounds(_)
             | Self::Queued(_)
             | Self::FixedCosts(_)
             | Self::Bent(_)
@@ -267,6 +276,10 @@ impl Claim {
                 State::Reached => ("steady-state", ""),
                 State::NotWrittenOver { .. } => ("not-written-over", ""),
                 State::NotReached { .. } => ("not-steady", ""),
+            },
+            Self::Rounds(rounds) => match rounds.is_reached {
+                true => ("steady-rounds", ""),
+                false => ("rounds-not-steady", ""),
             },
             Self::Queued(_) => ("queued", ""),
             Self::FixedCosts(_) => ("fixed-costs", ""),

@@ -6,7 +6,7 @@ use iolab_plan::experiment::{BUILTIN, DESIGN, Experiment};
 use iolab_plan::requirement::{BUILTIN_REQUIREMENTS, Requirement};
 use iolab_plan::suite::{BUILTIN_SUITES, Suite};
 use iolab_report::layout::{paragraph, wrapped};
-use iolab_workload::quantity::exact_duration;
+use iolab_workload::quantity::{counted, exact_duration};
 use iolab_workload::settings::{CellSpec, SETTINGS, Topic};
 
 use crate::arguments::List;
@@ -33,9 +33,9 @@ fn experiments(to: &mut dyn Write) -> Outcome {
     writeln!(to, "Experiments (iolab run NAME, iolab show NAME):")?;
     for (name, _) in BUILTIN {
         let experiment = Experiment::find(name)?;
-        let cells = experiment.cell_count();
-        let budget = exact_duration(experiment.design.budget);
-        let about = format!("{} ({cells} cells, {budget})", experiment.question);
+        let cells = counted(experiment.cell_count() as u64, "cell");
+        let time = exact_duration(experiment.time_at_most());
+        let about = format!("{} ({cells}, {time})", experiment.question);
         entry(name, NAMES, &about, to)?;
     }
     writeln!(to, "\nSuites (iolab study --suite NAME, iolab show NAME):")?;

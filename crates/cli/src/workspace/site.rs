@@ -1,10 +1,11 @@
 //! The way from experiments to plans that are ready to be carried out, the same for every command that measures: an experiment
 //! becomes a plan, plans and their place are opened and fitted to each other, the place is filled and looked at.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::Duration;
 
+use iolab_host::device::Device;
 use iolab_peers::overhead;
 use iolab_plan::cells::{FittedPlan, OneProcess, Plan, Processes};
 use iolab_plan::experiment::Experiment;
@@ -12,7 +13,7 @@ use iolab_plan::forecast::Forecast;
 use iolab_report::forecast;
 use iolab_runner::ranks::{AssumedRanks, Ranks};
 use iolab_runner::{Disk, Fitted, GivenTargets, Programs, settle_targets};
-use iolab_storage::{Consent, Need, Size};
+use iolab_storage::{Consent, Need, Size, device_under};
 use iolab_workload::quantity::format_bytes;
 use iolab_workload::{Error, Result};
 
@@ -151,8 +152,26 @@ impl Site {
             Some(_) => iolab_runner::adapt(&mut experiment, is_chosen)?,
             None => None,
         };
+        let small = match is_chosen("bs") {
+            true => None,
+            false => experiment.leave_out_small_sizes(self.block())?,
+        };
+        let told: Vec<String> = left_out.into_iter().chain(small).collect();
+        let left_out = (!told.is_empty()).then(|| told.join("; "));
         let plan = Plan::of_new_run(experiment, self.processes())?;
         Ok((plan, left_out))
+    }
+
+    /// The largest block of the model, or of the devices below the targets, bytes; 0 where none is known.
+    fn block(&self) -> u64 {
+        if let Some(disk) = &self.model {
+            return disk.block();
+        }
+        let blocks = self.targets.iter().filter_map(|path| {
+            let device = Device::read(Path::new("/sys"), device_under(path)?)?;
+            device.logical_block_bytes
+        });
+        blocks.max().unwrap_or(0)
     }
 
     /// The plan of a run that was begun.

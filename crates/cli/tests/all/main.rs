@@ -41,6 +41,7 @@ mod serve;
 mod show;
 mod skips;
 mod soak;
+mod standard;
 mod targets;
 mod terminal;
 mod typed;

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use iolab_workload::counters::{Bottom, DeviceStat, DeviceWaits};
 
+use crate::device::millidegrees;
 use iolab_storage::{Stack, sysfs};
 
 /// What devices have counted together since they are there.
@@ -54,6 +55,15 @@ pub(super) fn read_disks(stacks: &[Stack]) -> Option<Counted> {
         }
     }
     sum(disks)
+}
+
+/// The temperature of the hottest disk at the bottom of these stacks, thousandths of a degree Celsius; `None` without a sensor.
+pub(super) fn hottest(sys: &Path, stacks: &[Stack]) -> Option<u64> {
+    let disks = stacks.iter().flat_map(|stack| match &stack.bottom {
+        Some(disks) => disks.clone(),
+        None => stack.device.into_iter().collect(),
+    });
+    disks.filter_map(|disk| millidegrees(sys, disk)).max()
 }
 
 /// The disks at the bottom, by what they have counted.

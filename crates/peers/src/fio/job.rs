@@ -129,6 +129,8 @@ impl JobFile {
             seek: None,
             hold: None,
             only: Vec::new(),
+            track: Vec::new(),
+            standard: None,
             inquiry: None,
         };
         let whole_file = || -> Result<()> {

@@ -253,7 +253,7 @@ impl Experiment {
             What::Budget(time) => design.budget = *time,
             What::Refine(sizes) => design.refine = *sizes,
             What::Settle(time) => design.settle = *time,
-            What::Precondition(plan) => design.precondition = *plan,
+            What::Precondition(plan) => design.prepare(*plan),
             What::Pilot(pilot) => design.pilot = Some(*pilot),
             What::WarmUp(warmup) => design.warmup = *warmup,
         }

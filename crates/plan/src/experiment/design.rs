@@ -49,7 +49,8 @@ pub struct Design {
     pub refine: u32,
     /// Pause before each block except the first; not part of the budget.
     pub settle: Duration,
-    /// What is written to the target before the first trial; not part of the budget.
+    /// What is written to the target before the first trial, which is not part of the budget; and whether rounds of all cells take the
+    /// place of blocks, which is.
     pub precondition: Precondition,
     /// Whether the first blocks decide how often and for how long later blocks visit each cell; `None` for the default.
     pub pilot: Option<bool>,
@@ -66,7 +67,7 @@ impl Default for Design {
             budget: Duration::from_secs(60),
             refine: 0,
             settle: Duration::ZERO,
-            precondition: Precondition::None,
+            precondition: Precondition::default(),
             pilot: None,
             warmup: WarmUp::First,
         }
@@ -81,9 +82,22 @@ pub fn trials_to_compare(cells: usize) -> u32 {
 }
 
 impl Design {
+    /// Takes over how a target is prepared. Rounds of all cells decide on the number of trials, and have no warm-up: those before the
+    /// last window are excluded.
+    pub(super) fn prepare(&mut self, precondition: Precondition) {
+        self.precondition = precondition;
+        if let Some(steady) = precondition.rounds_of_cells() {
+            (self.trials_min, self.trials_max) = (steady.window, steady.rounds);
+            self.warmup = WarmUp::None;
+        }
+    }
+
     /// The trials of a cell after which precision ends the repetition of so many cells, where the budget has room for them: the least number,
     /// and those that a comparison with another run needs.
     pub fn trials_wanted(&self, cells: usize) -> u32 {
+        if let Some(steady) = self.precondition.rounds_of_cells() {
+            return steady.window;
+        }
         self.trials_min
             .max(trials_to_compare(cells))
             .min(self.trials_max)
@@ -167,8 +181,31 @@ impl Design {
         }
     }
 
+    /// Refuses what rounds of cells decide, where they take the place of blocks.
+    fn check_rounds(&self) -> Result<()> {
+        let Some(steady) = self.precondition.rounds_of_cells() else {
+            return Ok(());
+        };
+        let given = [
+            (self.trials_min != steady.window, "trials_min", "set window"),
+            (self.trials_max != steady.rounds, "trials_max", "set rounds"),
+            (self.refine > 0, "refine", "leave it out"),
+            (self.pilot == Some(true), "pilot", "leave it out"),
+            (self.warmup != WarmUp::None, "warmup", "leave it out"),
+        ];
+        match given.into_iter().find(|(given, ..)| *given) {
+            None => Ok(()),
+            Some((_, name, instead)) => Err(Error::usage(format!(
+                "{name} with precondition={}, whose rounds are the trials",
+                self.precondition
+            ))
+            .hint(format!("{instead}: steady:round=cells,window=5,rounds=25"))),
+        }
+    }
+
     /// Refuses bounds that contradict each other or exceed the maximum.
     pub(super) fn check(&self) -> Result<()> {
+        self.check_rounds()?;
         if self.trials_min == 0 || self.trials_min > self.trials_max {
             return Err(Error::usage(format!(
                 "trials_min is {} and trials_max {}",

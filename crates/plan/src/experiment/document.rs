@@ -233,7 +233,7 @@ impl DesignEntries {
         }
         if let Some(text) = &self.precondition {
             let parsed = text.get_ref().parse();
-            design.precondition = parsed.map_err(|error| source.at(text.span(), error))?;
+            design.prepare(parsed.map_err(|error| source.at(text.span(), error))?);
         }
         if let Some(text) = &self.warmup {
             let parsed = text.get_ref().parse();

@@ -155,13 +155,15 @@ impl Experiment {
                 trials_min: trials,
                 trials_max: trials,
                 budget: phenomenon.budget,
-                precondition: phenomenon.precondition,
+                precondition: phenomenon.precondition.before_trials(),
                 ..Design::default()
             },
             refined: None,
             seek: None,
             hold: None,
             only: Vec::new(),
+            track: Vec::new(),
+            standard: None,
             inquiry: None,
         };
         let rows: Vec<Combination> = cells().map(|cell| row(cell, cells())).collect();
@@ -376,7 +378,7 @@ mod tests {
             },
             took: [Duration::from_millis(300); 2],
             response: Response::Throughput,
-            precondition: Precondition::None,
+            precondition: Precondition::default(),
             changes_inside: false,
             budget: Duration::from_secs(budget),
         }
@@ -487,7 +489,13 @@ mod tests {
         assert_eq!(inquiry.tried, ["read-ahead"]);
         assert_eq!(inquiry.untried.len(), 2);
         // 8 variants of two sides, 21 trials of 0.3 s each.
-        assert_eq!(inquiry.untried[0].why, Obstacle::NoTime { budget_s: 120 });
+        assert_eq!(
+            inquiry.untried[0].why,
+            Obstacle::NoTime {
+                budget_s: 120,
+                idle_ns: 0
+            }
+        );
     }
 
     /// Huge pages have fewer faults too: they are compared with small pages that have none either.

@@ -1,9 +1,11 @@
 //! Levels that the system at hand does not have: left out of an experiment, or replaced.
 
 use iolab_workload::Result;
+use iolab_workload::quantity::exact_size;
 use iolab_workload::settings::Setting;
+use iolab_workload::units::parse_size;
 
-use super::{Combination, Experiment, GroupSetting};
+use super::{Combination, Experiment, Factor, GroupSetting};
 
 /// What was done about a level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,6 +57,41 @@ impl Experiment {
             }
         }
         Ok(done)
+    }
+
+    /// Leaves out the sizes of requests that are no multiples of `block`, the block of a target, where an experiment follows a standard,
+    /// whose sizes suit other drives: says so in words. `None` where nothing is left out.
+    ///
+    /// # Errors
+    ///
+    /// Of kind [`Usage`](iolab_workload::Kind::Usage): those of [`Experiment::sweep`].
+    pub fn leave_out_small_sizes(&mut self, block: u64) -> Result<Option<String>> {
+        let setting = Setting::find("bs").filter(|_| self.standard.is_some());
+        let (Some(setting), true) = (setting, block > 0) else {
+            return Ok(None);
+        };
+        let is_small = |level: &&String| {
+            let size = parse_size(level.as_str());
+            size.is_ok_and(|size| !size.is_multiple_of(block))
+        };
+        let of_bs = |factor: &&Factor| factor.of == setting.into();
+        let factor = self.factors.iter().find(of_bs);
+        let levels = factor.map_or(&[][..], |factor| &factor.levels);
+        let small: Vec<String> = levels.iter().filter(is_small).cloned().collect();
+        let mut left_out = Vec::new();
+        for level in small {
+            if self.do_without(setting, &level, None)? == LevelChange::LeftOut {
+                left_out.push(level);
+            }
+        }
+        Ok((!left_out.is_empty()).then(|| {
+            format!(
+                "{}: left out bs={}: the block of the target is {}",
+                self.name,
+                left_out.join(","),
+                exact_size(block)
+            )
+        }))
     }
 
     /// Removes a level of a factor; `false` where it has no other.
@@ -113,6 +150,20 @@ mod tests {
         }
         let (_, done) = without_io_uring("read-size");
         assert_eq!(done, LevelChange::Unchanged);
+    }
+
+    #[test]
+    fn sizes_below_a_block_are_left_out_of_tests_of_a_standard_only() {
+        let sizes = |name: &str, block: u64| {
+            let mut experiment = Experiment::find(name).expect("it is built in");
+            let told = experiment.leave_out_small_sizes(block).expect("it does");
+            (told, experiment.cell_count())
+        };
+        assert_eq!(sizes("pts-iops", 512), (None, 56));
+        let (told, cells) = sizes("pts-iops", 4096);
+        insta::assert_snapshot!(told.expect("left out"), @"pts-iops: left out bs=512: the block of the target is 4 KiB");
+        assert_eq!(cells, 49);
+        assert_eq!(sizes("durable-log", 4096), (None, 36));
     }
 
     #[test]

@@ -4,6 +4,7 @@ use serde::ser::{Serialize, SerializeMap, Serializer};
 use toml::Value;
 
 use super::{Combination, Design, Experiment, ExperimentGroup, Factor, WarmUp};
+use crate::precondition::Precondition;
 use iolab_workload::settings::{Setting, ValueKind};
 use iolab_workload::units::format_duration;
 
@@ -17,6 +18,9 @@ impl Serialize for Experiment {
             None => self.response.name().to_owned(),
         };
         map.serialize_entry("response", &response)?;
+        if let Some(standard) = self.standard {
+            map.serialize_entry("standard", standard.name())?;
+        }
         if let Some(levels) = &self.seek {
             map.serialize_entry("seek", &levels.to_string())?;
         }
@@ -35,9 +39,12 @@ impl Serialize for Experiment {
         if let Some(inquiry) = &self.inquiry {
             map.serialize_entry("inquiry", inquiry)?;
         }
-        if !self.only.is_empty() {
-            let rows: Vec<CombinationRow<'_>> = self.only.iter().map(CombinationRow).collect();
-            map.serialize_entry("only", &rows)?;
+        for (name, combinations) in [("only", &self.only), ("track", &self.track)] {
+            if !combinations.is_empty() {
+                let rows: Vec<CombinationRow<'_>> =
+                    combinations.iter().map(CombinationRow).collect();
+                map.serialize_entry(name, &rows)?;
+            }
         }
         map.end()
     }
@@ -56,7 +63,7 @@ impl Serialize for Design {
         if !self.settle.is_zero() {
             map.serialize_entry("settle", &format_duration(self.settle))?;
         }
-        if self.precondition.writes() {
+        if self.precondition != Precondition::default() {
             map.serialize_entry("precondition", &self.precondition.to_string())?;
         }
         if let Some(pilot) = self.pilot {

@@ -4,6 +4,7 @@ mod causes;
 mod observation;
 mod over_sizes;
 mod over_time;
+mod rounds;
 
 pub(crate) use causes::{ReproductionData, SuspectsData};
 pub(crate) use observation::{
@@ -12,6 +13,7 @@ pub(crate) use observation::{
 };
 pub(crate) use over_sizes::{BentCurveData, FixedCostData, ProgramsData};
 pub(crate) use over_time::{ChangeData, CourseData, SteadyData};
+pub(crate) use rounds::RoundsData;
 
 use std::collections::BTreeMap;
 

@@ -9,6 +9,7 @@ mod comparison;
 mod concurrency;
 mod layers;
 mod programs;
+mod rounds;
 mod series;
 
 use iolab_analysis::analysis::{Analysis, CellAnalysis};
@@ -25,6 +26,7 @@ pub(crate) use causes::{by_reason, obstacle, why_untried};
 pub(super) use change::done;
 pub(crate) use comparison::accesses;
 use comparison::nothings;
+pub(crate) use rounds::{conformance, deviation, in_words_of_standard};
 pub(crate) use series::median_of_groups;
 
 const COMPARISON: &str = "ratios within the blocks that both cells share (of medians where they share none), with intervals that hold for all comparisons of this kind in the run together in 95 %";
@@ -89,6 +91,7 @@ fn said(claim: &Claim, first: &Analysis, runs: &[&Analysis]) -> (String, &'stati
             series::of_steady(steady, first),
             series::steady_basis(&steady.state),
         ),
+        Claim::Rounds(found) => (rounds::of_rounds(found, first), rounds::BASIS),
         Claim::Queued(queued) => (concurrency::of_queued(queued, first), QUEUED),
         Claim::FixedCosts(costs) => (answers::of_fixed_costs(costs), FIXED_COSTS),
         Claim::Bent(bent) => (answers::of_bends(bent), BENDS),
@@ -108,6 +111,8 @@ fn kind(claim: &Claim) -> FindingKind {
             State::NotReached { .. } => FindingKind::Doubt,
             State::NotWrittenOver { .. } => FindingKind::Limit,
         },
+        // What the run was made for, also where they are not steady.
+        Claim::Rounds(_) => FindingKind::Result,
         _ => match claim.role() {
             Role::Change | Role::Weakness => FindingKind::Doubt,
             _ => FindingKind::Result,

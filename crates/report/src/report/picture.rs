@@ -138,8 +138,8 @@ fn kind(runs: &[FigureRun<'_>]) -> FigureKind {
 }
 
 /// What runs have to show beside their figure, each under a name of its own: the latency inside the trials beside their throughput (the
-/// tail, else the median where intervals have too few requests for that), and the stages of traced requests, of `own` alone: each run has
-/// a chapter. `options` are those of the figure of a name.
+/// tail, else the median where intervals have too few requests for that), rounds until they are steady, and the stages of traced requests,
+/// of `own` alone: each run has a chapter. `options` are those of the figure of a name.
 pub(super) fn further(
     inputs: &[&Input],
     own: &Input,
@@ -159,7 +159,10 @@ pub(super) fn further(
     let inside = [Response::P99, Response::Latency];
     let inside = inside.into_iter().filter(|_| is_course).find_map(latency);
     let stages = drawn(&own, "stages", FigureKind::Stages, None);
-    inside.into_iter().chain(stages).collect()
+    let is_first = default_kind(&runs) == FigureKind::Rounds;
+    let rounds = (!is_first).then(|| drawn(&runs, "rounds", FigureKind::Rounds, None));
+    let rounds = rounds.flatten();
+    inside.into_iter().chain(rounds).chain(stages).collect()
 }
 
 /// Options for figures on paper.

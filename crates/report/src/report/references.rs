@@ -46,8 +46,8 @@ const SENTENCES: &[Sentence] = &[
         r"How many requests are served at once follows from Little's law~\cite{little1961} and the utilisation law~\cite{denning1978}; efficiency is the share of a ceiling~\cite{williams2009}.",
     ),
     (
-        &["steady-state"],
-        r"The steady state is that of the SNIA test specification~\cite{snia2020}.",
+        &["steady-state", "steady-rounds", "rounds-not-steady"],
+        r"Settled levels and steady rounds have the limits of the SNIA test specification~\cite{snia2020}.",
     ),
     (
         &[],

@@ -277,6 +277,10 @@ fn ended(record: &RunRecord, analysis: &Analysis) -> String {
             ),
         ),
         (
+            Some(EndedBy::Steady),
+            "the steady state of its rounds".to_owned(),
+        ),
+        (
             Some(EndedBy::Budget),
             format!(
                 "the budget ({})",

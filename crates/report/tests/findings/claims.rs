@@ -121,7 +121,7 @@ fn memory_against_a_device_is_no_comparison() {
     );
     serve(&mut sync, 0, ServedBy::PageCache, "nothing was written");
     insta::assert_snapshot!(said(&sync), @r"
-    All cells reached a steady state: 5 trials in a row within 20 %, their slope within 10 % (SNIA), after the region was written over.
+    All cells settled: the last 5 trials lie within 20 % with a slope within 10 %, after the region was written over.
     1 of 2 cells came from the page cache, not the device (nothing was written).
     1 of 2 cells wrote without a sync (sync=none): a power failure may lose writes that are still in a cache. --set sync=end or sync=each makes them durable, and includes that time.
     Cannot compare the throughput of sync=each with that of sync=none. Cannot tell: one side was served by: page-cache.
@@ -205,16 +205,16 @@ fn a_steady_state_needs_a_region_that_was_written_over() {
     // Each trial writes 1000 blocks of 4 KiB.
     let of_rule = |name: &str, writes: &RunRecord| text(&named(name, &analyse(writes)));
     insta::assert_snapshot!(of_rule("steady-state", &of(4 << 20)), @r"
-    The only cell reached a steady state: 5 trials in a row within 20 %, their slope within 10 % (SNIA), after the region was written over.
+    The only cell settled: the last 5 trials lie within 20 % with a slope within 10 %, after the region was written over.
     ");
     insta::assert_snapshot!(of_rule("not-written-over", &of(1 << 30)), @r"
-    The only cell: no steady state is shown. The last 5 trials are alike, but before them the run had written only 1.5 % of the region; --precondition writes the region first.
+    The only cell: not shown to have settled. The last 5 trials are alike, but before them the run had written only 1.5 % of the region; --precondition writes the region first.
     ");
     let mut restless = of(4 << 20);
     for mb_s in [50.0, 100.0, 60.0, 140.0, 90.0] {
         add_trial(&mut restless, 0, mb_s, false);
     }
     insta::assert_snapshot!(of_rule("not-steady", &restless), @r"
-    The only cell: no steady state. The last 5 trials at bs=4KiB spread over 102 % (SNIA allows 20 %) with a slope of 55 % (10 %). More trials, --settle or --precondition may reach it.
+    The only cell: not settled. The last 5 trials at bs=4KiB spread over 102 % (20 % allowed) with a slope of 55 % (10 % allowed). More trials, --settle or --precondition may reach it.
     ");
 }

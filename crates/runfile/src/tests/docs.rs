@@ -7,9 +7,9 @@ use iolab_record::column::{Access, Column, Table};
 use iolab_record::environment;
 use iolab_record::tables::{
     CELL, CELL_GROUP, CLIENT_SAMPLE, ENVIRONMENT, EVENT, EXPERIMENT, GROUP_SAMPLE, LATENCY,
-    LATENCY_OVER_TIME, PART, QUESTION, QUESTION_LEVEL, RANK, RUN, SAMPLE, SERIES, TARGET, WITNESS,
-    WITNESS_DEVICE, WITNESS_DISK, WITNESS_FILE, WITNESS_MOMENT, WITNESS_MOMENT_DEVICE,
-    WITNESS_PROCESS,
+    LATENCY_OVER_TIME, PART, PREPARATION, QUESTION, QUESTION_LEVEL, RANK, RUN, SAMPLE, SERIES,
+    TARGET, WITNESS, WITNESS_DEVICE, WITNESS_DISK, WITNESS_FILE, WITNESS_MOMENT,
+    WITNESS_MOMENT_DEVICE, WITNESS_PROCESS,
 };
 
 const DOCS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/RUNFILE.md");
@@ -98,6 +98,7 @@ fn every_column_is_told() {
     wanted = with(wanted, &LATENCY);
     wanted = with(wanted, &SERIES);
     wanted = with(wanted, &LATENCY_OVER_TIME);
+    wanted = with(wanted, &PREPARATION);
     wanted = with(wanted, &EVENT);
     wanted = with(wanted, &WITNESS);
     wanted = with(wanted, &WITNESS_FILE);

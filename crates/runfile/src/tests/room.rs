@@ -81,6 +81,7 @@ fn reads(client: u32) -> Sample {
             }),
             pressure: numbers_from(2_345_000),
             buffer_piece_bytes: Some(65_536),
+            drive_millidegrees: Some(45_850),
             ..Counters::default()
         },
         region: Region {

@@ -197,6 +197,7 @@ pub(super) fn sample_row(cell: i64, block: u32) -> Sample {
                 ..numbers_from(9001)
             },
             buffer_piece_bytes: Some(9016),
+            drive_millidegrees: Some(45_850),
         },
         region: Region {
             before: Some(residency(10_001)),

@@ -4,7 +4,7 @@ use std::io::Read;
 
 use flate2::read::GzDecoder;
 use iolab_record::column::Table;
-use iolab_record::tables::{LATENCY_OVER_TIME, QUESTION, QUESTION_LEVEL, SERIES};
+use iolab_record::tables::{LATENCY_OVER_TIME, PREPARATION, QUESTION, QUESTION_LEVEL, SERIES};
 
 use super::*;
 
@@ -42,6 +42,7 @@ fn take_later(path: &Path, version: i64) {
         later(&LATENCY, version),
         later(&SERIES, version),
         later(&LATENCY_OVER_TIME, version),
+        later(&PREPARATION, version),
         later(&EVENT, version),
     ];
     alter(path, &all.concat().join(";"));

@@ -22,6 +22,7 @@ const WORDS: &[(&str, &str)] = &[
     ("/mnt/b", "disk2"),
     ("/mnt/c", "disk3"),
     ("/dev/sdb", "disk.img"),
+    ("/dev/zram0", "disk.img"),
     ("TARGET", "disk"),
     ("[TARGET]", "disk"),
     ("[DIRECTORY]", "disk"),

@@ -77,6 +77,10 @@ const FILES: &[(&str, &str)] = &[
         "run read-size model:sata-ssd --set bs=64k --size 64M --time 500ms --budget 2s -o course.iolab",
     ),
     (
+        "iops.iolab",
+        "run pts-iops model:qlc-slc-cached --set bs=4k,64k --set read_percent=100,0 --size 64MiB --time 5ms -o iops.iolab",
+    ),
+    (
         "soak.iolab",
         "run read-random model:cloud-volume --bs 4k --depth 32 --soak 5s -o soak.iolab",
     ),
@@ -126,6 +130,7 @@ const LINKS: &[(&str, &str)] = &[
     ("buffer-size.iolab", "fall.iolab"),
     ("buffer-size.iolab", "dip.iolab"),
     ("buffer-size.iolab", "zero.iolab"),
+    ("iops.iolab", "other-iops.iolab"),
     ("read-size.iolab", "order.iolab"),
     ("read-size.iolab", "wr.iolab"),
     ("threads.iolab", "serialised.iolab"),

@@ -182,6 +182,12 @@ pub(super) fn machine() -> Columns {
         )
         .since(6),
         known!(
+            "drive_millidegrees",
+            counters.drive_millidegrees,
+            "temperature of the drive right after the trial (hwmon, of several the hottest), in thousandths of a degree Celsius"
+        )
+        .since(6),
+        known!(
             "cpu_khz",
             counters.pressure.cpu_khz,
             "greatest frequency among up to eight CPUs at the end, where cpufreq tells"

@@ -3,10 +3,11 @@
 use iolab_workload::trial::CacheState;
 
 use crate::findings::run_status::is_by_user;
+use crate::findings::words::in_words_of_standard;
 use iolab_analysis::analysis::{Analysis, Caution, CellAnalysis, Flag, Response};
 use iolab_analysis::claim::{dependent_cells, drifting_cells, groups};
 use iolab_record::{RunStatus, ServedBy};
-use iolab_workload::quantity::format_percent;
+use iolab_workload::quantity::{counted, format_percent};
 use iolab_workload::units::format_size;
 
 /// A limit of the numbers.
@@ -23,6 +24,7 @@ pub(super) fn all(analyses: &[&Analysis]) -> Vec<Caveat> {
     let mut caveats = unfinished(analyses);
     caveats.extend(ordered(analyses));
     caveats.extend(flagged(analyses));
+    caveats.extend(of_rounds(analyses));
     caveats.extend(unsteady(analyses));
     // The levels of an inquiry are no answer: what it compares has intervals of its own.
     if analyses.iter().all(|run| run.inquiry.is_some()) {
@@ -81,6 +83,22 @@ fn flagged(analyses: &[&Analysis]) -> Vec<Caveat> {
         )
     });
     raised.collect()
+}
+
+/// Rounds that did not come to a steady state, and tests of a standard that are smaller than it.
+fn of_rounds(analyses: &[&Analysis]) -> Vec<Caveat> {
+    let of_one = |analysis: &&Analysis| {
+        let name = &analysis.experiment;
+        let steady = analysis.steady.as_ref()?;
+        let rounds = counted(steady.rounds as u64, "round");
+        let parts = [
+            (!steady.is_reached()).then(|| format!("not steady after {rounds}")),
+            steady.standard.as_ref().and_then(in_words_of_standard),
+        ];
+        let parts: Vec<String> = parts.into_iter().flatten().collect();
+        (!parts.is_empty()).then(|| of_run(format!("{name} is {}", parts.join(", and "))))
+    };
+    analyses.iter().filter_map(of_one).collect()
 }
 
 /// Levels, groups and trends among the trials.

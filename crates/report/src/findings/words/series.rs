@@ -68,7 +68,7 @@ fn signed_percent(share: f64) -> String {
     }
 }
 
-/// Whether a steady state was reached.
+/// Whether the last trials of cells that write are alike.
 pub(super) fn of_steady(steady: &Steady, run: &Analysis) -> String {
     let n = steady.cells.len();
     let cells = match (n == steady.judged, steady.judged == run.cells.len()) {
@@ -82,10 +82,10 @@ pub(super) fn of_steady(steady: &Steady, run: &Analysis) -> String {
     };
     match &steady.state {
         State::Reached => format!(
-            "{cells} reached a steady state: 5 trials in a row within 20 %, their slope within 10 % (SNIA), after the region was written over."
+            "{cells} settled: the last 5 trials lie within 20 % with a slope within 10 %, after the region was written over."
         ),
         State::NotWrittenOver { least } => format!(
-            "{cells}: no steady state is shown. The last 5 trials are alike, but before them the run had written only {} of the region; --precondition writes the region first.",
+            "{cells}: not shown to have settled. The last 5 trials are alike, but before them the run had written only {} of the region; --precondition writes the region first.",
             format_percent(*least)
         ),
         State::NotReached {
@@ -93,7 +93,7 @@ pub(super) fn of_steady(steady: &Steady, run: &Analysis) -> String {
             range,
             slope,
         } => format!(
-            "{cells}: no steady state. The last 5 trials{} spread over {} (SNIA allows 20 %) with a slope of {} (10 %). More trials, --settle or --precondition may reach it.",
+            "{cells}: not settled. The last 5 trials{} spread over {} (20 % allowed) with a slope of {} (10 % allowed). More trials, --settle or --precondition may reach it.",
             at_cell(run, *worst),
             format_percent(*range),
             format_percent(*slope)
@@ -114,7 +114,7 @@ pub(super) fn basis(course: &Course) -> &'static str {
     }
 }
 
-/// What a claim about the steady state rests on.
+/// What a claim about the last trials rests on.
 pub(super) fn steady_basis(state: &State) -> &'static str {
     match state {
         State::Reached | State::NotReached { .. } => "the last 5 trials of each cell that writes",

@@ -1,0 +1,130 @@
+//! Rounds until they are steady, and tests of a standard, on a model and in every output.
+
+use std::fs;
+use std::path::Path;
+
+use crate::support::words::words;
+use crate::support::{folder, run};
+use serde_json::Value;
+
+/// The claims of a run file of these kinds.
+fn claims(folder: &Path, kinds: &[&str]) -> Vec<Value> {
+    let printed = run(folder, &words!("table run.iolab --format json")).expect(0);
+    let document: Value = serde_json::from_str(&printed.stdout).expect("JSON");
+    let claims = document["claims"].as_array().expect("claims").iter();
+    let is_wanted = |claim: &&Value| kinds.iter().any(|kind| claim["kind"] == *kind);
+    claims.filter(is_wanted).cloned().collect()
+}
+
+const KINDS: [&str; 2] = ["steady-rounds", "rounds-not-steady"];
+
+/// The documents of a run file in every format that has sentences.
+fn documents(folder: &Path) -> Vec<String> {
+    let written = |name: &str| {
+        run(folder, &["report", "run.iolab", "-o", name]).expect(0);
+        fs::read_to_string(folder.join(name)).expect("written")
+    };
+    ["page.html", "page.md", "page.tex"].map(written).to_vec()
+}
+
+#[test]
+fn a_scaled_test_says_so_everywhere() {
+    let folder = folder();
+    let folder = folder.path();
+    let printed = run(
+        folder,
+        &words!("run pts-iops model:qlc-slc-cached --seed 1 --set bs=4k,64k,1M --set read_percent=100,65,0 --size 64MiB --time 10ms -o run.iolab"),
+    )
+    .expect(0);
+    let matters = printed.stdout.split("What matters\n").nth(1).expect("some");
+    insta::assert_snapshot!(matters.split("\n\n").next().expect("one"), @r"
+    1. Steady state after 5 rounds: over the last 5, IOPS at read_percent=65, bs=64KiB, the least steady
+       of 3 tracked cells, ranges over 11 % of its mean (20 % allowed) with a slope of 3.6 % (10 %
+       allowed). pts-iops is scaled, not PTS: trials of 10 ms instead of 1 min; 0.0066 % of the device
+       is used; 47 of its 56 cells are missing.
+    ");
+    let found = claims(folder, &KINDS);
+    let [claim] = &found[..] else {
+        panic!("{found:?}");
+    };
+    let evidence = &claim["evidence"];
+    assert_eq!(claim["kind"], "steady-rounds");
+    assert_eq!(
+        (&evidence["reached"], &evidence["window"]),
+        (&true.into(), &5.into())
+    );
+    assert_eq!(evidence["standard"]["scaled"], true);
+    assert_eq!(
+        evidence["standard"]["deviations"].as_array().map(Vec::len),
+        Some(3)
+    );
+    let tracked = evidence["tracked"].as_array().expect("three cells");
+    let rounds = evidence["rounds"].as_u64().expect("a number");
+    assert_eq!(tracked.len(), 3);
+    for cell in tracked {
+        assert_eq!(
+            cell["values"].as_array().map(|values| values.len() as u64),
+            Some(rounds)
+        );
+    }
+    for document in documents(folder) {
+        assert!(document.contains("scaled, not PTS"), "{document}");
+    }
+}
+
+#[test]
+fn rounds_that_are_not_steady_say_so_everywhere() {
+    for (arguments, of) in [
+        (
+            &words!(
+                "run pts-lat model:qlc-slc-cached --seed 1 --precondition steady:round=cells,rounds=6,range=0.001% --size 64MiB --time 5ms -o run.iolab"
+            )[..],
+            "cells",
+        ),
+        (
+            &words!(
+                "run read-random model:sata-7200 --seed 1 --set bs=4k --precondition steady:round=100ms,rounds=6,range=0.001% --size 64MiB --time 5ms --budget 1s -o run.iolab"
+            )[..],
+            "writes",
+        ),
+    ] {
+        let folder = folder();
+        let folder = folder.path();
+        let printed = run(folder, arguments).expect(0);
+        let found = claims(folder, &KINDS);
+        let [claim] = &found[..] else {
+            panic!("{found:?}");
+        };
+        assert_eq!(claim["kind"], "rounds-not-steady");
+        assert_eq!(claim["evidence"]["rounds_of"], of);
+        assert_eq!(claim["evidence"]["rounds"], 6);
+        let sentence = claim["sentence"].as_str().expect("a sentence");
+        assert!(sentence.starts_with("NOT steady"), "{sentence}");
+        for document in documents(folder).into_iter().chain([printed.stdout]) {
+            assert!(document.to_lowercase().contains("not steady"), "{document}");
+        }
+    }
+}
+
+#[test]
+fn a_suite_of_the_same_name_runs_it_and_its_runs_compare() {
+    let folder = folder();
+    let folder = folder.path();
+    for (seed, name) in [("1", "a"), ("2", "b")] {
+        let study =
+            words!("study --suite pts-tp model:qlc-slc-cached --size 64MiB --set time=10ms --seed");
+        run(folder, &[&study[..], &[seed, "-o", name]].concat()).expect(0);
+    }
+    for name in ["pts-tp-128k", "pts-tp-1m"] {
+        let files = ["a", "b"].map(|study| format!("{study}/{name}.iolab"));
+        let compared = run(
+            folder,
+            &["compare", &files[0], &files[1], "--format", "json"],
+        );
+        assert!(
+            [Some(0), Some(4), Some(5)].contains(&compared.code),
+            "{}",
+            compared.stderr
+        );
+    }
+}

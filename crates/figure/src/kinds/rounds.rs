@@ -1,0 +1,158 @@
+//! Rounds on the way to a steady state: what is tracked over them.
+
+use iolab_analysis::analysis::{SteadyAnalysis, Tracked, TrackedOf};
+use iolab_workload::escape_control::escape_control;
+use iolab_workload::quantity::{format_percent, significant};
+use iolab_workload::settings::cell_label;
+use iolab_workload::{Error, Result};
+
+use super::super::FigureRun;
+use super::super::data::verdict;
+use super::super::model::{Axis, FigureModel, Look, Mark, Origin, Panel, Series, Ticks};
+use super::super::options::Options;
+use super::super::scale::Scale;
+
+/// Most lines: each has a colour of its own.
+const TRACKED_MAX: usize = 12;
+/// Most runs: each has a panel.
+const RUNS_MAX: usize = 12;
+
+/// Makes the model: a line for each tracked cell or target, over its mean in the last window.
+///
+/// # Errors
+/// Of kind [`Usage`](iolab_workload::Kind::Usage) where no run has rounds, or several runs are too many.
+pub(in super::super) fn model(runs: &[FigureRun<'_>], options: &Options) -> Result<FigureModel> {
+    if runs.len() > RUNS_MAX {
+        return Err(
+            Error::usage(format!("{} runs are too many for a figure", runs.len()))
+                .hint("name fewer run files"),
+        );
+    }
+    let of_run = |run: &FigureRun<'_>| {
+        let steady = run.analysis().steady.as_ref()?;
+        let mut panel = Panel::new(rounds_axis(0), rounds_axis(0));
+        if runs.len() > 1 {
+            panel.title = escape_control(run.name).into_owned();
+        }
+        let tracked = steady.tracked.iter().take(TRACKED_MAX).enumerate();
+        panel.series = tracked
+            .filter_map(|(place, one)| series(run, steady, one, place))
+            .collect();
+        for (factor, label) in [
+            (1.0, String::new()),
+            (
+                1.0 + steady.asked.range / 2.0,
+                format!("+{}", format_percent(steady.asked.range / 2.0)),
+            ),
+            (
+                1.0 - steady.asked.range / 2.0,
+                format!("-{}", format_percent(steady.asked.range / 2.0)),
+            ),
+        ] {
+            panel.lines.push(super::line_across(factor, &label));
+        }
+        Some(panel)
+    };
+    let mut panels: Vec<Panel> = runs.iter().filter_map(of_run).collect();
+    let points = || {
+        let all = panels.iter().flat_map(|panel| &panel.series);
+        all.flat_map(|series| &series.points)
+    };
+    let values: Vec<f64> = points().map(|point| point.y).collect();
+    let most = points().map(|point| point.x).fold(0.0, f64::max);
+    if values.is_empty() {
+        return Err(Error::usage("there are no rounds to draw").hint(
+            "repeat rounds until they are steady: --precondition steady:round=cells, or iolab run pts-iops",
+        ));
+    }
+    let steady = runs.iter().filter_map(|run| run.analysis().steady.as_ref());
+    let limits = steady.flat_map(|steady| {
+        let half = steady.asked.range / 2.0;
+        [1.0 - half, 1.0 + half]
+    });
+    let shown: Vec<f64> = values.iter().copied().chain(limits).collect();
+    let is_log = options
+        .log_y
+        .unwrap_or_else(|| values.iter().any(|value| *value > 10.0));
+    let y = Axis {
+        label: "Value / mean of the last window".to_owned(),
+        scale: match is_log {
+            true => Scale::log(shown.iter().copied()),
+            false => Scale::linear(shown.iter().copied(), false),
+        },
+        ticks: Ticks::Ratio,
+    };
+    for panel in &mut panels {
+        panel.x = rounds_axis(most as usize);
+        panel.y = y.clone();
+    }
+    Ok(FigureModel {
+        description: "what is tracked over the rounds until these are steady".to_owned(),
+        note: "Tracked cells over the mean of their last window; lines: the range that is allowed, around that mean.".to_owned(),
+        ..FigureModel::of(panels)
+    })
+}
+
+fn rounds_axis(most: usize) -> Axis {
+    Axis {
+        label: "Round".to_owned(),
+        scale: Scale::linear([0.0, most as f64].into_iter(), true),
+        ticks: Ticks::Number,
+    }
+}
+
+/// The line of one of what is tracked; `None` without a value.
+fn series(
+    run: &FigureRun<'_>,
+    steady: &SteadyAnalysis,
+    tracked: &Tracked,
+    place: usize,
+) -> Option<Series> {
+    let first = tracked
+        .values
+        .len()
+        .saturating_sub(steady.asked.window as usize);
+    let mean = iolab_stats::mean(&tracked.values[first..]).filter(|mean| *mean > 0.0)?;
+    let analysis = run.analysis();
+    let (cell, name) = match &tracked.of {
+        TrackedOf::Cell(id) => {
+            let cell = analysis.cells.iter().find(|cell| cell.cell.id == *id);
+            let levels = cell.map_or(&[][..], |cell| cell.cell.levels.as_slice());
+            (cell, cell_label(&analysis.factors, levels))
+        }
+        TrackedOf::Target(target) => (
+            None,
+            target.clone().unwrap_or_else(|| "random writes".to_owned()),
+        ),
+    };
+    let name = escape_control(&name).into_owned();
+    let point = |(round, value): (usize, &f64)| Mark {
+        x: round as f64,
+        y: value / mean,
+        interval: None,
+        hollow: cell.is_some_and(|cell| !cell.is_target()),
+        origin: Origin {
+            cell: cell.map(|cell| cell.cell.id),
+            n: None,
+            verdict: cell.map(verdict).unwrap_or_default(),
+            x: round.to_string(),
+            text: format!(
+                "round {round}, {name}: {} times the mean",
+                significant(value / mean)
+            ),
+        },
+    };
+    let points: Vec<Mark> = (1..).zip(&tracked.values).map(point).collect();
+    Some(Series {
+        name: match steady.tracked.len() {
+            1 => String::new(),
+            _ => name.clone(),
+        },
+        place,
+        look: Look::Line,
+        points,
+        band: Vec::new(),
+        trials: Vec::new(),
+        bends: Vec::new(),
+    })
+}

@@ -1,0 +1,107 @@
+//! `[[track]]`: the cells that tell whether rounds of all cells are steady.
+
+use std::time::Duration;
+
+use iolab_workload::settings::CellSpec;
+use iolab_workload::{Error, Result};
+
+use super::{Combination, Experiment};
+use crate::cells::cells;
+use crate::experiment::document::{DocumentText, Entries};
+
+/// Most tables `[[track]]`.
+const TRACK_MAX: usize = 100;
+
+impl Experiment {
+    /// Which of these cells are tracked, as indices: those with the settings of a combination in `track`, or all of them where none has
+    /// these.
+    pub fn tracked<'a>(&self, cells: impl IntoIterator<Item = &'a CellSpec>) -> Vec<usize> {
+        let has = |cell: &CellSpec, row: &Combination| {
+            let mut levels = row.iter();
+            levels.all(|(of, level)| of.setting.get(cell) == *level)
+        };
+        let cells: Vec<&CellSpec> = cells.into_iter().collect();
+        let named = cells.iter().enumerate();
+        let named = named.filter(|(_, cell)| self.track.iter().any(|row| has(cell, row)));
+        let named: Vec<usize> = named.map(|(place, _)| place).collect();
+        match named.is_empty() {
+            true => (0..cells.len()).collect(),
+            false => named,
+        }
+    }
+
+    /// The longest time of its trials: the budget, or that of all rounds where these are shorter.
+    pub fn time_at_most(&self) -> Duration {
+        let budget = self.design.budget;
+        let Some(steady) = self.design.precondition.rounds_of_cells() else {
+            return budget;
+        };
+        let cells = cells(self).unwrap_or_default();
+        let times: Option<Vec<Duration>> = cells
+            .iter()
+            .map(|cell| cell.spec.trial.time_foreseen())
+            .collect();
+        let round = times.map(|times| times.into_iter().sum::<Duration>());
+        round.map_or(budget, |round| {
+            budget.min(round.saturating_mul(steady.rounds))
+        })
+    }
+
+    /// Reads `[[track]]`.
+    pub(super) fn read_track(
+        &mut self,
+        source: &DocumentText<'_>,
+        tables: &[Entries],
+    ) -> Result<()> {
+        if tables.len() > TRACK_MAX {
+            return Err(Error::usage(format!("{} tables [[track]]", tables.len()))
+                .hint(format!(
+                    "name at most {TRACK_MAX}, or leave all out to track every cell"
+                ))
+                .within(source.name));
+        }
+        let rows = tables.iter().map(|table| {
+            table.levels(source, |of, _| match &of.group {
+                None => Ok(()),
+                Some(_) => Err(Error::usage(format!("{of} is a setting of a group"))
+                    .hint("[[track]] names cells by settings of the whole trial")),
+            })
+        });
+        self.track = rows.collect::<Result<_>>()?;
+        Ok(())
+    }
+
+    /// Refuses what goes on by itself after blocks, and what has no effect without rounds of all cells.
+    pub(super) fn check_rounds(&self) -> Result<()> {
+        let precondition = self.design.precondition;
+        if precondition.rounds_of_cells().is_none() {
+            let without = [
+                (!self.track.is_empty(), "[[track]]"),
+                (self.standard.is_some(), "standard"),
+            ];
+            return match without.into_iter().find(|(given, _)| *given) {
+                None => Ok(()),
+                Some((_, name)) => Err(Error::usage(format!(
+                    "{name} without rounds of all cells, precondition={precondition}"
+                ))
+                .hint("end the precondition with steady:round=cells, or copy the experiment and leave it out")),
+            };
+        }
+        let others = [
+            (
+                self.runs_programs(),
+                "a program decides itself what it does",
+            ),
+            (self.seek.is_some(), "seek chooses a rate after each trial"),
+            (self.hold.is_some(), "hold asks for service levels"),
+            (self.inquiry.is_some(), "a cause is found from blocks"),
+        ];
+        match others.into_iter().find(|(given, _)| *given) {
+            None => Ok(()),
+            Some((_, why)) => Err(Error::usage(format!(
+                "precondition={precondition} makes rounds of all cells, but {why}"
+            ))
+            .hint("choose another precondition: seq:1+rand:2, steady")),
+        }
+    }
+}

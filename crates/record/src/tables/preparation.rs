@@ -1,0 +1,70 @@
+//! Table `preparation`.
+
+use std::sync::LazyLock;
+
+use crate::PreparationKind;
+use crate::column::{Column, Null, Table};
+
+/// A row of table `preparation`: a pass or a round over a target before the first trial of a session.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct PreparationStep {
+    /// When it ended, RFC 3339, UTC.
+    pub at_utc: String,
+    /// The target as the plan names it; `None` for the only one.
+    pub target: Option<String>,
+    /// What it does.
+    pub kind: PreparationKind,
+    /// Number of this step among those of its kind on its target in its session, from 1.
+    pub number: u32,
+    /// Whether it was done; `false` where the target refuses trims.
+    pub ok: bool,
+    /// Requests completed.
+    pub requests: u64,
+    /// Bytes written or trimmed.
+    pub bytes: u64,
+    /// First worker's start to last worker's end, ns.
+    pub elapsed_ns: u64,
+}
+
+impl PreparationStep {
+    /// Requests per second; 0 where it took no time.
+    pub fn iops(&self) -> f64 {
+        match self.elapsed_ns {
+            0 => 0.0,
+            ns => self.requests as f64 * 1e9 / ns as f64,
+        }
+    }
+}
+
+/// Table `preparation`.
+pub static PREPARATION: LazyLock<Table<PreparationStep>> = LazyLock::new(|| {
+    type Row = PreparationStep;
+    Table {
+        name: "preparation",
+        doc: "one row per pass or round over a target before the first trial (`precondition`); a resumed run prepares its targets again",
+        exported: false,
+        columns: vec![
+            Column::number("id", |_: &Row| None, |_, _| ())
+                .null(Null::Free)
+                .key()
+                .doc("in the order of time"),
+            text!("at_utc", Row, at_utc).doc("when it ended"),
+            text!("target", Row, target?).doc("the target as the plan names it; NULL for the only one"),
+            word!("kind", Row, kind, PreparationKind).doc(
+                "`trim`, `seq`, `rand`: a pass that trims, or writes sequentially or randomly; `round`: random writes for a time, until rounds are steady",
+            ),
+            whole!("number", Row, number as u32)
+                .doc("from 1 among those of its kind, target and session"),
+            Column::flag("ok", |row: &Row| Some(row.ok), |row, on| row.ok = on)
+                .doc("1, or 0 where the target refuses trims"),
+            whole!("requests", Row, requests as u64).doc("requests completed"),
+            whole!("bytes", Row, bytes as u64).doc("bytes written or trimmed"),
+            whole!("elapsed_ns", Row, elapsed_ns as u64)
+                .doc("its first worker's start to its last worker's end"),
+        ]
+        .into_iter()
+        .map(|column| column.since(6))
+        .collect(),
+        constraints: &[],
+    }
+});

@@ -1,0 +1,104 @@
+//! Rounds that were repeated until they were steady.
+
+use iolab_analysis::analysis::RoundsOf;
+use iolab_analysis::claim::{Rounds, TrackedState};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::claims::{CellData, Runs, clean};
+use crate::findings::words::deviation;
+
+/// Rounds that were repeated until the last of them were steady.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[schemars(inline)]
+pub(crate) struct RoundsData {
+    /// `cells`: trials of all cells; `writes`: random writes before the first trial.
+    rounds_of: String,
+    /// Rounds that were made.
+    rounds: usize,
+    /// Most rounds that were allowed.
+    rounds_max: u32,
+    /// Rounds of the window that is judged, the last ones.
+    window: u32,
+    /// Most range of the window over its mean.
+    range_max: f64,
+    /// Most change of the line through the window over its mean.
+    slope_max: f64,
+    /// Whether all that is tracked is steady.
+    reached: bool,
+    /// What is tracked.
+    tracked: Vec<TrackedData>,
+    /// The test of a standard that the run follows; `null` where it follows none.
+    standard: Option<StandardData>,
+}
+
+/// A quantity over the rounds.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[schemars(inline)]
+struct TrackedData {
+    /// The cell whose response it is; `null` of writes before the first trial.
+    cell: Option<CellData>,
+    /// The target of these writes; `null` where there is one, and of cells.
+    target: Option<String>,
+    /// Its value in each round: the response of the cell, or requests per second.
+    values: Vec<f64>,
+    /// Range of the window over its mean; `null` with too few rounds.
+    range: Option<f64>,
+    /// Change of the line through the window over its mean.
+    slope: Option<f64>,
+    /// Whether both are within their limits.
+    reached: bool,
+}
+
+/// A test of a standard, as far as a run follows it.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[schemars(inline)]
+struct StandardData {
+    /// `pts-iops`, `pts-tp`, `pts-lat`, `pts-wsat`, `pts-cbw`: tests of SNIA's PTS 2.0.2.
+    test: String,
+    /// Whether it is smaller than the standard's test: shorter, or on less of the device.
+    scaled: bool,
+    /// Where it deviates from that test, in words.
+    deviations: Vec<String>,
+}
+
+impl RoundsData {
+    pub(in crate::claims) fn of(rounds: &Rounds, runs: &Runs<'_>) -> Self {
+        Self {
+            rounds_of: match rounds.of {
+                RoundsOf::Cells => "cells",
+                RoundsOf::Writes => "writes",
+            }
+            .to_owned(),
+            rounds: rounds.rounds,
+            rounds_max: rounds.asked.rounds,
+            window: rounds.asked.window,
+            range_max: rounds.asked.range,
+            slope_max: rounds.asked.slope,
+            reached: rounds.is_reached,
+            tracked: rounds
+                .tracked
+                .iter()
+                .map(|one| TrackedData::of(one, runs))
+                .collect(),
+            standard: rounds.standard.as_ref().map(|followed| StandardData {
+                test: followed.test.name().to_owned(),
+                scaled: followed.is_scaled(),
+                deviations: followed.deviations.iter().map(deviation).collect(),
+            }),
+        }
+    }
+}
+
+impl TrackedData {
+    fn of(tracked: &TrackedState, runs: &Runs<'_>) -> Self {
+        Self {
+            cell: tracked.cell.map(|cell| runs.cell(cell)),
+            target: tracked.target.as_deref().map(clean),
+            values: tracked.values.clone(),
+            range: tracked.steadiness.map(|steady| steady.range),
+            slope: tracked.steadiness.map(|steady| steady.slope),
+            reached: tracked.steadiness.is_some_and(|steady| steady.reached),
+        }
+    }
+}

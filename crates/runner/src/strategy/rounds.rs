@@ -1,0 +1,188 @@
+//! Rounds of all cells, in the order of the definition, until the last of them are steady; these are the measured trials.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use iolab_analysis::analysis::limits;
+use iolab_plan::precondition::SteadyRounds;
+use iolab_record::{EndedBy, EventKind};
+use iolab_stats::{Steadiness, steady_state};
+use iolab_workload::Result;
+use iolab_workload::quantity::counted;
+use iolab_workload::settings::CellSpec;
+
+use super::super::Basis;
+use super::super::record::{Record, Trial};
+use super::super::sample::VisitPosition;
+use super::{Finding, Outlook, Step, Strategy, Visit};
+
+/// The number of the first round, as that of a block: 0 is the warm-up of designs that have one.
+const FIRST: u32 = 1;
+
+/// Visits every cell in each round.
+pub(super) struct Rounds {
+    steady: SteadyRounds,
+    /// The cells whose response tells that rounds are steady.
+    tracked: Vec<usize>,
+    /// The first round that is judged: one that this session makes as a whole, because its targets were prepared anew.
+    judged_from: u32,
+    /// The number of the next round.
+    next: u32,
+    /// The remaining visits of the current round.
+    order: VecDeque<VisitPosition>,
+    /// Whether this session has begun a round: each makes at least one, whatever the budget is.
+    has_begun: bool,
+    is_over: bool,
+}
+
+impl Rounds {
+    /// Starts with the first round that is not complete.
+    pub(super) fn new(steady: SteadyRounds, record: &Record) -> Self {
+        let cells: Vec<&CellSpec> = record.plan.cells().iter().map(|cell| &cell.spec).collect();
+        let made = record.last_block().unwrap_or(FIRST);
+        let is_open = |round: &u32| !Self::visits(record, *round).is_empty();
+        let next = (FIRST..=made).find(is_open).unwrap_or(made + 1);
+        let begun = record.trials().iter();
+        let begun = begun.filter(|trial| trial.ok && trial.place.block == next);
+        Self {
+            steady,
+            tracked: record.plan.experiment().tracked(cells),
+            judged_from: next + u32::from(begun.count() > 0),
+            next,
+            order: VecDeque::new(),
+            has_begun: false,
+            is_over: false,
+        }
+    }
+
+    /// The visits of a round that are still to be made.
+    fn visits(record: &Record, round: u32) -> VecDeque<VisitPosition> {
+        let cells = 0..record.plan.cells().len();
+        let open = cells.filter(|cell| !record.is_closed(*cell));
+        let place = |(position, cell): (usize, usize)| VisitPosition {
+            cell,
+            block: round,
+            visit: 0,
+            position: position as u32,
+            warmup: false,
+        };
+        let all = open.enumerate().map(place);
+        all.filter(|place| !record.has(place.cell, round, 0))
+            .collect()
+    }
+
+    /// How steady the last rounds are in each tracked cell that is open; `None` of a cell with too few of them.
+    fn steadiness(&self, record: &Record) -> Vec<Option<Steadiness>> {
+        let open = self.tracked.iter().filter(|cell| !record.is_closed(**cell));
+        let of_cell = |cell: &usize| {
+            let own = |trial: &&Trial| {
+                let place = trial.place;
+                trial.is_measured && place.cell == *cell && place.block >= self.judged_from
+            };
+            let rounds = record.trials().iter().filter(own);
+            let rounds: Option<Vec<f64>> = rounds.map(|trial| trial.value).collect();
+            steady_state(&rounds?, limits(&self.steady))
+        };
+        open.map(of_cell).collect()
+    }
+
+    /// What ends the run after this many rounds; `None` where another follows.
+    fn ends(&self, record: &Record, rounds: u32) -> Option<EndedBy> {
+        let steady = self.steadiness(record);
+        let is_steady = |one: &Option<Steadiness>| one.is_some_and(|steady| steady.reached);
+        if !steady.is_empty() && steady.iter().all(is_steady) {
+            Some(EndedBy::Steady)
+        } else if rounds >= self.steady.rounds {
+            Some(EndedBy::TrialsMax)
+        } else if self.has_begun && record.spent() >= record.plan.experiment().design.budget {
+            Some(EndedBy::Budget)
+        } else {
+            None
+        }
+    }
+
+    /// Excludes the rounds before the last window, and says what ended the run.
+    fn end(&mut self, record: &Record, rounds: u32, ended_by: EndedBy) -> Step {
+        self.is_over = true;
+        let first = (rounds + FIRST)
+            .saturating_sub(self.steady.window)
+            .max(FIRST);
+        let state = match ended_by {
+            EndedBy::Steady => "steady after",
+            _ => "NOT steady after",
+        };
+        let message = format!(
+            "{state} {}; the last {} are measured",
+            counted(u64::from(rounds), "round"),
+            rounds + FIRST - first
+        );
+        let kind = match ended_by {
+            EndedBy::Steady => EventKind::Note,
+            _ => EventKind::Warning,
+        };
+        let open = 0..record.plan.cells().len();
+        let open = open.filter(|cell| !record.is_closed(*cell));
+        let ended = open.map(|cell| Finding::Ended(cell, ended_by));
+        let found = [Finding::LeftOutBefore(first), Finding::Told(kind, message)];
+        Step::Keep(found.into_iter().chain(ended).collect())
+    }
+}
+
+impl Strategy for Rounds {
+    fn next(&mut self, record: &Record) -> Result<Step> {
+        loop {
+            if self.is_over {
+                return Ok(Step::Done);
+            }
+            while let Some(place) = self.order.pop_front() {
+                if !record.has(place.cell, place.block, place.visit) {
+                    return Ok(Step::Visit(Visit::of(place)));
+                }
+            }
+            let open = record.plan.cells().len() - record.closed().count();
+            if open == 0 {
+                self.is_over = true;
+                continue;
+            }
+            let done = self.next - FIRST;
+            let visits = Self::visits(record, self.next);
+            // A round that an earlier session began is completed.
+            if done > 0
+                && visits.len() == open
+                && let Some(ended_by) = self.ends(record, done)
+            {
+                return Ok(self.end(record, done, ended_by));
+            }
+            self.order = visits;
+            self.next += 1;
+            self.has_begun = true;
+            let settle = record.plan.experiment().design.settle;
+            if done > 0 && !settle.is_zero() {
+                return Ok(Step::Rest(settle));
+            }
+        }
+    }
+
+    fn outlook(&mut self, record: &Record) -> Outlook {
+        let cells = 0..record.plan.cells().len();
+        let open: Vec<usize> = cells.filter(|cell| !record.is_closed(*cell)).collect();
+        let round: Duration = open.iter().map(|cell| record.cost(*cell)).sum();
+        let round = match round.is_zero() {
+            true => record.plan.block_at_most(),
+            false => round,
+        };
+        let current = self.order.iter().map(|place| record.cost(place.cell));
+        let current: Duration = current.sum();
+        let done = self.next - FIRST;
+        let left = self.steady.rounds.saturating_sub(done);
+        let settle = record.plan.experiment().design.settle;
+        let budget = record.plan.experiment().design.budget;
+        let all = current + (round + settle).saturating_mul(left);
+        // A round that begins within the budget is completed.
+        let paid = budget.saturating_sub(record.spent()) + round;
+        Outlook {
+            time: all.min(paid),
+            basis: Basis::AtMost,
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! Rounds that are repeated until they are steady: of all cells, and of writes before the first trial.
+
+use iolab_analysis::analysis::{Analysis, RoundsOf, analyse};
+use iolab_record::{PreparationKind, RunRecord, Sample};
+
+use super::*;
+
+const ROUNDS: &str = "precondition=steady:round=cells";
+
+/// The rate halves in each round of three cells, then stays.
+fn settling(_: &TrialSpec, number: u64) -> u64 {
+    1_000_000 << (number / 3).min(3)
+}
+
+/// The rate changes from round to round.
+fn restless(_: &TrialSpec, number: u64) -> u64 {
+    1_000_000 << (number / 3 % 2)
+}
+
+fn measured(record: &RunRecord) -> Vec<&Sample> {
+    let samples = record.samples.iter();
+    samples.filter(|sample| !sample.warmup).collect()
+}
+
+fn ends(record: &RunRecord) -> Vec<Option<EndedBy>> {
+    let mut ends: Vec<_> = record.cells.iter().map(|cell| cell.ended_by).collect();
+    ends.dedup();
+    ends
+}
+
+fn judged(record: &RunRecord) -> (RoundsOf, usize, bool) {
+    let analysis: Analysis = analyse(record);
+    let steady = analysis.steady.expect("rounds");
+    (steady.of, steady.rounds, steady.is_reached())
+}
+
+#[test]
+fn rounds_of_cells_end_when_they_are_steady_and_the_last_are_measured() {
+    let bench = bench(&[ROUNDS]);
+    bench.start(&mut mock(&settling)).expect("done");
+    let record = bench.record();
+    assert_eq!(ends(&record), [Some(EndedBy::Steady)]);
+    let visits: Vec<(u32, u32)> = record
+        .samples
+        .iter()
+        .map(|sample| (sample.block, sample.cell as u32))
+        .collect();
+    let in_order: Vec<(u32, u32)> = (1..=8)
+        .flat_map(|round| [(round, 0), (round, 1), (round, 2)])
+        .collect();
+    assert_eq!(visits, in_order, "rounds 4 to 8 are alike");
+    assert_eq!(measured(&record).len(), 15);
+    assert!(measured(&record).iter().all(|sample| sample.block >= 4));
+    assert_eq!(judged(&record), (RoundsOf::Cells, 8, true));
+}
+
+#[test]
+fn rounds_that_never_are_steady_end_by_their_number_or_by_the_budget() {
+    let all = bench(&[ROUNDS]);
+    all.start(&mut mock(&restless)).expect("done");
+    let record = all.record();
+    assert_eq!(ends(&record), [Some(EndedBy::TrialsMax)]);
+    assert_eq!(record.samples.len(), 75);
+    assert!(measured(&record).iter().all(|sample| sample.block >= 21));
+    assert_eq!(judged(&record), (RoundsOf::Cells, 25, false));
+    let warned = |event: &&iolab_record::Event| event.kind == EventKind::Warning;
+    assert_eq!(record.events.iter().filter(warned).count(), 1);
+
+    let poor = bench(&[ROUNDS, "budget=1ns"]);
+    poor.start(&mut mock(&restless)).expect("done");
+    let record = poor.record();
+    assert_eq!(ends(&record), [Some(EndedBy::Budget)]);
+    assert_eq!(measured(&record).len(), 3, "a round is granted");
+    assert_eq!(judged(&record), (RoundsOf::Cells, 1, false));
+}
+
+#[test]
+fn only_tracked_cells_have_to_be_steady() {
+    // One cell never is.
+    let elapsed = |spec: &TrialSpec, number: u64| match spec.bs {
+        4096 => restless(spec, number),
+        _ => 1_000_000,
+    };
+    let rounds = |track: &str| {
+        let mut bench = bench(&[ROUNDS]);
+        let text = bench.experiment.to_toml().expect("TOML");
+        let text = format!("{text}\n[[track]]\nbs = \"{track}\"\n");
+        bench.experiment = Experiment::from_toml(&text, "tracked").expect("valid");
+        bench.start(&mut mock(&elapsed)).expect("done");
+        judged(&bench.record())
+    };
+    assert_eq!(rounds("64KiB"), (RoundsOf::Cells, 5, true));
+    assert_eq!(rounds("4KiB"), (RoundsOf::Cells, 25, false));
+    // Of a cell that the plan does not have, all are tracked.
+    assert_eq!(rounds("2MiB"), (RoundsOf::Cells, 25, false));
+}
+
+#[test]
+fn a_resumed_run_completes_its_round_and_judges_later_ones() {
+    // Trials until the interrupt, and the rounds that a window after them needs; the level stays from round 4 on.
+    for (cut, rounds) in [(1, 8), (2, 8), (3, 8), (10, 9), (12, 9), (22, 13)] {
+        let cut_off = bench(&[ROUNDS]);
+        let mut first = Mock {
+            cut: Some((cut, Cut::Interrupt)),
+            ..mock(&settling)
+        };
+        cut_off.start(&mut first).expect_err("interrupted");
+        // The clock of the rates goes on where it was.
+        let later = |spec: &TrialSpec, number: u64| settling(spec, number + cut);
+        cut_off.take_up(&mut mock(&later)).expect("done");
+        let record = cut_off.record();
+        assert_eq!(judged(&record), (RoundsOf::Cells, rounds, true), "{cut}");
+        assert_eq!(ends(&record), [Some(EndedBy::Steady)]);
+        let done = record.samples.iter().filter(|sample| sample.ok);
+        let visits: BTreeSet<(u32, i64)> = done.map(|s| (s.block, s.cell)).collect();
+        assert_eq!(visits.len(), rounds * 3, "each cell once in each round");
+    }
+}
+
+#[test]
+fn rounds_of_writes_are_kept_as_data_and_judged_from_it() {
+    let of_writes = |reached: bool| {
+        let elapsed = move |spec: &TrialSpec, number: u64| match spec.writes() {
+            true if reached => 1_000_000 << number.min(6),
+            true => 1_000_000 << (number % 2 * 3),
+            false => 100_000_000,
+        };
+        let bench = bench(&["precondition=steady:round=2s,window=3,rounds=12"]);
+        bench.start(&mut mock(&elapsed)).expect("done");
+        bench.record()
+    };
+    let record = of_writes(true);
+    let kinds: Vec<(PreparationKind, u32)> = record
+        .preparation
+        .iter()
+        .map(|step| (step.kind, step.number))
+        .collect();
+    assert_eq!(
+        kinds[..2],
+        [
+            (PreparationKind::Sequential, 1),
+            (PreparationKind::Round, 1)
+        ]
+    );
+    // The first pass and rounds 1 to 5 halve the rate; the window is rounds 6 to 8.
+    assert_eq!(judged(&record), (RoundsOf::Writes, 8, true));
+    assert!(record.samples.iter().any(|sample| !sample.warmup));
+    assert_eq!(judged(&of_writes(false)), (RoundsOf::Writes, 12, false));
+}
+
+#[test]
+fn what_rounds_of_cells_decide_is_refused() {
+    for sets in [
+        &[ROUNDS, "trials_max=30"][..],
+        &[ROUNDS, "pilot=true"],
+        &[ROUNDS, "warmup=first"],
+        &[ROUNDS, "trials_min=7"],
+        &[ROUNDS, "refine=2"],
+    ] {
+        let mut experiment = Experiment::find("read-size").expect("built in");
+        let sets: Result<()> = sets.iter().try_for_each(|set| experiment.apply_set(set));
+        let error = sets.expect_err("contradicts");
+        assert_eq!(error.kind(), Kind::Usage, "{error}");
+        assert!(error.remedy().is_some(), "{error}");
+    }
+}
