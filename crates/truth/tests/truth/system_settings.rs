@@ -161,11 +161,11 @@ fn what_a_killed_run_changed_is_restored_by_the_next() {
     let Some((scene, device)) = unless_missing(device()) else {
         return;
     };
-    let before = settings(&device);
-    let mut child = under_way(&scene, &device);
     let Some(nobody) = unless_missing(Scene::new().and_then(Scene::as_nobody)) else {
         return;
     };
+    let before = settings(&device);
+    let mut child = under_way(&scene, &device);
     let changing = child.id();
     assert!(remedies_of_others(&nobody).is_some_and(|told| told.contains(&changing.to_string())));
     // One at a time: a second one is refused, and changes nothing.
