@@ -233,9 +233,8 @@ fn what_does_not_fit_a_model_is_refused() {
 #[test]
 fn a_trial_of_an_inquiry_finds_nothing_of_the_one_before_on_any_model() {
     let stop = AtomicBool::new(false);
-    let cell = |bs: u64, read_percent: u8, requests: u64| {
-        let mut cell = CellSpec::default();
-        cell.trial = TrialSpec {
+    let cell = |bs: u64, read_percent: u8, requests: u64| CellSpec {
+        trial: TrialSpec {
             cache: CacheState::Direct,
             pattern: Pattern::Rand,
             bs,
@@ -247,8 +246,8 @@ fn a_trial_of_an_inquiry_finds_nothing_of_the_one_before_on_any_model() {
             },
             seed: 7,
             ..TrialSpec::default()
-        };
-        cell
+        },
+        ..CellSpec::default()
     };
     let (little, much, asked) = (cell(4096, 0, 1), cell(1 << 20, 0, 64), cell(4096, 100, 64));
     let mut remembered = 0;
