@@ -56,7 +56,7 @@ fn targets_that_share_a_limit_are_told_from_those_that_do_not() {
             ("all", all),
         ];
         let record = targets(&["a", "b", "c"], &cells);
-        assert_eq!(limits(&record), [limit.clone()]);
+        assert_eq!(limits(&record), std::slice::from_ref(&limit));
         // What a limit answers comes before what the groups do one by one.
         let run = analyse(&record);
         let claimed = claims(&[&run]);
@@ -73,14 +73,10 @@ fn scattered(trials: usize, factors: [f64; 3]) -> RunRecord {
     let cells = [("a", 100.0), ("b", 100.0), ("c", 100.0), ("all", 280.0)];
     let mut record = targets(&["a", "b", "c"], &cells);
     let whole = record.cells[3].id;
-    let mut number = 0;
-    for sample in record
-        .samples
-        .iter_mut()
-        .filter(|sample| sample.cell == whole)
-    {
+    let own = record.samples.iter_mut();
+    let own = own.filter(|sample| sample.cell == whole);
+    for (number, sample) in own.enumerate() {
         sample.elapsed_ns = (sample.elapsed_ns as f64 / factors[number % 3]) as u64;
-        number += 1;
     }
     record
         .samples

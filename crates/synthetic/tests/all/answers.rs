@@ -269,7 +269,7 @@ fn limits((record, truth): Made) -> Outcome {
                 share < 1.0
                     && match by {
                         ReachedBy::Groups(name) => reaches(name),
-                        ReachedBy::AllOnly => !["a", "b"].into_iter().any(|name| reaches(name)),
+                        ReachedBy::AllOnly => !["a", "b"].into_iter().any(&reaches),
                         ReachedBy::Unknown => true,
                     },
             ),
