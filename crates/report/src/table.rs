@@ -1,5 +1,7 @@
 //! A table with one row per cell, as text that fits a terminal or as Markdown.
 
+mod constants;
+
 use std::collections::BTreeSet;
 
 use iolab_analysis::analysis::{
@@ -10,10 +12,8 @@ use iolab_record::Operation;
 use iolab_record::RunStatus;
 use iolab_stats::Interval;
 use iolab_workload::quantity::{counted, digits, format_ns, format_percent, significant};
-use iolab_workload::settings::{CellSpec, SETTINGS};
 use iolab_workload::tool::Tool;
 use iolab_workload::trial::Rate;
-use iolab_workload::trial_description;
 
 use crate::layout::{self, Column, none, wrapped};
 use crate::markdown;
@@ -28,64 +28,6 @@ const FLAGS_WIDTH: usize = 18;
 /// below.
 pub fn text(analysis: &Analysis, width: u16) -> String {
     wrapped(&caption(analysis), width) + &layout::text(columns(analysis), width)
-}
-
-/// Settings named above a table where they do not vary.
-const NAMED: [&str; 6] = ["bs", "threads", "depth", "backend", "cache", "region"];
-/// Settings that describe the accesses.
-const OF_ACCESS: [&str; 6] = [
-    "workload",
-    "pattern",
-    "read_percent",
-    "sync",
-    "random_every",
-    "trim_first",
-];
-/// Settings that say how long a trial takes, where it begins and how its latencies are kept, what iolab chooses for new runs, and those
-/// that stand elsewhere. All others are named where they are not what they are by themselves.
-const NOT_NAMED: [&str; 13] = [
-    "bytes",
-    "requests",
-    "time",
-    "batch",
-    "first_offset",
-    "buffer_memory",
-    "target",
-    "tool",
-    "ranks",
-    "hosts",
-    "active",
-    "latency",
-    "latency_over_time",
-];
-
-/// What all cells have in common, the settings that are not what they are by themselves among it:
-/// `settings: random reads, threads=1, depth=1, backend=psync, cache=direct, region=1GiB`. `None`
-/// for programs and groups, whose settings differ in other ways, and without cells.
-fn constants(analysis: &Analysis) -> Option<String> {
-    let cells = || analysis.cells.iter().map(|cell| &cell.cell.spec);
-    let first = cells().next()?;
-    if cells().any(|spec| spec.runs_program() || spec.has_groups()) {
-        return None;
-    }
-    let varies = |name: &str| analysis.factors.iter().any(|factor| factor == name);
-    let access = trial_description::in_words(&first.trial);
-    let is_one = cells().all(|spec| trial_description::in_words(&spec.trial) == access);
-    let access = (is_one && !OF_ACCESS.iter().any(|name| varies(name))).then_some(access);
-    let default = CellSpec::default();
-    let is_elsewhere = |name: &&str| OF_ACCESS.contains(name) || NOT_NAMED.contains(name);
-    let named = SETTINGS.iter().filter(|setting| {
-        NAMED.contains(&setting.name)
-            || !is_elsewhere(&setting.name) && setting.get(first) != setting.get(&default)
-    });
-    let alike = named.filter(|setting| {
-        let value = setting.get(first);
-        !varies(setting.name) && cells().all(|spec| setting.get(spec) == value)
-    });
-    let levels = alike.map(|setting| format!("{}={}", setting.name, setting.get(first)));
-    let parts: Vec<String> = access.into_iter().chain(levels).collect();
-    let text = format!("settings: {}", parts.join(", "));
-    (!parts.is_empty()).then(|| escape_control(&text).into_owned())
 }
 
 /// The table without flags, for an answer whose caveats name them.
@@ -116,7 +58,7 @@ pub fn latex(analysis: &Analysis) -> String {
 
 /// The text above the table: its content, and what all cells have in common.
 pub(crate) fn caption(analysis: &Analysis) -> String {
-    let constants = constants(analysis).map_or_else(String::new, |line| line + "\n");
+    let constants = constants::in_words(analysis).map_or_else(String::new, |line| line + "\n");
     heading(analysis) + &constants
 }
 

@@ -127,7 +127,7 @@ fn source<'a>(cells: impl Iterator<Item = &'a CellAnalysis>) -> String {
     }
 }
 
-/// The cells that the line cannot rank, which may have been the slowest: `; too few requests for a value at 2 of 5 cells (writer.rate=200MB/s,
+/// The cells that the line cannot rank, which may have been the slowest: `; too few requests for a value in 2 of 5 cells (writer.rate=200MB/s,
 /// writer.rate=none)`.
 fn without_value(analysis: &Analysis) -> String {
     let cells = analysis.cells.iter();

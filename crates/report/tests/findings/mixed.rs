@@ -96,3 +96,15 @@ fn without_a_mix_each_cell_shows_its_own_requests() {
     assert_eq!(medians(&analysis), [Some(900e3), Some(700e3)]);
     assert_eq!(analysis.asked(), "99th percentile of latency");
 }
+
+#[test]
+fn the_line_of_a_run_names_the_cells_that_it_cannot_rank() {
+    let mut record = mixed(&[49, 51]);
+    for sample in record.samples.iter_mut().filter(|sample| sample.cell == 1) {
+        sample.operations.read = requests(10, 700);
+        sample.operations.write = requests(10, 900);
+    }
+    let analysis = analyse(&record);
+    assert_eq!(medians(&analysis), [Some(700e3), None]);
+    insta::assert_snapshot!(conclusion(&analysis, &[]).expect("measured"), @"mixed on /data: 99th percentile of latency of reads 700 µs (read_percent=49) +/- 0.0 %, from the device; too few requests for a value in 1 of 2 cells (read_percent=51)");
+}
