@@ -77,7 +77,7 @@ fn rounds_that_are_not_steady_say_so_everywhere() {
     for (arguments, of) in [
         (
             &words!(
-                "run pts-lat model:qlc-slc-cached --seed 1 --precondition steady:round=cells,rounds=6,range=0.001% --size 64MiB --time 5ms -o run.iolab"
+                "run pts-lat model:sata-7200 --seed 1 --set read_percent=100,65 --precondition steady:round=cells,rounds=6,range=0.001% --size 64MiB --time 100ms -o run.iolab"
             )[..],
             "cells",
         ),
