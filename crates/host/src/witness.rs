@@ -163,6 +163,9 @@ impl Witness<'_> {
             rustix::process::set_child_subreaper(Some(rustix::process::getpid()))
                 .map_err(|errno| cannot(errno.into()))?;
         }
+        // It takes a while: what others do with the devices meanwhile does not count.
+        let tracer = self.trace.then(ProgramTracer::begin);
+        let mut tracer = tracer.transpose()?;
         let exits = Exits::watch();
         let target = self.target.map(Target::before);
         let others = Others::read(&BTreeSet::new());
@@ -170,9 +173,12 @@ impl Witness<'_> {
         let of_target = target.iter().filter_map(|target| target.stack.clone());
         let stacks: Vec<Stack> = of_target.chain(watched).collect();
         let before = counters::snapshot(&stacks);
+        // Its accounts first: what it does before the devices are read is not taken for another's.
+        let joined = match self.of {
+            WitnessOf::Process(process) => Some(Joined::new(process)?),
+            WitnessOf::Program { .. } | WitnessOf::Devices(_) => None,
+        };
         let devices = AllDevices::read();
-        let tracer = self.trace.then(|| ProgramTracer::begin(&devices));
-        let mut tracer = tracer.transpose()?;
         let mut group = match self.of {
             WitnessOf::Program { .. } => Group::of_next(),
             WitnessOf::Process(process) => Group::of(process),
@@ -190,8 +196,15 @@ impl Witness<'_> {
             end: self.time.and_then(|time| began.checked_add(time)),
             is_ended: false,
         };
-        let followed = match self.of {
-            WitnessOf::Program { file, words } => {
+        let followed = match (&self.of, joined) {
+            (_, Some(joined)) => {
+                if let Some(tracer) = &mut tracer {
+                    tracer.join(joined.process);
+                }
+                tell(Milestone::Began);
+                joined.follow(&mut watch)
+            }
+            (WitnessOf::Program { file, words }, None) => {
                 tell(Milestone::Began);
                 let child = match start(file, words, group.as_ref()) {
                     Ok(child) => child,
@@ -203,15 +216,7 @@ impl Witness<'_> {
                 };
                 Tree::new(Pid::from_child(&child), words, collected).follow(&mut watch, tell)
             }
-            WitnessOf::Process(process) => {
-                let joined = Joined::new(process)?;
-                if let Some(tracer) = &mut tracer {
-                    tracer.join(process);
-                }
-                tell(Milestone::Began);
-                joined.follow(&mut watch)
-            }
-            WitnessOf::Devices(_) => {
+            (WitnessOf::Devices(_) | WitnessOf::Process(_), None) => {
                 tell(Milestone::Began);
                 alone(&mut watch)
             }

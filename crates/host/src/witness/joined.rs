@@ -71,7 +71,7 @@ struct Gone {
 
 /// A process that was joined.
 pub(super) struct Joined {
-    process: u32,
+    pub(super) process: u32,
     subject: Subject,
     /// Can be read from once the process has ended.
     end: OwnedFd,

@@ -32,11 +32,11 @@ impl ProgramTracer {
     ///
     /// # Errors
     /// Of kind usage: why that cannot be.
-    pub(super) fn begin(devices: &AllDevices) -> Result<Self> {
+    pub(super) fn begin() -> Result<Self> {
         check_programs()?;
         let clock = Clock::calibrate();
         let file_systems = synced_file_systems();
-        let disks = devices.disks();
+        let disks = AllDevices::read().disks();
         // Flushes of a disk that is made of others show there only.
         let of_syncs = file_systems.iter().map(|one| (one.disk, one.has_requests));
         let mut all: Vec<(Number, bool)> = disks.iter().copied().chain(of_syncs).collect();
@@ -66,8 +66,9 @@ impl ProgramTracer {
         })
     }
 
-    /// Counts a process that runs already with all that descends from it.
+    /// Counts what a process that runs already, with all that descends from it, does from now on.
     pub(super) fn join(&mut self, process: u32) {
+        self.began = self.clock.now();
         self.first
             .extend(with_descendants([process]).into_iter().flat_map(tasks));
     }
@@ -78,7 +79,8 @@ impl ProgramTracer {
     /// When what was recorded cannot be read.
     pub(super) fn finish(self) -> Result<(TracedProgram, BTreeMap<Number, TracedDisk>)> {
         self.tracer.stop();
-        let recording = self.tracer.finish(&[])?;
+        let mut recording = self.tracer.finish(&[])?;
+        recording.events.retain(|event| event.at >= self.began);
         let parent = self.first.is_empty().then_some(self.parent);
         let (found, syncs) = of_program(
             &recording.events,
