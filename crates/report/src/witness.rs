@@ -133,6 +133,7 @@ fn reads(evidence: &Evidence, device: &str) -> Option<String> {
             format!("{asked} lie in holes, which read as zeros: no storage is behind them")
         }
         ServedBy::NotStorage => format!("{asked} came from memory, not from storage"),
+        ServedBy::Network => format!("{asked} came from a file server over the network"),
         _ => {
             let moved = reads.moved.map(|moved| format_bytes(moved as f64));
             let open = match (&reads.asked, moved) {
@@ -201,6 +202,7 @@ fn writes(evidence: &Evidence, device: &str) -> Option<String> {
             )
         }
         ServedBy::NotStorage => format!("{asked} went to memory, not to storage"),
+        ServedBy::Network => format!("{asked} went to a file server over the network"),
         _ => format!("where {asked} went is unknown: {}", verdict.reason),
     })
 }
