@@ -115,7 +115,7 @@ fn requirement(level: &str) -> String {
 name = "own"
 question = "Is this storage fast enough?"
 not = "anything else"
-hold = "1s"
+hold = "10s"
 
 [[workload]]
 name = "reads"
