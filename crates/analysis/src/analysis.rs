@@ -201,14 +201,18 @@ impl CellAnalysis {
     }
 
     /// Whether every measured trial was served as requested: by the page cache where it was filled on purpose, by nothing for
-    /// programs and null I/O, otherwise by the device or the model.
+    /// programs and null I/O, otherwise by the device, the model or the file server.
     pub fn is_as_asked(&self) -> bool {
         let trial = self.cell.trial();
         let verdict = self.served.as_ref().and_then(CellServed::unanimous);
         verdict.is_some_and(|verdict| match (trial.backend, trial.cache) {
             (Backend::Null, _) => verdict == ServedBy::NotStorage,
             (_, CacheState::Hot) => verdict == ServedBy::PageCache,
-            _ => matches!(verdict, ServedBy::Device | ServedBy::Model),
+            // What the client can see of a file server: its own page cache had no part.
+            _ => matches!(
+                verdict,
+                ServedBy::Device | ServedBy::Model | ServedBy::Network
+            ),
         })
     }
 }

@@ -344,7 +344,8 @@ fn not_synced(cell: &Cell) -> Option<Reason> {
 fn is_open(cell: &Cell, verdict: &ServedVerdict) -> bool {
     let trial = cell.trial();
     match verdict.served_by {
-        ServedBy::Device | ServedBy::Model => false,
+        // A file server answers like a disk array with a cache of its own; what it has acknowledged as synced it has to keep.
+        ServedBy::Device | ServedBy::Model | ServedBy::Network => false,
         // What a log has written may be both in the page cache and on the device.
         ServedBy::Mixed => trial.reads() || !trial.sync.follows_writes(),
         ServedBy::NotStorage | ServedBy::PageCache | ServedBy::Hole | ServedBy::Unknown => true,

@@ -97,6 +97,12 @@ fn tell(error: &Error) {
     output::told(&text);
 }
 
+/// Prints an error and ends the process, whose other threads may wait in the kernel.
+pub(crate) fn at_once(error: Error) {
+    tell(&error);
+    std::process::exit(1);
+}
+
 /// The exit code of an answer.
 pub(crate) fn answered(answer: Answer) -> Outcome {
     match answer {

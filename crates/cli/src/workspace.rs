@@ -21,7 +21,7 @@ use iolab_storage::{Need, Target, TargetKind};
 use iolab_workload::settings::CellSpec;
 use iolab_workload::{Error, Result};
 
-use crate::exit::{Failure, Outcome};
+use crate::exit::{self, Failure, Outcome};
 use crate::kernel_settings;
 use crate::launcher;
 use crate::output::note;
@@ -303,6 +303,7 @@ impl Workspace {
             known: &self.known,
             ranks: self.ranks.as_deref(),
             system: self.system.as_ref(),
+            end: exit::at_once,
         }
     }
 

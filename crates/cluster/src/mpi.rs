@@ -1,14 +1,18 @@
 //! The transport that ships: MPI. Only messages between two ranks are used: MPI's own collectives wait on the CPU, and know
-//! no end of waiting.
+//! no end of waiting. Errors of MPI, such as a host that is gone, do not end the process: iolab's own limits name rank and host.
 
+#![allow(unsafe_code)] // calls of MPI that its safe crate does not have, or whose errors it drops
+
+use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::time::{Duration, Instant};
 use std::{io, process, thread};
 
 use mpi::environment::Universe;
+use mpi::ffi;
 use mpi::topology::SimpleCommunicator;
-use mpi::traits::{Communicator, Destination, Source};
+use mpi::traits::{AsRaw, Communicator, Destination, Source};
 use mpi::{Tag, Threading};
 use rustix::io::ioctl_fionread;
 
@@ -83,8 +87,10 @@ impl<C: Fn() -> i64> Mpi<C> {
         // Other threads than this one measure meanwhile, but do not call MPI.
         let (universe, _) = mpi::initialize_with_threading(Threading::Funneled)?;
         drop(started);
+        let world = universe.world();
+        return_errors(&world);
         Some(Self {
-            world: universe.world(),
+            world,
             clock,
             limits,
             late,
@@ -98,6 +104,31 @@ impl<C> Drop for Mpi<C> {
     fn drop(&mut self) {
         self.ended = Some(watch(Wait::End, self.limits.end, self.late));
     }
+}
+
+/// Has MPI return its errors. By default it ends all processes with a message that names neither rank nor host.
+fn return_errors(world: &SimpleCommunicator) {
+    // SAFETY: MPI is initialised, the communicator is its own, and the handler is one of its constants.
+    unsafe { ffi::MPI_Comm_set_errhandler(world.as_raw(), ffi::RSMPI_ERRORS_RETURN) };
+}
+
+/// Whether a message of a rank is there, with this tag where one is given. None is where MPI fails, which a rank that is gone makes it
+/// do: then the limit of the wait names it.
+fn is_there(world: &SimpleCommunicator, from: usize, tag: Option<Tag>) -> bool {
+    let mut found = 0;
+    let mut status = MaybeUninit::uninit();
+    // SAFETY: MPI is initialised, and `found` and `status` live in this call. `found` has a value where the call fails without
+    // setting it; `status` is not read.
+    let code = unsafe {
+        ffi::MPI_Iprobe(
+            from as i32,
+            tag.unwrap_or(ffi::RSMPI_ANY_TAG),
+            world.as_raw(),
+            &mut found,
+            status.as_mut_ptr(),
+        )
+    };
+    code == ffi::MPI_SUCCESS as i32 && found != 0
 }
 
 /// Ends this process after a time, unless what this returns is dropped before.
@@ -128,14 +159,9 @@ fn await_launcher() {
 impl<C> Mpi<C> {
     /// Waits for a message of a rank, with this tag where one is given.
     fn wait(&self, from: usize, tag: Option<Tag>, timeout: Duration) -> Result<(), LostRank> {
-        let sender = self.world.process_at_rank(from as i32);
-        let is_there = || match tag {
-            Some(tag) => sender.immediate_probe_with_tag(tag).is_some(),
-            None => sender.immediate_probe().is_some(),
-        };
         let began = Instant::now();
         let mut nap = NAP / 16;
-        while !is_there() {
+        while !is_there(&self.world, from, tag) {
             let waited = began.elapsed();
             if waited > timeout {
                 return Err(LostRank {

@@ -120,6 +120,8 @@ named! {
         Hole = "hole",
         /// A character device, a file system in memory, or no I/O at all.
         NotStorage = "not-storage",
+        /// A file server, over the network: from its disks or its memory.
+        Network = "network",
         /// A computed disk.
         Model = "model",
         /// The evidence does not suffice; see the reason.

@@ -424,6 +424,7 @@ fn served(verdict: ServedBy) -> &'static str {
         ServedBy::Mixed => "served in part by the page cache",
         ServedBy::Hole => "read from holes",
         ServedBy::NotStorage => "not served by storage",
+        ServedBy::Network => "served by a file server",
         ServedBy::Model => "served by a model",
         ServedBy::Unknown => "of unknown source",
     }

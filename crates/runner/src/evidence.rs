@@ -5,8 +5,8 @@
 //! 1. A target that is no storage (`/dev/zero`, a file system in memory) and the `null` backend: `not-storage`. One that
 //!    a process or another machine answers for (FUSE, NFS): `page-cache` when reads go through the page cache and it
 //!    held at least 95 % of the region; what the account calls storage left the kernel, no more. On NFS the account of the
-//!    mount (`/proc/self/mountstats`) has what went over the network: of buffered requests at most 5 % is `page-cache`, less
-//!    than 95 % is `mixed`. All else is `unknown`: what the server does with the bytes is not seen.
+//!    mount (`/proc/self/mountstats`) has what went over the network: at least 95 % is `network`, whatever the server does with the
+//!    bytes; of buffered requests at most 5 % is `page-cache`, and less than 95 % is `mixed`. All else is `unknown`.
 //! 2. Reads: the bytes that the process's account (`read_bytes` of `/proc/self/io`) says were fetched from
 //!    storage, over the bytes read. Without that account, the device's own count.
 //! 3. Direct writes: `write_bytes` of the process's account, over the bytes written; when the device is known, what
@@ -164,9 +164,9 @@ fn over_nfs(facts: &Facts<'_>) -> Option<ServedVerdict> {
     );
     Some(match moved {
         _ if moved >= DEVICE_FROM => verdict(
-            ServedBy::Unknown,
+            ServedBy::Network,
             None,
-            &format!("{told}; {}", ServedVerdict::ELSEWHERE),
+            &format!("{told}; whether disks or memory of the server served them is not known here"),
         ),
         _ if facts.direct => verdict(ServedBy::Unknown, None, &format!("only {told}")),
         _ if moved <= CACHE_UP_TO => verdict(ServedBy::PageCache, Some(0.0), &told),

@@ -1,5 +1,6 @@
 //! Executors carry trials out: the engine, or a simulated one in tests of the runner.
 
+use std::iter;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -17,6 +18,7 @@ use super::programs::Programs;
 use super::targets::{devices_of, number_of};
 use crate::evidence::Origin;
 use crate::ranks::Ranks;
+use crate::silence::Watch;
 use iolab_peers::Peers;
 use iolab_plan::cells::PlannedCell;
 use iolab_record::RankReport;
@@ -75,6 +77,7 @@ pub(super) struct Engine<'a> {
     pub(super) clock: &'a Clock,
     pub(super) ranks: Option<&'a Ranks>,
     pub(super) system: Option<&'a SystemControl>,
+    pub(super) watch: Watch,
     pub(super) began: Instant,
 }
 
@@ -96,6 +99,7 @@ impl<'a> Engine<'a> {
             .iter()
             .map(|group| self.target(group.target.as_ref()));
         let targets = targets.collect::<Result<Vec<&Target>>>()?;
+        let _trial = self.watch.during(groups.iter().map(|group| &group.trial));
         trial::run_groups(&groups, &targets, self.clock, stop)
     }
 
@@ -120,6 +124,7 @@ impl<'a> Engine<'a> {
         if cell.striped().is_some() {
             let targets = cell.own_targets().into_iter().map(|name| self.target(name));
             let targets = targets.collect::<Result<Vec<&Target>>>()?;
+            let _trial = self.watch.during(iter::once(&cell.trial));
             return trial::run_over(&cell.trial, &targets, self.clock, stop);
         }
         let name = cell.target.as_ref();
@@ -130,7 +135,10 @@ impl<'a> Engine<'a> {
         match self.programs {
             Some(programs) => programs.run(cell, self.clock, stop),
             None if cell.tool.is_peer() => self.peers.run(cell, target, self.clock, stop),
-            None => trial::run(&cell.trial, target, self.clock, stop),
+            None => {
+                let _trial = self.watch.during(iter::once(&cell.trial));
+                trial::run(&cell.trial, target, self.clock, stop)
+            }
         }
     }
 }

@@ -25,6 +25,7 @@ mod record;
 mod sample;
 mod session;
 mod shared_disk;
+mod silence;
 mod simulated;
 mod stopping_rule;
 mod strategy;
@@ -51,6 +52,7 @@ pub use missing_levels::adapt_to_system;
 pub use prepared_run::PreparedRun;
 pub use programs::Programs;
 pub use sample::describe_failure;
+pub use silence::EndProcess;
 pub use simulated::{Disk, adapt, budget_on_model};
 pub use system_under_test::SystemUnderTest;
 pub use targets::{GivenTargets, Targets, join_targets, needs, settle_targets, stripe_targets};
@@ -208,6 +210,8 @@ pub struct Setup<'a> {
     pub ranks: Option<&'a Ranks>,
     /// The right to change settings of the kernel; `None` where no cell asks for it.
     pub system: Option<&'a SystemControl>,
+    /// Ends the process where its storage does not answer.
+    pub end: EndProcess,
 }
 
 impl Setup<'_> {

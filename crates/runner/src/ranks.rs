@@ -44,7 +44,7 @@ use hosts::Host;
 use per_rank_paths::is_own;
 
 /// How long a rank waits for a short answer.
-const ANSWER: Duration = Duration::from_secs(60);
+pub(crate) const ANSWER: Duration = Duration::from_secs(60);
 /// How long a rank waits for the next order: between two of them the root stores what was measured.
 const IDLE: Duration = Duration::from_secs(600);
 

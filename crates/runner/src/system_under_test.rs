@@ -9,6 +9,7 @@ use iolab_storage::Target;
 use iolab_workload::Result;
 
 use super::executor::{Engine, Executor};
+use super::silence::Watch;
 use super::simulated::{Disk, Simulated};
 use super::targets::{Targets, devices_of, further, kind_of};
 use super::{Programs, Setup, fit, shared_disk};
@@ -184,13 +185,17 @@ impl<'a> SystemUnderTest<'a> {
             SystemUnderTest::Targets(_) => None,
             SystemUnderTest::Programs(programs) => Some(programs),
         };
+        let targets = self.targets();
+        let all: Vec<&Target> = targets.iter().map(|(_, target)| *target).collect();
+        let watch = Watch::over(&all, setup.end);
         Ok(Box::new(Engine {
-            targets: self.targets(),
+            targets,
             programs,
             peers,
             clock: setup.clock,
             ranks: setup.ranks,
             system: setup.system,
+            watch,
             began: Instant::now(),
         }))
     }

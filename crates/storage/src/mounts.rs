@@ -33,6 +33,8 @@ pub struct NfsMount {
     pub point: PathBuf,
     /// The number of the file system that it shows: all mounts of one have the same counters.
     pub file_system: (u32, u32),
+    /// Server and export, `server:/export`.
+    pub server: String,
 }
 
 /// One line of `mountinfo`.
@@ -60,6 +62,7 @@ impl Mount {
         is_nfs.then_some(NfsMount {
             point: self.fs.mount_point,
             file_system: self.device,
+            server: self.fs.source,
         })
     }
 

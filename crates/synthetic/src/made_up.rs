@@ -233,7 +233,7 @@ pub fn serve(record: &mut RunRecord, cell: usize, served_by: ServedBy, reason: &
         ServedBy::Device => Some(1.0),
         ServedBy::Mixed => Some(0.37),
         ServedBy::PageCache | ServedBy::Hole | ServedBy::NotStorage => Some(0.0),
-        ServedBy::Model | ServedBy::Unknown => None,
+        ServedBy::Model | ServedBy::Network | ServedBy::Unknown => None,
     };
     for sample in record.samples.iter_mut().filter(|s| s.cell == cell as i64) {
         sample.verdict = ServedVerdict {

@@ -14,16 +14,21 @@ pub fn binary() -> &'static Path {
     BINARY.get_or_init(|| std::env::var_os("IOLAB").map_or_else(build, PathBuf::from))
 }
 
-/// The binary under test for a guest, whose libraries may be others: the static one in `IOLAB_STATIC`, otherwise built.
+/// The binary under test for a guest: the one in `IOLAB_STATIC`, otherwise built; static where a guest has other libraries than this
+/// machine.
 ///
 /// # Errors
 /// When it cannot be built.
 pub fn of_guest() -> Made<&'static Path> {
     static BINARY: OnceLock<Option<PathBuf>> = OnceLock::new();
     let named = || std::env::var_os("IOLAB_STATIC").map(PathBuf::from);
-    let built =
-        BINARY.get_or_init(|| named().or_else(|| executable(&mut static_build("iolab", "iolab"))));
+    let built = BINARY.get_or_init(|| named().or_else(|| guest_build("iolab", "iolab")));
     built.as_deref().ok_or_else(|| unbuilt("iolab"))
+}
+
+/// The binary under test with MPI, which `IOLAB_MPI` names: of the guests' release, or its libraries are not those of the guests.
+pub fn of_hosts() -> Option<PathBuf> {
+    std::env::var_os("IOLAB_MPI").map(PathBuf::from)
 }
 
 /// The program in a guest that the host talks to.
@@ -32,16 +37,28 @@ pub fn of_guest() -> Made<&'static Path> {
 /// When it cannot be built.
 pub fn agent() -> Made<&'static Path> {
     static BINARY: OnceLock<Option<PathBuf>> = OnceLock::new();
-    let built = BINARY.get_or_init(|| executable(&mut static_build("iolab-truth", "guest")));
+    let built = BINARY.get_or_init(|| guest_build("iolab-truth", "guest"));
     built.as_deref().ok_or_else(|| unbuilt("guest"))
 }
 
 fn unbuilt(name: &str) -> Unmade {
-    Unmade::Failed(format!("cargo does not build a static {name}"))
+    Unmade::Failed(format!("cargo does not build {name} for a guest"))
 }
 
 fn build() -> PathBuf {
     executable(&mut cargo_build("iolab", "iolab")).expect("cargo builds the iolab binary")
+}
+
+/// A program for a guest.
+fn guest_build(package: &str, name: &str) -> Option<PathBuf> {
+    let release = std::fs::read_to_string("/etc/os-release").unwrap_or_default();
+    let is_that_of_guests = release
+        .lines()
+        .any(|line| line == "VERSION_CODENAME=bookworm");
+    executable(&mut match is_that_of_guests {
+        true => cargo_build(package, name),
+        false => static_build(package, name),
+    })
 }
 
 /// With the C library in it: the target has to be named, so that what runs in the build is not static.

@@ -380,7 +380,7 @@ fn verdict<'a>() -> Columns<'a> {
     vec![
         DataColumn::text(
             "served_by",
-            "where the bytes came from: `device`, `page-cache`, `mixed`, `hole`, `not-storage`, `model`, `unknown`; several with their numbers of trials",
+            "where the bytes came from: `device`, `page-cache`, `mixed`, `hole`, `not-storage`, `network`, `model`, `unknown`; several with their numbers of trials",
             |row: &CellRow<'_>| row.cell.served.as_ref().map(ToString::to_string),
         ),
         DataColumn::number(

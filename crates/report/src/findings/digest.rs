@@ -4,7 +4,7 @@ mod caveat;
 
 use crate::findings::interpretation::Interpretation;
 use crate::findings::trust::Trust;
-use crate::findings::{agreement, words};
+use crate::findings::{agreement, stragglers, words};
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::analysis::Analysis;
 use iolab_analysis::claim::{self, CellId, HEADLINES_MAX};
@@ -65,9 +65,15 @@ impl<'a> Digest<'a> {
     }
 }
 
-/// How tools agree, where that was asked, then what the runs show; what several runs say in the same words stands once.
+/// What held a run across hosts up, how tools agree, where that was asked, then what the runs show; what several runs say in the same
+/// words stands once.
 fn headlines(runs: &[Told<'_>], analyses: &[&Analysis]) -> Vec<Headline> {
     let claims = claim::claims(analyses);
+    // All other numbers of such a run are those of its slowest part.
+    let of_stragglers = analyses.iter().enumerate().flat_map(|(run, analysis)| {
+        let found = stragglers(analysis).into_iter();
+        found.map(move |finding| (vec![run], Vec::new(), (finding.text, None), false))
+    });
     let of_tools = runs.iter().enumerate().flat_map(|(run, told)| {
         let found = agreement(&told.interpretation.peers).into_iter().take(1);
         found.map(move |finding| (vec![run], Vec::new(), (finding.text, None), false))
@@ -84,7 +90,9 @@ fn headlines(runs: &[Told<'_>], analyses: &[&Analysis]) -> Vec<Headline> {
         )
     });
     let mut all: Vec<Headline> = Vec::new();
-    for (runs, cells, (text, short), names_targets) in of_tools.chain(of_claims) {
+    for (runs, cells, (text, short), names_targets) in
+        of_stragglers.chain(of_tools).chain(of_claims)
+    {
         match all.iter_mut().find(|other| other.text == text) {
             Some(other) => {
                 other.runs.extend(runs);

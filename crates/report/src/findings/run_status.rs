@@ -1,6 +1,6 @@
 //! How a run stands: whether it was carried out, on what, and whether its trials failed.
 
-use iolab_analysis::analysis::{Analysis, CellAnalysis, Flag};
+use iolab_analysis::analysis::{Analysis, CellAnalysis, CellServed, Flag};
 use iolab_record::{EndedBy, RunStatus, ServedBy};
 
 use super::{Finding, Rule, Says, cells_of, has, within};
@@ -14,6 +14,10 @@ pub(crate) const NOT_THE_DEVICE: Rule = Rule::limit(
     "not-the-device",
     "the accounts of the process, the device and the page cache, for each trial",
 );
+pub(crate) const NETWORK: Rule = Rule::limit(
+    "network",
+    "the account of the NFS client (mountstats), for each trial",
+);
 pub(crate) const FAILED_TRIALS: Rule = Rule::doubt("failed-trials", "what each trial ended with");
 
 pub(crate) const ORDER_OF_CELLS: Rule =
@@ -23,7 +27,7 @@ pub(crate) const ORDER_OF_CELLS: Rule =
 pub(crate) const STATUS: &[Says] = &[unfinished, order_of_cells];
 
 /// What served the bytes.
-pub(crate) const ORIGIN: &[Says] = &[a_model, not_the_device];
+pub(crate) const ORIGIN: &[Says] = &[a_model, not_the_device, over_the_network];
 
 /// What is said last: trials that failed.
 pub(crate) const FAILURES: &[Says] = &[failed_trials];
@@ -134,6 +138,21 @@ pub fn not_the_device(analysis: &Analysis) -> Vec<Finding> {
         });
     }
     findings
+}
+
+/// Cells that a file server served: how much of that its disks did is not seen from its client.
+pub(super) fn over_the_network(analysis: &Analysis) -> Vec<Finding> {
+    let served = analysis.cells.iter().filter(|cell| {
+        let verdict = cell.served.as_ref().and_then(CellServed::unanimous);
+        verdict == Some(ServedBy::Network)
+    });
+    match served.count() {
+        0 => Vec::new(),
+        n => NETWORK.one(format!(
+            "{} came from a file server over the network. Its memory may have served them: only regions larger than its memory show its disks.",
+            cells_of(n, analysis)
+        )),
+    }
 }
 
 /// Cells in which a trial failed.

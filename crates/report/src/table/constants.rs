@@ -1,9 +1,9 @@
 //! What all cells of a table have in common, in the line above it.
 
 use iolab_analysis::analysis::Analysis;
-use iolab_workload::trial_description;
 use iolab_workload::escape_control::escape_control;
 use iolab_workload::settings::{CellSpec, SETTINGS};
+use iolab_workload::trial_description;
 
 /// Settings named above a table where they do not vary.
 const NAMED: [&str; 6] = ["bs", "threads", "depth", "backend", "cache", "region"];

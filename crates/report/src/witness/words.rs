@@ -98,6 +98,7 @@ fn reads(reads: &Direction, verdict: &ServedVerdict, evidence: &Evidence) -> Str
             format!("{asked} lie in holes, which read as zeros: no storage is behind them")
         }
         ServedBy::NotStorage => format!("{asked} came from memory, not from storage"),
+        ServedBy::Network => format!("{asked} came from a file server over the network"),
         _ if may_be_faults(reads) => format!(
             "{} {asked} came from {source}: {}",
             share_read(reads, verdict),
@@ -177,6 +178,7 @@ fn writes(writes: &Direction, verdict: &ServedVerdict, evidence: &Evidence) -> S
             )
         }
         ServedBy::NotStorage => format!("{asked} went to memory, not to storage"),
+        ServedBy::Network => format!("{asked} went to a file server over the network"),
         _ => format!("where {asked} went is unknown: {}", verdict.reason),
     }
 }

@@ -1,4 +1,4 @@
-use iolab_workload::counters::{Bottom, DeviceStat, ProcessIo};
+use iolab_workload::counters::{Bottom, DeviceStat, NfsIo, ProcessIo};
 use iolab_workload::region_state::Extents;
 use proptest::prelude::*;
 
@@ -404,6 +404,40 @@ fn what_a_process_or_another_machine_answers_for_is_unknown() {
         assert!(verdict.reason.contains(ServedVerdict::ELSEWHERE));
     }
     assert_eq!(of(false, MB, 0, &held(MB)).served_by, ServedBy::PageCache);
+}
+
+#[test]
+fn the_account_of_an_nfs_mount_tells_what_went_over_the_network() {
+    // Read ahead, or read by others: no more is counted than was asked for.
+    for (direct, fetched, served_by) in [
+        (true, MB, ServedBy::Network),
+        (false, 2 * MB, ServedBy::Network),
+        (true, MB / 2, ServedBy::Unknown),
+        (false, MB / 2, ServedBy::Mixed),
+        (false, 0, ServedBy::PageCache),
+    ] {
+        for (read_bytes, write_bytes) in [(MB, 0), (0, MB)] {
+            let nfs = match read_bytes {
+                0 => (0, fetched),
+                _ => (fetched, 0),
+            };
+            let counters = Counters {
+                nfs: Some(NfsIo {
+                    read_bytes: nfs.0,
+                    write_bytes: nfs.1,
+                }),
+                ..counters(Some((MB, MB)), None)
+            };
+            let verdict = judge(&Facts {
+                medium: Medium::Elsewhere,
+                direct,
+                read_bytes,
+                write_bytes,
+                ..buffered(&counters, &held(0))
+            });
+            assert_eq!(verdict.served_by, served_by, "{verdict:?}");
+        }
+    }
 }
 
 fn medium() -> impl Strategy<Value = Medium> {

@@ -48,6 +48,7 @@ pub(super) fn measure(model: &str, mut experiment: Experiment, seed: u64) -> Run
         known: &Environment::default(),
         ranks: None,
         system: None,
+        end: |error| panic!("{error}"),
     };
     let path = folder.path().join("run.iolab");
     crate::run(plan, seed, NewFile::At(&path), setup, &mut Silent).expect("done");

@@ -3,9 +3,10 @@
 use std::io::{BufRead, BufReader, Write};
 use std::path::PathBuf;
 use std::process::{Child, ChildStdin, Command, Stdio};
-use std::sync::mpsc::{self, Receiver};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::Duration;
 
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 use super::image::Image;
@@ -24,7 +25,9 @@ const PATIENCE: Duration = Duration::from_secs(60);
 pub const DISKS: &[&str] = &["a", "b", "c"];
 /// Bytes of each of them.
 pub const DISK_LEN: u64 = 128 * MIB;
-/// Namespaces of the NVMe disk: serial number and options of QEMU.
+/// The NVMe disk with two paths: two controllers of one subsystem.
+const TWO_PATHS: &str = "p1";
+/// Namespaces of the NVMe disk with the serial number `lab`: name and options of QEMU.
 const NAMESPACES: &[(&str, &str)] = &[
     ("n1", "nsid=1"),
     (
@@ -36,6 +39,26 @@ const NAMESPACES: &[(&str, &str)] = &[
         "nsid=3,zoned=on,zoned.zone_size=4M,zoned.zone_capacity=4M",
     ),
 ];
+
+/// One end of a network cable between two guests: sockets of the host that only these two know.
+#[derive(Debug, Clone)]
+pub struct Wire {
+    /// What arrives for this guest.
+    pub own: PathBuf,
+    /// What arrives for the other one.
+    pub other: PathBuf,
+    /// The last byte of its hardware address.
+    pub address: u8,
+}
+
+/// What guests of one image differ by.
+#[derive(Debug, Clone, Default)]
+pub struct Setup {
+    /// A network card, with another guest at its other end.
+    pub wire: Option<Wire>,
+    /// Further programs, each with its name in `/lab`.
+    pub programs: Vec<(PathBuf, &'static str)>,
+}
 
 /// A guest, ended when this is dropped or this process ends.
 #[derive(Debug)]
@@ -67,14 +90,27 @@ impl Answer {
 }
 
 impl Guest {
-    /// Boots a guest of an image: one processor, three virtio disks, and one of NVMe with three namespaces.
+    /// Boots a guest of an image: one processor, three virtio disks, one of NVMe with three namespaces, and one of NVMe with two
+    /// paths.
     ///
     /// # Errors
     /// Missing as [`Image::of_suite`] says; failed where the guest does not come up.
     pub fn boot(image: &Image) -> Made<Self> {
+        let mut guest = Self::start(image, &Setup::default())?;
+        guest.come_up()?;
+        Ok(guest)
+    }
+
+    /// Starts a guest; [`Self::come_up`] waits for it.
+    ///
+    /// # Errors
+    /// Failed where its programs or QEMU cannot be had.
+    pub fn start(image: &Image, setup: &Setup) -> Made<Self> {
         let scene = Scene::new()?;
         let tools = scene.subfolder("tools")?;
-        for (program, name) in [(binary::of_guest()?, "iolab"), (binary::agent()?, "guest")] {
+        let own = [(binary::of_guest()?, "iolab"), (binary::agent()?, "guest")];
+        let further = setup.programs.iter().map(|(path, name)| (&**path, *name));
+        for (program, name) in own.into_iter().chain(further) {
             std::fs::copy(program, tools.join(name)).map_err(failed(program.display()))?;
         }
         let at = |name: &str| scene.folder().join(format!("{name}.img"));
@@ -93,7 +129,8 @@ impl Guest {
             ],
         )?;
         run("mke2fs", &["-q", "-t", "ext4", &text(at("data")), "6G"])?;
-        for name in DISKS.iter().chain(NAMESPACES.iter().map(|(name, _)| name)) {
+        let further = NAMESPACES.iter().map(|(name, _)| name).chain([&TWO_PATHS]);
+        for name in DISKS.iter().chain(further) {
             hole(at(name), DISK_LEN)?;
         }
         let drive = |name: &str, file: PathBuf, more: &str| {
@@ -109,9 +146,10 @@ impl Guest {
             .arg(image.file("vmlinuz"))
             .arg("-initrd")
             .arg(image.file("initramfs.gz"))
+            // On a busy machine the timer comes too late for the kernel's check, which would end the boot.
             .args([
                 "-append",
-                "console=ttyS0 quiet panic=-1 nokaslr mitigations=off",
+                "console=ttyS0 quiet panic=-1 nokaslr mitigations=off no_timer_check",
             ])
             .arg("-serial")
             .arg(format!("file:{}", scene.folder().join("console").display()))
@@ -139,6 +177,28 @@ impl Guest {
             let device = format!("nvme-ns,drive={name},bus=nvme,{more}");
             command.args(["-drive", &drive(name, at(name), ""), "-device", &device]);
         }
+        command.args(["-device", "nvme-subsys,id=paths"]);
+        for path in ["path0", "path1"] {
+            let device = format!("nvme,serial=paths,id={path},subsys=paths");
+            command.args(["-device", &device]);
+        }
+        command.args(["-drive", &drive(TWO_PATHS, at(TWO_PATHS), ""), "-device"]);
+        command.arg(format!(
+            "nvme-ns,drive={TWO_PATHS},bus=path0,nsid=1,shared=on"
+        ));
+        if let Some(Wire {
+            own,
+            other,
+            address,
+        }) = &setup.wire
+        {
+            let [own, other] = [own, other].map(|path| path.display());
+            let cable = format!(
+                "dgram,id=wire,local.type=unix,local.path={own},remote.type=unix,remote.path={other}"
+            );
+            let card = format!("virtio-net-pci,netdev=wire,mac=52:54:00:00:00:{address:02x}");
+            command.args(["-netdev", &cable, "-device", &card]);
+        }
         let mut child = command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -157,16 +217,36 @@ impl Guest {
                 .map_while(|value: Value| sender.send(value).ok())
                 .for_each(drop);
         });
-        let mut guest = Self {
+        Ok(Self {
             child,
             orders,
             answers,
             scene,
             kernel: String::new(),
+        })
+    }
+
+    /// Waits until it is ready.
+    ///
+    /// # Errors
+    /// Failed where it does not come up in time.
+    pub fn come_up(&mut self) -> Made<()> {
+        let hello = self.wait(BOOT_MAX)?;
+        self.kernel = hello["hello"].as_str().unwrap_or_default().to_owned();
+        Ok(())
+    }
+
+    /// Stops its processor, or lets it go on; what others see is a machine that does not answer.
+    ///
+    /// # Errors
+    /// When QEMU has ended.
+    pub fn freeze(&self, frozen: bool) -> Made<()> {
+        let signal = match frozen {
+            true => Signal::STOP,
+            false => Signal::CONT,
         };
-        let hello = guest.wait(BOOT_MAX)?;
-        guest.kernel = hello["hello"].as_str().unwrap_or_default().to_owned();
-        Ok(guest)
+        let done = kill_process(Pid::from_child(&self.child), signal);
+        done.map_err(failed("qemu-system-x86_64"))
     }
 
     /// Carries out a script of bash in the guest.
@@ -203,16 +283,16 @@ impl Guest {
     }
 
     fn wait(&mut self, time: Duration) -> Made<Value> {
-        self.answers.recv_timeout(time).map_err(|_| {
+        self.answers.recv_timeout(time).map_err(|error| {
             let console = std::fs::read(self.scene.folder().join("console")).unwrap_or_default();
             let console = String::from_utf8_lossy(&console);
             let last: Vec<&str> = console.lines().rev().take(20).collect();
             let last: Vec<&str> = last.into_iter().rev().collect();
-            let seconds = time.as_secs();
-            Unmade::Failed(format!(
-                "no answer of the guest in {seconds} s\n{}",
-                last.join("\n")
-            ))
+            let why = match error {
+                RecvTimeoutError::Timeout => format!("no answer in {} s", time.as_secs()),
+                RecvTimeoutError::Disconnected => "it has ended".to_owned(),
+            };
+            Unmade::Failed(format!("the guest: {why}\n{}", last.join("\n")))
         })
     }
 

@@ -1,6 +1,7 @@
 //! Cases in a guest: what iolab says of storage that no host has at hand, and what it leaves alone there.
 //!
-//! One guest serves all of them, one after another; one that does not answer is ended, and the next case boots another.
+//! One guest serves most of them, one after another, and two those of file servers and several hosts; one that does not answer is ended,
+//! and the next case boots another.
 //!
 //!     cargo test -p iolab-truth --test truth vm::
 //!
@@ -8,8 +9,11 @@
 //! the random stacks as in `stacks`.
 
 mod evidence;
+mod hosts;
 mod kernels;
 mod lab;
 mod layers;
+mod nfs;
+mod pair;
 mod safety;
 mod witness;

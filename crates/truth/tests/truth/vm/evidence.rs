@@ -113,7 +113,8 @@ fn a_limit_of_the_cgroup_is_what_is_measured() {
 #[test]
 fn namespaces_of_one_disk_are_counted_apart() {
     let Some(mut lab) = lab() else { return };
-    for (target, block) in [("/dev/nvme0n1", 512), ("/dev/nvme0n2", 4096)] {
+    for (number, block) in [(1, 512), (2, 4096)] {
+        let target = &lab.namespace("lab", number);
         let line = format!("read-random {target} --bs 4k --size 4M --direct --time .2 --budget 1");
         let (code, text, samples) = samples(&mut lab, &line);
         assert_eq!(code, Some(0), "{text}");
@@ -133,8 +134,9 @@ fn namespaces_of_one_disk_are_counted_apart() {
 #[test]
 fn a_disk_of_zones_can_be_read() {
     let Some(mut lab) = lab() else { return };
-    let line = "read-random /dev/nvme0n3 --bs 4k --size 4M --time .2 --budget 1";
-    let (code, text, _) = samples(&mut lab, line);
+    let zoned = lab.namespace("lab", 3);
+    let line = format!("read-random {zoned} --bs 4k --size 4M --time .2 --budget 1");
+    let (code, text, _) = samples(&mut lab, &line);
     assert_eq!(code, Some(0), "{text}");
 }
 
@@ -161,4 +163,114 @@ fn doctor_tells_what_each_layer_does() {
         doctor.contains("(raid1) on [") && doctor.contains("spreads or mirrors"),
         "{doctor}"
     );
+}
+
+/// A device of memory whose requests each take this long, and one that carries no more than a limit.
+#[test]
+fn a_device_of_the_kernels_own_is_as_it_was_made() {
+    const LATENCY_NS: f64 = 20e6;
+    const LIMIT: f64 = 8e6;
+    let Some(mut lab) = lab() else { return };
+    lab.shell(
+        "modprobe null_blk nr_devices=0; at=/sys/kernel/config
+        mountpoint -q $at || mount -t configfs config $at
+        for name in timed limited; do mkdir $at/nullb/$name; echo 64 >$at/nullb/$name/size; done
+        cd $at/nullb/timed; echo 2 >irqmode; echo 20000000 >completion_nsec
+        cd ../limited; echo 8 >mbps
+        for name in timed limited; do echo 1 >$at/nullb/$name/power; done",
+    );
+    let device = |lab: &mut Lab, name: &str| {
+        let at = format!("/sys/kernel/config/nullb/{name}/index");
+        lab.shell(&format!("echo /dev/nullb$(cat {at})"))
+    };
+    let (timed, limited) = (device(&mut lab, "timed"), device(&mut lab, "limited"));
+    let line =
+        format!("read-random {timed} --bs 4k --size 4M --direct --depth 1 --time .5 --budget 2");
+    let (code, text, trials) = samples(&mut lab, &line);
+    assert_eq!(code, Some(0), "{text}");
+    for sample in &trials {
+        let p50 = sample["read_latency_p50_ns"].as_f64().unwrap_or_default();
+        assert!(
+            (LATENCY_NS * 0.99..LATENCY_NS * 3.0).contains(&p50),
+            "{sample:#}"
+        );
+        assert_eq!(sample["served_by"], "device", "{sample:#}");
+    }
+    let line = format!("read-random {limited} --bs 64k --size 4M --direct --time 2 --budget 6");
+    let (code, text, trials) = samples(&mut lab, &line);
+    assert_eq!(code, Some(0), "{text}");
+    for sample in &trials {
+        let bytes = sample["read_bytes"].as_f64().unwrap_or_default();
+        let seconds = sample["elapsed_ns"].as_f64().unwrap_or(f64::INFINITY) / 1e9;
+        assert!(bytes / seconds < LIMIT * 1.3, "{sample:#}");
+    }
+    lab.shell(
+        "cd /sys/kernel/config/nullb; for name in timed limited; do echo 0 >$name/power; rmdir $name; done; cd /; modprobe -r null_blk",
+    );
+}
+
+/// A control group with less memory than the region holds none of it for long: what is asked of the page cache is not called its.
+#[test]
+fn a_region_larger_than_the_memory_of_the_cgroup_is_not_called_cached() {
+    let Some(mut lab) = lab() else { return };
+    let a = disk("a");
+    lab.shell(
+        "echo +memory >/sys/fs/cgroup/cgroup.subtree_control; mkdir -p /sys/fs/cgroup/little
+        echo 48M >/sys/fs/cgroup/little/memory.max",
+    );
+    let script = format!(
+        "cd /data/case; rm -f run.iolab; echo $BASHPID >/sys/fs/cgroup/little/cgroup.procs
+        exec /lab/iolab run read-size {a} --set bs=64k --set cache=hot --size 112M --set time=none --set bytes=none --budget 1ms -o run.iolab"
+    );
+    let answer = lab.script(&script);
+    let text = format!("{}{}", answer.stdout, answer.stderr);
+    assert_eq!(answer.code, Some(0), "{text}");
+    let export = lab.iolab(&["export", "run.iolab", "--format", "json"]);
+    let trials = export.json().as_array().cloned().unwrap_or_default();
+    assert!(!trials.is_empty(), "{text}");
+    for sample in &trials {
+        assert_ne!(sample["served_by"], "page-cache", "{text}\n{sample:#}");
+        assert!(
+            sample["process_read_bytes"].as_u64() > Some(48 << 20),
+            "{sample:#}"
+        );
+    }
+    lab.shell("rmdir /sys/fs/cgroup/little");
+}
+
+/// A disk with two paths is one disk, and its counters are those of both.
+#[test]
+fn the_paths_of_a_disk_are_counted_together() {
+    let Some(mut lab) = lab() else { return };
+    let both = lab.namespace("paths", 1);
+    assert_eq!(both.lines().count(), 1, "one device for two paths: {both}");
+    let line = format!("read-random {both} --bs 4k --size 4M --direct --time .2 --budget 1");
+    let (code, text, trials) = samples(&mut lab, &line);
+    assert_eq!(code, Some(0), "{text}");
+    for sample in &trials {
+        let (device, process) = (&sample["device_read_bytes"], &sample["process_read_bytes"]);
+        assert!(device.as_u64() > Some(0) && device == process, "{sample:#}");
+        assert_eq!(sample["served_by"], "device", "{sample:#}");
+    }
+}
+
+/// A device that stops answering in mid-run: the run does not wait in silence.
+#[test]
+fn a_device_that_is_suspended_in_mid_run_is_named() {
+    let Some(mut lab) = lab() else { return };
+    let a = disk("a");
+    lab.shell(&format!(
+        "dmsetup create still --table '0 131072 linear {a} 0'
+        (/lab/iolab run read-random /dev/mapper/still --bs 4k --size 4M --direct --time .5 --budget 60 --precision .0001 -o run.iolab >out 2>&1; echo $? >code) >/dev/null 2>&1 &
+        until /lab/iolab export run.iolab --format json 2>/dev/null | grep -q read_bytes; do sleep .5; done
+        dmsetup suspend --nolockfs --noflush still"
+    ));
+    lab.shell("until grep -q 'has not answered' out || [ -e code ]; do sleep 1; done");
+    let text = lab.shell("cat out");
+    lab.shell("dmsetup resume still; until [ -e code ]; do sleep .5; done");
+    assert!(
+        text.contains("/dev/mapper/still has not answered for 1 min"),
+        "{text}"
+    );
+    assert_eq!(lab.shell("cat code"), "1", "{text}");
 }

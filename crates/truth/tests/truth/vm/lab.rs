@@ -3,18 +3,21 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::hash::{DefaultHasher, Hasher};
-use std::io::Read;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use iolab_truth::system::{Unmade, unless_missing};
 use iolab_truth::vm::guest::{Answer, DISKS, Guest};
 use iolab_truth::vm::image::Image;
+use rustix::fs::SeekFrom;
+use rustix::io::Errno;
 use serde_json::Value;
 
 use crate::stage::alone;
 
 /// The suite of Debian whose kernel the cases run on.
-const SUITE: &str = "bookworm";
+pub(super) const SUITE: &str = "bookworm";
 
 /// How long a stack may take: tens of commands, and a run.
 const STACK_SECONDS: u64 = 400;
@@ -28,14 +31,18 @@ for left in /tmp/holder /tmp/nbd.pid; do [ -e $left ] && kill $(cat $left); done
 dmsetup info -c --noheadings -o name,suspended | sed -n 's/:Suspended$//p' | xargs -rn 1 dmsetup resume
 swapoff -a
 grep -o ' /mnt[^ ]*' /proc/mounts | sort -r | xargs -r umount
+# Each of these commands takes a while here: only where there is something for it.
+held() { compgen -G '/sys/block/dm-*' || compgen -G '/sys/block/md[0-9]*' || compgen -G '/sys/block/loop*/loop/backing_file'; } >/dev/null
 for pass in 1 2 3 4; do
+  held || break
   vgchange -q -an >/dev/null 2>&1; dmsetup remove_all >/dev/null 2>&1; mdadm -q --stop --scan 2>/dev/null; losetup -D
   udevadm settle
 done
-nbd-client -d /dev/nbd0 >/dev/null 2>&1
+[ -e /sys/module/nbd ] && nbd-client -d /dev/nbd0 >/dev/null 2>&1
 at=/sys/kernel/config/usb_gadget/g1
 [ -e $at ] && { echo >$at/functions/mass_storage.0/lun.0/file; rmdir $at/functions/mass_storage.0 $at; }
-modprobe -qr scsi_debug; modprobe -qr ubi; modprobe -qra mtdblock nandsim
+rmdir /sys/kernel/config/nullb/* 2>/dev/null
+for module in scsi_debug ubi mtdblock nandsim null_blk; do [ -e /sys/module/$module ] && modprobe -qr $module; done
 set -e
 for name in a b c; do blkdiscard -f /dev/disk/by-id/virtio-$name; done
 udevadm settle
@@ -82,6 +89,27 @@ pub(crate) fn guest() -> Result<MutexGuard<'static, Option<Guest>>, Unmade> {
     Ok(guest)
 }
 
+/// The checksum of a file, of blocks that hold more than zeros: a disk is a hole for the most part, and looking at all of it would take
+/// longer than what is tried on it.
+fn sum(path: &Path) -> std::io::Result<u64> {
+    let file = File::open(path)?;
+    let (mut sum, mut block) = (DefaultHasher::new(), [0; 1 << 16]);
+    let mut at = 0;
+    loop {
+        at = match rustix::fs::seek(&file, SeekFrom::Data(at)) {
+            Ok(data) => data - data % block.len() as u64,
+            Err(Errno::NXIO) => return Ok(sum.finish()),
+            Err(error) => return Err(error.into()),
+        };
+        let read = file.read_at(&mut block, at)?;
+        if block[..read].iter().any(|byte| *byte != 0) {
+            sum.write_u64(at);
+            sum.write(&block[..read]);
+        }
+        at += block.len() as u64;
+    }
+}
+
 impl Lab {
     fn command(&mut self, words: &[&str], seconds: u64) -> Answer {
         let Some(guest) = self.guest.as_mut() else {
@@ -115,6 +143,11 @@ impl Lab {
     pub(crate) fn iolab(&mut self, words: &[&str]) -> Answer {
         let script = "cd /data/case; [ $1 != run ] || rm -f run.iolab; exec /lab/iolab \"$@\"";
         self.command(&[&["bash", "-c", script, "iolab"], words].concat(), 120)
+    }
+
+    /// Carries out a script whose exit code is looked at.
+    pub(crate) fn script(&mut self, script: &str) -> Answer {
+        self.command(&["bash", "-c", script], 120)
     }
 
     /// Lets iolab write a little to a target, with this consent.
@@ -230,17 +263,19 @@ impl Lab {
         let Some(guest) = self.guest.as_ref() else {
             panic!("the guest has ended");
         };
-        let sum = |name: &&'static str| {
-            let mut file = File::open(guest.disk(name)).expect("a disk");
-            let (mut sum, mut memory) = (DefaultHasher::new(), vec![0; 1 << 20]);
-            loop {
-                match file.read(&mut memory).expect("it can be read") {
-                    0 => break (*name, sum.finish()),
-                    read => sum.write(&memory[..read]),
-                }
-            }
-        };
+        let sum = |name: &&'static str| (*name, sum(&guest.disk(name)).expect("a disk"));
         DISKS.iter().map(sum).collect()
+    }
+
+    /// The device of a namespace, by the serial number of its disk and its own number: names change from boot to boot.
+    #[track_caller]
+    pub(crate) fn namespace(&mut self, serial: &str, number: u32) -> String {
+        self.shell(&format!(
+            "for at in /sys/block/nvme*n*; do
+                case ${{at##*/}} in *c*) continue ;; esac
+                [ \"$(tr -d ' ' <$at/device/serial)\" = {serial} ] && [ $(cat $at/nsid) = {number} ] && echo /dev/${{at##*/}}
+            done || :"
+        ))
     }
 
     /// What `iolab doctor` says of a target.

@@ -276,10 +276,11 @@ fn flash_memory_below_volumes_is_in_use() {
 #[test]
 fn who_sends_commands_to_a_disk_past_its_block_device_uses_it() {
     let Some(mut lab) = lab() else { return };
-    lab.holding("/dev/ng0n1", |lab| {
-        lab.refused("/dev/nvme0n1", "--destroy-data", &["open for writing"]);
+    let (first, second) = (lab.namespace("lab", 1), lab.namespace("lab", 2));
+    lab.holding(&first.replace("nvme", "ng"), |lab| {
+        lab.refused(&first, "--destroy-data", &["open for writing"]);
         // Another namespace of the same controller.
-        lab.accepted_elsewhere("/dev/nvme0n2", "--destroy-data", &["a", "b", "c"]);
+        lab.accepted_elsewhere(&second, "--destroy-data", &["a", "b", "c"]);
     });
     lab.shell("modprobe sd_mod; modprobe sg; modprobe scsi_debug dev_size_mb=64");
     let name = lab.shell("udevadm settle; for at in /sys/block/sd*; do echo ${at##*/}; done");
@@ -342,7 +343,8 @@ fn two_paths_to_a_disk_are_one_with_a_layer_between_and_without() {
 #[test]
 fn a_disk_of_zones_is_refused_with_the_reason() {
     let Some(mut lab) = lab() else { return };
-    let answer = lab.write("/dev/nvme0n3", "--destroy-data");
+    let zoned = lab.namespace("lab", 3);
+    let answer = lab.write(&zoned, "--destroy-data");
     assert_eq!(answer.code, Some(2), "{}", answer.stderr);
     assert!(
         answer.stderr.contains("zoned device (host-managed)"),

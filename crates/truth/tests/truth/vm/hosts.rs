@@ -1,0 +1,204 @@
+//! One run by two hosts over MPI: their own disks, one export, clocks that differ, a host that is paused, slow or gone.
+
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use super::pair::{Hosts, MPIEXEC, VERSIONS, hosts_of_ranks};
+
+/// Bytes that both ranks go over together.
+const REGION: u64 = 8 << 20;
+
+/// Reads all of the region once per trial.
+fn once(target: &str, cache: &str, more: &str) -> String {
+    format!(
+        "run read-size {target} --set bs=64k --set region={REGION} --set cache={cache} --set time=none --set bytes=none --budget 1ms -o run.iolab {more}"
+    )
+}
+
+/// The trials that are no warm-up, after a run by both hosts that succeeds, with a row for each rank.
+#[track_caller]
+fn by_rank(hosts: &mut Hosts, line: &str) -> (String, Vec<[Value; 2]>) {
+    let answer = hosts.ranks(line);
+    let text = answer.stdout + &answer.stderr;
+    assert_eq!(answer.code, Some(0), "{text}");
+    let rows = hosts.samples(1, "--ranks");
+    let rows: Vec<&Value> = rows.iter().filter(|row| row["warmup"] == false).collect();
+    let pairs = rows
+        .chunks_exact(2)
+        .map(|two| [two[0].clone(), two[1].clone()]);
+    let pairs: Vec<_> = pairs.collect();
+    assert!(!pairs.is_empty(), "{text}");
+    (text, pairs)
+}
+
+/// The first of the sentences below the table.
+fn first_sentence(text: &str) -> &str {
+    let line = text.lines().find(|line| line.starts_with("- "));
+    line.unwrap_or_default()
+}
+
+#[test]
+fn each_host_reads_its_own_disk() {
+    let Some(mut hosts) = hosts_of_ranks() else {
+        return;
+    };
+    for cache in ["direct", "cold"] {
+        let (text, trials) = by_rank(&mut hosts, &once("/mnt/{host}", cache, ""));
+        for ranks in &trials {
+            for (own, host) in ranks.iter().zip(["vm1", "vm2"]) {
+                assert_eq!(own["rank_host"], host, "{text}\n{own:#}");
+                assert_eq!(own["client_served_by"], "device", "{text}\n{own:#}");
+                assert_eq!(own["read_bytes"], REGION / 2, "{text}\n{own:#}");
+            }
+        }
+    }
+    for host in [1, 2] {
+        assert_eq!(
+            hosts.shell(host, "ls -A /mnt/vm? | grep -v lost+found || :"),
+            ""
+        );
+    }
+}
+
+/// What another host wrote comes over the network, also where the page cache of the writer holds it.
+#[test]
+fn one_export_is_read_from_the_other_host() {
+    let Some(mut hosts) = hosts_of_ranks() else {
+        return;
+    };
+    for number in [1, 2] {
+        hosts.mount(number, "/mnt/n", VERSIONS[1].1);
+    }
+    let (text, trials) = by_rank(&mut hosts, &once("/mnt/n", "cold", "--set shift=host"));
+    for own in trials.iter().flatten() {
+        assert_eq!(own["client_served_by"], "network", "{text}\n{own:#}");
+    }
+    assert_eq!(hosts.shell(1, "ls -A /srv/e | grep -v lost+found || :"), "");
+    for number in [2, 1] {
+        hosts.shell(number, "umount /mnt/n");
+    }
+}
+
+/// Clocks that show other times, and are set in mid-run: elapsed time is within its bound all the same.
+#[test]
+fn clocks_of_hosts_may_differ_and_be_set() {
+    let Some(mut hosts) = hosts_of_ranks() else {
+        return;
+    };
+    let time = 1.0;
+    hosts.shell(2, "date -s @$(($(date +%s) + 10)) >/dev/null");
+    hosts.shell(
+        2,
+        "(for n in 1 2 3; do sleep 4; date -s @$(($(date +%s) + 100)); done) >/dev/null 2>&1 & echo $! >/tmp/left",
+    );
+    let line = "run read-size /mnt/{host} --set bs=64k --size 8M --direct --time 1 --budget 12 -o run.iolab";
+    let (text, trials) = by_rank(&mut hosts, line);
+    assert!(!trials.is_empty(), "{text}");
+    for whole in &hosts.samples(1, "") {
+        let seconds = |name: &str| whole[name].as_f64().map(|ns| ns / 1e9);
+        let (elapsed, error) = (seconds("elapsed_ns"), seconds("elapsed_error_ns"));
+        let (Some(elapsed), Some(error)) = (elapsed, error) else {
+            panic!("{text}\n{whole:#}")
+        };
+        assert!(
+            elapsed + error >= time && elapsed - error < time * 3.0,
+            "{whole:#}"
+        );
+        // Two guests on a machine that is busy otherwise, but no clock that is off by seconds.
+        assert!(error < 0.5, "{whole:#}");
+    }
+}
+
+/// A host that does not run for 8 s holds the run up, and does not end it.
+#[test]
+fn a_host_that_is_paused_holds_the_run_up() {
+    let Some(mut hosts) = hosts_of_ranks() else {
+        return;
+    };
+    begin(
+        &mut hosts,
+        "run read-size /mnt/{host} --set bs=64k --size 8M --direct --time 1 --budget 12 -o run.iolab",
+    );
+    hosts.guest(2).freeze(true).expect("it is stopped");
+    std::thread::sleep(Duration::from_secs(8));
+    hosts.guest(2).freeze(false).expect("it goes on");
+    let (code, text, _) = end(&mut hosts);
+    assert_eq!(code, "0", "{text}");
+}
+
+/// Starts a run by both hosts, and waits for its first trial.
+fn begin(hosts: &mut Hosts, line: &str) {
+    hosts.shell(
+        1,
+        &format!(
+            "rm -f run.iolab code
+            ({MPIEXEC} /lab/iolab-mpi {line} >out 2>&1; echo $? >code) >/dev/null 2>&1 &
+            until [ -e code ] || /lab/iolab export run.iolab --format json 2>/dev/null | grep -q read_bytes; do sleep 1; done"
+        ),
+    );
+}
+
+/// The exit code of that run, what it printed, and how long that took.
+fn end(hosts: &mut Hosts) -> (String, String, Duration) {
+    let began = Instant::now();
+    hosts.shell(1, "until [ -e code ]; do sleep 1; done");
+    let took = began.elapsed();
+    (hosts.shell(1, "cat code"), hosts.shell(1, "cat out"), took)
+}
+
+#[test]
+fn a_slow_host_stands_first_in_what_is_printed() {
+    let Some(mut hosts) = hosts_of_ranks() else {
+        return;
+    };
+    hosts.shell(
+        2,
+        "disk() { for at in /sys/block/vd*; do [ $(cat $at/serial) = $1 ] && echo /dev/${at##*/}; done; }
+        umount /mnt/vm2; modprobe dm-delay
+        dmsetup create slow --table \"0 $(blockdev --getsz $(disk b)) delay $(disk b) 0 40\"; mount /dev/mapper/slow /mnt/vm2",
+    );
+    let line = once(
+        "/mnt/{host}",
+        "direct",
+        "--set trials_min=8 --set trials_max=8 --set bs=256k",
+    );
+    let (text, _) = by_rank(&mut hosts, &line);
+    let first = first_sentence(&text);
+    assert!(
+        first.starts_with("- Host vm2 was slower"),
+        "{first}\n{text}"
+    );
+    hosts.shell(2, "umount /mnt/vm2; dmsetup remove slow");
+}
+
+/// How long a run may go on without one of its hosts: a short answer of a rank, and its trial.
+const AT_MOST: Duration = Duration::from_secs(60 + 30 + 30);
+
+/// A host that is gone is named with its rank, what was measured is kept, and the run is finished when it is back.
+#[test]
+fn a_host_that_is_gone_is_named_and_the_run_is_resumed() {
+    let Some(mut hosts) = hosts_of_ranks() else {
+        return;
+    };
+    begin(
+        &mut hosts,
+        "run read-size /mnt/{host} --set bs=64k --size 8M --direct --time 1 --budget 40 --precision .0001 -o run.iolab",
+    );
+    hosts.guest(2).freeze(true).expect("it is stopped");
+    let (code, text, took) = end(&mut hosts);
+    hosts.guest(2).freeze(false).expect("it goes on");
+    assert_eq!(code, "1", "{text}");
+    assert!(text.contains("rank 1 on vm2 has not answered"), "{text}");
+    assert!(took < AT_MOST, "{took:?}\n{text}");
+    let before = hosts.samples(1, "").len();
+    // Its rank finds that the others are gone.
+    hosts.shell(2, "while pgrep iolab-mpi >/dev/null; do sleep 1; done");
+    let answer = hosts.ranks_again("resume run.iolab");
+    assert_eq!(answer.code, Some(0), "{}{}", answer.stdout, answer.stderr);
+    assert!(hosts.samples(1, "").len() > before);
+    for host in [1, 2] {
+        let left = hosts.shell(host, "ls -A /mnt/vm? | grep -v lost+found || :");
+        assert_eq!(left, "", "vm{host}");
+    }
+}

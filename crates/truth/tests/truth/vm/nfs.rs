@@ -1,0 +1,201 @@
+//! A file server and its client: what the client can know of where bytes came from, who else uses them, and what becomes of a run whose
+//! server is gone.
+
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use super::pair::{Hosts, VERSIONS, hosts};
+
+/// Bytes that a trial goes over.
+const REGION: u64 = 8 << 20;
+
+fn number(sample: &Value, name: &str) -> u64 {
+    sample[name].as_u64().unwrap_or_default()
+}
+
+/// What went over the network is `network`, what the client has kept is `page-cache`, by the account of the mount.
+#[test]
+fn what_a_server_sent_is_told_from_what_its_client_has_kept() {
+    let Some(mut hosts) = hosts() else { return };
+    for (version, what) in VERSIONS {
+        hosts.mount(2, "/mnt/n", what);
+        for (cache, served_by) in [
+            ("direct", "network"),
+            ("cold", "network"),
+            ("hot", "page-cache"),
+        ] {
+            let line = format!(
+                "run read-size /mnt/n --set bs=64k --set region={REGION} --set cache={cache} --set time=none --set bytes=none --budget 1ms -o run.iolab"
+            );
+            let answer = hosts.iolab(&line);
+            let all = format!("{version} {cache}: {}{}", answer.stdout, answer.stderr);
+            assert_eq!(answer.code, Some(0), "{all}");
+            for sample in hosts.samples(2, "") {
+                let (read, sent) = (
+                    number(&sample, "read_bytes"),
+                    number(&sample, "nfs_read_bytes"),
+                );
+                assert_eq!(read, REGION, "{all}");
+                assert_eq!(sample["served_by"], served_by, "{all}\n{sample:#}");
+                match served_by {
+                    // Read-ahead fetches no more than there is.
+                    "network" => assert_eq!(sent, REGION, "{all}\n{sample:#}"),
+                    _ => assert_eq!(sent, 0, "{all}\n{sample:#}"),
+                }
+            }
+        }
+        hosts.shell(2, "umount /mnt/n");
+    }
+}
+
+/// Lets iolab write to the file of a mount, with consent.
+fn write(hosts: &mut Hosts, target: &str) -> (Option<i32>, String) {
+    let line = format!(
+        "run write-random {target} --destroy-data --bs 64k --size 4M --time .1 --budget .3 -o run.iolab"
+    );
+    let answer = hosts.iolab(&line);
+    (answer.code, answer.stdout + &answer.stderr)
+}
+
+/// A file that nothing uses is written, and no other; one that is used, also by way of another mount of the same export or locked on the
+/// server, is not.
+#[test]
+fn an_idle_file_of_a_server_is_written_and_one_in_use_is_not() {
+    let Some(mut hosts) = hosts() else { return };
+    for (version, what) in VERSIONS {
+        hosts.shell(
+            1,
+            "cd /srv/e; for name in idle busy beside; do head -c 4M /dev/urandom >$name; done; sha256sum idle busy beside >/tmp/before",
+        );
+        hosts.mount(2, "/mnt/n", what);
+        hosts.mount(2, "/mnt/m", &format!("-o nosharecache {what}"));
+        let (code, text) = write(&mut hosts, "/mnt/n/idle");
+        assert_eq!(code, Some(0), "{version}: {text}");
+        assert!(
+            text.contains("whether other machines use"),
+            "{version}: {text}"
+        );
+        // Open by a process of this machine, under both names.
+        hosts.shell(
+            2,
+            "(exec 7<>/mnt/m/busy; echo >/tmp/open; exec sleep 1000) >/dev/null 2>&1 & echo $! >/tmp/left
+            until [ -e /tmp/open ]; do sleep .1; done",
+        );
+        for target in ["/mnt/n/busy", "/mnt/m/busy"] {
+            let (code, text) = write(&mut hosts, target);
+            assert_eq!(code, Some(3), "{version} {target}: {text}");
+        }
+        hosts.shell(
+            2,
+            "kill $(cat /tmp/left); rm /tmp/left /tmp/open; umount /mnt/m",
+        );
+        // Locked by another machine: the server itself.
+        hosts.shell(
+            1,
+            "(flock -x 7; echo >/tmp/open; exec sleep 1000) 7<>/srv/e/beside >/dev/null 2>&1 & echo $! >/tmp/left
+            until [ -e /tmp/open ]; do sleep .1; done",
+        );
+        let (code, text) = write(&mut hosts, "/mnt/n/beside");
+        hosts.shell(1, "kill $(cat /tmp/left); rm /tmp/left /tmp/open");
+        let changed = hosts.shell(
+            1,
+            "cd /srv/e; sha256sum --quiet -c /tmp/before 2>/dev/null || :",
+        );
+        assert_eq!(code, Some(3), "{version}, locked: {text}");
+        assert_eq!(changed, "idle: FAILED", "{version}");
+        hosts.shell(2, "umount /mnt/n");
+    }
+}
+
+/// A requirement with this level.
+fn requirement(level: &str) -> String {
+    format!(
+        r#"cat >own.toml <<'END'
+name = "own"
+question = "Is this storage fast enough?"
+not = "anything else"
+hold = "10s"
+
+[[workload]]
+name = "reads"
+settings = {{ pattern = "rand", read_percent = 100, bs = 65536, cache = "direct", region = "8MiB" }}
+
+[[workload.level]]
+level = "{level}"
+source = "a test"
+wording = "{level}"
+remedy = "another disk"
+END"#
+    )
+}
+
+#[test]
+fn data_of_a_server_are_verified_and_judged() {
+    let Some(mut hosts) = hosts() else { return };
+    for (version, what) in VERSIONS {
+        hosts.mount(2, "/mnt/n", what);
+        let answer = hosts.iolab(
+            "run write-random /mnt/n --verify --bs 64k --size 4M --direct --time .2 --budget 1 -o run.iolab",
+        );
+        let all = format!("{version}: {}{}", answer.stdout, answer.stderr);
+        assert_eq!(answer.code, Some(0), "{all}");
+        for sample in hosts.samples(2, "") {
+            assert!(number(&sample, "verified_blocks") > 0, "{all}\n{sample:#}");
+        }
+        for (level, code) in [("iops>1", 0), ("iops>10000000", 4)] {
+            hosts.shell(2, &requirement(level));
+            let answer = hosts.iolab("fit own.toml /mnt/n -o results");
+            let all = format!("{version} {level}: {}{}", answer.stdout, answer.stderr);
+            assert_eq!(answer.code, Some(code), "{all}");
+        }
+        let left = hosts.shell(1, "ls -A /srv/e | grep -v lost+found || :");
+        assert_eq!(left, "", "{version}");
+        hosts.shell(2, "umount /mnt/n");
+    }
+}
+
+/// How long it may take until a run says that its server is gone: its trial, what the threads may stand still, and the looks at them.
+const AT_MOST: Duration = Duration::from_secs(60 + 15 + 30);
+
+/// A server that stops answering in mid-run ends the run with its name, and the trials before are kept.
+#[test]
+fn a_server_that_stops_answering_ends_the_run_and_is_named() {
+    let Some(mut hosts) = hosts() else { return };
+    hosts.mount(2, "/mnt/n", VERSIONS[1].1);
+    hosts.shell(
+        2,
+        "rm -f run.iolab
+        (/lab/iolab run read-random /mnt/n --bs 4k --size 4M --direct --time 1 --budget 60 --precision .0001 -o run.iolab >out 2>&1; echo $? >code) >/dev/null 2>&1 &
+        until /lab/iolab export run.iolab --format json 2>/dev/null | grep -q read_bytes; do sleep 1; done",
+    );
+    hosts.guest(1).freeze(true).expect("it is stopped");
+    let began = Instant::now();
+    // The kernel does not let go of a process that still has files of the server open.
+    let told = hosts.command(
+        2,
+        &[
+            "bash",
+            "-c",
+            "cd /data/case; until [ -e code ] || grep -q 'has not answered' out; do sleep 1; done",
+        ],
+    );
+    let took = began.elapsed();
+    hosts.guest(1).freeze(false).expect("it goes on");
+    assert_eq!(told.code, Some(0), "nothing is said of the server");
+    hosts.shell(2, "until [ -e code ]; do sleep 1; done");
+    let text = hosts.shell(2, "cat out");
+    assert_eq!(hosts.shell(2, "cat code"), "1", "{text}");
+    assert!(text.contains("file server vm1:/"), "{text}");
+    assert!(took < AT_MOST, "{took:?}\n{text}");
+    hosts.samples(2, "");
+    // The server is back: the run goes on, and its scratch file is removed.
+    let answer = hosts.command(
+        2,
+        &["bash", "-c", "cd /data/case; /lab/iolab resume run.iolab"],
+    );
+    assert_eq!(answer.code, Some(0), "{}{}", answer.stdout, answer.stderr);
+    let left = hosts.shell(1, "ls -A /srv/e | grep -v lost+found || :");
+    assert_eq!(left, "");
+    hosts.shell(2, "umount /mnt/n");
+}

@@ -1,0 +1,157 @@
+//! The two guests that cases about file servers and several hosts share.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use iolab_truth::system::unless_missing;
+use iolab_truth::vm::guest::Answer;
+use iolab_truth::vm::image::Image;
+use iolab_truth::vm::{Guest, Pair};
+use needs::Need;
+use serde_json::Value;
+
+use super::lab::SUITE;
+use crate::stage::alone;
+
+/// Seconds that a command of a case may take.
+const SECONDS: u64 = 240;
+
+static PAIR: Mutex<Option<Pair>> = Mutex::new(None);
+
+/// Ends what an earlier case has left, and makes file systems anew: on each guest one on disk b at `/mnt/HOST`; vm1 serves its disk a as
+/// `/srv/e`.
+const RESET: &str = r"
+cd /; set +e
+disk() { for at in /sys/block/vd*; do [ $(cat $at/serial) = $1 ] && echo /dev/${at##*/}; done; }
+[ -e /tmp/left ] && kill $(cat /tmp/left); rm -rf /tmp/*
+grep -o ' /mnt[^ ]*' /proc/mounts | sort -r | xargs -r umount -f -l
+dmsetup remove_all
+set -e
+mkfs.ext4 -qF -E lazy_itable_init=0,lazy_journal_init=0 $(disk b); mkdir -p /mnt/$(hostname) /mnt/n /mnt/m
+mount -o noatime $(disk b) /mnt/$(hostname)
+rm -rf /data/case; mkdir -p /data/case
+pgrep rpcbind >/dev/null || { rpcbind; rpc.statd; }
+[ $(hostname) = vm1 ] || exit 0
+mountpoint -q /srv/e || {
+  mkfs.ext4 -qF $(disk a); mkdir -p /srv/e; mount -o noatime $(disk a) /srv/e
+  modprobe nfsd; mount -t nfsd nfsd /proc/fs/nfsd
+  echo '/srv/e *(rw,no_root_squash,fsid=0,no_subtree_check)' >/etc/exports
+  exportfs -ra; rpc.nfsd 4; rpc.mountd
+  # No client has locks of an earlier server to take up again.
+  echo Y >/proc/fs/nfsd/v4_end_grace
+}
+rm -rf /srv/e/[!l]*
+";
+
+/// The guests, for one case.
+pub(super) struct Hosts {
+    pair: MutexGuard<'static, Option<Pair>>,
+    _alone: MutexGuard<'static, ()>,
+}
+
+/// Both guests; a skip where they cannot be had.
+#[track_caller]
+pub(super) fn hosts() -> Option<Hosts> {
+    let alone = alone();
+    let mut pair = PAIR.lock().unwrap_or_else(PoisonError::into_inner);
+    if pair.is_none() {
+        let made = Image::of_suite(SUITE).and_then(|image| Pair::boot(&image));
+        *pair = Some(unless_missing(made)?);
+    }
+    let mut hosts = Hosts {
+        pair,
+        _alone: alone,
+    };
+    for number in [1, 2] {
+        hosts.shell(number, RESET);
+    }
+    Some(hosts)
+}
+
+/// The same with a binary that runs across hosts.
+#[track_caller]
+pub(super) fn hosts_of_ranks() -> Option<Hosts> {
+    let hosts = hosts()?;
+    if hosts.pair.as_ref().is_some_and(|pair| pair.has_mpi) {
+        return Some(hosts);
+    }
+    needs::skip(
+        Need::Mpi,
+        "no binary for guests: cargo build --features mpi on Debian 12 with mpich; IOLAB_MPI=$PWD/target/debug/iolab cargo test ...",
+    );
+    None
+}
+
+/// How a version of NFS is mounted by vm2: its name and the arguments of mount(8).
+pub(super) const VERSIONS: [(&str, &str); 2] =
+    [("3", "-o vers=3 vm1:/srv/e"), ("4.2", "-o vers=4.2 vm1:/")];
+
+impl Hosts {
+    /// A guest by its number, 1 or 2.
+    pub(super) fn guest(&mut self, number: usize) -> &mut Guest {
+        let Some(pair) = self.pair.as_mut() else {
+            panic!("the guests have ended");
+        };
+        pair.guest(number)
+    }
+
+    /// Carries a command out on a guest.
+    pub(super) fn command(&mut self, number: usize, words: &[&str]) -> Answer {
+        let answer = self.guest(number).command(words, SECONDS);
+        answer.unwrap_or_else(|why| {
+            // Guests that do not answer are not used again.
+            *self.pair = None;
+            panic!("{words:?}: {why}")
+        })
+    }
+
+    /// Carries a script out on a guest; what it prints.
+    #[track_caller]
+    pub(super) fn shell(&mut self, number: usize, script: &str) -> String {
+        let whole = format!("set -e; cd /data/case 2>/dev/null || :\n{script}");
+        let answer = self.command(number, &["bash", "-c", &whole]);
+        let Answer {
+            code,
+            stdout,
+            stderr,
+        } = answer;
+        assert_eq!(code, Some(0), "vm{number}: {script}\n{stdout}{stderr}");
+        stdout.trim().to_owned()
+    }
+
+    /// Mounts the export of vm1 on a guest.
+    #[track_caller]
+    pub(super) fn mount(&mut self, number: usize, at: &str, what: &str) {
+        self.shell(number, &format!("mount -t nfs {what} {at}"));
+    }
+
+    /// Carries iolab out on vm2, with the words of a line.
+    pub(super) fn iolab(&mut self, line: &str) -> Answer {
+        let script = format!("cd /data/case; rm -f run.iolab; exec /lab/iolab {line}");
+        self.command(2, &["bash", "-c", &script])
+    }
+
+    /// Carries iolab out as one rank on each guest, from vm1, with a new run file.
+    pub(super) fn ranks(&mut self, line: &str) -> Answer {
+        self.command(1, &["rm", "-f", "/data/case/run.iolab"]);
+        self.ranks_again(line)
+    }
+
+    /// The same with the run file that is there.
+    pub(super) fn ranks_again(&mut self, line: &str) -> Answer {
+        let script = format!("cd /data/case; exec {MPIEXEC} /lab/iolab-mpi {line}");
+        self.command(1, &["bash", "-c", &script])
+    }
+
+    /// The trials of `run.iolab` on a guest, by rank where that is asked for.
+    #[track_caller]
+    pub(super) fn samples(&mut self, number: usize, more: &str) -> Vec<Value> {
+        let script = format!("cd /data/case; /lab/iolab export run.iolab --format json {more}");
+        let answer = self.command(number, &["bash", "-c", &script]);
+        let samples = answer.json().as_array().cloned().unwrap_or_default();
+        assert!(!samples.is_empty(), "{}{}", answer.stdout, answer.stderr);
+        samples
+    }
+}
+
+/// One rank on each guest.
+pub(super) const MPIEXEC: &str = "mpiexec -hosts vm1,vm2 -ppn 1";
