@@ -33,10 +33,12 @@ pub mod join;
 mod pages;
 pub mod program;
 pub mod syncs;
+mod traced_request;
 
 pub use event::{
     DiskNumber, Edge, Event, Kind, Step, TracedPlaces, TracedThreads, Transfer, kernel_number,
 };
+pub use traced_request::{TracedRequest, Way};
 
 /// Memory of the buffers of all CPUs together, bytes, and of one CPU.
 const BUFFERS_BYTES: u64 = 256 << 20;

@@ -35,7 +35,7 @@ use crate::device::Device;
 use accounts::Others;
 use course::{Pace, Recorder};
 use descriptors::{Descriptors, Owner};
-use disks::{AllDevices, Number};
+use disks::AllDevices;
 use exits::{Exit, Exits, family};
 use group::Group;
 use joined::Joined;
@@ -45,6 +45,9 @@ use trace::ProgramTracer;
 use tree::Tree;
 
 pub use signals::end_by;
+
+/// The number of a block device: major, minor.
+type Number = (u32, u32);
 
 /// What to observe.
 #[derive(Debug, Clone)]

@@ -15,6 +15,7 @@ mod refined_sizes;
 mod region_fit;
 mod serialize;
 mod soak;
+mod standard_name;
 mod tracked;
 mod trial_time;
 mod workload_overlap;
@@ -27,7 +28,6 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use crate::named_file;
-use crate::standard::Standard;
 
 pub use builtin::BUILTIN;
 pub use change::Change;
@@ -39,6 +39,7 @@ pub use group_settings::{Combination, ExperimentGroup, GroupSetting};
 pub use inquiry::{INQUIRY, Inquiry, Phenomenon, Untried, Variant};
 pub use missing_levels::LevelChange;
 pub use refined_sizes::{REFINE_MAX, Refined};
+pub use standard_name::Standard;
 
 use document::{Definition, DesignEntries, DocumentText, Entries, Groups, check_level_count};
 use iolab_workload::group::split_group;

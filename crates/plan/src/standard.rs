@@ -8,23 +8,7 @@ use std::time::Duration;
 use iolab_workload::settings::CellSpec;
 use iolab_workload::trial::{CacheState, Pattern};
 
-use crate::experiment::Experiment;
-
-iolab_workload::named! {
-    /// A test of the standard.
-    pub enum Standard: "standard" {
-        /// Random requests of eight sizes in seven mixes of reads and writes.
-        PtsIops = "pts-iops",
-        /// Sequential reads and writes.
-        PtsThroughput = "pts-tp",
-        /// Latency of single requests.
-        PtsLatency = "pts-lat",
-        /// Writes from a purged device on until they are steady.
-        PtsWriteSaturation = "pts-wsat",
-        /// A mix of sizes over a skewed range, by requests in flight.
-        PtsComposite = "pts-cbw",
-    }
-}
+use crate::experiment::{Experiment, Standard};
 
 /// What is known of a target and of what was done to it.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]

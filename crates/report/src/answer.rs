@@ -10,7 +10,7 @@ use iolab_workload::service_level::ServiceLevel;
 use iolab_workload::trial_description::requests_in_words;
 use serde_json::Value;
 
-use crate::export::{Exported, run_fields};
+use crate::exported_run::{Exported, run_fields};
 use crate::fitness::{self, Asked, AskedWorkload, Fitness, Measured, unit};
 use crate::layout::{Grid, paragraph};
 use crate::rows::{Field, field, text};

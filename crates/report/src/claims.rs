@@ -14,13 +14,13 @@ use iolab_workload::escape_control::escape_control;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::compare::Against;
 use crate::findings::FindingKind;
 use crate::findings::words::{self, WrittenClaims};
 use crate::notation::in_text;
 
 mod evidence;
 mod remarks;
+mod side_doubt;
 
 use evidence::{
     BentCurveData, ChangeData, CourseData, FixedCostData, LoadData, PreparationData, ProgramsData,
@@ -32,6 +32,7 @@ pub(crate) use evidence::{
     ServedData, SyncsData,
 };
 pub(crate) use remarks::{RemarkData, remarks};
+pub(crate) use side_doubt::Against;
 
 /// What runs show: a statement about cells, with the numbers that it rests on and the sentence that iolab prints for it.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]

@@ -21,7 +21,7 @@ use crate::rows::{Field, Format, RowWriter, columns_of};
 use crate::table::bare;
 use crate::values::fields_of;
 pub(crate) use conclusion::{SaidOfCell, answer};
-pub(crate) use data::{Against, Differing};
+pub(crate) use data::Differing;
 use iolab_workload::escape_control::escape_control;
 
 /// The comparison for a terminal of `width` columns, without its closing remarks.

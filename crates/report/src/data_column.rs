@@ -7,7 +7,6 @@ use iolab_workload::settings::{Setting, ValueKind};
 use schemars::Schema;
 use serde_json::{Map, Value, json};
 
-use crate::export::column_value;
 use crate::rows::Field;
 
 /// One column of rows about an `R`.
@@ -198,4 +197,19 @@ pub(crate) fn list_schema<R>(columns: &[DataColumn<'_, R>]) -> Schema {
         "minItems": columns.len(),
         "maxItems": columns.len(),
     })
+}
+
+/// The value of a column of a run file, as exports show it.
+pub(crate) fn column_value<T>(column: &StoredColumn<T>, row: &T) -> Value {
+    match &column.access {
+        Access::Number(get, _) => get(row).into(),
+        Access::Real(get, _) => get(row).into(),
+        Access::Flag(get, _) => get(row).into(),
+        Access::Text(get, _) => {
+            let value = get(row);
+            value.map(|text| escape_control(&text).into_owned()).into()
+        }
+        Access::Setting(setting, get, _) => setting.value(get(row)).into(),
+        Access::Bytes(..) => Value::Null,
+    }
 }

@@ -9,25 +9,25 @@ use std::io::{self, Write};
 use std::rc::Rc;
 
 use hdrhistogram::Histogram;
-use serde_json::Value;
 
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::answer::RunAnswer;
 use iolab_analysis::fitness::Answer;
 use iolab_analysis::runs::RunName;
-use iolab_record::column::{Access, Column as StoredColumn};
+use iolab_record::column::Column as StoredColumn;
 use iolab_record::tables::{CLIENT_SAMPLE, IntervalRow, PART, Rank, SERIES};
 use iolab_record::{
     Cell, Part, RunRecord, Sample, SampleLatencyOverTime, SampleSeries, exported_settings,
 };
 use iolab_workload::Error;
-use iolab_workload::escape_control::escape_control;
 use iolab_workload::settings::Setting;
 
 use over_time::CourseInterval;
 
 use crate::answer;
-use crate::data_column::DataColumn;
+use crate::data_column::{DataColumn, column_value};
+pub use crate::exported_run::Exported;
+use crate::exported_run::{RUN_COLUMNS, level_fields, run_fields};
 use crate::rows::{Field, Format, RowWriter, columns_of, field, text};
 
 /// Writes one row per cell of each run, or per group of a cell and for all of them together: its summaries, verdict and flags. Each run comes with the name of its file.
@@ -42,46 +42,6 @@ pub fn cells(runs: &[(RunName, AnalysedRun)], to: &mut dyn Write) -> io::Result<
     }
     writer.finish()
 }
-
-/// A run with its answer.
-pub type Exported<'a> = (RunName, &'a RunRecord, Option<&'a RunAnswer>);
-
-/// A column that identifies the run of a row.
-pub(crate) struct RunColumn {
-    name: &'static str,
-    doc: &'static str,
-    /// Whether every run has a value.
-    is_known: bool,
-    value: fn(&RunName) -> Option<&str>,
-}
-
-/// The columns that identify the run of a row.
-pub(crate) const RUN_COLUMNS: [RunColumn; 4] = [
-    RunColumn {
-        name: "run",
-        doc: "the run: 16 hexadecimal digits, the same in every copy of its file",
-        is_known: true,
-        value: |run| Some(&run.id),
-    },
-    RunColumn {
-        name: "file",
-        doc: "its file, as it was named",
-        is_known: true,
-        value: |run| Some(&run.file),
-    },
-    RunColumn {
-        name: "host",
-        doc: "the host that planned it, where that is known",
-        is_known: false,
-        value: |run| run.host.as_deref(),
-    },
-    RunColumn {
-        name: "run_started_utc",
-        doc: "when it began: RFC 3339, UTC",
-        is_known: true,
-        value: |run| Some(&run.started_utc),
-    },
-];
 
 /// The columns that say which run a row is of.
 fn run_columns<'c, R: 'c>(of: fn(&R) -> &RunName) -> Vec<DataColumn<'c, R>> {
@@ -116,11 +76,6 @@ fn setting_columns<'c, R: 'c>(of: fn(&R) -> Option<&Cell>) -> Vec<DataColumn<'c,
         })
     };
     exported_settings().into_iter().map(column).collect()
-}
-
-/// Which run a row is of: `run`, `file`, `host` and `run_started_utc`.
-pub(crate) fn run_fields(run: &RunName) -> [Field; 4] {
-    RUN_COLUMNS.map(|column| optional_text(column.name, (column.value)(run)))
 }
 
 /// Writes one row per sample of each run, warm-up and failed trials included (columns `warmup`
@@ -401,34 +356,7 @@ fn trial_fields(run: &RunName, record: &RunRecord, cell: &Cell, sample: &Sample)
     fields
 }
 
-pub(crate) fn level_fields(factors: &[String], cell: &Cell) -> Vec<Field> {
-    factors
-        .iter()
-        .zip(&cell.levels)
-        .map(|(factor, level)| text(&format!("level_{}", escape_control(factor)), level))
-        .collect()
-}
-
 /// A column of a run file, as exports show it.
 fn column_field<T>(column: &StoredColumn<T>, row: &T) -> Field {
     field(column.name, column_value(column, row))
-}
-
-/// The value of a column of a run file, as exports show it.
-pub(crate) fn column_value<T>(column: &StoredColumn<T>, row: &T) -> Value {
-    match &column.access {
-        Access::Number(get, _) => get(row).into(),
-        Access::Real(get, _) => get(row).into(),
-        Access::Flag(get, _) => get(row).into(),
-        Access::Text(get, _) => {
-            let value = get(row);
-            value.map(|text| escape_control(&text).into_owned()).into()
-        }
-        Access::Setting(setting, get, _) => setting.value(get(row)).into(),
-        Access::Bytes(..) => Value::Null,
-    }
-}
-
-fn optional_text(name: &str, value: Option<&str>) -> Field {
-    value.map_or_else(|| field(name, Value::Null), |value| text(name, value))
 }

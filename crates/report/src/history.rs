@@ -10,7 +10,7 @@ use iolab_workload::{Error, Result};
 use serde_json::{Map, Value, json};
 
 use crate::compare::factor;
-use crate::export::run_fields;
+use crate::exported_run::run_fields;
 use crate::layout::{self, Column, Grid, none};
 use crate::rows::{Field, Format, RowWriter, columns_of, field, text as text_field};
 use crate::runs::data::run_objects;

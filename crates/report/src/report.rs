@@ -10,6 +10,7 @@ mod html;
 mod latex;
 mod latex_table;
 mod markdown;
+mod markdown_blocks;
 mod method;
 mod page_table;
 mod picture;
@@ -31,7 +32,6 @@ use crate::overview::Overview;
 use iolab_workload::escape_control::escape_control;
 
 pub use bundle::Bundle;
-pub use deposit::DepositFile;
 pub use program::ProgramInput;
 
 use environment::Fact;
@@ -39,6 +39,9 @@ use program::ProgramPart;
 use run_sequence::RunSequence;
 use section::{Captioned, Section};
 use statement::{Statement, StatementGroup};
+
+/// A file by its path in the archive.
+pub type DepositFile = (String, Vec<u8>);
 
 /// The content of a report, in the order of the run files. Text from outside contains no control characters; each format escapes
 /// it.

@@ -13,9 +13,9 @@ use iolab_workload::outcome::Outcome;
 use iolab_workload::target::TargetName;
 use iolab_workload::{Error, Result};
 
-use super::fit;
+use super::fit_cells;
 use super::programs::Programs;
-use super::targets::{devices_of, number_of};
+use super::target_numbers::{devices_of, number_of};
 use crate::evidence::Origin;
 use crate::ranks::Ranks;
 use crate::silence::Watch;
@@ -196,7 +196,7 @@ impl Executor for Engine<'_> {
         if let Some(ranks) = self.ranks {
             ranks.span_cell(cell)?;
         }
-        fit::fit(cell, &self.targets)
+        fit_cells::fit(cell, &self.targets)
     }
 
     fn alignment(&self) -> u64 {

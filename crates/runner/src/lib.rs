@@ -12,6 +12,7 @@ pub mod evidence;
 mod executor;
 mod fault_description;
 mod fit;
+mod fit_cells;
 pub mod import;
 mod missing_levels;
 pub mod peak_probe;
@@ -30,6 +31,8 @@ mod simulated;
 mod stopping_rule;
 mod strategy;
 mod system_under_test;
+mod target_needs;
+mod target_numbers;
 mod targets;
 #[cfg(test)]
 mod tests;
@@ -47,7 +50,7 @@ use iolab_workload::{Error, Result};
 
 pub use executor::Executor;
 pub(crate) use fit::record as cell_record;
-pub use fit::{Fitted, fit_all, need};
+pub use fit::{Fitted, fit_all};
 pub use missing_levels::adapt_to_system;
 pub use prepared_run::PreparedRun;
 pub use programs::Programs;
@@ -55,6 +58,7 @@ pub use sample::describe_failure;
 pub use silence::EndProcess;
 pub use simulated::{Disk, adapt, budget_on_model};
 pub use system_under_test::SystemUnderTest;
+pub use target_needs::need;
 pub use targets::{GivenTargets, Targets, join_targets, needs, settle_targets, stripe_targets};
 
 use crate::ranks::Ranks;
@@ -221,7 +225,8 @@ impl Setup<'_> {
         let mut all: Vec<Remark> = Vec::new();
         for (number, preflight) in self.preflight.iter().enumerate() {
             let is_it = |name: Option<&TargetName>| {
-                targets::number_of(names.iter().copied(), name).is_ok_and(|own| own == number)
+                target_numbers::number_of(names.iter().copied(), name)
+                    .is_ok_and(|own| own == number)
             };
             let is_own = |spec: &&CellSpec| spec.targets().into_iter().any(is_it);
             let specs = cells.iter().map(|cell| &cell.spec).filter(is_own);

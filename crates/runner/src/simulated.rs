@@ -21,6 +21,7 @@ use iolab_plan::cells::PlannedCell;
 use iolab_workload::settings::CellSpec;
 
 pub use disk::Disk;
+pub(super) use disk::VIRTUAL;
 pub use unsupported_settings::adapt;
 
 /// The budget of a suite on a model, where the user names none, in virtual time: at least forty minutes. They take seconds, and a

@@ -10,9 +10,10 @@ use iolab_workload::Result;
 
 use super::executor::{Engine, Executor};
 use super::silence::Watch;
-use super::simulated::{Disk, Simulated};
-use super::targets::{Targets, devices_of, further, kind_of};
-use super::{Programs, Setup, fit, shared_disk};
+use super::simulated::{Disk, Simulated, VIRTUAL};
+use super::target_numbers::{devices_of, further, kind_of};
+use super::targets::Targets;
+use super::{Programs, Setup, fit_cells, shared_disk};
 use iolab_doctor::environment;
 use iolab_peers::Peers;
 use iolab_plan::cells::PlannedCell;
@@ -44,7 +45,7 @@ impl<'a> SystemUnderTest<'a> {
         }
         match self.targets() {
             targets if targets.is_empty() => Ok(()),
-            targets => fit::fit(cell, &targets),
+            targets => fit_cells::fit(cell, &targets),
         }
     }
 
@@ -200,6 +201,3 @@ impl<'a> SystemUnderTest<'a> {
         }))
     }
 }
-
-/// How the clock of a model is called.
-pub(super) const VIRTUAL: &str = "virtual (of the model)";

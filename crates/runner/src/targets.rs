@@ -4,18 +4,18 @@ mod assign;
 
 pub use assign::{join_targets, settle_targets, stripe_targets};
 
-use std::path::{Component, Path, PathBuf, absolute};
+use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
-use iolab_storage::{Consent, Need, Target, TargetKind};
-use iolab_workload::settings::CellSpec;
+use iolab_storage::{Consent, Need, Target};
 use iolab_workload::target::TargetName;
 use iolab_workload::{Error, Result};
 
-use super::{Disk, fit};
+use super::Disk;
+use super::target_needs::{merge_needs, need_of};
+use super::target_numbers::{full, number_of};
 use crate::ranks::Ranks;
 use iolab_plan::cells::Plan;
-use iolab_record::FurtherTarget;
 
 /// The open targets, each with the path that the user gave. The first is the run's own: cells that name no target use it.
 #[derive(Debug)]
@@ -113,31 +113,6 @@ fn same_twice(one: &Path, other: &Path) -> Error {
     Error::usage(same).hint("name each target once")
 }
 
-/// The path from the root on, by which a run knows a target, however it is written: `disk/`, `./disk` and `x/../disk` are one. `..`
-/// is resolved where that leads to the same place, which it does not behind a symbolic link.
-pub(super) fn full(path: &Path) -> PathBuf {
-    let from_root = absolute(path).unwrap_or_else(|_| path.to_owned());
-    // Separators at the end and in a row are no parts of it.
-    let plain: PathBuf = from_root.components().collect();
-    let mut resolved = PathBuf::new();
-    for part in plain.components() {
-        match part {
-            Component::ParentDir => {
-                resolved.pop();
-            }
-            other => resolved.push(other),
-        }
-    }
-    let is_same = || match (resolved.canonicalize(), plain.canonicalize()) {
-        (Ok(one), Ok(other)) => one == other,
-        _ => false,
-    };
-    match resolved == plain || is_same() {
-        true => resolved,
-        false => plain,
-    }
-}
-
 /// What a command measures: files and devices, which share the blocks of a run, and disks that are computed, each in runs of its own.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct GivenTargets {
@@ -185,40 +160,6 @@ fn check_distinct(names: &[PathBuf], place: impl Fn(&Path) -> PathBuf) -> Result
     Ok(())
 }
 
-/// The number of the target of this name; without a name that of the run's own.
-///
-/// # Errors
-/// Of kind [`Usage`](iolab_workload::Kind::Usage): the run has none of this name.
-pub(super) fn number_of<'a>(
-    mut names: impl Iterator<Item = &'a Path>,
-    named: Option<&TargetName>,
-) -> Result<usize> {
-    let Some(named) = named else {
-        return Ok(0);
-    };
-    names
-        .position(|name| name == Path::new(named.as_str()))
-        .ok_or_else(|| {
-            Error::usage(format!("the target {named} is not one of the run's"))
-                .hint("name each target once on the command line")
-        })
-}
-
-/// The block devices that the targets of a cell lie on, MAJOR and MINOR; `None` for one that lies on none.
-///
-/// # Errors
-/// As [`number_of`].
-pub(super) fn devices_of(
-    targets: &[(&Path, &Target)],
-    cell: &CellSpec,
-) -> Result<Vec<Option<(u32, u32)>>> {
-    let device = |name: Option<&TargetName>| {
-        let number = number_of(targets.iter().map(|(named, _)| *named), name)?;
-        Ok(targets.get(number).and_then(|(_, target)| target.device()))
-    };
-    cell.targets().into_iter().map(device).collect()
-}
-
 /// What plans need of each of these targets, where they are carried out one after the other; see [`super::need`].
 ///
 /// # Errors
@@ -241,35 +182,11 @@ pub fn needs(
         let is_it = |name: Option<&TargetName>| number(name).is_ok_and(|own| own == target);
         let needs = plans
             .iter()
-            .map(|plan| fit::need_of(plan, &is_it, consent.clone(), exact));
-        Ok(fit::merge_needs(needs.collect::<Result<Vec<_>>>()?))
+            .map(|plan| need_of(plan, &is_it, consent.clone(), exact));
+        Ok(merge_needs(needs.collect::<Result<Vec<_>>>()?))
     };
     let needs = (0..named.len()).map(of).collect::<Result<Vec<_>>>()?;
     Ok(needs.into_iter().flatten().collect())
-}
-
-/// The targets of a run file beside the first.
-pub(super) fn further<'a>(
-    targets: impl Iterator<Item = (&'a Path, &'a Target)>,
-) -> Vec<FurtherTarget> {
-    let further = targets.enumerate().skip(1);
-    let row = |(number, (named, target)): (usize, (&Path, &Target))| FurtherTarget {
-        id: number as u32,
-        target: named.display().to_string(),
-        kind: kind_of(target),
-        bytes: target.size(),
-    };
-    further.map(row).collect()
-}
-
-/// How a run file calls the kind of a target.
-pub(super) fn kind_of(target: &Target) -> iolab_record::TargetKind {
-    match target.kind() {
-        TargetKind::Scratch => iolab_record::TargetKind::Scratch,
-        TargetKind::File => iolab_record::TargetKind::File,
-        TargetKind::BlockDevice => iolab_record::TargetKind::BlockDevice,
-        TargetKind::CharDevice => iolab_record::TargetKind::CharDevice,
-    }
 }
 
 #[cfg(test)]
@@ -303,7 +220,7 @@ mod tests {
             let plan = Plan::of(experiment, &OneProcess)?;
             let needs = needs(std::slice::from_ref(&plan), &named, &Consent::No, true)?;
             let targets = Targets::open(&named, &needs)?;
-            fit::fit_to(plan, crate::SystemUnderTest::Targets(&targets))
+            crate::fit::fit_to(plan, crate::SystemUnderTest::Targets(&targets))
         };
         of_both(&["writer.offset=1M"]).expect("bytes of its own");
         let error = of_both(&["writer.offset=0"]).expect_err("they overwrite each other");

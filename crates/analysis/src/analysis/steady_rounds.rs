@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use iolab_plan::experiment::Experiment;
+use iolab_plan::experiment::Standard;
 use iolab_plan::precondition::{Round, SteadyRounds};
-use iolab_plan::standard::{Deviation, Medium, Standard, TargetFacts};
+use iolab_plan::standard::{Deviation, Medium, TargetFacts};
 use iolab_record::environment::KEYS;
 use iolab_record::{PreparationKind, RunRecord, Sample, ShownLatency, TargetKind};
 use iolab_stats::{Steadiness, SteadyLimits, steady_state};

@@ -6,9 +6,11 @@ use super::Job;
 use super::files::{Files, TargetRange};
 use crate::worker::{NotedRequests, WorkerOutcome};
 use iolab_host::clock::Clock;
-use iolab_host::tracing::join::{Joined, TracedRequest, Way, join};
+use iolab_host::tracing::join::{Joined, join};
 use iolab_host::tracing::syncs::{TracedSync, begun_within};
-use iolab_host::tracing::{Event, Recording, TracedPlaces, Tracer, kernel_number};
+use iolab_host::tracing::{
+    Event, Recording, TracedPlaces, TracedRequest, Tracer, Way, kernel_number,
+};
 use iolab_storage::Target;
 use iolab_storage::sectors::{Carrier, SectorMap};
 use iolab_storage::sync_place::SyncPlace;

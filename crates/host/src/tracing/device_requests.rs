@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use super::event::{Event, Kind, Step, Transfer};
-use super::join::Passage;
 use super::syncs::{Owner, Span};
+use super::traced_request::Passage;
 
 /// Sectors that a device carried out as one request, and when.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::event::{Event, Kind, Transfer};
-use super::join::{Passage, TracedRequest, Way};
 use super::syncs::{Owner, Span};
+use super::traced_request::{Passage, TracedRequest, Way};
 
 /// Bytes of the messages of linux/fuse.h that are no data: `fuse_in_header` with `fuse_write_in`, and `fuse_out_header`.
 const WRITE_HEADER: u32 = 80;

@@ -8,7 +8,7 @@ use iolab_workload::counters::{DeviceStat, ProcessIo};
 use iolab_workload::witness::{Course, Moment};
 use rustix::time::{ClockId, clock_gettime};
 
-use super::disks::Number;
+use super::Number;
 use crate::counters::read_device;
 
 /// Most devices that are followed.

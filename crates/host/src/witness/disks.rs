@@ -9,10 +9,8 @@ use iolab_workload::counters::{DeviceStat, DeviceWaits};
 use iolab_workload::witness::{DiskTraffic, ObservedDevice, TracedDisk};
 use rustix::fs::{major, minor};
 
-use super::group;
+use super::{Number, group};
 use crate::counters::{read_device, read_waits};
-
-pub(super) type Number = (u32, u32);
 
 /// Read-ahead by default, bytes.
 const READ_AHEAD: u64 = 128 << 10;

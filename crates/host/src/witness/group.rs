@@ -17,7 +17,7 @@ use iolab_storage::procfs::{ControlGroup, Hierarchy};
 use iolab_storage::sysfs;
 use iolab_workload::witness::{GroupHolds, GroupTraffic};
 
-use super::disks::Number;
+use super::Number;
 
 /// What the groups of programs are called, before the number of the process that observes.
 const PREFIX: &str = "iolab-witness-";

@@ -7,8 +7,9 @@ use iolab_storage::sync_place::{SyncedFileSystem, synced_file_systems};
 use iolab_workload::Result;
 use iolab_workload::witness::{TracedDisk, TracedProgram};
 
+use super::Number;
 use super::accounts::{tasks, with_descendants};
-use super::disks::{AllDevices, Number};
+use super::disks::AllDevices;
 use crate::clock::Clock;
 use crate::pseudo_files::text_of;
 use crate::tracing::program::{TracedFileSystem, of_program};

@@ -26,7 +26,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{CellData, Runs, clean, ends, held};
-use crate::compare::Against;
+use crate::claims::Against;
 
 /// Data that was read back after it was written.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]

@@ -5,15 +5,13 @@ use std::collections::BTreeMap;
 
 use iolab_analysis::claim::{self, Estimate};
 use iolab_analysis::compare::{CellComparison, Comparison, Difference, Further, Overall, Side};
-use iolab_analysis::doubt::{self, Reason, SideDoubt};
 use iolab_stats::{RankMethod, Summary, TTest};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Serialize;
 use serde_json::json;
 
-use crate::claims::Relation;
-use crate::document::{IOLAB_VERSION, Levels, SCHEMA};
-use crate::doubt::{of_side, remedy};
+use crate::claims::{Against, Relation};
+use crate::document_header::{IOLAB_VERSION, Levels, SCHEMA};
 
 /// What `iolab compare --format json` prints.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
@@ -103,25 +101,6 @@ struct Cell<'a> {
     new_values: &'a [f64],
     /// What in the evidence could turn the verdict round.
     doubts: Vec<Against>,
-}
-
-/// Something in the evidence that could turn a comparison round.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-#[schemars(rename = "SideDoubt")]
-pub(crate) struct Against {
-    /// `other_traffic`, `cpu_stall`, `worker_wait`, `steal`, `cpu_quota_wait`, `memory_stall`, `device_ios_per_request`,
-    /// `buffer_pieces_per_request`, `preempted`, `suspended`, `served_by`, `dependent`, `rate_not_held`, `clock_resolution`,
-    /// `contradicted`, `not_synced` or `never_flushed`.
-    doubt: &'static str,
-    /// The side that it concerns: `base` or `new`, of a claim the other one; `null` where it is both together.
-    side: Option<&'static str>,
-    /// Its value: of `preempted` times per second that a worker was, of `dependent` how many independent trials one is worth, of
-    /// `clock_resolution` the step of the clock over the side's value, of others what the column of that name has; `null` where there is none.
-    value: Option<f64>,
-    /// The doubt as a sentence.
-    text: String,
-    /// What to do about it; `null` where nothing is known to help.
-    remedy: Option<String>,
 }
 
 /// A cell with every figure.
@@ -299,34 +278,6 @@ impl<'a> Differing<'a> {
             what: &found.what,
             base: &found.base,
             new: &found.new,
-        }
-    }
-}
-
-impl Against {
-    pub(crate) fn of(found: &SideDoubt) -> Self {
-        Self {
-            doubt: found.reason.name(),
-            side: found.side.map(|side| match side {
-                doubt::ComparedSide::Base => "base",
-                doubt::ComparedSide::New => "new",
-            }),
-            value: match &found.reason {
-                Reason::Disturbed { worst, .. } => Some(*worst),
-                Reason::Preempted { per_second } => Some(*per_second),
-                Reason::Dependent { independence } => Some(*independence),
-                Reason::ClockResolution { share, .. } => Some(*share),
-                Reason::Imbalance(_)
-                | Reason::NeverFlushed { .. }
-                | Reason::NotSynced(_)
-                | Reason::ServedBy { .. }
-                | Reason::RateNotHeld
-                | Reason::Contradicted
-                | Reason::TwoGroups { .. }
-                | Reason::Suspended => None,
-            },
-            text: of_side(&found.reason),
-            remedy: remedy(&found.reason),
         }
     }
 }

@@ -14,7 +14,7 @@ use serde_json::Value;
 use super::{answer_column, level_fields, run_columns, setting_columns};
 use crate::clients;
 use crate::data_column::{DataColumn, row_schema};
-use crate::document::LEVEL;
+use crate::document_header::LEVEL;
 use crate::rows::Field;
 use quantities::PARTS;
 

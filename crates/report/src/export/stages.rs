@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::{level_fields, run_columns};
 use crate::data_column::{DataColumn, row_schema};
-use crate::document::LEVEL;
+use crate::document_header::LEVEL;
 use crate::rows::Field;
 
 /// What the columns of one row are computed from.

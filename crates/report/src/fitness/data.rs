@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{AskedWorkload, Fitness, Measured, WorkloadResult, unit, why};
-use crate::document::{IOLAB_VERSION, SCHEMA};
+use crate::document_header::{IOLAB_VERSION, SCHEMA};
 use crate::doubt;
 
 /// What `iolab fit --format json` prints.

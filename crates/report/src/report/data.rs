@@ -11,7 +11,7 @@ use super::Input;
 use super::section::file_name;
 use crate::claims::{self, ClaimData, IdentifiedRun, RemarkData};
 use crate::data_column::{DataColumn, list_schema};
-use crate::document::{IOLAB_VERSION, SCHEMA};
+use crate::document_header::{IOLAB_VERSION, SCHEMA};
 use iolab_workload::escape_control::escape_control;
 
 /// What the page of `iolab report` holds in its element `samples`.

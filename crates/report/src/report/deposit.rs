@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 
 use super::bundle::chapters;
 use super::section::{Section, file_name};
-use super::{StudyReport, program};
+use super::{DepositFile, StudyReport, program};
 use crate::export;
 use crate::input::Input;
 use crate::rows::{Format, RowWriter, text};
@@ -78,9 +78,6 @@ const CONTENTS: [(Holding, &str); 11] = [
         "SHA256SUMS         checksums; check them with: sha256sum -c SHA256SUMS",
     ),
 ];
-
-/// A file by its path in the archive.
-pub type DepositFile = (String, Vec<u8>);
 
 /// The files, in a fixed order. `run_files` and `observations` are the contents of the run files, and of those of observations, each
 /// in the order of the report.

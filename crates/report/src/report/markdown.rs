@@ -5,8 +5,9 @@ use std::fmt::Write as _;
 use iolab_workload::Result;
 
 use super::bundle::{Bundle, Chapter, Shown, chapters};
+use super::markdown_blocks::{block, table};
 use super::method::RULES;
-use super::section::{Captioned, Section};
+use super::section::Section;
 use super::statement::{Statement, StatementGroup};
 use super::{StudyReport, program};
 use crate::markdown::{escaped, sentence};
@@ -171,29 +172,6 @@ fn appendix(report: &StudyReport<'_>) -> String {
         block(&report.all_commands())
     );
     text
-}
-
-pub(super) fn table(table: &Captioned) -> String {
-    let row = |values: Vec<String>| format!("| {} |\n", values.join(" | "));
-    let grid = &table.grid;
-    let mut text = row(grid.headings.iter().map(|(h, _)| escaped(h)).collect());
-    let rule = |(_, right): &(String, bool)| if *right { "---:" } else { "---" }.to_owned();
-    text.push_str(&row(grid.headings.iter().map(rule).collect()));
-    for values in &grid.rows {
-        text.push_str(&row(values.iter().map(|v| escaped(v)).collect()));
-    }
-    format!("{text}\n{}\n\n", sentence(&table.caption))
-}
-
-/// A code block, whose fences are longer than any in its lines.
-pub(super) fn block(lines: &str) -> String {
-    let longest = lines
-        .split(|c| c != '`')
-        .map(str::len)
-        .max()
-        .unwrap_or_default();
-    let fence = "`".repeat(longest.max(2) + 1);
-    format!("{fence}\n{}\n{fence}\n\n", lines.trim_end())
 }
 
 #[cfg(test)]

@@ -12,13 +12,13 @@ use iolab_workload::quantity::{counted, format_bytes};
 use iolab_workload::witness::{OtherProcess, Subject};
 use iolab_workload::{Error, Result};
 
+use super::DepositFile;
 use super::bundle::Bundle;
-use super::deposit::DepositFile;
 use super::page_table::PageTable;
 use super::picture::{page_options, paper_options};
 use super::section::{Captioned, file_name};
 use super::summary::{moment, readable};
-use super::{clean, latex_table, markdown};
+use super::{clean, latex_table, markdown_blocks};
 use crate::latex;
 use crate::layout::{Column, Grid};
 use crate::markdown::{escaped, sentence};
@@ -164,14 +164,14 @@ impl ProgramPart {
         text.push('\n');
         match self.no_others() {
             Some(words) => text.push_str(words),
-            None => text.push_str(&markdown::table(&self.others)),
+            None => text.push_str(&markdown_blocks::table(&self.others)),
         }
         text.push_str("\n\n");
         let _ = writeln!(
             text,
             "{}\n\n{}",
             sentence(&self.origin),
-            markdown::block(&self.command)
+            markdown_blocks::block(&self.command)
         );
         Ok(Bundle {
             text,

@@ -8,7 +8,7 @@ use iolab_analysis::compare::Comparison;
 use iolab_analysis::equivalence::program_pairs;
 use iolab_record::{Cell, EndedBy, RunRecord};
 use iolab_workload::quantity::{exact_duration, format_percent};
-use iolab_workload::settings::cell_label;
+use iolab_workload::settings::{SETTINGS, cell_label};
 
 use super::summary::{moment, readable};
 use super::{Input, clean, commands, evidence};
@@ -253,11 +253,15 @@ fn settings_of(first: &Cell, rest: &[&Cell]) -> Vec<(String, String)> {
     shared
         .into_iter()
         .map(|(name, value)| {
-            let text = match value.as_str() {
-                Some(text) => clean(text),
-                None => readable(name, &value.to_string()),
+            let setting = SETTINGS.iter().find(|setting| setting.column == name);
+            let is_time = setting.is_some_and(|setting| setting.kind.is_time());
+            let text = match (value.as_str(), value.as_u64()) {
+                (Some(text), _) => clean(text),
+                (None, Some(ns)) if is_time => exact_duration(Duration::from_nanos(ns)),
+                (None, _) => readable(name, &value.to_string()),
             };
-            (name.trim_end_matches("_bytes").to_owned(), text)
+            let name = setting.map_or(name, |setting| setting.name);
+            (name.to_owned(), text)
         })
         .collect()
 }

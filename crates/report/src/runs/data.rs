@@ -6,8 +6,9 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{conclusion, gate_remarks, gate_summary, geometric_mean, predicted, remarks};
-use crate::compare::{Against, Differing};
-use crate::document::{IOLAB_VERSION, Levels, SCHEMA};
+use crate::claims::Against;
+use crate::compare::Differing;
+use crate::document_header::{IOLAB_VERSION, Levels, SCHEMA};
 
 /// What `iolab compare --base FILE... --new FILE... --format json` prints.
 #[derive(Serialize, JsonSchema)]

@@ -17,7 +17,8 @@ use super::claims;
 use crate::claims::{
     ClaimData, ClaimedData, DirectionData, OtherProcessData, OtherUseData, SyncsData,
 };
-use crate::document::{IOLAB_VERSION, SCHEMA, write};
+use crate::document::write;
+use crate::document_header::{IOLAB_VERSION, SCHEMA};
 
 /// What `iolab witness` writes as JSON.
 #[derive(Serialize, JsonSchema)]

@@ -7,8 +7,7 @@ use iolab_diskmodel::definition::Definition;
 use iolab_workload::trial::{Batch, TrialSpec};
 use iolab_workload::{Error, Result};
 
-use super::super::fit::{cut_region, fit_groups};
-use super::super::system_under_test::VIRTUAL;
+use super::super::fit_cells::{cut_region, fit_groups};
 use iolab_plan::cells::PlannedCell;
 use iolab_record::digest;
 use iolab_record::environment::{Environment, KEYS};
@@ -17,6 +16,9 @@ use iolab_workload::quantity::exact_size;
 
 /// What a name begins with that means a model.
 const PREFIX: &str = "model:";
+
+/// How the clock of a model is called.
+pub(in super::super) const VIRTUAL: &str = "virtual (of the model)";
 
 /// A definition of a disk, and what iolab asks of it before it runs.
 #[derive(Debug, Clone, PartialEq)]

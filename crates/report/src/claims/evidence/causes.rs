@@ -4,8 +4,8 @@ use iolab_analysis::claim::{Again, Reproduction, Share, Suspected, Suspects, Ver
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::claims::Against;
 use crate::claims::clean;
-use crate::compare::Against;
 use crate::findings::words::why_untried;
 
 /// A difference that another run showed, in the run that was made to explain it.

@@ -8,8 +8,8 @@ use iolab_analysis::equivalence::{MARGINS, SizePoint};
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::claims::Against;
 use crate::claims::{Relation, clean, ends};
-use crate::compare::Against;
 
 /// Two programs over the sizes of what they read.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]

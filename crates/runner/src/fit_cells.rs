@@ -1,0 +1,145 @@
+//! Fits a cell to the targets of a run, and checks it.
+
+use std::path::Path;
+
+use iolab_engine::trial;
+use iolab_host::memory::AvailableMemory;
+use iolab_plan::cells::PlannedCell;
+use iolab_storage::Target;
+use iolab_workload::quantity::{counted, exact_size};
+use iolab_workload::settings::CellSpec;
+use iolab_workload::target::TargetName;
+use iolab_workload::trial::{Batch, TrialSpec};
+use iolab_workload::{Error, Result};
+
+use super::target_numbers::number_of;
+
+/// A region is cut to whole multiples of this.
+pub(super) const REGION_UNIT: u64 = 4096;
+
+/// Cuts a cell's region to what the targets of the run have, and checks it against its own and against the memory that there is now.
+/// Without groups no cell goes beyond the smallest target: cells that differ in the target differ in nothing else.
+pub(super) fn fit(cell: &mut PlannedCell, targets: &[(&Path, &Target)]) -> Result<()> {
+    let memory = AvailableMemory::read();
+    let find = |name: Option<&TargetName>| {
+        let names = targets.iter().map(|(named, _)| *named);
+        number_of(names, name).map(|number| targets[number].1)
+    };
+    if cell.spec.runs_program() {
+        cell.spec.trial.batch = Batch::One;
+        cell.spec.batch_auto = false;
+        // A program has its one buffer.
+        return check_memory(&cell.spec, memory);
+    }
+    if cell.spec.has_groups() {
+        // One that names the run's own target uses the same bytes as those that name none.
+        let run = find(None)?;
+        for group in &mut cell.spec.groups {
+            let named = group.spec.target.as_ref().map(|name| find(Some(name)));
+            if named.transpose()?.is_some_and(|own| std::ptr::eq(own, run)) {
+                group.spec.target = None;
+            }
+        }
+        let own = |name: Option<&TargetName>, spec: &mut TrialSpec| {
+            let target = find(name)?;
+            cut_region(spec, target.size());
+            trial::check_against(spec, target)
+        };
+        fit_groups(&mut cell.spec, own)?;
+        return check_memory(&cell.spec, memory);
+    }
+    let sizes = targets.iter().map(|(_, target)| target.size());
+    let smallest = sizes.min().unwrap_or(0);
+    let own = cell.spec.own_targets().into_iter().map(find);
+    let own = own.collect::<Result<Vec<&Target>>>()?;
+    let striped = cell.spec.striped();
+    cut_region(
+        &mut cell.spec.trial,
+        striped.map_or(smallest, |stripe| stripe.capacity(smallest)),
+    );
+    let spec = &mut cell.spec.trial;
+    if cell.spec.batch_auto && (spec.depth == 1 || !spec.backend.is_asynchronous()) {
+        spec.batch = Batch::One;
+        cell.spec.batch_auto = false;
+    }
+    // At a given rate completions are taken as they come: there is nothing to choose.
+    if cell.spec.batch_auto && spec.rate.is_some() {
+        spec.batch = Batch::One;
+        cell.spec.batch_auto = false;
+    }
+    trial::check_over(&cell.spec.trial, &own)?;
+    check_memory(&cell.spec, memory)
+}
+
+/// Fits each group of a cell, idle ones too, so that all are told alike; their completions are taken as they come.
+pub(super) fn fit_groups(
+    cell: &mut CellSpec,
+    own: impl Fn(Option<&TargetName>, &mut TrialSpec) -> Result<()>,
+) -> Result<()> {
+    cell.check()?;
+    cell.batch_auto = false;
+    for group in &mut cell.groups {
+        if group.spec.batch_auto {
+            group.spec.trial.batch = Batch::One;
+            group.spec.batch_auto = false;
+        }
+        let idle = group.is_idle();
+        match own(group.spec.target.as_ref(), &mut group.spec.trial) {
+            Err(_) if idle => {}
+            fitted => fitted.map_err(|error| error.within(format!("group {}", group.name)))?,
+        }
+    }
+    cell.trial = cell.merge_trials();
+    // What was cut may overlap, or be too small, now.
+    cell.check()
+}
+
+/// Cuts a region to what lies within so many bytes.
+pub(super) fn cut_region(spec: &mut TrialSpec, bytes: u64) {
+    let room = bytes.saturating_sub(spec.offset);
+    if spec.region > room {
+        spec.region = room - room % REGION_UNIT.min(room.max(1));
+    }
+}
+
+/// Refuses buffers, or a table to verify by, that would take most of the memory: the page cache and other people live
+/// there too. And what leaves no room for iolab itself.
+fn check_memory(cell: &CellSpec, memory: Option<AvailableMemory>) -> Result<()> {
+    let Some(memory) = memory else {
+        return Ok(());
+    };
+    let half = memory.bytes / 2;
+    let spec = &cell.trial;
+    let sum = |of: fn(&TrialSpec) -> u64| -> u64 { cell.trials().into_iter().map(of).sum() };
+    let buffers = sum(trial::buffer_bytes);
+    let table = sum(iolab_workload::trial::verify_table_bytes);
+    if table > half {
+        return Err(Error::usage(format!(
+            "to verify blocks of {} takes {} MiB, more than half of the {memory}",
+            exact_size(spec.bs),
+            table >> 20,
+        ))
+        .hint("choose a larger bs or a smaller region, or leave verify out"));
+    }
+    if buffers > half {
+        return Err(Error::usage(format!(
+            "the buffers of {} at depth {} with {} each take {} MiB, more than half of the {memory}",
+            counted(spec.threads, "thread"),
+            spec.depth,
+            exact_size(spec.bs),
+            buffers >> 20,
+        ))
+        .hint("choose fewer threads, a smaller depth or a smaller bs"));
+    }
+    let own = trial::own_bytes(spec.threads);
+    let need = own.saturating_add(buffers).saturating_add(table);
+    if need > memory.bytes {
+        return Err(Error::usage(format!(
+            "iolab takes {} MiB of memory for {} and buffers, more than the {memory}",
+            need >> 20,
+            counted(spec.threads, "thread"),
+        ))
+        .hint("choose fewer threads, or allow more memory"));
+    }
+    Ok(())
+}
