@@ -1,0 +1,262 @@
+use super::*;
+use iolab_plan::experiment::{Untried, Variant};
+use iolab_plan::obstacle::Obstacle;
+
+const NAMES: [&str; 3] = ["reach", "read-ahead", "waiting"];
+
+/// A run of so many blocks with normal noise of this spread in each variant, in a world where the phenomenon is `effect` of the suspects that are
+/// there.
+fn world(
+    effect: impl Fn(&[&str]) -> f64,
+    (blocks, spread): (u32, f64),
+    seed: u64,
+) -> (Inquiry, Vec<Deviations>) {
+    let sets: [&[&str]; 8] = [
+        &[],
+        &["reach"],
+        &["read-ahead"],
+        &["waiting"],
+        &["read-ahead", "waiting"],
+        &["reach", "waiting"],
+        &["reach", "read-ahead"],
+        &NAMES,
+    ];
+    let inquiry = Inquiry {
+        phenomenon: "throughput of rand 0.5 times that of seq".to_owned(),
+        seen: 0.5,
+        expected: 1.0,
+        tried: NAMES.map(str::to_owned).to_vec(),
+        untried: vec![Untried {
+            suspect: "write-cache".to_owned(),
+            why: Obstacle::NoTime {
+                budget_s: 120,
+                idle_ns: 0,
+            },
+        }],
+        idle_ns: None,
+        shorter_ns: None,
+        variants: sets
+            .iter()
+            .map(|set| Variant {
+                without: set.iter().map(|one| (*one).to_owned()).collect(),
+                base: String::new(),
+                other: String::new(),
+            })
+            .collect(),
+    };
+    let mut state = seed.wrapping_mul(2) | 1;
+    let mut uniform = || {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        (state >> 11) as f64 / (1_u64 << 53) as f64
+    };
+    let deviations = sets.iter().map(|set| {
+        let there: Vec<&str> = NAMES.into_iter().filter(|one| !set.contains(one)).collect();
+        let value = effect(&there);
+        (0..blocks)
+            .map(|block| {
+                let normal = (0..12).map(|_| uniform()).sum::<f64>() - 6.0;
+                (block, value + spread * normal)
+            })
+            .collect()
+    });
+    let deviations = deviations.collect();
+    (inquiry, deviations)
+}
+
+fn judged(inquiry: &Inquiry, deviations: &[Deviations]) -> (Reproduction, Vec<Suspects>) {
+    judge(inquiry, deviations, &BTreeMap::new(), 0)
+}
+
+fn verdicts(found: &[Suspects]) -> BTreeMap<String, Verdict> {
+    let all = found.iter().flat_map(|group| {
+        let verdict = group.verdict;
+        group
+            .suspects
+            .iter()
+            .map(move |one| (one.suspect.clone(), verdict))
+    });
+    all.collect()
+}
+
+fn of(found: &[Suspects], name: &str) -> Verdict {
+    verdicts(found)[name]
+}
+
+#[test]
+fn a_cause_is_named_with_its_share_and_the_others_are_cleared() {
+    let effect = |there: &[&str]| if there.contains(&"reach") { 0.7 } else { 0.07 };
+    let (inquiry, deviations) = world(effect, (30, 0.03), 1);
+    let (again, found) = judged(&inquiry, &deviations);
+    assert_eq!(again.again, Again::Reproduced);
+    assert_eq!(of(&found, "reach"), Verdict::Cause);
+    assert_eq!(of(&found, "read-ahead"), Verdict::Cleared);
+    assert_eq!(of(&found, "waiting"), Verdict::Cleared);
+    assert_eq!(of(&found, "write-cache"), Verdict::NotTried);
+    let share = found[0].suspects[0].share.expect("a share");
+    let (low, high) = share.interval.expect("enough blocks");
+    assert!(low < 0.9 && 0.9 < high && high - low < 0.1, "{share:?}");
+    let rest = again.unexplained.expect("there").share;
+    assert!((rest - 0.1).abs() < 0.05, "{rest}");
+}
+
+#[test]
+fn a_suspect_that_was_not_taken_away_is_no_cause() {
+    let effect = |there: &[&str]| if there.contains(&"waiting") { 0.7 } else { 0.0 };
+    let (inquiry, deviations) = world(effect, (30, 0.03), 11);
+    let why = WhyUntried::FewInFlight {
+        in_flight: 3.0,
+        asked: 16,
+    };
+    let unchecked = BTreeMap::from([("waiting".to_owned(), why.clone())]);
+    let found = judge(&inquiry, &deviations, &unchecked, 0).1;
+    assert_eq!(of(&found, "waiting"), Verdict::NotTried);
+    let all = found.iter().flat_map(|group| &group.suspects);
+    let reasons: Vec<&WhyUntried> = all.filter_map(|one| one.untried.as_ref()).collect();
+    assert!(reasons.contains(&&why));
+}
+
+/// All of it is gone either way: whether the opposite is there is another fact.
+#[test]
+fn what_turns_round_is_reversed_and_what_only_goes_is_not() {
+    for (left, is_reversed) in [(-0.7, true), (-0.1, true), (-0.04, false), (0.0, false)] {
+        let effect = |there: &[&str]| if there.contains(&"reach") { 0.7 } else { left };
+        let (inquiry, deviations) = world(effect, (30, 0.03), 1);
+        let found = judged(&inquiry, &deviations).1;
+        let all = found.iter().flat_map(|group| &group.suspects);
+        let reversed: Vec<&str> = all
+            .filter(|one| one.is_reversed)
+            .map(|one| one.suspect.as_str())
+            .collect();
+        assert_eq!(reversed == ["reach"], is_reversed, "{left}: {reversed:?}");
+        assert_eq!(reversed.is_empty(), !is_reversed, "{left}: {reversed:?}");
+        let share = found[0].suspects[0].share.expect("a share").share;
+        assert!((share - 1.0).abs() < 0.05, "{share}");
+    }
+}
+
+#[test]
+fn two_that_are_each_enough_are_a_joint_cause() {
+    let effect = |there: &[&str]| {
+        let any = there.contains(&"reach") || there.contains(&"read-ahead");
+        if any { 0.7 } else { 0.0 }
+    };
+    let (inquiry, deviations) = world(effect, (30, 0.03), 2);
+    let found = judged(&inquiry, &deviations).1;
+    assert_eq!(of(&found, "reach"), Verdict::Joint);
+    assert_eq!(of(&found, "read-ahead"), Verdict::Joint);
+    assert_eq!(of(&found, "waiting"), Verdict::Cleared);
+}
+
+#[test]
+fn two_that_are_both_needed_are_both_causes() {
+    let effect = |there: &[&str]| {
+        let both = there.contains(&"reach") && there.contains(&"waiting");
+        if both { 0.7 } else { 0.0 }
+    };
+    let (inquiry, deviations) = world(effect, (30, 0.03), 3);
+    let found = judged(&inquiry, &deviations).1;
+    assert_eq!(of(&found, "reach"), Verdict::Cause);
+    assert_eq!(of(&found, "waiting"), Verdict::Cause);
+    assert_eq!(of(&found, "read-ahead"), Verdict::Cleared);
+}
+
+#[test]
+fn none_of_two_that_stand_in_for_each_other_beside_a_third_is_cleared() {
+    let effect = |there: &[&str]| {
+        let either = there.contains(&"read-ahead") || there.contains(&"waiting");
+        if there.contains(&"reach") && either {
+            0.7
+        } else {
+            0.0
+        }
+    };
+    let (inquiry, deviations) = world(effect, (30, 0.03), 4);
+    let found = judged(&inquiry, &deviations).1;
+    assert_eq!(of(&found, "reach"), Verdict::Cause);
+    assert_eq!(of(&found, "read-ahead"), Verdict::CannotTell);
+    assert_eq!(of(&found, "waiting"), Verdict::CannotTell);
+}
+
+#[test]
+fn shares_add_up_where_effects_do() {
+    let effect = |there: &[&str]| {
+        let of = |name: &str, share: f64| if there.contains(&name) { share } else { 0.0 };
+        of("reach", 0.4) + of("read-ahead", 0.3)
+    };
+    let (inquiry, deviations) = world(effect, (30, 0.03), 5);
+    let found = judged(&inquiry, &deviations).1;
+    assert_eq!(of(&found, "reach"), Verdict::Cause);
+    assert_eq!(of(&found, "read-ahead"), Verdict::Contributes);
+}
+
+/// One intervention doubles the phenomenon: what the others then take from the double is no part of it.
+#[test]
+fn what_an_intervention_adds_is_no_part_of_the_phenomenon() {
+    let effect = |there: &[&str]| {
+        let doubles = !there.contains(&"read-ahead") && there.contains(&"waiting");
+        if doubles { 1.4 } else { 0.7 }
+    };
+    let (inquiry, deviations) = world(effect, (30, 0.03), 10);
+    let (again, found) = judged(&inquiry, &deviations);
+    assert!((again.unexplained.expect("there").share - 1.0).abs() < 0.05);
+    for name in NAMES {
+        assert_eq!(of(&found, name), Verdict::Cleared, "{name}");
+    }
+}
+
+#[test]
+fn what_no_suspect_removes_is_not_explained() {
+    let (inquiry, deviations) = world(|_| 0.7, (30, 0.03), 6);
+    let (again, found) = judged(&inquiry, &deviations);
+    assert!((again.unexplained.expect("there").share - 1.0).abs() < 0.05);
+    for name in NAMES {
+        assert_eq!(of(&found, name), Verdict::Cleared);
+    }
+}
+
+#[test]
+fn nothing_is_explained_that_is_not_there() {
+    let (inquiry, deviations) = world(|_| 0.0, (30, 0.03), 7);
+    let (again, found) = judged(&inquiry, &deviations);
+    assert_eq!(again.again, Again::NotReproduced);
+    assert_eq!(verdicts(&found).len(), 1, "{found:?}");
+    let (inquiry, deviations) = world(|_| -0.7, (30, 0.03), 7);
+    let opposite = judged(&inquiry, &deviations).0;
+    assert_eq!(opposite.again, Again::NotReproduced);
+}
+
+#[test]
+fn noise_gives_no_verdict_and_says_what_would_settle_it() {
+    let effect = |there: &[&str]| if there.contains(&"reach") { 0.3 } else { 0.0 };
+    let (inquiry, deviations) = world(effect, (20, 0.2), 8);
+    let found = judged(&inquiry, &deviations).1;
+    let open = found
+        .iter()
+        .find(|group| group.verdict == Verdict::CannotTell);
+    let open = open.expect("noise of a fifth");
+    let needed = open.suspects.iter().filter_map(|one| one.blocks_needed);
+    assert!(needed.max().is_some_and(|blocks| blocks > 20));
+    let few = world(effect, (4, 0.03), 9);
+    assert_eq!(judged(&few.0, &few.1).0.again, Again::CannotTell);
+}
+
+/// Of 400 innocents in 200 runs at most 5 % are accused; nearly all causes are named.
+#[test]
+fn innocents_are_seldom_accused() {
+    let effect = |there: &[&str]| if there.contains(&"reach") { 0.35 } else { 0.0 };
+    let (mut accused, mut named, mut cleared) = (0, 0, 0);
+    for seed in 0..200 {
+        let (inquiry, deviations) = world(effect, (30, 0.03), seed);
+        let found = verdicts(&judged(&inquiry, &deviations).1);
+        named += u32::from(found["reach"] == Verdict::Cause);
+        for innocent in ["read-ahead", "waiting"] {
+            accused += u32::from(found[innocent] < Verdict::Cleared);
+            cleared += u32::from(found[innocent] == Verdict::Cleared);
+        }
+    }
+    assert!(accused <= 20, "{accused}");
+    assert!(named >= 190, "{named}");
+    assert!(cleared >= 300, "{cleared}");
+}

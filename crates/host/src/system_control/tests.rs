@@ -1,0 +1,217 @@
+use std::io::Read;
+
+use super::*;
+use crate::fake_sysfs::Tree;
+
+const DISK: &str = "devices/pci/block/sda";
+
+/// A disk with a partition.
+fn machine() -> Tree {
+    let tree = Tree::new();
+    tree.files(
+        DISK,
+        &[
+            ("dev", "8:0"),
+            ("queue/max_sectors_kb", "128"),
+            ("queue/max_hw_sectors_kb", "4096"),
+            ("queue/read_ahead_kb", "128"),
+            ("queue/scheduler", "none [mq-deadline] bfq"),
+            ("queue/nr_requests", "64"),
+            ("queue/iosched/fifo_batch", "16"),
+            ("sda1/dev", "8:1"),
+            ("sda1/partition", "1"),
+        ],
+    );
+    tree.link("dev/block/8:0", DISK);
+    tree.link("dev/block/8:1", &format!("{DISK}/sda1"));
+    tree.files(
+        "kernel/mm/transparent_hugepage",
+        &[("enabled", "always [madvise] never")],
+    );
+    tree
+}
+
+fn value(tree: &Tree, file: &str) -> String {
+    text_of(tree.path().join(DISK).join("queue").join(file)).expect("there")
+}
+
+fn settings(text: &str) -> SystemSettings {
+    text.parse().expect("settings")
+}
+
+const PARTITION: [Option<(u32, u32)>; 1] = [Some((8, 1))];
+
+#[test]
+fn what_is_changed_is_restored() {
+    let tree = machine();
+    let journal = tree.path().join("journal");
+    let (control, left) = SystemControl::at(tree.path(), &journal).expect("free");
+    assert!(left.is_empty());
+    let asked = settings("max_sectors_kb:max+read_ahead_kb:0+transparent_hugepage:never");
+    let changed = control.change(&asked, &PARTITION).expect("changed");
+    assert_eq!(value(&tree, "max_sectors_kb"), "4096");
+    assert_eq!(value(&tree, "read_ahead_kb"), "0");
+    changed.restore().expect("restored");
+    assert_eq!(value(&tree, "max_sectors_kb"), "128");
+    assert_eq!(value(&tree, "read_ahead_kb"), "128");
+    drop(control);
+    assert!(!journal.exists());
+}
+
+#[test]
+fn what_a_killed_run_left_is_restored_by_the_next_one() {
+    let tree = machine();
+    let journal = tree.path().join("journal");
+    {
+        let (control, _) = SystemControl::at(tree.path(), &journal).expect("free");
+        let changed = control.change(&settings("max_sectors_kb:64"), &PARTITION);
+        // As if the process was killed: nothing is dropped but the lock.
+        std::mem::forget(changed.expect("changed"));
+        control.journal.take();
+        std::mem::forget(control);
+    }
+    assert_eq!(value(&tree, "max_sectors_kb"), "64");
+    let restored = SystemControl::restore_at(tree.path(), &journal).expect("restored");
+    assert_eq!(restored.len(), 1, "{restored:?}");
+    assert_eq!(value(&tree, "max_sectors_kb"), "128");
+    assert!(!journal.exists());
+}
+
+/// What a process that was killed between the change and the second version of the journal leaves, with a value that the kernel has rounded.
+#[test]
+fn a_value_that_the_kernel_rounded_is_restored_before_it_was_read_back() {
+    for (now, restored) in [("60", "128"), ("64", "128"), ("256", "256")] {
+        let tree = machine();
+        let journal = tree.path().join("journal");
+        let (control, _) = SystemControl::at(tree.path(), &journal).expect("free");
+        let entries = control.entries(&settings("max_sectors_kb:64"), &PARTITION);
+        control.keep(&entries.expect("known")).expect("kept");
+        tree.files(DISK, &[("queue/max_sectors_kb", now)]);
+        control.journal.take();
+        SystemControl::restore_at(tree.path(), &journal).expect("restored");
+        assert_eq!(value(&tree, "max_sectors_kb"), restored, "{now}");
+    }
+}
+
+/// A version that is being read stays as it is: a kill finds one of the two whole.
+#[test]
+fn a_version_of_the_journal_takes_the_place_of_the_one_before() {
+    let tree = machine();
+    let journal = tree.path().join("journal");
+    let (control, _) = SystemControl::at(tree.path(), &journal).expect("free");
+    let _changed = control.change(&settings("max_sectors_kb:64"), &PARTITION);
+    let before = fs::read_to_string(&journal).expect("there");
+    let mut opened = fs::File::open(&journal).expect("there");
+    // As a kill leaves it.
+    let half_written = tree.path().join("journal.next");
+    fs::write(&half_written, "half").expect("written");
+    control.keep(&[]).expect("kept");
+    let mut old = String::new();
+    opened.read_to_string(&mut old).expect("read");
+    assert_eq!(old, before);
+    assert_ne!(fs::read_to_string(&journal).expect("there"), before);
+    assert!(!half_written.exists());
+    SystemControl::at(tree.path(), &journal).expect_err("the new one is locked as well");
+}
+
+#[test]
+fn what_is_no_journal_is_told_from_one_that_is_held() {
+    let tree = machine();
+    let journal = tree.path().join("journal");
+    let other = tree.path().join("other");
+    fs::write(&other, "").expect("written");
+    fs::hard_link(&other, &journal).expect("linked");
+    let refused = || SystemControl::restore_at(tree.path(), &journal).expect_err("not ours");
+    assert_eq!(refused().kind(), iolab_workload::Kind::Refused);
+    fs::remove_file(&journal).expect("removed");
+    std::os::unix::fs::symlink(&other, &journal).expect("linked");
+    assert_eq!(refused().kind(), iolab_workload::Kind::Refused);
+    assert_eq!(fs::read(&other).expect("there"), b"");
+}
+
+#[test]
+fn what_somebody_else_has_changed_meanwhile_stays() {
+    let tree = machine();
+    let journal = tree.path().join("journal");
+    let (control, _) = SystemControl::at(tree.path(), &journal).expect("free");
+    let changed = control.change(&settings("max_sectors_kb:64"), &PARTITION);
+    tree.files(DISK, &[("queue/max_sectors_kb", "32")]);
+    changed.expect("changed").restore().expect("nothing fails");
+    assert_eq!(value(&tree, "max_sectors_kb"), "32");
+}
+
+#[test]
+fn what_belongs_to_a_scheduler_that_somebody_else_has_chosen_stays() {
+    let tree = machine();
+    let journal = tree.path().join("journal");
+    let (control, _) = SystemControl::at(tree.path(), &journal).expect("free");
+    let changed = control.change(&settings("scheduler:none"), &PARTITION);
+    let by_others = [("queue/scheduler", "bfq"), ("queue/nr_requests", "300")];
+    tree.files(DISK, &by_others);
+    changed.expect("changed").restore().expect("nothing fails");
+    assert_eq!(value(&tree, "scheduler"), "bfq");
+    assert_eq!(value(&tree, "nr_requests"), "300");
+}
+
+#[test]
+fn one_process_changes_settings_at_a_time() {
+    let tree = machine();
+    let journal = tree.path().join("journal");
+    let held = SystemControl::at(tree.path(), &journal).expect("free");
+    let refused = SystemControl::at(tree.path(), &journal).expect_err("held");
+    assert_eq!(refused.kind(), iolab_workload::Kind::Refused);
+    let others = SystemControl::restore_at(tree.path(), &journal).expect("left alone");
+    assert!(others.is_empty());
+    drop(held);
+    SystemControl::at(tree.path(), &journal).expect("free again");
+}
+
+#[test]
+fn what_the_kernel_resets_with_the_scheduler_is_kept() {
+    let tree = machine();
+    let journal = tree.path().join("journal");
+    let (control, _) = SystemControl::at(tree.path(), &journal).expect("free");
+    let entries = control.entries(&settings("scheduler:none"), &PARTITION);
+    let entries = entries.expect("known");
+    let paths: Vec<String> = entries
+        .iter()
+        .map(|entry| entry.path.display().to_string().replace(DISK, "disk"))
+        .collect();
+    assert_eq!(
+        paths,
+        [
+            "disk/queue/scheduler",
+            "disk/queue/nr_requests",
+            "disk/queue/iosched/fifo_batch"
+        ]
+    );
+    assert_eq!(entries[0].before, "mq-deadline");
+}
+
+#[test]
+fn what_is_not_there_is_refused_before_anything_is_changed() {
+    let tree = machine();
+    let journal = tree.path().join("journal");
+    let (control, _) = SystemControl::at(tree.path(), &journal).expect("free");
+    let tried = |text: &str, devices| control.try_out(&settings(text), devices);
+    assert!(tried("scheduler:kyber+read_ahead_kb:0", &PARTITION).is_err());
+    assert!(tried("read_ahead_kb:0", &[None]).is_err());
+    assert_eq!(value(&tree, "read_ahead_kb"), "128");
+    assert_eq!(
+        tried("read_ahead_kb:0", &PARTITION).expect("there"),
+        [""; 0]
+    );
+    assert_eq!(value(&tree, "read_ahead_kb"), "128");
+    assert!(tried("transparent_hugepage:never", &[None]).is_ok());
+}
+
+#[test]
+fn a_value_that_the_kernel_adapts_is_named() {
+    let path = Path::new(DISK).join("queue/read_ahead_kb");
+    let told = adapted(&path, "6", "4");
+    assert_eq!(
+        told.as_deref(),
+        Some("read_ahead_kb of sda is 4 instead of 6")
+    );
+    assert_eq!(adapted(&path, "4", "4"), None);
+}
