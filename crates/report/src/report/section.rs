@@ -257,6 +257,7 @@ fn settings_of(first: &Cell, rest: &[&Cell]) -> Vec<(String, String)> {
             let is_time = setting.is_some_and(|setting| setting.kind.is_time());
             let text = match (value.as_str(), value.as_u64()) {
                 (Some(text), _) => clean(text),
+                (None, Some(0)) if is_time => "0 s".to_owned(),
                 (None, Some(ns)) if is_time => exact_duration(Duration::from_nanos(ns)),
                 (None, _) => readable(name, &value.to_string()),
             };
