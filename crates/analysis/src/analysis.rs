@@ -45,6 +45,7 @@ use crate::timeline::Timeline;
 use iolab_plan::carry_over::depends_on_order;
 use iolab_plan::experiment::{Experiment, Inquiry};
 use iolab_record::environment::{Environment, KEYS};
+use iolab_record::question::Asked;
 use iolab_record::{
     Cell, EventKind, LatencySummary, RunRecord, RunStatus, Sample, ServedBy, ShownLatency,
     TargetKind,
@@ -327,6 +328,7 @@ pub(crate) fn analyse_timed(record: &RunRecord, timed: impl Fn(u32) -> ShownLate
     let mut cells: Vec<CellAnalysis> = record
         .cells
         .iter()
+        .filter(|cell| !is_unvisited(record, cell))
         .map(|cell| {
             let trials = samples.get(&cell.id).map_or(&[][..], Vec::as_slice);
             let whole = context.cell(
@@ -407,6 +409,14 @@ pub(crate) fn analyse_timed(record: &RunRecord, timed: impl Fn(u32) -> ShownLate
         inquiry: definition.ok().and_then(|definition| definition.inquiry),
         depends_on_order,
     }
+}
+
+/// Whether a search for a rate had no need of this starting rate: such a cell is no result that is missing.
+fn is_unvisited(record: &RunRecord, cell: &Cell) -> bool {
+    let asked = record.experiment.asked.as_ref();
+    asked.is_some_and(|question| question.of == Asked::Limit)
+        && !record.samples.is_empty()
+        && record.samples.iter().all(|sample| sample.cell != cell.id)
 }
 
 /// Bytes that the run had written to the target of each sample's cell before it, by sample id.

@@ -113,11 +113,19 @@ pub(crate) fn answered(answer: Answer) -> Outcome {
 }
 
 /// For an interrupt of one of several runs that belong together, says how to finish all of them.
+#[cfg(feature = "measure")]
 pub(crate) fn interrupted(failure: Failure, files: &[PathBuf]) -> Failure {
     match failure {
         Failure::Told(error) if error.kind() == Kind::Interrupted => {
+            let consents = |file: &PathBuf| {
+                iolab_runfile::read(file).is_ok_and(|run| iolab_runner::needs_consent(&run))
+            };
+            let consent = match files.iter().any(consents) {
+                true => " --destroy-data",
+                false => "",
+            };
             let files = listed(files);
-            Failure::Told(error.hint(format!("finish them with: iolab resume {files}")))
+            Failure::Told(error.hint(format!("finish them with: iolab resume {files}{consent}")))
         }
         other => other,
     }

@@ -90,7 +90,7 @@ pub(crate) fn check_folder(named: &Path) -> Result<()> {
             "-o names a folder here, and {} ends in .{extension}",
             named.display()
         ))
-        .hint("name a folder; the report of a study is report.html in it")),
+        .hint("name a folder: iolab writes its files into it")),
         None => Ok(()),
     }
 }

@@ -92,7 +92,7 @@ pub fn plan(inquiry: &Inquiry) -> String {
         .filter(is_measured)
         .map_or_else(String::new, |ns| {
             let time = exact_duration(Duration::from_nanos(ns));
-            format!("; trials end after {time}, so that the budget pays for enough of them")
+            format!("; trials are shortened to {time}, because the budget would allow too few longer ones")
         });
     format!("{}; {tried}{shorter}{idle}{untried}", inquiry.phenomenon)
 }

@@ -209,7 +209,7 @@ impl<'a> Overview<'a> {
     fn outlines(&self) -> Vec<(String, Sparkline)> {
         let named = self.inputs.iter().filter_map(|input| {
             let analysis = input.run.analysis();
-            Some((self.name_among_runs(analysis), Sparkline::of(analysis)?))
+            Some((self.name_among_runs(analysis), outline(analysis)?))
         });
         named.filter(|(_, outline)| is_curve(outline)).collect()
     }
@@ -220,9 +220,7 @@ impl<'a> Overview<'a> {
         let mut groups: Vec<(usize, &Input, Vec<Sparkline>)> = Vec::new();
         for (number, input) in self.inputs.iter().enumerate() {
             let alike = |(_, first, _): &&mut (usize, &Input, _)| first.asks_the_same(input);
-            // Variants that a cause is told from make no curve.
-            let own = Some(input.run.analysis()).filter(|own| own.inquiry.is_none());
-            let own = own.and_then(Sparkline::of);
+            let own = outline(input.run.analysis());
             match groups.iter_mut().find(alike) {
                 Some((_, _, outlines)) => outlines.extend(own),
                 None => groups.push((number, input, own.into_iter().collect())),
@@ -328,6 +326,14 @@ impl<'a> Overview<'a> {
             n => format!("{} ({})", caveat.text, counted(n, "cell")),
         });
         words.collect()
+    }
+}
+
+/// The sparkline of a run, for terminals and pages. Variants that a cause is told from make no curve.
+fn outline(analysis: &Analysis) -> Option<Sparkline> {
+    match analysis.inquiry {
+        Some(_) => None,
+        None => Sparkline::of(analysis),
     }
 }
 

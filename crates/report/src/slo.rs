@@ -14,7 +14,7 @@ use crate::layout::{self, Column, DOUBT_LINES_MAX, LINES_MAX, paragraph};
 use iolab_workload::escape_control::escape_control;
 use iolab_workload::service_level::ServiceLevel;
 
-/// Most rates shown, those nearest to the limit. Fewer where the remarks need the lines.
+/// Most rates shown: those of the answer, and those nearest to the limit. Fewer where the remarks need the lines.
 const POINTS_MAX: usize = 8;
 /// Fewest rates shown.
 const POINTS_MIN: usize = 3;
@@ -198,7 +198,7 @@ impl SearchResult<'_> {
         }
     }
 
-    /// The rates nearest to the limit, in order.
+    /// The two rates of the answer and those nearest to the limit, in order.
     fn nearest(&self, most: usize) -> Vec<RatePoint> {
         let limit = &self.0.limit;
         let ends = [limit.holds, limit.fails].into_iter().flatten();
@@ -210,7 +210,13 @@ impl SearchResult<'_> {
         let centre = known.first().copied().unwrap_or(1.0).max(1.0).ln();
         let mut points = limit.points.clone();
         let distance = |point: &RatePoint| ((point.rate.max(1) as f64).ln() - centre).abs();
-        points.sort_by(|a, b| distance(a).total_cmp(&distance(b)));
+        // The two rates of the answer stand there however far they are from the limit.
+        let ends = [&self.0.holds, &self.0.fails].map(|end| end.as_ref().map(|end| end.rate));
+        let is_end = |point: &RatePoint| ends.contains(&Some(point.rate));
+        points.sort_by(|a, b| {
+            let ends_first = is_end(b).cmp(&is_end(a));
+            ends_first.then(distance(a).total_cmp(&distance(b)))
+        });
         points.truncate(most);
         points.sort_by_key(|point| point.rate);
         points

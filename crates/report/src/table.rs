@@ -169,7 +169,7 @@ fn times(analysis: &Analysis) -> String {
     };
     let which = match analysis.response {
         Response::Latency => "latency, p50, p99",
-        Response::P99 => "p99, p50, pooled p99 (of all trials' requests)",
+        Response::P99 => "p99, p50",
         _ => "p50, p99",
     };
     format!("; {which}: {what}\n{}", apart(analysis))
@@ -374,12 +374,10 @@ fn latency_columns(analysis: &Analysis, rows: &[TableRow<'_>]) -> Vec<Column> {
             _ => 3,
         };
         columns.push(column(rows, "p50", dispensable, |c| of(c, |l| l.p50_ns)));
-        // Where the response is the median of the trials' own, the column of that name is taken.
-        let heading = match analysis.response {
-            Response::P99 => "pooled p99",
-            _ => "p99",
-        };
-        columns.push(column(rows, heading, 2, |c| of(c, |l| l.p99_ns)));
+        // Where it is the response, it is already shown, and withheld where too few trials have it.
+        if analysis.response != Response::P99 {
+            columns.push(column(rows, "p99", 2, |c| of(c, |l| l.p99_ns)));
+        }
     }
     if any(|c| c.sync.is_some()) {
         columns.push(column(rows, "sync p50", 4, |c| {

@@ -142,15 +142,22 @@ fn has_wal(path: &Path) -> bool {
 /// A `file:` URI (RFC 3986: all but unreserved bytes are escaped) with `immutable`.
 pub(super) fn immutable_uri(path: &Path) -> String {
     let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-    let path = absolute.as_os_str().as_encoded_bytes();
-    // A path of Windows begins with a drive, which would stand for a host there.
+    immutable_uri_of(absolute.as_os_str().as_encoded_bytes())
+}
+
+/// The same for the bytes of an absolute path of this system or of Windows.
+fn immutable_uri_of(path: &[u8]) -> String {
+    let is_share = path.starts_with(br"\\");
+    // A path of Windows begins with a drive or a server, which would stand for a host there.
     let mut uri = match path.first() {
-        Some(b'/') => "file://".to_owned(),
+        Some(b'/' | b'\\') => "file://".to_owned(),
         _ => "file:///".to_owned(),
     };
     for byte in path {
         if byte.is_ascii_alphanumeric() || b"/-._~".contains(byte) {
             uri.push(char::from(*byte));
+        } else if is_share && *byte == b'\\' {
+            uri.push('/');
         } else {
             uri.push_str(&format!("%{byte:02X}"));
         }
@@ -186,4 +193,20 @@ pub(super) fn check_length(path: &Path) -> Result<()> {
         path.display()
     ))
     .hint("keep run files at a shorter path; name one with -o"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::immutable_uri_of;
+
+    #[test]
+    fn a_server_of_windows_is_part_of_the_path_and_no_host() {
+        for (path, uri) in [
+            (&b"/a b/f"[..], "file:///a%20b/f?immutable=1"),
+            (br"C:\a\f", "file:///C%3A%5Ca%5Cf?immutable=1"),
+            (br"\\server\share\f", "file:////server/share/f?immutable=1"),
+        ] {
+            assert_eq!(immutable_uri_of(path), uri);
+        }
+    }
 }

@@ -15,7 +15,7 @@ use super::strategy::{self, Finding, Outlook, Step, Strategy};
 use super::tool_failures::ToolFailures;
 use super::{
     Basis, Finished, Observer, Progress, RunEnd, RunStart, Stop, TrialDone, experiment_record, fit,
-    now_utc, precondition,
+    now_utc, precondition, target_needs::needs_consent,
 };
 use iolab_analysis::answer::RunAnswer;
 use iolab_analysis::fitness::Answer;
@@ -121,7 +121,11 @@ impl<'a> Session<'a> {
                 Err(error.hint(if is_computed {
                     "start it again: the state of a model is not kept".to_owned()
                 } else {
-                    format!("finish it with: {launcher}iolab resume {}", path.display())
+                    // A file that cannot be read is said by whatever reads it next.
+                    let consents = iolab_runfile::read(&path).is_ok_and(|run| needs_consent(&run));
+                    let consent = if consents { " --destroy-data" } else { "" };
+                    let file = path.display();
+                    format!("finish it with: {launcher}iolab resume {file}{consent}")
                 }))
             }
             (Err(error), Ok(_)) => Err(error),

@@ -29,8 +29,11 @@ pub fn conclusion(analysis: &Analysis, peers: &[Comparison]) -> Option<String> {
     let has_own = all().any(|cell| is_own(&cell));
     let measured = || all().filter(|cell| is_own(cell) || !has_own);
     let median = |cell: &CellAnalysis| cell.response.map_or(0.0, |response| response.median);
-    let least = measured().min_by(|a, b| median(a).total_cmp(&median(b)))?;
-    let most = measured().max_by(|a, b| median(a).total_cmp(&median(b)))?;
+    let least = measured().min_by(|a, b| median(a).total_cmp(&median(b)));
+    let most = measured().max_by(|a, b| median(a).total_cmp(&median(b)));
+    let (Some(least), Some(most)) = (least, most) else {
+        return no_value(analysis);
+    };
     let response = analysis.response;
     let value = |cell: &CellAnalysis| format!("{}{}", level(analysis, cell), place(analysis, cell));
     let answer = match least.cell.id == most.cell.id {
@@ -57,6 +60,23 @@ pub fn conclusion(analysis: &Analysis, peers: &[Comparison]) -> Option<String> {
         source(measured()),
         without_value(analysis),
         agreement(peers),
+        doubts(analysis)
+    ))
+}
+
+/// `interference on /mnt/disk: too few requests for a value in all 2 cells`: where no cell that was measured has a value.
+fn no_value(analysis: &Analysis) -> Option<String> {
+    let lacks = |cell: &&CellAnalysis| cell.n > 0 && analysis.has_response(cell);
+    let all = match analysis.cells.iter().filter(lacks).count() {
+        0 => return None,
+        1 if analysis.cells.len() == 1 => "in the only cell".to_owned(),
+        n if n == analysis.cells.len() => format!("in all {n} cells"),
+        n => format!("in {n} of {} cells", analysis.cells.len()),
+    };
+    Some(format!(
+        "{} on {}: too few requests for a value {all}{}",
+        analysis.experiment,
+        analysis.target,
         doubts(analysis)
     ))
 }

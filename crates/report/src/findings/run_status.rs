@@ -120,7 +120,7 @@ pub fn not_the_device(analysis: &Analysis) -> Vec<Finding> {
         ),
     ] {
         let has = |c: &&CellAnalysis| {
-            !c.is_as_asked() && c.served.as_ref().is_some_and(|s| s.any(verdict))
+            !c.is_as_asked() && c.served.as_ref().and_then(told) == Some(verdict)
         };
         let cells: Vec<&CellAnalysis> = analysis.cells.iter().filter(has).collect();
         let Some(first) = cells.first().and_then(|c| c.served.as_ref()) else {
@@ -140,6 +140,23 @@ pub fn not_the_device(analysis: &Analysis) -> Vec<Finding> {
     findings
 }
 
+/// The source that a finding names for a cell whose trials may have several: each cell is counted once, as the worst of them.
+fn told(served: &CellServed) -> Option<ServedBy> {
+    let ranked = [
+        ServedBy::NotStorage,
+        ServedBy::Hole,
+        ServedBy::Mixed,
+        ServedBy::PageCache,
+        ServedBy::Unknown,
+    ];
+    let worst = ranked.into_iter().find(|verdict| served.any(*verdict))?;
+    match worst {
+        // Other trials of the cell had another source.
+        ServedBy::PageCache if served.unanimous().is_none() => Some(ServedBy::Mixed),
+        _ => Some(worst),
+    }
+}
+
 /// Cells that a file server served: how much of that its disks did is not seen from its client.
 pub(super) fn over_the_network(analysis: &Analysis) -> Vec<Finding> {
     let served = analysis.cells.iter().filter(|cell| {
@@ -149,8 +166,8 @@ pub(super) fn over_the_network(analysis: &Analysis) -> Vec<Finding> {
     match served.count() {
         0 => Vec::new(),
         n => NETWORK.one(format!(
-            "{} came from a file server over the network. Its memory may have served them: only regions larger than its memory show its disks.",
-            cells_of(n, analysis)
+            "A file server over the network served {}, perhaps from its memory: only regions larger than that show its disks.",
+            within(n, analysis)
         )),
     }
 }

@@ -1,7 +1,7 @@
 //! Where the tail of latency is not known.
 
 use super::{Finding, Rule, Says, cells_of};
-use iolab_analysis::analysis::{Analysis, CellAnalysis, TAIL_REQUESTS_MIN};
+use iolab_analysis::analysis::{Analysis, CellAnalysis, Response, TAIL_REQUESTS_MIN};
 
 pub(crate) const TAIL_UNKNOWN: Rule = Rule::limit("tail-unknown", "the requests of each trial");
 
@@ -11,10 +11,14 @@ pub(crate) const UNKNOWN: &[Says] = &[tail_unknown];
 /// Cells whose trials have too few requests for a 99th percentile.
 pub fn tail_unknown(analysis: &Analysis) -> Vec<Finding> {
     let unknown = |c: &&CellAnalysis| c.latency.is_some() && c.tail.is_none();
+    let shown = match analysis.response {
+        Response::P99 => "",
+        _ => ": p99 is close to the maximum there",
+    };
     match analysis.cells.iter().filter(unknown).count() {
         0 => Vec::new(),
         n => TAIL_UNKNOWN.one(format!(
-                "{} had too few requests per trial to estimate the 99th percentile of latency ({TAIL_REQUESTS_MIN} are needed): p99 is close to the maximum there. Increase --time.",
+                "{} had too few requests per trial to estimate the 99th percentile of latency ({TAIL_REQUESTS_MIN} are needed){shown}. Increase --time.",
                 cells_of(n, analysis)
             ),
         ),

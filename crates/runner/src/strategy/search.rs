@@ -4,7 +4,6 @@
 use iolab_analysis::fitness::counted;
 use iolab_analysis::slo::{self, Visits};
 use iolab_plan::cells::PlannedCell;
-use iolab_record::EventKind;
 use iolab_workload::service_level::ServiceLevels;
 use iolab_workload::trial::{RATE_MAX, Rate};
 use iolab_workload::{Error, Result};
@@ -13,7 +12,7 @@ use super::super::Basis;
 use super::super::record::Record;
 use super::super::sample::{self, VisitPosition};
 use super::super::stopping_rule::{Ended, Repetition};
-use super::{Finding, Outlook, Step, Strategy, Visit, ending};
+use super::{Outlook, Step, Strategy, Visit, ending};
 
 /// After this share of the budget, rates are confirmed even if the search has not converged.
 const SEARCHES: f64 = 0.6;
@@ -124,15 +123,13 @@ impl RateSearch {
         }
     }
 
-    /// Reports what ended each cell; rates that were never visited are gaps.
+    /// Reports what ended each cell that was visited.
     fn end(&mut self, ended: Ended, record: &Record) -> Step {
         self.stage = Stage::Over;
         let found = |cell: usize| match record.has_any(cell) {
             true => ending(record, &self.repetition, ended, cell),
-            false => {
-                let why = "the search did not come to this rate".to_owned();
-                Some(Finding::Event(EventKind::Gap, Some(cell), why))
-            }
+            // Nothing failed at a starting rate that the search did not need.
+            false => None,
         };
         let cells = 0..record.plan.cells().len();
         Step::Keep(cells.filter_map(found).collect())

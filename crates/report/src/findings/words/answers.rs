@@ -272,12 +272,12 @@ pub(super) fn of_together(together: &Together) -> String {
     }
 }
 
-/// ` One that costs more than 12 % of that sum would have been.`
+/// ` A shared limit that costs more than 12 % would have been found.`
 fn detectable(estimate: Option<&Estimate>) -> String {
     let interval = estimate.and_then(|estimate| estimate.interval);
     interval.map_or_else(String::new, |(low, _)| {
         format!(
-            " One that costs more than {} of that sum would have been.",
+            " A shared limit that costs more than {} would have been found.",
             format_percent(1.0 - low)
         )
     })

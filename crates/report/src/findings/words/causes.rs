@@ -211,7 +211,7 @@ pub(crate) fn why_untried(why: &WhyUntried) -> String {
         WhyUntried::Planned(why) => obstacle(why),
         WhyUntried::NoTrial => "no trial without it succeeded".to_owned(),
         WhyUntried::LevelChanged { idle_ns } => format!(
-            "throughput changed its level all the same, with {} of idle time before each trial",
+            "the level of throughput still changed, with {} of idle time before each trial",
             exact_duration(Duration::from_nanos(*idle_ns))
         ),
         WhyUntried::InFlightUnknown => "how many requests were in flight is not known".to_owned(),
@@ -243,14 +243,14 @@ pub(crate) fn why_untried(why: &WhyUntried) -> String {
 pub(crate) fn obstacle(why: &Obstacle) -> String {
     match why {
         Obstacle::IsTheDifference => "the two sides differ in nothing else".to_owned(),
-        Obstacle::KeepsState => "a side changes its level by itself, and no variant can begin anew: run the experiment with --precondition, then explain that run".to_owned(),
+        Obstacle::KeepsState => "the level of throughput of a side changes during a run, and idle time does not restore it: run the experiment with --precondition, then explain that run".to_owned(),
         Obstacle::NeedsChangeSystem => "it needs --change-system, as root".to_owned(),
         Obstacle::NeedsRoot => "only root may raise the priority of threads".to_owned(),
         Obstacle::NoTime { budget_s, idle_ns } => {
             let idle = match *idle_ns {
                 0 => String::new(),
                 ns => format!(
-                    " for {} of idle time before each trial, after which a side has its level again",
+                    " for {} of idle time before each trial, which restores the level of throughput",
                     exact_duration(Duration::from_nanos(ns))
                 ),
             };
