@@ -3,7 +3,9 @@
 
 use iolab_workload::trial::{Backend, Pattern, SyncPolicy};
 
-use crate::analysis::{Analysis, CellAnalysis};
+use iolab_record::Operation;
+
+use crate::analysis::{Analysis, CellAnalysis, Latency, OperationNumbers};
 use crate::timeline::TrialShift;
 
 /// The order of the accesses.
@@ -130,7 +132,25 @@ impl HeadlineCell<'_> {
 
     /// Whether trials have enough requests for a 99th percentile that differs from the maximum.
     pub fn has_tail(&self) -> bool {
-        self.cell.tail.is_some()
+        let of_operation = self.of_operation().map(|numbers| numbers.has_tail);
+        of_operation.unwrap_or(self.cell.tail.is_some())
+    }
+
+    /// Latency of its operation. A run that mixes operations elsewhere shows the latency of one of them for all of its cells.
+    pub fn latency(&self) -> Option<Latency> {
+        match self.of_operation() {
+            Some(numbers) => numbers.latency,
+            None => self.cell.latency,
+        }
+    }
+
+    /// What is known of its operation by itself, in a run that mixes operations.
+    fn of_operation(&self) -> Option<&OperationNumbers> {
+        let operation = match self.operation {
+            AccessOperation::Read => Operation::Read,
+            AccessOperation::Write | AccessOperation::DurableWrite => Operation::Write,
+        };
+        self.cell.mix.as_ref()?[operation].as_ref()
     }
 }
 

@@ -78,8 +78,8 @@ safety; 4 slower (compare, gate) or no (fit, --slo); 5 cannot tell; 130 interrup
 
 #[cfg(not(feature = "measure"))]
 const EXAMPLES: &str = "\
-This build reads results. What measures (study, run, fit, why, doctor, witness, serve, \
-resume, import) is in the build for Linux.
+This build only reads results. The commands study, run, fit, why, doctor, witness, serve, \
+resume and import are in the build for Linux.
 
 Examples:
   iolab table iolab-results/*.iolab

@@ -217,7 +217,7 @@ fn of_access<'a>(row: &HeadlineCell<'a>, target: Option<&str>) -> Option<FirstNu
         AccessOrder::Random => "RND",
     };
     let target = target.map_or_else(String::new, |name| format!(" {}", escape_control(name)));
-    let p99 = row.cell.latency.filter(|_| row.has_tail());
+    let p99 = row.latency().filter(|_| row.has_tail());
     let p99 = p99.map_or_else(String::new, |l| format!("   p99 {}", format_ns(l.p99_ns)));
     let served = row.cell.served.as_ref().filter(|_| !row.cell.is_device());
     let served = served.map_or_else(String::new, |served| format!("   {served}"));

@@ -58,6 +58,10 @@ fn written(text: &str, groups: Option<char>) -> String {
         let is_of_option = before
             .trim_start_matches(['(', '\'', '`'])
             .starts_with("--");
+        // The number of a model: `Hewlett-Packard 97560`.
+        let next = words.get(place + 1);
+        let is_of_name = is_name(before) && !next.is_some_and(|next| begins_with_unit(next));
+        let groups = groups.filter(|_| !is_of_name);
         match (is_unit, is_of_option) {
             (true, _) if word.starts_with("us") => page.push_str(&word.replacen('u', "µ", 1)),
             (true, _) | (false, true) => page.push_str(word),
@@ -65,6 +69,14 @@ fn written(text: &str, groups: Option<char>) -> String {
         }
     }
     page
+}
+
+/// Whether a word may be the name of a maker, after which a number is no quantity.
+fn is_name(word: &str) -> bool {
+    let begin = word.trim_start_matches('(');
+    begin.starts_with(char::is_uppercase)
+        && begin.contains(char::is_lowercase)
+        && begin.ends_with(char::is_alphabetic)
 }
 
 /// Whether a word after a number is its unit, with or without marks after it.
@@ -137,6 +149,11 @@ mod tests {
                 "549\u{a0}MB/s at bs=64MiB (within 5\u{a0}%: 4\u{a0}MiB to 16\u{a0}MiB);",
             ),
             ("99.9 us", "99.9\u{a0}µs"),
+            (
+                "Hewlett-Packard 97560, 1.37 GB",
+                "Hewlett-Packard 97560, 1.37\u{a0}GB",
+            ),
+            ("At 27298 IOPS", "At 27\u{202f}298\u{a0}IOPS"),
             ("27298 IOPS", "27\u{202f}298\u{a0}IOPS"),
             ("102280, and 1226", "102\u{202f}280, and 1226"),
             (

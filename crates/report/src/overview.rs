@@ -348,9 +348,10 @@ pub(crate) fn trust(trust: &Trust) -> String {
     for (verdict, cells) in &trust.served {
         let all = *cells == trust.cells;
         let count = match all {
-            true if trust.cells == 1 => "the cell".to_owned(),
-            true => format!("all {cells} cells"),
-            false => format!("{cells} of {} cells", trust.cells),
+            true if trust.cells == 1 => "the cell was".to_owned(),
+            true => format!("all {cells} cells were"),
+            false if *cells == 1 => format!("1 of {} cells was", trust.cells),
+            false => format!("{cells} of {} cells were", trust.cells),
         };
         parts.push(format!("{count} {}", served(*verdict)));
     }

@@ -2,7 +2,7 @@
 
 use iolab_stats::Summary;
 
-use super::{Latency, quantiles, summarise};
+use super::{Latency, TAIL_REQUESTS_MIN, quantiles, summarise};
 use iolab_record::{Cell, Operation, OperationSummary, PerOperation, Sample, ShownLatency};
 
 /// The operations of a mix; `None` for those without requests.
@@ -17,6 +17,8 @@ pub struct OperationNumbers {
     pub iops: Option<Summary>,
     /// Quantiles of its response or service times, ns.
     pub latency: Option<Latency>,
+    /// Whether some trial has enough of its requests for a 99th percentile that differs from the maximum.
+    pub has_tail: bool,
 }
 
 /// The mix in the measured trials of a cell; `None` for a single operation, unless other cells of the run have several.
@@ -41,6 +43,9 @@ impl OperationNumbers {
             throughput: summarise(trials, |s| Some(per_ns(summary(s).bytes, s)? * 1e3)),
             iops: summarise(trials, |s| Some(per_ns(summary(s).requests, s)? * 1e9)),
             latency: quantiles(trials, |s| summary(s).waited()),
+            has_tail: trials
+                .iter()
+                .any(|s| summary(s).requests >= TAIL_REQUESTS_MIN),
         }
     }
 }

@@ -105,6 +105,19 @@ impl Claim {
         }
     }
 
+    /// Whether it compares targets and shows nothing of them: neither a difference, nor equivalence, nor how large a difference can be.
+    pub fn is_undecided(&self) -> bool {
+        match self {
+            Self::Comparison(found) => {
+                let told = [Difference::Equivalent, Difference::NotFound];
+                self.compares_targets()
+                    && found.shown().next().is_none()
+                    && told.into_iter().all(|one| found.of(one).next().is_none())
+            }
+            _ => false,
+        }
+    }
+
     /// Whether it compares targets, which nobody gives several of for another reason.
     pub fn compares_targets(&self) -> bool {
         matches!(self, Self::Comparison(Comparison { contrast: Contrast::Levels { factor, .. }, .. }) if factor == TARGET)
@@ -233,6 +246,10 @@ pub fn headlines(claims: &[Claim]) -> Vec<&Claim> {
         if !chosen.iter().any(is_alike) {
             chosen.push(claim);
         }
+    }
+    // One is the answer of whoever gives two targets; several would push aside what is shown.
+    if chosen.iter().filter(|claim| claim.is_undecided()).count() > 1 {
+        chosen.retain(|claim| !claim.is_undecided());
     }
     chosen
 }

@@ -7,7 +7,7 @@ use crate::findings::trust::Trust;
 use crate::findings::{agreement, stragglers, words};
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::analysis::Analysis;
-use iolab_analysis::claim::{self, CellId, HEADLINES_MAX};
+use iolab_analysis::claim::{self, CellId, Claim, HEADLINES_MAX};
 use iolab_analysis::headline_numbers::HeadlineNumbers;
 
 pub use caveat::Caveat;
@@ -56,19 +56,19 @@ impl<'a> Digest<'a> {
     pub fn of(runs: &[Told<'a>]) -> Self {
         let analyses: Vec<&Analysis> = runs.iter().map(|told| told.run.analysis()).collect();
         let analysed: Vec<&AnalysedRun> = runs.iter().map(|told| told.run).collect();
+        let claims = claim::claims(&analyses);
         Self {
             glance: HeadlineNumbers::of(&analyses),
             trust: Trust::of(&analysed),
-            headlines: headlines(runs, &analyses),
-            caveats: caveat::all(&analyses),
+            headlines: headlines(runs, &analyses, &claims),
+            caveats: caveat::all(&analyses, &claims),
         }
     }
 }
 
 /// What held a run across hosts up, how tools agree, where that was asked, then what the runs show; what several runs say in the same
 /// words stands once.
-fn headlines(runs: &[Told<'_>], analyses: &[&Analysis]) -> Vec<Headline> {
-    let claims = claim::claims(analyses);
+fn headlines(runs: &[Told<'_>], analyses: &[&Analysis], claims: &[Claim]) -> Vec<Headline> {
     // All other numbers of such a run are those of its slowest part.
     let of_stragglers = analyses.iter().enumerate().flat_map(|(run, analysis)| {
         let found = stragglers(analysis).into_iter();
@@ -78,7 +78,7 @@ fn headlines(runs: &[Told<'_>], analyses: &[&Analysis]) -> Vec<Headline> {
         let found = agreement(&told.interpretation.peers).into_iter().take(1);
         found.map(move |finding| (vec![run], Vec::new(), (finding.text, None), false))
     });
-    let of_claims = claim::headlines(&claims).into_iter();
+    let of_claims = claim::headlines(claims).into_iter();
     let of_claims = of_claims.map(|one| {
         let text = words::finding(one, analyses).text;
         let short = words::main_sentence(one, analyses);

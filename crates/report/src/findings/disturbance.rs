@@ -278,7 +278,7 @@ pub fn suspended(analysis: &Analysis) -> Vec<Finding> {
         return Vec::new();
     };
     let text = format!(
-        "The machine was suspended, or iolab was stopped (Ctrl-Z), during trials of {} ({}{}): their times are invalid. Keep both going (systemd-inhibit), and measure again.",
+        "The machine was suspended, or iolab was stopped (Ctrl-Z), during trials of {} ({}{}): their times are invalid. Keep the machine awake (systemd-inhibit), do not stop iolab, and measure again.",
         cells_of(n, analysis).to_lowercase(),
         format_ns(ns),
         at(analysis, cell),

@@ -199,11 +199,11 @@ impl Overview<'_> {
                 precision.map_or_else(none, format_percent)
             }),
             column("p50", 0, &|row| {
-                row.cell.latency.map_or_else(none, |l| format_ns(l.p50_ns))
+                row.latency().map_or_else(none, |l| format_ns(l.p50_ns))
             }),
             column("p99", 0, &|row| {
                 let star = if has_no_tail(row) { "*" } else { "" };
-                let p99 = row.cell.latency.map(|l| format_ns(l.p99_ns));
+                let p99 = row.latency().map(|l| format_ns(l.p99_ns));
                 p99.map_or_else(none, |p99| p99 + star)
             }),
         ]);
@@ -255,7 +255,13 @@ fn fastest(rows: &[&HeadlineCell<'_>]) -> String {
         let (first, rate) = best.first()?;
         let values: Vec<String> = best
             .iter()
-            .map(|(row, rate)| format!("{} {}", row.operation.name(), number(rate)))
+            .map(|(row, rate)| {
+                let flight = match common_flight(rows) {
+                    Some(_) => String::new(),
+                    None => format!(" ({} in flight)", row.in_flight()),
+                };
+                format!("{} {}{flight}", row.operation.name(), number(rate))
+            })
             .collect();
         Some(format!(
             "{} {} {} {}",
@@ -269,17 +275,30 @@ fn fastest(rows: &[&HeadlineCell<'_>]) -> String {
     orders.collect::<Vec<String>>().join("; ")
 }
 
+/// The least and the most in flight of each access of a target; `None` where these differ between accesses.
+fn common_flight(rows: &[&HeadlineCell<'_>]) -> Option<(u64, u64)> {
+    let of_access = |access: (AccessOrder, AccessOperation)| {
+        let own = rows
+            .iter()
+            .filter(|row| (row.order, row.operation) == access);
+        let flights: Vec<u64> = own.map(|row| row.in_flight()).collect();
+        Some((*flights.iter().min()?, *flights.iter().max()?))
+    };
+    let mut all = rows.iter().map(|row| of_access((row.order, row.operation)));
+    let first = all.next()??;
+    all.all(|other| other == Some(first)).then_some(first)
+}
+
 /// `the most of 1 to 32 in flight; +/- 3.0 % at most`.
 fn reach(rows: &[&HeadlineCell<'_>]) -> String {
-    let in_flight = || rows.iter().map(|row| row.in_flight());
-    let (least, most) = (in_flight().min(), in_flight().max());
-    let in_flight = match (least, most) {
-        (Some(least), Some(most)) if least != most => {
+    let in_flight = match common_flight(rows) {
+        Some((least, most)) if least != most => {
             format!("the most of {least} to {most} in flight; ")
         }
-        (Some(1), _) => "one at a time; ".to_owned(),
-        (Some(all), _) => format!("{all} in flight; "),
-        (None, _) => String::new(),
+        Some((1, _)) => "one at a time; ".to_owned(),
+        Some((all, _)) => format!("{all} in flight; "),
+        // Each number has its own.
+        None => String::new(),
     };
     let rates: Vec<HeadlineRate> = rows.iter().filter_map(|row| row.rate()).collect();
     let widest = rates
@@ -310,5 +329,5 @@ pub(crate) fn number(rate: &HeadlineRate) -> String {
 }
 
 fn has_no_tail(row: &HeadlineCell<'_>) -> bool {
-    row.cell.latency.is_some() && !row.has_tail()
+    row.latency().is_some() && !row.has_tail()
 }

@@ -98,7 +98,7 @@ fn reads(reads: &Direction, verdict: &ServedVerdict, evidence: &Evidence) -> Str
             format!("{asked} lie in holes, which read as zeros: no storage is behind them")
         }
         ServedBy::NotStorage => format!("{asked} came from memory, not from storage"),
-        ServedBy::Network => format!("{asked} came from a file server over the network"),
+        ServedBy::Network => format!("a file server over the network served {asked}"),
         _ if may_be_faults(reads) => format!(
             "{} {asked} came from {source}: {}",
             share_read(reads, verdict),

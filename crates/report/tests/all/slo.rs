@@ -160,3 +160,22 @@ fn an_end_that_is_not_shown_leaves_the_answer_open() {
     let unlimited = limit(1_000_000);
     assert_eq!((unlimited.holds, unlimited.fails), (Some(101_070), None));
 }
+
+#[test]
+fn the_rates_of_the_answer_are_shown_however_far_they_are_from_the_limit() {
+    let mut far = found("p99<1ms");
+    let rates: Vec<u64> = far.limit.points.iter().map(|point| point.rate).collect();
+    let (least, most) = (rates[0], rates[rates.len() - 1]);
+    assert!(rates.len() > 8, "{rates:?}");
+    far.holds = Some(at(least, &far.levels, Answer::Yes, Vec::new()));
+    far.fails = Some(at(most, &far.levels, Answer::No, Vec::new()));
+    let shown = text(&far);
+    for row in [format!("{least} "), format!("{most} ")] {
+        assert!(
+            shown
+                .lines()
+                .any(|line| line.trim_start().starts_with(&row)),
+            "{shown}"
+        );
+    }
+}

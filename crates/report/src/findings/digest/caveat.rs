@@ -5,7 +5,7 @@ use iolab_workload::trial::CacheState;
 use crate::findings::run_status::is_by_user;
 use crate::findings::words::in_words_of_standard;
 use iolab_analysis::analysis::{Analysis, Caution, CellAnalysis, Flag, Response};
-use iolab_analysis::claim::{dependent_cells, drifting_cells, groups};
+use iolab_analysis::claim::{Claim, dependent_cells, drifting_cells, groups};
 use iolab_record::{RunStatus, ServedBy};
 use iolab_workload::quantity::{counted, format_percent};
 use iolab_workload::units::format_size;
@@ -20,7 +20,7 @@ pub struct Caveat {
 }
 
 /// All caveats of these runs, the worst first.
-pub(super) fn all(analyses: &[&Analysis]) -> Vec<Caveat> {
+pub(super) fn all(analyses: &[&Analysis], claims: &[Claim]) -> Vec<Caveat> {
     let mut caveats = unfinished(analyses);
     caveats.extend(ordered(analyses));
     caveats.extend(flagged(analyses));
@@ -32,6 +32,7 @@ pub(super) fn all(analyses: &[&Analysis]) -> Vec<Caveat> {
     }
     caveats.extend(imprecise(analyses));
     caveats.extend(not_measured(analyses));
+    caveats.extend(undecided(claims));
     caveats
 }
 
@@ -154,6 +155,16 @@ fn imprecise(analyses: &[&Analysis]) -> Vec<Caveat> {
 fn count(analyses: &[&Analysis], is: impl Fn(&CellAnalysis) -> bool) -> usize {
     let cells = analyses.iter().flat_map(|a| &a.cells);
     cells.filter(|cell| is(cell)).count()
+}
+
+/// Comparisons of targets that show nothing, where there are several; one alone is a headline.
+fn undecided(claims: &[Claim]) -> Option<Caveat> {
+    let all = claims.iter().filter(|claim| claim.is_undecided()).count();
+    (all > 1).then(|| {
+        of_run(format!(
+            "{all} comparisons of targets are undecided: too few trials, or disturbed ones"
+        ))
+    })
 }
 
 /// What none of the runs asked: load, cache, larger regions.

@@ -382,15 +382,15 @@ mod tests {
         });
         insta::assert_snapshot!(text.replace(". Not", ".\nNot"), @r"
         Not tried (the two sides differ in nothing else): a write cache.
-        Not tried (a side changes its level by itself, and no variant can begin anew: run the experiment with --precondition, then explain that run): a write cache.
+        Not tried (the level of throughput of a side changes during a run, and idle time does not restore it: run the experiment with --precondition, then explain that run): a write cache.
         Not tried (it needs --change-system, as root): a write cache.
         Not tried (only root may raise the priority of threads): a write cache.
-        Not tried (no time within the budget for 1 s of idle time before each trial, after which a side has its level again: --budget 12min): a write cache.
+        Not tried (no time within the budget for 1 s of idle time before each trial, which restores the level of throughput: --budget 12min): a write cache.
         Not tried (no time within the budget: --budget 18446744073709551615s): a write cache.
         Not tried (depth=16 needs an asynchronous backend): a write cache.
         Not tried (as before): a write cache.
         Not tried (no trial without it succeeded): a write cache.
-        Not tried (throughput changed its level all the same, with 1.5 s of idle time before each trial): a write cache.
+        Not tried (the level of throughput still changed, with 1.5 s of idle time before each trial): a write cache.
         Not tried (how many requests were in flight is not known): a write cache.
         Not tried (3.0 of 16 requests were in flight): a write cache.
         Not tried (how many page faults there were is not known): a write cache.
