@@ -150,8 +150,8 @@ mod tests {
             ),
             ("99.9 us", "99.9\u{a0}µs"),
             (
-                "Hewlett-Packard 97560, 1.37 GB",
-                "Hewlett-Packard 97560, 1.37\u{a0}GB",
+                "Hewlett-Packard 97560, 12 us",
+                "Hewlett-Packard 97560, 12\u{a0}µs",
             ),
             ("At 27298 IOPS", "At 27\u{202f}298\u{a0}IOPS"),
             ("27298 IOPS", "27\u{202f}298\u{a0}IOPS"),

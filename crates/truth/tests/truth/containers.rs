@@ -32,6 +32,15 @@ fn nothing(bytes: &Value) -> bool {
     bytes == 0
 }
 
+/// Whether this is why each trial has its verdict, and not another lack of evidence.
+#[track_caller]
+fn for_reason(done: &Performance, words: &str) {
+    for sample in done.seen.measured() {
+        let reason = sample["served_by_reason"].as_str().unwrap_or_default();
+        assert!(reason.contains(words), "{reason}");
+    }
+}
+
 /// Whether the device below the layers was found, and counted what was fetched.
 #[track_caller]
 fn counted_by_the_device(done: &Performance) {
@@ -83,6 +92,7 @@ fn layers_out_of_reach_leave_the_pages_and_the_process_account() {
     let Some(done) = perform(&HIDDEN_BUFFERED_WRITES) else {
         return;
     };
+    for_reason(&done, "no device is known");
     let doctor = iolab::told(&done.scene, &["doctor", "root"]);
     for words in [
         "root-layers/upper (upper)",
@@ -103,7 +113,9 @@ fn layers_out_of_reach_leave_the_pages_and_the_process_account() {
 #[test]
 fn pages_that_the_kernel_makes_up_are_not_stored() {
     for scenario in [&STRANGERS_HOT, &STRANGERS_COLD] {
-        perform_with(scenario, Value::is_null);
+        if let Some(done) = perform_with(scenario, Value::is_null) {
+            for_reason(&done, "not visible");
+        }
     }
 }
 

@@ -248,6 +248,11 @@ fn a_limit_of_the_control_group_is_the_cause_of_a_no() {
     let level = &found.json["workloads"][0]["levels"][0];
     assert_eq!(level["cause"]["what"], "wiops", "{}", found.text);
     assert_eq!(level["cause"]["per_second"], 60, "{}", found.text);
+    // A faster disk, which is the remedy of most levels, would not help.
+    assert_eq!(
+        level["remedy"],
+        "raise the limit: another disk does not help"
+    );
 }
 
 #[test]

@@ -70,6 +70,8 @@ fn clients_of_one_store_have_caches_of_their_own() {
                 // Only read-ahead beyond the own part may be cached.
                 _ => assert!(held < 0.1, "{client}"),
             }
+            let reason = client["served_by_reason"].as_str().unwrap_or_default();
+            assert!(reason.starts_with("the page cache held "), "{client}");
         }
     }
     // The server saw every trial that read what the other client wrote, and of the others what warmed the cache once.

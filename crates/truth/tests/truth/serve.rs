@@ -247,6 +247,11 @@ fn no_mount_is_left_behind() {
         "the kernel keeps the mount of a process that was killed"
     );
     let again = begin().expect("what is left is removed");
+    assert!(
+        again.words.contains("a killed iolab serve left"),
+        "{}",
+        again.words
+    );
     assert!(again.file().exists());
 
     // Whoever unmounts it ends it.

@@ -559,6 +559,9 @@ fn files_elsewhere_are_not_included_unless_that_is_allowed() {
     ] {
         let refused = include(name, false);
         assert!(refused.contains("--allow-include"), "{name}: {refused}");
+        // No other refusal has this remedy, whatever the path.
+        let told = refused.replace(name, "FILE");
+        insta::assert_snapshot!(told, @"");
         assert!(include(name, true).contains("bs=64KiB"), "{name}");
     }
     // Whether a file elsewhere is there is not told either.
