@@ -118,6 +118,6 @@ mod tests {
             assert!(!kind.words().is_empty(), "{kind}");
         }
         let error = "pie".parse::<FigureKind>().unwrap_err();
-        insta::assert_snapshot!(error.remedy().unwrap(), @"it is one of: response, percentiles, ecdf, load, scaling, ratio, p-values, order, course, heat, heat-latency, stages, ranks, why");
+        insta::assert_snapshot!(error.remedy().unwrap(), @"it is one of: response, percentiles, ecdf, load, scaling, ratio, p-values, order, rounds, course, heat, heat-latency, stages, ranks, why");
     }
 }
