@@ -159,3 +159,25 @@ fn smallest_region(spec: &TrialSpec) -> u64 {
         .saturating_mul(u64::from(spec.workers()))
         .next_multiple_of(REGION_UNIT)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_finishes_a_run_that_writes_to_a_disk_consents_again() {
+        let mut record = RunRecord::default();
+        record.cells.push(Cell::default());
+        for (kind, read_percent, consents) in [
+            (TargetKind::BlockDevice, 0, true),
+            (TargetKind::File, 0, true),
+            (TargetKind::BlockDevice, 100, false),
+            (TargetKind::Scratch, 0, false),
+            (TargetKind::Model, 0, false),
+        ] {
+            record.run.target_kind = kind;
+            record.cells[0].spec.trial.read_percent = read_percent;
+            assert_eq!(needs_consent(&record), consents, "{kind} {read_percent}");
+        }
+    }
+}

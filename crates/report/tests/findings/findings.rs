@@ -1,6 +1,7 @@
 //! Every rule, once where it speaks and once where it keeps silent.
 
 use iolab_analysis::analysis::{Flag, analyse};
+use iolab_record::question::{Asked, Question};
 use iolab_record::{EndedBy, RunRecord, RunStatus, ServedBy};
 use iolab_report::findings::{
     below_precision, conclusion, failed_trials, not_the_device, unfinished,
@@ -54,6 +55,33 @@ fn some_cells_from_the_page_cache() {
     No I/O size is shown to give a lower throughput than another. Cannot tell at 4KiB to 1MiB: one side was served by: page-cache.
     ");
     assert_eq!(not_the_device(&analyse(&bent())), []);
+}
+
+#[test]
+fn a_cell_with_two_sources_is_in_one_finding() {
+    let mut record = bent();
+    for cell in 0..5 {
+        serve(&mut record, cell, ServedBy::PageCache, "");
+    }
+    let last = record.samples.iter().rposition(|sample| sample.cell == 4);
+    record.samples[last.expect("trials")].verdict.served_by = ServedBy::Mixed;
+    insta::assert_snapshot!(text(&not_the_device(&analyse(&record))), @r"
+    4 of 5 cells came from the page cache, not the device.
+    1 of 5 cells came partly from the page cache: these numbers mix memory and device.
+    ");
+}
+
+#[test]
+fn starting_rates_that_a_search_did_not_need_are_no_cells_without_a_result() {
+    let mut record = bent();
+    record.samples.retain(|sample| sample.cell != 0);
+    assert_eq!(analyse(&record).cells.len(), 5);
+    let levels = "p99<2ms".parse().expect("levels");
+    record.experiment.asked = Some(Question::of_levels(Asked::Limit, &levels));
+    assert_eq!(analyse(&record).cells.len(), 4);
+    // Where nothing was measured, they are all that there is.
+    record.samples.clear();
+    assert_eq!(analyse(&record).cells.len(), 5);
 }
 
 #[test]

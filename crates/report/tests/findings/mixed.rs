@@ -1,6 +1,7 @@
 //! Latencies of trials that read and write.
 
 use iolab_analysis::analysis::{Analysis, Flag, analyse};
+use iolab_analysis::headline_numbers::{AccessOperation, HeadlineNumbers};
 use iolab_record::{LatencySummary, OperationSummary, RunRecord};
 use iolab_report::findings::conclusion;
 use iolab_workload::response::Response;
@@ -86,6 +87,14 @@ fn a_cell_without_that_operation_shows_no_latency() {
     let mix = writes.mix.as_ref().expect("beside a mix");
     let latency = mix.write.as_ref().and_then(|own| own.latency);
     assert_eq!(latency.map(|latency| latency.p50_ns), Some(900e3));
+    let main = HeadlineNumbers::of(&[&analysis]);
+    let writes = main
+        .rows
+        .iter()
+        .find(|row| row.operation == AccessOperation::Write);
+    let writes = writes.expect("pure writes");
+    assert_eq!(writes.latency().map(|latency| latency.p99_ns), Some(900e3));
+    assert!(writes.has_tail());
     let said = text(&all_findings(&analysis));
     assert!(!said.contains("900 µs"), "{said}");
 }
@@ -107,4 +116,18 @@ fn the_line_of_a_run_names_the_cells_that_it_cannot_rank() {
     let analysis = analyse(&record);
     assert_eq!(medians(&analysis), [Some(700e3), None]);
     insta::assert_snapshot!(conclusion(&analysis, &[]).expect("measured"), @"mixed on /data: 99th percentile of latency of reads 700 µs (read_percent=49) +/- 0.0 %, from the device; too few requests for a value in 1 of 2 cells (read_percent=51)");
+}
+
+#[test]
+fn a_run_without_any_value_has_its_line_too() {
+    let mut record = mixed(&[49, 51]);
+    for sample in &mut record.samples {
+        sample.operations.read = requests(10, 700);
+        sample.operations.write = requests(10, 900);
+    }
+    let analysis = analyse(&record);
+    assert_eq!(medians(&analysis), [None, None]);
+    insta::assert_snapshot!(conclusion(&analysis, &[]).expect("measured"), @"mixed on /data: too few requests for a value in all 2 cells");
+    let tail = text(&all_findings(&analysis));
+    assert!(!tail.contains("close to the maximum"), "{tail}");
 }
