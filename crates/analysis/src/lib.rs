@@ -13,6 +13,7 @@ pub mod bends;
 pub mod buffer_preparation;
 pub mod claim;
 pub mod compare;
+pub mod consent;
 pub mod curve;
 pub mod doubt;
 pub mod equivalence;

@@ -118,7 +118,8 @@ pub(crate) fn interrupted(failure: Failure, files: &[PathBuf]) -> Failure {
     match failure {
         Failure::Told(error) if error.kind() == Kind::Interrupted => {
             let consents = |file: &PathBuf| {
-                iolab_runfile::read(file).is_ok_and(|run| iolab_runner::needs_consent(&run))
+                iolab_runfile::read(file)
+                    .is_ok_and(|run| iolab_analysis::consent::needs_consent(&run))
             };
             let consent = match files.iter().any(consents) {
                 true => " --destroy-data",

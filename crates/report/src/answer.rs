@@ -2,6 +2,7 @@
 
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::answer::{AnswerBasis, RunAnswer};
+use iolab_analysis::consent::needs_consent;
 use iolab_analysis::fitness::{Answer, CellAnswer, LevelAnswer, merge_answers};
 use iolab_record::question::{Asked as AskedOf, Fit, Question};
 use iolab_record::{RunRecord, TargetKind};
@@ -185,10 +186,11 @@ impl OfRun<'_> {
     fn lack(&self) -> Option<String> {
         (!self.answer.is_complete()).then(|| {
             format!(
-                "{} on {}: cannot tell: the run is not complete; finish it with: iolab resume {}. As measured so far:",
+                "{} on {}: cannot tell: the run is not complete; finish it with: iolab resume {}{}. As measured so far:",
                 escape_control(&self.record.experiment.name),
                 escape_control(&self.record.target_text()),
-                escape_control(&self.file)
+                escape_control(&self.file),
+                fitness::consent(needs_consent(self.record))
             )
         })
     }
@@ -270,6 +272,7 @@ fn fitness(runs: Vec<FitRun<'_>>) -> Fitness {
                 written_bytes: 0,
                 found: CellAnswer::default(),
                 file: String::new(),
+                needs_consent: false,
             });
             continue;
         }
@@ -291,6 +294,7 @@ fn fitness(runs: Vec<FitRun<'_>>) -> Fitness {
                 written_bytes: written_bytes(run.record),
                 found: own.clone(),
                 file: run.file.clone(),
+                needs_consent: needs_consent(run.record),
             });
         }
     }

@@ -58,7 +58,7 @@ pub use sample::describe_failure;
 pub use silence::EndProcess;
 pub use simulated::{Disk, adapt, budget_on_model};
 pub use system_under_test::SystemUnderTest;
-pub use target_needs::{need, needs_consent};
+pub use target_needs::need;
 pub use targets::{GivenTargets, Targets, join_targets, needs, settle_targets, stripe_targets};
 
 use crate::ranks::Ranks;

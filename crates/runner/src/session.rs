@@ -15,9 +15,10 @@ use super::strategy::{self, Finding, Outlook, Step, Strategy};
 use super::tool_failures::ToolFailures;
 use super::{
     Basis, Finished, Observer, Progress, RunEnd, RunStart, Stop, TrialDone, experiment_record, fit,
-    now_utc, precondition, target_needs::needs_consent,
+    now_utc, precondition,
 };
 use iolab_analysis::answer::RunAnswer;
+use iolab_analysis::consent::needs_consent;
 use iolab_analysis::fitness::Answer;
 use iolab_analysis::snapshot::{LastTrial, RunSnapshot};
 use iolab_doctor::{Remark, Severity};

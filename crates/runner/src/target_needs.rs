@@ -1,8 +1,6 @@
 //! What plans need of a target before it is opened.
 
 use iolab_plan::cells::{Plan, PlannedCell};
-use iolab_plan::experiment::Experiment;
-use iolab_record::{Cell, RunRecord, TargetKind};
 use iolab_storage::{Consent, ExtraFiles, Need, PrivateFiles, Size};
 use iolab_workload::settings::CellSpec;
 use iolab_workload::target::TargetName;
@@ -80,34 +78,6 @@ pub(super) fn need_of(
     })
 }
 
-/// Whether the user has consented to the loss of what an existing target of this run held, as whoever finishes the run has to do again:
-/// the file names the target, and no file decides that data may be destroyed.
-pub fn needs_consent(record: &RunRecord) -> bool {
-    let further = record.further_targets.iter().map(|target| target.kind);
-    let kinds: Vec<TargetKind> = std::iter::once(record.run.target_kind)
-        .chain(further)
-        .collect();
-    let is_existing = |kind: &TargetKind| {
-        matches!(
-            kind,
-            TargetKind::File | TargetKind::BlockDevice | TargetKind::CharDevice
-        )
-    };
-    let any: &dyn Fn(Option<&TargetName>) -> bool = &|_| true;
-    let writes = |cell: &Cell| {
-        let on = match record.target_of(cell) {
-            Some(number) => kinds.get(number).is_some_and(is_existing),
-            None => true,
-        };
-        on && cell.spec.trials_on(any).into_iter().any(TrialSpec::writes)
-    };
-    let is_prepared = || {
-        let definition = Experiment::from_toml(&record.experiment.toml, "run file");
-        definition.is_ok_and(|definition| definition.design.precondition.writes())
-    };
-    kinds.iter().any(is_existing) && (record.cells.iter().any(writes) || is_prepared())
-}
-
 /// The combined needs of plans that run one after another on one target; `None` without plans.
 pub(super) fn merge_needs(needs: impl IntoIterator<Item = Need>) -> Option<Need> {
     needs.into_iter().reduce(|all, need| Need {
@@ -158,26 +128,4 @@ fn smallest_region(spec: &TrialSpec) -> u64 {
     spec.largest_request()
         .saturating_mul(u64::from(spec.workers()))
         .next_multiple_of(REGION_UNIT)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn who_finishes_a_run_that_writes_to_a_disk_consents_again() {
-        let mut record = RunRecord::default();
-        record.cells.push(Cell::default());
-        for (kind, read_percent, consents) in [
-            (TargetKind::BlockDevice, 0, true),
-            (TargetKind::File, 0, true),
-            (TargetKind::BlockDevice, 100, false),
-            (TargetKind::Scratch, 0, false),
-            (TargetKind::Model, 0, false),
-        ] {
-            record.run.target_kind = kind;
-            record.cells[0].spec.trial.read_percent = read_percent;
-            assert_eq!(needs_consent(&record), consents, "{kind} {read_percent}");
-        }
-    }
 }
