@@ -122,7 +122,7 @@ fn written(plans: &[Plan], forecasts: &[Forecast], filled: u64, by: By) -> Vec<S
         if let Some(text) = forecast::preconditioning(forecast) {
             let name = escape_control(&plan.experiment().name);
             lines.push(format!(
-                "Preconditioning of {name} writes: {text}, beside the budget"
+                "Preconditioning of {name} {text}, beside the budget"
             ));
         }
     }
