@@ -39,7 +39,7 @@ impl Experiment {
         let cells = cells(self).unwrap_or_default();
         let times: Option<Vec<Duration>> = cells
             .iter()
-            .map(|cell| cell.spec.trial.time_foreseen())
+            .map(|cell| cell.spec.time_foreseen())
             .collect();
         let round = times.map(|times| times.into_iter().sum::<Duration>());
         round.map_or(budget, |round| {
