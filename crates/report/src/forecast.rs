@@ -49,8 +49,11 @@ pub fn text(forecasts: &[Forecast], by: By, width: u16) -> String {
         column(time, 0, &|f| match f.time.0 {
             Some(least) if least < f.time.1 => {
                 let (least, most) = (rough_duration(least), rough_duration(f.time.1));
+                // Each trial takes time beside its I/O, which bounds of rounds do not count.
+                let rounds = f.precondition.0.rounds_of_cells().is_some();
                 match least == most {
                     true => format!("about {most}"),
+                    false if rounds => format!("about {least} to {most}"),
                     false => format!("{least} to {most}"),
                 }
             }
@@ -107,21 +110,25 @@ pub fn preconditioning(forecast: &Forecast) -> Option<String> {
     ))
 }
 
-/// Which test of a standard a plan follows, and where it deviates from it as far as that is known before its target is opened; `None`
-/// without a standard.
-pub fn standard(plan: &Plan, by: By) -> Option<String> {
+/// Which test of a standard a plan follows, and where it deviates from it as far as that is known before its target is opened, which is
+/// of this medium; `None` without a standard.
+pub fn standard(plan: &Plan, medium: Option<Medium>) -> Option<String> {
     let experiment = plan.experiment();
     let test = experiment.standard?;
     let cells: Vec<&CellSpec> = plan.cells().iter().map(|cell| &cell.spec).collect();
     let target = TargetFacts {
-        medium: (by == By::Model).then_some(Medium::Model),
+        medium,
         ..TargetFacts::default()
     };
     let followed = StandardFollowed {
         test,
         deviations: test.deviations(experiment, &cells, target),
     };
-    Some(conformance(&followed))
+    let text = conformance(&followed);
+    Some(match experiment.name == test.name() {
+        true => text,
+        false => format!("{}: {text}", escape_control(&experiment.name)),
+    })
 }
 
 fn in_words(writes: Writes) -> String {
