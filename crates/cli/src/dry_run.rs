@@ -2,6 +2,7 @@
 
 use std::fs::Metadata;
 use std::io::Write;
+use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -10,6 +11,7 @@ use iolab_host::device::Device;
 use iolab_peers::{beyond_budget, overhead, waiting};
 use iolab_plan::cells::{Plan, PlannedCell};
 use iolab_plan::forecast::{ASSUMED_RATE, Forecast};
+use iolab_plan::standard::Medium;
 use iolab_report::forecast::{self, By};
 use iolab_report::layout::wrapped;
 use iolab_storage::{Consent, Need, Size, device_under};
@@ -82,13 +84,11 @@ pub(crate) fn print(
         }
         None => By::Requests,
     };
-    lines.extend(plans.iter().filter_map(|plan| {
-        let text = forecast::standard(plan, by)?;
-        Some(format!(
-            "{}: {text}",
-            escape_control(&plan.experiment().name)
-        ))
-    }));
+    let medium = medium(targets, model);
+    let standards = plans
+        .iter()
+        .filter_map(|plan| forecast::standard(plan, medium));
+    lines.extend(standards);
     lines.extend(written(plans, &forecasts, filled(targets, needs), by));
     let mut to = output::open(None)?;
     match (follows, model) {
@@ -101,6 +101,23 @@ pub(crate) fn print(
         write!(to, "{}", wrapped(&line, width))?;
     }
     Ok(to.flush()?)
+}
+
+/// What the targets are; `None` where they do not exist or differ.
+fn medium(targets: &[PathBuf], model: Option<&str>) -> Option<Medium> {
+    if model.is_some() {
+        return Some(Medium::Model);
+    }
+    let media = targets.iter().map(|path| {
+        let kind = path.metadata().ok()?.file_type();
+        Some(match kind.is_block_device() {
+            true => Medium::Device,
+            false => Medium::File,
+        })
+    });
+    let media: Vec<Option<Medium>> = media.collect();
+    let first = media.first().copied().flatten();
+    first.filter(|_| media.iter().all(|medium| *medium == first))
 }
 
 /// Bytes written: to fill scratch files (`filled`), to precondition, by the trials.
@@ -122,7 +139,7 @@ fn written(plans: &[Plan], forecasts: &[Forecast], filled: u64, by: By) -> Vec<S
         if let Some(text) = forecast::preconditioning(forecast) {
             let name = escape_control(&plan.experiment().name);
             lines.push(format!(
-                "Preconditioning of {name} writes: {text}, beside the budget"
+                "Preconditioning of {name} {text}, beside the budget"
             ));
         }
     }

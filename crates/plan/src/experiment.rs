@@ -203,7 +203,14 @@ impl Experiment {
         }
         let path = Path::new(name);
         if path.exists() || path.extension().is_some_and(|ext| ext == "toml") {
-            return Self::from_toml(&read_text(path)?, name).map_err(|error| of_text(path, error));
+            let read = Self::from_toml(&read_text(path)?, name);
+            let checked = read.and_then(|experiment| {
+                let tracked = experiment.check_track();
+                tracked
+                    .map_err(|error| error.within(name))
+                    .map(|()| experiment)
+            });
+            return checked.map_err(|error| of_text(path, error));
         }
         let known: Vec<&str> = BUILTIN.iter().map(|(builtin, _)| *builtin).collect();
         if nearest(name, &known).is_empty()

@@ -72,7 +72,7 @@ impl Forecast {
             precondition: (design.precondition, region),
             writing: cells
                 .iter()
-                .filter_map(|cell| writing(cell, cells.len()))
+                .filter_map(|cell| writing(cell, share_of_time(cell, cells)))
                 .collect(),
         }
     }
@@ -141,17 +141,27 @@ impl Writes {
 }
 
 /// The entry of a cell in `Forecast::writing`.
-fn writing(cell: &PlannedCell, cells: usize) -> Option<(f64, Option<f64>)> {
+fn writing(cell: &PlannedCell, share_of_time: f64) -> Option<(f64, Option<f64>)> {
     let trials = cell.spec.trials().into_iter();
     let trials = trials.filter(|trial| trial.writes() && !cell.spec.runs_program());
     let of_trial = |trial: &TrialSpec| {
         let share = f64::from(100 - trial.read_percent) / 100.0;
         let request = trial.mean_request();
         let rate = trial.rate.map(|rate| rate.per_second(request) * request);
-        (share / cells as f64, rate)
+        (share * share_of_time, rate)
     };
     // Groups write at the same time; the group with the largest share is assumed to have the storage to itself.
     trials.map(of_trial).max_by(|(a, _), (b, _)| a.total_cmp(b))
+}
+
+/// The share of the time of a block in which a cell has requests in flight, which idle time is not; all cells have the same where
+/// their times are unknown.
+fn share_of_time(cell: &PlannedCell, cells: &[PlannedCell]) -> f64 {
+    let of_block = block_time(cells).filter(|block| !block.is_zero());
+    let own = cell.spec.trial.time_foreseen().zip(of_block);
+    own.map_or(1.0 / cells.len() as f64, |(own, block)| {
+        own.as_secs_f64() / block.as_secs_f64()
+    })
 }
 
 impl Plan {
@@ -274,6 +284,8 @@ mod tests {
         let slow = forecast("write-size", &["bs=4k,8k", "rate=1000", "budget=100s"]);
         let bytes = 1000 * (4096 + 8192) / 2 * 100;
         assert_eq!(slow.writes_at(1e9), Writes::Within(bytes));
+        let idle = forecast("write-size", &[&sets[..], &["idle=3s"]].concat());
+        assert_eq!(idle.writes_at(1e9), Writes::Within(25_000_000_000));
         let few = forecast("write-size", &["bs=4k,8k", "bytes=1M", "trials_max=9"]);
         assert_eq!(few.writes_at(1e9), Writes::AtMost(20 << 20));
         let reads = forecast("read-size", &["bs=4k", "bytes=none"]);

@@ -17,6 +17,11 @@ const SEQ_BS: u64 = 1 << 20;
 const SEQ_BS_MAX: u64 = 1 << 30;
 /// Most rounds on the way to a steady state.
 pub const ROUNDS_MAX: u32 = 1000;
+/// The steps in their order.
+const STEPS: [&str; 4] = ["trim", "seq", "rand", "steady"];
+/// What a round may be.
+const ROUND: &str =
+    "round is 'cells', one trial of each cell, or the time of a round of random writes: 5s";
 /// Fewest rounds of a window: a line through fewer has no slope.
 const WINDOW_MIN: u32 = 2;
 
@@ -210,24 +215,31 @@ impl FromStr for Precondition {
             return Ok(Self::default());
         }
         let mut found = Self::default();
+        let mut last = 0;
         for part in text.split('+') {
-            // Nothing follows the rounds.
-            if found.steady.is_some() {
-                return Err(wrong());
+            let step = part.split(':').next().and_then(step_number);
+            let step = step.ok_or_else(wrong)?;
+            if step <= last {
+                return Err(Error::usage(match step == last {
+                    true => format!("precondition '{text}' has a step twice"),
+                    false => format!("precondition '{text}' has its steps in another order"),
+                })
+                .hint("write each step once, in this order: trim, seq, rand, steady"));
             }
+            last = step;
             let (name, value) = match part.split_once(':') {
                 Some((name, value)) => (name, Some(value)),
                 None => (part, None),
             };
             match (name, value) {
-                ("trim", None) if found == Self::default() => found.trim = true,
-                ("seq", value) if found.seq == 0 => {
+                ("trim", None) => found.trim = true,
+                ("seq", value) => {
                     let (passes, size) = sized(value.unwrap_or("1"))?;
-                    found.seq = passes_of(passes).ok_or_else(wrong)?;
+                    found.seq = passes_of("seq", passes)?;
                     found.seq_bs = size.unwrap_or(SEQ_BS);
                 }
-                ("rand", value) if found.rand == 0 => {
-                    found.rand = passes_of(value.unwrap_or("1")).ok_or_else(wrong)?;
+                ("rand", value) => {
+                    found.rand = passes_of("rand", value.unwrap_or("1"))?;
                 }
                 ("steady", options) => found.steady = Some(steady(options.unwrap_or_default())?),
                 _ => return Err(wrong()),
@@ -258,9 +270,21 @@ fn sized(text: &str) -> Result<(&str, Option<u64>)> {
     Ok((passes, Some(bytes)))
 }
 
-fn passes_of(text: &str) -> Option<u32> {
+/// The place of a step in the order of all, from 1; `None` where there is none of this name.
+fn step_number(name: &str) -> Option<usize> {
+    let place = STEPS.iter().position(|step| *step == name)?;
+    Some(place + 1)
+}
+
+fn passes_of(step: &str, text: &str) -> Result<u32> {
     let passes = text.parse().ok();
-    passes.filter(|passes| (1..=PASSES_MAX).contains(passes))
+    let passes = passes.filter(|passes| (1..=PASSES_MAX).contains(passes));
+    passes.ok_or_else(|| {
+        Error::usage(format!(
+            "precondition {step}: '{text}' is not a number of passes from 1 to {PASSES_MAX}"
+        ))
+        .hint(format!("write {step}:PASSES, for example {step}:2"))
+    })
 }
 
 /// `round=cells,window=5,range=20%,slope=10%,rounds=25`, each at most once.
@@ -291,10 +315,12 @@ fn steady(options: &str) -> Result<SteadyRounds> {
         match name {
             "round" if value == "cells" => found.round = Round::Cells,
             "round" => {
-                let time = parse_duration(value).ok().filter(|time| !time.is_zero());
-                found.round = Round::Writes(time.ok_or_else(|| {
-                    wrong("round is 'cells', one trial of each cell, or the time of a round of random writes: 5s")
-                })?);
+                let time = parse_duration(value)
+                    .map_err(|error| error.within("precondition steady, round").also(ROUND))?;
+                if time.is_zero() {
+                    return Err(wrong(ROUND));
+                }
+                found.round = Round::Writes(time);
             }
             "window" => found.window = count(WINDOW_MIN, ROUNDS_MAX)?,
             "range" => found.range = share()?,
@@ -328,7 +354,6 @@ mod tests {
             ("seq", "seq:1"),
             ("rand:3", "rand:3"),
             (" seq:2+rand ", "seq:2+rand:1"),
-            ("rand:1+seq:1", "seq:1+rand:1"),
             ("seq:2/1MiB", "seq:2"),
             (
                 "trim+seq:2/128k+steady:round=cells",
@@ -378,6 +403,22 @@ mod tests {
             let error = wrong.parse::<Precondition>().expect_err(wrong);
             assert!(error.message().contains("precondition"), "{error}");
             assert!(error.remedy().is_some(), "{error}");
+        }
+    }
+
+    #[test]
+    fn messages_say_what_is_wrong() {
+        for (wrong, part) in [
+            ("seq:999999999999", "from 1 to 100"),
+            ("rand:101", "from 1 to 100"),
+            ("steady+trim", "another order"),
+            ("rand:2+seq:1", "another order"),
+            ("seq:1+seq:1", "twice"),
+            ("steady:round=1000000h", "year"),
+            ("zap", "unknown"),
+        ] {
+            let error = wrong.parse::<Precondition>().expect_err(wrong);
+            assert!(error.message().contains(part), "{wrong}: {error}");
         }
     }
 

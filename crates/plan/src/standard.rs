@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use iolab_workload::settings::CellSpec;
+use iolab_workload::settings::{CellSpec, SETTINGS, Setting};
 use iolab_workload::trial::{CacheState, Pattern};
 
 use crate::experiment::{Experiment, Standard};
@@ -21,6 +21,8 @@ pub struct TargetFacts {
     pub write_cache: Option<bool>,
     /// Whether it took the trims of the preparation; `None` where unknown.
     pub trimmed: Option<bool>,
+    /// Size of the requests of its sequential passes, bytes; `None` where unknown.
+    pub pass_bs: Option<u64>,
 }
 
 /// What a target is.
@@ -39,6 +41,8 @@ pub enum Medium {
 pub enum Deviation {
     /// Some trials are shorter than a minute; the shortest.
     RoundTime(Duration),
+    /// Some trials have no time, or may end before it.
+    Bounded,
     /// The target is a file, so that a file system lies between.
     File,
     /// This share of the target is used, less than the client test's 75 %.
@@ -60,11 +64,17 @@ pub enum Deviation {
         /// All of the test.
         of: usize,
     },
+    /// So many cells that the test does not have.
+    FurtherCells(usize),
+    /// A round has its cells in another order.
+    Order,
     /// Requests go to other addresses, or have other sizes.
     Requests,
+    /// Another setting has another value in some cells than in the test; its name.
+    Setting(&'static str),
     /// Other cells are tracked.
     Tracked,
-    /// The window is shorter, or its limits are wider.
+    /// The window is shorter, its limits are wider, or there may be more rounds.
     Limits,
     /// Some requests go through the page cache.
     PageCache,
@@ -75,7 +85,10 @@ pub enum Deviation {
 impl Deviation {
     /// Whether it makes the test smaller than the standard's: shorter, or on less of the device.
     pub fn scales(self) -> bool {
-        matches!(self, Self::RoundTime(_) | Self::ActiveRange(_) | Self::File)
+        matches!(
+            self,
+            Self::RoundTime(_) | Self::Bounded | Self::ActiveRange(_) | Self::File
+        )
     }
 }
 
@@ -99,6 +112,47 @@ const IOPS_SIZES: [u64; 8] = [
 ];
 /// Threads and depths of the composite test.
 const LOADS: [u32; 6] = [32, 16, 8, 4, 2, 1];
+
+/// Settings that the tests leave to the operator, that change nothing on the target, or of which other deviations tell.
+const OPEN: [&str; 34] = [
+    // Other deviations.
+    "bs",
+    "bs_mix",
+    "pattern",
+    "cache",
+    "time",
+    "bytes",
+    "requests",
+    // The range, the target and the machine.
+    "region",
+    "offset",
+    "first_offset",
+    "target",
+    "ranks",
+    "hosts",
+    "layout",
+    "descriptors",
+    "stripe",
+    "system",
+    // How the host issues and observes requests.
+    "backend",
+    "batch",
+    "registered",
+    "sqpoll",
+    "sqpoll_cpu",
+    "iopoll",
+    "noatime",
+    "cpus",
+    "placement",
+    "memory_node",
+    "buffer_init",
+    "buffer_memory",
+    "nice",
+    "latency",
+    "latency_over_time",
+    "hardware_counters",
+    "trace",
+];
 
 /// Addresses and sizes of the composite test.
 const COMPOSITE_ZONES: &str = "zones:50/5:30/15:20/80";
@@ -134,23 +188,63 @@ impl Standard {
     ) -> Vec<Deviation> {
         let all = [
             shortest(cells).map(Deviation::RoundTime),
+            cells
+                .iter()
+                .any(|cell| may_end_early(cell))
+                .then_some(Deviation::Bounded),
             (target.medium == Some(Medium::File)).then_some(Deviation::File),
             active_range(cells, target),
             self.purge(experiment, target),
-            self.passes(experiment, cells),
+            self.passes(experiment, cells, target),
             (target.write_cache == Some(true)).then_some(Deviation::WriteCacheOn),
             self.missing(cells),
+            self.further(cells),
+            self.is_in_other_order(cells).then_some(Deviation::Order),
             self.requests_differ(cells).then_some(Deviation::Requests),
             self.tracks_others(experiment, cells)
                 .then_some(Deviation::Tracked),
-            limits_are_wider(experiment).then_some(Deviation::Limits),
+            self.limits_are_wider(experiment)
+                .then_some(Deviation::Limits),
             cells
                 .iter()
                 .any(|cell| cell.trial.cache != CacheState::Direct)
                 .then_some(Deviation::PageCache),
             (self == Self::PtsComposite).then_some(Deviation::NoPreWrites),
         ];
-        all.into_iter().flatten().collect()
+        let settings = self.settings_differ(cells);
+        let settings = settings.into_iter().map(Deviation::Setting);
+        all.into_iter().flatten().chain(settings).collect()
+    }
+
+    /// Its experiment, as it is built in.
+    fn builtin(self) -> Option<Experiment> {
+        Experiment::find(self.name()).ok()
+    }
+
+    /// The settings that have other values in some of these cells than in all of the test's.
+    fn settings_differ(self, cells: &[&CellSpec]) -> Vec<&'static str> {
+        let Some(wanted) = self.builtin().and_then(|own| own.base().ok()) else {
+            return Vec::new();
+        };
+        let differs = |setting: &&Setting| {
+            let wanted = setting.get(&wanted);
+            cells.iter().any(|cell| setting.get(cell) != wanted)
+        };
+        let compared = SETTINGS.iter();
+        let compared = compared.filter(|setting| !self.leaves_open(setting.name));
+        compared
+            .filter(differs)
+            .map(|setting| setting.name)
+            .collect()
+    }
+
+    /// Whether the test leaves a setting to the operator, or another deviation tells of it.
+    fn leaves_open(self, setting: &str) -> bool {
+        match setting {
+            "threads" | "depth" => self != Self::PtsLatency,
+            "read_percent" => self != Self::PtsComposite,
+            _ => OPEN.contains(&setting),
+        }
     }
 
     /// The cells of the test; of the throughput test those of the sizes that are measured.
@@ -224,8 +318,14 @@ impl Standard {
         }
     }
 
-    fn passes(self, experiment: &Experiment, cells: &[&CellSpec]) -> Option<Deviation> {
+    fn passes(
+        self,
+        experiment: &Experiment,
+        cells: &[&CellSpec],
+        target: TargetFacts,
+    ) -> Option<Deviation> {
         let asked = experiment.design.precondition;
+        let other_size = target.pass_bs.is_some_and(|bs| bs != asked.seq_bs);
         let is_so = match self {
             Self::PtsIops | Self::PtsLatency => (asked.seq, asked.seq_bs) == (2, 128 * KIB),
             Self::PtsThroughput => {
@@ -233,7 +333,7 @@ impl Standard {
             }
             Self::PtsWriteSaturation | Self::PtsComposite => asked.seq == 0,
         };
-        (!is_so || asked.rand > 0).then_some(Deviation::Passes)
+        (!is_so || asked.rand > 0 || other_size).then_some(Deviation::Passes)
     }
 
     fn missing(self, cells: &[&CellSpec]) -> Option<Deviation> {
@@ -244,6 +344,22 @@ impl Standard {
             missing,
             of: points.len(),
         })
+    }
+
+    /// The cells that are none of the test, or one of it once more.
+    fn further(self, cells: &[&CellSpec]) -> Option<Deviation> {
+        let points = self.points(cells);
+        let known = points.iter();
+        let known = known.filter(|point| cells.iter().any(|cell| point.is_of(cell)));
+        let further = cells.len() - known.count().min(cells.len());
+        (further > 0).then_some(Deviation::FurtherCells(further))
+    }
+
+    fn is_in_other_order(self, cells: &[&CellSpec]) -> bool {
+        let points = self.points(cells);
+        let place = |cell: &&CellSpec| points.iter().position(|point| point.is_of(cell));
+        let places: Vec<usize> = cells.iter().filter_map(place).collect();
+        !places.is_sorted()
     }
 
     fn requests_differ(self, cells: &[&CellSpec]) -> bool {
@@ -262,7 +378,7 @@ impl Standard {
                 }
             }
         };
-        !cells.iter().all(is_so)
+        !cells.iter().all(is_so) || cells.iter().any(|cell| cell.has_groups())
     }
 
     fn tracks_others(self, experiment: &Experiment, cells: &[&CellSpec]) -> bool {
@@ -270,6 +386,18 @@ impl Standard {
         let wanted = self.tracked(cells);
         let is_wanted = |place: usize| wanted.iter().any(|point| point.is_of(cells[place]));
         tracked.len() != wanted.len() || !tracked.into_iter().all(is_wanted)
+    }
+
+    fn limits_are_wider(self, experiment: &Experiment) -> bool {
+        let usual = self.builtin();
+        let usual = usual.and_then(|own| own.design.precondition.rounds_of_cells());
+        let asked = experiment.design.precondition.rounds_of_cells();
+        asked.zip(usual).is_some_and(|(asked, usual)| {
+            asked.window < usual.window
+                || asked.range > usual.range
+                || asked.slope > usual.slope
+                || asked.rounds > usual.rounds
+        })
     }
 }
 
@@ -279,20 +407,18 @@ fn shortest(cells: &[&CellSpec]) -> Option<Duration> {
     times.min().filter(|time| *time < ROUND_TIME)
 }
 
+/// Whether a trial has no time, or another limit that may end it before.
+fn may_end_early(cell: &CellSpec) -> bool {
+    let limit = cell.trial.limit;
+    limit.time.is_none() || limit.bytes.is_some() || limit.requests.is_some()
+}
+
 fn active_range(cells: &[&CellSpec], target: TargetFacts) -> Option<Deviation> {
     let used = cells.iter().map(|cell| cell.trial.region).max()?;
     let share = used as f64 / target.bytes.filter(|bytes| *bytes > 0)? as f64;
     // Regions are cut to whole units.
     (share < ACTIVE_RANGE - 0.005 && target.medium != Some(Medium::File))
         .then_some(Deviation::ActiveRange(share))
-}
-
-fn limits_are_wider(experiment: &Experiment) -> bool {
-    let usual = crate::precondition::SteadyRounds::default();
-    let asked = experiment.design.precondition.rounds_of_cells();
-    asked.is_some_and(|asked| {
-        asked.window < usual.window || asked.range > usual.range || asked.slope > usual.slope
-    })
 }
 
 #[cfg(test)]
@@ -316,6 +442,7 @@ mod tests {
         bytes: None,
         write_cache: Some(false),
         trimmed: None,
+        pass_bs: None,
     };
 
     #[test]
@@ -334,6 +461,7 @@ mod tests {
             bytes: Some(1 << 40),
             write_cache: Some(true),
             trimmed: Some(false),
+            pass_bs: None,
         };
         let full = "time=60s";
         for (sets, target, expected) in [
@@ -367,10 +495,13 @@ mod tests {
             (
                 &[full, "bs=4k,64k,1M"],
                 PURGED,
-                vec![Deviation::Cells {
-                    missing: 35,
-                    of: 56,
-                }],
+                vec![
+                    Deviation::Cells {
+                        missing: 35,
+                        of: 56,
+                    },
+                    Deviation::Order,
+                ],
             ),
             (
                 &[full, "bs=8k"],
@@ -393,8 +524,56 @@ mod tests {
             ),
             (&[full, "cache=cold"], PURGED, vec![Deviation::PageCache]),
             (&[full, "pattern=rand"], PURGED, vec![Deviation::Requests]),
+            (&[full, "bytes=1M"], PURGED, vec![Deviation::Bounded]),
+            (
+                &[full, "read_percent=100,95,65,50,35,20,5,0"],
+                PURGED,
+                vec![Deviation::FurtherCells(8)],
+            ),
+            (
+                &[
+                    full,
+                    "precondition=trim+seq:2/128k+steady:round=cells,rounds=26",
+                ],
+                PURGED,
+                vec![Deviation::Limits],
+            ),
+            (
+                &[full],
+                TargetFacts {
+                    pass_bs: Some(4096),
+                    ..PURGED
+                },
+                vec![Deviation::Passes],
+            ),
+            (
+                &[full, "rate=1000", "sync=each"],
+                PURGED,
+                vec![Deviation::Setting("sync"), Deviation::Setting("rate")],
+            ),
+            (
+                &[full, "thinktime=1ms"],
+                PURGED,
+                vec![Deviation::Setting("thinktime")],
+            ),
+            (
+                &[full, "content=zero"],
+                PURGED,
+                vec![Deviation::Setting("content")],
+            ),
+            (
+                &[full, "threads=2", "depth=16", "backend=libaio"],
+                PURGED,
+                vec![],
+            ),
         ] {
             assert_eq!(deviations("pts-iops", sets, target), expected, "{sets:?}");
         }
+        let load = ["time=60s", "depth=2", "backend=libaio"];
+        let latency = deviations("pts-lat", &load, PURGED);
+        assert_eq!(latency, [Deviation::Setting("depth")]);
+        let mixed = deviations("pts-cbw", &["time=60s", "read_percent=40"], PURGED);
+        let expected = [Deviation::NoPreWrites, Deviation::Setting("read_percent")];
+        assert_eq!(mixed, expected);
     }
 }

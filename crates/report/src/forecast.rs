@@ -49,8 +49,11 @@ pub fn text(forecasts: &[Forecast], by: By, width: u16) -> String {
         column(time, 0, &|f| match f.time.0 {
             Some(least) if least < f.time.1 => {
                 let (least, most) = (rough_duration(least), rough_duration(f.time.1));
+                // Each trial takes time beside its I/O, which bounds of rounds do not count.
+                let rounds = f.precondition.0.rounds_of_cells().is_some();
                 match least == most {
                     true => format!("about {most}"),
+                    false if rounds => format!("about {least} to {most}"),
                     false => format!("{least} to {most}"),
                 }
             }
@@ -77,10 +80,16 @@ pub fn written(forecast: &Forecast) -> String {
     in_words(forecast.writes_at(ASSUMED_RATE))
 }
 
-/// A sentence about preconditioning; `None` without it.
+/// What preconditioning does to the target: `trims (discards) 16 MiB and writes 32 MiB in 0.1 s at 3 GB/s (trim+seq:2)`; `None` where
+/// it does nothing.
 pub fn preconditioning(forecast: &Forecast) -> Option<String> {
     let (plan, region) = forecast.precondition;
-    let (passes, more) = plan.passes()?;
+    let trims = plan
+        .trim
+        .then(|| format!("trims (discards) {}", format_bytes(region as f64)));
+    let Some((passes, more)) = plan.passes() else {
+        return trims.map(|trims| format!("{trims} ({plan})"));
+    };
     let bytes = region as f64 * f64::from(passes);
     let rounds = plan.steady.and_then(|steady| match steady.round {
         Round::Writes(time) => Some(time.saturating_mul(steady.window)),
@@ -88,29 +97,38 @@ pub fn preconditioning(forecast: &Forecast) -> Option<String> {
     });
     let time = Duration::from_secs_f64(bytes / ASSUMED_RATE) + rounds.unwrap_or_default();
     let least = if more { "at least " } else { "" };
-    Some(format!(
-        "{least}{} in {least}{} at {} GB/s ({plan})",
+    let writes = format!(
+        "writes {least}{} in {least}{} at {} GB/s",
         format_bytes(bytes),
         rough_duration(time),
         significant(ASSUMED_RATE / 1e9)
+    );
+    let both = [trims, Some(writes)].into_iter().flatten();
+    Some(format!(
+        "{} ({plan})",
+        both.collect::<Vec<_>>().join(" and ")
     ))
 }
 
-/// Which test of a standard a plan follows, and where it deviates from it as far as that is known before its target is opened; `None`
-/// without a standard.
-pub fn standard(plan: &Plan, by: By) -> Option<String> {
+/// Which test of a standard a plan follows, and where it deviates from it as far as that is known before its target is opened, which is
+/// of this medium; `None` without a standard.
+pub fn standard(plan: &Plan, medium: Option<Medium>) -> Option<String> {
     let experiment = plan.experiment();
     let test = experiment.standard?;
     let cells: Vec<&CellSpec> = plan.cells().iter().map(|cell| &cell.spec).collect();
     let target = TargetFacts {
-        medium: (by == By::Model).then_some(Medium::Model),
+        medium,
         ..TargetFacts::default()
     };
     let followed = StandardFollowed {
         test,
         deviations: test.deviations(experiment, &cells, target),
     };
-    Some(conformance(&followed))
+    let text = conformance(&followed);
+    Some(match experiment.name == test.name() {
+        true => text,
+        false => format!("{}: {text}", escape_control(&experiment.name)),
+    })
 }
 
 fn in_words(writes: Writes) -> String {

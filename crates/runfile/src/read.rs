@@ -108,12 +108,6 @@ fn record(tables: &Tables<'_>) -> Result<RunRecord> {
             format!("an event is of an unknown cell {cell}"),
         ));
     }
-    // Files from before this table lack it.
-    let preparation =
-        match may_lack(PREPARATION.since(), tables.version) && !tables.has(PREPARATION.name)? {
-            true => Vec::new(),
-            false => tables.all(&PREPARATION, "id")?,
-        };
     let facts: Vec<Fact> = tables.all(&ENVIRONMENT, "host_id, position")?;
     let (own, further_hosts): (Vec<Fact>, Vec<Fact>) =
         facts.into_iter().partition(|fact| fact.host == 0);
@@ -130,7 +124,7 @@ fn record(tables: &Tables<'_>) -> Result<RunRecord> {
         samples,
         group_samples,
         client_samples,
-        preparation,
+        preparation: tables.all(&PREPARATION, "id")?,
         events,
     })
 }

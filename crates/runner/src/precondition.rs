@@ -3,10 +3,12 @@
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use rustix::io::Errno;
+
 use iolab_analysis::analysis::limits;
 use iolab_record::{EventKind, PreparationKind, PreparationStep};
 use iolab_stats::{Steadiness, steady_state};
-use iolab_workload::outcome::Ended;
+use iolab_workload::outcome::{Ended, Failure};
 use iolab_workload::trial::{
     Backend, BufferInit, CacheState, Content, Pattern, SyncPolicy, TrialLimit, TrialSpec,
 };
@@ -18,14 +20,14 @@ use crate::evidence::Origin;
 use iolab_plan::cells::PlannedCell;
 use iolab_plan::precondition::{Precondition, Round, SteadyRounds};
 use iolab_workload::group::GroupSpec;
-use iolab_workload::quantity::{format_bytes, format_percent, significant};
+use iolab_workload::quantity::{exact_size, format_bytes, format_percent, significant};
 use iolab_workload::settings::CellSpec;
 use iolab_workload::target::TargetName;
 
 /// I/O size of random passes.
 const RAND_BS: u64 = 4096;
-/// The largest request that trims is two to this power, bytes.
-const TRIM_BITS: u32 = 30;
+/// The largest request that trims, bytes.
+const TRIM_BS: u64 = 1 << 30;
 
 /// What is reported on the way.
 pub(super) trait StepReporter {
@@ -133,12 +135,12 @@ fn of_one(
     }
     let all = seq + rand;
     for pass in 1..=seq {
-        let spec = steps.range.writes(Pattern::Seq, seq_bs, None);
-        steps.pass(PreparationKind::Sequential, (pass, pass, all), spec)?;
+        let of_all = (pass, pass, all);
+        steps.pass(PreparationKind::Sequential, of_all, Pattern::Seq, seq_bs)?;
     }
     for pass in 1..=rand {
-        let spec = steps.range.writes(Pattern::Rand, RAND_BS, None);
-        steps.pass(PreparationKind::Random, (pass, seq + pass, all), spec)?;
+        let of_all = (pass, seq + pass, all);
+        steps.pass(PreparationKind::Random, of_all, Pattern::Rand, RAND_BS)?;
     }
     match steady {
         Some(rounds) => match rounds.round {
@@ -166,55 +168,72 @@ impl Steps<'_> {
         }
     }
 
-    /// Makes one step, and keeps what it did.
+    /// Makes one step of these trials, one after the other, and keeps what it did, also where it did not end: the target has changed.
     fn make(
         &mut self,
         kind: PreparationKind,
         number: u32,
         name: &str,
-        spec: TrialSpec,
-    ) -> Result<PreparationStep> {
+        specs: Vec<TrialSpec>,
+    ) -> std::result::Result<PreparationStep, Unfinished> {
         let place = self.place();
         self.report.step(&format!("precondition{place}: {name}"));
+        let mut step = PreparationStep {
+            target: self.target.as_ref().map(ToString::to_string),
+            kind,
+            number,
+            bs: specs.first().map(|spec| spec.bs),
+            ..PreparationStep::default()
+        };
+        let made = specs
+            .into_iter()
+            .try_for_each(|spec| self.add(spec, &mut step));
+        step.ok = made.is_ok();
+        self.report.keep(step.clone())?;
+        made.map(|()| step)
+    }
+
+    /// Carries out one trial of a step, and adds what it did.
+    fn add(
+        &mut self,
+        spec: TrialSpec,
+        step: &mut PreparationStep,
+    ) -> std::result::Result<(), Unfinished> {
         let cell = self.cell(TrialSpec {
             seed: self.seed,
             ..spec
         });
         self.seed = self.seed.wrapping_add(1);
         let outcome = self.executor.run(&cell, self.stop)?;
+        step.requests += outcome.requests();
+        step.bytes += outcome.bytes();
+        step.elapsed_ns += outcome.elapsed_ns;
         if outcome.ended == Ended::Interrupted {
-            return Err(Error::interrupted());
+            return Err(Error::interrupted().into());
         }
-        if let Some(failure) = &outcome.failure {
-            return Err(Error::failed(sample::describe(failure))
-                .within("precondition")
-                .hint(sample::remedy(failure)));
+        match &outcome.failure {
+            None => Ok(()),
+            Some(failure) => Err(Unfinished {
+                error: Error::failed(sample::describe(failure))
+                    .within("precondition")
+                    .hint(sample::remedy(failure)),
+                is_refusal: is_refusal(failure),
+            }),
         }
-        let step = PreparationStep {
-            target: self.target.as_ref().map(ToString::to_string),
-            kind,
-            number,
-            ok: true,
-            requests: outcome.requests(),
-            bytes: outcome.bytes(),
-            elapsed_ns: outcome.elapsed_ns,
-            ..PreparationStep::default()
-        };
-        self.report.keep(step.clone())?;
-        Ok(step)
     }
 
     /// Trims the range, where the target can. A new disk that is computed holds nothing.
     fn trim(&mut self) -> Result<()> {
-        let spec = self.range.trims();
+        let specs = self.range.trims();
         let place = self.place();
-        if matches!(
-            self.executor.origin(&self.cell(spec.clone())),
-            Origin::Model
-        ) {
+        let is_model = |spec: &TrialSpec| {
+            let origin = self.executor.origin(&self.cell(spec.clone()));
+            matches!(origin, Origin::Model)
+        };
+        if specs.first().is_none_or(is_model) {
             return Ok(());
         }
-        match self.make(PreparationKind::Trim, 1, "trim", spec) {
+        match self.make(PreparationKind::Trim, 1, "trim", specs) {
             Ok(step) => self.report.done(
                 EventKind::Note,
                 &format!(
@@ -222,20 +241,17 @@ impl Steps<'_> {
                     format_bytes(step.bytes as f64)
                 ),
             ),
-            Err(error) if error.kind() == Kind::Interrupted => Err(error),
-            Err(error) => {
-                self.report.keep(PreparationStep {
-                    target: self.target.as_ref().map(ToString::to_string),
-                    kind: PreparationKind::Trim,
-                    number: 1,
-                    ..PreparationStep::default()
-                })?;
+            Err(Unfinished {
+                error,
+                is_refusal: true,
+            }) => {
                 let message = format!(
                     "precondition{place}: not trimmed, so that what lies there stays: {}",
                     error.message()
                 );
                 self.report.done(EventKind::Warning, &message)
             }
+            Err(unfinished) => Err(unfinished.error),
         }
     }
 
@@ -244,15 +260,29 @@ impl Steps<'_> {
         &mut self,
         kind: PreparationKind,
         (number, of_all, all): (u32, u32, u32),
-        spec: TrialSpec,
+        pattern: Pattern,
+        bs: u64,
     ) -> Result<()> {
-        let name = format!("pass {of_all} of {all}, {}", spec.pattern);
-        let step = self.make(kind, number, &name, spec)?;
+        let name = format!("pass {of_all} of {all}, {pattern}");
+        let specs = self.range.passes(&pattern, bs);
+        let used = specs.first().map_or(bs, |spec| spec.bs);
+        let step = self.make(kind, number, &name, specs)?;
         let mb_s = step.bytes as f64 * 1e3 / step.elapsed_ns.max(1) as f64;
         let place = self.place();
+        let size = match used == bs {
+            true => format!("in requests of {}", exact_size(bs)),
+            false => format!(
+                "in one request of {}, because the range is smaller than {}",
+                exact_size(used),
+                exact_size(bs)
+            ),
+        };
         self.report.done(
             EventKind::Note,
-            &format!("precondition{place}, {name}: {} MB/s", significant(mb_s)),
+            &format!(
+                "precondition{place}, {name}: {} MB/s {size}",
+                significant(mb_s)
+            ),
         )
     }
 
@@ -263,8 +293,8 @@ impl Steps<'_> {
         while (rates.len() as u32) < steady.rounds && !last.is_some_and(|steady| steady.reached) {
             let number = rates.len() as u32 + 1;
             let name = format!("round {number}, random writes until steady");
-            let spec = self.range.writes(Pattern::Rand, RAND_BS, Some(time));
-            let step = self.make(PreparationKind::Round, number, &name, spec)?;
+            let specs = vec![self.range.round(time)];
+            let step = self.make(PreparationKind::Round, number, &name, specs)?;
             rates.push(step.iops());
             last = steady_state(&rates, limits(&steady));
         }
@@ -317,19 +347,42 @@ impl Range {
         })
     }
 
-    /// One pass in requests of this size, or as much of it as the time allows; durable at its end.
-    fn writes(&self, pattern: Pattern, bs: u64, time: Option<Duration>) -> TrialSpec {
+    /// The range in whole requests of this size, then what is left in one shorter request: first bytes, length, and size of requests.
+    fn parts(&self, bs: u64) -> impl Iterator<Item = (u64, u64, u64)> {
         let region = self.end - self.offset;
+        let whole = region - region % bs;
+        let parts = [
+            (self.offset, whole, bs),
+            (self.offset + whole, region - whole, region - whole),
+        ];
+        parts.into_iter().filter(|(_, length, _)| *length > 0)
+    }
+
+    /// One pass in requests of this size; durable at its end.
+    fn passes(&self, pattern: &Pattern, bs: u64) -> Vec<TrialSpec> {
+        let parts = self.parts(bs);
+        let spec = |part| self.writes(pattern.clone(), part, None);
+        parts.map(spec).collect()
+    }
+
+    /// Random writes for this long; durable at their end.
+    fn round(&self, time: Duration) -> TrialSpec {
+        let region = self.end - self.offset;
+        let part = (self.offset, region, RAND_BS.min(region));
+        self.writes(Pattern::Rand, part, Some(time))
+    }
+
+    fn writes(
+        &self,
+        pattern: Pattern,
+        (offset, region, bs): (u64, u64, u64),
+        time: Option<Duration>,
+    ) -> TrialSpec {
         TrialSpec {
             backend: Backend::Psync,
             pattern,
-            // A region may be smaller than a request, but is a multiple of what direct I/O wants.
-            bs: if region.is_multiple_of(bs) {
-                bs
-            } else {
-                RAND_BS.min(region)
-            },
-            offset: self.offset,
+            bs,
+            offset,
             region,
             read_percent: 0,
             sync: SyncPolicy::End,
@@ -345,21 +398,52 @@ impl Range {
         }
     }
 
-    /// One pass that trims, in the largest requests that the range is a multiple of.
-    fn trims(&self) -> TrialSpec {
-        let region = self.end - self.offset;
-        let bs = 1 << (self.offset | region).trailing_zeros().min(TRIM_BITS);
-        TrialSpec {
+    /// One pass that trims. Requests need not be aligned to their size: the kernel splits them as the device wants.
+    fn trims(&self) -> Vec<TrialSpec> {
+        let trims = |(offset, region, bs)| TrialSpec {
             backend: Backend::Psync,
             pattern: Pattern::Seq,
             bs,
-            offset: self.offset,
+            offset,
             region,
             read_percent: 0,
             trim_percent: 100,
             cache: self.cache,
             latency: false,
             ..TrialSpec::default()
+        };
+        self.parts(TRIM_BS).map(trims).collect()
+    }
+}
+
+/// A step that did not end.
+struct Unfinished {
+    error: Error,
+    /// Whether the target does not support it at all.
+    is_refusal: bool,
+}
+
+impl From<Error> for Unfinished {
+    fn from(error: Error) -> Self {
+        Self {
+            // What a check refuses before anything is touched.
+            is_refusal: error.kind() == Kind::Usage,
+            error,
         }
     }
 }
+
+impl From<Unfinished> for Error {
+    fn from(unfinished: Unfinished) -> Self {
+        unfinished.error
+    }
+}
+
+/// Whether a failure says that the target does not support the operation, and nothing about the state of the target.
+fn is_refusal(failure: &Failure) -> bool {
+    let refusals = [Errno::OPNOTSUPP, Errno::INVAL, Errno::NOTTY].map(Errno::raw_os_error);
+    matches!(failure, Failure::Request(request) if refusals.contains(&request.errno))
+}
+
+#[cfg(test)]
+mod tests;

@@ -197,6 +197,8 @@ fn facts(record: &RunRecord) -> TargetFacts {
         }
     };
     let write_cache = record.environment.get(&KEYS.device_write_cache);
+    let passes = record.preparation.iter();
+    let passes = passes.filter(|step| step.kind == PreparationKind::Sequential);
     let trims = record.preparation.iter();
     let mut trims = trims.filter(|step| step.kind == PreparationKind::Trim);
     TargetFacts {
@@ -204,5 +206,16 @@ fn facts(record: &RunRecord) -> TargetFacts {
         bytes: Some(record.run.target_bytes).filter(|bytes| *bytes > 0),
         write_cache: write_cache.map(|state| state.trim() == "write back"),
         trimmed: trims.next_back().map(|step| step.ok),
+        pass_bs: passes.filter_map(|step| step.bs).min(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rounds_that_are_not_changed_have_the_limits_of_the_standard() {
+        assert_eq!(limits(&SteadyRounds::default()), SteadyLimits::SNIA);
     }
 }

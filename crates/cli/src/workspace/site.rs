@@ -152,10 +152,7 @@ impl Site {
             Some(_) => iolab_runner::adapt(&mut experiment, is_chosen)?,
             None => None,
         };
-        let small = match is_chosen("bs") {
-            true => None,
-            false => experiment.leave_out_small_sizes(self.block())?,
-        };
+        let small = experiment.leave_out_small_sizes(self.block(), is_chosen)?;
         let told: Vec<String> = left_out.into_iter().chain(small).collect();
         let left_out = (!told.is_empty()).then(|| told.join("; "));
         let plan = Plan::of_new_run(experiment, self.processes())?;
@@ -324,17 +321,20 @@ fn tell_writes(forecasts: &[Forecast], filled: u64, runs_programs: bool) {
     let mut parts = Vec::new();
     if filled > 0 {
         let bytes = format_bytes(filled as f64);
-        parts.push(format!("filling scratch files: {bytes}"));
+        parts.push(format!("filling scratch files writes {bytes}"));
     }
     let conditioning = forecasts.iter().filter_map(forecast::preconditioning);
-    parts.extend(conditioning.map(|text| format!("preconditioning: {text}")));
+    parts.extend(conditioning.map(|text| format!("preconditioning {text}")));
     let writes = forecasts.iter().any(Forecast::writes);
     if writes || (!parts.is_empty() && !runs_programs) {
         let trials = forecast::written_by_all(forecasts);
-        parts.push(format!("trials: {trials}"));
+        parts.push(format!("trials write {trials}"));
     }
     if !parts.is_empty() {
-        note(format_args!("note: this run writes: {}", parts.join("; ")));
+        note(format_args!(
+            "note: before and during trials: {}",
+            parts.join("; ")
+        ));
     }
 }
 

@@ -196,7 +196,11 @@ impl Experiment {
     /// Of kind usage, naming the change after which it is none; the experiment is as it was then.
     pub fn apply_all(&mut self, changes: &[Change]) -> Result<()> {
         let mut changed = self.clone();
-        for change in changes {
+        // Rounds of all cells set bounds of trials, which a bound of the user contradicts wherever it stands.
+        let prepares = |change: &&Change| matches!(change.what, What::Precondition(_));
+        let (first, others): (Vec<&Change>, Vec<&Change>) = changes.iter().partition(prepares);
+        let changes = || first.iter().chain(&others).copied();
+        for change in changes() {
             let before = changed.clone();
             changed
                 .take(&change.what)
@@ -206,7 +210,7 @@ impl Experiment {
         if let Err(error) = changed.check() {
             // One by one, for the change that it comes from.
             let mut tried = self.clone();
-            changes.iter().try_for_each(|change| tried.apply(change))?;
+            changes().try_for_each(|change| tried.apply(change))?;
             return Err(error);
         }
         *self = changed;

@@ -218,6 +218,11 @@ impl DesignEntries {
 
     fn apply(&self, source: &DocumentText<'_>, experiment: &mut Experiment) -> Result<()> {
         let design = &mut experiment.design;
+        // It sets bounds of trials, which those of the definition contradict.
+        if let Some(text) = &self.precondition {
+            let parsed = text.get_ref().parse();
+            design.prepare(parsed.map_err(|error| source.at(text.span(), error))?);
+        }
         design.trials_min = self.trials_min.unwrap_or(design.trials_min);
         design.trials_max = self.trials_max.unwrap_or(design.trials_max);
         design.precision = self.precision.unwrap_or(design.precision);
@@ -230,10 +235,6 @@ impl DesignEntries {
             design.settle = value_text("settle", ValueKind::Time, value.get_ref())
                 .and_then(|text| set_settle(&text))
                 .map_err(|error| source.at(value.span(), error))?;
-        }
-        if let Some(text) = &self.precondition {
-            let parsed = text.get_ref().parse();
-            design.prepare(parsed.map_err(|error| source.at(text.span(), error))?);
         }
         if let Some(text) = &self.warmup {
             let parsed = text.get_ref().parse();

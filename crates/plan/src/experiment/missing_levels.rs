@@ -3,6 +3,7 @@
 use iolab_workload::Result;
 use iolab_workload::quantity::exact_size;
 use iolab_workload::settings::Setting;
+use iolab_workload::trial::SizeMix;
 use iolab_workload::units::parse_size;
 
 use super::{Combination, Experiment, Factor, GroupSetting};
@@ -60,14 +61,26 @@ impl Experiment {
     }
 
     /// Leaves out the sizes of requests that are no multiples of `block`, the block of a target, where an experiment follows a standard,
-    /// whose sizes suit other drives: says so in words. `None` where nothing is left out.
+    /// whose sizes suit other drives: says so in words. `None` where nothing is left out. The sizes that the user has chosen, for which
+    /// `is_chosen` holds, stay.
     ///
     /// # Errors
     ///
     /// Of kind [`Usage`](iolab_workload::Kind::Usage): those of [`Experiment::sweep`].
-    pub fn leave_out_small_sizes(&mut self, block: u64) -> Result<Option<String>> {
-        let setting = Setting::find("bs").filter(|_| self.standard.is_some());
-        let (Some(setting), true) = (setting, block > 0) else {
+    pub fn leave_out_small_sizes(
+        &mut self,
+        block: u64,
+        is_chosen: &dyn Fn(&str) -> bool,
+    ) -> Result<Option<String>> {
+        if self.standard.is_none() || block == 0 || is_chosen("bs") {
+            return Ok(None);
+        }
+        if !is_chosen("bs_mix")
+            && let Some(told) = self.leave_out_small_shares(block)?
+        {
+            return Ok(Some(told));
+        }
+        let Some(setting) = Setting::find("bs") else {
             return Ok(None);
         };
         let is_small = |level: &&String| {
@@ -92,6 +105,26 @@ impl Experiment {
                 exact_size(block)
             )
         }))
+    }
+
+    /// The same for the sizes of `bs_mix`.
+    fn leave_out_small_shares(&mut self, block: u64) -> Result<Option<String>> {
+        let mut fixed = self.settings.iter_mut();
+        let Some((setting, text)) = fixed.find(|(setting, _)| setting.name == "bs_mix") else {
+            return Ok(None);
+        };
+        let Ok(mix) = text.parse::<SizeMix>() else {
+            return Ok(None);
+        };
+        let Some(kept) = mix.multiples_of(block).filter(|kept| *kept != mix) else {
+            return Ok(None);
+        };
+        *text = setting.canonical(&kept.to_string())?;
+        Ok(Some(format!(
+            "{}: bs_mix={text}, without sizes that are no multiples of {}, the block of the target",
+            self.name,
+            exact_size(block)
+        )))
     }
 
     /// Removes a level of a factor; `false` where it has no other.
@@ -156,7 +189,8 @@ mod tests {
     fn sizes_below_a_block_are_left_out_of_tests_of_a_standard_only() {
         let sizes = |name: &str, block: u64| {
             let mut experiment = Experiment::find(name).expect("it is built in");
-            let told = experiment.leave_out_small_sizes(block).expect("it does");
+            let told = experiment.leave_out_small_sizes(block, &|_| false);
+            let told = told.expect("it does");
             (told, experiment.cell_count())
         };
         assert_eq!(sizes("pts-iops", 512), (None, 56));
@@ -164,6 +198,10 @@ mod tests {
         insta::assert_snapshot!(told.expect("left out"), @"pts-iops: left out bs=512: the block of the target is 4 KiB");
         assert_eq!(cells, 49);
         assert_eq!(sizes("durable-log", 4096), (None, 36));
+        assert_eq!(sizes("pts-cbw", 512), (None, 36));
+        let (told, cells) = sizes("pts-cbw", 4096);
+        insta::assert_snapshot!(told.expect("left out"), @"pts-cbw: bs_mix=4KiB:75,8KiB:11,16KiB:8,32KiB:3,64KiB:3, without sizes that are no multiples of 4 KiB, the block of the target");
+        assert_eq!(cells, 36);
     }
 
     #[test]

@@ -40,6 +40,13 @@ impl Experiment {
         levels: &ServiceLevels,
         is_given: &dyn Fn(&str) -> bool,
     ) -> Result<()> {
+        if self.design.precondition.rounds_of_cells().is_some() {
+            return Err(Error::usage(format!(
+                "precondition={} does not go with service levels, which are judged over blocks",
+                self.design.precondition
+            ))
+            .hint("choose another precondition: seq:1+rand:2, steady; or leave --slo out"));
+        }
         let at_rates = is_given(RATE);
         if !is_given("budget") {
             self.apply(&Change::of("budget", BUDGET)?)?;

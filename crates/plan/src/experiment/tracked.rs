@@ -12,14 +12,16 @@ use crate::experiment::document::{DocumentText, Entries};
 /// Most tables `[[track]]`.
 const TRACK_MAX: usize = 100;
 
+/// Whether a cell has the settings of a row.
+fn has(cell: &CellSpec, row: &Combination) -> bool {
+    let mut levels = row.iter();
+    levels.all(|(of, level)| of.setting.get(cell) == *level)
+}
+
 impl Experiment {
     /// Which of these cells are tracked, as indices: those with the settings of a combination in `track`, or all of them where none has
     /// these.
     pub fn tracked<'a>(&self, cells: impl IntoIterator<Item = &'a CellSpec>) -> Vec<usize> {
-        let has = |cell: &CellSpec, row: &Combination| {
-            let mut levels = row.iter();
-            levels.all(|(of, level)| of.setting.get(cell) == *level)
-        };
         let cells: Vec<&CellSpec> = cells.into_iter().collect();
         let named = cells.iter().enumerate();
         let named = named.filter(|(_, cell)| self.track.iter().any(|row| has(cell, row)));
@@ -37,10 +39,8 @@ impl Experiment {
             return budget;
         };
         let cells = cells(self).unwrap_or_default();
-        let times: Option<Vec<Duration>> = cells
-            .iter()
-            .map(|cell| cell.spec.trial.time_foreseen())
-            .collect();
+        let times: Option<Vec<Duration>> =
+            cells.iter().map(|cell| cell.spec.time_foreseen()).collect();
         let round = times.map(|times| times.into_iter().sum::<Duration>());
         round.map_or(budget, |round| {
             budget.min(round.saturating_mul(steady.rounds))
@@ -71,6 +71,32 @@ impl Experiment {
         Ok(())
     }
 
+    /// Refuses rows of `[[track]]` that name no setting, or settings that no cell of a definition has.
+    pub(super) fn check_track(&self) -> Result<()> {
+        let cells = match self.track.is_empty() {
+            true => return Ok(()),
+            // What a cell lacks is told with the plan.
+            false => cells(self).unwrap_or_default(),
+        };
+        let hint = "name settings of a cell as [factors] and [settings] have them, or leave all [[track]] out to track every cell";
+        for row in &self.track {
+            let levels: Vec<String> = row
+                .iter()
+                .map(|(of, level)| format!("{of}={level}"))
+                .collect();
+            if levels.is_empty() {
+                return Err(Error::usage("[[track]] names no setting").hint(hint));
+            }
+            if !cells.is_empty() && !cells.iter().any(|cell| has(&cell.spec, row)) {
+                return Err(
+                    Error::usage(format!("[[track]]: no cell has {}", levels.join(", ")))
+                        .hint(hint),
+                );
+            }
+        }
+        Ok(())
+    }
+
     /// Refuses what goes on by itself after blocks, and what has no effect without rounds of all cells.
     pub(super) fn check_rounds(&self) -> Result<()> {
         let precondition = self.design.precondition;
@@ -92,8 +118,14 @@ impl Experiment {
                 self.runs_programs(),
                 "a program decides itself what it does",
             ),
-            (self.seek.is_some(), "seek chooses a rate after each trial"),
-            (self.hold.is_some(), "hold asks for service levels"),
+            (
+                self.seek.is_some(),
+                "service levels (--slo) choose a rate after each trial",
+            ),
+            (
+                self.hold.is_some(),
+                "service levels (--slo) are judged over blocks",
+            ),
             (self.inquiry.is_some(), "a cause is found from blocks"),
         ];
         match others.into_iter().find(|(given, _)| *given) {

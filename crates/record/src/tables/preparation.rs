@@ -16,13 +16,15 @@ pub struct PreparationStep {
     pub kind: PreparationKind,
     /// Number of this step among those of its kind on its target in its session, from 1.
     pub number: u32,
-    /// Whether it was done; `false` where the target refuses trims.
+    /// Whether it was completed; `false` where the target refuses trims, it failed, or the user interrupted it.
     pub ok: bool,
+    /// Size of its requests, of which the last one may be shorter, bytes; `None` in files from before this column.
+    pub bs: Option<u64>,
     /// Requests completed.
     pub requests: u64,
     /// Bytes written or trimmed.
     pub bytes: u64,
-    /// First worker's start to last worker's end, ns.
+    /// First worker's start to last worker's end, ns; the sum of both where a shorter last request follows.
     pub elapsed_ns: u64,
 }
 
@@ -56,11 +58,15 @@ pub static PREPARATION: LazyLock<Table<PreparationStep>> = LazyLock::new(|| {
             whole!("number", Row, number as u32)
                 .doc("from 1 among those of its kind, target and session"),
             Column::flag("ok", |row: &Row| Some(row.ok), |row, on| row.ok = on)
-                .doc("1, or 0 where the target refuses trims"),
+                .doc("1, or 0 where the target refuses trims, the step failed, or the user interrupted it"),
+            Column::number("bs", |row: &Row| row.bs, |row, n| row.bs = Some(n))
+                .between(1, i64::MAX as u64)
+                .null(Null::Free)
+                .doc("size of its requests; a shorter one follows where the range is no multiple"),
             whole!("requests", Row, requests as u64).doc("requests completed"),
             whole!("bytes", Row, bytes as u64).doc("bytes written or trimmed"),
             whole!("elapsed_ns", Row, elapsed_ns as u64)
-                .doc("its first worker's start to its last worker's end"),
+                .doc("its first worker's start to its last worker's end; a shorter last request counts its own"),
         ]
         .into_iter()
         .map(|column| column.since(6))

@@ -164,3 +164,37 @@ fn what_rounds_of_cells_decide_is_refused() {
         assert!(error.remedy().is_some(), "{error}");
     }
 }
+
+#[test]
+fn a_step_that_does_not_end_is_kept() {
+    for (precondition, cut) in [
+        ("precondition=seq:2", Cut::Interrupt),
+        ("precondition=seq:2", Cut::Fail(5)),
+        ("precondition=trim", Cut::Fail(5)),
+    ] {
+        let bench = bench(&[precondition]);
+        let mut executor = Mock {
+            cut: Some((0, cut)),
+            ..mock(&settling)
+        };
+        bench.start(&mut executor).expect_err("it does not end");
+        let steps = bench.record().preparation;
+        let [step] = &steps[..] else {
+            panic!("{steps:?}");
+        };
+        assert!(!step.ok && step.bytes > 0, "{step:?}");
+    }
+}
+
+#[test]
+fn a_run_goes_on_where_the_target_refuses_trims() {
+    let bench = bench(&["precondition=trim"]);
+    let mut executor = Mock {
+        cut: Some((0, Cut::Fail(95))),
+        ..mock(&settling)
+    };
+    bench.start(&mut executor).expect("done");
+    let steps = bench.record().preparation;
+    assert_eq!(steps.len(), 1);
+    assert!(!steps[0].ok);
+}

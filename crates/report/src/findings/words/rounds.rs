@@ -109,6 +109,7 @@ pub(crate) fn deviation(deviation: &Deviation) -> String {
         Deviation::RoundTime(time) => {
             format!("trials of {} instead of 1 min", exact_duration(*time))
         }
+        Deviation::Bounded => "trials may end before 1 min".to_owned(),
         Deviation::File => "a file on a file system instead of a device".to_owned(),
         Deviation::ActiveRange(share) => {
             format!("{} % of the device is used", digits(share * 100.0, 2))
@@ -123,9 +124,14 @@ pub(crate) fn deviation(deviation: &Deviation) -> String {
             "the volatile write cache is on (off in the enterprise edition)".to_owned()
         }
         Deviation::Cells { missing, of } => format!("{missing} of its {of} cells are missing"),
+        Deviation::FurtherCells(count) => {
+            format!("{} not in the test", counted(*count as u64, "cell"))
+        }
+        Deviation::Order => "its cells are in another order".to_owned(),
+        Deviation::Setting(name) => format!("{name} differs"),
         Deviation::Requests => "other addresses or sizes of requests".to_owned(),
         Deviation::Tracked => "other cells are tracked".to_owned(),
-        Deviation::Limits => "a shorter window or wider limits".to_owned(),
+        Deviation::Limits => "a shorter window, wider limits or more rounds".to_owned(),
         Deviation::PageCache => "through the page cache".to_owned(),
         Deviation::NoPreWrites => "no writes between its cells".to_owned(),
     }
