@@ -1,7 +1,7 @@
 //! The sentences of an observation: one for each claim.
 
 use iolab_analysis::witness::{
-    Asked, Bounds, Direction, Evidence, OtherUse, Transfer, WitnessClaim,
+    Asked, Bounds, Direction, Evidence, OtherUse, Transfer, Unknown, WitnessClaim,
 };
 use iolab_record::{ServedBy, ServedVerdict};
 use iolab_workload::quantity::{counted, format_bytes, format_percent_of_whole};
@@ -86,7 +86,7 @@ fn reads(reads: &Direction, verdict: &ServedVerdict, evidence: &Evidence) -> Str
         (false, false) => "the page cache",
     };
     match verdict.served_by {
-        ServedBy::Device => format!("{} {asked} came from {source}", share(verdict)),
+        ServedBy::Device => format!("{} {asked} came from {source}", share_read(reads, verdict)),
         ServedBy::PageCache | ServedBy::Mixed if !ways.reads.is_direct() && is_none(verdict) => {
             format!("all of {asked} came from {cache}")
         }
@@ -110,6 +110,15 @@ fn reads(reads: &Direction, verdict: &ServedVerdict, evidence: &Evidence) -> Str
                 (Asked::Bytes(bytes), Some(moved)) if bytes.least < bytes.most => format!(
                     "storage carried {moved} of {asked}; how much of the rest the page cache served"
                 ),
+                (
+                    Asked::Unknown {
+                        why: Unknown::Faults(_),
+                        ..
+                    },
+                    Some(moved),
+                ) => {
+                    format!("storage carried {moved} for it; how much of that its reads asked for")
+                }
                 (_, Some(moved)) => {
                     format!("storage carried {moved} of its reads; where {asked} came from")
                 }
