@@ -51,6 +51,15 @@ impl Bounds {
         }
     }
 
+    /// The same of no more than so many bytes.
+    #[must_use]
+    pub fn within(self, bytes: u64) -> Self {
+        Self {
+            least: self.least.min(bytes),
+            most: self.most.min(bytes),
+        }
+    }
+
     /// Whether the two differ by no more than 1 % of a whole.
     pub fn is_known_within(self, whole: u64) -> bool {
         (self.most - self.least) as f64 <= CLOSE * whole as f64
@@ -92,6 +101,8 @@ pub enum Unknown {
     Uncounted(BTreeSet<UncountedWay>),
     /// Storage carried far more than its calls asked for.
     MoreThanAsked,
+    /// Page faults can have fetched what storage carried beyond its calls: bytes that it carried for these.
+    Faults(Bounds),
     /// It could read from something else as well.
     Sources(BTreeSet<NoStorage>),
 }
@@ -290,11 +301,16 @@ impl<'a> Reading<'a> {
         if !ways.uncounted.is_empty() && !is_cached {
             return unknown(Unknown::Uncounted(ways.uncounted.clone()), None);
         }
-        let by_calls = self.fetched_by_calls().unwrap_or_default().least;
-        if by_calls >= NOTEWORTHY && by_calls / 2 > io.rchar {
+        let by_calls = self.fetched_by_calls().unwrap_or_default();
+        let exceeds = |bytes: u64| bytes >= NOTEWORTHY && bytes / 2 > io.rchar;
+        if exceeds(by_calls.least) {
             return unknown(Unknown::MoreThanAsked, None);
         }
-        if io.rchar < NOTEWORTHY && by_calls < NOTEWORTHY {
+        // A ring that was not seen can have fetched the rest as well as page faults can.
+        if exceeds(by_calls.most) && by_calls.least < io.rchar.max(NOTEWORTHY) {
+            return unknown(Unknown::Faults(by_calls), None);
+        }
+        if io.rchar < NOTEWORTHY {
             return Asked::Nothing;
         }
         let is_named = self
@@ -323,13 +339,16 @@ impl<'a> Reading<'a> {
     }
 
     /// Bytes that storage carried for its read calls: page faults fetch program files and other mappings. What is open with `O_DIRECT`
-    /// alone is served by nothing but storage.
+    /// alone is served by nothing but storage. Of a mapped data file a single fault can fetch all: reads in order trigger read-ahead
+    /// before they fault.
     pub fn fetched_by_calls(&self) -> Option<Bounds> {
         let processes = &self.observed.processes;
         let fetched = processes.io?.read_bytes;
-        let faults = match self.observed.ways.reads.is_direct() {
-            true => 0,
-            false => processes.fault_bytes_most.unwrap_or(0),
+        let ways = &self.observed.ways;
+        let faults = match ways.uncounted.contains(&UncountedWay::Mmap) {
+            true => u64::MAX,
+            false if ways.reads.is_direct() => 0,
+            false => processes.fault_bytes.unwrap_or(0),
         };
         Some(Bounds::between(fetched.saturating_sub(faults), fetched))
     }
@@ -504,7 +523,7 @@ impl<'a> Reading<'a> {
         });
         let least = by_others
             .max(self.written_back())
-            .max(self.counted_writes());
+            .max(self.counted_writes(dirtied));
         Some(Bounds::between(least, most))
     }
 

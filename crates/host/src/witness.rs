@@ -34,7 +34,7 @@ use crate::counters::{self, account_of_collected, cancelled_by_this_process};
 use crate::device::Device;
 use accounts::Others;
 use course::{Pace, Recorder};
-use descriptors::{Descriptors, Owner};
+use descriptors::{Descriptors, MAPPED_LEAST, Owner};
 use disks::AllDevices;
 use exits::{Exit, Exits, family};
 use group::Group;
@@ -271,9 +271,10 @@ impl Witness<'_> {
                     .totals
                     .cancelled_write_bytes
                     .saturating_add(cancelled),
-                fault_bytes_most: followed.faults.map(|faults| {
+                fault_bytes: followed.faults.map(|faults| {
                     let largest = descriptors.largest_mapped.unwrap_or(u64::MAX);
-                    faults.saturating_mul(now.fault_bytes().min(largest))
+                    let window = now.fault_bytes().max(MAPPED_LEAST);
+                    faults.saturating_mul(window.min(largest))
                 }),
                 ..followed.totals
             },

@@ -193,6 +193,7 @@ impl<'a> Case<'a> {
     /// The verdict where both ends of what is possible lead to the same; its share is that of all that the calls read.
     fn of_bounds(&self, bounds: Bounds) -> ServedVerdict {
         let by_calls = self.reading.fetched_by_calls().unwrap_or_default();
+        let by_calls = by_calls.within(bounds.most);
         let judge = |bytes, fetched| {
             let mut counters = self.counters;
             if let Some(io) = &mut counters.process_io {
@@ -201,23 +202,29 @@ impl<'a> Case<'a> {
             self.judge(bytes, 0, &counters)
         };
         let most = judge(bounds.most, by_calls.most);
-        if judge(bounds.least, by_calls.most).served_by != most.served_by {
-            let pipes = bounds.most - bounds.least.max(by_calls.most.min(bounds.most));
-            return undecided(format!(
+        let pipes = bounds.most - bounds.least.max(by_calls.most);
+        let of_pipes = || {
+            undecided(format!(
                 "up to {} of what its calls read came from its own pipes",
                 format_bytes(pipes as f64)
-            ));
+            ))
+        };
+        if judge(bounds.least, by_calls.most).served_by != most.served_by {
+            return of_pipes();
         }
-        // Faults that fetch nearly as much as the calls asked for are not assumed.
-        if !matches!(most.served_by, ServedBy::PageCache | ServedBy::Mixed) {
+        let is_shared = matches!(
+            most.served_by,
+            ServedBy::Device | ServedBy::PageCache | ServedBy::Mixed
+        );
+        if !is_shared {
             return most;
         }
         if judge(bounds.most, by_calls.least).served_by != most.served_by {
-            return undecided(format!(
-                "page faults in program files and other mappings can have fetched {} of the {} that storage carried",
-                format_bytes((by_calls.most - by_calls.least) as f64),
-                format_bytes(by_calls.most as f64)
-            ));
+            // The larger of two uncertainties.
+            return match pipes > by_calls.most - by_calls.least {
+                true => of_pipes(),
+                false => undecided(faults(self.reading.fetched_by_calls().unwrap_or_default())),
+            };
         }
         let reason = most.reason.clone() + self.unseen(&most);
         let share = most.device_fraction;
@@ -244,8 +251,13 @@ impl<'a> Case<'a> {
 
     /// The verdict where it is not known how much was asked for: what came from storage can still be all that was read.
     fn of_unknown(&self, why: &Unknown, most: Option<u64>) -> ServedVerdict {
+        let by_calls = self.reading.fetched_by_calls().unwrap_or_default().least;
         if let Some(most) = most {
-            let at_most = self.judge(most, 0, &self.counters);
+            let mut counters = self.counters;
+            if let Some(io) = &mut counters.process_io {
+                io.read_bytes = by_calls;
+            }
+            let at_most = self.judge(most, 0, &counters);
             if matches!(at_most.served_by, ServedBy::Device | ServedBy::NotStorage) {
                 return at_most;
             }
@@ -259,7 +271,6 @@ impl<'a> Case<'a> {
                 ..self.judge(fetched, 0, &self.counters)
             };
         }
-        let by_calls = self.reading.fetched_by_calls().unwrap_or_default().least;
         let of = most.filter(|most| *most > 0);
         let share = of.map(|most| (by_calls as f64 / most as f64).min(1.0));
         let share = share.filter(|share| *share >= SHARE_LEAST).map(|share| {
@@ -367,6 +378,7 @@ fn reason(why: &Unknown) -> String {
             "storage carried far more than its read calls asked for, as with files that are mapped"
                 .to_owned()
         }
+        Unknown::Faults(by_calls) => faults(*by_calls),
         Unknown::Sources(sources) => {
             let sources: Vec<String> = sources.iter().map(ToString::to_string).collect();
             format!(
@@ -375,6 +387,15 @@ fn reason(why: &Unknown) -> String {
             )
         }
     }
+}
+
+/// What page faults can have fetched of what storage carried, beside calls.
+fn faults(by_calls: Bounds) -> String {
+    format!(
+        "page faults in program files and other mappings can have fetched {} of the {} that storage carried",
+        format_bytes((by_calls.most - by_calls.least) as f64),
+        format_bytes(by_calls.most as f64)
+    )
 }
 
 fn undecided(reason: String) -> ServedVerdict {

@@ -211,9 +211,9 @@ pub struct ProcessTotals {
     pub io: Option<ProcessIo>,
     /// Bytes among those that were to be written that never will be, because their file was cut or removed.
     pub cancelled_write_bytes: u64,
-    /// Bytes among those that storage carried that page faults can have fetched at most, and no read call: of program files, libraries
-    /// and other mappings. `None` where faults are not counted.
-    pub fault_bytes_most: Option<u64>,
+    /// Bytes among those that storage carried that page faults are taken to have fetched, and no read call: of program files and
+    /// libraries, two windows of read-ahead each. No bound for mapped data files. `None` where faults are not counted.
+    pub fault_bytes: Option<u64>,
     /// Resource use; `None` for a process that the observer did not start.
     pub usage: Option<ResourceUse>,
     /// Time in which their threads could run and waited for a CPU, ns; up to the last look at each.

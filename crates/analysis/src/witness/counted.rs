@@ -31,16 +31,7 @@ impl Reading<'_> {
         let traced = traced
             .map(|traced| traced.reads.bytes)
             .fold(0, u64::saturating_add);
-        let everywhere = of_group(&self.observed.disks, |group| group.read_bytes);
-        let slack = OWN_DATA.max((CLOSE * fetched as f64) as u64);
-        let group = match self.observed.group {
-            Some(GroupHolds::Program | GroupHolds::ProgramAndObserver)
-                if everywhere.abs_diff(fetched) <= slack =>
-            {
-                Some(of_group(own.iter().copied(), |group| group.read_bytes))
-            }
-            Some(_) | None => None,
-        };
+        let group = self.of_program(&own, fetched, |group| group.read_bytes);
         // Of parts it is not known what they carried of what their disks did.
         let least = match are_disks {
             true => group.unwrap_or(0).max(traced),
@@ -53,22 +44,36 @@ impl Reading<'_> {
     }
 
     /// Bytes of the program's writes that the disks in question carried, at least: those that its threads sent, where these are traced.
-    /// Write-back is counted for a control group where that counts memory too.
-    pub(super) fn counted_writes(&self) -> u64 {
+    /// Write-back is counted for a control group where that counts memory too; there too the count is the program's only where it
+    /// agrees with the accounts.
+    pub(super) fn counted_writes(&self, dirtied: u64) -> u64 {
         let (own, are_disks) = self.own_disks();
         let traced = own.iter().filter_map(|disk| disk.traced);
         let traced = traced
             .map(|traced| traced.writes.bytes)
             .fold(0, u64::saturating_add);
-        let group = match self.observed.group {
-            Some(GroupHolds::Program | GroupHolds::ProgramAndObserver) => {
-                of_group(own, |group| group.write_bytes)
-            }
-            Some(GroupHolds::Others) | None => 0,
-        };
+        let group = self.of_program(&own, dirtied, |group| group.write_bytes);
         match are_disks {
-            true => traced.max(group),
+            true => traced.max(group.unwrap_or(0)),
             false => 0,
+        }
+    }
+
+    /// What disks carried for the control group, where that counted the program alone: over all disks what its accounts say.
+    fn of_program(
+        &self,
+        own: &[&DiskTraffic],
+        by_accounts: u64,
+        bytes: fn(&GroupTraffic) -> u64,
+    ) -> Option<u64> {
+        let everywhere = of_group(&self.observed.disks, bytes);
+        let slack = OWN_DATA.max((CLOSE * by_accounts as f64) as u64);
+        match self.observed.group? {
+            GroupHolds::Program | GroupHolds::ProgramAndObserver => {
+                let is_own = everywhere.abs_diff(by_accounts) <= slack;
+                is_own.then(|| of_group(own.iter().copied(), bytes))
+            }
+            GroupHolds::Others => None,
         }
     }
 }

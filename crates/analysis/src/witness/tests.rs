@@ -219,6 +219,57 @@ fn no_share_is_made_up_of_what_no_account_counts() {
     assert_eq!(asked(|_| ()), None);
 }
 
+/// A ring that was not seen reads without calls: page faults that can have fetched as much do not make that nothing.
+#[test]
+fn what_page_faults_can_have_fetched_is_not_nothing() {
+    let mut observed = reader(64 << 10, 73 * MIB, 73 * MIB, 0);
+    let asked = |observed: &Observed| Reading::of(observed).asked_reads();
+    observed.processes.fault_bytes = Some(80 * MIB);
+    let open = Unknown::Faults(Bounds {
+        least: 0,
+        most: 73 * MIB,
+    });
+    assert_eq!(asked(&observed), unknown(open, None));
+    observed.processes.fault_bytes = Some(MIB);
+    assert_eq!(asked(&observed), unknown(Unknown::MoreThanAsked, None));
+    let quiet = reader(64 << 10, 128 << 10, 128 << 10, 0);
+    assert_eq!(asked(&quiet), Asked::Nothing);
+}
+
+/// Read-ahead fetches a whole mapped file with one fault.
+#[test]
+fn faults_are_no_bound_where_data_is_mapped() {
+    let mut observed = reader(64 * MIB, 32 * MIB, 32 * MIB, 0);
+    observed.processes.fault_bytes = Some(MIB);
+    let by_calls = |observed: &Observed| Reading::of(observed).fetched_by_calls();
+    let few = Bounds {
+        least: 31 * MIB,
+        most: 32 * MIB,
+    };
+    assert_eq!(by_calls(&observed), Some(few));
+    observed.ways.uncounted.insert(UncountedWay::Mmap);
+    let open = Bounds {
+        least: 0,
+        most: 32 * MIB,
+    };
+    assert_eq!(by_calls(&observed), Some(open));
+}
+
+#[test]
+fn writes_of_others_in_the_group_are_not_the_programs() {
+    let counted = |group: u64| {
+        let mut observed = writer(0, 100 * MIB);
+        observed.group = Some(GroupHolds::Program);
+        observed.disks[0].of_group = Some(GroupTraffic {
+            read_bytes: 0,
+            write_bytes: group * MIB,
+        });
+        Reading::of(&observed).counted_writes(64 * MIB)
+    };
+    assert_eq!(counted(64), 64 * MIB);
+    assert_eq!(counted(90), 0);
+}
+
 #[test]
 fn pipes_among_processes_leave_an_interval() {
     let mut observed = reader(64 * MIB, 0, 0, 0);

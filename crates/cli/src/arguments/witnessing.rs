@@ -29,7 +29,7 @@ with --claim) is held against what devices carried.
 -o FILE.iolab keeps all that was seen; table, report, plot and show read it.
 
 Run it as root to see what other users' processes do with the disk, and what processes \
-that have ended did. --trace, also as root, counts syncs, and says how long requests of the \
+that have ended did. --trace needs root. It counts syncs, and says how long requests of the \
 program were in the queue and in the device.
 
 The exit code is that of the program, and iolab ends by the signal that ended it. 2: it \

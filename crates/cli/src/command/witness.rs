@@ -123,7 +123,7 @@ impl<'a> Output<'a> {
 
     /// Writes the file, and what of the evidence is not in it, or not for people, to the terminal.
     fn write(self, witnessed: &Witnessed, evidence: &Evidence) -> Outcome {
-        let (shown, mut to) = match self {
+        let (shown, to) = match self {
             Self::RunFile(path) => {
                 output::told(text(evidence).trim_end());
                 iolab_runfile::create_witness(path, witnessed)?;
@@ -131,21 +131,27 @@ impl<'a> Output<'a> {
             }
             Self::Open(shown, to) => (shown, to),
         };
-        match shown {
-            Shown::Json => report::json(evidence, &mut to)?,
-            Shown::Text => write!(to, "{}", text(evidence))?,
-            Shown::Figure(format) => {
-                let figure = iolab_figure::witness(evidence, &Options::default())?;
-                to.write_all(&plot::bytes(&figure, format)?)?;
-            }
+        let written = fill(shown, to, evidence);
+        match (shown, &written) {
+            (Shown::Json | Shown::Text, Ok(())) => note(report::headline(evidence)),
+            // The program does not run again for evidence that no file could take.
+            (Shown::Figure(_), _) | (_, Err(_)) => output::told(text(evidence).trim_end()),
         }
-        to.flush()?;
-        match shown {
-            Shown::Json | Shown::Text => note(report::headline(evidence)),
-            Shown::Figure(_) => output::told(text(evidence).trim_end()),
-        }
-        Ok(())
+        written
     }
+}
+
+fn fill(shown: Shown, mut to: Box<dyn Write>, evidence: &Evidence) -> Outcome {
+    match shown {
+        Shown::Json => report::json(evidence, &mut to)?,
+        Shown::Text => write!(to, "{}", text(evidence))?,
+        Shown::Figure(format) => {
+            let figure = iolab_figure::witness(evidence, &Options::default())?;
+            to.write_all(&plot::bytes(&figure, format)?)?;
+        }
+    }
+    to.flush()?;
+    Ok(())
 }
 
 fn tell(milestone: Milestone, options: &arguments::Witness) {

@@ -155,8 +155,24 @@ fn a_program_of_a_moment_has_totals() {
     assert_eq!(evidence["reads"]["served_by"], Value::Null);
     assert_eq!(
         evidence["text"],
-        "true: it read and wrote no storage of note."
+        "true: storage carried less than 256 KiB for it."
     );
+}
+
+/// The program is not run again for it.
+#[test]
+fn evidence_that_no_file_can_take_is_shown() {
+    let folder = folder();
+    let script = "trap '' XFSZ; ulimit -f 0; exec \"$0\" witness -o e.json -- true";
+    let done = std::process::Command::new("sh")
+        .args(["-c", script, env!("CARGO_BIN_EXE_iolab")])
+        .current_dir(folder.path())
+        .output()
+        .unwrap();
+    let stderr = String::from_utf8(done.stderr).unwrap();
+    assert_ne!(done.status.code(), Some(0), "{stderr}");
+    assert!(stderr.contains("exit code 0 after"), "{stderr}");
+    assert!(stderr.contains("error: "), "{stderr}");
 }
 
 #[test]

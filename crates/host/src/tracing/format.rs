@@ -63,7 +63,7 @@ impl Format {
                 "trace event {} of this kernel has no field {name}",
                 self.id
             ))
-            .hint("leave trace out")
+            .hint("measure without trace events")
         })
     }
 }

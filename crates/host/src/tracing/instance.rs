@@ -50,9 +50,9 @@ impl Instance {
             )
             .map_err(|_| {
                 Error::usage(format!(
-                    "trace=true: this kernel has no trace event {event}"
+                    "cannot record trace events: this kernel has no {event}"
                 ))
-                .hint(format!("it needs {since}; leave trace out"))
+                .hint(format!("it needs {since}; measure without trace events"))
             })?;
         }
         Ok(())
@@ -172,10 +172,10 @@ fn lost_of(stats: &str) -> u64 {
 
 fn refused(what: &str, errno: Errno) -> Error {
     let hint = match errno {
-        Errno::ACCESS | Errno::PERM => "trace events need root: run as root, or leave trace out",
-        _ => "leave trace out",
+        Errno::ACCESS | Errno::PERM => "run as root, or measure without trace events",
+        _ => "measure without trace events",
     };
-    Error::usage(format!("trace=true: {what}: {errno}")).hint(hint)
+    Error::usage(format!("cannot record trace events: {what}: {errno}")).hint(hint)
 }
 
 /// The root of tracefs: where it is mounted, else by a mount that only this process sees and that ends with it.

@@ -16,8 +16,9 @@ use rustix::fs::{Mode, OFlags, major};
 const FILES_MAX: usize = 64;
 /// Most descriptors that one look examines, so that a program with thousands of them costs no more.
 const DESCRIPTORS_MAX: usize = 512;
-/// Least length of a mapping that counts as a way of I/O: tables of the C library are shorter.
-const MAPPED_LEAST: u64 = 1 << 20;
+/// Least size of a file whose mapping counts as a way of I/O, whatever its length: tables of the C library are shorter. Two windows
+/// of the default read-ahead: of a smaller file a fault fetches no more.
+pub(super) const MAPPED_LEAST: u64 = 256 << 10;
 /// Major numbers of terminals (Documentation/admin-guide/devices.txt of Linux): consoles, and both ends of pseudo-terminals.
 const TERMINALS: [u32; 18] = [
     4, 5, 128, 129, 130, 131, 132, 133, 134, 135, 136, 137, 138, 139, 140, 141, 142, 143,
@@ -312,7 +313,9 @@ impl Descriptors {
             return;
         };
         let run: BTreeSet<&str> = maps.lines().filter_map(executed).collect();
-        let ways = maps.lines().filter_map(|line| mapping(line, &run));
+        let ways = maps
+            .lines()
+            .filter_map(|line| mapping(line, &run, file_bytes));
         self.ways.uncounted.extend(ways);
         for path in maps.lines().filter_map(mapped_file) {
             if self.mapped.contains(path) {
@@ -381,10 +384,11 @@ fn executed(line: &str) -> Option<&str> {
 }
 
 /// The way of I/O that a line of maps shows: `FROM-TO rw-s OFFSET MAJOR:MINOR INODE PATH`. Files that are run have parts without code.
-fn mapping(line: &str, run: &BTreeSet<&str>) -> Option<UncountedWay> {
+/// A program can map a large file a window at a time, so its size decides; of one that cannot be found, the end of the mapping.
+fn mapping(line: &str, run: &BTreeSet<&str>, size: impl Fn(&str) -> u64) -> Option<UncountedWay> {
     let mut fields = line.split_whitespace();
-    let (range, rights) = (fields.next()?, fields.next()?);
-    let inode = fields.nth(2)?;
+    let (range, rights, offset) = (fields.next()?, fields.next()?, fields.next()?);
+    let inode = fields.nth(1)?;
     let path = fields.next()?;
     if path.starts_with("/[aio]") {
         return Some(UncountedWay::Libaio);
@@ -392,11 +396,19 @@ fn mapping(line: &str, run: &BTreeSet<&str>) -> Option<UncountedWay> {
     let (from, to) = range.split_once('-')?;
     let address = |text| u64::from_str_radix(text, 16).ok();
     let length = address(to)?.checked_sub(address(from)?)?;
+    let end = address(offset)?.saturating_add(length);
     let is_memory = NO_FILES.iter().any(|start| path.starts_with(start));
     let is_of_system = rights.ends_with('p')
         && (run.contains(path) || is_library(Path::new(path)) || path.starts_with(LOCALES));
-    let is_way = inode != "0" && !is_memory && !is_of_system && length >= MAPPED_LEAST;
-    is_way.then_some(UncountedWay::Mmap)
+    let is_data = inode != "0" && !is_memory && !is_of_system;
+    let is_large =
+        || end >= MAPPED_LEAST || mapped_file(line).is_some_and(|path| size(path) >= MAPPED_LEAST);
+    (is_data && is_large()).then_some(UncountedWay::Mmap)
+}
+
+/// The size of a file, bytes; 0 of one that is not found.
+fn file_bytes(path: &str) -> u64 {
+    fs::metadata(path).map_or(0, |metadata| metadata.len())
 }
 
 /// How what is mapped begins that lies in no file of storage.
@@ -455,8 +467,27 @@ mod tests {
                 .into_iter()
                 .chain(executed(line))
                 .collect();
-            assert_eq!(mapping(line, &run), way, "{line}");
+            assert_eq!(mapping(line, &run, |_| 0), way, "{line}");
         }
+    }
+
+    #[test]
+    fn a_window_of_a_large_file_is_a_way_of_io() {
+        let line = "7f0000000000-7f0000010000 r--s 00000000 fe:00 77   /data/large file";
+        let of = |bytes| {
+            mapping(line, &BTreeSet::new(), |path| {
+                assert_eq!(path, "/data/large file");
+                bytes
+            })
+        };
+        assert_eq!(of(256 << 20), Some(UncountedWay::Mmap));
+        assert_eq!(of(64 << 10), None);
+        // It was deleted: all that is known is where the mapping ends.
+        let deleted = "7f0000000000-7f0000010000 r--s 00800000 fe:00 77   /data/file (deleted)";
+        assert_eq!(
+            mapping(deleted, &BTreeSet::new(), |_| 0),
+            Some(UncountedWay::Mmap)
+        );
     }
 
     /// Its space returns, and nothing of it waits to be written back.

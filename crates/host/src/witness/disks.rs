@@ -75,8 +75,9 @@ impl AllDevices {
         Some(now.since(before.unwrap_or_default()))
     }
 
-    /// Most bytes that one page fault with I/O has the kernel fetch: a window of the greatest read-ahead of a device, and the next one
-    /// once its pages are used (`filemap_fault` of mm/filemap.c).
+    /// Bytes that one page fault with I/O is taken to have the kernel fetch: a window of the greatest read-ahead of a device, and the
+    /// next one once its pages are used (`filemap_fault` of mm/filemap.c). Code is not used in order; data that is has the kernel
+    /// fetch one window after the other without a further fault.
     pub(super) fn fault_bytes(&self) -> u64 {
         let read_ahead = self.devices.keys().filter_map(|(major, minor)| {
             let queue = format!("/sys/dev/block/{major}:{minor}/queue/read_ahead_kb");

@@ -343,7 +343,7 @@ impl Joined {
             is_complete: ended.is_some(),
             io: self.is_read.then_some(io),
             cancelled_write_bytes: of_tasks.1.max(of_processes.1),
-            fault_bytes_most: None,
+            fault_bytes: None,
             usage: None,
             run_delay_ns: delays
                 .map(|one| one.delay.last.saturating_sub(one.delay.before))

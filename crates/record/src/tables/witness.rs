@@ -212,10 +212,10 @@ fn processes() -> Vec<Column<Witnessed>> {
             "bytes among those to be written that never will be"
         ),
         maybe!(
-            "fault_bytes_most",
+            "fault_bytes",
             Witnessed,
-            observed.processes.fault_bytes_most,
-            "bytes of `read_bytes` that page faults can have fetched at most, and no read call; NULL where faults are not counted"
+            observed.processes.fault_bytes,
+            "bytes of `read_bytes` that page faults are taken to have fetched, and no read call: two windows of read-ahead each; no bound where `uncounted` has `mmap`; NULL where faults are not counted"
         ),
         of!("user_ns", Witnessed, observed.processes.usage => user_ns, USAGE),
         of!("system_ns", Witnessed, observed.processes.usage => system_ns, USAGE),

@@ -1,5 +1,6 @@
 //! What control groups and the kernel's trace events showed of a program.
 
+use iolab_analysis::analysis::TAIL_REQUESTS_MIN;
 use iolab_analysis::witness::Evidence;
 use iolab_workload::quantity::{counted, format_bytes, format_ns, format_percent_of_whole};
 use iolab_workload::witness::{
@@ -123,7 +124,7 @@ fn disk_row(disk: &TracedDisk) -> Option<String> {
     (!own.is_empty()).then(|| format!("{}; {others}", own.join("; ")))
 }
 
-/// `16 reads (1 MiB), median 2 µs in the queue and 340 µs in the device (99th percentiles 5 µs and 1.2 ms)`.
+/// `1600 reads (100 MiB), median 2 µs in the queue and 340 µs in the device (99th percentiles 5 µs and 1.2 ms)`.
 fn requests_of(what: &str, requests: &TracedRequests) -> Option<String> {
     let TracedRequests {
         requests,
@@ -133,14 +134,20 @@ fn requests_of(what: &str, requests: &TracedRequests) -> Option<String> {
     } = requests;
     let ns = |ns: u64| format_ns(ns as f64);
     let (queue, device) = queue.zip(*device)?;
+    let tail = match *requests >= TAIL_REQUESTS_MIN {
+        true => format!(
+            " (99th percentiles {} and {})",
+            ns(queue.p99_ns),
+            ns(device.p99_ns)
+        ),
+        false => String::new(),
+    };
     Some(format!(
-        "{} of it ({}), median {} in the queue and {} in the device (99th percentiles {} and {})",
+        "{} of it ({}), median {} in the queue and {} in the device{tail}",
         counted(*requests, what),
         format_bytes(*bytes as f64),
         ns(queue.p50_ns),
         ns(device.p50_ns),
-        ns(queue.p99_ns),
-        ns(device.p99_ns)
     ))
 }
 
@@ -159,14 +166,44 @@ fn parts(trace: &TracedProgram, times: SyncTimes) -> String {
         0 => String::new(),
         commits => format!("; {}", counted(commits, "journal commit")),
     };
+    let tail = match trace.syncs.timed >= TAIL_REQUESTS_MIN {
+        true => format!(" (99th percentile {})", format_ns(whole.p99_ns as f64)),
+        false => String::new(),
+    };
     format!(
-        "{}, mean {} (99th percentile {}): {} flushes of the cache, {} journal, {} other writes of the disk, {} the rest{commits}",
+        "{}, mean {}{tail}: {} flushes of the cache, {} journal, {} other writes of the disk, {} the rest{commits}",
         counted(trace.syncs.timed, "sync"),
         format_ns(whole.mean_ns),
-        format_ns(whole.p99_ns as f64),
         share(flush_ns),
         share(journal_ns),
         share(write_ns),
         share(host_ns)
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use iolab_workload::witness::Times;
+
+    use super::*;
+
+    #[test]
+    fn few_requests_have_no_99th_percentile() {
+        let times = Some(Times {
+            mean_ns: 2000.0,
+            p50_ns: 2000,
+            p99_ns: 9000,
+        });
+        let of = |requests| {
+            let requests = TracedRequests {
+                requests,
+                bytes: 4096 * requests,
+                queue: times,
+                device: times,
+            };
+            requests_of("read", &requests).expect("it has times")
+        };
+        insta::assert_snapshot!(of(1), @"1 read of it (4 KiB), median 2 µs in the queue and 2 µs in the device");
+        insta::assert_snapshot!(of(1024), @"1024 reads of it (4 MiB), median 2 µs in the queue and 2 µs in the device (99th percentiles 9 µs and 9 µs)");
+    }
 }

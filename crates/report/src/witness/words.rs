@@ -1,7 +1,7 @@
 //! The sentences of an observation: one for each claim.
 
 use iolab_analysis::witness::{
-    Asked, Bounds, Direction, Evidence, OtherUse, Transfer, WitnessClaim,
+    Asked, Bounds, Direction, Evidence, OtherUse, Transfer, Unknown, WitnessClaim,
 };
 use iolab_record::{ServedBy, ServedVerdict};
 use iolab_workload::quantity::{counted, format_bytes, format_percent_of_whole};
@@ -11,6 +11,9 @@ use super::{device as device_load, program_report, short, traced};
 
 /// Least bytes of pages that were dirty before for which it is told.
 const NOTEWORTHY: u64 = 256 << 10;
+
+/// Most bytes that file systems are taken to add to what a program writes; at most 5 % too.
+const OWN_DATA: u64 = 256 << 10;
 
 /// What clauses are about; `None` of devices, which these name themselves.
 pub(super) fn subject(evidence: &Evidence) -> Option<String> {
@@ -33,7 +36,7 @@ pub(super) fn sentence(claim: &WitnessClaim<'_>, evidence: &Evidence) -> String 
 /// A claim as a part of a sentence.
 pub(super) fn clause(claim: &WitnessClaim<'_>, evidence: &Evidence) -> String {
     match claim {
-        WitnessClaim::Nothing => "it read and wrote no storage of note".to_owned(),
+        WitnessClaim::Nothing => "storage carried less than 256 KiB for it".to_owned(),
         WitnessClaim::Served {
             transfer: Transfer::Read,
             direction,
@@ -86,7 +89,7 @@ fn reads(reads: &Direction, verdict: &ServedVerdict, evidence: &Evidence) -> Str
         (false, false) => "the page cache",
     };
     match verdict.served_by {
-        ServedBy::Device => format!("{} {asked} came from {source}", share(verdict)),
+        ServedBy::Device => format!("{} {asked} came from {source}", share_read(reads, verdict)),
         ServedBy::PageCache | ServedBy::Mixed if !ways.reads.is_direct() && is_none(verdict) => {
             format!("all of {asked} came from {cache}")
         }
@@ -110,6 +113,15 @@ fn reads(reads: &Direction, verdict: &ServedVerdict, evidence: &Evidence) -> Str
                 (Asked::Bytes(bytes), Some(moved)) if bytes.least < bytes.most => format!(
                     "storage carried {moved} of {asked}; how much of the rest the page cache served"
                 ),
+                (
+                    Asked::Unknown {
+                        why: Unknown::Faults(_),
+                        ..
+                    },
+                    Some(moved),
+                ) => {
+                    format!("storage carried {moved} for it; how much of that its reads asked for")
+                }
                 (_, Some(moved)) => {
                     format!("storage carried {moved} of its reads; where {asked} came from")
                 }
@@ -146,10 +158,8 @@ fn writes(writes: &Direction, verdict: &ServedVerdict, evidence: &Evidence) -> S
     };
     let asked = match writes.asked {
         Asked::Bytes(written) if written.is_known_within(written.most) => {
-            format!(
-                "the {} that it wrote{kept}",
-                format_bytes(written.most as f64)
-            )
+            let bytes = without_own_data(written.most, &evidence.observed);
+            format!("the {} that it wrote{kept}", format_bytes(bytes as f64))
         }
         Asked::Bytes(written) => format!("the {} that it wrote{kept}", bounds(written)),
         _ => "the bytes that it wrote".to_owned(),
@@ -180,6 +190,16 @@ fn writes(writes: &Direction, verdict: &ServedVerdict, evidence: &Evidence) -> S
         ServedBy::NotStorage => format!("{asked} went to memory, not to storage"),
         ServedBy::Network => format!("{asked} went to a file server over the network"),
         _ => format!("where {asked} went is unknown: {}", verdict.reason),
+    }
+}
+
+/// Bytes that storage got for its writes, without what file systems add to these: those of its calls, where the rest is small.
+fn without_own_data(written: u64, observed: &Observed) -> u64 {
+    let by_calls = observed.processes.io.map_or(0, |io| io.wchar);
+    let added = written.checked_sub(by_calls);
+    match added.is_some_and(|added| added <= OWN_DATA && added <= by_calls / 20) {
+        true => by_calls,
+        false => written,
     }
 }
 
@@ -276,21 +296,20 @@ fn others(other: OtherUse, evidence: &Evidence) -> String {
     match other {
         OtherUse::None => format!("nothing else used {device}"),
         OtherUse::Some { read, written } => {
-            let may = if read.least.max(written.least) == 0 {
-                "may have"
-            } else {
-                "have"
+            let (may, wrote) = match read.least.max(written.least) {
+                0 => ("may have read", "written"),
+                _ => ("read", "wrote"),
             };
             let dirty = evidence.observed.dirty_before_bytes.unwrap_or(0);
             let early = match dirty.min(written.most) {
                 few if few < NOTEWORTHY => String::new(),
                 early => format!(
-                    ", up to {} of it from pages that were dirty before",
+                    ", of which up to {} was dirty before the observation",
                     format_bytes(early as f64)
                 ),
             };
             format!(
-                "others {may} read {} and written {} on {device} meanwhile{early}",
+                "other processes {may} {} from {device} and {wrote} {} to it{early}",
                 bounds(read),
                 bounds(written)
             )

@@ -64,7 +64,7 @@ fn the_first_line_says_what_the_evidence_comes_to() {
     insta::assert_snapshot!(headline(&evidence(hot, nothing())), @"fio: all of the 64 MiB that it read came from the page cache; nothing else used vda.");
     let unknown = direction(64 * MIB, ServedBy::Unknown, None);
     insta::assert_snapshot!(headline(&evidence(unknown, nothing())), @"fio: storage carried 64 MiB of its reads; where the 64 MiB that it read came from is unknown: REASON; nothing else used vda.");
-    insta::assert_snapshot!(headline(&evidence(nothing(), nothing())), @"fio: it read and wrote no storage of note.");
+    insta::assert_snapshot!(headline(&evidence(nothing(), nothing())), @"fio: storage carried less than 256 KiB for it.");
     let late = Evidence {
         owed: Some(60 * MIB),
         others: OtherUse::Some {
@@ -79,7 +79,7 @@ fn the_first_line_says_what_the_evidence_comes_to() {
             direction(64 * MIB, ServedBy::Mixed, Some(0.0625)),
         )
     };
-    insta::assert_snapshot!(headline(&late), @"fio: 6.2 % of the 64 MiB that it wrote had reached vda at its end, and 60 MiB had still to be written back; vda completed 240 cache flushes, of all processes; others may have read 0 B and written up to 3 MiB on vda meanwhile.");
+    insta::assert_snapshot!(headline(&late), @"fio: 6.2 % of the 64 MiB that it wrote had reached vda at its end, and 60 MiB had still to be written back; vda completed 240 cache flushes, of all processes; other processes may have read 0 B from vda and written up to 3 MiB to it.");
 }
 
 #[test]
@@ -128,6 +128,25 @@ fn what_page_faults_can_have_fetched_leaves_the_share_of_the_calls_open() {
     insta::assert_snapshot!(of(ServedBy::PageCache, 0, MIB), @"fio: at most 1.6 % of the 64 MiB that it read came from vda, and the rest from the page cache; nothing else used vda.");
     insta::assert_snapshot!(of(ServedBy::Mixed, 16 * MIB, 24 * MIB), @"fio: 25 % to 38 % of the 64 MiB that it read came from vda, and the rest from the page cache; nothing else used vda.");
     insta::assert_snapshot!(of(ServedBy::Unknown, 0, 16 * MIB), @"fio: at most 25 % of the 64 MiB that it read came from vda: REASON; nothing else used vda.");
+}
+
+#[test]
+fn what_a_file_system_adds_is_not_what_the_program_wrote() {
+    let of = |by_calls: u64, sent: u64| {
+        let mut evidence = evidence(
+            nothing(),
+            direction(sent << 10, ServedBy::Device, Some(1.0)),
+        );
+        evidence.flushes = None;
+        evidence.observed.processes.io = Some(ProcessIo {
+            wchar: by_calls << 10,
+            ..ProcessIo::default()
+        });
+        headline(&evidence)
+    };
+    insta::assert_snapshot!(of(800, 804), @"fio: all of the 800 KiB that it wrote reached vda; nothing else used vda.");
+    // Written by a mapping.
+    insta::assert_snapshot!(of(8, 804), @"fio: all of the 804 KiB that it wrote reached vda; nothing else used vda.");
 }
 
 #[test]

@@ -14,7 +14,15 @@ use iolab_record::tables::{
 
 const DOCS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/RUNFILE.md");
 
-/// Columns that are documented together have one row; the settings of a group are those of its cell.
+/// The type of a column, in words.
+fn kind<T>(column: &Column<T>) -> String {
+    match column.access {
+        Access::Flag(..) => "0 or 1".to_owned(),
+        _ => type_name(column).to_lowercase(),
+    }
+}
+
+/// Columns of one type that are documented together have one row; the settings of a group are those of its cell.
 fn rows<T>(table: &Table<T>) -> String {
     let of_cell = |column: &&Column<T>| {
         table.name == "cell_group" && matches!(column.access, Access::Setting(..))
@@ -22,7 +30,9 @@ fn rows<T>(table: &Table<T>) -> String {
     let mut rows: Vec<(Vec<&Column<T>>, &str)> = Vec::new();
     for column in table.stored().filter(|column| !of_cell(column)) {
         let same = |(columns, doc): &&mut (Vec<&Column<T>>, &str)| {
-            *doc == column.doc && columns[0].since == column.since
+            *doc == column.doc
+                && columns[0].since == column.since
+                && kind(columns[0]) == kind(column)
         };
         match rows.iter_mut().find(same) {
             Some((columns, _)) => columns.push(column),
@@ -37,10 +47,7 @@ fn rows<T>(table: &Table<T>) -> String {
     for (columns, doc) in rows {
         assert!(!doc.is_empty(), "{} has no meaning", columns[0].name);
         let names: Vec<String> = columns.iter().map(|c| format!("`{}`", c.name)).collect();
-        let kind = match columns[0].access {
-            Access::Flag(..) => "0 or 1",
-            _ => &type_name(columns[0]).to_lowercase(),
-        };
+        let kind = kind(columns[0]);
         let since = columns[0].since;
         let shown = match (table.exported, columns[0].exported) {
             (false, _) => "",

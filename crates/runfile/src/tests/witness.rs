@@ -88,7 +88,7 @@ impl Numbers {
             is_complete: false,
             io: Some(self.io()),
             cancelled_write_bytes: self.next(),
-            fault_bytes_most: Some(self.next()),
+            fault_bytes: Some(self.next()),
             usage: Some(ResourceUse {
                 user_ns: self.next(),
                 system_ns: self.next(),

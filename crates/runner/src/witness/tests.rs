@@ -143,6 +143,35 @@ fn a_share_beside_pipes_is_that_of_all_that_was_read() {
 }
 
 #[test]
+fn the_larger_of_two_uncertainties_is_named() {
+    let piped = |piped_bytes: u64| {
+        let mut observed = unnamed(4 * MIB, 1);
+        observed.processes.fault_bytes = Some(4 * MIB);
+        observed.ways.inner_pipes = piped_bytes > 0;
+        if let Some(io) = &mut observed.processes.io {
+            (io.rchar, io.wchar) = (64 * MIB + piped_bytes, piped_bytes);
+        }
+        judged(observed).reads.expect("it read").reason
+    };
+    insta::assert_snapshot!(piped(128 * MIB), @"up to 128 MiB of what its calls read came from its own pipes");
+    insta::assert_snapshot!(piped(0), @"page faults in program files and other mappings can have fetched 4 MiB of the 4 MiB that storage carried");
+}
+
+/// The page cache can have served all of a small file, and faults have fetched the program.
+#[test]
+fn faults_that_can_have_fetched_all_leave_the_verdict_open() {
+    let of = |faults: u64| {
+        let mut observed = reader(64 * MIB);
+        observed.processes.fault_bytes = Some(faults);
+        let verdict = judged(observed).reads.expect("it read");
+        (verdict.served_by, verdict.device_fraction)
+    };
+    assert_eq!(of(64 << 10), (ServedBy::Device, Some(1.0)));
+    assert_eq!(of(2 * MIB), (ServedBy::Device, None));
+    assert_eq!(of(64 * MIB), (ServedBy::Unknown, None));
+}
+
+#[test]
 fn buffered_writes_beside_direct_ones_are_judged_together() {
     let mut observed = unnamed(0, 0);
     observed.processes.io = Some(ProcessIo {
