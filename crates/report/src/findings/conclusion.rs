@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use super::agreement::shown;
 use super::run_status::is_by_user;
-use super::words::{done, times};
-use iolab_analysis::analysis::{Analysis, CellAnalysis, Flag, Response};
+use super::words::{done, in_words_of_standard, state_in_short, times};
+use iolab_analysis::analysis::{Analysis, CellAnalysis, Flag, Response, RoundsOf};
 use iolab_analysis::claim::groups;
 use iolab_analysis::compare::Comparison;
 use iolab_record::RunStatus;
@@ -51,10 +51,11 @@ pub fn conclusion(analysis: &Analysis, peers: &[Comparison]) -> Option<String> {
         },
     };
     Some(format!(
-        "{} on {}: {quantity}{answer}{}{}{}{}",
+        "{} on {}: {quantity}{answer}{}{}{}{}{}",
         analysis.experiment,
         analysis.target,
         source(measured()),
+        rounds(analysis),
         without_value(analysis),
         agreement(peers),
         doubts(analysis)
@@ -125,6 +126,17 @@ fn source<'a>(cells: impl Iterator<Item = &'a CellAnalysis>) -> String {
         (Some(only), None) => format!(", served by: {only}"),
         _ => ", from several sources".to_owned(),
     }
+}
+
+/// `; steady after 8 rounds; scaled, not PTS`: of rounds of its cells, which were asked for with the numbers; nothing without them.
+fn rounds(analysis: &Analysis) -> String {
+    let steady = analysis.steady.as_ref();
+    let Some(steady) = steady.filter(|steady| steady.of == RoundsOf::Cells) else {
+        return String::new();
+    };
+    let standard = steady.standard.as_ref().and_then(in_words_of_standard);
+    let standard = standard.map_or_else(String::new, |words| format!("; {words}"));
+    format!("; {}{standard}", state_in_short(analysis, steady))
 }
 
 /// The cells that the line cannot rank, which may have been the slowest: `; too few requests for a value in 2 of 5 cells (writer.rate=200MB/s,
