@@ -168,8 +168,10 @@ fn doubts(analysis: &Analysis) -> String {
     let all = analysis.cells.len();
     let count =
         |is: &dyn Fn(&CellAnalysis) -> bool| analysis.cells.iter().filter(|c| is(c)).count();
+    let seeks = analysis.seeks_precision;
     let imprecise =
-        |cell: &CellAnalysis| cell.precision.is_some_and(|p| p > analysis.precision_goal);
+        |cell: &CellAnalysis| seeks && cell.precision.is_some_and(|p| p > analysis.precision_goal);
+    let lacks = |cell: &CellAnalysis| seeks && cell.response.is_some() && cell.precision.is_none();
     let parts = [
         (
             count(&|cell| cell.response.is_none() && cell.n == 0),
@@ -184,10 +186,7 @@ fn doubts(analysis: &Analysis) -> String {
             count(&|cell| groups(analysis, cell).is_some()),
             "with two groups of trials",
         ),
-        (
-            count(&|cell| cell.response.is_some() && cell.precision.is_none()),
-            "without an interval",
-        ),
+        (count(&lacks), "without an interval"),
         (count(&imprecise), "less precise than asked"),
     ];
     let mut words: Vec<String> = parts

@@ -131,11 +131,12 @@ fn unsteady(analyses: &[&Analysis]) -> Vec<Caveat> {
 
 /// Intervals and quantiles that rest on too little.
 fn imprecise(analyses: &[&Analysis]) -> Vec<Caveat> {
-    let wide = analyses.iter().map(|a| {
+    let seeking = || analyses.iter().filter(|a| a.seeks_precision);
+    let wide = seeking().map(|a| {
         let wide = |c: &&CellAnalysis| c.precision.is_some_and(|p| p > a.precision_goal);
         a.cells.iter().filter(wide).count()
     });
-    let goals = analyses.iter().map(|a| a.precision_goal);
+    let goals = seeking().map(|a| a.precision_goal);
     let goal = format_percent(goals.fold(0.0, f64::max));
     let short = count(analyses, |cell| {
         cell.latency.is_some() && cell.tail.is_none()
