@@ -1,5 +1,6 @@
 //! Analyses a run per cell: a pure function of the record.
 
+mod added_sizes;
 mod ceiling;
 mod concurrency;
 mod disturbance;
@@ -28,15 +29,18 @@ pub use ranks::{CellRanks, ClientAnalysis, RankThroughput};
 pub use rate::{CellRate, HELD_FROM};
 pub use served_by::CellServed;
 pub use stages::{CellStages, StageNumbers, Timed};
-pub use steady_rounds::{RoundsOf, StandardFollowed, SteadyAnalysis, Tracked, TrackedOf, limits};
+pub use steady_rounds::{
+    RoundsEnd, RoundsOf, StandardFollowed, SteadyAnalysis, Tracked, TrackedOf, limits,
+};
 pub use verified::CellVerified;
 
 use std::collections::BTreeMap;
 
 use iolab_stats::{SteadyLimits, Summary, median, summary};
 use iolab_workload::target::TargetName;
-use iolab_workload::trial::{Backend, CacheState, Rate};
+use iolab_workload::trial::{Backend, CacheState};
 
+use added_sizes::order_by_size;
 use ceiling::Ceilings;
 
 use crate::series_tests::{SeriesTests, series_tests};
@@ -237,6 +241,8 @@ pub struct Analysis {
     pub is_listed: bool,
     /// Precision goal.
     pub precision_goal: f64,
+    /// Whether trials are repeated for it: not where steady rounds end them, nor where one trial of each cell is asked for.
+    pub seeks_precision: bool,
     /// Its state.
     pub status: RunStatus,
     /// The target, as the run file names it.
@@ -298,7 +304,11 @@ pub(crate) fn analyse_timed(record: &RunRecord, timed: impl Fn(u32) -> ShownLate
         samples.entry(sample.cell).or_default().push(sample);
     }
     let response = record.experiment.response;
+    let definition = Experiment::from_toml(&record.experiment.toml, "run file");
     let context = Context {
+        seeks_precision: definition
+            .as_ref()
+            .map_or(true, |experiment| experiment.design.seeks_precision()),
         response,
         timed: timed(0),
         trials_min: record.experiment.trials_min as usize,
@@ -340,7 +350,6 @@ pub(crate) fn analyse_timed(record: &RunRecord, timed: impl Fn(u32) -> ShownLate
             context.with_groups(whole, group, &timed, |number| own(cell.id, number))
         })
         .collect();
-    let definition = Experiment::from_toml(&record.experiment.toml, "run file");
     let has_added =
         |experiment: &Experiment| experiment.refined.is_some() || experiment.seek.is_some();
     let depends_on_order = definition.as_ref().is_ok_and(|experiment| {
@@ -381,6 +390,7 @@ pub(crate) fn analyse_timed(record: &RunRecord, timed: impl Fn(u32) -> ShownLate
         factors: record.experiment.factors.clone(),
         is_listed,
         precision_goal: record.experiment.precision,
+        seeks_precision: context.seeks_precision,
         status: record.run.status,
         target: record.target_text(),
         targets: measured_target::all(record),
@@ -454,41 +464,13 @@ pub(crate) fn usable_cpus(environment: &Environment) -> Option<u32> {
     count.try_into().ok()
 }
 
-/// Sorts sizes and rates that a run has added, whose cells come last, into the grid. Other factors keep the order of their
-/// levels.
-fn order_by_size(cells: &mut [CellAnalysis], factors: &[String]) {
-    let ranks: Vec<Vec<String>> = (0..factors.len())
-        .map(|factor| {
-            let mut seen = Vec::new();
-            for level in cells.iter().filter_map(|c| c.cell.levels.get(factor)) {
-                if !seen.contains(level) {
-                    seen.push(level.clone());
-                }
-            }
-            seen
-        })
-        .collect();
-    cells.sort_by_cached_key(|cell| {
-        let levels = factors.iter().zip(&ranks).zip(&cell.cell.levels);
-        let places = levels.map(|((factor, seen), level)| {
-            if factor == "bs" {
-                cell.cell.trial().bs
-            } else if factor == "rate" {
-                cell.cell.trial().rate.and_then(Rate::requests).unwrap_or(0)
-            } else {
-                seen.iter().position(|other| other == level).unwrap_or(0) as u64
-            }
-        });
-        places.collect::<Vec<u64>>()
-    });
-}
-
 /// Properties of the run that the analysis of each cell needs.
 struct Context {
     response: Response,
     /// Whose latency whole trials show; groups have their own.
     timed: ShownLatency,
     trials_min: usize,
+    seeks_precision: bool,
     floor_ns: f64,
     clock_cost_ns: f64,
     clock_resolution_ns: Option<f64>,

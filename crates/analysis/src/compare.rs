@@ -26,7 +26,7 @@ use iolab_record::TargetKind;
 use iolab_workload::Result;
 
 use crate::analysed_run::AnalysedRun;
-use crate::analysis::Response;
+use crate::analysis::{Response, RoundsOf};
 
 /// Confidence of the intervals.
 pub const CONFIDENCE: f64 = 0.95;
@@ -396,6 +396,8 @@ pub struct Comparison {
     pub cells: Vec<CellComparison>,
     /// Number of simultaneous intervals: one for each cell with enough trials.
     pub intervals: usize,
+    /// Whether steady rounds decide the number of trials: that of their window.
+    pub is_of_rounds: bool,
     /// All cells combined, where there are several and both sides share blocks.
     pub overall: Option<Overall>,
 }
@@ -433,9 +435,14 @@ impl Comparison {
         } else {
             ReplicationUnit::Runs
         };
+        let is_of_rounds = [base, new].iter().any(|side| {
+            let steady = side.run.analysis().steady.as_ref();
+            steady.is_some_and(|steady| steady.of == RoundsOf::Cells)
+        });
         let [base, new] = names;
         let cells = judge::compare(&matched.pairs, &terms, unit);
         Ok(Self {
+            is_of_rounds,
             base,
             new,
             intervals: judge::intervals(&matched.pairs),
@@ -469,6 +476,7 @@ impl Comparison {
         }];
         let [base, new] = names;
         Self {
+            is_of_rounds: false,
             base,
             new,
             response: None,

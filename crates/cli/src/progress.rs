@@ -285,11 +285,14 @@ impl Observer for Display {
         self.log("end", fields, || {
             let trials = counted(end.trials_done, "trial");
             let goal = format_percent(end.precision_goal);
-            let (precise, cells) = (end.precise, end.cells);
+            let cells = end.cells;
             let status = end.status;
-            Some(format!(
-                "{status}, {trials}, {precise} of {cells} cells within {goal}"
-            ))
+            // Steady rounds and a soak have no precision goal.
+            let precise = end.precise.map_or_else(
+                || counted(cells, "cell"),
+                |precise| format!("{precise} of {cells} cells within {goal}"),
+            );
+            Some(format!("{status}, {trials}, {precise}"))
         });
     }
 

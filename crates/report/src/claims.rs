@@ -43,8 +43,8 @@ pub(crate) struct ClaimData {
     /// (slow requests far from the median one); `verified`, `verify-failed`, `programs-differ`, `programs-significance`,
     /// `programs-equivalent`, `load`, `serialised`, `preparation`, `level-over-run`, `level-within-trials`, `level-in-warm-up`,
     /// `no-level-change` (no trial of a soak changes its level),
-    /// `steady-state`, `not-written-over`, `not-steady`, `steady-rounds`, `rounds-not-steady` (rounds that are repeated until they are
-    /// steady), `queued`, `fixed-costs`, `bends`, `shared-limit`, `drift`, `dependence`,
+    /// `steady-state`, `not-written-over`, `not-steady`, `steady-rounds`, `rounds-alike` (but not shown to be steady), `rounds-not-steady`,
+    /// `rounds-not-judged` (rounds that are repeated until they are steady), `queued`, `fixed-costs`, `bends`, `shared-limit`, `drift`, `dependence`,
     /// `two-groups`, `time-by-layer` (which layer takes the time of
     /// requests); of `iolab why`: `phenomenon`, `cause`, `joint-cause`, `contributes`, `cleared`, `suspects-open`,
     /// `suspects-not-tried`; of `iolab witness`: `served-by` (where bytes came from or went to), `cache-flushes`, `syncs`, `other-use`,

@@ -340,8 +340,12 @@ fn too_few(comparison: &Comparison) -> Option<String> {
     };
     (without > 0).then(|| {
         let least = comparison.trials_min();
+        let more = match comparison.is_of_rounds {
+            true => format!("window={least} in --precondition"),
+            false => format!("a longer --budget, or --set trials_min={least}"),
+        };
         format!(
-            "{} too few trials for an interval{together}: {least} on each side are needed (a longer --budget, or --set trials_min={least}).",
+            "{} too few trials for an interval{together}: {least} on each side are needed ({more}).",
             match without {
                 1 => "1 cell has".to_owned(),
                 n => format!("{n} cells have"),
@@ -369,8 +373,12 @@ fn advice(comparison: &Comparison) -> Option<String> {
     let most = trials.iter().map(|(more, _)| *more).max();
     let in_all = trials.iter().map(|(_, all)| *all).max();
     if let Some((most, all)) = most.zip(in_all) {
+        let more = match comparison.is_of_rounds {
+            true => format!("window={all} in --precondition"),
+            false => format!("--set trials_min={all}"),
+        };
         parts.push(format!(
-            "With this spread, {most} more {} on each side would settle {} with a chance of {power} (--set trials_min={all}).",
+            "With this spread, {most} more {} on each side would settle {} with a chance of {power} ({more}).",
             if most == 1 { "trial" } else { "trials" },
             cells(trials.len())
         ));

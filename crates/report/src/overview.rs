@@ -355,14 +355,14 @@ pub(crate) fn trust(trust: &Trust) -> String {
         };
         parts.push(format!("{count} {}", served(*verdict)));
     }
-    if trust.cells > 0 {
+    if trust.sought > 0 {
         let widest = trust.widest.filter(|widest| *widest > trust.goal);
         let widest =
             widest.map_or_else(String::new, |w| format!(" (widest {})", format_percent(w)));
         parts.push(format!(
             "{} of {} within {}{widest}",
             trust.precise,
-            trust.cells,
+            trust.sought,
             format_percent(trust.goal)
         ));
     }

@@ -142,8 +142,8 @@ pub struct RunEnd {
     pub trials_done: u64,
     /// Cells.
     pub cells: usize,
-    /// How many of them have reached the precision goal.
-    pub precise: usize,
+    /// How many of them have reached the precision goal; `None` where the run seeks none.
+    pub precise: Option<usize>,
     /// The precision goal.
     pub precision_goal: f64,
 }

@@ -158,11 +158,12 @@ impl<'a> Session<'a> {
             .file
             .finish(status, &now_utc(), answer.map(Answer::name));
         let last = snapshot(&self.record, (0, false), self.last_trial);
+        let design = &self.record.plan.experiment().design;
         self.observer.run_ends(&RunEnd {
             status,
             trials_done: self.record.trials_done(),
             cells: last.cells.len(),
-            precise: last.precise(),
+            precise: design.seeks_precision().then(|| last.precise()),
             precision_goal: last.precision_goal,
         });
         trouble.and(ended).map(|()| finished)

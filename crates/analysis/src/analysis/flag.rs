@@ -221,7 +221,9 @@ impl Seen<'_> {
         let Self { cell, context, .. } = self;
         (cell.n > 0 || cell.gap.is_none())
             && (cell.n < context.trials_min
-                || cell.response.is_none_or(|r| r.median_interval.is_none()))
+                || cell
+                    .response
+                    .is_none_or(|r| context.seeks_precision && r.median_interval.is_none()))
             && !self.has_few_requests()
     }
 

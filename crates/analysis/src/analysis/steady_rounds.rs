@@ -7,7 +7,9 @@ use iolab_plan::experiment::Standard;
 use iolab_plan::precondition::{Round, SteadyRounds};
 use iolab_plan::standard::{Deviation, Medium, TargetFacts};
 use iolab_record::environment::KEYS;
-use iolab_record::{PreparationKind, RunRecord, Sample, ShownLatency, TargetKind};
+use iolab_record::{
+    Cell, EndedBy, EventKind, PreparationKind, RunRecord, Sample, ShownLatency, TargetKind,
+};
 use iolab_stats::{Steadiness, SteadyLimits, steady_state};
 use iolab_workload::settings::CellSpec;
 
@@ -18,8 +20,15 @@ pub struct SteadyAnalysis {
     pub of: RoundsOf,
     /// What was asked.
     pub asked: SteadyRounds,
-    /// Rounds that were made.
+    /// Rounds that were completed; of cells in each that gets trials.
     pub rounds: usize,
+    /// How many of them are judged, the last ones: those since the targets were last prepared.
+    pub judged: usize,
+    /// What they came to.
+    pub end: RoundsEnd,
+    /// How often the region of a cell that writes was written before the last window, by the preparation and by the rounds since: the
+    /// least; `None` where no cell writes, and of rounds of writes.
+    pub overwritten: Option<f64>,
     /// What is tracked over them.
     pub tracked: Vec<Tracked>,
     /// The test of a standard, with its deviations.
@@ -33,6 +42,21 @@ pub enum RoundsOf {
     Cells,
     /// Random writes before the first trial.
     Writes,
+}
+
+/// What rounds came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RoundsEnd {
+    /// The last window is steady in all that is tracked.
+    Steady,
+    /// It is not, and there are no more.
+    NotSteady,
+    /// There are no more, and too few for a window.
+    TooFew,
+    /// There are no more, and what is tracked lacks values.
+    LacksValues,
+    /// The run did not end by its rounds, so that no window was chosen.
+    Unended,
 }
 
 /// A quantity over the rounds.
@@ -83,8 +107,7 @@ pub fn limits(asked: &SteadyRounds) -> SteadyLimits {
 impl SteadyAnalysis {
     /// Whether the last window is steady in all that is tracked.
     pub fn is_reached(&self) -> bool {
-        let reached = |one: &Tracked| one.steadiness.is_some_and(|steady| steady.reached);
-        !self.tracked.is_empty() && self.tracked.iter().all(reached)
+        self.end == RoundsEnd::Steady
     }
 
     /// The least steady of what is tracked: the widest range; `None` where no window is complete.
@@ -104,24 +127,13 @@ impl SteadyAnalysis {
         timed: ShownLatency,
     ) -> Option<Self> {
         let asked = experiment.design.precondition.steady?;
-        let (of, values) = match asked.round {
-            Round::Cells => (RoundsOf::Cells, of_cells(record, experiment, timed)),
-            Round::Writes(_) => (RoundsOf::Writes, of_writes(record)),
-        };
         let limits = limits(&asked);
-        let tracked: Vec<Tracked> = values
-            .into_iter()
-            .map(|(of, values)| Tracked {
-                steadiness: steady_state(&values, limits),
-                of,
-                values,
-            })
-            .collect();
-        let values = tracked.iter().map(|one| one.values.len());
-        let rounds = match of {
-            // A cell may lack values.
-            RoundsOf::Cells => blocks(record),
-            RoundsOf::Writes => values.max()?,
+        let (of, found) = match asked.round {
+            Round::Cells => (
+                RoundsOf::Cells,
+                Found::of_cells(record, experiment, timed, limits),
+            ),
+            Round::Writes(_) => (RoundsOf::Writes, Found::of_writes(record, limits)?),
         };
         let standard = experiment.standard.map(|test| {
             let cells: Vec<&CellSpec> = record.cells.iter().map(|cell| &cell.spec).collect();
@@ -133,40 +145,176 @@ impl SteadyAnalysis {
         Some(Self {
             of,
             asked,
-            rounds,
-            tracked,
+            rounds: found.rounds,
+            judged: found.judged,
+            end: found.end,
+            overwritten: found.overwritten,
+            tracked: found.tracked,
             standard,
         })
     }
 }
 
-/// Rounds with a trial of any cell.
-fn blocks(record: &RunRecord) -> usize {
-    let done = record.samples.iter().filter(|sample| sample.ok);
-    done.map(|sample| sample.block)
-        .collect::<BTreeSet<u32>>()
-        .len()
+/// What a run file shows of its rounds.
+struct Found {
+    rounds: usize,
+    judged: usize,
+    end: RoundsEnd,
+    overwritten: Option<f64>,
+    tracked: Vec<Tracked>,
 }
 
-/// The response of each tracked cell over all rounds, also those that are excluded as the way to the steady state.
-fn of_cells(
-    record: &RunRecord,
-    experiment: &Experiment,
-    timed: ShownLatency,
-) -> Vec<(TrackedOf, Vec<f64>)> {
-    let tracked = experiment.tracked(record.cells.iter().map(|cell| &cell.spec));
-    let value = |sample: &Sample| sample.value(experiment.response, timed);
-    let ids = tracked.into_iter().map(|place| record.cells[place].id);
-    let mut rounds: BTreeMap<i64, Vec<f64>> = ids.map(|id| (id, Vec::new())).collect();
-    for sample in record.samples.iter().filter(|sample| sample.ok) {
-        if let Some(own) = rounds.get_mut(&sample.cell) {
-            own.extend(value(sample));
+impl Found {
+    /// Of trials. As the run itself does, it judges cells that get trials, in rounds that the session made as a whole that prepared the
+    /// targets last: a window over two preparations is none.
+    fn of_cells(
+        record: &RunRecord,
+        experiment: &Experiment,
+        timed: ShownLatency,
+        limits: SteadyLimits,
+    ) -> Self {
+        let open = open_cells(record);
+        let done = || record.samples.iter().filter(|sample| sample.ok);
+        let prepared = prepared_at(record);
+        let is_earlier = |sample: &&Sample| sample.started_utc.as_str() < prepared;
+        let judged_from = done()
+            .filter(is_earlier)
+            .map(|sample| sample.block + 1)
+            .max()
+            .unwrap_or(0);
+        let mut by_round: BTreeMap<u32, BTreeSet<i64>> = BTreeMap::new();
+        for sample in done().filter(|sample| open.contains(&sample.cell)) {
+            by_round
+                .entry(sample.block)
+                .or_default()
+                .insert(sample.cell);
+        }
+        by_round.retain(|_, cells| cells.len() == open.len());
+        let rounds: Vec<u32> = by_round.into_keys().collect();
+        let judged = rounds.iter().filter(|round| **round >= judged_from).count();
+        let ids = experiment.tracked(record.cells.iter().map(|cell| &cell.spec));
+        let ids = ids.into_iter().map(|place| record.cells[place].id);
+        let of_cell = |id: i64| {
+            let own = || done().filter(|sample| sample.cell == id);
+            let value = |sample: &Sample| sample.value(experiment.response, timed);
+            let judged = own().filter(|sample| sample.block >= judged_from);
+            let judged: Option<Vec<f64>> = judged.map(value).collect();
+            Tracked {
+                of: TrackedOf::Cell(id),
+                values: own().filter_map(value).collect(),
+                steadiness: judged.and_then(|values| steady_state(&values, limits)),
+            }
+        };
+        let tracked: Vec<Tracked> = ids.filter(|id| open.contains(id)).map(of_cell).collect();
+        let ends: BTreeSet<Option<&str>> = record
+            .cells
+            .iter()
+            .filter(|cell| open.contains(&cell.id))
+            .map(|cell| cell.ended_by.map(EndedBy::name))
+            .collect();
+        let has = |ended_by: Option<EndedBy>| ends.contains(&ended_by.map(EndedBy::name));
+        let end = match () {
+            () if has(None) || has(Some(EndedBy::User)) || ends.is_empty() => RoundsEnd::Unended,
+            () if ends.len() == 1 && has(Some(EndedBy::Steady)) => RoundsEnd::Steady,
+            () => end_without_steady_state(judged, &tracked, limits),
+        };
+        let window = rounds.len().saturating_sub(limits.window);
+        Self {
+            overwritten: rounds
+                .get(window)
+                .and_then(|first| overwritten(record, &open, prepared, *first)),
+            rounds: rounds.len(),
+            judged,
+            end,
+            tracked,
         }
     }
-    let rounds = rounds.into_iter();
-    rounds
-        .map(|(id, values)| (TrackedOf::Cell(id), values))
-        .collect()
+
+    /// Of writes before the first trial; `None` before the first round.
+    fn of_writes(record: &RunRecord, limits: SteadyLimits) -> Option<Self> {
+        let tracked: Vec<Tracked> = of_writes(record)
+            .into_iter()
+            .map(|(of, values)| Tracked {
+                of,
+                steadiness: steady_state(&values, limits),
+                values,
+            })
+            .collect();
+        let rounds = tracked.iter().map(|one| one.values.len()).max()?;
+        let reached = |one: &Tracked| one.steadiness.is_some_and(|steady| steady.reached);
+        Some(Self {
+            rounds,
+            judged: rounds,
+            end: match tracked.iter().all(reached) {
+                true => RoundsEnd::Steady,
+                false => end_without_steady_state(rounds, &tracked, limits),
+            },
+            overwritten: None,
+            tracked,
+        })
+    }
+}
+
+fn end_without_steady_state(judged: usize, tracked: &[Tracked], limits: SteadyLimits) -> RoundsEnd {
+    match () {
+        () if judged < limits.window => RoundsEnd::TooFew,
+        () if tracked.iter().any(|one| one.steadiness.is_none()) => RoundsEnd::LacksValues,
+        () => RoundsEnd::NotSteady,
+    }
+}
+
+/// The cells that get trials: a round is one of each.
+fn open_cells(record: &RunRecord) -> BTreeSet<i64> {
+    let events = record.events.iter();
+    let gaps = events.filter(|event| event.kind == EventKind::Gap);
+    let closed: BTreeSet<i64> = gaps.filter_map(|event| event.cell).collect();
+    let cells = record.cells.iter().map(|cell| cell.id);
+    cells.filter(|id| !closed.contains(id)).collect()
+}
+
+/// When the last session began, which prepared the targets anew; times of a run file are of one form, whose order is that of its text.
+fn prepared_at(record: &RunRecord) -> &str {
+    let resumed = record.events.iter().rev();
+    let mut resumed = resumed.filter(|event| event.kind == EventKind::Resume);
+    resumed.next().map_or("", |event| event.at_utc.as_str())
+}
+
+/// How often the region of each of these cells that writes was written since its target was prepared, by the preparation too, before the
+/// round `first`: the least.
+fn overwritten(
+    record: &RunRecord,
+    open: &BTreeSet<i64>,
+    prepared: &str,
+    first: u32,
+) -> Option<f64> {
+    let target: BTreeMap<i64, Option<usize>> = record
+        .cells
+        .iter()
+        .map(|cell| (cell.id, record.target_of(cell)))
+        .collect();
+    let of_cell = |cell: &Cell| {
+        let own = cell.spec.target.as_ref().map(|name| name.as_str());
+        let steps = record.preparation.iter().filter(|step| {
+            step.kind != PreparationKind::Trim
+                && step.at_utc.as_str() >= prepared
+                && (step.target.is_none() || own.is_none() || step.target.as_deref() == own)
+        });
+        let trials = record.samples.iter().filter(|sample| {
+            sample.block < first
+                && sample.started_utc.as_str() >= prepared
+                && target.get(&sample.cell) == target.get(&cell.id)
+        });
+        let bytes = steps.map(|step| step.bytes as f64).sum::<f64>()
+            + trials
+                .map(|sample| sample.operations.write.bytes as f64)
+                .sum::<f64>();
+        bytes / cell.trial().region as f64
+    };
+    let cells = record.cells.iter().filter(|cell| open.contains(&cell.id));
+    cells
+        .filter(|cell| cell.trial().writes() && cell.trial().region > 0)
+        .map(of_cell)
+        .min_by(f64::total_cmp)
 }
 
 /// The requests per second of each round of writes, on each target, in the last session.

@@ -9,7 +9,7 @@ use super::causes::Verdict;
 use super::change::{Change, ChangePlace, NoChange};
 use super::comparison::{Comparison, Contrast, TARGET};
 use super::effect::{Difference, Effect, MARGIN};
-use super::rounds::Rounds;
+use super::rounds::{Rounds, RoundsState};
 use super::series::{Shape, State};
 use super::shared_limit::SharedLimit;
 use super::{Claim, Standing};
@@ -87,7 +87,7 @@ impl Claim {
                 of: RoundsOf::Cells,
                 ..
             }) => Role::Answer,
-            Self::Rounds(rounds) if rounds.is_reached => Role::Detail,
+            Self::Rounds(rounds) if rounds.state == RoundsState::Steady => Role::Detail,
             Self::Rounds(_) => Role::Unsteady,
             Self::LongTail(_) => Role::Limit,
             Self::Together(together) => match together.limit {
@@ -294,9 +294,13 @@ impl Claim {
                 State::NotWrittenOver { .. } => ("not-written-over", ""),
                 State::NotReached { .. } => ("not-steady", ""),
             },
-            Self::Rounds(rounds) => match rounds.is_reached {
-                true => ("steady-rounds", ""),
-                false => ("rounds-not-steady", ""),
+            Self::Rounds(rounds) => match rounds.state {
+                RoundsState::Steady => ("steady-rounds", ""),
+                RoundsState::Alike(_) => ("rounds-alike", ""),
+                RoundsState::NotSteady => ("rounds-not-steady", ""),
+                RoundsState::TooFew | RoundsState::LacksValues | RoundsState::Unended => {
+                    ("rounds-not-judged", "")
+                }
             },
             Self::Queued(_) => ("queued", ""),
             Self::FixedCosts(_) => ("fixed-costs", ""),

@@ -16,7 +16,12 @@ fn claims(folder: &Path, kinds: &[&str]) -> Vec<Value> {
     claims.filter(is_wanted).cloned().collect()
 }
 
-const KINDS: [&str; 2] = ["steady-rounds", "rounds-not-steady"];
+const KINDS: [&str; 4] = [
+    "steady-rounds",
+    "rounds-alike",
+    "rounds-not-steady",
+    "rounds-not-judged",
+];
 
 /// The documents of a run file in every format that has sentences.
 fn documents(folder: &Path) -> Vec<String> {
@@ -103,6 +108,56 @@ fn rounds_that_are_not_steady_say_so_everywhere() {
         for document in documents(folder).into_iter().chain([printed.stdout]) {
             assert!(document.to_lowercase().contains("not steady"), "{document}");
         }
+    }
+}
+
+#[test]
+fn a_steady_state_is_said_only_where_it_is_shown() {
+    for (arguments, kind, says, short) in [
+        (
+            &words!(
+                "run pts-wsat model:cloud-volume --seed 1 --precondition trim+steady:round=cells,range=100%,slope=100% --time 20ms -o run.iolab"
+            )[..],
+            "rounds-alike",
+            "not shown to be a steady state: before them only",
+            "not shown to be in a steady state after 5 rounds",
+        ),
+        (
+            &words!(
+                "run pts-lat model:qlc-slc-cached --seed 1 --size 64MiB --time 20ms --budget 1ms -o run.iolab"
+            )[..],
+            "rounds-not-judged",
+            "Cannot tell whether it is steady: 1 round, and a window needs 5. Increase --budget.",
+            "not judged after 1 round",
+        ),
+        (
+            &words!(
+                "run pts-lat model:qlc-slc-cached --seed 1 --size 64MiB --time 20ms --precondition trim+seq:2/128KiB+steady:round=cells,range=99% -o run.iolab"
+            )[..],
+            "steady-rounds",
+            "Steady by the limits asked after",
+            "steady after",
+        ),
+    ] {
+        let folder = folder();
+        let folder = folder.path();
+        let printed = run(folder, arguments).expect(0);
+        let found = claims(folder, &KINDS);
+        let [claim] = &found[..] else {
+            panic!("{found:?}");
+        };
+        assert_eq!(claim["kind"], kind);
+        let sentence = claim["sentence"].as_str().expect("a sentence");
+        assert!(sentence.contains(says), "{sentence}");
+        let one_line = printed.stdout.replace('\n', " ");
+        assert!(one_line.contains(short), "{}", printed.stdout);
+        // These runs end at their window, whatever its precision.
+        assert!(!one_line.contains("too few trials for"), "{one_line}");
+        assert!(
+            !printed.stderr.contains("cells within"),
+            "{}",
+            printed.stderr
+        );
     }
 }
 

@@ -34,7 +34,7 @@ pub(in super::super) fn model(runs: &[FigureRun<'_>], options: &Options) -> Resu
         if runs.len() > 1 {
             panel.title = escape_control(run.name).into_owned();
         }
-        let tracked = steady.tracked.iter().take(TRACKED_MAX).enumerate();
+        let tracked = shown(steady).into_iter().enumerate();
         panel.series = tracked
             .filter_map(|(place, one)| series(run, steady, one, place))
             .collect();
@@ -88,9 +88,46 @@ pub(in super::super) fn model(runs: &[FigureRun<'_>], options: &Options) -> Resu
     }
     Ok(FigureModel {
         description: "what is tracked over the rounds until these are steady".to_owned(),
-        note: "Tracked cells over the mean of their last window; lines: the range that is allowed, around that mean.".to_owned(),
+        note: note(runs),
         ..FigureModel::of(panels)
     })
+}
+
+/// What is drawn of a run: the least steady where there is no room for all.
+fn shown(steady: &SteadyAnalysis) -> Vec<&Tracked> {
+    let mut all: Vec<&Tracked> = steady.tracked.iter().collect();
+    if all.len() > TRACKED_MAX {
+        let key = |one: &Tracked| {
+            one.steadiness
+                .map_or((false, 0.0), |steady| (!steady.reached, steady.range))
+        };
+        all.sort_by(|a, b| {
+            let (a, b) = (key(a), key(b));
+            b.0.cmp(&a.0).then(b.1.total_cmp(&a.1))
+        });
+        all.truncate(TRACKED_MAX);
+    }
+    all
+}
+
+fn note(runs: &[FigureRun<'_>]) -> String {
+    let steady = || runs.iter().filter_map(|run| run.analysis().steady.as_ref());
+    let mut ranges: Vec<String> = steady()
+        .map(|steady| format!("\u{b1}{}", format_percent(steady.asked.range / 2.0)))
+        .collect();
+    ranges.dedup();
+    let lines = match ranges.as_slice() {
+        [range] => format!("{range} of that mean"),
+        _ => "half of the range that is allowed, on each side of that mean".to_owned(),
+    };
+    let (all, drawn) = steady().fold((0, 0), |(all, drawn), steady| {
+        (all + steady.tracked.len(), drawn + shown(steady).len())
+    });
+    let hidden = match drawn < all {
+        true => format!(" {drawn} of {all} shown, the least steady ones."),
+        false => String::new(),
+    };
+    format!("Tracked cells over the mean of their last window; lines: {lines}.{hidden}")
 }
 
 fn rounds_axis(most: usize) -> Axis {

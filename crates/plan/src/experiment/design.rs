@@ -103,6 +103,12 @@ impl Design {
             .min(self.trials_max)
     }
 
+    /// Whether trials are repeated for a precision: not where steady rounds end them, nor where one trial from its beginning on is asked for.
+    pub fn seeks_precision(&self) -> bool {
+        let is_soak = self.trials_max == 1 && self.warmup == WarmUp::None;
+        self.precondition.rounds_of_cells().is_none() && !is_soak
+    }
+
     /// Warm-up trials of each cell.
     pub fn warm_ups(&self) -> u32 {
         match self.warmup {

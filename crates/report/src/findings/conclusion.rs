@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use super::agreement::shown;
 use super::run_status::is_by_user;
-use super::words::{done, times};
-use iolab_analysis::analysis::{Analysis, CellAnalysis, Flag, Response};
+use super::words::{done, in_words_of_standard, state_in_short, times};
+use iolab_analysis::analysis::{Analysis, CellAnalysis, Flag, Response, RoundsOf};
 use iolab_analysis::claim::groups;
 use iolab_analysis::compare::Comparison;
 use iolab_record::RunStatus;
@@ -54,10 +54,11 @@ pub fn conclusion(analysis: &Analysis, peers: &[Comparison]) -> Option<String> {
         },
     };
     Some(format!(
-        "{} on {}: {quantity}{answer}{}{}{}{}",
+        "{} on {}: {quantity}{answer}{}{}{}{}{}",
         analysis.experiment,
         analysis.target,
         source(measured()),
+        rounds(analysis),
         without_value(analysis),
         agreement(peers),
         doubts(analysis)
@@ -147,6 +148,17 @@ fn source<'a>(cells: impl Iterator<Item = &'a CellAnalysis>) -> String {
     }
 }
 
+/// `; steady after 8 rounds; scaled, not PTS`: of rounds of its cells, which were asked for with the numbers; nothing without them.
+fn rounds(analysis: &Analysis) -> String {
+    let steady = analysis.steady.as_ref();
+    let Some(steady) = steady.filter(|steady| steady.of == RoundsOf::Cells) else {
+        return String::new();
+    };
+    let standard = steady.standard.as_ref().and_then(in_words_of_standard);
+    let standard = standard.map_or_else(String::new, |words| format!("; {words}"));
+    format!("; {}{standard}", state_in_short(analysis, steady))
+}
+
 /// The cells that the line cannot rank, which may have been the slowest: `; too few requests for a value in 2 of 5 cells (writer.rate=200MB/s,
 /// writer.rate=none)`.
 fn without_value(analysis: &Analysis) -> String {
@@ -176,8 +188,10 @@ fn doubts(analysis: &Analysis) -> String {
     let all = analysis.cells.len();
     let count =
         |is: &dyn Fn(&CellAnalysis) -> bool| analysis.cells.iter().filter(|c| is(c)).count();
+    let seeks = analysis.seeks_precision;
     let imprecise =
-        |cell: &CellAnalysis| cell.precision.is_some_and(|p| p > analysis.precision_goal);
+        |cell: &CellAnalysis| seeks && cell.precision.is_some_and(|p| p > analysis.precision_goal);
+    let lacks = |cell: &CellAnalysis| seeks && cell.response.is_some() && cell.precision.is_none();
     let parts = [
         (
             count(&|cell| cell.response.is_none() && cell.n == 0),
@@ -192,10 +206,7 @@ fn doubts(analysis: &Analysis) -> String {
             count(&|cell| groups(analysis, cell).is_some()),
             "with two groups of trials",
         ),
-        (
-            count(&|cell| cell.response.is_some() && cell.precision.is_none()),
-            "without an interval",
-        ),
+        (count(&lacks), "without an interval"),
         (count(&imprecise), "less precise than asked"),
     ];
     let mut words: Vec<String> = parts

@@ -16,8 +16,9 @@ pub(crate) const SAYS: &[Says] = &[below_precision];
 
 /// Cells whose interval is wider than the precision asked for, or that have none.
 pub fn below_precision(analysis: &Analysis) -> Vec<Finding> {
-    // An inquiry has as many blocks as its question takes; what it compares has intervals of its own.
-    if analysis.inquiry.is_some() {
+    // An inquiry has as many blocks as its question takes; what it compares has intervals of its own. Steady rounds and a soak have no
+    // goal of precision, and no more trials would come.
+    if analysis.inquiry.is_some() || !analysis.seeks_precision {
         return Vec::new();
     }
     let measured = || {

@@ -54,7 +54,9 @@ pub struct Trust {
     pub unmeasured: usize,
     /// Cells per source of their bytes; a cell whose trials disagree counts as [`ServedBy::Mixed`].
     pub served: BTreeMap<ServedBy, usize>,
-    /// Cells that reached the precision goal.
+    /// Cells whose run repeats trials for a precision goal.
+    pub sought: usize,
+    /// Those of them that reached it.
     pub precise: usize,
     /// The least strict goal of the runs.
     pub goal: f64,
@@ -90,7 +92,9 @@ impl Trust {
                 .map(|s| s.unanimous().unwrap_or(ServedBy::Mixed));
             *served.entry(verdict.unwrap_or_default()).or_insert(0) += 1;
         }
-        let precise = runs.iter().flat_map(|run| {
+        let seeking = || runs.iter().filter(|run| run.analysis().seeks_precision);
+        let sought = || seeking().flat_map(|run| &run.analysis().cells);
+        let precise = seeking().flat_map(|run| {
             let goal = run.analysis().precision_goal;
             let is_silent = |cell: &CellAnalysis| cell.n > 0 && !run.analysis().has_response(cell);
             let reached = move |cell: &&CellAnalysis| {
@@ -108,13 +112,12 @@ impl Trust {
             cells: measured.len(),
             unmeasured: all().count() - measured.len(),
             served,
+            sought: sought().filter(|cell| cell.n > 0).count(),
             precise: precise.count(),
-            goal: runs
-                .iter()
+            goal: seeking()
                 .map(|run| run.analysis().precision_goal)
                 .fold(0.0, f64::max),
-            widest: measured
-                .iter()
+            widest: sought()
                 .filter_map(|cell| cell.precision)
                 .max_by(f64::total_cmp),
             disturbed: measured.iter().filter(|cell| cell.is_disturbed()).count(),
@@ -137,7 +140,7 @@ impl Trust {
 
     /// `asked`: cells that were served by what they asked for; `unprecise`: cells whose interval is wider than their median.
     fn judge(&self, asked: usize, unprecise: usize) -> Option<Reason> {
-        let imprecise = self.cells - self.precise;
+        let imprecise = self.sought - self.precise;
         let is_most = |n: usize| 2 * n > self.cells;
         let reasons = [
             (self.cells == 0, Reason::NoTrials),

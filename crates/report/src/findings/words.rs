@@ -26,7 +26,7 @@ pub(crate) use causes::{by_reason, obstacle, why_untried};
 pub(super) use change::done;
 pub(crate) use comparison::accesses;
 use comparison::nothings;
-pub(crate) use rounds::{conformance, deviation, in_words_of_standard};
+pub(crate) use rounds::{conformance, deviation, in_words_of_standard, state_in_short};
 pub(crate) use series::median_of_groups;
 
 const COMPARISON: &str = "ratios within the blocks that both cells share (of medians where they share none), with intervals that hold for all comparisons of this kind in the run together in 95 %";

@@ -46,7 +46,12 @@ const SENTENCES: &[Sentence] = &[
         r"How many requests are served at once follows from Little's law~\cite{little1961} and the utilisation law~\cite{denning1978}; efficiency is the share of a ceiling~\cite{williams2009}.",
     ),
     (
-        &["steady-state", "steady-rounds", "rounds-not-steady"],
+        &[
+            "steady-state",
+            "steady-rounds",
+            "rounds-alike",
+            "rounds-not-steady",
+        ],
         r"Settled levels and steady rounds have the limits of the SNIA test specification~\cite{snia2020}.",
     ),
     (

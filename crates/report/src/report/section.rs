@@ -281,10 +281,7 @@ fn ended(record: &RunRecord, analysis: &Analysis) -> String {
                 format_percent(analysis.precision_goal)
             ),
         ),
-        (
-            Some(EndedBy::Steady),
-            "the steady state of its rounds".to_owned(),
-        ),
+        (Some(EndedBy::Steady), "steady rounds".to_owned()),
         (
             Some(EndedBy::Budget),
             format!(

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use iolab_analysis::analysis::RoundsOf;
 use iolab_record::RunRecord;
 use iolab_record::environment::{KEYS, Key, Text, ValueType};
 use iolab_workload::quantity::{exact_size, format_bytes};
@@ -161,7 +162,15 @@ fn measured(inputs: &[Input]) -> String {
     let trials: usize = cells().map(|c| c.n).sum();
     let samples = || inputs.iter().flat_map(|i| &i.run.record().samples);
     let failed = samples().filter(|s| !s.ok).count();
-    let warmups = samples().filter(|s| s.warmup && s.ok).count();
+    let excluded = |of_rounds: bool| {
+        let runs = inputs.iter().filter(|input| {
+            let steady = input.run.analysis().steady.as_ref();
+            steady.is_some_and(|steady| steady.of == RoundsOf::Cells) == of_rounds
+        });
+        let samples = runs.flat_map(|input| &input.run.record().samples);
+        samples.filter(|s| s.warmup && s.ok).count()
+    };
+    let (warmups, earlier) = (excluded(false), excluded(true));
     let mut text = format!(
         "{} in {} of {}.",
         counted(trials, "measured trial"),
@@ -171,6 +180,9 @@ fn measured(inputs: &[Input]) -> String {
     let mut besides = Vec::new();
     if warmups > 0 {
         besides.push(counted(warmups, "warm-up trial"));
+    }
+    if earlier > 0 {
+        besides.push(format!("{} of earlier rounds", counted(earlier, "trial")));
     }
     if failed > 0 {
         besides.push(counted(failed, "failed trial"));

@@ -107,15 +107,21 @@ impl Rounds {
         let first = (rounds + FIRST)
             .saturating_sub(self.steady.window)
             .max(FIRST);
+        let judged = (rounds + FIRST).saturating_sub(self.judged_from);
+        let made = counted(u64::from(rounds), "round");
         let state = match ended_by {
-            EndedBy::Steady => "steady after",
-            _ => "NOT steady after",
+            EndedBy::Steady => format!("steady after {made}"),
+            _ if judged < self.steady.window => format!(
+                "cannot tell whether it is steady: {made}, a window needs {}",
+                self.steady.window
+            ),
+            _ => format!("NOT steady after {made}"),
         };
-        let message = format!(
-            "{state} {}; the last {} are measured",
-            counted(u64::from(rounds), "round"),
-            rounds + FIRST - first
-        );
+        let measured = rounds + FIRST - first;
+        let message = match measured == rounds {
+            true => format!("{state}; all are measured"),
+            false => format!("{state}; the last {measured} are measured"),
+        };
         let kind = match ended_by {
             EndedBy::Steady => EventKind::Note,
             _ => EventKind::Warning,

@@ -1,6 +1,7 @@
 //! Rounds that are repeated until they are steady: of all cells, and of writes before the first trial.
 
 use iolab_analysis::analysis::{Analysis, RoundsOf, analyse};
+use iolab_analysis::claim::{RoundsDoubts, RoundsState};
 use iolab_record::{PreparationKind, RunRecord, Sample};
 
 use super::*;
@@ -115,6 +116,68 @@ fn a_resumed_run_completes_its_round_and_judges_later_ones() {
         let visits: BTreeSet<(u32, i64)> = done.map(|s| (s.block, s.cell)).collect();
         assert_eq!(visits.len(), rounds * 3, "each cell once in each round");
     }
+}
+
+fn state(record: &RunRecord) -> (usize, usize, RoundsState) {
+    let analysis = analyse(record);
+    let steady = analysis.steady.as_ref().expect("rounds");
+    let state = RoundsState::of(&analysis, steady);
+    (steady.rounds, steady.judged, state)
+}
+
+#[test]
+fn only_rounds_since_the_last_preparation_that_the_run_ended_by_are_judged() {
+    let bench = bench(&[ROUNDS]);
+    bench.start(&mut mock(&settling)).expect("done");
+    let record = bench.record();
+    assert_eq!(state(&record), (8, 8, RoundsState::Steady));
+    let mut resumed = record.clone();
+    let begins = |round: u32| {
+        let mut samples = record.samples.iter();
+        let sample = samples.find(|sample| sample.block == round);
+        sample.expect("of the round").started_utc.clone()
+    };
+    resumed.events.push(iolab_record::Event {
+        at_utc: begins(6),
+        kind: EventKind::Resume,
+        ..iolab_record::Event::default()
+    });
+    for cell in &mut resumed.cells {
+        cell.ended_by = Some(EndedBy::TrialsMax);
+    }
+    // The last five are alike, but three of them follow another preparation.
+    assert_eq!(state(&resumed), (8, 3, RoundsState::TooFew));
+
+    let mut interrupted = record.clone();
+    for cell in &mut interrupted.cells {
+        cell.ended_by = Some(EndedBy::User);
+    }
+    let last = interrupted.samples.pop().expect("a trial");
+    assert_eq!((last.block, last.cell), (8, 2));
+    assert_eq!(state(&interrupted), (7, 7, RoundsState::Unended));
+}
+
+#[test]
+fn rounds_that_write_too_little_are_alike_but_no_steady_state() {
+    let bench = bench(&[ROUNDS]);
+    bench.start(&mut mock(&settling)).expect("done");
+    let mut record = bench.record();
+    for cell in &mut record.cells {
+        cell.spec.trial.read_percent = 0;
+    }
+    let doubts = RoundsDoubts {
+        written: Some(0.0),
+        ..RoundsDoubts::default()
+    };
+    assert_eq!(state(&record).2, RoundsState::Alike(doubts));
+    let region = record.cells.iter().map(|cell| cell.trial().region).max();
+    record.preparation.push(iolab_record::PreparationStep {
+        kind: PreparationKind::Sequential,
+        ok: true,
+        bytes: region.expect("cells"),
+        ..iolab_record::PreparationStep::default()
+    });
+    assert_eq!(state(&record).2, RoundsState::Steady);
 }
 
 #[test]

@@ -210,7 +210,7 @@ fn steady(claim: &Claim, is_steady: bool) -> Option<bool> {
 fn steady_states_are_said_where_there_are_any() {
     let over = ["region=16M"];
     let level = writing(&over);
-    let score = hold("steady state", &level, "lognormal 3 %", |run| {
+    let score = hold("settled", &level, "lognormal 3 %", |run| {
         judged(run, |claim, _| steady(claim, true))
     });
     assert!(score.is_true_at_least(SAID_MIN), "{score}");
@@ -222,7 +222,7 @@ fn steady_states_are_said_where_there_are_any() {
         ..writing(&over)
     };
     hold(
-        "steady state",
+        "settled",
         &trend,
         "falls to 0.22 over the run",
         |run| judged(run, |claim, _| steady(claim, false)),
@@ -236,7 +236,7 @@ fn steady_states_are_said_where_there_are_any() {
         ..writing(&over)
     };
     let score = hold(
-        "steady state",
+        "settled",
         &late,
         "halves three trials before the end",
         |run| judged(run, |claim, _| steady(claim, false)),
@@ -245,7 +245,7 @@ fn steady_states_are_said_where_there_are_any() {
     // Equal trials are no steady state before the region was written once.
     let early = writing(&["region=64G"]);
     hold(
-        "steady state",
+        "settled",
         &early,
         "a thousandth of the region is written",
         |run| {

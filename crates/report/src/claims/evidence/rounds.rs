@@ -1,7 +1,7 @@
 //! Rounds that were repeated until they were steady.
 
 use iolab_analysis::analysis::RoundsOf;
-use iolab_analysis::claim::{Rounds, TrackedState};
+use iolab_analysis::claim::{Rounds, RoundsDoubts, RoundsState, TrackedState};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -14,8 +14,10 @@ use crate::findings::words::deviation;
 pub(crate) struct RoundsData {
     /// `cells`: trials of all cells; `writes`: random writes before the first trial.
     rounds_of: String,
-    /// Rounds that were made.
+    /// Rounds that were completed.
     rounds: usize,
+    /// How many of them are judged: those since the targets were last prepared.
+    judged: usize,
     /// Most rounds that were allowed.
     rounds_max: u32,
     /// Rounds of the window that is judged, the last ones.
@@ -24,8 +26,17 @@ pub(crate) struct RoundsData {
     range_max: f64,
     /// Most change of the line through the window over its mean.
     slope_max: f64,
-    /// Whether all that is tracked is steady.
+    /// `steady`; `alike`: the last window is steady, but something below speaks against a steady state; `not-steady`; `too-few` rounds for
+    /// a window; `lacks-values`: a tracked cell lacks values; `unended`: the run did not end by its rounds, so that no window was chosen.
+    state: String,
+    /// Whether `state` is `steady`.
     reached: bool,
+    /// The lowest share of the region that was written before the window; `null` where all of it was.
+    written_share: Option<f64>,
+    /// Tracked cells whose throughput changes its level within each trial.
+    changing_cells: usize,
+    /// Tracked cells whose trials were disturbed.
+    disturbed_cells: usize,
     /// What is tracked.
     tracked: Vec<TrackedData>,
     /// The test of a standard that the run follows; `null` where it follows none.
@@ -64,6 +75,14 @@ struct StandardData {
 
 impl RoundsData {
     pub(in crate::claims) fn of(rounds: &Rounds, runs: &Runs<'_>) -> Self {
+        let (state, doubts) = match rounds.state {
+            RoundsState::Steady => ("steady", RoundsDoubts::default()),
+            RoundsState::Alike(doubts) => ("alike", doubts),
+            RoundsState::NotSteady => ("not-steady", RoundsDoubts::default()),
+            RoundsState::TooFew => ("too-few", RoundsDoubts::default()),
+            RoundsState::LacksValues => ("lacks-values", RoundsDoubts::default()),
+            RoundsState::Unended => ("unended", RoundsDoubts::default()),
+        };
         Self {
             rounds_of: match rounds.of {
                 RoundsOf::Cells => "cells",
@@ -71,11 +90,16 @@ impl RoundsData {
             }
             .to_owned(),
             rounds: rounds.rounds,
+            judged: rounds.judged,
             rounds_max: rounds.asked.rounds,
             window: rounds.asked.window,
             range_max: rounds.asked.range,
             slope_max: rounds.asked.slope,
-            reached: rounds.is_reached,
+            state: state.to_owned(),
+            reached: rounds.state == RoundsState::Steady,
+            written_share: doubts.written,
+            changing_cells: doubts.changing,
+            disturbed_cells: doubts.disturbed,
             tracked: rounds
                 .tracked
                 .iter()

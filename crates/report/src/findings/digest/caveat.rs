@@ -3,11 +3,11 @@
 use iolab_workload::trial::CacheState;
 
 use crate::findings::run_status::is_by_user;
-use crate::findings::words::in_words_of_standard;
+use crate::findings::words::{in_words_of_standard, state_in_short};
 use iolab_analysis::analysis::{Analysis, Caution, CellAnalysis, Flag, Response};
-use iolab_analysis::claim::{Claim, dependent_cells, drifting_cells, groups};
+use iolab_analysis::claim::{Claim, RoundsState, dependent_cells, drifting_cells, groups};
 use iolab_record::{RunStatus, ServedBy};
-use iolab_workload::quantity::{counted, format_percent};
+use iolab_workload::quantity::format_percent;
 use iolab_workload::units::format_size;
 
 /// A limit of the numbers.
@@ -86,14 +86,14 @@ fn flagged(analyses: &[&Analysis]) -> Vec<Caveat> {
     raised.collect()
 }
 
-/// Rounds that did not come to a steady state, and tests of a standard that are smaller than it.
+/// Rounds that are not shown to have come to a steady state, and tests of a standard that are smaller than it.
 fn of_rounds(analyses: &[&Analysis]) -> Vec<Caveat> {
     let of_one = |analysis: &&Analysis| {
         let name = &analysis.experiment;
         let steady = analysis.steady.as_ref()?;
-        let rounds = counted(steady.rounds as u64, "round");
+        let is_steady = RoundsState::of(analysis, steady) == RoundsState::Steady;
         let parts = [
-            (!steady.is_reached()).then(|| format!("not steady after {rounds}")),
+            (!is_steady).then(|| state_in_short(analysis, steady)),
             steady.standard.as_ref().and_then(in_words_of_standard),
         ];
         let parts: Vec<String> = parts.into_iter().flatten().collect();
@@ -132,11 +132,12 @@ fn unsteady(analyses: &[&Analysis]) -> Vec<Caveat> {
 
 /// Intervals and quantiles that rest on too little.
 fn imprecise(analyses: &[&Analysis]) -> Vec<Caveat> {
-    let wide = analyses.iter().map(|a| {
+    let seeking = || analyses.iter().filter(|a| a.seeks_precision);
+    let wide = seeking().map(|a| {
         let wide = |c: &&CellAnalysis| c.precision.is_some_and(|p| p > a.precision_goal);
         a.cells.iter().filter(wide).count()
     });
-    let goals = analyses.iter().map(|a| a.precision_goal);
+    let goals = seeking().map(|a| a.precision_goal);
     let goal = format_percent(goals.fold(0.0, f64::max));
     let short = count(analyses, |cell| {
         cell.latency.is_some() && cell.tail.is_none()

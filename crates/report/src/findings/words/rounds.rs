@@ -1,11 +1,13 @@
 //! Rounds until a steady state, and the tests of a standard, in words.
 
-use iolab_analysis::analysis::{Analysis, RoundsOf, StandardFollowed};
-use iolab_analysis::claim::{Rounds, TrackedState};
+use iolab_analysis::analysis::{Analysis, RoundsOf, StandardFollowed, SteadyAnalysis};
+use iolab_analysis::claim::{Rounds, RoundsDoubts, RoundsState, TrackedState};
 use iolab_plan::standard::Deviation;
 use iolab_stats::Steadiness;
 use iolab_workload::escape_control::escape_control;
-use iolab_workload::quantity::{counted, digits, exact_duration, format_percent};
+use iolab_workload::quantity::{
+    counted, digits, exact_duration, format_percent, format_percent_of_whole, significant,
+};
 
 use super::at_cell;
 
@@ -29,35 +31,106 @@ fn state(found: &Rounds, run: &Analysis) -> String {
     };
     let asked = &found.asked;
     let worst = found.worst.and_then(|place| found.tracked.get(place));
-    let judged = worst.and_then(|worst| Some((worst, worst.steadiness?)));
-    let Some((worst, steady)) = judged else {
-        return match found.rounds < asked.window as usize {
-            true => format!(
-                "Not steady after {made}{what}: a window has {}.",
-                asked.window
-            ),
-            false => format!(
-                "Not judged after {made}{what}: a tracked cell lacks values of {}.",
-                run.quantity()
-            ),
-        };
-    };
-    let window = window(found, worst, steady, run);
-    match (found.is_reached, found.standard.is_some()) {
-        (true, true) => format!("Steady state after {made}{what}: {window}."),
-        (true, false) => format!("Steady after {made}{what}: {window}."),
-        (false, _) => format!(
+    let window = worst
+        .and_then(|worst| Some(window(found, worst, worst.steadiness?, run)))
+        .unwrap_or_default();
+    match &found.state {
+        RoundsState::Steady => format!("{} after {made}{what}: {window}.", steady(found)),
+        RoundsState::Alike(doubts) => format!(
+            "After {made}{what} the last {} are alike; not shown to be a steady state: {}. Here {window}.",
+            asked.window,
+            doubts_in_words(doubts)
+        ),
+        RoundsState::NotSteady => format!(
             "NOT steady after {made}{what}: {window}. {}",
             match found.of {
                 RoundsOf::Cells => format!(
                     "The numbers are those of the last {} rounds; more of them (rounds=N in --precondition) may reach it.",
-                    asked.window.min(found.rounds as u32)
+                    asked.window
                 ),
                 RoundsOf::Writes =>
                     "The level may have changed during the trials; more rounds (rounds=N in --precondition) may reach it."
                         .to_owned(),
             }
         ),
+        RoundsState::TooFew => {
+            let judged = match found.judged < found.rounds {
+                true => format!(", {} since the run was resumed", found.judged),
+                false => String::new(),
+            };
+            let more = match found.of {
+                RoundsOf::Cells => "Increase --budget.",
+                RoundsOf::Writes => "Increase rounds=N in --precondition.",
+            };
+            format!(
+                "Cannot tell whether it is steady: {made}{what}{judged}, and a window needs {}. {more}",
+                asked.window
+            )
+        }
+        RoundsState::LacksValues => format!(
+            "Cannot tell whether it is steady after {made}{what}: a tracked cell lacks values of {}.",
+            run.quantity()
+        ),
+        RoundsState::Unended => format!(
+            "The run did not end by its rounds: {made} complete, no window was chosen, and the numbers are those of all trials."
+        ),
+    }
+}
+
+/// What steady rounds are called: only those of a standard's test, with its limits and cells, are a steady state.
+fn steady(found: &Rounds) -> &'static str {
+    match &found.standard {
+        Some(followed) => match has_own_limits(followed) {
+            true => "Steady by the limits asked",
+            false => "Steady state",
+        },
+        None => "Steady",
+    }
+}
+
+/// Whether other limits or other tracked cells than the standard's decide.
+fn has_own_limits(followed: &StandardFollowed) -> bool {
+    let decides = |one: &Deviation| matches!(one, Deviation::Limits | Deviation::Tracked);
+    followed.deviations.iter().any(decides)
+}
+
+/// `before them only 1.5 % of the region was written; 2 tracked cells were disturbed`.
+fn doubts_in_words(doubts: &RoundsDoubts) -> String {
+    let written = doubts.written.map(|share| {
+        format!(
+            "before them only {} of the region was written",
+            format_percent_of_whole(share)
+        )
+    });
+    let changing = (doubts.changing > 0).then(|| {
+        format!(
+            "throughput changes its level within the trials of {}",
+            counted(doubts.changing as u64, "tracked cell")
+        )
+    });
+    let disturbed = (doubts.disturbed > 0).then(|| match doubts.disturbed {
+        1 => "1 tracked cell was disturbed".to_owned(),
+        n => format!("{n} tracked cells were disturbed"),
+    });
+    let all: Vec<String> = [written, changing, disturbed]
+        .into_iter()
+        .flatten()
+        .collect();
+    all.join("; ")
+}
+
+/// `steady after 8 rounds`: what rounds came to, in a few words.
+pub(crate) fn state_in_short(analysis: &Analysis, steady: &SteadyAnalysis) -> String {
+    let rounds = counted(steady.rounds as u64, "round");
+    match RoundsState::of(analysis, steady) {
+        RoundsState::Steady => format!("steady after {rounds}"),
+        RoundsState::Alike(_) => {
+            format!("not shown to be in a steady state after {rounds}, of which the last are alike")
+        }
+        RoundsState::NotSteady => format!("not steady after {rounds}"),
+        RoundsState::TooFew | RoundsState::LacksValues | RoundsState::Unended => {
+            format!("not judged after {rounds}")
+        }
     }
 }
 
@@ -77,10 +150,18 @@ fn window(found: &Rounds, worst: &TrackedState, steady: Steadiness, run: &Analys
         "over the last {}, {subject}{of_several} ranges over {} of its mean ({} allowed) with a slope of {} ({} allowed)",
         found.asked.window,
         format_percent(steady.range),
-        format_percent(found.asked.range),
+        limit(found.asked.range),
         format_percent(steady.slope),
-        format_percent(found.asked.slope)
+        limit(found.asked.slope)
     )
+}
+
+/// `20 %`, `0.01 %`: also one that a tenth of a percent does not show.
+fn limit(share: f64) -> String {
+    match share > 0.0 && share < 0.000_95 {
+        true => format!("{} %", significant(share * 100.0)),
+        false => format_percent(share),
+    }
 }
 
 /// How far the run is the test of the standard.
