@@ -79,10 +79,11 @@ fn every_signal_that_ends_a_process_by_default_is_an_interrupt() {
 
 /// How long a user stops a run.
 const STOPPED: Duration = Duration::from_millis(200);
-/// One cell with a warm-up and six trials, each long enough that one which is seen to go on still does when a signal arrives.
-const STOPPABLE: [&str; 18] = words!(
+/// One cell with a warm-up and six trials, each long enough that one which is seen to go on still does when a signal arrives: from
+/// storage, or with a bound in bytes, it would end earlier.
+const STOPPABLE: [&str; 21] = words!(
     "run read-size data -o r.iolab --set bs=64k --set trials_min=6 --set trials_max=6 \
-     --size 4MiB --time 400ms --budget 60s --buffered"
+     --size 4MiB --time 400ms --budget 60s --set cache=hot --set bytes=none"
 );
 
 #[test]
