@@ -7,7 +7,7 @@ use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, WaitOptions, waitpid};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, WaitOptions, waitid, waitpid};
 
 use crate::support::words::words;
 use crate::support::{
@@ -162,11 +162,13 @@ fn a_run_that_leads_its_session_is_not_stopped() {
     wait_for_samples(&folder.path().join("r.iolab"), 1);
     signal(&child, Signal::TSTP);
     let pid = Pid::from_child(&child);
-    let (_, ended) = waitpid(Some(pid), WaitOptions::UNTRACED).unwrap().unwrap();
-    if ended.stopped() {
+    let either = WaitIdOptions::EXITED | WaitIdOptions::STOPPED | WaitIdOptions::NOWAIT;
+    let seen = waitid(WaitId::Pid(pid), either).unwrap().unwrap();
+    if seen.stopped() {
         child.kill().unwrap();
     }
-    assert_eq!(ended.exit_status(), Some(0), "{ended:?}");
+    let ended = child.wait().unwrap();
+    assert_eq!(ended.code(), Some(0), "{seen:?}");
     let rows = exported(folder.path(), "r.iolab");
     assert_eq!(rows.len() as i64, SAMPLES);
     let suspended = rows.iter().map(|row| row["suspended_ns"].as_u64().unwrap());
