@@ -212,10 +212,14 @@ fn counters((a, a_adds): (Counters, Shares), (b, b_adds): (Counters, Shares)) ->
         ),
         bottom: shared_counters::sum_of_disks((a.bottom, a_adds.disks), (b.bottom, b_adds.disks)),
         hardware: a.hardware.plus(b.hardware),
-        pressure: match (a_adds.host, b_adds.host) {
-            (_, AccountShare::Nothing) => a.pressure,
-            (AccountShare::Nothing, _) => b.pressure,
-            _ => worst(a.pressure, b.pressure),
+        pressure: Pressure {
+            // Also what each process of a host counts for itself: a user can stop one of them.
+            suspended_ns: either(a.pressure.suspended_ns, b.pressure.suspended_ns, u64::max),
+            ..match (a_adds.host, b_adds.host) {
+                (_, AccountShare::Nothing) => a.pressure,
+                (AccountShare::Nothing, _) => b.pressure,
+                _ => worst(a.pressure, b.pressure),
+            }
         },
         buffer_piece_bytes: both(a.buffer_piece_bytes, b.buffer_piece_bytes, u64::min),
         drive_millidegrees: either(a.drive_millidegrees, b.drive_millidegrees, u64::max),

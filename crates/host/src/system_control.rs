@@ -18,6 +18,7 @@ use crate::pseudo_files::{chosen, number_of, text_of};
 use journal::{During, Entry, Journal, Opened};
 pub use others::OtherControl;
 use others::other_control;
+pub use restore::restore_own;
 use restore::{put_back, restore};
 
 const PROC: &str = "/proc";

@@ -134,6 +134,14 @@ struct Installed {
     share: Duration,
 }
 
+impl Installed {
+    /// How long a trial by it may take.
+    fn time_limit(&self, spec: &TrialSpec) -> Duration {
+        let least = spec.limit.time.map_or(UNBOUNDED, |time| time * 2 + START);
+        self.share.max(least)
+    }
+}
+
 /// What a trial reads or writes: files, each with its range.
 type Files<'a> = [(&'a Target, Range<u64>)];
 
@@ -206,6 +214,13 @@ impl Peers {
         Some(format!("not possible with {}: {why}", cell.tool))
     }
 
+    /// How long a trial of a cell by its peer may take; `None` for a peer that is not there.
+    pub fn time_limit(&self, cell: &CellSpec) -> Option<Duration> {
+        let mut installed = self.installed.iter();
+        let found = installed.find(|found| found.peer.tool() == cell.tool)?;
+        Some(found.time_limit(&cell.trial))
+    }
+
     /// One trial of a cell that has no gap.
     ///
     /// # Errors
@@ -222,7 +237,6 @@ impl Peers {
         let mut installed = self.installed.iter();
         let peer = installed.find(|found| found.peer.tool() == cell.tool);
         let peer = peer.ok_or_else(|| unprepared("it was not looked for".to_owned()))?;
-        let least = spec.limit.time.map_or(UNBOUNDED, |time| time * 2 + START);
         let files = trial::files_of(spec, target)?;
         check(peer.peer, spec, &files).map_err(unprepared)?;
         let lent = files.iter().map(|(file, _)| file.lend(spec.writes()));
@@ -232,7 +246,7 @@ impl Peers {
         let program = Program {
             path: peer.path.clone(),
             arguments: arguments.map_err(unprepared)?,
-            time_limit: Some(peer.share.max(least)),
+            time_limit: Some(peer.time_limit(spec)),
             output_max: Some(OUTPUT_MAX),
         };
         let ran = program::run(&program, &files, spec, clock, stop)?;

@@ -18,7 +18,7 @@ use super::programs::Programs;
 use super::target_numbers::{devices_of, number_of};
 use crate::evidence::Origin;
 use crate::ranks::Ranks;
-use crate::silence::Watch;
+use crate::silence::{Allowance, Watch};
 use iolab_peers::Peers;
 use iolab_plan::cells::PlannedCell;
 use iolab_record::RankReport;
@@ -30,6 +30,9 @@ const LOOK: Duration = Duration::from_millis(50);
 
 /// Carries trials out, one after the other.
 pub trait Executor {
+    /// Learns which run file its trials are kept in, to name it where its disk does not answer.
+    fn keeps_in(&mut self, _run_file: &Path) {}
+
     /// One trial of a cell; its `trial` has the trial's seed.
     ///
     /// # Errors
@@ -99,7 +102,8 @@ impl<'a> Engine<'a> {
             .iter()
             .map(|group| self.target(group.target.as_ref()));
         let targets = targets.collect::<Result<Vec<&Target>>>()?;
-        let _trial = self.watch.during(groups.iter().map(|group| &group.trial));
+        let trials = groups.iter().map(|group| &group.trial);
+        let _trial = self.watch.during(Allowance::of(trials));
         trial::run_groups(&groups, &targets, self.clock, stop)
     }
 
@@ -124,19 +128,29 @@ impl<'a> Engine<'a> {
         if cell.striped().is_some() {
             let targets = cell.own_targets().into_iter().map(|name| self.target(name));
             let targets = targets.collect::<Result<Vec<&Target>>>()?;
-            let _trial = self.watch.during(iter::once(&cell.trial));
+            let _trial = self.watch.during(Allowance::of(iter::once(&cell.trial)));
             return trial::run_over(&cell.trial, &targets, self.clock, stop);
         }
         let name = cell.target.as_ref();
         let target = self.target(name)?;
         if let Some(ranks) = self.ranks {
+            let allowed = Allowance::of_ranks(&cell.trial, ranks.count());
+            let _trial = self.watch.during(allowed);
             return ranks.run(&cell.trial, self.number(name)?, target, stop);
         }
+        let of_program = |time| Allowance::of_program(time, cell.trial.region);
         match self.programs {
-            Some(programs) => programs.run(cell, self.clock, stop),
-            None if cell.tool.is_peer() => self.peers.run(cell, target, self.clock, stop),
+            Some(programs) => {
+                let _trial = self.watch.during(of_program(cell.trial.limit.time));
+                programs.run(cell, self.clock, stop)
+            }
+            None if cell.tool.is_peer() => {
+                let limit = self.peers.time_limit(cell);
+                let _trial = self.watch.during(of_program(limit));
+                self.peers.run(cell, target, self.clock, stop)
+            }
             None => {
-                let _trial = self.watch.during(iter::once(&cell.trial));
+                let _trial = self.watch.during(Allowance::of(iter::once(&cell.trial)));
                 trial::run(&cell.trial, target, self.clock, stop)
             }
         }
@@ -144,7 +158,12 @@ impl<'a> Engine<'a> {
 }
 
 impl Executor for Engine<'_> {
+    fn keeps_in(&mut self, run_file: &Path) {
+        self.watch.keeps_in(run_file);
+    }
+
     fn run(&mut self, cell: &CellSpec, stop: &AtomicBool) -> Result<Outcome> {
+        let _in_use = self.watch.use_targets();
         let changed = self.change_system(cell)?;
         let mut outcome = self.carry_out(cell, stop);
         if let (Some(changed), Ok(outcome)) = (&changed, &mut outcome) {

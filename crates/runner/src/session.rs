@@ -97,6 +97,7 @@ impl<'a> Session<'a> {
         executor: &mut dyn Executor,
         stop: Stop<'_>,
     ) -> Result<Finished> {
+        executor.keeps_in(self.file.path());
         let result = self
             .measure(executor, stop)
             .and_then(|()| self.tool_failures.check());

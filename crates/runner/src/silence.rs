@@ -6,52 +6,106 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use iolab_cluster::timeouts::{Timeouts, moving};
+use iolab_host::system_control::restore_own;
 use iolab_storage::Target;
-use iolab_workload::Error;
 use iolab_workload::quantity::exact_duration;
 use iolab_workload::trial::{CacheState, TrialSpec};
+use iolab_workload::{Error, Result};
 
 use crate::ranks::ANSWER;
 
+/// The name of the thread that looks: without one it has that of the thread that starts it.
+const NAME: &str = "silence-watch";
 /// Time between two looks at the threads.
 const STEP: Duration = Duration::from_secs(15);
+
+/// Time for restoring settings of the kernel before the process ends.
+const RESTORING: Duration = Duration::from_secs(5);
 
 /// Prints an error and ends the process, whose threads cannot end by themselves.
 pub type EndProcess = fn(Error);
 
 /// A watch over a run, until it is dropped.
 pub(super) struct Watch {
-    allowance: Arc<Mutex<Allowance>>,
+    state: Arc<Mutex<State>>,
     _over: Sender<()>,
 }
 
 /// What is waited for.
-#[derive(Debug, Clone, Copy)]
-struct Allowance {
-    /// When the trial in progress should be over; a moment that has passed between trials.
-    due: Instant,
+#[derive(Debug)]
+struct State {
+    /// When the trial in progress should be over; a moment that has passed between trials, `None` for a trial that takes what it takes.
+    due: Option<Instant>,
     /// How long the threads may stand still.
     patience: Duration,
+    /// Whether the targets are used; else what can keep the caller waiting is the run file.
+    uses_targets: bool,
+    /// The run file, once it is known.
+    run_file: Option<PathBuf>,
+}
+
+/// How long a trial may take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Allowance {
+    /// From its start to its end; `None` without a limit.
+    pub(super) time: Option<Duration>,
+    /// How long its threads may stand still after that.
+    pub(super) patience: Duration,
+}
+
+impl Allowance {
+    /// For trials of iolab's own threads that go on together.
+    pub(super) fn of<'a>(trials: impl Iterator<Item = &'a TrialSpec> + Clone) -> Self {
+        Self {
+            time: trials.clone().map(due).max(),
+            patience: trials.map(patience).max().unwrap_or(ANSWER),
+        }
+    }
+
+    /// For a trial by so many ranks, whose threads wait for each other.
+    pub(super) fn of_ranks(trial: &TrialSpec, ranks: usize) -> Self {
+        let Timeouts {
+            preparing,
+            carrying,
+            settling,
+        } = Timeouts::of(trial, ranks, ANSWER);
+        Self {
+            time: Some(preparing.saturating_add(carrying).saturating_add(settling)),
+            patience: patience(trial),
+        }
+    }
+
+    /// For a trial that another program carries out within this time, on so many bytes, all of which it may write.
+    pub(super) fn of_program(time: Option<Duration>, bytes: u64) -> Self {
+        Self {
+            time,
+            patience: moving(bytes, ANSWER),
+        }
+    }
 }
 
 impl Watch {
     /// Watches over a run on these targets by the thread that calls this and those that measure (`iolab-N`). Where all of them stand
-    /// still for longer than they may, `end` is called on another thread.
-    pub(super) fn over(targets: &[&Target], end: EndProcess) -> Self {
-        let allowance = Arc::new(Mutex::new(Allowance {
-            due: Instant::now(),
+    /// still for longer than they may, settings of the kernel are restored if the run `changes_system`, and `end` is called on another
+    /// thread.
+    pub(super) fn over(targets: &[&Target], changes_system: bool, end: EndProcess) -> Self {
+        let state = Arc::new(Mutex::new(State {
+            due: Some(Instant::now()),
             patience: ANSWER,
+            uses_targets: false,
+            run_file: None,
         }));
         let (over, is_over) = mpsc::channel();
         let places: Vec<String> = targets.iter().map(|target| place(target)).collect();
         let caller = rustix::thread::gettid().as_raw_nonzero().to_string();
-        let shared = Arc::clone(&allowance);
+        let shared = Arc::clone(&state);
         let look = move || {
             let (mut before, mut still) = (Threads::default(), Duration::ZERO);
             loop {
@@ -59,8 +113,11 @@ impl Watch {
                 if is_over.recv_timeout(STEP) != Err(RecvTimeoutError::Timeout) {
                     return;
                 }
-                let Allowance { due, patience } = *locked(&shared);
-                if Instant::now() < due {
+                let (due, patience) = {
+                    let state = locked(&shared);
+                    (state.due, state.patience)
+                };
+                if due.is_none_or(|due| Instant::now() < due) {
                     (before, still) = (Threads::default(), Duration::ZERO);
                     continue;
                 }
@@ -74,32 +131,48 @@ impl Watch {
                     Duration::ZERO
                 };
                 if still >= patience {
-                    return end(unanswered(&places, patience));
+                    let error = unanswered(&locked(&shared), &places);
+                    return end(match changes_system {
+                        true => with_settings(error, restore_own(RESTORING)),
+                        false => error,
+                    });
                 }
                 before = now;
             }
         };
         // Where the thread cannot be started, there is no limit.
-        let _ = thread::Builder::new().spawn(look);
-        Self {
-            allowance,
-            _over: over,
-        }
+        let _ = thread::Builder::new().name(NAME.to_owned()).spawn(look);
+        Self { state, _over: over }
     }
 
-    /// Lets a trial of these groups take its time, until what this returns is dropped.
-    pub(super) fn during<'a>(
-        &self,
-        trials: impl Iterator<Item = &'a TrialSpec> + Clone,
-    ) -> Trial<'_> {
-        let longest = trials.clone().map(due).max().unwrap_or_default();
-        let patience = trials.map(patience).max().unwrap_or(ANSWER);
+    /// The run file that the caller writes.
+    pub(super) fn keeps_in(&self, run_file: &Path) {
+        locked(&self.state).run_file = Some(run_file.to_owned());
+    }
+
+    /// Marks that the targets are used, until what this returns is dropped.
+    pub(super) fn use_targets(&self) -> InUse<'_> {
+        locked(&self.state).uses_targets = true;
+        InUse(self)
+    }
+
+    /// Lets a trial take its time, until what this returns is dropped.
+    pub(super) fn during(&self, allowed: Allowance) -> Trial<'_> {
         let now = Instant::now();
-        *locked(&self.allowance) = Allowance {
-            due: now.checked_add(longest).unwrap_or(now),
-            patience,
-        };
+        let mut state = locked(&self.state);
+        state.due = allowed.time.and_then(|time| now.checked_add(time));
+        state.patience = allowed.patience;
+        drop(state);
         Trial(self)
+    }
+}
+
+/// Targets in use.
+pub(super) struct InUse<'a>(&'a Watch);
+
+impl Drop for InUse<'_> {
+    fn drop(&mut self) {
+        locked(&self.0.state).uses_targets = false;
     }
 }
 
@@ -108,12 +181,12 @@ pub(super) struct Trial<'a>(&'a Watch);
 
 impl Drop for Trial<'_> {
     fn drop(&mut self) {
-        locked(&self.0.allowance).due = Instant::now();
+        locked(&self.0.state).due = Some(Instant::now());
     }
 }
 
-fn locked(allowance: &Mutex<Allowance>) -> MutexGuard<'_, Allowance> {
-    allowance.lock().unwrap_or_else(PoisonError::into_inner)
+fn locked(state: &Mutex<State>) -> MutexGuard<'_, State> {
+    state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// When a trial should be over.
@@ -150,12 +223,12 @@ impl Threads {
             let Ok(number) = task.file_name().into_string() else {
                 continue;
             };
-            let measures = text("comm").is_some_and(|name| name.starts_with("iolab-"));
+            let measures = text("comm").is_some_and(|name| is_of_worker(&name));
             if !measures && number != caller {
                 continue;
             }
-            // Some kernels do not tell.
-            let Some(counts) = text("schedstat") else {
+            // Some kernels do not tell, or count nothing: there the numbers of a thread that runs stand still too.
+            let Some(counts) = text("schedstat").filter(|counts| counts_anything(counts)) else {
                 continue;
             };
             let state = text("stat").is_some_and(|stat| stat.contains(") D "));
@@ -164,6 +237,19 @@ impl Threads {
         }
         threads
     }
+}
+
+/// Whether a thread of this name measures. A thread without a name of its own has that of the binary, which may be `iolab-mpi`.
+fn is_of_worker(name: &str) -> bool {
+    let number = name.trim_end().strip_prefix("iolab-");
+    number.is_some_and(|number| {
+        !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
+    })
+}
+
+/// Whether the scheduler counts: without `sched_info` its numbers of any thread are `0 0 0`.
+fn counts_anything(schedstat: &str) -> bool {
+    schedstat.split_whitespace().any(|number| number != "0")
 }
 
 /// A target in words, with its server.
@@ -175,15 +261,39 @@ fn place(target: &Target) -> String {
     }
 }
 
-fn unanswered(places: &[String], patience: Duration) -> Error {
-    Error::failed(format!(
-        "{} has not answered for {}: requests to it wait in the kernel",
-        places.join(", "),
-        exact_duration(patience)
-    ))
-    .hint(
-        "check the server, the network or the device. The kernel ends this process when it answers (or, on NFS, after umount -f); 'iolab resume RUN-FILE' then finishes the run, and the next run removes the scratch file",
-    )
+fn unanswered(state: &State, places: &[String]) -> Error {
+    let patience = exact_duration(state.patience);
+    let run_file = state.run_file.as_ref().map(|path| path.display());
+    let message = match (state.uses_targets, &run_file) {
+        (true, _) => format!(
+            "{} has not answered for {patience}: requests to it wait in the kernel",
+            places.join(", ")
+        ),
+        (false, Some(path)) => format!(
+            "the disk of the run file {path} has not answered for {patience}: requests to it wait in the kernel"
+        ),
+        (false, None) => format!(
+            "the disk of the run file has not answered for {patience}: requests to it wait in the kernel"
+        ),
+    };
+    let mut hint = "check the server, the network or the device. The kernel ends this process when it answers (or, on NFS, after umount -f)".to_owned();
+    if let Some(path) = run_file {
+        hint += &format!("; 'iolab resume {path}' then finishes the run");
+    }
+    Error::failed(message).hint(hint + ". The next run removes the scratch file")
+}
+
+/// Says beside it what became of the settings of the kernel that the run changed.
+fn with_settings(error: Error, restored: Result<Vec<String>>) -> Error {
+    let what = match restored {
+        Ok(named) if named.is_empty() => return error,
+        Ok(named) => format!("settings of the kernel are restored: {}", named.join("; ")),
+        Err(why) => match why.remedy() {
+            Some(remedy) => format!("{}; {remedy}", why.message()),
+            None => why.message().to_owned(),
+        },
+    };
+    error.also(what)
 }
 
 #[cfg(test)]
@@ -224,6 +334,79 @@ mod tests {
             ..bounded
         };
         assert_eq!(patience(&written), ANSWER + Duration::from_secs(256));
+    }
+
+    #[test]
+    fn the_binary_is_not_taken_for_a_worker() {
+        assert!(is_of_worker("iolab-0\n") && is_of_worker("iolab-127"));
+        for other in ["iolab", "iolab-", "iolab-mpi", "iolab-0.1", NAME] {
+            assert!(!is_of_worker(other), "{other}");
+        }
+    }
+
+    #[test]
+    fn a_kernel_that_counts_nothing_tells_nothing() {
+        assert!(!counts_anything("0 0 0\n") && !counts_anything(""));
+        assert!(counts_anything("12 0 1\n"));
+    }
+
+    #[test]
+    fn a_program_without_a_limit_takes_what_it_takes() {
+        let watch = Watch::over(&[], false, |error| panic!("{error}"));
+        let due = || locked(&watch.state).due;
+        {
+            let _trial = watch.during(Allowance::of_program(None, GIB));
+            assert_eq!(due(), None);
+            assert_eq!(
+                locked(&watch.state).patience,
+                ANSWER + Duration::from_secs(256)
+            );
+        }
+        assert!(due().is_some_and(|due| due <= Instant::now()));
+        let trial = TrialSpec {
+            region: GIB,
+            read_percent: 100,
+            cache: CacheState::Direct,
+            ..TrialSpec::default()
+        };
+        // Each rank prepares, carries out and settles.
+        let of_ranks = Allowance::of_ranks(&trial, 2);
+        assert!(of_ranks.time > Some(ANSWER * 3), "{of_ranks:?}");
+    }
+
+    #[test]
+    fn what_does_not_answer_is_named_with_the_command_that_finishes_the_run() {
+        let mut state = State {
+            due: None,
+            patience: ANSWER,
+            uses_targets: true,
+            run_file: Some(PathBuf::from("out/r.iolab")),
+        };
+        let places = ["/mnt on the file server nas".to_owned()];
+        let error = unanswered(&state, &places);
+        assert!(
+            error
+                .message()
+                .starts_with("/mnt on the file server nas has not answered")
+        );
+        let remedy = error.remedy().expect("a remedy");
+        assert!(remedy.contains("'iolab resume out/r.iolab'"), "{remedy}");
+        state.uses_targets = false;
+        let error = unanswered(&state, &places);
+        let begin = "the disk of the run file out/r.iolab has not answered";
+        assert!(error.message().starts_with(begin), "{error}");
+        state.run_file = None;
+        let error = unanswered(&state, &places);
+        assert!(!error.remedy().expect("a remedy").contains("resume"));
+    }
+
+    #[test]
+    fn settings_of_the_kernel_are_told_of() {
+        let error = || Error::failed("silent");
+        let told = |restored| with_settings(error(), restored).to_string();
+        assert_eq!(told(Ok(Vec::new())), error().to_string());
+        assert!(told(Ok(vec!["x: 1 again, was 2".to_owned()])).contains("x: 1 again"));
+        assert!(told(Err(Error::failed("stuck").hint("try"))).contains("stuck; try"));
     }
 
     /// A thread that runs is seen to run, and one that waits for another one is not taken for one that waits for storage.

@@ -188,7 +188,7 @@ impl<'a> SystemUnderTest<'a> {
         };
         let targets = self.targets();
         let all: Vec<&Target> = targets.iter().map(|(_, target)| *target).collect();
-        let watch = Watch::over(&all, setup.end);
+        let watch = Watch::over(&all, setup.system.is_some(), setup.end);
         Ok(Box::new(Engine {
             targets,
             programs,

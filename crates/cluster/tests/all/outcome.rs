@@ -414,3 +414,17 @@ fn the_host_that_was_worse_off_counts() {
     }
     assert_eq!(of(under(None, None), under(fast, Some(1))), (fast, Some(1)));
 }
+
+/// Ctrl-Z at one rank of a host: the kernel counts nothing of it for the others.
+#[test]
+fn the_rank_that_was_stopped_longest_counts_whoever_reads_the_account_of_its_host() {
+    let stopped = |rank: u64, first, ns| {
+        let mut deed = deed(rank, first);
+        deed.outcome.counters.pressure.suspended_ns = ns;
+        deed
+    };
+    for (a, b) in [(Some(0), Some(7)), (Some(7), Some(0)), (Some(7), None)] {
+        let both = stopped(0, true, a).join(stopped(1, false, b));
+        assert_eq!(both.outcome.counters.pressure.suspended_ns, Some(7));
+    }
+}

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
 use signal_hook::consts::SIGTSTP;
-use signal_hook::low_level::{emulate_default_handler, register};
+use signal_hook::low_level::register;
 
 static STOPPED_NS: AtomicU64 = AtomicU64::new(0);
 /// Handlers that have begun and not yet counted.
@@ -30,16 +30,46 @@ pub(super) fn stopped_ns() -> u64 {
 
 /// Stops at SIGTSTP as any program does, and counts how long.
 fn watch() {
+    /// What the handler is installed with, to install it again.
+    static WATCHING: OnceLock<libc::sigaction> = OnceLock::new();
     let stop = || {
+        let Some(watching) = WATCHING.get() else {
+            return;
+        };
         UNDER_WAY.fetch_add(1, Ordering::Relaxed);
         let began = now();
-        let _ = emulate_default_handler(SIGTSTP);
+        stop_by_default(watching);
         let stopped = now().saturating_sub(began).as_nanos() as u64;
         STOPPED_NS.fetch_add(stopped, Ordering::Relaxed);
         UNDER_WAY.fetch_sub(1, Ordering::Release);
     };
-    // SAFETY: the handler reads a clock, raises SIGSTOP and adds to atomic numbers, all of which a handler may do.
-    let _ = unsafe { register(SIGTSTP, stop) };
+    // SAFETY: the handler reads a clock and an initialised cell, calls functions that signal-safety(7) lists, and adds to atomic
+    // numbers, all of which a handler may do.
+    if unsafe { register(SIGTSTP, stop) }.is_ok() {
+        let _ = WATCHING.set(action());
+    }
+}
+
+/// Has the kernel do what it does at SIGTSTP by default, then handles the signal as before. A SIGSTOP instead would stop a process
+/// whose process group is orphaned too (`setsid`, `ssh -t host iolab`), and no shell would continue it: the kernel ignores SIGTSTP
+/// there.
+fn stop_by_default(watching: &libc::sigaction) {
+    let mut default = std::mem::MaybeUninit::<libc::sigaction>::zeroed();
+    let mut this = std::mem::MaybeUninit::<libc::sigset_t>::zeroed();
+    // SAFETY: all pointers are to values of this function or of the caller; zeros initialise an action, whose handler is then
+    // SIG_DFL, and sigemptyset a set. None of the functions can fail with these arguments.
+    unsafe {
+        (*default.as_mut_ptr()).sa_sigaction = libc::SIG_DFL;
+        libc::sigemptyset(this.as_mut_ptr());
+        libc::sigaddset(this.as_mut_ptr(), SIGTSTP);
+        libc::sigaction(SIGTSTP, default.as_ptr(), std::ptr::null_mut());
+        // It waits while the signal is blocked, as it is in its handler, and is delivered to this thread before the call returns
+        // that unblocks it.
+        libc::raise(SIGTSTP);
+        libc::pthread_sigmask(libc::SIG_UNBLOCK, this.as_ptr(), std::ptr::null_mut());
+        libc::pthread_sigmask(libc::SIG_BLOCK, this.as_ptr(), std::ptr::null_mut());
+        libc::sigaction(SIGTSTP, watching, std::ptr::null_mut());
+    }
 }
 
 fn now() -> Duration {
@@ -48,11 +78,15 @@ fn now() -> Duration {
 }
 
 fn is_ignored() -> bool {
+    action().sa_sigaction == libc::SIG_IGN
+}
+
+/// What is done at SIGTSTP now.
+fn action() -> libc::sigaction {
     let mut now = std::mem::MaybeUninit::<libc::sigaction>::zeroed();
     // SAFETY: without a new action sigaction only writes the present one, which zeros initialise.
-    let now = unsafe {
+    unsafe {
         libc::sigaction(SIGTSTP, std::ptr::null(), now.as_mut_ptr());
         now.assume_init()
-    };
-    now.sa_sigaction == libc::SIG_IGN
+    }
 }

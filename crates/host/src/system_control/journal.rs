@@ -132,19 +132,7 @@ impl Journal {
             .map_err(|error| {
                 Error::failed(format!("cannot read {}: {error}", self.path.display()))
             })?;
-        let Some((boot, lines)) = text.split_once('\n') else {
-            return Ok(Vec::new());
-        };
-        if text_of(BOOT_ID).is_some_and(|now| now != boot) {
-            return Ok(Vec::new());
-        }
-        let entries = lines.lines().map(|line| {
-            parsed(line).ok_or_else(|| {
-                Error::refused(format!("{} is no journal of iolab", self.path.display()))
-                    .hint("look at what made it, and remove it")
-            })
-        });
-        entries.collect()
+        entries_of(&text, &self.path)
     }
 
     /// Writes what is changed, in the place of what stood in it. Where nothing is, it is empty, so that any user can tell.
@@ -213,6 +201,33 @@ fn next(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(".next");
     name.into()
+}
+
+/// What stands in the journal that this process holds, for a thread that does not own it.
+///
+/// # Errors
+/// As [`Journal::left`].
+pub(super) fn held(path: &Path) -> Result<Vec<Entry>> {
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| Error::failed(format!("cannot read {}: {error}", path.display())))?;
+    entries_of(&text, path)
+}
+
+/// The entries of the text of a journal; none of an earlier boot.
+fn entries_of(text: &str, path: &Path) -> Result<Vec<Entry>> {
+    let Some((boot, lines)) = text.split_once('\n') else {
+        return Ok(Vec::new());
+    };
+    if text_of(BOOT_ID).is_some_and(|now| now != boot) {
+        return Ok(Vec::new());
+    }
+    let entries = lines.lines().map(|line| {
+        parsed(line).ok_or_else(|| {
+            Error::refused(format!("{} is no journal of iolab", path.display()))
+                .hint("look at what made it, and remove it")
+        })
+    });
+    entries.collect()
 }
 
 /// `devices/.../queue/scheduler`, the value before, what is known of the one meanwhile, and that one, between tabs.

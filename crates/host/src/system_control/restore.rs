@@ -1,11 +1,35 @@
 //! What gives settings of the kernel their former values again.
 
 use std::path::Path;
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
 
 use iolab_workload::{Error, Result};
 
-use super::journal::{During, Entry, Journal};
-use super::{JOURNAL, current, put};
+use super::journal::{self, During, Entry, Journal};
+use super::{JOURNAL, SYS, current, put};
+
+/// Restores what this process has changed, and names it, where the thread that did so cannot go on. The journal stays as it is: the
+/// next run finds nothing to do.
+///
+/// # Errors
+/// What cannot be restored within this time: the kernel may let a change of a queue wait for its requests.
+pub fn restore_own(limit: Duration) -> Result<Vec<String>> {
+    restore_held(Path::new(SYS), Path::new(JOURNAL), limit)
+}
+
+pub(super) fn restore_held(sys: &Path, journal: &Path, limit: Duration) -> Result<Vec<String>> {
+    let (sys, journal) = (sys.to_owned(), journal.to_owned());
+    let (done, is_done) = mpsc::channel();
+    // It may wait for ever, as what has this process end does.
+    let started = thread::Builder::new().spawn(move || {
+        let restored = journal::held(&journal).and_then(|entries| put_back(&sys, &entries));
+        let _ = done.send(restored);
+    });
+    let restored = started.ok().and_then(|_| is_done.recv_timeout(limit).ok());
+    restored.unwrap_or_else(|| Err(not_restored("the kernel does not answer")))
+}
 
 /// Restores what stands in a journal, and names it.
 pub(super) fn restore(sys: &Path, journal: &mut Journal) -> Result<Vec<String>> {
@@ -52,14 +76,14 @@ pub(super) fn put_back(sys: &Path, entries: &[Entry]) -> Result<Vec<String>> {
     }
     match failed.is_empty() {
         true => Ok(named),
-        false => Err(Error::failed(format!(
-            "settings of the kernel are not restored: {}",
-            failed.join("; ")
-        ))
-        .hint(format!(
-            "the next run of iolab as root tries again; set them yourself, and remove {JOURNAL}, where that cannot help"
-        ))),
+        false => Err(not_restored(&failed.join("; "))),
     }
+}
+
+fn not_restored(why: &str) -> Error {
+    Error::failed(format!("settings of the kernel are not restored: {why}")).hint(format!(
+        "the next run of iolab as root tries again; set them yourself, and remove {JOURNAL}, where that cannot help"
+    ))
 }
 
 /// The scheduler whose change resets an entry.

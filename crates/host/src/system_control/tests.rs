@@ -58,6 +58,25 @@ fn what_is_changed_is_restored() {
     assert!(!journal.exists());
 }
 
+/// Where the thread that changed it waits in the kernel, another one restores it; nothing is left to do then.
+#[test]
+fn what_is_changed_is_restored_by_a_thread_without_the_right() {
+    let tree = machine();
+    let journal = tree.path().join("journal");
+    let (control, _) = SystemControl::at(tree.path(), &journal).expect("free");
+    let changed = control
+        .change(&settings("max_sectors_kb:64"), &PARTITION)
+        .expect("changed");
+    let limit = std::time::Duration::from_secs(60);
+    let restored = restore::restore_held(tree.path(), &journal, limit).expect("restored");
+    assert_eq!(restored.len(), 1, "{restored:?}");
+    assert_eq!(value(&tree, "max_sectors_kb"), "128");
+    std::mem::forget(changed);
+    control.journal.take();
+    let left = SystemControl::restore_at(tree.path(), &journal).expect("nothing to do");
+    assert!(left.is_empty(), "{left:?}");
+}
+
 #[test]
 fn what_a_killed_run_left_is_restored_by_the_next_one() {
     let tree = machine();

@@ -2,8 +2,8 @@
 //! Documentation/admin-guide/cgroup-v2.rst of Linux).
 //!
 //! A program gets a group of its own where that changes nothing for it: where this process is in the root of the hierarchy, which has no
-//! limits, and the groups below count I/O. Elsewhere a group of its own would have other limits than those that it would run
-//! under; then the group that it is in tells the most that it can have moved, and all where nothing else is in it.
+//! limits, and the groups below count I/O and do not share the CPUs. Elsewhere a group of its own would have other limits than those that
+//! it would run under, or another share of the CPUs; then the group that it is in tells the most that it can have moved, and all where nothing else is in it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File, OpenOptions};
@@ -16,6 +16,7 @@ use std::process::Command;
 use iolab_storage::procfs::{ControlGroup, Hierarchy};
 use iolab_storage::sysfs;
 use iolab_workload::witness::{GroupHolds, GroupTraffic};
+use rustix::fs::{FlockOperation, flock};
 
 use super::Number;
 
@@ -26,6 +27,10 @@ const PROCESSES: &str = "cgroup.procs";
 /// What is counted.
 const TRAFFIC: &str = "io.stat";
 
+/// Controllers below which a group without limits has what it has in the root. The kernel counts pages that it writes back later for a
+/// group only where `memory` is enabled too.
+const UNWEIGHTED: [&str; 3] = ["io", "memory", "pids"];
+
 /// What a group counted of each disk.
 pub(super) type Traffic = BTreeMap<Number, GroupTraffic>;
 
@@ -34,6 +39,8 @@ pub(super) struct Group {
     folder: PathBuf,
     /// It was made for the program, and is removed.
     is_made: bool,
+    /// Locked while this process lives; no other one removes the group then.
+    _lock: Option<File>,
     before: Traffic,
 }
 
@@ -106,16 +113,27 @@ impl Place {
         Some(Self { folder, is_root })
     }
 
-    /// A new group below the root, where these count I/O. Those that killed processes left are removed.
+    /// Whether a group below the root counts I/O, and changes nothing else: with `cpu` it would have one weight for all of its processes,
+    /// where each process of the root has a weight of its own.
+    fn counts_only(&self) -> bool {
+        let enabled = fs::read_to_string(self.folder.join("cgroup.subtree_control"));
+        let enabled = enabled.unwrap_or_default();
+        let mut enabled = enabled.split_whitespace();
+        self.is_root
+            && enabled.clone().any(|one| one == "io")
+            && enabled.all(|one| UNWEIGHTED.contains(&one))
+    }
+
+    /// A new group below the root, where it changes nothing. Those that killed processes left are removed.
     fn leaf(&self, process: u32) -> Option<Group> {
-        let counts = fs::read_to_string(self.folder.join("cgroup.subtree_control")).ok()?;
-        if !self.is_root || !counts.split_whitespace().any(|one| one == "io") {
+        if !self.counts_only() {
             return None;
         }
         remove_leftovers(&self.folder);
         let folder = self.folder.join(format!("{PREFIX}{process}"));
         fs::create_dir(&folder).ok()?;
         let group = Group {
+            _lock: locked(&folder),
             folder,
             is_made: true,
             before: Traffic::new(),
@@ -133,6 +151,7 @@ impl Place {
             before: traffic(&self.folder)?,
             folder: self.folder,
             is_made: false,
+            _lock: None,
         })
     }
 }
@@ -187,12 +206,19 @@ fn holds_others(folder: &Path, own: &BTreeSet<u32>) -> bool {
     below.any(|entry| holds_others(&entry.path(), own))
 }
 
+/// The folder, locked; `None` where another process has it locked, or it is gone.
+fn locked(folder: &Path) -> Option<File> {
+    let folder = File::open(folder).ok()?;
+    flock(&folder, FlockOperation::NonBlockingLockExclusive).ok()?;
+    Some(folder)
+}
+
 /// Removes a group; processes of it that go on move to the one above.
 fn remove(folder: &Path) {
-    let (Some(above), Ok(left)) = (folder.parent(), fs::read_to_string(folder.join(PROCESSES)))
-    else {
+    let Some(above) = folder.parent() else {
         return;
     };
+    let left = fs::read_to_string(folder.join(PROCESSES)).unwrap_or_default();
     if let Ok(mut to) = OpenOptions::new().write(true).open(above.join(PROCESSES)) {
         for process in left.lines() {
             // It may have ended.
@@ -203,16 +229,17 @@ fn remove(folder: &Path) {
     let _ = fs::remove_dir(folder);
 }
 
-/// Removes the groups of processes that are gone.
+/// Removes the groups of processes that are gone. Who holds a lock is alive, in whatever PID namespace; its number tells nothing here.
 fn remove_leftovers(above: &Path) {
     let entries = fs::read_dir(above).into_iter().flatten().flatten();
     for entry in entries {
         let name = entry.file_name();
         let process = name.to_str().and_then(|name| name.strip_prefix(PREFIX));
-        let process = process.and_then(|process| process.parse::<u32>().ok());
-        if process.is_some_and(|process| !Path::new(&format!("/proc/{process}")).exists()) {
-            remove(&entry.path());
-        }
+        let is_one = process.is_some_and(|process| process.parse::<u32>().is_ok());
+        let Some(_lock) = is_one.then(|| locked(&entry.path())).flatten() else {
+            continue;
+        };
+        remove(&entry.path());
     }
 }
 
@@ -280,16 +307,22 @@ mod tests {
     #[test]
     fn a_group_is_made_below_the_root_alone_and_where_groups_count() {
         let tree = machine("/");
-        tree.files("cgroup", &[("cgroup.subtree_control", "memory pids")]);
-        let made = |tree: &Tree| {
-            // A new folder has none of the files that a kernel would make there: it counts nothing, and goes.
-            let found = place(tree).leaf(77).is_some();
-            let left = tree.path().join("cgroup/iolab-witness-77").exists();
-            (found, left)
-        };
-        assert_eq!(made(&tree), (false, false));
-        tree.files("cgroup", &[("cgroup.subtree_control", "io memory")]);
-        assert_eq!(made(&tree), (false, true));
+        let made = || place(&tree).counts_only();
+        assert!(!made());
+        let cases = [
+            ("io", true),
+            ("io memory pids", true),
+            ("memory pids", false),
+            ("cpu io memory", false),
+        ];
+        for (controllers, expected) in cases {
+            tree.files("cgroup", &[("cgroup.subtree_control", controllers)]);
+            assert_eq!(made(), expected, "{controllers}");
+        }
+        tree.files("cgroup", &[("cgroup.subtree_control", "io")]);
+        // A new folder has none of the files that a kernel would make there: it counts nothing, and goes.
+        assert!(place(&tree).leaf(77).is_none());
+        assert!(!tree.path().join("cgroup/iolab-witness-77").exists());
         assert!(place(&tree).shared().is_none());
     }
 
@@ -298,12 +331,18 @@ mod tests {
         let tree = machine("/");
         let folder = tree.path().join("cgroup");
         let names = ["iolab-witness-4194305", "iolab-witness-x", "other-4194305"];
-        let own = format!("iolab-witness-{}", std::process::id());
-        for name in names.into_iter().chain([&*own]) {
+        // Of a process of another PID namespace, whose number is in use here too or not.
+        let alive = "iolab-witness-4194306";
+        for name in names.into_iter().chain([alive]) {
             fs::create_dir_all(folder.join(name)).expect("a folder");
         }
+        let lock = locked(&folder.join(alive)).expect("it is free");
         remove_leftovers(&folder);
         let left = |name: &str| folder.join(name).exists();
-        assert!(left("iolab-witness-x") && left("other-4194305") && left(&own));
+        assert!(left("iolab-witness-x") && left("other-4194305") && left(alive));
+        assert!(!left("iolab-witness-4194305"));
+        drop(lock);
+        remove_leftovers(&folder);
+        assert!(!left(alive));
     }
 }

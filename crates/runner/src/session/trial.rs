@@ -83,6 +83,8 @@ impl Session<'_> {
             check(stop.after_trial)?;
         }
         let started_utc = now_utc();
+        // It changes where the file was moved.
+        executor.keeps_in(self.file.path());
         let outcome = match executor.run(&cell, stop.now) {
             Err(error) if is_of_peer(&cell, &error) => {
                 self.give_up(visit.place.cell, &error, false)?;

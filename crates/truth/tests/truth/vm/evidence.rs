@@ -188,6 +188,7 @@ fn a_device_of_the_kernels_own_is_as_it_was_made() {
         format!("read-random {timed} --bs 4k --size 4M --direct --depth 1 --time .5 --budget 2");
     let (code, text, trials) = samples(&mut lab, &line);
     assert_eq!(code, Some(0), "{text}");
+    assert!(!trials.is_empty(), "{text}");
     for sample in &trials {
         let p50 = sample["read_latency_p50_ns"].as_f64().unwrap_or_default();
         assert!(
@@ -199,10 +200,15 @@ fn a_device_of_the_kernels_own_is_as_it_was_made() {
     let line = format!("read-random {limited} --bs 64k --size 4M --direct --time 2 --budget 6");
     let (code, text, trials) = samples(&mut lab, &line);
     assert_eq!(code, Some(0), "{text}");
+    assert!(!trials.is_empty(), "{text}");
     for sample in &trials {
-        let bytes = sample["read_bytes"].as_f64().unwrap_or_default();
-        let seconds = sample["elapsed_ns"].as_f64().unwrap_or(f64::INFINITY) / 1e9;
-        assert!(bytes / seconds < LIMIT * 1.3, "{sample:#}");
+        let number = |name: &str| {
+            sample[name]
+                .as_f64()
+                .unwrap_or_else(|| panic!("{sample:#}"))
+        };
+        let (bytes, seconds) = (number("read_bytes"), number("elapsed_ns") / 1e9);
+        assert!(bytes > 0.0 && bytes / seconds < LIMIT * 1.3, "{sample:#}");
     }
     lab.shell(
         "cd /sys/kernel/config/nullb; for name in timed limited; do echo 0 >$name/power; rmdir $name; done; cd /; modprobe -r null_blk",

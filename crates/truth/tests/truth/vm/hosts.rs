@@ -125,6 +125,14 @@ fn a_host_that_is_paused_holds_the_run_up() {
     hosts.guest(2).freeze(false).expect("it goes on");
     let (code, text, _) = end(&mut hosts);
     assert_eq!(code, "0", "{text}");
+    let trials = hosts.samples(1, "");
+    let wall_ns = trials.iter().map(|whole| whole["wall_ns"].as_u64());
+    let longest = wall_ns.max().flatten();
+    // A trial takes 1 s. What of the 8 s lies between two trials is short.
+    assert!(
+        longest.is_some_and(|ns| ns >= 7_000_000_000),
+        "{longest:?}\n{text}"
+    );
 }
 
 /// Starts a run by both hosts, and waits for its first trial.
