@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use iolab_analysis::analysed_run::AnalysedRun;
-use iolab_analysis::analysis::{Analysis, TRIALS_MIN};
+use iolab_analysis::analysis::TRIALS_MIN;
 use iolab_analysis::claim::{
     Again, Claim, Phenomenon, Unexplainable, Verdict, changes_inside, claims, leftover, phenomena,
 };
@@ -16,7 +16,7 @@ use iolab_plan::precondition::Precondition;
 use iolab_plan::suspect::{Leftover, MachineState, Sides};
 use iolab_record::environment::KEYS;
 use iolab_record::target_paths::target_paths;
-use iolab_record::{Cell, RunRecord, TargetKind};
+use iolab_record::{Cell, EndedBy, RunRecord, TargetKind};
 use iolab_report::causes;
 use iolab_report::input::Input;
 use iolab_report::layout::paragraph;
@@ -163,7 +163,7 @@ fn say(text: &str) -> Outcome {
 /// Prints the differences of a run.
 fn list(run: &AnalysedRun, found: &[Phenomenon]) -> Outcome {
     if found.is_empty() {
-        return say(&nothing(run.analysis()));
+        return say(&nothing(run));
     }
     let mut to = Results::new();
     for (number, phenomenon) in (1..).zip(found) {
@@ -179,13 +179,23 @@ fn list(run: &AnalysedRun, found: &[Phenomenon]) -> Outcome {
 }
 
 /// That there is nothing to explain, and whether that is for want of trials.
-fn nothing(run: &Analysis) -> String {
-    let few = run.cells.iter().filter(|cell| cell.n < TRIALS_MIN).count();
+fn nothing(run: &AnalysedRun) -> String {
+    let cells = &run.analysis().cells;
+    let few = cells.iter().filter(|cell| cell.n < TRIALS_MIN).count();
+    let hint = match run.record().run.ended_by {
+        Some(EndedBy::TrialsMax) => {
+            "its settings allow no more. A run with --set trials_max=6 or more can show more."
+        }
+        Some(EndedBy::Steady) => "the run ended when its rounds were steady.",
+        Some(EndedBy::Precision) => "the run ended when it reached its precision goal.",
+        Some(EndedBy::User) | None => "the run was interrupted, and a complete one can show more.",
+        Some(EndedBy::Budget) => "a longer --budget of the run can show more.",
+    };
     let few = match few {
         0 => String::new(),
         few => format!(
-            " {few} of {} cells have fewer than {TRIALS_MIN} trials: a longer --budget of the run can show more.",
-            run.cells.len()
+            " {few} of {} cells have fewer than {TRIALS_MIN} trials: {hint}",
+            cells.len(),
         ),
     };
     format!("The run shows no difference between two cells that 'iolab why' can explain.{few}")
@@ -331,8 +341,9 @@ impl Explanation<'_> {
     pub(super) fn site(&self, foresees_ranks: bool, signals: Signals) -> Result<Site> {
         let record = self.run.record();
         let targets = target_paths(record);
+        let measured = record.environment.get(&KEYS.model_digest);
         let model = match &targets[..] {
-            [target] => Disk::of_target(target)?,
+            [target] => Disk::of_measured(target, measured.as_deref())?,
             _ => None,
         };
         check_model(record, model.as_ref())?;
