@@ -51,7 +51,7 @@ pub struct SizePoint {
     pub doubts: Vec<SideDoubt>,
     /// p-values for each of [`FIRST_TRIALS`]; `None` where there are fewer trials.
     pub first_trials: [Option<FirstTrials>; FIRST_TRIALS.len()],
-    /// p-value of the equivalence test for each of [`MARGINS`].
+    /// p-value of the equivalence test for each of [`MARGINS`], times the number of pairs of programs (Bonferroni).
     pub equivalence: [Option<f64>; MARGINS.len()],
     /// What in the evidence could make two that are not equivalent look so, for each of [`MARGINS`].
     pub against_equivalence: [Vec<SideDoubt>; MARGINS.len()],
@@ -72,21 +72,48 @@ pub struct ProgramPair {
     pub points: Vec<SizePoint>,
 }
 
-/// Compares the two programs of a run; empty unless its response is the elapsed time and exactly two programs vary.
+/// Compares the first program of a run with each other one; empty unless its response is the elapsed time and programs vary. What is
+/// told of several pairs holds for all of them together.
 pub fn program_pairs(analysis: &Analysis) -> Vec<ProgramPair> {
     let varies = |name: &&str| analysis.factors.iter().any(|factor| factor == name);
     let Some(factor) = FACTORS.iter().find(|name| varies(name)) else {
         return Vec::new();
     };
     let programs = levels(analysis, factor);
-    let [base, new] = programs.as_slice() else {
+    let Some((base, others)) = programs.split_first() else {
         return Vec::new();
     };
     if analysis.response != Response::Elapsed {
         return Vec::new();
     }
-    let mut program_pairs: Vec<ProgramPair> = Vec::new();
-    let confidence = confidence(of_level(analysis, factor, base).count());
+    let comparisons = of_level(analysis, factor, base).count() * others.len();
+    let family = Family {
+        confidence: confidence(comparisons),
+        pairs: others.len(),
+    };
+    let pairs = others
+        .iter()
+        .flat_map(|new| pairs_of(analysis, factor, (base, new), family));
+    pairs.collect()
+}
+
+/// What is told together.
+#[derive(Debug, Clone, Copy)]
+struct Family {
+    /// The confidence of each interval.
+    confidence: f64,
+    /// Pairs of programs.
+    pairs: usize,
+}
+
+/// Two programs, once for each combination of the other factors.
+fn pairs_of(
+    analysis: &Analysis,
+    factor: &str,
+    (base, new): (&str, &str),
+    family: Family,
+) -> Vec<ProgramPair> {
+    let mut pairs: Vec<ProgramPair> = Vec::new();
     for cell in of_level(analysis, factor, base) {
         let others = |c: &CellAnalysis| other_levels(analysis, c, &[factor]);
         let Some(partner) = of_level(analysis, factor, new).find(|c| others(c) == others(cell))
@@ -94,22 +121,22 @@ pub fn program_pairs(analysis: &Analysis) -> Vec<ProgramPair> {
             continue;
         };
         let held = other_levels(analysis, cell, &[factor, "region"]);
-        let point = point(cell, partner, confidence);
-        match program_pairs.iter_mut().find(|c| c.held == held) {
+        let point = point(cell, partner, family);
+        match pairs.iter_mut().find(|c| c.held == held) {
             Some(pair) => pair.points.push(point),
-            None => program_pairs.push(ProgramPair {
-                factor: (*factor).to_owned(),
-                base: base.clone(),
-                new: new.clone(),
+            None => pairs.push(ProgramPair {
+                factor: factor.to_owned(),
+                base: base.to_owned(),
+                new: new.to_owned(),
                 held,
                 points: vec![point],
             }),
         }
     }
-    for pair in &mut program_pairs {
+    for pair in &mut pairs {
         pair.points.sort_by_key(|point| point.size);
     }
-    program_pairs
+    pairs
 }
 
 impl ProgramPair {
@@ -209,7 +236,7 @@ fn other_levels(analysis: &Analysis, cell: &CellAnalysis, without: &[&str]) -> V
         .collect()
 }
 
-fn point(base: &CellAnalysis, new: &CellAnalysis, confidence: f64) -> SizePoint {
+fn point(base: &CellAnalysis, new: &CellAnalysis, family: Family) -> SizePoint {
     let (a, b) = (base.values.as_slice(), new.values.as_slice());
     let first = |count: usize| {
         let (a, b) = (a.get(..count)?, b.get(..count)?);
@@ -219,7 +246,9 @@ fn point(base: &CellAnalysis, new: &CellAnalysis, confidence: f64) -> SizePoint 
         })
     };
     let medians = base.response.zip(new.response);
-    let ratio = within_run(base, new, confidence);
+    let ratio = within_run(base, new, family.confidence);
+    // Each pair has a sequence of tests of its own.
+    let of_all = |p: f64| (p * family.pairs as f64).min(1.0);
     let (difference, doubts) = ratio
         .as_ref()
         .map_or((Difference::CannotTell, Vec::new()), |ratio| {
@@ -233,7 +262,7 @@ fn point(base: &CellAnalysis, new: &CellAnalysis, confidence: f64) -> SizePoint 
         difference,
         doubts,
         first_trials: FIRST_TRIALS.map(first),
-        equivalence: MARGINS.map(|margin| tost_log(a, b, margin, ALPHA).map(|e| e.p)),
+        equivalence: MARGINS.map(|margin| tost_log(a, b, margin, ALPHA).map(|e| of_all(e.p))),
         against_equivalence: MARGINS
             .map(|margin| against.turning([Direction::Equal; 2], 1.0 + margin)),
     }

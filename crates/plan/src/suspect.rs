@@ -258,6 +258,34 @@ mod tests {
         assert_eq!(relevant(&threads), ["bandwidth", "read-ahead"]);
     }
 
+    /// A region that hardly shrinks says nothing about its size.
+    #[test]
+    fn a_region_of_few_requests_is_not_reduced() {
+        let of = |region: u64| {
+            sides(
+                |trial| trial.region = region,
+                |trial| {
+                    trial.region = region;
+                    trial.pattern = Pattern::Rand;
+                },
+            )
+        };
+        let requests = 64 * of(1 << 30).base.trial.bs;
+        assert!(relevant(&of(8 * requests)).contains(&"reach"));
+        assert!(!relevant(&of(4 * requests)).contains(&"reach"));
+    }
+
+    /// Durable writes add a constant to both sides, on models too.
+    #[test]
+    fn a_write_cache_is_no_suspect_of_two_sides_that_write() {
+        let writes = |trial: &mut TrialSpec| trial.read_percent = 0;
+        let of = sides(writes, |trial| {
+            writes(trial);
+            trial.depth = 32;
+        });
+        assert!(!relevant(&of).contains(&"write-cache"));
+    }
+
     #[test]
     fn what_is_compared_is_no_suspect() {
         let direction = sides(

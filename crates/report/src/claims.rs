@@ -101,7 +101,7 @@ pub(crate) enum Evidence {
     LongTail {
         /// The cell with the longest tail.
         cell: CellData,
-        /// 99th percentile of latency over the median one of the same trial: median over the trials.
+        /// 99th percentile of latency over the median one of the same trial: geometric mean over the trials.
         ratio: f64,
         /// Low end of the interval of the ratio, which holds in 95 % together with those of all cells.
         ratio_low: f64,
@@ -113,6 +113,9 @@ pub(crate) enum Evidence {
         p99_ns: f64,
         /// Cells whose tail is shown to be long.
         cells: usize,
+        /// Cells with a 99th percentile that are not judged: disturbed, with several operations, behind their rate, or with fewer than six
+        /// trials.
+        unjudged: usize,
     },
     /// Which layer takes the time of requests, and of the slowest ones.
     TimeByLayer(TimeByLayerData),
@@ -405,6 +408,7 @@ impl Runs<'_> {
                 p50_ns: tail.quantiles.0,
                 p99_ns: tail.quantiles.1,
                 cells: tail.cells,
+                unjudged: tail.unjudged,
             },
             Claim::TimeByLayer(time) => Evidence::TimeByLayer(TimeByLayerData::of(time, self)),
             Claim::Verified(verified) => Evidence::Verified(VerifiedData::of(verified)),

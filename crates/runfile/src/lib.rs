@@ -47,7 +47,7 @@ use iolab_record::{
     PreparationStep, Run, RunRecord, RunStatus, SCHEMA_VERSION, Sample,
 };
 pub use location::check_place;
-pub use model_definition::{model_definition, wrong_definition};
+pub use model_definition::{measured_definition, model_definition, wrong_definition};
 use opening::{SIDE_FILES, beside, check_identity, check_regular, check_side_files};
 pub use over_time::{LatenciesOverTime, TrialCourse, read_latency_over_time};
 pub use question::asked_by;

@@ -5,6 +5,7 @@ use std::path::Path;
 use iolab_diskmodel::definition::{Definition, catalogue};
 use iolab_plan::experiment::of_text;
 use iolab_plan::named_file;
+use iolab_record::digest;
 use iolab_workload::names::unknown;
 use iolab_workload::{Error, Result};
 
@@ -14,7 +15,26 @@ use iolab_workload::{Error, Result};
 /// Of kind [`Usage`](iolab_workload::Kind::Usage): nothing of this name, with the nearest ones; or what is wrong in the file, with
 /// line and column.
 pub fn model_definition(name: &str) -> Result<(String, Definition)> {
+    parsed(name, text_of(name)?)
+}
+
+/// The same of a name that comes from a run file, with the digest of the definition that the run measured. What a run file names may
+/// be any file: its text is compared before it is read, since messages about the reading quote it.
+///
+/// # Errors
+/// Those of [`model_definition`], and a definition of another digest.
+pub fn measured_definition(name: &str, measured: Option<&str>) -> Result<(String, Definition)> {
     let text = text_of(name)?;
+    match measured == Some(digest(text.bytes()).as_str()) {
+        true => parsed(name, text),
+        false => Err(Error::usage(format!(
+            "model:{name} is not the disk that the run measured: its definition has changed"
+        ))
+        .hint("measure again, and ask about that run")),
+    }
+}
+
+fn parsed(name: &str, text: String) -> Result<(String, Definition)> {
     let definition = Definition::parse(&text)
         .map_err(|why| of_text(Path::new(name), wrong_definition(why, name)))?;
     Ok((text, definition))
@@ -41,4 +61,25 @@ fn text_of(name: &str) -> Result<String> {
     }
     let known: Vec<&str> = catalogue::ENTRIES.iter().map(|entry| entry.name).collect();
     Err(unknown("model", name, &known))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_of_a_run_file_quotes_no_other_file() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("secret");
+        std::fs::write(&path, "root:x:0:0:root\n").expect("a file");
+        let name = path.to_str().expect("UTF-8");
+        for measured in [None, Some("1234")] {
+            let error = measured_definition(name, measured).unwrap_err().to_string();
+            assert!(error.contains("its definition has changed"), "{error}");
+            assert!(!error.contains("root:x"), "{error}");
+        }
+        let text = catalogue::ENTRIES[0].text;
+        let measured = digest(text.bytes());
+        assert!(measured_definition(catalogue::ENTRIES[0].name, Some(&measured)).is_ok());
+    }
 }

@@ -33,6 +33,8 @@ pub enum ChangePlace {
     OverRun {
         /// What is common to the cells that changed together; their bytes are counted.
         of: Access,
+        /// Cells that have trials of both levels; the levels shown are those of the fastest.
+        cells: usize,
         /// For how long each level was seen.
         levels: Levels,
     },
@@ -95,6 +97,7 @@ pub(super) fn changes(analysis: &Analysis, run: usize) -> Vec<Change> {
         after_bytes: shift.moved_bytes as f64,
         place: ChangePlace::OverRun {
             of: shift.of,
+            cells: shift.cells,
             levels: shift.levels,
         },
     });

@@ -385,11 +385,12 @@ pub(crate) fn judge(
         Difference::Higher => (Direction::of_sides(more_is_better), low),
         Difference::Lower => (Direction::of_sides(!more_is_better), 1.0 / high),
         Difference::Equivalent => ([Direction::Equal; 2], 1.0 + margin),
+        // What others took may hide what would have been found.
         Difference::NotFound => {
-            let foreign = against.foreign();
-            return match foreign.is_empty() {
-                true => (difference, foreign),
-                false => (Difference::CannotTell, foreign),
+            let hiding = against.turning([Direction::Equal; 2], 1.0 + margin);
+            return match hiding.is_empty() {
+                true => (difference, hiding),
+                false => (Difference::CannotTell, hiding),
             };
         }
         Difference::CannotTell => return (difference, Vec::new()),

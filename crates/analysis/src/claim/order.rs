@@ -11,7 +11,6 @@ use super::comparison::{Comparison, Contrast, TARGET};
 use super::effect::{Difference, Effect, MARGIN};
 use super::rounds::{Rounds, RoundsState};
 use super::series::{Shape, State};
-use super::shared_limit::SharedLimit;
 use super::{Claim, Standing};
 use crate::analysis::{RoundsOf, Timed};
 
@@ -90,11 +89,8 @@ impl Claim {
             Self::Rounds(rounds) if rounds.state == RoundsState::Steady => Role::Detail,
             Self::Rounds(_) => Role::Unsteady,
             Self::LongTail(_) => Role::Limit,
-            Self::Together(together) => match together.limit {
-                SharedLimit::Shared(_) => Role::Answer,
-                SharedLimit::NotShared => Role::Equivalence,
-                SharedLimit::NotFound | SharedLimit::CannotTell => Role::Nothing,
-            },
+            // Whoever lets groups run at once and alone asks for it, whatever it shows.
+            Self::Together(_) => Role::Answer,
             Self::Queued(_) | Self::FixedCosts(_) | Self::Bent(_) => Role::Detail,
             Self::Course(_) => Role::Weakness,
             Self::Reproduced(_) => Role::Answer,

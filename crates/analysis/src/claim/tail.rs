@@ -1,6 +1,6 @@
 //! Slow requests: the ratio of the 99th percentile of latency to the median.
 
-use iolab_stats::mean_interval;
+use iolab_stats::{mean, mean_interval};
 
 use super::effect::{CellId, confidence};
 use crate::analysis::{Analysis, CellAnalysis, Flag, TRIALS_MIN};
@@ -15,7 +15,7 @@ pub struct LongTail {
     pub cell: CellId,
     /// Factor and level of the cell, where other cells differ in them.
     pub at: Vec<(String, String)>,
-    /// p99 over p50, median over the trials.
+    /// p99 over p50, geometric mean over the trials.
     pub ratio: f64,
     /// Its interval, simultaneous over the cells.
     pub interval: (f64, f64),
@@ -23,36 +23,34 @@ pub struct LongTail {
     pub quantiles: (f64, f64),
     /// Cells whose tail is shown to be long.
     pub cells: usize,
+    /// Cells with a tail that are not judged: disturbed, with several operations, behind their rate, or with too few trials.
+    pub unjudged: usize,
+}
+
+/// Whether the tail of a cell is its own: slow requests of a disturbed cell may have another cause, and behind a rate response times grow
+/// with the length of the trial.
+fn is_judged(cell: &CellAnalysis) -> bool {
+    let is_its_own = !cell.is_disturbed() && !cell.flags.contains(&Flag::RateNotHeld);
+    cell.tail_ratios.len() >= TRIALS_MIN && cell.mix.is_none() && is_its_own
 }
 
 /// The longest tail; `None` where none is shown to be long.
 pub(super) fn long_tail(analysis: &Analysis, run: usize) -> Option<LongTail> {
-    let measured = analysis
-        .cells
-        .iter()
-        .filter(|cell| cell.tail.is_some())
-        .count();
-    let long = |cell: &&CellAnalysis| {
-        // Slow requests of a disturbed cell may have another cause, and behind a rate response times grow with the length of the
-        // trial.
-        let is_its_own = !cell.is_disturbed() && !cell.flags.contains(&Flag::RateNotHeld);
-        if cell.tail_ratios.len() < TRIALS_MIN || cell.mix.is_some() || !is_its_own {
-            return None;
-        }
+    let measured = || analysis.cells.iter().filter(|cell| cell.tail.is_some());
+    let count = measured().count();
+    // The mean of the logarithms, about which the interval lies.
+    let long = |cell: &CellAnalysis| {
         let logs: Vec<f64> = cell.tail_ratios.iter().map(|ratio| ratio.ln()).collect();
-        let interval = mean_interval(&logs, confidence(measured))?;
+        let interval = mean_interval(&logs, confidence(count))?;
         let (low, high) = (interval.low.exp(), interval.high.exp());
-        (low > LONG * (1.0 + f64::EPSILON.sqrt())).then_some((low, high))
+        let ratio = mean(&logs)?.exp();
+        (low > LONG * (1.0 + f64::EPSILON.sqrt())).then_some((ratio, (low, high)))
     };
-    let all = analysis
-        .cells
-        .iter()
-        .filter_map(|cell| Some((cell, long(&cell)?)));
-    let all: Vec<(&CellAnalysis, (f64, f64))> = all.collect();
-    let ratio = |cell: &CellAnalysis| cell.tail.map_or(0.0, |tail| tail.median);
-    let (cell, interval) = all
-        .iter()
-        .max_by(|a, b| ratio(a.0).total_cmp(&ratio(b.0)))?;
+    let judged = measured().filter(|cell| is_judged(cell));
+    let all: Vec<_> = judged
+        .filter_map(|cell| Some((cell, long(cell)?)))
+        .collect();
+    let (cell, (ratio, interval)) = all.iter().max_by(|a, b| a.1.0.total_cmp(&b.1.0))?;
     let latency = cell.latency?;
     let varying = analysis.factors.iter().zip(&cell.cell.levels);
     Some(LongTail {
@@ -63,9 +61,10 @@ pub(super) fn long_tail(analysis: &Analysis, run: usize) -> Option<LongTail> {
         at: varying
             .map(|(factor, level)| (factor.clone(), level.clone()))
             .collect(),
-        ratio: ratio(cell),
+        ratio: *ratio,
         interval: *interval,
         quantiles: (latency.p50_ns, latency.p99_ns),
         cells: all.len(),
+        unjudged: measured().filter(|cell| !is_judged(cell)).count(),
     })
 }

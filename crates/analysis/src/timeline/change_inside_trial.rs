@@ -120,6 +120,7 @@ impl Inside<'_> {
             },
             after_ns: at_change.start_ns,
             factor: self.after_mb_s / self.before_mb_s,
+            cells: 1,
             levels: Levels::Time {
                 before_ns,
                 after_ns,

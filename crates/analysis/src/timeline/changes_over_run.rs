@@ -163,6 +163,7 @@ fn shift(
         },
         after_ns: at.start_ns,
         factor: median(&ratios)?,
+        cells: ratios.len(),
         levels: Levels::Trials {
             before: before.len(),
             after: after.len(),

@@ -20,6 +20,8 @@ pub struct RunShift {
     pub after_ns: u64,
     /// Throughput after over throughput before: the median over the cells with trials of both levels.
     pub factor: f64,
+    /// How many cells these are.
+    pub cells: usize,
     /// For how long each level was seen.
     pub levels: Levels,
     /// The cell with the highest throughput that has trials of both.

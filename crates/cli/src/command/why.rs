@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use iolab_analysis::analysed_run::AnalysedRun;
-use iolab_analysis::analysis::{Analysis, TRIALS_MIN};
+use iolab_analysis::analysis::{Analysis, CellAnalysis, TRIALS_MIN};
 use iolab_analysis::claim::{
     Again, Claim, Phenomenon, Unexplainable, Verdict, changes_inside, claims, leftover, phenomena,
 };
@@ -16,7 +16,7 @@ use iolab_plan::precondition::Precondition;
 use iolab_plan::suspect::{Leftover, MachineState, Sides};
 use iolab_record::environment::KEYS;
 use iolab_record::target_paths::target_paths;
-use iolab_record::{Cell, RunRecord, TargetKind};
+use iolab_record::{Cell, EndedBy, RunRecord, TargetKind};
 use iolab_report::causes;
 use iolab_report::input::Input;
 use iolab_report::layout::paragraph;
@@ -180,15 +180,31 @@ fn list(run: &AnalysedRun, found: &[Phenomenon]) -> Outcome {
 
 /// That there is nothing to explain, and whether that is for want of trials.
 fn nothing(run: &Analysis) -> String {
-    let few = run.cells.iter().filter(|cell| cell.n < TRIALS_MIN).count();
-    let few = match few {
-        0 => String::new(),
-        few => format!(
-            " {few} of {} cells have fewer than {TRIALS_MIN} trials: a longer --budget of the run can show more.",
-            run.cells.len()
+    let cells = run.cells.iter();
+    let few: Vec<&CellAnalysis> = cells.filter(|cell| cell.n < TRIALS_MIN).collect();
+    let few = match few.first() {
+        None => String::new(),
+        Some(first) => format!(
+            " {} of {} cells have fewer than {TRIALS_MIN} trials: {}.",
+            few.len(),
+            run.cells.len(),
+            for_more(first.cell.ended_by)
         ),
     };
     format!("The run shows no difference between two cells that 'iolab why' can explain.{few}")
+}
+
+/// Why there are no more trials, and what gives more.
+fn for_more(ended: Option<EndedBy>) -> &'static str {
+    match ended {
+        Some(EndedBy::TrialsMax) => {
+            "its settings allow no more, and a run with --set trials_max=6 or more can show more"
+        }
+        Some(EndedBy::Steady) => "it ended when its rounds were steady",
+        Some(EndedBy::Precision) => "it reached its precision goal",
+        Some(EndedBy::User) | None => "it was interrupted, and a complete run can show more",
+        Some(EndedBy::Budget) => "a longer --budget of the run can show more",
+    }
 }
 
 /// Why nothing of a run can be explained.
@@ -324,18 +340,36 @@ impl Explanation<'_> {
         })
     }
 
+    /// Refuses writes to an existing file or device, for which no option gives consent here.
+    fn check_writes(&self, record: &RunRecord) -> Result<()> {
+        let sides = self.sides()?;
+        let writes = [&sides.base, &sides.other]
+            .into_iter()
+            .any(|side| side.trial.writes());
+        match writes && is_of_user(record.run.target_kind) {
+            false => Ok(()),
+            true => Err(Error::refused(format!(
+                "'iolab why' does not write to an existing file or device, here {}",
+                record.run.target
+            ))
+            .hint("measure the difference in a directory, where iolab makes its own scratch file, and explain that run")),
+        }
+    }
+
     /// Where the run was measured.
     ///
     /// # Errors
-    /// A model that has changed.
+    /// A model that has changed; writes to an existing file or device.
     pub(super) fn site(&self, foresees_ranks: bool, signals: Signals) -> Result<Site> {
         let record = self.run.record();
         let targets = target_paths(record);
+        let measured = record.environment.get(&KEYS.model_digest);
         let model = match &targets[..] {
-            [target] => Disk::of_target(target)?,
+            [target] => Disk::of_measured(target, measured.as_deref())?,
             _ => None,
         };
         check_model(record, model.as_ref())?;
+        self.check_writes(record)?;
         let region = match &model {
             Some(_) => Region::Cut,
             None => Region::Had(vec![record.run.target_bytes]),
@@ -355,6 +389,14 @@ impl Explanation<'_> {
             foresees_ranks,
         })
     }
+}
+
+/// Whether this is an existing file or device, with data that may not be the run's.
+fn is_of_user(kind: TargetKind) -> bool {
+    matches!(
+        kind,
+        TargetKind::File | TargetKind::BlockDevice | TargetKind::CharDevice
+    )
 }
 
 /// Refuses a disk that is not the one that was measured.

@@ -26,8 +26,8 @@ fn a_cause_is_told_in_ten_lines() {
       (0.0569 to 0.0596) in 30 blocks.
     Cause: read-ahead of sequential reads: with sequential reads in reverse order the difference is
       reversed (1.50 times).
-    Contributes: seeks, or the reach of a cache or mapping table: without the other suspects it makes
-      42 % (40 to 44 %) of the difference.
+    Contributes: the size of the region (reach of caches and mapping tables, length of random seeks):
+      without the other suspects it makes 42 % (40 to 44 %) of the difference.
     Contributes: few requests in flight, which the storage could overlap or sort: 36 % (35 to 37 %) of
       the difference is gone with 16 requests, or 16 MiB, in flight (0.163 times).
     "#);
@@ -57,7 +57,8 @@ fn differences_are_listed_and_chosen_by_number() {
     experiment  cells  trials    virtual time
     why            12     372  4 min to 5 min
     throughput at pattern=rand is 0.0589 times that at pattern=seq; 3 suspects: read-ahead (sequential
-    reads in reverse order); waiting (16 requests, or 16 MiB, in flight); reach (a 64th of the region)
+    reads in reverse order); waiting (16 requests, or 16 MiB, in flight); reach (an 8th of the region or
+    less, down to a 64th)
 
     Target: model:sata-7200
     A model reads and writes no storage.
@@ -67,6 +68,23 @@ fn differences_are_listed_and_chosen_by_number() {
     error: there is no difference number 2, but 1
       iolab why run.iolab --list
     "#);
+}
+
+/// What a run file names as its model may be any file of the user.
+#[test]
+fn a_run_file_that_names_another_file_as_its_model_quotes_nothing_of_it() {
+    let folder = folder();
+    measured(folder.path());
+    std::fs::write(folder.path().join("secret"), "root:x:0:0:root\n").expect("a file");
+    let file = rusqlite::Connection::open(folder.path().join("run.iolab")).expect("a run file");
+    file.execute("UPDATE run SET target = 'model:secret'", [])
+        .expect("a target");
+    drop(file);
+    let told = run(folder.path(), &words!("why run.iolab")).expect(2);
+    insta::assert_snapshot!(told.stderr, @r"
+    error: model:secret is not the disk that the run measured: its definition has changed
+      measure again, and ask about that run
+    ");
 }
 
 #[test]

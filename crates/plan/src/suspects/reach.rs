@@ -5,15 +5,17 @@ use iolab_workload::trial::Pattern;
 
 use super::{Check, Intervention, Sides, Suspect};
 
-/// The part of the region that is left.
+/// The part of the region that is left, where that holds enough requests.
 const SHARE: u64 = 64;
+/// A region of which more is left shows nothing about its size: one in so many.
+const MOST: u64 = 8;
 /// Fewest requests of a thread that the rest of the region holds.
 const REQUESTS_MIN: u64 = 64;
 
 pub(super) const SUSPECT: Suspect = Suspect {
     name: "reach",
-    what: "seeks, or the reach of a cache or mapping table",
-    change: "a 64th of the region",
+    what: "the size of the region (reach of caches and mapping tables, length of random seeks)",
+    change: "an 8th of the region or less, down to a 64th",
     order: 2,
     check: Check::Settings,
     take_off,
@@ -33,5 +35,8 @@ fn take_off(sides: &Sides) -> Intervention {
         |cell: &CellSpec| (cell.trial.bs + cell.trial.skip) * u64::from(cell.trial.threads);
     let unit = stride(&sides.base).max(stride(&sides.other));
     let region = (sides.base.trial.region / SHARE).max(unit * REQUESTS_MIN);
+    if region > sides.base.trial.region / MOST {
+        return Intervention::Irrelevant;
+    }
     sides.changed(|cell: &mut CellSpec| cell.trial.region = cell.trial.region.min(region))
 }

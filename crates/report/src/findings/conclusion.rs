@@ -43,6 +43,10 @@ pub fn conclusion(analysis: &Analysis, peers: &[Comparison]) -> Option<String> {
                 precision.map_or_else(String::new, |p| format!(" +/- {}", format_percent(p)));
             value(least) + &within
         }
+        false if level(analysis, least) == level(analysis, most) => {
+            let all = level(analysis, least);
+            format!("{all} in all {} cells", measured().count())
+        }
         false => format!("{} to {}", value(least), value(most)),
     };
     // IOPS are their own unit.

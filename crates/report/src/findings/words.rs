@@ -12,10 +12,10 @@ mod programs;
 mod rounds;
 mod series;
 
-use iolab_analysis::analysis::{Analysis, CellAnalysis};
+use iolab_analysis::analysis::{Analysis, CellAnalysis, TRIALS_MIN};
 use iolab_analysis::claim::{CellId, Claim, Estimate, LongTail, MARGIN, Role, State, ordered};
 use iolab_analysis::doubt::SideDoubt;
-use iolab_workload::quantity::{format_ns, significant};
+use iolab_workload::quantity::{counted, digits, format_ns, significant};
 use iolab_workload::settings::cell_label;
 
 use crate::doubt::of_side;
@@ -98,9 +98,15 @@ fn said(claim: &Claim, first: &Analysis, runs: &[&Analysis]) -> (String, &'stati
         Claim::Together(together) => (answers::of_together(together), TOGETHER),
         Claim::Course(course) => (series::of_course(course, first), series::basis(course)),
         Claim::Reproduced(found) => (causes::of_reproduction(found), REPRODUCED),
-        Claim::Suspects(found) => (causes::of_suspects(found), SUSPECTS),
+        Claim::Suspects(found) => (
+            causes::of_suspects(found) + &causes::difference(found, runs),
+            SUSPECTS,
+        ),
     }
 }
+
+/// Most digits of a ratio.
+const DIGITS_MAX: usize = 6;
 
 /// What a claim's sentence is for.
 fn kind(claim: &Claim) -> FindingKind {
@@ -186,12 +192,23 @@ fn at(held: &[(String, String)]) -> String {
     format!(" at {}", levels.join(", "))
 }
 
-/// `4.23 times (4.22 to 4.24)`.
+/// `4.23 times (4.22 to 4.24)`; where an interval without 1 is that near to it, with as many digits as show that.
 pub(super) fn times(estimate: &Estimate) -> String {
-    let interval = estimate.interval.map_or_else(String::new, |(low, high)| {
-        format!(" ({} to {})", significant(low), significant(high))
-    });
-    format!("{} times{interval}", significant(estimate.ratio))
+    let Some((low, high)) = estimate.interval else {
+        return format!("{} times", significant(estimate.ratio));
+    };
+    let is_one = |text: String| text.parse() == Ok(1.0);
+    let hides = |count: &usize| {
+        (low > 1.0 && is_one(digits(low, *count))) || (high < 1.0 && is_one(digits(high, *count)))
+    };
+    let count = (3..=DIGITS_MAX).find(|count| !hides(count)).unwrap_or(3);
+    let shown = |value| digits(value, count);
+    format!(
+        "{} times ({} to {})",
+        shown(estimate.ratio),
+        shown(low),
+        shown(high)
+    )
 }
 
 /// `5 %`.
@@ -221,8 +238,19 @@ fn of_tail(tail: &LongTail, runs: &[&Analysis]) -> String {
         1 => String::new(),
         n => format!(" {n} cells have a p99 above 3 times the median."),
     };
+    let unjudged = match tail.unjudged {
+        0 => String::new(),
+        n => format!(
+            " Not judged: {} (disturbed, several operations, behind the rate, or fewer than {TRIALS_MIN} trials).",
+            counted(n as u64, "cell")
+        ),
+    };
+    let begin = match (tail.cells, tail.unjudged) {
+        (1, 0) => "The",
+        _ => "The longest tail shown: the",
+    };
     format!(
-        "The 99th percentile of {latency} is {} times ({} to {}) the median{}: {} against {}.{others}",
+        "{begin} 99th percentile of {latency} is {} times ({} to {}) the median{}: {} against {}.{others}{unjudged}",
         significant(tail.ratio),
         significant(tail.interval.0),
         significant(tail.interval.1),

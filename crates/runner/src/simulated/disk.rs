@@ -11,7 +11,7 @@ use super::super::fit_cells::{cut_region, fit_groups};
 use iolab_plan::cells::PlannedCell;
 use iolab_record::digest;
 use iolab_record::environment::{Environment, KEYS};
-use iolab_runfile::{model_definition, wrong_definition};
+use iolab_runfile::{measured_definition, model_definition, wrong_definition};
 use iolab_workload::quantity::exact_size;
 
 /// What a name begins with that means a model.
@@ -37,8 +37,16 @@ impl Disk {
     /// # Errors
     /// Of kind [`Usage`](iolab_workload::Kind::Usage): no such model, or what is wrong in its definition.
     pub fn of_target(target: &Path) -> Result<Option<Self>> {
-        let name = target.to_str().and_then(|text| text.strip_prefix(PREFIX));
-        name.map(Self::find).transpose()
+        name_of(target).map(Self::find).transpose()
+    }
+
+    /// The same, of a target that a run file names, with the digest that the run has.
+    ///
+    /// # Errors
+    /// Of kind [`Usage`](iolab_workload::Kind::Usage): no such model, or another definition than the run measured.
+    pub fn of_measured(target: &Path, digest: Option<&str>) -> Result<Option<Self>> {
+        let read = |name| Self::defined(name, measured_definition(name, digest)?);
+        name_of(target).map(read).transpose()
     }
 
     /// The model of this name in the catalogue, or in the TOML file at this path.
@@ -47,7 +55,10 @@ impl Disk {
     /// Of kind [`Usage`](iolab_workload::Kind::Usage): nothing of this name, with the nearest ones; or what is wrong in the file,
     /// with line and column.
     pub fn find(name: &str) -> Result<Self> {
-        let (text, definition) = model_definition(name)?;
+        Self::defined(name, model_definition(name)?)
+    }
+
+    fn defined(name: &str, (text, definition): (String, Definition)) -> Result<Self> {
         let model =
             iolab_diskmodel::build(&definition, 0).map_err(|why| wrong_definition(why, name))?;
         Ok(Self {
@@ -197,6 +208,11 @@ impl Disk {
         environment.put(&KEYS.model_block_bytes, self.block());
         environment
     }
+}
+
+/// The name or path of the model that a target names; `None` without `model:`.
+fn name_of(target: &Path) -> Option<&str> {
+    target.to_str().and_then(|text| text.strip_prefix(PREFIX))
 }
 
 #[cfg(test)]

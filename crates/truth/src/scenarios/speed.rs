@@ -128,7 +128,7 @@ pub const SLOWS: Scenario = Scenario {
         ..Workload::WRITE
     },
     expect: Expect {
-        says: &["throughput fell to"],
+        says: &["fell to"],
         ..Expect::UNKNOWN
     },
 };

@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use iolab_analysis::claim::{Again, Reproduction, Share, Suspected, Suspects, Verdict, WhyUntried};
+use iolab_analysis::analysis::Analysis;
+use iolab_analysis::claim::{
+    Again, MARGIN, Reproduction, Share, Suspected, Suspects, Verdict, WhyUntried,
+};
 use iolab_analysis::doubt::SideDoubt;
 use iolab_plan::obstacle::Obstacle;
 use iolab_plan::suspect::Suspect;
@@ -116,8 +119,16 @@ pub(super) fn of_suspects(found: &Suspects) -> String {
             )
         }
         Verdict::Cleared => {
-            let each: Vec<String> = found.suspects.iter().map(cleared).collect();
-            format!("Cleared: {}.", each.join("; "))
+            // A share above the margin is there, though it is not what makes the difference.
+            let has_none = |one: &&Suspected| one.share.is_none_or(|s| s.share.abs() <= MARGIN);
+            let (none, some): (Vec<&Suspected>, Vec<_>) = found.suspects.iter().partition(has_none);
+            let sentences = [("Cleared", none), ("Not the main cause", some)].into_iter();
+            let sentences = sentences.filter(|(_, ones)| !ones.is_empty());
+            let sentences = sentences.map(|(verb, ones)| {
+                let each: Vec<String> = ones.into_iter().map(cleared).collect();
+                format!("{verb}: {}.", each.join("; "))
+            });
+            sentences.collect::<Vec<_>>().join(" ")
         }
         Verdict::CannotTell => {
             let needed = found.suspects.iter().filter_map(|one| one.blocks_needed);
@@ -147,6 +158,18 @@ pub(super) fn of_suspects(found: &Suspects) -> String {
                 .map(|(why, names)| format!("Not tried ({why}): {}.", names.join("; ")));
             sentences.collect::<Vec<_>>().join(" ")
         }
+    }
+}
+
+/// Which difference it is about, where the runs explain several: ` The difference: throughput at bs=64KiB is 0.5 times that at bs=4KiB.`
+pub(super) fn difference(found: &Suspects, runs: &[&Analysis]) -> String {
+    let explained = |run: &&Analysis| run.inquiry.as_ref().map(|own| own.phenomenon.clone());
+    let own = runs.get(found.run).and_then(explained);
+    let is_other =
+        |run: &&Analysis| explained(run).is_some_and(|other| Some(&other) != own.as_ref());
+    match &own {
+        Some(own) if runs.iter().any(is_other) => format!(" The difference: {own}."),
+        _ => String::new(),
     }
 }
 
@@ -406,11 +429,11 @@ mod tests {
     fn a_cleared_suspect_has_its_share() {
         assert_eq!(
             text(Verdict::Cleared, 0.12, (0.08, 0.16)),
-            "Cleared: a write cache (12 % (8 to 16 %) of the difference is gone)."
+            "Not the main cause: a write cache (12 % (8 to 16 %) of the difference is gone)."
         );
         assert_eq!(
             text(Verdict::Cleared, -0.12, (-0.16, -0.08)),
-            "Cleared: a write cache (without it the difference is 12 % (8 to 16 %) greater)."
+            "Not the main cause: a write cache (without it the difference is 12 % (8 to 16 %) greater)."
         );
         assert_eq!(
             text(Verdict::Cleared, -0.001, (-0.002, 0.001)),

@@ -38,8 +38,22 @@ pub(super) fn of_change(change: &Change, run: &Analysis) -> String {
     );
     let levels = levels(change, run);
     match change.place {
-        ChangePlace::OverRun { of, levels: seen } => {
+        ChangePlace::OverRun {
+            of,
+            cells,
+            levels: seen,
+        } => {
             let done = done(of);
+            let is_one = run.cells.len() == 1;
+            let subject = match of {
+                _ if is_one => "throughput",
+                Access::Writes => "the throughput of trials that write",
+                Access::Reads => "the throughput of trials that only read",
+            };
+            let levels = match cells {
+                0 | 1 => levels,
+                n => format!(" (median of {n} cells; {}", levels.trim_start_matches(" (")),
+            };
             let suspect = match (falls, of) {
                 (true, Access::Reads) => {
                     "Typical causes: an exhausted burst credit or throttling; --settle lets the device rest between blocks"
@@ -52,7 +66,10 @@ pub(super) fn of_change(change: &Change, run: &Analysis) -> String {
                 }
             };
             let seen = match seen {
-                Levels::Trials { before, after } => format!("for {after} trials after {before}"),
+                Levels::Trials { before, after } => {
+                    let such = if is_one { "" } else { "such " };
+                    format!("for {after} {such}trials after {before}")
+                }
                 Levels::Time {
                     before_ns,
                     after_ns,
@@ -63,7 +80,7 @@ pub(super) fn of_change(change: &Change, run: &Analysis) -> String {
                 ),
             };
             format!(
-                "After {bytes} {done} ({time} of trials), throughput {}{levels}, {seen}. {suspect}. Medians over the run mix both levels.",
+                "After {bytes} {done} ({time} of trials), {subject} {}{levels}, {seen}. {suspect}. Medians over the run mix both levels.",
                 moved(change.factor)
             )
         }
