@@ -264,7 +264,7 @@ impl Steps<'_> {
         bs: u64,
     ) -> Result<()> {
         let name = format!("pass {of_all} of {all}, {pattern}");
-        let specs = self.range.passes(&pattern, bs);
+        let specs = self.range.passes(pattern, bs);
         let used = specs.first().map_or(bs, |spec| spec.bs);
         let step = self.make(kind, number, &name, specs)?;
         let mb_s = step.bytes as f64 * 1e3 / step.elapsed_ns.max(1) as f64;
@@ -359,9 +359,9 @@ impl Range {
     }
 
     /// One pass in requests of this size; durable at its end.
-    fn passes(&self, pattern: &Pattern, bs: u64) -> Vec<TrialSpec> {
+    fn passes(&self, pattern: Pattern, bs: u64) -> Vec<TrialSpec> {
         let parts = self.parts(bs);
-        let spec = |part| self.writes(pattern.clone(), part, None);
+        let spec = |part| self.writes(pattern, part, None);
         parts.map(spec).collect()
     }
 

@@ -21,7 +21,7 @@ fn parts(specs: &[TrialSpec]) -> Vec<(u64, u64, u64)> {
 
 #[test]
 fn a_pass_has_the_size_that_was_asked_and_one_shorter_request() {
-    let passes = |length, bs| parts(&range(4096, length).passes(&Pattern::Seq, bs));
+    let passes = |length, bs| parts(&range(4096, length).passes(Pattern::Seq, bs));
     assert_eq!(passes(8 << 20, 1 << 20), [(4096, 8 << 20, 1 << 20)]);
     let whole = 8 << 20;
     assert_eq!(
