@@ -203,7 +203,7 @@ mod tests {
             };
             requests_of("read", &requests).expect("it has times")
         };
-        insta::assert_snapshot!(of(1), @"1 read of it (4 KiB), median 2 µs in the queue and 2 µs in the device");
-        insta::assert_snapshot!(of(1024), @"1024 reads of it (4 MiB), median 2 µs in the queue and 2 µs in the device (99th percentiles 9 µs and 9 µs)");
+        insta::assert_snapshot!(of(1), @"1 read of it (4 KiB), median 2.00 µs in the queue and 2.00 µs in the device");
+        insta::assert_snapshot!(of(1024), @"1024 reads of it (4 MiB), median 2.00 µs in the queue and 2.00 µs in the device (99th percentiles 9.00 µs and 9.00 µs)");
     }
 }
