@@ -221,12 +221,9 @@ fn steady_states_are_said_where_there_are_any() {
         },
         ..writing(&over)
     };
-    hold(
-        "settled",
-        &trend,
-        "falls to 0.22 over the run",
-        |run| judged(run, |claim, _| steady(claim, false)),
-    );
+    hold("settled", &trend, "falls to 0.22 over the run", |run| {
+        judged(run, |claim, _| steady(claim, false))
+    });
     let late = Scenario {
         changes: vec![Change {
             at: At::all(),
