@@ -43,7 +43,7 @@ pub use effect::{CellId, Difference, Effect, Estimate, MARGIN, Trials, ratio};
 pub(crate) use effect::{MARGIN_UP, confidence, difference, median_within, within_run};
 pub use order::{HEADLINES_MAX, Role, headlines, ordered};
 pub use phenomena::{Phenomenon, Unexplainable, changes_inside, leftover, phenomena};
-pub use rounds::{Rounds, RoundsDoubts, RoundsState, TrackedState};
+pub use rounds::{Outside, Rounds, RoundsDoubts, RoundsState, TrackedState};
 pub use series::{Course, Shape, State, Steady, dependent_cells, drifting_cells, groups};
 pub use shared_limit::{ReachedBy, SharedLimit, Together};
 pub use stages::{Largest, TimeByLayer};

@@ -2,9 +2,15 @@
 
 use iolab_plan::precondition::SteadyRounds;
 use iolab_stats::Steadiness;
+use iolab_workload::trial::{CacheState, Pattern, SyncPolicy};
 
 use super::effect::CellId;
-use crate::analysis::{Analysis, RoundsEnd, RoundsOf, StandardFollowed, SteadyAnalysis, TrackedOf};
+use crate::analysis::{
+    Analysis, CellAnalysis, RoundsEnd, RoundsOf, StandardFollowed, SteadyAnalysis, TrackedOf,
+};
+
+/// I/O size of rounds of writes, bytes.
+const BS: u64 = 4096;
 
 /// Rounds that were repeated until the last of them were steady, or until there were no more.
 #[derive(Debug, Clone, PartialEq)]
@@ -25,8 +31,21 @@ pub struct Rounds {
     pub state: RoundsState,
     /// The place in `tracked` of what is least steady; `None` where no window is complete.
     pub worst: Option<usize>,
+    /// The trials of the same writes that lie furthest from steady rounds of writes; `None` where all lie within their range.
+    pub outside: Option<Outside>,
     /// The test of a standard that the run follows.
     pub standard: Option<StandardFollowed>,
+}
+
+/// A cell whose trials make the same writes as the rounds before them, one at a time, at another level.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Outside {
+    /// The cell.
+    pub cell: CellId,
+    /// Median of its trials, requests per second.
+    pub iops: f64,
+    /// Mean of the last window, requests per second.
+    pub rounds_iops: f64,
 }
 
 /// What rounds came to, and whether it can be relied on.
@@ -132,6 +151,49 @@ pub(super) fn rounds(analysis: &Analysis, run: usize) -> Option<Rounds> {
         tracked: tracked.collect(),
         state: RoundsState::of(analysis, steady),
         worst,
+        outside: outside(analysis, steady, run),
         standard: steady.standard.clone(),
+    })
+}
+
+/// The cell of the same writes that is furthest from the mean of steady rounds: further than the range that was allowed. Of several
+/// targets it is not known which rounds are whose.
+fn outside(analysis: &Analysis, steady: &SteadyAnalysis, run: usize) -> Option<Outside> {
+    let [tracked] = steady.tracked.as_slice() else {
+        return None;
+    };
+    if steady.of != RoundsOf::Writes || !steady.is_reached() {
+        return None;
+    }
+    let first = tracked
+        .values
+        .len()
+        .saturating_sub(steady.asked.window as usize);
+    let mean = iolab_stats::mean(&tracked.values[first..]).filter(|mean| *mean > 0.0)?;
+    let is_same = |cell: &&CellAnalysis| {
+        let trial = cell.cell.trial();
+        !cell.cell.spec.has_groups()
+            && cell.cell.program().is_none()
+            && (trial.bs, trial.read_percent, trial.trim_percent) == (BS, 0, 0)
+            && (trial.threads, trial.depth) == (1, 1)
+            && matches!(trial.pattern, Pattern::Rand | Pattern::RandReplace)
+            && trial.bs_mix.is_none()
+            && trial.rate.is_none()
+            && trial.cache == CacheState::Direct
+            && matches!(trial.sync, SyncPolicy::None | SyncPolicy::End)
+    };
+    let same = analysis.cells.iter().filter(is_same);
+    let far = |iops: f64| (iops / mean).ln().abs();
+    let found = same
+        .filter_map(|cell| Some((cell, cell.iops?.median)))
+        .filter(|(_, iops)| (iops / mean - 1.0).abs() > steady.asked.range)
+        .max_by(|(_, a), (_, b)| far(*a).total_cmp(&far(*b)));
+    found.map(|(cell, iops)| Outside {
+        cell: CellId {
+            run,
+            cell: cell.cell.id,
+        },
+        iops,
+        rounds_iops: mean,
     })
 }

@@ -116,7 +116,7 @@ fn a_steady_state_is_said_only_where_it_is_shown() {
     for (arguments, kind, says, short) in [
         (
             &words!(
-                "run pts-wsat model:cloud-volume --seed 1 --precondition trim+steady:round=cells,range=100%,slope=100% --time 20ms -o run.iolab"
+                "run pts-wsat model:cloud-volume --seed 1 --precondition trim+steady:round=cells,range=99%,slope=99% --time 20ms -o run.iolab"
             )[..],
             "rounds-alike",
             "not shown to be a steady state: before them only",

@@ -1,8 +1,9 @@
 //! Rounds that are repeated until they are steady: of all cells, and of writes before the first trial.
 
 use iolab_analysis::analysis::{Analysis, RoundsOf, analyse};
-use iolab_analysis::claim::{RoundsDoubts, RoundsState};
+use iolab_analysis::claim::{Claim, RoundsDoubts, RoundsState, claims};
 use iolab_record::{PreparationKind, RunRecord, Sample};
+use iolab_workload::trial::{CacheState, Pattern, SyncPolicy};
 
 use super::*;
 
@@ -209,6 +210,34 @@ fn rounds_of_writes_are_kept_as_data_and_judged_from_it() {
     assert_eq!(judged(&record), (RoundsOf::Writes, 8, true));
     assert!(record.samples.iter().any(|sample| !sample.warmup));
     assert_eq!(judged(&of_writes(false)), (RoundsOf::Writes, 12, false));
+}
+
+#[test]
+fn trials_of_the_same_writes_at_another_level_are_named() {
+    let elapsed = |spec: &TrialSpec, _: u64| match spec.writes() {
+        true => 1_000_000,
+        false => 100_000_000,
+    };
+    let bench = bench(&["precondition=steady:round=2s,window=3,rounds=12"]);
+    bench.start(&mut mock(&elapsed)).expect("done");
+    let mut record = bench.record();
+    let outside = |record: &RunRecord| {
+        let claims = claims(&[&analyse(record)]);
+        let mut found = claims.into_iter().filter_map(|claim| match claim {
+            Claim::Rounds(rounds) => Some(rounds.outside),
+            _ => None,
+        });
+        found.next().expect("rounds")
+    };
+    assert_eq!(outside(&record), None, "its trials read");
+    for cell in &mut record.cells {
+        let trial = &mut cell.spec.trial;
+        (trial.read_percent, trial.pattern) = (0, Pattern::Rand);
+        (trial.threads, trial.depth) = (1, 1);
+        (trial.cache, trial.sync) = (CacheState::Direct, SyncPolicy::None);
+    }
+    let found = outside(&record).expect("a hundredth of the rate");
+    assert!(found.iops < 0.1 * found.rounds_iops, "{found:?}");
 }
 
 #[test]

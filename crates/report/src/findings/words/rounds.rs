@@ -1,7 +1,7 @@
 //! Rounds until a steady state, and the tests of a standard, in words.
 
 use iolab_analysis::analysis::{Analysis, RoundsOf, StandardFollowed, SteadyAnalysis};
-use iolab_analysis::claim::{Rounds, RoundsDoubts, RoundsState, TrackedState};
+use iolab_analysis::claim::{Outside, Rounds, RoundsDoubts, RoundsState, TrackedState};
 use iolab_plan::standard::Deviation;
 use iolab_stats::Steadiness;
 use iolab_workload::escape_control::escape_control;
@@ -16,7 +16,9 @@ pub(super) const BASIS: &str = "the last rounds of all cells, or of the writes b
 
 /// Whether rounds came to a steady state, and where the run deviates from the standard that it follows.
 pub(super) fn of_rounds(found: &Rounds, run: &Analysis) -> String {
-    let state = state(found, run);
+    let outside = found.outside.as_ref();
+    let outside = outside.map_or_else(String::new, |found| outside_in_words(found, run));
+    let state = state(found, run) + &outside;
     match found.standard.as_ref().map(conformance) {
         Some(conformance) => format!("{state} {conformance}"),
         None => state,
@@ -75,6 +77,16 @@ fn state(found: &Rounds, run: &Analysis) -> String {
             "The run did not end by its rounds: {made} complete, no window was chosen, and the numbers are those of all trials."
         ),
     }
+}
+
+/// ` The trials of such writes lie outside of that range: 17406 IOPS at bs=4KiB, against 174 in the rounds.`
+fn outside_in_words(found: &Outside, run: &Analysis) -> String {
+    format!(
+        " The trials of such writes lie outside of that range: {} IOPS{}, against {} in the rounds. They did not measure the state that was prepared.",
+        significant(found.iops),
+        at_cell(run, found.cell),
+        significant(found.rounds_iops)
+    )
 }
 
 /// What steady rounds are called: only those of a standard's test, with its limits and cells, are a steady state.
