@@ -44,8 +44,8 @@ fn the_end_of_the_credits_comes_first() {
        cache that fills up, an exhausted burst credit or throttling. Shorter or longer trials would give
        other results.
 
-    Caveats: too few trials (1 cell); not measured: regions above 10 GiB, the page cache, response
-      time at a given load (--rate).
+    Caveats: not measured: regions above 10 GiB, the page cache, response time at a given load
+      (--rate).
     ");
     let rows = series(folder.path());
     let requests = |row: &serde_json::Value| row["read_requests"].as_u64().expect("a number");
@@ -116,9 +116,8 @@ fn cells_that_write_after_each_other_are_doubted() {
     ");
     let caveats = printed.stdout.split("\nCaveats: ").nth(1);
     insta::assert_snapshot!(caveats.expect("their order is one"), @r"
-    each cell of write-random finds what others wrote before, so their order may decide; too
-      few trials (2 cells); not measured: regions above 1 GiB, the page cache, response time at a given
-      load (--rate).
+    each cell of write-random finds what others wrote before, so their order may decide; not
+      measured: regions above 1 GiB, the page cache, response time at a given load (--rate).
     ");
     run(folder.path(), &["table", "run.iolab"]).expect(0);
 }
@@ -141,7 +140,9 @@ fn latency_over_time_is_asked_for_where_none_is_kept() {
     // Of 4,000 requests a second there are too few.
     let far = ["table", "run.iolab", "--metric", "p99.999"];
     let told = run(folder.path(), &far).expect(0).stdout;
-    let why = told.lines().find(|line| line.contains("too few requests"));
+    let why = told
+        .lines()
+        .find(|line| line.contains("per trial are needed"));
     insta::assert_snapshot!(why.expect("no curve").trim(), @"too few requests (368887 per trial are needed)");
 }
 
