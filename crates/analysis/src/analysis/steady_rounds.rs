@@ -304,11 +304,9 @@ fn overwritten(
                 && sample.started_utc.as_str() >= prepared
                 && target.get(&sample.cell) == target.get(&cell.id)
         });
-        let bytes = steps.map(|step| step.bytes as f64).sum::<f64>()
-            + trials
-                .map(|sample| sample.operations.write.bytes as f64)
-                .sum::<f64>();
-        bytes / cell.trial().region as f64
+        let prepared: u64 = steps.map(|step| step.bytes).sum();
+        let written: u64 = trials.map(|sample| sample.operations.write.bytes).sum();
+        prepared.saturating_add(written) as f64 / cell.trial().region as f64
     };
     let cells = record.cells.iter().filter(|cell| open.contains(&cell.id));
     cells

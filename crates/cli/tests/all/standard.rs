@@ -119,7 +119,7 @@ fn a_steady_state_is_said_only_where_it_is_shown() {
                 "run pts-wsat model:cloud-volume --seed 1 --precondition trim+steady:round=cells,range=99%,slope=99% --time 20ms -o run.iolab"
             )[..],
             "rounds-alike",
-            "not shown to be a steady state: before them only",
+            "not shown to be a steady state: before them nothing of the region was written",
             "not shown to be in a steady state after 5 rounds",
         ),
         (

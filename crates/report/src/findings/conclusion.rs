@@ -195,7 +195,10 @@ fn doubts(analysis: &Analysis) -> String {
     let seeks = analysis.seeks_precision;
     let imprecise =
         |cell: &CellAnalysis| seeks && cell.precision.is_some_and(|p| p > analysis.precision_goal);
-    let lacks = |cell: &CellAnalysis| seeks && cell.response.is_some() && cell.precision.is_none();
+    // Of rounds the line says instead whether they are steady; a single long trial has neither.
+    let lacks = |cell: &CellAnalysis| {
+        (seeks || cell.n == 1) && cell.response.is_some() && cell.precision.is_none()
+    };
     let parts = [
         (
             count(&|cell| cell.response.is_none() && cell.n == 0),

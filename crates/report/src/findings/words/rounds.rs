@@ -108,11 +108,12 @@ fn has_own_limits(followed: &StandardFollowed) -> bool {
 
 /// `before them only 1.5 % of the region was written; 2 tracked cells were disturbed`.
 fn doubts_in_words(doubts: &RoundsDoubts) -> String {
-    let written = doubts.written.map(|share| {
-        format!(
+    let written = doubts.written.map(|share| match share > 0.0 {
+        true => format!(
             "before them only {} of the region was written",
             format_percent_of_whole(share)
-        )
+        ),
+        false => "before them nothing of the region was written".to_owned(),
     });
     let changing = (doubts.changing > 0).then(|| {
         format!(
