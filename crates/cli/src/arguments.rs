@@ -32,8 +32,34 @@ pub(crate) use self::plotting::Plot;
 #[cfg(feature = "measure")]
 pub(crate) use self::witnessing::Witness;
 
+/// Examples of commands that read results, which every build has.
+macro_rules! examples_of_reading {
+    () => {
+        "  iolab table iolab-results/*.iolab
+                                  the tables and findings of run files
+  iolab plot FILE -o figure.pdf   the figure of a run, for a paper
+  iolab report iolab-results/*.iolab -o report.html
+                                  one page: findings, tables, evidence, data
+  iolab export FILE --format csv  one row per sample, for pandas, R or DuckDB
+  iolab compare --base a*.iolab --new b*.iolab
+                                  several runs of each side, cell by cell
+"
+    };
+}
+
+/// What decides the width of text.
+macro_rules! text_width {
+    () => {
+        "\
+Text is as wide as the terminal, else 100 columns; COLUMNS=80 sets the width (40 to \
+220). NO_COLOR and TERM=dumb switch colours and drawing off.
+"
+    };
+}
+
 #[cfg(feature = "measure")]
-const EXAMPLES: &str = "\
+const EXAMPLES: &str = concat!(
+    "\
 Examples:
   iolab study                     six micro-benchmarks here, in two minutes
   iolab study /mnt/disk --suite micro
@@ -47,15 +73,9 @@ Examples:
   iolab run load-latency --slo 'p99<1ms'
                                   the highest rate with 99 % below 1 ms
   iolab fit etcd /mnt/disk        good enough for etcd: yes, no, cannot tell
-  iolab table iolab-results/*.iolab
-                                  the tables and findings of run files
-  iolab plot FILE -o figure.pdf   the figure of a run, for a paper
-  iolab report iolab-results/*.iolab -o report.html
-                                  one page: findings, tables, evidence, data
-  iolab export FILE --format csv  one row per sample, for pandas, R or DuckDB
-  iolab compare --base a*.iolab --new b*.iolab
-                                  several runs of each side, cell by cell
-  iolab witness -- dd if=data of=/dev/null bs=1M
+",
+    examples_of_reading!(),
+    "  iolab witness -- dd if=data of=/dev/null bs=1M
                                   the evidence for any program
   iolab gate --history runs NEW.iolab
                                   for CI: fails when NEW is slower than the
@@ -70,32 +90,29 @@ iolab-results/ and are never overwritten.
 Sizes are binary: 4k, 4K and 4KiB are 4096 bytes. Throughput is decimal: MB/s is 10^6 \
 bytes per second. A time without a unit is in seconds.
 
-Text is as wide as the terminal, else 100 columns; COLUMNS=80 sets the width (40 to \
-220). NO_COLOR and TERM=dumb switch colours and drawing off.
-
+",
+    text_width!(),
+    "
 Exit codes: 0 done, or yes; 1 a measurement failed; 2 wrong usage; 3 refused for \
-safety; 4 slower (compare, gate) or no (fit, --slo); 5 cannot tell; 130 interrupted.";
+safety; 4 slower (compare, gate) or no (fit, --slo); 5 cannot tell; 130 interrupted."
+);
 
 #[cfg(not(feature = "measure"))]
-const EXAMPLES: &str = "\
+const EXAMPLES: &str = concat!(
+    "\
 This build only reads results. The commands study, run, fit, why, doctor, witness, serve, \
 resume and import are in the build for Linux.
 
 Examples:
-  iolab table iolab-results/*.iolab
-                                  the tables and findings of run files
-  iolab plot FILE -o figure.pdf   the figure of a run, for a paper
-  iolab report iolab-results/*.iolab -o report.html
-                                  one page: findings, tables, evidence, data
-  iolab export FILE --format csv  one row per sample, for pandas, R or DuckDB
-  iolab compare --base a*.iolab --new b*.iolab
-                                  several runs of each side, cell by cell
-
-Text is as wide as the terminal, else 100 columns; COLUMNS=80 sets the width (40 to \
-220). NO_COLOR and TERM=dumb switch colours and drawing off.
-
+",
+    examples_of_reading!(),
+    "
+",
+    text_width!(),
+    "
 Exit codes: 0 done, or yes; 1 the output cannot be written; 2 wrong usage; 3 refused for \
-safety; 4 slower (compare, gate); 5 cannot tell.";
+safety; 4 slower (compare, gate); 5 cannot tell."
+);
 
 const COMPLETIONS_HELP: &str = "\
 Examples:

@@ -36,7 +36,7 @@ mod tests;
 mod text;
 
 use iolab_analysis::analysed_run::AnalysedRun;
-use iolab_analysis::analysis::{Analysis, CellAnalysis, RoundsOf};
+use iolab_analysis::analysis::{Analysis, CellAnalysis};
 use iolab_analysis::bends::Bends;
 use iolab_analysis::claim::remainders;
 use iolab_analysis::compare::Comparison;
@@ -188,7 +188,7 @@ fn kind_of_cells(runs: &[FigureRun<'_>]) -> FigureKind {
         [run] if !remainders(run.analysis()).is_empty() => FigureKind::Why,
         [run] if run.analysis().factors.iter().any(|factor| factor == "rate") => FigureKind::Load,
         [run] if run.analysis().factors.is_empty() => match &run.analysis().steady {
-            Some(steady) if steady.of == RoundsOf::Cells => FigureKind::Rounds,
+            Some(steady) if steady.is_of_cells() => FigureKind::Rounds,
             _ => FigureKind::Order,
         },
         [a, b] if same_experiment(a.analysis(), b.analysis()) => FigureKind::Ratio,

@@ -94,6 +94,26 @@ pub(super) struct Series {
     pub(super) bends: Vec<Bend>,
 }
 
+impl Series {
+    /// One of points alone: without band, single trials and bends.
+    pub(super) fn of_points(
+        name: impl Into<String>,
+        place: usize,
+        look: Look,
+        points: Vec<Mark>,
+    ) -> Self {
+        Self {
+            name: name.into(),
+            place,
+            look,
+            points,
+            band: Vec::new(),
+            trials: Vec::new(),
+            bends: Vec::new(),
+        }
+    }
+}
+
 /// A bend of a curve.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Bend {

@@ -23,6 +23,13 @@ const KINDS: [&str; 4] = [
     "rounds-not-judged",
 ];
 
+/// The claim about rounds, of which a run has one.
+fn only_claim(folder: &Path) -> Value {
+    let mut found = claims(folder, &KINDS);
+    assert_eq!(found.len(), 1, "{found:?}");
+    found.remove(0)
+}
+
 /// The documents of a run file in every format that has sentences.
 fn documents(folder: &Path) -> Vec<String> {
     let written = |name: &str| {
@@ -48,10 +55,7 @@ fn a_scaled_test_says_so_everywhere() {
        allowed). pts-iops is scaled, not PTS: trials of 10 ms instead of 1 min; 0.0066 % of the device
        is used; 47 of its 56 cells are missing; its cells are in another order.
     ");
-    let found = claims(folder, &KINDS);
-    let [claim] = &found[..] else {
-        panic!("{found:?}");
-    };
+    let claim = only_claim(folder);
     let evidence = &claim["evidence"];
     assert_eq!(claim["kind"], "steady-rounds");
     assert_eq!(
@@ -96,10 +100,7 @@ fn rounds_that_are_not_steady_say_so_everywhere() {
         let folder = folder();
         let folder = folder.path();
         let printed = run(folder, arguments).expect(0);
-        let found = claims(folder, &KINDS);
-        let [claim] = &found[..] else {
-            panic!("{found:?}");
-        };
+        let claim = only_claim(folder);
         assert_eq!(claim["kind"], "rounds-not-steady");
         assert_eq!(claim["evidence"]["rounds_of"], of);
         assert_eq!(claim["evidence"]["rounds"], 6);
@@ -142,10 +143,7 @@ fn a_steady_state_is_said_only_where_it_is_shown() {
         let folder = folder();
         let folder = folder.path();
         let printed = run(folder, arguments).expect(0);
-        let found = claims(folder, &KINDS);
-        let [claim] = &found[..] else {
-            panic!("{found:?}");
-        };
+        let claim = only_claim(folder);
         assert_eq!(claim["kind"], kind);
         let sentence = claim["sentence"].as_str().expect("a sentence");
         assert!(sentence.contains(says), "{sentence}");

@@ -131,15 +131,7 @@ impl<'a> Cells<'a> {
     }
 
     fn series(&self, name: String, place: usize, points: Vec<Mark>) -> Series {
-        Series {
-            name,
-            place,
-            look: self.look(),
-            points,
-            band: Vec::new(),
-            trials: Vec::new(),
-            bends: Vec::new(),
-        }
+        Series::of_points(name, place, self.look(), points)
     }
 
     fn origin(&self, cell: &'a CellComparison, n: Option<usize>, what: &str) -> Origin {

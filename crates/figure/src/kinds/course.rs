@@ -165,13 +165,5 @@ fn points(trial: &SampleSeries, row: &CellValues<'_>, most: usize) -> Vec<Mark> 
 }
 
 fn line(name: String, place: usize, points: Vec<Mark>) -> Series {
-    Series {
-        name,
-        place,
-        look: Look::Curve,
-        points,
-        band: Vec::new(),
-        trials: Vec::new(),
-        bends: Vec::new(),
-    }
+    Series::of_points(name, place, Look::Curve, points)
 }

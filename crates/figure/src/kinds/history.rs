@@ -133,14 +133,13 @@ fn series(
         .enumerate()
         .filter_map(point)
         .collect();
-    (!points.is_empty()).then(|| Series {
-        name: if relative { name } else { String::new() },
-        place,
-        look: Look::Line,
-        points,
-        band: Vec::new(),
-        trials: Vec::new(),
-        bends: Vec::new(),
+    (!points.is_empty()).then(|| {
+        Series::of_points(
+            if relative { name } else { String::new() },
+            place,
+            Look::Line,
+            points,
+        )
     })
 }
 

@@ -222,15 +222,8 @@ fn curve(cell: &Distribution<'_>, view: View, place: usize, name: String) -> Ser
             origin,
         }
     });
-    Series {
-        points: points.collect(),
-        name,
-        place,
-        look: Look::Curve,
-        band: Vec::new(),
-        trials: Vec::new(),
-        bends: Vec::new(),
-    }
+    let points: Vec<Mark> = points.collect();
+    Series::of_points(name, place, Look::Curve, points)
 }
 
 fn origin(cell: &Distribution<'_>, quantile: f64, ns: f64, name: &str) -> Origin {

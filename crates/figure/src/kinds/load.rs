@@ -87,15 +87,12 @@ struct LoadLine {
 
 impl LoadLine {
     fn series(&self) -> Series {
-        Series {
-            name: self.name.clone(),
-            place: self.place,
-            look: Look::Line,
-            points: self.points.clone(),
-            band: Vec::new(),
-            trials: Vec::new(),
-            bends: Vec::new(),
-        }
+        Series::of_points(
+            self.name.clone(),
+            self.place,
+            Look::Line,
+            self.points.clone(),
+        )
     }
 }
 

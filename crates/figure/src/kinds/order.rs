@@ -167,19 +167,16 @@ fn series(run: &FigureRun<'_>, quantity: Response, is_response: bool) -> Vec<Ser
         };
         match series.iter_mut().find(|series| series.place == place) {
             Some(series) => series.points.push(point),
-            None => series.push(Series {
-                name: if relative && apart {
+            None => series.push(Series::of_points(
+                if relative && apart {
                     name.into_owned()
                 } else {
                     String::new()
                 },
                 place,
-                look: Look::Dots,
-                points: vec![point],
-                band: Vec::new(),
-                trials: Vec::new(),
-                bends: Vec::new(),
-            }),
+                Look::Dots,
+                vec![point],
+            )),
         }
     }
     series.sort_by_key(|series| series.place);

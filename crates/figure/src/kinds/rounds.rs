@@ -97,14 +97,7 @@ pub(in super::super) fn model(runs: &[FigureRun<'_>], options: &Options) -> Resu
 fn shown(steady: &SteadyAnalysis) -> Vec<&Tracked> {
     let mut all: Vec<&Tracked> = steady.tracked.iter().collect();
     if all.len() > TRACKED_MAX {
-        let key = |one: &Tracked| {
-            one.steadiness
-                .map_or((false, 0.0), |steady| (!steady.reached, steady.range))
-        };
-        all.sort_by(|a, b| {
-            let (a, b) = (key(a), key(b));
-            b.0.cmp(&a.0).then(b.1.total_cmp(&a.1))
-        });
+        all.sort_by(|a, b| b.by_unsteadiness(a));
         all.truncate(TRACKED_MAX);
     }
     all
@@ -145,11 +138,7 @@ fn series(
     tracked: &Tracked,
     place: usize,
 ) -> Option<Series> {
-    let first = tracked
-        .values
-        .len()
-        .saturating_sub(steady.asked.window as usize);
-    let mean = iolab_stats::mean(&tracked.values[first..]).filter(|mean| *mean > 0.0)?;
+    let mean = tracked.window_mean(&steady.asked)?;
     let analysis = run.analysis();
     let (cell, name) = match &tracked.of {
         TrackedOf::Cell(id) => {
@@ -180,16 +169,13 @@ fn series(
         },
     };
     let points: Vec<Mark> = (1..).zip(&tracked.values).map(point).collect();
-    Some(Series {
-        name: match steady.tracked.len() {
+    Some(Series::of_points(
+        match steady.tracked.len() {
             1 => String::new(),
             _ => name.clone(),
         },
         place,
-        look: Look::Line,
+        Look::Line,
         points,
-        band: Vec::new(),
-        trials: Vec::new(),
-        bends: Vec::new(),
-    })
+    ))
 }

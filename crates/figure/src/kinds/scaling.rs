@@ -65,17 +65,14 @@ pub(in super::super) fn model(runs: &[FigureRun<'_>], options: &Options) -> Resu
                 point(&data, row, least, factor, at)
             });
             let label = series_levels.get(number).zip(parts.series);
-            panel.series.push(Series {
-                name: label.map_or_else(String::new, |(level, i)| {
+            panel.series.push(Series::of_points(
+                label.map_or_else(String::new, |(level, i)| {
                     labels::level(data.factors[i], level)
                 }),
-                place: number,
-                look: Look::Line,
-                points: points.collect(),
-                band: Vec::new(),
-                trials: Vec::new(),
-                bends: Vec::new(),
-            });
+                number,
+                Look::Line,
+                points.collect(),
+            ));
         }
         let places = rows().map(|row| x.place(row.levels[factor]));
         panel.series.push(in_proportion(places, count));
@@ -163,15 +160,12 @@ fn in_proportion(places: impl Iterator<Item = f64>, place: usize) -> Series {
         hollow: false,
         origin: Origin::default(),
     });
-    Series {
-        name: "in proportion".to_owned(),
+    Series::of_points(
+        "in proportion".to_owned(),
         place,
-        look: Look::Curve,
-        points: points.collect(),
-        band: Vec::new(),
-        trials: Vec::new(),
-        bends: Vec::new(),
-    }
+        Look::Curve,
+        points.collect(),
+    )
 }
 
 fn y_axis(panels: &[Panel], quantity: Response, options: &Options) -> Axis {

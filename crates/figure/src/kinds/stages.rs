@@ -163,15 +163,12 @@ fn series(
                 },
             }
         });
-        all.push(Series {
-            name: stage.name().to_owned(),
-            place: before + number,
-            look: Look::Bars { place: 0, of: 1 },
-            points: points.collect(),
-            band: Vec::new(),
-            trials: Vec::new(),
-            bends: Vec::new(),
-        });
+        all.push(Series::of_points(
+            stage.name().to_owned(),
+            before + number,
+            Look::Bars { place: 0, of: 1 },
+            points.collect(),
+        ));
     }
     all
 }

@@ -58,15 +58,12 @@ pub(in super::super) fn model(runs: &[FigureRun<'_>], _: &Options) -> Result<Fig
         at: 50.0,
         label: "cause".to_owned(),
     });
-    panel.series.push(Series {
-        name: String::new(),
-        place: 0,
-        look: Look::Bars { place: 0, of: 1 },
-        points: bars.iter().enumerate().map(mark).collect(),
-        band: Vec::new(),
-        trials: Vec::new(),
-        bends: Vec::new(),
-    });
+    panel.series.push(Series::of_points(
+        String::new(),
+        0,
+        Look::Bars { place: 0, of: 1 },
+        bars.iter().enumerate().map(mark).collect(),
+    ));
     let phenomenon = run
         .analysis()
         .inquiry

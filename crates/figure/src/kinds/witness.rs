@@ -142,13 +142,5 @@ fn line(
             origin: Origin::default(),
         }))
     });
-    Series {
-        name,
-        place,
-        look: Look::Curve,
-        points: steps.flatten().collect(),
-        band: Vec::new(),
-        trials: Vec::new(),
-        bends: Vec::new(),
-    }
+    Series::of_points(name, place, Look::Curve, steps.flatten().collect())
 }

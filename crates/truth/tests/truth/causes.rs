@@ -14,15 +14,40 @@ use serde_json::Value;
 use crate::stage::alone;
 
 /// A difference with a known cause.
-struct World {
+struct World<'a> {
     /// The experiment that shows it, with its settings.
-    shown_by: &'static [&'static str],
+    shown_by: &'a [&'a str],
     /// The suspects that cause it.
-    planted: &'static [&'static str],
+    planted: &'a [&'a str],
     /// Time for the explanation.
-    budget: &'static str,
+    budget: &'a str,
     /// Further arguments of the explanation.
-    more: &'static [&'static str],
+    more: &'a [&'a str],
+}
+
+/// Random reads of threads that share a descriptor; each trial takes `time`.
+fn threads_on_one_descriptor<'a>(
+    backend: &'a str,
+    region: &'a str,
+    time: &'a str,
+) -> [&'a str; 15] {
+    [
+        "why-serialised",
+        "--set",
+        "workload=RR",
+        "--set",
+        backend,
+        "--set",
+        "descriptors=shared",
+        "--set",
+        "layout=shared",
+        "--set",
+        region,
+        "--time",
+        time,
+        "--budget",
+        "10s",
+    ]
 }
 
 /// Verdicts that accuse a suspect.
@@ -45,7 +70,7 @@ fn verdicts(all: &[Value]) -> Vec<(String, String)> {
 }
 
 /// Shows a difference of a scene's target and explains it: what was planted is named, and nothing else.
-fn explain(scene: &Scene, world: &World) -> Vec<Value> {
+fn explain(scene: &Scene, world: &World<'_>) -> Vec<Value> {
     let target = scene.target.display().to_string();
     let (experiment, sets) = world.shown_by.split_first().expect("an experiment");
     let mut run = vec![
@@ -159,23 +184,7 @@ fn a_shared_descriptor_is_named() {
         return;
     };
     let world = World {
-        shown_by: &[
-            "why-serialised",
-            "--set",
-            "workload=RR",
-            "--set",
-            "backend=sync",
-            "--set",
-            "descriptors=shared",
-            "--set",
-            "layout=shared",
-            "--set",
-            "region=32M",
-            "--time",
-            "60ms",
-            "--budget",
-            "10s",
-        ],
+        shown_by: &threads_on_one_descriptor("backend=sync", "region=32M", "60ms"),
         planted: &["shared-descriptor"],
         budget: "60s",
         more: &[],
@@ -220,23 +229,7 @@ fn two_that_hide_each_other_are_named_together() {
         return;
     };
     let world = World {
-        shown_by: &[
-            "why-serialised",
-            "--set",
-            "workload=RR",
-            "--set",
-            "backend=sync",
-            "--set",
-            "descriptors=shared",
-            "--set",
-            "layout=shared",
-            "--set",
-            "region=64M",
-            "--time",
-            "200ms",
-            "--budget",
-            "10s",
-        ],
+        shown_by: &threads_on_one_descriptor("backend=sync", "region=64M", "200ms"),
         planted: &["shared-descriptor", "reach"],
         budget: "90s",
         more: &[],
@@ -263,23 +256,7 @@ fn a_serial_server_that_stalls_is_not_explained() {
         return;
     };
     let world = World {
-        shown_by: &[
-            "why-serialised",
-            "--set",
-            "workload=RR",
-            "--set",
-            "backend=psync",
-            "--set",
-            "descriptors=shared",
-            "--set",
-            "layout=shared",
-            "--set",
-            "region=32M",
-            "--time",
-            "100ms",
-            "--budget",
-            "10s",
-        ],
+        shown_by: &threads_on_one_descriptor("backend=psync", "region=32M", "100ms"),
         planted: &[],
         budget: "60s",
         more: &[],
@@ -357,23 +334,7 @@ fn a_shared_descriptor_is_named_beside_stalls() {
         return;
     };
     let world = World {
-        shown_by: &[
-            "why-serialised",
-            "--set",
-            "workload=RR",
-            "--set",
-            "backend=sync",
-            "--set",
-            "descriptors=shared",
-            "--set",
-            "layout=shared",
-            "--set",
-            "region=32M",
-            "--time",
-            "100ms",
-            "--budget",
-            "10s",
-        ],
+        shown_by: &threads_on_one_descriptor("backend=sync", "region=32M", "100ms"),
         planted: &["shared-descriptor"],
         budget: "60s",
         more: &[],

@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use iolab_truth::device::{loop_over, mounted, zram};
+use iolab_truth::device::{loop_over, mounted, on_zram};
 use iolab_truth::files::{MIB, hole, noise};
 use iolab_truth::iolab::witness_with;
 use iolab_truth::system::unless_missing;
@@ -104,12 +104,7 @@ fn syncs_are_those_that_the_program_made_and_have_a_flush() {
 #[test]
 fn a_disk_without_a_volatile_cache_is_told() {
     let _alone = alone();
-    let made = Scene::new().and_then(|scene| {
-        let device = zram(&scene, 300 * MIB)?;
-        let at = mounted(&scene, &device, &EXT4, "noatime")?;
-        Ok((scene, at))
-    });
-    let Some((scene, at)) = unless_missing(made) else {
+    let Some((scene, at)) = unless_missing(on_zram(&EXT4)) else {
         return;
     };
     let Some(evidence) = traced(&scene, &script(&at), "sleep 1") else {

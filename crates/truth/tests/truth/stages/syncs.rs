@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use iolab_truth::device::{loop_over, mounted, zram};
+use iolab_truth::device::{loop_over, mounted, on_zram};
 use iolab_truth::files::{MIB, hole};
 use iolab_truth::iolab::{Seen, run, told};
 use iolab_truth::system::unless_missing;
@@ -191,12 +191,7 @@ fn no_journal_is_an_answer() {
 #[test]
 fn a_disk_without_a_volatile_cache_has_no_flush() {
     let _alone = alone();
-    let made = Scene::new().and_then(|scene| {
-        let device = zram(&scene, 300 * MIB)?;
-        let at = mounted(&scene, &device, &EXT4, "noatime")?;
-        Ok((scene, at))
-    });
-    let Some((scene, at)) = unless_missing(made) else {
+    let Some((scene, at)) = unless_missing(on_zram(&EXT4)) else {
         return;
     };
     let Some(traced) = traced(&scene, &at, &GROWING) else {
