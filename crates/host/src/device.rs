@@ -164,7 +164,7 @@ fn read(sys: &Path, folder: &Path, depth: u32) -> Device {
     let disk_name = sysfs::name_of(disk);
     let transport = transport(disk, &disk_name);
     let backing = backing(disk);
-    let has_queue = disk.join("mq").exists();
+    let has_queue = sysfs::has_requests(disk);
     let identity = Identity {
         vendor: text_of(disk.join("device/vendor")),
         model: text_of(disk.join("device/model")),

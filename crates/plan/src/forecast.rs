@@ -56,10 +56,7 @@ impl Forecast {
         let region = cells.iter().flat_map(|cell| cell.spec.trials());
         let region = region.map(|trial| trial.region).max().unwrap_or(0);
         let granted = block.unwrap_or_default().saturating_mul(design.granted());
-        // Rounds of all cells end by their number, long before their budget.
-        let rounds = design.precondition.rounds_of_cells();
-        let rounds = rounds.and_then(|steady| Some(block?.saturating_mul(steady.rounds)));
-        let budget = rounds.map_or(design.budget, |rounds| rounds.min(design.budget));
+        let budget = design.time_at_most(block);
         Self {
             experiment: plan.experiment().name.clone(),
             cells: cells.len(),

@@ -426,6 +426,14 @@ mod tests {
     use super::*;
     use crate::cells::cells;
 
+    /// A setting that is renamed would fall out of the list, and be told as a deviation of every run.
+    #[test]
+    fn what_the_operator_chooses_are_settings() {
+        for name in OPEN {
+            assert!(Setting::find(name).is_some(), "{name}");
+        }
+    }
+
     fn deviations(name: &str, sets: &[&str], target: TargetFacts) -> Vec<Deviation> {
         let mut experiment = Experiment::find(name).expect("built in");
         for set in sets {

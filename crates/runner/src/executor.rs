@@ -102,8 +102,6 @@ impl<'a> Engine<'a> {
             .iter()
             .map(|group| self.target(group.target.as_ref()));
         let targets = targets.collect::<Result<Vec<&Target>>>()?;
-        let trials = groups.iter().map(|group| &group.trial);
-        let _trial = self.watch.during(Allowance::of(trials));
         trial::run_groups(&groups, &targets, self.clock, stop)
     }
 
@@ -120,39 +118,42 @@ impl<'a> Engine<'a> {
         control.change(&cell.system, &devices).map(Some)
     }
 
+    /// How long a trial of a cell may show nothing.
+    fn allowance(&self, cell: &CellSpec) -> Allowance {
+        let own = || Allowance::of(iter::once(&cell.trial));
+        let of_program = |time| Allowance::of_program(time, cell.trial.region);
+        match (self.ranks, self.programs) {
+            (None, _) if cell.has_groups() => {
+                Allowance::of(cell.group_trials().iter().map(|group| &group.trial))
+            }
+            _ if cell.striped().is_some() => own(),
+            (Some(ranks), _) => Allowance::of_ranks(&cell.trial, ranks.count()),
+            (None, Some(_)) => of_program(cell.trial.limit.time),
+            (None, None) if cell.tool.is_peer() => of_program(self.peers.time_limit(cell)),
+            (None, None) => own(),
+        }
+    }
+
     /// One trial, with the settings of the kernel as they are.
     fn carry_out(&self, cell: &CellSpec, stop: &AtomicBool) -> Result<Outcome> {
+        let _trial = self.watch.during(self.allowance(cell));
         if cell.has_groups() && self.ranks.is_none() {
             return self.run_groups(cell, stop);
         }
         if cell.striped().is_some() {
             let targets = cell.own_targets().into_iter().map(|name| self.target(name));
             let targets = targets.collect::<Result<Vec<&Target>>>()?;
-            let _trial = self.watch.during(Allowance::of(iter::once(&cell.trial)));
             return trial::run_over(&cell.trial, &targets, self.clock, stop);
         }
         let name = cell.target.as_ref();
         let target = self.target(name)?;
         if let Some(ranks) = self.ranks {
-            let allowed = Allowance::of_ranks(&cell.trial, ranks.count());
-            let _trial = self.watch.during(allowed);
             return ranks.run(&cell.trial, self.number(name)?, target, stop);
         }
-        let of_program = |time| Allowance::of_program(time, cell.trial.region);
         match self.programs {
-            Some(programs) => {
-                let _trial = self.watch.during(of_program(cell.trial.limit.time));
-                programs.run(cell, self.clock, stop)
-            }
-            None if cell.tool.is_peer() => {
-                let limit = self.peers.time_limit(cell);
-                let _trial = self.watch.during(of_program(limit));
-                self.peers.run(cell, target, self.clock, stop)
-            }
-            None => {
-                let _trial = self.watch.during(Allowance::of(iter::once(&cell.trial)));
-                trial::run(&cell.trial, target, self.clock, stop)
-            }
+            Some(programs) => programs.run(cell, self.clock, stop),
+            None if cell.tool.is_peer() => self.peers.run(cell, target, self.clock, stop),
+            None => trial::run(&cell.trial, target, self.clock, stop),
         }
     }
 }

@@ -190,7 +190,7 @@ pub(super) fn disk_of(sys: &Path, device: Number) -> Option<Disk> {
     Some(Disk {
         number: sysfs::device_number(&disk)?,
         start,
-        has_requests: disk.join("mq").exists(),
+        has_requests: sysfs::has_requests(&disk),
     })
 }
 

@@ -44,11 +44,16 @@ pub fn linked_devices(dir: &Path) -> io::Result<Vec<Number>> {
         .collect()
 }
 
+/// Whether a disk has a queue of requests, and so events of their ways; device mapper, md and zram have none.
+pub fn has_requests(disk: &Path) -> bool {
+    disk.join("mq").exists()
+}
+
 /// Whether the kernel counts the traffic of a disk; `None` where its folder does not tell. What has no request queue counts by
 /// itself, even where the queue's switch is off.
 pub fn counts_traffic(disk: &Path) -> Option<bool> {
     let on = value(&disk.join("queue/iostats"))? != 0;
-    (on || disk.join("mq").exists()).then_some(on)
+    (on || has_requests(disk)).then_some(on)
 }
 
 /// The name of the file or device that a loop device stands on; there only while it is set up.

@@ -153,31 +153,24 @@ pub struct FailedRequest {
     pub errno: i32,
 }
 
-/// What ended a trial, the graver the greater: of workers or processes that ended differently, the greatest counts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Ended {
+named! {
+    /// What ended a trial, the graver the greater: of workers or processes that ended differently, the greatest counts.
+#[derive(PartialOrd, Ord)]
+    pub enum Ended: "end of a trial" {
     /// The requested bytes or requests, or the pass, are complete.
-    Done,
+    Done = "done",
     /// It was steady (see [`crate::trial::SteadyRule`]).
-    Steady,
+    Steady = "steady",
     /// The time limit.
-    Time,
+    Time = "time",
     /// The stop flag; the outcome is partial.
-    Interrupted,
+    Interrupted = "interrupted",
     /// A request or the program failed; the outcome is partial.
-    Failed,
+    Failed = "failed",
+    }
 }
 
 impl Ended {
-    /// All that there are, in their order.
-    pub const ALL: [Self; 5] = [
-        Self::Done,
-        Self::Steady,
-        Self::Time,
-        Self::Interrupted,
-        Self::Failed,
-    ];
-
     /// Whether it did what it was to do.
     pub fn is_whole(self) -> bool {
         match self {
@@ -349,10 +342,10 @@ mod tests {
     #[test]
     fn ends_stand_in_the_order_of_their_gravity() {
         assert!(Ended::ALL.is_sorted_by_key(|ended| !ended.is_whole()));
-        for (place, ended) in Ended::ALL.into_iter().enumerate() {
+        for (place, ended) in Ended::ALL.iter().copied().enumerate() {
             assert_eq!(ended as usize, place);
         }
-        assert_eq!(Ended::ALL.into_iter().max(), Some(Ended::Failed));
+        assert_eq!(Ended::ALL.iter().copied().max(), Some(Ended::Failed));
         assert!(Ended::Done < Ended::Steady && Ended::Steady < Ended::Time);
     }
 }

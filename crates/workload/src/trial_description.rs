@@ -24,10 +24,7 @@ pub fn in_words(trial: &TrialSpec) -> String {
         SyncPolicy::End => format!("writes{of} with a final fsync"),
         _ => format!("durable writes{of}"),
     };
-    let runs = match trial.random_every {
-        1 => String::new(),
-        every => format!(" in runs of {every}"),
-    };
+    let runs = runs(trial);
     match trial.read_percent {
         100 => format!("{order} reads{runs}"),
         0 => format!("{order} {writes}{runs}"),
@@ -35,6 +32,14 @@ pub fn in_words(trial: &TrialSpec) -> String {
             "{order} accesses ({reads} % reads, {} % {writes}){runs}",
             100 - reads
         ),
+    }
+}
+
+/// ` in runs of 8`, where not every request goes to another place by chance.
+fn runs(trial: &TrialSpec) -> String {
+    match trial.random_every {
+        1 => String::new(),
+        every => format!(" in runs of {every}"),
     }
 }
 
@@ -72,10 +77,7 @@ pub fn requests_in_words(trial: &TrialSpec) -> String {
         0 => "each",
         _ => "each write",
     };
-    let runs = match trial.random_every {
-        1 => String::new(),
-        every => format!(" in runs of {every}"),
-    };
+    let runs = runs(trial);
     let trimmed = match trial.trim_first {
         false => "",
         true => ", each after a trim of its block",

@@ -45,25 +45,23 @@ pub(super) fn read_disks(stacks: &[Stack]) -> Option<Counted> {
     if stacks.iter().all(|stack| stack.bottom.is_none()) {
         return None;
     }
-    let mut disks = BTreeSet::new();
-    for stack in stacks {
-        match &stack.bottom {
-            Some(below) => disks.extend(below.iter().copied()),
-            None => {
-                disks.insert(stack.device?);
-            }
-        }
-    }
-    sum(disks)
+    let disks: Option<Vec<Vec<(u32, u32)>>> = stacks.iter().map(bottom_disks).collect();
+    sum(disks?.into_iter().flatten().collect::<BTreeSet<_>>())
+}
+
+/// The disks at the bottom of a stack: the device itself, where it stands on none; `None` where that is not known either.
+fn bottom_disks(stack: &Stack) -> Option<Vec<(u32, u32)>> {
+    let own = || stack.device.map(|device| vec![device]);
+    stack.bottom.clone().or_else(own)
 }
 
 /// The temperature of the hottest disk at the bottom of these stacks, thousandths of a degree Celsius; `None` without a sensor.
 pub(super) fn hottest(sys: &Path, stacks: &[Stack]) -> Option<u64> {
-    let disks = stacks.iter().flat_map(|stack| match &stack.bottom {
-        Some(disks) => disks.clone(),
-        None => stack.device.into_iter().collect(),
-    });
-    disks.filter_map(|disk| millidegrees(sys, disk)).max()
+    let disks: BTreeSet<(u32, u32)> = stacks.iter().filter_map(bottom_disks).flatten().collect();
+    disks
+        .into_iter()
+        .filter_map(|disk| millidegrees(sys, disk))
+        .max()
 }
 
 /// The disks at the bottom, by what they have counted.

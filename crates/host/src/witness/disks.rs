@@ -50,7 +50,7 @@ impl AllDevices {
                 stat: read_device(sys, number)?,
                 waits: read_waits(sys, number),
                 is_disk: !is_part && below.is_empty(),
-                has_requests: folder.join("mq").exists(),
+                has_requests: sysfs::has_requests(&folder),
             };
             Some((number, counted))
         });

@@ -40,12 +40,10 @@ impl ProgramTracer {
         let disks = AllDevices::read().disks();
         // Flushes of a disk that is made of others show there only.
         let of_syncs = file_systems.iter().map(|one| (one.disk, one.has_requests));
-        let mut all: Vec<(Number, bool)> = disks.iter().copied().chain(of_syncs).collect();
-        all.sort_unstable();
-        all.dedup();
+        let all: BTreeMap<Number, bool> = disks.iter().copied().chain(of_syncs).collect();
         let mut tracer = Tracer::new(
             &TracedPlaces {
-                disks: all,
+                disks: all.into_iter().collect(),
                 connections: Vec::new(),
                 file_systems: file_systems.iter().map(|one| one.number).collect(),
                 threads: TracedThreads::All,

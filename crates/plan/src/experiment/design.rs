@@ -103,6 +103,15 @@ impl Design {
             .min(self.trials_max)
     }
 
+    /// The longest time of its trials, where one of each cell takes `block`: the budget, or that of all rounds of cells, which end by their
+    /// number.
+    pub(crate) fn time_at_most(&self, block: Option<Duration>) -> Duration {
+        let rounds = self.precondition.rounds_of_cells().zip(block);
+        rounds.map_or(self.budget, |(steady, block)| {
+            self.budget.min(block.saturating_mul(steady.rounds))
+        })
+    }
+
     /// Whether trials are repeated for a precision: not where steady rounds end them, nor where one trial from its beginning on is asked for.
     pub fn seeks_precision(&self) -> bool {
         let is_soak = self.trials_max == 1 && self.warmup == WarmUp::None;

@@ -34,17 +34,13 @@ impl Experiment {
 
     /// The longest time of its trials: the budget, or that of all rounds where these are shorter.
     pub fn time_at_most(&self) -> Duration {
-        let budget = self.design.budget;
-        let Some(steady) = self.design.precondition.rounds_of_cells() else {
-            return budget;
-        };
+        if self.design.precondition.rounds_of_cells().is_none() {
+            return self.design.budget;
+        }
         let cells = cells(self).unwrap_or_default();
-        let times: Option<Vec<Duration>> =
-            cells.iter().map(|cell| cell.spec.time_foreseen()).collect();
-        let round = times.map(|times| times.into_iter().sum::<Duration>());
-        round.map_or(budget, |round| {
-            budget.min(round.saturating_mul(steady.rounds))
-        })
+        let mut times = cells.iter().map(|cell| cell.spec.time_foreseen());
+        let round = times.try_fold(Duration::ZERO, |sum, time| Some(sum.saturating_add(time?)));
+        self.design.time_at_most(round)
     }
 
     /// Reads `[[track]]`.
