@@ -29,9 +29,7 @@ pub use ranks::{CellRanks, ClientAnalysis, RankThroughput};
 pub use rate::{CellRate, HELD_FROM};
 pub use served_by::CellServed;
 pub use stages::{CellStages, StageNumbers, Timed};
-pub use steady_rounds::{
-    RoundsEnd, RoundsOf, StandardFollowed, SteadyAnalysis, Tracked, TrackedOf, limits,
-};
+pub use steady_rounds::{RoundsEnd, StandardFollowed, SteadyAnalysis, Tracked, TrackedOf, limits};
 pub use verified::CellVerified;
 
 use std::collections::BTreeMap;

@@ -26,7 +26,7 @@ use iolab_record::TargetKind;
 use iolab_workload::Result;
 
 use crate::analysed_run::AnalysedRun;
-use crate::analysis::{Response, RoundsOf};
+use crate::analysis::{Response, SteadyAnalysis};
 
 /// Confidence of the intervals.
 pub const CONFIDENCE: f64 = 0.95;
@@ -437,7 +437,7 @@ impl Comparison {
         };
         let is_of_rounds = [base, new].iter().any(|side| {
             let steady = side.run.analysis().steady.as_ref();
-            steady.is_some_and(|steady| steady.of == RoundsOf::Cells)
+            steady.is_some_and(SteadyAnalysis::is_of_cells)
         });
         let [base, new] = names;
         let cells = judge::compare(&matched.pairs, &terms, unit);

@@ -12,12 +12,7 @@ pub fn needs_consent(record: &RunRecord) -> bool {
     let kinds: Vec<TargetKind> = std::iter::once(record.run.target_kind)
         .chain(further)
         .collect();
-    let is_existing = |kind: &TargetKind| {
-        matches!(
-            kind,
-            TargetKind::File | TargetKind::BlockDevice | TargetKind::CharDevice
-        )
-    };
+    let is_existing = |kind: &TargetKind| kind.is_existing();
     let any: &dyn Fn(Option<&TargetName>) -> bool = &|_| true;
     let writes = |cell: &Cell| {
         let on = match record.target_of(cell) {
@@ -31,6 +26,14 @@ pub fn needs_consent(record: &RunRecord) -> bool {
         definition.is_ok_and(|definition| definition.design.precondition.writes())
     };
     kinds.iter().any(is_existing) && (record.cells.iter().any(writes) || is_prepared())
+}
+
+/// What a command that carries out a run again takes for that consent: nothing, or an option behind a space.
+pub fn consent_option(record: &RunRecord) -> &'static str {
+    match needs_consent(record) {
+        true => " --destroy-data",
+        false => "",
+    }
 }
 
 #[cfg(test)]

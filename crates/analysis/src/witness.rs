@@ -19,11 +19,11 @@ use iolab_workload::region_state::Residency;
 use iolab_workload::witness::{NoStorage, Observed, ObservedDevice, Subject, UncountedWay};
 
 /// Bytes below which a program is said to have read or written nothing of note: those of loaders and of messages.
-const NOTEWORTHY: u64 = 256 << 10;
+pub const NOTEWORTHY: u64 = 256 << 10;
 /// Share of a whole that two numbers may differ by and still count as one.
 const CLOSE: f64 = 0.01;
-/// Bytes of file systems' own data that do not count as use by others.
-const OWN_DATA: u64 = 256 << 10;
+/// Bytes of file systems' own data that do not count as use by others, and that what they add to a program's writes may have.
+pub const OWN_DATA: u64 = 256 << 10;
 
 /// A number of bytes that is known to lie between two.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

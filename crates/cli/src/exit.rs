@@ -4,6 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use iolab_analysis::consent::consent_option;
 use iolab_analysis::fitness::Answer;
 use iolab_workload::quantity::counted;
 use iolab_workload::{Error, Kind};
@@ -117,14 +118,13 @@ pub(crate) fn answered(answer: Answer) -> Outcome {
 pub(crate) fn interrupted(failure: Failure, files: &[PathBuf]) -> Failure {
     match failure {
         Failure::Told(error) if error.kind() == Kind::Interrupted => {
-            let consents = |file: &PathBuf| {
-                iolab_runfile::read(file)
-                    .is_ok_and(|run| iolab_analysis::consent::needs_consent(&run))
-            };
-            let consent = match files.iter().any(consents) {
-                true => " --destroy-data",
-                false => "",
-            };
+            let runs = files
+                .iter()
+                .filter_map(|file| iolab_runfile::read(file).ok());
+            let consent = runs
+                .map(|run| consent_option(&run))
+                .max()
+                .unwrap_or_default();
             let files = listed(files);
             Failure::Told(error.hint(format!("finish them with: iolab resume {files}{consent}")))
         }

@@ -11,6 +11,8 @@ use iolab_workload::{Error, Result};
 
 /// Most passes of one kind.
 const PASSES_MAX: u32 = 100;
+/// I/O size of random passes and of rounds of writes, bytes.
+pub const RAND_BS: u64 = 4096;
 /// I/O size of sequential passes, bytes, where none is named.
 const SEQ_BS: u64 = 1 << 20;
 /// Largest I/O size of sequential passes, bytes.

@@ -38,6 +38,16 @@ named! {
     }
 }
 
+impl TargetKind {
+    /// Whether it was there before the run, with data that may not be the run's.
+    pub fn is_existing(self) -> bool {
+        match self {
+            Self::File | Self::BlockDevice | Self::CharDevice => true,
+            Self::Scratch | Self::Imported | Self::Model => false,
+        }
+    }
+}
+
 named! {
     /// What ended the repetition of a cell.
     pub enum EndedBy: "end" {

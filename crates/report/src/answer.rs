@@ -2,7 +2,7 @@
 
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::answer::{AnswerBasis, RunAnswer};
-use iolab_analysis::consent::needs_consent;
+use iolab_analysis::consent::consent_option;
 use iolab_analysis::fitness::{Answer, CellAnswer, LevelAnswer, merge_answers};
 use iolab_record::question::{Asked as AskedOf, Fit, Question};
 use iolab_record::{RunRecord, TargetKind};
@@ -190,7 +190,7 @@ impl OfRun<'_> {
                 escape_control(&self.record.experiment.name),
                 escape_control(&self.record.target_text()),
                 escape_control(&self.file),
-                fitness::consent(needs_consent(self.record))
+                consent_option(self.record)
             )
         })
     }
@@ -272,7 +272,7 @@ fn fitness(runs: Vec<FitRun<'_>>) -> Fitness {
                 written_bytes: 0,
                 found: CellAnswer::default(),
                 file: String::new(),
-                needs_consent: false,
+                consent: "",
             });
             continue;
         }
@@ -294,7 +294,7 @@ fn fitness(runs: Vec<FitRun<'_>>) -> Fitness {
                 written_bytes: written_bytes(run.record),
                 found: own.clone(),
                 file: run.file.clone(),
-                needs_consent: needs_consent(run.record),
+                consent: consent_option(run.record),
             });
         }
     }

@@ -70,8 +70,8 @@ pub struct WorkloadResult {
     pub found: CellAnswer,
     /// The run file.
     pub file: String,
-    /// Whether whoever finishes the run has to consent to the loss of data again.
-    pub needs_consent: bool,
+    /// The consent to the loss of data that finishing the run takes again, as an option behind a space.
+    pub consent: &'static str,
 }
 
 /// The whole answer.
@@ -131,20 +131,12 @@ impl WorkloadResult {
             Measured::Whole => None,
             Measured::Part => Some(format!(
                 "{name}: the run is not complete; finish it with: iolab resume {file}{}",
-                consent(self.needs_consent)
+                self.consent
             )),
             Measured::Nothing => Some(format!(
                 "{name}: its run file is not given; give all run files of one iolab fit together."
             )),
         }
-    }
-}
-
-/// What follows the file in the command that finishes a run.
-pub(crate) fn consent(is_needed: bool) -> &'static str {
-    match is_needed {
-        true => " --destroy-data",
-        false => "",
     }
 }
 

@@ -114,18 +114,14 @@ pub fn preconditioning(forecast: &Forecast) -> Option<String> {
 /// of this medium; `None` without a standard.
 pub fn standard(plan: &Plan, medium: Option<Medium>) -> Option<String> {
     let experiment = plan.experiment();
-    let test = experiment.standard?;
     let cells: Vec<&CellSpec> = plan.cells().iter().map(|cell| &cell.spec).collect();
     let target = TargetFacts {
         medium,
         ..TargetFacts::default()
     };
-    let followed = StandardFollowed {
-        test,
-        deviations: test.deviations(experiment, &cells, target),
-    };
+    let followed = StandardFollowed::of(experiment, &cells, target)?;
     let text = conformance(&followed);
-    Some(match experiment.name == test.name() {
+    Some(match experiment.name == followed.test.name() {
         true => text,
         false => format!("{}: {text}", escape_control(&experiment.name)),
     })

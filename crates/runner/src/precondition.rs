@@ -18,14 +18,12 @@ use super::executor::Executor;
 use super::sample;
 use crate::evidence::Origin;
 use iolab_plan::cells::PlannedCell;
-use iolab_plan::precondition::{Precondition, Round, SteadyRounds};
+use iolab_plan::precondition::{Precondition, RAND_BS, Round, SteadyRounds};
 use iolab_workload::group::GroupSpec;
 use iolab_workload::quantity::{exact_size, format_bytes, format_percent, significant};
 use iolab_workload::settings::CellSpec;
 use iolab_workload::target::TargetName;
 
-/// I/O size of random passes.
-const RAND_BS: u64 = 4096;
 /// The largest request that trims, bytes.
 const TRIM_BS: u64 = 1 << 30;
 

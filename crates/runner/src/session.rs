@@ -18,7 +18,7 @@ use super::{
     now_utc, precondition,
 };
 use iolab_analysis::answer::RunAnswer;
-use iolab_analysis::consent::needs_consent;
+use iolab_analysis::consent::consent_option;
 use iolab_analysis::fitness::Answer;
 use iolab_analysis::snapshot::{LastTrial, RunSnapshot};
 use iolab_doctor::{Remark, Severity};
@@ -124,8 +124,7 @@ impl<'a> Session<'a> {
                     "start it again: the state of a model is not kept".to_owned()
                 } else {
                     // A file that cannot be read is said by whatever reads it next.
-                    let consents = iolab_runfile::read(&path).is_ok_and(|run| needs_consent(&run));
-                    let consent = if consents { " --destroy-data" } else { "" };
+                    let consent = iolab_runfile::read(&path).map_or("", |run| consent_option(&run));
                     let file = path.display();
                     format!("finish it with: {launcher}iolab resume {file}{consent}")
                 }))

@@ -1,5 +1,6 @@
 //! Rounds that a run repeats until the last of them are steady, and the test of a standard that it follows.
 
+use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
 use iolab_plan::experiment::Experiment;
@@ -10,15 +11,13 @@ use iolab_record::environment::KEYS;
 use iolab_record::{
     Cell, EndedBy, EventKind, PreparationKind, RunRecord, Sample, ShownLatency, TargetKind,
 };
-use iolab_stats::{Steadiness, SteadyLimits, steady_state};
+use iolab_stats::{Steadiness, SteadyLimits, mean, steady_state};
 use iolab_workload::settings::CellSpec;
 
 /// Rounds of a run on the way to a steady state.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SteadyAnalysis {
-    /// What the rounds are.
-    pub of: RoundsOf,
-    /// What was asked.
+    /// What was asked, and with it what the rounds are.
     pub asked: SteadyRounds,
     /// Rounds that were completed; of cells in each that gets trials.
     pub rounds: usize,
@@ -33,15 +32,6 @@ pub struct SteadyAnalysis {
     pub tracked: Vec<Tracked>,
     /// The test of a standard, with its deviations.
     pub standard: Option<StandardFollowed>,
-}
-
-/// What the rounds of a run are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RoundsOf {
-    /// Trials of all cells: those of the last window are the measured ones.
-    Cells,
-    /// Random writes before the first trial.
-    Writes,
 }
 
 /// What rounds came to.
@@ -70,6 +60,24 @@ pub struct Tracked {
     pub steadiness: Option<Steadiness>,
 }
 
+impl Tracked {
+    /// The order by what is less steady: outside of the limits, then by the range; what is not judged comes first.
+    pub fn by_unsteadiness(&self, other: &Self) -> Ordering {
+        let key = |one: &Self| {
+            let found = one.steadiness;
+            found.map_or((false, 0.0), |found| (!found.reached, found.range))
+        };
+        let (own, other) = (key(self), key(other));
+        own.0.cmp(&other.0).then(own.1.total_cmp(&other.1))
+    }
+
+    /// The mean of the last window; `None` without a value above zero.
+    pub fn window_mean(&self, asked: &SteadyRounds) -> Option<f64> {
+        let first = self.values.len().saturating_sub(asked.window as usize);
+        mean(&self.values[first..]).filter(|mean| *mean > 0.0)
+    }
+}
+
 /// Whose quantity is tracked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TrackedOf {
@@ -89,6 +97,14 @@ pub struct StandardFollowed {
 }
 
 impl StandardFollowed {
+    /// The test that an experiment follows, and what is known to deviate from it; `None` where it follows none.
+    pub fn of(experiment: &Experiment, cells: &[&CellSpec], target: TargetFacts) -> Option<Self> {
+        experiment.standard.map(|test| Self {
+            test,
+            deviations: test.deviations(experiment, cells, target),
+        })
+    }
+
     /// Whether the test is smaller than the standard's: shorter, or on less of the device.
     pub fn is_scaled(&self) -> bool {
         self.deviations.iter().any(|deviation| deviation.scales())
@@ -110,14 +126,15 @@ impl SteadyAnalysis {
         self.end == RoundsEnd::Steady
     }
 
+    /// Whether the rounds are trials of all cells: those of the last window are the measured ones.
+    pub fn is_of_cells(&self) -> bool {
+        self.asked.round == Round::Cells
+    }
+
     /// The least steady of what is tracked: the widest range; `None` where no window is complete.
-    pub fn worst(&self) -> Option<(&Tracked, Steadiness)> {
-        let judged = self.tracked.iter();
-        let judged = judged.filter_map(|one| Some((one, one.steadiness?)));
-        judged.max_by(|(_, a), (_, b)| {
-            let key = |steady: &Steadiness| (!steady.reached, steady.range);
-            key(a).0.cmp(&key(b).0).then(a.range.total_cmp(&b.range))
-        })
+    pub fn worst(&self) -> Option<&Tracked> {
+        let judged = self.tracked.iter().filter(|one| one.steadiness.is_some());
+        judged.max_by(|a, b| a.by_unsteadiness(b))
     }
 
     /// Of a run, whose whole trials show this latency.
@@ -128,29 +145,19 @@ impl SteadyAnalysis {
     ) -> Option<Self> {
         let asked = experiment.design.precondition.steady?;
         let limits = limits(&asked);
-        let (of, found) = match asked.round {
-            Round::Cells => (
-                RoundsOf::Cells,
-                Found::of_cells(record, experiment, timed, limits),
-            ),
-            Round::Writes(_) => (RoundsOf::Writes, Found::of_writes(record, limits)?),
+        let found = match asked.round {
+            Round::Cells => Found::of_cells(record, experiment, timed, limits),
+            Round::Writes(_) => Found::of_writes(record, limits)?,
         };
-        let standard = experiment.standard.map(|test| {
-            let cells: Vec<&CellSpec> = record.cells.iter().map(|cell| &cell.spec).collect();
-            StandardFollowed {
-                test,
-                deviations: test.deviations(experiment, &cells, facts(record)),
-            }
-        });
+        let cells: Vec<&CellSpec> = record.cells.iter().map(|cell| &cell.spec).collect();
         Some(Self {
-            of,
             asked,
             rounds: found.rounds,
             judged: found.judged,
             end: found.end,
             overwritten: found.overwritten,
             tracked: found.tracked,
-            standard,
+            standard: StandardFollowed::of(experiment, &cells, facts(record)),
         })
     }
 }
@@ -206,16 +213,16 @@ impl Found {
             }
         };
         let tracked: Vec<Tracked> = ids.filter(|id| open.contains(id)).map(of_cell).collect();
-        let ends: BTreeSet<Option<&str>> = record
+        let ended_by: Vec<Option<EndedBy>> = record
             .cells
             .iter()
             .filter(|cell| open.contains(&cell.id))
-            .map(|cell| cell.ended_by.map(EndedBy::name))
+            .map(|cell| cell.ended_by)
             .collect();
-        let has = |ended_by: Option<EndedBy>| ends.contains(&ended_by.map(EndedBy::name));
+        let by_user = |end: &Option<EndedBy>| matches!(end, None | Some(EndedBy::User));
         let end = match () {
-            () if has(None) || has(Some(EndedBy::User)) || ends.is_empty() => RoundsEnd::Unended,
-            () if ends.len() == 1 && has(Some(EndedBy::Steady)) => RoundsEnd::Steady,
+            () if ended_by.is_empty() || ended_by.iter().any(by_user) => RoundsEnd::Unended,
+            () if ended_by.iter().all(|end| *end == Some(EndedBy::Steady)) => RoundsEnd::Steady,
             () => end_without_steady_state(judged, &tracked, limits),
         };
         let window = rounds.len().saturating_sub(limits.window);

@@ -9,10 +9,11 @@ use super::causes::Verdict;
 use super::change::{Change, ChangePlace, NoChange};
 use super::comparison::{Comparison, Contrast, TARGET};
 use super::effect::{Difference, Effect, MARGIN};
-use super::rounds::{Rounds, RoundsState};
+use super::rounds::RoundsState;
 use super::series::{Shape, State};
 use super::{Claim, Standing};
-use crate::analysis::{RoundsOf, Timed};
+use crate::analysis::Timed;
+use iolab_plan::precondition::Round;
 
 /// At most this many claims begin a page.
 pub const HEADLINES_MAX: usize = 5;
@@ -82,10 +83,7 @@ impl Claim {
                 State::NotWrittenOver { .. } | State::NotReached { .. } => Role::Unsteady,
             },
             // Rounds of all cells are asked for with the cells themselves.
-            Self::Rounds(Rounds {
-                of: RoundsOf::Cells,
-                ..
-            }) => Role::Answer,
+            Self::Rounds(rounds) if rounds.asked.round == Round::Cells => Role::Answer,
             Self::Rounds(rounds) if rounds.state == RoundsState::Steady => Role::Detail,
             Self::Rounds(_) => Role::Unsteady,
             Self::LongTail(_) => Role::Limit,

@@ -1,25 +1,20 @@
 //! Whether the rounds of a run came to a steady state.
 
-use iolab_plan::precondition::SteadyRounds;
+use iolab_plan::precondition::{RAND_BS, SteadyRounds};
 use iolab_stats::Steadiness;
 use iolab_workload::trial::{CacheState, Pattern, SyncPolicy};
 
 use super::effect::CellId;
 use crate::analysis::{
-    Analysis, CellAnalysis, RoundsEnd, RoundsOf, StandardFollowed, SteadyAnalysis, TrackedOf,
+    Analysis, CellAnalysis, RoundsEnd, StandardFollowed, SteadyAnalysis, TrackedOf,
 };
-
-/// I/O size of rounds of writes, bytes.
-const BS: u64 = 4096;
 
 /// Rounds that were repeated until the last of them were steady, or until there were no more.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Rounds {
     /// The run.
     pub run: usize,
-    /// What the rounds are.
-    pub of: RoundsOf,
-    /// What was asked: the window, its limits, the most rounds.
+    /// What was asked: what a round is, the window, its limits, the most rounds.
     pub asked: SteadyRounds,
     /// Rounds that were completed.
     pub rounds: usize,
@@ -138,13 +133,12 @@ pub(super) fn rounds(analysis: &Analysis, run: usize) -> Option<Rounds> {
             steadiness: one.steadiness,
         }
     });
-    let worst = steady.worst().and_then(|(worst, _)| {
+    let worst = steady.worst().and_then(|worst| {
         let mut all = steady.tracked.iter();
         all.position(|one| one.of == worst.of)
     });
     Some(Rounds {
         run,
-        of: steady.of,
         asked: steady.asked,
         rounds: steady.rounds,
         judged: steady.judged,
@@ -162,19 +156,15 @@ fn outside(analysis: &Analysis, steady: &SteadyAnalysis, run: usize) -> Option<O
     let [tracked] = steady.tracked.as_slice() else {
         return None;
     };
-    if steady.of != RoundsOf::Writes || !steady.is_reached() {
+    if steady.is_of_cells() || !steady.is_reached() {
         return None;
     }
-    let first = tracked
-        .values
-        .len()
-        .saturating_sub(steady.asked.window as usize);
-    let mean = iolab_stats::mean(&tracked.values[first..]).filter(|mean| *mean > 0.0)?;
+    let mean = tracked.window_mean(&steady.asked)?;
     let is_same = |cell: &&CellAnalysis| {
         let trial = cell.cell.trial();
         !cell.cell.spec.has_groups()
             && cell.cell.program().is_none()
-            && (trial.bs, trial.read_percent, trial.trim_percent) == (BS, 0, 0)
+            && (trial.bs, trial.read_percent, trial.trim_percent) == (RAND_BS, 0, 0)
             && (trial.threads, trial.depth) == (1, 1)
             && matches!(trial.pattern, Pattern::Rand | Pattern::RandReplace)
             && trial.bs_mix.is_none()

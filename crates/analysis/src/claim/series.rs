@@ -3,7 +3,7 @@
 use iolab_stats::{TwoLevels, holm, two_levels_among};
 
 use super::effect::{CellId, MARGIN};
-use crate::analysis::{Analysis, CellAnalysis, RoundsOf, SteadyAnalysis};
+use crate::analysis::{Analysis, CellAnalysis, SteadyAnalysis};
 use crate::series_tests::SeriesTests;
 
 /// A drift over all trials below this share of the median is not claimed: it is below the resolution of request times, and far
@@ -216,8 +216,11 @@ fn significant(
 /// a device. Trials that are alike before the whole region was written are not a steady state: a device may be fast at first.
 pub(super) fn steady(analysis: &Analysis, run: usize) -> Vec<Steady> {
     // Rounds of all cells have a claim of their own.
-    let of_cells = |steady: &SteadyAnalysis| steady.of == RoundsOf::Cells;
-    if analysis.steady.as_ref().is_some_and(of_cells) {
+    if analysis
+        .steady
+        .as_ref()
+        .is_some_and(SteadyAnalysis::is_of_cells)
+    {
         return Vec::new();
     }
     // The standard covers the throughput of the device, not times or a group's latency.

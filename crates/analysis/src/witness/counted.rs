@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use iolab_workload::witness::{DiskTraffic, GroupHolds, GroupTraffic};
+use iolab_workload::witness::{DiskTraffic, GroupHolds, GroupTraffic, TracedDisk};
 
 use super::{Bounds, CLOSE, OWN_DATA, Reading};
 
@@ -26,17 +26,11 @@ impl Reading<'_> {
     /// carried as much of the group as the accounts say: it leaves out processes that left the group, and has others that were in it for a
     /// while.
     pub(super) fn counted_reads(&self, fetched: u64) -> Bounds {
-        let (own, are_disks) = self.own_disks();
-        let traced = own.iter().filter_map(|disk| disk.traced);
-        let traced = traced
-            .map(|traced| traced.reads.bytes)
-            .fold(0, u64::saturating_add);
-        let group = self.of_program(&own, fetched, |group| group.read_bytes);
-        // Of parts it is not known what they carried of what their disks did.
-        let least = match are_disks {
-            true => group.unwrap_or(0).max(traced),
-            false => 0,
-        };
+        let (least, group) = self.counted(
+            fetched,
+            |traced| traced.reads.bytes,
+            |group| group.read_bytes,
+        );
         Bounds {
             least,
             most: group.unwrap_or(u64::MAX),
@@ -47,16 +41,32 @@ impl Reading<'_> {
     /// Write-back is counted for a control group where that counts memory too; there too the count is the program's only where it
     /// agrees with the accounts.
     pub(super) fn counted_writes(&self, dirtied: u64) -> u64 {
+        let counted = self.counted(
+            dirtied,
+            |traced| traced.writes.bytes,
+            |group| group.write_bytes,
+        );
+        counted.0
+    }
+
+    /// Bytes that the disks in question carried for the program at least, by its traced threads or its control group; and those of the
+    /// group where it counted the program alone.
+    fn counted(
+        &self,
+        by_accounts: u64,
+        by_threads: fn(&TracedDisk) -> u64,
+        by_group: fn(&GroupTraffic) -> u64,
+    ) -> (u64, Option<u64>) {
         let (own, are_disks) = self.own_disks();
-        let traced = own.iter().filter_map(|disk| disk.traced);
-        let traced = traced
-            .map(|traced| traced.writes.bytes)
-            .fold(0, u64::saturating_add);
-        let group = self.of_program(&own, dirtied, |group| group.write_bytes);
-        match are_disks {
-            true => traced.max(group.unwrap_or(0)),
+        let traced = own.iter().filter_map(|disk| disk.traced.as_ref());
+        let traced = traced.map(by_threads).fold(0, u64::saturating_add);
+        let group = self.of_program(&own, by_accounts, by_group);
+        // Of parts it is not known what they carried of what their disks did.
+        let least = match are_disks {
+            true => group.unwrap_or(0).max(traced),
             false => 0,
-        }
+        };
+        (least, group)
     }
 
     /// What disks carried for the control group, where that counted the program alone: over all disks what its accounts say.

@@ -346,7 +346,7 @@ impl Explanation<'_> {
         let writes = [&sides.base, &sides.other]
             .into_iter()
             .any(|side| side.trial.writes());
-        match writes && is_of_user(record.run.target_kind) {
+        match writes && record.run.target_kind.is_existing() {
             false => Ok(()),
             true => Err(Error::refused(format!(
                 "'iolab why' does not write to an existing file or device, here {}",
@@ -389,14 +389,6 @@ impl Explanation<'_> {
             foresees_ranks,
         })
     }
-}
-
-/// Whether this is an existing file or device, with data that may not be the run's.
-fn is_of_user(kind: TargetKind) -> bool {
-    matches!(
-        kind,
-        TargetKind::File | TargetKind::BlockDevice | TargetKind::CharDevice
-    )
 }
 
 /// Refuses a disk that is not the one that was measured.

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::agreement::shown;
 use super::run_status::is_by_user;
 use super::words::{done, in_words_of_standard, state_in_short, times};
-use iolab_analysis::analysis::{Analysis, CellAnalysis, Flag, Response, RoundsOf};
+use iolab_analysis::analysis::{Analysis, CellAnalysis, Flag, Response};
 use iolab_analysis::claim::groups;
 use iolab_analysis::compare::Comparison;
 use iolab_record::RunStatus;
@@ -155,7 +155,7 @@ fn source<'a>(cells: impl Iterator<Item = &'a CellAnalysis>) -> String {
 /// `; steady after 8 rounds; scaled, not PTS`: of rounds of its cells, which were asked for with the numbers; nothing without them.
 fn rounds(analysis: &Analysis) -> String {
     let steady = analysis.steady.as_ref();
-    let Some(steady) = steady.filter(|steady| steady.of == RoundsOf::Cells) else {
+    let Some(steady) = steady.filter(|steady| steady.is_of_cells()) else {
         return String::new();
     };
     let standard = steady.standard.as_ref().and_then(in_words_of_standard);

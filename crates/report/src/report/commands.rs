@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::{Input, clean};
 use crate::shell::shell_word;
-use iolab_record::TargetKind;
+use iolab_analysis::consent::consent_option;
 
 /// The commands that make this report again and export its data.
 pub(super) fn of_report(inputs: &[Input]) -> Vec<String> {
@@ -20,17 +20,8 @@ pub(super) fn of_report(inputs: &[Input]) -> Vec<String> {
 /// The commands that repeat one run and compare it with this one. `definition` is the name of the file with its experiment.
 pub(super) fn of_run(input: &Input, definition: &str) -> Vec<String> {
     let run = &input.run.record().run;
-    let writes = input.run.record().cells.iter().any(|c| c.trial().writes());
-    // `--destroy-data` is left out: whoever repeats the command must allow it.
     let record = input.run.record();
-    let further = record.further_targets.iter().map(|target| target.kind);
-    let mut kinds = std::iter::once(run.target_kind).chain(further);
-    let is_ours = kinds.all(|kind| matches!(kind, TargetKind::Scratch | TargetKind::Model));
-    let consent = if !is_ours && writes {
-        " --destroy-data"
-    } else {
-        ""
-    };
+    let consent = consent_option(record);
     // The definition contains targets of groups, and stripes.
     let used: Vec<_> = record.cells.iter().map(|c| c.spec.targets()).collect();
     let joined = used.iter().any(|targets| targets.len() > 1);

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use iolab_analysis::analysis::RoundsOf;
+use iolab_analysis::analysis::SteadyAnalysis;
 use iolab_record::RunRecord;
 use iolab_record::environment::{KEYS, Key, Text, ValueType};
 use iolab_workload::quantity::{exact_size, format_bytes};
@@ -165,7 +165,7 @@ fn measured(inputs: &[Input]) -> String {
     let excluded = |of_rounds: bool| {
         let runs = inputs.iter().filter(|input| {
             let steady = input.run.analysis().steady.as_ref();
-            steady.is_some_and(|steady| steady.of == RoundsOf::Cells) == of_rounds
+            steady.is_some_and(SteadyAnalysis::is_of_cells) == of_rounds
         });
         let samples = runs.flat_map(|input| &input.run.record().samples);
         samples.filter(|s| s.warmup && s.ok).count()

@@ -1,8 +1,9 @@
 //! The claims on an observation as data for other programs: of the same type as those on runs.
 
-use iolab_analysis::witness::{Evidence, OtherUse, WitnessClaim};
+use iolab_analysis::witness::{Evidence, NOTEWORTHY, OtherUse, WitnessClaim};
 use iolab_record::ServedBy;
 use iolab_workload::escape_control::escape_control;
+use iolab_workload::quantity::format_bytes;
 
 use super::words;
 use crate::claims::{self, ClaimData, Purpose};
@@ -47,7 +48,10 @@ fn purpose(claim: &WitnessClaim<'_>) -> Purpose {
 fn basis(claim: &WitnessClaim<'_>) -> String {
     match claim {
         WitnessClaim::Served { verdict, .. } => escape_control(&verdict.reason).into_owned(),
-        WitnessClaim::Nothing => "I/O accounts of its processes; below 256 KiB".to_owned(),
+        WitnessClaim::Nothing => format!(
+            "I/O accounts of its processes; below {}",
+            format_bytes(NOTEWORTHY as f64)
+        ),
         WitnessClaim::Flushes(_) | WitnessClaim::Load(..) => {
             "counters of the devices, of all processes".to_owned()
         }

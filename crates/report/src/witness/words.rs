@@ -1,19 +1,14 @@
 //! The sentences of an observation: one for each claim.
 
 use iolab_analysis::witness::{
-    Asked, Bounds, Direction, Evidence, OtherUse, Transfer, Unknown, WitnessClaim,
+    Asked, Bounds, Direction, Evidence, NOTEWORTHY, OWN_DATA, OtherUse, Transfer, Unknown,
+    WitnessClaim,
 };
 use iolab_record::{ServedBy, ServedVerdict};
 use iolab_workload::quantity::{counted, format_bytes, format_percent_of_whole};
 use iolab_workload::witness::{Observed, Subject};
 
 use super::{device as device_load, program_report, short, traced};
-
-/// Least bytes of pages that were dirty before for which it is told.
-const NOTEWORTHY: u64 = 256 << 10;
-
-/// Most bytes that file systems are taken to add to what a program writes; at most 5 % too.
-const OWN_DATA: u64 = 256 << 10;
 
 /// What clauses are about; `None` of devices, which these name themselves.
 pub(super) fn subject(evidence: &Evidence) -> Option<String> {
@@ -36,7 +31,10 @@ pub(super) fn sentence(claim: &WitnessClaim<'_>, evidence: &Evidence) -> String 
 /// A claim as a part of a sentence.
 pub(super) fn clause(claim: &WitnessClaim<'_>, evidence: &Evidence) -> String {
     match claim {
-        WitnessClaim::Nothing => "storage carried less than 256 KiB for it".to_owned(),
+        WitnessClaim::Nothing => format!(
+            "storage carried less than {} for it",
+            format_bytes(NOTEWORTHY as f64)
+        ),
         WitnessClaim::Served {
             transfer: Transfer::Read,
             direction,

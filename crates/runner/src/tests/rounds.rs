@@ -1,6 +1,6 @@
 //! Rounds that are repeated until they are steady: of all cells, and of writes before the first trial.
 
-use iolab_analysis::analysis::{Analysis, RoundsOf, analyse};
+use iolab_analysis::analysis::{Analysis, analyse};
 use iolab_analysis::claim::{Claim, RoundsDoubts, RoundsState, claims};
 use iolab_record::{PreparationKind, RunRecord, Sample};
 use iolab_workload::trial::{CacheState, Pattern, SyncPolicy};
@@ -30,10 +30,11 @@ fn ends(record: &RunRecord) -> Vec<Option<EndedBy>> {
     ends
 }
 
-fn judged(record: &RunRecord) -> (RoundsOf, usize, bool) {
+/// Whether its rounds are of cells, how many there are, and whether they are steady.
+fn judged(record: &RunRecord) -> (bool, usize, bool) {
     let analysis: Analysis = analyse(record);
     let steady = analysis.steady.expect("rounds");
-    (steady.of, steady.rounds, steady.is_reached())
+    (steady.is_of_cells(), steady.rounds, steady.is_reached())
 }
 
 #[test]
@@ -53,7 +54,7 @@ fn rounds_of_cells_end_when_they_are_steady_and_the_last_are_measured() {
     assert_eq!(visits, in_order, "rounds 4 to 8 are alike");
     assert_eq!(measured(&record).len(), 15);
     assert!(measured(&record).iter().all(|sample| sample.block >= 4));
-    assert_eq!(judged(&record), (RoundsOf::Cells, 8, true));
+    assert_eq!(judged(&record), (true, 8, true));
 }
 
 #[test]
@@ -64,7 +65,7 @@ fn rounds_that_never_are_steady_end_by_their_number_or_by_the_budget() {
     assert_eq!(ends(&record), [Some(EndedBy::TrialsMax)]);
     assert_eq!(record.samples.len(), 75);
     assert!(measured(&record).iter().all(|sample| sample.block >= 21));
-    assert_eq!(judged(&record), (RoundsOf::Cells, 25, false));
+    assert_eq!(judged(&record), (true, 25, false));
     let warned = |event: &&iolab_record::Event| event.kind == EventKind::Warning;
     assert_eq!(record.events.iter().filter(warned).count(), 1);
 
@@ -73,7 +74,7 @@ fn rounds_that_never_are_steady_end_by_their_number_or_by_the_budget() {
     let record = poor.record();
     assert_eq!(ends(&record), [Some(EndedBy::Budget)]);
     assert_eq!(measured(&record).len(), 3, "a round is granted");
-    assert_eq!(judged(&record), (RoundsOf::Cells, 1, false));
+    assert_eq!(judged(&record), (true, 1, false));
 }
 
 #[test]
@@ -91,10 +92,10 @@ fn only_tracked_cells_have_to_be_steady() {
         bench.start(&mut mock(&elapsed)).expect("done");
         judged(&bench.record())
     };
-    assert_eq!(rounds("64KiB"), (RoundsOf::Cells, 5, true));
-    assert_eq!(rounds("4KiB"), (RoundsOf::Cells, 25, false));
+    assert_eq!(rounds("64KiB"), (true, 5, true));
+    assert_eq!(rounds("4KiB"), (true, 25, false));
     // Of a cell that the plan does not have, all are tracked.
-    assert_eq!(rounds("2MiB"), (RoundsOf::Cells, 25, false));
+    assert_eq!(rounds("2MiB"), (true, 25, false));
 }
 
 #[test]
@@ -111,7 +112,7 @@ fn a_resumed_run_completes_its_round_and_judges_later_ones() {
         let later = |spec: &TrialSpec, number: u64| settling(spec, number + cut);
         cut_off.take_up(&mut mock(&later)).expect("done");
         let record = cut_off.record();
-        assert_eq!(judged(&record), (RoundsOf::Cells, rounds, true), "{cut}");
+        assert_eq!(judged(&record), (true, rounds, true), "{cut}");
         assert_eq!(ends(&record), [Some(EndedBy::Steady)]);
         let done = record.samples.iter().filter(|sample| sample.ok);
         let visits: BTreeSet<(u32, i64)> = done.map(|s| (s.block, s.cell)).collect();
@@ -207,9 +208,9 @@ fn rounds_of_writes_are_kept_as_data_and_judged_from_it() {
         ]
     );
     // The first pass and rounds 1 to 5 halve the rate; the window is rounds 6 to 8.
-    assert_eq!(judged(&record), (RoundsOf::Writes, 8, true));
+    assert_eq!(judged(&record), (false, 8, true));
     assert!(record.samples.iter().any(|sample| !sample.warmup));
-    assert_eq!(judged(&of_writes(false)), (RoundsOf::Writes, 12, false));
+    assert_eq!(judged(&of_writes(false)), (false, 12, false));
 }
 
 #[test]

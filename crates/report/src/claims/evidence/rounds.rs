@@ -1,7 +1,7 @@
 //! Rounds that were repeated until they were steady.
 
-use iolab_analysis::analysis::RoundsOf;
 use iolab_analysis::claim::{Rounds, RoundsDoubts, RoundsState, TrackedState};
+use iolab_plan::precondition::Round;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -84,9 +84,9 @@ impl RoundsData {
             RoundsState::Unended => ("unended", RoundsDoubts::default()),
         };
         Self {
-            rounds_of: match rounds.of {
-                RoundsOf::Cells => "cells",
-                RoundsOf::Writes => "writes",
+            rounds_of: match rounds.asked.round {
+                Round::Cells => "cells",
+                Round::Writes(_) => "writes",
             }
             .to_owned(),
             rounds: rounds.rounds,

@@ -1,7 +1,8 @@
 //! Rounds until a steady state, and the tests of a standard, in words.
 
-use iolab_analysis::analysis::{Analysis, RoundsOf, StandardFollowed, SteadyAnalysis};
+use iolab_analysis::analysis::{Analysis, StandardFollowed, SteadyAnalysis};
 use iolab_analysis::claim::{Outside, Rounds, RoundsDoubts, RoundsState, TrackedState};
+use iolab_plan::precondition::Round;
 use iolab_plan::standard::Deviation;
 use iolab_stats::Steadiness;
 use iolab_workload::escape_control::escape_control;
@@ -27,9 +28,9 @@ pub(super) fn of_rounds(found: &Rounds, run: &Analysis) -> String {
 
 fn state(found: &Rounds, run: &Analysis) -> String {
     let made = counted(found.rounds as u64, "round");
-    let what = match found.of {
-        RoundsOf::Cells => "",
-        RoundsOf::Writes => " of random writes before the first trial",
+    let what = match found.asked.round {
+        Round::Cells => "",
+        Round::Writes(_) => " of random writes before the first trial",
     };
     let asked = &found.asked;
     let worst = found.worst.and_then(|place| found.tracked.get(place));
@@ -45,12 +46,12 @@ fn state(found: &Rounds, run: &Analysis) -> String {
         ),
         RoundsState::NotSteady => format!(
             "NOT steady after {made}{what}: {window}. {}",
-            match found.of {
-                RoundsOf::Cells => format!(
+            match found.asked.round {
+                Round::Cells => format!(
                     "The numbers are those of the last {} rounds; more of them (rounds=N in --precondition) may reach it.",
                     asked.window
                 ),
-                RoundsOf::Writes =>
+                Round::Writes(_) =>
                     "The level may have changed during the trials; more rounds (rounds=N in --precondition) may reach it."
                         .to_owned(),
             }
@@ -60,9 +61,9 @@ fn state(found: &Rounds, run: &Analysis) -> String {
                 true => format!(", {} since the run was resumed", found.judged),
                 false => String::new(),
             };
-            let more = match found.of {
-                RoundsOf::Cells => "Increase --budget.",
-                RoundsOf::Writes => "Increase rounds=N in --precondition.",
+            let more = match found.asked.round {
+                Round::Cells => "Increase --budget.",
+                Round::Writes(_) => "Increase rounds=N in --precondition.",
             };
             format!(
                 "Cannot tell whether it is steady: {made}{what}{judged}, and a window needs {}. {more}",
