@@ -121,8 +121,9 @@ fn a_trial_that_the_user_stopped_says_so() {
     assert!((1..=3).contains(&stopped.count()));
 }
 
-/// Waits until a worker of a trial reads.
+/// Waits until a worker of a trial reads the data: what it reads of /proc before, and what warms the cache, is far less.
 fn wait_for_reads(process: u32) {
+    const DATA: u64 = 32 << 20;
     let reads = |task: std::fs::DirEntry| {
         let text = |name: &str| std::fs::read_to_string(task.path().join(name)).ok();
         let is_worker = text("comm")?.starts_with("iolab-");
@@ -132,7 +133,7 @@ fn wait_for_reads(process: u32) {
             .strip_prefix("rchar: ")?
             .parse()
             .ok();
-        bytes.filter(|bytes: &u64| is_worker && *bytes > 0)
+        bytes.filter(|bytes: &u64| is_worker && *bytes > DATA)
     };
     let deadline = Instant::now() + Duration::from_secs(60);
     loop {
