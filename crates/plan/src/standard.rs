@@ -148,6 +148,7 @@ const OPEN: [&str; 34] = [
     "buffer_init",
     "buffer_memory",
     "nice",
+    "realtime",
     "latency",
     "latency_over_time",
     "hardware_counters",
