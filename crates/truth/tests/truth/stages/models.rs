@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
 
 use iolab_truth::device::loop_over;
 use iolab_truth::iolab::{Seen, told};
@@ -15,9 +16,10 @@ use serde_json::Value;
 use super::{traced, traced_trials};
 use crate::stage::alone;
 
-/// Every request takes 20 ms, and so does every sync.
-const SLOW: &str = "title = \"20 ms each\"\nsource = []\n\
-    [model.latency]\nread_us = 20000\nwrite_us = 20000\ninner.memory = 67_108_864\n";
+/// What every request takes, and every sync.
+const SLOW: Duration = Duration::from_millis(20);
+/// So long that what threads wait for a CPU is little beside it.
+const SLOWEST: Duration = Duration::from_millis(100);
 /// Share by which the device's median may be off the ledger of the model.
 const OFF: f64 = 0.03;
 /// Share of the time in which threads wait for a CPU that makes a machine busy: the way to the model and back takes long then.
@@ -34,9 +36,19 @@ enum Above {
 
 /// A served model and what of it iolab measures.
 fn served(above: Above) -> Made<(Scene, ServedModel, PathBuf)> {
+    served_each(above, SLOW)
+}
+
+/// The same with requests that take so long.
+fn served_each(above: Above, latency: Duration) -> Made<(Scene, ServedModel, PathBuf)> {
     let scene = Scene::new()?;
     let at = scene.subfolder("model")?;
-    std::fs::write(scene.folder().join("model.toml"), SLOW).expect("a file");
+    let latency = latency.as_micros();
+    let model = format!(
+        "title = \"each the same\"\nsource = []\n\
+         [model.latency]\nread_us = {latency}\nwrite_us = {latency}\ninner.memory = 67_108_864\n"
+    );
+    std::fs::write(scene.folder().join("model.toml"), model).expect("a file");
     let model = ServedModel::begin(&scene, "model.toml", &at, &["--format", "json"])?;
     let target = match above {
         Above::Loop => loop_over(&scene, &model.file(), true)?,
@@ -113,12 +125,18 @@ fn what_a_device_has_no_room_for_waits_in_the_queue_of_its_scheduler() {
         ("mq-deadline", "queue", "admission"),
         ("none", "admission", "queue"),
     ] {
-        let Some((scene, _model, device)) = unless_missing(served(Above::Loop)) else {
+        let Some((scene, _model, device)) = unless_missing(served_each(Above::Loop, SLOWEST))
+        else {
             return;
         };
         let name = device.file_name().expect("a device").to_owned();
         let queue = Path::new("/sys/block").join(name).join("queue");
-        let set = std::fs::write(queue.join("scheduler"), scheduler);
+        // As many as are in flight have room in the scheduler, more than the device takes.
+        let set =
+            std::fs::write(queue.join("scheduler"), scheduler).and_then(|()| match scheduler {
+                "none" => Ok(()),
+                _ => std::fs::write(queue.join("nr_requests"), "256"),
+            });
         if let Err(why) = set {
             return needs::skip(Need::Loop, format_args!("no scheduler {scheduler}: {why}"));
         }
@@ -127,9 +145,9 @@ fn what_a_device_has_no_room_for_waits_in_the_queue_of_its_scheduler() {
             "--bs",
             "4k",
             "--time",
-            "2s",
+            "5s",
             "--budget",
-            "8s",
+            "11s",
             "--depth",
             &depth,
             "--set",

@@ -71,7 +71,7 @@ fn a_trace_on_a_mount_tells_what_its_server_takes() {
             let answer = hosts.iolab(&line);
             let all = format!("{version} {settings}: {}{}", answer.stdout, answer.stderr);
             assert_eq!(answer.code, Some(0), "{all}");
-            for sample in hosts.samples(2, "") {
+            for sample in hosts.samples(2, "--stages") {
                 assert_eq!(sample["unjoined_requests"], 0, "{all}\n{sample:#}");
                 assert_eq!(sample["trace_carrier"], "file-server", "{all}\n{sample:#}");
                 let [joined, carrying] =
