@@ -19,6 +19,7 @@ pub(crate) fn bytes(spec: &TrialSpec) -> u64 {
         let room = Room::new(spec, quota(spec, worker));
         room.requests * size_of::<NotedRequest>() as u64
             + room.syncs * size_of::<NotedSync>() as u64
+            + u64::from(spec.depth) * size_of::<u32>() as u64
     };
     (0..spec.threads).map(of).sum()
 }
@@ -266,6 +267,7 @@ mod tests {
             read_percent: 0,
             sync: iolab_workload::trial::SyncPolicy::Each,
             sync_every: 2,
+            depth: 2,
             limit: TrialLimit {
                 requests: Some(4),
                 ..Default::default()
@@ -305,7 +307,7 @@ mod tests {
         assert_eq!(noted.syncs, [sync]);
         // There is room for as many syncs as writes have.
         assert_eq!(NotedRequests::new(&spec, 0).syncs.capacity(), 2);
-        assert_eq!(bytes(&spec), 4 * 40 + 2 * 24);
+        assert_eq!(bytes(&spec), 4 * 40 + 2 * 24 + 2 * 4);
         // As much as there can be.
         let endless = TrialSpec {
             limit: TrialLimit {
@@ -316,7 +318,7 @@ mod tests {
             threads: 4,
             ..spec
         };
-        assert_eq!(bytes(&endless), (32 + 24) << 20);
+        assert_eq!(bytes(&endless), ((40 + 24) << 20) + 4 * 2 * 4);
         assert_eq!(
             bytes(&TrialSpec {
                 trace: false,

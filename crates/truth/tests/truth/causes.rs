@@ -2,6 +2,7 @@
 
 #![allow(clippy::print_stdout, reason = "the verdicts are part of the result")]
 
+use std::process::{Child, Command};
 use std::time::Duration;
 
 use iolab_truth::Scene;
@@ -9,6 +10,7 @@ use iolab_truth::device::loop_over;
 use iolab_truth::fuse::{Behaviour, ChunkCache};
 use iolab_truth::iolab::{claims, told};
 use iolab_truth::system::{failed, unless_missing};
+use needs::Need;
 use serde_json::Value;
 
 use crate::stage::alone;
@@ -340,4 +342,82 @@ fn a_shared_descriptor_is_named_beside_stalls() {
         more: &[],
     };
     explain(&scene, &world);
+}
+
+/// Busy real-time threads on all CPUs but the first; a skip where they cannot be had.
+fn busy_but_one(scene: &Scene) -> Option<Vec<Child>> {
+    /// Above ordinary threads, below those of the intervention.
+    const PRIORITY: &str = "20";
+    let cpus = std::thread::available_parallelism().map_or(1, |cpus| cpus.get());
+    if cpus < 2 {
+        needs::skip(Need::Root, "one CPU leaves none for others");
+        return None;
+    }
+    let spin = |cpu: usize| {
+        let cpu = cpu.to_string();
+        Command::new("chrt")
+            .args(["-f", PRIORITY, "taskset", "-c", &cpu])
+            .args(["sh", "-c", "while :; do :; done"])
+            .spawn()
+    };
+    let all: Vec<Child> = (1..cpus).filter_map(|cpu| spin(cpu).ok()).collect();
+    all.iter().for_each(|one| scene.keeper.end(one));
+    if all.len() < cpus - 1 {
+        needs::skip(Need::Root, "chrt does not start");
+        return None;
+    }
+    Some(all)
+}
+
+/// A second thread finds no CPU, unless it comes before the real-time threads of others: no nice value does.
+#[test]
+fn real_time_threads_of_others_are_named() {
+    let _alone = alone();
+    if !needs::root() {
+        return;
+    }
+    let in_memory = || {
+        let scene = Scene::new()?;
+        let folder = scene.folder_in_memory()?;
+        Ok(scene.on(folder))
+    };
+    let Some(scene) = unless_missing(in_memory()) else {
+        return;
+    };
+    let Some(spinners) = busy_but_one(&scene) else {
+        return;
+    };
+    let world = World {
+        shown_by: &[
+            "why-serialised",
+            "--set",
+            "workload=RR",
+            "--set",
+            "backend=psync",
+            "--set",
+            "descriptors=private",
+            "--set",
+            "layout=private",
+            "--set",
+            "bs=64k",
+            "--set",
+            "cache=hot",
+            "--set",
+            "region=4M",
+            "--threads",
+            "1,2",
+            "--time",
+            "60ms",
+            "--budget",
+            "6s",
+        ],
+        planted: &["cpu-waiting"],
+        budget: "25s",
+        more: &["--change-system"],
+    };
+    explain(&scene, &world);
+    for mut spinner in spinners {
+        spinner.kill().expect("it runs");
+        spinner.wait().expect("it ends");
+    }
 }
