@@ -8,7 +8,7 @@ use std::time::Duration;
 use iolab_truth::Scene;
 use iolab_truth::device::loop_over;
 use iolab_truth::fuse::{Behaviour, ChunkCache};
-use iolab_truth::iolab::{claims, told};
+use iolab_truth::iolab::{claims, run, told};
 use iolab_truth::system::{failed, unless_missing};
 use needs::Need;
 use serde_json::Value;
@@ -75,7 +75,7 @@ fn verdicts(all: &[Value]) -> Vec<(String, String)> {
 fn explain(scene: &Scene, world: &World<'_>) -> Vec<Value> {
     let target = scene.target.display().to_string();
     let (experiment, sets) = world.shown_by.split_first().expect("an experiment");
-    let mut run = vec![
+    let mut words = vec![
         "run",
         experiment,
         &target,
@@ -84,8 +84,8 @@ fn explain(scene: &Scene, world: &World<'_>) -> Vec<Value> {
         "--seed",
         "5",
     ];
-    run.extend(sets);
-    let shown = told(scene, &run);
+    words.extend(sets);
+    let shown = told(scene, &words);
     let why = [
         "why",
         "shown.iolab",
@@ -369,9 +369,9 @@ fn busy_but_one(scene: &Scene) -> Option<Vec<Child>> {
     Some(all)
 }
 
-/// A second thread finds no CPU, unless it comes before the real-time threads of others: no nice value does.
+/// What takes away `cpu-waiting` on a system that may be changed: threads before the real-time threads of others, which no nice value is.
 #[test]
-fn real_time_threads_of_others_are_named() {
+fn threads_come_before_real_time_threads_of_others() {
     let _alone = alone();
     if !needs::root() {
         return;
@@ -387,37 +387,34 @@ fn real_time_threads_of_others_are_named() {
     let Some(spinners) = busy_but_one(&scene) else {
         return;
     };
-    let world = World {
-        shown_by: &[
-            "why-serialised",
-            "--set",
-            "workload=RR",
-            "--set",
-            "backend=psync",
-            "--set",
-            "descriptors=private",
-            "--set",
-            "layout=private",
-            "--set",
-            "bs=64k",
-            "--set",
-            "cache=hot",
-            "--set",
-            "region=4M",
-            "--threads",
-            "1,2",
-            "--time",
-            "60ms",
-            "--budget",
-            "6s",
-        ],
-        planted: &["cpu-waiting"],
-        budget: "25s",
-        more: &["--change-system"],
-    };
-    explain(&scene, &world);
+    let threads = (spinners.len() + 1).to_string();
+    let settings = [
+        "workload=RR",
+        "backend=psync",
+        "descriptors=private",
+        "layout=private",
+        "bs=64k",
+        "cache=hot",
+        "region=4M",
+        // Both before ordinary threads, so that these make no difference; after those that spin, and before them.
+        "realtime=10,50",
+    ];
+    let sets = settings.iter().flat_map(|setting| ["--set", *setting]);
+    let short = ["--threads", &threads, "--time", "60ms", "--budget", "4s"];
+    let arguments: Vec<&str> = sets.chain(short).collect();
+    let target = scene.target.display().to_string();
+    let seen = run(&scene, "why-serialised", &target, &arguments);
     for mut spinner in spinners {
         spinner.kill().expect("it runs");
         spinner.wait().expect("it ends");
     }
+    assert_eq!(seen.code, Some(0), "{}", seen.text);
+    let [after, before] = ["10", "50"].map(|priority| {
+        let mut cells = seen.cells.iter();
+        let own = cells.find(|cell| cell["level_realtime"] == priority);
+        own.and_then(|cell| cell["iops_median"].as_f64())
+            .unwrap_or_else(|| panic!("no cell of {priority}: {}", seen.text))
+    });
+    // One CPU before, all of them now.
+    assert!(before > 1.4 * after, "{before} {after}: {}", seen.text);
 }
