@@ -58,15 +58,14 @@ fn a_trace_on_a_mount_tells_what_its_server_takes() {
         hosts.mount(2, "/mnt/n", &format!("-o rsize=65536,wsize=65536 {what}"));
         for (settings, split) in [
             ("--bs 4k --set backend=psync", false),
-            ("--bs 4k --depth 8 --set backend=libaio", false),
             (
-                "--bs 4k --depth 8 --set backend=io_uring --set read_percent=50",
+                "--bs 4k --depth 8 --set backend=libaio,io_uring --set read_percent=50",
                 false,
             ),
             ("--bs 256k --set read_percent=0 --set sync=each", true),
         ] {
             let line = format!(
-                "run read-random /mnt/n --size 4M --direct --time .5 --budget 2 --set trace=true {settings} -o run.iolab"
+                "run read-random /mnt/n --size 4M --direct --time .3 --budget 1 --set trace=true {settings} -o run.iolab"
             );
             let answer = hosts.iolab(&line);
             let all = format!("{version} {settings}: {}{}", answer.stdout, answer.stderr);
