@@ -4,6 +4,8 @@
 //!
 //! with two numbers of requests: the difference of both counts, by that of the requests, is what one takes.
 
+#![allow(clippy::print_stdout, reason = "what was done is the result")]
+
 use std::sync::atomic::AtomicBool;
 
 use iolab_engine::trial;
@@ -33,6 +35,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let stop = AtomicBool::new(false);
     let target = Target::open(&std::env::temp_dir(), &Need::writing(SIZE))?;
     target.fill(1, &stop, &mut |_| {})?;
-    trial::run(&spec, &target, &Clock::calibrate(), &stop)?;
-    Ok(())
+    let outcome = trial::run(&spec, &target, &Clock::calibrate(), &stop)?;
+    println!("{} requests, {} errors", outcome.requests(), outcome.errors);
+    match outcome.failure {
+        Some(failure) => Err(format!("{failure:?}").into()),
+        None => Ok(()),
+    }
 }
