@@ -158,6 +158,9 @@ pub(crate) fn settle(spec: &TrialSpec, worker: u32) -> Result<()> {
                 .hint("a value below that of the process needs CAP_SYS_NICE: run as root, or choose a greater one")
         })?;
     }
+    if let Some(priority) = spec.realtime {
+        become_realtime(priority)?;
+    }
     match spec.memory_node {
         Some(node) => bind_memory(node),
         None => Ok(()),
@@ -183,6 +186,22 @@ fn set_priority(priority: IoPriority) -> Result<()> {
             let why = std::io::Error::last_os_error();
             Err(Error::usage(format!("the kernel refuses ioprio={priority}: {why}"))
                 .hint("real time needs CAP_SYS_NICE (run as root); be:0 to be:7 and idle need no privilege"))
+        }
+    }
+}
+
+/// Makes this thread a real-time thread.
+fn become_realtime(priority: u8) -> Result<()> {
+    let parameters = libc::sched_param {
+        sched_priority: priority.into(),
+    };
+    // SAFETY: the parameters outlive the call, which changes nothing but the scheduling of this thread.
+    match unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const parameters) } {
+        0 => Ok(()),
+        _ => {
+            let why = std::io::Error::last_os_error();
+            Err(Error::usage(format!("the kernel refuses realtime={priority}: {why}"))
+                .hint("real-time threads need CAP_SYS_NICE (run as root), and a control group that may have them"))
         }
     }
 }

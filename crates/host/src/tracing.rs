@@ -3,8 +3,9 @@
 //!
 //! [`Tracer`] has an instance of tracefs of its own (`tracing/instance.rs`), so that other tracers are left alone. Buffers are
 //! read as pages (`tracing/pages.rs`), events by the formats that the running kernel states (`tracing/format.rs`,
-//! `tracing/event.rs`). `tracing/device_requests.rs` makes requests of the device of them, `tracing/fuse_requests.rs` those of
-//! file systems in user space, `tracing/join.rs` joins these with the requests of a trial, `tracing/syncs.rs` with its syncs,
+//! `tracing/decoder.rs`); `tracing/sources.rs` says which are recorded. `tracing/device_requests.rs` makes requests of the device, or of a file
+//! server, of them, `tracing/fuse_requests.rs` those of file systems in user space, `tracing/moved_blocks.rs` tells where btrfs put
+//! what was written, `tracing/join.rs` joins these with the requests of a trial, `tracing/syncs.rs` with its syncs,
 //! `tracing/program.rs` finds those of a program that is observed: all are pure functions.
 
 use std::fs::File;
@@ -17,28 +18,32 @@ use rustix::io::Errno;
 use rustix::param::page_size;
 
 use crate::clock::Clock;
-use event::{
-    BEGAN_SOURCE, BLOCK_SOURCES, Decoder, FUSE_SOURCES, SYNC_SOURCES, Source, THREAD_SOURCES,
-};
+use decoder::Decoder;
 use instance::Instance;
 use iolab_storage::sectors::Carrier;
 use iolab_workload::{Error, Result};
+use sources::{
+    BEGAN_SOURCE, BLOCK_SOURCES, FILE_SERVER_SOURCES, FUSE_SOURCES, MOVED_SOURCE, SYNC_SOURCES,
+    Source, THREAD_SOURCES,
+};
 
+mod decoder;
 mod device_requests;
 mod event;
 mod format;
 mod fuse_requests;
 mod instance;
 pub mod join;
+pub mod moved_blocks;
 mod pages;
 pub mod program;
+mod sources;
 pub mod syncs;
 mod traced_request;
 
-pub use event::{
-    DiskNumber, Edge, Event, Kind, Step, TracedPlaces, TracedThreads, Transfer, kernel_number,
-};
-pub use traced_request::{TracedRequest, Way};
+pub use event::{DiskNumber, Edge, Event, Kind, Step, Transfer, kernel_number};
+pub use sources::{TracedPlaces, TracedThreads};
+pub use traced_request::{Owner, TracedRequest, Way};
 
 /// Memory of the buffers of all CPUs together, bytes, and of one CPU.
 const BUFFERS_BYTES: u64 = 256 << 20;
@@ -71,9 +76,24 @@ pub fn check(carrier: Carrier) -> Result<()> {
     let (own, since): (&[Source], &str) = match carrier {
         Carrier::Disk { .. } => (&BLOCK_SOURCES, DISK_EVENTS),
         Carrier::Fuse(_) => (&FUSE_SOURCES, "Linux 6.12"),
+        Carrier::FileServer(_) => (
+            &FILE_SERVER_SOURCES,
+            "the trace events of the module nfs, as Linux 6.1 has them",
+        ),
     };
     let all = own.iter().chain(&THREAD_SOURCES);
     Instance::check(all.map(|source| source.path), since)
+}
+
+/// Whether this process can trace where a file system puts blocks that it moves (btrfs).
+///
+/// # Errors
+/// Of kind usage: why not.
+pub fn check_moved() -> Result<()> {
+    Instance::check(
+        [MOVED_SOURCE.path],
+        "the trace events of btrfs, as Linux 6.18 has them",
+    )
 }
 
 /// Records the events of one trial. Dropping it removes what it made.
@@ -139,7 +159,9 @@ impl Tracer {
         let mut decoder = Decoder::default();
         let of_syncs = SYNC_SOURCES.into_iter();
         let of_syncs = of_syncs.filter(|source| instance.knows(source.path));
-        let of_requests = BLOCK_SOURCES.into_iter().chain(FUSE_SOURCES);
+        let of_servers = FUSE_SOURCES.into_iter().chain(FILE_SERVER_SOURCES);
+        let of_requests = BLOCK_SOURCES.into_iter().chain(of_servers);
+        let of_requests = of_requests.chain([MOVED_SOURCE]);
         let of_threads = THREAD_SOURCES.into_iter().chain([BEGAN_SOURCE]);
         for source in of_requests.chain(of_threads).chain(of_syncs) {
             let Some(filter) = source.filter(places) else {

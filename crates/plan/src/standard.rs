@@ -114,7 +114,7 @@ const IOPS_SIZES: [u64; 8] = [
 const LOADS: [u32; 6] = [32, 16, 8, 4, 2, 1];
 
 /// Settings that the tests leave to the operator, that change nothing on the target, or of which other deviations tell.
-const OPEN: [&str; 34] = [
+const OPEN: [&str; 35] = [
     // Other deviations.
     "bs",
     "bs_mix",
@@ -148,6 +148,7 @@ const OPEN: [&str; 34] = [
     "buffer_init",
     "buffer_memory",
     "nice",
+    "realtime",
     "latency",
     "latency_over_time",
     "hardware_counters",

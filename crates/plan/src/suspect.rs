@@ -416,7 +416,13 @@ mod tests {
         let lacks = Intervention::Lacks(Obstacle::NeedsRoot);
         assert_eq!(of("cpu-waiting", &sizes), lacks);
         sizes.machine.may_raise_priority = true;
-        let found = of("cpu-waiting", &sizes);
-        assert!(matches!(found, Intervention::Settings(_)), "{found:?}");
+        let priorities = |sizes: &Sides| match of("cpu-waiting", sizes) {
+            Intervention::Settings(sides) => (sides.base.trial.nice, sides.base.trial.realtime),
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(priorities(&sizes), (Some(-20), None));
+        // Real-time threads can keep all else from a CPU.
+        sizes.machine.may_change_system = true;
+        assert_eq!(priorities(&sizes), (None, Some(50)));
     }
 }

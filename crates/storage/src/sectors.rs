@@ -4,6 +4,8 @@ use std::fs::File;
 use std::ops::Range;
 use std::path::Path;
 
+use rustix::fs::fstatvfs;
+
 use super::btrfs_chunks::{Chunk, data_chunks};
 use super::device::Number;
 use super::fiemap::{DELALLOC, ENCODED, EXTENTS, UNKNOWN, with_extents};
@@ -38,6 +40,22 @@ pub enum Carrier {
     },
     /// A file system in user space: MAJOR and MINOR of its mount.
     Fuse(Number),
+    /// A file server (NFS): MAJOR and MINOR of its mount.
+    FileServer(Number),
+}
+
+/// Where the places lie that a file system names which writes each block to a new one (btrfs).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MovingPlaces {
+    /// MAJOR and MINOR of the disk, not of a partition.
+    pub disk: Number,
+    /// Whether the disk has requests, which pass a queue; others take bios as they come.
+    pub has_requests: bool,
+    /// What `fstatfs` tells of the file system: of btrfs, its UUID and the number of the subvolume.
+    pub file_system: u64,
+    /// Where its device begins on the disk, bytes.
+    start: u64,
+    chunks: Vec<Chunk>,
 }
 
 /// Where the bytes of a target lie on the disk below it.
@@ -98,15 +116,36 @@ impl SectorMap {
     }
 }
 
+impl MovingPlaces {
+    /// The sectors of so many bytes from a place on.
+    pub fn sectors(&self, place: u64, bytes: u64) -> impl Iterator<Item = Sectors> {
+        let whole = Extent {
+            offset: 0,
+            bytes,
+            physical: place,
+        };
+        mapped(&[whole], &self.chunks)
+            .into_iter()
+            .map(|part| Sectors {
+                first: (part.physical + self.start) / SECTOR,
+                count: (part.bytes / SECTOR) as u32,
+            })
+    }
+}
+
 impl Target {
     /// What carries its requests out; a disk is that of [`Target::sectors`].
     ///
     /// # Errors
     /// Why there is none, in a few words.
     pub fn carrier(&self) -> Result<Carrier, &'static str> {
-        let mount = self.mount().filter(|mount| mount.is_fuse());
-        match mount {
-            Some(mount) => Ok(Carrier::Fuse(mount.device)),
+        let mount = self.mount();
+        let served = mount.and_then(|mount| match mount.is_fuse() {
+            true => Some(Carrier::Fuse(mount.device)),
+            false => mount.nfs().map(|nfs| Carrier::FileServer(nfs.file_system)),
+        });
+        match served {
+            Some(carrier) => Ok(carrier),
             None => {
                 let disk = self.located()?;
                 if self.is_on_btrfs() {
@@ -156,6 +195,24 @@ impl Target {
     /// over.
     pub fn moves_written_blocks(&self) -> bool {
         self.is_on_btrfs()
+    }
+
+    /// Where the places that its file system names lie now, of one that moves written blocks.
+    ///
+    /// # Errors
+    /// Why that is not known, in a few words.
+    pub fn moving_places(&self) -> Result<MovingPlaces, &'static str> {
+        let disk = self.located()?;
+        let told = fstatvfs(self.holder());
+        Ok(MovingPlaces {
+            disk: disk.number,
+            has_requests: disk.has_requests,
+            file_system: told
+                .map_err(|_| "the file system cannot be asked (fstatfs)")?
+                .f_fsid,
+            start: disk.start,
+            chunks: data_chunks(self.holder())?,
+        })
     }
 
     fn is_on_btrfs(&self) -> bool {
@@ -326,5 +383,22 @@ mod tests {
             [(4096, 4096, (1 << 30) + (1 << 20)), (8192, 8192, 1 << 24)]
         );
         assert_eq!(mapped(&[extent], &chunks[1..]).len(), 1);
+        let places = MovingPlaces {
+            disk: (8, 0),
+            has_requests: true,
+            file_system: 7,
+            start: 512,
+            chunks: chunks.to_vec(),
+        };
+        let of = |place, bytes| -> Vec<(u64, u32)> {
+            let sectors = places.sectors(place, bytes);
+            sectors.map(|one| (one.first, one.count)).collect()
+        };
+        let second = ((1 << 24) + 512) / SECTOR;
+        assert_eq!(
+            of(1 << 20, 12_288),
+            [(((1 << 30) + (1 << 20) + 512) / SECTOR, 8), (second, 16)]
+        );
+        assert_eq!(of(1 << 40, 4096), []);
     }
 }

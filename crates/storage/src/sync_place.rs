@@ -46,7 +46,7 @@ impl Target {
             inode,
             names_syncs: is_ext || file_system.kind == XFS,
             journal: match self.carrier() {
-                Ok(Carrier::Fuse(_)) => Journal::Hidden,
+                Ok(Carrier::Fuse(_) | Carrier::FileServer(_)) => Journal::Hidden,
                 Ok(Carrier::Disk { .. }) | Err(_) if is_ext => of_ext(Path::new("/sys"), device),
                 Ok(Carrier::Disk { .. }) | Err(_) => Journal::MetadataWrites,
             },

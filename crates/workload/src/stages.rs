@@ -131,7 +131,7 @@ named! {
         Commits = "commits",
         /// By the device's writes of metadata.
         MetadataWrites = "metadata-writes",
-        /// Not at all: a server in user space has it, if there is one.
+        /// Not at all: a server has it, if there is one.
         Hidden = "hidden",
     }
 }
@@ -145,7 +145,9 @@ named! {
         Disk = "disk",
         /// The server of a file system in user space, from the request that the kernel sends it to its answer.
         Server = "server",
-        /// Disks and servers, of groups.
+        /// A file server and the network before it (NFS), from the request that the kernel begins to send it to its answer.
+        FileServer = "file-server",
+        /// Several of these, of groups.
         Both = "both",
     }
 }
@@ -159,7 +161,7 @@ pub struct TraceCounts {
     pub unjoined: u64,
     /// Joined requests that were several to the device.
     pub split: u64,
-    /// Requests of the devices, or to servers of file systems in user space, that carried those of the trial.
+    /// Requests of the devices, or to servers, that carried those of the trial.
     pub carried: u64,
     /// Requests of others, to the same devices; those of the file system too.
     pub others: u64,

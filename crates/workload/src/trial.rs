@@ -297,6 +297,8 @@ pub struct TrialSpec {
     pub ioprio: Option<IoPriority>,
     /// Nice value of the workers, -20 (first) to 19; `None`: that of the process.
     pub nice: Option<i8>,
+    /// Priority of the workers as real-time threads (`SCHED_FIFO`), 1 to 99 (first); `None`: scheduled as the process is.
+    pub realtime: Option<u8>,
     /// Delay of the start of these workers after that of the trial.
     pub start_delay: Duration,
     /// Weight of the group: groups with weights issue requests in proportion to them.
@@ -372,6 +374,7 @@ impl Default for TrialSpec {
             fadvise: None,
             ioprio: None,
             nice: None,
+            realtime: None,
             start_delay: Duration::ZERO,
             flow: None,
             ends_trial: false,
@@ -386,6 +389,8 @@ pub const THREADS_MAX: u32 = 1024;
 pub const DEPTH_MAX: u32 = 4096;
 /// Nice values of threads, from the highest to the lowest priority.
 pub const NICE: RangeInclusive<i8> = -20..=19;
+/// Priorities of real-time threads.
+pub const REALTIME: RangeInclusive<u8> = 1..=99;
 /// Most blocks a region may have: the random permutation is tested up to here.
 pub const BLOCKS_MAX: u64 = 1 << 48;
 /// Largest single request, bytes: the most that `read` or `write` transfers, `MAX_RW_COUNT` of Linux.

@@ -340,6 +340,7 @@ fn a_difference_in_any_fixed_setting_is_named() {
         ("fadvise", "random"),
         ("ioprio", "idle"),
         ("nice", "10"),
+        ("realtime", "10"),
         ("system", "scheduler:none"),
         ("random_every", "8"),
         ("trim_first", "true"),

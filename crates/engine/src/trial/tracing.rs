@@ -4,21 +4,22 @@ use std::ops::Range;
 
 use super::Job;
 use super::files::{Files, TargetRange};
-use crate::worker::{NotedRequests, WorkerOutcome};
+use crate::worker::{NotedRequest, NotedRequests, WorkerOutcome};
 use iolab_host::clock::Clock;
 use iolab_host::tracing::join::{Joined, join};
+use iolab_host::tracing::moved_blocks::MovedBlocks;
 use iolab_host::tracing::syncs::{TracedSync, begun_within};
 use iolab_host::tracing::{
-    Event, Recording, TracedPlaces, TracedRequest, Tracer, Way, kernel_number,
+    Event, Owner, Recording, TracedPlaces, TracedRequest, Tracer, Way, kernel_number,
 };
 use iolab_storage::Target;
-use iolab_storage::sectors::{Carrier, SectorMap};
+use iolab_storage::sectors::{Carrier, MovingPlaces, SectorMap, Sectors};
 use iolab_storage::sync_place::SyncPlace;
 use iolab_workload::quantity::counted;
 use iolab_workload::stages::{
     CarriedBy, Journal, PerStage, Stage, StageTimes, TraceCounts, Traced,
 };
-use iolab_workload::trial::TrialSpec;
+use iolab_workload::trial::{Backend, TrialSpec};
 use iolab_workload::{Error, Result};
 
 /// Checks that the requests of a trial on this target can be traced.
@@ -37,18 +38,17 @@ pub(super) fn check(spec: &TrialSpec, target: &Target) -> Result<()> {
         .hint("leave trace out, or measure another target")
     })?;
     iolab_host::tracing::check(carrier)?;
-    if matches!(carrier, Carrier::Fuse(_)) && spec.backend.is_asynchronous() {
-        return Err(Error::usage(format!(
-            "trace=true with backend {} on {name}: the events of FUSE name no offset, so that a thread must have one request at a time, which it issues itself",
-            spec.backend
-        ))
-        .hint("set backend=psync and depth=1; several threads can be traced"));
+    if matches!(carrier, Carrier::Fuse(_)) {
+        check_fuse(spec, &name.to_string())?;
     }
     if spec.writes() && target.moves_written_blocks() {
-        return Err(Error::usage(format!(
-            "trace=true with writes on {name}: btrfs writes each block to a new place, so that the place of a write that is over is not known"
-        ))
-        .hint("set read_percent=100"));
+        if spec.reads() {
+            return Err(Error::usage(format!(
+                "trace=true with reads and writes on {name}: btrfs writes each block to a new place, so that the place that a read found is not known"
+            ))
+            .hint("set read_percent=100 or read_percent=0"));
+        }
+        iolab_host::tracing::check_moved()?;
     }
     if spec.writes() && spec.sync.is_in_write() && !target.sync_place().names_syncs {
         return Err(Error::usage(format!(
@@ -58,6 +58,27 @@ pub(super) fn check(spec: &TrialSpec, target: &Target) -> Result<()> {
         .hint("set sync=each or sync=fdatasync"));
     }
     Ok(())
+}
+
+/// Checks that the requests of a trial to a file system in user space can be told apart: its events name the thread that sends, and no
+/// offset.
+fn check_fuse(spec: &TrialSpec, name: &str) -> Result<()> {
+    let sends = match spec.backend {
+        Backend::Sync | Backend::Psync | Backend::Pvsync2 | Backend::Mmap | Backend::Null => None,
+        Backend::Libaio => spec
+            .sync
+            .follows_writes()
+            .then_some("syncs, which a thread of the kernel sends"),
+        Backend::IoUring => Some("requests, which threads of the kernel send"),
+        Backend::Pool => Some("requests, which threads of the pool send"),
+    };
+    sends.map_or(Ok(()), |what| {
+        Err(Error::usage(format!(
+            "trace=true with backend {} on {name}: the events of FUSE name no offset, but the thread that sends; so they cannot be joined with {what}",
+            spec.backend
+        ))
+        .hint("set backend=psync and depth=1, or backend=libaio without syncs"))
+    })
 }
 
 /// What traces the disks of those jobs that are to be traced, and what syncs their files; `None` where none is.
@@ -71,7 +92,11 @@ pub(super) fn tracer(jobs: &[Job<'_>], clock: &Clock) -> Result<Option<Tracer>> 
                     has_requests,
                 }) => places.disks.push((number, has_requests)),
                 Ok(Carrier::Fuse(number)) => places.connections.push(number),
+                Ok(Carrier::FileServer(number)) => places.servers.push(number),
                 Err(_) => {}
+            }
+            if job.spec.writes() && part.target().moves_written_blocks() {
+                places.moving.push(part.target().sync_place().inode);
             }
             if job.spec.sync.is_per_write() {
                 let place = part.target().sync_place();
@@ -79,13 +104,23 @@ pub(super) fn tracer(jobs: &[Job<'_>], clock: &Clock) -> Result<Option<Tracer>> 
             }
         }
     }
-    places.disks.sort_unstable();
-    places.disks.dedup();
-    for devices in [&mut places.connections, &mut places.file_systems] {
+    let TracedPlaces {
+        disks,
+        connections,
+        servers,
+        moving,
+        file_systems,
+        threads: _,
+    } = &mut places;
+    disks.sort_unstable();
+    disks.dedup();
+    moving.sort_unstable();
+    moving.dedup();
+    for devices in [&mut *connections, &mut *servers, file_systems] {
         devices.sort_unstable();
         devices.dedup();
     }
-    match places.disks.is_empty() && places.connections.is_empty() {
+    match disks.is_empty() && connections.is_empty() && servers.is_empty() {
         true => Ok(None),
         false => Tracer::new(&places, clock).map(Some),
     }
@@ -133,15 +168,16 @@ pub(super) fn judge(
     recording.until = recording.until.into_iter().chain(left_out).min();
     let (mut requests, mut syncs) = (Vec::new(), Vec::new());
     let mut of_jobs = Vec::new();
+    let moved = MovedBlocks::of(&recording.events);
     for (job, noted) in jobs.iter().zip(&noted) {
         let Some(files) = job.files.filter(|_| job.spec.trace) else {
             of_jobs.push(None);
             continue;
         };
-        let files = TracedFiles::of(files);
+        let files = TracedFiles::of(files, job.spec.writes());
         let before = (requests.len(), syncs.len());
         for own in noted {
-            requests.extend(traced(own, &files));
+            requests.extend(traced(own, &files, &moved));
             syncs.extend(traced_syncs(own, &files));
         }
         if job.spec.sync.is_in_write() {
@@ -242,6 +278,10 @@ struct TracedFile {
 enum FileWay {
     /// To a disk, on which its bytes lie there.
     Disk(SectorMap),
+    /// To a disk, on which each block that is written gets a new place.
+    Moving(MovingPlaces),
+    /// To a file server, by the number of the mount.
+    FileServer(u32),
     /// To a file system in user space, by its number.
     Fuse(u32),
     /// It is not known.
@@ -249,16 +289,19 @@ enum FileWay {
 }
 
 impl<'a> TracedFiles<'a> {
-    /// As the files are after the trial: writes may have given them their place.
-    fn of(files: &'a Files<'a>) -> Self {
+    /// As the files are after a trial that writes them, or does not: writes may have given them their place.
+    fn of(files: &'a Files<'a>, writes: bool) -> Self {
         let of_part = |part: &TargetRange<'_>| {
             let target = part.target();
+            let on_disk = || match writes && target.moves_written_blocks() {
+                true => target.moving_places().map(FileWay::Moving),
+                false => target.sectors(&part.range()).map(FileWay::Disk),
+            };
             TracedFile {
                 way: match target.carrier() {
                     Ok(Carrier::Fuse(number)) => FileWay::Fuse(kernel_number(number)),
-                    Ok(Carrier::Disk { .. }) | Err(_) => target
-                        .sectors(&part.range())
-                        .map_or(FileWay::Unknown, FileWay::Disk),
+                    Ok(Carrier::FileServer(number)) => FileWay::FileServer(kernel_number(number)),
+                    Ok(Carrier::Disk { .. }) | Err(_) => on_disk().unwrap_or(FileWay::Unknown),
                 },
                 sync: target.sync_place(),
             }
@@ -272,14 +315,16 @@ impl<'a> TracedFiles<'a> {
     fn have_requests(&self) -> bool {
         self.each.iter().all(|file| match &file.way {
             FileWay::Disk(map) => map.has_requests,
-            FileWay::Fuse(_) => false,
+            FileWay::Moving(places) => places.has_requests,
+            FileWay::FileServer(_) | FileWay::Fuse(_) => false,
             FileWay::Unknown => true,
         })
     }
 
     fn carried_by(&self) -> CarriedBy {
         together(self.each.iter().map(|file| match file.way {
-            FileWay::Disk(_) | FileWay::Unknown => CarriedBy::Disk,
+            FileWay::Disk(_) | FileWay::Moving(_) | FileWay::Unknown => CarriedBy::Disk,
+            FileWay::FileServer(_) => CarriedBy::FileServer,
             FileWay::Fuse(_) => CarriedBy::Server,
         }))
     }
@@ -295,16 +340,40 @@ impl<'a> TracedFiles<'a> {
 }
 
 impl TracedFile {
-    /// The way of a request.
-    fn way(&self, offset: u64, bytes: u32) -> Way {
+    /// The way of a request to this offset.
+    fn way(&self, offset: u64, request: &NotedRequest, moved: &MovedBlocks) -> Way {
+        let bytes = request.len;
         match &self.way {
             FileWay::Disk(map) => Way::Disk {
                 disk: kernel_number(map.disk),
                 sectors: map.of_request(offset, bytes).collect(),
             },
+            FileWay::Moving(places) => {
+                let file = (places.file_system, self.sync.inode);
+                let all = offset..offset + u64::from(bytes);
+                let parts = moved.of_write(file, all, (request.started, request.ended));
+                let found: u64 = parts.iter().map(|part| part.bytes).sum();
+                // A part without a place makes all of it unknown.
+                let parts = parts.iter().filter(|_| found == u64::from(bytes));
+                Way::Disk {
+                    disk: kernel_number(places.disk),
+                    sectors: parts
+                        .flat_map(|part| places.sectors(part.place, part.bytes))
+                        .collect(),
+                }
+            }
+            FileWay::FileServer(mount) => Way::FileServer {
+                mount: *mount,
+                inode: self.sync.inode,
+                bytes: Sectors {
+                    first: offset,
+                    count: bytes,
+                },
+            },
             FileWay::Fuse(connection) => Way::Fuse {
                 connection: *connection,
                 bytes,
+                order: request.order,
             },
             FileWay::Unknown => Way::Disk {
                 disk: 0,
@@ -319,10 +388,15 @@ impl TracedFile {
             start,
             end,
             thread,
-            disk: match &self.way {
-                FileWay::Disk(map) => kernel_number(map.disk),
-                FileWay::Fuse(connection) => *connection,
-                FileWay::Unknown => 0,
+            flusher: match &self.way {
+                FileWay::Disk(map) => Owner::Disk(kernel_number(map.disk)),
+                FileWay::Moving(places) => Owner::Disk(kernel_number(places.disk)),
+                FileWay::FileServer(mount) => Owner::ServedFile {
+                    mount: *mount,
+                    inode: self.sync.inode,
+                },
+                FileWay::Fuse(_) => Owner::Thread(thread),
+                FileWay::Unknown => Owner::Disk(0),
             },
             file_system: self.sync.file_system.map(kernel_number),
             inode: self.sync.inode,
@@ -335,6 +409,7 @@ impl TracedFile {
 fn traced<'a>(
     noted: &'a NotedRequests,
     files: &'a TracedFiles<'_>,
+    moved: &'a MovedBlocks,
 ) -> impl Iterator<Item = TracedRequest> + 'a {
     noted.requests.iter().map(move |request| {
         let (file, offset) = files.place(noted.worker, request.offset);
@@ -343,7 +418,7 @@ fn traced<'a>(
             end: request.ended,
             writes: request.writes,
             thread: noted.thread,
-            way: file.way(offset, request.len),
+            way: file.way(offset, request, moved),
         }
     })
 }
@@ -421,8 +496,11 @@ fn tell(own: &Recorded, joined: &Joined, recording: &Recording, clock: &Clock) -
         CarriedBy::Server => {
             "the device's time is that of the server of the file system (FUSE), which has no queue that shows"
         }
+        CarriedBy::FileServer => {
+            "the device's time is that of the file server and the network (NFS), which have no queue that shows"
+        }
         CarriedBy::Both => {
-            "the device's time is that of disks and of servers of file systems (FUSE), of which not all have a queue that shows"
+            "the device's time is that of disks and of servers of file systems, of which not all have a queue that shows"
         }
     };
     let notes = [

@@ -197,6 +197,11 @@ impl<L: Log> Timing for Open<'_, L> {
     }
 
     #[inline(always)]
+    fn queued(&mut self, slot: u32) {
+        self.log.issued(slot);
+    }
+
+    #[inline(always)]
     fn completed(
         &mut self,
         slot: u32,
@@ -207,7 +212,7 @@ impl<L: Log> Timing for Open<'_, L> {
     ) {
         self.record(slot, request.action, started, now);
         self.log
-            .note(request, self.intended(slot), started, now, synced);
+            .note(slot, request, self.intended(slot), started, now, synced);
     }
 
     fn take_noted(&mut self) -> Option<NotedRequests> {

@@ -16,6 +16,9 @@ pub(crate) trait Timing {
     /// The worker begins at a stamp.
     fn begin(&mut self, start: u64);
 
+    /// The next request is queued from this slot.
+    fn queued(&mut self, slot: u32);
+
     /// Takes note of a completed request, and, where requests are noted, of the sync that followed it from the stamp `synced` on.
     fn completed(
         &mut self,
@@ -45,15 +48,20 @@ impl<const TIMED: bool, L: Log> Timing for Closed<TIMED, L> {
     }
 
     #[inline(always)]
+    fn queued(&mut self, slot: u32) {
+        self.0.issued(slot);
+    }
+
+    #[inline(always)]
     fn completed(
         &mut self,
-        _slot: u32,
+        slot: u32,
         request: Request,
         started: u64,
         now: u64,
         synced: Option<u64>,
     ) {
-        self.0.note(request, started, started, now, synced);
+        self.0.note(slot, request, started, started, now, synced);
     }
 
     fn take_noted(&mut self) -> Option<NotedRequests> {

@@ -1,16 +1,16 @@
-//! From events to requests of a device.
+//! From events to requests of a device, or to a file server.
 
 use std::collections::{BTreeMap, VecDeque};
 
-use super::event::{Event, Kind, Step, Transfer};
-use super::syncs::{Owner, Span};
-use super::traced_request::Passage;
+use super::event::{Edge, Event, Kind, Step, Transfer};
+use super::syncs::Span;
+use super::traced_request::{Owner, Passage};
 
-/// Sectors that a device carried out as one request, and when.
+/// Sectors that a device carried out as one request, and when; of a file server, bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct DeviceRequest {
-    /// The disk, as the kernel numbers it.
-    pub(super) disk: u32,
+    /// What carried it out.
+    pub(super) owner: Owner,
     /// First sector.
     pub(super) first: u64,
     /// The sector behind the last one.
@@ -43,9 +43,9 @@ impl DeviceRequest {
     }
 }
 
-/// Of a request: the disk, whether it writes, the first sector, and its number among those of these sectors that may be on their way
+/// Of a request: what carries it out, whether it writes, the first sector, and its number among those of these sectors that may be on their way
 /// at once.
-type Key = (u32, bool, u64, u64);
+type Key = (Owner, bool, u64, u64);
 
 /// Requests that are on their way, each with whether the device was given it.
 #[derive(Debug, Default)]
@@ -68,22 +68,88 @@ pub(super) struct Activity {
     pub(super) flush_waits: u64,
 }
 
+/// What one event tells of a request.
+#[derive(Debug, Clone, Copy)]
+struct Told {
+    step: Step,
+    owner: Owner,
+    first: u64,
+    count: u32,
+    transfer: Transfer,
+    metadata: bool,
+    thread: u32,
+}
+
+impl Told {
+    /// `None` of an event that is of none.
+    fn of(kind: Kind) -> Option<Self> {
+        match kind {
+            Kind::Block {
+                step,
+                disk,
+                first,
+                count,
+                transfer,
+                metadata,
+                thread,
+            } => Some(Self {
+                step,
+                owner: Owner::Disk(disk),
+                first,
+                count,
+                transfer,
+                metadata,
+                thread,
+            }),
+            Kind::FileServer {
+                edge,
+                mount,
+                inode,
+                first,
+                count,
+                transfer,
+            } => Some(Self {
+                // There is no queue that shows.
+                step: match edge {
+                    Edge::Begin => Step::BioQueue,
+                    Edge::End => Step::BioComplete,
+                },
+                owner: Owner::ServedFile { mount, inode },
+                first,
+                count,
+                transfer,
+                metadata: false,
+                // Threads of the kernel send for others.
+                thread: 0,
+            }),
+            Kind::Began { .. }
+            | Kind::Moved { .. }
+            | Kind::FuseSend { .. }
+            | Kind::FuseEnd { .. }
+            | Kind::Sync { .. }
+            | Kind::Commit { .. }
+            | Kind::Woken(_)
+            | Kind::Runs(_) => None,
+        }
+    }
+}
+
 /// What devices did, as events in the order of time show it.
 pub(super) fn of_events(events: &[Event]) -> Activity {
     let mut on_the_way = OnTheWay::default();
     let mut seen = Activity::default();
     // Flushes are completed in the order in which a queue of a device was given them.
-    let mut flushing: BTreeMap<u32, VecDeque<u64>> = BTreeMap::new();
+    let mut flushing: BTreeMap<Owner, VecDeque<u64>> = BTreeMap::new();
     for event in events {
-        let Kind::Block {
+        let Some(Told {
             step,
-            disk,
+            owner,
             first,
             count,
             transfer,
             metadata,
             thread,
-        } = event.kind
+        }) = Told::of(event.kind)
         else {
             continue;
         };
@@ -93,13 +159,13 @@ pub(super) fn of_events(events: &[Event]) -> Activity {
                 Step::Start => seen.flush_waits += u64::from(!is_flush),
                 Step::Issue if !is_flush => {}
                 Step::Issue | Step::BioQueue => {
-                    flushing.entry(disk).or_default().push_back(event.at);
+                    flushing.entry(owner).or_default().push_back(event.at);
                 }
                 Step::Complete if !is_flush => {}
                 Step::Complete | Step::BioComplete => {
-                    let start = flushing.entry(disk).or_default().pop_front();
+                    let start = flushing.entry(owner).or_default().pop_front();
                     seen.flushes.push(Span {
-                        owner: Owner::Device(disk),
+                        owner,
                         end: event.at,
                         start: start.unwrap_or(event.at),
                     });
@@ -108,7 +174,7 @@ pub(super) fn of_events(events: &[Event]) -> Activity {
             continue;
         }
         let new = DeviceRequest {
-            disk,
+            owner,
             first,
             end: first + u64::from(count),
             transfer,
@@ -132,8 +198,8 @@ pub(super) fn of_events(events: &[Event]) -> Activity {
 
 impl OnTheWay {
     fn begin(&mut self, request: DeviceRequest, is_issued: bool) {
-        let (disk, writes, first) = place(&request);
-        let key = (disk, writes, first, self.begun);
+        let (owner, writes, first) = place(&request);
+        let key = (owner, writes, first, self.begun);
         self.begun += 1;
         self.requests.insert(key, (request, is_issued));
     }
@@ -141,8 +207,8 @@ impl OnTheWay {
     /// The keys of those requests that begin within the sectors of another one and that it is made of, in ascending order: of
     /// several of the same sectors the earliest one, if any that the device was given, or was not given yet.
     fn within(&self, whole: &DeviceRequest, is_issued: bool) -> Vec<Key> {
-        let (disk, writes, first) = place(whole);
-        let range = (disk, writes, first, 0)..(disk, writes, whole.end, 0);
+        let (owner, writes, first) = place(whole);
+        let range = (owner, writes, first, 0)..(owner, writes, whole.end, 0);
         let all = self.requests.range(range);
         let has_any = all.clone().any(|(_, (_, issued))| *issued == is_issued);
         let mut keys = Vec::new();
@@ -195,11 +261,11 @@ impl OnTheWay {
 
     /// The device has carried these sectors out, which may be a part of a request.
     fn complete(&mut self, whole: &DeviceRequest, seen: &mut Activity) {
-        let (disk, writes, first) = place(whole);
+        let (owner, writes, first) = place(whole);
         // What was completed in parts began before this part.
         let before = self
             .requests
-            .range((disk, writes, 0, 0)..(disk, writes, first, 0))
+            .range((owner, writes, 0, 0)..(owner, writes, first, 0))
             .next_back()
             .filter(|(_, (request, _))| request.end > first)
             .map(|(key, _)| *key);
@@ -224,10 +290,10 @@ impl OnTheWay {
     }
 }
 
-/// The disk, whether it writes, and its first sector.
-fn place(request: &DeviceRequest) -> (u32, bool, u64) {
+/// What carries it out, whether it writes, and its first sector.
+fn place(request: &DeviceRequest) -> (Owner, bool, u64) {
     let writes = request.transfer == Transfer::Write;
-    (request.disk, writes, request.first)
+    (request.owner, writes, request.first)
 }
 
 #[cfg(test)]
@@ -367,10 +433,51 @@ mod tests {
         );
         assert!(seen.parts.iter().all(|part| part.number == 0));
         let span = |start, end| Span {
-            owner: Owner::Device(1),
+            owner: Owner::Disk(1),
             end,
             start,
         };
         assert_eq!(seen.flushes, [span(7, 9), span(8, 12)]);
+    }
+
+    /// A file of a server: its bytes, those of another file, an answer in two parts, and a COMMIT.
+    #[test]
+    fn requests_to_a_file_server_are_those_of_its_files() {
+        let told = |at, edge, inode, first, count, transfer| Event {
+            at,
+            kind: Kind::FileServer {
+                edge,
+                mount: 39,
+                inode,
+                first,
+                count,
+                transfer,
+            },
+        };
+        let (read, flush) = (Transfer::Read, Transfer::Flush);
+        let events = [
+            told(1, Edge::Begin, 5, 8192, 8192, read),
+            told(2, Edge::Begin, 6, 8192, 8192, read),
+            told(4, Edge::End, 6, 8192, 8192, read),
+            // A short answer; the rest is asked for again.
+            told(5, Edge::End, 5, 8192, 4096, read),
+            told(9, Edge::End, 5, 12_288, 4096, read),
+            told(10, Edge::Begin, 5, 0, 0, flush),
+            told(13, Edge::End, 5, 0, 0, flush),
+        ];
+        let activity = of_events(&events);
+        let file = |inode| Owner::ServedFile { mount: 39, inode };
+        let parts = activity.parts.iter();
+        let parts: Vec<_> = parts
+            .map(|r| (r.owner, r.start, r.issue, r.complete))
+            .collect();
+        assert_eq!(parts, [(file(6), 2, 2, 4), (file(5), 1, 1, 9)]);
+        let commit = Span {
+            owner: file(5),
+            end: 13,
+            start: 10,
+        };
+        assert_eq!(activity.flushes, [commit]);
+        assert_eq!((activity.requests, activity.begun_before), (2, 0));
     }
 }

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::event::{Event, Kind, Transfer};
-use super::syncs::{Owner, Span};
-use super::traced_request::{Passage, TracedRequest, Way};
+use super::syncs::Span;
+use super::traced_request::{Owner, Passage, TracedRequest, Way};
 
 /// Bytes of the messages of linux/fuse.h that are no data: `fuse_in_header` with `fuse_write_in`, and `fuse_out_header`.
 const WRITE_HEADER: u32 = 80;
@@ -17,7 +17,8 @@ struct FuseRequest {
     /// Bytes of data.
     bytes: u64,
     sent: u64,
-    answered: u64,
+    /// `None` where that was not recorded.
+    answered: Option<u64>,
 }
 
 /// Those of a thread to a connection, in the order in which they were sent.
@@ -32,7 +33,7 @@ pub(super) struct FuseActivity {
     pub(super) syncs: Vec<Span>,
 }
 
-/// Where a request of a trial was found, and in how many parts.
+/// Where a request of a trial was found, and in how many messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct FuseParts {
     pub(super) passage: Passage,
@@ -43,9 +44,20 @@ impl FuseActivity {
     /// As events in the order of time show it.
     pub(super) fn of(events: &[Event]) -> Self {
         let mut seen = Self::default();
-        let mut open: BTreeMap<(u32, u64), (u64, Transfer, u32, u32)> = BTreeMap::new();
+        // The place of each request that is not answered yet: by thread, and there.
+        let mut open: BTreeMap<(u32, u64), (u32, usize)> = BTreeMap::new();
+        let mut syncing: BTreeMap<(u32, u64), (u32, u64)> = BTreeMap::new();
         for event in events {
             match event.kind {
+                Kind::FuseSend {
+                    connection,
+                    number,
+                    transfer: Transfer::Flush,
+                    message: _,
+                    thread,
+                } => {
+                    syncing.insert((connection, number), (thread, event.at));
+                }
                 Kind::FuseSend {
                     connection,
                     number,
@@ -53,44 +65,42 @@ impl FuseActivity {
                     message,
                     thread,
                 } => {
-                    let sent = (event.at, transfer, message, thread);
-                    open.insert((connection, number), sent);
+                    let own = seen.of_threads.entry((connection, thread)).or_default();
+                    open.insert((connection, number), (thread, own.len()));
+                    own.push(FuseRequest {
+                        transfer,
+                        bytes: message.saturating_sub(WRITE_HEADER).into(),
+                        sent: event.at,
+                        answered: None,
+                    });
                 }
                 Kind::FuseEnd {
                     connection,
                     number,
                     message: answer,
                 } => {
-                    let Some((sent, transfer, message, thread)) =
-                        open.remove(&(connection, number))
-                    else {
-                        seen.requests += 1;
+                    if let Some((thread, start)) = syncing.remove(&(connection, number)) {
+                        seen.syncs.push(Span {
+                            owner: Owner::Thread(thread),
+                            end: event.at,
+                            start,
+                        });
+                        continue;
+                    }
+                    seen.requests += 1;
+                    let Some((thread, place)) = open.remove(&(connection, number)) else {
                         continue;
                     };
-                    let bytes = match transfer {
-                        Transfer::Read => answer.saturating_sub(ANSWER_HEADER),
-                        Transfer::Write => message.saturating_sub(WRITE_HEADER),
-                        Transfer::Flush => {
-                            seen.syncs.push(Span {
-                                owner: Owner::Thread(thread),
-                                end: event.at,
-                                start: sent,
-                            });
-                            continue;
-                        }
-                        Transfer::Other => 0,
-                    };
-                    seen.requests += 1;
                     let own = seen.of_threads.entry((connection, thread)).or_default();
-                    own.push(FuseRequest {
-                        transfer,
-                        bytes: u64::from(bytes),
-                        sent,
-                        answered: event.at,
-                    });
+                    own[place].answered = Some(event.at);
+                    if own[place].transfer == Transfer::Read {
+                        own[place].bytes = answer.saturating_sub(ANSWER_HEADER).into();
+                    }
                 }
                 Kind::Block { .. }
                 | Kind::Began { .. }
+                | Kind::FileServer { .. }
+                | Kind::Moved { .. }
                 | Kind::Sync { .. }
                 | Kind::Commit { .. }
                 | Kind::Woken(_)
@@ -98,42 +108,107 @@ impl FuseActivity {
             }
         }
         for own in seen.of_threads.values_mut() {
-            own.sort_unstable_by_key(|request| request.sent);
+            own.retain(|request| matches!(request.transfer, Transfer::Read | Transfer::Write));
         }
         seen
     }
 
-    /// The way of a request of a trial whose thread has one at a time; `None` where its bytes were not all found.
-    pub(super) fn parts_of(&self, request: &TracedRequest) -> Option<FuseParts> {
-        let Way::Fuse { connection, bytes } = request.way else {
-            return None;
-        };
-        let own = self.of_threads.get(&(connection, request.thread))?;
-        let transfer = match request.writes {
-            true => Transfer::Write,
-            false => Transfer::Read,
-        };
-        let first = own.partition_point(|one| one.sent < request.start);
-        let within = own[first..]
-            .iter()
-            .take_while(|one| one.sent <= request.end)
-            .filter(|one| one.transfer == transfer && one.answered <= request.end);
-        let mut found: Option<FuseParts> = None;
-        let mut sum = 0;
-        for one in within {
-            sum += one.bytes;
-            // What is larger than a message is sent in parts, one after the other.
-            let parts = found.get_or_insert(FuseParts {
-                passage: Passage {
-                    start: one.sent,
-                    issue: one.sent,
-                    complete: one.answered,
-                },
-                parts: 0,
-            });
-            parts.parts += 1;
-            parts.passage.complete = parts.passage.complete.max(one.answered);
+    /// Of each request, where it was found; `None` where that is not known. A thread sends what it issues in that order: the kernel
+    /// sends within the call, and lets it wait where too many are on their way. So the messages of a thread are its requests', one after
+    /// the other, each request with as many as have its bytes.
+    pub(super) fn parts_of(&self, requests: &[TracedRequest]) -> Vec<Option<FuseParts>> {
+        let mut found = vec![None; requests.len()];
+        let mut of_threads: BTreeMap<(u32, u32), Vec<(u32, usize)>> = BTreeMap::new();
+        for (number, request) in requests.iter().enumerate() {
+            if let Way::Fuse {
+                connection, order, ..
+            } = request.way
+            {
+                let own = of_threads.entry((connection, request.thread)).or_default();
+                own.push((order, number));
+            }
         }
-        found.filter(|_| sum == u64::from(bytes))
+        for (thread, mut own) in of_threads {
+            let Some(messages) = self.of_threads.get(&thread) else {
+                continue;
+            };
+            own.sort_unstable();
+            let own: Vec<usize> = own.into_iter().map(|(_, number)| number).collect();
+            let mut first = 0;
+            while first < own.len() {
+                // Those of which at least one is on its way at any time have to have all messages of that time.
+                let mut end = requests[own[first]].end;
+                let overlapping = own[first + 1..].iter().take_while(|number| {
+                    let is_within = requests[**number].start < end;
+                    end = end.max(requests[**number].end);
+                    is_within
+                });
+                let run = &own[first..=first + overlapping.count()];
+                let ends = run.iter().map(|number| requests[*number].end);
+                let (from, to) = (requests[run[0]].start, ends.max().unwrap_or_default());
+                let all = &messages[messages.partition_point(|message| message.sent < from)
+                    ..messages.partition_point(|message| message.sent <= to)];
+                for (number, parts) in run.iter().zip(in_order(run, requests, all)) {
+                    found[*number] = parts;
+                }
+                first += run.len();
+            }
+        }
+        found
     }
+}
+
+/// Gives messages, in the order in which they were sent, to the requests of a thread, in the order in which it issued them. Nothing is known
+/// where one does not fit, where any is missing, or any is left.
+fn in_order(
+    run: &[usize],
+    requests: &[TracedRequest],
+    messages: &[FuseRequest],
+) -> Vec<Option<FuseParts>> {
+    let mut left = messages.iter();
+    let found: Option<Vec<FuseParts>> = run
+        .iter()
+        .map(|number| own_parts(&requests[*number], &mut left))
+        .collect();
+    match (found, left.next()) {
+        (Some(found), None) => found.into_iter().map(Some).collect(),
+        (None, _) | (Some(_), Some(_)) => vec![None; run.len()],
+    }
+}
+
+/// Takes the messages of a request from those that are left; `None` where they do not fit.
+fn own_parts<'a>(
+    request: &TracedRequest,
+    left: &mut impl Iterator<Item = &'a FuseRequest>,
+) -> Option<FuseParts> {
+    let Way::Fuse { bytes, .. } = request.way else {
+        return None;
+    };
+    let transfer = match request.writes {
+        true => Transfer::Write,
+        false => Transfer::Read,
+    };
+    let mut found: Option<FuseParts> = None;
+    let mut sum = 0;
+    while sum < u64::from(bytes) {
+        let message = left.next()?;
+        let answered = message.answered?;
+        let is_within = message.sent >= request.start && answered <= request.end;
+        if message.transfer != transfer || !is_within {
+            return None;
+        }
+        sum += message.bytes;
+        // What is larger than a message is sent in parts.
+        let parts = found.get_or_insert(FuseParts {
+            passage: Passage {
+                start: message.sent,
+                issue: message.sent,
+                complete: answered,
+            },
+            parts: 0,
+        });
+        parts.parts += 1;
+        parts.passage.complete = parts.passage.complete.max(answered);
+    }
+    found.filter(|_| sum == u64::from(bytes))
 }

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use super::device_requests::{Activity, DeviceRequest, of_events};
 use super::event::{Event, Kind, Transfer};
 use super::fuse_requests::FuseActivity;
-use super::syncs::{Background, JoinedSyncs, Owner, Span, TracedSync, join_syncs};
-use super::traced_request::{Passage, TracedRequest, Way};
+use super::syncs::{Background, JoinedSyncs, Span, TracedSync, join_syncs};
+use super::traced_request::{Owner, Passage, TracedRequest, Way};
 use iolab_storage::sectors::Sectors;
 use iolab_workload::stages::{PerStage, TraceCounts};
 
@@ -61,8 +61,8 @@ struct Found {
     last: Option<DeviceRequest>,
 }
 
-/// A request on its way, by disk, transfer, first sector and number. A value has the sectors, and those that were found.
-type OnTheWay = BTreeMap<(u32, bool, u64, usize), (Sectors, u64)>;
+/// A request on its way, by what has it in hand, transfer, first sector and number. A value has the sectors, and those that were found.
+type OnTheWay = BTreeMap<(Owner, bool, u64, usize), (Sectors, u64)>;
 
 /// A moment of the sweep over time; at one stamp in this order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -76,7 +76,7 @@ enum Moment {
 /// was on its way from the part's start to its completion, covers its sectors, and has not found them yet. The stages of a
 /// request are those of the part that was completed last, so that they add up to its time. A part that no such request covers
 /// belongs to one that covers it and was issued after the part's start. Requests to file systems in user space are joined by their
-/// thread, which has to have one at a time.
+/// thread, in the order in which it issued them.
 pub fn join(requests: &[TracedRequest], syncs: &[TracedSync], events: &[Event]) -> Joined {
     let activity = of_events(events);
     let parts = &activity.parts;
@@ -89,7 +89,7 @@ pub fn join(requests: &[TracedRequest], syncs: &[TracedSync], events: &[Event]) 
     let completed = parts.iter().enumerate();
     moments.extend(completed.map(|(number, part)| (part.complete, Moment::Complete, number)));
     moments.sort_unstable();
-    let longest = requests.iter().flat_map(|request| request.on_disk().1);
+    let longest = requests.iter().flat_map(|request| request.placed().1);
     let longest = longest
         .map(|sectors| u64::from(sectors.count))
         .max()
@@ -101,17 +101,17 @@ pub fn join(requests: &[TracedRequest], syncs: &[TracedSync], events: &[Event]) 
         match moment {
             Moment::Start => {
                 let request = &requests[number];
-                let (disk, all) = request.on_disk();
+                let (owner, all) = request.placed();
                 for sectors in all {
-                    let key = (disk, request.writes, sectors.first, number);
+                    let key = (owner, request.writes, sectors.first, number);
                     on_the_way.insert(key, (*sectors, 0));
                 }
             }
             Moment::End => {
                 let request = &requests[number];
-                let (disk, all) = request.on_disk();
+                let (owner, all) = request.placed();
                 for sectors in all {
-                    on_the_way.remove(&(disk, request.writes, sectors.first, number));
+                    on_the_way.remove(&(owner, request.writes, sectors.first, number));
                 }
             }
             Moment::Complete => {
@@ -127,19 +127,19 @@ pub fn join(requests: &[TracedRequest], syncs: &[TracedSync], events: &[Event]) 
     }
     let threads = Threads::of(events);
     let fuse = FuseActivity::of(events);
+    let of_fuse = fuse.parts_of(requests);
     let passed: Vec<Option<(Passage, u32)>> = requests
         .iter()
         .zip(&found)
-        .map(|(request, found)| match &request.way {
-            Way::Disk { sectors, .. } => {
-                let all: u64 = sectors.iter().map(|sectors| u64::from(sectors.count)).sum();
+        .zip(&of_fuse)
+        .map(|((request, found), of_fuse)| match &request.way {
+            Way::Disk { .. } | Way::FileServer { .. } => {
+                let sectors = request.placed().1.iter();
+                let all: u64 = sectors.map(|sectors| u64::from(sectors.count)).sum();
                 let last = found.last.filter(|_| all > 0 && found.sectors == all)?;
                 Some((last.passage(), found.parts))
             }
-            Way::Fuse { .. } => {
-                let own = fuse.parts_of(request)?;
-                Some((own.passage, own.parts))
-            }
+            Way::Fuse { .. } => of_fuse.map(|own| (own.passage, own.parts)),
         })
         .collect();
     let mut carries = vec![false; activity.requests];
@@ -184,7 +184,7 @@ fn background(activity: Activity, fuse_syncs: Vec<Span>, is_own: &[bool]) -> Bac
             false => &mut seen.data,
         };
         of_kind.push(Span {
-            owner: Owner::Device(part.disk),
+            owner: part.owner,
             end: part.complete,
             start: part.start,
         });
@@ -206,12 +206,12 @@ fn give_out(
         Transfer::Flush | Transfer::Other => return false,
     };
     let from = (
-        part.disk,
+        part.owner,
         writes,
         (part.first + 1).saturating_sub(longest),
         0,
     );
-    let to = (part.disk, writes, part.end, 0);
+    let to = (part.owner, writes, part.end, 0);
     let mut give = |may_be_earlier: bool| {
         let mut next = part.first;
         for ((.., number), (sectors, seen)) in on_the_way.range_mut(from..to) {
@@ -271,6 +271,8 @@ impl Threads {
                 Kind::Runs(thread) => (thread, ThreadMoment::Runs),
                 Kind::Block { .. }
                 | Kind::Began { .. }
+                | Kind::FileServer { .. }
+                | Kind::Moved { .. }
                 | Kind::FuseSend { .. }
                 | Kind::FuseEnd { .. }
                 | Kind::Sync { .. }

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use super::event::{Edge, Event, Kind};
+use super::traced_request::Owner;
 use iolab_workload::stages::{Journal, PerStage, SyncCounts};
 
 /// A sync of a trial.
@@ -15,8 +16,8 @@ pub struct TracedSync {
     pub end: u64,
     /// The thread that issued it and that waited for it.
     pub thread: u32,
-    /// The disk below, as the kernel numbers it.
-    pub disk: u32,
+    /// What flushes for it: the disk below, a server, or what a thread asks for.
+    pub flusher: Owner,
     /// The device of the file system, as the kernel numbers it; `None` without one.
     pub file_system: Option<u32>,
     /// The file.
@@ -25,16 +26,7 @@ pub struct TracedSync {
     pub journal: Journal,
 }
 
-/// Whose it is when something is in progress.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Owner {
-    /// A device's, as the kernel numbers it: whoever syncs waits for it.
-    Device(u32),
-    /// That of the thread that asked a server for it.
-    Thread(u32),
-}
-
-/// A time in which something was in progress.
+/// A time in which something was in progress: with a disk whoever syncs waits for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Span {
     pub(super) owner: Owner,
@@ -142,20 +134,16 @@ pub(super) fn join_syncs(
     for (sync, call) in syncs.iter().zip(entered) {
         let begin = call.map_or(sync.start, |call| call.begin);
         let end = call.and_then(|call| call.end).unwrap_or(sync.end);
-        let disk = Owner::Device(sync.disk);
-        let flusher = match sync.journal {
-            Journal::Hidden => Owner::Thread(sync.thread),
-            Journal::Absent | Journal::Commits | Journal::MetadataWrites => disk,
-        };
-        let flushes = completed(&background.flushes, flusher, begin, end);
+        let owner = sync.flusher;
+        let flushes = completed(&background.flushes, owner, begin, end);
         let commit = sync
             .file_system
             .filter(|_| sync.journal == Journal::Commits)
             .map_or(0..0, |own| {
-                completed(&commits, Owner::Device(own), begin, end)
+                completed(&commits, Owner::Disk(own), begin, end)
             });
-        let metadata = &background.metadata[completed(&background.metadata, disk, begin, end)];
-        let data = &background.data[completed(&background.data, disk, begin, end)];
+        let metadata = &background.metadata[completed(&background.metadata, owner, begin, end)];
+        let data = &background.data[completed(&background.data, owner, begin, end)];
         let (journal, writes): (&[Span], [&[Span]; 2]) = match sync.journal {
             Journal::Absent | Journal::Hidden => (&[], [metadata, data]),
             Journal::Commits => (&commits[commit.clone()], [metadata, data]),
@@ -243,7 +231,7 @@ fn commits(events: &[Event]) -> Vec<Span> {
                 running.insert(file_system, event.at);
             }
             Edge::End => all.extend(running.remove(&file_system).map(|start| Span {
-                owner: Owner::Device(file_system),
+                owner: Owner::Disk(file_system),
                 end: event.at,
                 start,
             })),

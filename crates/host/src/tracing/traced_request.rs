@@ -17,6 +17,22 @@ pub struct TracedRequest {
     pub way: Way,
 }
 
+/// What has requests in hand, and within which their places are numbered. Numbers of devices are the kernel's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Owner {
+    /// A disk, with its sectors.
+    Disk(u32),
+    /// A file of a file server (NFS), with its bytes.
+    ServedFile {
+        /// The device of the mount.
+        mount: u32,
+        /// The file.
+        inode: u64,
+    },
+    /// A thread that asked the server of a file system in user space, without places.
+    Thread(u32),
+}
+
 /// The way of a request out of the kernel. Numbers of devices are the kernel's.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Way {
@@ -27,21 +43,43 @@ pub enum Way {
         /// What the request covers.
         sectors: Vec<Sectors>,
     },
+    /// To a file server (NFS).
+    FileServer {
+        /// The device of the mount.
+        mount: u32,
+        /// The file.
+        inode: u64,
+        /// What the request covers: its bytes, numbered as sectors are.
+        bytes: Sectors,
+    },
     /// To a file system in user space.
     Fuse {
         /// Its device.
         connection: u32,
         /// Bytes of the request.
         bytes: u32,
+        /// How many its thread had issued before it.
+        order: u32,
     },
 }
 
 impl TracedRequest {
-    /// The disk that it goes to, if to any, and the sectors that it covers there.
-    pub(super) fn on_disk(&self) -> (u32, &[Sectors]) {
+    /// What has it in hand, if that numbers places, and what it covers there.
+    pub(super) fn placed(&self) -> (Owner, &[Sectors]) {
         match &self.way {
-            Way::Disk { disk, sectors } => (*disk, sectors),
-            Way::Fuse { .. } => (0, &[]),
+            Way::Disk { disk, sectors } => (Owner::Disk(*disk), sectors),
+            Way::FileServer {
+                mount,
+                inode,
+                bytes,
+            } => {
+                let owner = Owner::ServedFile {
+                    mount: *mount,
+                    inode: *inode,
+                };
+                (owner, std::slice::from_ref(bytes))
+            }
+            Way::Fuse { .. } => (Owner::Thread(self.thread), &[]),
         }
     }
 }

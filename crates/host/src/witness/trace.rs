@@ -45,6 +45,8 @@ impl ProgramTracer {
             &TracedPlaces {
                 disks: all.into_iter().collect(),
                 connections: Vec::new(),
+                servers: Vec::new(),
+                moving: Vec::new(),
                 file_systems: file_systems.iter().map(|one| one.number).collect(),
                 threads: TracedThreads::All,
             },

@@ -88,6 +88,7 @@ pub(super) fn check(spec: &TrialSpec) -> Result<(), String> {
         nowait,
         fadvise,
         nice,
+        realtime,
         // Latencies over time are kept of iolab's own requests.
         latency_over_time: _,
         trace,
@@ -110,6 +111,7 @@ pub(super) fn check(spec: &TrialSpec) -> Result<(), String> {
             nice.is_some(),
             "its nice value is added to that of the process",
         ),
+        (realtime.is_some(), "it has no option for real-time threads"),
     ];
     let of_trials = [
         (

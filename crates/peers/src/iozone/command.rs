@@ -123,6 +123,7 @@ fn check(spec: &TrialSpec) -> Result<(), String> {
         fadvise,
         ioprio,
         nice,
+        realtime,
         latency_over_time: _,
         trace,
     } = spec;
@@ -132,7 +133,8 @@ fn check(spec: &TrialSpec) -> Result<(), String> {
         || fadvise.is_some()
         || ioprio.is_some()
         || write_hint.is_some()
-        || nice.is_some();
+        || nice.is_some()
+        || realtime.is_some();
     let is_placed = cpus.is_some() || *placement != Placement::Float || memory_node.is_some();
     let is_pass = limit.time.is_none()
         && spec.requests_bound() == Some(region / bs)

@@ -5,13 +5,15 @@ use iolab_workload::trial::NICE;
 
 use super::{Check, Intervention, Obstacle, Sides, Suspect};
 
+/// Above that of what a system runs as real-time threads, below that of the kernel's own.
+const REALTIME: u8 = 50;
 /// The share of their time in which threads wait on any machine.
 const USUAL: f64 = 0.05;
 
 pub(super) const SUSPECT: Suspect = Suspect {
     name: "cpu-waiting",
     what: "threads that wait for a CPU which others use",
-    change: "nice=-20",
+    change: "nice=-20, or realtime=50 with --change-system",
     order: 2,
     check: Check::LessCpuWait,
     take_off,
@@ -22,7 +24,11 @@ fn take_off(sides: &Sides) -> Intervention {
     if sides.is_model || !waited {
         return Intervention::Irrelevant;
     }
-    let first = |cell: &mut CellSpec| cell.trial.nice = Some(*NICE.start());
+    // A nice value is none among real-time threads, before which only others of their kind come; these can keep all else from a CPU.
+    let first = |cell: &mut CellSpec| match sides.machine.may_change_system {
+        true => cell.trial.realtime = Some(REALTIME),
+        false => cell.trial.nice = Some(*NICE.start()),
+    };
     match sides.changed(first) {
         Intervention::Settings(_) if !sides.machine.may_raise_priority => {
             Intervention::Lacks(Obstacle::NeedsRoot)

@@ -149,7 +149,7 @@ pub(crate) struct TimeByLayerData {
     shared_commits: Option<u64>,
     /// How the journal shows: `none`, `commits`, `metadata-writes` or `hidden` (behind a server).
     journal: Option<String>,
-    /// What has a request in the stage `device`: `disk`, `server` (of a file system in user space) or `both`.
+    /// What has a request in the stage `device`: `disk`, `server` (of a file system in user space), `file-server` (NFS, with its network) or `both` (several of these).
     carrier: String,
 }
 

@@ -114,6 +114,7 @@ fn meanings(cell: &CellSpec) -> impl Iterator<Item = Meaning> {
         fadvise,
         ioprio,
         nice,
+        realtime,
         latency_over_time: _,
         trace,
     } = trial;
@@ -164,6 +165,7 @@ fn meanings(cell: &CellSpec) -> impl Iterator<Item = Meaning> {
         ("fadvise", fadvise.is_none(), NO_KERNEL),
         ("ioprio", ioprio.is_none(), NO_KERNEL),
         ("nice", nice.is_none(), NO_KERNEL),
+        ("realtime", realtime.is_none(), NO_KERNEL),
         ("trace", !trace, NO_KERNEL),
         ("system", system.is_none(), NO_KERNEL),
         ("trim_percent", *trim_percent == 0, NO_TRIM),

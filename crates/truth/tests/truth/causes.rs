@@ -2,13 +2,15 @@
 
 #![allow(clippy::print_stdout, reason = "the verdicts are part of the result")]
 
+use std::process::{Child, Command};
 use std::time::Duration;
 
 use iolab_truth::Scene;
 use iolab_truth::device::loop_over;
 use iolab_truth::fuse::{Behaviour, ChunkCache};
-use iolab_truth::iolab::{claims, told};
+use iolab_truth::iolab::{claims, run, told};
 use iolab_truth::system::{failed, unless_missing};
+use needs::Need;
 use serde_json::Value;
 
 use crate::stage::alone;
@@ -73,7 +75,7 @@ fn verdicts(all: &[Value]) -> Vec<(String, String)> {
 fn explain(scene: &Scene, world: &World<'_>) -> Vec<Value> {
     let target = scene.target.display().to_string();
     let (experiment, sets) = world.shown_by.split_first().expect("an experiment");
-    let mut run = vec![
+    let mut words = vec![
         "run",
         experiment,
         &target,
@@ -82,8 +84,8 @@ fn explain(scene: &Scene, world: &World<'_>) -> Vec<Value> {
         "--seed",
         "5",
     ];
-    run.extend(sets);
-    let shown = told(scene, &run);
+    words.extend(sets);
+    let shown = told(scene, &words);
     let why = [
         "why",
         "shown.iolab",
@@ -340,4 +342,79 @@ fn a_shared_descriptor_is_named_beside_stalls() {
         more: &[],
     };
     explain(&scene, &world);
+}
+
+/// Busy real-time threads on all CPUs but the first; a skip where they cannot be had.
+fn busy_but_one(scene: &Scene) -> Option<Vec<Child>> {
+    /// Above ordinary threads, below those of the intervention.
+    const PRIORITY: &str = "20";
+    let cpus = std::thread::available_parallelism().map_or(1, |cpus| cpus.get());
+    if cpus < 2 {
+        needs::skip(Need::Root, "one CPU leaves none for others");
+        return None;
+    }
+    let spin = |cpu: usize| {
+        let cpu = cpu.to_string();
+        Command::new("chrt")
+            .args(["-f", PRIORITY, "taskset", "-c", &cpu])
+            .args(["sh", "-c", "while :; do :; done"])
+            .spawn()
+    };
+    let all: Vec<Child> = (1..cpus).filter_map(|cpu| spin(cpu).ok()).collect();
+    all.iter().for_each(|one| scene.keeper.end(one));
+    if all.len() < cpus - 1 {
+        needs::skip(Need::Root, "chrt does not start");
+        return None;
+    }
+    Some(all)
+}
+
+/// What takes away `cpu-waiting` on a system that may be changed: threads before the real-time threads of others, which no nice value is.
+#[test]
+fn threads_come_before_real_time_threads_of_others() {
+    let _alone = alone();
+    if !needs::root() {
+        return;
+    }
+    let in_memory = || {
+        let scene = Scene::new()?;
+        let folder = scene.folder_in_memory()?;
+        Ok(scene.on(folder))
+    };
+    let Some(scene) = unless_missing(in_memory()) else {
+        return;
+    };
+    let Some(spinners) = busy_but_one(&scene) else {
+        return;
+    };
+    let threads = (spinners.len() + 1).to_string();
+    let settings = [
+        "workload=RR",
+        "backend=psync",
+        "descriptors=private",
+        "layout=private",
+        "bs=64k",
+        "cache=hot",
+        "region=4M",
+        // Both before ordinary threads, so that these make no difference; after those that spin, and before them.
+        "realtime=10,50",
+    ];
+    let sets = settings.iter().flat_map(|setting| ["--set", *setting]);
+    let short = ["--threads", &threads, "--time", "60ms", "--budget", "4s"];
+    let arguments: Vec<&str> = sets.chain(short).collect();
+    let target = scene.target.display().to_string();
+    let seen = run(&scene, "why-serialised", &target, &arguments);
+    for mut spinner in spinners {
+        spinner.kill().expect("it runs");
+        spinner.wait().expect("it ends");
+    }
+    assert_eq!(seen.code, Some(0), "{}", seen.text);
+    let [after, before] = ["10", "50"].map(|priority| {
+        let mut cells = seen.cells.iter();
+        let own = cells.find(|cell| cell["level_realtime"] == priority);
+        own.and_then(|cell| cell["iops_median"].as_f64())
+            .unwrap_or_else(|| panic!("no cell of {priority}: {}", seen.text))
+    });
+    // One CPU before, all of them now.
+    assert!(before > 1.4 * after, "{before} {after}: {}", seen.text);
 }

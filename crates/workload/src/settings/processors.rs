@@ -3,7 +3,7 @@
 use super::values::{put, put_number_or_none, put_or_none};
 use super::{CellSpec, Setting, Topic, Value, ValueKind};
 use crate::system_settings::SystemSettings;
-use crate::trial::NICE;
+use crate::trial::{NICE, REALTIME};
 use crate::{Error, Result};
 
 pub(super) const ROWS: &[Setting] = &[
@@ -99,6 +99,19 @@ pub(super) const ROWS: &[Setting] = &[
         get: |cell| Value::word(cell.trial.nice),
     },
     Setting {
+        name: "realtime",
+        topic: Topic::Processors,
+        aliases: &[],
+        unit: "",
+        doc: "priority of the threads as real-time threads (SCHED_FIFO), 1 to 99 (first), before all ordinary programs, which may get no CPU meanwhile; needs root; none: scheduled as the process is",
+        kind: ValueKind::Word,
+        column: "realtime",
+        since: 6,
+        exported: false,
+        set: put_realtime,
+        get: |cell| Value::word(cell.trial.realtime),
+    },
+    Setting {
         name: "system",
         topic: Topic::Processors,
         aliases: &[],
@@ -118,6 +131,18 @@ fn put_system(cell: &mut CellSpec, text: &str) -> Result<()> {
         "none" => SystemSettings::default(),
         _ => text.parse()?,
     };
+    Ok(())
+}
+
+fn put_realtime(cell: &mut CellSpec, text: &str) -> Result<()> {
+    let priority = text.parse().ok().filter(|one| REALTIME.contains(one));
+    if priority.is_none() && text != "none" {
+        return Err(
+            Error::usage(format!("'{text}' is not a real-time priority"))
+                .hint("choose a number from 1 to 99, or none"),
+        );
+    }
+    cell.trial.realtime = priority;
     Ok(())
 }
 

@@ -72,6 +72,7 @@ const EXAMPLES: &[(&str, &str, &str)] = &[
     ("idle", "10s", "10s"),
     ("write_hint", "short", "short"),
     ("nice", "+5", "5"),
+    ("realtime", "050", "50"),
     ("system", "scheduler:none", "scheduler:none"),
     ("steady", "iops:5%/3s", "iops:5%/3s/0/1s"),
     ("latency_over_time", "on", "true"),
@@ -140,6 +141,7 @@ fn wrong_values_name_the_setting() {
         ("layout", "own"),
         ("descriptors", "both"),
         ("nice", "20"),
+        ("realtime", "0"),
         ("system", "scheduler"),
     ] {
         let error = Setting::find(name).unwrap().canonical(text).unwrap_err();

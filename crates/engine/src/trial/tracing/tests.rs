@@ -157,7 +157,7 @@ fn no_journal_is_an_answer() {
             start: 200,
             end: 300,
             thread: 7,
-            disk: DISK,
+            flusher: Owner::Disk(DISK),
             file_system: None,
             inode: 1,
             journal,

@@ -180,6 +180,7 @@ fn to_fuse(start: u64, end: u64, writes: bool, bytes: u32) -> TracedRequest {
         way: Way::Fuse {
             connection: 39,
             bytes,
+            order: start as u32,
         },
         ..request(start, end, 0, 0)
     }
@@ -228,7 +229,7 @@ fn requests_to_a_file_system_in_user_space_are_known_by_thread_transfer_and_byte
         start: 300,
         end: 400,
         thread: 7,
-        disk: 39,
+        flusher: Owner::Thread(7),
         file_system: None,
         inode: 2,
         journal: iolab_workload::stages::Journal::Hidden,
@@ -309,4 +310,64 @@ proptest! {
         }
         prop_assert_eq!(counts(&joined).joined + counts(&joined).unjoined, requests.len() as u64);
     }
+}
+
+/// Several on their way at once: the messages of a thread are in the order in which it issued the requests, whatever the order of the answers.
+#[test]
+fn requests_of_a_thread_to_a_file_system_in_user_space_are_told_apart_by_their_order() {
+    let in_flight = |start, end, order, bytes| TracedRequest {
+        way: Way::Fuse {
+            connection: 39,
+            bytes,
+            order,
+        },
+        ..to_fuse(start, end, false, bytes)
+    };
+    // Noted as they were completed.
+    let requests = [
+        in_flight(100, 200, 1, 4096),
+        in_flight(100, 200, 0, 8192),
+        in_flight(200, 260, 2, 4096),
+    ];
+    let events = vec![
+        sent(110, 2, Transfer::Read, 80, 7),
+        sent(120, 4, Transfer::Read, 80, 7),
+        sent(125, 5, Transfer::Other, 48, 7),
+        sent(130, 6, Transfer::Read, 80, 7),
+        answered(140, 6, 4112),
+        answered(150, 5, 16),
+        answered(160, 4, 4112),
+        answered(190, 2, 4112),
+        sent(210, 8, Transfer::Read, 80, 7),
+        answered(250, 8, 4112),
+    ];
+    let parts = |events: &[Event]| -> Vec<Option<(u64, u64)>> {
+        let joined = join(&requests, &[], events);
+        let stages = joined.stages.iter();
+        stages
+            .map(|stages| stages.map(|own| (own.admission, own.device)))
+            .collect()
+    };
+    assert_eq!(
+        parts(&events),
+        [Some((30, 10)), Some((10, 80)), Some((10, 40))]
+    );
+    // Without one of the messages it is not known of any which are its own, unless it was alone on its way.
+    let without = |number: usize| {
+        let mut events = events.clone();
+        events.remove(number);
+        parts(&events)
+    };
+    assert_eq!(without(1), [None, None, Some((10, 40))]);
+    assert_eq!(without(6), [None, None, Some((10, 40))]);
+    assert_eq!(
+        without(9),
+        [Some((30, 10)), Some((10, 80)), None],
+        "not answered"
+    );
+    // Nor with one too many.
+    let mut more = events.clone();
+    more.insert(4, sent(135, 10, Transfer::Read, 80, 7));
+    more.insert(9, answered(195, 10, 4112));
+    assert_eq!(parts(&more), [None, None, Some((10, 40))]);
 }

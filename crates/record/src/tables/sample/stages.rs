@@ -6,7 +6,7 @@ use iolab_workload::stages::{CarriedBy, Journal, StageSummary, TraceSummary};
 
 const JOINED: &str = "requests of a traced trial whose events were all found, and those that miss some; NULL without `trace`, like all of the next";
 const SPLIT: &str = "joined requests that were several to the device";
-const CARRIED: &str = "requests of the disk (or to the server of a file system in user space) that carried those of the trial, those of others (the file system's too), and flushes of its cache (or syncs that the server was asked for); `flush_waits` are requests that transfer nothing and wait for a flush. For a disk their sum is that of `device_read_ios`, `device_write_ios` and `device_flush_ios` over the same time";
+const CARRIED: &str = "requests of the disk (or to a server) that carried those of the trial, those of others (the file system's too), and flushes of its cache (or syncs and COMMITs that the server was asked for); `flush_waits` are requests that transfer nothing and wait for a flush. For a disk their sum is that of `device_read_ios`, `device_write_ios` and `device_flush_ios` over the same time";
 const SYNCS: &str = "syncs that followed writes, or that writes carried out themselves; the journal commits that these waited for, and those of them that several waited for; the same of flushes";
 const LOST: &str = "events that the kernel had no room for";
 const TIME: &str = "time of a request in this layer, ns: its mean, quantiles, and the mean over the slowest 1 % of the requests; NULL where that is not known. `admission`, `queue`, `device` and `delivery` add up to the service time, `completion`, `cpu_wait` and `reaping` to `delivery`. Those of `sync_` are of a sync that follows a write or is within it, and add up to its time; the write's own are without it. See METHODS.md";
@@ -104,7 +104,7 @@ pub fn stages() -> Vec<Column<Sample>> {
         )
         .one_of(Journal::NAMES)
         .null(Null::Account)
-        .doc("how the journal of the file system shows, where syncs were traced: `none`, by its `commits`, by the device's `metadata-writes`, or `hidden`: the server of a file system in user space has it, if there is one"),
+        .doc("how the journal of the file system shows, where syncs were traced: `none`, by its `commits`, by the device's `metadata-writes`, or `hidden`: a server has it, if there is one"),
         Column::text(
             "trace_carrier",
             |s: &Sample| of(s).map(|traced| traced.carried_by.name().into()),
@@ -116,7 +116,7 @@ pub fn stages() -> Vec<Column<Sample>> {
         )
         .one_of(CarriedBy::NAMES)
         .null(Null::Account)
-        .doc("what has a request in the stage `device`: a `disk`, the `server` of a file system in user space, or `both`, of groups"),
+        .doc("what has a request in the stage `device`: a `disk`, the `server` of a file system in user space, a `file-server` with its network (NFS), or `both`: several of these, of groups"),
     ];
     columns.extend(stage!(admission));
     columns.extend(stage!(queue));

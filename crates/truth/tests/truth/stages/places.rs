@@ -210,9 +210,9 @@ fn data_that_btrfs_keeps_twice_is_refused_with_the_reason() {
     assert!(seen.says("more than once"), "{}", seen.text);
 }
 
-/// The places of writes are not known later.
+/// The place of a read among writes is not known later.
 #[test]
-fn writes_on_btrfs_are_refused_with_the_reason() {
+fn reads_among_writes_on_btrfs_are_refused_with_the_reason() {
     let _alone = alone();
     let Some((scene, at)) = unless_missing(on_btrfs("single")) else {
         return;
@@ -226,4 +226,38 @@ fn writes_on_btrfs_are_refused_with_the_reason() {
         "{}",
         seen.text
     );
+}
+
+/// Writes have the places that btrfs chose for them: with checksums, by way of the page cache, without these, and where blocks stay.
+#[test]
+fn writes_on_btrfs() {
+    let _alone = alone();
+    for options in ["noatime", "noatime,nodatasum", "noatime,nodatacow"] {
+        let made = over_loop(400 * MIB).and_then(|(scene, device)| {
+            let make = ["mkfs.btrfs", "-q", "-f", "-d", "single"];
+            let at = mounted(&scene, &device, &make, options)?;
+            Ok((scene, at))
+        });
+        let Some((scene, at)) = unless_missing(made) else {
+            return;
+        };
+        for more in [
+            ["--depth", "1", "--set", "backend=psync,io_uring"],
+            ["--depth", "16", "--set", "backend=libaio,pool"],
+        ] {
+            let writes = [&["--set", "read_percent=0"], &more[..]].concat();
+            let Some(seen) = traced(&scene, &at, &writes) else {
+                return;
+            };
+            let name = format!("{options} {more:?}: {}", seen.text);
+            assert_eq!(seen.code, Some(0), "{name}");
+            assert_eq!(seen.cells.len(), 2, "{name}");
+            for cell in &seen.cells {
+                assert_eq!(cell["unjoined_share_max"], 0.0, "{name}");
+                assert!(cell["stage_device_mean_ns"].as_f64() > Some(0.0), "{name}");
+            }
+            let run = scene.folder().join("read-size.iolab");
+            std::fs::remove_file(run).expect("the next run has the same name");
+        }
+    }
 }

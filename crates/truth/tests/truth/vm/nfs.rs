@@ -49,6 +49,46 @@ fn what_a_server_sent_is_told_from_what_its_client_has_kept() {
     }
 }
 
+/// The requests of a trial are those that the client sends: each is joined, and what the server and the network take is the device's
+/// stage. Larger ones than `rsize` and `wsize` are several.
+#[test]
+fn a_trace_on_a_mount_tells_what_its_server_takes() {
+    let Some(mut hosts) = hosts() else { return };
+    for (version, what) in VERSIONS {
+        hosts.mount(2, "/mnt/n", &format!("-o rsize=65536,wsize=65536 {what}"));
+        for (settings, split) in [
+            ("--bs 4k --set backend=psync", false),
+            (
+                "--bs 4k --depth 8 --set backend=libaio,io_uring --set read_percent=50",
+                false,
+            ),
+            ("--bs 256k --set read_percent=0 --set sync=each", true),
+        ] {
+            let line = format!(
+                "run read-random /mnt/n --size 4M --direct --time .3 --budget 1 --set trace=true {settings} -o run.iolab"
+            );
+            let answer = hosts.iolab(&line);
+            let all = format!("{version} {settings}: {}{}", answer.stdout, answer.stderr);
+            assert_eq!(answer.code, Some(0), "{all}");
+            for sample in hosts.samples(2, "--stages") {
+                assert_eq!(sample["unjoined_requests"], 0, "{all}\n{sample:#}");
+                assert_eq!(sample["trace_carrier"], "file-server", "{all}\n{sample:#}");
+                let [joined, carrying] =
+                    ["joined_requests", "carrying_requests"].map(|name| number(&sample, name));
+                assert_eq!(
+                    carrying,
+                    joined * if split { 4 } else { 1 },
+                    "{all}\n{sample:#}"
+                );
+                let device = sample["stage_device_mean_ns"].as_f64();
+                assert!(device > Some(0.0), "{all}\n{sample:#}");
+                assert!(sample["stage_queue_mean_ns"].is_null(), "{all}\n{sample:#}");
+            }
+        }
+        hosts.shell(2, "umount /mnt/n");
+    }
+}
+
 /// Lets iolab write to the file of a mount, with consent.
 fn write(hosts: &mut Hosts, target: &str) -> (Option<i32>, String) {
     let line = format!(

@@ -1,6 +1,11 @@
 //! Records as the kernel writes them.
 
 use super::*;
+use crate::tracing::event::kernel_number;
+use crate::tracing::sources::{
+    BEGAN_SOURCE, BLOCK_SOURCES, FILE_SERVER_SOURCES, FUSE_SOURCES, MOVED_SOURCE, SYNC_SOURCES,
+    THREAD_SOURCES, TracedPlaces, TracedThreads,
+};
 
 /// As Linux 6.18 states them, without what is printed.
 const ISSUE: &str = "name: block_rq_issue\nID: 2104\nformat:\n\
@@ -164,6 +169,101 @@ fn a_request_of_a_file_system_in_user_space_is_read_with_its_thread() {
 }
 
 #[test]
+fn requests_to_a_file_server_are_read_with_what_was_transferred() {
+    // As Linux 6.1 states them.
+    let common = "\tfield:dev_t dev;\toffset:8;\tsize:4;\tsigned:0;\n\
+        \tfield:u64 fileid;\toffset:16;\tsize:8;\tsigned:0;\n\
+        \tfield:loff_t offset;\toffset:24;\tsize:8;\tsigned:1;\n";
+    let initiate = format!(
+        "name: nfs_initiate_write\nID: 71\nformat:\n{common}\
+        \tfield:u32 count;\toffset:32;\tsize:4;\tsigned:0;\n"
+    );
+    let done = format!(
+        "name: nfs_writeback_done\nID: 72\nformat:\n{common}\
+        \tfield:u32 arg_count;\toffset:32;\tsize:4;\tsigned:0;\n\
+        \tfield:u32 res_count;\toffset:36;\tsize:4;\tsigned:0;\n"
+    );
+    let commit = format!("name: nfs_commit_done\nID: 73\nformat:\n{common}");
+    let mut decoder = Decoder::default();
+    for (number, format) in [(2, &initiate), (3, &done), (5, &commit)] {
+        let source = FILE_SERVER_SOURCES[number];
+        decoder.add(source, format).expect("a format");
+    }
+    let (transferred, asked) = (512u32.to_le_bytes(), 4096u32.to_le_bytes());
+    let fields: [(usize, &[u8]); 5] = [
+        (8, &39u32.to_le_bytes()),
+        (16, &(1u64 << 33).to_le_bytes()),
+        (24, &8192u64.to_le_bytes()),
+        (32, &asked),
+        (36, &transferred),
+    ];
+    let (write, flush) = (Transfer::Write, Transfer::Flush);
+    for (id, edge, count, transfer) in [
+        (71, Edge::Begin, 4096, write),
+        (72, Edge::End, 512, write),
+        (73, Edge::End, 0, flush),
+    ] {
+        let mut all = Vec::new();
+        decoder.event(&record(id, &fields), &mut |kind| all.push(kind));
+        let expected = Kind::FileServer {
+            edge,
+            mount: 39,
+            inode: 1 << 33,
+            first: 8192,
+            count,
+            transfer,
+        };
+        assert_eq!(all, [expected]);
+    }
+}
+
+#[test]
+fn an_extent_of_btrfs_is_read_with_its_place() {
+    // As Linux 6.18 states it, in the order of other places.
+    let format = "name: btrfs_ordered_extent_add\nID: 2014\nformat:\n\
+        \tfield:u8 fsid[16];\toffset:8;\tsize:16;\tsigned:0;\n\
+        \tfield:u64 ino;\toffset:24;\tsize:8;\tsigned:0;\n\
+        \tfield:u64 file_offset;\toffset:32;\tsize:8;\tsigned:0;\n\
+        \tfield:u64 start;\toffset:40;\tsize:8;\tsigned:0;\n\
+        \tfield:u64 len;\toffset:48;\tsize:8;\tsigned:0;\n\
+        \tfield:u64 disk_len;\toffset:56;\tsize:8;\tsigned:0;\n\
+        \tfield:u64 root_objectid;\toffset:64;\tsize:8;\tsigned:0;\n";
+    let mut decoder = Decoder::default();
+    decoder.add(MOVED_SOURCE, format).expect("a format");
+    // Words 1, 2, 4 and 8, in the order of bytes of a network.
+    let uuid: Vec<u8> = [1u32, 2, 4, 8]
+        .iter()
+        .flat_map(|word| word.to_be_bytes())
+        .collect();
+    for (bytes_there, place) in [(4096u64, Some(1 << 30)), (2048, None)] {
+        let mut bytes = vec![0; 72];
+        let fields: [(usize, &[u8]); 8] = [
+            (0, &2014u16.to_le_bytes()),
+            (8, &uuid),
+            (24, &257u64.to_le_bytes()),
+            (32, &8192u64.to_le_bytes()),
+            (40, &(1u64 << 30).to_le_bytes()),
+            (48, &4096u64.to_le_bytes()),
+            (56, &bytes_there.to_le_bytes()),
+            (64, &((3u64 << 32) | 5).to_le_bytes()),
+        ];
+        for (offset, own) in fields {
+            bytes[offset..offset + own.len()].copy_from_slice(own);
+        }
+        let mut all = Vec::new();
+        decoder.event(&bytes, &mut |kind| all.push(kind));
+        let expected = Kind::Moved {
+            file_system: (2 ^ 8 ^ 5) << 32 | (1 ^ 4 ^ 3),
+            inode: 257,
+            offset: 8192,
+            bytes: 4096,
+            place,
+        };
+        assert_eq!(all, [expected]);
+    }
+}
+
+#[test]
 fn the_first_letters_of_a_request_say_what_it_transfers() {
     for (flags, expected) in [
         (&b"R\0"[..], Transfer::Read),
@@ -191,12 +291,19 @@ fn only_disks_with_such_events_are_traced() {
     let filters = BLOCK_SOURCES.map(|source| source.filter(&places).unwrap_or_default());
     assert_eq!(filters[0], "dev == 8388608");
     assert_eq!(filters[3], "dev == 265289729");
-    for source in SYNC_SOURCES.into_iter().chain(FUSE_SOURCES) {
+    let of_others = FUSE_SOURCES.into_iter().chain(FILE_SERVER_SOURCES);
+    for source in SYNC_SOURCES
+        .into_iter()
+        .chain(of_others)
+        .chain([MOVED_SOURCE])
+    {
         assert_eq!(source.filter(&places), None);
     }
     let one = TracedPlaces {
         disks: vec![((8, 0), true)],
         connections: vec![(0, 39)],
+        servers: vec![(0, 40)],
+        moving: vec![257, 1 << 40],
         file_systems: vec![(8, 1), (8, 2)],
         threads: TracedThreads::All,
     };
@@ -205,6 +312,13 @@ fn only_disks_with_such_events_are_traced() {
         let filter = source.filter(&one);
         assert_eq!(filter.as_deref(), Some("connection == 39"));
     }
+    for source in FILE_SERVER_SOURCES {
+        assert_eq!(source.filter(&one).as_deref(), Some("dev == 40"));
+    }
+    assert_eq!(
+        MOVED_SOURCE.filter(&one).as_deref(),
+        Some("ino == 257 || ino == 1099511627776")
+    );
     for source in SYNC_SOURCES {
         let filter = source.filter(&one);
         assert_eq!(filter.as_deref(), Some("dev == 8388609 || dev == 8388610"));

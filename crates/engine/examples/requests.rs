@@ -1,0 +1,44 @@
+//! One trial of so many requests, so that the instructions of the hot loop can be counted:
+//!
+//!     valgrind --tool=callgrind target/release/examples/requests psync 1 100000
+//!
+//! with two numbers of requests: the difference of both counts, by that of the requests, is what one takes.
+
+#![allow(clippy::print_stdout, reason = "what was done is the result")]
+
+use std::sync::atomic::AtomicBool;
+
+use iolab_engine::trial;
+use iolab_host::clock::Clock;
+use iolab_storage::{Need, Target};
+use iolab_workload::trial::{CacheState, Pattern, TrialLimit, TrialSpec};
+
+/// Bytes of the file, which the page cache holds.
+const SIZE: u64 = 1 << 20;
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let mut words = std::env::args().skip(1);
+    let mut next = || words.next().ok_or("BACKEND DEPTH REQUESTS");
+    let (backend, depth) = (next()?.parse()?, next()?.parse()?);
+    let spec = TrialSpec {
+        backend,
+        depth,
+        region: SIZE,
+        pattern: Pattern::Rand,
+        cache: CacheState::Hot,
+        limit: TrialLimit {
+            requests: Some(next()?.parse()?),
+            ..TrialLimit::default()
+        },
+        ..TrialSpec::default()
+    };
+    let stop = AtomicBool::new(false);
+    let target = Target::open(&std::env::temp_dir(), &Need::writing(SIZE))?;
+    target.fill(1, &stop, &mut |_| {})?;
+    let outcome = trial::run(&spec, &target, &Clock::calibrate(), &stop)?;
+    println!("{} requests, {} errors", outcome.requests(), outcome.errors);
+    match outcome.failure {
+        Some(failure) => Err(format!("{failure:?}").into()),
+        None => Ok(()),
+    }
+}

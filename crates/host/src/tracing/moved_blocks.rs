@@ -1,0 +1,154 @@
+//! Where a file system that writes each block to a new place has put what a trial wrote (btrfs).
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use super::event::{Event, Kind};
+
+/// Bytes of a file that got a place together, and when.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Extent {
+    offset: u64,
+    at: u64,
+    bytes: u64,
+    place: Option<u64>,
+}
+
+/// Bytes beside each other that were written, and where the first one is, as the file system numbers places.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Moved {
+    /// Their place.
+    pub place: u64,
+    /// How many.
+    pub bytes: u64,
+}
+
+/// The places of what was written, by file.
+#[derive(Debug, Default)]
+pub struct MovedBlocks {
+    /// By file system and inode: extents in the order of their offsets, and the greatest length.
+    files: BTreeMap<(u64, u64), (Vec<Extent>, u64)>,
+}
+
+impl MovedBlocks {
+    /// As events show it.
+    pub fn of(events: &[Event]) -> Self {
+        let mut moved = Self::default();
+        for event in events {
+            let Kind::Moved {
+                file_system,
+                inode,
+                offset,
+                bytes,
+                place,
+            } = event.kind
+            else {
+                continue;
+            };
+            let (extents, longest) = moved.files.entry((file_system, inode)).or_default();
+            *longest = bytes.max(*longest);
+            extents.push(Extent {
+                offset,
+                at: event.at,
+                bytes,
+                place,
+            });
+        }
+        for (extents, _) in moved.files.values_mut() {
+            extents.sort_unstable();
+        }
+        moved
+    }
+
+    /// Where a write of these bytes put them, which was on its way between two stamps: of each byte the place that it got first then.
+    /// Less than all where a place is not known.
+    pub fn of_write(
+        &self,
+        file: (u64, u64),
+        bytes: Range<u64>,
+        (start, end): (u64, u64),
+    ) -> Vec<Moved> {
+        let Some((extents, longest)) = self.files.get(&file) else {
+            return Vec::new();
+        };
+        let from = bytes.start.saturating_sub(*longest);
+        let first = extents.partition_point(|extent| extent.offset < from);
+        let near = extents[first..].iter();
+        let near = near.take_while(|extent| extent.offset < bytes.end);
+        let mut within: Vec<&Extent> = near
+            .filter(|extent| (start..=end).contains(&extent.at))
+            .collect();
+        within.sort_unstable_by_key(|extent| extent.at);
+        let mut moved = Vec::new();
+        let mut missing = vec![bytes];
+        for extent in within {
+            let own = extent.offset..extent.offset.saturating_add(extent.bytes);
+            let mut left = Vec::new();
+            for gap in missing {
+                let (from, to) = (gap.start.max(own.start), gap.end.min(own.end));
+                if from >= to {
+                    left.push(gap);
+                    continue;
+                }
+                moved.extend(extent.place.map(|place| Moved {
+                    place: place + (from - own.start),
+                    bytes: to - from,
+                }));
+                left.extend([gap.start..from, to..gap.end]);
+            }
+            missing = left;
+            missing.retain(|gap| !gap.is_empty());
+        }
+        moved
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn moved(at: u64, inode: u64, offset: u64, bytes: u64, place: Option<u64>) -> Event {
+        Event {
+            at,
+            kind: Kind::Moved {
+                file_system: 3,
+                inode,
+                offset,
+                bytes,
+                place,
+            },
+        }
+    }
+
+    fn of(blocks: &MovedBlocks, bytes: Range<u64>, time: (u64, u64)) -> Vec<(u64, u64)> {
+        let moved = blocks.of_write((3, 5), bytes, time).into_iter();
+        moved.map(|part| (part.place, part.bytes)).collect()
+    }
+
+    #[test]
+    fn a_write_has_the_places_that_its_bytes_got_while_it_was_on_its_way() {
+        let blocks = MovedBlocks::of(&[
+            moved(10, 5, 0, 4096, Some(1 << 20)),
+            // Together with what another write left beside it.
+            moved(30, 5, 0, 12_288, Some(1 << 21)),
+            // Of another file.
+            moved(40, 6, 4096, 4096, Some(1 << 22)),
+            // Compressed.
+            moved(50, 5, 4096, 4096, None),
+        ]);
+        assert_eq!(of(&blocks, 0..4096, (5, 20)), [(1 << 20, 4096)]);
+        assert_eq!(
+            of(&blocks, 4096..8192, (25, 60)),
+            [((1 << 21) + 4096, 4096)]
+        );
+        // The first place that it got.
+        assert_eq!(of(&blocks, 0..4096, (5, 60)), [(1 << 20, 4096)]);
+        assert_eq!(
+            of(&blocks, 0..8192, (5, 60)),
+            [(1 << 20, 4096), ((1 << 21) + 4096, 4096)]
+        );
+        assert_eq!(of(&blocks, 4096..8192, (45, 60)), []);
+        assert_eq!(of(&blocks, 0..4096, (11, 20)), []);
+        assert_eq!(blocks.of_write((4, 5), 0..4096, (5, 20)), []);
+    }
+}

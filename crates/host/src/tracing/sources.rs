@@ -1,0 +1,214 @@
+//! The events that are recorded, and what restricts each of them to a trial.
+
+use super::THREAD_NAMES;
+use super::event::{DiskNumber, Edge, Step, Transfer, kernel_number};
+
+/// What a filter is set to that lets all through.
+const NO_FILTER: &str = "0";
+
+/// An event that is recorded.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Source {
+    /// Its folder below `events`.
+    pub(super) path: &'static str,
+    pub(super) kind: SourceKind,
+}
+
+/// What it is an event of.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum SourceKind {
+    Block(Step),
+    Wakeup,
+    Switch,
+    Began,
+    Fuse(Edge),
+    FileServer(Edge, Transfer),
+    Moved,
+    Sync(Edge),
+    Commit(Edge),
+}
+
+/// What is traced of threads.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum TracedThreads {
+    /// When those of trials are woken and run.
+    #[default]
+    OfTrials,
+    /// That each of the machine begins, and which one made it.
+    All,
+}
+
+/// What is traced.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct TracedPlaces {
+    /// Disks, each with whether it has requests.
+    pub disks: Vec<(DiskNumber, bool)>,
+    /// Devices of file systems in user space.
+    pub connections: Vec<DiskNumber>,
+    /// Devices of mounts of file servers.
+    pub servers: Vec<DiskNumber>,
+    /// Files whose written blocks get new places, by their inodes.
+    pub moving: Vec<u64>,
+    /// Devices of file systems whose syncs are traced.
+    pub file_systems: Vec<DiskNumber>,
+    /// What is traced of threads.
+    pub threads: TracedThreads,
+}
+
+/// What is needed to trace the requests of a disk.
+pub(super) const BLOCK_SOURCES: [Source; 5] = [
+    Source {
+        path: "block/block_io_start",
+        kind: SourceKind::Block(Step::Start),
+    },
+    Source {
+        path: "block/block_rq_issue",
+        kind: SourceKind::Block(Step::Issue),
+    },
+    Source {
+        path: "block/block_rq_complete",
+        kind: SourceKind::Block(Step::Complete),
+    },
+    Source {
+        path: "block/block_bio_queue",
+        kind: SourceKind::Block(Step::BioQueue),
+    },
+    Source {
+        path: "block/block_bio_complete",
+        kind: SourceKind::Block(Step::BioComplete),
+    },
+];
+
+/// What is needed to trace the requests of a file system in user space.
+pub(super) const FUSE_SOURCES: [Source; 2] = [
+    Source {
+        path: "fuse/fuse_request_send",
+        kind: SourceKind::Fuse(Edge::Begin),
+    },
+    Source {
+        path: "fuse/fuse_request_end",
+        kind: SourceKind::Fuse(Edge::End),
+    },
+];
+
+/// What is needed to trace the requests to a file server (NFS).
+pub(super) const FILE_SERVER_SOURCES: [Source; 6] = [
+    of_nfs("nfs/nfs_initiate_read", Edge::Begin, Transfer::Read),
+    of_nfs("nfs/nfs_readpage_done", Edge::End, Transfer::Read),
+    of_nfs("nfs/nfs_initiate_write", Edge::Begin, Transfer::Write),
+    of_nfs("nfs/nfs_writeback_done", Edge::End, Transfer::Write),
+    of_nfs("nfs/nfs_initiate_commit", Edge::Begin, Transfer::Flush),
+    of_nfs("nfs/nfs_commit_done", Edge::End, Transfer::Flush),
+];
+
+const fn of_nfs(path: &'static str, edge: Edge, transfer: Transfer) -> Source {
+    Source {
+        path,
+        kind: SourceKind::FileServer(edge, transfer),
+    }
+}
+
+/// What is needed to know where a file system puts blocks that it moves (btrfs): the extents of its writes.
+pub(super) const MOVED_SOURCE: Source = Source {
+    path: "btrfs/btrfs_ordered_extent_add",
+    kind: SourceKind::Moved,
+};
+
+/// What is needed to know the threads of a program that is observed.
+pub(super) const BEGAN_SOURCE: Source = Source {
+    path: "task/task_newtask",
+    kind: SourceKind::Began,
+};
+
+/// What every traced trial needs.
+pub(super) const THREAD_SOURCES: [Source; 2] = [
+    Source {
+        path: "sched/sched_wakeup",
+        kind: SourceKind::Wakeup,
+    },
+    Source {
+        path: "sched/sched_switch",
+        kind: SourceKind::Switch,
+    },
+];
+
+/// What bounds syncs, where the kernel has it: file systems that are modules have their events once they are loaded.
+pub(super) const SYNC_SOURCES: [Source; 5] = [
+    Source {
+        path: "ext4/ext4_sync_file_enter",
+        kind: SourceKind::Sync(Edge::Begin),
+    },
+    Source {
+        path: "ext4/ext4_sync_file_exit",
+        kind: SourceKind::Sync(Edge::End),
+    },
+    Source {
+        path: "xfs/xfs_file_fsync",
+        kind: SourceKind::Sync(Edge::Begin),
+    },
+    Source {
+        path: "jbd2/jbd2_start_commit",
+        kind: SourceKind::Commit(Edge::Begin),
+    },
+    Source {
+        path: "jbd2/jbd2_end_commit",
+        kind: SourceKind::Commit(Edge::End),
+    },
+];
+
+impl Source {
+    /// Whether it says anything of a disk that has requests, or has none.
+    fn is_of(self, has_requests: bool) -> bool {
+        match self.kind {
+            SourceKind::Block(Step::BioQueue | Step::BioComplete) => !has_requests,
+            SourceKind::Block(Step::Start | Step::Issue | Step::Complete) => has_requests,
+            SourceKind::Wakeup
+            | SourceKind::Switch
+            | SourceKind::Began
+            | SourceKind::Fuse(_)
+            | SourceKind::FileServer(..)
+            | SourceKind::Moved
+            | SourceKind::Sync(_)
+            | SourceKind::Commit(_) => true,
+        }
+    }
+
+    /// What restricts it to some places and to the threads of trials; `None` where none of the places has such events.
+    pub(super) fn filter(self, places: &TracedPlaces) -> Option<String> {
+        let of_any_number = |field: &str, numbers: &mut dyn Iterator<Item = u64>| {
+            let terms: Vec<String> = numbers
+                .map(|number| format!("{field} == {number}"))
+                .collect();
+            (!terms.is_empty()).then(|| terms.join(" || "))
+        };
+        let of_any = |field: &str, devices: &mut dyn Iterator<Item = DiskNumber>| {
+            of_any_number(
+                field,
+                &mut devices.map(|device| kernel_number(device).into()),
+            )
+        };
+        let of_trials = match places.threads {
+            TracedThreads::OfTrials => true,
+            TracedThreads::All => false,
+        };
+        match self.kind {
+            SourceKind::Block(_) => {
+                let own = places
+                    .disks
+                    .iter()
+                    .filter(|(_, has_requests)| self.is_of(*has_requests));
+                of_any("dev", &mut own.map(|(disk, _)| *disk))
+            }
+            SourceKind::Fuse(_) => of_any("connection", &mut places.connections.iter().copied()),
+            SourceKind::FileServer(..) => of_any("dev", &mut places.servers.iter().copied()),
+            SourceKind::Moved => of_any_number("ino", &mut places.moving.iter().copied()),
+            SourceKind::Sync(_) | SourceKind::Commit(_) => {
+                of_any("dev", &mut places.file_systems.iter().copied())
+            }
+            SourceKind::Wakeup => of_trials.then(|| format!("comm ~ \"{THREAD_NAMES}*\"")),
+            // When a thread leaves its CPU is not needed: it runs again, or is woken first.
+            SourceKind::Switch => of_trials.then(|| format!("next_comm ~ \"{THREAD_NAMES}*\"")),
+            SourceKind::Began => (!of_trials).then(|| NO_FILTER.to_owned()),
+        }
+    }
+}
