@@ -7,7 +7,10 @@ use iolab_analysis::claim::{Claim, Comparison, Contrast, Difference, Effect, MAR
 use iolab_workload::quantity::{counted, significant};
 use iolab_workload::trial::Pattern;
 
-use super::{WrittenClaims, at, cell, doubt, finding, margin, quantity, times};
+use super::{
+    WrittenClaims, and_more, at, cell, doubt, finding, margin, otherwise, quantity, same_reasons,
+    times,
+};
 use crate::findings::{Finding, capitalised, origin};
 
 /// Claims that show nothing, one sentence for all levels of a factor.
@@ -331,14 +334,14 @@ fn doubted(comparison: &Comparison) -> String {
         return String::new();
     };
     let reasons: Vec<String> = first.doubts.iter().map(doubt).collect();
-    let more = match with.len() {
-        1 => String::new(),
-        n => format!(" (and in {} more)", n - 1),
-    };
+    let is_alike = |effect: &&&Effect| same_reasons(&effect.doubts, &first.doubts);
+    let alike = with.iter().filter(is_alike).count();
     format!(
-        " Cannot tell{}{more}: {}.",
+        " Cannot tell{}{}: {}.{}",
         at_level(comparison, first),
-        reasons.join("; ")
+        and_more(alike - 1),
+        reasons.join("; "),
+        otherwise(with.len() - alike)
     )
 }
 
