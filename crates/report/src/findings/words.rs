@@ -12,8 +12,6 @@ mod programs;
 mod rounds;
 mod series;
 
-use std::collections::BTreeSet;
-
 use iolab_analysis::analysis::{Analysis, CellAnalysis, TRIALS_MIN};
 use iolab_analysis::claim::{CellId, Claim, Estimate, LongTail, MARGIN, Role, State, ordered};
 use iolab_analysis::doubt::SideDoubt;
@@ -227,17 +225,25 @@ pub(crate) fn margin() -> String {
     format!("{} %", 100.0 * MARGIN)
 }
 
-/// A reason for doubt, in words.
-fn doubt(doubt: &SideDoubt) -> String {
-    of_side(&doubt.reason)
+/// Reasons for doubt in words, each once: `waiting for a CPU (36 %); other traffic on the device (80 %)`.
+fn doubts(all: &[SideDoubt]) -> String {
+    let mut words: Vec<String> = Vec::new();
+    for word in all.iter().map(|doubt| of_side(&doubt.reason)) {
+        if !words.contains(&word) {
+            words.push(word);
+        }
+    }
+    words.join("; ")
 }
 
-/// Whether two lists of doubts have the same reasons.
-fn same_reasons(one: &[SideDoubt], other: &[SideDoubt]) -> bool {
-    let names = |doubts: &[SideDoubt]| -> BTreeSet<&'static str> {
-        doubts.iter().map(|doubt| doubt.reason.name()).collect()
+/// Whether two lists of doubts have a reason in common, as it is called, whatever its extent.
+fn share_a_reason(one: &[SideDoubt], other: &[SideDoubt]) -> bool {
+    let called = |doubt: &SideDoubt| -> String {
+        let words = of_side(&doubt.reason);
+        words.split(" (").next().unwrap_or_default().to_owned()
     };
-    names(one) == names(other)
+    one.iter()
+        .any(|own| other.iter().any(|its| called(its) == called(own)))
 }
 
 /// ` (and in 2 more)`; nothing where there are none.

@@ -1,7 +1,7 @@
 //! Claims in words: each kind where it is shown, where nothing is, and where it could be false.
 
 use iolab_analysis::analysis::{Analysis, analyse};
-use iolab_analysis::claim::{Claim, claims};
+use iolab_analysis::claim::{Claim, claims, of_runs};
 use iolab_record::{RunRecord, ServedBy};
 use iolab_report::findings::words::finding;
 use iolab_report::findings::{Finding, choices, cross_findings};
@@ -88,6 +88,16 @@ fn sizes_are_told_with_what_falls_below_and_what_is_near() {
     let mut latency = size_curve("read-size", &bent);
     latency.experiment.response = Response::Latency;
     insta::assert_snapshot!("sizes_by_latency", said(&latency));
+}
+
+/// A run that has both patterns compares them itself; of runs with one each, both together do.
+#[test]
+fn what_a_run_compares_itself_is_not_compared_again_across_runs() {
+    let sequential = analyse(&run(&["pattern"], &[("pattern=seq", 100.0)]));
+    let across = |random: &RunRecord| of_runs(&[&analyse(random), &sequential]).across.len();
+    let both = [("pattern=seq", 100.0), ("pattern=rand", 50.0)];
+    assert_eq!(across(&run(&["pattern"], &both)), 0);
+    assert_eq!(across(&run(&["pattern"], &both[1..])), 1);
 }
 
 /// A size that is near may be shown to be worse all the same: it does not stand among those that are not.

@@ -12,7 +12,7 @@ use iolab_workload::quantity::{
 };
 use iolab_workload::units::format_size;
 
-use super::{at, doubt, margin, times};
+use super::{at, doubts, margin, times};
 use crate::findings::{capitalised, cells_of};
 use crate::slo::OVERLOAD_TOLD;
 
@@ -274,10 +274,9 @@ pub(super) fn of_together(together: &Together) -> String {
             format!("{compared}: too few trials to tell whether they share a limit.")
         }
         SharedLimit::CannotTell => {
-            let doubts: Vec<String> = together.doubts.iter().map(doubt).collect();
             format!(
                 "{compared}: cannot tell whether they share a limit: {}.",
-                doubts.join("; ")
+                doubts(&together.doubts)
             )
         }
     }

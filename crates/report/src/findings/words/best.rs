@@ -6,7 +6,9 @@ use iolab_workload::quantity::counted;
 use iolab_workload::trial_description;
 use iolab_workload::units::format_size;
 
-use super::{and_more, at, cell, doubt, in_cell, margin, otherwise, quantity, same_reasons, times};
+use super::{
+    and_more, at, cell, doubts, in_cell, margin, otherwise, quantity, share_a_reason, times,
+};
 use crate::findings::{Finding, FindingKind, Rule, capitalised, origin};
 
 /// What a choice rests on.
@@ -273,14 +275,13 @@ fn doubtful_ways(ways: &Best, run: &Analysis) -> String {
     let Some(first) = all.first() else {
         return String::new();
     };
-    let reasons: Vec<String> = first.doubts.iter().map(doubt).collect();
-    let is_alike = |one: &&&Candidate| same_reasons(&one.doubts, &first.doubts);
+    let is_alike = |one: &&&Candidate| share_a_reason(&one.doubts, &first.doubts);
     let alike = all.iter().filter(is_alike).count();
     format!(
         " Cannot tell with {}{}: {}.{}",
         in_cell(run, first.cell),
         and_more(alike - 1),
-        reasons.join("; "),
+        doubts(&first.doubts),
         otherwise(all.len() - alike)
     )
 }
@@ -335,13 +336,12 @@ fn doubtful(best: &Best) -> String {
     let Some(first) = all.first() else {
         return String::new();
     };
-    let reasons: Vec<String> = first.doubts.iter().map(doubt).collect();
-    let is_alike = |one: &&Candidate| same_reasons(&one.doubts, &first.doubts);
+    let is_alike = |one: &&Candidate| share_a_reason(&one.doubts, &first.doubts);
     let (alike, rest): (Vec<&Candidate>, Vec<&Candidate>) = all.iter().copied().partition(is_alike);
     format!(
         " Cannot tell at {}: {}.{}",
         ranges(best, &alike),
-        reasons.join("; "),
+        doubts(&first.doubts),
         otherwise(rest.len())
     )
 }

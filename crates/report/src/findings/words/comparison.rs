@@ -8,8 +8,8 @@ use iolab_workload::quantity::{counted, significant};
 use iolab_workload::trial::Pattern;
 
 use super::{
-    WrittenClaims, and_more, at, cell, doubt, finding, margin, otherwise, quantity, same_reasons,
-    times,
+    WrittenClaims, and_more, at, cell, doubts, finding, margin, otherwise, quantity,
+    share_a_reason, times,
 };
 use crate::findings::{Finding, capitalised, origin};
 
@@ -333,14 +333,13 @@ fn doubted(comparison: &Comparison) -> String {
     let Some(first) = with.first() else {
         return String::new();
     };
-    let reasons: Vec<String> = first.doubts.iter().map(doubt).collect();
-    let is_alike = |effect: &&&Effect| same_reasons(&effect.doubts, &first.doubts);
+    let is_alike = |effect: &&&Effect| share_a_reason(&effect.doubts, &first.doubts);
     let alike = with.iter().filter(is_alike).count();
     format!(
         " Cannot tell{}{}: {}.{}",
         at_level(comparison, first),
         and_more(alike - 1),
-        reasons.join("; "),
+        doubts(&first.doubts),
         otherwise(with.len() - alike)
     )
 }
