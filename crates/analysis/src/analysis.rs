@@ -111,7 +111,11 @@ pub struct CellAnalysis {
     pub values: Vec<f64>,
     /// The block of each of these trials.
     pub blocks: Vec<u32>,
-    /// Tests of their order.
+    /// Requests per second in each measured trial, in the order of time.
+    pub iops_values: Vec<f64>,
+    /// The block of each of these trials.
+    pub iops_blocks: Vec<u32>,
+    /// Tests of the order of the response's values.
     pub series_tests: SeriesTests,
     /// Quantiles of the same times, of the operation with more requests.
     pub latency: Option<Latency>,
@@ -409,7 +413,7 @@ pub(crate) fn analyse_timed(record: &RunRecord, timed: impl Fn(u32) -> ShownLate
             .filter(|count| *count > 0 && record.further_targets.is_empty())
             .map(|count| count as f64),
         cells,
-        timeline: Timeline::of(record),
+        timeline: Timeline::of(record, &disturbance::of_trials(record, context.cpus)),
         steady: definition
             .as_ref()
             .ok()
@@ -486,10 +490,13 @@ impl Context {
         let (ok, failed): (Vec<&Sample>, Vec<&Sample>) = trials.iter().partition(|s| s.ok);
         let of = |response: Response| summarise(&ok, |s| s.value(response, timed));
         let response = of(self.response);
-        let (measured, blocks) = ok
-            .iter()
-            .filter_map(|s| Some((s.value(self.response, timed)?, s.block)))
-            .unzip::<_, _, Vec<f64>, Vec<u32>>();
+        let by_block = |response: Response| {
+            let all = ok.iter();
+            let values = all.filter_map(|s| Some((s.value(response, timed)?, s.block)));
+            values.unzip::<_, _, Vec<f64>, Vec<u32>>()
+        };
+        let (measured, blocks) = by_block(self.response);
+        let (iops_values, iops_blocks) = by_block(Response::Iops);
         CellAnalysis {
             cell: cell.clone(),
             n: ok.len(),
@@ -502,6 +509,8 @@ impl Context {
             series_tests: series_tests(&measured),
             values: measured,
             blocks,
+            iops_values,
+            iops_blocks,
             latency: quantiles(&ok, |s| timed.requests(s).waited()),
             sync: quantiles(&ok, |s| s.operations.sync.latency),
             mix: mix::mix(cell, &ok, timed),

@@ -62,9 +62,14 @@ pub fn preparation(analysis: &Analysis) -> Vec<PreparationPoint> {
 }
 
 impl PreparationPoint {
-    /// Whether untouched buffers are shown to be slower, by more than the margin.
+    /// Whether untouched buffers are shown to be slower.
     pub fn is_slower(&self) -> bool {
         self.difference == Difference::Lower
+    }
+
+    /// Whether trials with untouched buffers have more page faults, by one at least.
+    pub(crate) fn has_more_faults(&self) -> bool {
+        self.faults.0 - self.faults.1 >= 1.0
     }
 }
 

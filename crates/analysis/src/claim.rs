@@ -27,7 +27,7 @@ mod stages;
 mod tail;
 
 pub use answers::{
-    Aspect, Bent, FixedCost, FixedCosts, Load, Preparation, Programs, Rates, Verified,
+    Aspect, Bent, FixedCost, FixedCosts, Load, Preparation, Programs, RateTimes, Rates, Verified,
 };
 pub use best::{Best, Candidate, Standing};
 use best::{best_of_curves, ways};
@@ -38,7 +38,7 @@ pub use change::{Change, ChangePlace, NoChange};
 pub use choice::{Access, Choice, choices};
 pub use comparison::{Comparison, Contrast, comparisons};
 use comparison::{random_across_runs, targets_across_runs};
-pub use concurrency::{Cause, Queued, TooFew};
+pub use concurrency::{Cause, QueueLimit, Queued, TooFew};
 pub use effect::{CellId, Difference, Effect, Estimate, MARGIN, Trials, ratio};
 pub(crate) use effect::{MARGIN_UP, confidence, difference, median_within, within_run};
 pub use order::{HEADLINES_MAX, Role, headlines, ordered};

@@ -10,7 +10,7 @@ pub use changes_over_run::over_run;
 pub use recurring_changes::{
     Profile, ThroughputPoint, TrialShift, in_warm_ups, profile, within_trials,
 };
-pub use run_shift::{Access, Levels, RunShift};
+pub use run_shift::{Access, DisturbedTrials, IsDisturbed, Levels, RunShift};
 pub use unchanged_level::Unchanged;
 
 use std::collections::BTreeMap;
@@ -49,8 +49,8 @@ impl Timeline {
     }
 
     /// Of a run.
-    pub fn of(record: &RunRecord) -> Self {
-        let over_run = over_run(record);
+    pub fn of(record: &RunRecord, is_disturbed: IsDisturbed<'_>) -> Self {
+        let over_run = over_run(record, is_disturbed);
         let mut within = within_trials(record);
         // One trial with a change, which the others show to be one of the run.
         let is_of_run = |shift: &RunShift, cell| {

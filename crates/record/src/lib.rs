@@ -18,6 +18,7 @@ mod states;
 pub mod tables;
 pub mod target_paths;
 mod targets;
+mod tell_targets_apart;
 pub mod witness;
 
 pub use iolab_workload::counters::{
@@ -55,6 +56,7 @@ pub use states::{
     TargetKind,
 };
 pub use tables::{FurtherTarget, GroupRow, PreparationStep, Rank};
+pub use tell_targets_apart::tell_targets_apart;
 
 /// Schema version that this build writes; it refuses files with a higher one.
 pub const SCHEMA_VERSION: i64 = 6;

@@ -23,6 +23,18 @@ impl RunRecord {
         })
     }
 
+    /// Identifies the storage of the target of this number, as far as the run tells: host, device and its model, or the digest of a modelled disk.
+    pub fn storage_of(&self, number: usize) -> String {
+        let known = |key| self.environment.get_of(number, key).unwrap_or_default();
+        let parts: [String; 4] = [
+            known(&KEYS.host_name),
+            known(&KEYS.device),
+            known(&KEYS.device_model),
+            known(&KEYS.model_digest),
+        ];
+        parts.join(" ")
+    }
+
     /// The names of all targets in one text.
     pub fn target_text(&self) -> String {
         self.target_names().collect::<Vec<_>>().join(", ")

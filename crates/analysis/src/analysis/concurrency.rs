@@ -24,6 +24,8 @@ pub struct Concurrency {
     pub at_device: Option<f64>,
     /// Served in parallel (utilisation law): requests per second over those of the cell with one request at a time.
     pub served: Option<f64>,
+    /// Id of that cell, which differs in threads and depth alone; `None` where there is none.
+    pub alone: Option<i64>,
     /// A setting with which the threads do not wait for each other; `None` where the run shows none.
     pub relief: Option<FasterCell>,
     /// Where less than half of the requested concurrency was reached.
@@ -74,6 +76,7 @@ impl Concurrency {
             in_flight: median_of(trials, in_flight),
             at_device: median_of(trials, |s| at_device(cell, s)),
             served: None,
+            alone: None,
             relief: None,
             shortfall: None,
         })
@@ -128,13 +131,15 @@ pub(super) fn judge(cells: &mut [CellAnalysis], factors: &[String]) {
     }
 }
 
-/// A much faster cell that differs only in what the threads share.
+/// A much faster cell that differs only in what the threads share: its median is higher by [`RELIEF_MIN`], and the intervals of both medians lie
+/// apart.
 fn relief(
     cells: &HashMap<&[String], &CellAnalysis>,
     of: &CellAnalysis,
     factors: &[String],
 ) -> Option<FasterCell> {
-    let own = of.iops?.median;
+    let own = of.iops?;
+    let own_high = own.median_interval?.high;
     RELIEFS.into_iter().find_map(|(factor, level)| {
         let place = factors.iter().position(|name| name == factor)?;
         let mut levels = of.cell.levels.clone();
@@ -142,11 +147,12 @@ fn relief(
             return None;
         }
         levels[place] = level.to_owned();
-        let iops = cells.get(levels.as_slice())?.iops?.median;
-        (iops > RELIEF_MIN * own).then_some(FasterCell {
+        let other = cells.get(levels.as_slice())?.iops?;
+        let is_shown = other.median_interval?.low > own_high;
+        (is_shown && other.median > RELIEF_MIN * own.median).then_some(FasterCell {
             factor,
             level,
-            iops,
+            iops: other.median,
         })
     })
 }
@@ -173,6 +179,7 @@ fn compared(
         && (relief.is_some() || concurrency.at_device.is_some_and(|n| too_few(n * outside)));
     Concurrency {
         served: served.filter(|n| n.is_finite()),
+        alone: lone.map(|lone| lone.cell.id),
         relief,
         shortfall: match (not_issued, waited) {
             _ if !judged => None,

@@ -1,11 +1,13 @@
 //! Conditions around the trials of a cell: others' traffic, read-ahead, split requests, CPU pressure, suspension, and outstanding
 //! write-back. Pure functions of counters; METHODS.md has the rules.
 
+use std::collections::BTreeMap;
+
 use iolab_stats::median;
 use iolab_workload::trial::CacheState;
 
 use super::median_of;
-use iolab_record::{Cell, Residency, Sample, ServedBy};
+use iolab_record::{Cell, Residency, RunRecord, Sample, ServedBy};
 
 /// Share of other traffic, or of bytes beyond those requested, that gets a flag.
 const BEYOND_OURS: f64 = 0.05;
@@ -103,7 +105,27 @@ pub struct TrialGroup {
     pub response: f64,
 }
 
+/// Says of a trial of this run whether it was disturbed from outside. A model computes its times, whatever the machine does.
+pub(super) fn of_trials(record: &RunRecord, cpus: Option<u32>) -> impl Fn(&Sample) -> bool {
+    let cells: BTreeMap<i64, &Cell> = record.cells.iter().map(|cell| (cell.id, cell)).collect();
+    move |sample| {
+        let cell = cells.get(&sample.cell);
+        cell.is_some_and(|cell| {
+            let around = CellDisturbance::of(cell, &[sample], cpus, |_| None);
+            sample.verdict.served_by != ServedBy::Model && around.is_from_outside()
+        })
+    }
+}
+
 impl CellDisturbance {
+    /// Whether others used the device or the CPUs, a quota held iolab back, or the machine slept.
+    pub fn is_from_outside(&self) -> bool {
+        self.has_other_traffic()
+            || self.is_cpu_contended()
+            || self.held_by_quota().is_some()
+            || self.suspended_ns > 0
+    }
+
     /// Whether others' traffic on the device gets a flag.
     pub fn has_other_traffic(&self) -> bool {
         self.others.is_some_and(|share| share > BEYOND_OURS)

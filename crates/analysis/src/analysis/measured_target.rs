@@ -72,12 +72,5 @@ pub(super) fn in_levels(record: &RunRecord) -> impl Fn(&Cell) -> Cow<'_, Cell> {
 
 /// Identifies the storage of a run, where paths have the same name.
 pub(super) fn storage(record: &RunRecord) -> String {
-    let known = |key| record.environment.get(key).unwrap_or_default();
-    let parts: [String; 4] = [
-        known(&KEYS.host_name),
-        known(&KEYS.device),
-        known(&KEYS.device_model),
-        known(&KEYS.model_digest),
-    ];
-    format!("{:?} {}", record.run.target_kind, parts.join(" "))
+    format!("{:?} {}", record.run.target_kind, record.storage_of(0))
 }

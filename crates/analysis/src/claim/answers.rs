@@ -33,10 +33,10 @@ pub struct Load {
 pub enum Rates {
     /// At least one rate was reached.
     Held {
-        /// Requests per second and response times at the lowest rate that was reached.
-        least: (f64, Latency),
-        /// The same at the highest rate that was reached; `None` where only one was.
-        most: Option<(f64, Latency)>,
+        /// The lowest rate that was reached.
+        least: RateTimes,
+        /// The highest rate that was reached; `None` where only one was.
+        most: Option<RateTimes>,
         /// Whether no rate was missed, so that none shows the limit.
         all: bool,
         /// The share of requests beyond the capacity that trials at the highest of these rates may hide, and their length, ns.
@@ -49,6 +49,17 @@ pub enum Rates {
         /// The rate achieved there: median over the trials, requests per second.
         reached: f64,
     },
+}
+
+/// Response times at a rate.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct RateTimes {
+    /// Requests per second.
+    pub rate: f64,
+    /// Quantiles of the response time.
+    pub latency: Latency,
+    /// The 95 % interval of its median, ns; `None` with too few trials.
+    pub p50: Option<Interval>,
 }
 
 /// Two programs compared over the sizes of the file that they read.
@@ -78,7 +89,7 @@ pub enum Aspect {
 pub struct Preparation {
     /// Index of the run.
     pub run: usize,
-    /// The setting with the highest cost.
+    /// Of the settings with a cost the one with the highest.
     pub most: PreparationPoint,
     /// Number of settings with a cost.
     pub slower: usize,
@@ -142,12 +153,17 @@ pub(super) fn load(analysis: &Analysis, run: usize) -> Option<Load> {
     let held = reports().filter(|(_, report)| report.not_held == 0);
     let held = held.filter_map(|(cell, report)| {
         let hidden = (report.hidden, report.span_ns);
-        Some(((report.rate_wanted, cell.latency?), hidden))
+        let times = RateTimes {
+            rate: report.rate_wanted,
+            latency: cell.latency?,
+            p50: cell.response.and_then(|summary| summary.median_interval),
+        };
+        Some((times, hidden))
     });
-    let mut held: Vec<((f64, Latency), (f64, f64))> = held.collect();
-    held.sort_by(|a, b| a.0.0.total_cmp(&b.0.0));
+    let mut held: Vec<(RateTimes, (f64, f64))> = held.collect();
+    held.sort_by(|(a, _), (b, _)| a.rate.total_cmp(&b.rate));
     let hidden = held.last().map_or((0.0, 0.0), |(_, hidden)| *hidden);
-    let held: Vec<(f64, Latency)> = held.into_iter().map(|(rate, _)| rate).collect();
+    let held: Vec<RateTimes> = held.into_iter().map(|(times, _)| times).collect();
     let rates = match held.as_slice() {
         [] => {
             let (_, report) =
@@ -194,18 +210,22 @@ pub(super) fn programs(analysis: &Analysis, run: usize) -> Vec<Programs> {
     pairs.flat_map(of_pair).collect()
 }
 
-/// The cost of untouched buffers; `None` where there is none.
+/// The cost of untouched buffers; `None` where there is none. That they are slower without more page faults is said by the comparison alone.
 pub(super) fn untouched(analysis: &Analysis, run: usize) -> Option<Preparation> {
     let points = preparation(analysis);
-    let slower = points.iter().filter(|point| point.is_slower()).count();
     let settings = points.len();
-    let most = points
+    let slower: Vec<PreparationPoint> = points
+        .into_iter()
+        .filter(|point| point.is_slower() && point.has_more_faults())
+        .collect();
+    let count = slower.len();
+    let most = slower
         .into_iter()
         .min_by(|a, b| a.ratio.ratio.total_cmp(&b.ratio.ratio))?;
-    (slower > 0).then_some(Preparation {
+    Some(Preparation {
         run,
         most,
-        slower,
+        slower: count,
         settings,
     })
 }

@@ -18,7 +18,7 @@ const WAYS: [&str; 3] = ["backend", "threads", "depth"];
 /// How a size compares with the others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Standing {
-    /// Within [`MARGIN`](super::MARGIN) of every size that may be the best.
+    /// Within [`MARGIN`](super::MARGIN) of every size that may be the best, though it may be shown to be worse.
     Near,
     /// It may be the best: not shown to be worse than the size with the best median.
     Open,
@@ -63,7 +63,7 @@ pub struct Best {
 }
 
 impl Best {
-    /// The sizes that may be the best: no other size was shown to be better.
+    /// The sizes that may be the best, and those that are within the margin of it.
     pub fn open(&self) -> impl Iterator<Item = &Candidate> {
         let all = self.candidates.iter();
         all.filter(|one| {

@@ -2,7 +2,7 @@
 
 use super::effect::CellId;
 use crate::analysis::Analysis;
-use crate::timeline::{Access, Levels, RunShift, TrialShift};
+use crate::timeline::{Access, DisturbedTrials, Levels, RunShift, TrialShift};
 
 /// At most this many changes over a run are claimed, the largest ones.
 const OVER_RUN_MAX: usize = 3;
@@ -24,6 +24,9 @@ pub struct Change {
     pub after_bytes: f64,
     /// When the change happens.
     pub place: ChangePlace,
+    /// Of the trials at the lower level those that were disturbed, where most of them were, and a lower share of the others: what others did may
+    /// have made the change.
+    pub disturbed: Option<DisturbedTrials>,
 }
 
 /// When a change of level happens.
@@ -100,6 +103,7 @@ pub(super) fn changes(analysis: &Analysis, run: usize) -> Vec<Change> {
             cells: shift.cells,
             levels: shift.levels,
         },
+        disturbed: disturbed(shift),
     });
     let within = greatest(&timeline.within).map(|shift| {
         let place = ChangePlace::WithinTrials {
@@ -108,10 +112,18 @@ pub(super) fn changes(analysis: &Analysis, run: usize) -> Vec<Change> {
             of: shift.of,
             asked: timeline.is_of_beginning,
         };
-        in_trials(shift, run, place)
+        // What others do is not at the same place of each of several trials.
+        let cells = analysis.cells.iter();
+        let mut own = cells.filter(|cell| cell.cell.id == shift.cell);
+        let is_disturbed = shift.trials == 1 && own.any(|cell| cell.disturbance.is_from_outside());
+        let disturbed = is_disturbed.then_some(DisturbedTrials {
+            disturbed: 1,
+            all: 1,
+        });
+        in_trials(shift, run, place, disturbed)
     });
-    let in_warm_up =
-        greatest(&timeline.in_warm_ups).map(|shift| in_trials(shift, run, ChangePlace::InWarmUp));
+    let in_warm_up = greatest(&timeline.in_warm_ups)
+        .map(|shift| in_trials(shift, run, ChangePlace::InWarmUp, None));
     over_run.chain(within).chain(in_warm_up).collect()
 }
 
@@ -120,7 +132,22 @@ fn greatest(shifts: &[TrialShift]) -> Option<&TrialShift> {
     shifts.iter().max_by(|a, b| size(a).total_cmp(&size(b)))
 }
 
-fn in_trials(shift: &TrialShift, run: usize, place: ChangePlace) -> Change {
+/// The disturbed trials at the lower level of a change, where they may have made it.
+fn disturbed(shift: &RunShift) -> Option<DisturbedTrials> {
+    let both = [shift.disturbed_before, shift.disturbed_after];
+    let [lower, upper] = match shift.factor < 1.0 {
+        true => [both[1], both[0]],
+        false => both,
+    };
+    (lower.share() > 0.5 && lower.share() > upper.share()).then_some(lower)
+}
+
+fn in_trials(
+    shift: &TrialShift,
+    run: usize,
+    place: ChangePlace,
+    disturbed: Option<DisturbedTrials>,
+) -> Change {
     Change {
         cell: CellId {
             run,
@@ -132,5 +159,6 @@ fn in_trials(shift: &TrialShift, run: usize, place: ChangePlace) -> Change {
         after_ns: shift.after_ns,
         after_bytes: shift.moved_bytes,
         place,
+        disturbed,
     }
 }

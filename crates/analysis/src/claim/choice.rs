@@ -14,6 +14,8 @@ use crate::doubt::SideDoubts;
 pub struct Access {
     /// The target.
     pub target: String,
+    /// Which storage that is, as in [`Analysis::storage`]: a path of the same name may be another disk.
+    pub storage: String,
     /// Share of reads, %.
     pub read_percent: u8,
     /// When writes are durable.
@@ -84,6 +86,7 @@ fn access(run: &Analysis, cell: &CellAnalysis) -> Access {
         target: target
             .map_or(run.target.as_str(), TargetName::as_str)
             .to_owned(),
+        storage: run.storage.clone(),
         read_percent: trial.read_percent,
         sync: trial.sync,
         cache: trial.cache,

@@ -1,15 +1,19 @@
 //! Concurrency below the requested one, and the gain of a queue.
 
+use iolab_workload::response::Response;
 use iolab_workload::trial::{Backend, Descriptors};
 
-use super::effect::CellId;
+use super::effect::{CellId, Estimate, confidence, gains_less, iops_within_run};
 use super::series::id;
 use crate::analysis::{Analysis, CellAnalysis, Concurrency, FasterCell, Flag, Shortfall};
+use crate::doubt::SideDoubts;
 
 /// The device's queue counts as full above this share of the requests that it takes.
 const FULL: f64 = 0.8;
 /// The storage does not serve requests in parallel where they gain less than this share of their number.
 const GAIN: f64 = 0.5;
+/// Requests that gain less than this are served one after the other, or the storage is at its limit with one.
+const ONE_BY_ONE: f64 = 1.25;
 
 /// Fewer requests in flight than requested.
 #[derive(Debug, Clone, PartialEq)]
@@ -62,8 +66,23 @@ pub struct Queued {
     pub cell: CellId,
     /// Requests in flight.
     pub asked: u64,
-    /// Its IOPS over those of one request in flight.
-    pub gain: f64,
+    /// Its IOPS over those of one request in flight; its interval holds together with those of all cells.
+    pub gain: Estimate,
+    /// What keeps them from gaining more.
+    pub limit: QueueLimit,
+}
+
+/// What keeps requests in flight from gaining IOPS.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum QueueLimit {
+    /// The CPUs, or iolab, may be the limit.
+    Cpus,
+    /// The storage serves them one after the other, or is at its limit with one of them.
+    OneByOne,
+    /// The storage is at its limit.
+    Storage,
+    /// They cost IOPS, or the gain is too uncertain; the evidence does not say why.
+    Unknown,
 }
 
 /// The cells with fewer requests in flight than requested, and those whose requests were serialised before the device.
@@ -78,7 +97,12 @@ pub(super) fn too_few(analysis: &Analysis, run: usize) -> Vec<TooFew> {
             let short = analysis.cells.iter().filter_map(|cell| {
                 let concurrency = cell.concurrency?;
                 let seen = seen(concurrency)?;
-                (concurrency.shortfall == Some(shortfall)).then_some((cell, concurrency, seen))
+                // Without the device's own count only rates tell, and a disturbance lowers these.
+                let is_told =
+                    concurrency.at_device.is_some() || !cell.disturbance.is_from_outside();
+                let is_short = concurrency.shortfall == Some(shortfall)
+                    && (is_told || shortfall == Shortfall::Issued);
+                is_short.then_some((cell, concurrency, seen))
             });
             let short: Vec<(&CellAnalysis, Concurrency, f64)> = short.collect();
             let share =
@@ -110,7 +134,9 @@ fn why_few(cell: &CellAnalysis) -> Cause {
 }
 
 fn why_serialised(analysis: &Analysis, cell: &CellAnalysis) -> Cause {
-    if let Some(relief) = cell.concurrency.and_then(|c| c.relief) {
+    let relief = cell.concurrency.and_then(|c| c.relief);
+    // A disturbance may be why the other cell is faster.
+    if let Some(relief) = relief.filter(|_| !cell.disturbance.is_from_outside()) {
         return Cause::Shared(relief);
     }
     let trial = cell.cell.trial();
@@ -138,16 +164,40 @@ pub(super) fn queued(analysis: &Analysis, run: usize) -> Option<Queued> {
     if !analysis.response.is_time() {
         return None;
     }
-    let gains = analysis.cells.iter().filter_map(|cell| {
-        let concurrency = cell.concurrency?;
-        let (asked, gain) = (concurrency.asked, concurrency.served?);
-        let is_queued = concurrency.shortfall.is_none() && asked > 1 && gain < GAIN * asked as f64;
-        is_queued.then_some(Queued {
+    let alone_of = |cell: &CellAnalysis| {
+        let alone = cell.concurrency.filter(|own| own.asked > 1)?.alone?;
+        analysis.cells.iter().find(|other| other.cell.id == alone)
+    };
+    let pairs = analysis.cells.iter();
+    let pairs: Vec<(&CellAnalysis, &CellAnalysis)> = pairs
+        .filter_map(|cell| Some((cell, alone_of(cell)?)))
+        .collect();
+    let confidence = confidence(pairs.len());
+    let gains = pairs.iter().filter_map(|(cell, alone)| {
+        let concurrency = cell.concurrency.filter(|own| own.shortfall.is_none())?;
+        let gain = iops_within_run(alone, cell, confidence)?;
+        let against = SideDoubts::of_cells(alone, cell, Response::Iops);
+        let multiple = GAIN * concurrency.asked as f64;
+        gains_less(&gain, &against, multiple).then(|| Queued {
             cell: id(run, cell),
-            asked,
+            asked: concurrency.asked,
+            limit: limit(cell, &gain),
             gain,
         })
     });
-    let share = |one: &Queued| one.gain / one.asked as f64;
+    let share = |one: &Queued| one.gain.ratio / one.asked as f64;
     gains.min_by(|a, b| share(a).total_cmp(&share(b)))
+}
+
+fn limit(cell: &CellAnalysis, gain: &Estimate) -> QueueLimit {
+    let (low, high) = gain.interval.unwrap_or((0.0, f64::INFINITY));
+    if cell.flags.contains(&Flag::ToolBound) {
+        QueueLimit::Cpus
+    } else if low < 1.0 / ONE_BY_ONE {
+        QueueLimit::Unknown
+    } else if high < ONE_BY_ONE {
+        QueueLimit::OneByOne
+    } else {
+        QueueLimit::Storage
+    }
 }

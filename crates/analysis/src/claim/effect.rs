@@ -109,6 +109,19 @@ pub(crate) fn within_run(
     of_trials(base.trials(), other.trials(), confidence)
 }
 
+/// The ratio of the requests per second of two cells of one run, from shared blocks where there are enough.
+pub(super) fn iops_within_run(
+    base: &CellAnalysis,
+    other: &CellAnalysis,
+    confidence: f64,
+) -> Option<Estimate> {
+    of_trials(
+        (&base.iops_values, &base.iops_blocks),
+        (&other.iops_values, &other.iops_blocks),
+        confidence,
+    )
+}
+
 /// The ratio of the responses of two cells of different runs.
 pub(super) fn across_runs(
     base: &CellAnalysis,
@@ -350,22 +363,42 @@ pub(crate) fn difference(
     judge(estimate, margin, &against, response.more_is_better())
 }
 
-/// Whether a side is shown to be no worse than the base by more than [`MARGIN`], and nothing in the evidence could reverse that: neither trials
-/// that depend on each other, nor one of two groups, nor a disturbance that makes the base look worse than it is.
+/// Whether a side is shown to be no worse than the base by more than [`MARGIN`], and nothing in the evidence could reverse that.
 pub(super) fn is_no_worse(estimate: &Estimate, against: &SideDoubts, more_is_better: bool) -> bool {
     // By which factor the worst ratio lies on the good side of the limit.
-    let room = |(low, high): (f64, f64)| match more_is_better {
-        true => low / (1.0 - MARGIN),
-        false => (1.0 + MARGIN) / high,
-    };
+    has_room(
+        estimate,
+        against,
+        true,
+        |(low, high)| match more_is_better {
+            true => low / (1.0 - MARGIN),
+            false => (1.0 + MARGIN) / high,
+        },
+    )
+}
+
+/// Whether the IOPS of a cell are shown to be below this multiple of those of the base, and nothing in the evidence could reverse that.
+pub(super) fn gains_less(estimate: &Estimate, against: &SideDoubts, multiple: f64) -> bool {
+    has_room(estimate, against, false, |(_, high)| multiple / high)
+}
+
+/// Whether every ratio that is possible lies on one side of a limit, and nothing in the evidence could reverse that: neither trials that depend on
+/// each other, nor one of two groups, nor a disturbance. `room` is the factor by which the worst ratio of an interval lies on that side;
+/// `is_better` says whether the other side is claimed to be as good as the limit at least, or at most.
+fn has_room(
+    estimate: &Estimate,
+    against: &SideDoubts,
+    is_better: bool,
+    room: impl Fn((f64, f64)) -> f64,
+) -> bool {
     let ratios = [
         estimate.interval,
         estimate.dependent_interval,
         estimate.groups,
     ];
-    let mut known = ratios.into_iter().flatten().map(room);
+    let mut known = ratios.into_iter().flatten().map(&room);
     estimate.interval.is_some_and(|interval| {
-        let sides = Direction::of_sides(true);
+        let sides = Direction::of_sides(is_better);
         known.all(|room| room >= 1.0) && against.turning(sides, room(interval)).is_empty()
     })
 }

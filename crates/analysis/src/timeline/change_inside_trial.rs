@@ -5,7 +5,7 @@ use iolab_record::{Interval, RunRecord, Sample};
 use iolab_stats::{lasting_shifts, median};
 
 use super::recurring_changes::{INTERVALS_MIN, rates};
-use super::run_shift::{Access, Levels, RunShift, VALUES_MAX};
+use super::run_shift::{Access, DisturbedTrials, IsDisturbed, Levels, RunShift, VALUES_MAX};
 use super::{FACTOR_MIN, VALUES_MIN, group_size, lasting, moments};
 
 /// A trial with its intervals.
@@ -24,7 +24,11 @@ struct Inside<'a> {
 }
 
 /// The greatest change for good that lies inside a measured trial of one of these cells.
-pub(super) fn inside_trials(record: &RunRecord, access: Access) -> Option<RunShift> {
+pub(super) fn inside_trials(
+    record: &RunRecord,
+    access: Access,
+    is_disturbed: IsDisturbed<'_>,
+) -> Option<RunShift> {
     let cells = access.cells(record).into_iter();
     let cells: Vec<(i64, Vec<Course<'_>>)> =
         cells.map(|cell| (cell, courses(record, cell))).collect();
@@ -38,7 +42,7 @@ pub(super) fn inside_trials(record: &RunRecord, access: Access) -> Option<RunShi
     });
     let lasting = found.filter(Inside::is_for_good);
     let greatest = lasting.max_by(|a, b| a.size().total_cmp(&b.size()))?;
-    greatest.shift(record, access)
+    greatest.shift(record, access, is_disturbed)
 }
 
 /// The trials of a cell of which the course is known.
@@ -99,7 +103,12 @@ impl Inside<'_> {
             && after.all(|part| is_at(part, self.after_mb_s))
     }
 
-    fn shift(&self, record: &RunRecord, access: Access) -> Option<RunShift> {
+    fn shift(
+        &self,
+        record: &RunRecord,
+        access: Access,
+        is_disturbed: IsDisturbed<'_>,
+    ) -> Option<RunShift> {
         let (sample, intervals) = self.trials[self.place];
         let moments = moments(record).into_iter();
         let mut own = moments.filter(|moment| moment.sample == sample.id);
@@ -112,6 +121,10 @@ impl Inside<'_> {
         let before_ns = with(offset_ns, &self.trials[..self.place]);
         let rest_ns = sample.elapsed_ns.saturating_sub(offset_ns);
         let after_ns = with(rest_ns, &self.trials[self.place + 1..]);
+        let (before, after) = self.trials.split_at(self.place);
+        let disturbed = |trials: &[Course<'_>]| {
+            DisturbedTrials::of(trials.iter().map(|(sample, _)| *sample), is_disturbed)
+        };
         Some(RunShift {
             of: access,
             moved_bytes: match access {
@@ -125,6 +138,8 @@ impl Inside<'_> {
                 before_ns,
                 after_ns,
             },
+            disturbed_before: disturbed(before),
+            disturbed_after: disturbed(after),
             cell: self.cell,
             before_mb_s: self.before_mb_s,
             after_mb_s: self.after_mb_s,

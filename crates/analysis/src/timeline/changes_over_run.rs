@@ -5,16 +5,16 @@ use std::collections::BTreeMap;
 use iolab_stats::{lasting_shifts, mean, median};
 
 use super::change_inside_trial::inside_trials;
-use super::run_shift::{Access, Levels, RunShift, VALUES_MAX};
+use super::run_shift::{Access, DisturbedTrials, IsDisturbed, Levels, RunShift, VALUES_MAX};
 use super::{Moment, VALUES_MIN, group_size, lasting, moments};
-use iolab_record::RunRecord;
+use iolab_record::{RunRecord, Sample};
 
 /// Rounds of the median polish; more change nothing where blocks are complete.
 const POLISHES: usize = 3;
 
 /// A trial of a cell.
-struct Trial {
-    sample: i64,
+struct Trial<'a> {
+    sample: &'a Sample,
     cell: i64,
     block: u32,
     throughput: f64,
@@ -27,19 +27,21 @@ struct Trial {
 /// The value of a trial is the logarithm of its throughput over what is usual in its cell, so that the cells can be
 /// looked at together. Warm-ups are left out, as from every number; what they wrote counts as written. Where trials are too few or
 /// too long to tell levels by, the course inside them is looked at (`change_inside_trial.rs`).
-pub fn over_run(record: &RunRecord) -> Vec<RunShift> {
+pub fn over_run(record: &RunRecord, is_disturbed: IsDisturbed<'_>) -> Vec<RunShift> {
     let both = [Access::Writes, Access::Reads].into_iter();
     let of = |access| {
-        let found = shifts(record, access);
+        let found = shifts(record, access, is_disturbed);
         match found.is_empty() {
-            true => inside_trials(record, access).into_iter().collect(),
+            true => inside_trials(record, access, is_disturbed)
+                .into_iter()
+                .collect(),
             false => found,
         }
     };
     both.flat_map(of).collect()
 }
 
-fn shifts(record: &RunRecord, access: Access) -> Vec<RunShift> {
+fn shifts(record: &RunRecord, access: Access, is_disturbed: IsDisturbed<'_>) -> Vec<RunShift> {
     let trials = trials(record, access);
     if trials.len() < VALUES_MIN {
         return Vec::new();
@@ -63,18 +65,18 @@ fn shifts(record: &RunRecord, access: Access) -> Vec<RunShift> {
     ends.windows(3)
         .filter_map(|at| {
             let (before, after) = (&trials[at[0]..at[1]], &trials[at[1]..at[2]]);
-            shift(access, (before, after), &moments)
+            shift(access, (before, after), &moments, is_disturbed)
         })
         .collect()
 }
 
-fn trials(record: &RunRecord, access: Access) -> Vec<Trial> {
+fn trials(record: &RunRecord, access: Access) -> Vec<Trial<'_>> {
     let own = access.cells(record);
     let measured = record.samples.iter().filter(|s| s.is_measured());
-    let mut trials: Vec<Trial> = measured
+    let mut trials: Vec<Trial<'_>> = measured
         .filter(|s| own.contains(&s.cell) && s.bytes() > 0)
         .map(|s| Trial {
-            sample: s.id,
+            sample: s,
             cell: s.cell,
             block: s.block,
             throughput: s.throughput_mb_s(),
@@ -87,7 +89,7 @@ fn trials(record: &RunRecord, access: Access) -> Vec<Trial> {
 
 /// Takes from each trial what is usual in its cell: Tukey's median polish over cells and blocks. The median of a cell would not do:
 /// where the level changes half way, it lies at the one level in some cells and at the other in the rest.
-fn centre(trials: &mut [Trial]) {
+fn centre(trials: &mut [Trial<'_>]) {
     let mut of_blocks: BTreeMap<u32, f64> = BTreeMap::new();
     let mut of_cells = BTreeMap::new();
     let effect = |of: &BTreeMap<u32, f64>, block| of.get(&block).copied().unwrap_or_default();
@@ -97,7 +99,7 @@ fn centre(trials: &mut [Trial]) {
             |t| t.cell,
             |t| t.value - effect(&of_blocks, t.block),
         );
-        let off_cell = |t: &Trial| t.value - of_cells.get(&t.cell).copied().unwrap_or_default();
+        let off_cell = |t: &Trial<'_>| t.value - of_cells.get(&t.cell).copied().unwrap_or_default();
         of_blocks = medians(trials, |t| t.block, off_cell);
     }
     for trial in trials {
@@ -107,9 +109,9 @@ fn centre(trials: &mut [Trial]) {
 
 /// The median of each cell, or of each block.
 fn medians<K: Ord>(
-    trials: &[Trial],
-    key: impl Fn(&Trial) -> K,
-    value: impl Fn(&Trial) -> f64,
+    trials: &[Trial<'_>],
+    key: impl Fn(&Trial<'_>) -> K,
+    value: impl Fn(&Trial<'_>) -> f64,
 ) -> BTreeMap<K, f64> {
     let mut groups: BTreeMap<K, Vec<f64>> = BTreeMap::new();
     for trial in trials {
@@ -123,7 +125,7 @@ fn medians<K: Ord>(
 
 /// The number of consecutive trials that always reach into three blocks: trials of one block share its conditions, so that two
 /// blocks are too few for a level. 1 where a block has one trial.
-fn three_blocks(trials: &[Trial]) -> usize {
+fn three_blocks(trials: &[Trial<'_>]) -> usize {
     let mut blocks: BTreeMap<u32, usize> = BTreeMap::new();
     for trial in trials {
         *blocks.entry(trial.block).or_default() += 1;
@@ -136,8 +138,9 @@ fn three_blocks(trials: &[Trial]) -> usize {
 
 fn shift(
     of: Access,
-    (before, after): (&[Trial], &[Trial]),
+    (before, after): (&[Trial<'_>], &[Trial<'_>]),
     moments: &[Moment],
+    is_disturbed: IsDisturbed<'_>,
 ) -> Option<RunShift> {
     let (low, high) = (
         medians(before, |t| t.cell, |t| t.throughput),
@@ -155,6 +158,8 @@ fn shift(
         .iter()
         .max_by(|a, b| f64::max(a.1, a.2).total_cmp(&f64::max(b.1, b.2)))?;
     let at = place(before, after, moments)?;
+    let disturbed =
+        |trials: &[Trial<'_>]| DisturbedTrials::of(trials.iter().map(|t| t.sample), is_disturbed);
     Some(RunShift {
         of,
         moved_bytes: match of {
@@ -168,6 +173,8 @@ fn shift(
             before: before.len(),
             after: after.len(),
         },
+        disturbed_before: disturbed(before),
+        disturbed_after: disturbed(after),
         cell: fastest.0,
         before_mb_s: fastest.1,
         after_mb_s: fastest.2,
@@ -176,14 +183,20 @@ fn shift(
 
 /// The position of the change: in the last trial before it or the first one after it, where the sum of squares about the two
 /// levels is least.
-fn place<'a>(before: &[Trial], after: &[Trial], moments: &'a [Moment]) -> Option<&'a Moment> {
-    let level = |trials: &[Trial]| median(&trials.iter().map(|t| t.value).collect::<Vec<_>>());
+fn place<'a>(
+    before: &[Trial<'_>],
+    after: &[Trial<'_>],
+    moments: &'a [Moment],
+) -> Option<&'a Moment> {
+    let level = |trials: &[Trial<'_>]| median(&trials.iter().map(|t| t.value).collect::<Vec<_>>());
     let (from, to) = (level(before)?, level(after)?);
     let around = [before.last()?, after.first()?];
     let near: Vec<(&Moment, f64)> = moments
         .iter()
         .filter_map(|moment| {
-            let trial = around.iter().find(|trial| trial.sample == moment.sample)?;
+            let trial = around
+                .iter()
+                .find(|trial| trial.sample.id == moment.sample)?;
             let centre = trial.throughput.ln() - trial.value;
             // The logarithm of zero is undefined; a hundredth of the trial's throughput serves as well.
             let throughput = moment.throughput_mb_s().max(0.01 * trial.throughput);

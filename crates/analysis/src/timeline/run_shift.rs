@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use iolab_record::{Cell, RunRecord};
+use iolab_record::{Cell, RunRecord, Sample};
 
 use super::is_free;
 
@@ -24,6 +24,10 @@ pub struct RunShift {
     pub cells: usize,
     /// For how long each level was seen.
     pub levels: Levels,
+    /// Trials before it that were disturbed from outside, and all of them.
+    pub disturbed_before: DisturbedTrials,
+    /// The same after it, with the trial that holds it.
+    pub disturbed_after: DisturbedTrials,
     /// The cell with the highest throughput that has trials of both.
     pub cell: i64,
     /// Its median before, MB/s.
@@ -31,6 +35,39 @@ pub struct RunShift {
     /// Its median after, MB/s.
     pub after_mb_s: f64,
 }
+
+/// How many of some trials were disturbed from outside.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DisturbedTrials {
+    /// Those that were.
+    pub disturbed: usize,
+    /// All of them.
+    pub all: usize,
+}
+
+impl DisturbedTrials {
+    pub(super) fn of<'a>(
+        trials: impl IntoIterator<Item = &'a Sample>,
+        is_disturbed: IsDisturbed<'_>,
+    ) -> Self {
+        let none = Self {
+            disturbed: 0,
+            all: 0,
+        };
+        trials.into_iter().fold(none, |sum, sample| Self {
+            disturbed: sum.disturbed + usize::from(is_disturbed(sample)),
+            all: sum.all + 1,
+        })
+    }
+
+    /// The share that was disturbed; 0 of none.
+    pub fn share(self) -> f64 {
+        self.disturbed as f64 / self.all.max(1) as f64
+    }
+}
+
+/// Says of a trial whether others disturbed it.
+pub type IsDisturbed<'a> = &'a dyn Fn(&Sample) -> bool;
 
 /// For how long the levels before and after a change over a run were seen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

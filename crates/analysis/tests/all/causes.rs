@@ -2,7 +2,7 @@
 
 use iolab_analysis::analysis::{Analysis, analyse};
 use iolab_analysis::claim::{Claim, Suspected, Verdict, WhyUntried, claims, leftover, phenomena};
-use iolab_analysis::timeline::{Access, Levels, RunShift};
+use iolab_analysis::timeline::{Access, DisturbedTrials, Levels, RunShift};
 use iolab_plan::experiment::{Inquiry, Variant};
 use iolab_plan::suspect::Leftover;
 use iolab_synthetic::size_curve;
@@ -143,6 +143,10 @@ fn waiting_for_a_cpu_counts_as_taken_away_where_threads_wait_half_as_long() {
 
 /// A fall or a rise of reads over a run, at its cell 0.
 fn shift(of: Access, factor: f64) -> RunShift {
+    let undisturbed = DisturbedTrials {
+        disturbed: 0,
+        all: 10,
+    };
     RunShift {
         of,
         moved_bytes: 1 << 30,
@@ -153,6 +157,8 @@ fn shift(of: Access, factor: f64) -> RunShift {
             before: 10,
             after: 10,
         },
+        disturbed_before: undisturbed,
+        disturbed_after: undisturbed,
         cell: 0,
         before_mb_s: 100.0,
         after_mb_s: 100.0 * factor,

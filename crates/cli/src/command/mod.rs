@@ -177,6 +177,23 @@ fn read_run_by(path: &Path, metric: Option<&Metric>) -> Result<AnalysedRun> {
     analysed(iolab_runfile::read(path)?, path, metric)
 }
 
+/// Leaves out runs that an earlier file holds already, and tells the user so.
+fn without_copies(records: Vec<(&Path, RunRecord)>) -> Vec<(&Path, RunRecord)> {
+    let mut kept: Vec<(&Path, RunRecord)> = Vec::new();
+    for (path, record) in records {
+        let id = record.id();
+        match kept.iter().find(|(_, known)| known.id() == id) {
+            Some((known, _)) => output::note(format_args!(
+                "note: {} holds the same run as {}; it is shown once",
+                path.display(),
+                known.display()
+            )),
+            None => kept.push((path, record)),
+        }
+    }
+    kept
+}
+
 /// A run with what a page shows of it.
 fn input(path: PathBuf, run: AnalysedRun) -> Result<Input> {
     let mut input = Input::new(path, run);

@@ -4,18 +4,18 @@ use std::ffi::OsStr;
 use std::io::{Cursor, Write};
 use std::path::{Path, PathBuf};
 
-use iolab_record::RunRecord;
 use iolab_record::target_paths::target_paths;
+use iolab_record::{RunRecord, tell_targets_apart};
 use iolab_report::input::Input;
 use iolab_report::report::{Bundle, DepositFile, ProgramInput, StudyReport};
 use iolab_runfile::Content;
 use iolab_workload::{Error, Kind, Result};
 
 use crate::arguments::{Report as Options, ReportFormat};
-use crate::command::{analysed, input};
+use crate::command::{analysed, input, without_copies};
 use crate::escape_output::harmless;
 use crate::exit::Outcome;
-use crate::output::{self, make_folder, note};
+use crate::output::{self, make_folder};
 use crate::output_format::{format_of, is_folder};
 use crate::target_names::give;
 
@@ -135,7 +135,7 @@ fn place(named: Option<&Path>, format: ReportFormat) -> Result<PathBuf> {
 /// Reads files as what a report is made of, runs and observations of programs, and calls the targets of runs by the names that are
 /// asked for.
 fn read(files: &[PathBuf], names: &[String]) -> Result<(Vec<Input>, Vec<ProgramInput>)> {
-    let mut records: Vec<(&PathBuf, RunRecord)> = Vec::new();
+    let mut records: Vec<(&Path, RunRecord)> = Vec::new();
     let mut programs: Vec<ProgramInput> = Vec::new();
     for path in files {
         match iolab_runfile::read_content(path)? {
@@ -146,26 +146,20 @@ fn read(files: &[PathBuf], names: &[String]) -> Result<(Vec<Input>, Vec<ProgramI
             }),
         }
     }
+    let mut records = without_copies(records);
     let targets: Vec<Vec<PathBuf>> = records
         .iter()
         .map(|(_, record)| target_paths(record))
         .collect();
     let names = give(names, &targets)?;
-    let mut inputs: Vec<Input> = Vec::new();
-    for ((path, mut record), names) in records.into_iter().zip(names) {
-        names.rename(&mut record);
-        let run = analysed(record, path, None)?;
-        let id = run.record().id();
-        match inputs.iter().find(|known| known.run.record().id() == id) {
-            Some(known) => note(format_args!(
-                "note: {} holds the same run as {}; it is shown once",
-                path.display(),
-                known.path.display()
-            )),
-            None => inputs.push(input(path.clone(), run)?),
-        }
+    for ((_, record), names) in records.iter_mut().zip(names) {
+        names.rename(record);
     }
-    Ok((inputs, programs))
+    tell_targets_apart(records.iter_mut().map(|(_, record)| record));
+    let inputs = records
+        .into_iter()
+        .map(|(path, record)| input(path.to_owned(), analysed(record, path, None)?));
+    Ok((inputs.collect::<Result<_>>()?, programs))
 }
 
 /// Writes the text and the figures beside it; nothing where one of the names is taken.

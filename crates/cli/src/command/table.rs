@@ -6,13 +6,14 @@ use std::path::Path;
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::runs::RunName;
 use iolab_analysis::witness::Evidence;
+use iolab_record::{RunRecord, tell_targets_apart};
 use iolab_report::findings::interpretation::Together;
 use iolab_report::{document, export, table as tables, witness};
 use iolab_runfile::Content;
 use iolab_workload::Error;
 
 use crate::arguments::{Table, TableFormat};
-use crate::command::{analysed, answers};
+use crate::command::{analysed, answers, without_copies};
 use crate::exit::Outcome;
 use crate::output;
 use crate::output_format::format_of;
@@ -31,19 +32,23 @@ pub(crate) fn table(options: &Table) -> Outcome {
             (TableFormat::Latex, &["tex"]),
         ],
     )?;
-    let mut runs: Vec<(RunName, AnalysedRun)> = Vec::new();
-    let mut files: Vec<&Path> = Vec::new();
+    let mut records: Vec<(&Path, RunRecord)> = Vec::new();
     let mut observations: Vec<Evidence> = Vec::new();
     for path in &options.files {
         match iolab_runfile::read_content(path)? {
-            Content::Run(record) => {
-                let run = analysed(*record, path, options.metric.as_ref())?;
-                let name = RunName::of(&path.display().to_string(), run.record());
-                runs.push((name, run));
-                files.push(path);
-            }
+            Content::Run(record) => records.push((path, *record)),
             Content::Witness(witnessed) => observations.push(Evidence::of(*witnessed)),
         }
+    }
+    let mut records = without_copies(records);
+    tell_targets_apart(records.iter_mut().map(|(_, record)| record));
+    let mut runs: Vec<(RunName, AnalysedRun)> = Vec::new();
+    let mut files: Vec<&Path> = Vec::new();
+    for (path, record) in records {
+        let run = analysed(record, path, options.metric.as_ref())?;
+        let name = RunName::of(&path.display().to_string(), run.record());
+        runs.push((name, run));
+        files.push(path);
     }
     if !observations.is_empty() && format != TableFormat::Text {
         return of_observation(&runs, &observations, format, options);

@@ -17,10 +17,10 @@ pub(crate) use rounds::RoundsData;
 
 use std::collections::BTreeMap;
 
-use iolab_analysis::analysis::{Latency, Shortfall, Timed};
+use iolab_analysis::analysis::{Shortfall, Timed};
 use iolab_analysis::claim::{
-    Cause, CellId, Largest, Load, Preparation, Queued, Rates, ReachedBy, SharedLimit, TimeByLayer,
-    Together, TooFew, Verified,
+    Cause, CellId, Largest, Load, Preparation, QueueLimit, Queued, RateTimes, Rates, ReachedBy,
+    SharedLimit, TimeByLayer, Together, TooFew, Verified,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -86,18 +86,27 @@ pub(crate) struct LoadData {
 pub(crate) struct RateData {
     /// Requests per second.
     rate: f64,
-    /// Median response time, ns.
+    /// Median response time, ns: median over the trials.
     p50_ns: f64,
-    /// 99th percentile of the response time, ns.
+    /// Low end of its 95 % interval; `null` below six trials.
+    p50_low_ns: Option<f64>,
+    /// High end of that interval.
+    p50_high_ns: Option<f64>,
+    /// 99th percentile of the response time, ns: median over the trials.
     p99_ns: f64,
 }
 
 impl LoadData {
     pub(super) fn of(load: &Load) -> Self {
-        let at = |(rate, latency): &(f64, Latency)| RateData {
-            rate: *rate,
-            p50_ns: latency.p50_ns,
-            p99_ns: latency.p99_ns,
+        let at = |one: &RateTimes| {
+            let RateTimes { rate, latency, p50 } = one;
+            RateData {
+                rate: *rate,
+                p50_ns: latency.p50_ns,
+                p50_low_ns: p50.map(|interval| interval.low),
+                p50_high_ns: p50.map(|interval| interval.high),
+                p99_ns: latency.p99_ns,
+            }
         };
         match &load.rates {
             Rates::Held {
@@ -300,16 +309,39 @@ pub(crate) struct QueuedData {
     cell: CellData,
     /// Requests in flight.
     asked: u64,
-    /// Its IOPS over those of one request at a time.
+    /// Its IOPS over those of one request at a time: the median over the blocks that both cells share, or the ratio of the medians.
     gain: f64,
+    /// Low end of the interval of the gain, which holds in 95 % together with those of all such cells of the run.
+    gain_low: Option<f64>,
+    /// High end of that interval.
+    gain_high: Option<f64>,
+    /// What keeps them from gaining more: `cpus` (these or iolab may), `one_by_one` (the storage serves them one after the other, or is at its limit with one of
+    /// them), `storage` (it is at its limit), `unknown`.
+    limit: String,
 }
 
 impl QueuedData {
     pub(super) fn of(queued: &Queued, runs: &Runs<'_>) -> Self {
+        let Queued {
+            cell,
+            asked,
+            gain,
+            limit,
+        } = queued;
+        let limit = match limit {
+            QueueLimit::Cpus => "cpus",
+            QueueLimit::OneByOne => "one_by_one",
+            QueueLimit::Storage => "storage",
+            QueueLimit::Unknown => "unknown",
+        };
+        let (gain_low, gain_high) = ends(gain);
         Self {
-            cell: runs.cell(queued.cell),
-            asked: queued.asked,
-            gain: queued.gain,
+            cell: runs.cell(*cell),
+            asked: *asked,
+            gain: gain.ratio,
+            gain_low,
+            gain_high,
+            limit: limit.to_owned(),
         }
     }
 }

@@ -37,7 +37,7 @@ pub enum Reason {
     SomeDisturbed,
     /// A run did not come to its end.
     Unfinished,
-    /// More than a quarter of the cells missed the precision goal.
+    /// More than a tenth of the cells missed the precision goal.
     Imprecise,
 }
 

@@ -32,12 +32,12 @@ pub(crate) use series::median_of_groups;
 const COMPARISON: &str = "ratios within the blocks that both cells share (of medians where they share none), with intervals that hold for all comparisons of this kind in the run together in 95 %";
 const BEST: &str = "ratios within the blocks that both cells share, with intervals that hold for all pairs together in 95 %";
 const VERIFIED: &str = "every block that a trial wrote, read back after it";
-const LOAD: &str = "medians over the trials of their response times' quantiles";
+const LOAD: &str =
+    "medians over the trials of their response times' quantiles, with exact 95 % intervals";
 const TOO_FEW: &str =
     "the requests in flight, by Little's law, and those at the device, by its counters";
 const PREPARATION: &str = "ratios within the blocks that both cells share, with intervals that hold for all settings together in 95 %, Welch's test, and the page faults of each trial";
-const QUEUED: &str =
-    "the IOPS of each cell over those of the cell with one request at a time (the utilisation law)";
+const QUEUED: &str = "the IOPS of each cell over those of the cell with one request at a time (the utilisation law), within the blocks that both share, with intervals that hold for all such cells together in 95 %";
 const FIXED_COSTS: &str =
     "the median time of a request at each size, fitted as a fixed cost and a rate";
 const BENDS: &str = "straight pieces on log axes, their number by an information criterion; intervals from resampled trials";
@@ -106,7 +106,7 @@ fn said(claim: &Claim, first: &Analysis, runs: &[&Analysis]) -> (String, &'stati
 }
 
 /// Most digits of a ratio.
-const DIGITS_MAX: usize = 6;
+const DIGITS_MAX: usize = 4;
 
 /// What a claim's sentence is for.
 fn kind(claim: &Claim) -> FindingKind {
@@ -192,20 +192,29 @@ fn at(held: &[(String, String)]) -> String {
     format!(" at {}", levels.join(", "))
 }
 
-/// `4.23 times (4.22 to 4.24)`; where an interval without 1 is that near to it, with as many digits as show that.
+/// `4.23 times (4.22 to 4.24)`; where an interval without 1 is that near to it, with as many digits as show that, or `0.9635 times (0.9271 to below 1)`.
 pub(super) fn times(estimate: &Estimate) -> String {
     let Some((low, high)) = estimate.interval else {
         return format!("{} times", significant(estimate.ratio));
     };
-    let is_one = |text: String| text.parse() == Ok(1.0);
-    let hides = |count: &usize| {
-        (low > 1.0 && is_one(digits(low, *count))) || (high < 1.0 && is_one(digits(high, *count)))
+    let is_one = |value: f64, count: usize| digits(value, count).parse() == Ok(1.0);
+    let hides = |value: f64, count: usize| value != 1.0 && is_one(value, count);
+    // Both ends that near to 1: a difference of rounding.
+    let is_one_place = hides(low, DIGITS_MAX) && hides(high, DIGITS_MAX);
+    let is_hidden =
+        |count: usize| (low > 1.0 && hides(low, count)) || (high < 1.0 && hides(high, count));
+    let count = match is_one_place || !is_hidden(3) {
+        true => 3,
+        false => DIGITS_MAX,
     };
-    let count = (3..=DIGITS_MAX).find(|count| !hides(count)).unwrap_or(3);
-    let shown = |value| digits(value, count);
+    let shown = |value: f64| match hides(value, count) && !is_one_place {
+        true if value < 1.0 && high < 1.0 => "below 1".to_owned(),
+        true if value > 1.0 && low > 1.0 => "above 1".to_owned(),
+        _ => digits(value, count),
+    };
     format!(
         "{} times ({} to {})",
-        shown(estimate.ratio),
+        digits(estimate.ratio, count),
         shown(low),
         shown(high)
     )
@@ -216,9 +225,42 @@ pub(crate) fn margin() -> String {
     format!("{} %", 100.0 * MARGIN)
 }
 
-/// A reason for doubt, in words.
-fn doubt(doubt: &SideDoubt) -> String {
-    of_side(&doubt.reason)
+/// Reasons for doubt in words, each once: `waiting for a CPU (36 %); other traffic on the device (80 %)`.
+fn doubts(all: &[SideDoubt]) -> String {
+    let mut words: Vec<String> = Vec::new();
+    for word in all.iter().map(|doubt| of_side(&doubt.reason)) {
+        if !words.contains(&word) {
+            words.push(word);
+        }
+    }
+    words.join("; ")
+}
+
+/// Whether two lists of doubts have a reason in common, as it is called, whatever its extent.
+fn share_a_reason(one: &[SideDoubt], other: &[SideDoubt]) -> bool {
+    let called = |doubt: &SideDoubt| -> String {
+        let words = of_side(&doubt.reason);
+        words.split(" (").next().unwrap_or_default().to_owned()
+    };
+    one.iter()
+        .any(|own| other.iter().any(|its| called(its) == called(own)))
+}
+
+/// ` (and in 2 more)`; nothing where there are none.
+fn and_more(count: usize) -> String {
+    match count {
+        0 => String::new(),
+        n => format!(" (and in {n} more)"),
+    }
+}
+
+/// ` In 2 more for other reasons.`; nothing where there are none.
+fn otherwise(count: usize) -> String {
+    match count {
+        0 => String::new(),
+        1 => " In 1 more for another reason.".to_owned(),
+        n => format!(" In {n} more for other reasons."),
+    }
 }
 
 fn of_tail(tail: &LongTail, runs: &[&Analysis]) -> String {
@@ -258,4 +300,40 @@ fn of_tail(tail: &LongTail, runs: &[&Analysis]) -> String {
         format_ns(p99),
         format_ns(p50),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(ratio: f64, low: f64, high: f64) -> String {
+        times(&Estimate {
+            ratio,
+            interval: Some((low, high)),
+            blocks: None,
+            dependent_interval: None,
+            independence: 1.0,
+            groups: None,
+        })
+    }
+
+    #[test]
+    fn an_interval_without_one_never_looks_as_if_it_held_one() {
+        let of = [
+            shown(4.23, 4.2203, 4.2399),
+            shown(0.98, 0.97, 0.99963),
+            shown(0.963541, 0.927083, 0.999999),
+            shown(1.02, 1.000004, 1.05),
+            shown(1.0, 0.999999, 1.000001),
+            shown(1.0 + 4e-16, 1.0 + 4e-16, 1.0 + 4e-16),
+        ];
+        insta::assert_snapshot!(of.join("\n"), @r"
+        4.23 times (4.22 to 4.24)
+        0.9800 times (0.9700 to 0.9996)
+        0.9635 times (0.9271 to below 1)
+        1.020 times (above 1 to 1.050)
+        1.00 times (1.00 to 1.00)
+        1.00 times (1.00 to 1.00)
+        ");
+    }
 }

@@ -2,6 +2,7 @@
 
 use iolab_analysis::analysis::analyse;
 use iolab_analysis::buffer_preparation::preparation;
+use iolab_analysis::claim::{claims, headlines};
 use iolab_record::RunRecord;
 
 use iolab_report::findings::Finding;
@@ -68,4 +69,23 @@ fn the_finding_names_both_sides_and_the_price() {
     // With fewer trials the tests on the first 10 and 20 are left out.
     let few = all_findings(&analyse(&buffers(8)));
     insta::assert_snapshot!(of(&few));
+}
+
+#[test]
+fn the_faults_stand_before_what_they_cost() {
+    let all = claims(&[&analyse(&buffers(20))]);
+    let first = headlines(&all).into_iter().map(|claim| claim.kind().0);
+    assert_eq!(first.take(2).collect::<Vec<_>>(), ["preparation", "levels"]);
+}
+
+/// What is slower for another reason is left to the comparison of the levels.
+#[test]
+fn slower_buffers_without_more_faults_are_not_said_to_fault() {
+    let mut record = buffers(20);
+    for sample in &mut record.samples {
+        sample.counters.usage.minor_faults = 12;
+    }
+    let found = all_findings(&analyse(&record));
+    let has = |name: &str| found.iter().any(|finding| finding.rule.name == name);
+    assert!(has("levels") && !has("preparation"), "{found:?}");
 }

@@ -1,7 +1,9 @@
 //! Claims in words: each kind where it is shown, where nothing is, and where it could be false.
 
 use iolab_analysis::analysis::{Analysis, analyse};
+use iolab_analysis::claim::{Claim, claims, of_runs};
 use iolab_record::{RunRecord, ServedBy};
+use iolab_report::findings::words::finding;
 use iolab_report::findings::{Finding, choices, cross_findings};
 use iolab_synthetic::{add_cell, add_trial, around, record, serve, size_curve};
 use iolab_workload::response::Response;
@@ -86,6 +88,42 @@ fn sizes_are_told_with_what_falls_below_and_what_is_near() {
     let mut latency = size_curve("read-size", &bent);
     latency.experiment.response = Response::Latency;
     insta::assert_snapshot!("sizes_by_latency", said(&latency));
+}
+
+/// A run that has both patterns compares them itself; of runs with one each, both together do.
+#[test]
+fn what_a_run_compares_itself_is_not_compared_again_across_runs() {
+    let sequential = analyse(&run(&["pattern"], &[("pattern=seq", 100.0)]));
+    let across = |random: &RunRecord| of_runs(&[&analyse(random), &sequential]).across.len();
+    let both = [("pattern=seq", 100.0), ("pattern=rand", 50.0)];
+    assert_eq!(across(&run(&["pattern"], &both)), 0);
+    assert_eq!(across(&run(&["pattern"], &both[1..])), 1);
+}
+
+/// A size that is near may be shown to be worse all the same: it does not stand among those that are not.
+#[test]
+fn sizes_that_are_near_and_sizes_that_may_be_best_are_told_apart() {
+    let mut sizes = record("read-size", &["bs"]);
+    add_cell(&mut sizes, &["bs=64KiB"], &[300.0; 8]);
+    add_cell(&mut sizes, &["bs=1MiB"], &[495.0; 8]);
+    let mut scattered = [450.0; 8];
+    scattered[3] = 501.0;
+    add_cell(&mut sizes, &["bs=16MiB"], &scattered);
+    add_cell(&mut sizes, &["bs=64MiB"], &[500.0; 8]);
+    let best = &named("best-size", &analyse(&sizes))[0].text;
+    insta::assert_snapshot!(best, @"Highest throughput: 500 MB/s at bs=64MiB. Within 5 % of it: 1MiB. Not shown to be lower: 16MiB. Lower: 0.600 times (0.600 to 0.600) at 64KiB.");
+    let mut writes = sizes.clone();
+    for cell in &mut writes.cells {
+        cell.spec.trial.read_percent = 0;
+    }
+    let both = claims(&[&analyse(&sizes), &analyse(&writes)]);
+    let curves = both.iter().find(|claim| matches!(claim, Claim::Best(_)));
+    let text = finding(
+        curves.expect("one of each run"),
+        &[&analyse(&sizes), &analyse(&writes)],
+    )
+    .text;
+    insta::assert_snapshot!(text, @"Highest throughput: sequential reads 500 MB/s at bs=64MiB (within 5 %: 1MiB; not shown to differ: 16MiB); sequential writes 500 MB/s at bs=64MiB (within 5 %: 1MiB; not shown to differ: 16MiB).");
 }
 
 #[test]

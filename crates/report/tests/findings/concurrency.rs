@@ -1,6 +1,7 @@
 //! Requests at once, and ceilings, from records made up for it.
 
 use iolab_analysis::analysis::{Analysis, Flag, analyse};
+use iolab_analysis::claim::{claims, headlines};
 use iolab_record::{FurtherTarget, RunRecord, ServedBy};
 use iolab_report::findings::exceeds_ceiling;
 use iolab_workload::group::GroupSpec;
@@ -83,10 +84,26 @@ fn what_a_queue_gained_is_said_where_a_time_is_asked_for() {
     );
     record.experiment.response = Response::Latency;
     let text = &named("queued", &analyse(&record))[0].text;
-    insta::assert_snapshot!(text, @"4 requests in flight give 1.00 times the IOPS of one (threads=4): the storage serves them one after the other, or is at its limit.");
+    insta::assert_snapshot!(text, @"4 requests in flight give 1.00 times (1.00 to 1.00) the IOPS of one (threads=4): the storage serves them one after the other, or is at its limit.");
     let mut grown = grid(&[("1", 35.0), ("4", 130.0)]);
     grown.experiment.response = Response::Latency;
     assert!(named("queued", &analyse(&grown)).is_empty());
+}
+
+/// Half of what four requests could gain lies within the interval of eight trials, and above that of three times as many: only these show that
+/// requests queue.
+#[test]
+fn a_gain_that_is_not_known_to_be_small_is_not_told() {
+    let told = |times: usize| {
+        let mut record = record("grid", &["threads"]);
+        let scattered = [40.0, 60.0, 45.0, 80.0, 50.0, 65.0, 55.0, 120.0].repeat(times);
+        let alone = vec![35.0; scattered.len()];
+        add_cell(&mut record, &["bs=4KiB", "threads=1"], &alone);
+        add_cell(&mut record, &["bs=4KiB", "threads=4"], &scattered);
+        record.experiment.response = Response::Latency;
+        named("queued", &analyse(&record)).len()
+    };
+    assert_eq!((told(1), told(3)), (0, 1));
 }
 
 #[test]
@@ -153,6 +170,27 @@ fn a_sibling_names_the_lock() {
     assert_eq!(flagged(&analysis, Flag::Serialised), [1]);
     let text = &named("serialised", &analysis)[0].text;
     insta::assert_snapshot!(text);
+}
+
+#[test]
+fn what_explains_an_effect_stands_before_it() {
+    let all = claims(&[&analyse(&locked())]);
+    let first = headlines(&all).into_iter().map(|claim| claim.kind().0);
+    assert_eq!(
+        first.collect::<Vec<_>>(),
+        ["serialised", "levels", "scaling"]
+    );
+}
+
+/// A sibling whose trials reach down to those of the shared file shows no lock.
+#[test]
+fn a_sibling_that_scatters_accuses_no_lock() {
+    let mut record = locked();
+    let mut own = record.samples.iter_mut().filter(|one| one.cell == 3);
+    own.by_ref().take(3).for_each(|one| one.elapsed_ns *= 7);
+    let analysis = analyse(&record);
+    assert!(flagged(&analysis, Flag::Serialised).is_empty());
+    assert!(named("serialised", &analysis).is_empty());
 }
 
 #[test]

@@ -171,7 +171,7 @@ fn requests_that_free_slots_absorb_are_not_held() {
         .map(|rate| rate.rate_achieved.round() as u64)
         .collect();
     assert_eq!(achieved, [20, 40, 50, 50]);
-    insta::assert_snapshot!(named("load", &analysis)[0].text, @"Median response time: 1.57 ms (99th percentile 4.72 ms) at 20.0/s, and 1.57 ms (99th percentile 4.72 ms) at 40.0/s, the highest rate that was held (at least 98 % of its requests were made in time).");
+    insta::assert_snapshot!(named("load", &analysis)[0].text, @"Median response time: 1.57 ms (1.56 ms to 1.59 ms; 99th percentile 4.72 ms) at 20.0/s, and 1.57 ms (1.56 ms to 1.59 ms; 99th percentile 4.72 ms) at 40.0/s, the highest rate that was held (at least 98 % of its requests were issued in time).");
     insta::assert_snapshot!(rate_not_held(&analysis)[0].text, @"2 of 4 cells fell behind the requested rate: in 8 of 8 trials at rate=100 the storage completed requests long after their schedule had ended (median rate 50.0 of 100 per second). Response times of such a trial grow with its length: they show that the rate was too high, not how fast the storage is.");
 }
 
@@ -180,5 +180,5 @@ fn a_trial_too_short_to_show_an_overload_holds_nothing() {
     // 32 requests in 500 ms: chance may double their number.
     let analysis = absorbed(&[20, 64], Arrivals::Poisson);
     assert_eq!(flagged(&analysis), [false, false]);
-    insta::assert_snapshot!(named("load", &analysis)[0].text, @"Median response time: 1.57 ms (99th percentile 4.72 ms) at 20.0/s, and 1.57 ms (99th percentile 4.72 ms) at 64.0/s, the highest rate that is not shown to be too high. In trials of 500 ms an overload of up to 28 % does not show: the storage completed their requests after their end. Increase --time.");
+    insta::assert_snapshot!(named("load", &analysis)[0].text, @"Median response time: 1.57 ms (1.56 ms to 1.59 ms; 99th percentile 4.72 ms) at 20.0/s, and 1.57 ms (1.56 ms to 1.59 ms; 99th percentile 4.72 ms) at 64.0/s, the highest rate that is not shown to be too high. In trials of 500 ms an overload of up to 28 % does not show: the storage completed their requests after their end. Increase --time.");
 }

@@ -1,6 +1,7 @@
 //! Throughput that changes its level, over the run and within trials: told where it does, and only there.
 
 use iolab_analysis::analysis::analyse;
+use iolab_analysis::claim::{Claim, claims};
 use iolab_analysis::timeline::{moments, profile};
 use iolab_record::{Interval, Moved, PerOperation, RunRecord, SampleSeries, Series};
 use iolab_report::findings::{Finding, conclusion};
@@ -77,6 +78,37 @@ fn a_fall_over_the_run_is_told_with_what_was_written() {
     let text = only(over_run(&record));
     // A trial writes 1000 requests; the warm-ups count too: 7 blocks of 62.5, 250 and 1000 MiB.
     insta::assert_snapshot!(text);
+}
+
+/// Others who come in the middle of a run look like a cache that is full: what they did is named, and no typical cause.
+#[test]
+fn a_fall_beside_others_names_them() {
+    let mut record = writing(&["1MiB"], 12, |block, _| {
+        let speed = 1000.0 * noise(block, 0.05);
+        if block < 6 { speed } else { 0.4 * speed }
+    });
+    let beside = |record: &mut RunRecord, blocks: std::ops::RangeInclusive<u32>| {
+        let own = record.samples.iter_mut();
+        for sample in own.filter(|sample| blocks.contains(&sample.block)) {
+            let device = sample.counters.device.as_mut().expect("counted");
+            device.read_bytes = device.write_bytes;
+        }
+    };
+    let disturbed = |record: &RunRecord| {
+        let all = claims(&[&analyse(record)]);
+        let changes = all.iter().filter_map(|claim| match claim {
+            Claim::Change(change) => Some(change.disturbed.map(|one| (one.disturbed, one.all))),
+            _ => None,
+        });
+        changes.collect::<Vec<_>>()
+    };
+    assert_eq!(disturbed(&record), [None]);
+    beside(&mut record, 7..=12);
+    assert_eq!(disturbed(&record), [Some((6, 6))]);
+    insta::assert_snapshot!(only(over_run(&record)));
+    // Those who were there all the time made no change.
+    beside(&mut record, 1..=6);
+    assert_eq!(disturbed(&record), [None]);
 }
 
 #[test]

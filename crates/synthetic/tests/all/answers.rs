@@ -14,6 +14,7 @@ use iolab_synthetic::{
 };
 use iolab_workload::group::GroupSpec;
 use iolab_workload::settings::CellSpec;
+use iolab_workload::trial::BufferInit;
 
 use super::claims::{
     SAID_MIN, bests, drifting, hold, hold_made, judged, of_best, outcome, place, runs, shapes,
@@ -159,7 +160,13 @@ fn programs_beside_others_are_not_judged() {
 /// Whether untouched buffers are said to be slower where they are.
 fn preparation((mut record, truth): Made) -> Outcome {
     for sample in &mut record.samples {
-        sample.counters.usage.minor_faults = 100;
+        let mut cells = truth.cells.iter();
+        let of_sample = cells.find(|one| one.cell.id == sample.cell);
+        let init = of_sample.expect("a cell").cell.trial().buffer_init;
+        sample.counters.usage.minor_faults = match init {
+            BufferInit::Untouched => 4096,
+            _ => 0,
+        };
     }
     let analysis = analyse(&record);
     let all = claims(&[&analysis]);

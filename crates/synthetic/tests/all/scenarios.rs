@@ -191,7 +191,7 @@ fn levels_change_where_the_truth_says() {
     let values = values(&record, 0);
     let near = |value: f64, wanted: f64| (value / wanted).ln().abs() < 0.15;
     assert!(near(values[9], 100.0) && near(values[10], 30.0));
-    let found = over_run(&record);
+    let found = over_run(&record, &|_| false);
     assert!(
         found.iter().any(|shift| near(shift.factor, 0.3)),
         "{found:?}"

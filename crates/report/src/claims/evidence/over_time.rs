@@ -25,6 +25,11 @@ pub(crate) struct ChangeData {
     after_ns: u64,
     /// Bytes until then: written by the run, moved by a trial.
     after_bytes: f64,
+    /// Disturbed trials at the lower level, where most of them were and a lower share of the others, so that what others did may have made the
+    /// change; `null` otherwise.
+    disturbed_trials: Option<usize>,
+    /// All trials at the lower level, in that case.
+    lower_level_trials: Option<usize>,
 }
 
 impl ChangeData {
@@ -42,6 +47,8 @@ impl ChangeData {
             factor: Some(change.factor).filter(|factor| factor.is_finite()),
             after_ns: change.after_ns,
             after_bytes: change.after_bytes,
+            disturbed_trials: change.disturbed.map(|lower| lower.disturbed),
+            lower_level_trials: change.disturbed.map(|lower| lower.all),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Rounds that were repeated until they were steady.
 
-use iolab_analysis::claim::{Rounds, RoundsDoubts, RoundsState, TrackedState};
+use iolab_analysis::claim::{Outside, Rounds, RoundsDoubts, RoundsState, TrackedState};
 use iolab_plan::precondition::Round;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -39,8 +39,38 @@ pub(crate) struct RoundsData {
     disturbed_cells: usize,
     /// What is tracked.
     tracked: Vec<TrackedData>,
+    /// Trials of the same writes that lie further from steady rounds of writes than their range; `null` where none do, and of rounds of
+    /// cells.
+    outside: Option<OutsideData>,
     /// The test of a standard that the run follows; `null` where it follows none.
     standard: Option<StandardData>,
+}
+
+/// A cell whose trials make the same writes as the rounds before them, at another level.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[schemars(inline)]
+struct OutsideData {
+    /// The cell; of several the one that is furthest from the rounds.
+    cell: CellData,
+    /// Median of its trials, requests per second.
+    iops: f64,
+    /// Mean of the window of rounds, requests per second.
+    rounds_iops: f64,
+}
+
+impl OutsideData {
+    fn of(outside: Outside, runs: &Runs<'_>) -> Self {
+        let Outside {
+            cell,
+            iops,
+            rounds_iops,
+        } = outside;
+        Self {
+            cell: runs.cell(cell),
+            iops,
+            rounds_iops,
+        }
+    }
 }
 
 /// A quantity over the rounds.
@@ -105,6 +135,7 @@ impl RoundsData {
                 .iter()
                 .map(|one| TrackedData::of(one, runs))
                 .collect(),
+            outside: rounds.outside.map(|found| OutsideData::of(found, runs)),
             standard: rounds.standard.as_ref().map(|followed| StandardData {
                 test: followed.test.name().to_owned(),
                 scaled: followed.is_scaled(),

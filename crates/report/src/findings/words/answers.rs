@@ -1,10 +1,10 @@
 //! What only some experiments ask, in words.
 
-use iolab_analysis::analysis::{Analysis, CellVerified, HELD_FROM, Latency, Response};
+use iolab_analysis::analysis::{Analysis, CellVerified, HELD_FROM, Response};
 use iolab_analysis::bends::Bend;
 use iolab_analysis::claim::{
-    Bent, Estimate, FixedCosts, Load, Preparation, Rates, ReachedBy, SharedLimit, Together,
-    Verified,
+    Bent, Estimate, FixedCosts, Load, Preparation, RateTimes, Rates, ReachedBy, SharedLimit,
+    Together, Verified,
 };
 use iolab_analysis::equivalence::FIRST_TRIALS;
 use iolab_workload::quantity::{
@@ -12,7 +12,7 @@ use iolab_workload::quantity::{
 };
 use iolab_workload::units::format_size;
 
-use super::{at, doubt, margin, times};
+use super::{at, doubts, margin, times};
 use crate::findings::{capitalised, cells_of};
 use crate::slo::OVERLOAD_TOLD;
 
@@ -53,12 +53,19 @@ fn wrong(cells: usize, all: &CellVerified, run: &Analysis) -> String {
 /// Response times at a given load.
 pub(super) fn of_load(load: &Load, run: &Analysis) -> String {
     let time = run.timed.subject("Median response time");
-    let at = |(rate, latency): &(f64, Latency)| {
+    let at = |one: &RateTimes| {
+        let interval = one.p50.map_or_else(String::new, |interval| {
+            format!(
+                "{} to {}; ",
+                format_ns(interval.low),
+                format_ns(interval.high)
+            )
+        });
         format!(
-            "{} (99th percentile {}) at {}/s",
-            format_ns(latency.p50_ns),
-            format_ns(latency.p99_ns),
-            significant(*rate)
+            "{} ({interval}99th percentile {}) at {}/s",
+            format_ns(one.latency.p50_ns),
+            format_ns(one.latency.p99_ns),
+            significant(one.rate)
         )
     };
     match &load.rates {
@@ -85,17 +92,21 @@ pub(super) fn of_load(load: &Load, run: &Analysis) -> String {
             all,
             hidden: _,
         } => format!(
-            "{time}: {}, and {}, the highest rate that was {} (at least {} of its requests were made in time).",
+            "{time}: {}, and {}, the highest rate {} (at least {} of {} requests were issued in time).",
             at(least),
             at(most),
             match all {
-                true => "asked for; all were held",
-                false => "held",
+                true => "that was asked for. All rates were held",
+                false => "that was held",
             },
-            format_percent(HELD_FROM)
+            format_percent(HELD_FROM),
+            match all {
+                true => "their",
+                false => "its",
+            }
         ),
         Rates::NoneHeld { least, reached } => format!(
-            "No rate was held (at least {} of its requests made in time): at {}/s, the lowest, {}/s were reached. Response times at such rates grow with the length of a trial.",
+            "No rate was held (at least {} of its requests issued in time): at {}/s, the lowest, {}/s were reached. Response times at such rates grow with the length of a trial.",
             format_percent(HELD_FROM),
             significant(*least),
             significant(*reached)
@@ -263,10 +274,9 @@ pub(super) fn of_together(together: &Together) -> String {
             format!("{compared}: too few trials to tell whether they share a limit.")
         }
         SharedLimit::CannotTell => {
-            let doubts: Vec<String> = together.doubts.iter().map(doubt).collect();
             format!(
                 "{compared}: cannot tell whether they share a limit: {}.",
-                doubts.join("; ")
+                doubts(&together.doubts)
             )
         }
     }

@@ -6,7 +6,9 @@ use iolab_workload::quantity::counted;
 use iolab_workload::trial_description;
 use iolab_workload::units::format_size;
 
-use super::{at, cell, doubt, in_cell, margin, quantity, times};
+use super::{
+    and_more, at, cell, doubts, in_cell, margin, otherwise, quantity, share_a_reason, times,
+};
 use crate::findings::{Finding, FindingKind, Rule, capitalised, origin};
 
 /// What a choice rests on.
@@ -68,17 +70,15 @@ fn of_runs(curves: &[Best], runs: &[&Analysis]) -> String {
     let part = |best: &Best| {
         let top = best.candidates.get(best.best)?;
         let run = runs.get(top.cell.run)?;
-        // What cannot be told stands by itself.
-        let is_other = |one: &&Candidate| one.bs != top.bs && one.standing != Standing::Doubtful;
-        let others: Vec<&Candidate> = best.open().filter(is_other).collect();
-        let how = match others.iter().all(|one| one.standing == Standing::Near) {
-            true => format!("within {}", margin()),
-            false => "not shown to differ".to_owned(),
-        };
+        let others = besides(best).map(|(how, sizes)| match how {
+            Standing::Near => format!("within {}: {sizes}", margin()),
+            _ => format!("not shown to differ: {sizes}"),
+        });
+        let others: Vec<String> = others.collect();
         let others = match (best.shows(), others.is_empty()) {
             (false, _) => " (no size is shown to be best)".to_owned(),
             (true, true) => String::new(),
-            (true, false) => format!(" ({how}: {})", ranges(best, &others)),
+            (true, false) => format!(" ({})", others.join("; ")),
         };
         let cell = cell(runs, top.cell)?;
         let better = best.response.more_is_better();
@@ -111,9 +111,10 @@ fn of_runs(curves: &[Best], runs: &[&Analysis]) -> String {
     sentences.collect::<Vec<_>>().join(" ")
 }
 
-/// ` Best size in the 7 other settings: 64KiB in 5, 64KiB to 1MiB in 1, not shown in 1.`
+/// ` Best size, or within 5 % of it, in the 7 other settings: 64KiB in 5, 64KiB to 1MiB in 1, not shown in 1.`
 fn others(curves: &[Best], told: &Best) -> String {
     let mut groups: Vec<(String, usize)> = Vec::new();
+    let mut are_single = true;
     let rest = curves.iter().filter(|best| !std::ptr::eq(*best, told));
     for best in rest {
         let open: Vec<&Candidate> = best.open().collect();
@@ -121,6 +122,7 @@ fn others(curves: &[Best], told: &Best) -> String {
             true => ranges(best, &open),
             false => "not shown".to_owned(),
         };
+        are_single &= open.len() == 1 || !best.shows();
         match groups.iter_mut().find(|(other, _)| *other == words) {
             Some((_, n)) => *n += 1,
             None => groups.push((words, 1)),
@@ -131,19 +133,17 @@ fn others(curves: &[Best], told: &Best) -> String {
         .iter()
         .map(|(words, n)| format!("{words} in {n}"))
         .collect();
-    let n = curves.len() - 1;
-    if let [(words, _)] = groups.as_slice() {
-        let settings = match n {
-            1 => "other setting".to_owned(),
-            n => counted(n, "other setting"),
-        };
-        return format!(" Best size in the {settings}: {words}.");
-    }
-    format!(
-        " Best size in the {}: {}.",
-        counted(n, "other setting"),
-        parts.join(", ")
-    )
+    let (settings, parts) = match (curves.len() - 1, groups.as_slice()) {
+        (1, [(words, _)]) => ("other setting".to_owned(), words.clone()),
+        (n, [(words, _)]) => (counted(n, "other setting"), words.clone()),
+        (n, _) => (counted(n, "other setting"), parts.join(", ")),
+    };
+    // One that is near may still be shown to be worse.
+    let near = match are_single {
+        true => String::new(),
+        false => format!(", or within {} of it,", margin()),
+    };
+    format!(" Best size{near} in the {settings}: {parts}.")
 }
 
 fn of_best(best: &Best, runs: &[&Analysis]) -> String {
@@ -186,23 +186,28 @@ fn of_best(best: &Best, runs: &[&Analysis]) -> String {
             capitalised(place.trim_start())
         ),
     };
-    // What cannot be told stands by itself.
-    let is_other = |one: &&Candidate| one.bs != top.bs && one.standing != Standing::Doubtful;
-    let others: Vec<&Candidate> = best.open().filter(is_other).collect();
-    if !others.is_empty() {
-        let how = match others.iter().all(|one| one.standing == Standing::Near) {
-            true => format!("within {} of it", margin()),
-            false => format!("not shown to be {worse}"),
-        };
-        text.push_str(&format!(
-            " {}: {}.",
-            capitalised(&how),
-            ranges(best, &others)
-        ));
+    for (how, sizes) in besides(best) {
+        text.push_str(&match how {
+            Standing::Near => format!(" Within {} of it: {sizes}.", margin()),
+            _ => format!(" Not shown to be {worse}: {sizes}."),
+        });
     }
     text.push_str(&falls(best, worse));
     text.push_str(&doubtful(best));
     text
+}
+
+/// The sizes within the margin of the best one, which may still be worse than it, then those that may be as good. What cannot be told stands by
+/// itself.
+fn besides(best: &Best) -> impl Iterator<Item = (Standing, String)> {
+    [Standing::Near, Standing::Open]
+        .into_iter()
+        .filter_map(|how| {
+            let all = best.candidates.iter().enumerate();
+            let own = all.filter(|(i, one)| *i != best.best && one.standing == how);
+            let own: Vec<&Candidate> = own.map(|(_, one)| one).collect();
+            (!own.is_empty()).then(|| (how, ranges(best, &own)))
+        })
 }
 
 /// Which of the ways that an experiment names is fastest: `Highest IOPS of 5 ways: ...`.
@@ -222,9 +227,9 @@ pub(super) fn of_ways(ways: &Best, run: &Analysis, runs: &[&Analysis]) -> String
             doubtful_ways(ways, run)
         );
     }
-    let of = |standings: &[Standing]| {
+    let of = |standing: Standing| {
         let all = ways.candidates.iter().enumerate();
-        let own = all.filter(|(i, one)| *i != ways.best && standings.contains(&one.standing));
+        let own = all.filter(|(i, one)| *i != ways.best && one.standing == standing);
         own.map(|(_, one)| one).collect::<Vec<&Candidate>>()
     };
     let list = |all: &[&Candidate]| {
@@ -237,15 +242,16 @@ pub(super) fn of_ways(ways: &Best, run: &Analysis, runs: &[&Analysis]) -> String
         value(ways, top),
         in_cell(run, top.cell)
     );
-    let open = of(&[Standing::Near, Standing::Open]);
-    if !open.is_empty() {
-        let how = match open.iter().all(|one| one.standing == Standing::Near) {
-            true => format!("Within {} of it", margin()),
-            false => format!("Not shown to be {worse}"),
-        };
-        text.push_str(&format!(" {how}: {}.", list(&open)));
+    for (standing, how) in [
+        (Standing::Near, format!("Within {} of it", margin())),
+        (Standing::Open, format!("Not shown to be {worse}")),
+    ] {
+        let own = of(standing);
+        if !own.is_empty() {
+            text.push_str(&format!(" {how}: {}.", list(&own)));
+        }
     }
-    let lower = of(&[Standing::Worse]);
+    let lower = of(Standing::Worse);
     let parts = lower.iter().filter_map(|one| {
         Some(format!(
             "{} with {}",
@@ -262,16 +268,22 @@ pub(super) fn of_ways(ways: &Best, run: &Analysis, runs: &[&Analysis]) -> String
 
 /// What keeps ways from being called worse.
 fn doubtful_ways(ways: &Best, run: &Analysis) -> String {
-    let mut all = ways.candidates.iter();
-    let first = all.find(|one| one.standing == Standing::Doubtful);
-    first.map_or_else(String::new, |first| {
-        let reasons: Vec<String> = first.doubts.iter().map(doubt).collect();
-        format!(
-            " Cannot tell with {}: {}.",
-            in_cell(run, first.cell),
-            reasons.join("; ")
-        )
-    })
+    let all = ways.candidates.iter();
+    let all: Vec<&Candidate> = all
+        .filter(|one| one.standing == Standing::Doubtful)
+        .collect();
+    let Some(first) = all.first() else {
+        return String::new();
+    };
+    let is_alike = |one: &&&Candidate| share_a_reason(&one.doubts, &first.doubts);
+    let alike = all.iter().filter(is_alike).count();
+    format!(
+        " Cannot tell with {}{}: {}.{}",
+        in_cell(run, first.cell),
+        and_more(alike - 1),
+        doubts(&first.doubts),
+        otherwise(all.len() - alike)
+    )
 }
 
 /// `822 MB/s`, or `99.1 MB/s in some trials and 1545 MB/s in the others`.
@@ -324,11 +336,13 @@ fn doubtful(best: &Best) -> String {
     let Some(first) = all.first() else {
         return String::new();
     };
-    let reasons: Vec<String> = first.doubts.iter().map(doubt).collect();
+    let is_alike = |one: &&Candidate| share_a_reason(&one.doubts, &first.doubts);
+    let (alike, rest): (Vec<&Candidate>, Vec<&Candidate>) = all.iter().copied().partition(is_alike);
     format!(
-        " Cannot tell at {}: {}.",
-        ranges(best, &all),
-        reasons.join("; ")
+        " Cannot tell at {}: {}.{}",
+        ranges(best, &alike),
+        doubts(&first.doubts),
+        otherwise(rest.len())
     )
 }
 

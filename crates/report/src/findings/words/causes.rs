@@ -6,11 +6,12 @@ use iolab_analysis::analysis::Analysis;
 use iolab_analysis::claim::{
     Again, MARGIN, Reproduction, Share, Suspected, Suspects, Verdict, WhyUntried,
 };
-use iolab_analysis::doubt::SideDoubt;
 use iolab_plan::obstacle::Obstacle;
 use iolab_plan::suspect::Suspect;
 use iolab_workload::quantity::{exact_duration, significant};
 use iolab_workload::units::format_duration;
+
+use super::doubts;
 
 /// Below this share nothing is left to be explained.
 const REST: f64 = 0.1;
@@ -59,12 +60,6 @@ pub(super) fn of_reproduction(found: &Reproduction) -> String {
             "Cannot tell whether it is there again: {phenomenon}; here {here}. Increase --budget."
         ),
     }
-}
-
-/// What could turn it, in words.
-fn doubts(all: &[SideDoubt]) -> String {
-    let words: Vec<String> = all.iter().map(super::doubt).collect();
-    words.join("; ")
 }
 
 /// What is left without suspects, and what else could make it.

@@ -54,17 +54,20 @@ pub(super) fn of_change(change: &Change, run: &Analysis) -> String {
                 0 | 1 => levels,
                 n => format!(" (median of {n} cells; {}", levels.trim_start_matches(" (")),
             };
-            let suspect = match (falls, of) {
-                (true, Access::Reads) => {
-                    "Typical causes: an exhausted burst credit or throttling; --settle lets the device rest between blocks"
-                }
-                (true, Access::Writes) => {
-                    "Typical causes: an exhausted write cache, garbage collection or throttling; --precondition moves the change before the first trial"
-                }
-                (false, _) => {
-                    "Typical causes: a burst credit, a cache, or the end of background work in the device; --settle or --precondition may avoid it"
-                }
-            };
+            let suspect = suspect(
+                change,
+                match (falls, of) {
+                    (true, Access::Reads) => {
+                        "Typical causes: an exhausted burst credit or throttling; --settle lets the device rest between blocks"
+                    }
+                    (true, Access::Writes) => {
+                        "Typical causes: an exhausted write cache, garbage collection or throttling; --precondition moves the change before the first trial"
+                    }
+                    (false, _) => {
+                        "Typical causes: a burst credit, a cache, or the end of background work in the device; --settle or --precondition may avoid it"
+                    }
+                },
+            );
             let seen = match seen {
                 Levels::Trials { before, after } => {
                     let such = if is_one { "" } else { "such " };
@@ -90,12 +93,15 @@ pub(super) fn of_change(change: &Change, run: &Analysis) -> String {
             of,
             asked: _,
         } => {
-            let suspect = match falls {
-                true => {
-                    "Typical causes: a cache that fills up, an exhausted burst credit or throttling"
-                }
-                false => "Typical cause: a cache that fills with data that is read again",
-            };
+            let suspect = suspect(
+                change,
+                match falls {
+                    true => {
+                        "Typical causes: a cache that fills up, an exhausted burst credit or throttling"
+                    }
+                    false => "Typical cause: a cache that fills with data that is read again",
+                },
+            );
             let in_trials = match trials {
                 1 => "in its only trial".to_owned(),
                 n => format!("in the median of {n} trials"),
@@ -110,6 +116,20 @@ pub(super) fn of_change(change: &Change, run: &Analysis) -> String {
         ChangePlace::InWarmUp => format!(
             "During the warm-up, which the numbers exclude, throughput changed{levels} after {bytes} written ({time}); the measured trials show the later level."
         ),
+    }
+}
+
+/// What may have made a change: what others did, where they did it at the lower level, or what often makes such a change.
+fn suspect(change: &Change, typical: &str) -> String {
+    match change.disturbed {
+        Some(lower) if lower.all == 1 => {
+            "The trial was disturbed from outside, which may have made the change".to_owned()
+        }
+        Some(lower) => format!(
+            "{} of {} trials at the lower level were disturbed from outside, which may have made the change",
+            lower.disturbed, lower.all
+        ),
+        None => typical.to_owned(),
     }
 }
 

@@ -7,7 +7,10 @@ use iolab_analysis::claim::{Claim, Comparison, Contrast, Difference, Effect, MAR
 use iolab_workload::quantity::{counted, significant};
 use iolab_workload::trial::Pattern;
 
-use super::{WrittenClaims, at, cell, doubt, finding, margin, quantity, times};
+use super::{
+    WrittenClaims, and_more, at, cell, doubts, finding, margin, otherwise, quantity,
+    share_a_reason, times,
+};
 use crate::findings::{Finding, capitalised, origin};
 
 /// Claims that show nothing, one sentence for all levels of a factor.
@@ -330,15 +333,14 @@ fn doubted(comparison: &Comparison) -> String {
     let Some(first) = with.first() else {
         return String::new();
     };
-    let reasons: Vec<String> = first.doubts.iter().map(doubt).collect();
-    let more = match with.len() {
-        1 => String::new(),
-        n => format!(" (and in {} more)", n - 1),
-    };
+    let is_alike = |effect: &&&Effect| share_a_reason(&effect.doubts, &first.doubts);
+    let alike = with.iter().filter(is_alike).count();
     format!(
-        " Cannot tell{}{more}: {}.",
+        " Cannot tell{}{}: {}.{}",
         at_level(comparison, first),
-        reasons.join("; ")
+        and_more(alike - 1),
+        doubts(&first.doubts),
+        otherwise(with.len() - alike)
     )
 }
 

@@ -1,10 +1,10 @@
 //! Requests that were asked to be served at once, and were not, in words.
 
 use iolab_analysis::analysis::{Analysis, FasterCell, Shortfall};
-use iolab_analysis::claim::{Cause, Queued, TooFew};
+use iolab_analysis::claim::{Cause, QueueLimit, Queued, TooFew};
 use iolab_workload::quantity::significant;
 
-use super::{at_cell, in_cell};
+use super::{at_cell, in_cell, times};
 use crate::findings::within;
 
 /// Fewer requests at once than asked for, and why.
@@ -54,15 +54,16 @@ fn cause(cause: &Cause) -> String {
 /// What the requests in flight gained.
 pub(super) fn of_queued(queued: &Queued, run: &Analysis) -> String {
     format!(
-        "{} requests in flight give {} times the IOPS of one ({}){}.",
+        "{} requests in flight give {} the IOPS of one ({}){}.",
         queued.asked,
-        significant(queued.gain),
+        times(&queued.gain),
         in_cell(run, queued.cell),
-        match queued.gain {
-            below if below < 0.8 => "",
-            one if one < 1.25 =>
+        match queued.limit {
+            QueueLimit::Unknown => "",
+            QueueLimit::Cpus => ": the CPUs or iolab may be the limit",
+            QueueLimit::OneByOne =>
                 ": the storage serves them one after the other, or is at its limit",
-            _ => ": the storage is at its limit",
+            QueueLimit::Storage => ": the storage is at its limit",
         },
     )
 }

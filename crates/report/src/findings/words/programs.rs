@@ -1,14 +1,13 @@
 //! Two programs side by side, in words.
 
 use iolab_analysis::claim::{Aspect, Difference, Programs};
-use iolab_analysis::doubt::SideDoubt;
 use iolab_analysis::equivalence::{
     ALPHA, FIRST_TRIALS, MARGINS, ProgramPair, SizePoint, margin_name,
 };
 use iolab_workload::quantity::format_ns;
 use iolab_workload::units::format_size;
 
-use super::{doubt, times};
+use super::{doubts, times};
 
 /// Longest name of a program that a sentence bears.
 const NAME_MAX: usize = 40;
@@ -60,10 +59,10 @@ fn difference(pair: &ProgramPair) -> Option<String> {
                     "Too few trials to compare {new} with {base} {} {medians}.",
                     at(first)
                 ),
-                doubts => format!(
+                all => format!(
                     "Cannot tell whether {new} takes as long as {base} {} {medians}: {}.",
                     at(first),
-                    listed(doubts)
+                    doubts(all)
                 ),
             });
         }
@@ -77,7 +76,7 @@ fn difference(pair: &ProgramPair) -> Option<String> {
                 format!("; no difference was found {}: {ratio}", at(last))
             }
             (_, None) if last.doubts.is_empty() => format!("; too few trials {}", at(last)),
-            (_, None) => format!("; cannot tell {}: {}", at(last), listed(&last.doubts)),
+            (_, None) => format!("; cannot tell {}: {}", at(last), doubts(&last.doubts)),
             _ => format!("; {} {ratio}", at(last)),
         });
     }
@@ -92,12 +91,6 @@ fn difference(pair: &ProgramPair) -> Option<String> {
     }
     text.push('.');
     Some(text)
-}
-
-/// Reasons in words.
-fn listed(doubts: &[SideDoubt]) -> String {
-    let words: Vec<String> = doubts.iter().map(doubt).collect();
-    words.join("; ")
 }
 
 /// Whether one of the two is shown to take longer; `None` where that cannot be told.
@@ -161,8 +154,8 @@ fn equivalence(pair: &ProgramPair, margin: usize) -> String {
         (None, _) if pair.doubted(margin).is_some() => {
             let doubted = pair.doubted(margin);
             let place = doubted.map(at).unwrap_or_default();
-            let doubts = doubted.and_then(|point| point.against_equivalence.get(margin));
-            let doubts = doubts.map_or_else(String::new, |doubts| listed(doubts));
+            let against = doubted.and_then(|point| point.against_equivalence.get(margin));
+            let doubts = against.map_or_else(String::new, |all| doubts(all));
             format!("Cannot tell whether the two are equivalent within {within} {place}: {doubts}.")
         }
         (None, Some(naive)) => format!(

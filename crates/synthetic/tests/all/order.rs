@@ -1,0 +1,76 @@
+//! What comes first of what is claimed about a run whose truth is known: effects by their size whatever their sign, and a change of the level before
+//! the tail that it makes.
+
+use iolab_analysis::analysis::analyse;
+use iolab_analysis::claim::{Claim, Comparison, Contrast, claims, headlines};
+use iolab_synthetic::{At, Change, Noise, Scenario};
+
+/// What a page about a run begins with.
+fn first_claims(scenario: &Scenario) -> Vec<Claim> {
+    let (record, _) = scenario.run(1);
+    let all = claims(&[&analyse(&record)]);
+    headlines(&all).into_iter().cloned().collect()
+}
+
+/// Eight threads give this multiple of the throughput of one at 4 KiB, and that one at 64 KiB.
+fn scaling(at_4k: f64, at_64k: f64) -> Scenario {
+    Scenario {
+        effects: vec![
+            (At::levels("threads=8,bs=4k"), at_4k),
+            (At::levels("threads=8,bs=64k"), at_64k),
+        ],
+        noise: Noise::None,
+        ..Scenario::of("disk-grid", &["workload=RS", "bs=4k,64k", "threads=1,8"])
+    }
+}
+
+fn comparison(claim: &Claim) -> Option<&Comparison> {
+    match claim {
+        Claim::Comparison(comparison)
+            if matches!(comparison.contrast, Contrast::Ordered { .. }) =>
+        {
+            Some(comparison)
+        }
+        _ => None,
+    }
+}
+
+#[test]
+fn an_effect_weighs_the_same_in_either_direction() {
+    for ratios in [[2.0, 2.0], [0.5, 0.5], [3.0, 0.9], [1.0 / 3.0, 1.0 / 0.9]] {
+        let first = first_claims(&scaling(ratios[0], ratios[1]));
+        let Some((claim, found)) = first
+            .iter()
+            .find_map(|claim| Some((claim, comparison(claim)?)))
+        else {
+            panic!("{ratios:?}: {first:?}");
+        };
+        assert_eq!(found.shown().count(), 2, "{ratios:?}: {found:?}");
+        let largest = ratios.map(|ratio| ratio.ln().abs());
+        let largest = largest[0].max(largest[1]);
+        assert!(
+            (claim.size() - largest).abs() < 1e-6,
+            "{ratios:?}: {found:?}"
+        );
+    }
+}
+
+/// A median over both levels of a cliff means nothing, so that nothing about slow requests stands before it.
+#[test]
+fn a_cliff_stands_before_the_tail_of_its_requests() {
+    let cliff = Scenario {
+        changes: vec![Change {
+            at: At::all(),
+            after: 0.5,
+            ratio: 0.1,
+        }],
+        tails: vec![(At::all(), 10.0)],
+        trials: 12,
+        ..Scenario::of("write-size", &["bs=64k", "sync=end", "region=16M"])
+    };
+    let kinds: Vec<&str> = first_claims(&cliff)
+        .iter()
+        .map(|claim| claim.kind().0)
+        .collect();
+    assert_eq!(kinds, ["level-over-run", "long-tail"]);
+}

@@ -1,0 +1,117 @@
+//! A whole study: how often any of the statements that its page begins with is false.
+
+use iolab_analysis::analysis::{Analysis, analyse};
+use iolab_analysis::claim::{
+    CellId, Claim, HEADLINES_MAX, MARGIN, Standing, State, claims, headlines,
+};
+use iolab_record::RunRecord;
+use iolab_synthetic::{At, Common, Curve, Noise, Outcome, Scenario, TrueCell, Truth};
+
+use crate::claims::{SAID_MIN, graded, judged, outcome, place, runs, shapes};
+
+/// Greatest share of studies that may begin with a false statement.
+const FALSE_MAX: f64 = 0.1;
+/// Trials of each cell.
+const TRIALS: u32 = 9;
+
+/// Sequential and random accesses over sizes, and skips: the experiments of a study. At random small requests cost, and so does a long skip.
+fn experiments(noise: Noise) -> Vec<Scenario> {
+    let sizes = |name: &str, mb_s: f64, effects: &[(&str, f64)]| Scenario {
+        mb_s,
+        curves: vec![("bs", Curve::Amortised { half: 65536.0 })],
+        effects: effects
+            .iter()
+            .map(|(at, ratio)| (At::levels(at), *ratio))
+            .collect(),
+        ..Scenario::of(name, &["bs=4k,16k,64k,256k,1M,4M"])
+    };
+    let skips = |name: &str, mb_s: f64| Scenario {
+        mb_s,
+        effects: vec![(At::levels("skip=1M"), 0.6)],
+        ..Scenario::of(name, &["bs=128k,1M", "skip=4k,32k,1M"])
+    };
+    let all = [
+        sizes("read-size", 500.0, &[]),
+        sizes("read-random", 500.0, &[("bs=4k", 0.4), ("bs=16k", 0.7)]),
+        sizes("write-size", 200.0, &[]),
+        sizes("write-random", 200.0, &[("bs=4k", 0.5)]),
+        skips("read-stride", 400.0),
+        skips("write-stride", 180.0),
+    ];
+    let of = |(hour, one): (u64, Scenario)| Scenario {
+        started: one.started + 3600 * hour,
+        noise,
+        tails: vec![(At::all(), 0.8)],
+        common: Common {
+            block_sigma: 0.1,
+            ..Common::default()
+        },
+        trials: TRIALS,
+        ..one
+    };
+    (0..).zip(all).map(of).collect()
+}
+
+fn study(noise: Noise, seed: u64) -> Vec<(RunRecord, Truth)> {
+    let all = experiments(noise).into_iter().zip(0..);
+    all.map(|(one, place)| one.run(10 * seed + place)).collect()
+}
+
+fn truth(truths: &[&Truth], id: CellId) -> TrueCell {
+    let of_run = truths[id.run];
+    of_run.cells[place(id, of_run)].clone()
+}
+
+/// Whether all that a statement says of these runs is true.
+fn is_true(claim: &Claim, truths: &[&Truth]) -> Outcome {
+    let level = |id| truth(truths, id).mb_s;
+    match claim {
+        Claim::Comparison(comparison) => Outcome::of_all(
+            comparison
+                .effects
+                .iter()
+                .map(|effect| judged(effect.difference, level(effect.other) / level(effect.base))),
+        ),
+        Claim::Best(curves) => Outcome::of_all(curves.iter().flat_map(|best| {
+            let levels: Vec<f64> = best.candidates.iter().map(|one| level(one.cell)).collect();
+            let most = levels.iter().copied().fold(0.0, f64::max);
+            let all = best.candidates.iter().zip(levels);
+            all.map(move |(one, own)| match one.standing {
+                Standing::Worse => outcome(own < most),
+                Standing::Near => outcome(own >= (1.0 - MARGIN) * most * (1.0 - 1e-9)),
+                Standing::Open | Standing::Doubtful | Standing::Unknown => Outcome::NotClaimed,
+            })
+        })),
+        Claim::LongTail(tail) => outcome(truth(truths, tail.cell).p99_over_p50 > 3.0),
+        // Nothing changes its level in these runs.
+        Claim::Change(_) => Outcome::False,
+        Claim::Steady(steady) => match steady.state {
+            State::Reached | State::NotWrittenOver { .. } => Outcome::True,
+            // Of the trials that were made: they may scatter as far as blocks do.
+            State::NotReached { .. } => Outcome::NotClaimed,
+        },
+        other => panic!("{other:?} is not about such runs"),
+    }
+}
+
+#[test]
+fn a_study_rarely_begins_with_a_false_statement() {
+    for (name, noise) in shapes() {
+        let score = graded(
+            ("study, what comes first", &format!("{name}, n = {TRIALS}")),
+            runs(),
+            |seed| study(noise, seed),
+            |made| {
+                let analyses: Vec<Analysis> =
+                    made.iter().map(|(record, _)| analyse(record)).collect();
+                let analyses: Vec<&Analysis> = analyses.iter().collect();
+                let truths: Vec<&Truth> = made.iter().map(|(_, truth)| truth).collect();
+                let all = claims(&analyses);
+                let first = headlines(&all).into_iter().take(HEADLINES_MAX);
+                Outcome::of_all(first.map(|claim| is_true(claim, &truths)))
+            },
+        );
+        assert!(score.is_false_at_most(FALSE_MAX), "{score}");
+        assert!(score.is_true_at_least(SAID_MIN), "{score}");
+    }
+}
