@@ -142,6 +142,14 @@ pub(crate) fn rows(evidence: &Evidence) -> Vec<(&'static str, String)> {
             .map(|told| ("claim", told)),
     );
     rows.extend(traced::rows(evidence));
+    rows.extend(observed.nfs.map(|nfs| {
+        let told = format!(
+            "file servers (NFS) sent {} and got {}, of all processes that use the same mounts",
+            format_bytes(nfs.read_bytes as f64),
+            format_bytes(nfs.write_bytes as f64)
+        );
+        ("network", told)
+    }));
     let known = |name: &str| observed.devices.iter().any(|device| device.name == name);
     for disk in observed.disks.iter().filter(|disk| !known(&disk.name)) {
         rows.push(("disk", format!("{}: {}", disk.name, traffic(disk.traffic))));

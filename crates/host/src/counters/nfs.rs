@@ -11,18 +11,31 @@ use iolab_storage::{Stack, unescape};
 /// The counts of the mounts that targets lie on, those of one file system once; `None` where none lies on NFS, or one is not in
 /// the list.
 pub(super) fn read(stacks: &[Stack]) -> Option<NfsIo> {
-    let mounts = stacks.iter().filter_map(|stack| stack.nfs.as_ref());
-    let mounts: BTreeMap<_, &Path> = mounts
-        .map(|mount| (mount.file_system, &*mount.point))
-        .collect();
-    if mounts.is_empty() {
-        return None;
+    stacks.iter().find(|stack| stack.nfs.is_some())?;
+    NfsMounts::read().of(stacks)
+}
+
+/// What all mounts had counted at a moment.
+pub(crate) struct NfsMounts(Option<String>);
+
+impl NfsMounts {
+    /// Now.
+    pub(crate) fn read() -> Self {
+        Self(std::fs::read_to_string("/proc/self/mountstats").ok())
     }
-    let text = std::fs::read_to_string("/proc/self/mountstats").ok()?;
-    let mut mounts = mounts.into_values();
-    mounts.try_fold(NfsIo::default(), |sum, mount| {
-        Some(sum.plus(parse(&text, mount)?))
-    })
+
+    /// Of those that targets lie on, as [`read`].
+    pub(crate) fn of(&self, stacks: &[Stack]) -> Option<NfsIo> {
+        let mounts = stacks.iter().filter_map(|stack| stack.nfs.as_ref());
+        let mounts: BTreeMap<_, &Path> = mounts
+            .map(|mount| (mount.file_system, &*mount.point))
+            .collect();
+        let text = self.0.as_ref().filter(|_| !mounts.is_empty())?;
+        let mut mounts = mounts.into_values();
+        mounts.try_fold(NfsIo::default(), |sum, mount| {
+            Some(sum.plus(parse(text, mount)?))
+        })
+    }
 }
 
 /// The counts of the mount at a path; `None` where there is none of NFS. What was mounted last is what is seen.
