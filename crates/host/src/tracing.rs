@@ -18,7 +18,8 @@ use rustix::param::page_size;
 
 use crate::clock::Clock;
 use event::{
-    BEGAN_SOURCE, BLOCK_SOURCES, Decoder, FUSE_SOURCES, SYNC_SOURCES, Source, THREAD_SOURCES,
+    BEGAN_SOURCE, BLOCK_SOURCES, Decoder, FUSE_SOURCES, SYNC_CALL_SOURCES, SYNC_SOURCES, Source,
+    THREAD_SOURCES,
 };
 use instance::Instance;
 use iolab_storage::sectors::Carrier;
@@ -137,7 +138,7 @@ impl Tracer {
         instance.write("buffer_size_kb", &(buffer >> 10).to_string())?;
         instance.write("buffer_percent", &READ_FROM_PERCENT.to_string())?;
         let mut decoder = Decoder::default();
-        let of_syncs = SYNC_SOURCES.into_iter();
+        let of_syncs = SYNC_SOURCES.into_iter().chain(SYNC_CALL_SOURCES);
         let of_syncs = of_syncs.filter(|source| instance.knows(source.path));
         let of_requests = BLOCK_SOURCES.into_iter().chain(FUSE_SOURCES);
         let of_threads = THREAD_SOURCES.into_iter().chain([BEGAN_SOURCE]);

@@ -64,6 +64,13 @@ pub enum Kind {
         /// The thread that carries it out.
         thread: u32,
     },
+    /// A thread began a call of fsync or fdatasync, or had its answer.
+    SyncCall {
+        /// Which of both.
+        edge: Edge,
+        /// It.
+        thread: u32,
+    },
     /// A journal began to commit a transaction, or had committed it.
     Commit {
         /// Which of both.
@@ -157,6 +164,7 @@ enum SourceKind {
     Began,
     Fuse(Edge),
     Sync(Edge),
+    SyncCall(Edge),
     Commit(Edge),
 }
 
@@ -181,6 +189,8 @@ pub struct TracedPlaces {
     pub file_systems: Vec<DiskNumber>,
     /// What is traced of threads.
     pub threads: TracedThreads,
+    /// Whether calls of fsync and fdatasync are traced, of all threads: the kernel then takes a little longer for every call.
+    pub sync_calls: bool,
 }
 
 /// What is needed to trace the requests of a disk.
@@ -261,6 +271,26 @@ pub(super) const SYNC_SOURCES: [Source; 5] = [
     },
 ];
 
+/// What bounds the calls that make syncs, where the kernel has it: not every file system says when it has carried one out.
+pub(super) const SYNC_CALL_SOURCES: [Source; 4] = [
+    Source {
+        path: "syscalls/sys_enter_fsync",
+        kind: SourceKind::SyncCall(Edge::Begin),
+    },
+    Source {
+        path: "syscalls/sys_exit_fsync",
+        kind: SourceKind::SyncCall(Edge::End),
+    },
+    Source {
+        path: "syscalls/sys_enter_fdatasync",
+        kind: SourceKind::SyncCall(Edge::Begin),
+    },
+    Source {
+        path: "syscalls/sys_exit_fdatasync",
+        kind: SourceKind::SyncCall(Edge::End),
+    },
+];
+
 impl Source {
     /// Whether it says anything of a disk that has requests, or has none.
     fn is_of(self, has_requests: bool) -> bool {
@@ -272,6 +302,7 @@ impl Source {
             | SourceKind::Began
             | SourceKind::Fuse(_)
             | SourceKind::Sync(_)
+            | SourceKind::SyncCall(_)
             | SourceKind::Commit(_) => true,
         }
     }
@@ -300,6 +331,7 @@ impl Source {
             SourceKind::Sync(_) | SourceKind::Commit(_) => {
                 of_any("dev", &mut places.file_systems.iter().copied())
             }
+            SourceKind::SyncCall(_) => places.sync_calls.then(|| NO_FILTER.to_owned()),
             SourceKind::Wakeup => of_trials.then(|| format!("comm ~ \"{THREAD_NAMES}*\"")),
             // When a thread leaves its CPU is not needed: it runs again, or is woken first.
             SourceKind::Switch => of_trials.then(|| format!("next_comm ~ \"{THREAD_NAMES}*\"")),
@@ -327,6 +359,10 @@ enum Places {
         edge: Edge,
         file_system: FieldPlace,
         inode: FieldPlace,
+        thread: FieldPlace,
+    },
+    SyncCall {
+        edge: Edge,
         thread: FieldPlace,
     },
     Commit {
@@ -393,6 +429,10 @@ impl Decoder {
                 inode: format.place("ino")?,
                 thread: format.place("common_pid")?,
             },
+            SourceKind::SyncCall(edge) => Places::SyncCall {
+                edge,
+                thread: format.place("common_pid")?,
+            },
             SourceKind::Commit(edge) => Places::Commit {
                 edge,
                 file_system: format.place("dev")?,
@@ -420,6 +460,7 @@ impl Decoder {
                         | Kind::FuseSend { .. }
                         | Kind::FuseEnd { .. }
                         | Kind::Sync { .. }
+                        | Kind::SyncCall { .. }
                         | Kind::Commit { .. } => true,
                     };
                     if own {
@@ -467,6 +508,10 @@ impl Decoder {
                 edge,
                 file_system: file_system.number(record)? as u32,
                 inode: inode.number(record)?,
+                thread: thread.number(record)? as u32,
+            }),
+            Places::SyncCall { edge, thread } => see(Kind::SyncCall {
+                edge,
                 thread: thread.number(record)? as u32,
             }),
             Places::Commit { edge, file_system } => see(Kind::Commit {

@@ -92,6 +92,7 @@ impl FuseActivity {
                 Kind::Block { .. }
                 | Kind::Began { .. }
                 | Kind::Sync { .. }
+                | Kind::SyncCall { .. }
                 | Kind::Commit { .. }
                 | Kind::Woken(_)
                 | Kind::Runs(_) => {}

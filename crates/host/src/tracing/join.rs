@@ -274,6 +274,7 @@ impl Threads {
                 | Kind::FuseSend { .. }
                 | Kind::FuseEnd { .. }
                 | Kind::Sync { .. }
+                | Kind::SyncCall { .. }
                 | Kind::Commit { .. } => continue,
             };
             threads

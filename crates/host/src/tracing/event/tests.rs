@@ -191,7 +191,8 @@ fn only_disks_with_such_events_are_traced() {
     let filters = BLOCK_SOURCES.map(|source| source.filter(&places).unwrap_or_default());
     assert_eq!(filters[0], "dev == 8388608");
     assert_eq!(filters[3], "dev == 265289729");
-    for source in SYNC_SOURCES.into_iter().chain(FUSE_SOURCES) {
+    let of_syncs = SYNC_SOURCES.into_iter().chain(SYNC_CALL_SOURCES);
+    for source in of_syncs.chain(FUSE_SOURCES) {
         assert_eq!(source.filter(&places), None);
     }
     let one = TracedPlaces {
@@ -199,6 +200,7 @@ fn only_disks_with_such_events_are_traced() {
         connections: vec![(0, 39)],
         file_systems: vec![(8, 1), (8, 2)],
         threads: TracedThreads::All,
+        sync_calls: true,
     };
     assert_eq!(BLOCK_SOURCES[3].filter(&one), None);
     for source in FUSE_SOURCES {
@@ -208,6 +210,9 @@ fn only_disks_with_such_events_are_traced() {
     for source in SYNC_SOURCES {
         let filter = source.filter(&one);
         assert_eq!(filter.as_deref(), Some("dev == 8388609 || dev == 8388610"));
+    }
+    for source in SYNC_CALL_SOURCES {
+        assert_eq!(source.filter(&one).as_deref(), Some(NO_FILTER));
     }
     // Either those of trials, or that any begins.
     for (places, of_trials) in [(&places, true), (&one, false)] {
