@@ -287,6 +287,9 @@ impl<'a> Reading<'a> {
         if self.has_several_media(Transfer::Read) {
             return unknown(Unknown::Media, None);
         }
+        if self.may_be_network(Transfer::Read) {
+            return unknown(Unknown::NotSeen, None);
+        }
         // Where storage carried nothing, what was read of mappings came from the page cache, like what the calls read.
         let only_mapped = ways.uncounted.iter().eq([&UncountedWay::Mmap]);
         let is_cached = only_mapped

@@ -252,6 +252,7 @@ impl Witness<'_> {
         let ways = descriptors.finish();
         // A file that the program deletes, and that is open here, loses its pages when it is closed here.
         let cancelled = cancelled_by_this_process().saturating_sub(cancelled);
+        let has_target = target.is_some();
         let target = target.map(Target::after);
         let files: Vec<_> = std::mem::take(&mut descriptors.files)
             .into_values()
@@ -292,10 +293,15 @@ impl Witness<'_> {
             disks: now.disks_since(&devices, of_group.as_ref(), traced.as_ref()),
             others,
             dirty_before_bytes,
-            nfs: nfs_now
-                .of(&lie_on)
-                .zip(nfs_before.of(&lie_on))
-                .map(|(now, before)| now.since(before)),
+            nfs: {
+                let of = |mounts: &NfsMounts| match has_target {
+                    true => mounts.of(&lie_on),
+                    // A file may have been open too briefly to be seen.
+                    false => mounts.of(&lie_on).or_else(|| mounts.all()),
+                };
+                let both = of(&nfs_now).zip(of(&nfs_before));
+                both.map(|(now, before)| now.since(before))
+            },
             pressure: counted.pressure,
             course: watch.recorder.finish(followed.totals.io, &names),
             limits: match is_started {

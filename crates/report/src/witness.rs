@@ -142,9 +142,12 @@ pub(crate) fn rows(evidence: &Evidence) -> Vec<(&'static str, String)> {
             .map(|told| ("claim", told)),
     );
     rows.extend(traced::rows(evidence));
-    rows.extend(observed.nfs.map(|nfs| {
+    let nfs = observed
+        .nfs
+        .filter(|nfs| nfs.read_bytes + nfs.write_bytes > 0);
+    rows.extend(nfs.map(|nfs| {
         let told = format!(
-            "file servers (NFS) sent {} and got {}, of all processes that use the same mounts",
+            "file servers (NFS) sent {} and got {}, of all processes that use these mounts",
             format_bytes(nfs.read_bytes as f64),
             format_bytes(nfs.write_bytes as f64)
         );

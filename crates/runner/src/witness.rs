@@ -368,7 +368,7 @@ fn reason(why: &Unknown) -> String {
     match why {
         Unknown::NoAccount => "the I/O accounts of its processes cannot be read".to_owned(),
         Unknown::NotSeen => {
-            "what it read from was not seen: open too briefly, or in processes that this user may not look into; --on FILE names it".to_owned()
+            "its files were not seen: open too briefly, or in processes that this user may not look into; --on FILE names it".to_owned()
         }
         Unknown::Uncounted(ways) => {
             let ways: Vec<String> = ways.iter().map(ToString::to_string).collect();

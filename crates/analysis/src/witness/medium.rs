@@ -35,6 +35,30 @@ impl Reading<'_> {
         all.any(|medium| Some(medium) != first)
     }
 
+    /// Whether nothing of note was seen that it reads, or writes, and its account has more than disks can have carried: an account counts
+    /// file servers too.
+    pub(super) fn may_be_network(&self, transfer: Transfer) -> bool {
+        let observed = self.observed;
+        let (Some(io), None) = (observed.processes.io, &observed.target) else {
+            return false;
+        };
+        let is_seen = self
+            .files_of(transfer)
+            .iter()
+            .any(|file| file.bytes >= NOTEWORTHY);
+        let disks = observed.disks.iter().map(|disk| disk.traffic);
+        let network = observed.nfs.unwrap_or_default();
+        let (moved, sent, carried) = match transfer {
+            Transfer::Read => {
+                let carried: u64 = disks.map(|disk| disk.read_bytes).sum();
+                (io.read_bytes, network.read_bytes, carried)
+            }
+            // What was written may not have left the page cache.
+            Transfer::Write => (0, network.write_bytes, 0),
+        };
+        !is_seen && (sent >= NOTEWORTHY || moved > carried.saturating_add(NOTEWORTHY))
+    }
+
     /// Whether it was seen to read, or write, something of this medium.
     pub(super) fn uses(&self, medium: Medium, transfer: Transfer) -> bool {
         let target = self.observed.target.as_ref();

@@ -19,6 +19,10 @@ impl Reading<'_> {
         if self.has_several_media(Transfer::Write) {
             return unknown(Unknown::Media, None);
         }
+        let is_of_note = self.dirtied().is_some_and(|bytes| bytes >= NOTEWORTHY);
+        if is_of_note && self.may_be_network(Transfer::Write) {
+            return unknown(Unknown::NotSeen, None);
+        }
         let ways = &self.observed.ways;
         let medium = self.medium(Transfer::Write);
         // Of calls it is not known where each went: they count where all that was open for writing lies there.

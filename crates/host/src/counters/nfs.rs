@@ -24,6 +24,12 @@ impl NfsMounts {
         Self(std::fs::read_to_string("/proc/self/mountstats").ok())
     }
 
+    /// Of all together, one file system as often as it is mounted; `None` where there is none.
+    pub(crate) fn all(&self) -> Option<NfsIo> {
+        let sections = self.0.as_ref()?.split("device ");
+        sections.filter_map(counts).reduce(NfsIo::plus)
+    }
+
     /// Of those that targets lie on, as [`read`].
     pub(crate) fn of(&self, stacks: &[Stack]) -> Option<NfsIo> {
         let mounts = stacks.iter().filter_map(|stack| stack.nfs.as_ref());
@@ -38,17 +44,8 @@ impl NfsMounts {
     }
 }
 
-/// The counts of the mount at a path; `None` where there is none of NFS. What was mounted last is what is seen.
-fn parse(text: &str, mount: &Path) -> Option<NfsIo> {
-    let own = |section: &&str| {
-        let head = section.lines().next().unwrap_or_default();
-        let place = head.split_once(" mounted on ").map(|(_, place)| place);
-        let place = place.and_then(|place| place.split_once(" with fstype nfs"));
-        place.is_some_and(|(path, _)| {
-            unescape(path.as_bytes()) == mount.as_os_str().as_encoded_bytes()
-        })
-    };
-    let section = text.split("device ").filter(own).last()?;
+/// The counts in a section of a mount.
+fn counts(section: &str) -> Option<NfsIo> {
     let bytes = section
         .lines()
         .find_map(|line| line.trim_start().strip_prefix("bytes:"))?;
@@ -64,6 +61,19 @@ fn parse(text: &str, mount: &Path) -> Option<NfsIo> {
         read_bytes,
         write_bytes,
     })
+}
+
+/// The counts of the mount at a path; `None` where there is none of NFS. What was mounted last is what is seen.
+fn parse(text: &str, mount: &Path) -> Option<NfsIo> {
+    let own = |section: &&str| {
+        let head = section.lines().next().unwrap_or_default();
+        let place = head.split_once(" mounted on ").map(|(_, place)| place);
+        let place = place.and_then(|place| place.split_once(" with fstype nfs"));
+        place.is_some_and(|(path, _)| {
+            unescape(path.as_bytes()) == mount.as_os_str().as_encoded_bytes()
+        })
+    };
+    counts(text.split("device ").filter(own).last()?)
 }
 
 #[cfg(test)]
@@ -91,6 +101,9 @@ mod tests {
             })
         );
         assert_eq!((of("/"), of("/mnt"), of("/mnt/data/x")), (None, None, None));
+        let all = NfsMounts(Some(RECORDED.to_owned())).all();
+        assert_eq!(all.map(|all| all.read_bytes), Some(1_073_745_920));
+        assert_eq!(NfsMounts(Some(String::new())).all(), None);
     }
 
     #[test]

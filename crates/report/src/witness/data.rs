@@ -57,7 +57,8 @@ pub(crate) struct WitnessDocument<'a> {
     devices: Vec<DeviceData<'a>>,
     /// All disks that carried something.
     disks: Vec<DeviceData<'a>>,
-    /// Bytes that file servers (NFS) sent to the mounts in question, of all processes; `null` where none is in question.
+    /// Bytes that file servers (NFS) sent to the mounts in question, of all processes; to all mounts where no target was named and no
+    /// file of one was seen open. `null` without such mounts.
     nfs_read_bytes: Option<u64>,
     /// Bytes that they got; `null` likewise.
     nfs_write_bytes: Option<u64>,
