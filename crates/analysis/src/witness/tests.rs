@@ -215,6 +215,7 @@ fn no_share_is_made_up_of_what_no_account_counts() {
             read_bytes: 64 * MIB,
             ..ProcessIo::default()
         });
+        one.disks[0].traffic.read_bytes = 64 * MIB;
     };
     assert_eq!(asked(mapped), Some(Unknown::MoreThanAsked));
     assert_eq!(asked(|_| ()), None);
