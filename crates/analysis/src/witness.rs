@@ -6,8 +6,11 @@
 
 mod claim;
 mod counted;
+mod medium;
+mod written;
 
 pub use claim::{Transfer, WitnessClaim};
+pub use counted::p99_of;
 
 use std::collections::BTreeSet;
 
@@ -15,8 +18,9 @@ use iolab_record::ServedVerdict;
 use iolab_record::witness::{Claimed, ToolClaim, Witnessed};
 use iolab_workload::counters::{DeviceStat, DeviceWaits};
 use iolab_workload::medium::Medium;
-use iolab_workload::region_state::Residency;
-use iolab_workload::witness::{NoStorage, Observed, ObservedDevice, Subject, UncountedWay};
+use iolab_workload::witness::{
+    DiskTraffic, NoStorage, Observed, ObservedDevice, Subject, UncountedWay,
+};
 
 /// Bytes below which a program is said to have read or written nothing of note: those of loaders and of messages.
 pub const NOTEWORTHY: u64 = 256 << 10;
@@ -105,6 +109,8 @@ pub enum Unknown {
     Faults(Bounds),
     /// It could read from something else as well.
     Sources(BTreeSet<NoStorage>),
+    /// Its files do not all lie on storage, or all elsewhere: one account counts both.
+    Media,
 }
 
 /// Bytes that a program asked storage for, by calls.
@@ -269,21 +275,6 @@ impl<'a> Reading<'a> {
         Self { observed }
     }
 
-    /// What answers for the bytes: of the target where there is one, else of all files that were seen, where it is the same.
-    pub fn medium(&self) -> Medium {
-        if let Some(target) = &self.observed.target {
-            return target.medium;
-        }
-        let ways = &self.observed.ways;
-        let mut files = self.observed.files.iter();
-        let is_memory = ways.sources.contains(&NoStorage::Memory) && !ways.reads.any();
-        match files.next() {
-            Some(first) if files.all(|file| file.medium == first.medium) => first.medium,
-            None if is_memory => Medium::Memory,
-            _ => Medium::Storage,
-        }
-    }
-
     /// Bytes that the program asked for with read calls.
     pub fn asked_reads(&self) -> Asked {
         if self.observed.subject == Subject::Devices {
@@ -293,6 +284,12 @@ impl<'a> Reading<'a> {
         let Some(io) = self.observed.processes.io else {
             return unknown(Unknown::NoAccount, None);
         };
+        if self.has_several_media(Transfer::Read) {
+            return unknown(Unknown::Media, None);
+        }
+        if self.may_be_network(Transfer::Read) {
+            return unknown(Unknown::NotSeen, None);
+        }
         // Where storage carried nothing, what was read of mappings came from the page cache, like what the calls read.
         let only_mapped = ways.uncounted.iter().eq([&UncountedWay::Mmap]);
         let is_cached = only_mapped
@@ -318,7 +315,8 @@ impl<'a> Reading<'a> {
             .target
             .as_ref()
             .is_some_and(|target| target.bytes.is_some());
-        if self.medium() == Medium::Storage && !ways.reads.any() {
+        let medium = self.medium(Transfer::Read);
+        if medium == Medium::Storage && !ways.reads.any() {
             if !ways.sources.is_empty() && io.read_bytes < NOTEWORTHY {
                 return Asked::Nothing;
             }
@@ -327,7 +325,7 @@ impl<'a> Reading<'a> {
             }
         }
         let mut sources = ways.sources.clone();
-        if self.medium() == Medium::Memory {
+        if medium == Medium::Memory {
             sources.remove(&NoStorage::Memory);
             sources.remove(&NoStorage::CharDevice);
         }
@@ -353,62 +351,6 @@ impl<'a> Reading<'a> {
         Some(Bounds::between(fetched.saturating_sub(faults), fetched))
     }
 
-    /// Bytes that the program wrote to storage, whether they have reached it or not. Where a file system does not count them, what it
-    /// asked for with write calls.
-    pub fn asked_writes(&self) -> Asked {
-        if self.observed.subject == Subject::Devices {
-            return Asked::Nothing;
-        }
-        let Some(io) = self.observed.processes.io else {
-            return unknown(Unknown::NoAccount, None);
-        };
-        let ways = &self.observed.ways;
-        // Of calls it is not known where each went: they count where all that was open for writing lies there.
-        let mut sinks = ways.sinks.iter();
-        let is_there = match self.medium() {
-            Medium::Storage => false,
-            Medium::Memory => sinks.len() > 0 && sinks.all(|sink| *sink == NoStorage::Memory),
-            Medium::Elsewhere => ways.writes.any() && sinks.len() == 0,
-        };
-        let written = match self.medium() {
-            Medium::Storage => self.dirtied().unwrap_or(0),
-            Medium::Memory | Medium::Elsewhere if is_there => io.wchar,
-            Medium::Memory | Medium::Elsewhere => 0,
-        };
-        let most = match self.medium() {
-            Medium::Storage => written.saturating_add(self.found_dirty()),
-            Medium::Memory | Medium::Elsewhere => written,
-        };
-        match most < NOTEWORTHY {
-            true => Asked::Nothing,
-            false => Asked::Bytes(Bounds {
-                least: written,
-                most,
-            }),
-        }
-    }
-
-    /// Bytes that it discarded before they were written, at most, which others had left to be written, or an earlier run of it in
-    /// the same file. Its account counts these as if it had written them itself.
-    fn found_dirty(&self) -> u64 {
-        let cancelled = self.observed.processes.cancelled_write_bytes;
-        let found = self.observed.dirty_before_bytes.unwrap_or(u64::MAX);
-        match cancelled < NOTEWORTHY {
-            true => 0,
-            false => cancelled.min(found),
-        }
-    }
-
-    /// Bytes that it sent to storage or left in the page cache to be sent, but for those that never will be; at least.
-    pub fn dirtied(&self) -> Option<u64> {
-        let processes = &self.observed.processes;
-        let io = processes.io?;
-        Some(
-            io.write_bytes
-                .saturating_sub(processes.cancelled_write_bytes),
-        )
-    }
-
     /// The names of the devices in question: those of the target, else of the files that were seen, else the only disk that was used.
     pub fn devices(&self) -> Vec<String> {
         let known: Vec<String> = self
@@ -417,19 +359,31 @@ impl<'a> Reading<'a> {
             .iter()
             .map(|one| one.name.clone())
             .collect();
-        match (known.is_empty(), self.observed.disks.as_slice()) {
-            (true, [only]) => vec![only.name.clone()],
-            _ => known,
+        match self.only_disk() {
+            Some(only) => vec![only.name.clone()],
+            None => known,
         }
+    }
+
+    /// The only disk that was used, where what the program used lies on storage and no device of it is known.
+    fn only_disk(&self) -> Option<&DiskTraffic> {
+        let [only] = self.observed.disks.as_slice() else {
+            return None;
+        };
+        let is_storage = |transfer| {
+            self.medium(transfer) == Medium::Storage && !self.has_several_media(transfer)
+        };
+        let is_there =
+            self.observed.devices.is_empty() && Transfer::ALL.iter().copied().all(is_storage);
+        is_there.then_some(only)
     }
 
     /// What the devices in question carried, of all processes.
     pub fn traffic(&self) -> Option<DeviceStat> {
         let devices = &self.observed.devices;
-        match (devices.as_slice(), self.observed.disks.as_slice()) {
-            ([], [only]) => Some(only.traffic),
-            ([], _) => None,
-            _ => devices.iter().try_fold(DeviceStat::default(), |sum, one| {
+        match devices.is_empty() {
+            true => self.only_disk().map(|only| only.traffic),
+            false => devices.iter().try_fold(DeviceStat::default(), |sum, one| {
                 Some(sum.plus(one.traffic?))
             }),
         }
@@ -485,7 +439,9 @@ impl<'a> Reading<'a> {
             true => 0,
             false => self.elsewhere().read_bytes,
         };
-        let by_disks = fetched.saturating_sub(elsewhere);
+        let by_disks = fetched
+            .saturating_sub(elsewhere)
+            .saturating_sub(self.network_reads());
         let by_processes = self
             .by_others()
             .map_or(0, |(read, _)| device.saturating_sub(read));
@@ -509,51 +465,6 @@ impl<'a> Reading<'a> {
         let held = held.fold(NOTEWORTHY, u64::saturating_add);
         let can_be = self.observed.ways.reads.is_direct() || fetched <= held;
         !read.is_empty() && read.iter().all(|file| file.has_device) && can_be
-    }
-
-    /// What of the program's writes the devices in question carried by the end of the observation.
-    pub fn carried_writes(&self) -> Option<Bounds> {
-        let dirtied = self.dirtied()?;
-        let device = self.traffic()?.write_bytes;
-        let most = dirtied.saturating_add(self.found_dirty());
-        let most = most.saturating_sub(self.owed().unwrap_or(0)).min(device);
-        let by_others = self.by_others().zip(self.observed.dirty_before_bytes);
-        let by_others = by_others.map_or(0, |((_, written), before)| {
-            device.saturating_sub(written).saturating_sub(before)
-        });
-        let least = by_others
-            .max(self.written_back())
-            .max(self.counted_writes(dirtied));
-        Some(Bounds::between(least, most))
-    }
-
-    /// Bytes that have left the page cache for a device, at least: all that was dirtied, where the target or the files that were seen
-    /// can hold all of it, less what still is dirty.
-    fn written_back(&self) -> u64 {
-        let files = self.observed.files.iter().filter(|file| file.is_written);
-        let of_files = files.map(|file| file.bytes).fold(0, u64::saturating_add);
-        let target = self
-            .observed
-            .target
-            .as_ref()
-            .and_then(|target| target.bytes);
-        let held = of_files.max(target.unwrap_or(0)).saturating_add(OWN_DATA);
-        match (self.dirtied(), self.owed()) {
-            (Some(dirtied), Some(owed)) if dirtied <= held => dirtied.saturating_sub(owed),
-            _ => 0,
-        }
-    }
-
-    /// Bytes of the files that it wrote, or of the target, that still had to be written at the end.
-    pub fn owed(&self) -> Option<u64> {
-        let target = self.observed.target.as_ref();
-        let of_target = target.and_then(|target| target.region.after);
-        let written = self.observed.files.iter().filter(|file| file.is_written);
-        let of_files = written.filter_map(|file| file.after);
-        let owed = of_files
-            .filter_map(|after| after.owed_bytes())
-            .reduce(u64::saturating_add);
-        owed.max(of_target.as_ref().and_then(Residency::owed_bytes))
     }
 
     /// Flushes that the devices in question completed, or the disks below them.

@@ -19,6 +19,7 @@ pub use memory::residency;
 pub use spread_pieces::FileRange;
 
 pub(crate) use device::{read_device, read_waits};
+pub(crate) use nfs::NfsMounts;
 pub(crate) use process::{
     OpenAccount, account_of, account_of_collected, cancelled_by_this_process, parse_run_delay_ns,
     resource_use,

@@ -23,8 +23,8 @@ use instance::Instance;
 use iolab_storage::sectors::Carrier;
 use iolab_workload::{Error, Result};
 use sources::{
-    BEGAN_SOURCE, BLOCK_SOURCES, FILE_SERVER_SOURCES, FUSE_SOURCES, MOVED_SOURCE, SYNC_SOURCES,
-    Source, THREAD_SOURCES,
+    BEGAN_SOURCE, BLOCK_SOURCES, FILE_SERVER_SOURCES, FUSE_SOURCES, MOVED_SOURCE,
+    SYNC_CALL_SOURCES, SYNC_SOURCES, Source, THREAD_SOURCES,
 };
 
 mod decoder;
@@ -157,7 +157,7 @@ impl Tracer {
         instance.write("buffer_size_kb", &(buffer >> 10).to_string())?;
         instance.write("buffer_percent", &READ_FROM_PERCENT.to_string())?;
         let mut decoder = Decoder::default();
-        let of_syncs = SYNC_SOURCES.into_iter();
+        let of_syncs = SYNC_SOURCES.into_iter().chain(SYNC_CALL_SOURCES);
         let of_syncs = of_syncs.filter(|source| instance.knows(source.path));
         let of_servers = FUSE_SOURCES.into_iter().chain(FILE_SERVER_SOURCES);
         let of_requests = BLOCK_SOURCES.into_iter().chain(of_servers);

@@ -11,6 +11,7 @@ mod disks;
 mod exits;
 mod group;
 mod joined;
+mod mappings;
 mod signals;
 mod target;
 mod trace;
@@ -30,15 +31,16 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::Pid;
 
 use crate::cgroup::CgroupLimits;
-use crate::counters::{self, account_of_collected, cancelled_by_this_process};
+use crate::counters::{self, NfsMounts, account_of_collected, cancelled_by_this_process};
 use crate::device::Device;
 use accounts::Others;
 use course::{Pace, Recorder};
-use descriptors::{Descriptors, MAPPED_LEAST, Owner};
+use descriptors::{Descriptors, Owner};
 use disks::AllDevices;
 use exits::{Exit, Exits, family};
 use group::Group;
 use joined::Joined;
+use mappings::MAPPED_LEAST;
 use signals::{Came, Signals};
 use target::{Target, file_at_end};
 use trace::ProgramTracer;
@@ -176,6 +178,8 @@ impl Witness<'_> {
         let of_target = target.iter().filter_map(|target| target.stack.clone());
         let stacks: Vec<Stack> = of_target.chain(watched).collect();
         let before = counters::snapshot(&stacks);
+        // Which of them the program uses is known only afterwards.
+        let nfs_before = NfsMounts::read();
         // Its accounts first: what it does before the devices are read is not taken for another's.
         let joined = match self.of {
             WitnessOf::Process(process) => Some(Joined::new(process)?),
@@ -225,6 +229,7 @@ impl Witness<'_> {
             }
         }?;
         let now = AllDevices::read();
+        let nfs_now = NfsMounts::read();
         let traced = tracer.map(ProgramTracer::finish).transpose();
         // What else was seen stands without it.
         let traced = traced.unwrap_or_else(|_| {
@@ -247,6 +252,7 @@ impl Witness<'_> {
         let ways = descriptors.finish();
         // A file that the program deletes, and that is open here, loses its pages when it is closed here.
         let cancelled = cancelled_by_this_process().saturating_sub(cancelled);
+        let has_target = target.is_some();
         let target = target.map(Target::after);
         let files: Vec<_> = std::mem::take(&mut descriptors.files)
             .into_values()
@@ -272,9 +278,11 @@ impl Witness<'_> {
                     .cancelled_write_bytes
                     .saturating_add(cancelled),
                 fault_bytes: followed.faults.map(|faults| {
-                    let largest = descriptors.largest_mapped.unwrap_or(u64::MAX);
+                    let largest = descriptors.mapped.largest.unwrap_or(u64::MAX);
                     let window = now.fault_bytes().max(MAPPED_LEAST);
-                    faults.saturating_mul(window.min(largest))
+                    let estimate = faults.saturating_mul(window.min(largest));
+                    // What is used in order is fetched without further faults.
+                    estimate.max(descriptors.mapped.gained())
                 }),
                 ..followed.totals
             },
@@ -285,7 +293,15 @@ impl Witness<'_> {
             disks: now.disks_since(&devices, of_group.as_ref(), traced.as_ref()),
             others,
             dirty_before_bytes,
-            nfs: counted.nfs,
+            nfs: {
+                let of = |mounts: &NfsMounts| match has_target {
+                    true => mounts.of(&lie_on),
+                    // A file may have been open too briefly to be seen.
+                    false => mounts.of(&lie_on).or_else(|| mounts.all()),
+                };
+                let both = of(&nfs_now).zip(of(&nfs_before));
+                both.map(|(now, before)| now.since(before))
+            },
             pressure: counted.pressure,
             course: watch.recorder.finish(followed.totals.io, &names),
             limits: match is_started {

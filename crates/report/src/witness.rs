@@ -142,6 +142,17 @@ pub(crate) fn rows(evidence: &Evidence) -> Vec<(&'static str, String)> {
             .map(|told| ("claim", told)),
     );
     rows.extend(traced::rows(evidence));
+    let nfs = observed
+        .nfs
+        .filter(|nfs| nfs.read_bytes + nfs.write_bytes > 0);
+    rows.extend(nfs.map(|nfs| {
+        let told = format!(
+            "file servers (NFS) sent {} and got {}, of all processes that use these mounts",
+            format_bytes(nfs.read_bytes as f64),
+            format_bytes(nfs.write_bytes as f64)
+        );
+        ("network", told)
+    }));
     let known = |name: &str| observed.devices.iter().any(|device| device.name == name);
     for disk in observed.disks.iter().filter(|disk| !known(&disk.name)) {
         rows.push(("disk", format!("{}: {}", disk.name, traffic(disk.traffic))));

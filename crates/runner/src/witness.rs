@@ -5,12 +5,12 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use iolab_analysis::witness::{Asked, Bounds, Reading, Unknown};
+use iolab_analysis::witness::{Asked, Bounds, Reading, Transfer, Unknown};
 use iolab_doctor::environment;
 use iolab_host::witness::{Milestone, Witness};
 use iolab_record::witness::{Claimed, ToolClaim, Witnessed};
 use iolab_record::{OperationSummary, PerOperation, ServedBy, ServedVerdict};
-use iolab_workload::counters::{Bottom, Counters, ProcessIo};
+use iolab_workload::counters::{Bottom, Counters, NfsIo, ProcessIo};
 use iolab_workload::medium::Medium;
 use iolab_workload::quantity::{format_bytes, format_percent};
 use iolab_workload::region_state::Region;
@@ -144,7 +144,11 @@ impl<'a> Case<'a> {
                     write_bytes: reading.dirtied().unwrap_or(io.write_bytes),
                     ..io
                 }),
-                nfs: observed.nfs,
+                // That of the mount counts all processes.
+                nfs: observed.nfs.zip(io).map(|(nfs, io)| NfsIo {
+                    read_bytes: nfs.read_bytes.min(io.read_bytes),
+                    write_bytes: nfs.write_bytes.min(io.write_bytes),
+                }),
                 device: reading.traffic(),
                 bottom: below.map(|(stat, in_file)| Bottom { stat, in_file }),
                 ..Counters::default()
@@ -163,14 +167,13 @@ impl<'a> Case<'a> {
 
     fn judge(&self, read_bytes: u64, write_bytes: u64, counters: &Counters) -> ServedVerdict {
         let ways = &self.observed.ways;
-        let open = if write_bytes > 0 {
-            ways.writes
-        } else {
-            ways.reads
+        let (transfer, open) = match write_bytes > 0 {
+            true => (Transfer::Write, ways.writes),
+            false => (Transfer::Read, ways.reads),
         };
         judge(&Facts {
             does_io: true,
-            medium: self.reading.medium(),
+            medium: self.reading.medium(transfer),
             direct: open.is_direct(),
             read_bytes,
             write_bytes,
@@ -296,7 +299,7 @@ impl<'a> Case<'a> {
         matches!(why, Unknown::Uncounted(ways) if is_ring(ways))
             && ways.uncounted_reads.is_direct()
             && (ways.reads.is_direct() || io.rchar < FILE_LEAST)
-            && self.reading.medium() == Medium::Storage
+            && self.reading.medium(Transfer::Read) == Medium::Storage
             && (is_device || empty.is_some_and(|empty| empty < HOLES_LEAST))
     }
 
@@ -365,7 +368,7 @@ fn reason(why: &Unknown) -> String {
     match why {
         Unknown::NoAccount => "the I/O accounts of its processes cannot be read".to_owned(),
         Unknown::NotSeen => {
-            "what it read from was open too briefly to be seen; --on FILE names it".to_owned()
+            "its files were not seen: open too briefly, or in processes that this user may not look into; --on FILE names it".to_owned()
         }
         Unknown::Uncounted(ways) => {
             let ways: Vec<String> = ways.iter().map(ToString::to_string).collect();
@@ -379,6 +382,10 @@ fn reason(why: &Unknown) -> String {
                 .to_owned()
         }
         Unknown::Faults(by_calls) => faults(*by_calls),
+        Unknown::Media => {
+            "its files lie on storage and elsewhere (memory, a file server, a process), and its account does not tell these apart"
+                .to_owned()
+        }
         Unknown::Sources(sources) => {
             let sources: Vec<String> = sources.iter().map(ToString::to_string).collect();
             format!(

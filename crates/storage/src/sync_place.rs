@@ -65,6 +65,8 @@ pub struct SyncedFileSystem {
     pub has_requests: bool,
     /// How its journal shows.
     pub journal: Journal,
+    /// Whether it has an event for the end of each sync too.
+    pub times_syncs: bool,
 }
 
 /// All of them that lie on block devices, each once.
@@ -89,6 +91,7 @@ pub fn synced_file_systems() -> Vec<SyncedFileSystem> {
                 true => of_ext(sys, Some(mount.device)),
                 false => Journal::MetadataWrites,
             },
+            times_syncs: is_ext,
         });
     }
     all

@@ -1,5 +1,6 @@
 //! Runs the `iolab` binary on a scene, and reads its results through its own commands.
 
+use std::ffi::OsStr;
 use std::path::Path;
 use std::process::{Child, Command, Output};
 use std::time::Duration;
@@ -160,7 +161,7 @@ pub fn witness(scene: &Scene, program: &[&str]) -> (Value, String) {
 /// How `iolab witness` with these arguments ends, and its evidence; `meanwhile` is called once it runs.
 pub fn witness_with(
     scene: &Scene,
-    arguments: &[&str],
+    arguments: &[impl AsRef<OsStr>],
     meanwhile: impl FnOnce(&mut Child),
 ) -> (Output, Value) {
     let file = scene.folder().join("evidence.json");

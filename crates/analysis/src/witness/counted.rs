@@ -2,9 +2,15 @@
 
 use std::collections::BTreeSet;
 
-use iolab_workload::witness::{DiskTraffic, GroupHolds, GroupTraffic, TracedDisk};
+use iolab_workload::witness::{DiskTraffic, GroupHolds, GroupTraffic, Times, TracedDisk};
 
 use super::{Bounds, CLOSE, OWN_DATA, Reading};
+use crate::analysis::TAIL_REQUESTS_MIN;
+
+/// The 99th percentile of the times of so many requests or syncs, ns; `None` where they are too few for it.
+pub fn p99_of(times: Times, of: u64) -> Option<u64> {
+    (of >= TAIL_REQUESTS_MIN).then_some(times.p99_ns)
+}
 
 impl Reading<'_> {
     /// The disks in question, and whether the devices in question are these, and not parts of them.

@@ -1,7 +1,8 @@
-use iolab_workload::counters::ProcessIo;
+use iolab_workload::counters::{NfsIo, ProcessIo};
+use iolab_workload::region_state::Residency;
 use iolab_workload::witness::{
-    DiskTraffic, GroupHolds, GroupTraffic, ObservedDevice, ObservedFile, OpenWays, OtherProcess,
-    OtherProcesses, ProcessTotals, TracedDisk,
+    DiskTraffic, GroupHolds, GroupTraffic, ObservedDevice, ObservedFile, ObservedTarget, OpenWays,
+    OtherProcess, OtherProcesses, ProcessTotals, Times, TracedDisk,
 };
 use proptest::prelude::*;
 
@@ -214,6 +215,7 @@ fn no_share_is_made_up_of_what_no_account_counts() {
             read_bytes: 64 * MIB,
             ..ProcessIo::default()
         });
+        one.disks[0].traffic.read_bytes = 64 * MIB;
     };
     assert_eq!(asked(mapped), Some(Unknown::MoreThanAsked));
     assert_eq!(asked(|_| ()), None);
@@ -448,4 +450,116 @@ fn pages_that_were_dirty_before_are_no_use_by_others_meanwhile() {
     assert_eq!(written(&observed), (8, 48));
     observed.dirty_before_bytes = None;
     assert_eq!(written(&observed), (0, 48));
+}
+
+fn file_of(medium: Medium, bytes: u64) -> ObservedFile {
+    ObservedFile {
+        path: "/data/file".into(),
+        medium,
+        bytes,
+        is_read: true,
+        ..ObservedFile::default()
+    }
+}
+
+/// One account counts what a file server sent and what a disk did.
+#[test]
+fn several_media_are_not_told_apart() {
+    let mut observed = reader(64 * MIB, 64 * MIB, 64 * MIB, 0);
+    let asked = |observed: &Observed| Reading::of(observed).asked_reads();
+    // A job file beside the data is no second place.
+    observed.files = vec![
+        file_of(Medium::Elsewhere, 64 * MIB),
+        file_of(Medium::Storage, 4096),
+    ];
+    let reading = Reading::of(&observed);
+    assert_eq!(reading.medium(Transfer::Read), Medium::Elsewhere);
+    assert_eq!(asked(&observed), Asked::Bytes(Bounds::exact(64 * MIB)));
+    observed.files[1].bytes = MIB;
+    assert_eq!(asked(&observed), unknown(Unknown::Media, None));
+    // What is only written is another matter.
+    observed.files[1].is_read = false;
+    observed.files[1].is_written = true;
+    assert_eq!(asked(&observed), Asked::Bytes(Bounds::exact(64 * MIB)));
+    assert_eq!(
+        Reading::of(&observed).medium(Transfer::Write),
+        Medium::Storage
+    );
+    observed.target = Some(ObservedTarget {
+        medium: Medium::Storage,
+        bytes: Some(MIB),
+        ..ObservedTarget::default()
+    });
+    assert_eq!(asked(&observed), unknown(Unknown::Media, None));
+}
+
+#[test]
+fn what_a_file_server_sent_was_carried_by_no_disk() {
+    // Another process read 10 MiB from the only disk.
+    let mut observed = reader(64 * MIB, 64 * MIB, 10 * MIB, 0);
+    observed.others.unread = 1;
+    observed.files = vec![file_of(Medium::Elsewhere, 64 * MIB)];
+    let carried = |observed: &Observed| {
+        let carried = Reading::of(observed).carried_reads().expect("it counts");
+        (carried.least / MIB, carried.most / MIB)
+    };
+    assert_eq!(carried(&observed), (0, 10));
+    observed.nfs = Some(NfsIo {
+        read_bytes: 60 * MIB,
+        write_bytes: 0,
+    });
+    assert_eq!(carried(&observed), (4, 10));
+    // Where no device of it is known, no disk is in question.
+    observed.devices.clear();
+    observed.disks.truncate(1);
+    let reading = Reading::of(&observed);
+    assert_eq!((reading.devices(), reading.traffic()), (Vec::new(), None));
+    observed.files[0].medium = Medium::Storage;
+    assert_eq!(Reading::of(&observed).devices(), ["vda"]);
+}
+
+/// What file systems add to the bytes of write calls is not asked for.
+#[test]
+fn writes_that_are_asked_for_are_those_of_calls() {
+    let asked = |write_bytes: u64| {
+        let mut observed = writer(0, 100 * MIB);
+        if let Some(io) = &mut observed.processes.io {
+            io.write_bytes = write_bytes;
+        }
+        Reading::of(&observed).asked_writes()
+    };
+    let exact = |bytes| Asked::Bytes(Bounds::exact(bytes));
+    assert_eq!(asked(64 * MIB + 4096), exact(64 * MIB));
+    assert_eq!(asked(65 * MIB), exact(65 * MIB));
+    assert_eq!(asked(32 * MIB), exact(32 * MIB));
+}
+
+#[test]
+fn few_requests_have_no_99th_percentile() {
+    let times = Times {
+        mean_ns: 2.0,
+        p50_ns: 1,
+        p99_ns: 9,
+    };
+    assert_eq!(p99_of(times, 1), None);
+    assert_eq!(p99_of(times, crate::analysis::TAIL_REQUESTS_MIN), Some(9));
+}
+
+/// Nothing was seen that it reads: what no disk has carried, and what file servers sent meanwhile, may be what it read.
+#[test]
+fn what_was_not_seen_is_not_taken_for_storage() {
+    let asked = |vda, nfs: Option<u64>| {
+        let mut observed = reader(64 * MIB, 64 * MIB, vda, 0);
+        observed.devices.clear();
+        observed.nfs = nfs.map(|read_bytes| NfsIo {
+            read_bytes,
+            write_bytes: 0,
+        });
+        Reading::of(&observed).asked_reads()
+    };
+    let exact = Asked::Bytes(Bounds::exact(64 * MIB));
+    assert_eq!(asked(64 * MIB, None), exact);
+    assert_eq!(asked(64 * MIB, Some(0)), exact);
+    assert_eq!(asked(64 * MIB, Some(MIB)), unknown(Unknown::NotSeen, None));
+    assert_eq!(asked(32 * MIB, None), unknown(Unknown::NotSeen, None));
 }

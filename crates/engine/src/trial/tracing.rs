@@ -111,6 +111,7 @@ pub(super) fn tracer(jobs: &[Job<'_>], clock: &Clock) -> Result<Option<Tracer>> 
         moving,
         file_systems,
         threads: _,
+        sync_calls: _,
     } = &mut places;
     disks.sort_unstable();
     disks.dedup();

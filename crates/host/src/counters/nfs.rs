@@ -11,31 +11,41 @@ use iolab_storage::{Stack, unescape};
 /// The counts of the mounts that targets lie on, those of one file system once; `None` where none lies on NFS, or one is not in
 /// the list.
 pub(super) fn read(stacks: &[Stack]) -> Option<NfsIo> {
-    let mounts = stacks.iter().filter_map(|stack| stack.nfs.as_ref());
-    let mounts: BTreeMap<_, &Path> = mounts
-        .map(|mount| (mount.file_system, &*mount.point))
-        .collect();
-    if mounts.is_empty() {
-        return None;
-    }
-    let text = std::fs::read_to_string("/proc/self/mountstats").ok()?;
-    let mut mounts = mounts.into_values();
-    mounts.try_fold(NfsIo::default(), |sum, mount| {
-        Some(sum.plus(parse(&text, mount)?))
-    })
+    stacks.iter().find(|stack| stack.nfs.is_some())?;
+    NfsMounts::read().of(stacks)
 }
 
-/// The counts of the mount at a path; `None` where there is none of NFS. What was mounted last is what is seen.
-fn parse(text: &str, mount: &Path) -> Option<NfsIo> {
-    let own = |section: &&str| {
-        let head = section.lines().next().unwrap_or_default();
-        let place = head.split_once(" mounted on ").map(|(_, place)| place);
-        let place = place.and_then(|place| place.split_once(" with fstype nfs"));
-        place.is_some_and(|(path, _)| {
-            unescape(path.as_bytes()) == mount.as_os_str().as_encoded_bytes()
+/// What all mounts had counted at a moment.
+pub(crate) struct NfsMounts(Option<String>);
+
+impl NfsMounts {
+    /// Now.
+    pub(crate) fn read() -> Self {
+        Self(std::fs::read_to_string("/proc/self/mountstats").ok())
+    }
+
+    /// Of all together, one file system as often as it is mounted; `None` where there is none.
+    pub(crate) fn all(&self) -> Option<NfsIo> {
+        let sections = self.0.as_ref()?.split("device ");
+        sections.filter_map(counts).reduce(NfsIo::plus)
+    }
+
+    /// Of those that targets lie on, as [`read`].
+    pub(crate) fn of(&self, stacks: &[Stack]) -> Option<NfsIo> {
+        let mounts = stacks.iter().filter_map(|stack| stack.nfs.as_ref());
+        let mounts: BTreeMap<_, &Path> = mounts
+            .map(|mount| (mount.file_system, &*mount.point))
+            .collect();
+        let text = self.0.as_ref().filter(|_| !mounts.is_empty())?;
+        let mut mounts = mounts.into_values();
+        mounts.try_fold(NfsIo::default(), |sum, mount| {
+            Some(sum.plus(parse(text, mount)?))
         })
-    };
-    let section = text.split("device ").filter(own).last()?;
+    }
+}
+
+/// The counts in a section of a mount.
+fn counts(section: &str) -> Option<NfsIo> {
     let bytes = section
         .lines()
         .find_map(|line| line.trim_start().strip_prefix("bytes:"))?;
@@ -51,6 +61,19 @@ fn parse(text: &str, mount: &Path) -> Option<NfsIo> {
         read_bytes,
         write_bytes,
     })
+}
+
+/// The counts of the mount at a path; `None` where there is none of NFS. What was mounted last is what is seen.
+fn parse(text: &str, mount: &Path) -> Option<NfsIo> {
+    let own = |section: &&str| {
+        let head = section.lines().next().unwrap_or_default();
+        let place = head.split_once(" mounted on ").map(|(_, place)| place);
+        let place = place.and_then(|place| place.split_once(" with fstype nfs"));
+        place.is_some_and(|(path, _)| {
+            unescape(path.as_bytes()) == mount.as_os_str().as_encoded_bytes()
+        })
+    };
+    counts(text.split("device ").filter(own).last()?)
 }
 
 #[cfg(test)]
@@ -78,6 +101,9 @@ mod tests {
             })
         );
         assert_eq!((of("/"), of("/mnt"), of("/mnt/data/x")), (None, None, None));
+        let all = NfsMounts(Some(RECORDED.to_owned())).all();
+        assert_eq!(all.map(|all| all.read_bytes), Some(1_073_745_920));
+        assert_eq!(NfsMounts(Some(String::new())).all(), None);
     }
 
     #[test]

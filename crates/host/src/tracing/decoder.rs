@@ -32,6 +32,10 @@ enum Places {
         inode: FieldPlace,
         thread: FieldPlace,
     },
+    SyncCall {
+        edge: Edge,
+        thread: FieldPlace,
+    },
     Commit {
         edge: Edge,
         file_system: FieldPlace,
@@ -137,6 +141,10 @@ impl Decoder {
                 inode: format.place("ino")?,
                 thread: format.place("common_pid")?,
             },
+            SourceKind::SyncCall(edge) => Places::SyncCall {
+                edge,
+                thread: format.place("common_pid")?,
+            },
             SourceKind::Commit(edge) => Places::Commit {
                 edge,
                 file_system: format.place("dev")?,
@@ -166,6 +174,7 @@ impl Decoder {
                         | Kind::FuseSend { .. }
                         | Kind::FuseEnd { .. }
                         | Kind::Sync { .. }
+                        | Kind::SyncCall { .. }
                         | Kind::Commit { .. } => true,
                     };
                     if own {
@@ -213,6 +222,10 @@ impl Decoder {
                 edge,
                 file_system: file_system.number(record)? as u32,
                 inode: inode.number(record)?,
+                thread: thread.number(record)? as u32,
+            }),
+            Places::SyncCall { edge, thread } => see(Kind::SyncCall {
+                edge,
                 thread: thread.number(record)? as u32,
             }),
             Places::Commit { edge, file_system } => see(Kind::Commit {

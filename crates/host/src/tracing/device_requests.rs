@@ -129,6 +129,7 @@ impl Told {
             | Kind::Sync { .. }
             | Kind::Commit { .. }
             | Kind::Woken(_)
+            | Kind::SyncCall { .. }
             | Kind::Runs(_) => None,
         }
     }

@@ -53,6 +53,13 @@ pub enum Kind {
         /// The thread that carries it out.
         thread: u32,
     },
+    /// A thread began a call of fsync or fdatasync, or had its answer.
+    SyncCall {
+        /// Which of both.
+        edge: Edge,
+        /// It.
+        thread: u32,
+    },
     /// A journal began to commit a transaction, or had committed it.
     Commit {
         /// Which of both.

@@ -102,6 +102,7 @@ impl FuseActivity {
                 | Kind::FileServer { .. }
                 | Kind::Moved { .. }
                 | Kind::Sync { .. }
+                | Kind::SyncCall { .. }
                 | Kind::Commit { .. }
                 | Kind::Woken(_)
                 | Kind::Runs(_) => {}

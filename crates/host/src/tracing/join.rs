@@ -276,6 +276,7 @@ impl Threads {
                 | Kind::FuseSend { .. }
                 | Kind::FuseEnd { .. }
                 | Kind::Sync { .. }
+                | Kind::SyncCall { .. }
                 | Kind::Commit { .. } => continue,
             };
             threads

@@ -312,6 +312,45 @@ mod tests {
         assert_eq!((times.flush_ns, times.host_ns), (20.0, 35.0));
     }
 
+    /// XFS does not say when it has carried a sync out: the call tells, of the thread that made it.
+    #[test]
+    fn calls_end_the_syncs_of_file_systems_that_do_not() {
+        let sync = |at, thread, inode| {
+            let kind = Kind::Sync {
+                edge: Edge::Begin,
+                file_system: DISK + 1,
+                inode,
+                thread,
+            };
+            Event { at, kind }
+        };
+        let call = |at, edge, thread| {
+            let kind = Kind::SyncCall { edge, thread };
+            Event { at, kind }
+        };
+        let events = in_order(vec![
+            call(90, Edge::Begin, 10),
+            sync(100, 10, 3),
+            call(195, Edge::Begin, 11),
+            call(200, Edge::End, 10),
+            // A write with O_DSYNC, then an fsync of a file system that names no syncs.
+            sync(300, 10, 3),
+            call(310, Edge::Begin, 10),
+            call(400, Edge::End, 10),
+            // Threads that wait at the same time, for the same file.
+            sync(500, 11, 3),
+            call(510, Edge::Begin, 10),
+            sync(520, 10, 3),
+            call(530, Edge::End, 11),
+            call(560, Edge::End, 10),
+        ]);
+        let (_, syncs) = told(&events, &[10, 11], None);
+        assert_eq!((syncs.syncs, syncs.timed), (4, 3));
+        let times = syncs.times.unwrap();
+        assert_eq!((times.whole.p50_ns, times.whole.p99_ns), (40, 100));
+        assert!((times.whole.mean_ns - 170.0 / 3.0).abs() < 1e-9);
+    }
+
     #[test]
     fn quantiles_are_those_of_the_times() {
         assert_eq!(times(Vec::new()), None);

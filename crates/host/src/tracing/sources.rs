@@ -4,7 +4,7 @@ use super::THREAD_NAMES;
 use super::event::{DiskNumber, Edge, Step, Transfer, kernel_number};
 
 /// What a filter is set to that lets all through.
-const NO_FILTER: &str = "0";
+pub(super) const NO_FILTER: &str = "0";
 
 /// An event that is recorded.
 #[derive(Debug, Clone, Copy)]
@@ -25,6 +25,7 @@ pub(super) enum SourceKind {
     FileServer(Edge, Transfer),
     Moved,
     Sync(Edge),
+    SyncCall(Edge),
     Commit(Edge),
 }
 
@@ -53,6 +54,8 @@ pub struct TracedPlaces {
     pub file_systems: Vec<DiskNumber>,
     /// What is traced of threads.
     pub threads: TracedThreads,
+    /// Whether calls of fsync and fdatasync are traced, of all threads: the kernel then takes a little longer for every call.
+    pub sync_calls: bool,
 }
 
 /// What is needed to trace the requests of a disk.
@@ -156,6 +159,26 @@ pub(super) const SYNC_SOURCES: [Source; 5] = [
     },
 ];
 
+/// What bounds the calls that make syncs, where the kernel has it: not every file system says when it has carried one out.
+pub(super) const SYNC_CALL_SOURCES: [Source; 4] = [
+    Source {
+        path: "syscalls/sys_enter_fsync",
+        kind: SourceKind::SyncCall(Edge::Begin),
+    },
+    Source {
+        path: "syscalls/sys_exit_fsync",
+        kind: SourceKind::SyncCall(Edge::End),
+    },
+    Source {
+        path: "syscalls/sys_enter_fdatasync",
+        kind: SourceKind::SyncCall(Edge::Begin),
+    },
+    Source {
+        path: "syscalls/sys_exit_fdatasync",
+        kind: SourceKind::SyncCall(Edge::End),
+    },
+];
+
 impl Source {
     /// Whether it says anything of a disk that has requests, or has none.
     fn is_of(self, has_requests: bool) -> bool {
@@ -169,6 +192,7 @@ impl Source {
             | SourceKind::FileServer(..)
             | SourceKind::Moved
             | SourceKind::Sync(_)
+            | SourceKind::SyncCall(_)
             | SourceKind::Commit(_) => true,
         }
     }
@@ -205,6 +229,7 @@ impl Source {
             SourceKind::Sync(_) | SourceKind::Commit(_) => {
                 of_any("dev", &mut places.file_systems.iter().copied())
             }
+            SourceKind::SyncCall(_) => places.sync_calls.then(|| NO_FILTER.to_owned()),
             SourceKind::Wakeup => of_trials.then(|| format!("comm ~ \"{THREAD_NAMES}*\"")),
             // When a thread leaves its CPU is not needed: it runs again, or is woken first.
             SourceKind::Switch => of_trials.then(|| format!("next_comm ~ \"{THREAD_NAMES}*\"")),

@@ -49,7 +49,7 @@ pub(super) struct Background {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Call {
     pub(super) begin: u64,
-    /// Where the file system has an event for it.
+    /// Where the file system has an event for it, else where the call of a thread that it is within is traced.
     pub(super) end: Option<u64>,
     pub(super) thread: u32,
 }
@@ -289,21 +289,40 @@ pub(super) fn calls(events: &[Event]) -> BTreeMap<(u32, u64), Vec<(Call, bool)>>
     let mut files: BTreeMap<(u32, u64), Vec<(Call, bool)>> = BTreeMap::new();
     // The place of the call that a thread is in.
     let mut open: BTreeMap<(u32, u64, u32), usize> = BTreeMap::new();
+    // The threads that are in fsync or fdatasync, each with the file and the place of what this has its file system do.
+    let mut inside: BTreeMap<u32, Option<((u32, u64), usize)>> = BTreeMap::new();
     for event in events {
-        let Kind::Sync {
-            edge,
-            file_system,
-            inode,
-            thread,
-        } = event.kind
-        else {
-            continue;
+        let (edge, file_system, inode, thread) = match event.kind {
+            Kind::Sync {
+                edge,
+                file_system,
+                inode,
+                thread,
+            } => (edge, file_system, inode, thread),
+            Kind::SyncCall { edge, thread } => {
+                let of_thread = match edge {
+                    Edge::Begin => inside.insert(thread, None),
+                    Edge::End => inside.remove(&thread),
+                };
+                if let Some(Some((file, place))) = of_thread
+                    && edge == Edge::End
+                    && let Some(calls) = files.get_mut(&file)
+                {
+                    let end = &mut calls[place].0.end;
+                    *end = end.or(Some(event.at));
+                }
+                continue;
+            }
+            _ => continue,
         };
         let calls = files.entry((file_system, inode)).or_default();
         let by = (file_system, inode, thread);
         match edge {
             Edge::Begin => {
                 open.insert(by, calls.len());
+                if let Some(of_call) = inside.get_mut(&thread) {
+                    *of_call = Some(((file_system, inode), calls.len()));
+                }
                 let call = Call {
                     begin: event.at,
                     end: None,

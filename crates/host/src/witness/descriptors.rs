@@ -1,4 +1,4 @@
-//! What processes have open and mapped: files and devices of storage, and other things that bytes come from.
+//! What processes have open: files and devices of storage, and other things that bytes come from.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, Metadata, read_dir, read_to_string};
@@ -6,7 +6,7 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-use crate::pseudo_files::lossy_text_of;
+use super::mappings::{Mapped, is_library};
 use iolab_storage::{Opened, Stack};
 use iolab_workload::medium::Medium;
 use iolab_workload::witness::{IoWays, NoStorage, OpenWays, UncountedWay};
@@ -16,9 +16,6 @@ use rustix::fs::{Mode, OFlags, major};
 const FILES_MAX: usize = 64;
 /// Most descriptors that one look examines, so that a program with thousands of them costs no more.
 const DESCRIPTORS_MAX: usize = 512;
-/// Least size of a file whose mapping counts as a way of I/O, whatever its length: tables of the C library are shorter. Two windows
-/// of the default read-ahead: of a smaller file a fault fetches no more.
-pub(super) const MAPPED_LEAST: u64 = 256 << 10;
 /// Major numbers of terminals (Documentation/admin-guide/devices.txt of Linux): consoles, and both ends of pseudo-terminals.
 const TERMINALS: [u32; 18] = [
     4, 5, 128, 129, 130, 131, 132, 133, 134, 135, 136, 137, 138, 139, 140, 141, 142, 143,
@@ -77,9 +74,7 @@ pub(super) struct Descriptors {
     report: BTreeSet<FileId>,
     pipes_read: BTreeSet<FileId>,
     pipes_written: BTreeSet<FileId>,
-    /// Files that were seen mapped, of which the largest has so many bytes; `None` before any was seen.
-    mapped: BTreeSet<String>,
-    pub(super) largest_mapped: Option<u64>,
+    pub(super) mapped: Mapped,
 }
 
 /// What a regular file is for an account of I/O.
@@ -124,8 +119,9 @@ impl Descriptors {
                 seen = true;
                 self.descriptor(*process, &entry.path());
             }
-            self.mappings(*process);
+            let mapped = self.mapped.look(*process);
             let ways = &mut self.ways;
+            ways.uncounted.extend(mapped);
             if !ways.uncounted.is_empty() {
                 ways.uncounted_reads = ways.uncounted_reads.or(ways.reads);
             }
@@ -284,7 +280,8 @@ impl Descriptors {
                 Medium::Memory => Kind::Memory,
                 medium @ (Medium::Storage | Medium::Elsewhere) if self.files.len() < FILES_MAX => {
                     let stack = opened.stack();
-                    if stack.device.is_some() && !self.stacks.contains(&stack) {
+                    let is_known = stack.device.is_some() || stack.nfs.is_some();
+                    if is_known && !self.stacks.contains(&stack) {
                         self.stacks.push(stack.clone());
                     }
                     let file = SeenFile {
@@ -306,31 +303,6 @@ impl Descriptors {
         self.known.insert(id, kind);
         Some(kind)
     }
-
-    /// Notes contexts of libaio and mappings of files: proc_pid_maps(5).
-    fn mappings(&mut self, process: u32) {
-        let Ok(maps) = lossy_text_of(format!("/proc/{process}/maps")) else {
-            return;
-        };
-        let run: BTreeSet<&str> = maps.lines().filter_map(executed).collect();
-        let ways = maps
-            .lines()
-            .filter_map(|line| mapping(line, &run, file_bytes));
-        self.ways.uncounted.extend(ways);
-        for path in maps.lines().filter_map(mapped_file) {
-            if self.mapped.contains(path) {
-                continue;
-            }
-            // One in another mount namespace may be any, and so may those that there is no room for.
-            let found = fs::metadata(path).ok();
-            let found = found.filter(|_| self.mapped.len() < MAPPED_MAX);
-            if found.is_some() {
-                self.mapped.insert(path.to_owned());
-            }
-            let bytes = found.map_or(u64::MAX, |found| found.len());
-            self.largest_mapped = self.largest_mapped.max(Some(bytes));
-        }
-    }
 }
 
 fn id_of(metadata: &Metadata) -> FileId {
@@ -350,12 +322,6 @@ fn opened_again(path: &Path, id: FileId) -> Option<Opened> {
     is_same.then(|| Opened::open(&link).ok()).flatten()
 }
 
-/// Whether a file is one that the loader opens for a moment: `libc.so.6`.
-fn is_library(path: &Path) -> bool {
-    let name = path.file_name().map(|name| name.to_string_lossy());
-    name.is_some_and(|name| name.ends_with(".so") || name.contains(".so."))
-}
-
 /// Device number of `/dev/null`.
 const NULL_DEVICE: u64 = 0x0103;
 
@@ -368,127 +334,9 @@ fn flags_of(process: u32, link: &Path) -> Option<OFlags> {
     Some(OFlags::from_bits_retain(flags))
 }
 
-/// The file that a line of maps shows.
-fn mapped_file(line: &str) -> Option<&str> {
-    let path = line.splitn(6, ' ').nth(5)?.trim_start();
-    let is_file = path.starts_with('/') && !path.ends_with(" (deleted)");
-    let is_memory = NO_FILES.iter().any(|start| path.starts_with(start));
-    (is_file && !is_memory).then_some(path)
-}
-
-/// The file that a line of maps shows to be run: a program or a library.
-fn executed(line: &str) -> Option<&str> {
-    let mut fields = line.split_whitespace().skip(1);
-    let is_run = fields.next()?.contains('x');
-    fields.nth(3).filter(|_| is_run)
-}
-
-/// The way of I/O that a line of maps shows: `FROM-TO rw-s OFFSET MAJOR:MINOR INODE PATH`. Files that are run have parts without code.
-/// A program can map a large file a window at a time, so its size decides; of one that cannot be found, the end of the mapping.
-fn mapping(line: &str, run: &BTreeSet<&str>, size: impl Fn(&str) -> u64) -> Option<UncountedWay> {
-    let mut fields = line.split_whitespace();
-    let (range, rights, offset) = (fields.next()?, fields.next()?, fields.next()?);
-    let inode = fields.nth(1)?;
-    let path = fields.next()?;
-    if path.starts_with("/[aio]") {
-        return Some(UncountedWay::Libaio);
-    }
-    let (from, to) = range.split_once('-')?;
-    let address = |text| u64::from_str_radix(text, 16).ok();
-    let length = address(to)?.checked_sub(address(from)?)?;
-    let end = address(offset)?.saturating_add(length);
-    let is_memory = NO_FILES.iter().any(|start| path.starts_with(start));
-    let is_of_system = rights.ends_with('p')
-        && (run.contains(path) || is_library(Path::new(path)) || path.starts_with(LOCALES));
-    let is_data = inode != "0" && !is_memory && !is_of_system;
-    let is_large =
-        || end >= MAPPED_LEAST || mapped_file(line).is_some_and(|path| size(path) >= MAPPED_LEAST);
-    (is_data && is_large()).then_some(UncountedWay::Mmap)
-}
-
-/// The size of a file, bytes; 0 of one that is not found.
-fn file_bytes(path: &str) -> u64 {
-    fs::metadata(path).map_or(0, |metadata| metadata.len())
-}
-
-/// How what is mapped begins that lies in no file of storage.
-const NO_FILES: [&str; 5] = ["/dev/", "/SYSV", "/memfd:", "/[aio]", "anon_inode:"];
-/// Most files whose size is noted because they are mapped.
-const MAPPED_MAX: usize = 4096;
-/// What the C library maps of every program that has a language.
-const LOCALES: &str = "/usr/lib/locale/";
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn mappings_are_read_as_linux_prints_them() {
-        for (line, way) in [
-            (
-                "7f0000000000-7f0000003000 rw-s 00000000 00:0f 1234   /[aio] (deleted)",
-                Some(UncountedWay::Libaio),
-            ),
-            (
-                "7f0000000000-7f0008000000 r--s 00000000 fe:00 77   /data/file",
-                Some(UncountedWay::Mmap),
-            ),
-            (
-                "7f0000000000-7f0000007000 r--s 00000000 fe:00 78   /usr/lib/gconv/gconv-modules.cache",
-                None,
-            ),
-            (
-                "7f0000000000-7f0008000000 r--p 00000000 fe:00 79   /usr/lib/locale/locale-archive",
-                None,
-            ),
-            (
-                "7f0000000000-7f0008000000 rw-s 00000000 00:01 9   /dev/zero (deleted)",
-                None,
-            ),
-            ("7f0000000000-7f0008000000 rw-p 00000000 00:00 0", None),
-            (
-                "7f0000000000-7f0008000000 r--p 00000000 fe:00 80   /repo/objects/pack-1.pack",
-                Some(UncountedWay::Mmap),
-            ),
-            // Parts without code of what is run, and a library that is not.
-            (
-                "7f0000000000-7f0008000000 r--p 00000000 fe:00 81   /usr/bin/tool",
-                None,
-            ),
-            (
-                "7f0000000000-7f0008000000 r--p 00000000 fe:00 82   /usr/lib/libdata.so.7",
-                None,
-            ),
-        ] {
-            let has_file = line.contains("   /") && !line.contains("(deleted)");
-            assert_eq!(mapped_file(line).is_some(), has_file, "{line}");
-            let program = "7f0000000000-7f0008000000 r-xp 00000000 fe:00 81   /usr/bin/tool";
-            let run = executed(program)
-                .into_iter()
-                .chain(executed(line))
-                .collect();
-            assert_eq!(mapping(line, &run, |_| 0), way, "{line}");
-        }
-    }
-
-    #[test]
-    fn a_window_of_a_large_file_is_a_way_of_io() {
-        let line = "7f0000000000-7f0000010000 r--s 00000000 fe:00 77   /data/large file";
-        let of = |bytes| {
-            mapping(line, &BTreeSet::new(), |path| {
-                assert_eq!(path, "/data/large file");
-                bytes
-            })
-        };
-        assert_eq!(of(256 << 20), Some(UncountedWay::Mmap));
-        assert_eq!(of(64 << 10), None);
-        // It was deleted: all that is known is where the mapping ends.
-        let deleted = "7f0000000000-7f0000010000 r--s 00800000 fe:00 77   /data/file (deleted)";
-        assert_eq!(
-            mapping(deleted, &BTreeSet::new(), |_| 0),
-            Some(UncountedWay::Mmap)
-        );
-    }
 
     /// Its space returns, and nothing of it waits to be written back.
     #[test]

@@ -2,8 +2,9 @@
 //! Documentation/admin-guide/cgroup-v2.rst of Linux).
 //!
 //! A program gets a group of its own where that changes nothing for it: where this process is in the root of the hierarchy, which has no
-//! limits, and the groups below count I/O and do not share the CPUs. Elsewhere a group of its own would have other limits than those that
-//! it would run under, or another share of the CPUs; then the group that it is in tells the most that it can have moved, and all where nothing else is in it.
+//! limits, and the groups below count I/O and divide neither CPUs nor memory nor disks. Elsewhere a group of its own would have other
+//! limits than those that it would run under, or another share; then the group that it is in tells the most that it can have moved, and
+//! all where nothing else is in it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File, OpenOptions};
@@ -27,9 +28,11 @@ const PROCESSES: &str = "cgroup.procs";
 /// What is counted.
 const TRAFFIC: &str = "io.stat";
 
-/// Controllers below which a group without limits has what it has in the root. The kernel counts pages that it writes back later for a
-/// group only where `memory` is enabled too.
-const UNWEIGHTED: [&str; 3] = ["io", "memory", "pids"];
+/// Controllers below which a group without limits has what it has in the root. With `memory` beside `io` its pages would have lists of
+/// their own for reclaim, and its dirty pages a limit and a speed of write-back of their own.
+const UNWEIGHTED: [&str; 2] = ["io", "pids"];
+/// What divides disks by weights of groups, by disk: a line of `8:0 enable=1 ...`.
+const COST_MODEL: &str = "io.cost.qos";
 
 /// What a group counted of each disk.
 pub(super) type Traffic = BTreeMap<Number, GroupTraffic>;
@@ -48,7 +51,9 @@ impl Group {
     /// That of a program which is started next; `None` where nothing is counted.
     pub(super) fn of_next() -> Option<Self> {
         let place = Place::of(Path::new("/proc"), "self")?;
-        place.leaf(std::process::id()).or_else(|| place.shared())
+        place
+            .leaf(Path::new("/sys"), std::process::id())
+            .or_else(|| place.shared())
     }
 
     /// That of a process.
@@ -114,19 +119,32 @@ impl Place {
     }
 
     /// Whether a group below the root counts I/O, and changes nothing else: with `cpu` it would have one weight for all of its processes,
-    /// where each process of the root has a weight of its own.
-    fn counts_only(&self) -> bool {
+    /// where each process of the root has a weight of its own, and so with disks that are divided by weight.
+    fn counts_only(&self, sys: &Path) -> bool {
         let enabled = fs::read_to_string(self.folder.join("cgroup.subtree_control"));
         let enabled = enabled.unwrap_or_default();
         let mut enabled = enabled.split_whitespace();
         self.is_root
             && enabled.clone().any(|one| one == "io")
             && enabled.all(|one| UNWEIGHTED.contains(&one))
+            && !self.divides_disks(sys)
+    }
+
+    /// Whether any disk is divided by weights of groups: by the scheduler BFQ, or the kernel's cost model.
+    fn divides_disks(&self, sys: &Path) -> bool {
+        let disks = fs::read_dir(sys.join("block"))
+            .into_iter()
+            .flatten()
+            .flatten();
+        let mut schedulers =
+            disks.filter_map(|disk| fs::read_to_string(disk.path().join("queue/scheduler")).ok());
+        let costs = fs::read_to_string(self.folder.join(COST_MODEL)).unwrap_or_default();
+        schedulers.any(|scheduler| scheduler.contains("[bfq]")) || costs.contains("enable=1")
     }
 
     /// A new group below the root, where it changes nothing. Those that killed processes left are removed.
-    fn leaf(&self, process: u32) -> Option<Group> {
-        if !self.counts_only() {
+    fn leaf(&self, sys: &Path, process: u32) -> Option<Group> {
+        if !self.counts_only(sys) {
             return None;
         }
         remove_leftovers(&self.folder);
@@ -276,7 +294,7 @@ mod tests {
                 ("io.stat", "254:0 rbytes=100 wbytes=10 rios=1 wios=1\n8:0 "),
             ],
         );
-        assert!(place(&tree).leaf(1).is_none());
+        assert!(place(&tree).leaf(&tree.path().join("sys"), 1).is_none());
         let holds = |own: &[u32]| {
             let group = place(&tree).shared().expect("it counts");
             tree.files(
@@ -307,12 +325,14 @@ mod tests {
     #[test]
     fn a_group_is_made_below_the_root_alone_and_where_groups_count() {
         let tree = machine("/");
-        let made = || place(&tree).counts_only();
+        let sys = tree.path().join("sys");
+        let made = || place(&tree).counts_only(&sys);
         assert!(!made());
         let cases = [
             ("io", true),
-            ("io memory pids", true),
-            ("memory pids", false),
+            ("io pids", true),
+            ("io memory pids", false),
+            ("pids", false),
             ("cpu io memory", false),
         ];
         for (controllers, expected) in cases {
@@ -320,8 +340,18 @@ mod tests {
             assert_eq!(made(), expected, "{controllers}");
         }
         tree.files("cgroup", &[("cgroup.subtree_control", "io")]);
+        for (scheduler, cost, expected) in [
+            ("none [mq-deadline] bfq", "8:0 enable=0 ctrl=auto", true),
+            ("none mq-deadline [bfq]", "", false),
+            ("[none]", "8:0 enable=1 ctrl=user", false),
+            ("[none]", "", true),
+        ] {
+            tree.files("sys/block/sdq/queue", &[("scheduler", scheduler)]);
+            tree.files("cgroup", &[("io.cost.qos", cost)]);
+            assert_eq!(made(), expected, "{scheduler}, {cost}");
+        }
         // A new folder has none of the files that a kernel would make there: it counts nothing, and goes.
-        assert!(place(&tree).leaf(77).is_none());
+        assert!(place(&tree).leaf(&sys, 77).is_none());
         assert!(!tree.path().join("cgroup/iolab-witness-77").exists());
         assert!(place(&tree).shared().is_none());
     }

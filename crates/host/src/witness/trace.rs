@@ -49,6 +49,7 @@ impl ProgramTracer {
                 moving: Vec::new(),
                 file_systems: file_systems.iter().map(|one| one.number).collect(),
                 threads: TracedThreads::All,
+                sync_calls: file_systems.iter().any(|one| !one.times_syncs),
             },
             &clock,
         )?;

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use iolab_analysis::witness::{DeviceLoad, Evidence};
+use iolab_analysis::witness::{DeviceLoad, Evidence, p99_of};
 use iolab_record::witness::ToolClaim;
 use iolab_workload::counters::{DeviceStat, Traffic};
 use iolab_workload::witness::{
@@ -57,6 +57,11 @@ pub(crate) struct WitnessDocument<'a> {
     devices: Vec<DeviceData<'a>>,
     /// All disks that carried something.
     disks: Vec<DeviceData<'a>>,
+    /// Bytes that file servers (NFS) sent to the mounts in question, of all processes; to all mounts where no target was named and no
+    /// file of one was seen open. `null` without such mounts.
+    nfs_read_bytes: Option<u64>,
+    /// Bytes that they got; `null` likewise.
+    nfs_write_bytes: Option<u64>,
     /// Files and devices of storage that were seen open.
     files: Vec<FileData>,
     /// How it did I/O, as far as it was seen.
@@ -142,8 +147,8 @@ struct TimesData {
     mean_ns: f64,
     /// Their median, ns.
     p50_ns: u64,
-    /// Their 99th percentile, ns.
-    p99_ns: u64,
+    /// Their 99th percentile, ns; `null` where they are too few for it.
+    p99_ns: Option<u64>,
 }
 
 /// Limits of control groups, each the tightest on the way up.
@@ -396,6 +401,8 @@ impl<'a> WitnessDocument<'a> {
             disks: disks
                 .map(|one| device(&one.name, Some(one.traffic), None, one.of_group))
                 .collect(),
+            nfs_read_bytes: observed.nfs.map(|nfs| nfs.read_bytes),
+            nfs_write_bytes: observed.nfs.map(|nfs| nfs.write_bytes),
             files: files
                 .map(|file| FileData {
                     path: file.path.to_string_lossy().into_owned(),
@@ -526,24 +533,17 @@ fn trace(trace: &TracedProgram, disks: &[DiskTraffic]) -> TraceData {
 }
 
 fn traced_requests(all: &TracedRequests) -> TracedRequestsData {
-    let times = |times: Times| {
-        let Times {
-            mean_ns,
-            p50_ns,
-            p99_ns,
-        } = times;
-        TimesData {
-            mean_ns,
-            p50_ns,
-            p99_ns,
-        }
-    };
     let TracedRequests {
         requests,
         bytes,
         queue,
         device,
     } = *all;
+    let times = |times: Times| TimesData {
+        mean_ns: times.mean_ns,
+        p50_ns: times.p50_ns,
+        p99_ns: p99_of(times, requests),
+    };
     TracedRequestsData {
         requests,
         bytes,

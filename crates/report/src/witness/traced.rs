@@ -1,7 +1,6 @@
 //! What control groups and the kernel's trace events showed of a program.
 
-use iolab_analysis::analysis::TAIL_REQUESTS_MIN;
-use iolab_analysis::witness::Evidence;
+use iolab_analysis::witness::{Evidence, p99_of};
 use iolab_workload::quantity::{counted, format_bytes, format_ns, format_percent_of_whole};
 use iolab_workload::witness::{
     GroupHolds, SyncTimes, TracedDisk, TracedProgram, TracedRequests, TracedSyncs,
@@ -134,14 +133,10 @@ fn requests_of(what: &str, requests: &TracedRequests) -> Option<String> {
     } = requests;
     let ns = |ns: u64| format_ns(ns as f64);
     let (queue, device) = queue.zip(*device)?;
-    let tail = match *requests >= TAIL_REQUESTS_MIN {
-        true => format!(
-            " (99th percentiles {} and {})",
-            ns(queue.p99_ns),
-            ns(device.p99_ns)
-        ),
-        false => String::new(),
-    };
+    let tails = p99_of(queue, *requests).zip(p99_of(device, *requests));
+    let tail = tails.map_or(String::new(), |(queue, device)| {
+        format!(" (99th percentiles {} and {})", ns(queue), ns(device))
+    });
     Some(format!(
         "{} of it ({}), median {} in the queue and {} in the device{tail}",
         counted(*requests, what),
@@ -166,10 +161,9 @@ fn parts(trace: &TracedProgram, times: SyncTimes) -> String {
         0 => String::new(),
         commits => format!("; {}", counted(commits, "journal commit")),
     };
-    let tail = match trace.syncs.timed >= TAIL_REQUESTS_MIN {
-        true => format!(" (99th percentile {})", format_ns(whole.p99_ns as f64)),
-        false => String::new(),
-    };
+    let tail = p99_of(whole, trace.syncs.timed).map_or(String::new(), |p99_ns| {
+        format!(" (99th percentile {})", format_ns(p99_ns as f64))
+    });
     format!(
         "{}, mean {}{tail}: {} flushes of the cache, {} journal, {} other writes of the disk, {} the rest{commits}",
         counted(trace.syncs.timed, "sync"),

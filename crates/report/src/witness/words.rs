@@ -1,10 +1,11 @@
 //! The sentences of an observation: one for each claim.
 
 use iolab_analysis::witness::{
-    Asked, Bounds, Direction, Evidence, NOTEWORTHY, OWN_DATA, OtherUse, Transfer, Unknown,
+    Asked, Bounds, Direction, Evidence, NOTEWORTHY, OtherUse, Reading, Transfer, Unknown,
     WitnessClaim,
 };
 use iolab_record::{ServedBy, ServedVerdict};
+use iolab_workload::medium::Medium;
 use iolab_workload::quantity::{counted, format_bytes, format_percent_of_whole};
 use iolab_workload::witness::{Observed, Subject};
 
@@ -86,6 +87,11 @@ fn reads(reads: &Direction, verdict: &ServedVerdict, evidence: &Evidence) -> Str
         (false, true) => "the page cache or from holes of its files",
         (false, false) => "the page cache",
     };
+    if let Some(sent) = over_network(evidence, Transfer::Read, verdict) {
+        return format!(
+            "{sent} of {asked} came over the network from a file server, and the rest from {cache}"
+        );
+    }
     match verdict.served_by {
         ServedBy::Device => format!("{} {asked} came from {source}", share_read(reads, verdict)),
         ServedBy::PageCache | ServedBy::Mixed if !ways.reads.is_direct() && is_none(verdict) => {
@@ -155,10 +161,10 @@ fn writes(writes: &Direction, verdict: &ServedVerdict, evidence: &Evidence) -> S
         None => "",
     };
     let asked = match writes.asked {
-        Asked::Bytes(written) if written.is_known_within(written.most) => {
-            let bytes = without_own_data(written.most, &evidence.observed);
-            format!("the {} that it wrote{kept}", format_bytes(bytes as f64))
-        }
+        Asked::Bytes(written) if written.is_known_within(written.most) => format!(
+            "the {} that it wrote{kept}",
+            format_bytes(written.most as f64)
+        ),
         Asked::Bytes(written) => format!("the {} that it wrote{kept}", bounds(written)),
         _ => "the bytes that it wrote".to_owned(),
     };
@@ -174,6 +180,11 @@ fn writes(writes: &Direction, verdict: &ServedVerdict, evidence: &Evidence) -> S
     let discarded = discarded.map_or(String::new(), |discarded| {
         format!(", {} were discarded unwritten", bounds(discarded))
     });
+    if let Some(sent) = over_network(evidence, Transfer::Write, verdict) {
+        return format!(
+            "{sent} of {asked} had gone over the network to a file server at its end{owed}{discarded}"
+        );
+    }
     match verdict.served_by {
         ServedBy::Device => format!(
             "{} {asked} reached {device}{owed}{discarded}",
@@ -191,16 +202,6 @@ fn writes(writes: &Direction, verdict: &ServedVerdict, evidence: &Evidence) -> S
     }
 }
 
-/// Bytes that storage got for its writes, without what file systems add to these: those of its calls, where the rest is small.
-fn without_own_data(written: u64, observed: &Observed) -> u64 {
-    let by_calls = observed.processes.io.map_or(0, |io| io.wchar);
-    let added = written.checked_sub(by_calls);
-    match added.is_some_and(|added| added <= OWN_DATA && added <= by_calls / 20) {
-        true => by_calls,
-        false => written,
-    }
-}
-
 /// Bytes that it wrote to the page cache and that were discarded before they were written to storage, with their file for instance;
 /// `None` where they are not of note.
 fn discarded(evidence: &Evidence) -> Option<Bounds> {
@@ -214,6 +215,26 @@ fn discarded(evidence: &Evidence) -> Option<Bounds> {
         least: cancelled.saturating_sub(found),
         most: cancelled,
     })
+}
+
+/// What of its bytes went over the network, where the page cache of this machine has the rest: what all used of the mount, and no more
+/// than its accounts say.
+fn over_network(
+    evidence: &Evidence,
+    transfer: Transfer,
+    verdict: &ServedVerdict,
+) -> Option<String> {
+    let observed = &evidence.observed;
+    let is_elsewhere = Reading::of(observed).medium(transfer) == Medium::Elsewhere;
+    if verdict.served_by != ServedBy::Mixed || !is_elsewhere {
+        return None;
+    }
+    let (nfs, io) = observed.nfs.zip(observed.processes.io)?;
+    let bytes = match transfer {
+        Transfer::Read => nfs.read_bytes.min(io.read_bytes),
+        Transfer::Write => nfs.write_bytes.min(io.write_bytes),
+    };
+    Some(format_bytes(bytes as f64))
 }
 
 /// Whether the device carried nothing of note.

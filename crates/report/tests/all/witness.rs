@@ -7,10 +7,11 @@ use iolab_record::witness::{Claimed, ToolClaim};
 use iolab_record::{ServedBy, ServedVerdict};
 use iolab_report::report::{ProgramInput, StudyReport};
 use iolab_report::witness::{command, headline};
-use iolab_workload::counters::{DeviceStat, DeviceWaits, ProcessIo};
+use iolab_workload::counters::{DeviceStat, DeviceWaits, NfsIo, ProcessIo};
+use iolab_workload::medium::Medium;
 use iolab_workload::witness::{
-    Course, Moment, Observed, ObservedDevice, OpenWays, OtherProcess, OtherProcesses, Subject,
-    SyncTimes, Times, TracedProgram, TracedSyncs,
+    Course, Moment, Observed, ObservedDevice, ObservedFile, OpenWays, OtherProcess, OtherProcesses,
+    Subject, SyncTimes, Times, TracedProgram, TracedSyncs,
 };
 
 const MIB: u64 = 1 << 20;
@@ -131,22 +132,36 @@ fn what_page_faults_can_have_fetched_leaves_the_share_of_the_calls_open() {
 }
 
 #[test]
-fn what_a_file_system_adds_is_not_what_the_program_wrote() {
-    let of = |by_calls: u64, sent: u64| {
-        let mut evidence = evidence(
-            nothing(),
-            direction(sent << 10, ServedBy::Device, Some(1.0)),
-        );
-        evidence.flushes = None;
+fn what_a_file_server_sent_is_told_beside_the_page_cache() {
+    let of = |reads: bool| {
+        let mut of_note = direction(64 * MIB, ServedBy::Mixed, None);
+        of_note.carried = None;
+        let (reads, writes) = match reads {
+            true => (of_note, nothing()),
+            false => (nothing(), of_note),
+        };
+        let mut evidence = evidence(reads, writes);
+        (evidence.devices, evidence.flushes) = (Vec::new(), None);
+        evidence.observed.nfs = Some(NfsIo {
+            read_bytes: 40 * MIB,
+            write_bytes: 48 * MIB,
+        });
         evidence.observed.processes.io = Some(ProcessIo {
-            wchar: by_calls << 10,
+            read_bytes: 24 * MIB,
+            write_bytes: 64 * MIB,
             ..ProcessIo::default()
         });
+        evidence.observed.files = vec![ObservedFile {
+            medium: Medium::Elsewhere,
+            bytes: 64 * MIB,
+            is_read: true,
+            is_written: true,
+            ..ObservedFile::default()
+        }];
         headline(&evidence)
     };
-    insta::assert_snapshot!(of(800, 804), @"fio: all of the 800 KiB that it wrote reached vda; nothing else used vda.");
-    // Written by a mapping.
-    insta::assert_snapshot!(of(8, 804), @"fio: all of the 804 KiB that it wrote reached vda; nothing else used vda.");
+    insta::assert_snapshot!(of(true), @"fio: 24 MiB of the 64 MiB that it read came over the network from a file server, and the rest from the page cache.");
+    insta::assert_snapshot!(of(false), @"fio: 48 MiB of the 64 MiB that it wrote had gone over the network to a file server at its end.");
 }
 
 #[test]

@@ -312,3 +312,24 @@ fn the_report_of_fio_is_the_one_that_its_arguments_name() {
     assert_eq!(of("fio output"), None);
     assert_eq!(of("dd --output=r.json"), None);
 }
+
+/// The account of a mount counts all processes, that of the program what it fetched itself.
+#[test]
+fn what_a_file_server_sent_to_others_is_not_the_programs() {
+    let of = |own: u64, mount: u64| {
+        let mut observed = reader(own);
+        observed.devices.clear();
+        if let Some(target) = &mut observed.target {
+            target.medium = Medium::Elsewhere;
+            target.region.before = None;
+        }
+        observed.nfs = Some(NfsIo {
+            read_bytes: mount,
+            write_bytes: 0,
+        });
+        served(observed)
+    };
+    assert_eq!(of(64 * MIB, 64 * MIB), ServedBy::Network);
+    assert_eq!(of(0, 64 * MIB), ServedBy::PageCache);
+    assert_eq!(of(32 * MIB, 64 * MIB), ServedBy::Mixed);
+}

@@ -14,9 +14,9 @@ use serde_json::Value;
 
 use crate::stage::{built, within};
 
-const BYTES: f64 = (32u64 << 20) as f64;
+pub(crate) const BYTES: f64 = (32u64 << 20) as f64;
 
-fn number(evidence: &Value, pointer: &str) -> f64 {
+pub(crate) fn number(evidence: &Value, pointer: &str) -> f64 {
     let value = evidence.pointer(pointer).and_then(Value::as_f64);
     value.unwrap_or(f64::NAN)
 }
@@ -37,7 +37,7 @@ fn of_words(scene: &Scene, program: &[&str]) -> Value {
 }
 
 /// The same of a script.
-fn of_script(scene: &Scene, script: &str) -> Value {
+pub(crate) fn of_script(scene: &Scene, script: &str) -> Value {
     let script = script.replace("TARGET", &scene.target.display().to_string());
     let target = scene.target.display().to_string();
     let arguments = ["--on", &target, "--", "sh", "-c", &script];
@@ -46,7 +46,7 @@ fn of_script(scene: &Scene, script: &str) -> Value {
 
 /// Holds what the program is said to have moved against the bytes that it asked for, and these against the device's counters.
 #[track_caller]
-fn assert_counted(evidence: &Value, direction: &str, bytes: f64, what: &str) {
+pub(crate) fn assert_counted(evidence: &Value, direction: &str, bytes: f64, what: &str) {
     let counter = match direction {
         "reads" => "/devices/0/read_bytes",
         _ => "/devices/0/write_bytes",

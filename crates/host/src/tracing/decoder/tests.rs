@@ -3,8 +3,8 @@
 use super::*;
 use crate::tracing::event::kernel_number;
 use crate::tracing::sources::{
-    BEGAN_SOURCE, BLOCK_SOURCES, FILE_SERVER_SOURCES, FUSE_SOURCES, MOVED_SOURCE, SYNC_SOURCES,
-    THREAD_SOURCES, TracedPlaces, TracedThreads,
+    BEGAN_SOURCE, BLOCK_SOURCES, FILE_SERVER_SOURCES, FUSE_SOURCES, MOVED_SOURCE, NO_FILTER,
+    SYNC_CALL_SOURCES, SYNC_SOURCES, THREAD_SOURCES, TracedPlaces, TracedThreads,
 };
 
 /// As Linux 6.18 states them, without what is printed.
@@ -292,11 +292,8 @@ fn only_disks_with_such_events_are_traced() {
     assert_eq!(filters[0], "dev == 8388608");
     assert_eq!(filters[3], "dev == 265289729");
     let of_others = FUSE_SOURCES.into_iter().chain(FILE_SERVER_SOURCES);
-    for source in SYNC_SOURCES
-        .into_iter()
-        .chain(of_others)
-        .chain([MOVED_SOURCE])
-    {
+    let of_syncs = SYNC_SOURCES.into_iter().chain(SYNC_CALL_SOURCES);
+    for source in of_syncs.chain(of_others).chain([MOVED_SOURCE]) {
         assert_eq!(source.filter(&places), None);
     }
     let one = TracedPlaces {
@@ -306,6 +303,7 @@ fn only_disks_with_such_events_are_traced() {
         moving: vec![257, 1 << 40],
         file_systems: vec![(8, 1), (8, 2)],
         threads: TracedThreads::All,
+        sync_calls: true,
     };
     assert_eq!(BLOCK_SOURCES[3].filter(&one), None);
     for source in FUSE_SOURCES {
@@ -322,6 +320,9 @@ fn only_disks_with_such_events_are_traced() {
     for source in SYNC_SOURCES {
         let filter = source.filter(&one);
         assert_eq!(filter.as_deref(), Some("dev == 8388609 || dev == 8388610"));
+    }
+    for source in SYNC_CALL_SOURCES {
+        assert_eq!(source.filter(&one).as_deref(), Some(NO_FILTER));
     }
     // Either those of trials, or that any begins.
     for (places, of_trials) in [(&places, true), (&one, false)] {

@@ -1,6 +1,6 @@
 //! What claims on an observation of `iolab witness` rest on.
 
-use iolab_analysis::witness::{Asked, Bounds, DeviceLoad, Direction, OtherUse, Transfer};
+use iolab_analysis::witness::{Asked, Bounds, DeviceLoad, Direction, OtherUse, Transfer, p99_of};
 use iolab_record::ServedBy;
 use iolab_record::witness::Claimed;
 use iolab_workload::witness::{ObservedDevice, OtherProcess, TracedSyncs};
@@ -245,7 +245,7 @@ pub(crate) struct SyncsData {
     mean_ns: Option<f64>,
     /// Median time, ns.
     p50_ns: Option<u64>,
-    /// 99th percentile, ns.
+    /// 99th percentile, ns; `null` also where too few were timed for it.
     p99_ns: Option<u64>,
     /// Mean time in which the disk flushed its cache, ns.
     flush_ns: Option<f64>,
@@ -275,7 +275,7 @@ impl SyncsData {
             commits,
             mean_ns: times.map(|times| times.whole.mean_ns),
             p50_ns: times.map(|times| times.whole.p50_ns),
-            p99_ns: times.map(|times| times.whole.p99_ns),
+            p99_ns: times.and_then(|times| p99_of(times.whole, timed)),
             flush_ns: times.map(|times| times.flush_ns),
             journal_ns: times.map(|times| times.journal_ns),
             write_ns: times.map(|times| times.write_ns),

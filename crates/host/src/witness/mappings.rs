@@ -1,0 +1,307 @@
+//! What processes have mapped: data files, whose reads no call counts, and the files of programs, which page faults fetch.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::Metadata;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use iolab_storage::Opened;
+use iolab_workload::witness::UncountedWay;
+use rustix::fs::{FileType, Mode, OFlags, fstat};
+
+use crate::counters::{FileRange, residency};
+use crate::pseudo_files::lossy_text_of;
+
+/// Least size of a file whose mapping counts as a way of I/O, whatever its length: tables of the C library are shorter. Two windows
+/// of the default read-ahead: of a smaller file a fault fetches no more.
+pub(super) const MAPPED_LEAST: u64 = 256 << 10;
+/// Most files that are noted because they are mapped.
+const FILES_MAX: usize = 4096;
+/// Most program files of which it is followed what the page cache gains.
+const PROGRAMS_MAX: usize = 256;
+/// How what is mapped begins that lies in no file of storage.
+const NO_FILES: [&str; 5] = ["/dev/", "/SYSV", "/memfd:", "/[aio]", "anon_inode:"];
+/// What the C library maps of every program that has a language.
+const LOCALES: &str = "/usr/lib/locale/";
+
+/// What was seen so far.
+#[derive(Debug, Default)]
+pub(super) struct Mapped {
+    /// The size of each file, by device, inode and path; `None` of one that its path does not lead to here.
+    sizes: BTreeMap<String, Option<u64>>,
+    /// Of these the largest, `u64::MAX` where the size of one is not known; `None` before any was seen.
+    pub(super) largest: Option<u64>,
+    /// Files of programs, with what the page cache held of each when it was first seen, bytes.
+    programs: Vec<(PathBuf, u64)>,
+}
+
+impl Mapped {
+    /// Looks at a process (proc_pid_maps(5)); gives its ways of I/O that no call counts.
+    pub(super) fn look(&mut self, process: u32) -> BTreeSet<UncountedWay> {
+        let text = lossy_text_of(format!("/proc/{process}/maps")).unwrap_or_default();
+        let all: Vec<Mapping<'_>> = text.lines().filter_map(Mapping::parse).collect();
+        let executed = all.iter().filter(|one| one.rights.contains('x'));
+        let executed: BTreeSet<&str> = executed.map(|one| one.file).collect();
+        let mut ways = BTreeSet::new();
+        for mapping in all {
+            let is_of_program = mapping.is_of_program(&executed);
+            let bytes = mapping
+                .names_file()
+                .then(|| self.size(&mapping, is_of_program));
+            ways.extend(mapping.way(is_of_program, bytes.flatten()));
+        }
+        ways
+    }
+
+    /// The size of the file of a mapping, which is looked at once.
+    fn size(&mut self, mapping: &Mapping<'_>, is_of_program: bool) -> Option<u64> {
+        if let Some(known) = self.sizes.get(mapping.file) {
+            return *known;
+        }
+        let has_room = self.sizes.len() < FILES_MAX;
+        let path = Path::new(mapping.path);
+        let found = std::fs::metadata(path).ok();
+        let bytes = found.as_ref().map(|found| found.len());
+        if has_room {
+            self.sizes.insert(mapping.file.to_owned(), bytes);
+        }
+        // One in another mount namespace may be any, and so may those that there is no room for.
+        let is_same = |found: &Metadata| mapping.inode.parse() == Ok(found.ino());
+        let own = found.filter(|found| has_room && is_same(found));
+        let own = own.map(|found| found.len());
+        self.largest = self.largest.max(Some(own.unwrap_or(u64::MAX)));
+        if is_of_program
+            && own.is_some_and(|bytes| bytes >= MAPPED_LEAST)
+            && self.programs.len() < PROGRAMS_MAX
+            && let Some(resident) = resident(path)
+        {
+            self.programs.push((path.to_owned(), resident));
+        }
+        bytes
+    }
+
+    /// Bytes of the files of programs that the page cache has gained since they were first seen, whoever had it fetch them.
+    pub(super) fn gained(&self) -> u64 {
+        let gained = self.programs.iter().map(|(path, before)| {
+            let now = resident(path).unwrap_or(0);
+            now.saturating_sub(*before)
+        });
+        gained.fold(0, u64::saturating_add)
+    }
+}
+
+/// What the page cache holds of a regular file, bytes. Whatever else is there is not opened: that alone may do something.
+fn resident(path: &Path) -> Option<u64> {
+    let flags = OFlags::PATH | OFlags::CLOEXEC;
+    let place = rustix::fs::open(path, flags, Mode::empty()).ok()?;
+    let kind = FileType::from_raw_mode(fstat(&place).ok()?.st_mode);
+    let link = format!("/proc/self/fd/{}", place.as_raw_fd());
+    let opened = Opened::open(Path::new(&link)).ok();
+    let opened = opened.filter(|_| kind == FileType::RegularFile)?;
+    let range = FileRange {
+        file: opened.holder(),
+        offset: 0,
+        length: opened.bytes().filter(|bytes| *bytes > 0)?,
+    };
+    Some(residency(&[range])?.resident_bytes)
+}
+
+/// Whether a file is one that the loader opens for a moment: `libc.so.6`.
+pub(super) fn is_library(path: &Path) -> bool {
+    let name = path.file_name().map(|name| name.to_string_lossy());
+    name.is_some_and(|name| name.ends_with(".so") || name.contains(".so."))
+}
+
+/// A line of maps: `FROM-TO rw-s OFFSET MAJOR:MINOR INODE   PATH`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Mapping<'a> {
+    /// Where it ends in its file, bytes.
+    end: u64,
+    rights: &'a str,
+    /// Device, inode and path.
+    file: &'a str,
+    inode: &'a str,
+    path: &'a str,
+}
+
+impl<'a> Mapping<'a> {
+    fn parse(line: &'a str) -> Option<Self> {
+        let mut fields = line.splitn(4, ' ');
+        let (range, rights, offset) = (fields.next()?, fields.next()?, fields.next()?);
+        let file = fields.next()?;
+        let mut fields = file.splitn(3, ' ');
+        let inode = fields.nth(1)?;
+        let (from, to) = range.split_once('-')?;
+        let number = |text| u64::from_str_radix(text, 16).ok();
+        let length = number(to)?.checked_sub(number(from)?)?;
+        Some(Self {
+            end: number(offset)?.saturating_add(length),
+            rights,
+            file,
+            inode,
+            path: fields.next().unwrap_or_default().trim_start(),
+        })
+    }
+
+    /// Whether it is of a file with a name, which is not made of memory.
+    fn names_file(&self) -> bool {
+        self.path.starts_with('/') && !self.path.ends_with(" (deleted)") && !self.is_memory()
+    }
+
+    fn is_memory(&self) -> bool {
+        NO_FILES.iter().any(|start| self.path.starts_with(start))
+    }
+
+    /// Whether it is a part of a program: of a file that is run, which has parts without code, of a library, or a table of the C library.
+    fn is_of_program(&self, executed: &BTreeSet<&str>) -> bool {
+        self.rights.ends_with('p')
+            && (executed.contains(self.file)
+                || is_library(Path::new(self.path))
+                || self.path.starts_with(LOCALES))
+    }
+
+    /// The way of I/O that it is. A program can map a large file a window at a time, so its size decides; where that is not known, the
+    /// end of the mapping.
+    fn way(&self, is_of_program: bool, bytes: Option<u64>) -> Option<UncountedWay> {
+        if self.path.starts_with("/[aio]") {
+            return Some(UncountedWay::Libaio);
+        }
+        let is_data =
+            self.inode != "0" && !self.path.is_empty() && !self.is_memory() && !is_of_program;
+        let is_large = self.end.max(bytes.unwrap_or(0)) >= MAPPED_LEAST;
+        (is_data && is_large).then_some(UncountedWay::Mmap)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read;
+
+    use rustix::fs::{Advice, fadvise};
+    use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
+
+    use super::*;
+
+    fn way(line: &str, executed: &[&str], bytes: Option<u64>) -> Option<UncountedWay> {
+        let mapping = Mapping::parse(line).expect("a line");
+        let executed = executed.iter().copied().collect();
+        mapping.way(mapping.is_of_program(&executed), bytes)
+    }
+
+    #[test]
+    fn mappings_are_read_as_linux_prints_them() {
+        let program = "fe:00 81   /usr/bin/my tool";
+        for (line, expected, names_file) in [
+            (
+                "7f0000000000-7f0000003000 rw-s 00000000 00:0f 1234   /[aio] (deleted)",
+                Some(UncountedWay::Libaio),
+                false,
+            ),
+            (
+                "7f0000000000-7f0008000000 r--s 00000000 fe:00 77   /data/file",
+                Some(UncountedWay::Mmap),
+                true,
+            ),
+            (
+                "7f0000000000-7f0000007000 r--s 00000000 fe:00 78   /usr/lib/gconv/gconv-modules.cache",
+                None,
+                true,
+            ),
+            (
+                "7f0000000000-7f0008000000 r--p 00000000 fe:00 79   /usr/lib/locale/locale-archive",
+                None,
+                true,
+            ),
+            (
+                "7f0000000000-7f0008000000 rw-s 00000000 00:01 9   /dev/zero (deleted)",
+                None,
+                false,
+            ),
+            (
+                "7f0000000000-7f0008000000 rw-p 00000000 00:00 0 ",
+                None,
+                false,
+            ),
+            (
+                "7f0000000000-7f0008000000 rw-p 00000000 00:00 0    [heap]",
+                None,
+                false,
+            ),
+            (
+                "7f0000000000-7f0008000000 r--p 00000000 fe:00 80   /repo/objects/pack-1.pack",
+                Some(UncountedWay::Mmap),
+                true,
+            ),
+            // A part without code of what is run, a library that is not, and a data file whose path begins like that of the program.
+            (
+                "7f0000000000-7f0008000000 r--p 00000000 fe:00 81   /usr/bin/my tool",
+                None,
+                true,
+            ),
+            (
+                "7f0000000000-7f0008000000 r--p 00000000 fe:00 82   /usr/lib/libdata.so.7",
+                None,
+                true,
+            ),
+            (
+                "7f0000000000-7f0008000000 r--p 00000000 fe:00 83   /usr/bin/my data",
+                Some(UncountedWay::Mmap),
+                true,
+            ),
+        ] {
+            let mapping = Mapping::parse(line).expect("a line");
+            assert_eq!(mapping.names_file(), names_file, "{line}");
+            assert_eq!(way(line, &[program], None), expected, "{line}");
+        }
+        for line in ["", "7f00-7f08 r--p", "x-y r--p 0 fe:00 1   /a"] {
+            assert_eq!(Mapping::parse(line), None, "{line}");
+        }
+    }
+
+    #[test]
+    fn a_window_of_a_large_file_is_a_way_of_io() {
+        let line = "7f0000000000-7f0000010000 r--s 00000000 fe:00 77   /data/large file";
+        assert_eq!(way(line, &[], Some(256 << 20)), Some(UncountedWay::Mmap));
+        assert_eq!(way(line, &[], Some(64 << 10)), None);
+        // It was deleted: all that is known is where the mapping ends.
+        let deleted = "7f0000000000-7f0000010000 r--s 00800000 fe:00 77   /data/file (deleted)";
+        assert_eq!(way(deleted, &[], None), Some(UncountedWay::Mmap));
+    }
+
+    /// A file that is run and read in order: one fault has the kernel fetch all of it.
+    #[test]
+    fn what_the_page_cache_gains_of_a_program_is_seen() {
+        const BYTES: usize = 4 << 20;
+        let mut file = tempfile::NamedTempFile::new_in(env!("CARGO_MANIFEST_DIR")).expect("a file");
+        std::fs::write(file.path(), vec![7; BYTES]).expect("written");
+        file.as_file().sync_all().expect("synced");
+        fadvise(file.as_file(), 0, None, Advice::DontNeed).expect("advised");
+        if resident(file.path()).is_none_or(|left| left > 0) {
+            needs::skip(needs::Need::ColdCache, "the pages of a file stay");
+            return;
+        }
+        let rights = ProtFlags::READ | ProtFlags::EXEC;
+        // SAFETY: a new mapping, which nothing reads.
+        let mapping = unsafe {
+            mmap(
+                std::ptr::null_mut(),
+                BYTES,
+                rights,
+                MapFlags::PRIVATE,
+                file.as_file(),
+                0,
+            )
+        };
+        let mapping = mapping.expect("it is mapped");
+        let mut seen = Mapped::default();
+        let this = std::process::id();
+        assert!(!seen.look(this).contains(&UncountedWay::Libaio));
+        file.read_to_end(&mut Vec::new()).expect("read");
+        seen.look(this);
+        let gained = seen.gained();
+        // SAFETY: the mapping from above, which is used no more.
+        unsafe { munmap(mapping, BYTES) }.expect("it was mapped");
+        assert!(gained >= BYTES as u64, "{gained}");
+    }
+}

@@ -1,0 +1,266 @@
+//! `iolab witness` on programs that make it hard: odd names, many and deep processes, other users and namespaces. Bytes are those that the
+//! device counted.
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+
+use iolab_truth::files::{MIB, noise, warm};
+use iolab_truth::iolab::witness_with;
+use iolab_truth::scenarios::LOOP_DIRECT;
+use iolab_truth::system::{needs_root, unless_missing};
+use iolab_truth::{Made, Scene};
+use needs::Need;
+
+use crate::stage::{alone, built, within};
+use crate::witness_device::{BYTES, assert_counted, number, of_script};
+
+const READ: &str = "dd if=TARGET of=/dev/null bs=1M count=32 iflag=direct status=none";
+
+/// A closing parenthesis ends a name in /proc/PID/stat, a line break a line in other files, and ESC [ moves the cursor of a terminal.
+const ODD: &[u8] = b"a) S 1 (\n\x1b[31m\xff '$(x)";
+
+/// The program dd under another name.
+fn renamed(scene: &Scene, name: &[u8]) -> PathBuf {
+    let at = scene.folder().join(OsStr::from_bytes(name));
+    std::fs::copy("/bin/dd", &at).expect("dd is everywhere");
+    at
+}
+
+#[test]
+fn odd_names_hide_nothing_and_reach_no_terminal() {
+    let Some((scene, _alone)) = built(&LOOP_DIRECT) else {
+        return;
+    };
+    let dd = renamed(&scene, ODD);
+    let target = scene.target.display().to_string();
+    let words: [OsString; 10] = [
+        "--on".into(),
+        target.clone().into(),
+        "--".into(),
+        dd.into_os_string(),
+        format!("if={target}").into(),
+        "of=/dev/null".into(),
+        "bs=1M".into(),
+        "count=32".into(),
+        "iflag=direct".into(),
+        "status=none".into(),
+    ];
+    let (output, evidence) = witness_with(&scene, &words, |_| ());
+    assert!(output.status.success(), "{output:?}");
+    assert_counted(&evidence, "reads", BYTES, "started");
+    assert!(!output.stderr.contains(&0x1b), "{output:?}");
+
+    // As a child, and as a process of others meanwhile.
+    let child = format!("./a* {}; true", READ.trim_start_matches("dd "));
+    let evidence = of_script(&scene, &child);
+    assert_counted(&evidence, "reads", BYTES, "a child");
+    let other = child.replace("TARGET", &target);
+    // It ends with the folder too.
+    let go = scene.folder().join("go");
+    std::fs::write(&go, "").expect("a file");
+    let mut other = std::process::Command::new("sh")
+        .args(["-c", &format!("while [ -e go ]; do {other}; done")])
+        .current_dir(scene.folder())
+        .spawn()
+        .expect("sh is everywhere");
+    let name = target.trim_start_matches("/dev/");
+    // Until three times as much was read.
+    let script = "read -r a b first rest </sys/class/block/NAME/stat; first=$((first + 200000))
+        while read -r a b now rest </sys/class/block/NAME/stat; [ $now -lt $first ]; do :; done";
+    let script = script.replace("NAME", name);
+    let arguments = ["--on", &target, "--", "sh", "-c", &script];
+    let (output, evidence) = witness_with(&scene, &arguments, |_| ());
+    std::fs::remove_file(go).expect("it is there");
+    other.wait().expect("it ends");
+    assert!(output.status.success(), "{output:?}");
+    let others = evidence["others"]["processes"].as_array().expect("a list");
+    let is_seen = others.iter().any(|one| {
+        let name = one["name"].as_str().unwrap_or_default();
+        name.starts_with("a) S 1 (") && number(one, "/read_bytes") > 0.0
+    });
+    assert!(is_seen, "{evidence:#}");
+    assert!(!output.stderr.contains(&0x1b), "{output:?}");
+}
+
+/// 300 generations, each waited for by the one before; then 100, each of which is left behind by the one before.
+#[test]
+fn deep_trees_are_counted() {
+    let Some((scene, _alone)) = built(&LOOP_DIRECT) else {
+        return;
+    };
+    let target = scene.target.display().to_string();
+    let read = READ.replace("TARGET", &target);
+    let file = |name: &str, next: &str| {
+        let script = format!("if [ $1 -gt 0 ]; then {next}; else {read}; fi; true");
+        std::fs::write(scene.folder().join(name), script).expect("a file");
+    };
+    file("waits", "sh ./waits $(($1 - 1))");
+    file("leaves", "setsid sh ./leaves $(($1 - 1)) & :");
+    for (script, what) in [("sh ./waits 300", "waits"), ("sh ./leaves 100", "leaves")] {
+        let evidence = of_script(&scene, script);
+        assert_counted(&evidence, "reads", BYTES, what);
+        assert_eq!(evidence["processes"]["running"], 0, "{evidence:#}");
+        assert_eq!(evidence["processes"]["cut_short"], 0, "{evidence:#}");
+    }
+}
+
+/// One in 1,000 of them reads; the end of none is waited for by its parent one by one.
+#[test]
+fn ten_thousand_short_children_are_counted() {
+    let Some((scene, _alone)) = built(&LOOP_DIRECT) else {
+        return;
+    };
+    let read = READ.replace("count=32", "count=1 skip=$((n / 1000))");
+    let loops = format!(
+        "n=0; while [ $n -lt 10000 ]; do
+            if [ $((n % 1000)) = 0 ]; then {read} & else (:) & fi
+            n=$((n + 1)); [ $((n % 50)) != 0 ] || wait
+        done; wait"
+    );
+    for (before, what) in [("", "waited for"), ("trap '' CHLD;", "ignored")] {
+        let evidence = of_script(&scene, &format!("{before} exec sh -c '{loops}'"));
+        assert_counted(&evidence, "reads", 10.0 * MIB as f64, what);
+        assert_eq!(
+            evidence["processes"]["may_miss_children"], false,
+            "{evidence:#}"
+        );
+        let share = number(&evidence, "/observer_cpu_ns") / number(&evidence, "/observed_ns");
+        println!("{what}: observing took {:.2} % of a CPU", share * 100.0);
+    }
+}
+
+#[test]
+fn a_program_without_streams_and_in_a_session_of_its_own_is_counted() {
+    let Some((scene, _alone)) = built(&LOOP_DIRECT) else {
+        return;
+    };
+    for script in [
+        format!("exec <&- >&- 2>&-; {READ}"),
+        format!("setsid sh -c '{READ}; true' <&- >&- 2>&- & exit 0"),
+        // It leaves its process group and its folder, and what started it is gone.
+        format!("(cd /; setsid sh -c '(exec {READ}) & exit' &) & exit 0"),
+    ] {
+        let evidence = of_script(&scene, &script);
+        assert_eq!(evidence["exit_code"], 0, "{script}");
+        assert_counted(&evidence, "reads", BYTES, &script);
+    }
+}
+
+/// Nested, and with ranks of MPI.
+#[test]
+fn programs_that_start_programs_for_others_are_counted() {
+    let Some((scene, _alone)) = built(&LOOP_DIRECT) else {
+        return;
+    };
+    let iolab = scene.binary().display().to_string();
+    let nested = format!("'{iolab}' witness --on TARGET -o inner.json -- {READ}");
+    let evidence = of_script(&scene, &nested);
+    assert_counted(&evidence, "reads", BYTES, "nested");
+    let inner = std::fs::read(scene.folder().join("inner.json")).expect("a file");
+    let inner = serde_json::from_slice(&inner).expect("it is JSON");
+    assert_counted(&inner, "reads", BYTES, "inner");
+    let Some(mpirun) = needs::tool(Need::Mpi) else {
+        return;
+    };
+    let rank = READ.replace(
+        "count=32",
+        "count=8 skip=$((8 * ${PMI_RANK:-$OMPI_COMM_WORLD_RANK}))",
+    );
+    std::fs::write(
+        scene.folder().join("rank"),
+        rank.replace("TARGET", &scene.target.display().to_string()),
+    )
+    .expect("a file");
+    // Open MPI needs these to start as root, and more ranks than CPUs.
+    let allowed = "export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1";
+    let evidence = of_script(&scene, &format!("{allowed}; {mpirun} -n 4 sh ./rank"));
+    assert_eq!(evidence["exit_code"], 0, "{evidence:#}");
+    // Ranks have sockets, which could have served a part of what they read.
+    assert_counted(&evidence, "reads", BYTES, "ranks");
+}
+
+/// A program that gives up root, and one in namespaces of its own, where the target has another name.
+#[test]
+fn other_users_and_namespaces_are_counted() {
+    let Some((scene, _alone)) = built(&LOOP_DIRECT) else {
+        return;
+    };
+    let from_stdin = READ.replace("if=TARGET ", "");
+    let lesser = format!("setpriv --reuid 65534 --regid 65534 --clear-groups {from_stdin} <TARGET");
+    // So that page faults fetch nothing of it.
+    of_script(&scene, "setpriv --dump");
+    let evidence = of_script(&scene, &lesser);
+    assert_eq!(evidence["exit_code"], 0, "{evidence:#}");
+    assert_counted(&evidence, "reads", BYTES, "another user");
+    assert_eq!(evidence["reads"]["served_by"], "device", "{evidence:#}");
+
+    if needs::tool(Need::Unshare).is_none() {
+        return;
+    }
+    let elsewhere = "mount -t tmpfs none /mnt && touch /mnt/disk && mount --bind TARGET /mnt/disk";
+    let read = READ.replace("TARGET", "/mnt/disk");
+    let script = format!("unshare -m -p -f -i -u -n sh -c '{elsewhere} && {read}'");
+    let target = scene.target.display().to_string();
+    let script = script.replace("TARGET", &target);
+    // Without --on: what it has open is seen all the same.
+    let (output, evidence) = witness_with(&scene, &["--", "sh", "-c", &script], |_| ());
+    assert!(output.status.success(), "{output:?}");
+    let name = target.trim_start_matches("/dev/");
+    let devices = evidence["devices"].as_array().expect("a list");
+    let device = devices.iter().find(|one| one["name"] == name);
+    let device = device.map_or(f64::NAN, |one| number(one, "/read_bytes"));
+    assert!(within(device, BYTES, 0.01), "{evidence:#}");
+    let most = number(&evidence, "/reads/carried_bytes/most");
+    assert!(most >= 0.99 * BYTES, "{evidence:#}");
+}
+
+/// A file that an ordinary user cannot read, and a program that can, because it runs as root.
+fn behind_a_program() -> Made<Scene> {
+    needs_root()?;
+    let scene = Scene::open_to_all()?;
+    let secret = noise(scene.folder().join("secret"), 32 * MIB)?;
+    let mode = |path: &std::path::Path, mode| {
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).expect("it is ours");
+    };
+    mode(&secret, 0o600);
+    mode(&renamed(&scene, b"reader"), 0o4755);
+    scene.as_nobody()
+}
+
+/// An ordinary user is told what the program did, and that what it had open was not seen.
+#[test]
+fn what_an_ordinary_user_cannot_see_is_said() {
+    let _alone = alone();
+    let Some(scene) = unless_missing(behind_a_program()) else {
+        return;
+    };
+    warm(&scene.folder().join("secret")).expect("it can be read");
+    // Where storage carried all that the calls read, that is told of a program whose descriptors cannot be seen too.
+    for (flag, served_by) in [("iflag=direct", "device"), ("iflag=nonblock", "unknown")] {
+        let read = [
+            "--",
+            "./reader",
+            "if=secret",
+            "of=/dev/null",
+            "bs=1M",
+            flag,
+            "status=none",
+        ];
+        let (output, evidence) = witness_with(&scene, &read, |_| ());
+        if output.status.code() == Some(1) {
+            needs::skip(
+                Need::OrdinaryUser,
+                "programs get no rights of their files here",
+            );
+            return;
+        }
+        assert!(output.status.success(), "{output:?}");
+        let read_bytes = number(&evidence, "/processes/rchar");
+        assert!(within(read_bytes, BYTES, 0.01), "{evidence:#}");
+        assert_eq!(evidence["ways"]["looks"], 0, "{evidence:#}");
+        assert_eq!(evidence["reads"]["served_by"], served_by, "{evidence:#}");
+        assert_eq!(evidence["others"]["sees_ended"], false, "{evidence:#}");
+    }
+}
