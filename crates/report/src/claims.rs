@@ -24,8 +24,8 @@ mod side_doubt;
 
 use evidence::{
     BentCurveData, ChangeData, CourseData, FixedCostData, LoadData, PreparationData, ProgramsData,
-    QueuedData, ReproductionData, RoundsData, SteadyData, SuspectsData, TimeByLayerData,
-    TogetherData, TooFewData, VerifiedData,
+    QueuedData, ReproductionData, RoundsData, StandardData, SteadyData, SuspectsData,
+    TimeByLayerData, TogetherData, TooFewData, VerifiedData,
 };
 pub(crate) use evidence::{
     ClaimedData, DeviceLoadData, DirectionData, OtherProcessData, OtherUseData, OverstatedData,
@@ -143,6 +143,8 @@ pub(crate) enum Evidence {
     Steady(SteadyData),
     /// Rounds that were repeated until they were steady.
     Rounds(RoundsData),
+    /// A test of a standard that a run without such rounds follows.
+    Standard(StandardData),
     /// What more requests in flight gained.
     Queued(QueuedData),
     /// Time of a request as a fixed cost and a rate.
@@ -423,6 +425,7 @@ impl Runs<'_> {
             },
             Claim::Steady(steady) => Evidence::Steady(SteadyData::of(steady, self)),
             Claim::Rounds(rounds) => Evidence::Rounds(RoundsData::of(rounds, self)),
+            Claim::Standard(found) => Evidence::Standard(StandardData::of(&found.followed)),
             Claim::Queued(queued) => Evidence::Queued(QueuedData::of(queued, self)),
             Claim::Ways(ways) => Evidence::Ways {
                 quantity: self.quantity(ways.response, ways.candidates.first().map(|one| one.cell)),
