@@ -44,7 +44,7 @@ pub(crate) struct ClaimData {
     /// `programs-equivalent`, `load`, `serialised`, `preparation`, `level-over-run`, `level-within-trials`, `level-in-warm-up`,
     /// `no-level-change` (no trial of a soak changes its level),
     /// `steady-state`, `not-written-over`, `not-steady`, `steady-rounds`, `rounds-alike` (but not shown to be steady), `rounds-not-steady`,
-    /// `rounds-not-judged` (rounds that are repeated until they are steady), `queued`, `fixed-costs`, `bends`, `shared-limit`, `drift`, `dependence`,
+    /// `rounds-not-judged` (rounds that are repeated until they are steady), `standard` (a test of a standard without rounds), `queued`, `fixed-costs`, `bends`, `shared-limit`, `drift`, `dependence`,
     /// `two-groups`, `time-by-layer` (which layer takes the time of
     /// requests); of `iolab why`: `phenomenon`, `cause`, `joint-cause`, `contributes`, `cleared`, `suspects-open`,
     /// `suspects-not-tried`; of `iolab witness`: `served-by` (where bytes came from or went to), `cache-flushes`, `syncs`, `other-use`,
