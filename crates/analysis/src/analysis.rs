@@ -12,6 +12,7 @@ mod ranks;
 mod rate;
 mod served_by;
 mod stages;
+mod standard_followed;
 mod steady_rounds;
 mod verified;
 
@@ -29,7 +30,8 @@ pub use ranks::{CellRanks, ClientAnalysis, RankThroughput};
 pub use rate::{CellRate, HELD_FROM};
 pub use served_by::CellServed;
 pub use stages::{CellStages, StageNumbers, Timed};
-pub use steady_rounds::{RoundsEnd, StandardFollowed, SteadyAnalysis, Tracked, TrackedOf, limits};
+pub use standard_followed::StandardFollowed;
+pub use steady_rounds::{RoundsEnd, SteadyAnalysis, Tracked, TrackedOf, limits};
 pub use verified::CellVerified;
 
 use std::collections::BTreeMap;
@@ -270,6 +272,8 @@ pub struct Analysis {
     pub timeline: Timeline,
     /// The rounds that were repeated until they were steady; `None` where there were none.
     pub steady: Option<SteadyAnalysis>,
+    /// The test of a standard that it follows, and its deviations.
+    pub standard: Option<StandardFollowed>,
     /// What the run was made to find the cause of.
     pub inquiry: Option<Inquiry>,
     /// Whether the order of its cells may decide their results.
@@ -383,7 +387,12 @@ pub(crate) fn analyse_timed(record: &RunRecord, timed: impl Fn(u32) -> ShownLate
         let id = cell.cell.id;
         groups::flag(&context, cell, group, trials, |number| own(id, number));
     }
+    let experiment = definition.as_ref().ok();
+    let steady =
+        experiment.and_then(|experiment| SteadyAnalysis::of(record, experiment, context.timed));
     Analysis {
+        standard: experiment
+            .and_then(|experiment| StandardFollowed::of_run(record, experiment, steady.as_ref())),
         experiment: record.experiment.name.clone(),
         question: record.experiment.question.clone(),
         response,
@@ -414,10 +423,7 @@ pub(crate) fn analyse_timed(record: &RunRecord, timed: impl Fn(u32) -> ShownLate
             .map(|count| count as f64),
         cells,
         timeline: Timeline::of(record, &disturbance::of_trials(record, context.cpus)),
-        steady: definition
-            .as_ref()
-            .ok()
-            .and_then(|definition| SteadyAnalysis::of(record, definition, context.timed)),
+        steady,
         inquiry: definition.ok().and_then(|definition| definition.inquiry),
         depends_on_order,
     }

@@ -5,7 +5,7 @@
 //! could reverse a comparison makes it [`Difference::CannotTell`]. METHODS.md has the rules and their measured error rates.
 //!
 //! Files to begin with: `effect.rs` two cells, `comparison.rs` two levels of a factor in all settings, `best.rs` the best sizes
-//! of a curve, `series.rs` the trials of a cell in their order, `rounds.rs` rounds until they are steady, `change.rs` levels over time,
+//! of a curve, `series.rs` the trials of a cell in their order, `rounds.rs` rounds until they are steady, `standard.rs` tests of a standard without them, `change.rs` levels over time,
 //! `concurrency.rs` requests in flight, `shared_limit.rs` groups at once, `answers.rs` claims of particular experiments, `phenomena.rs` what can be explained, `causes.rs` what interventions
 //! show, `contradictions.rs` contradictions, `order.rs` the order of claims.
 
@@ -24,6 +24,7 @@ mod rounds;
 mod series;
 mod shared_limit;
 mod stages;
+mod standard;
 mod tail;
 
 pub use answers::{
@@ -47,6 +48,7 @@ pub use rounds::{Outside, Rounds, RoundsDoubts, RoundsState, TrackedState};
 pub use series::{Course, Shape, State, Steady, dependent_cells, drifting_cells, groups};
 pub use shared_limit::{ReachedBy, SharedLimit, Together};
 pub use stages::{Largest, TimeByLayer};
+pub use standard::Conformance;
 pub use tail::LongTail;
 use tail::long_tail;
 
@@ -84,6 +86,8 @@ pub enum Claim {
     Steady(Steady),
     /// Whether rounds, of all cells or of writes before them, came to a steady state.
     Rounds(Rounds),
+    /// How far a run without such rounds is the test of a standard that it follows.
+    Standard(Conformance),
     /// The gain of more requests in flight.
     Queued(Queued),
     /// A fixed cost of a request, and a bandwidth for its bytes.
@@ -134,6 +138,7 @@ impl Claim {
             | Self::FixedCosts(_)
             | Self::Bent(_)
             | Self::Rounds(_)
+            | Self::Standard(_)
             | Self::Reproduced(_)
             | Self::Suspects(_) => Vec::new(),
         }
@@ -148,6 +153,7 @@ impl Claim {
             | Self::FixedCosts(FixedCosts { run, .. })
             | Self::Bent(Bent { run, .. })
             | Self::Rounds(Rounds { run, .. })
+            | Self::Standard(Conformance { run, .. })
             | Self::Reproduced(Reproduction { run, .. })
             | Self::Suspects(Suspects { run, .. }) => vec![*run],
             Self::Programs(programs) => vec![programs.run],
@@ -223,6 +229,7 @@ fn of_run(run: &Analysis, place: usize) -> Vec<Claim> {
         return all;
     }
     all.extend(rounds::rounds(run, place).map(Claim::Rounds));
+    all.extend(standard::conformance(run, place).map(Claim::Standard));
     all.extend(answers::verified(run, place).map(Claim::Verified));
     let programs = answers::programs(run, place).into_iter().map(Box::new);
     all.extend(programs.map(Claim::Programs));

@@ -145,9 +145,18 @@ pub fn moments(record: &RunRecord) -> Vec<Moment> {
     all
 }
 
-/// Whether iolab issues a cell's requests as fast as they complete, so that its throughput is its own.
+/// Whether iolab issues a cell's requests as fast as they complete, in all of its groups at once, so that the course of its throughput is
+/// that of the storage.
 fn is_free(cell: &Cell) -> bool {
-    cell.program().is_none() && cell.trial().rate.is_none()
+    cell.program().is_none() && cell.trial().rate.is_none() && !has_stages(cell)
+}
+
+/// Whether its groups begin or end at different times.
+fn has_stages(cell: &Cell) -> bool {
+    let trials = cell.spec.trials().into_iter();
+    let mut spans = trials.map(|trial| (trial.start_delay, trial.limit.time));
+    let first = spans.next();
+    spans.any(|span| Some(span) != first)
 }
 
 /// The criteria for a shift in one of `series` series of `n` values.

@@ -376,7 +376,7 @@ fn parsed<T: std::str::FromStr>(from: &mut Reader<'_>, none: T) -> Option<T> {
 wired! {
     RankPart { rank, started, ended, done, errors }
     TimeInterval { earliest, latest }
-    FailedRank { place, message, remedy }
+    FailedRank { place, message, remedy, errno }
     Counters { process_io, nfs, usage, device, bottom, hardware, pressure, buffer_piece_bytes, drive_millidegrees }
     Bottom { stat, in_file }
     Region { before, after, extents, owed_sync_ns, evidence_ns }

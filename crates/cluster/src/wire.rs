@@ -128,6 +128,16 @@ impl Wire for i64 {
     }
 }
 
+impl Wire for i32 {
+    fn write(&self, to: &mut Writer) {
+        to.signed(i64::from(*self));
+    }
+
+    fn read(from: &mut Reader<'_>) -> Option<Self> {
+        from.signed()?.try_into().ok()
+    }
+}
+
 impl Wire for f64 {
     fn write(&self, to: &mut Writer) {
         to.number(self.to_bits());

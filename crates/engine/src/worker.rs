@@ -281,7 +281,7 @@ impl<B: Backend, T: Timing, R: Requests> Worker<'_, B, T, R> {
         if self.common.stopping || self.common.left == 0 {
             return false;
         }
-        let until = self.requests.rest(*now);
-        self.common.rest_until(until, now, wake, deadline)
+        let rest = self.requests.rest(*now);
+        self.common.rest_until(&rest, now, wake, deadline)
     }
 }

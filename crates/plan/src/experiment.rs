@@ -39,7 +39,7 @@ pub use group_settings::{Combination, ExperimentGroup, GroupSetting};
 pub use inquiry::{INQUIRY, Inquiry, Phenomenon, Untried, Variant};
 pub use missing_levels::LevelChange;
 pub use refined_sizes::{REFINE_MAX, Refined};
-pub use standard_name::Standard;
+pub use standard_name::{Edition, Standard};
 
 use document::{Definition, DesignEntries, DocumentText, Entries, Groups, check_level_count};
 use iolab_workload::group::split_group;
@@ -53,7 +53,7 @@ pub const CELLS_MAX: usize = 10_000;
 /// Largest experiment or suite file that is read, bytes.
 const FILE_MAX: u64 = 1 << 20;
 /// Names in `[design]`, which `--set` takes too, with one value each.
-pub const DESIGN: [&str; 9] = [
+pub const DESIGN: [&str; 10] = [
     "trials_min",
     "trials_max",
     "precision",
@@ -63,6 +63,7 @@ pub const DESIGN: [&str; 9] = [
     "precondition",
     "pilot",
     "warmup",
+    "edition",
 ];
 
 /// One varied setting.
@@ -314,6 +315,7 @@ impl Experiment {
         self.check_levels()?;
         self.check_inquiry()?;
         self.check_rounds()?;
+        self.check_edition()?;
         self.design.check()
     }
 
@@ -341,6 +343,20 @@ impl Experiment {
                 .hint("set pattern = \"strided\", or leave skip out"));
         }
         Ok(())
+    }
+
+    /// Refuses an edition of a standard that the experiment does not follow.
+    fn check_edition(&self) -> Result<()> {
+        let edition = self.design.edition;
+        match edition == Edition::default() || self.standard.is_some() {
+            true => Ok(()),
+            false => Err(Error::usage(format!(
+                "edition={edition} in an experiment that follows no standard"
+            ))
+            .hint(format!(
+                "leave it out, or choose a test: iolab run pts-iops --set edition={edition}"
+            ))),
+        }
     }
 
     /// Refuses a latency as the response where latencies are not recorded.

@@ -19,6 +19,8 @@ const SEQ_BS: u64 = 1 << 20;
 const SEQ_BS_MAX: u64 = 1 << 30;
 /// Most rounds on the way to a steady state.
 pub const ROUNDS_MAX: u32 = 1000;
+/// Most times that rounds write their range.
+const FILLS_MAX: u32 = 1000;
 /// The steps in their order.
 const STEPS: [&str; 4] = ["trim", "seq", "rand", "steady"];
 /// What a round may be.
@@ -55,6 +57,8 @@ pub struct SteadyRounds {
     pub slope: f64,
     /// Rounds after which a steady state is not waited for any longer.
     pub rounds: u32,
+    /// Of rounds of cells: how often they write their range until a steady state is not waited for any longer; `None` without such a limit.
+    pub fills: Option<u32>,
 }
 
 /// A round on the way to a steady state.
@@ -90,6 +94,7 @@ impl Default for SteadyRounds {
             range: 0.2,
             slope: 0.1,
             rounds: 25,
+            fills: None,
         }
     }
 }
@@ -177,6 +182,7 @@ impl fmt::Display for SteadyRounds {
             range,
             slope,
             rounds,
+            fills,
         } = *self;
         let usual = Self::default();
         let round = (round != usual.round).then(|| match round {
@@ -189,6 +195,7 @@ impl fmt::Display for SteadyRounds {
             (range != usual.range).then(|| format!("range={}", percent(range))),
             (slope != usual.slope).then(|| format!("slope={}", percent(slope))),
             (rounds != usual.rounds).then(|| format!("rounds={rounds}")),
+            fills.map(|fills| format!("fills={fills}")),
         ];
         let options: Vec<String> = options.into_iter().flatten().collect();
         match options.is_empty() {
@@ -289,7 +296,7 @@ fn passes_of(step: &str, text: &str) -> Result<u32> {
     })
 }
 
-/// `round=cells,window=5,range=20%,slope=10%,rounds=25`, each at most once.
+/// `round=cells,window=5,range=20%,slope=10%,rounds=25,fills=4`, each at most once.
 fn steady(options: &str) -> Result<SteadyRounds> {
     let mut found = SteadyRounds::default();
     let mut seen: Vec<&str> = Vec::new();
@@ -299,7 +306,7 @@ fn steady(options: &str) -> Result<SteadyRounds> {
         };
         let (name, value) = option
             .split_once('=')
-            .ok_or_else(|| wrong("write NAME=VALUE: round, window, range, slope, rounds"))?;
+            .ok_or_else(|| wrong("write NAME=VALUE: round, window, range, slope, rounds, fills"))?;
         if seen.contains(&name) {
             return Err(wrong("name each of them once"));
         }
@@ -328,8 +335,15 @@ fn steady(options: &str) -> Result<SteadyRounds> {
             "range" => found.range = share()?,
             "slope" => found.slope = share()?,
             "rounds" => found.rounds = count(WINDOW_MIN, ROUNDS_MAX)?,
-            _ => return Err(wrong("write round, window, range, slope or rounds")),
+            "fills" => found.fills = Some(count(1, FILLS_MAX)?),
+            _ => return Err(wrong("write round, window, range, slope, rounds or fills")),
         }
+    }
+    if found.fills.is_some() && found.round != Round::Cells {
+        return Err(Error::usage(
+            "precondition steady: fills limits rounds of cells, and these are rounds of writes",
+        )
+        .hint("write round=cells,fills=4, or limit rounds of writes with rounds=25"));
     }
     if found.rounds < found.window {
         return Err(Error::usage(format!(
@@ -369,6 +383,10 @@ mod tests {
                 "steady:round=1min,window=3,range=0.07,slope=2.5%,rounds=9",
                 "steady:round=1min,window=3,range=7%,slope=2.5%,rounds=9",
             ),
+            (
+                "trim+steady:fills=4,round=cells",
+                "trim+steady:round=cells,fills=4",
+            ),
         ] {
             let read: Precondition = text.parse().expect(text);
             assert_eq!(read.to_string(), canonical);
@@ -401,6 +419,8 @@ mod tests {
             "steady:rounds=1001",
             "steady:window=5,window=5",
             "steady:pace=3",
+            "steady:fills=4",
+            "steady:round=cells,fills=0",
         ] {
             let error = wrong.parse::<Precondition>().expect_err(wrong);
             assert!(error.message().contains("precondition"), "{error}");

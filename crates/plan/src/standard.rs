@@ -8,7 +8,10 @@ use std::time::Duration;
 use iolab_workload::settings::{CellSpec, SETTINGS, Setting};
 use iolab_workload::trial::{CacheState, Pattern};
 
-use crate::experiment::{Experiment, Standard};
+use self::points::{KIB, Point};
+use crate::experiment::{Edition, Experiment, Standard};
+
+mod points;
 
 /// What is known of a target and of what was done to it.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -23,6 +26,19 @@ pub struct TargetFacts {
     pub trimmed: Option<bool>,
     /// Size of the requests of its sequential passes, bytes; `None` where unknown.
     pub pass_bs: Option<u64>,
+    /// What was written to it since it was prepared; `None` before a run.
+    pub written: Option<Written>,
+}
+
+/// What a run wrote to its target since this was prepared.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Written {
+    /// How often the size of the target: bytes of trials and preparation over its usable bytes.
+    pub fills: f64,
+    /// Time of the trials.
+    pub time: Duration,
+    /// Whether the run ended by steady rounds.
+    pub ended_steady: bool,
 }
 
 /// What a target is.
@@ -39,13 +55,23 @@ pub enum Medium {
 /// Something in which an experiment or its run is not the test of the standard.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Deviation {
-    /// Some trials are shorter than a minute; the shortest.
-    RoundTime(Duration),
+    /// Some trials are shorter than those of the test.
+    RoundTime {
+        /// The shortest.
+        time: Duration,
+        /// Those of the test.
+        of: Duration,
+    },
+    /// The write saturation test ended before it had written so often the size of the target that the test ends.
+    Saturation {
+        /// How often the size of the target was written.
+        fills: f64,
+    },
     /// Some trials have no time, or may end before it.
     Bounded,
     /// The target is a file, so that a file system lies between.
     File,
-    /// This share of the target is used, less than the client test's 75 %.
+    /// This share of the target is used, less than in the edition.
     ActiveRange(f64),
     /// Nothing is done in the place of a purge.
     NotPurged,
@@ -55,8 +81,10 @@ pub enum Deviation {
     TrimRefused,
     /// Other sequential passes than the test's come first.
     Passes,
-    /// The volatile write cache is on, which the enterprise test turns off.
+    /// The volatile write cache is on, which the enterprise edition turns off.
     WriteCacheOn,
+    /// The volatile write cache is off, which the client edition turns on.
+    WriteCacheOff,
     /// The test's cells that are missing, of how many.
     Cells {
         /// Missing ones.
@@ -80,6 +108,17 @@ pub enum Deviation {
     PageCache,
     /// Between points of the composite test no writes restore the state.
     NoPreWrites,
+    /// The stages of the cross stimulus test take less time, all of them together.
+    StageTime {
+        /// Their time.
+        time: Duration,
+        /// That of the test.
+        of: Duration,
+    },
+    /// The stages of the cross stimulus test are others, or overlap.
+    Stages,
+    /// The waits of the idle test take turns, after another preparation.
+    WaitsTakeTurns,
 }
 
 impl Deviation {
@@ -87,32 +126,24 @@ impl Deviation {
     pub fn scales(self) -> bool {
         matches!(
             self,
-            Self::RoundTime(_) | Self::Bounded | Self::ActiveRange(_) | Self::File
+            Self::RoundTime { .. }
+                | Self::Bounded
+                | Self::ActiveRange(_)
+                | Self::File
+                | Self::Saturation { .. }
+                | Self::StageTime { .. }
         )
     }
 }
 
-/// Least share of the target that a test uses.
-const ACTIVE_RANGE: f64 = 0.75;
-/// Time of a trial of the tests.
+/// Time of a trial of most tests.
 const ROUND_TIME: Duration = Duration::from_secs(60);
-const KIB: u64 = 1024;
-/// Mixes of the IOPS test, % of reads.
-const IOPS_MIXES: [u8; 7] = [100, 95, 65, 50, 35, 5, 0];
-/// Sizes of the IOPS test.
-const IOPS_SIZES: [u64; 8] = [
-    1024 * KIB,
-    128 * KIB,
-    64 * KIB,
-    32 * KIB,
-    16 * KIB,
-    8 * KIB,
-    4 * KIB,
-    512,
-];
-/// Threads and depths of the composite test.
-const LOADS: [u32; 6] = [32, 16, 8, 4, 2, 1];
-
+/// Time of a round of the write saturation test.
+const SATURATION_ROUND: Duration = Duration::from_secs(30 * 60);
+/// How often the write saturation test writes the size of the target, where nothing ends it before.
+const SATURATION_FILLS: f64 = 4.0;
+/// The longest time of the write saturation test.
+const SATURATION_TIME: Duration = Duration::from_secs(24 * 3600);
 /// Settings that the tests leave to the operator, that change nothing on the target, or of which other deviations tell.
 const OPEN: [&str; 35] = [
     // Other deviations.
@@ -160,24 +191,14 @@ const COMPOSITE_ZONES: &str = "zones:50/5:30/15:20/80";
 const COMPOSITE_MIX: &str =
     "512:4,1KiB:1,1536:1,2KiB:1,2560:1,3KiB:1,3584:1,4KiB:67,8KiB:10,16KiB:7,32KiB:3,64KiB:3";
 
-/// A cell of a test by what tells it from the others.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Point {
-    Access { read_percent: u8, bs: u64 },
-    Load { threads: u32, depth: u32 },
-}
-
-impl Point {
-    fn is_of(self, cell: &CellSpec) -> bool {
-        let trial = &cell.trial;
-        match self {
-            Self::Access { read_percent, bs } => {
-                (trial.read_percent, trial.bs) == (read_percent, bs)
-            }
-            Self::Load { threads, depth } => (trial.threads, trial.depth) == (threads, depth),
-        }
-    }
-}
+/// Length of the writes between the waits of the idle test.
+const IDLE_WRITES: Duration = Duration::from_secs(5);
+/// The stages of the cross stimulus test: addresses, size of requests in bytes, hours.
+const STAGES: [(Pattern, u64, u64); 3] = [
+    (Pattern::Seq, 1024 * KIB, 8),
+    (Pattern::RandReplace, 8 * KIB, 6),
+    (Pattern::Seq, 1024 * KIB, 8),
+];
 
 impl Standard {
     /// Where an experiment with these cells deviates, and its target as far as it is known.
@@ -187,17 +208,20 @@ impl Standard {
         cells: &[&CellSpec],
         target: TargetFacts,
     ) -> Vec<Deviation> {
+        let edition = experiment.design.edition;
         let all = [
-            shortest(cells).map(Deviation::RoundTime),
+            self.round_time(cells),
+            self.stage_time(cells),
+            self.saturation(cells, target),
             cells
                 .iter()
                 .any(|cell| may_end_early(cell))
                 .then_some(Deviation::Bounded),
             (target.medium == Some(Medium::File)).then_some(Deviation::File),
-            active_range(cells, target),
+            active_range(edition, cells, target),
             self.purge(experiment, target),
             self.passes(experiment, cells, target),
-            (target.write_cache == Some(true)).then_some(Deviation::WriteCacheOn),
+            write_cache(edition, target),
             self.missing(cells),
             self.further(cells),
             self.is_in_other_order(cells).then_some(Deviation::Order),
@@ -208,9 +232,12 @@ impl Standard {
                 .then_some(Deviation::Limits),
             cells
                 .iter()
-                .any(|cell| cell.trial.cache != CacheState::Direct)
+                .flat_map(|cell| cell.trials())
+                .any(|trial| trial.cache != CacheState::Direct)
                 .then_some(Deviation::PageCache),
             (self == Self::PtsComposite).then_some(Deviation::NoPreWrites),
+            self.stages_differ(cells).then_some(Deviation::Stages),
+            (self == Self::PtsHostIdle).then_some(Deviation::WaitsTakeTurns),
         ];
         let settings = self.settings_differ(cells);
         let settings = settings.into_iter().map(Deviation::Setting);
@@ -227,9 +254,17 @@ impl Standard {
         let Some(wanted) = self.builtin().and_then(|own| own.base().ok()) else {
             return Vec::new();
         };
+        // What groups do is looked at in each of them.
+        let own = |cell: &'_ &CellSpec| -> Vec<CellSpec> {
+            match cell.has_groups() {
+                true => cell.active().map(|group| group.spec.clone()).collect(),
+                false => vec![(*cell).clone()],
+            }
+        };
+        let parts: Vec<CellSpec> = cells.iter().flat_map(own).collect();
         let differs = |setting: &&Setting| {
             let wanted = setting.get(&wanted);
-            cells.iter().any(|cell| setting.get(cell) != wanted)
+            parts.iter().any(|part| setting.get(part) != wanted)
         };
         let compared = SETTINGS.iter();
         let compared = compared.filter(|setting| !self.leaves_open(setting.name));
@@ -243,70 +278,80 @@ impl Standard {
     fn leaves_open(self, setting: &str) -> bool {
         match setting {
             "threads" | "depth" => self != Self::PtsLatency,
-            "read_percent" => self != Self::PtsComposite,
+            "read_percent" => !matches!(
+                self,
+                Self::PtsComposite | Self::PtsCrossStimulus | Self::PtsHostIdle
+            ),
+            "start_delay" => self == Self::PtsCrossStimulus,
+            "idle" => self == Self::PtsHostIdle,
             _ => OPEN.contains(&setting),
         }
     }
 
-    /// The cells of the test; of the throughput test those of the sizes that are measured.
-    fn points(self, cells: &[&CellSpec]) -> Vec<Point> {
-        let grid = |mixes: &[u8], sizes: &[u64]| -> Vec<Point> {
-            let of_mix = |read_percent: &u8| {
-                let read_percent = *read_percent;
-                sizes.iter().map(move |bs| Point::Access {
-                    read_percent,
-                    bs: *bs,
-                })
-            };
-            mixes.iter().flat_map(of_mix).collect()
-        };
+    /// Time of a trial of the test.
+    fn round(self) -> Duration {
         match self {
-            Self::PtsIops => grid(&IOPS_MIXES, &IOPS_SIZES),
-            Self::PtsLatency => grid(&[100, 65, 0], &[8 * KIB, 4 * KIB, 512]),
-            Self::PtsThroughput => {
-                let sizes = [1024 * KIB, 128 * KIB];
-                let measured = |bs: &u64| cells.iter().any(|cell| cell.trial.bs == *bs);
-                let own: Vec<u64> = sizes.into_iter().filter(measured).collect();
-                match own.is_empty() {
-                    true => grid(&[100, 0], &sizes),
-                    false => grid(&[100, 0], &own),
-                }
+            Self::PtsWriteSaturation => SATURATION_ROUND,
+            Self::PtsHostIdle => IDLE_WRITES,
+            Self::PtsIops | Self::PtsThroughput | Self::PtsLatency | Self::PtsComposite => {
+                ROUND_TIME
             }
-            Self::PtsWriteSaturation => grid(&[0], &[4 * KIB]),
-            Self::PtsComposite => {
-                let of = |threads: u32| LOADS.map(|depth| Point::Load { threads, depth });
-                LOADS.into_iter().flat_map(of).collect()
-            }
+            // Its stages have times of their own.
+            Self::PtsCrossStimulus => Duration::ZERO,
         }
     }
 
-    /// The cells whose response tells that the rounds are steady.
-    fn tracked(self, cells: &[&CellSpec]) -> Vec<Point> {
-        let access = |read_percent, kib: u64| Point::Access {
-            read_percent,
-            bs: kib * KIB,
+    /// The time of all stages, where it is shorter than the test's.
+    fn stage_time(self, cells: &[&CellSpec]) -> Option<Deviation> {
+        let cells = cells.iter().filter(|_| self == Self::PtsCrossStimulus);
+        let of_cell = |cell: &&CellSpec| -> Duration {
+            let times = cell.trials().into_iter();
+            times.filter_map(|trial| trial.limit.time).sum()
         };
-        match self {
-            Self::PtsIops => vec![access(0, 4), access(65, 64), access(100, 1024)],
-            Self::PtsLatency => vec![access(0, 4)],
-            Self::PtsWriteSaturation | Self::PtsThroughput => {
-                let points = self.points(cells).into_iter();
-                let writes = |point: &Point| {
-                    matches!(
-                        point,
-                        Point::Access {
-                            read_percent: 0,
-                            ..
-                        }
-                    )
-                };
-                points.filter(writes).collect()
-            }
-            Self::PtsComposite => vec![Point::Load {
-                threads: 32,
-                depth: 32,
-            }],
-        }
+        let hours: u64 = STAGES.iter().map(|(.., hours)| hours).sum();
+        let of = Duration::from_secs(hours * 3600);
+        let time = cells.map(of_cell).min().filter(|time| *time < of)?;
+        Some(Deviation::StageTime { time, of })
+    }
+
+    /// Whether the stages of the cross stimulus test are others than its own, or do not follow one another.
+    fn stages_differ(self, cells: &[&CellSpec]) -> bool {
+        let are_own = |cell: &&CellSpec| {
+            let stages = cell.trials();
+            let mut ends = Duration::ZERO;
+            let own = stages.iter().zip(STAGES).all(|(trial, (pattern, bs, _))| {
+                let follows = trial.start_delay == ends;
+                ends = trial.start_delay + trial.limit.time.unwrap_or_default();
+                let is_so = (&trial.pattern, trial.bs) == (&pattern, bs) && trial.bs_mix.is_none();
+                follows && is_so
+            });
+            own && cell.has_groups() && stages.len() == STAGES.len()
+        };
+        self == Self::PtsCrossStimulus && !cells.iter().all(are_own)
+    }
+
+    /// The shortest trial, where it is shorter than the test's.
+    fn round_time(self, cells: &[&CellSpec]) -> Option<Deviation> {
+        let of = self.round();
+        let trials = cells.iter().flat_map(|cell| cell.trials());
+        let times = trials.filter_map(|trial| trial.limit.time);
+        let time = times.min().filter(|time| *time < of)?;
+        Some(Deviation::RoundTime { time, of })
+    }
+
+    /// Whether the write saturation test ended otherwise than by writing four times the size of the target, by its time, or by steady
+    /// rounds of its length.
+    fn saturation(self, cells: &[&CellSpec], target: TargetFacts) -> Option<Deviation> {
+        let Written {
+            fills,
+            time,
+            ended_steady,
+        } = target
+            .written
+            .filter(|_| self == Self::PtsWriteSaturation)?;
+        let is_by_rounds = ended_steady && self.round_time(cells).is_none();
+        let is_complete = fills >= SATURATION_FILLS || time >= SATURATION_TIME || is_by_rounds;
+        (!is_complete).then_some(Deviation::Saturation { fills })
     }
 
     fn purge(self, experiment: &Experiment, target: TargetFacts) -> Option<Deviation> {
@@ -332,9 +377,14 @@ impl Standard {
             Self::PtsThroughput => {
                 asked.seq == 2 && cells.iter().all(|cell| cell.trial.bs == asked.seq_bs)
             }
-            Self::PtsWriteSaturation | Self::PtsComposite => asked.seq == 0,
+            Self::PtsWriteSaturation | Self::PtsComposite | Self::PtsCrossStimulus => {
+                asked.seq == 0
+            }
+            // In place of random writes until they are steady.
+            Self::PtsHostIdle => asked.seq == 0 && asked.rand > 0,
         };
-        (!is_so || asked.rand > 0 || other_size).then_some(Deviation::Passes)
+        let is_random = asked.rand > 0 && self != Self::PtsHostIdle;
+        (!is_so || is_random || other_size).then_some(Deviation::Passes)
     }
 
     fn missing(self, cells: &[&CellSpec]) -> Option<Deviation> {
@@ -352,7 +402,11 @@ impl Standard {
         let points = self.points(cells);
         let known = points.iter();
         let known = known.filter(|point| cells.iter().any(|cell| point.is_of(cell)));
-        let further = cells.len() - known.count().min(cells.len());
+        let known = match self {
+            Self::PtsCrossStimulus => 1,
+            _ => known.count(),
+        };
+        let further = cells.len().saturating_sub(known);
         (further > 0).then_some(Deviation::FurtherCells(further))
     }
 
@@ -366,7 +420,7 @@ impl Standard {
     fn requests_differ(self, cells: &[&CellSpec]) -> bool {
         let is_so = |cell: &&CellSpec| {
             let (pattern, mix) = (&cell.trial.pattern, &cell.trial.bs_mix);
-            match self {
+            let is_so = match self {
                 Self::PtsIops | Self::PtsLatency | Self::PtsWriteSaturation => {
                     *pattern == Pattern::RandReplace && mix.is_none()
                 }
@@ -377,12 +431,21 @@ impl Standard {
                             .as_ref()
                             .is_some_and(|mix| mix.to_string() == COMPOSITE_MIX)
                 }
-            }
+                Self::PtsHostIdle => {
+                    *pattern == Pattern::RandReplace && mix.is_none() && cell.trial.bs == 4 * KIB
+                }
+                // Its stages are compared.
+                Self::PtsCrossStimulus => return true,
+            };
+            is_so && !cell.has_groups()
         };
-        !cells.iter().all(is_so) || cells.iter().any(|cell| cell.has_groups())
+        !cells.iter().all(is_so)
     }
 
     fn tracks_others(self, experiment: &Experiment, cells: &[&CellSpec]) -> bool {
+        if !self.has_rounds() {
+            return false;
+        }
         let tracked = experiment.tracked(cells.iter().copied());
         let wanted = self.tracked(cells);
         let is_wanted = |place: usize| wanted.iter().any(|point| point.is_of(cells[place]));
@@ -402,187 +465,30 @@ impl Standard {
     }
 }
 
-/// The shortest trial, where it is shorter than the standard's.
-fn shortest(cells: &[&CellSpec]) -> Option<Duration> {
-    let times = cells.iter().filter_map(|cell| cell.trial.limit.time);
-    times.min().filter(|time| *time < ROUND_TIME)
-}
-
 /// Whether a trial has no time, or another limit that may end it before.
 fn may_end_early(cell: &CellSpec) -> bool {
-    let limit = cell.trial.limit;
-    limit.time.is_none() || limit.bytes.is_some() || limit.requests.is_some()
+    cell.trials().into_iter().any(|trial| {
+        let limit = trial.limit;
+        limit.time.is_none() || limit.bytes.is_some() || limit.requests.is_some()
+    })
 }
 
-fn active_range(cells: &[&CellSpec], target: TargetFacts) -> Option<Deviation> {
-    let used = cells.iter().map(|cell| cell.trial.region).max()?;
+fn write_cache(edition: Edition, target: TargetFacts) -> Option<Deviation> {
+    match (target.write_cache?, edition.has_write_cache()) {
+        (true, false) => Some(Deviation::WriteCacheOn),
+        (false, true) => Some(Deviation::WriteCacheOff),
+        (true, true) | (false, false) => None,
+    }
+}
+
+fn active_range(edition: Edition, cells: &[&CellSpec], target: TargetFacts) -> Option<Deviation> {
+    let trials = cells.iter().flat_map(|cell| cell.trials());
+    let used = trials.map(|trial| trial.region).max()?;
     let share = used as f64 / target.bytes.filter(|bytes| *bytes > 0)? as f64;
     // Regions are cut to whole units.
-    (share < ACTIVE_RANGE - 0.005 && target.medium != Some(Medium::File))
+    (share < edition.active_range() - 0.005 && target.medium != Some(Medium::File))
         .then_some(Deviation::ActiveRange(share))
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::cells::cells;
-
-    /// A setting that is renamed would fall out of the list, and be told as a deviation of every run.
-    #[test]
-    fn what_the_operator_chooses_are_settings() {
-        for name in OPEN {
-            assert!(Setting::find(name).is_some(), "{name}");
-        }
-    }
-
-    fn deviations(name: &str, sets: &[&str], target: TargetFacts) -> Vec<Deviation> {
-        let mut experiment = Experiment::find(name).expect("built in");
-        for set in sets {
-            experiment.apply_set(set).expect(set);
-        }
-        let cells = cells(&experiment).expect("cells");
-        let specs: Vec<&CellSpec> = cells.iter().map(|cell| &cell.spec).collect();
-        let standard = experiment.standard.expect("of a standard");
-        standard.deviations(&experiment, &specs, target)
-    }
-
-    const PURGED: TargetFacts = TargetFacts {
-        medium: Some(Medium::Model),
-        bytes: None,
-        write_cache: Some(false),
-        trimmed: None,
-        pass_bs: None,
-    };
-
-    #[test]
-    fn full_rounds_on_a_purged_device_are_the_tests() {
-        for name in ["pts-iops", "pts-lat", "pts-wsat", "pts-tp"] {
-            assert_eq!(deviations(name, &["time=60s"], PURGED), [], "{name}");
-        }
-        let composite = deviations("pts-cbw", &["time=60s"], PURGED);
-        assert_eq!(composite, [Deviation::NoPreWrites]);
-    }
-
-    #[test]
-    fn each_deviation_is_named() {
-        let device = TargetFacts {
-            medium: Some(Medium::Device),
-            bytes: Some(1 << 40),
-            write_cache: Some(true),
-            trimmed: Some(false),
-            pass_bs: None,
-        };
-        let full = "time=60s";
-        for (sets, target, expected) in [
-            (
-                &["time=2s"][..],
-                PURGED,
-                vec![Deviation::RoundTime(Duration::from_secs(2))],
-            ),
-            (
-                &[full, "region=256GiB"],
-                device,
-                vec![
-                    Deviation::ActiveRange(0.25),
-                    Deviation::TrimRefused,
-                    Deviation::WriteCacheOn,
-                ],
-            ),
-            (
-                &[full],
-                TargetFacts {
-                    medium: Some(Medium::File),
-                    ..TargetFacts::default()
-                },
-                vec![Deviation::File, Deviation::TrimmedOnly],
-            ),
-            (
-                &[full, "precondition=seq:1+steady:round=cells"],
-                TargetFacts::default(),
-                vec![Deviation::NotPurged, Deviation::Passes],
-            ),
-            (
-                &[full, "bs=4k,64k,1M"],
-                PURGED,
-                vec![
-                    Deviation::Cells {
-                        missing: 35,
-                        of: 56,
-                    },
-                    Deviation::Order,
-                ],
-            ),
-            (
-                &[full, "bs=8k"],
-                PURGED,
-                vec![
-                    Deviation::Cells {
-                        missing: 49,
-                        of: 56,
-                    },
-                    Deviation::Tracked,
-                ],
-            ),
-            (
-                &[
-                    full,
-                    "precondition=trim+seq:2/128k+steady:round=cells,range=30%",
-                ],
-                PURGED,
-                vec![Deviation::Limits],
-            ),
-            (&[full, "cache=cold"], PURGED, vec![Deviation::PageCache]),
-            (&[full, "pattern=rand"], PURGED, vec![Deviation::Requests]),
-            (&[full, "bytes=1M"], PURGED, vec![Deviation::Bounded]),
-            (
-                &[full, "read_percent=100,95,65,50,35,20,5,0"],
-                PURGED,
-                vec![Deviation::FurtherCells(8)],
-            ),
-            (
-                &[
-                    full,
-                    "precondition=trim+seq:2/128k+steady:round=cells,rounds=26",
-                ],
-                PURGED,
-                vec![Deviation::Limits],
-            ),
-            (
-                &[full],
-                TargetFacts {
-                    pass_bs: Some(4096),
-                    ..PURGED
-                },
-                vec![Deviation::Passes],
-            ),
-            (
-                &[full, "rate=1000", "sync=each"],
-                PURGED,
-                vec![Deviation::Setting("sync"), Deviation::Setting("rate")],
-            ),
-            (
-                &[full, "thinktime=1ms"],
-                PURGED,
-                vec![Deviation::Setting("thinktime")],
-            ),
-            (
-                &[full, "content=zero"],
-                PURGED,
-                vec![Deviation::Setting("content")],
-            ),
-            (
-                &[full, "threads=2", "depth=16", "backend=libaio"],
-                PURGED,
-                vec![],
-            ),
-        ] {
-            assert_eq!(deviations("pts-iops", sets, target), expected, "{sets:?}");
-        }
-        let load = ["time=60s", "depth=2", "backend=libaio"];
-        let latency = deviations("pts-lat", &load, PURGED);
-        assert_eq!(latency, [Deviation::Setting("depth")]);
-        let mixed = deviations("pts-cbw", &["time=60s", "read_percent=40"], PURGED);
-        let expected = [Deviation::NoPreWrites, Deviation::Setting("read_percent")];
-        assert_eq!(mixed, expected);
-    }
-}
+mod tests;

@@ -55,6 +55,8 @@ named! {
         Precision = "precision",
         /// The rounds of all cells were steady.
         Steady = "steady",
+        /// The rounds of all cells wrote their range as often as the design allows.
+        Fills = "fills",
         /// The budget was used up.
         Budget = "budget",
         /// It has as many trials as the design allows.

@@ -24,8 +24,8 @@ mod side_doubt;
 
 use evidence::{
     BentCurveData, ChangeData, CourseData, FixedCostData, LoadData, PreparationData, ProgramsData,
-    QueuedData, ReproductionData, RoundsData, SteadyData, SuspectsData, TimeByLayerData,
-    TogetherData, TooFewData, VerifiedData,
+    QueuedData, ReproductionData, RoundsData, StandardData, SteadyData, SuspectsData,
+    TimeByLayerData, TogetherData, TooFewData, VerifiedData,
 };
 pub(crate) use evidence::{
     ClaimedData, DeviceLoadData, DirectionData, OtherProcessData, OtherUseData, OverstatedData,
@@ -44,7 +44,7 @@ pub(crate) struct ClaimData {
     /// `programs-equivalent`, `load`, `serialised`, `preparation`, `level-over-run`, `level-within-trials`, `level-in-warm-up`,
     /// `no-level-change` (no trial of a soak changes its level),
     /// `steady-state`, `not-written-over`, `not-steady`, `steady-rounds`, `rounds-alike` (but not shown to be steady), `rounds-not-steady`,
-    /// `rounds-not-judged` (rounds that are repeated until they are steady), `queued`, `fixed-costs`, `bends`, `shared-limit`, `drift`, `dependence`,
+    /// `rounds-not-judged` (rounds that are repeated until they are steady), `standard` (a test of a standard without rounds), `queued`, `fixed-costs`, `bends`, `shared-limit`, `drift`, `dependence`,
     /// `two-groups`, `time-by-layer` (which layer takes the time of
     /// requests); of `iolab why`: `phenomenon`, `cause`, `joint-cause`, `contributes`, `cleared`, `suspects-open`,
     /// `suspects-not-tried`; of `iolab witness`: `served-by` (where bytes came from or went to), `cache-flushes`, `syncs`, `other-use`,
@@ -143,6 +143,8 @@ pub(crate) enum Evidence {
     Steady(SteadyData),
     /// Rounds that were repeated until they were steady.
     Rounds(RoundsData),
+    /// A test of a standard that a run without such rounds follows.
+    Standard(StandardData),
     /// What more requests in flight gained.
     Queued(QueuedData),
     /// Time of a request as a fixed cost and a rate.
@@ -423,6 +425,7 @@ impl Runs<'_> {
             },
             Claim::Steady(steady) => Evidence::Steady(SteadyData::of(steady, self)),
             Claim::Rounds(rounds) => Evidence::Rounds(RoundsData::of(rounds, self)),
+            Claim::Standard(found) => Evidence::Standard(StandardData::of(&found.followed)),
             Claim::Queued(queued) => Evidence::Queued(QueuedData::of(queued, self)),
             Claim::Ways(ways) => Evidence::Ways {
                 quantity: self.quantity(ways.response, ways.candidates.first().map(|one| one.cell)),

@@ -11,7 +11,7 @@ use iolab_workload::quantity::{format_bytes, significant};
 use iolab_workload::settings::CellSpec;
 use iolab_workload::units::rough_duration;
 
-use crate::findings::words::conformance;
+use crate::findings::words::foreseen;
 use crate::layout::{self, Column};
 use iolab_workload::escape_control::escape_control;
 
@@ -120,7 +120,7 @@ pub fn standard(plan: &Plan, medium: Option<Medium>) -> Option<String> {
         ..TargetFacts::default()
     };
     let followed = StandardFollowed::of(experiment, &cells, target)?;
-    let text = conformance(&followed);
+    let text = foreseen(&followed);
     Some(match experiment.name == followed.test.name() {
         true => text,
         false => format!("{}: {text}", escape_control(&experiment.name)),

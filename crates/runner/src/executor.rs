@@ -18,6 +18,7 @@ use super::programs::Programs;
 use super::target_numbers::{devices_of, number_of};
 use crate::evidence::Origin;
 use crate::ranks::Ranks;
+use crate::resume_command::resume_command;
 use crate::silence::{Allowance, Watch};
 use iolab_peers::Peers;
 use iolab_plan::cells::PlannedCell;
@@ -30,8 +31,9 @@ const LOOK: Duration = Duration::from_millis(50);
 
 /// Carries trials out, one after the other.
 pub trait Executor {
-    /// Learns which run file its trials are kept in, to name it where its disk does not answer.
-    fn keeps_in(&mut self, _run_file: &Path) {}
+    /// Learns which run file its trials are kept in, and what the command that finishes the run takes for consent, to name both where
+    /// storage does not answer.
+    fn keeps_in(&mut self, _run_file: &Path, _consent: &str) {}
 
     /// One trial of a cell; its `trial` has the trial's seed.
     ///
@@ -159,8 +161,9 @@ impl<'a> Engine<'a> {
 }
 
 impl Executor for Engine<'_> {
-    fn keeps_in(&mut self, run_file: &Path) {
-        self.watch.keeps_in(run_file);
+    fn keeps_in(&mut self, run_file: &Path, consent: &str) {
+        let resume = resume_command(run_file, self.processes(), consent);
+        self.watch.keeps_in(run_file, resume);
     }
 
     fn run(&mut self, cell: &CellSpec, stop: &AtomicBool) -> Result<Outcome> {

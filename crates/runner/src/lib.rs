@@ -23,6 +23,7 @@ mod programs;
 mod progress_estimate;
 pub mod ranks;
 mod record;
+mod resume_command;
 mod sample;
 mod session;
 mod shared_disk;
@@ -44,6 +45,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, SystemTime};
 
+use iolab_analysis::consent::consent_option;
 use iolab_host::clock::Clock;
 use iolab_host::system_control::SystemControl;
 use iolab_workload::{Error, Result};
@@ -307,7 +309,9 @@ pub fn resume(
     let mut executor = setup
         .place
         .executor(plan.experiment(), seed, peers, &setup)?;
-    let mut session = Session::new(plan, seed, file, record.run.clock_domain, observer);
+    let consent = consent_option(&record);
+    let clock = record.run.clock_domain;
+    let mut session = Session::new(plan, seed, file, clock, consent, observer);
     session.take_over(&record)?;
     session.event(
         EventKind::Resume,

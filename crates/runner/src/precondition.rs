@@ -440,7 +440,9 @@ impl From<Unfinished> for Error {
 /// Whether a failure says that the target does not support the operation, and nothing about the state of the target.
 fn is_refusal(failure: &Failure) -> bool {
     let refusals = [Errno::OPNOTSUPP, Errno::INVAL, Errno::NOTTY].map(Errno::raw_os_error);
-    matches!(failure, Failure::Request(request) if refusals.contains(&request.errno))
+    failure
+        .errno()
+        .is_some_and(|errno| refusals.contains(&errno))
 }
 
 #[cfg(test)]

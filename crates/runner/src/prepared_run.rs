@@ -3,6 +3,7 @@
 
 use std::path::Path;
 
+use iolab_analysis::consent::consent_option;
 use iolab_doctor::Remark;
 use iolab_plan::cells::{FittedPlan, PlannedCell};
 use iolab_record::{ClockDomain, EventKind, Question, Run, RunStatus};
@@ -87,7 +88,12 @@ impl<'a> PreparedRun<'a> {
         observer.run_file(self.file.path());
         let left_out = self.plan.left_out().map(str::to_owned);
         let tracing = tracing_note::note(self.plan.cells(), &self.setup.place.targets());
-        let mut session = Session::new(self.plan, self.seed, self.file, self.clock, observer);
+        // A file that cannot be read is said by whatever reads it next.
+        let begun = iolab_runfile::read(self.file.path());
+        let consent = begun.map_or("", |run| consent_option(&run));
+        let mut session = Session::new(
+            self.plan, self.seed, self.file, self.clock, consent, observer,
+        );
         for note in self.setup.place.notes() {
             // Whoever opened the target has told it.
             session.keep(EventKind::Note, None, &note)?;

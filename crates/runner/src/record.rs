@@ -52,6 +52,8 @@ pub(super) struct Trial {
     pub(super) value: Option<f64>,
     /// Whether it succeeded.
     pub(super) ok: bool,
+    /// Bytes that it wrote.
+    pub(super) written: u64,
 }
 
 /// A trial in full.
@@ -128,6 +130,7 @@ impl Record {
             is_measured,
             value,
             ok,
+            written: sample.operations.write.bytes,
         });
     }
 

@@ -11,6 +11,7 @@ use iolab_workload::{Error, Kind, Result};
 use super::executor::Executor;
 use super::progress_estimate::TimeLeft;
 use super::record::Record;
+use super::resume_command::resume_command;
 use super::strategy::{self, Finding, Outlook, Step, Strategy};
 use super::tool_failures::ToolFailures;
 use super::{
@@ -18,7 +19,6 @@ use super::{
     now_utc, precondition,
 };
 use iolab_analysis::answer::RunAnswer;
-use iolab_analysis::consent::consent_option;
 use iolab_analysis::fitness::Answer;
 use iolab_analysis::snapshot::{LastTrial, RunSnapshot};
 use iolab_doctor::{Remark, Severity};
@@ -34,6 +34,8 @@ pub(super) struct Session<'a> {
     record: Record,
     file: RunFile,
     clock: ClockDomain,
+    /// What the command that finishes the run takes for the consent to the loss of data: nothing, or an option behind a space.
+    consent: &'static str,
     observer: &'a mut dyn Observer,
     tool_failures: ToolFailures,
     time_left: TimeLeft,
@@ -51,12 +53,14 @@ impl<'a> Session<'a> {
         seed: u64,
         file: RunFile,
         clock: ClockDomain,
+        consent: &'static str,
         observer: &'a mut dyn Observer,
     ) -> Self {
         Self {
             record: Record::new(plan, seed, file.path().to_owned()),
             file,
             clock,
+            consent,
             observer,
             tool_failures: ToolFailures::default(),
             time_left: TimeLeft::default(),
@@ -97,7 +101,7 @@ impl<'a> Session<'a> {
         executor: &mut dyn Executor,
         stop: Stop<'_>,
     ) -> Result<Finished> {
-        executor.keeps_in(self.file.path());
+        executor.keeps_in(self.file.path(), self.consent);
         let result = self
             .measure(executor, stop)
             .and_then(|()| self.tool_failures.check());
@@ -112,10 +116,7 @@ impl<'a> Session<'a> {
             .filter(|_| status == RunStatus::Failed);
         let error = error.map(ToString::to_string);
         let is_computed = self.clock == ClockDomain::Virtual;
-        let launcher = match executor.processes() {
-            1 => String::new(),
-            ranks => format!("mpirun -n {ranks} "),
-        };
+        let (processes, consent) = (executor.processes(), self.consent);
         let ended = self.end(status, error.as_deref());
         match (result, ended) {
             (Ok(()), ended) => ended,
@@ -123,10 +124,8 @@ impl<'a> Session<'a> {
                 Err(error.hint(if is_computed {
                     "start it again: the state of a model is not kept".to_owned()
                 } else {
-                    // A file that cannot be read is said by whatever reads it next.
-                    let consent = iolab_runfile::read(&path).map_or("", |run| consent_option(&run));
-                    let file = path.display();
-                    format!("finish it with: {launcher}iolab resume {file}{consent}")
+                    let command = resume_command(&path, processes, consent);
+                    format!("finish it with: {command}")
                 }))
             }
             (Err(error), Ok(_)) => Err(error),

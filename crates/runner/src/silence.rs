@@ -47,8 +47,8 @@ struct State {
     patience: Duration,
     /// Whether the targets are used; else what can keep the caller waiting is the run file.
     uses_targets: bool,
-    /// The run file, once it is known.
-    run_file: Option<PathBuf>,
+    /// The run file, once it is known, and the command that finishes the run.
+    run_file: Option<(PathBuf, String)>,
 }
 
 /// How long a trial may take.
@@ -145,9 +145,9 @@ impl Watch {
         Self { state, _over: over }
     }
 
-    /// The run file that the caller writes.
-    pub(super) fn keeps_in(&self, run_file: &Path) {
-        locked(&self.state).run_file = Some(run_file.to_owned());
+    /// The run file that the caller writes, and the command that finishes the run.
+    pub(super) fn keeps_in(&self, run_file: &Path, resume: String) {
+        locked(&self.state).run_file = Some((run_file.to_owned(), resume));
     }
 
     /// Marks that the targets are used, until what this returns is dropped.
@@ -263,13 +263,14 @@ fn place(target: &Target) -> String {
 
 fn unanswered(state: &State, places: &[String]) -> Error {
     let patience = exact_duration(state.patience);
-    let run_file = state.run_file.as_ref().map(|path| path.display());
+    let run_file = state.run_file.as_ref();
+    let run_file = run_file.map(|(path, resume)| (path.display(), resume));
     let message = match (state.uses_targets, &run_file) {
         (true, _) => format!(
             "{} has not answered for {patience}: requests to it wait in the kernel",
             places.join(", ")
         ),
-        (false, Some(path)) => format!(
+        (false, Some((path, _))) => format!(
             "the disk of the run file {path} has not answered for {patience}: requests to it wait in the kernel"
         ),
         (false, None) => format!(
@@ -277,8 +278,8 @@ fn unanswered(state: &State, places: &[String]) -> Error {
         ),
     };
     let mut hint = "check the server, the network or the device. The kernel ends this process when it answers (or, on NFS, after umount -f)".to_owned();
-    if let Some(path) = run_file {
-        hint += &format!("; 'iolab resume {path}' then finishes the run");
+    if let Some((_, resume)) = run_file {
+        hint += &format!("; '{resume}' then finishes the run");
     }
     Error::failed(message).hint(hint + ". The next run removes the scratch file")
 }
@@ -380,7 +381,10 @@ mod tests {
             due: None,
             patience: ANSWER,
             uses_targets: true,
-            run_file: Some(PathBuf::from("out/r.iolab")),
+            run_file: Some((
+                PathBuf::from("out/r.iolab"),
+                "iolab resume out/r.iolab --destroy-data".to_owned(),
+            )),
         };
         let places = ["/mnt on the file server nas".to_owned()];
         let error = unanswered(&state, &places);
@@ -390,7 +394,10 @@ mod tests {
                 .starts_with("/mnt on the file server nas has not answered")
         );
         let remedy = error.remedy().expect("a remedy");
-        assert!(remedy.contains("'iolab resume out/r.iolab'"), "{remedy}");
+        assert!(
+            remedy.contains("'iolab resume out/r.iolab --destroy-data' then"),
+            "{remedy}"
+        );
         state.uses_targets = false;
         let error = unanswered(&state, &places);
         let begin = "the disk of the run file out/r.iolab has not answered";

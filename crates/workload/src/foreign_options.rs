@@ -260,8 +260,7 @@ pub static FOREIGN: &[Foreign] = foreign! {
     none "all groups start at one barrier; the setting start_delay of a group delays it against the others":
         "job_start_clock_id";
     way "--set bursts=100ms/900ms": "thinktime_iotime" => decides(&["thinktime", "thinktime_every", "bursts"]);
-    none "a thread sleeps in a pause, which begins once its requests have completed: --set thinktime=1ms":
-        "thinktime_spin" => decides(&["thinktime", "thinktime_every", "bursts"]),
+    none "a pause begins once the requests of a thread have completed: --set thinktime=1ms":
         "thinktime_blocks_type"
             => only(&["complete", "issue"], "a pause begins once the requests before it have completed"),
         "thinkcycles rate_ignore_thinktime";
@@ -381,7 +380,8 @@ pub static FOREIGN: &[Foreign] = foreign! {
     unanswered:
         "rwmixread" => decides(&["read_percent"]),
         "bs" => decides(&["bs", "bs_mix"]),
-        "thinktime thinktime_blocks" => decides(&["thinktime", "thinktime_every", "bursts"]),
+        "thinktime thinktime_blocks thinktime_spin"
+            => decides(&["thinktime", "thinktime_every", "thinktime_spin", "bursts"]),
         "atomic" => flag(&["atomic"]),
         "buffer_compress_percentage" => decides(&["compressible"]),
         "dedupe_percentage" => decides(&["dedup"]),
@@ -453,11 +453,12 @@ pub fn unknown_setting(name: &str, further: &[&str]) -> Error {
 }
 
 /// The units of fio's options whose numbers have none.
-const BARE_UNITS: [(&str, &str); 5] = [
+const BARE_UNITS: [(&str, &str); 6] = [
     ("runtime", "s"),
     ("startdelay", "s"),
     ("start_delay", "s"),
     ("thinktime", "us"),
+    ("thinktime_spin", "us"),
     ("time", "s"),
 ];
 

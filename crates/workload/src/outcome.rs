@@ -103,6 +103,17 @@ pub enum Failure {
     Rank(FailedRank),
 }
 
+impl Failure {
+    /// Error number of the request that failed, in whichever process; `None` where no request did.
+    pub fn errno(&self) -> Option<i32> {
+        match self {
+            Self::Request(failed) => Some(failed.errno),
+            Self::Rank(failed) => failed.errno,
+            Self::Program(_) | Self::Data(_) => None,
+        }
+    }
+}
+
 /// A failure in one of the processes of a trial.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FailedRank {
@@ -112,6 +123,8 @@ pub struct FailedRank {
     pub message: String,
     /// What to do about it.
     pub remedy: String,
+    /// Error number of the request that failed; `None` where no request did.
+    pub errno: Option<i32>,
 }
 
 /// A program that failed.

@@ -263,6 +263,8 @@ pub struct TrialSpec {
     pub thinktime: Option<Duration>,
     /// Number of requests between two pauses.
     pub thinktime_every: u32,
+    /// How long a worker uses its CPU at the beginning of each pause, before it sleeps.
+    pub thinktime_spin: Duration,
     /// Alternating periods with and without requests.
     pub bursts: Option<Bursts>,
     /// Whether to record the service time of every request. For requests about as fast as the clock, reading it would dominate.
@@ -357,6 +359,7 @@ impl Default for TrialSpec {
             arrivals: Arrivals::Constant,
             thinktime: None,
             thinktime_every: 1,
+            thinktime_spin: Duration::ZERO,
             bursts: None,
             latency: true,
             latency_over_time: false,

@@ -1,18 +1,12 @@
-//! Rounds that a run repeats until the last of them are steady, and the test of a standard that it follows.
+//! Rounds that a run repeats until the last of them are steady.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
 use iolab_plan::experiment::Experiment;
-use iolab_plan::experiment::Standard;
 use iolab_plan::precondition::{Round, SteadyRounds};
-use iolab_plan::standard::{Deviation, Medium, TargetFacts};
-use iolab_record::environment::KEYS;
-use iolab_record::{
-    Cell, EndedBy, EventKind, PreparationKind, RunRecord, Sample, ShownLatency, TargetKind,
-};
+use iolab_record::{Cell, EndedBy, EventKind, PreparationKind, RunRecord, Sample, ShownLatency};
 use iolab_stats::{Steadiness, SteadyLimits, mean, steady_state};
-use iolab_workload::settings::CellSpec;
 
 /// Rounds of a run on the way to a steady state.
 #[derive(Debug, Clone, PartialEq)]
@@ -30,8 +24,6 @@ pub struct SteadyAnalysis {
     pub overwritten: Option<f64>,
     /// What is tracked over them.
     pub tracked: Vec<Tracked>,
-    /// The test of a standard, with its deviations.
-    pub standard: Option<StandardFollowed>,
 }
 
 /// What rounds came to.
@@ -87,30 +79,6 @@ pub enum TrackedOf {
     Target(Option<String>),
 }
 
-/// The test of a standard that a run follows.
-#[derive(Debug, Clone, PartialEq)]
-pub struct StandardFollowed {
-    /// The test.
-    pub test: Standard,
-    /// Where the run deviates from it.
-    pub deviations: Vec<Deviation>,
-}
-
-impl StandardFollowed {
-    /// The test that an experiment follows, and what is known to deviate from it; `None` where it follows none.
-    pub fn of(experiment: &Experiment, cells: &[&CellSpec], target: TargetFacts) -> Option<Self> {
-        experiment.standard.map(|test| Self {
-            test,
-            deviations: test.deviations(experiment, cells, target),
-        })
-    }
-
-    /// Whether the test is smaller than the standard's: shorter, or on less of the device.
-    pub fn is_scaled(&self) -> bool {
-        self.deviations.iter().any(|deviation| deviation.scales())
-    }
-}
-
 /// The limits of a window of rounds.
 pub fn limits(asked: &SteadyRounds) -> SteadyLimits {
     SteadyLimits {
@@ -149,7 +117,6 @@ impl SteadyAnalysis {
             Round::Cells => Found::of_cells(record, experiment, timed, limits),
             Round::Writes(_) => Found::of_writes(record, limits)?,
         };
-        let cells: Vec<&CellSpec> = record.cells.iter().map(|cell| &cell.spec).collect();
         Some(Self {
             asked,
             rounds: found.rounds,
@@ -157,7 +124,6 @@ impl SteadyAnalysis {
             end: found.end,
             overwritten: found.overwritten,
             tracked: found.tracked,
-            standard: StandardFollowed::of(experiment, &cells, facts(record)),
         })
     }
 }
@@ -280,7 +246,7 @@ fn open_cells(record: &RunRecord) -> BTreeSet<i64> {
 }
 
 /// When the last session began, which prepared the targets anew; times of a run file are of one form, whose order is that of its text.
-fn prepared_at(record: &RunRecord) -> &str {
+pub(super) fn prepared_at(record: &RunRecord) -> &str {
     let resumed = record.events.iter().rev();
     let mut resumed = resumed.filter(|event| event.kind == EventKind::Resume);
     resumed.next().map_or("", |event| event.at_utc.as_str())
@@ -338,29 +304,6 @@ fn of_writes(record: &RunRecord) -> Vec<(TrackedOf, Vec<f64>)> {
     rounds
         .map(|(target, values)| (TrackedOf::Target(target.map(str::to_owned)), values))
         .collect()
-}
-
-/// What a run file tells of its target.
-fn facts(record: &RunRecord) -> TargetFacts {
-    let medium = match record.run.target_kind {
-        TargetKind::Model => Medium::Model,
-        TargetKind::BlockDevice => Medium::Device,
-        TargetKind::Scratch | TargetKind::File | TargetKind::CharDevice | TargetKind::Imported => {
-            Medium::File
-        }
-    };
-    let write_cache = record.environment.get(&KEYS.device_write_cache);
-    let passes = record.preparation.iter();
-    let passes = passes.filter(|step| step.kind == PreparationKind::Sequential);
-    let trims = record.preparation.iter();
-    let mut trims = trims.filter(|step| step.kind == PreparationKind::Trim);
-    TargetFacts {
-        medium: Some(medium),
-        bytes: Some(record.run.target_bytes).filter(|bytes| *bytes > 0),
-        write_cache: write_cache.map(|state| state.trim() == "write back"),
-        trimmed: trims.next_back().map(|step| step.ok),
-        pass_bs: passes.filter_map(|step| step.bs).min(),
-    }
 }
 
 #[cfg(test)]

@@ -86,7 +86,7 @@ impl Claim {
             Self::Rounds(rounds) if rounds.asked.round == Round::Cells => Role::Answer,
             Self::Rounds(rounds) if rounds.state == RoundsState::Steady => Role::Detail,
             Self::Rounds(_) => Role::Unsteady,
-            Self::LongTail(_) => Role::Limit,
+            Self::LongTail(_) | Self::Standard(_) => Role::Limit,
             // Whoever lets groups run at once and alone asks for it, whatever it shows.
             Self::Together(_) => Role::Answer,
             Self::Queued(_) | Self::FixedCosts(_) | Self::Bent(_) => Role::Detail,
@@ -146,6 +146,7 @@ impl Claim {
             | Self::NoChange(_)
             | Self::Steady(_)
             | Self::Rounds(_)
+            | Self::Standard(_)
             | Self::Queued(_)
             | Self::FixedCosts(_)
             | Self::Bent(_)
@@ -296,6 +297,7 @@ impl Claim {
                     ("rounds-not-judged", "")
                 }
             },
+            Self::Standard(_) => ("standard", ""),
             Self::Queued(_) => ("queued", ""),
             Self::FixedCosts(_) => ("fixed-costs", ""),
             Self::Bent(_) => ("bends", ""),

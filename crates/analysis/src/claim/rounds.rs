@@ -146,7 +146,7 @@ pub(super) fn rounds(analysis: &Analysis, run: usize) -> Option<Rounds> {
         state: RoundsState::of(analysis, steady),
         worst,
         outside: outside(analysis, steady, run),
-        standard: steady.standard.clone(),
+        standard: analysis.standard.clone(),
     })
 }
 

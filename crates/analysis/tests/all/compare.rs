@@ -333,6 +333,7 @@ fn a_difference_in_any_fixed_setting_is_named() {
         ("dedup", "50"),
         ("thinktime", "1ms"),
         ("thinktime_every", "8"),
+        ("thinktime_spin", "100us"),
         ("bursts", "100ms/900ms"),
         ("dontcache", "true"),
         ("atomic", "true"),

@@ -201,6 +201,7 @@ fn for_more(ended: Option<EndedBy>) -> &'static str {
             "its settings allow no more, and a run with --set trials_max=6 or more can show more"
         }
         Some(EndedBy::Steady) => "it ended when its rounds were steady",
+        Some(EndedBy::Fills) => "it ended when its rounds had written the range often enough",
         Some(EndedBy::Precision) => "it reached its precision goal",
         Some(EndedBy::User) | None => "it was interrupted, and a complete run can show more",
         Some(EndedBy::Budget) => "a longer --budget of the run can show more",

@@ -181,3 +181,66 @@ fn a_suite_of_the_same_name_runs_it_and_its_runs_compare() {
         );
     }
 }
+
+/// The stages are groups of one trial, whose throughput changes as they do.
+#[test]
+fn stages_in_a_row_are_no_change_of_the_storage() {
+    let folder = folder();
+    let folder = folder.path();
+    let arguments = words!(
+        "run pts-xsr model:qlc-slc-cached --seed 1 --size 64MiB --set before.time=80ms --set random.time=60ms --set random.start_delay=80ms --set after.time=80ms --set after.start_delay=140ms -o run.iolab"
+    );
+    let printed = run(folder, &arguments).expect(0);
+    let claims = claims(
+        folder,
+        &["standard", "no-level-change", "level-within-trials"],
+    );
+    let [claim] = claims.as_slice() else {
+        panic!("{claims:?}");
+    };
+    assert_eq!(claim["kind"], "standard");
+    let evidence = &claim["evidence"];
+    assert_eq!(
+        (&evidence["test"], &evidence["scaled"]),
+        (&"pts-xsr".into(), &true.into())
+    );
+    for text in documents(folder).into_iter().chain([printed.stdout]) {
+        assert!(text.contains("scaled, not PTS"), "{text}");
+    }
+}
+
+#[test]
+fn a_run_is_compared_with_the_edition_that_was_asked_for() {
+    let folder = folder();
+    let folder = folder.path();
+    let arguments = words!(
+        "run pts-lat model:qlc-slc-cached --seed 1 --size 64MiB --time 5ms --set edition=client --budget 1ms -o run.iolab"
+    );
+    run(folder, &arguments).expect(0);
+    let claim = only_claim(folder);
+    assert_eq!(claim["evidence"]["standard"]["edition"], "client");
+    let sentence = claim["sentence"].as_str().expect("a sentence");
+    assert!(
+        sentence.contains("pts-lat of the client edition is"),
+        "{sentence}"
+    );
+    let refused = run(
+        folder,
+        &words!("run read-size model:sata-ssd --set edition=client"),
+    );
+    assert_eq!(refused.code, Some(2));
+}
+
+#[test]
+fn a_saturation_test_says_how_little_it_wrote() {
+    let folder = folder();
+    let folder = folder.path();
+    let arguments =
+        words!("run pts-wsat model:qlc-slc-cached --seed 1 --size 64MiB --time 10ms -o run.iolab");
+    run(folder, &arguments).expect(0);
+    let claim = only_claim(folder);
+    let deviations = claim["evidence"]["standard"]["deviations"].as_array();
+    let deviations = deviations.expect("some").iter().filter_map(Value::as_str);
+    let written = deviations.filter(|text| text.contains("times the size of the device"));
+    assert_eq!(written.count(), 1);
+}

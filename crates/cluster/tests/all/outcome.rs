@@ -96,6 +96,7 @@ fn deed(rank: u64, first: bool) -> TrialContribution {
                 place: "rank 1 on b".to_owned(),
                 message: "pwrite failed".to_owned(),
                 remedy: "free some space".to_owned(),
+                errno: Some(28),
             })
         }),
         ended: if rank == 1 {

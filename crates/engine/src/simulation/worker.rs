@@ -251,7 +251,7 @@ impl<'a> Worker<'a> {
             self.issue(now, disk);
         }
         if goes_on(self) && self.outstanding() == 0 && self.resting_until.is_none() {
-            let until = self.requests.rest(now);
+            let until = self.requests.rest(now).until;
             self.resting_until = Some(until);
             self.outcome.paused_ns += until.min(self.deadline) - now;
         }

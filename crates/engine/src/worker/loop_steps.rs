@@ -4,7 +4,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use super::pauses;
+use super::pauses::{self, Rest};
 use super::sync_interval::Following;
 use super::{Requests, Steady, Varied, WorkerOutcome};
 use crate::buffer::{Buffers, Slot};
@@ -291,19 +291,22 @@ impl<'a> Common<'a> {
 }
 
 impl Common<'_> {
-    /// Waits until a stamp. Returns whether there is more to issue after that.
+    /// Waits until a pause is over. Returns whether there is more to issue after that.
     #[cold]
     #[inline(never)]
     pub(super) fn rest_until(
         &mut self,
-        until: u64,
+        rest: &Rest,
         now: &mut u64,
         wake: &mut u64,
         deadline: u64,
     ) -> bool {
         let began = *now;
-        while *now < until && !self.stopping {
-            pauses::pause(self.clock, until.min(*wake));
+        while *now < rest.until && !self.stopping {
+            match *now < rest.busy_until {
+                true => pauses::keep_busy(self.clock, rest.busy_until.min(*wake)),
+                false => pauses::pause(self.clock, rest.until.min(*wake)),
+            }
             *now = self.clock.now();
             if *now >= *wake {
                 *wake = self.wake_up(*now, deadline);

@@ -14,6 +14,24 @@ pub(super) const SPIN_NS: u64 = 50_000;
 /// The longest sleep, so that a raised stop flag is seen.
 pub(super) const NAP_NS: u64 = 100_000_000;
 
+/// A pause, in stamps.
+pub(crate) struct Rest {
+    /// Until when the worker uses its CPU; before the pause where it does not.
+    pub(crate) busy_until: u64,
+    /// Its end.
+    pub(crate) until: u64,
+}
+
+impl Rest {
+    /// One in which the worker only sleeps.
+    pub(super) fn asleep(until: u64) -> Self {
+        Self {
+            busy_until: 0,
+            until,
+        }
+    }
+}
+
 /// When a worker pauses; times are ticks.
 pub(super) enum Pauses {
     /// After so many requests.
@@ -22,6 +40,8 @@ pub(super) enum Pauses {
         /// Requests until the next pause.
         left: u32,
         length: u64,
+        /// How much of it the worker uses its CPU for.
+        busy: u64,
     },
     /// At the end of each burst.
     Bursts {
@@ -40,6 +60,7 @@ impl Pauses {
             every: spec.thinktime_every,
             left: spec.thinktime_every,
             length: ticks(time),
+            busy: ticks(spec.thinktime_spin),
         });
         think.or_else(|| {
             spec.bursts.map(|bursts| Self::Bursts {
@@ -65,20 +86,24 @@ impl Pauses {
         }
     }
 
-    /// Begins a pause at `now`; the stamp at which it ends.
-    pub(super) fn begin(&mut self, now: u64) -> u64 {
+    /// Begins a pause at `now`.
+    pub(super) fn begin(&mut self, now: u64) -> Rest {
         match self {
             Self::Think {
                 every,
                 left,
                 length,
+                busy,
             } => {
                 *left = *every;
-                now.saturating_add(*length)
+                Rest {
+                    busy_until: now.saturating_add(*busy),
+                    until: now.saturating_add(*length),
+                }
             }
             Self::Bursts { off, ends, .. } => {
                 *ends = None;
-                now.saturating_add(*off)
+                Rest::asleep(now.saturating_add(*off))
             }
         }
     }
@@ -96,9 +121,21 @@ pub(crate) fn pause(clock: &Clock, until: u64) {
             return;
         }
     }
+    spin(clock, until);
+}
+
+/// Reads the clock until a stamp.
+fn spin(clock: &Clock, until: u64) {
     while clock.now() < until {
         std::hint::spin_loop();
     }
+}
+
+/// Uses the CPU until a stamp, or for as long as a sleep may last.
+#[inline(never)]
+pub(super) fn keep_busy(clock: &Clock, until: u64) {
+    let longest = clock.now().saturating_add(clock.ticks(NAP_NS));
+    spin(clock, until.min(longest));
 }
 
 /// Sleeps to a point in time, so that what comes between reading the clock and sleeping does not add up.
@@ -107,4 +144,42 @@ fn sleep(length: Duration) {
     let end = clock_gettime(ClockId::Monotonic) + length;
     // A signal ends it early; the caller looks at the clock anyway.
     let _ = clock_nanosleep_absolute(ClockId::Monotonic, &end);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LENGTH_NS: u64 = 20_000_000;
+
+    fn cpu_ns() -> u64 {
+        let used = clock_gettime(ClockId::ThreadCPUTime);
+        used.tv_sec as u64 * 1_000_000_000 + used.tv_nsec as u64
+    }
+
+    #[test]
+    fn a_pause_begins_with_the_time_on_the_cpu_that_was_asked_for() {
+        let clock = Clock::of_rate(1.0);
+        let spec = TrialSpec {
+            thinktime: Some(Duration::from_millis(20)),
+            thinktime_spin: Duration::from_millis(5),
+            ..TrialSpec::default()
+        };
+        let mut pauses = Pauses::of(&spec, &clock).expect("pauses");
+        let rest = pauses.begin(1_000);
+        assert_eq!(clock.ns_between(1_000, rest.busy_until), 5_000_000);
+        assert_eq!(clock.ns_between(1_000, rest.until), LENGTH_NS);
+    }
+
+    #[test]
+    fn a_busy_thread_uses_its_cpu_and_a_pausing_one_does_not() {
+        let clock = Clock::calibrate();
+        let used = |wait: fn(&Clock, u64)| {
+            let before = cpu_ns();
+            wait(&clock, clock.now() + clock.ticks(LENGTH_NS));
+            cpu_ns() - before
+        };
+        let (asleep, busy) = (used(pause), used(keep_busy));
+        assert!(busy > 3 * asleep, "{busy} ns against {asleep} ns");
+    }
 }

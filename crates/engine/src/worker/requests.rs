@@ -4,7 +4,7 @@ use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::group_weights::FlowPart;
-use super::pauses::Pauses;
+use super::pauses::{Pauses, Rest};
 use crate::request::{Action, Request};
 use iolab_host::clock::Clock;
 use iolab_workload::operation::PerOperation;
@@ -43,9 +43,9 @@ pub(crate) trait Requests {
         false
     }
 
-    /// Begins a pause at `now`, and gives the stamp at which it ends.
-    fn rest(&mut self, now: u64) -> u64 {
-        now
+    /// Begins a pause at `now`.
+    fn rest(&mut self, now: u64) -> Rest {
+        Rest::asleep(now)
     }
 
     /// How many requests of each size there were.
@@ -224,11 +224,11 @@ impl Requests for Varied {
         self.repeats.as_mut().is_some_and(Chance::comes)
     }
 
-    fn rest(&mut self, now: u64) -> u64 {
+    fn rest(&mut self, now: u64) -> Rest {
         match &mut self.pauses {
             Some(pauses) => pauses.begin(now),
-            None if self.flow.is_some() => now.saturating_add(self.flow_wait),
-            None => now,
+            None if self.flow.is_some() => Rest::asleep(now.saturating_add(self.flow_wait)),
+            None => Rest::asleep(now),
         }
     }
 

@@ -104,7 +104,7 @@ fn a_mix_ends_with_its_bytes() {
 #[test]
 fn threads_pause_as_often_as_asked() {
     for (backend, depth) in [(Backend::Psync, 1), (Backend::Null, 4)] {
-        for latency in [true, false] {
+        for (latency, spin_us) in [(true, 0), (false, 0), (true, 150), (true, 200)] {
             let spec = TrialSpec {
                 backend,
                 depth,
@@ -112,6 +112,7 @@ fn threads_pause_as_often_as_asked() {
                 threads: 2,
                 thinktime: Some(Duration::from_micros(200)),
                 thinktime_every: 5,
+                thinktime_spin: Duration::from_micros(spin_us),
                 limit: TrialLimit {
                     requests: Some(100),
                     ..TrialLimit::default()

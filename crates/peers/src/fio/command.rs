@@ -224,6 +224,10 @@ fn sizes_and_pauses(spec: &TrialSpec) -> Vec<String> {
     if let Some(think) = spec.thinktime {
         words.push(format!("--thinktime={}us", think.as_micros()));
         words.push(format!("--thinktime_blocks={}", spec.thinktime_every));
+        if !spec.thinktime_spin.is_zero() {
+            let spin = spec.thinktime_spin.as_micros();
+            words.push(format!("--thinktime_spin={spin}us"));
+        }
     }
     if let Some(bursts) = spec.bursts {
         words.push(format!("--thinktime={}us", bursts.off.as_micros()));

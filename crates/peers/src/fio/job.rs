@@ -1,5 +1,6 @@
 //! A job file of fio as an experiment: the options that mean something here, and no other.
 
+mod clones;
 mod explain;
 mod jobs;
 mod latency_target;
@@ -86,7 +87,7 @@ impl JobFile {
 
     fn of(text: &str, name: &str, target: Option<&Path>, around: Around<'_>) -> Result<Self> {
         let mut mistakes = Mistakes::default();
-        let jobs = jobs::read(text, around, &mut mistakes)?;
+        let jobs = clones::apart(jobs::read(text, around, &mut mistakes)?);
         let (stages, jobs): (Vec<usize>, Vec<Job>) = side_by_side::staged(jobs, &mut mistakes)
             .into_iter()
             .unzip();

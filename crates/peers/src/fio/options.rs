@@ -19,8 +19,8 @@ use iolab_workload::settings::CellSpec;
 
 pub(crate) use aliases::{give, replaced_by};
 pub(crate) use extent::FileSize;
-pub(crate) use values::{duration, short};
-use values::{refused, size, unknown};
+pub(crate) use values::{duration, short, size};
+use values::{refused, unknown};
 
 /// The options of one job, those of `[global]` among them.
 pub(crate) type Options = BTreeMap<String, String>;

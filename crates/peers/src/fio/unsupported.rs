@@ -45,6 +45,7 @@ pub(super) fn check(spec: &TrialSpec) -> Result<(), String> {
         limit: _,
         thinktime: _,
         thinktime_every: _,
+        thinktime_spin: _,
         bursts: _,
         latency: _,
         seed: _,

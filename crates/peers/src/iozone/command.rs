@@ -79,6 +79,7 @@ fn check(spec: &TrialSpec) -> Result<(), String> {
         sync_every: _,
         thinktime: _,
         thinktime_every: _,
+        thinktime_spin: _,
         bursts: _,
         // It keeps a descriptor for each thread, visits blocks by its own random numbers, and reports no times.
         descriptors: _,

@@ -5,6 +5,7 @@ use std::time::Duration;
 use iolab_workload::quantity::{counted, exact_duration};
 use iolab_workload::{Error, Result};
 
+use super::standard_name::Edition;
 use crate::precondition::Precondition;
 use iolab_workload::units::{parse_duration, rough_duration};
 
@@ -56,6 +57,8 @@ pub struct Design {
     pub pilot: Option<bool>,
     /// The trials of a cell that are warm-ups.
     pub warmup: WarmUp,
+    /// The edition of the standard whose test it follows.
+    pub edition: Edition,
 }
 
 impl Default for Design {
@@ -70,6 +73,7 @@ impl Default for Design {
             precondition: Precondition::default(),
             pilot: None,
             warmup: WarmUp::First,
+            edition: Edition::default(),
         }
     }
 }
@@ -104,18 +108,25 @@ impl Design {
     }
 
     /// The longest time of its trials, where one of each cell takes `block`: the budget, or that of all rounds of cells, which end by their
-    /// number.
+    /// number, or of the only trials.
     pub(crate) fn time_at_most(&self, block: Option<Duration>) -> Duration {
-        let rounds = self.precondition.rounds_of_cells().zip(block);
-        rounds.map_or(self.budget, |(steady, block)| {
-            self.budget.min(block.saturating_mul(steady.rounds))
+        let rounds = match self.precondition.rounds_of_cells() {
+            Some(steady) => Some(steady.rounds),
+            None => self.is_soak().then_some(1),
+        };
+        rounds.zip(block).map_or(self.budget, |(rounds, block)| {
+            self.budget.min(block.saturating_mul(rounds))
         })
     }
 
     /// Whether trials are repeated for a precision: not where steady rounds end them, nor where one trial from its beginning on is asked for.
     pub fn seeks_precision(&self) -> bool {
-        let is_soak = self.trials_max == 1 && self.warmup == WarmUp::None;
-        self.precondition.rounds_of_cells().is_none() && !is_soak
+        self.precondition.rounds_of_cells().is_none() && !self.is_soak()
+    }
+
+    /// Whether each cell has one trial, from its beginning on.
+    fn is_soak(&self) -> bool {
+        self.trials_max == 1 && self.warmup == WarmUp::None
     }
 
     /// Warm-up trials of each cell.

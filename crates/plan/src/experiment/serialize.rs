@@ -3,7 +3,7 @@
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use toml::Value;
 
-use super::{Combination, Design, Experiment, ExperimentGroup, Factor, WarmUp};
+use super::{Combination, Design, Edition, Experiment, ExperimentGroup, Factor, WarmUp};
 use crate::precondition::Precondition;
 use iolab_workload::settings::{Setting, ValueKind};
 use iolab_workload::units::format_duration;
@@ -71,6 +71,9 @@ impl Serialize for Design {
         }
         if self.warmup != WarmUp::default() {
             map.serialize_entry("warmup", self.warmup.name())?;
+        }
+        if self.edition != Edition::default() {
+            map.serialize_entry("edition", self.edition.name())?;
         }
         map.end()
     }

@@ -13,7 +13,7 @@ pub(crate) use observation::{
 };
 pub(crate) use over_sizes::{BentCurveData, FixedCostData, ProgramsData};
 pub(crate) use over_time::{ChangeData, CourseData, SteadyData};
-pub(crate) use rounds::RoundsData;
+pub(crate) use rounds::{RoundsData, StandardData};
 
 use std::collections::BTreeMap;
 

@@ -152,15 +152,17 @@ fn source<'a>(cells: impl Iterator<Item = &'a CellAnalysis>) -> String {
     }
 }
 
-/// `; steady after 8 rounds; scaled, not PTS`: of rounds of its cells, which were asked for with the numbers; nothing without them.
+/// `; steady after 8 rounds; scaled, not PTS`: of rounds of its cells, which were asked for with the numbers, and of the standard that the run
+/// follows; nothing without them.
 fn rounds(analysis: &Analysis) -> String {
     let steady = analysis.steady.as_ref();
-    let Some(steady) = steady.filter(|steady| steady.is_of_cells()) else {
-        return String::new();
-    };
-    let standard = steady.standard.as_ref().and_then(in_words_of_standard);
-    let standard = standard.map_or_else(String::new, |words| format!("; {words}"));
-    format!("; {}{standard}", state_in_short(analysis, steady))
+    let steady = steady.filter(|steady| steady.is_of_cells());
+    let parts = [
+        steady.map(|steady| state_in_short(analysis, steady)),
+        analysis.standard.as_ref().and_then(in_words_of_standard),
+    ];
+    let parts = parts.into_iter().flatten();
+    parts.map(|part| format!("; {part}")).collect()
 }
 
 /// The cells that the line cannot rank, which may have been the slowest: `; too few requests for a value in 2 of 5 cells (writer.rate=200MB/s,

@@ -229,6 +229,10 @@ pub fn not_durable(analysis: &Analysis) -> Vec<Finding> {
     }
 }
 
+/// Requests per second of a thread from which it spins for at least half of the time.
+const SPINNING_RATE: f64 = 10_000.0;
+const SPINS: &str = " The threads of this cell use CPUs between requests too: before each one a thread reads the clock for up to 50 µs, so that the request starts on time.";
+
 /// CPU time that others took.
 pub fn cpu_contended(analysis: &Analysis) -> Vec<Finding> {
     let Some((n, cell, _)) = worst(analysis, Flag::CpuContended, |c| {
@@ -237,15 +241,29 @@ pub fn cpu_contended(analysis: &Analysis) -> Vec<Finding> {
         return Vec::new();
     };
     let text = format!(
-        "{} had to share the CPUs{}: {}. The CPUs rather than the device may limit these results; stop other programs, or use fewer threads than CPUs.",
+        "{} had to share the CPUs{}: {}. The CPUs rather than the device may limit these results; stop other programs, or use fewer threads than CPUs.{}",
         cells_of(n, analysis),
         match at(analysis, cell) {
             at if at.is_empty() => at,
             at => format!(", most{at}"),
         },
         contention(&cell.disturbance),
+        match spins(cell) {
+            true => SPINS,
+            false => "",
+        },
     );
     CPU_CONTENDED.one(text)
+}
+
+/// Whether a thread of a cell with a rate reads the clock for most of the time between two requests: it does so for the last 50 µs.
+fn spins(cell: &CellAnalysis) -> bool {
+    let trials = cell.cell.spec.trials().into_iter();
+    let mut of_each = trials.filter_map(|trial| {
+        let rate = trial.rate?.per_second(trial.bs as f64);
+        Some(rate / f64::from(trial.threads.max(1)))
+    });
+    of_each.any(|rate| rate >= SPINNING_RATE)
 }
 
 /// What took the CPU time, in words.

@@ -11,6 +11,7 @@ mod layers;
 mod programs;
 mod rounds;
 mod series;
+mod standard;
 
 use iolab_analysis::analysis::{Analysis, CellAnalysis, TRIALS_MIN};
 use iolab_analysis::claim::{CellId, Claim, Estimate, LongTail, MARGIN, Role, State, ordered};
@@ -26,8 +27,10 @@ pub(crate) use causes::{by_reason, obstacle, why_untried};
 pub(super) use change::done;
 pub(crate) use comparison::accesses;
 use comparison::nothings;
-pub(crate) use rounds::{conformance, deviation, in_words_of_standard, state_in_short};
+pub(crate) use rounds::state_in_short;
 pub(crate) use series::median_of_groups;
+use standard::conformance;
+pub(crate) use standard::{deviation, foreseen, in_words_of_standard};
 
 const COMPARISON: &str = "ratios within the blocks that both cells share (of medians where they share none), with intervals that hold for all comparisons of this kind in the run together in 95 %";
 const BEST: &str = "ratios within the blocks that both cells share, with intervals that hold for all pairs together in 95 %";
@@ -92,6 +95,7 @@ fn said(claim: &Claim, first: &Analysis, runs: &[&Analysis]) -> (String, &'stati
             series::steady_basis(&steady.state),
         ),
         Claim::Rounds(found) => (rounds::of_rounds(found, first), rounds::BASIS),
+        Claim::Standard(found) => (conformance(&found.followed), standard::BASIS),
         Claim::Queued(queued) => (concurrency::of_queued(queued, first), QUEUED),
         Claim::FixedCosts(costs) => (answers::of_fixed_costs(costs), FIXED_COSTS),
         Claim::Bent(bent) => (answers::of_bends(bent), BENDS),

@@ -283,6 +283,10 @@ fn ended(record: &RunRecord, analysis: &Analysis) -> String {
         ),
         (Some(EndedBy::Steady), "steady rounds".to_owned()),
         (
+            Some(EndedBy::Fills),
+            "the writes of the range that the design allows".to_owned(),
+        ),
+        (
             Some(EndedBy::Budget),
             format!(
                 "the budget ({})",

@@ -6,7 +6,7 @@ use iolab_report::findings::{
     Finding, cpu_contended, not_durable, other_traffic, read_ahead, requests_in_pieces,
     requests_split, suspended, write_back_owed,
 };
-use iolab_workload::trial::CacheState;
+use iolab_workload::trial::{CacheState, Rate};
 use proptest::prelude::*;
 
 use crate::all_findings;
@@ -313,6 +313,21 @@ fn contended_cpus_are_told() {
     });
     insta::assert_snapshot!(told.join("\n"));
     assert_eq!(only_cell(&with(0.1, 0.01)).flags, []);
+    // In an open loop the threads themselves take the CPUs, from some rate on.
+    let at = |rate: u64| {
+        let mut record = with(0.4, 0.0);
+        record.cells[0].spec.trial.rate = Some(Rate::Requests(rate));
+        text(&cpu_contended(&analyse(&record)))
+    };
+    let threads = u64::from(with(0.4, 0.0).cells[0].trial().threads);
+    assert_eq!(at(9_000 * threads), told[0]);
+    let own = at(10_000 * threads);
+    assert_eq!(
+        own.strip_prefix(told[0].trim_end()).map(str::trim),
+        Some(
+            "The threads of this cell use CPUs between requests too: before each one a thread reads the clock for up to 50 µs, so that the request starts on time."
+        )
+    );
 }
 
 #[test]

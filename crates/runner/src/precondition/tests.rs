@@ -45,7 +45,7 @@ fn trims_are_large_wherever_the_range_lies() {
 
 #[test]
 fn only_a_target_that_takes_no_trims_refuses_them() {
-    let failed = |errno: Errno| {
+    let here = |errno: Errno| {
         is_refusal(&Failure::Request(FailedRequest {
             syscall: "ioctl(BLKDISCARD)",
             offset: 0,
@@ -53,17 +53,21 @@ fn only_a_target_that_takes_no_trims_refuses_them() {
             errno: errno.raw_os_error(),
         }))
     };
+    let on_rank = |errno: Option<Errno>| {
+        is_refusal(&Failure::Rank(FailedRank {
+            place: "rank 1".to_owned(),
+            message: "failed".to_owned(),
+            remedy: String::new(),
+            errno: errno.map(Errno::raw_os_error),
+        }))
+    };
     for errno in [Errno::OPNOTSUPP, Errno::INVAL, Errno::NOTTY] {
-        assert!(failed(errno), "{errno}");
+        assert!(here(errno) && on_rank(Some(errno)), "{errno}");
     }
     for errno in [Errno::IO, Errno::NOSPC, Errno::NODEV] {
-        assert!(!failed(errno), "{errno}");
+        assert!(!here(errno) && !on_rank(Some(errno)), "{errno}");
     }
-    assert!(!is_refusal(&Failure::Rank(FailedRank {
-        place: "rank 1".to_owned(),
-        message: "does not answer".to_owned(),
-        remedy: String::new(),
-    })));
+    assert!(!on_rank(None), "it does not answer");
     assert!(Unfinished::from(Error::usage("no discard")).is_refusal);
     assert!(!Unfinished::from(Error::failed("lost")).is_refusal);
 }

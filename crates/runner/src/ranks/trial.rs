@@ -171,6 +171,7 @@ impl Member {
                 place: self.place(rank),
                 message,
                 remedy,
+                errno: failure.errno(),
             }));
         }
         let part = RankPart {

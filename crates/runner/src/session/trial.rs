@@ -84,7 +84,7 @@ impl Session<'_> {
         }
         let started_utc = now_utc();
         // It changes where the file was moved.
-        executor.keeps_in(self.file.path());
+        executor.keeps_in(self.file.path(), self.consent);
         let outcome = match executor.run(&cell, stop.now) {
             Err(error) if is_of_peer(&cell, &error) => {
                 self.give_up(visit.place.cell, &error, false)?;

@@ -70,6 +70,7 @@ fn meanings(cell: &CellSpec) -> impl Iterator<Item = Meaning> {
         arrivals: _,
         thinktime: _,
         thinktime_every: _,
+        thinktime_spin,
         bursts: _,
         latency: _,
         seed: _,
@@ -177,6 +178,7 @@ fn meanings(cell: &CellSpec) -> impl Iterator<Item = Meaning> {
         ("sqpoll", !sqpoll, NO_HOST),
         ("sqpoll_cpu", sqpoll_cpu.is_none(), NO_HOST),
         ("iopoll", !iopoll, NO_HOST),
+        ("thinktime_spin", thinktime_spin.is_zero(), NO_PROCESSOR),
     ];
     rules
         .into_iter()

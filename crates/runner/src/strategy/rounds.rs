@@ -1,6 +1,6 @@
 //! Rounds of all cells, in the order of the definition, until the last of them are steady; these are the measured trials.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 use iolab_analysis::analysis::limits;
@@ -10,6 +10,7 @@ use iolab_stats::{Steadiness, steady_state};
 use iolab_workload::Result;
 use iolab_workload::quantity::counted;
 use iolab_workload::settings::CellSpec;
+use iolab_workload::target::TargetName;
 
 use super::super::Basis;
 use super::super::record::{Record, Trial};
@@ -26,6 +27,8 @@ pub(super) struct Rounds {
     tracked: Vec<usize>,
     /// The first round that is judged: one that this session makes as a whole, because its targets were prepared anew.
     judged_from: u32,
+    /// Trials of earlier sessions: what they wrote was trimmed or overwritten when the targets were prepared anew.
+    earlier: usize,
     /// The number of the next round.
     next: u32,
     /// The remaining visits of the current round.
@@ -48,6 +51,7 @@ impl Rounds {
             steady,
             tracked: record.plan.experiment().tracked(cells),
             judged_from: next + u32::from(begun.count() > 0),
+            earlier: record.trials().len(),
             next,
             order: VecDeque::new(),
             has_begun: false,
@@ -86,12 +90,42 @@ impl Rounds {
         open.map(of_cell).collect()
     }
 
+    /// How often this session has written the range of a target whose cells write: the least; `None` where no cell writes.
+    fn fills(&self, record: &Record) -> Option<f64> {
+        let cells = record.plan.cells();
+        let mut of: BTreeMap<Option<&TargetName>, (u64, u64)> = BTreeMap::new();
+        for spec in cells.iter().map(|cell| &cell.spec) {
+            let own = spec.trials().into_iter().filter(|trial| trial.writes());
+            let region = own.map(|trial| trial.region).max().unwrap_or(0);
+            let (_, widest) = of.entry(spec.target.as_ref()).or_default();
+            *widest = region.max(*widest);
+        }
+        for trial in &record.trials()[self.earlier..] {
+            let target = cells[trial.place.cell].spec.target.as_ref();
+            if let Some((written, _)) = of.get_mut(&target) {
+                *written = written.saturating_add(trial.written);
+            }
+        }
+        let fills = of.into_values().filter(|(_, region)| *region > 0);
+        fills
+            .map(|(written, region)| written as f64 / region as f64)
+            .min_by(f64::total_cmp)
+    }
+
+    /// Whether the range was written as often as the design allows.
+    fn is_filled(&self, record: &Record) -> bool {
+        let fills = self.steady.fills.zip(self.fills(record));
+        fills.is_some_and(|(most, fills)| fills >= f64::from(most))
+    }
+
     /// What ends the run after this many rounds; `None` where another follows.
     fn ends(&self, record: &Record, rounds: u32) -> Option<EndedBy> {
         let steady = self.steadiness(record);
         let is_steady = |one: &Option<Steadiness>| one.is_some_and(|steady| steady.reached);
         if !steady.is_empty() && steady.iter().all(is_steady) {
             Some(EndedBy::Steady)
+        } else if self.is_filled(record) {
+            Some(EndedBy::Fills)
         } else if rounds >= self.steady.rounds {
             Some(EndedBy::TrialsMax)
         } else if self.has_begun && record.spent() >= record.plan.experiment().design.budget {

@@ -98,9 +98,14 @@ pub(super) fn played(spec: &TrialSpec, elapsed_ns: u64) -> Outcome {
             waits: None,
         }
     };
+    let (read, write) = match spec.writes() {
+        true => (Tally::default(), tally(100)),
+        false => (tally(100), Tally::default()),
+    };
     Outcome {
         operations: PerOperation {
-            read: tally(100),
+            read,
+            write,
             ..PerOperation::default()
         },
         elapsed_ns,
@@ -169,7 +174,14 @@ impl Fixture {
         };
         let record = experiment_record(&self.experiment)?;
         let file = RunFile::create(&self.path, &run, &Environment::default(), &record, &rows)?;
-        Ok(Session::new(planned, 42, file, ClockDomain::Real, observer))
+        Ok(Session::new(
+            planned,
+            42,
+            file,
+            ClockDomain::Real,
+            "",
+            observer,
+        ))
     }
 
     pub(super) fn take_up(&self, mock: &mut Mock<'_>) -> Result<Finished> {
@@ -178,7 +190,7 @@ impl Fixture {
         let experiment = Experiment::from_toml(&record.experiment.toml, "run")?;
         let plan = as_begun(planned(&experiment), &record, &self.path)?;
         let mut observer = Silent;
-        let mut session = Session::new(plan, 42, file, ClockDomain::Real, &mut observer);
+        let mut session = Session::new(plan, 42, file, ClockDomain::Real, "", &mut observer);
         session.take_over(&record)?;
         session.carry_out(mock, Stop::at_once(&AtomicBool::new(false)))
     }

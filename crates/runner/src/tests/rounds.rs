@@ -78,6 +78,30 @@ fn rounds_that_never_are_steady_end_by_their_number_or_by_the_budget() {
 }
 
 #[test]
+fn rounds_end_when_the_range_was_written_as_often_as_allowed() {
+    let ended = |sets: &[&str]| {
+        let bench = bench(sets);
+        bench.start(&mut mock(&restless)).expect("done");
+        let record = bench.record();
+        let region = record.cells[0].trial().region as f64;
+        let written = |last: u32| {
+            let own = record.samples.iter().filter(|one| one.block <= last);
+            let bytes: u64 = own.map(|one| one.operations.write.bytes).sum();
+            bytes as f64 / region
+        };
+        let rounds = judged(&record).1 as u32;
+        (ends(&record), rounds, written(rounds - 1), written(rounds))
+    };
+    let writing = "precondition=steady:round=cells,fills=2";
+    let (by, _, before, after) = ended(&[writing, "read_percent=0", "region=512MiB"]);
+    assert_eq!(by, [Some(EndedBy::Fills)]);
+    assert!(before < 2.0 && after >= 2.0, "{before} {after}");
+    // What only reads never ends so.
+    let (by, rounds, ..) = ended(&[writing]);
+    assert_eq!((by, rounds), (vec![Some(EndedBy::TrialsMax)], 25));
+}
+
+#[test]
 fn only_tracked_cells_have_to_be_steady() {
     // One cell never is.
     let elapsed = |spec: &TrialSpec, number: u64| match spec.bs {

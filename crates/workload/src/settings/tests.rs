@@ -68,6 +68,7 @@ const EXAMPLES: &[(&str, &str, &str)] = &[
     ("random_every", "8", "8"),
     ("trim_first", "yes", "true"),
     ("stripe", "64k", "64KiB"),
+    ("thinktime_spin", "100us", "100us"),
     ("sqpoll_cpu", "1", "1"),
     ("idle", "10s", "10s"),
     ("write_hint", "short", "short"),

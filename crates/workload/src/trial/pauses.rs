@@ -64,6 +64,12 @@ impl TrialSpec {
                 "set thinktime to the length of the pauses, for example thinktime=1ms",
             );
         }
+        if self.thinktime_spin > self.thinktime.unwrap_or_default() {
+            return fail(
+                "thinktime_spin is longer than thinktime",
+                "it is the first part of each pause: set thinktime to the length of the whole, for example thinktime=1ms",
+            );
+        }
         if self.thinktime.is_some() && self.bursts.is_some() {
             return fail(
                 "thinktime with bursts",

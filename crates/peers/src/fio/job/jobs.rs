@@ -68,6 +68,26 @@ impl Job {
         self.options.get(option).filter(|_| !is_hidden)
     }
 
+    /// The clone of this number, from 0, whose range begins at `offset`.
+    pub(super) fn clone_at(&self, number: u64, offset: u64) -> Self {
+        let mut clone = self.clone();
+        clone.name = format!("{}-{}", self.name, number + 1);
+        clone.options.remove("numjobs");
+        clone.options.remove("offset_increment");
+        if number > 0 {
+            // It runs beside the first one, which waits.
+            for option in ["stonewall", "wait_for_previous", "wait_for", "new_group"] {
+                clone.options.remove(option);
+            }
+        }
+        let place = self.place_of("offset_increment");
+        clone.places.insert("offset".to_owned(), place);
+        clone
+            .options
+            .insert("offset".to_owned(), offset.to_string());
+        clone
+    }
+
     /// Whether it waits for all jobs before it.
     pub(super) fn waits(&self, before: &Self) -> bool {
         let is_before = |name: &String| *name == before.name || before.also.contains(name);

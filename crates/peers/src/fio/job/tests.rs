@@ -252,6 +252,19 @@ fn jobs_that_do_the_same_are_told_as_one_with_more_threads() {
 }
 
 #[test]
+fn clones_further_apart_than_their_size_have_ranges_of_their_own() {
+    let text = "[w]\nfilename=/x\nrw=write\nnumjobs=3\nsize=1m\noffset=4m\noffset_increment=16m\n";
+    let names = ["threads", "offset", "region"];
+    assert_eq!(
+        grouped(text, &names),
+        [["w-1 1 4MiB 1MiB", "w-2 1 20MiB 1MiB", "w-3 1 36MiB 1MiB"]]
+    );
+    // One whose clones wait for the job before it waits with all of them.
+    let waiting = format!("[r]\nfilename=/x\nrw=read\nsize=1m\n{text}stonewall\n");
+    assert_eq!(planned(&waiting, &["threads"]).len(), 2);
+}
+
+#[test]
 fn every_option_is_told_with_what_it_means() {
     let text = "[global]\ndirect=1 # past the cache\nsize=64m\n[a]\nrw=randread\nbuffer_pattern=0\n[b]\nstonewall\nrw=read:-8k\ngroup_reporting\nrate_iops=500\n";
     let file = JobFile::parse(text, "x").expect("a job file");

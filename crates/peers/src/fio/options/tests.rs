@@ -90,10 +90,14 @@ fn requests_differ_as_fio_says() {
     }
     let one = cell("rw=read bs=4k,8k").expect("only reads");
     assert_eq!((one.bs, one.bs_mix), (4096, None));
-    let think = cell("rw=read thinktime=500 thinktime_blocks=8").expect("a cell");
+    let think = cell("rw=read thinktime=500 thinktime_blocks=8 thinktime_spin=20").expect("a cell");
     assert_eq!(
-        (think.thinktime, think.thinktime_every),
-        (Some(Duration::from_micros(500)), 8)
+        (think.thinktime, think.thinktime_every, think.thinktime_spin),
+        (
+            Some(Duration::from_micros(500)),
+            8,
+            Duration::from_micros(20)
+        )
     );
     let placed = cell("rw=read cpus_allowed=0-3,8 cpus_allowed_policy=split prio=0 prioclass=1")
         .expect("a cell");
@@ -162,7 +166,10 @@ fn what_has_no_words_is_refused_by_name() {
         ("bsrange=4k-q", "bsrange="),
         ("bssplit=4k/50:8k/40", "bssplit"),
         ("thinktime=soon", "thinktime="),
-        ("thinktime=10 thinktime_spin=5", "thinktime_spin="),
+        (
+            "thinktime=10 thinktime_iotime=1 thinktime_spin=5",
+            "thinktime_spin=",
+        ),
         ("bs=4ki", "bs="),
         ("bs=4KiB", "bs="),
         ("bssplit=4k/50:8k/50 bsrange=4k-8k", "bssplit and bsrange"),

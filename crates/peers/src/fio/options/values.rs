@@ -8,7 +8,7 @@ use iolab_workload::foreign_options::{Answer, answer};
 use super::{Fault, Read};
 
 /// A size as fio reads it: `4k` and `4kb` are 4096.
-pub(super) fn size(name: &'static str, text: &str) -> Read<u64> {
+pub(crate) fn size(name: &'static str, text: &str) -> Read<u64> {
     let lower = text.to_ascii_lowercase();
     let digits = lower.trim_end_matches(|c: char| !c.is_ascii_digit());
     let shift = match lower[digits.len()..].trim() {

@@ -258,13 +258,10 @@ pub(super) fn check_lockmem(options: &Options, trial: &TrialSpec, faults: &mut F
 
 /// Pauses after requests, or between bursts.
 pub(super) fn pauses(options: &Options, trial: &mut TrialSpec, faults: &mut Faults) {
-    if let Some((name, spin)) = value(options, &["thinktime_spin"]) {
-        match time(name, spin, 1) {
-            Ok(Duration::ZERO) => {}
-            Ok(_) => faults.or(Err(refused(name, spin, name)), ()),
-            Err(fault) => faults.or(Err(fault), ()),
-        }
-    }
+    let spin = value(options, &["thinktime_spin"]);
+    let spin =
+        spin.map(|(name, text)| (name, text, faults.or(time(name, text, 1), Duration::ZERO)));
+    let spin = spin.filter(|(.., time)| !time.is_zero());
     let Some((name, think)) = value(options, &["thinktime"]) else {
         return;
     };
@@ -277,10 +274,15 @@ pub(super) fn pauses(options: &Options, trial: &mut TrialSpec, faults: &mut Faul
         let on = faults.or(time(name, on, 1_000_000), Duration::ZERO);
         if !on.is_zero() {
             trial.bursts = Some(Bursts { on, off: think });
+            if let Some((name, text, _)) = spin {
+                faults.or(Err(refused(name, text, name)), ());
+            }
             return;
         }
     }
     trial.thinktime = Some(think);
+    // fio sleeps for what is left of a pause, which can be nothing.
+    trial.thinktime_spin = spin.map_or(Duration::ZERO, |(.., time)| time.min(think));
     let every = match value(options, &["thinktime_blocks"]) {
         None => Ok(1),
         Some((name, text)) => match text.parse() {

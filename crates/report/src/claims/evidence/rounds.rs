@@ -1,5 +1,6 @@
 //! Rounds that were repeated until they were steady.
 
+use iolab_analysis::analysis::StandardFollowed;
 use iolab_analysis::claim::{Outside, Rounds, RoundsDoubts, RoundsState, TrackedState};
 use iolab_plan::precondition::Round;
 use schemars::JsonSchema;
@@ -94,9 +95,11 @@ struct TrackedData {
 /// A test of a standard, as far as a run follows it.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[schemars(inline)]
-struct StandardData {
-    /// `pts-iops`, `pts-tp`, `pts-lat`, `pts-wsat`, `pts-cbw`: tests of SNIA's PTS 2.0.2.
+pub(crate) struct StandardData {
+    /// `pts-iops`, `pts-tp`, `pts-lat`, `pts-wsat`, `pts-cbw`, `pts-xsr`, `pts-hir`: tests of SNIA's PTS 2.0.2.
     test: String,
+    /// Edition of the standard: `enterprise` or `client`.
+    edition: String,
     /// Whether it is smaller than the standard's test: shorter, or on less of the device.
     scaled: bool,
     /// Where it deviates from that test, in words.
@@ -136,11 +139,18 @@ impl RoundsData {
                 .map(|one| TrackedData::of(one, runs))
                 .collect(),
             outside: rounds.outside.map(|found| OutsideData::of(found, runs)),
-            standard: rounds.standard.as_ref().map(|followed| StandardData {
-                test: followed.test.name().to_owned(),
-                scaled: followed.is_scaled(),
-                deviations: followed.deviations.iter().map(deviation).collect(),
-            }),
+            standard: rounds.standard.as_ref().map(StandardData::of),
+        }
+    }
+}
+
+impl StandardData {
+    pub(in crate::claims) fn of(followed: &StandardFollowed) -> Self {
+        Self {
+            test: followed.test.name().to_owned(),
+            edition: followed.edition.name().to_owned(),
+            scaled: followed.is_scaled(),
+            deviations: followed.deviations.iter().map(deviation).collect(),
         }
     }
 }

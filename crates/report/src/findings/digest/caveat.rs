@@ -90,11 +90,12 @@ fn flagged(analyses: &[&Analysis]) -> Vec<Caveat> {
 fn of_rounds(analyses: &[&Analysis]) -> Vec<Caveat> {
     let of_one = |analysis: &&Analysis| {
         let name = &analysis.experiment;
-        let steady = analysis.steady.as_ref()?;
-        let is_steady = RoundsState::of(analysis, steady) == RoundsState::Steady;
+        let unsteady = analysis.steady.as_ref();
+        let unsteady =
+            unsteady.filter(|steady| RoundsState::of(analysis, steady) != RoundsState::Steady);
         let parts = [
-            (!is_steady).then(|| state_in_short(analysis, steady)),
-            steady.standard.as_ref().and_then(in_words_of_standard),
+            unsteady.map(|steady| state_in_short(analysis, steady)),
+            analysis.standard.as_ref().and_then(in_words_of_standard),
         ];
         let parts: Vec<String> = parts.into_iter().flatten().collect();
         (!parts.is_empty()).then(|| of_run(format!("{name} is {}", parts.join(", and "))))

@@ -1,4 +1,4 @@
-//! Rounds until a steady state, and the tests of a standard, in words.
+//! Rounds until a steady state in words.
 
 use iolab_analysis::analysis::{Analysis, StandardFollowed, SteadyAnalysis};
 use iolab_analysis::claim::{Outside, Rounds, RoundsDoubts, RoundsState, TrackedState};
@@ -6,11 +6,10 @@ use iolab_plan::precondition::Round;
 use iolab_plan::standard::Deviation;
 use iolab_stats::Steadiness;
 use iolab_workload::escape_control::escape_control;
-use iolab_workload::quantity::{
-    counted, digits, exact_duration, format_percent, format_percent_of_whole, significant,
-};
+use iolab_workload::quantity::{counted, format_percent, format_percent_of_whole, significant};
 
 use super::at_cell;
+use super::standard::conformance;
 
 /// What the sentence rests on.
 pub(super) const BASIS: &str = "the last rounds of all cells, or of the writes before them: their range and the line of least squares through them, over their mean";
@@ -175,59 +174,5 @@ fn limit(share: f64) -> String {
     match share > 0.0 && share < 0.000_95 {
         true => format!("{} %", significant(share * 100.0)),
         false => format_percent(share),
-    }
-}
-
-/// How far the run is the test of the standard.
-pub(crate) fn conformance(followed: &StandardFollowed) -> String {
-    let test = followed.test.name();
-    let deviations: Vec<String> = followed.deviations.iter().map(deviation).collect();
-    match (followed.is_scaled(), deviations.is_empty()) {
-        (_, true) => format!("iolab finds no deviation from {test} of SNIA's PTS 2.0.2."),
-        (true, false) => format!("{test} is scaled, not PTS: {}.", deviations.join("; ")),
-        (false, false) => format!("{test} is not PTS: {}.", deviations.join("; ")),
-    }
-}
-
-/// `scaled, not PTS`; `None` without a deviation.
-pub(crate) fn in_words_of_standard(followed: &StandardFollowed) -> Option<String> {
-    match (followed.is_scaled(), followed.deviations.is_empty()) {
-        (_, true) => None,
-        (true, false) => Some("scaled, not PTS".to_owned()),
-        (false, false) => Some("not PTS".to_owned()),
-    }
-}
-
-/// A deviation from a test of the standard, in words.
-pub(crate) fn deviation(deviation: &Deviation) -> String {
-    match deviation {
-        Deviation::RoundTime(time) => {
-            format!("trials of {} instead of 1 min", exact_duration(*time))
-        }
-        Deviation::Bounded => "trials may end before 1 min".to_owned(),
-        Deviation::File => "a file on a file system instead of a device".to_owned(),
-        Deviation::ActiveRange(share) => {
-            format!("{} % of the device is used", digits(share * 100.0, 2))
-        }
-        Deviation::NotPurged => "not purged".to_owned(),
-        Deviation::TrimmedOnly => "trimmed instead of purged".to_owned(),
-        Deviation::TrimRefused => {
-            "neither purged nor trimmed, because the target refuses trims".to_owned()
-        }
-        Deviation::Passes => "other passes of writes before the rounds".to_owned(),
-        Deviation::WriteCacheOn => {
-            "the volatile write cache is on (off in the enterprise edition)".to_owned()
-        }
-        Deviation::Cells { missing, of } => format!("{missing} of its {of} cells are missing"),
-        Deviation::FurtherCells(count) => {
-            format!("{} not in the test", counted(*count as u64, "cell"))
-        }
-        Deviation::Order => "its cells are in another order".to_owned(),
-        Deviation::Setting(name) => format!("{name} differs"),
-        Deviation::Requests => "other addresses or sizes of requests".to_owned(),
-        Deviation::Tracked => "other cells are tracked".to_owned(),
-        Deviation::Limits => "a shorter window, wider limits or more rounds".to_owned(),
-        Deviation::PageCache => "through the page cache".to_owned(),
-        Deviation::NoPreWrites => "no writes between its cells".to_owned(),
     }
 }

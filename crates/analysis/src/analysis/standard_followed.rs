@@ -1,0 +1,95 @@
+//! The test of a standard that a run follows, and where the run deviates from it.
+
+use std::time::Duration;
+
+use iolab_plan::experiment::{Edition, Experiment, Standard};
+use iolab_plan::standard::{Deviation, Medium, TargetFacts, Written};
+use iolab_record::environment::KEYS;
+use iolab_record::{PreparationKind, RunRecord, TargetKind};
+use iolab_workload::settings::CellSpec;
+
+use super::steady_rounds::{SteadyAnalysis, prepared_at};
+
+/// The test of a standard that a run follows.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StandardFollowed {
+    /// The test.
+    pub test: Standard,
+    /// The edition of the standard.
+    pub edition: Edition,
+    /// Where the run deviates from it.
+    pub deviations: Vec<Deviation>,
+}
+
+impl StandardFollowed {
+    /// The test that an experiment follows, and what is known to deviate from it; `None` where it follows none.
+    pub fn of(experiment: &Experiment, cells: &[&CellSpec], target: TargetFacts) -> Option<Self> {
+        experiment.standard.map(|test| Self {
+            test,
+            edition: experiment.design.edition,
+            deviations: test.deviations(experiment, cells, target),
+        })
+    }
+
+    /// The test that a run followed, whose rounds came to this.
+    pub(super) fn of_run(
+        record: &RunRecord,
+        experiment: &Experiment,
+        steady: Option<&SteadyAnalysis>,
+    ) -> Option<Self> {
+        let cells: Vec<&CellSpec> = record.cells.iter().map(|cell| &cell.spec).collect();
+        let ended_steady = steady.is_some_and(SteadyAnalysis::is_reached);
+        Self::of(experiment, &cells, facts(record, ended_steady))
+    }
+
+    /// Whether the test is smaller than the standard's: shorter, or on less of the device.
+    pub fn is_scaled(&self) -> bool {
+        self.deviations.iter().any(|deviation| deviation.scales())
+    }
+}
+
+/// What a run file tells of its target.
+fn facts(record: &RunRecord, ended_steady: bool) -> TargetFacts {
+    let medium = match record.run.target_kind {
+        TargetKind::Model => Medium::Model,
+        TargetKind::BlockDevice => Medium::Device,
+        TargetKind::Scratch | TargetKind::File | TargetKind::CharDevice | TargetKind::Imported => {
+            Medium::File
+        }
+    };
+    let write_cache = record.environment.get(&KEYS.device_write_cache);
+    let passes = record.preparation.iter();
+    let passes = passes.filter(|step| step.kind == PreparationKind::Sequential);
+    let trims = record.preparation.iter();
+    let mut trims = trims.filter(|step| step.kind == PreparationKind::Trim);
+    let bytes = Some(record.run.target_bytes).filter(|bytes| *bytes > 0);
+    TargetFacts {
+        medium: Some(medium),
+        bytes,
+        write_cache: write_cache.map(|state| state.trim() == "write back"),
+        trimmed: trims.next_back().map(|step| step.ok),
+        pass_bs: passes.filter_map(|step| step.bs).min(),
+        written: bytes.map(|bytes| written(record, bytes, ended_steady)),
+    }
+}
+
+/// What the run wrote since its targets were last prepared, to one of so many bytes.
+fn written(record: &RunRecord, target_bytes: u64, ended_steady: bool) -> Written {
+    let prepared = prepared_at(record);
+    let steps = record.preparation.iter();
+    let steps =
+        steps.filter(|step| step.kind != PreparationKind::Trim && step.at_utc.as_str() >= prepared);
+    let trials = record.samples.iter();
+    let trials = trials.filter(|sample| sample.started_utc.as_str() >= prepared);
+    let of_steps: f64 = steps.map(|step| step.bytes as f64).sum();
+    let of_trials = trials.clone();
+    let of_trials: f64 = of_trials
+        .map(|sample| sample.operations.write.bytes as f64)
+        .sum();
+    let elapsed = trials.map(|sample| sample.elapsed_ns);
+    Written {
+        fills: (of_steps + of_trials) / target_bytes as f64,
+        time: Duration::from_nanos(elapsed.fold(0, u64::saturating_add)),
+        ended_steady,
+    }
+}

@@ -1,0 +1,119 @@
+//! The cells of each test of a standard, and those whose response tells that its rounds are steady.
+
+use std::time::Duration;
+
+use iolab_workload::settings::CellSpec;
+
+use crate::experiment::Standard;
+
+/// Bytes of a KiB.
+pub(super) const KIB: u64 = 1024;
+/// Mixes of the IOPS test, % of reads.
+const IOPS_MIXES: [u8; 7] = [100, 95, 65, 50, 35, 5, 0];
+/// Sizes of the IOPS test.
+const IOPS_SIZES: [u64; 8] = [
+    1024 * KIB,
+    128 * KIB,
+    64 * KIB,
+    32 * KIB,
+    16 * KIB,
+    8 * KIB,
+    4 * KIB,
+    512,
+];
+/// Threads and depths of the composite test.
+const LOADS: [u32; 6] = [32, 16, 8, 4, 2, 1];
+
+/// The waits of the idle test, s, after a cell without one.
+const WAITS: [u64; 6] = [0, 5, 10, 15, 25, 50];
+
+/// A cell of a test by what tells it from the others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Point {
+    Access { read_percent: u8, bs: u64 },
+    Load { threads: u32, depth: u32 },
+    Wait(Duration),
+}
+
+impl Point {
+    pub(super) fn is_of(self, cell: &CellSpec) -> bool {
+        let trial = &cell.trial;
+        match self {
+            Self::Access { read_percent, bs } => {
+                (trial.read_percent, trial.bs) == (read_percent, bs)
+            }
+            Self::Load { threads, depth } => (trial.threads, trial.depth) == (threads, depth),
+            Self::Wait(idle) => cell.idle == idle,
+        }
+    }
+}
+
+impl Standard {
+    /// The cells of the test; of the throughput test those of the sizes that are measured.
+    pub(super) fn points(self, cells: &[&CellSpec]) -> Vec<Point> {
+        let grid = |mixes: &[u8], sizes: &[u64]| -> Vec<Point> {
+            let of_mix = |read_percent: &u8| {
+                let read_percent = *read_percent;
+                sizes.iter().map(move |bs| Point::Access {
+                    read_percent,
+                    bs: *bs,
+                })
+            };
+            mixes.iter().flat_map(of_mix).collect()
+        };
+        match self {
+            Self::PtsIops => grid(&IOPS_MIXES, &IOPS_SIZES),
+            Self::PtsLatency => grid(&[100, 65, 0], &[8 * KIB, 4 * KIB, 512]),
+            Self::PtsThroughput => {
+                let sizes = [1024 * KIB, 128 * KIB];
+                let measured = |bs: &u64| cells.iter().any(|cell| cell.trial.bs == *bs);
+                let own: Vec<u64> = sizes.into_iter().filter(measured).collect();
+                match own.is_empty() {
+                    true => grid(&[100, 0], &sizes),
+                    false => grid(&[100, 0], &own),
+                }
+            }
+            Self::PtsWriteSaturation => grid(&[0], &[4 * KIB]),
+            Self::PtsComposite => {
+                let of = |threads: u32| LOADS.map(|depth| Point::Load { threads, depth });
+                LOADS.into_iter().flat_map(of).collect()
+            }
+            Self::PtsHostIdle => WAITS
+                .map(|seconds| Point::Wait(Duration::from_secs(seconds)))
+                .to_vec(),
+            // Its only cell has stages.
+            Self::PtsCrossStimulus => Vec::new(),
+        }
+    }
+
+    /// The cells whose response tells that the rounds are steady.
+    pub(super) fn tracked(self, cells: &[&CellSpec]) -> Vec<Point> {
+        let access = |read_percent, kib: u64| Point::Access {
+            read_percent,
+            bs: kib * KIB,
+        };
+        match self {
+            Self::PtsIops => vec![access(0, 4), access(65, 64), access(100, 1024)],
+            Self::PtsLatency => vec![access(0, 4)],
+            Self::PtsWriteSaturation | Self::PtsThroughput => {
+                let points = self.points(cells).into_iter();
+                let writes = |point: &Point| {
+                    matches!(
+                        point,
+                        Point::Access {
+                            read_percent: 0,
+                            ..
+                        }
+                    )
+                };
+                points.filter(writes).collect()
+            }
+            Self::PtsComposite => vec![Point::Load {
+                threads: 32,
+                depth: 32,
+            }],
+            Self::PtsHostIdle => vec![Point::Wait(Duration::ZERO)],
+            Self::PtsCrossStimulus => Vec::new(),
+        }
+    }
+}

@@ -1,0 +1,275 @@
+use super::*;
+use crate::cells::cells;
+
+/// A setting that is renamed would fall out of the list, and be told as a deviation of every run.
+#[test]
+fn what_the_operator_chooses_are_settings() {
+    for name in OPEN {
+        assert!(Setting::find(name).is_some(), "{name}");
+    }
+}
+
+fn deviations(name: &str, sets: &[&str], target: TargetFacts) -> Vec<Deviation> {
+    let mut experiment = Experiment::find(name).expect("built in");
+    for set in sets {
+        experiment.apply_set(set).expect(set);
+    }
+    let cells = cells(&experiment).expect("cells");
+    let specs: Vec<&CellSpec> = cells.iter().map(|cell| &cell.spec).collect();
+    let standard = experiment.standard.expect("of a standard");
+    standard.deviations(&experiment, &specs, target)
+}
+
+const PURGED: TargetFacts = TargetFacts {
+    medium: Some(Medium::Model),
+    bytes: None,
+    write_cache: Some(false),
+    trimmed: None,
+    pass_bs: None,
+    written: None,
+};
+
+#[test]
+fn full_rounds_on_a_purged_device_are_the_tests() {
+    for (name, time) in [
+        ("pts-iops", "time=60s"),
+        ("pts-lat", "time=60s"),
+        ("pts-wsat", "time=30min"),
+        ("pts-tp", "time=60s"),
+    ] {
+        assert_eq!(deviations(name, &[time], PURGED), [], "{name}");
+    }
+    let composite = deviations("pts-cbw", &["time=60s"], PURGED);
+    assert_eq!(composite, [Deviation::NoPreWrites]);
+}
+
+#[test]
+fn each_deviation_is_named() {
+    let device = TargetFacts {
+        medium: Some(Medium::Device),
+        bytes: Some(1 << 40),
+        write_cache: Some(true),
+        trimmed: Some(false),
+        ..TargetFacts::default()
+    };
+    let full = "time=60s";
+    for (sets, target, expected) in [
+        (
+            &["time=2s"][..],
+            PURGED,
+            vec![Deviation::RoundTime {
+                time: Duration::from_secs(2),
+                of: Duration::from_secs(60),
+            }],
+        ),
+        (
+            &[full, "region=256GiB"],
+            device,
+            vec![
+                Deviation::ActiveRange(0.25),
+                Deviation::TrimRefused,
+                Deviation::WriteCacheOn,
+            ],
+        ),
+        (
+            &[full, "region=768GiB", "edition=client"],
+            device,
+            vec![Deviation::TrimRefused],
+        ),
+        (
+            &[full, "region=768GiB"],
+            TargetFacts {
+                write_cache: None,
+                ..device
+            },
+            vec![Deviation::ActiveRange(0.75), Deviation::TrimRefused],
+        ),
+        (
+            &[full, "edition=client"],
+            PURGED,
+            vec![Deviation::WriteCacheOff],
+        ),
+        (
+            &[full],
+            TargetFacts {
+                medium: Some(Medium::File),
+                ..TargetFacts::default()
+            },
+            vec![Deviation::File, Deviation::TrimmedOnly],
+        ),
+        (
+            &[full, "precondition=seq:1+steady:round=cells"],
+            TargetFacts::default(),
+            vec![Deviation::NotPurged, Deviation::Passes],
+        ),
+        (
+            &[full, "bs=4k,64k,1M"],
+            PURGED,
+            vec![
+                Deviation::Cells {
+                    missing: 35,
+                    of: 56,
+                },
+                Deviation::Order,
+            ],
+        ),
+        (
+            &[full, "bs=8k"],
+            PURGED,
+            vec![
+                Deviation::Cells {
+                    missing: 49,
+                    of: 56,
+                },
+                Deviation::Tracked,
+            ],
+        ),
+        (
+            &[
+                full,
+                "precondition=trim+seq:2/128k+steady:round=cells,range=30%",
+            ],
+            PURGED,
+            vec![Deviation::Limits],
+        ),
+        (&[full, "cache=cold"], PURGED, vec![Deviation::PageCache]),
+        (&[full, "pattern=rand"], PURGED, vec![Deviation::Requests]),
+        (&[full, "bytes=1M"], PURGED, vec![Deviation::Bounded]),
+        (
+            &[full, "read_percent=100,95,65,50,35,20,5,0"],
+            PURGED,
+            vec![Deviation::FurtherCells(8)],
+        ),
+        (
+            &[
+                full,
+                "precondition=trim+seq:2/128k+steady:round=cells,rounds=26",
+            ],
+            PURGED,
+            vec![Deviation::Limits],
+        ),
+        (
+            &[full],
+            TargetFacts {
+                pass_bs: Some(4096),
+                ..PURGED
+            },
+            vec![Deviation::Passes],
+        ),
+        (
+            &[full, "rate=1000", "sync=each"],
+            PURGED,
+            vec![Deviation::Setting("sync"), Deviation::Setting("rate")],
+        ),
+        (
+            &[full, "thinktime=1ms"],
+            PURGED,
+            vec![Deviation::Setting("thinktime")],
+        ),
+        (
+            &[full, "content=zero"],
+            PURGED,
+            vec![Deviation::Setting("content")],
+        ),
+        (
+            &[full, "threads=2", "depth=16", "backend=libaio"],
+            PURGED,
+            vec![],
+        ),
+    ] {
+        assert_eq!(deviations("pts-iops", sets, target), expected, "{sets:?}");
+    }
+    let load = ["time=60s", "depth=2", "backend=libaio"];
+    let latency = deviations("pts-lat", &load, PURGED);
+    assert_eq!(latency, [Deviation::Setting("depth")]);
+    let mixed = deviations("pts-cbw", &["time=60s", "read_percent=40"], PURGED);
+    let expected = [Deviation::NoPreWrites, Deviation::Setting("read_percent")];
+    assert_eq!(mixed, expected);
+}
+
+/// Sources differ in whether steady rounds end it: only those of its own length do.
+#[test]
+fn a_write_saturation_test_that_writes_too_little_says_how_much() {
+    let hours = |hours: u64| Duration::from_secs(hours * 3600);
+    for (set, fills, time, ended_steady, is_complete) in [
+        ("time=30min", 0.3, hours(3), true, true),
+        ("time=30min", 0.3, hours(3), false, false),
+        ("time=30min", 3.9, hours(23), false, false),
+        ("time=30min", 4.0, hours(3), false, true),
+        ("time=30min", 0.3, hours(24), false, true),
+        ("time=60s", 0.3, hours(1), true, false),
+        ("time=60s", 4.1, hours(1), true, true),
+    ] {
+        let target = TargetFacts {
+            written: Some(Written {
+                fills,
+                time,
+                ended_steady,
+            }),
+            ..PURGED
+        };
+        let found = deviations("pts-wsat", &[set], target);
+        let says = found.contains(&Deviation::Saturation { fills });
+        assert_eq!(says, !is_complete, "{set} {fills} {time:?} {ended_steady}");
+        let of_iops = deviations("pts-iops", &[set], target);
+        assert_eq!(of_iops, deviations("pts-iops", &[set], PURGED));
+    }
+}
+
+#[test]
+fn full_stages_and_waits_are_the_tests_as_far_as_iolab_makes_them() {
+    let full = [
+        "before.time=8h",
+        "random.time=6h",
+        "random.start_delay=8h",
+        "after.time=8h",
+        "after.start_delay=14h",
+    ];
+    assert_eq!(deviations("pts-xsr", &full, PURGED), []);
+    let hours = |hours: u64| Duration::from_secs(hours * 3600);
+    for (set, expected) in [
+        (
+            "after.time=7h",
+            Deviation::StageTime {
+                time: hours(21),
+                of: hours(22),
+            },
+        ),
+        ("random.bs=4k", Deviation::Stages),
+        ("random.start_delay=7h", Deviation::Stages),
+        ("after.pattern=rand", Deviation::Stages),
+        ("random.rate=1000", Deviation::Setting("rate")),
+        ("before.read_percent=50", Deviation::Setting("read_percent")),
+        ("after.cache=cold", Deviation::PageCache),
+        ("precondition=trim+seq:1", Deviation::Passes),
+    ] {
+        let changed: Vec<&str> = full.into_iter().chain([set]).collect();
+        let found = deviations("pts-xsr", &changed, PURGED);
+        assert_eq!(found, [expected], "{set}");
+    }
+    let turns = Deviation::WaitsTakeTurns;
+    assert_eq!(deviations("pts-hir", &[], PURGED), [turns]);
+    for (set, expected) in [
+        (
+            "time=1s",
+            vec![
+                Deviation::RoundTime {
+                    time: Duration::from_secs(1),
+                    of: Duration::from_secs(5),
+                },
+                turns,
+            ],
+        ),
+        (
+            "idle=0s,5s,10s",
+            vec![Deviation::Cells { missing: 3, of: 6 }, turns],
+        ),
+        ("bs=8k", vec![Deviation::Requests, turns]),
+        (
+            "precondition=trim+steady:round=cells",
+            vec![Deviation::Passes, turns],
+        ),
+    ] {
+        assert_eq!(deviations("pts-hir", &[set], PURGED), expected, "{set}");
+    }
+}

@@ -1,0 +1,98 @@
+//! Tests of a standard in words.
+
+use iolab_analysis::analysis::StandardFollowed;
+use iolab_plan::experiment::Edition;
+use iolab_plan::standard::Deviation;
+use iolab_workload::quantity::{counted, digits, exact_duration};
+
+/// What the sentence rests on.
+pub(super) const BASIS: &str = "the settings of all cells, and what is known of the target and its preparation, compared with the test";
+
+/// How far a run will be the test of the standard, as far as that is known before it.
+pub(crate) fn foreseen(followed: &StandardFollowed) -> String {
+    match followed.deviations.is_empty() {
+        true => format!(
+            "So far iolab finds no deviation from {} in SNIA's PTS 2.0.2; what the target is and how the run ends is not known yet.",
+            name(followed)
+        ),
+        false => conformance(followed),
+    }
+}
+
+/// `pts-iops`, `pts-iops of the client edition`.
+fn name(followed: &StandardFollowed) -> String {
+    match followed.edition {
+        Edition::Enterprise => followed.test.name().to_owned(),
+        Edition::Client => format!("{} of the client edition", followed.test),
+    }
+}
+
+/// How far the run is the test of the standard.
+pub(crate) fn conformance(followed: &StandardFollowed) -> String {
+    let test = name(followed);
+    let deviations: Vec<String> = followed.deviations.iter().map(deviation).collect();
+    match (followed.is_scaled(), deviations.is_empty()) {
+        (_, true) => format!("iolab finds no deviation from {test} in SNIA's PTS 2.0.2."),
+        (true, false) => format!("{test} is scaled, not PTS: {}.", deviations.join("; ")),
+        (false, false) => format!("{test} is not PTS: {}.", deviations.join("; ")),
+    }
+}
+
+/// `scaled, not PTS`; `None` without a deviation.
+pub(crate) fn in_words_of_standard(followed: &StandardFollowed) -> Option<String> {
+    match (followed.is_scaled(), followed.deviations.is_empty()) {
+        (_, true) => None,
+        (true, false) => Some("scaled, not PTS".to_owned()),
+        (false, false) => Some("not PTS".to_owned()),
+    }
+}
+
+/// A deviation from a test of the standard, in words.
+pub(crate) fn deviation(deviation: &Deviation) -> String {
+    match deviation {
+        Deviation::RoundTime { time, of } => format!(
+            "trials of {} instead of {}",
+            exact_duration(*time),
+            exact_duration(*of)
+        ),
+        Deviation::Saturation { fills } => format!(
+            "only {} times the size of the device was written (4 times, or 24 h, in the test)",
+            digits(*fills, 2)
+        ),
+        Deviation::Bounded => "trials may end before their time".to_owned(),
+        Deviation::File => "a file on a file system instead of a device".to_owned(),
+        Deviation::ActiveRange(share) => {
+            format!("{} % of the device is used", digits(share * 100.0, 2))
+        }
+        Deviation::NotPurged => "not purged".to_owned(),
+        Deviation::TrimmedOnly => "trimmed instead of purged".to_owned(),
+        Deviation::TrimRefused => {
+            "neither purged nor trimmed, because the target refuses trims".to_owned()
+        }
+        Deviation::Passes => "other passes of writes before the rounds".to_owned(),
+        Deviation::WriteCacheOn => {
+            "the volatile write cache is on (off in the enterprise edition)".to_owned()
+        }
+        Deviation::WriteCacheOff => {
+            "the volatile write cache is off (on in the client edition)".to_owned()
+        }
+        Deviation::Cells { missing, of } => format!("{missing} of its {of} cells are missing"),
+        Deviation::FurtherCells(count) => {
+            format!("{} not in the test", counted(*count as u64, "cell"))
+        }
+        Deviation::Order => "its cells are in another order".to_owned(),
+        Deviation::Setting(name) => format!("{name} differs"),
+        Deviation::Requests => "other addresses or sizes of requests".to_owned(),
+        Deviation::Tracked => "other cells are tracked".to_owned(),
+        Deviation::Limits => "a shorter window, wider limits or more rounds".to_owned(),
+        Deviation::PageCache => "through the page cache".to_owned(),
+        Deviation::NoPreWrites => "no writes between its cells".to_owned(),
+        Deviation::StageTime { time, of } => format!(
+            "its stages take {} instead of {}",
+            exact_duration(*time),
+            exact_duration(*of)
+        ),
+        Deviation::Stages => "other stages, or stages that overlap".to_owned(),
+        Deviation::WaitsTakeTurns => "waits take turns, instead of 360 of one length and half an hour of writes before the next; before them one random pass instead of random writes until they are steady".to_owned(),
+    }
+}
