@@ -4,7 +4,9 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use super::pair::{Hosts, MPIEXEC, VERSIONS, hosts_of_ranks};
+use iolab_truth::binary::Mpi;
+
+use super::pair::{Hosts, VERSIONS, hosts_of_ranks};
 
 /// Bytes that both ranks go over together.
 const REGION: u64 = 8 << 20;
@@ -40,7 +42,16 @@ fn first_sentence(text: &str) -> &str {
 
 #[test]
 fn each_host_reads_its_own_disk() {
-    let Some(mut hosts) = hosts_of_ranks() else {
+    read_own_disks(Mpi::Mpich);
+}
+
+#[test]
+fn each_host_reads_its_own_disk_by_open_mpi() {
+    read_own_disks(Mpi::OpenMpi);
+}
+
+fn read_own_disks(mpi: Mpi) {
+    let Some(mut hosts) = hosts_of_ranks(mpi) else {
         return;
     };
     for cache in ["direct", "cold"] {
@@ -53,18 +64,13 @@ fn each_host_reads_its_own_disk() {
             }
         }
     }
-    for host in [1, 2] {
-        assert_eq!(
-            hosts.shell(host, "ls -A /mnt/vm? | grep -v lost+found || :"),
-            ""
-        );
-    }
+    is_clean(&mut hosts);
 }
 
 /// What another host wrote comes over the network, also where the page cache of the writer holds it.
 #[test]
 fn one_export_is_read_from_the_other_host() {
-    let Some(mut hosts) = hosts_of_ranks() else {
+    let Some(mut hosts) = hosts_of_ranks(Mpi::Mpich) else {
         return;
     };
     for number in [1, 2] {
@@ -83,7 +89,7 @@ fn one_export_is_read_from_the_other_host() {
 /// Clocks that show other times, and are set in mid-run: elapsed time is within its bound all the same.
 #[test]
 fn clocks_of_hosts_may_differ_and_be_set() {
-    let Some(mut hosts) = hosts_of_ranks() else {
+    let Some(mut hosts) = hosts_of_ranks(Mpi::Mpich) else {
         return;
     };
     let time = 1.0;
@@ -113,7 +119,7 @@ fn clocks_of_hosts_may_differ_and_be_set() {
 /// A host that does not run for 8 s holds the run up, and does not end it.
 #[test]
 fn a_host_that_is_paused_holds_the_run_up() {
-    let Some(mut hosts) = hosts_of_ranks() else {
+    let Some(mut hosts) = hosts_of_ranks(Mpi::Mpich) else {
         return;
     };
     begin(
@@ -141,8 +147,9 @@ fn begin(hosts: &mut Hosts, line: &str) {
         1,
         &format!(
             "rm -f run.iolab code
-            ({MPIEXEC} /lab/iolab-mpi {line} >out 2>&1; echo $? >code) >/dev/null 2>&1 &
-            until [ -e code ] || /lab/iolab export run.iolab --format json 2>/dev/null | grep -q read_bytes; do sleep 1; done"
+            ({} >out 2>&1; echo $? >code) >/dev/null 2>&1 &
+            until [ -e code ] || /lab/iolab export run.iolab --format json 2>/dev/null | grep -q read_bytes; do sleep 1; done",
+            hosts.on_both(line)
         ),
     );
 }
@@ -157,7 +164,7 @@ fn end(hosts: &mut Hosts) -> (String, String, Duration) {
 
 #[test]
 fn a_slow_host_stands_first_in_what_is_printed() {
-    let Some(mut hosts) = hosts_of_ranks() else {
+    let Some(mut hosts) = hosts_of_ranks(Mpi::Mpich) else {
         return;
     };
     hosts.shell(
@@ -183,30 +190,85 @@ fn a_slow_host_stands_first_in_what_is_printed() {
 /// How long a run may go on without one of its hosts: a short answer of a rank, and its trial.
 const AT_MOST: Duration = Duration::from_secs(60 + 30 + 30);
 
-/// A host that is gone is named with its rank, what was measured is kept, and the run is finished when it is back.
+/// How a host is lost.
+#[derive(Clone, Copy)]
+enum Loss {
+    /// It stops.
+    Stopped,
+    /// Its network card is shut down.
+    Cut,
+}
+
 #[test]
 fn a_host_that_is_gone_is_named_and_the_run_is_resumed() {
-    let Some(mut hosts) = hosts_of_ranks() else {
+    lose_a_host(Mpi::Mpich, Loss::Stopped);
+}
+
+#[test]
+fn a_host_that_is_gone_is_named_and_the_run_is_resumed_by_open_mpi() {
+    lose_a_host(Mpi::OpenMpi, Loss::Stopped);
+}
+
+#[test]
+fn a_host_whose_link_is_cut_is_named_and_the_run_is_resumed() {
+    lose_a_host(Mpi::Mpich, Loss::Cut);
+}
+
+/// A host that is lost is named with its rank, what was measured is kept, and the run is finished when it is back.
+fn lose_a_host(mpi: Mpi, loss: Loss) {
+    let Some(mut hosts) = hosts_of_ranks(mpi) else {
         return;
     };
     begin(
         &mut hosts,
         "run read-size /mnt/{host} --set bs=64k --size 8M --direct --time 1 --budget 40 --precision .0001 -o run.iolab",
     );
-    hosts.guest(2).freeze(true).expect("it is stopped");
+    lose(&mut hosts, loss, true);
     let (code, text, took) = end(&mut hosts);
-    hosts.guest(2).freeze(false).expect("it goes on");
+    lose(&mut hosts, loss, false);
     assert_eq!(code, "1", "{text}");
     assert!(text.contains("rank 1 on vm2 has not answered"), "{text}");
     assert!(took < AT_MOST, "{took:?}\n{text}");
     let before = hosts.samples(1, "").len();
     // Its rank finds that the others are gone.
-    hosts.shell(2, "while pgrep iolab-mpi >/dev/null; do sleep 1; done");
+    hosts.shell(2, "while pgrep iolab- >/dev/null; do sleep 1; done");
     let answer = hosts.ranks_again("resume run.iolab");
     assert_eq!(answer.code, Some(0), "{}{}", answer.stdout, answer.stderr);
     assert!(hosts.samples(1, "").len() > before);
+    is_clean(&mut hosts);
+}
+
+fn lose(hosts: &mut Hosts, loss: Loss, is_lost: bool) {
+    match loss {
+        Loss::Stopped => hosts.guest(2).freeze(is_lost).expect("QEMU runs"),
+        Loss::Cut => {
+            let state = if is_lost { "down" } else { "up" };
+            hosts.shell(2, &format!("ip link set eth0 {state}"));
+        }
+    }
+}
+
+/// No host has a file left.
+#[track_caller]
+fn is_clean(hosts: &mut Hosts) {
     for host in [1, 2] {
         let left = hosts.shell(host, "ls -A /mnt/vm? | grep -v lost+found || :");
         assert_eq!(left, "", "vm{host}");
     }
+}
+
+/// Before anything is written.
+#[test]
+fn a_host_without_room_is_named() {
+    let Some(mut hosts) = hosts_of_ranks(Mpi::Mpich) else {
+        return;
+    };
+    hosts.shell(2, "fallocate -l 100M /mnt/vm2/full");
+    let answer =
+        hosts.ranks("run read-size /mnt/{host} --set bs=64k --size 64M --budget 1 -o run.iolab");
+    hosts.shell(2, "rm /mnt/vm2/full");
+    let text = answer.stdout + &answer.stderr;
+    assert_eq!(answer.code, Some(3), "{text}");
+    assert!(text.contains("rank 1 on vm2"), "{text}");
+    is_clean(&mut hosts);
 }

@@ -49,6 +49,25 @@ fn what_a_server_sent_is_told_from_what_its_client_has_kept() {
     }
 }
 
+/// A loop device over a file of a server: its bytes come over the network too, or from what the client has kept.
+#[test]
+fn a_loop_device_over_a_file_of_a_server_is_served_by_the_network() {
+    let Some(mut hosts) = hosts() else { return };
+    hosts.mount(2, "/mnt/n", VERSIONS[1].1);
+    hosts.shell(1, &format!("head -c {REGION} /dev/urandom >/srv/e/image"));
+    let device = hosts.shell(2, "losetup --find --show --direct-io=on /mnt/n/image");
+    let line = format!(
+        "run read-size {device} --set bs=64k --set region={REGION} --set cache=direct --set time=none --set bytes=none --budget 1ms -o run.iolab"
+    );
+    let answer = hosts.iolab(&line);
+    let all = format!("{}{}", answer.stdout, answer.stderr);
+    assert_eq!(answer.code, Some(0), "{all}");
+    for sample in hosts.samples(2, "") {
+        assert_eq!(sample["served_by"], "network", "{all}\n{sample:#}");
+    }
+    hosts.shell(2, &format!("losetup -d {device}; umount /mnt/n"));
+}
+
 /// Lets iolab write to the file of a mount, with consent.
 fn write(hosts: &mut Hosts, target: &str) -> (Option<i32>, String) {
     let line = format!(
