@@ -21,11 +21,10 @@ package=$(depends linux-image-amd64 image | head -n 1)
 # shellcheck disable=SC2046
 apt-get "${apt[@]}" download "$package" $(depends "$package" 'binary|modules')
 for archive in *.deb; do dpkg-deb -x "$archive" kernel; done
-image=$(find kernel -name 'vmlinuz-*' | head -n 1)
-version=${image##*/vmlinuz-}
-cp "$image" vmlinuz
+cp "$(find kernel -type f -name 'vmlinuz*' | head -n 1)" vmlinuz
+modules=$(find kernel -path '*/lib/modules/*' -prune | head -n 1)
+version=${modules##*/}
 
-modules=$(find kernel -path '*/modules/*' -name "$version" -type d | head -n 1)
 rm -rf "$modules"/kernel/{sound,drivers/gpu,drivers/net/wireless,drivers/media}
 mkdir -p tools/lib/modules
 tar -xf "$root/depmod.tar" -C tools

@@ -6,7 +6,8 @@ here=$(realpath "$(dirname "$0")")
 mkdir "$1"
 cd "$1"
 
-mmdebstrap --quiet --variant=minbase --include="$(paste -sd, "$here/packages.txt")" bookworm rootfs.tar
+# Nothing has to survive a crash of the machine.
+mmdebstrap --quiet --variant=minbase --dpkgopt=force-unsafe-io --include="$(paste -sd, "$here/packages.txt")" bookworm rootfs.tar
 mkdir rootfs
 tar -xpf rootfs.tar -C rootfs --exclude='./dev/*'
 mkdir -p rootfs/lib/modules rootfs/lab rootfs/data rootfs/mnt
