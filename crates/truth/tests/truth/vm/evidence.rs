@@ -180,8 +180,8 @@ fn a_device_of_the_kernels_own_is_as_it_was_made() {
         for name in timed limited; do echo 1 >$at/nullb/$name/power; done",
     );
     let device = |lab: &mut Lab, name: &str| {
-        let at = format!("/sys/kernel/config/nullb/{name}/index");
-        lab.shell(&format!("echo /dev/nullb$(cat {at})"))
+        // Since Linux 6.0 it has the name of its folder.
+        lab.shell(&format!("udevadm settle; [ -b /dev/{name} ] && echo /dev/{name} || echo /dev/nullb$(cat /sys/kernel/config/nullb/{name}/index)"))
     };
     let (timed, limited) = (device(&mut lab, "timed"), device(&mut lab, "limited"));
     let line =

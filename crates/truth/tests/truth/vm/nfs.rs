@@ -55,7 +55,10 @@ fn a_loop_device_over_a_file_of_a_server_is_served_by_the_network() {
     let Some(mut hosts) = hosts() else { return };
     hosts.mount(2, "/mnt/n", VERSIONS[1].1);
     hosts.shell(1, &format!("head -c {REGION} /dev/urandom >/srv/e/image"));
-    let device = hosts.shell(2, "losetup --find --show --direct-io=on /mnt/n/image");
+    let device = hosts.shell(
+        2,
+        "modprobe loop; losetup --find --show --direct-io=on /mnt/n/image",
+    );
     let line = format!(
         "run read-size {device} --set bs=64k --set region={REGION} --set cache=direct --set time=none --set bytes=none --budget 1ms -o run.iolab"
     );
