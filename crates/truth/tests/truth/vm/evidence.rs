@@ -271,8 +271,10 @@ fn a_device_that_is_suspended_in_mid_run_is_named() {
         until /lab/iolab export run.iolab --format json 2>/dev/null | grep -q read_bytes; do sleep .5; done
         dmsetup suspend --nolockfs --noflush still"
     ));
-    lab.shell("until grep -q 'has not answered' out || [ -e code ]; do sleep 1; done");
-    let text = lab.shell("cat out");
+    let text = lab.shell(
+        "for n in $(seq 105); do grep -q 'has not answered' out || [ -e code ] && break; sleep 1; done; cat out
+        for at in /proc/$(pgrep -x iolab)/task/*; do echo $at $(cat $at/comm $at/schedstat $at/wchan) $(grep State $at/status); done",
+    );
     lab.shell("dmsetup resume still; until [ -e code ]; do sleep .5; done");
     assert!(
         text.contains("/dev/mapper/still has not answered for 1 min"),

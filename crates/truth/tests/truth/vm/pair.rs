@@ -160,6 +160,11 @@ impl Hosts {
         format!("{} /lab/{} {line}", self.mpi.launcher(), self.mpi.name())
     }
 
+    /// The name of the processes of such a run.
+    pub(super) fn program(&self) -> &'static str {
+        self.mpi.name()
+    }
+
     /// The trials of `run.iolab` on a guest, by rank where that is asked for.
     #[track_caller]
     pub(super) fn samples(&mut self, number: usize, more: &str) -> Vec<Value> {
