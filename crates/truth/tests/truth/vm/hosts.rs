@@ -101,18 +101,26 @@ fn clocks_of_hosts_may_differ_and_be_set() {
     let line = "run read-size /mnt/{host} --set bs=64k --size 8M --direct --time 1 --budget 12 -o run.iolab";
     let (text, trials) = by_rank(&mut hosts, line);
     assert!(!trials.is_empty(), "{text}");
+    let table = hosts.command(
+        1,
+        &[
+            "/lab/iolab",
+            "table",
+            "/data/case/run.iolab",
+            "--format",
+            "json",
+        ],
+    );
+    let bound = table.json()["cells"][0]["clock_bound"].as_f64();
+    // Two guests on a machine that is busy otherwise, but no clock that is off by seconds.
+    let bound = bound.filter(|bound| *bound < 0.5);
+    let bound = bound.unwrap_or_else(|| panic!("{text}\n{}{}", table.stdout, table.stderr));
     for whole in &hosts.samples(1, "") {
-        let seconds = |name: &str| whole[name].as_f64().map(|ns| ns / 1e9);
-        let (elapsed, error) = (seconds("elapsed_ns"), seconds("elapsed_error_ns"));
-        let (Some(elapsed), Some(error)) = (elapsed, error) else {
-            panic!("{text}\n{whole:#}")
-        };
+        let elapsed = whole["elapsed_ns"].as_f64().unwrap_or_default() / 1e9;
         assert!(
-            elapsed + error >= time && elapsed - error < time * 3.0,
+            (time * (1.0 - bound)..time * 3.0).contains(&elapsed),
             "{whole:#}"
         );
-        // Two guests on a machine that is busy otherwise, but no clock that is off by seconds.
-        assert!(error < 0.5, "{whole:#}");
     }
 }
 
@@ -171,7 +179,7 @@ fn a_slow_host_stands_first_in_what_is_printed() {
         2,
         "disk() { for at in /sys/block/vd*; do [ $(cat $at/serial) = $1 ] && echo /dev/${at##*/}; done; }
         umount /mnt/vm2; modprobe dm-delay
-        dmsetup create slow --table \"0 $(blockdev --getsz $(disk b)) delay $(disk b) 0 40\"; mount /dev/mapper/slow /mnt/vm2",
+        DM_DISABLE_UDEV=1 dmsetup create slow --table \"0 $(blockdev --getsz $(disk b)) delay $(disk b) 0 40\"; mount /dev/mapper/slow /mnt/vm2",
     );
     let line = once(
         "/mnt/{host}",
@@ -184,7 +192,7 @@ fn a_slow_host_stands_first_in_what_is_printed() {
         first.starts_with("- Host vm2 was slower"),
         "{first}\n{text}"
     );
-    hosts.shell(2, "umount /mnt/vm2; dmsetup remove slow");
+    hosts.shell(2, "umount /mnt/vm2; DM_DISABLE_UDEV=1 dmsetup remove slow");
 }
 
 /// How long a run may go on without one of its hosts: a short answer of a rank, and its trial.
@@ -238,7 +246,7 @@ fn lose_a_host(mpi: Mpi, loss: Loss) {
     assert!(text.contains("rank 1 on vm2 has not answered"), "{text}");
     assert!(took < AT_MOST, "{took:?}\n{text}");
     let before = hosts.samples(1, "").len();
-    hosts.shell(1, "pkill mpiexec; until [ -e code ]; do sleep 1; done");
+    hosts.shell(1, "pkill mpiexec || :; until [ -e code ]; do sleep 1; done");
     // Its rank finds that the others are gone.
     hosts.shell(2, "while pgrep iolab- >/dev/null; do sleep 1; done");
     let answer = hosts.ranks_again("resume run.iolab");
@@ -272,9 +280,9 @@ fn a_host_without_room_is_named() {
     let Some(mut hosts) = hosts_of_ranks(Mpi::Mpich) else {
         return;
     };
-    hosts.shell(2, "fallocate -l 100M /mnt/vm2/full");
+    hosts.shell(2, "fallocate -l 30M /mnt/vm2/full");
     let answer =
-        hosts.ranks("run read-size /mnt/{host} --set bs=64k --size 64M --budget 1 -o run.iolab");
+        hosts.ranks("run read-size /mnt/{host} --set bs=64k --size 32M --budget 1 -o run.iolab");
     hosts.shell(2, "rm /mnt/vm2/full");
     let text = answer.stdout + &answer.stderr;
     assert_eq!(answer.code, Some(3), "{text}");

@@ -302,7 +302,7 @@ fn who_sends_commands_to_a_disk_past_its_block_device_uses_it() {
         );
     });
     lab.accepted_elsewhere(&format!("/dev/{name}"), "--destroy-data", &["a", "b", "c"]);
-    lab.shell("modprobe -r scsi_debug");
+    lab.shell("udevadm settle; modprobe -r scsi_debug");
 }
 
 /// What this machine exports, and is connected to itself, is one disk: what uses it below uses it above, and the export is no other use.
