@@ -239,7 +239,7 @@ fn transport(disk: &Path, name: &str) -> Transport {
     if name.starts_with("nvme") {
         // That of its controller, or of those of its subsystem.
         let device = disk.join("device");
-        let controllers = std::fs::read_dir(&device).into_iter().flatten().flatten();
+        let controllers = fs::read_dir(&device).into_iter().flatten().flatten();
         let mut all = controllers.map(|entry| entry.path()).chain([device]);
         let is_fabric = all.any(|controller| {
             text_of(controller.join("transport")).is_some_and(|text| text != "pcie")
@@ -528,8 +528,8 @@ mod tests {
         ] {
             let disk = tempfile::tempdir().expect("a folder");
             let path = disk.path().join(place);
-            std::fs::create_dir_all(path.parent().expect("a folder")).expect("made");
-            std::fs::write(path, format!("{text}\n")).expect("written");
+            fs::create_dir_all(path.parent().expect("a folder")).expect("made");
+            fs::write(path, format!("{text}\n")).expect("written");
             assert_eq!(
                 transport(disk.path(), "nvme0n1"),
                 expected,

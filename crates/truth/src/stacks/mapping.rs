@@ -77,7 +77,7 @@ impl Mapping {
         match self {
             Self::Linear | Self::Crypt | Self::Path => Vec::new(),
             // Who writes to the device writes there.
-            Self::Thin | Self::Served => vec![0..bytes],
+            Self::Thin | Self::Served => std::iter::once(0..bytes).collect(),
             Self::Volume | Self::RaidEarly | Self::RaidEnd | Self::RaidStart => {
                 vec![0..data.start, data.end..bytes]
             }
