@@ -246,7 +246,10 @@ fn lose_a_host(mpi: Mpi, loss: Loss) {
     assert!(text.contains("rank 1 on vm2 has not answered"), "{text}");
     assert!(took < AT_MOST, "{took:?}\n{text}");
     let before = hosts.samples(1, "").len();
-    hosts.shell(1, "pkill mpiexec || :; until [ -e code ]; do sleep 1; done");
+    hosts.shell(
+        1,
+        "pkill -KILL mpiexec || :; until [ -e code ]; do sleep 1; done",
+    );
     // Its rank finds that the others are gone.
     hosts.shell(2, "while pgrep iolab- >/dev/null; do sleep 1; done");
     let answer = hosts.ranks_again("resume run.iolab");
