@@ -275,10 +275,10 @@ fn a_device_that_is_suspended_in_mid_run_is_named() {
         "for n in $(seq 105); do grep -q 'has not answered' out || [ -e code ] && break; sleep 1; done; cat out
         for at in /proc/$(pgrep -x iolab)/task/*; do echo $at $(cat $at/comm $at/schedstat $at/wchan) $(grep State $at/status); done",
     );
-    lab.shell("dmsetup resume still; until [ -e code ]; do sleep .5; done");
     assert!(
         text.contains("/dev/mapper/still has not answered for 1 min"),
         "{text}"
     );
+    lab.shell("dmsetup resume still; until [ -e code ]; do sleep .5; done");
     assert_eq!(lab.shell("cat code"), "1", "{text}");
 }

@@ -184,7 +184,7 @@ fn a_slow_host_stands_first_in_what_is_printed() {
     let line = once(
         "/mnt/{host}",
         "direct",
-        "--set trials_min=8 --set trials_max=8 --set bs=256k",
+        "--set trials_min=8 --set trials_max=8",
     );
     let (text, _) = by_rank(&mut hosts, &line);
     let first = first_sentence(&text);

@@ -345,7 +345,7 @@ fn an_export_that_its_own_machine_is_connected_to_is_what_it_exports() {
         "--destroy-data",
         &["exported by LIO (backstore iblock_0/own)"],
     );
-    lab.accepted(&client, "--destroy-data", &["b", "c"]);
+    lab.accepted(&client, "--destroy-data=ext4", &["b", "c"]);
     lab.shell(&format!("losetup /dev/loop7 {a}; mkdir -p /mnt/own"));
     mounted(&mut lab, "/dev/loop7", "own");
     lab.refused(&client, "--destroy-data=ext4", &["mounted at /mnt/own"]);
