@@ -276,7 +276,7 @@ fn a_device_that_is_suspended_in_mid_run_is_named() {
         for at in /proc/$(pgrep -x iolab)/task/*; do echo $at $(cat $at/comm $at/schedstat $at/wchan) $(grep State $at/status); done",
     );
     assert!(
-        text.contains("/dev/mapper/still has not answered for 1 min"),
+        text.contains("/dev/dm-0 has not answered for 1 min"),
         "{text}"
     );
     lab.shell("dmsetup resume still; until [ -e code ]; do sleep .5; done");

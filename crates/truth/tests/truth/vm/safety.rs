@@ -346,10 +346,10 @@ fn an_export_that_its_own_machine_is_connected_to_is_what_it_exports() {
         &["exported by LIO (backstore iblock_0/own)"],
     );
     lab.accepted(&client, "--destroy-data=ext4", &["b", "c"]);
-    lab.shell(&format!("losetup /dev/loop7 {a}; mkdir -p /mnt/own"));
-    mounted(&mut lab, "/dev/loop7", "own");
+    let upon = lab.shell(&format!("modprobe loop; losetup --find --show {a}"));
+    mounted(&mut lab, &upon, "own");
     lab.refused(&client, "--destroy-data=ext4", &["mounted at /mnt/own"]);
-    lab.shell("umount /mnt/own; losetup -d /dev/loop7");
+    lab.shell(&format!("umount /mnt/own; losetup -d {upon}"));
     lab.shell(END_EXPORTS);
 }
 
