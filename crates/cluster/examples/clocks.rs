@@ -3,7 +3,8 @@
 //!     cargo build --release -p iolab-cluster --features mpi --example clocks
 //!     mpirun -n 64 target/release/examples/clocks [TRIALS]
 //!
-//! Nothing is read or written. Each trial is 100 ms of waiting on every rank.
+//! Nothing is read or written. Each trial is 100 ms of waiting on every rank. At the end it says what a message costs between the first
+//! rank and the last, and how the example `cost` is told.
 
 #![allow(clippy::print_stdout, reason = "a program that prints a table")]
 
@@ -15,7 +16,7 @@ use std::time::{Duration, Instant};
 use iolab_cluster::activity::{Activity, CumulativeBytes};
 use iolab_cluster::clock::{ClockJumped, OtherClock};
 use iolab_cluster::collectives::{Gathered, Team};
-use iolab_cluster::link::Link;
+use iolab_cluster::link::{Link, LostRank};
 use iolab_cluster::mpi::{Mpi, MpiTimeouts};
 use iolab_cluster::tree::FANOUT;
 use iolab_cluster::trial::{Contribution, Halt, MergedTrial, TrialTimeouts};
@@ -75,7 +76,89 @@ fn main() -> ExitCode {
             }
         }
     }
+    match exchange(team.link()) {
+        Ok(Some(cost)) => cost.print(),
+        Ok(None) => {}
+        Err(lost) => {
+            println!("rank {}: {lost:?}", team.link().rank());
+            team.link().abort(1);
+        }
+    }
     ExitCode::SUCCESS
+}
+
+/// What messages between two ranks cost, in the terms of LogGP.
+struct MessageCost {
+    /// On the way, ns.
+    latency_ns: f64,
+    /// Of the CPU, for sending one, ns.
+    overhead_ns: f64,
+    /// For each byte of a long one, ns.
+    byte_ns: f64,
+}
+
+impl MessageCost {
+    fn print(&self) {
+        let Self {
+            latency_ns,
+            overhead_ns,
+            byte_ns,
+        } = self;
+        println!(
+            "a message: {:.1} us on the way, {:.1} us of the CPU, {byte_ns:.2} ns per byte",
+            latency_ns / 1e3,
+            overhead_ns / 1e3
+        );
+        println!(
+            "  cargo run --release -p iolab-cluster --example cost -- {latency_ns:.0} {overhead_ns:.0} {byte_ns:.2}"
+        );
+    }
+}
+
+/// Exchanges messages between the first rank, which gets what they cost, and the last.
+fn exchange(link: &mut impl Link) -> Result<Option<MessageCost>, LostRank> {
+    const TIMES: usize = 200;
+    const LONG: usize = 1 << 20;
+    let (rank, last) = (link.rank(), link.size() - 1);
+    if last == 0 || (rank != 0 && rank != last) {
+        return Ok(None);
+    }
+    let other = last - rank;
+    let mut median = |bytes: usize, times: usize| -> Result<f64, LostRank> {
+        let message = vec![0; bytes];
+        let mut trips = Vec::with_capacity(times);
+        for _ in 0..times {
+            let began = Instant::now();
+            if rank == 0 {
+                link.send(other, &message, HABITS.timeout)?;
+            }
+            let answer = link.receive(other, HABITS.timeout)?;
+            if rank != 0 {
+                link.send(other, &answer, HABITS.timeout)?;
+            }
+            trips.push(began.elapsed().as_nanos() as f64 / 2.0);
+        }
+        trips.sort_by(f64::total_cmp);
+        Ok(trips[times / 2])
+    };
+    let short = median(1, TIMES)?;
+    let long = median(LONG, TIMES / 10)?;
+    // The other rank takes them later: only the sending is timed.
+    let began = Instant::now();
+    for _ in 0..TIMES {
+        if rank == 0 {
+            link.send(other, &[0], HABITS.timeout)?;
+        } else {
+            link.receive(other, HABITS.timeout)?;
+        }
+    }
+    let overhead_ns = began.elapsed().as_nanos() as f64 / TIMES as f64;
+    let cost = MessageCost {
+        latency_ns: (short - 2.0 * overhead_ns).max(0.0),
+        overhead_ns,
+        byte_ns: (long - short) / LONG as f64,
+    };
+    Ok((rank == 0).then_some(cost))
 }
 
 /// A trial without I/O; the root gets what it shows, and how long coordinating it took.

@@ -1,7 +1,8 @@
 //! What coordinating a trial costs as ranks grow, on networks that are computed: the tables of docs/CLUSTER.md.
 //!
-//!     cargo run --release -p iolab-cluster --example cost
+//!     cargo run --release -p iolab-cluster --example cost [LATENCY_NS OVERHEAD_NS NS_PER_BYTE]
 //!
+//! With arguments, of a network for which the example `clocks` has measured them.
 //! Every rank runs the code that a run uses, on a thread of its own, in virtual time.
 
 #![allow(clippy::print_stdout, reason = "a program that prints a table")]
@@ -298,8 +299,27 @@ fn cost(network_of: Network, ranks: usize) -> Cost {
     root
 }
 
+/// The network that the arguments tell of; `None` without any.
+fn measured() -> Option<Network> {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    if words.is_empty() {
+        return None;
+    }
+    let numbers: Vec<f64> = words.iter().flat_map(|word| word.parse()).collect();
+    let &[latency_ns, overhead_ns, byte_ns] = &numbers[..] else {
+        panic!("three numbers are expected, as `clocks` prints them: {words:?}");
+    };
+    Some(Network {
+        name: "measured",
+        latency_ns: (latency_ns as u64).max(1),
+        overhead_ns: overhead_ns as u64,
+        byte_ns,
+    })
+}
+
 fn main() {
-    for network in NETWORKS {
+    let networks = measured().map_or(NETWORKS.to_vec(), |network| vec![network]);
+    for network in networks {
         println!(
             "\n{} ({} ns + {} ns/B, {} ns of CPU each way)\n",
             network.name, network.latency_ns, network.byte_ns, network.overhead_ns

@@ -237,8 +237,14 @@ fn transport(disk: &Path, name: &str) -> Transport {
         ("vd", Transport::Virtio),
     ];
     if name.starts_with("nvme") {
-        let fabric = text_of(disk.join("device/transport")).is_some_and(|text| text != "pcie");
-        return match fabric {
+        // That of its controller, or of those of its subsystem.
+        let device = disk.join("device");
+        let controllers = fs::read_dir(&device).into_iter().flatten().flatten();
+        let mut all = controllers.map(|entry| entry.path()).chain([device]);
+        let is_fabric = all.any(|controller| {
+            text_of(controller.join("transport")).is_some_and(|text| text != "pcie")
+        });
+        return match is_fabric {
             true => Transport::NvmeFabric,
             false => Transport::Nvme,
         };
@@ -509,6 +515,27 @@ mod tests {
         tree.link(&format!("dev/block/{major}:{minor}"), nvme);
         let device = Device::read(tree.path(), (7, 8)).expect("there");
         assert_eq!(device.chain(), "loop8 (a file) on nvme0n1");
+    }
+
+    #[test]
+    fn controllers_tell_the_transport_of_a_namespace() {
+        for (place, text, expected) in [
+            ("device/transport", "pcie", Transport::Nvme),
+            ("device/transport", "tcp", Transport::NvmeFabric),
+            // Several paths, as Linux shows them with its own multipath layer.
+            ("device/nvme4/transport", "pcie", Transport::Nvme),
+            ("device/nvme4/transport", "rdma", Transport::NvmeFabric),
+        ] {
+            let disk = tempfile::tempdir().expect("a folder");
+            let path = disk.path().join(place);
+            fs::create_dir_all(path.parent().expect("a folder")).expect("made");
+            fs::write(path, format!("{text}\n")).expect("written");
+            assert_eq!(
+                transport(disk.path(), "nvme0n1"),
+                expected,
+                "{place} {text}"
+            );
+        }
     }
 
     #[test]

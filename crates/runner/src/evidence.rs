@@ -3,7 +3,7 @@
 //! The rules, in this order:
 //!
 //! 1. A target that is no storage (`/dev/zero`, a file system in memory) and the `null` backend: `not-storage`. One that
-//!    a process or another machine answers for (FUSE, NFS): `page-cache` when reads go through the page cache and it
+//!    a process or another machine answers for (FUSE, NFS, a loop device over a file on NFS or SMB): `page-cache` when reads go through the page cache and it
 //!    held at least 95 % of the region; what the account calls storage left the kernel, no more. On NFS the account of the
 //!    mount (`/proc/self/mountstats`) has what went over the network: at least 95 % is `network`, whatever the server does with the
 //!    bytes; of buffered requests at most 5 % is `page-cache`, and less than 95 % is `mixed`. All else is `unknown`.

@@ -124,7 +124,7 @@ impl Watch {
                 let now = Threads::seen(&caller);
                 // Where the process itself was stopped meanwhile, its threads could not run.
                 let was_stopped = began.elapsed() > STEP * 2;
-                let is_still = now.waits && now.counts == before.counts && !was_stopped;
+                let is_still = now.waits && now.stand_still(&before, still) && !was_stopped;
                 still = if is_still {
                     still + STEP
                 } else {
@@ -207,8 +207,8 @@ fn patience(trial: &TrialSpec) -> Duration {
 /// The threads that measure, and the one that prepares.
 #[derive(Debug, Default)]
 struct Threads {
-    /// What the scheduler counts of each, by its number.
-    counts: BTreeMap<String, String>,
+    /// What the kernel counts of each, by its number.
+    counts: BTreeMap<String, Counts>,
     /// Whether they can be waiting for storage: one waits in the kernel and cannot be interrupted, or there are some that measure.
     /// Without that, the run waits for something else: another program, or a terminal.
     waits: bool,
@@ -231,11 +231,56 @@ impl Threads {
             let Some(counts) = text("schedstat").filter(|counts| counts_anything(counts)) else {
                 continue;
             };
-            let state = text("stat").is_some_and(|stat| stat.contains(") D "));
-            threads.waits |= measures || state;
+            let is_blocked = text("stat").is_some_and(|stat| stat.contains(") D "));
+            threads.waits |= measures || is_blocked;
+            let io = text("io");
+            let counts = Counts {
+                scheduled: counts,
+                io,
+                is_blocked,
+            };
             threads.counts.insert(number, counts);
         }
         threads
+    }
+
+    /// Whether none has run since an earlier look, before which they have stood still for so long.
+    fn stand_still(&self, before: &Self, still: Duration) -> bool {
+        let mut pairs = self.counts.iter().zip(&before.counts);
+        self.counts.len() == before.counts.len()
+            && pairs.all(|((own, now), (other, then))| own == other && now.stand_still(then, still))
+    }
+}
+
+/// What the kernel counts of a thread.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Counts {
+    /// By the scheduler: ns that it ran and that it waited, and how often it ran.
+    scheduled: String,
+    /// Its account of I/O, where the kernel keeps one.
+    io: Option<String>,
+    /// Whether it waits in the kernel and cannot be interrupted.
+    is_blocked: bool,
+}
+
+impl Counts {
+    /// Whether it has not run since, but for what the kernel does by itself: a thread that waits for a request to a block device wakes up
+    /// every `hung_task_timeout_secs` / 2 (60 s) and goes on waiting (`blk_io_schedule` of Linux).
+    fn stand_still(&self, before: &Self, still: Duration) -> bool {
+        let times = |counts: &Self| {
+            counts
+                .scheduled
+                .split_whitespace()
+                .nth(2)?
+                .parse::<u64>()
+                .ok()
+        };
+        let woke_once = || times(self) == times(before).map(|times| times + 1);
+        let has_waited_on = || {
+            let is_blocked = self.is_blocked && before.is_blocked;
+            is_blocked && self.io.is_some() && self.io == before.io
+        };
+        self.scheduled == before.scheduled || (still >= STEP && woke_once() && has_waited_on())
     }
 }
 
@@ -343,6 +388,28 @@ mod tests {
         for other in ["iolab", "iolab-", "iolab-mpi", "iolab-0.1", NAME] {
             assert!(!is_of_worker(other), "{other}");
         }
+    }
+
+    /// As Linux wakes up a thread that waits for a suspended device.
+    #[test]
+    fn a_thread_that_wakes_up_and_waits_on_stands_still() {
+        let seen = |scheduled: &str, io: &str, is_blocked| Counts {
+            scheduled: scheduled.to_owned(),
+            io: Some(io.to_owned()),
+            is_blocked,
+        };
+        let before = seen("1000 50 7", "syscr: 3", true);
+        let still = |now: &Counts| now.stand_still(&before, STEP);
+        assert!(still(&before));
+        let woke = seen("1900 60 8", "syscr: 3", true);
+        assert!(still(&woke));
+        assert!(!woke.stand_still(&before, Duration::ZERO));
+        // It was answered, it goes on, or it ran more than once.
+        assert!(!still(&seen("1900 60 8", "syscr: 4", true)));
+        assert!(!still(&seen("1900 60 8", "syscr: 3", false)));
+        assert!(!still(&seen("1900 60 9", "syscr: 3", true)));
+        let untold = Counts { io: None, ..woke };
+        assert!(!still(&untold));
     }
 
     #[test]

@@ -29,6 +29,8 @@ pub struct Stack {
     pub in_file: bool,
     /// The NFS mount that they come from.
     pub nfs: Option<NfsMount>,
+    /// The file of a loop device lies with another machine (NFS, SMB).
+    pub in_remote_file: bool,
 }
 
 impl Stack {
@@ -46,6 +48,8 @@ impl Stack {
             seen: BTreeSet::new(),
             bottom: BTreeSet::new(),
             in_file: false,
+            nfs: None,
+            in_remote_file: false,
         };
         let known = walk.down(number).is_some();
         let is_bottom = walk.bottom.iter().eq([&number]);
@@ -55,7 +59,8 @@ impl Stack {
             below: walk.seen.into_iter().collect(),
             bottom: (known && !is_bottom).then(|| walk.bottom.into_iter().collect()),
             in_file: walk.in_file,
-            nfs: None,
+            nfs: walk.nfs,
+            in_remote_file: walk.in_remote_file,
         }
     }
 }
@@ -65,6 +70,8 @@ struct Walk<'a> {
     seen: BTreeSet<Number>,
     bottom: BTreeSet<Number>,
     in_file: bool,
+    nfs: Option<NfsMount>,
+    in_remote_file: bool,
 }
 
 impl Walk<'_> {
@@ -99,6 +106,11 @@ impl Walk<'_> {
         let file = named(path)?;
         if is_in_memory(&file) {
             return Some(());
+        }
+        let is_served = rustix::fs::fstatfs(&file).is_ok_and(|stat| mounts::is_served_fs(&stat));
+        if let Some(mount) = mounts::mount_of(&file).filter(|_| is_served) {
+            self.in_remote_file |= !mount.fs.kind.starts_with("fuse");
+            self.nfs = mount.nfs();
         }
         self.down(device_of(&file)?)
     }

@@ -60,18 +60,23 @@ impl Opened {
             .ok()
             .and_then(|stat| device::number_of(&stat));
         let number = own.or_else(|| device_below(self.holder()));
+        let below = Stack::below(number);
+        let nfs = match own {
+            Some(_) => None,
+            None => mounts::mount_of(&self.file).and_then(mounts::Mount::nfs),
+        };
         Stack {
-            nfs: match own {
-                Some(_) => None,
-                None => mounts::mount_of(&self.file).and_then(mounts::Mount::nfs),
-            },
-            ..Stack::below(number)
+            nfs: nfs.or(below.nfs),
+            ..below
         }
     }
 
     /// What answers for its bytes.
     pub fn medium(&self) -> Medium {
-        medium_of(self.holder())
+        match self.stack().in_remote_file {
+            true => Medium::Elsewhere,
+            false => medium_of(self.holder()),
+        }
     }
 }
 

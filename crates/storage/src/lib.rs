@@ -322,9 +322,13 @@ impl Target {
 
     /// The block devices below it, down to the disks; or the NFS mount that it lies on.
     pub fn stack(&self) -> Stack {
-        let stack = self.stack.get_or_init(|| Stack {
-            nfs: self.mount().and_then(Mount::nfs),
-            ..Stack::below(self.device())
+        let stack = self.stack.get_or_init(|| {
+            let below = Stack::below(self.device());
+            let own = self.mount().and_then(Mount::nfs);
+            Stack {
+                nfs: own.or(below.nfs),
+                ..below
+            }
         });
         stack.clone()
     }
@@ -363,7 +367,10 @@ impl Target {
 
     /// What answers for its bytes.
     pub fn medium(&self) -> Medium {
-        inspected::medium_of(self.holder())
+        match self.stack().in_remote_file {
+            true => Medium::Elsewhere,
+            false => inspected::medium_of(self.holder()),
+        }
     }
 
     /// Alignment for direct I/O.

@@ -35,7 +35,7 @@ mod remote_files;
 mod signatures;
 mod space_below;
 
-use exports::Unknown;
+use exports::Export;
 pub(super) use files::check_directory;
 use graph::{Below, FileId, Node, Span, Way};
 use inventory::Inventory;
@@ -212,7 +212,7 @@ impl Users {
         if let Some(held) = device.holders.first() {
             // What is mounted above says more than what lies between.
             let ways = self.ways(number);
-            self.check_uses(&self.sharers(number, &ways))?;
+            self.check_uses(&self.sharers(number, &ways), &devices(&ways))?;
             let holder = self.inventory.name(Node::Device(*held));
             return Err(lasting(
                 format!("{holder} stands on it and holds it"),
@@ -220,25 +220,28 @@ impl Users {
             ));
         }
         self.check_known()?;
+        let ways = self.ways(number);
+        let own = devices(&ways);
         let mut wanted = Wanted::default();
         let mut chains = BTreeMap::new();
         // What is known to use the target is said before what is not known.
         let mut unknown = Ok(());
         for file in self.files_below(number) {
-            let seen = self.look_at_backing(number, file, &mut wanted);
+            let seen = self.look_at_backing(number, &own, file, &mut wanted);
             unknown = unknown.and(seen);
         }
-        if let Some(Use { what, see }) = self.use_of(Node::Device(number)) {
+        if let Some(Use { what, see }) = self.use_of(Node::Device(number), &own) {
             return Err(lasting(format!("it is {what}"), see.unwrap_or(SEE_DEVICES)));
         }
         let ways = self.ways(number);
+        self.note_own_exports(&ways, &own);
         for way in &ways {
             for (at, span) in way.iter().enumerate() {
                 chains.insert(span.node, self.chain(way, at, &[]));
             }
         }
         let sharers = self.sharers(number, &ways);
-        self.check_uses(&sharers)?;
+        self.check_uses(&sharers, &own)?;
         for sharer in &sharers {
             self.look_at_sharer(sharer, &ways)?;
             chains.insert(Node::Device(sharer.number), sharer.chain.clone());
@@ -271,18 +274,6 @@ impl Users {
         Ok(())
     }
 
-    /// Refuses where what the kernel exports cannot be seen: it may be the target.
-    fn check_exports(&mut self) -> Checked {
-        for Unknown { why, hint } in &self.inventory.exports.unknown {
-            if self.is_root {
-                let why = format!("cannot tell whether it is in use: {why}");
-                return Err(lasting(why, hint));
-            }
-            self.notes.insert(why.clone());
-        }
-        Ok(())
-    }
-
     fn ways(&self, number: Number) -> Vec<Way> {
         let graph = &self.inventory.graph;
         graph.ways(graph.whole(number))
@@ -296,8 +287,8 @@ impl Users {
             .collect()
     }
 
-    /// Whether it is mounted, swapped to, or exported.
-    fn use_of(&self, node: Node) -> Option<Use> {
+    /// Whether it is mounted, swapped to, or exported to others than the target, which stands on these devices.
+    fn use_of(&self, node: Node, own: &BTreeSet<Number>) -> Option<Use> {
         let mounted = match node {
             Node::Device(number) => self.inventory.mounted(number),
             Node::File(file) => self.inventory.mounted_file(file),
@@ -312,7 +303,8 @@ impl Users {
         let local = mounted.or_else(swap).or_else(unclaimed);
         let local = local.map(|what| Use { what, see: None });
         local.or_else(|| {
-            let by = self.inventory.exports.by(node)?;
+            let mut exports = self.inventory.exports.of(node);
+            let Export { by, .. } = exports.find(|export| !export.is_shown_as(own))?;
             Some(Use {
                 what: format!("exported by {by}"),
                 see: Some(SEE_EXPORTS),
@@ -321,9 +313,9 @@ impl Users {
     }
 
     /// Refuses where another device that shares bytes with the target is mounted, swapped to, or exported.
-    fn check_uses(&self, sharers: &[Sharer]) -> Checked {
+    fn check_uses(&self, sharers: &[Sharer], own: &BTreeSet<Number>) -> Checked {
         let used = sharers.iter().find_map(|sharer| {
-            let Use { what, see } = self.use_of(Node::Device(sharer.number))?;
+            let Use { what, see } = self.use_of(Node::Device(sharer.number), own)?;
             let why = format!("{}, {what}", sharer.chain);
             Some(lasting(why, see.unwrap_or(sharer.hint())))
         });
@@ -554,6 +546,12 @@ impl Users {
 pub(super) fn are_paths_to_same(a: Number, b: Number) -> bool {
     let inventory = Inventory::read();
     inventory.is_ok_and(|inventory| inventory.graph.are_paths_to_same(a, b))
+}
+
+/// The devices on ways.
+fn devices(ways: &[Way]) -> BTreeSet<Number> {
+    let spans = ways.iter().flatten();
+    spans.filter_map(|span| span.node.device()).collect()
 }
 
 fn in_layer(what: &str, overlay: &Path) -> Refusal {

@@ -26,9 +26,58 @@ pub fn of_guest() -> Made<&'static Path> {
     built.as_deref().ok_or_else(|| unbuilt("iolab"))
 }
 
-/// The binary under test with MPI, which `IOLAB_MPI` names: of the guests' release, or its libraries are not those of the guests.
-pub fn of_hosts() -> Option<PathBuf> {
-    std::env::var_os("IOLAB_MPI").map(PathBuf::from)
+/// An implementation of MPI that the guests have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mpi {
+    /// MPICH.
+    Mpich,
+    /// Open MPI.
+    OpenMpi,
+}
+
+impl Mpi {
+    /// Both.
+    pub const ALL: [Self; 2] = [Self::Mpich, Self::OpenMpi];
+
+    /// The binary under test that was built with it, which a variable names: of the guests' release, or its libraries are not those
+    /// of the guests.
+    pub fn binary(self) -> Option<PathBuf> {
+        std::env::var_os(self.variable()).map(PathBuf::from)
+    }
+
+    /// That variable.
+    pub fn variable(self) -> &'static str {
+        match self {
+            Self::Mpich => "IOLAB_MPI",
+            Self::OpenMpi => "IOLAB_OPENMPI",
+        }
+    }
+
+    /// The name of the binary in a guest.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Mpich => "iolab-mpich",
+            Self::OpenMpi => "iolab-openmpi",
+        }
+    }
+
+    /// The compiler of its programs, as `MPICC` takes it.
+    pub fn compiler(self) -> &'static str {
+        match self {
+            Self::Mpich => "mpicc.mpich",
+            Self::OpenMpi => "mpicc.openmpi",
+        }
+    }
+
+    /// Words that start one rank on each of two hosts.
+    pub fn launcher(self) -> &'static str {
+        match self {
+            Self::Mpich => "mpiexec.mpich -hosts vm1,vm2 -ppn 1",
+            Self::OpenMpi => {
+                "mpiexec.openmpi --allow-run-as-root --host vm1,vm2 -n 2 --mca btl tcp,self --mca btl_tcp_if_include eth0 --mca oob_tcp_if_include eth0"
+            }
+        }
+    }
 }
 
 /// The program in a guest that the host talks to.

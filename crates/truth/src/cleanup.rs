@@ -24,7 +24,8 @@ again() {
     done
 }
 # A process that is over needs no end.
-end() { kill -TERM "$1" 2> /dev/null; }
+# One that is stopped takes the signal when it goes on.
+end() { kill -TERM "$1" 2> /dev/null && kill -CONT "$1" 2> /dev/null; }
 line='
 '
 orders=

@@ -1,5 +1,6 @@
 //! The files that a target stands on by way of loop devices: what uses them, and by what other names.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use rustix::fs::OFlags;
@@ -20,13 +21,14 @@ impl Users {
     pub(super) fn look_at_backing(
         &mut self,
         top: Number,
+        own: &BTreeSet<Number>,
         file: FileId,
         wanted: &mut Wanted,
     ) -> Checked {
         wanted.files.insert(file);
         let name = self.inventory.name(Node::File(file));
         let stands = format!("{} -> {name}", self.inventory.name(Node::Device(top)));
-        if let Some(Use { what, see }) = self.use_of(Node::File(file)) {
+        if let Some(Use { what, see }) = self.use_of(Node::File(file), own) {
             let hint =
                 "see `findmnt` and `swapon --show`; stop that use first, or choose another target";
             return Err(lasting(format!("{stands}, {what}"), see.unwrap_or(hint)));

@@ -37,12 +37,12 @@ impl DiskId {
     }
 
     /// Reads an id of hexadecimal digits, however they are grouped.
-    fn of_digits(value: &str, kind: &str) -> Option<Self> {
+    pub(super) fn of_digits(value: &str, kind: &str) -> Option<Self> {
         let digits: String = value.chars().filter(char::is_ascii_hexdigit).collect();
         tells(&digits).then(|| Self(format!("{kind}.{}", digits.to_ascii_lowercase())))
     }
 
-    fn of_uuid(value: &str) -> Option<Self> {
+    pub(super) fn of_uuid(value: &str) -> Option<Self> {
         tells(value).then(|| Self(format!("uuid.{}", value.trim().to_ascii_lowercase())))
     }
 

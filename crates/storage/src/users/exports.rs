@@ -2,6 +2,7 @@
 //! disks of USB gadgets.
 //! It may use them without a claim; configfs tells which they are.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{FileType, major, minor};
@@ -9,8 +10,10 @@ use rustix::fs::{FileType, major, minor};
 use super::super::device::{Number, number_of};
 use super::super::errno::{of_std, reason};
 use super::super::sysfs;
-use super::graph::{FileId, Node};
+use super::disk_ids::DiskId;
+use super::graph::{Below, FileId, Graph, Node, Piece, Way};
 use super::mount_namespace::{Namespace, rooted};
+use super::{Checked, Users, lasting};
 
 /// What is exported.
 #[derive(Debug, Default)]
@@ -20,10 +23,27 @@ pub(super) struct Exports {
     pub(super) unknown: Vec<Unknown>,
 }
 
-#[derive(Debug)]
-struct Export {
-    by: String,
+/// A device or file that is exported.
+#[derive(Debug, Default)]
+pub(super) struct Export {
+    /// By what, in words.
+    pub(super) by: String,
     nodes: Vec<Node>,
+    /// Where a file lies.
+    path: PathBuf,
+    /// By which a client knows the disk that it gets.
+    ids: BTreeSet<DiskId>,
+    /// Whether the kernel keeps others from claiming a device that is exported.
+    claims: bool,
+    /// Devices of this machine that are it: connected to an export of its own.
+    clients: BTreeSet<Number>,
+}
+
+impl Export {
+    /// Whether one of these devices is connected to it.
+    pub(super) fn is_shown_as(&self, devices: &BTreeSet<Number>) -> bool {
+        !self.clients.is_disjoint(devices)
+    }
 }
 
 /// Something that cannot be seen, and what makes it visible.
@@ -96,13 +116,72 @@ impl Exports {
         reader.found
     }
 
-    /// By what a device or file is exported.
-    pub(super) fn by(&self, node: Node) -> Option<&str> {
-        let export = self
-            .known
-            .iter()
-            .find(|export| export.nodes.contains(&node));
-        export.map(|export| export.by.as_str())
+    /// The exports of a device or file.
+    pub(super) fn of(&self, node: Node) -> impl Iterator<Item = &Export> {
+        let known = self.known.iter();
+        known.filter(move |export| export.nodes.contains(&node))
+    }
+
+    /// Puts devices that are connected to an export of this machine, which they are known by their ids to be, upon what is exported; the
+    /// paths of files below them.
+    pub(super) fn connect(
+        &mut self,
+        graph: &mut Graph,
+        ids: &BTreeMap<Number, BTreeSet<DiskId>>,
+    ) -> BTreeMap<FileId, PathBuf> {
+        let mut paths = BTreeMap::new();
+        for export in &mut self.known {
+            let Some(&node) = export.nodes.first() else {
+                continue;
+            };
+            for (&number, own) in ids {
+                let is_client = !own.is_disjoint(&export.ids) && node != Node::Device(number);
+                let device = graph.devices.get_mut(&number);
+                let Some(device) = device.filter(|_| is_client) else {
+                    continue;
+                };
+                let piece = Piece {
+                    from: 0,
+                    length: device.bytes,
+                    below: node,
+                    to: 0,
+                };
+                device.below = match export.claims {
+                    true => Below::Mapped(vec![piece]),
+                    false => Below::Loop(piece),
+                };
+                export.clients.insert(number);
+                paths.extend(node.file().map(|file| (file, export.path.clone())));
+            }
+        }
+        paths
+    }
+}
+
+impl Users {
+    /// Refuses where what the kernel exports cannot be seen: it may be the target.
+    pub(super) fn check_exports(&mut self) -> Checked {
+        for Unknown { why, hint } in &self.inventory.exports.unknown {
+            if self.is_root {
+                let why = format!("cannot tell whether it is in use: {why}");
+                return Err(lasting(why, hint));
+            }
+            self.notes.insert(why.clone());
+        }
+        Ok(())
+    }
+
+    /// Notes that the target is what this machine exports: other machines may be connected to that as well.
+    pub(super) fn note_own_exports(&mut self, ways: &[Way], own: &BTreeSet<Number>) {
+        for span in ways.iter().flatten() {
+            let exports = self.inventory.exports.of(span.node);
+            for Export { by, .. } in exports.filter(|export| export.is_shown_as(own)) {
+                let name = self.inventory.name(span.node);
+                self.notes.insert(format!(
+                    "the target is connected to {name}, which this machine exports by {by}: whether other machines use it is not known"
+                ));
+            }
+        }
     }
 }
 
@@ -149,7 +228,18 @@ impl Reader<'_> {
     fn nvmet_device(&mut self, by: String, folder: &Path) -> std::io::Result<()> {
         if line(&folder.join("enable"))? != "0" {
             let path = line(&folder.join("device_path"))?;
-            self.add(by, Vec::new(), &[path]);
+            // A controller that is passed through has the ids of its own namespaces.
+            let id = |name: &str| std::fs::read_to_string(folder.join(name)).ok();
+            let ids = [
+                id("device_uuid").and_then(|uuid| DiskId::of_uuid(&uuid)),
+                id("device_nguid").and_then(|nguid| DiskId::of_digits(&nguid, "eui")),
+            ];
+            let export = Export {
+                by,
+                ids: ids.into_iter().flatten().collect(),
+                ..Export::default()
+            };
+            self.add(export, &[path]);
         }
         Ok(())
     }
@@ -165,8 +255,16 @@ impl Reader<'_> {
                 let device = info_device(&info).map(Node::Device);
                 let mut paths = vec![line(&store.join("udev_path"))?];
                 paths.extend(info_file(&info).map(str::to_owned));
-                let by = format!("LIO (backstore {}/{})", name(&adapter), name(&store));
-                self.add(by, device.into_iter().collect(), &paths);
+                let serial = std::fs::read_to_string(store.join("wwn/vpd_unit_serial"));
+                let id = serial.ok().and_then(|serial| lio_id(&serial));
+                let export = Export {
+                    by: format!("LIO (backstore {}/{})", name(&adapter), name(&store)),
+                    nodes: device.into_iter().collect(),
+                    ids: id.into_iter().collect(),
+                    claims: device.is_some(),
+                    ..Export::default()
+                };
+                self.add(export, &paths);
             }
         }
         Ok(())
@@ -183,8 +281,11 @@ impl Reader<'_> {
                         false => continue,
                     };
                     if !file.is_empty() {
-                        let by = format!("USB gadget {} ({})", name(&gadget), name(&function));
-                        self.add(by, Vec::new(), &[file]);
+                        let export = Export {
+                            by: format!("USB gadget {} ({})", name(&gadget), name(&function)),
+                            ..Export::default()
+                        };
+                        self.add(export, &[file]);
                     }
                 }
             }
@@ -193,20 +294,26 @@ impl Reader<'_> {
     }
 
     /// Adds what is exported by its number, or by paths in any namespace where they exist.
-    fn add(&mut self, by: String, mut nodes: Vec<Node>, paths: &[String]) {
-        let paths = paths.iter().filter(|path| !path.is_empty());
-        for path in paths.clone() {
+    fn add(&mut self, mut export: Export, paths: &[String]) {
+        let mut paths = paths.iter().filter(|path| !path.is_empty()).peekable();
+        let first = paths.peek().copied();
+        export.path = first.map(PathBuf::from).unwrap_or_default();
+        for path in paths {
             for namespace in self.namespaces {
-                nodes.extend(self.nodes_at(&rooted(&namespace.root, Path::new(path))));
+                let nodes = self.nodes_at(&rooted(&namespace.root, Path::new(path)));
+                export.nodes.extend(nodes);
             }
         }
-        if let (true, Some(path)) = (nodes.is_empty(), paths.into_iter().next()) {
+        if let (true, Some(path)) = (export.nodes.is_empty(), first) {
             self.found.unknown.push(Unknown {
-                why: format!("{path} is exported by {by}, and leads nowhere from here"),
+                why: format!(
+                    "{path} is exported by {}, and leads nowhere from here",
+                    export.by
+                ),
                 hint: "run in the mount namespace where it was exported, or end that export",
             });
         }
-        self.found.known.push(Export { by, nodes });
+        self.found.known.push(export);
     }
 
     fn nodes_at(&self, path: &Path) -> Vec<Node> {
@@ -265,6 +372,17 @@ fn name(folder: &Path) -> String {
 fn line(path: &Path) -> std::io::Result<String> {
     let text = std::fs::read_to_string(path)?;
     Ok(text.trim_end_matches('\n').to_owned())
+}
+
+/// The id of the disk that a client of LIO gets, from the serial number of its backstore: the NAA identifier of `spc_emulate_evpd_83` of
+/// Linux, of the registered company with the first digits of the serial number. A company that was set to another one is not known here.
+fn lio_id(text: &str) -> Option<DiskId> {
+    /// Digits of the serial number in it.
+    const DIGITS: usize = 25;
+    let (_, serial) = text.split_once("Unit Serial Number:")?;
+    let digits = serial.chars().filter(char::is_ascii_hexdigit);
+    let digits: String = digits.take(DIGITS).collect();
+    (digits.len() == DIGITS).then(|| DiskId::of_digits(&format!("6001405{digits}"), "naa"))?
 }
 
 /// The device of a backstore of the kind iblock: `Major: 8 Minor: 0`.

@@ -11,6 +11,7 @@ use rustix::io::Errno;
 use iolab_workload::Result;
 
 use super::aliases::Aliases;
+use super::exports::Export;
 use super::graph::Node;
 use super::inventory::Inventory;
 use super::lease::{self, Others};
@@ -51,7 +52,7 @@ impl Users {
                     "see `swapon --show`; stop that use first",
                 ));
             }
-            if let Some(by) = self.inventory.exports.by(Node::File(*file)) {
+            if let Some(Export { by, .. }) = self.inventory.exports.of(Node::File(*file)).next() {
                 return Err(lasting(format!("it is exported by {by}"), SEE_EXPORTS));
             }
             let is_it = |number: &&Number| {
@@ -187,7 +188,7 @@ impl Users {
             let chain = self.chain(way, at, &their[..place]);
             let stands = format!("its file system is on {chain}");
             if self.is_claimed(*other) == Ok(true) {
-                let use_ = self.use_of(Node::Device(*other));
+                let use_ = self.use_of(Node::Device(*other), &BTreeSet::new());
                 let what = use_.map_or_else(|| "in use".to_owned(), |use_| use_.what);
                 return Err(passing(format!("{stands}, {what}"), SEE_DEVICES));
             }

@@ -78,8 +78,8 @@ impl Inventory {
             unclaimed: kernel_drivers::read(sys),
             ..Self::default()
         };
-        inventory.read_devices(sys, ask)?;
         inventory.exports = Exports::read(sys, &inventory.namespaces);
+        inventory.read_devices(sys, ask)?;
         Ok(inventory)
     }
 
@@ -123,6 +123,9 @@ impl Inventory {
             }
             self.graph.devices.insert(number, device);
         }
+        self.names
+            .extend(self.exports.connect(&mut self.graph, &ids));
+        ids.retain(|number, _| self.graph.devices[number].below == Below::Nothing);
         disk_ids::join(&mut self.graph, ids);
         Ok(())
     }

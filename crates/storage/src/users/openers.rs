@@ -23,7 +23,7 @@ pub(super) struct Wanted {
 
 impl Wanted {
     /// Which of them a link of `/proc` leads to; `generic` has the character devices that send commands to disks.
-    fn node(&self, stat: &Statx, link: &Path, generic: &BTreeMap<Number, Number>) -> Option<Node> {
+    fn node(&self, stat: &Statx, link: &Path, generic: &GenericDevices) -> Option<Node> {
         const BLOCK: u32 = libc::S_IFBLK;
         const CHARACTER: u32 = libc::S_IFCHR;
         let rdev = (stat.stx_rdev_major, stat.stx_rdev_minor);
@@ -34,8 +34,8 @@ impl Wanted {
         match u32::from(stat.stx_mode) & libc::S_IFMT {
             BLOCK => self.devices.contains(&rdev).then_some(Node::Device(rdev)),
             CHARACTER => {
-                let disk = generic.get(&rdev)?;
-                self.devices.contains(disk).then_some(Node::Device(*disk))
+                let mut disks = generic.get(&rdev)?.intersection(&self.devices);
+                disks.next().copied().map(Node::Device)
             }
             _ => {
                 let is_it = self.files.contains(&file) || self.is_served(file.inode, link);
@@ -206,7 +206,7 @@ fn descriptors(
     dir: &Path,
     wanted: &Wanted,
     servers: &BTreeSet<Number>,
-    generic: &BTreeMap<Number, Number>,
+    generic: &GenericDevices,
 ) -> Option<Vec<(How, Node)>> {
     let entries = std::fs::read_dir(dir.join("fd")).ok()?;
     let mut uses = Vec::new();
@@ -250,31 +250,47 @@ fn is_denied(link: &Path) -> bool {
     name.is_err_and(|error| error.kind() == std::io::ErrorKind::PermissionDenied)
 }
 
-/// The character devices by which processes send commands to a disk past its block device, each with that disk: sg and bsg of
-/// SCSI, ng of NVMe, mtd of flash memory.
-fn generic_devices(sys: &Path) -> BTreeMap<Number, Number> {
+/// Character devices that send commands to disks past their block devices, each with its disks.
+type GenericDevices = BTreeMap<Number, BTreeSet<Number>>;
+
+/// sg and bsg of SCSI disks, ng and the controllers of NVMe namespaces, mtd of flash memory.
+fn generic_devices(sys: &Path) -> GenericDevices {
     let folders = |folder: PathBuf| {
         let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
         entries.map(|entry| entry.path()).collect::<Vec<_>>()
     };
-    let mut all = BTreeMap::new();
+    let mut all = GenericDevices::new();
     for disk in folders(sys.join("block")) {
         let Some(number) = sysfs::device_number(&disk) else {
             continue;
         };
         let scsi = ["device/scsi_generic", "device/bsg"].map(|class| folders(disk.join(class)));
         let name = sysfs::name_of(&disk);
-        let nvme = name
-            .strip_prefix("nvme")
-            .map(|rest| sys.join("class/nvme-generic").join(format!("ng{rest}")));
+        let nvme = name.strip_prefix("nvme").into_iter().flat_map(|rest| {
+            let own = sys.join("class/nvme-generic").join(format!("ng{rest}"));
+            // The controller, or those of its subsystem.
+            let device = disk.join("device");
+            let controllers = folders(device.clone())
+                .into_iter()
+                .filter(|folder| is_controller(folder));
+            controllers.chain([own, device]).collect::<Vec<_>>()
+        });
         let flash = name
             .strip_prefix("mtdblock")
             .map(|rest| sys.join("class/mtd").join(format!("mtd{rest}")));
         let characters = scsi.into_iter().flatten().chain(nvme).chain(flash);
-        let numbers = characters.filter_map(|folder| sysfs::device_number(&folder));
-        all.extend(numbers.map(|character| (character, number)));
+        for character in characters.filter_map(|folder| sysfs::device_number(&folder)) {
+            all.entry(character).or_default().insert(number);
+        }
     }
     all
+}
+
+/// Whether a folder of sysfs is that of an NVMe controller: `nvme0`, and not `nvme0n1`.
+fn is_controller(folder: &Path) -> bool {
+    let name = sysfs::name_of(folder);
+    let number = name.strip_prefix("nvme");
+    number.is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
 /// The character devices by which processes serve file systems (FUSE) and block devices (ublk, VDUSE).
@@ -305,7 +321,7 @@ fn open_flags(fdinfo: &str) -> Option<i32> {
 }
 
 /// What a process has mapped.
-fn mappings(dir: &Path, wanted: &Wanted, generic: &BTreeMap<Number, Number>) -> Vec<(How, Node)> {
+fn mappings(dir: &Path, wanted: &Wanted, generic: &GenericDevices) -> Vec<(How, Node)> {
     let Ok(maps) = std::fs::read(dir.join("maps")) else {
         return Vec::new();
     };
@@ -486,6 +502,8 @@ mod tests {
             ("sda", "block/sda/device/scsi_generic/sg0"),
             ("sda", "block/sda/device/bsg/0:0:0:0"),
             ("nvme0n1", "class/nvme-generic/ng0n1"),
+            ("nvme0n1", "block/nvme0n1/device"),
+            ("nvme0n1", "block/nvme0n1/device/nvme3"),
             ("mtdblock0", "class/mtd/mtd0"),
         ] {
             let proc = made_up(&[(4_194_400, &[(null, "0100002")])]);
@@ -503,6 +521,30 @@ mod tests {
             assert_eq!(how(&proc, &wanted(0)), Some(How::Writes), "{character}");
             assert_eq!(how(&proc, &wanted(1)), None, "{character}");
         }
+    }
+
+    /// Its own block device lies in the folder of a controller as well.
+    #[test]
+    fn a_controller_sends_commands_to_all_its_namespaces_and_no_other_device_does() {
+        let sys = tempfile::tempdir().unwrap();
+        for (folder, number) in [
+            ("block/nvme0n1", "259:1"),
+            ("block/nvme0n1/device", "240:0"),
+            ("block/nvme0n1/device/nvme0n1", "259:1"),
+            ("block/nvme0n2", "259:2"),
+            ("block/nvme0n2/device", "240:0"),
+            ("block/vda", "254:0"),
+            ("block/vda/device", "1:3"),
+        ] {
+            let folder = sys.path().join(folder);
+            std::fs::create_dir_all(&folder).unwrap();
+            std::fs::write(folder.join("dev"), number).unwrap();
+        }
+        let both = BTreeSet::from([(259, 1), (259, 2)]);
+        assert_eq!(
+            generic_devices(sys.path()),
+            BTreeMap::from([((240, 0), both)])
+        );
     }
 
     #[test]

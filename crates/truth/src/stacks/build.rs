@@ -190,11 +190,15 @@ impl Built {
             },
             Step::Hold { node, how } => {
                 let holder = match how {
-                    Hold::Writing => Holder::open(self.path(*node), true)?,
-                    Hold::Reading => Holder::open(self.path(*node), false)?,
-                    Hold::Mapped => Holder::mapped(self.path(*node))?,
+                    Hold::Writing => Some(Holder::open(self.path(*node), true)?),
+                    Hold::Reading => Some(Holder::open(self.path(*node), false)?),
+                    Hold::Mapped => Some(Holder::mapped(self.path(*node))?),
+                    Hold::Exported => {
+                        self.export(id, *node)?;
+                        None
+                    }
                 };
-                self.holders.insert(id, holder);
+                self.holders.extend(holder.map(|holder| (id, holder)));
                 PathBuf::new()
             }
         };
@@ -230,6 +234,21 @@ impl Built {
         let device = run("losetup", &words).map_err(|why| why.lacking(Need::Loop))?;
         self.later(id, &["losetup", "--detach", &device]);
         Ok(device.into())
+    }
+
+    /// Has the kernel export a file or device.
+    fn export(&mut self, id: Id, node: Id) -> Made<()> {
+        let number = MAPPED.fetch_add(1, Ordering::Relaxed);
+        let at = format!("/sys/kernel/config/nvmet/subsystems/stack{number}");
+        let space = format!("{at}/namespaces/1");
+        let name = self.name(node);
+        let make = format!(
+            "mkdir {at} {space} && printf %s {name} >{space}/device_path && echo 1 >{space}/enable"
+        );
+        run("sh", &["-c", &make]).map_err(|why| why.lacking(Need::Nvmet))?;
+        let end = format!("echo 0 >{space}/enable && rmdir {space} {at}");
+        self.later(id, &["sh", "-c", &end]);
+        Ok(())
     }
 
     fn table(&self, on: Id, bytes: u64) -> Made<()> {

@@ -119,7 +119,8 @@ fn sum(path: &Path, range: &Range<u64>) -> std::io::Result<u64> {
     // Dirty pages stay, clean ones are read again from below.
     file.sync_all()?;
     let _ = fadvise(&file, 0, None, Advice::DontNeed);
-    let end = range.end.min(file.metadata()?.len());
+    // A device has no length of its own.
+    let end = range.end.min(seek(&file, SeekFrom::End(0))?);
     let mut sum = DefaultHasher::new();
     let mut memory = vec![0; 1 << 20];
     let mut at = range.start;

@@ -287,7 +287,11 @@ impl Draw<'_> {
                     .any(|unsettled| unsettled.overlaps(&extent))
             })
         })?;
-        let how = self.pick(&[Hold::Writing, Hold::Mapped, Hold::Reading])?;
+        let all = [Hold::Writing, Hold::Mapped, Hold::Reading, Hold::Exported];
+        let how = match self.mappings {
+            [] => self.pick(&all[..3])?,
+            _ => self.pick(&all)?,
+        };
         Some(Step::Hold { node, how })
     }
 

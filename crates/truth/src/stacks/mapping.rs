@@ -1,4 +1,4 @@
-//! What drivers of the kernel put between a device and those above it: device mapper, RAID, logical volumes.
+//! What drivers of the kernel put between a device and those above it: device mapper, RAID, logical volumes, network block devices.
 
 use std::ops::Range;
 use std::path::PathBuf;
@@ -20,10 +20,19 @@ pub enum Mapping {
     RaidEnd,
     /// The same with metadata 1.2, near the start.
     RaidStart,
+    /// A mapped device over one path (dm-multipath).
+    Path,
+    /// The one thin volume of a pool of its own, whose blocks lie anywhere in that.
+    Thin,
+    /// A network block device, served by a process of this machine.
+    Served,
 }
 
 /// Least bytes of a device that something is put upon.
 pub const OVER_MIN: u64 = 24 * MIB;
+
+/// Bytes at the start of a device that the metadata of a pool takes.
+const POOL_METADATA: u64 = 4 * MIB;
 
 /// How a mapping is made and ended.
 #[derive(Debug)]
@@ -45,6 +54,9 @@ impl Mapping {
         Self::RaidEarly,
         Self::RaidEnd,
         Self::RaidStart,
+        Self::Path,
+        Self::Thin,
+        Self::Served,
     ];
 
     /// The bytes of a device of this length, below, that the mapping shows.
@@ -52,7 +64,8 @@ impl Mapping {
         let whole = bytes / MIB * MIB;
         match self {
             Self::Linear | Self::Volume => MIB..whole - MIB,
-            Self::Crypt => 0..bytes,
+            Self::Crypt | Self::Path | Self::Served => 0..bytes,
+            Self::Thin => POOL_METADATA..whole,
             Self::RaidEarly | Self::RaidEnd => 0..whole - 4 * MIB,
             Self::RaidStart => MIB..whole - 4 * MIB,
         }
@@ -62,7 +75,9 @@ impl Mapping {
     pub fn metadata(self, bytes: u64) -> Vec<Range<u64>> {
         let data = self.data(bytes);
         match self {
-            Self::Linear | Self::Crypt => Vec::new(),
+            Self::Linear | Self::Crypt | Self::Path => Vec::new(),
+            // Who writes to the device writes there.
+            Self::Thin | Self::Served => std::iter::once(0..bytes).collect(),
             Self::Volume | Self::RaidEarly | Self::RaidEnd | Self::RaidStart => {
                 vec![0..data.start, data.end..bytes]
             }
@@ -72,10 +87,20 @@ impl Mapping {
     /// The name that `--destroy-data=` takes for what it leaves below once it has ended.
     pub fn signature(self) -> Option<&'static str> {
         match self {
-            Self::Linear | Self::Crypt => None,
+            Self::Linear | Self::Crypt | Self::Path | Self::Thin | Self::Served => None,
             Self::Volume => Some("lvm2"),
             Self::RaidEarly | Self::RaidEnd | Self::RaidStart => Some("mdraid"),
         }
+    }
+
+    /// Whether the kernel does not tell which bytes below its bytes are, while it is there.
+    pub fn has_own_bytes(self) -> bool {
+        matches!(self, Self::Thin | Self::Served)
+    }
+
+    /// Whether nothing tells of what was on it, once it has ended.
+    pub fn hides(self) -> bool {
+        matches!(self, Self::Crypt | Self::Thin)
     }
 
     /// Whether the kernel knows partitions on it.
@@ -165,6 +190,61 @@ impl Mapping {
                         ),
                     ],
                     end: tool("vgchange", &["--quiet", "--activate", "n", &group]),
+                }
+            }
+            Self::Path => mapped(format!(
+                "0 {length} multipath 2 queue_mode bio 0 1 1 round-robin 0 1 1 {below} 100"
+            )),
+            Self::Thin => {
+                let name = format!("layer{number}");
+                let [meta, inner, pool] =
+                    ["meta", "data", "pool"].map(|part| format!("{name}-{part}"));
+                let at = |name: &str| format!("/dev/mapper/{name}");
+                let create = |name: &str, table: String| {
+                    words(&["dmsetup", "create", name, "--table", &table])
+                };
+                // Blocks of 64 KiB.
+                let on_both = format!("0 {length} thin-pool {} {} 128 0", at(&meta), at(&inner));
+                Recipe {
+                    device: at(&name).into(),
+                    make: vec![
+                        create(&meta, format!("0 {from} linear {below} 0")),
+                        create(&inner, format!("0 {length} linear {below} {from}")),
+                        words(&[
+                            "dd",
+                            "status=none",
+                            "if=/dev/zero",
+                            "bs=4k",
+                            "count=1",
+                            &format!("of={}", at(&meta)),
+                        ]),
+                        create(&pool, on_both),
+                        words(&["dmsetup", "message", &pool, "0", "create_thin 0"]),
+                        create(&name, format!("0 {length} thin {} 0", at(&pool))),
+                    ],
+                    end: words(&["dmsetup", "remove", &name, &pool, &inner, &meta]),
+                }
+            }
+            Self::Served => {
+                let device = format!("/dev/nbd{number}");
+                let (port, own) = (10_810 + number, format!("/tmp/nbd{number}"));
+                let export = format!(
+                    "rm -f {own}.pid; printf '[generic]\nuser=root\ngroup=root\nlistenaddr=127.0.0.1\nport={port}\n[x]\nexportname={below}\n' >{own}.conf &&
+                    nbd-server -C {own}.conf -p {own}.pid && until [ -s {own}.pid ]; do sleep .1; done"
+                );
+                let connect =
+                    format!("until nbd-client -N x 127.0.0.1 {port} {device}; do sleep .1; done");
+                Recipe {
+                    make: vec![
+                        words(&["sh", "-c", &export]),
+                        words(&["timeout", "20", "sh", "-c", &connect]),
+                    ],
+                    end: words(&[
+                        "sh",
+                        "-c",
+                        &format!("nbd-client -d {device} && kill $(cat {own}.pid)"),
+                    ]),
+                    device: device.into(),
                 }
             }
             Self::RaidEarly => raid("0.90"),

@@ -126,6 +126,8 @@ pub enum Hold {
     Mapped,
     /// A descriptor open for reading.
     Reading,
+    /// Not a process, but the kernel, which exports it by NVMe over Fabrics.
+    Exported,
 }
 
 /// What a device can be formatted as.
@@ -391,6 +393,12 @@ impl Plan {
             Step::Mapped { kind, over } => {
                 let below = self.extent(*over)?;
                 let data = kind.data(below.len());
+                if kind.has_own_bytes() && (self.is_there(id) || kind.hides()) {
+                    return Some(Extent {
+                        base: id,
+                        range: 0..data.end - data.start,
+                    });
+                }
                 let start = below.range.start;
                 Some(Extent {
                     range: start + data.start..start + data.end,
@@ -463,17 +471,11 @@ impl Plan {
         claims
     }
 
-    /// Whether a step lies on a cipher that was ended: nothing tells of it any more.
+    /// Whether a step lies on a device that was ended, and nothing tells of it any more.
     fn is_lost(&self, id: Id) -> bool {
         self.all().any(|(below, step)| {
-            let is_cipher = matches!(
-                step,
-                Step::Mapped {
-                    kind: Mapping::Crypt,
-                    ..
-                }
-            );
-            is_cipher && !self.is_there(below) && self.stands_on(id, below)
+            let hides = matches!(step, Step::Mapped { kind, .. } if kind.hides());
+            hides && !self.is_there(below) && self.stands_on(id, below)
         })
     }
 

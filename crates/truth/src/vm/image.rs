@@ -1,6 +1,7 @@
-//! Kernel and root file system of the guests: built once by `vm/build.sh`, kept in the user's cache under the hash of what
-//! they are built from.
+//! Kernel and root file system of the guests: built once by the scripts of `vm`, kept in the user's cache under the hash of
+//! what they are built from.
 
+use std::ffi::OsStr;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -10,14 +11,31 @@ use needs::Need;
 use crate::cleanup::Cleanup;
 use crate::system::{Made, Unmade, failed, needs_root, warn};
 
-/// What the image is built from; a change of any of them makes a new one.
-const INPUTS: &[&str] = &[
-    include_str!("../../vm/build.sh"),
-    include_str!("../../vm/init"),
-    include_str!("../../vm/start"),
-    include_str!("../../vm/modules.txt"),
-    include_str!("../../vm/packages.txt"),
-];
+/// A folder of the cache: the script of `vm` that makes it, and all that it is made from.
+struct Part {
+    script: &'static str,
+    inputs: &'static [&'static str],
+}
+
+/// The root file system, which all kernels share.
+const ROOT: Part = Part {
+    script: "root.sh",
+    inputs: &[
+        include_str!("../../vm/root.sh"),
+        include_str!("../../vm/start"),
+        include_str!("../../vm/packages.txt"),
+    ],
+};
+
+/// A kernel with its modules.
+const KERNEL: Part = Part {
+    script: "kernel.sh",
+    inputs: &[
+        include_str!("../../vm/kernel.sh"),
+        include_str!("../../vm/init"),
+        include_str!("../../vm/modules.txt"),
+    ],
+};
 
 /// Programs that build an image and run a guest.
 const PROGRAMS: &[&str] = &[
@@ -31,14 +49,15 @@ const PROGRAMS: &[&str] = &[
     "xz",
 ];
 
-/// A folder with `vmlinuz`, `initramfs.gz` and `root.img`.
+/// A kernel, and the root file system of the guests.
 #[derive(Debug, Clone)]
 pub struct Image {
-    folder: PathBuf,
+    root: PathBuf,
+    kernel: PathBuf,
 }
 
 impl Image {
-    /// The image, with the kernel of a suite of Debian; it is built where it is not there yet.
+    /// The image with the kernel of a suite of Debian; what is not there yet of it is built.
     ///
     /// # Errors
     /// Missing without root, the programs, or a server of packages.
@@ -55,19 +74,83 @@ impl Image {
             let why = format!("not installed: {}", lacking.join(", "));
             return Err(Unmade::Missing(Need::Vm, why));
         }
-        let mut hash = DefaultHasher::new();
-        (INPUTS, suite).hash(&mut hash);
-        let cache = cache()?;
-        let folder = cache.join(format!("vm-{suite}-{:016x}", hash.finish()));
-        if !folder.join("initramfs.gz").exists() {
-            build(&folder, suite)?;
-        }
-        Ok(Self { folder })
+        let root = ROOT.folder("root", &[])?;
+        let kernel = KERNEL.folder(suite, &[OsStr::new(suite), root.as_os_str()])?;
+        Ok(Self { root, kernel })
     }
 
-    /// A file of it.
-    pub fn file(&self, name: &str) -> PathBuf {
-        self.folder.join(name)
+    /// Its root file system.
+    pub fn root(&self) -> PathBuf {
+        self.root.join("root.img")
+    }
+
+    /// A file system with the modules of its kernel.
+    pub fn modules(&self) -> PathBuf {
+        self.kernel.join("modules.img")
+    }
+
+    /// Its kernel.
+    pub fn kernel(&self) -> PathBuf {
+        self.kernel.join("vmlinuz")
+    }
+
+    /// What the kernel starts from.
+    pub fn initramfs(&self) -> PathBuf {
+        self.kernel.join("initramfs.gz")
+    }
+}
+
+impl Part {
+    /// The folder in the cache, built by the script with these further arguments where it is not there yet.
+    fn folder(&self, name: &str, arguments: &[&OsStr]) -> Made<PathBuf> {
+        let mut hash = DefaultHasher::new();
+        self.inputs.hash(&mut hash);
+        let folder = cache()?.join(format!("vm-{name}-{:016x}", hash.finish()));
+        if !folder.exists() {
+            self.build(&folder, arguments)?;
+        }
+        Ok(folder)
+    }
+
+    /// Builds beside the folder, and moves what is whole there.
+    fn build(&self, folder: &Path, arguments: &[&OsStr]) -> Made<()> {
+        warn(&format!("builds {}, once", folder.display()));
+        let script = Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join("vm")
+            .join(self.script);
+        let place = tempfile::Builder::new()
+            .prefix("new-")
+            .tempdir_in(cache()?)
+            .map_err(failed("a folder for the image"))?
+            .keep();
+        // Also when this process is killed: it is large.
+        let keeper = Cleanup::new()?;
+        keeper.remove(&place);
+        let new = place.join("image");
+        let done = Command::new(&script)
+            .arg(&new)
+            .args(arguments)
+            .stdin(Stdio::null())
+            .output()
+            .map_err(failed(script.display()))?;
+        if !done.status.success() {
+            let words = String::from_utf8_lossy(&done.stderr);
+            let last = words.lines().rev().take(5).collect::<Vec<_>>();
+            let last: Vec<&str> = last.into_iter().rev().collect();
+            return Err(Unmade::Missing(
+                Need::Vm,
+                format!(
+                    "{} fails (packages come from a server): {}",
+                    self.script,
+                    last.join("; ")
+                ),
+            ));
+        }
+        match std::fs::rename(&new, folder) {
+            // Another process was faster.
+            Err(_) if folder.exists() => Ok(()),
+            done => done.map_err(failed(folder.display())),
+        }
     }
 }
 
@@ -79,42 +162,4 @@ fn cache() -> Made<PathBuf> {
     let folder = folder.ok_or_else(why)?.join("iolab-truth");
     std::fs::create_dir_all(&folder).map_err(failed(folder.display()))?;
     Ok(folder)
-}
-
-/// Builds beside the folder, and moves what is whole there.
-fn build(folder: &Path, suite: &str) -> Made<()> {
-    warn(&format!("builds a guest in {}, once", folder.display()));
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("vm/build.sh");
-    let place = tempfile::Builder::new()
-        .prefix("new-")
-        .tempdir_in(cache()?)
-        .map_err(failed("a folder for the image"))?
-        .keep();
-    // Also when this process is killed: it is large.
-    let keeper = Cleanup::new()?;
-    keeper.remove(&place);
-    let new = place.join("image");
-    let done = Command::new(script)
-        .arg(&new)
-        .arg(suite)
-        .stdin(Stdio::null())
-        .output()
-        .map_err(failed("build.sh"))?;
-    if !done.status.success() {
-        let words = String::from_utf8_lossy(&done.stderr);
-        let last = words.lines().rev().take(5).collect::<Vec<_>>();
-        let last: Vec<&str> = last.into_iter().rev().collect();
-        return Err(Unmade::Missing(
-            Need::Vm,
-            format!(
-                "the image cannot be built (packages come from a server): {}",
-                last.join("; ")
-            ),
-        ));
-    }
-    match std::fs::rename(&new, folder) {
-        // Another process was faster.
-        Err(_) if folder.join("initramfs.gz").exists() => Ok(()),
-        done => done.map_err(failed(folder.display())),
-    }
 }

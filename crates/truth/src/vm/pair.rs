@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use super::guest::{Answer, Guest, Setup, Wire};
 use super::image::Image;
-use crate::binary;
+use crate::binary::Mpi;
 use crate::scene::Scene;
 use crate::system::{Made, Unmade};
 
@@ -27,8 +27,8 @@ printf 'Host *\n StrictHostKeyChecking no\n LogLevel ERROR\n' >/root/.ssh/config
 pub struct Pair {
     // Declared before the folder with their sockets.
     guests: [Guest; 2],
-    /// Whether their `/lab/iolab-mpi` is there: a binary that runs across hosts.
-    pub has_mpi: bool,
+    /// The implementations of MPI for which their `/lab` has a binary that runs across hosts.
+    pub mpi: Vec<Mpi>,
     _sockets: Scene,
 }
 
@@ -40,9 +40,8 @@ impl Pair {
     pub fn boot(image: &Image) -> Made<Self> {
         let sockets = Scene::new()?;
         let at = |number: u8| sockets.folder().join(format!("wire{number}"));
-        let mpi = binary::of_hosts();
-        let programs: Vec<(PathBuf, &'static str)> =
-            mpi.iter().map(|path| (path.clone(), "iolab-mpi")).collect();
+        let built = Mpi::ALL.map(|mpi| mpi.binary().map(|path| (mpi, path)));
+        let built: Vec<(Mpi, PathBuf)> = built.into_iter().flatten().collect();
         let start = |own: u8, other: u8| {
             let wire = Wire {
                 own: at(own),
@@ -51,7 +50,10 @@ impl Pair {
             };
             let setup = Setup {
                 wire: Some(wire),
-                programs: programs.clone(),
+                programs: built
+                    .iter()
+                    .map(|(mpi, path)| (path.clone(), mpi.name()))
+                    .collect(),
             };
             Guest::start(image, &setup)
         };
@@ -72,7 +74,7 @@ impl Pair {
         }
         Ok(Self {
             guests,
-            has_mpi: mpi.is_some(),
+            mpi: built.into_iter().map(|(mpi, _)| mpi).collect(),
             _sockets: sockets,
         })
     }

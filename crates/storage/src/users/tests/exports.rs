@@ -44,11 +44,9 @@ fn what_the_kernel_exports_is_in_use() {
     let path = image.display().to_string();
     let node = Node::File(FileId::of(&rustix::fs::stat(&image).unwrap()));
     let by = || {
-        fake.users(|_| 0)
-            .inventory
-            .exports
-            .by(node)
-            .map(str::to_owned)
+        let users = fake.users(|_| 0);
+        let mut exports = users.inventory.exports.of(node);
+        exports.next().map(|export| export.by.clone())
     };
     assert_eq!(by(), None);
     let space = "nvmet/subsystems/nqn.x/namespaces/3";
@@ -102,6 +100,56 @@ fn an_exported_device_is_found_by_its_number_up_and_down_and_by_other_paths() {
     assert_eq!(fake.refusal(SDQ1), format!("it is {by}"));
     assert_eq!(fake.refusal(SDQ), format!("/dev/sdq <- /dev/sdq1, {by}"));
     assert!(fake.refusal(SDR1).ends_with(&format!("<- /dev/sdq1, {by}")));
+}
+
+/// The ids are those that Linux 6.1 gives such devices.
+#[test]
+fn a_device_that_this_machine_exports_to_itself_stands_on_what_is_exported() {
+    const SDS: Number = (259, 920);
+    let fake = Fake::new();
+    fake.device("sds", SDS, 1024);
+    let config = Configfs::new(&fake);
+    let below = || {
+        let users = fake.users(|_| 0);
+        let bottom = users.ways(SDS)[0].last().unwrap().node;
+        users.inventory.name(bottom)
+    };
+    fake.attribute("sds", "device/wwid", "naa.60014051b4e28ba2fa111d2883f0016d");
+    let store = "target/core/iblock_0/d";
+    let info = "iBlock device: sdq1  readonly: 0\n        Major: 259 Minor: 901  CLAIMED: IBLOCK";
+    config.object(store, &[("enable", "1"), ("udev_path", ""), ("info", info)]);
+    let serial = |text: &str| {
+        let text = format!("T10 VPD Unit Serial Number: {text}");
+        config.object(&format!("{store}/wwn"), &[("vpd_unit_serial", &text)]);
+    };
+    serial("aaaa28ba-2fa1-11d2-883f-0016d3cca427");
+    assert_eq!(below(), "/dev/sds");
+    serial("1b4e28ba-2fa1-11d2-883f-0016d3cca427");
+    assert_eq!(below(), "/dev/sdq");
+    // The claim on what is exported is the export's own.
+    let mut users = fake.users(|_| 0);
+    let (ways, own) = (users.ways(SDS), BTreeSet::from([SDS, SDQ1, SDQ]));
+    let sharers = users.sharers(SDS, &ways);
+    assert!(users.check_uses(&sharers, &own).is_ok());
+    users.note_own_exports(&ways, &own);
+    insta::assert_snapshot!(users.into_notes().collect::<String>(), @"the target is connected to /dev/sdq1, which this machine exports by LIO (backstore iblock_0/d): whether other machines use it is not known");
+    config.object(store, &[("enable", "0")]);
+    assert_eq!(below(), "/dev/sds");
+    // A file, by NVMe over Fabrics.
+    let image = fake.0.path().join("an image");
+    fs::write(&image, "x").unwrap();
+    let path = image.display().to_string();
+    fake.attribute("sds", "uuid", "1b4e28ba-2fa1-11d2-883f-0016d3cca427");
+    config.object(
+        "nvmet/subsystems/nqn.x/namespaces/3",
+        &[
+            ("enable", "1"),
+            ("device_path", &path),
+            ("device_uuid", "1b4e28ba-2fa1-11d2-883f-0016d3cca427"),
+            ("device_nguid", "00000000-0000-0000-0000-000000000000"),
+        ],
+    );
+    assert_eq!(below(), path);
 }
 
 #[test]

@@ -4,7 +4,9 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use super::pair::{Hosts, MPIEXEC, VERSIONS, hosts_of_ranks};
+use iolab_truth::binary::Mpi;
+
+use super::pair::{Hosts, VERSIONS, hosts_of_ranks};
 
 /// Bytes that both ranks go over together.
 const REGION: u64 = 8 << 20;
@@ -34,13 +36,23 @@ fn by_rank(hosts: &mut Hosts, line: &str) -> (String, Vec<[Value; 2]>) {
 
 /// The first of the sentences below the table.
 fn first_sentence(text: &str) -> &str {
-    let line = text.lines().find(|line| line.starts_with("- "));
+    let is_one = |line: &&str| line.starts_with("- ") || line.starts_with("1. ");
+    let line = text.lines().find(is_one);
     line.unwrap_or_default()
 }
 
 #[test]
 fn each_host_reads_its_own_disk() {
-    let Some(mut hosts) = hosts_of_ranks() else {
+    read_own_disks(Mpi::Mpich);
+}
+
+#[test]
+fn each_host_reads_its_own_disk_by_open_mpi() {
+    read_own_disks(Mpi::OpenMpi);
+}
+
+fn read_own_disks(mpi: Mpi) {
+    let Some(mut hosts) = hosts_of_ranks(mpi) else {
         return;
     };
     for cache in ["direct", "cold"] {
@@ -53,18 +65,13 @@ fn each_host_reads_its_own_disk() {
             }
         }
     }
-    for host in [1, 2] {
-        assert_eq!(
-            hosts.shell(host, "ls -A /mnt/vm? | grep -v lost+found || :"),
-            ""
-        );
-    }
+    is_clean(&mut hosts);
 }
 
 /// What another host wrote comes over the network, also where the page cache of the writer holds it.
 #[test]
 fn one_export_is_read_from_the_other_host() {
-    let Some(mut hosts) = hosts_of_ranks() else {
+    let Some(mut hosts) = hosts_of_ranks(Mpi::Mpich) else {
         return;
     };
     for number in [1, 2] {
@@ -83,7 +90,7 @@ fn one_export_is_read_from_the_other_host() {
 /// Clocks that show other times, and are set in mid-run: elapsed time is within its bound all the same.
 #[test]
 fn clocks_of_hosts_may_differ_and_be_set() {
-    let Some(mut hosts) = hosts_of_ranks() else {
+    let Some(mut hosts) = hosts_of_ranks(Mpi::Mpich) else {
         return;
     };
     let time = 1.0;
@@ -95,25 +102,33 @@ fn clocks_of_hosts_may_differ_and_be_set() {
     let line = "run read-size /mnt/{host} --set bs=64k --size 8M --direct --time 1 --budget 12 -o run.iolab";
     let (text, trials) = by_rank(&mut hosts, line);
     assert!(!trials.is_empty(), "{text}");
+    let table = hosts.command(
+        1,
+        &[
+            "/lab/iolab",
+            "table",
+            "/data/case/run.iolab",
+            "--format",
+            "json",
+        ],
+    );
+    let bound = table.json()["cells"][0]["clock_bound"].as_f64();
+    // Two guests on a machine that is busy otherwise, but no clock that is off by seconds.
+    let bound = bound.filter(|bound| *bound < 0.5);
+    let bound = bound.unwrap_or_else(|| panic!("{text}\n{}{}", table.stdout, table.stderr));
     for whole in &hosts.samples(1, "") {
-        let seconds = |name: &str| whole[name].as_f64().map(|ns| ns / 1e9);
-        let (elapsed, error) = (seconds("elapsed_ns"), seconds("elapsed_error_ns"));
-        let (Some(elapsed), Some(error)) = (elapsed, error) else {
-            panic!("{text}\n{whole:#}")
-        };
+        let elapsed = whole["elapsed_ns"].as_f64().unwrap_or_default() / 1e9;
         assert!(
-            elapsed + error >= time && elapsed - error < time * 3.0,
+            (time * (1.0 - bound)..time * 3.0).contains(&elapsed),
             "{whole:#}"
         );
-        // Two guests on a machine that is busy otherwise, but no clock that is off by seconds.
-        assert!(error < 0.5, "{whole:#}");
     }
 }
 
 /// A host that does not run for 8 s holds the run up, and does not end it.
 #[test]
 fn a_host_that_is_paused_holds_the_run_up() {
-    let Some(mut hosts) = hosts_of_ranks() else {
+    let Some(mut hosts) = hosts_of_ranks(Mpi::Mpich) else {
         return;
     };
     begin(
@@ -141,8 +156,9 @@ fn begin(hosts: &mut Hosts, line: &str) {
         1,
         &format!(
             "rm -f run.iolab code
-            ({MPIEXEC} /lab/iolab-mpi {line} >out 2>&1; echo $? >code) >/dev/null 2>&1 &
-            until [ -e code ] || /lab/iolab export run.iolab --format json 2>/dev/null | grep -q read_bytes; do sleep 1; done"
+            ({} >out 2>&1; echo $? >code) >/dev/null 2>&1 &
+            until [ -e code ] || /lab/iolab export run.iolab --format json 2>/dev/null | grep -q read_bytes; do sleep 1; done",
+            hosts.on_both(line)
         ),
     );
 }
@@ -157,56 +173,121 @@ fn end(hosts: &mut Hosts) -> (String, String, Duration) {
 
 #[test]
 fn a_slow_host_stands_first_in_what_is_printed() {
-    let Some(mut hosts) = hosts_of_ranks() else {
+    let Some(mut hosts) = hosts_of_ranks(Mpi::Mpich) else {
         return;
     };
     hosts.shell(
         2,
         "disk() { for at in /sys/block/vd*; do [ $(cat $at/serial) = $1 ] && echo /dev/${at##*/}; done; }
         umount /mnt/vm2; modprobe dm-delay
-        dmsetup create slow --table \"0 $(blockdev --getsz $(disk b)) delay $(disk b) 0 40\"; mount /dev/mapper/slow /mnt/vm2",
+        DM_DISABLE_UDEV=1 dmsetup create slow --table \"0 $(blockdev --getsz $(disk b)) delay $(disk b) 0 40\"; mount /dev/mapper/slow /mnt/vm2",
     );
     let line = once(
         "/mnt/{host}",
         "direct",
-        "--set trials_min=8 --set trials_max=8 --set bs=256k",
-    );
+        "--set trials_min=8 --set trials_max=8",
+    )
+    .replace("--budget 1ms", "--budget 60");
     let (text, _) = by_rank(&mut hosts, &line);
     let first = first_sentence(&text);
-    assert!(
-        first.starts_with("- Host vm2 was slower"),
-        "{first}\n{text}"
-    );
-    hosts.shell(2, "umount /mnt/vm2; dmsetup remove slow");
+    assert!(first.contains("Host vm2 was slower"), "{first}\n{text}");
+    hosts.shell(2, "umount /mnt/vm2; DM_DISABLE_UDEV=1 dmsetup remove slow");
 }
 
 /// How long a run may go on without one of its hosts: a short answer of a rank, and its trial.
 const AT_MOST: Duration = Duration::from_secs(60 + 30 + 30);
 
-/// A host that is gone is named with its rank, what was measured is kept, and the run is finished when it is back.
+/// How a host is lost.
+#[derive(Clone, Copy)]
+enum Loss {
+    /// It stops.
+    Stopped,
+    /// Its network card is shut down.
+    Cut,
+}
+
 #[test]
 fn a_host_that_is_gone_is_named_and_the_run_is_resumed() {
-    let Some(mut hosts) = hosts_of_ranks() else {
+    lose_a_host(Mpi::Mpich, Loss::Stopped);
+}
+
+#[test]
+fn a_host_that_is_gone_is_named_and_the_run_is_resumed_by_open_mpi() {
+    lose_a_host(Mpi::OpenMpi, Loss::Stopped);
+}
+
+#[test]
+fn a_host_whose_link_is_cut_is_named_and_the_run_is_resumed() {
+    lose_a_host(Mpi::Mpich, Loss::Cut);
+}
+
+/// A host that is lost is named with its rank, what was measured is kept, and the run is finished when it is back.
+fn lose_a_host(mpi: Mpi, loss: Loss) {
+    let Some(mut hosts) = hosts_of_ranks(mpi) else {
         return;
     };
     begin(
         &mut hosts,
         "run read-size /mnt/{host} --set bs=64k --size 8M --direct --time 1 --budget 40 --precision .0001 -o run.iolab",
     );
-    hosts.guest(2).freeze(true).expect("it is stopped");
-    let (code, text, took) = end(&mut hosts);
-    hosts.guest(2).freeze(false).expect("it goes on");
-    assert_eq!(code, "1", "{text}");
+    lose(&mut hosts, loss, true);
+    let began = Instant::now();
+    // The launcher itself may wait for the host for longer: what counts is that iolab ends.
+    let script = format!(
+        "for n in $(seq {}); do [ ! -e code ] && pgrep {} >/dev/null || break; sleep 1; done; cat out; pgrep -a {} || :",
+        AT_MOST.as_secs(),
+        hosts.program(),
+        hosts.program()
+    );
+    let text = hosts.shell(1, &script);
+    let took = began.elapsed();
+    lose(&mut hosts, loss, false);
     assert!(text.contains("rank 1 on vm2 has not answered"), "{text}");
     assert!(took < AT_MOST, "{took:?}\n{text}");
     let before = hosts.samples(1, "").len();
+    hosts.shell(
+        1,
+        "pkill -KILL mpiexec || :; until [ -e code ]; do sleep 1; done",
+    );
     // Its rank finds that the others are gone.
-    hosts.shell(2, "while pgrep iolab-mpi >/dev/null; do sleep 1; done");
+    hosts.shell(2, "while pgrep iolab- >/dev/null; do sleep 1; done");
     let answer = hosts.ranks_again("resume run.iolab");
     assert_eq!(answer.code, Some(0), "{}{}", answer.stdout, answer.stderr);
     assert!(hosts.samples(1, "").len() > before);
+    is_clean(&mut hosts);
+}
+
+fn lose(hosts: &mut Hosts, loss: Loss, is_lost: bool) {
+    match loss {
+        Loss::Stopped => hosts.guest(2).freeze(is_lost).expect("QEMU runs"),
+        Loss::Cut => {
+            let state = if is_lost { "down" } else { "up" };
+            hosts.shell(2, &format!("ip link set eth0 {state}"));
+        }
+    }
+}
+
+/// No host has a file left.
+#[track_caller]
+fn is_clean(hosts: &mut Hosts) {
     for host in [1, 2] {
         let left = hosts.shell(host, "ls -A /mnt/vm? | grep -v lost+found || :");
         assert_eq!(left, "", "vm{host}");
     }
+}
+
+/// Before anything is written.
+#[test]
+fn a_host_without_room_is_named() {
+    let Some(mut hosts) = hosts_of_ranks(Mpi::Mpich) else {
+        return;
+    };
+    hosts.shell(2, "fallocate -l 30M /mnt/vm2/full");
+    let answer =
+        hosts.ranks("run read-size /mnt/{host} --set bs=64k --size 32M --budget 1 -o run.iolab");
+    hosts.shell(2, "rm /mnt/vm2/full");
+    let text = answer.stdout + &answer.stderr;
+    assert_eq!(answer.code, Some(3), "{text}");
+    assert!(text.contains("rank 1 on vm2"), "{text}");
+    is_clean(&mut hosts);
 }

@@ -64,26 +64,8 @@ fn an_old_kernel_is_measured_and_its_data_are_kept() {
         return;
     };
     assert!(guest.kernel.starts_with("5.10."), "{}", guest.kernel);
-    let (answer, samples) = run(&mut guest, "/dev/mapper/plain", &[]);
-    assert_eq!(answer.code, Some(0), "{}", answer.stderr);
-    assert!(
-        samples.iter().all(|sample| sample["served_by"] == "device"),
-        "{samples:#?}"
-    );
-    for target in [disk("a"), disk("b")] {
-        let answer = iolab(
-            &mut guest,
-            &[
-                "run",
-                "write-random",
-                &target,
-                "--size",
-                "4M",
-                "--destroy-data=mdraid",
-            ],
-        );
-        assert_eq!(answer.code, Some(3), "{}", answer.stderr);
-    }
+    is_measured(&mut guest);
+    keeps_what_is_in_use(&mut guest);
     let (answer, _) = run(&mut guest, "/dev/mapper/plain", &["--set", "trace=true"]);
     assert_eq!(answer.code, Some(2), "{}", answer.stderr);
     assert!(
@@ -100,6 +82,47 @@ fn a_trace_on_a_layer_tells_its_stages() {
     let Some(mut guest) = guest("bookworm-backports") else {
         return;
     };
+    assert!(guest.kernel.starts_with("6.12."), "{}", guest.kernel);
+    tells_stages(&mut guest);
+}
+
+/// The newest kernel that Debian has, whatever it is then.
+#[test]
+fn the_newest_kernel_is_measured_and_its_data_are_kept() {
+    let _alone = alone();
+    let Some(mut guest) = guest("trixie-backports") else {
+        return;
+    };
+    is_measured(&mut guest);
+    keeps_what_is_in_use(&mut guest);
+    tells_stages(&mut guest);
+}
+
+/// A mapped device is measured, and its bytes are those of the device.
+#[track_caller]
+fn is_measured(guest: &mut Guest) {
+    let (answer, samples) = run(guest, "/dev/mapper/plain", &[]);
+    assert_eq!(answer.code, Some(0), "{}", answer.stderr);
+    assert!(!samples.is_empty(), "{}", answer.stderr);
+    for sample in samples {
+        assert_eq!(sample["served_by"], "device", "{sample:#}");
+    }
+    let doctor = iolab(guest, &["doctor", "/dev/mapper/plain", "--format", "json"]);
+    assert!(!doctor.json().is_null(), "{}", doctor.stderr);
+}
+
+#[track_caller]
+fn keeps_what_is_in_use(guest: &mut Guest) {
+    for target in [disk("a"), disk("b")] {
+        let consent = "--destroy-data=mdraid";
+        let words = ["run", "write-random", &target, "--size", "4M", consent];
+        let answer = iolab(guest, &words);
+        assert_eq!(answer.code, Some(3), "{}", answer.stderr);
+    }
+}
+
+#[track_caller]
+fn tells_stages(guest: &mut Guest) {
     // A layer that holds each request for 20 ms: more than what else takes time on a machine that is emulated.
     let slow = format!(
         "modprobe dm-delay; dmsetup create slow --table '0 65536 delay {} 131072 20'; udevadm settle",
@@ -112,9 +135,9 @@ fn a_trace_on_a_layer_tells_its_stages() {
         ("/dev/md9", 0.0),
         ("/dev/mapper/slow", 20e6),
     ] {
-        let (answer, _) = run(&mut guest, target, &["--set", "trace=true"]);
+        let (answer, _) = run(guest, target, &["--set", "trace=true"]);
         assert_eq!(answer.code, Some(0), "{}", answer.stderr);
-        let table = iolab(&mut guest, &["table", "run.iolab", "--format", "json"]).json();
+        let table = iolab(guest, &["table", "run.iolab", "--format", "json"]).json();
         let cell = &table["cells"][0];
         let stages = ["admission", "queue", "device", "completion", "delivery"];
         let mean = |stage: &str| {

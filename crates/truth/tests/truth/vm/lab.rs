@@ -24,6 +24,21 @@ const STACK_SECONDS: u64 = 400;
 
 static GUEST: Mutex<Option<Guest>> = Mutex::new(None);
 
+/// Ends what the guest exports, and its connections to that.
+pub(crate) const END_EXPORTS: &str = r"
+at=/sys/kernel/config/nvmet
+if [ -e $at/ports/1 ]; then
+  nvme disconnect -n own >/dev/null; rm $at/ports/1/subsystems/*; rmdir $at/ports/1
+  echo 0 >$at/subsystems/own/namespaces/1/enable; rmdir $at/subsystems/own/namespaces/1 $at/subsystems/own
+fi
+at=/sys/kernel/config/target
+for port in $at/loopback/naa.*; do
+  [ -e $port ] || continue
+  rm $port/tpgt_1/lun/lun_0/port; rmdir $port/tpgt_1/lun/lun_0 $port/tpgt_1 $port
+done
+[ ! -e $at/core/iblock_0/own ] || rmdir $at/core/iblock_0/own
+";
+
 /// Ends what an earlier case has left, in the order in which it can be ended, and empties the disks.
 const RESET: &str = r"
 set +e
@@ -71,7 +86,7 @@ pub(crate) fn lab() -> Option<Lab> {
         guest: unless_missing(guest())?,
         _alone: alone,
     };
-    lab.shell(RESET);
+    lab.shell(&format!("set +e\n{END_EXPORTS}\n{RESET}"));
     Some(lab)
 }
 

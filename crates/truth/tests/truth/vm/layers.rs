@@ -1,4 +1,5 @@
-//! The random stacks of `stacks`, with more to draw from: device mapper, RAID and logical volumes, up to five layers.
+//! The random stacks of `stacks`, with more to draw from: device mapper, RAID, logical and thin volumes, paths, network block
+//! devices and exports, up to five layers.
 
 use iolab_truth::system::warn;
 
@@ -12,7 +13,10 @@ const STACKS: u64 = 20;
 fn nothing_in_use_is_written_and_nothing_free_is_refused() {
     let Some(mut lab) = lab() else { return };
     // Their devices are made without udev, which would assemble what was just stopped.
-    lab.shell("udevadm control --exit; modprobe -a loop xfs btrfs overlay dm-crypt raid1");
+    lab.shell(
+        "udevadm control --exit; modprobe -a loop xfs btrfs overlay dm-crypt raid1 dm-multipath dm-round-robin dm-thin-pool nvmet
+        modprobe nbd nbds_max=64; mountpoint -q /sys/kernel/config || mount -t configfs config /sys/kernel/config",
+    );
     let begin = number("IOLAB_TRUTH_SEED").unwrap_or(0);
     let stacks = number("IOLAB_TRUTH_STACKS").unwrap_or(STACKS);
     let (mut free, mut taken, mut failed) = (0, 0, Vec::new());

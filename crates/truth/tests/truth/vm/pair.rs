@@ -2,6 +2,7 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use iolab_truth::binary::Mpi;
 use iolab_truth::system::unless_missing;
 use iolab_truth::vm::guest::Answer;
 use iolab_truth::vm::image::Image;
@@ -24,7 +25,7 @@ cd /; set +e
 disk() { for at in /sys/block/vd*; do [ $(cat $at/serial) = $1 ] && echo /dev/${at##*/}; done; }
 [ -e /tmp/left ] && kill $(cat /tmp/left); rm -rf /tmp/*
 grep -o ' /mnt[^ ]*' /proc/mounts | sort -r | xargs -r umount -f -l
-dmsetup remove_all
+dmsetup remove_all; losetup -D; ip link set eth0 up
 set -e
 mkfs.ext4 -qF -E lazy_itable_init=0,lazy_journal_init=0 $(disk b); mkdir -p /mnt/$(hostname) /mnt/n /mnt/m
 mount -o noatime $(disk b) /mnt/$(hostname)
@@ -45,6 +46,8 @@ rm -rf /srv/e/[!l]*
 /// The guests, for one case.
 pub(super) struct Hosts {
     pair: MutexGuard<'static, Option<Pair>>,
+    /// By which runs of several ranks are started.
+    mpi: Mpi,
     _alone: MutexGuard<'static, ()>,
 }
 
@@ -59,6 +62,7 @@ pub(super) fn hosts() -> Option<Hosts> {
     }
     let mut hosts = Hosts {
         pair,
+        mpi: Mpi::Mpich,
         _alone: alone,
     };
     for number in [1, 2] {
@@ -69,14 +73,23 @@ pub(super) fn hosts() -> Option<Hosts> {
 
 /// The same with a binary that runs across hosts.
 #[track_caller]
-pub(super) fn hosts_of_ranks() -> Option<Hosts> {
-    let hosts = hosts()?;
-    if hosts.pair.as_ref().is_some_and(|pair| pair.has_mpi) {
+pub(super) fn hosts_of_ranks(mpi: Mpi) -> Option<Hosts> {
+    let mut hosts = hosts()?;
+    if hosts
+        .pair
+        .as_ref()
+        .is_some_and(|pair| pair.mpi.contains(&mpi))
+    {
+        hosts.mpi = mpi;
         return Some(hosts);
     }
     needs::skip(
         Need::Mpi,
-        "no binary for guests: cargo build --features mpi on Debian 12 with mpich; IOLAB_MPI=$PWD/target/debug/iolab cargo test ...",
+        format_args!(
+            "no binary for guests: on Debian 12, MPICC={} cargo build --features mpi --target-dir FOLDER; {}=FOLDER/debug/iolab cargo test ...",
+            mpi.compiler(),
+            mpi.variable()
+        ),
     );
     None
 }
@@ -138,8 +151,18 @@ impl Hosts {
 
     /// The same with the run file that is there.
     pub(super) fn ranks_again(&mut self, line: &str) -> Answer {
-        let script = format!("cd /data/case; exec {MPIEXEC} /lab/iolab-mpi {line}");
+        let script = format!("cd /data/case; exec {}", self.on_both(line));
         self.command(1, &["bash", "-c", &script])
+    }
+
+    /// The command of vm1 that carries iolab out as one rank on each guest.
+    pub(super) fn on_both(&self, line: &str) -> String {
+        format!("{} /lab/{} {line}", self.mpi.launcher(), self.mpi.name())
+    }
+
+    /// The name of the processes of such a run.
+    pub(super) fn program(&self) -> &'static str {
+        self.mpi.name()
     }
 
     /// The trials of `run.iolab` on a guest, by rank where that is asked for.
@@ -152,6 +175,3 @@ impl Hosts {
         samples
     }
 }
-
-/// One rank on each guest.
-pub(super) const MPIEXEC: &str = "mpiexec -hosts vm1,vm2 -ppn 1";

@@ -1,6 +1,6 @@
 //! Nothing in use is written, whatever stands between it and the target; what is free is.
 
-use super::lab::{Lab, disk, lab};
+use super::lab::{END_EXPORTS, Lab, disk, lab};
 
 /// An ext4 on a device, mounted at `/mnt/NAME`, with a file whose checksum [`is_whole`] compares. It is left read-only: the
 /// kernel writes nothing of its own.
@@ -282,6 +282,15 @@ fn who_sends_commands_to_a_disk_past_its_block_device_uses_it() {
         // Another namespace of the same controller.
         lab.accepted_elsewhere(&second, "--destroy-data", &["a", "b", "c"]);
     });
+    // The controller itself sends commands to all its namespaces.
+    let controller = lab.shell(
+        "for at in /sys/class/nvme/nvme*; do [ \"$(tr -d ' ' <$at/serial)\" = lab ] && echo /dev/${at##*/}; done",
+    );
+    lab.holding(&controller, |lab| {
+        for target in [&first, &second] {
+            lab.refused(target, "--destroy-data", &["open for writing"]);
+        }
+    });
     lab.shell("modprobe sd_mod; modprobe sg; modprobe scsi_debug dev_size_mb=64");
     let name = lab.shell("udevadm settle; for at in /sys/block/sd*; do echo ${at##*/}; done");
     let generic = lab.shell(&format!("ls /sys/block/{name}/device/scsi_generic"));
@@ -293,7 +302,55 @@ fn who_sends_commands_to_a_disk_past_its_block_device_uses_it() {
         );
     });
     lab.accepted_elsewhere(&format!("/dev/{name}"), "--destroy-data", &["a", "b", "c"]);
-    lab.shell("modprobe -r scsi_debug");
+    lab.shell("udevadm settle; modprobe -r scsi_debug");
+}
+
+/// What this machine exports, and is connected to itself, is one disk: what uses it below uses it above, and the export is no other use.
+#[test]
+fn an_export_that_its_own_machine_is_connected_to_is_what_it_exports() {
+    let Some(mut lab) = lab() else { return };
+    let a = disk("a");
+    lab.shell(&format!(
+        "modprobe -a nvmet nvmet-tcp nvme-tcp; mountpoint -q /sys/kernel/config || mount -t configfs config /sys/kernel/config
+        cd /sys/kernel/config/nvmet; mkdir subsystems/own subsystems/own/namespaces/1 ports/1
+        cd subsystems/own; echo 1 >attr_allow_any_host; echo own >attr_serial
+        printf %s {a} >namespaces/1/device_path; echo 1 >namespaces/1/enable
+        cd ../../ports/1; echo tcp >addr_trtype; echo ipv4 >addr_adrfam; echo 127.0.0.1 >addr_traddr; echo 4420 >addr_trsvcid
+        ln -s /sys/kernel/config/nvmet/subsystems/own subsystems/own
+        nvme connect -t tcp -n own -a 127.0.0.1 -s 4420; udevadm settle"
+    ));
+    let client = lab.namespace("own", 1);
+    lab.refused(&a, "--destroy-data", &["exported by nvmet (subsystem own"]);
+    lab.accepted(&client, "--destroy-data", &["b", "c"]);
+    let doctor = lab.doctor(&client).to_string();
+    assert!(doctor.contains("is on a network"), "{doctor}");
+    // The kernel exports it without a claim.
+    mounted(&mut lab, &a, "own");
+    lab.refused(&client, "--destroy-data=ext4", &["mounted at /mnt/own"]);
+    is_whole(&mut lab, &a, "own");
+    lab.shell("umount /mnt/own");
+    lab.shell(END_EXPORTS);
+    // LIO claims what it exports.
+    let real = lab.shell(&format!("readlink -f {a}"));
+    lab.shell(&format!(
+        "modprobe -a sd_mod target_core_mod target_core_iblock tcm_loop; cd /sys/kernel/config/target
+        mkdir -p core/iblock_0/own; echo udev_path={real} >core/iblock_0/own/control; echo 1 >core/iblock_0/own/enable
+        echo 1b4e28ba-2fa1-11d2-883f-0016d3cca427 >core/iblock_0/own/wwn/vpd_unit_serial
+        at=loopback/naa.6001405000000001/tpgt_1; mkdir -p $at/lun/lun_0; echo naa.6001405000000002 >$at/nexus
+        ln -s $PWD/core/iblock_0/own $at/lun/lun_0/port; udevadm settle"
+    ));
+    let client = lab.shell("for at in /sys/block/sd*; do echo /dev/${at##*/}; done");
+    lab.refused(
+        &a,
+        "--destroy-data",
+        &["exported by LIO (backstore iblock_0/own)"],
+    );
+    lab.accepted(&client, "--destroy-data=ext4", &["b", "c"]);
+    let upon = lab.shell(&format!("modprobe loop; losetup --find --show {a}"));
+    mounted(&mut lab, &upon, "own");
+    lab.refused(&client, "--destroy-data=ext4", &["mounted at /mnt/own"]);
+    lab.shell(&format!("umount /mnt/own; losetup -d {upon}"));
+    lab.shell(END_EXPORTS);
 }
 
 #[test]
