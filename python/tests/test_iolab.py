@@ -1,6 +1,6 @@
 """The package against the program: the same numbers. Needs the program in $IOLAB or installed; with and without pandas.
 
-    IOLAB=target/debug/iolab PYTHONPATH=python python3 -m unittest discover python/tests
+    IOLAB=$PWD/target/debug/iolab PYTHONPATH=$PWD/python python3 -m unittest discover python/tests
 """
 
 import json
