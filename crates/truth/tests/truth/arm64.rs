@@ -77,10 +77,10 @@ fn carried_out(scene: &Scene, kernel: &Kernel) -> Option<BTreeMap<String, String
     let job = scene.folder().join("job");
     std::fs::write(&job, JOB.replace("DIRECT", DIRECT)).expect("a job");
     let done = script(&[
-        "boot".as_ref(),
-        guest.as_ref(),
-        iolab.as_ref(),
-        job.as_ref(),
+        OsStr::new("boot"),
+        guest.as_os_str(),
+        iolab.as_os_str(),
+        job.as_os_str(),
     ]);
     let text = String::from_utf8_lossy(&done.stdout).into_owned();
     let told = String::from_utf8_lossy(&done.stderr);
@@ -102,8 +102,12 @@ fn guest(kernel: &Kernel) -> Result<PathBuf, String> {
     let made = folder.join(format!("arm64-{}", kernel.suite));
     if !made.join("busybox").exists() {
         let _ = std::fs::remove_dir_all(&made);
-        let words = [kernel.package, kernel.suite].map(OsStr::new);
-        let done = script(&["make".as_ref(), made.as_ref(), words[0], words[1]]);
+        let done = script(&[
+            OsStr::new("make"),
+            made.as_os_str(),
+            OsStr::new(kernel.package),
+            OsStr::new(kernel.suite),
+        ]);
         if !done.status.success() {
             let why = String::from_utf8_lossy(&done.stderr);
             return Err(format!("packages come from a server: {}", why.trim()));
@@ -148,17 +152,16 @@ fn told_of_and_measured_truly(kernel: &Kernel) {
     };
     let doctor: Value = serde_json::from_str(&parts["doctor"]).expect("JSON");
     let machine = &doctor["environment"];
+    let page = kernel.page.to_string();
+    // What a table of one page with entries of 8 bytes maps.
+    let huge_page = (kernel.page * kernel.page / 8).to_string();
     for (key, value) in [
         ("architecture", "aarch64"),
         ("clock_source", "cntvct"),
         ("cpu_model", "Arm Neoverse-N1"),
         ("machine_is_virtual", "true"),
-        ("page_bytes", &kernel.page.to_string()),
-        // What a table of one page with entries of 8 bytes maps.
-        (
-            "huge_page_bytes",
-            &(kernel.page * kernel.page / 8).to_string(),
-        ),
+        ("page_bytes", page.as_str()),
+        ("huge_page_bytes", huge_page.as_str()),
     ] {
         assert_eq!(machine[key], value, "{key}: {machine:#}");
     }
