@@ -51,13 +51,13 @@ static LOG: OnceLock<Log> = OnceLock::new();
 
 /// Sets the mode, once, before any output. Without a suitable terminal, the live view becomes lines.
 pub(crate) fn set_log(asked: Log) {
-    let log = match asked {
-        #[cfg(feature = "measure")]
+    #[cfg(feature = "measure")]
+    let asked = match asked {
         Log::Live if is_dumb() || !io::stderr().is_terminal() => Log::Lines,
         asked => asked,
     };
     // Set only once.
-    let _ = LOG.set(log);
+    let _ = LOG.set(asked);
 }
 
 /// The mode.
