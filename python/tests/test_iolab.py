@@ -1,10 +1,13 @@
 """The package against the program: the same numbers. Needs the program in $IOLAB or installed; with and without pandas.
 
-    IOLAB=target/debug/iolab PYTHONPATH=python python3 -m unittest discover python/tests
+    IOLAB=$PWD/target/debug/iolab PYTHONPATH=$PWD/python python3 -m unittest discover python/tests
 """
 
 import json
+import re
+import shutil
 import subprocess
+import sys
 import tempfile
 import unittest
 from pathlib import Path
@@ -101,6 +104,21 @@ class Results(unittest.TestCase):
         for blob in (b"", b"x" * 40, b"\x1c\x84\x93\x13" + b"\0" * 50):
             with self.assertRaises(ValueError):
                 iolab.Histogram.decode(blob)
+
+    @unittest.skipIf(pandas is None, "pandas is not installed")
+    def test_the_example_of_the_documentation_runs(self):
+        guide = Path(__file__).parents[2] / "docs" / "INSTALL.md"
+        (example,) = re.findall(r"```python\n(.*?)```", guide.read_text(encoding="utf-8"), re.DOTALL)
+        with tempfile.TemporaryDirectory() as folder:
+            results = Path(folder) / "iolab-results"
+            results.mkdir()
+            for name in "one.iolab", "two.iolab":
+                shutil.copy(self.folder / name, results)
+            done = subprocess.run([sys.executable, "-B", "-c", example], cwd=folder, capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        for claim in self.one.claims():
+            self.assertIn(claim["sentence"], done.stdout)
+        self.assertRegex(done.stdout, r"\d ns\n$")
 
     @unittest.skipIf(pandas is None, "pandas is not installed")
     def test_frames_have_types_and_units(self):

@@ -242,6 +242,7 @@ pub(crate) struct Show {
     #[arg(long, value_enum, default_value_t = ShowFormat::Toml)]
     pub(crate) format: ShowFormat,
     /// Let a job file of fio include files outside of its folder
+    #[cfg(feature = "measure")]
     #[arg(long)]
     pub(crate) allow_include: bool,
 }

@@ -1,15 +1,17 @@
 //! The end of a command: exit code and last message.
 
+#[cfg(feature = "measure")]
+mod measuring;
+
 use std::io;
-use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use iolab_analysis::consent::consent_option;
-use iolab_analysis::fitness::Answer;
-use iolab_workload::quantity::counted;
 use iolab_workload::{Error, Kind};
 
-use crate::output::{self, Log, listed};
+use crate::output::{self, Log};
+
+#[cfg(feature = "measure")]
+pub(crate) use measuring::{answered, at_once, interrupted, with_kept};
 
 /// Why a command failed.
 #[derive(Debug)]
@@ -21,6 +23,7 @@ pub(crate) enum Failure {
     /// The answer is unknown; everything is printed.
     CannotTell,
     /// A program that was observed has failed with this code; all is said.
+    #[cfg(feature = "measure")]
     Program(i32),
     /// Another process of the same start tells it; a second one that failed could have the launcher end that one first.
     ToldElsewhere,
@@ -50,21 +53,6 @@ impl From<io::Error> for Failure {
     }
 }
 
-impl Failure {
-    /// Whether the user ended it.
-    pub(crate) fn is_interrupt(&self) -> bool {
-        matches!(self, Failure::Told(error) if error.kind() == Kind::Interrupted)
-    }
-
-    /// Adds a line to the error.
-    pub(crate) fn also(self, what: impl std::fmt::Display) -> Self {
-        match self {
-            Failure::Told(error) => Failure::Told(error.also(what)),
-            said => said,
-        }
-    }
-}
-
 /// Prints the last message; returns the exit code documented in `iolab --help`.
 pub(crate) fn code_of(outcome: Outcome) -> ExitCode {
     match outcome {
@@ -72,6 +60,7 @@ pub(crate) fn code_of(outcome: Outcome) -> ExitCode {
         Err(Failure::No) => ExitCode::from(4),
         Err(Failure::CannotTell) => ExitCode::from(5),
         // An exit code has 8 bits.
+        #[cfg(feature = "measure")]
         Err(Failure::Program(code)) => ExitCode::from(code as u8),
         Err(Failure::Told(error)) => {
             tell(&error);
@@ -96,54 +85,4 @@ fn tell(error: &Error) {
         text += &format!("\n  {remedy}");
     }
     output::told(&text);
-}
-
-/// Prints an error and ends the process, whose other threads may wait in the kernel.
-pub(crate) fn at_once(error: Error) {
-    tell(&error);
-    std::process::exit(1);
-}
-
-/// The exit code of an answer.
-pub(crate) fn answered(answer: Answer) -> Outcome {
-    match answer {
-        Answer::Yes => Ok(()),
-        Answer::No => Err(Failure::No),
-        Answer::CannotTell => Err(Failure::CannotTell),
-    }
-}
-
-/// For an interrupt of one of several runs that belong together, says how to finish all of them.
-#[cfg(feature = "measure")]
-pub(crate) fn interrupted(failure: Failure, files: &[PathBuf]) -> Failure {
-    match failure {
-        Failure::Told(error) if error.kind() == Kind::Interrupted => {
-            let runs = files
-                .iter()
-                .filter_map(|file| iolab_runfile::read(file).ok());
-            let consent = runs
-                .map(|run| consent_option(&run))
-                .max()
-                .unwrap_or_default();
-            let files = listed(files);
-            Failure::Told(error.hint(format!("finish them with: iolab resume {files}{consent}")))
-        }
-        other => other,
-    }
-}
-
-/// Adds the file with the measurements of an unfinished run.
-pub(crate) fn with_kept(failure: Failure, path: Option<&Path>) -> Failure {
-    let Some(path) = path else { return failure };
-    let place = path.display();
-    match iolab_runfile::read(path) {
-        Ok(record) => match record.samples.len() {
-            0 => failure.also("no trial was completed"),
-            trials => failure.also(format_args!("{} kept in {place}", counted(trials, "trial"))),
-        },
-        Err(error) => failure.also(format_args!(
-            "trials are in the run file {place}, as far as they could be written; it cannot be read now: {}",
-            error.message()
-        )),
-    }
 }

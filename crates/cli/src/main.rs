@@ -3,15 +3,6 @@
 //! Files to begin with: `arguments.rs` and `read_arguments.rs`, `command/` one file per command, `workspace.rs` target, clock and
 //! stop flag of a session, and the way from an experiment to a plan that is ready to be carried out (`workspace/site.rs`).
 
-#![cfg_attr(
-    not(feature = "measure"),
-    allow(
-        dead_code,
-        unused_imports,
-        reason = "what reads shares files with what measures"
-    )
-)]
-
 #[cfg(all(feature = "measure", not(target_os = "linux")))]
 compile_error!("iolab measures on Linux only: build what reads results with --no-default-features");
 

@@ -1,120 +1,28 @@
 //! Output to stdout and stderr, and its width.
 
+#[cfg(feature = "measure")]
+mod brief_text;
+#[cfg(feature = "measure")]
+mod colours;
 mod files;
 mod messages;
+#[cfg(feature = "measure")]
+mod results;
 mod run_text;
 mod terminal;
 
 pub(crate) use files::{
-    Replaceable, check_replaceable, create, exists, make_folder, open, open_raw, replace,
+    Replaceable, check_replaceable, exists, make_folder, open, open_raw, replace,
 };
-pub(crate) use messages::{Log, event, log, note, set_log, stamped, told};
-pub(crate) use run_text::{paragraphs, report, run, runs, sentences};
-pub(crate) use terminal::{colours_of_stderr, is_coloured, style};
+pub(crate) use messages::{Log, event, log, note, set_log, told};
+pub(crate) use run_text::{paragraphs, report, sentences};
+pub(crate) use terminal::style;
 
-use std::fmt::Display;
-use std::io::{self, BufWriter, Write};
-use std::path::PathBuf;
-
-use iolab_report::shell::shell_word;
-use iolab_workload::{Error, Result};
-
-use crate::escape_output::Harmless;
-
-/// Files as arguments of a command, for a shell.
-pub(crate) fn listed(files: &[PathBuf]) -> String {
-    let names: Vec<String> = files
-        .iter()
-        .map(|file| shell_word(&file.to_string_lossy()))
-        .collect();
-    names.join(" ")
-}
-
-/// Whether the reader of a pipe has closed it.
-fn is_closed(error: &io::Error) -> bool {
-    error.kind() == io::ErrorKind::BrokenPipe
-}
-
-/// Standard output of a command that measures. An error, such as a closed pipe or a full disk, does not end the measurement:
-/// further output is discarded, the user is informed at once, and the command fails at its end.
-pub(crate) struct Results<W: Write = io::Stdout> {
-    to: BufWriter<Harmless<W>>,
-    failed: Option<io::Error>,
-}
-
-impl Results {
-    /// Nothing is written yet.
-    pub(crate) fn new() -> Self {
-        Self::to(io::stdout())
-    }
-}
-
-impl<W: Write> Results<W> {
-    fn to(to: W) -> Self {
-        Self {
-            to: BufWriter::new(Harmless::new(to, style().ascii)),
-            failed: None,
-        }
-    }
-
-    fn attempt(&mut self, write: impl FnOnce(&mut BufWriter<Harmless<W>>) -> io::Result<()>) {
-        if self.failed.is_some() {
-            return;
-        }
-        if let Err(error) = write(&mut self.to) {
-            if is_closed(&error) {
-                self.failed = Some(error);
-                return;
-            }
-            note(format_args!(
-                "note: standard output cannot be written ({error}): the results go to the run files only"
-            ));
-            self.failed = Some(error);
-        }
-    }
-
-    /// Flushes the output. `kept` says where the results are. A reader that closed the pipe has seen what it wanted, which is no failure.
-    ///
-    /// # Errors
-    ///
-    /// Of kind [`Failed`](iolab_workload::Kind::Failed) when anything could not be written.
-    pub(crate) fn end(mut self, kept: impl Display) -> Result<()> {
-        self.attempt(Write::flush);
-        match self.failed {
-            None => Ok(()),
-            Some(error) if is_closed(&error) => {
-                note(format_args!(
-                    "note: standard output was closed early; see the results with: iolab table {kept}"
-                ));
-                Ok(())
-            }
-            Some(error) => Err(Error::failed(format!(
-                "everything is measured, but standard output could not be written: {error}"
-            ))
-            .hint(format!("see the results with: iolab table {kept}"))),
-        }
-    }
-}
-
-impl<W: Write> Write for Results<W> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.attempt(|to| to.write_all(bytes));
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.attempt(Write::flush);
-        Ok(())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_file_is_one_argument() {
-        let files = ["a.iolab", "b c.iolab", "$d.iolab"].map(PathBuf::from);
-        assert_eq!(listed(&files), "a.iolab 'b c.iolab' '$d.iolab'");
-    }
-}
+#[cfg(feature = "measure")]
+pub(crate) use {
+    brief_text::{run, runs},
+    colours::{colours_of_stderr, is_coloured},
+    files::create,
+    messages::stamped,
+    results::{Results, listed},
+};

@@ -75,6 +75,7 @@ pub(crate) fn format_of<F: Copy + PartialEq>(
 /// # Errors
 ///
 /// Of kind [`Usage`](iolab_workload::Kind::Usage).
+#[cfg(feature = "measure")]
 pub(crate) fn check_run_file(named: &Path) -> Result<()> {
     format_of(Some(named), None, Some(()), &[((), &["iolab"])])
 }
@@ -84,6 +85,7 @@ pub(crate) fn check_run_file(named: &Path) -> Result<()> {
 /// # Errors
 ///
 /// Of kind [`Usage`](iolab_workload::Kind::Usage).
+#[cfg(feature = "measure")]
 pub(crate) fn check_folder(named: &Path) -> Result<()> {
     match told_by(named).filter(|_| !is_folder(named)) {
         Some(extension) => Err(Error::usage(format!(
@@ -136,6 +138,11 @@ mod tests {
             assert_eq!(found.ok(), format, "{named:?} {asked:?}");
         }
         assert!(format_of(None, None, None, KNOWN).is_err());
+    }
+
+    #[cfg(feature = "measure")]
+    #[test]
+    fn run_files_and_folders_have_no_extension_of_another_format() {
         assert!(check_run_file(Path::new("r.iolab")).is_ok());
         assert!(check_run_file(Path::new("r.csv")).is_err());
         assert!(check_folder(Path::new("results.html")).is_err());

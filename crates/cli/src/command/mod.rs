@@ -13,6 +13,8 @@ mod history;
 mod import;
 mod list;
 mod model;
+#[cfg(feature = "measure")]
+mod new_file;
 mod plot;
 mod report;
 #[cfg(feature = "measure")]
@@ -168,6 +170,7 @@ fn has_results(run: &AnalysedRun) -> bool {
 }
 
 /// Reads and analyses a run file.
+#[cfg(feature = "measure")]
 fn read_run(path: &Path) -> Result<AnalysedRun> {
     read_run_by(path, None)
 }

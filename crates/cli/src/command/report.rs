@@ -9,18 +9,14 @@ use iolab_record::{RunRecord, tell_targets_apart};
 use iolab_report::input::Input;
 use iolab_report::report::{Bundle, DepositFile, ProgramInput, StudyReport};
 use iolab_runfile::Content;
-use iolab_workload::{Error, Kind, Result};
+use iolab_workload::{Error, Result};
 
 use crate::arguments::{Report as Options, ReportFormat};
 use crate::command::{analysed, input, without_copies};
-use crate::escape_output::harmless;
 use crate::exit::Outcome;
 use crate::output::{self, make_folder};
 use crate::output_format::{format_of, is_folder};
 use crate::target_names::give;
-
-/// More names than anybody's folder has of reports.
-const NAMES_MAX: u32 = 10_000;
 
 /// Writes the report to a new file, and its name to stdout.
 pub(crate) fn report(options: &Options) -> Outcome {
@@ -181,35 +177,4 @@ fn write(bundle: &Bundle, path: &Path) -> Outcome {
     }
     to.write_all(bundle.text.as_bytes())?;
     Ok(to.flush()?)
-}
-
-/// Writes the page of these runs to a folder; see [`write_new`].
-pub(crate) fn write_in(folder: &Path, inputs: &[Input]) -> Outcome<PathBuf> {
-    let page = StudyReport::new(inputs).html()?;
-    write_new(folder, "report", "html", harmless(&page).as_bytes())
-}
-
-/// Writes a new file to a folder, under the first of `STEM.EXT`, `STEM-2.EXT`, ... that is free.
-pub(crate) fn write_new(
-    folder: &Path,
-    stem: &str,
-    extension: &str,
-    content: &[u8],
-) -> Outcome<PathBuf> {
-    for number in 1..=NAMES_MAX {
-        let path = folder.join(match number {
-            1 => format!("{stem}.{extension}"),
-            _ => format!("{stem}-{number}.{extension}"),
-        });
-        match output::open_raw(Some(&path)) {
-            Err(error) if error.kind() == Kind::Refused && number < NAMES_MAX => {}
-            to => {
-                let mut to = to?;
-                to.write_all(content)?;
-                to.flush()?;
-                return Ok(path);
-            }
-        }
-    }
-    Err(output::exists(folder).into())
 }

@@ -15,12 +15,13 @@ use iolab_report::input::Input;
 use iolab_runfile::NewFile;
 use iolab_runner::GivenTargets;
 use iolab_runner::ranks::Ranks;
+use iolab_workload::service_level::ServiceLevels;
 use iolab_workload::units::parse_duration;
 use iolab_workload::{Error, Result};
 
 use crate::arguments::Run;
 use crate::builtin_names::{Builtin, check_no_target};
-use crate::command::{EndedRun, answers, ended, read_run, slo};
+use crate::command::{EndedRun, answers, ended, read_run};
 use crate::exit::{Outcome, answered};
 use crate::experiment_options::{Asked, Definition, budget_in_words, budget_of_targets};
 use crate::output::{self, Results, listed, make_folder, note};
@@ -188,7 +189,10 @@ fn plan(
     if let Some(finer) = options.refine {
         experiment.apply(&Change::refine(finer))?;
     }
-    let levels = options.slo.as_deref().map(slo::read).transpose()?;
+    let levels = |text: &str| -> Result<ServiceLevels> {
+        text.parse().map_err(|error: Error| error.within("--slo"))
+    };
+    let levels = options.slo.as_deref().map(levels).transpose()?;
     if let Some(levels) = &levels {
         experiment.answer(levels, &|name| changes.has(name))?;
     }

@@ -2,17 +2,10 @@
 
 use iolab_record::RunRecord;
 use iolab_record::question::Asked;
-use iolab_workload::Result;
 use iolab_workload::service_level::ServiceLevels;
 
 /// The levels that a run searched the rate of; `None` where it searched none.
 pub(super) fn sought(record: &RunRecord) -> Option<ServiceLevels> {
     let question = record.experiment.asked.as_ref()?;
     matches!(question.of, Asked::Limit).then(|| question.levels())
-}
-
-/// Reads the levels of `--slo`.
-pub(super) fn read(text: &str) -> Result<ServiceLevels> {
-    text.parse()
-        .map_err(|error: iolab_workload::Error| error.within("--slo"))
 }

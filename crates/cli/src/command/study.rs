@@ -21,7 +21,7 @@ use iolab_workload::{Error, Result};
 use crate::arguments::Study;
 use crate::builtin_names::Builtin;
 use crate::command::study_causes::Explains;
-use crate::command::{ended, input, read_run, report};
+use crate::command::{ended, input, new_file, read_run};
 use crate::exit::{Failure, Outcome, interrupted};
 use crate::experiment_options::{Asked, Definition, budget_in_words, budget_of_targets};
 use crate::output::{self, Results, listed, make_folder, note};
@@ -173,10 +173,10 @@ fn write_results(
             "everything is measured, and the run files are complete: iolab report {all}"
         ))
     };
-    let report = report::write_in(&options.output, inputs).map_err(kept)?;
+    let report = new_file::write_page(&options.output, inputs).map_err(kept)?;
     writeln!(to, "\nReport: {}", report.display())?;
     if let Some(picture) = picture {
-        let path = report::write_new(&options.output, "glance", "png", picture).map_err(kept)?;
+        let path = new_file::write(&options.output, "glance", "png", picture).map_err(kept)?;
         writeln!(to, "Picture: {}", path.display())?;
     }
     if !options.full {

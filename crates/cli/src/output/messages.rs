@@ -1,14 +1,18 @@
 //! Messages and events on stderr.
 
 use std::fmt::Display;
-use std::io::{self, IsTerminal, Write};
+#[cfg(feature = "measure")]
+use std::io::IsTerminal;
+use std::io::{self, Write};
 use std::sync::OnceLock;
 use std::time::SystemTime;
 
 use iolab_report::layout::paragraph;
 use serde_json::{Map, Value};
 
-use super::terminal::{clamped, is_dumb, style, terminal_width};
+#[cfg(feature = "measure")]
+use super::colours::is_dumb;
+use super::terminal::{clamped, style, terminal_width};
 #[cfg(feature = "measure")]
 use crate::arguments::{LogFormat, LogOptions};
 use crate::escape_output::{harmless, spelled};
@@ -19,12 +23,14 @@ use crate::screen;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Log {
     /// The live view, on a terminal.
+    #[cfg(feature = "measure")]
     Live,
     /// Notes, and a line at the start and the end of each experiment.
     Lines,
     /// An object per event, as JSON.
     Json,
     /// Errors only.
+    #[cfg(feature = "measure")]
     Quiet,
 }
 
@@ -45,13 +51,13 @@ static LOG: OnceLock<Log> = OnceLock::new();
 
 /// Sets the mode, once, before any output. Without a suitable terminal, the live view becomes lines.
 pub(crate) fn set_log(asked: Log) {
-    let shows = io::stderr().is_terminal() && !is_dumb();
-    let log = match asked {
-        Log::Live if !shows => Log::Lines,
+    #[cfg(feature = "measure")]
+    let asked = match asked {
+        Log::Live if is_dumb() || !io::stderr().is_terminal() => Log::Lines,
         asked => asked,
     };
     // Set only once.
-    let _ = LOG.set(log);
+    let _ = LOG.set(asked);
 }
 
 /// The mode.
@@ -63,16 +69,20 @@ pub(crate) fn log() -> Log {
 pub(crate) fn note(text: impl Display) {
     let text = text.to_string();
     match log() {
+        #[cfg(feature = "measure")]
         Log::Quiet => {}
         Log::Json => {
             let text = text.trim().trim_start_matches("note: ");
             event("note", Map::from_iter([("text".to_owned(), text.into())]));
         }
-        Log::Lines | Log::Live => told(&text),
+        #[cfg(feature = "measure")]
+        Log::Live => told(&text),
+        Log::Lines => told(&text),
     }
 }
 
 /// Prints a message with the time on stderr.
+#[cfg(feature = "measure")]
 pub(crate) fn stamped(text: &str) {
     note(format_args!("{} {text}", now()));
 }

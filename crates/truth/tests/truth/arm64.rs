@@ -1,8 +1,10 @@
-//! 64-bit ARM: a real kernel under QEMU's emulation, and what iolab says of the machine and measures on it.
+//! 64-bit ARM: real kernels under QEMU's emulation, with pages of 4 and of 16 KiB, and what iolab says of the machine and measures
+//! on it.
 //!
 //!     IOLAB_ARM64=target/aarch64-unknown-linux-gnu/release/iolab cargo test -p iolab-truth --test truth arm64::
 
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
@@ -27,6 +29,7 @@ measure() {
 echo "@@ doctor"; iolab doctor /mnt --format json
 measure direct read-random /mnt --set backend=DIRECT --bs 4k --direct
 measure cold read-random /mnt --set backend=mmap,psync --bs 4k --buffered
+measure hot read-random /mnt --set backend=psync --set cache=hot --bs 4k
 measure huge read-random /mnt --set backend=psync --set buffer_init=huge --bs 4M --direct
 measure verify write-random /mnt --set backend=libaio,io_uring --bs 4k --direct --verify
 iolab study /mnt --suite glance --size 16M --budget 24s -o studied >/tmp/log 2>&1; echo "@@ study $?"; cat /tmp/log
@@ -34,16 +37,37 @@ echo "@@ studied"; for file in studied/*.iolab; do iolab export $file --format j
 echo "@@ left"; ls -A /mnt
 "#;
 
+/// A kernel of Debian.
+struct Kernel {
+    package: &'static str,
+    suite: &'static str,
+    /// Size of its pages, bytes.
+    page: u64,
+}
+
+/// The kernel for clouds has NVMe and ext4 built in.
+const PAGES_OF_4_KIB: Kernel = Kernel {
+    package: "linux-image-cloud-arm64",
+    suite: "bookworm",
+    page: 4 << 10,
+};
+
+const PAGES_OF_16_KIB: Kernel = Kernel {
+    package: "linux-image-arm64-16k",
+    suite: "trixie",
+    page: 16 << 10,
+};
+
 /// The output of the guest by headings; a skip where there is none.
 #[track_caller]
-fn carried_out(scene: &Scene) -> Option<BTreeMap<String, String>> {
+fn carried_out(scene: &Scene, kernel: &Kernel) -> Option<BTreeMap<String, String>> {
     let Some(iolab) = std::env::var_os("IOLAB_ARM64") else {
         needs::skip(Need::Arm64, "the variable is not set");
         return None;
     };
     needs::tool(Need::Arm64)?;
     let iolab = std::fs::canonicalize(iolab).expect("the program that is named");
-    let guest = match guest() {
+    let guest = match guest(kernel) {
         Ok(guest) => guest,
         Err(why) => {
             needs::skip(Need::Arm64, why);
@@ -52,7 +76,12 @@ fn carried_out(scene: &Scene) -> Option<BTreeMap<String, String>> {
     };
     let job = scene.folder().join("job");
     std::fs::write(&job, JOB.replace("DIRECT", DIRECT)).expect("a job");
-    let done = script(&[&guest, &iolab, &job]);
+    let done = script(&[
+        OsStr::new("boot"),
+        guest.as_os_str(),
+        iolab.as_os_str(),
+        job.as_os_str(),
+    ]);
     let text = String::from_utf8_lossy(&done.stdout).into_owned();
     let told = String::from_utf8_lossy(&done.stderr);
     assert!(done.status.success(), "{text}\n{told}");
@@ -64,16 +93,21 @@ fn carried_out(scene: &Scene) -> Option<BTreeMap<String, String>> {
     Some(parts)
 }
 
-/// The folder with kernel and busybox, made once.
-fn guest() -> Result<PathBuf, String> {
+/// The folder with kernel, modules and busybox, made once.
+fn guest(kernel: &Kernel) -> Result<PathBuf, String> {
     let home = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
     let home = home.or_else(|| Some(Path::new(&std::env::var_os("HOME")?).join(".cache")));
     let folder = home.ok_or("no HOME")?.join("iolab-truth");
     std::fs::create_dir_all(&folder).map_err(|error| error.to_string())?;
-    let made = folder.join("arm64-bookworm");
+    let made = folder.join(format!("arm64-{}", kernel.suite));
     if !made.join("busybox").exists() {
         let _ = std::fs::remove_dir_all(&made);
-        let done = script(&[&made]);
+        let done = script(&[
+            OsStr::new("make"),
+            made.as_os_str(),
+            OsStr::new(kernel.package),
+            OsStr::new(kernel.suite),
+        ]);
         if !done.status.success() {
             let why = String::from_utf8_lossy(&done.stderr);
             return Err(format!("packages come from a server: {}", why.trim()));
@@ -82,7 +116,7 @@ fn guest() -> Result<PathBuf, String> {
     Ok(made)
 }
 
-fn script(words: &[&Path]) -> Output {
+fn script(words: &[&OsStr]) -> Output {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("vm/arm64.sh");
     let mut script = Command::new(script);
     script.args(words).stdin(Stdio::null());
@@ -102,18 +136,32 @@ fn measured(text: &str) -> Vec<Value> {
 
 #[test]
 fn an_arm_machine_is_told_of_and_measured_truly() {
+    told_of_and_measured_truly(&PAGES_OF_4_KIB);
+}
+
+#[test]
+fn pages_of_16_kib_are_told_of_and_measured_truly() {
+    told_of_and_measured_truly(&PAGES_OF_16_KIB);
+}
+
+fn told_of_and_measured_truly(kernel: &Kernel) {
     let _alone = alone();
     let scene = Scene::new().expect("a scene");
-    let Some(parts) = carried_out(&scene) else {
+    let Some(parts) = carried_out(&scene, kernel) else {
         return;
     };
     let doctor: Value = serde_json::from_str(&parts["doctor"]).expect("JSON");
     let machine = &doctor["environment"];
+    let page = kernel.page.to_string();
+    // What a table of one page with entries of 8 bytes maps.
+    let huge_page = (kernel.page * kernel.page / 8).to_string();
     for (key, value) in [
         ("architecture", "aarch64"),
         ("clock_source", "cntvct"),
         ("cpu_model", "Arm Neoverse-N1"),
         ("machine_is_virtual", "true"),
+        ("page_bytes", page.as_str()),
+        ("huge_page_bytes", huge_page.as_str()),
     ] {
         assert_eq!(machine[key], value, "{key}: {machine:#}");
     }
@@ -138,6 +186,11 @@ fn an_arm_machine_is_told_of_and_measured_truly() {
     for row in cold.iter().chain(&measured(&parts["huge"])) {
         assert_eq!(row["ok"], true, "{row:#}");
         assert_eq!(row["served_by"], "device", "{row:#}");
+    }
+    let hot = measured(&parts["hot"]);
+    assert!(!hot.is_empty());
+    for row in hot {
+        assert_eq!(row["served_by"], "page-cache", "{row:#}");
     }
     let verified = measured(&parts["verify"]);
     assert!(!verified.is_empty());

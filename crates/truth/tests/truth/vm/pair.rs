@@ -157,7 +157,12 @@ impl Hosts {
 
     /// The command of vm1 that carries iolab out as one rank on each guest.
     pub(super) fn on_both(&self, line: &str) -> String {
-        format!("{} /lab/{} {line}", self.mpi.launcher(), self.mpi.name())
+        format!("{} /lab/{} {line}", self.launcher(), self.mpi.name())
+    }
+
+    /// What starts one rank of a program on each guest.
+    pub(super) fn launcher(&self) -> &'static str {
+        self.mpi.launcher()
     }
 
     /// The name of the processes of such a run.

@@ -1,7 +1,7 @@
 //! What `iolab witness` says of a program where the kernel counts by control group, and of the files of a server.
 
 use super::lab::{Lab, disk, lab};
-use super::pair::{MPIEXEC, VERSIONS, hosts};
+use super::pair::{VERSIONS, hosts};
 use serde_json::Value;
 
 const BYTES: u64 = 16 << 20;
@@ -153,6 +153,7 @@ fn what_a_file_server_sent_to_a_program_is_told() {
 #[test]
 fn the_ranks_of_a_host_are_counted_there() {
     let Some(mut hosts) = hosts() else { return };
+    let launcher = hosts.launcher();
     for host in [1, 2] {
         hosts.shell(
             host,
@@ -167,8 +168,8 @@ END",
     }
     hosts.shell(
         1,
-        &format!("rm -f e.json; /lab/iolab witness -o e.json --on /mnt/vm1/data -- {MPIEXEC} bash /data/rank
-        {MPIEXEC} bash /data/witnessed"),
+        &format!("rm -f e.json; /lab/iolab witness -o e.json --on /mnt/vm1/data -- {launcher} bash /data/rank
+        {launcher} bash /data/witnessed"),
     );
     for (host, file) in [
         (1, "e.json"),
