@@ -53,19 +53,19 @@ pub(crate) fn report(
     sentences(&interpretation.findings, style, to)
 }
 
-/// Writes the one-line summary of a run, and its question.
+/// Writes the summary of a run, one line per target, and its question.
 fn heading(
     analysis: &Analysis,
     interpretation: &Interpretation,
     style: Style,
     to: &mut dyn Write,
 ) -> Outcome {
-    if let Some(line) = &interpretation.conclusion {
-        writeln!(
-            to,
-            "{}\n",
-            paragraph(&escape_control(line), "", style.width).trim_end()
-        )?;
+    for line in &interpretation.conclusions {
+        let line = escape_control(&line.text);
+        write!(to, "{}", paragraph(&line, "", style.width))?;
+    }
+    if !interpretation.conclusions.is_empty() {
+        writeln!(to)?;
     }
     Ok(writeln!(
         to,
