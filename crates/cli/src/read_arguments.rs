@@ -10,7 +10,7 @@ use iolab_workload::names::nearest;
 
 use crate::arguments::{Arguments, MAIN_COMMANDS};
 use crate::builtin_names::check_command;
-use crate::output::{self, Log, style};
+use crate::output::{self, Log, help_width};
 
 impl Arguments {
     /// Parses the command line. clap prints errors and ends the program.
@@ -87,9 +87,6 @@ fn plain(error: &clap::Error) -> iolab_workload::Error {
     }
 }
 
-/// Widest help, columns, as `max_term_width` of the arguments.
-const HELP_WIDTH: u16 = 100;
-
 /// The arguments, with help that shows the main commands first.
 fn grouped() -> Command {
     let mut command = Arguments::command();
@@ -99,11 +96,7 @@ fn grouped() -> Command {
         let entries = part.map(|command| {
             let about = command.get_about().map(ToString::to_string);
             let mark = format!("  {:<12} ", command.get_name());
-            paragraph(
-                &about.unwrap_or_default(),
-                &mark,
-                style().width.min(HELP_WIDTH),
-            )
+            paragraph(&about.unwrap_or_default(), &mark, help_width())
         });
         entries.collect::<String>()
     };
@@ -127,6 +120,12 @@ fn answer_unknown_command(error: &mut clap::Error) -> iolab_workload::Result<()>
     let Some(ContextValue::String(name)) = error.get(ContextKind::InvalidSubcommand) else {
         return Ok(());
     };
+    // `model` has commands of its own, of which clap suggests one.
+    let words = std::env::args_os().skip(1);
+    let mut words = words.map(|word| word.to_string_lossy().into_owned());
+    if words.find(|word| !word.starts_with('-')).as_ref() != Some(name) {
+        return Ok(());
+    }
     check_command(name)?;
     let command = Arguments::command();
     let known: Vec<&str> = command.get_subcommands().map(|c| c.get_name()).collect();

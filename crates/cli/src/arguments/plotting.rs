@@ -5,10 +5,12 @@ use std::str::FromStr;
 
 use clap::{Args, ValueEnum};
 use iolab_figure::{Center, FigureKind, Reference, Spread, parse_length};
+use iolab_report::layout::paragraph;
 use iolab_workload::response::Metric;
 use iolab_workload::units::parse_duration;
 
 use super::share;
+use crate::output::help_width;
 
 const PLOT_HELP_END: &str = "\
 Hollow marks: not all bytes came from the device. The width is the width on paper: \
@@ -17,7 +19,7 @@ Hollow marks: not all bytes came from the device. The width is the width on pape
 /// The kinds of figures, and what holds for all of them.
 fn plot_help() -> String {
     let kinds = FigureKind::ALL.iter();
-    let lines = kinds.map(|kind| format!("  {kind:<12} {}\n", kind.words()));
+    let lines = kinds.map(|kind| paragraph(kind.words(), &format!("  {kind:<12} "), help_width()));
     format!("Kinds:\n{}\n{PLOT_HELP_END}", lines.collect::<String>())
 }
 
