@@ -9,8 +9,8 @@ pub(crate) use files::{
     Replaceable, check_replaceable, create, exists, make_folder, open, open_raw, replace,
 };
 pub(crate) use messages::{Log, event, log, note, set_log, stamped, told};
-pub(crate) use run_text::{paragraphs, report, run, runs, sentences};
-pub(crate) use terminal::{colours_of_stderr, help_width, is_coloured, style};
+pub(crate) use run_text::{conclusions, paragraphs, report, run, runs, sentences};
+pub(crate) use terminal::{colours_of_stderr, is_coloured, style};
 
 use std::fmt::Display;
 use std::io::{self, BufWriter, Write};

@@ -10,7 +10,7 @@ use iolab_workload::names::nearest;
 
 use crate::arguments::{Arguments, MAIN_COMMANDS};
 use crate::builtin_names::check_command;
-use crate::output::{self, Log, help_width};
+use crate::output::{self, Log, style};
 
 impl Arguments {
     /// Parses the command line. clap prints errors and ends the program.
@@ -87,6 +87,9 @@ fn plain(error: &clap::Error) -> iolab_workload::Error {
     }
 }
 
+/// Widest help, columns, as `max_term_width` of the arguments.
+const HELP_WIDTH: u16 = 100;
+
 /// The arguments, with help that shows the main commands first.
 fn grouped() -> Command {
     let mut command = Arguments::command();
@@ -96,7 +99,11 @@ fn grouped() -> Command {
         let entries = part.map(|command| {
             let about = command.get_about().map(ToString::to_string);
             let mark = format!("  {:<12} ", command.get_name());
-            paragraph(&about.unwrap_or_default(), &mark, help_width())
+            paragraph(
+                &about.unwrap_or_default(),
+                &mark,
+                style().width.min(HELP_WIDTH),
+            )
         });
         entries.collect::<String>()
     };

@@ -53,17 +53,14 @@ pub(crate) fn report(
     sentences(&interpretation.findings, style, to)
 }
 
-/// Writes the summary of a run, one line per target, and its question.
+/// Writes the summary of a run and its question.
 fn heading(
     analysis: &Analysis,
     interpretation: &Interpretation,
     style: Style,
     to: &mut dyn Write,
 ) -> Outcome {
-    for line in &interpretation.conclusions {
-        let line = escape_control(&line.text);
-        write!(to, "{}", paragraph(&line, "", style.width))?;
-    }
+    conclusions(interpretation, to)?;
     if !interpretation.conclusions.is_empty() {
         writeln!(to)?;
     }
@@ -72,6 +69,16 @@ fn heading(
         "{}",
         wrapped(&escape_control(&analysis.question), style.width)
     )?)
+}
+
+/// Writes the summary of a run, one line per target.
+pub(crate) fn conclusions(interpretation: &Interpretation, to: &mut dyn Write) -> Outcome {
+    let width = style().width;
+    for line in &interpretation.conclusions {
+        let line = escape_control(&line.text);
+        write!(to, "{}", paragraph(&line, "", width))?;
+    }
+    Ok(())
 }
 
 /// Writes one run, in full or only what matters.

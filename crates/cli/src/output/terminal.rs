@@ -15,8 +15,6 @@ use std::os::windows::io::AsHandle as Stream;
 const WIDTH_ELSEWHERE: u16 = 100;
 /// Widest lines, for readability.
 const WIDTH_MAX: u16 = 220;
-/// Widest help, as `max_term_width` of the arguments.
-const HELP_WIDTH: u16 = 100;
 
 /// The style of charts and tables on stdout.
 pub(crate) fn style() -> Style {
@@ -24,11 +22,6 @@ pub(crate) fn style() -> Style {
         width: width(),
         ascii: is_ascii_only(),
     }
-}
-
-/// The width of help, columns.
-pub(crate) fn help_width() -> u16 {
-    width().min(HELP_WIDTH)
 }
 
 fn width() -> u16 {
