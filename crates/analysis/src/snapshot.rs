@@ -1,7 +1,10 @@
 //! A run in progress, between two trials: the results of each cell so far, computed like those of the table.
 
+use std::fmt;
+
 use iolab_record::{Cell, Sample};
 use iolab_stats::{Summary, summary};
+use iolab_workload::quantity::format_percent;
 use iolab_workload::response::Response;
 
 use crate::analysis::others_of;
@@ -13,8 +16,8 @@ pub struct RunSnapshot {
     pub factors: Vec<String>,
     /// The response of the experiment.
     pub response: Response,
-    /// Precision goal: half-width of the median's 95 % interval over the median.
-    pub precision_goal: f64,
+    /// What ends the repetition of trials.
+    pub goal: RepetitionGoal,
     /// The cells in the order of the definition; cells that the run added come last.
     pub cells: Vec<CellSnapshot>,
     /// Index of the cell measured next.
@@ -23,6 +26,33 @@ pub struct RunSnapshot {
     pub warms_up: bool,
     /// What the last trial took from the machine, and what others did meanwhile; `None` before the first one.
     pub last: Option<LastTrial>,
+}
+
+/// What ends the repetition of trials, beside a budget.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum RepetitionGoal {
+    /// A precision of each cell: half-width of the median's 95 % interval over the median.
+    Precision(f64),
+    /// Steady rounds of all cells. Of each cell only the rounds of the last window count, as in the table.
+    SteadyRounds {
+        /// The current round; the first is 1.
+        round: usize,
+        /// The most rounds.
+        most: u32,
+    },
+    /// None: each cell gets one trial.
+    OneTrial,
+}
+
+/// How many cells of a run have reached its precision goal: `3 of 6 cells within 5 %`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct WithinGoal {
+    /// Cells that have.
+    pub cells: usize,
+    /// All cells.
+    pub of: usize,
+    /// The goal.
+    pub goal: f64,
 }
 
 /// The results of a cell so far.
@@ -60,16 +90,29 @@ impl CellSnapshot {
     pub fn precision(&self) -> Option<f64> {
         self.response.as_ref().and_then(Summary::precision)
     }
+
+    /// Whether it has reached this precision goal.
+    pub fn is_within(&self, goal: f64) -> bool {
+        self.precision().is_some_and(|precision| precision <= goal)
+    }
 }
 
 impl RunSnapshot {
-    /// Number of cells that have reached the precision goal.
-    pub fn precise(&self) -> usize {
-        let is_precise = |cell: &&CellSnapshot| {
-            let precision = cell.precision();
-            precision.is_some_and(|precision| precision <= self.precision_goal)
-        };
-        self.cells.iter().filter(is_precise).count()
+    /// How many cells have reached this precision goal.
+    pub fn within(&self, goal: f64) -> WithinGoal {
+        let reached = self.cells.iter().filter(|cell| cell.is_within(goal));
+        WithinGoal {
+            cells: reached.count(),
+            of: self.cells.len(),
+            goal,
+        }
+    }
+}
+
+impl fmt::Display for WithinGoal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { cells, of, goal } = self;
+        write!(f, "{cells} of {of} cells within {}", format_percent(*goal))
     }
 }
 

@@ -122,9 +122,10 @@ Examples:
 
 const SHOW_HELP: &str = "\
 Examples:
-  iolab show read-random > mine.toml   an experiment, to copy and change
-  iolab show FILE.iolab > again.toml   the experiment of a run, which
-  iolab run again.toml TARGET --seed 7   repeats, with the seed in its first line";
+  iolab show read-random > mine.toml      an experiment, to copy and change
+  iolab show FILE.iolab > again.toml      the experiment of a run; the first line
+                                          has its seed
+  iolab run again.toml TARGET --seed 7    the same run again";
 
 #[cfg(feature = "measure")]
 const DOCTOR_HELP: &str = "\

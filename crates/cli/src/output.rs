@@ -25,4 +25,5 @@ pub(crate) use {
     files::create,
     messages::stamped,
     results::{Results, listed},
+    run_text::conclusions,
 };

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use iolab_report::live::{self, LiveView, RunTime};
 use iolab_runner::{Basis, Observer, Progress, RunEnd, RunSnapshot, RunStart, TrialDone};
 use iolab_workload::escape_control::escape_control;
-use iolab_workload::quantity::{counted, format_percent};
+use iolab_workload::quantity::counted;
 use iolab_workload::response::Response;
 use iolab_workload::units::rough_duration;
 use serde_json::{Map, Value, json};
@@ -280,17 +280,15 @@ impl Observer for Display {
             "status": end.status.name(),
             "trials": end.trials_done,
             "cells": end.cells,
-            "precise": end.precise,
+            "precise": end.within.map(|within| within.cells),
         });
         self.log("end", fields, || {
             let trials = counted(end.trials_done, "trial");
-            let goal = format_percent(end.precision_goal);
-            let cells = end.cells;
             let status = end.status;
             // Steady rounds and a soak have no precision goal.
-            let precise = end.precise.map_or_else(
-                || counted(cells, "cell"),
-                |precise| format!("{precise} of {cells} cells within {goal}"),
+            let precise = end.within.map_or_else(
+                || counted(end.cells as u64, "cell"),
+                |within| within.to_string(),
             );
             Some(format!("{status}, {trials}, {precise}"))
         });

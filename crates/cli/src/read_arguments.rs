@@ -127,6 +127,12 @@ fn answer_unknown_command(error: &mut clap::Error) -> iolab_workload::Result<()>
     let Some(ContextValue::String(name)) = error.get(ContextKind::InvalidSubcommand) else {
         return Ok(());
     };
+    // `model` has commands of its own, of which clap suggests one.
+    let words = std::env::args_os().skip(1);
+    let mut words = words.map(|word| word.to_string_lossy().into_owned());
+    if words.find(|word| !word.starts_with('-')).as_ref() != Some(name) {
+        return Ok(());
+    }
     check_command(name)?;
     let command = Arguments::command();
     let known: Vec<&str> = command.get_subcommands().map(|c| c.get_name()).collect();

@@ -15,6 +15,7 @@ use serde_json::ser::Formatter;
 use crate::claims::{self, ClaimData, IdentifiedRun, RemarkData};
 use crate::document_header::{IOLAB_VERSION, SCHEMA};
 use crate::export::{cells, samples, stages};
+use crate::findings::Conclusion;
 use crate::findings::interpretation::concluded;
 use crate::rows::{Field, columns_of, in_columns};
 
@@ -25,7 +26,7 @@ pub(crate) struct TableDocument {
     schema: u32,
     /// Version of iolab that wrote this.
     iolab_version: &'static str,
-    /// Each run in one line.
+    /// Each run in one line per target.
     summaries: Vec<RunSummary>,
     /// One object per cell of each run; of a cell with groups one per group, and one of all together.
     cells: CellRows,
@@ -35,13 +36,28 @@ pub(crate) struct TableDocument {
     remarks: Vec<RemarkData>,
 }
 
-/// A run in one line.
+/// A run in one line, on one of its targets where it has the factor `target`.
 #[derive(Serialize, JsonSchema)]
 struct RunSummary {
     /// Id of the run, as `run` of the cells names it.
     run: String,
-    /// What it comes to, as text begins with it; `null` where nothing was measured.
-    summary: Option<String>,
+    /// The target that the line is about, as the cells name it.
+    target: String,
+    /// What it comes to, as text begins with it. A run that looks for a cause has no summary.
+    summary: String,
+}
+
+impl RunSummary {
+    fn of((name, run): &(RunName, AnalysedRun)) -> Vec<Self> {
+        let (conclusions, _) = concluded(run);
+        let clean = |text: &str| escape_control(text).into_owned();
+        let summary = |line: Conclusion| Self {
+            run: name.id.clone(),
+            target: clean(&line.target),
+            summary: clean(&line.text),
+        };
+        conclusions.into_iter().map(summary).collect()
+    }
 }
 
 /// Rows of cells, all with the same columns.
@@ -129,16 +145,7 @@ pub fn table(runs: &[(RunName, AnalysedRun)], to: &mut dyn Write) -> io::Result<
         &TableDocument {
             schema: SCHEMA,
             iolab_version: IOLAB_VERSION,
-            summaries: runs
-                .iter()
-                .map(|(name, run)| {
-                    let (line, _) = concluded(run);
-                    RunSummary {
-                        run: name.id.clone(),
-                        summary: line.map(|line| escape_control(&line).into_owned()),
-                    }
-                })
-                .collect(),
+            summaries: runs.iter().flat_map(RunSummary::of).collect(),
             cells: CellRows(cells::rows(runs)),
             claims: claims::of_runs(&identified),
             remarks: claims::remarks(&identified),

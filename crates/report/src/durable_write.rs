@@ -35,14 +35,17 @@ pub fn asks(input: &Input) -> bool {
 /// The answer.
 pub fn text(input: &Input, style: &Style) -> String {
     let (analysis, width) = (input.run.analysis(), style.width);
-    let mut text = doubt(input, width);
+    let overview = Overview::new([input]);
+    let lines = overview.lines().into_iter();
+    let mut text: String = lines.map(|line| paragraph(&line, "", width)).collect();
+    text += &doubt(input, width);
     text += &match grid(analysis, style) {
         Some(grid) => grid,
         None => {
-            wrapped(&escape_control(&analysis.question), width) + &table::brief(analysis, width)
+            let question = wrapped(&escape_control(&analysis.question), width);
+            format!("\n{question}{}", table::brief(analysis, width))
         }
     };
-    let overview = Overview::new([input]);
     let words = overview.caveat_words();
     let caveats = match words.is_empty() {
         true => String::new(),
@@ -52,7 +55,9 @@ pub fn text(input: &Input, style: &Style) -> String {
             width,
         ),
     };
-    let caveats = layout::cut(&caveats, CAVEAT_LINES, width);
+    // Beside an empty line, and one for the number of omitted findings.
+    let left = LINES_MAX.saturating_sub(text.lines().count() + 2);
+    let caveats = layout::cut(&caveats, left.clamp(1, CAVEAT_LINES), width);
     // Leaves an empty line before the findings, and one for the number of omitted ones.
     let taken = text.lines().count() + caveats.lines().count() + 2;
     let mut room = LINES_MAX.saturating_sub(taken);
@@ -67,14 +72,16 @@ pub fn text(input: &Input, style: &Style) -> String {
             hidden += 1;
         }
     }
-    text += &format!("\n{findings}{caveats}");
+    let mut end = findings + &caveats;
     if hidden > 0 {
-        text += &format!(
+        end += &format!(
             "(hidden: {}, shown by --full)\n",
             counted(hidden, "finding")
         );
     }
-    text
+    let has_room = text.lines().count() + end.lines().count() < LINES_MAX;
+    let gap = if has_room { "\n" } else { "" };
+    text + gap + &end
 }
 
 /// Why the times may not be the storage's; empty where there is no doubt.
@@ -103,7 +110,7 @@ fn grid(analysis: &Analysis, style: &Style) -> Option<String> {
         .filter(|(_, columns)| layout::fits(columns, style.width))
         .min_by_key(|(_, columns)| columns[0].rows())?;
     let precision = match style.ascii {
-        true => "In brackets",
+        true => "()",
         false => "±",
     };
     let caption = format!(

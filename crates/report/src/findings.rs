@@ -23,7 +23,7 @@ pub mod words;
 
 pub use agreement::{agreement, overall, tally};
 pub use ceiling::exceeds_ceiling;
-pub use conclusion::conclusion;
+pub use conclusion::{Conclusion, conclusions};
 pub use disturbance::{
     cpu_contended, not_durable, other_traffic, read_ahead, requests_in_pieces, requests_split,
     suspended, write_back_owed,

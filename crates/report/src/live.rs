@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use iolab_analysis::analysis::{Analysis, CellAnalysis};
 use iolab_analysis::claim::{Contrast, comparisons};
-use iolab_analysis::snapshot::{CellSnapshot, RunSnapshot};
+use iolab_analysis::snapshot::{CellSnapshot, RepetitionGoal, RunSnapshot};
 use iolab_figure::{Scale, spans_decades};
 use iolab_workload::escape_control::escape_control;
 use iolab_workload::quantity::{digits, format_percent};
@@ -127,7 +127,7 @@ fn head(view: &LiveView, width: usize) -> Vec<String> {
     lines.extend(packed(
         [
             escape_control(&view.experiment).into_owned(),
-            within_goal(&view.run),
+            state(&view.run),
         ],
         "",
         width,
@@ -135,14 +135,13 @@ fn head(view: &LiveView, width: usize) -> Vec<String> {
     lines
 }
 
-/// `3 of 6 cells within 5 %`.
-fn within_goal(run: &RunSnapshot) -> String {
-    format!(
-        "{} of {} cells within {}",
-        run.precise(),
-        run.cells.len(),
-        format_percent(run.precision_goal)
-    )
+/// `3 of 6 cells within 5 %`, or `round 7 of at most 25`.
+fn state(run: &RunSnapshot) -> String {
+    match run.goal {
+        RepetitionGoal::Precision(goal) => run.within(goal).to_string(),
+        RepetitionGoal::SteadyRounds { round, most } => format!("round {round} of at most {most}"),
+        RepetitionGoal::OneTrial => "one trial per cell".to_owned(),
+    }
 }
 
 impl std::fmt::Display for RunTime {
@@ -283,9 +282,11 @@ impl Columns {
             "+/-",
         ];
         let line = " ".repeat(INDENT) + &self.line(&run.factors, texts);
-        match self.axis {
-            Some(_) => format!("{line}  goal {}", format_percent(run.precision_goal)),
-            None => line,
+        match (&self.axis, run.goal) {
+            (Some(_), RepetitionGoal::Precision(goal)) => {
+                format!("{line}  goal {}", format_percent(goal))
+            }
+            _ => line,
         }
     }
 
@@ -301,9 +302,9 @@ impl Columns {
         ];
         let line = self.line(&cell.levels, texts.map(String::as_str));
         let is_now = place == run.now;
-        let emphasis = match precision {
+        let emphasis = match run.goal {
             _ if is_now => Emphasis::Bold,
-            Some(precision) if precision <= run.precision_goal => Emphasis::Green,
+            RepetitionGoal::Precision(goal) if cell.is_within(goal) => Emphasis::Green,
             _ => Emphasis::None,
         };
         let line = match &self.axis {

@@ -59,12 +59,14 @@ impl<'a> Overview<'a> {
         }
     }
 
-    /// What the runs come to, in lines that can be pasted: that of an only run, else one per target.
+    /// What the runs come to, in lines that can be pasted: those of an only run, else one per target.
     pub(crate) fn lines(&self) -> Vec<String> {
         match self.inputs.as_slice() {
             [only] => {
-                let line = only.interpretation.conclusion.iter();
-                line.map(|line| escape_control(line).into_owned()).collect()
+                let lines = only.interpretation.conclusions.iter();
+                lines
+                    .map(|line| escape_control(&line.text).into_owned())
+                    .collect()
             }
             _ => self.answers(),
         }

@@ -64,7 +64,7 @@ pub use target_needs::need;
 pub use targets::{GivenTargets, Targets, join_targets, needs, settle_targets, stripe_targets};
 
 use crate::ranks::Ranks;
-pub use iolab_analysis::snapshot::RunSnapshot;
+pub use iolab_analysis::snapshot::{RepetitionGoal, RunSnapshot, WithinGoal};
 use iolab_doctor::{Preflight, Remark};
 use iolab_peers::Peers;
 use iolab_plan::cells::{FittedPlan, PlannedCell, factor_names};
@@ -145,9 +145,7 @@ pub struct RunEnd {
     /// Cells.
     pub cells: usize,
     /// How many of them have reached the precision goal; `None` where the run seeks none.
-    pub precise: Option<usize>,
-    /// The precision goal.
-    pub precision_goal: f64,
+    pub within: Option<WithinGoal>,
 }
 
 /// Receives what happens during a run. It is called between trials, and the next one waits until it returns.

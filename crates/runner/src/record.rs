@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::progress_estimate::Costs;
 use super::sample::VisitPosition;
-use iolab_analysis::snapshot::CellSnapshot;
+use iolab_analysis::snapshot::{CellSnapshot, RepetitionGoal};
 use iolab_plan::cells::FittedPlan;
 use iolab_record::{Pilot, RunRecord, Sample, ShownLatency};
 use iolab_runfile::Latencies;
@@ -165,7 +165,23 @@ impl Record {
         self.last.as_ref()
     }
 
-    /// What is known of each cell so far. Trials that have chosen finer sizes are in no summary.
+    /// What ends the repetition of trials; of rounds the one in which a cell is measured next.
+    pub(super) fn goal(&self, now: usize) -> RepetitionGoal {
+        let design = &self.plan.experiment().design;
+        match design.precondition.rounds_of_cells() {
+            Some(steady) => {
+                let of_cell = |trial: &&Trial| trial.is_measured && trial.place.cell == now;
+                RepetitionGoal::SteadyRounds {
+                    round: self.trials.iter().filter(of_cell).count() + 1,
+                    most: steady.rounds,
+                }
+            }
+            None if design.seeks_precision() => RepetitionGoal::Precision(design.precision),
+            None => RepetitionGoal::OneTrial,
+        }
+    }
+
+    /// What is known of each cell so far. Trials that have chosen finer sizes are in no summary, and of rounds only the last window is.
     pub(super) fn cells(&self) -> Vec<CellSnapshot> {
         let mut values = vec![Vec::new(); self.plan.cells().len()];
         let refined = self.plan.experiment().refined.as_ref();
@@ -174,9 +190,14 @@ impl Record {
         for trial in self.trials.iter().filter(counts) {
             values[trial.place.cell].push(trial.value);
         }
+        let rounds = self.plan.experiment().design.precondition.rounds_of_cells();
+        let window = rounds.map_or(usize::MAX, |steady| steady.window as usize);
         let cells = self.plan.cells().iter().zip(&values);
         cells
-            .map(|(cell, values)| CellSnapshot::new(cell.levels.clone(), values))
+            .map(|(cell, values)| {
+                let before = values.len().saturating_sub(window);
+                CellSnapshot::new(cell.levels.clone(), &values[before..])
+            })
             .collect()
     }
 

@@ -20,7 +20,7 @@ use super::{
 };
 use iolab_analysis::answer::RunAnswer;
 use iolab_analysis::fitness::Answer;
-use iolab_analysis::snapshot::{LastTrial, RunSnapshot};
+use iolab_analysis::snapshot::{LastTrial, RepetitionGoal, RunSnapshot};
 use iolab_doctor::{Remark, Severity};
 use iolab_plan::cells::{AddedCells, FittedPlan};
 use iolab_record::environment::{Environment, differences};
@@ -157,13 +157,15 @@ impl<'a> Session<'a> {
             .file
             .finish(status, &now_utc(), answer.map(Answer::name));
         let last = snapshot(&self.record, (0, false), self.last_trial);
-        let design = &self.record.plan.experiment().design;
+        let within = match last.goal {
+            RepetitionGoal::Precision(goal) => Some(last.within(goal)),
+            RepetitionGoal::SteadyRounds { .. } | RepetitionGoal::OneTrial => None,
+        };
         self.observer.run_ends(&RunEnd {
             status,
             trials_done: self.record.trials_done(),
             cells: last.cells.len(),
-            precise: design.seeks_precision().then(|| last.precise()),
-            precision_goal: last.precision_goal,
+            within,
         });
         trouble.and(ended).map(|()| finished)
     }
@@ -432,7 +434,7 @@ fn snapshot(
     RunSnapshot {
         factors: record.plan.factor_names(),
         response: experiment.response,
-        precision_goal: experiment.design.precision,
+        goal: record.goal(now),
         cells: record.cells(),
         now,
         warms_up,

@@ -332,7 +332,10 @@ fn a_snapshot_holds_what_the_table_will_say() {
         let last = record.samples.pop().expect("trials");
         assert_eq!(seen.now as i64, last.cell);
         let analysis = iolab_analysis::analysis::analyse(&record);
-        assert_eq!(seen.precision_goal, analysis.precision_goal);
+        assert_eq!(
+            seen.goal,
+            RepetitionGoal::Precision(analysis.precision_goal)
+        );
         assert_eq!(seen.cells.len(), analysis.cells.len());
         for cell in &analysis.cells {
             let own = &seen.cells[cell.cell.id as usize];

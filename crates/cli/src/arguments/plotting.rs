@@ -5,6 +5,7 @@ use std::str::FromStr;
 
 use clap::{Args, ValueEnum};
 use iolab_figure::{Center, FigureKind, Reference, Spread, parse_length};
+use iolab_report::layout::paragraph;
 use iolab_workload::response::Metric;
 use iolab_workload::units::parse_duration;
 
@@ -14,10 +15,13 @@ const PLOT_HELP_END: &str = "\
 Hollow marks: not all bytes came from the device. The width is the width on paper: \
 241pt is a column of many journals. The same files and options give the same bytes.";
 
+/// Columns of the list of kinds: lines that clap does not break on a terminal.
+const KINDS_WIDTH: u16 = 80;
+
 /// The kinds of figures, and what holds for all of them.
 fn plot_help() -> String {
     let kinds = FigureKind::ALL.iter();
-    let lines = kinds.map(|kind| format!("  {kind:<12} {}\n", kind.words()));
+    let lines = kinds.map(|kind| paragraph(kind.words(), &format!("  {kind:<12} "), KINDS_WIDTH));
     format!("Kinds:\n{}\n{PLOT_HELP_END}", lines.collect::<String>())
 }
 

@@ -37,6 +37,8 @@ mod why;
 #[cfg(feature = "measure")]
 mod witness;
 
+#[cfg(feature = "measure")]
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 #[cfg(feature = "measure")]
 use std::rc::Rc;
@@ -45,6 +47,8 @@ use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::runs::FiledRun;
 use iolab_record::RunRecord;
 use iolab_report::answer::Answers;
+#[cfg(feature = "measure")]
+use iolab_report::findings::interpretation::Interpretation;
 use iolab_report::input::{Input, InsideTrials};
 #[cfg(feature = "measure")]
 use iolab_runner::ranks::Ranks;
@@ -160,6 +164,24 @@ fn ended(
             Ok((path.to_owned(), Some(failure)))
         }
         _ => Err(failure),
+    }
+}
+
+/// Prints the summary of a run that the user ended before any trial was measured: all that its results come to.
+#[cfg(feature = "measure")]
+fn with_summary(failure: Failure, kept: Option<&Path>, workspace: &Workspace) -> Failure {
+    let kept = kept.filter(|_| workspace.tells(&failure));
+    let Some(run) = kept.and_then(|path| read_run(path).ok()) else {
+        return failure;
+    };
+    let print = || -> Outcome {
+        let mut to = output::open(None)?;
+        output::conclusions(&Interpretation::of(&run), &mut to)?;
+        Ok(to.flush()?)
+    };
+    match print() {
+        Ok(()) => failure,
+        Err(_) => failure.also("its summary could not be printed"),
     }
 }
 

@@ -48,25 +48,32 @@ pub(crate) fn report(
     sentences(&interpretation.findings, style, to)
 }
 
-/// Writes the one-line summary of a run, and its question.
+/// Writes the summary of a run and its question.
 pub(super) fn heading(
     analysis: &Analysis,
     interpretation: &Interpretation,
     style: Style,
     to: &mut dyn Write,
 ) -> Outcome {
-    if let Some(line) = &interpretation.conclusion {
-        writeln!(
-            to,
-            "{}\n",
-            paragraph(&escape_control(line), "", style.width).trim_end()
-        )?;
+    conclusions(interpretation, to)?;
+    if !interpretation.conclusions.is_empty() {
+        writeln!(to)?;
     }
     Ok(writeln!(
         to,
         "{}",
         wrapped(&escape_control(&analysis.question), style.width)
     )?)
+}
+
+/// Writes the summary of a run, one line per target.
+pub(crate) fn conclusions(interpretation: &Interpretation, to: &mut dyn Write) -> Outcome {
+    let width = style().width;
+    for line in &interpretation.conclusions {
+        let line = escape_control(&line.text);
+        write!(to, "{}", paragraph(&line, "", width))?;
+    }
+    Ok(())
 }
 
 /// Writes findings as paragraphs that fit the width.

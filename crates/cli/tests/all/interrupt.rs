@@ -48,6 +48,25 @@ fn an_interrupted_run_cleans_up_and_can_be_finished() {
 }
 
 #[test]
+fn a_run_that_is_interrupted_in_its_warm_up_says_that_nothing_was_measured() {
+    let folder = folder();
+    let options = words!(
+        "run read-size data -o r.iolab --set bs=4k,8k,16k,32k,64k,128k,256k,512k \
+         --size 4MiB --time 1s --budget 60s --buffered"
+    );
+    let child = started(folder.path(), &options, 1);
+    signal(&child, Signal::INT);
+    let done = Done::from(child.wait_with_output().unwrap()).expect(130);
+    let line: Vec<&str> = done.stdout.split_whitespace().collect();
+    let line = line.join(" ");
+    let said = "/data: nothing was measured; the user ended the run";
+    assert!(
+        line.starts_with("read-size on /") && line.ends_with(said),
+        "{line}"
+    );
+}
+
+#[test]
 fn every_signal_that_ends_a_process_by_default_is_an_interrupt() {
     // By number: real-time signals have no names, and SIGSTKFLT and SIGPWR none that every system knows.
     let numbers = [

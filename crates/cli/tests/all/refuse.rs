@@ -15,6 +15,8 @@ fn a_typo_names_the_nearest() {
             &["run", "read-sise"],
             &["study", "--suite", "mikro"],
             &["rnu"],
+            &["model", "chek"],
+            &["model", "compare"],
             &["run", "read-size", "--set", "bz=4k"],
             &["run", "read-size", "--time", "10x"],
             &["run", "read-size", "--size", "4q"],

@@ -87,7 +87,13 @@ pub(in super::super) fn model(runs: &[FigureRun<'_>], options: &Options) -> Resu
         panel.y = y.clone();
     }
     Ok(FigureModel {
-        description: "what is tracked over the rounds until these are steady".to_owned(),
+        description: match runs {
+            [only] => format!(
+                "{}: tracked values, round by round",
+                escape_control(&only.analysis().experiment)
+            ),
+            _ => "Tracked values, round by round".to_owned(),
+        },
         note: note(runs),
         ..FigureModel::of(panels)
     })

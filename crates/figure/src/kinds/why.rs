@@ -72,15 +72,41 @@ pub(in super::super) fn model(runs: &[FigureRun<'_>], _: &Options) -> Result<Fig
     Ok(FigureModel {
         description: format!("What is left without each suspect of: {phenomenon}"),
         note: format!(
-            "Share of the logarithm of the ratio of both sides, within the blocks that variants share; vertical lines: 95 % interval.{}",
+            "Share of the logarithm of the ratio of both sides, within the blocks that variants share; vertical lines: 95 % interval.{}{}",
+            reversed(&bars),
             suspects(&bars)
         ),
         ..FigureModel::of(vec![panel])
     })
 }
 
+/// Most of a difference that a bar shows; what is left may be more.
+const SHOWN_MAX: f64 = 2.0;
+
 fn percent(share: f64) -> f64 {
-    100.0 * share.clamp(0.0, 2.0)
+    100.0 * share.clamp(0.0, SHOWN_MAX)
+}
+
+/// What is left without a suspect, in words: a bar shows neither a reversed difference nor more than twice of it.
+fn left(share: f64) -> String {
+    match share {
+        share if share < 0.0 => "the difference is reversed".to_owned(),
+        share if share > SHOWN_MAX => format!("more than {} % left", percent(share)),
+        share => format!("{} % left", significant(percent(share))),
+    }
+}
+
+/// The bars of a reversed difference, which have no height.
+fn reversed(bars: &[Remainder]) -> String {
+    let names = bars.iter().filter(|bar| bar.left.share < 0.0).map(name);
+    let names: Vec<String> = names.collect();
+    match names.is_empty() {
+        true => String::new(),
+        false => format!(
+            " Reversed, and without a bar: {}.",
+            escape_control(&names.join(", "))
+        ),
+    }
 }
 
 /// The suspects behind the names, as findings call them.
@@ -105,18 +131,17 @@ fn name(bar: &Remainder) -> String {
 }
 
 fn mark((place, bar): (usize, &Remainder)) -> Mark {
-    let left = percent(bar.left.share);
     let interval = bar.left.interval.filter(|_| !bar.without.is_empty());
     Mark {
         x: place as f64,
-        y: left,
+        y: percent(bar.left.share),
         interval: interval.map(|(low, high)| (percent(low), percent(high))),
         hollow: false,
         origin: Origin {
             x: name(bar),
             text: match bar.what() {
-                "" => format!("without {}: {} % left", name(bar), significant(left)),
-                what => format!("without {what}: {} % left", significant(left)),
+                "" => format!("without {}: {}", name(bar), left(bar.left.share)),
+                what => format!("without {what}: {}", left(bar.left.share)),
             },
             ..Origin::default()
         },

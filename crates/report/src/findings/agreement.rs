@@ -2,7 +2,9 @@
 
 use super::{Finding, Rule, capitalised, format_estimate};
 use iolab_analysis::claim::Difference;
-use iolab_analysis::compare::{CellVerdict, Comparison, Overall, SideName};
+use iolab_analysis::compare::{
+    CellComparison, CellVerdict, Comparison, Criteria, Overall, SideName,
+};
 use iolab_workload::escape_control::escape_control;
 use iolab_workload::quantity::format_percent;
 
@@ -36,7 +38,18 @@ pub fn tally(comparison: &Comparison) -> String {
 
 /// The cells, and how many of them have which verdict.
 fn verdicts(comparison: &Comparison) -> String {
-    let margin = format_percent(comparison.terms.margin);
+    let cells: Vec<&CellComparison> = comparison.cells.iter().collect();
+    let tally = tally_of(&cells, &comparison.terms);
+    let cells = match cells.len() {
+        1 => "1 cell".to_owned(),
+        n => format!("{n} cells"),
+    };
+    format!("{cells}: {tally}.")
+}
+
+/// How many of some cells have which verdict: `1 equivalent within 10 %, 2 cannot tell`.
+pub(super) fn tally_of(cells: &[&CellComparison], terms: &Criteria) -> String {
+    let margin = format_percent(terms.margin);
     let counted: Vec<String> = [
         (CellVerdict::Slower, "slower".to_owned()),
         (CellVerdict::Faster, "faster".to_owned()),
@@ -58,15 +71,14 @@ fn verdicts(comparison: &Comparison) -> String {
         ),
     ]
     .into_iter()
-    .map(|(verdict, words)| (comparison.count(verdict), words))
+    .map(|(verdict, words)| {
+        let such = cells.iter().filter(|cell| cell.verdict == verdict);
+        (such.count(), words)
+    })
     .filter(|(n, _)| *n > 0)
     .map(|(n, words)| format!("{n} {words}"))
     .collect();
-    let cells = match comparison.cells.len() {
-        1 => "1 cell".to_owned(),
-        n => format!("{n} cells"),
-    };
-    format!("{cells}: {}.", counted.join(", "))
+    counted.join(", ")
 }
 
 /// The ratio over all cells, where both sides went through the same blocks.

@@ -1,120 +1,283 @@
-//! A run in one line that can be pasted.
+//! A run in lines that can be pasted, one per target.
 
 use std::collections::BTreeSet;
 
-use super::agreement::shown;
+use super::agreement::{shown, tally_of};
 use super::run_status::is_by_user;
 use super::words::{done, in_words_of_standard, state_in_short, times};
 use iolab_analysis::analysis::{Analysis, CellAnalysis, Flag, Response};
 use iolab_analysis::claim::groups;
-use iolab_analysis::compare::Comparison;
+use iolab_analysis::compare::{CellComparison, Comparison};
 use iolab_record::RunStatus;
 use iolab_workload::quantity::{format_bytes, format_ns, format_percent};
 use iolab_workload::settings::cell_label;
 
 /// Most cells that the line names besides the lowest and the highest.
 const NAMED_MAX: usize = 2;
+/// The factor whose levels have a line each.
+const TARGET: &str = "target";
 
-/// `read-random on /mnt/disk: throughput 58.9 MB/s (bs=4KiB) to 2351 MB/s (bs=1MiB), from the device; 1 of 12 cells disturbed`.
-/// With the comparisons of iolab with `peers`, also whether these agree. `None` where nothing was measured, and of a run that looks for a
-/// cause.
-pub fn conclusion(analysis: &Analysis, peers: &[Comparison]) -> Option<String> {
-    // The cells of an inquiry are variants that a cause is told from, and not to be ranked.
+/// What a run comes to on a target.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Conclusion {
+    /// The target, as the cells name it.
+    pub target: String,
+    /// One line: `read-random on /mnt/disk: throughput 58.9 MB/s (bs=4KiB) to 2351 MB/s (bs=1MiB), from the device; 1 of 12 cells
+    /// disturbed`.
+    pub text: String,
+}
+
+/// A line per target of a run that has the factor `target`, else one for all cells; with the comparisons of iolab with `peers`, also
+/// whether these agree. None of a run that looks for a cause: its cells are variants, and not to be ranked.
+pub fn conclusions(analysis: &Analysis, peers: &[Comparison]) -> Vec<Conclusion> {
     if analysis.inquiry.is_some() {
-        return None;
+        return Vec::new();
     }
-    let all = || analysis.cells.iter().filter(|cell| cell.response.is_some());
-    let is_own = |cell: &&CellAnalysis| !cell.cell.spec.tool.is_peer();
-    // Other tools are held against iolab's cells in a table of their own, and are no levels to rank.
-    let has_own = all().any(|cell| is_own(&cell));
-    let measured = || all().filter(|cell| is_own(cell) || !has_own);
-    let median = |cell: &CellAnalysis| cell.response.map_or(0.0, |response| response.median);
-    let least = measured().min_by(|a, b| median(a).total_cmp(&median(b)));
-    let most = measured().max_by(|a, b| median(a).total_cmp(&median(b)));
-    let (Some(least), Some(most)) = (least, most) else {
-        return no_value(analysis);
+    let subjects = Subject::all(analysis);
+    let conclusion = |subject: &Subject<'_>| Conclusion {
+        target: subject.target.to_owned(),
+        text: subject.text(peers),
     };
-    let response = analysis.response;
-    let value = |cell: &CellAnalysis| format!("{}{}", level(analysis, cell), place(analysis, cell));
-    let answer = match least.cell.id == most.cell.id {
-        true => {
-            let precision = least.precision;
-            let within =
-                precision.map_or_else(String::new, |p| format!(" +/- {}", format_percent(p)));
-            value(least) + &within
-        }
-        false if level(analysis, least) == level(analysis, most) => {
-            let all = level(analysis, least);
-            format!("{all} in all {} cells", measured().count())
-        }
-        false => format!("{} to {}", value(least), value(most)),
-    };
-    // IOPS are their own unit.
-    let quantity = match response {
-        Response::Iops if analysis.response_group.is_none() => String::new(),
-        _ => match &analysis.response_group {
-            Some(group) => format!("{group}'s {} ", analysis.quantity()),
-            None => format!("{} ", analysis.quantity()),
-        },
-    };
-    Some(format!(
-        "{} on {}: {quantity}{answer}{}{}{}{}{}",
-        analysis.experiment,
-        analysis.target,
-        source(measured()),
-        rounds(analysis),
-        without_value(analysis),
-        agreement(peers),
-        doubts(analysis)
-    ))
+    subjects.iter().map(conclusion).collect()
 }
 
-/// `interference on /mnt/disk: too few requests for a value in all 2 cells`: where no cell that was measured has a value.
-fn no_value(analysis: &Analysis) -> Option<String> {
-    let lacks = |cell: &&CellAnalysis| cell.n > 0 && analysis.has_response(cell);
-    let all = match analysis.cells.iter().filter(lacks).count() {
-        0 => return None,
-        1 if analysis.cells.len() == 1 => "in the only cell".to_owned(),
-        n if n == analysis.cells.len() => format!("in all {n} cells"),
-        n => format!("in {n} of {} cells", analysis.cells.len()),
-    };
-    Some(format!(
-        "{} on {}: too few requests for a value {all}{}",
-        analysis.experiment,
-        analysis.target,
-        doubts(analysis)
-    ))
+/// What a line is about: the cells of a target.
+struct Subject<'a> {
+    analysis: &'a Analysis,
+    target: &'a str,
+    cells: Vec<&'a CellAnalysis>,
+    /// Whether other lines are about other targets.
+    is_one_of_several: bool,
 }
 
-/// Where a cell is among the others: ` (bs=4KiB)`. That iolab measured it is left out: only its own cells are ranked.
-fn place(analysis: &Analysis, cell: &CellAnalysis) -> String {
-    let factors = analysis.factors.iter().zip(&cell.cell.levels);
-    let (factors, levels): (Vec<_>, Vec<_>) = factors
-        .filter(|(factor, _)| *factor != "tool" || cell.cell.spec.tool.is_peer())
-        .map(|(factor, level)| (factor.clone(), level.clone()))
-        .unzip();
-    match factors.is_empty() {
-        true => String::new(),
-        false => format!(" ({})", cell_label(&factors, &levels)),
+impl<'a> Subject<'a> {
+    /// The targets in the order of their cells.
+    fn all(analysis: &'a Analysis) -> Vec<Self> {
+        let place = analysis.factors.iter().position(|factor| factor == TARGET);
+        let mut subjects: Vec<Self> = Vec::new();
+        for cell in &analysis.cells {
+            let level = place.and_then(|place| cell.cell.levels.get(place));
+            let target = level.unwrap_or(&analysis.target).as_str();
+            match subjects.iter_mut().find(|one| one.target == target) {
+                Some(own) => own.cells.push(cell),
+                None => subjects.push(Self {
+                    analysis,
+                    target,
+                    cells: vec![cell],
+                    is_one_of_several: false,
+                }),
+            }
+        }
+        let are_several = subjects.len() > 1;
+        for subject in &mut subjects {
+            subject.is_one_of_several = are_several;
+        }
+        subjects
     }
-}
 
-/// Whether other tools measure the same: `; against fio: 1.02 times (0.985 to 1.05), equivalent within 10 %`.
-fn agreement(peers: &[Comparison]) -> String {
-    let parts = peers.iter().map(|comparison| {
-        let all = comparison.overall.as_ref();
-        let all = all.map(|all| (all.estimate, shown(all, comparison)));
-        let only = || match comparison.cells.as_slice() {
-            [only] => Some((only.estimate?, only.verdict.to_string())),
-            _ => None,
+    fn text(&self, peers: &[Comparison]) -> String {
+        let (analysis, target) = (self.analysis, self.target);
+        let found = match self.range() {
+            Some(range) => range + &self.agreement(peers),
+            None => self.without_range(),
         };
-        let found = match all.or_else(only) {
-            Some((estimate, shown)) => format!("{}, {shown}", times(&estimate)),
-            None => "cannot tell".to_owned(),
+        let doubts = self.doubts();
+        format!("{} on {target}: {found}{doubts}", analysis.experiment)
+    }
+
+    /// `throughput 58.9 MB/s (bs=4KiB) to 2351 MB/s (bs=1MiB), from the device`; `None` where no cell has a value.
+    fn range(&self) -> Option<String> {
+        let analysis = self.analysis;
+        let all = || self.cells.iter().filter(|cell| cell.response.is_some());
+        let is_own = |cell: &CellAnalysis| !cell.cell.spec.tool.is_peer();
+        // Other tools are held against iolab's cells in a table of their own, and are no levels to rank.
+        let has_own = all().any(|cell| is_own(cell));
+        let measured = || all().filter(|cell| is_own(cell) || !has_own).copied();
+        let median = |cell: &CellAnalysis| cell.response.map_or(0.0, |response| response.median);
+        let least = measured().min_by(|a, b| median(a).total_cmp(&median(b)))?;
+        let most = measured().max_by(|a, b| median(a).total_cmp(&median(b)))?;
+        let value = |cell: &CellAnalysis| format!("{}{}", level(analysis, cell), self.place(cell));
+        let answer = match least.cell.id == most.cell.id {
+            true => {
+                let precision = least.precision;
+                let within =
+                    precision.map_or_else(String::new, |p| format!(" +/- {}", format_percent(p)));
+                value(least) + &within
+            }
+            false if level(analysis, least) == level(analysis, most) => {
+                let all = level(analysis, least);
+                format!("{all} in all {} cells", measured().count())
+            }
+            false => format!("{} to {}", value(least), value(most)),
         };
-        format!("; against {}: {found}", comparison.base)
-    });
-    parts.collect()
+        // IOPS are their own unit.
+        let quantity = match analysis.response {
+            Response::Iops if analysis.response_group.is_none() => String::new(),
+            _ => match &analysis.response_group {
+                Some(group) => format!("{group}'s {} ", analysis.quantity()),
+                None => format!("{} ", analysis.quantity()),
+            },
+        };
+        Some(format!(
+            "{quantity}{answer}{}{}{}",
+            source(measured()),
+            rounds(analysis),
+            self.without_value()
+        ))
+    }
+
+    /// `too few requests for a value in all 2 cells`, or `nothing was measured`: where no cell has a value.
+    fn without_range(&self) -> String {
+        let is_measured = |cell: &&&CellAnalysis| cell.n > 0 && self.analysis.has_response(cell);
+        match self.cells.iter().filter(is_measured).count() {
+            0 => "nothing was measured".to_owned(),
+            1 if self.cells.len() == 1 => {
+                "too few requests for a value in the only cell".to_owned()
+            }
+            n if n == self.cells.len() => format!("too few requests for a value in all {n} cells"),
+            n => format!(
+                "too few requests for a value in {n} of {} cells",
+                self.cells.len()
+            ),
+        }
+    }
+
+    /// Where a cell is among the others: ` (bs=4KiB)`. Neither that iolab measured it is said, since only its own cells are ranked, nor
+    /// the target that the line names.
+    fn place(&self, cell: &CellAnalysis) -> String {
+        let is_known = |factor: &str| match factor {
+            "tool" => !cell.cell.spec.tool.is_peer(),
+            TARGET => self.is_one_of_several,
+            _ => false,
+        };
+        let factors = self.analysis.factors.iter().zip(&cell.cell.levels);
+        let (factors, levels): (Vec<_>, Vec<_>) = factors
+            .filter(|(factor, _)| !is_known(factor))
+            .map(|(factor, level)| (factor.clone(), level.clone()))
+            .unzip();
+        match factors.is_empty() {
+            true => String::new(),
+            false => format!(" ({})", cell_label(&factors, &levels)),
+        }
+    }
+
+    /// Whether other tools measure the same: `; against fio: 1.02 times (0.985 to 1.05), equivalent within 10 %`. What all cells of a run
+    /// show together holds for no single target.
+    fn agreement(&self, peers: &[Comparison]) -> String {
+        let parts = peers.iter().map(|comparison| {
+            let own = self.compared(comparison);
+            let all = comparison.overall.as_ref();
+            let all = all.filter(|_| !self.is_one_of_several);
+            let all = all.map(|all| (all.estimate, shown(all, comparison)));
+            let only = || match own.as_slice() {
+                [only] => Some((only.estimate?, only.verdict.to_string())),
+                _ => None,
+            };
+            let base = &comparison.base;
+            match all.or_else(only) {
+                Some((estimate, shown)) => {
+                    format!("; against {base}: {}, {shown}", times(&estimate))
+                }
+                None if self.is_one_of_several => {
+                    let tally = tally_of(&own, &comparison.terms);
+                    format!("; against {base}, of {} cells: {tally}", own.len())
+                }
+                None => format!("; against {base}: cannot tell"),
+            }
+        });
+        parts.collect()
+    }
+
+    /// The cells of the target in a comparison.
+    fn compared<'c>(&self, comparison: &'c Comparison) -> Vec<&'c CellComparison> {
+        let mut factors = comparison.factors.iter();
+        let place = factors.position(|factor| factor == TARGET);
+        let place = place.filter(|_| self.is_one_of_several);
+        let is_own = |cell: &&CellComparison| {
+            place.is_none_or(|place| cell.levels.get(place).is_some_and(|one| one == self.target))
+        };
+        comparison.cells.iter().filter(is_own).collect()
+    }
+
+    /// The cells that the line cannot rank, which may have been the slowest: `; too few requests for a value in 2 of 5 cells
+    /// (writer.rate=200MB/s, writer.rate=none)`.
+    fn without_value(&self) -> String {
+        let lacks =
+            |c: &&CellAnalysis| c.response.is_none() && c.n > 0 && self.analysis.has_response(c);
+        let lacking: Vec<&CellAnalysis> = self.cells.iter().copied().filter(lacks).collect();
+        let names = lacking.iter().take(NAMED_MAX);
+        let names: Vec<String> = names
+            .map(|cell| cell_label(&self.analysis.factors, &cell.cell.levels))
+            .collect();
+        let more = match lacking.len().saturating_sub(NAMED_MAX) {
+            0 => String::new(),
+            more => format!(", and {more} more"),
+        };
+        match lacking.len() {
+            0 => String::new(),
+            n => format!(
+                "; too few requests for a value in {n} of {} cells ({}{more})",
+                self.cells.len(),
+                names.join(", ")
+            ),
+        }
+    }
+
+    /// What a reader of the line has to know: how the run ended, and how many cells were disturbed, have no interval or missed the goal.
+    fn doubts(&self) -> String {
+        let analysis = self.analysis;
+        let all = self.cells.len();
+        let count =
+            |is: &dyn Fn(&CellAnalysis) -> bool| self.cells.iter().filter(|c| is(c)).count();
+        let seeks = analysis.seeks_precision;
+        let imprecise = |cell: &CellAnalysis| {
+            seeks && cell.precision.is_some_and(|p| p > analysis.precision_goal)
+        };
+        // Of rounds the line says instead whether they are steady; a single long trial has neither.
+        let lacks = |cell: &CellAnalysis| {
+            (seeks || cell.n == 1) && cell.response.is_some() && cell.precision.is_none()
+        };
+        let unmeasured = count(&|cell| cell.n == 0 && cell.failed == 0);
+        // Where nothing was measured, the line has said so.
+        let unmeasured = if unmeasured < all { unmeasured } else { 0 };
+        let parts = [
+            (unmeasured, "not measured"),
+            (
+                count(&|cell| cell.n == 0 && cell.failed > 0),
+                "failed in every trial",
+            ),
+            (
+                count(&|cell| cell.flags.contains(&Flag::RateNotHeld)),
+                "behind the requested rate",
+            ),
+            (count(&CellAnalysis::is_disturbed), "disturbed"),
+            (
+                count(&|cell| groups(analysis, cell).is_some()),
+                "with two groups of trials",
+            ),
+            (count(&lacks), "without an interval"),
+            (count(&imprecise), "less precise than asked"),
+        ];
+        let mut words: Vec<String> = parts
+            .into_iter()
+            .filter(|(n, _)| *n > 0)
+            .map(|(n, what)| match all {
+                1 => what.to_owned(),
+                _ => format!("{n} of {all} cells {what}"),
+            })
+            .collect();
+        if analysis.status != RunStatus::Done {
+            let how = match is_by_user(analysis) {
+                true => "the user ended the run",
+                false => "the run did not finish",
+            };
+            words.insert(0, how.to_owned());
+        }
+        match words.is_empty() {
+            true => String::new(),
+            false => format!("; {}", words.join(", ")),
+        }
+    }
 }
 
 /// The median of a cell: `58.9 MB/s`. Where its only trial changes its level, both levels, of which the trial as a whole has neither:
@@ -163,78 +326,4 @@ fn rounds(analysis: &Analysis) -> String {
     ];
     let parts = parts.into_iter().flatten();
     parts.map(|part| format!("; {part}")).collect()
-}
-
-/// The cells that the line cannot rank, which may have been the slowest: `; too few requests for a value in 2 of 5 cells (writer.rate=200MB/s,
-/// writer.rate=none)`.
-fn without_value(analysis: &Analysis) -> String {
-    let cells = analysis.cells.iter();
-    let lacking = cells.filter(|c| c.response.is_none() && c.n > 0 && analysis.has_response(c));
-    let lacking: Vec<&CellAnalysis> = lacking.collect();
-    let names = lacking.iter().take(NAMED_MAX);
-    let names: Vec<String> = names
-        .map(|cell| cell_label(&analysis.factors, &cell.cell.levels))
-        .collect();
-    let more = match lacking.len().saturating_sub(NAMED_MAX) {
-        0 => String::new(),
-        more => format!(", and {more} more"),
-    };
-    match lacking.len() {
-        0 => String::new(),
-        n => format!(
-            "; too few requests for a value in {n} of {} cells ({}{more})",
-            analysis.cells.len(),
-            names.join(", ")
-        ),
-    }
-}
-
-/// What a reader of the line has to know: how many cells were disturbed, have no interval or missed the goal.
-fn doubts(analysis: &Analysis) -> String {
-    let all = analysis.cells.len();
-    let count =
-        |is: &dyn Fn(&CellAnalysis) -> bool| analysis.cells.iter().filter(|c| is(c)).count();
-    let seeks = analysis.seeks_precision;
-    let imprecise =
-        |cell: &CellAnalysis| seeks && cell.precision.is_some_and(|p| p > analysis.precision_goal);
-    // Of rounds the line says instead whether they are steady; a single long trial has neither.
-    let lacks = |cell: &CellAnalysis| {
-        (seeks || cell.n == 1) && cell.response.is_some() && cell.precision.is_none()
-    };
-    let parts = [
-        (
-            count(&|cell| cell.response.is_none() && cell.n == 0),
-            "not measured",
-        ),
-        (
-            count(&|cell| cell.flags.contains(&Flag::RateNotHeld)),
-            "behind the requested rate",
-        ),
-        (count(&CellAnalysis::is_disturbed), "disturbed"),
-        (
-            count(&|cell| groups(analysis, cell).is_some()),
-            "with two groups of trials",
-        ),
-        (count(&lacks), "without an interval"),
-        (count(&imprecise), "less precise than asked"),
-    ];
-    let mut words: Vec<String> = parts
-        .into_iter()
-        .filter(|(n, _)| *n > 0)
-        .map(|(n, what)| match all {
-            1 => what.to_owned(),
-            _ => format!("{n} of {all} cells {what}"),
-        })
-        .collect();
-    if analysis.status != RunStatus::Done {
-        let how = match is_by_user(analysis) {
-            true => "the user ended the run",
-            false => "the run did not finish",
-        };
-        words.insert(0, how.to_owned());
-    }
-    match words.is_empty() {
-        true => String::new(),
-        false => format!("; {}", words.join(", ")),
-    }
 }

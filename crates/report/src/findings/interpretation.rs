@@ -1,6 +1,6 @@
 //! What an analysed run says: the costly part, which a command asks for once, for text, figures and pages.
 
-use crate::findings::{Finding, conclusion, findings, of_runs, with_choices};
+use crate::findings::{Conclusion, Finding, conclusions, findings, of_runs, with_choices};
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::bends::Bends;
 use iolab_analysis::compare::{Comparison, with_peers};
@@ -8,8 +8,8 @@ use iolab_analysis::compare::{Comparison, with_peers};
 /// What follows from the analysis of one run. The same run always gives the same.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Interpretation {
-    /// The run in one line that can be pasted; `None` where nothing was measured.
-    pub conclusion: Option<String>,
+    /// The run in lines that can be pasted, one per target; none of a run that looks for a cause.
+    pub conclusions: Vec<Conclusion>,
     /// Where its curves bend.
     pub bends: Bends,
     /// iolab against each peer of the run.
@@ -27,9 +27,9 @@ impl Interpretation {
     }
 
     fn new(run: &AnalysedRun, bends: Bends, findings: Vec<Finding>) -> Self {
-        let (conclusion, peers) = concluded(run);
+        let (conclusions, peers) = concluded(run);
         Self {
-            conclusion,
+            conclusions,
             bends,
             peers,
             findings,
@@ -37,10 +37,10 @@ impl Interpretation {
     }
 }
 
-/// A run in one line, and iolab against each of its peers, which that line tells of.
-pub(crate) fn concluded(run: &AnalysedRun) -> (Option<String>, Vec<Comparison>) {
+/// A run in one line per target, and iolab against each of its peers, which the lines tell of.
+pub(crate) fn concluded(run: &AnalysedRun) -> (Vec<Conclusion>, Vec<Comparison>) {
     let peers = with_peers(run);
-    (conclusion(run.analysis(), &peers), peers)
+    (conclusions(run.analysis(), &peers), peers)
 }
 
 /// What runs say that are shown together.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use iolab_analysis::analysed_run::AnalysedRun;
-use iolab_analysis::analysis::CellAnalysis;
+use iolab_analysis::analysis::{Analysis, CellAnalysis};
 use iolab_record::environment::KEYS;
 use iolab_record::{RunStatus, ServedBy};
 
@@ -78,7 +78,28 @@ const IMPRECISE_MAX: f64 = 0.1;
 impl Trust {
     /// Judges runs together.
     pub fn of(runs: &[&AnalysedRun]) -> Self {
-        let all = || runs.iter().flat_map(|run| &run.analysis().cells);
+        Self::of_cells(runs, |_, _| true)
+    }
+
+    /// Judges what runs measured on one target, as they name it.
+    pub fn on(runs: &[&AnalysedRun], target: &str) -> Self {
+        Self::of_cells(runs, |run, cell| {
+            run.target_of(cell.cell.spec.target.as_ref()) == target
+        })
+    }
+
+    /// Judges these cells of runs; a run without any does not count.
+    fn of_cells(runs: &[&AnalysedRun], is_own: impl Fn(&Analysis, &CellAnalysis) -> bool) -> Self {
+        let with_cells = runs.iter().map(|run| {
+            let analysis = run.analysis();
+            let own = analysis.cells.iter();
+            let own: Vec<&CellAnalysis> = own.filter(|cell| is_own(analysis, cell)).collect();
+            (*run, own)
+        });
+        let runs: Vec<(&AnalysedRun, Vec<&CellAnalysis>)> = with_cells
+            .filter(|(run, own)| !own.is_empty() || run.analysis().cells.is_empty())
+            .collect();
+        let all = || runs.iter().flat_map(|(_, own)| own.iter().copied());
         let measured: Vec<&CellAnalysis> = all().filter(|cell| cell.n > 0).collect();
         let is_faulty = |cell: &&&CellAnalysis| {
             let mut cautions = cell.flags.iter().filter_map(|flag| flag.caution());
@@ -92,19 +113,22 @@ impl Trust {
                 .map(|s| s.unanimous().unwrap_or(ServedBy::Mixed));
             *served.entry(verdict.unwrap_or_default()).or_insert(0) += 1;
         }
-        let seeking = || runs.iter().filter(|run| run.analysis().seeks_precision);
-        let sought = || seeking().flat_map(|run| &run.analysis().cells);
-        let precise = seeking().flat_map(|run| {
+        let seeking = || {
+            let runs = runs.iter();
+            runs.filter(|(run, _)| run.analysis().seeks_precision)
+        };
+        let sought = || seeking().flat_map(|(_, own)| own.iter().copied());
+        let precise = seeking().flat_map(|(run, own)| {
             let goal = run.analysis().precision_goal;
             let is_silent = |cell: &CellAnalysis| cell.n > 0 && !run.analysis().has_response(cell);
             let reached = move |cell: &&CellAnalysis| {
                 cell.precision.is_some_and(|p| p <= goal) || is_silent(cell)
             };
-            run.analysis().cells.iter().filter(reached)
+            own.iter().copied().filter(reached)
         });
         let mut virtuals = runs
             .iter()
-            .map(|run| run.record().environment.get(&KEYS.machine_is_virtual));
+            .map(|(run, _)| run.record().environment.get(&KEYS.machine_is_virtual));
         let first = virtuals.next().flatten();
         let mut trust = Self {
             level: Level::Good,
@@ -115,7 +139,7 @@ impl Trust {
             sought: sought().filter(|cell| cell.n > 0).count(),
             precise: precise.count(),
             goal: seeking()
-                .map(|run| run.analysis().precision_goal)
+                .map(|(run, _)| run.analysis().precision_goal)
                 .fold(0.0, f64::max),
             widest: sought()
                 .filter_map(|cell| cell.precision)
@@ -125,7 +149,7 @@ impl Trust {
             is_virtual: first.filter(|_| virtuals.all(|other| other == first)),
             unfinished: runs
                 .iter()
-                .filter(|run| run.analysis().status != RunStatus::Done)
+                .filter(|(run, _)| run.analysis().status != RunStatus::Done)
                 .count(),
         };
         let asked = measured.iter().filter(|cell| cell.is_as_asked()).count();

@@ -21,14 +21,8 @@ impl Overview<'_> {
         let mut targets: Vec<&str> = rows.iter().map(|row| row.target).collect();
         targets.dedup();
         let line = |target: &str| {
-            let runs = self.inputs.iter().map(|input| &input.run);
-            let runs = runs.filter(|run| run.analysis().target == target);
-            let runs: Vec<_> = runs.collect();
-            // A run with several targets counts for all of them.
-            let trust = match runs.is_empty() {
-                true => self.digest.trust.clone(),
-                false => Trust::of(&runs),
-            };
+            let runs: Vec<_> = self.inputs.iter().map(|input| &input.run).collect();
+            let trust = Trust::on(&runs, target);
             let reason = trust
                 .reason
                 .map_or_else(String::new, |reason| format!(" ({})", in_words(reason)));

@@ -39,8 +39,8 @@ struct RunData {
     run: String,
     /// Name of the experiment.
     experiment: String,
-    /// What it comes to, in one line; `null` where nothing was measured.
-    summary: Option<String>,
+    /// What it comes to, in one line per target; none of a run that looks for a cause.
+    summaries: Vec<String>,
     /// Name of the experiment, as used in names of files.
     file: String,
     /// Names of the factors, in the order of the levels of a cell.
@@ -166,7 +166,12 @@ fn run(input: &Input) -> RunData {
     RunData {
         run: record.id(),
         experiment: clean(&experiment.name),
-        summary: input.interpretation.conclusion.as_ref().map(clean),
+        summaries: input
+            .interpretation
+            .conclusions
+            .iter()
+            .map(|line| clean(&line.text))
+            .collect(),
         file: file_name(&experiment.name),
         factors: all_clean(&experiment.factors),
         cells: record

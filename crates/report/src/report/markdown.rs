@@ -111,12 +111,12 @@ fn list(statements: &[Statement]) -> String {
     statements.iter().map(item).collect()
 }
 
-/// One experiment; the line of an only one begins the text.
+/// One experiment; the lines of an only one begin the text.
 fn experiment(chapter: &Chapter<'_>, is_only: bool) -> String {
     let section = chapter.section;
     let mut text = format!("## {}\n\n", escaped(&section.name));
-    let conclusion = Some(&section.conclusion).filter(|_| !is_only);
-    let lines = std::iter::once(&section.question).chain(conclusion);
+    let conclusions = section.conclusions.iter().filter(|_| !is_only);
+    let lines = std::iter::once(&section.question).chain(conclusions);
     for words in lines.filter(|words| !words.is_empty()) {
         let _ = writeln!(text, "{}\n", sentence(words));
     }

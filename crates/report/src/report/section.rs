@@ -23,8 +23,8 @@ pub(super) struct Section {
     pub(super) id: String,
     pub(super) name: String,
     pub(super) question: String,
-    /// The run in one line that can be pasted; empty where nothing was measured.
-    pub(super) conclusion: String,
+    /// The run in lines that can be pasted, one per target.
+    pub(super) conclusions: Vec<String>,
     /// Its run file.
     pub(super) file: String,
     /// The number of trials that its findings are based on, and what served them.
@@ -101,13 +101,12 @@ impl Section {
             name,
             cells: cells.filter(|_| rows == analysis.cells.len()).collect(),
             question: clean(&record.experiment.question),
-            conclusion: clean(
-                input
-                    .interpretation
-                    .conclusion
-                    .as_deref()
-                    .unwrap_or_default(),
-            ),
+            conclusions: input
+                .interpretation
+                .conclusions
+                .iter()
+                .map(|line| clean(&line.text))
+                .collect(),
             file: clean(&input.path.to_string_lossy()),
             trials: trials(analysis),
             tables,

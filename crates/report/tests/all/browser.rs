@@ -270,9 +270,12 @@ fn axe_finds_nothing_wrong_in_light_and_dark() {
     let axe = fs::read_to_string(axe).unwrap();
     let mut study = crate::overview::study();
     study.extend(inputs());
-    let all = [study, pages::two_disks(), pages::soak(), pages::stages()];
-    for (study, is_dark) in all.iter().flat_map(|study| [(study, false), (study, true)]) {
-        let page = StudyReport::new(study).html().unwrap();
+    let studies = [study, pages::two_disks(), pages::soak(), pages::stages()];
+    let observed = [crate::witness::kept()];
+    let reports = studies.iter().map(|study| StudyReport::new(study));
+    let reports = reports.chain([StudyReport::with_programs(&[], &observed)]);
+    let all: Vec<String> = reports.map(|report| report.html().unwrap()).collect();
+    for (page, is_dark) in all.iter().flat_map(|page| [(page, false), (page, true)]) {
         let audit = format!("<script>{axe}</script>{AUDIT}</body>");
         let (start, end) = page.rsplit_once("</body>").unwrap();
         let page = format!("{start}{audit}{end}");

@@ -89,9 +89,10 @@ fn every_answer_has_at_most_20_lines() {
                 let longest = text.lines().map(|line| line.chars().count()).max();
                 assert!(longest <= Some(usize::from(width)), "{text}");
                 assert!(!ascii || text.replace('µ', "u").is_ascii(), "{text}");
-                let says = "Not shown to be times of the storage: served by not-storage";
+                assert!(text.starts_with("durable-log on /data: "), "{text}");
+                let says = "\nNot shown to be times of the storage: served by not-storage";
                 assert_eq!(
-                    text.starts_with(says),
+                    text.contains(says),
                     served_by == ServedBy::NotStorage,
                     "{text}"
                 );

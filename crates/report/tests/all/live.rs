@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use iolab_analysis::analysis::analyse;
-use iolab_analysis::snapshot::{CellSnapshot, LastTrial, RunSnapshot};
+use iolab_analysis::snapshot::{CellSnapshot, LastTrial, RepetitionGoal, RunSnapshot};
 use iolab_report::live::{LiveView, RunTime, Screen, frame, result};
 use iolab_workload::response::Response;
 use unicode_width::UnicodeWidthStr;
@@ -31,7 +31,7 @@ fn view(factors: &[&str], cells: Vec<CellSnapshot>, now: usize) -> LiveView {
         run: RunSnapshot {
             factors: factors.iter().map(|factor| (*factor).to_owned()).collect(),
             response: Response::Throughput,
-            precision_goal: 0.05,
+            goal: RepetitionGoal::Precision(0.05),
             cells,
             now,
             warms_up: false,
@@ -160,6 +160,16 @@ fn without_an_interval_the_median_stands_alone() {
 #[test]
 fn one_cell_has_an_axis_of_its_own() {
     insta::assert_snapshot!("live_1_cell", drawn(&one_cell(), 80, 24));
+}
+
+#[test]
+fn without_a_precision_goal_none_is_named() {
+    let mut rounds = strides();
+    rounds.run.goal = RepetitionGoal::SteadyRounds { round: 7, most: 25 };
+    insta::assert_snapshot!("live_rounds", drawn(&rounds, 80, 24));
+    let mut soak = one_cell();
+    soak.run.goal = RepetitionGoal::OneTrial;
+    insta::assert_snapshot!("live_soak", drawn(&soak, 80, 24));
 }
 
 #[test]

@@ -333,7 +333,7 @@ fn devices_alone_are_told_with_who_used_them() {
 }
 
 /// A file that an attacker made: names with markup and control characters.
-fn kept() -> ProgramInput {
+pub(crate) fn kept() -> ProgramInput {
     let of = |start_ns, read_bytes| Moment {
         start_ns,
         length_ns: 100_000_000,

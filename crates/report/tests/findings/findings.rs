@@ -4,7 +4,7 @@ use iolab_analysis::analysis::{Flag, analyse};
 use iolab_record::question::{Asked, Question};
 use iolab_record::{EndedBy, RunRecord, RunStatus, ServedBy};
 use iolab_report::findings::{
-    below_precision, conclusion, failed_trials, not_the_device, unfinished,
+    below_precision, conclusions, failed_trials, not_the_device, unfinished,
 };
 use iolab_workload::response::Response;
 
@@ -134,9 +134,25 @@ fn that_the_user_ended_a_run_is_a_doubt() {
     record.cells[0].ended_by = Some(EndedBy::User);
     let analysis = analyse(&record);
     let told = text(&unfinished(&analysis));
-    let line = conclusion(&analysis, &[]);
-    let told = format!("{told}\n{}", line.expect("trials"));
+    let lines = conclusions(&analysis, &[]);
+    let told = format!("{told}\n{}", lines[0].text);
     insta::assert_snapshot!("ended_by_the_user", told);
+}
+
+#[test]
+fn a_run_without_a_measured_trial_has_its_line_too() {
+    let line = |record: &RunRecord| conclusions(&analyse(record), &[])[0].text.clone();
+    let mut record = record("read-size", &["bs"]);
+    let first = add_cell(&mut record, &["bs=4KiB"], &[]);
+    add_cell(&mut record, &["bs=1MiB"], &[]);
+    record.run.status = RunStatus::Interrupted;
+    insta::assert_snapshot!(line(&record), @"read-size on /data: nothing was measured; the run did not finish");
+    record.cells[first].ended_by = Some(EndedBy::User);
+    insta::assert_snapshot!(line(&record), @"read-size on /data: nothing was measured; the user ended the run");
+    record.run.status = RunStatus::Failed;
+    add_trial(&mut record, first, 1.0, false).ok = false;
+    record.cells[first].ended_by = None;
+    insta::assert_snapshot!(line(&record), @"read-size on /data: nothing was measured; the run did not finish, 1 of 2 cells not measured, 1 of 2 cells failed in every trial");
 }
 
 #[test]

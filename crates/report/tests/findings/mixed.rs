@@ -3,7 +3,7 @@
 use iolab_analysis::analysis::{Analysis, Flag, analyse};
 use iolab_analysis::headline_numbers::{AccessOperation, HeadlineNumbers};
 use iolab_record::{LatencySummary, OperationSummary, RunRecord};
-use iolab_report::findings::conclusion;
+use iolab_report::findings::conclusions;
 use iolab_workload::response::Response;
 
 use crate::{all_findings, text};
@@ -74,7 +74,7 @@ fn all_trials_show_the_same_operation_whichever_has_more_requests() {
         !said.contains("two groups") && !said.contains("900 µs"),
         "{said}"
     );
-    insta::assert_snapshot!(conclusion(&analysis, &[]).expect("measured"), @"mixed on /data: 99th percentile of latency of reads 700 µs in all 3 cells, from the device");
+    insta::assert_snapshot!(conclusions(&analysis, &[])[0].text, @"mixed on /data: 99th percentile of latency of reads 700 µs in all 3 cells, from the device");
     assert_eq!(analysis.asked(), "99th percentile of latency of reads");
 }
 
@@ -115,7 +115,7 @@ fn the_line_of_a_run_names_the_cells_that_it_cannot_rank() {
     }
     let analysis = analyse(&record);
     assert_eq!(medians(&analysis), [Some(700e3), None]);
-    insta::assert_snapshot!(conclusion(&analysis, &[]).expect("measured"), @"mixed on /data: 99th percentile of latency of reads 700 µs (read_percent=49) +/- 0.0 %, from the device; too few requests for a value in 1 of 2 cells (read_percent=51)");
+    insta::assert_snapshot!(conclusions(&analysis, &[])[0].text, @"mixed on /data: 99th percentile of latency of reads 700 µs (read_percent=49) +/- 0.0 %, from the device; too few requests for a value in 1 of 2 cells (read_percent=51)");
 }
 
 #[test]
@@ -127,7 +127,7 @@ fn a_run_without_any_value_has_its_line_too() {
     }
     let analysis = analyse(&record);
     assert_eq!(medians(&analysis), [None, None]);
-    insta::assert_snapshot!(conclusion(&analysis, &[]).expect("measured"), @"mixed on /data: too few requests for a value in all 2 cells");
+    insta::assert_snapshot!(conclusions(&analysis, &[])[0].text, @"mixed on /data: too few requests for a value in all 2 cells");
     let tail = text(&all_findings(&analysis));
     assert!(!tail.contains("close to the maximum"), "{tail}");
 }

@@ -3,7 +3,7 @@
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::analysis::analyse;
 use iolab_analysis::compare::with_peers;
-use iolab_record::{Event, EventKind, RunRecord, ServedBy};
+use iolab_record::{Event, EventKind, FurtherTarget, RunRecord, RunStatus, Sample, ServedBy};
 use iolab_report::compare;
 use iolab_report::findings::interpretation::Interpretation;
 use iolab_report::findings::{agreement, gaps, peers};
@@ -44,19 +44,60 @@ fn how_far_tools_agree_is_told() {
 
 #[test]
 fn the_line_of_a_run_says_whether_other_tools_agree() {
-    let line = |record: RunRecord| Interpretation::of(&AnalysedRun::of(record)).conclusion;
-    insta::assert_snapshot!(line(beside_fio(1.01)).expect("measured"), @r"
+    let line = |record: RunRecord| {
+        let said = Interpretation::of(&AnalysedRun::of(record));
+        said.conclusions[0].text.clone()
+    };
+    insta::assert_snapshot!(line(beside_fio(1.01)), @r"
     disk-grid on /data: throughput 100 MB/s (bs=4KiB) to 900 MB/s (bs=1MiB), from the device; against fio: 0.990 times (0.990 to 0.990), equivalent within 10 %
     ");
-    insta::assert_snapshot!(line(beside_fio(2.0)).expect("measured"), @r"
+    insta::assert_snapshot!(line(beside_fio(2.0)), @r"
     disk-grid on /data: throughput 100 MB/s (bs=4KiB) to 900 MB/s (bs=1MiB), from the device; against fio: 0.500 times (0.500 to 0.500), lower
     ");
     // One cell of fio came from memory: nothing is said of all cells together.
     let mut cached = beside_fio(1.01);
     serve(&mut cached, 3, ServedBy::PageCache, "no traffic");
-    insta::assert_snapshot!(line(cached).expect("measured"), @r"
+    insta::assert_snapshot!(line(cached), @r"
     disk-grid on /data: throughput 100 MB/s (bs=4KiB) to 900 MB/s (bs=1MiB), from the device; against fio: 0.990 times (0.990 to 0.990), cannot tell: served by page-cache on fio's side
     ");
+}
+
+#[test]
+fn each_target_of_a_run_has_a_line_of_its_own() {
+    let mut run = record("disk-grid", &["target", "bs", "tool"]);
+    run.run.target = "/a".to_owned();
+    run.further_targets = vec![FurtherTarget {
+        id: 1,
+        target: "/b".to_owned(),
+        ..FurtherTarget::default()
+    }];
+    for (target, mb_s) in [("/a", 100.0), ("/b", 300.0)] {
+        for (bs, faster) in [("4KiB", 1.0), ("1MiB", 9.0)] {
+            for tool in ["iolab", "fio"] {
+                let levels = [
+                    "target=".to_owned() + target,
+                    format!("bs={bs}"),
+                    format!("tool={tool}"),
+                ];
+                let levels = levels.each_ref().map(String::as_str);
+                let cell = add_cell(&mut run, &levels, &around(mb_s * faster));
+                run.cells[cell].spec.tool = tool.parse().expect("a tool");
+                run.cells[cell].spec.target = target.parse().ok();
+            }
+        }
+    }
+    let lines = |run: &RunRecord| {
+        let said = Interpretation::of(&AnalysedRun::of(run.clone())).conclusions;
+        let lines = said
+            .iter()
+            .map(|one| format!("{}: {}", one.target, one.text));
+        lines.collect::<Vec<_>>().join("\n")
+    };
+    insta::assert_snapshot!("a_line_per_target", lines(&run));
+    let is_of_b = |sample: &Sample| sample.cell >= 4;
+    run.samples.retain(|sample| !is_of_b(sample));
+    run.run.status = RunStatus::Interrupted;
+    insta::assert_snapshot!("a_target_without_a_trial", lines(&run));
 }
 
 /// What the text says of all cells together stands in the JSON as well.

@@ -206,7 +206,13 @@ pub fn adapt(experiment: &mut Experiment, asked: &dyn Fn(&str) -> bool) -> Resul
                 "{} does not apply to a model: {named}: {why}",
                 experiment.name
             ))
-            .hint("leave it out, or measure a file or a device"));
+            .hint(match asked(setting.name) {
+                true => "leave it out, or measure a file or a device".to_owned(),
+                false => format!(
+                    "choose another value (--set {}=...), or measure a file or a device",
+                    setting.name
+                ),
+            }));
         }
         experiment.sweep(setting, &kept)?;
         match left_out.iter_mut().find(|(other, _)| *other == why) {

@@ -30,11 +30,49 @@ fn ends(record: &RunRecord) -> Vec<Option<EndedBy>> {
     ends
 }
 
+/// Keeps what is known before each trial, and what is said at the end.
+#[derive(Default)]
+struct Watch {
+    before: Vec<RunSnapshot>,
+    within: Vec<Option<WithinGoal>>,
+}
+
+impl Observer for Watch {
+    fn trial_starts(&mut self, snapshot: &dyn Fn() -> RunSnapshot) {
+        self.before.push(snapshot());
+    }
+
+    fn run_ends(&mut self, end: &RunEnd) {
+        self.within.push(end.within);
+    }
+}
+
 /// Whether its rounds are of cells, how many there are, and whether they are steady.
 fn judged(record: &RunRecord) -> (bool, usize, bool) {
     let analysis: Analysis = analyse(record);
     let steady = analysis.steady.expect("rounds");
     (steady.is_of_cells(), steady.rounds, steady.is_reached())
+}
+
+#[test]
+fn a_watcher_of_rounds_sees_the_round_and_its_last_window() {
+    let bench = bench(&[ROUNDS]);
+    let mut watch = Watch::default();
+    bench
+        .watched(&mut mock(&settling), &mut watch)
+        .expect("done");
+    let seen: Vec<(RepetitionGoal, Vec<usize>)> = watch
+        .before
+        .iter()
+        .step_by(3)
+        .map(|run| (run.goal, run.cells.iter().map(|cell| cell.n).collect()))
+        .collect();
+    let expected = (1..=8).map(|round| {
+        let goal = RepetitionGoal::SteadyRounds { round, most: 25 };
+        (goal, vec![(round - 1).min(5); 3])
+    });
+    assert_eq!(seen, expected.collect::<Vec<_>>());
+    assert_eq!(watch.within, [None]);
 }
 
 #[test]

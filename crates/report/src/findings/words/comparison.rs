@@ -283,10 +283,10 @@ fn extremes(comparison: &Comparison, runs: &[&Analysis]) -> Vec<String> {
         .collect()
 }
 
-/// ` Of 8 comparisons: 6 higher, 1 lower, 1 equivalent within 5 %.`
-fn tally(comparison: &Comparison) -> String {
+/// `6 higher, 1 lower, 1 equivalent within 5 %`: how many comparisons come to what, but for what the sentence has told.
+fn counts(comparison: &Comparison, told: Option<Difference>) -> String {
     let (higher, lower) = words(comparison.response);
-    let parts: Vec<String> = [
+    let parts = [
         (Difference::Higher, higher.to_owned()),
         (Difference::Lower, lower.to_owned()),
         (
@@ -300,10 +300,15 @@ fn tally(comparison: &Comparison) -> String {
         (Difference::CannotTell, "cannot tell".to_owned()),
     ]
     .into_iter()
+    .filter(|(difference, _)| told != Some(*difference))
     .map(|(difference, words)| (comparison.of(difference).count(), words))
     .filter(|(n, _)| *n > 0)
-    .map(|(n, words)| format!("{n} {words}"))
-    .collect();
+    .map(|(n, words)| format!("{n} {words}"));
+    parts.collect::<Vec<_>>().join(", ")
+}
+
+/// ` Of 8 comparisons: 6 higher, 1 lower, 1 equivalent within 5 %.`
+fn tally(comparison: &Comparison) -> String {
     let n = comparison.effects.len();
     let of = match &comparison.contrast {
         Contrast::Ordered { factor } => {
@@ -315,7 +320,7 @@ fn tally(comparison: &Comparison) -> String {
     format!(
         " Of {}{of}: {}.",
         counted(n, "comparison"),
-        parts.join(", ")
+        counts(comparison, None)
     )
 }
 
@@ -396,7 +401,8 @@ fn nothing_of(comparison: &Comparison, first: &Effect, runs: &[&Analysis]) -> St
     let equivalent = comparison.of(Difference::Equivalent).count();
     let (other, all) = match n {
         1 => other_and_place(&comparison.contrast, first, other),
-        n => (other, format!(" in {}", counted(n, "comparison"))),
+        2 => (other, " in both comparisons".to_owned()),
+        n => (other, format!(" in all {n} comparisons")),
     };
     if equivalent == n {
         let other = match &comparison.contrast {
@@ -410,12 +416,15 @@ fn nothing_of(comparison: &Comparison, first: &Effect, runs: &[&Analysis]) -> St
     }
     let found = comparison.of(Difference::NotFound).count();
     if found == 0 && equivalent > 0 {
+        let others = match doubted(comparison) {
+            none if none.is_empty() => " Too few trials in the others.".to_owned(),
+            doubted => doubted,
+        };
         return format!(
-            "{} and {base} are equivalent in {response} within {} in {equivalent} of {}.{}",
+            "{} and {base} are equivalent in {response} within {} in {equivalent} of {}.{others}",
             capitalised(&other),
             margin(),
             counted(n, "comparison"),
-            doubted(comparison)
         );
     }
     if found == 0 {
@@ -453,9 +462,12 @@ fn nothing_of(comparison: &Comparison, first: &Effect, runs: &[&Analysis]) -> St
             }
         )
     });
-    let tally = match n {
-        _ if found == n => String::new(),
-        _ => tally(comparison),
+    let others = match found == n {
+        true => String::new(),
+        false => format!(
+            " The others: {}.",
+            counts(comparison, Some(Difference::NotFound))
+        ),
     };
     let origin = origins(runs, first);
     let all = match found == n {
@@ -463,7 +475,7 @@ fn nothing_of(comparison: &Comparison, first: &Effect, runs: &[&Analysis]) -> St
         false => format!(" in {found} of {}", counted(n, "comparison")),
     };
     format!(
-        "No difference was found between the {response} of {other} and of {base}{all}{origin}.{detectable}{tally}{}",
+        "No difference was found between the {response} of {other} and of {base}{all}{origin}.{detectable}{others}{}",
         doubted(comparison)
     )
 }
