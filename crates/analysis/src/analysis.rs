@@ -309,20 +309,8 @@ pub(crate) fn analyse_timed(record: &RunRecord, timed: impl Fn(u32) -> ShownLate
     for sample in record.samples.iter().filter(|s| !s.warmup || !s.ok) {
         samples.entry(sample.cell).or_default().push(sample);
     }
-    let response = record.experiment.response;
     let definition = Experiment::from_toml(&record.experiment.toml, "run file");
-    let context = Context {
-        seeks_precision: definition
-            .as_ref()
-            .map_or(true, |experiment| experiment.design.seeks_precision()),
-        response,
-        timed: timed(0),
-        trials_min: record.experiment.trials_min as usize,
-        floor_ns: record.run.floor_ns,
-        clock_cost_ns: record.run.clock_cost_ns,
-        clock_resolution_ns: record.run.clock_resolution_ns,
-        cpus: usable_cpus(&record.environment),
-    };
+    let context = Context::of(record, definition.as_ref().ok(), timed(0));
     let gaps: BTreeMap<i64, &str> = record
         .events
         .iter()
@@ -395,7 +383,7 @@ pub(crate) fn analyse_timed(record: &RunRecord, timed: impl Fn(u32) -> ShownLate
             .and_then(|experiment| StandardFollowed::of_run(record, experiment, steady.as_ref())),
         experiment: record.experiment.name.clone(),
         question: record.experiment.question.clone(),
-        response,
+        response: context.response,
         response_group: record.experiment.response_group.clone(),
         timed: timed(record.asked_group().unwrap_or(0)),
         factors: record.experiment.factors.clone(),
@@ -486,6 +474,21 @@ struct Context {
 }
 
 impl Context {
+    /// Of a run, with its definition where that can be read.
+    fn of(record: &RunRecord, definition: Option<&Experiment>, timed: ShownLatency) -> Self {
+        Self {
+            response: record.experiment.response,
+            timed,
+            trials_min: record.experiment.trials_min as usize,
+            seeks_precision: definition
+                .is_none_or(|experiment| experiment.design.seeks_precision()),
+            floor_ns: record.run.floor_ns,
+            clock_cost_ns: record.run.clock_cost_ns,
+            clock_resolution_ns: record.run.clock_resolution_ns,
+            cpus: usable_cpus(&record.environment),
+        }
+    }
+
     fn cell(
         &self,
         cell: &Cell,

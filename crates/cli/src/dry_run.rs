@@ -28,7 +28,7 @@ use crate::output;
 pub(crate) type Made = (u64, Duration);
 
 /// Where plans are carried out.
-pub(crate) struct Place<'a> {
+pub(crate) struct PlanTargets<'a> {
     /// Files and devices.
     pub(crate) targets: &'a [PathBuf],
     /// What plans need of each.
@@ -42,12 +42,12 @@ pub(crate) struct Place<'a> {
 /// Prints the forecast of these plans, and `does`, which says more of what they do. `follows` where another forecast stands above.
 pub(crate) fn print(
     plans: &[Plan],
-    Place {
+    PlanTargets {
         targets,
         needs,
         model,
         made: (made, spent),
-    }: Place<'_>,
+    }: PlanTargets<'_>,
     follows: bool,
     does: &[String],
 ) -> Outcome {

@@ -5,8 +5,10 @@ use std::fmt::Write;
 
 use super::hatch;
 use super::marker::corners;
-use super::palette::{self, GRID, GRID_DARK, INK, INK_DARK, MUTED, MUTED_DARK, PAPER, PAPER_DARK};
-use super::scene::{Anchor, Item, Paint, Scene, Text};
+use super::palette::{
+    self, GRID, GRID_DARK, INK, INK_DARK, MUTED, MUTED_DARK, Marker, PAPER, PAPER_DARK,
+};
+use super::scene::{Anchor, Frame, Item, Paint, Scene, Text};
 use super::text;
 use iolab_workload::escape_control::escape_control;
 
@@ -104,21 +106,7 @@ fn item_to(out: &mut String, item: &Item) {
             width,
             dash,
             paint,
-        } => {
-            let (name, colour) = painted(paint);
-            let dash = if dash.is_empty() {
-                String::new()
-            } else {
-                format!(" stroke-dasharray=\"{dash}\"")
-            };
-            let _ = writeln!(
-                out,
-                "<path{} d=\"{}\" stroke=\"{colour}\" stroke-width=\"{}\"{dash}/>",
-                classes(&[class, name]),
-                outline(points),
-                number(*width),
-            );
-        }
+        } => stroke(out, class, &outline(points), paint, *width, dash),
         Item::Area {
             class,
             points,
@@ -139,23 +127,7 @@ fn item_to(out: &mut String, item: &Item) {
             frame,
             fill,
             outlined,
-        } => {
-            let (name, colour) = painted(fill);
-            let stroke = if *outlined {
-                format!(" stroke=\"currentColor\" stroke-width=\"{OUTLINE}\"")
-            } else {
-                String::new()
-            };
-            let _ = writeln!(
-                out,
-                "<rect{} x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"{colour}\"{stroke}/>",
-                classes(&[class, name]),
-                number(frame.left),
-                number(frame.top),
-                number(frame.width()),
-                number(frame.height()),
-            );
-        }
+        } => rectangle(out, class, frame, fill, *outlined),
         Item::Hatch {
             frame,
             hatch,
@@ -165,57 +137,89 @@ fn item_to(out: &mut String, item: &Item) {
         } => {
             let lines = hatch::lines(*frame, *hatch, *apart);
             let lines: String = lines.iter().map(|line| outline(line)).collect();
-            let (name, colour) = painted(paint);
-            let _ = writeln!(
-                out,
-                "<path{} d=\"{lines}\" stroke=\"{colour}\" stroke-width=\"{}\"/>",
-                classes(&["hatch", name]),
-                number(*width),
-            );
+            stroke(out, "hatch", &lines, paint, *width, "");
         }
-        Item::Dots { points, diameter } => {
-            let mut path = String::new();
-            for (x, y) in points {
-                let _ = write!(path, "M{} {}h0", number(*x), number(*y));
-            }
-            let _ = writeln!(
-                out,
-                "<path class=\"trials\" d=\"{path}\" stroke=\"currentColor\" stroke-opacity=\"{DOTS_OPACITY}\" \
-                 stroke-width=\"{}\" stroke-linecap=\"round\"/>",
-                number(*diameter)
-            );
-        }
+        Item::Dots { points, diameter } => dots(out, points, *diameter),
         Item::Mark {
             x,
             y,
             radius,
             marker,
             hollow,
-        } => {
-            let paint = if *hollow {
-                format!(
-                    "class=\"point hollow paper\" fill=\"{PAPER}\" stroke=\"currentColor\" stroke-width=\"{OUTLINE}\""
-                )
-            } else {
-                "class=\"point\" fill=\"currentColor\"".to_owned()
-            };
-            let _ = match corners(*marker) {
-                None => writeln!(
-                    out,
-                    "<circle cx=\"{}\" cy=\"{}\" r=\"{}\" {paint}/>",
-                    number(*x),
-                    number(*y),
-                    number(*radius)
-                ),
-                Some(corners) => {
-                    let place = |(dx, dy): &(f64, f64)| (x + dx * radius, y + dy * radius);
-                    let points: Vec<(f64, f64)> = corners.iter().map(place).collect();
-                    writeln!(out, "<path d=\"{}z\" {paint}/>", outline(&points))
-                }
-            };
-        }
+        } => mark(out, (*x, *y), *radius, *marker, *hollow),
         Item::Text(text) => text_to(out, text),
     }
+}
+
+/// Lines along a path, as SVG's `d` has it.
+fn stroke(out: &mut String, class: &str, path: &str, paint: &Paint, width: f64, dash: &str) {
+    let (name, colour) = painted(paint);
+    let dash = if dash.is_empty() {
+        String::new()
+    } else {
+        format!(" stroke-dasharray=\"{dash}\"")
+    };
+    let _ = writeln!(
+        out,
+        "<path{} d=\"{path}\" stroke=\"{colour}\" stroke-width=\"{}\"{dash}/>",
+        classes(&[class, name]),
+        number(width),
+    );
+}
+
+fn rectangle(out: &mut String, class: &str, frame: &Frame, fill: &Paint, outlined: bool) {
+    let (name, colour) = painted(fill);
+    let stroke = if outlined {
+        format!(" stroke=\"currentColor\" stroke-width=\"{OUTLINE}\"")
+    } else {
+        String::new()
+    };
+    let _ = writeln!(
+        out,
+        "<rect{} x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"{colour}\"{stroke}/>",
+        classes(&[class, name]),
+        number(frame.left),
+        number(frame.top),
+        number(frame.width()),
+        number(frame.height()),
+    );
+}
+
+fn dots(out: &mut String, points: &[(f64, f64)], diameter: f64) {
+    let mut path = String::new();
+    for (x, y) in points {
+        let _ = write!(path, "M{} {}h0", number(*x), number(*y));
+    }
+    let _ = writeln!(
+        out,
+        "<path class=\"trials\" d=\"{path}\" stroke=\"currentColor\" stroke-opacity=\"{DOTS_OPACITY}\" \
+         stroke-width=\"{}\" stroke-linecap=\"round\"/>",
+        number(diameter)
+    );
+}
+
+fn mark(out: &mut String, (x, y): (f64, f64), radius: f64, marker: Marker, hollow: bool) {
+    let paint = if hollow {
+        format!(
+            "class=\"point hollow paper\" fill=\"{PAPER}\" stroke=\"currentColor\" stroke-width=\"{OUTLINE}\""
+        )
+    } else {
+        "class=\"point\" fill=\"currentColor\"".to_owned()
+    };
+    let _ = match corners(marker) {
+        None => writeln!(
+            out,
+            "<circle cx=\"{}\" cy=\"{}\" r=\"{}\" {paint}/>",
+            number(x),
+            number(y),
+            number(radius)
+        ),
+        Some(corners) => {
+            let place = |(dx, dy): &(f64, f64)| (x + dx * radius, y + dy * radius);
+            let points: Vec<(f64, f64)> = corners.iter().map(place).collect();
+            writeln!(out, "<path d=\"{}z\" {paint}/>", outline(&points))
+        }
+    };
 }
 
 fn open(

@@ -10,6 +10,7 @@
 mod adapt;
 pub mod fio;
 pub mod iozone;
+mod refusal;
 mod results;
 
 use std::collections::BTreeSet;

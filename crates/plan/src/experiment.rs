@@ -136,6 +136,27 @@ struct Document {
 }
 
 impl Experiment {
+    /// An experiment of one cell with all defaults, to which factors and settings are added.
+    pub fn bare(name: String, question: String, response: Response, design: Design) -> Self {
+        Self {
+            name,
+            question,
+            response,
+            response_group: None,
+            factors: Vec::new(),
+            settings: Vec::new(),
+            groups: Vec::new(),
+            design,
+            refined: None,
+            seek: None,
+            hold: None,
+            only: Vec::new(),
+            track: Vec::new(),
+            standard: None,
+            inquiry: None,
+        }
+    }
+
     /// Reads a definition; `source` names it in messages.
     ///
     /// # Errors

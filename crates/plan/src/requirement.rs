@@ -274,23 +274,12 @@ impl WorkloadEntry {
     ) -> Result<RequiredWorkload> {
         let name = check_file_name(self.name.get_ref())
             .map_err(|error| source.at(self.name.span(), error))?;
-        let mut experiment = Experiment {
-            name: format!("{of}-{name}"),
-            question: question.to_owned(),
-            response: Response::Latency,
-            response_group: None,
-            factors: Vec::new(),
-            settings: Vec::new(),
-            groups: Vec::new(),
-            design: Design::default(),
-            refined: None,
-            seek: None,
-            hold: None,
-            only: Vec::new(),
-            track: Vec::new(),
-            standard: None,
-            inquiry: None,
-        };
+        let mut experiment = Experiment::bare(
+            format!("{of}-{name}"),
+            question.to_owned(),
+            Response::Latency,
+            Design::default(),
+        );
         Definition {
             factors: Entries::default(),
             settings: self.settings,

@@ -134,11 +134,11 @@ impl LatenciesOverTime {
     /// # Errors
     ///
     /// Those of reading each; and where even one interval each takes too much memory.
-    pub fn together(self) -> Result<Vec<SampleLatencyOverTime>> {
-        self.together_within(MEMORY_MAX)
+    pub fn read_all(self) -> Result<Vec<SampleLatencyOverTime>> {
+        self.read_all_within(MEMORY_MAX)
     }
 
-    pub(super) fn together_within(self, most: usize) -> Result<Vec<SampleLatencyOverTime>> {
+    pub(super) fn read_all_within(self, most: usize) -> Result<Vec<SampleLatencyOverTime>> {
         let bare = size_of::<SampleLatencyOverTime>();
         let each = (most / self.left.len().max(1)).saturating_sub(bare);
         let path = self.path.clone();

@@ -150,27 +150,17 @@ impl Import {
 
     /// The settings in which the jobs differ are the factors.
     fn experiment(&self, source: &Path) -> Result<Experiment> {
-        let mut experiment = Experiment {
-            name: Self::name(source),
-            question: format!("What did {} measure?", self.results.tool),
-            response: Response::Throughput,
-            response_group: None,
-            factors: Vec::new(),
-            settings: Vec::new(),
-            groups: Vec::new(),
-            design: Design {
-                trials_min: 1,
-                trials_max: 1,
-                ..Design::default()
-            },
-            refined: None,
-            seek: None,
-            hold: None,
-            only: Vec::new(),
-            track: Vec::new(),
-            standard: None,
-            inquiry: None,
+        let design = Design {
+            trials_min: 1,
+            trials_max: 1,
+            ..Design::default()
         };
+        let mut experiment = Experiment::bare(
+            Self::name(source),
+            format!("What did {} measure?", self.results.tool),
+            Response::Throughput,
+            design,
+        );
         for setting in SETTINGS {
             let levels = self.levels(setting);
             let default = setting.get(&CellSpec::default());

@@ -477,10 +477,15 @@ mod tests {
     #[test]
     fn settings_of_the_kernel_are_told_of() {
         let error = || Error::failed("silent");
-        let told = |restored| with_settings(error(), restored).to_string();
-        assert_eq!(told(Ok(Vec::new())), error().to_string());
-        assert!(told(Ok(vec!["x: 1 again, was 2".to_owned()])).contains("x: 1 again"));
-        assert!(told(Err(Error::failed("stuck").hint("try"))).contains("stuck; try"));
+        let told = |restored| with_settings(error(), restored);
+        assert_eq!(told(Ok(Vec::new())), error());
+        let restored = Ok(vec!["x: 1 again, was 2".to_owned()]);
+        assert_eq!(
+            told(restored),
+            error().also("settings of the kernel are restored: x: 1 again, was 2")
+        );
+        let stuck = Err(Error::failed("stuck").hint("try"));
+        assert_eq!(told(stuck), error().also("stuck; try"));
     }
 
     /// A thread that runs is seen to run, and one that waits for another one is not taken for one that waits for storage.

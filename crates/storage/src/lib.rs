@@ -1,6 +1,6 @@
 //! iolab-storage: targets, which trials read or write (scratch file, file, block device): opening, consent, who else uses their bytes.
 //!
-//! Files to begin with: `lib.rs` the `Target`, `existing.rs` and `scratch.rs` the two ways to get one, `lent_file.rs` what other
+//! Files to begin with: `lib.rs` the `Target`, `open_existing.rs` and `scratch.rs` the two ways to get one, `lent_file.rs` what other
 //! programs are given of it, `users/` who else uses storage, `signature/` what it holds, `size.rs`, `space.rs` and `space_sources.rs`
 //! how much and where it is taken from; all checks are in docs/SAFETY.md.
 
@@ -25,7 +25,6 @@ mod device_stack;
 mod device_state;
 mod direct_io;
 mod errno;
-mod existing;
 mod extra_files;
 pub mod fiemap;
 mod fill;
@@ -35,6 +34,7 @@ pub mod meminfo;
 pub mod memory_limits;
 mod mounts;
 mod open;
+mod open_existing;
 mod open_mode;
 mod overlay;
 mod path_lookup;

@@ -13,8 +13,8 @@ use super::scratch::{self, Scratch};
 use super::space::{self, Demand};
 use super::space_sources::{Sources, bounded};
 use super::{
-    Consent, Need, Size, Target, TargetKind, check_stores, device, device_state, errno, existing,
-    lent_file, users, wrong_kind,
+    Consent, Need, Size, Target, TargetKind, check_stores, device, device_state, errno, lent_file,
+    open_existing, users, wrong_kind,
 };
 
 /// What a path names, checked as far as it can be before anything is made.
@@ -230,7 +230,7 @@ impl Target {
         if found.file_type() == FileType::RegularFile {
             check_stores(found)?;
         }
-        let existing = existing::open(found, sources, need)?;
+        let existing = open_existing::open(found, sources, need)?;
         notes.extend(existing.notes);
         let target = Self {
             private: Vec::new(),

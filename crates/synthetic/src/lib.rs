@@ -7,19 +7,18 @@ mod cell_selection;
 mod curve;
 mod disturbance;
 mod grade;
-mod inside;
 mod made_up;
 mod noise;
 mod over_time;
 mod scenario;
 mod traced_trials;
+mod trial_course;
 mod truth;
 
 pub use cell_selection::At;
 pub use curve::Curve;
 pub use disturbance::{Disturbance, Disturber, Evidence};
 pub use grade::{Outcome, Score, grade};
-pub use inside::{latency_inside, throughput_inside};
 pub use made_up::{
     add_cell, add_trial, around, by_ranks, rate_report, record, serve, size_curve, trial,
 };
@@ -27,4 +26,5 @@ pub use noise::{Draws, Noise};
 pub use over_time::OverTime;
 pub use scenario::{Change, Common, Scenario, WarmUp};
 pub use traced_trials::{LAYERS, LayerShares, Layers, SYNC_LAYERS, traced};
+pub use trial_course::{latency_inside, throughput_inside};
 pub use truth::{TrueCell, TrueChange, Truth};

@@ -1,7 +1,7 @@
 //! Counters of the kernel: the I/O account and the resource use of the process, the counters of block devices and of the
 //! processor, and pressure on the machine. The difference of two snapshots is the evidence of a trial.
 
-use crate::named::named;
+use crate::named_enum::named;
 use crate::quantity::significant;
 
 /// The type of a counter in a [`CounterSet`]: always available, or optional.

@@ -4,7 +4,7 @@
 //! Files to begin with: `trial.rs` the settings of a trial (`trial/check.rs` which combinations are invalid), `group.rs` groups
 //! of a trial, `stripe.rs` a trial over several targets, `pattern.rs` the offsets of requests, `outcome.rs` results,
 //! `settings.rs` the table of settings (`settings/` has its rows by topic), `units.rs` and `quantity.rs` how sizes and values are
-//! read and written, `named.rs` enums with one name per value.
+//! read and written, `named_enum.rs` enums with one name per value.
 
 pub mod command_template;
 pub mod counters;
@@ -16,7 +16,7 @@ pub mod group;
 mod group_names;
 pub mod linkage;
 pub mod medium;
-mod named;
+mod named_enum;
 pub mod names;
 pub mod operation;
 pub mod operation_summary;

@@ -1,6 +1,6 @@
 //! What stores the bytes of a target.
 
-use crate::named::named;
+use crate::named_enum::named;
 
 named! {
     /// What stores the bytes of a target.

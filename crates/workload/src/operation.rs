@@ -2,7 +2,7 @@
 
 use std::ops::{Index, IndexMut};
 
-use crate::named::named;
+use crate::named_enum::named;
 
 /// Defines [`Operation`] and [`PerOperation`] from one list.
 macro_rules! operations {

@@ -6,7 +6,7 @@ use crate::counters::Counters;
 use crate::cpus::Cpus;
 use crate::histogram::over_time::LatencyOverTime;
 use crate::histogram::{LatencyHistogram, new_latency_histogram};
-use crate::named::named;
+use crate::named_enum::named;
 use crate::operation::{Moved, PerOperation};
 pub use crate::region_state::Region;
 use crate::request_sizes::RequestSizes;

@@ -5,7 +5,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use crate::error::{Error, Result};
-use crate::named::named;
+use crate::named_enum::named;
 use crate::units::{format_duration, parse_duration};
 
 named! {

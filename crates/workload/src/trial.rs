@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::cpus::{Cpus, Placement};
 use crate::error::{Error, Result};
-use crate::named::named;
+use crate::named_enum::named;
 use crate::operation::Operation;
 use crate::series::INTERVAL_NS;
 

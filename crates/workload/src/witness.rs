@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 use crate::counters::{DeviceStat, DeviceWaits, NfsIo, Pressure, ProcessIo, ResourceUse, Traffic};
 use crate::medium::Medium;
-use crate::named::named;
+use crate::named_enum::named;
 use crate::region_state::{Region, Residency};
 
 /// What is observed.

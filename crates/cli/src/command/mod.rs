@@ -225,7 +225,7 @@ fn input(path: PathBuf, run: AnalysedRun) -> Result<Input> {
     if input.shows_inside() {
         input.inside = InsideTrials {
             throughput: iolab_runfile::read_series(&input.path)?.collect::<Result<_>>()?,
-            latency: iolab_runfile::read_latency_over_time(&input.path)?.together()?,
+            latency: iolab_runfile::read_latency_over_time(&input.path)?.read_all()?,
         };
     }
     Ok(input)

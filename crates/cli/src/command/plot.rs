@@ -123,7 +123,7 @@ fn figure(options: &Plot) -> Result<Figure> {
             all_series.push(iolab_runfile::read_series(path)?.collect::<Result<_>>()?);
         }
         if kind.needs_latency_over_time(wanted.y) {
-            over_time.push(iolab_runfile::read_latency_over_time(path)?.together()?);
+            over_time.push(iolab_runfile::read_latency_over_time(path)?.read_all()?);
         }
     }
     for (run, latencies) in runs.iter_mut().zip(&all_latencies) {

@@ -243,7 +243,7 @@ impl Site {
             [plan] if runs_programs(plans) => Programs::needs(plan, &self.targets)?,
             _ => self.needs(plans)?,
         };
-        let place = dry_run::Place {
+        let place = dry_run::PlanTargets {
             targets: &self.targets,
             needs: &needs,
             model: self.model.as_ref().map(Disk::name),

@@ -7,6 +7,7 @@ mod latency_target;
 mod line_position;
 mod lines;
 mod mistakes;
+mod notes;
 mod shortened_requests;
 mod side_by_side;
 mod target;
@@ -21,18 +22,14 @@ use std::time::Duration;
 use iolab_plan::experiment::{BUDGET_MAX, Combination, Design, Experiment, read_text};
 use iolab_workload::Result;
 use iolab_workload::names::check_file_name;
-use iolab_workload::quantity::format_bytes;
 use iolab_workload::response::Response;
 use iolab_workload::settings::{CellSpec, SETTINGS};
-use iolab_workload::trial::{FileLayout, Pattern, SyncPolicy};
 
 pub use self::explain::OptionExplanation;
 use self::jobs::Job;
 use self::lines::Around;
 use self::mistakes::Mistakes;
-use super::options::{FileSize, cell_or_faults, duration, is_set};
-use super::passes::drops_at_each_pass;
-use super::unsupported::has_one_place;
+use super::options::{FileSize, cell_or_faults, duration};
 
 /// What a job file asks for.
 #[derive(Debug, Clone, PartialEq)]
@@ -117,23 +114,9 @@ impl JobFile {
             side_by_side::place(&jobs, &mut cells);
         }
         let name = check_file_name(name).unwrap_or_else(|_| "fio-job".to_owned());
-        let mut experiment = Experiment {
-            question: question(&name, &jobs),
-            name,
-            response: Response::Throughput,
-            response_group: None,
-            factors: Vec::new(),
-            settings: Vec::new(),
-            groups: Vec::new(),
-            design: design(&cells, &stages),
-            refined: None,
-            seek: None,
-            hold: None,
-            only: Vec::new(),
-            track: Vec::new(),
-            standard: None,
-            inquiry: None,
-        };
+        let question = question(&name, &jobs);
+        let design = design(&cells, &stages);
+        let mut experiment = Experiment::bare(name, question, Response::Throughput, design);
         let whole_file = || -> Result<()> {
             match several {
                 true => side_by_side::put_groups(&mut experiment, &jobs, &stages, &cells)?,
@@ -152,7 +135,7 @@ impl JobFile {
         Ok(Self {
             experiment,
             target,
-            notes: notes(&jobs, &cells, &stages, whole),
+            notes: notes::of(&jobs, &cells, &stages, whole),
             told: explain::of(&jobs, &cells),
         })
     }
@@ -260,195 +243,4 @@ fn put_settings(experiment: &mut Experiment, cells: &[CellSpec]) -> Result<()> {
     // As fio does, where a run would choose otherwise.
     experiment.apply_set("first_offset=zero")?;
     experiment.list(&rows)
-}
-
-/// Differences from what fio does.
-fn notes(jobs: &[Job], cells: &[CellSpec], stages: &[usize], whole: Option<u64>) -> Vec<String> {
-    let several = side_by_side::has_several(stages);
-    let given = |names: &[&str]| {
-        let of = |job: &Job| names.iter().any(|name| is_set(&job.options, name));
-        jobs.iter().any(of)
-    };
-    let any = |of: fn(&CellSpec) -> bool| cells.iter().any(of);
-    let sized = |job: &Job| {
-        ["size", "filesize"]
-            .iter()
-            .any(|name| is_set(&job.options, name))
-    };
-    let several_private = jobs.iter().zip(cells).any(|(job, cell)| {
-        is_set(&job.options, "offset_increment") && cell.trial.layout == FileLayout::Private
-    });
-    let notes = [
-        (
-            given(&["ramp_time"]),
-            "ramp_time is ignored: the first trial of every cell is a warm-up",
-        ),
-        (
-            given(&["randrepeat", "randseed"]),
-            "--seed replaces randrepeat and randseed: the same seed gives the same offsets",
-        ),
-        (
-            jobs.len() > 1 && !several,
-            "the jobs are cells: each runs several times, in random order",
-        ),
-        (
-            several,
-            "jobs that run side by side are groups of one trial, each measured by itself",
-        ),
-        (
-            several && stages.last() > Some(&0),
-            "what runs one after the other are cells: each runs several times, in random order",
-        ),
-        (
-            several && jobs.iter().any(|job| !job.options.contains_key("filename")),
-            "a file of a job is a range of one file (offset, region), a thread's a share of it",
-        ),
-        (
-            whole.is_none() && !jobs.iter().all(sized),
-            "a job names no size: it uses 1 GiB of a directory; --size changes that",
-        ),
-        (
-            jobs.iter().zip(cells).any(|(job, cell)| {
-                is_set(&job.options, "time_based") && cell.trial.limit.time.is_none()
-            }),
-            "time_based has no effect without runtime, as in fio",
-        ),
-        (
-            jobs.iter().zip(cells).any(|(job, cell)| {
-                is_set(&job.options, "number_ios") && cell.trial.limit.requests.is_none()
-            }),
-            "number_ios has no effect with time_based, as in fio",
-        ),
-        (
-            any(|cell| cell.trial.skip_every.is_some() && cell.trial.limit.bytes.is_some()),
-            "a trial visits each zone once; fio begins again with the first one until it has transferred the size of the file",
-        ),
-        (
-            any(|cell| {
-                let trial = &cell.trial;
-                trial.pattern == Pattern::Strided
-                    && trial.skip_every.is_none()
-                    && trial.limit.bytes.is_some()
-            }),
-            "a trial visits the blocks of its strides once; fio begins again with the first one until it has transferred the size of the file",
-        ),
-        (
-            any(|cell| cell.trial.pattern == Pattern::Strided && cell.trial.limit.bytes.is_none()),
-            "behind the last of its strides iolab goes over the blocks between them, fio over the same blocks again",
-        ),
-        (
-            any(|cell| has_one_place(&cell.trial)),
-            "ordered reads and writes of a mix follow each other on one way through the file; in fio each direction goes through the file by itself",
-        ),
-        (
-            jobs.iter().zip(cells).any(|(job, cell)| {
-                let by_issue = job.options.get("thinktime_blocks_type");
-                cell.trial.thinktime.is_some()
-                    && cell.trial.thinktime_every < cell.trial.depth
-                    && by_issue.is_none_or(|by| by.trim() != "issue")
-            }),
-            "thinktime counts requests when they are submitted, as fio with thinktime_blocks_type=issue; fio otherwise counts those that are complete, of which several at once can pass without a pause",
-        ),
-        (
-            jobs.iter().zip(cells).any(|(job, cell)| {
-                let sync = cell.trial.sync;
-                let at_end = ["end_fsync", "fsync_on_close"]
-                    .iter()
-                    .any(|name| is_set(&job.options, name));
-                at_end && cell.trial.writes() && sync != SyncPolicy::End
-            }),
-            "beside fsync, fdatasync or sync, iolab makes nothing durable once more at the end of a trial (end_fsync, fsync_on_close)",
-        ),
-        (
-            any(|cell| drops_at_each_pass(&cell.trial)),
-            "iolab drops the page cache before each trial; fio also before each further pass over the file (invalidate=1)",
-        ),
-        (
-            any(|cell| cell.trial.ends_trial),
-            "a trial ends for all groups once a thread of a job that ends the others (exitall) is done, as in fio",
-        ),
-        (
-            any(|cell| cell.trial.rate.is_some()),
-            "with a rate, latency counts from the time at which a request was due",
-        ),
-        (
-            any(|cell| {
-                cell.trial.reads() && cell.trial.writes() && cell.trial.sync.follows_writes()
-            }),
-            "a sync follows writes alone; in a mix of reads and writes fio syncs after reads too",
-        ),
-        (
-            given(&[
-                "iodepth_batch_submit",
-                "iodepth_batch",
-                "iodepth_batch_complete_max",
-            ]),
-            "fio submits and takes back so many requests at a time, iolab as many as there are: one at a time gave fio 5 to 10 % more on one disk, for twice the CPU time (docs/METHODS.md, Recipes)",
-        ),
-        (
-            any(|cell| cell.trial.steady.is_some()),
-            "each thread ends once it is steady by fio's rule (steadystate), or with the time of its trial",
-        ),
-        (
-            given(&["verify_backlog"]),
-            "fio reads back between its writes and within their time (verify_backlog), so that it reports fewer writes per second; iolab reads back after each trial",
-        ),
-        (
-            several_private,
-            "each thread goes over a file of its own from its first byte; fio as far over its own, from a multiple of offset_increment",
-        ),
-        (
-            any(|cell| cell.trial.verify),
-            "data is checked with iolab's own checksum (CRC-32C), after each trial and outside its time",
-        ),
-        (
-            any(|cell| cell.trial.writes()),
-            "writes go to a file that is filled already, as with overwrite=1",
-        ),
-    ];
-    let applying = notes.into_iter().filter(|(applies, _)| *applies);
-    let applying = applying.map(|(_, note)| note.to_owned());
-    let applying = applying.chain(measured_together(jobs, cells, stages));
-    applying.chain(shortened_requests(jobs, cells)).collect()
-}
-
-/// Jobs that run one after the other and do the same: they are one cell.
-fn measured_together<'a>(
-    jobs: &'a [Job],
-    cells: &'a [CellSpec],
-    stages: &'a [usize],
-) -> impl Iterator<Item = String> + 'a {
-    let several = side_by_side::has_several(stages);
-    let later = jobs.iter().zip(cells).enumerate();
-    later
-        .filter(move |_| !several)
-        .filter_map(|(number, (job, cell))| {
-            let first = cells[..number].iter().position(|other| other == cell)?;
-            let first = &jobs[first].name;
-            Some(format!(
-                "{} does the same as {first}, and is measured once, together with it",
-                job.name
-            ))
-        })
-}
-
-/// Where fio's requests are smaller than those that a job asks for, and how much.
-fn shortened_requests<'a>(
-    jobs: &'a [Job],
-    cells: &'a [CellSpec],
-) -> impl Iterator<Item = String> + 'a {
-    jobs.iter().zip(cells).filter_map(|(job, cell)| {
-        // fio's other generator of offsets needs no map.
-        let generator = job.options.get("random_generator");
-        if generator.is_some_and(|generator| generator.trim() == "lfsr") {
-            return None;
-        }
-        let of_fio = shortened_requests::mean_request(&cell.trial)?;
-        Some(format!(
-            "{}: requests of several sizes begin at each block once per pass, and keep their size: {} on average; fio shortens those that its map of visited blocks has no room for, to {} on average (norandommap=1: neither)",
-            job.name,
-            format_bytes(cell.trial.mean_request()),
-            format_bytes(of_fio),
-        ))
-    })
 }

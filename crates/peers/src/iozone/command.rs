@@ -10,6 +10,7 @@ use iolab_workload::trial::{
 };
 
 use crate::CommandLine;
+use crate::refusal::{Refusal, first_refusal};
 
 /// Most threads of IOzone as it is delivered (`MAXSTREAMS`).
 const THREADS_MAX: u32 = 256;
@@ -128,7 +129,12 @@ fn check(spec: &TrialSpec) -> Result<(), String> {
         latency_over_time: _,
         trace,
     } = spec;
-    let flags = *dontcache
+    let is_placed = cpus.is_some() || *placement != Placement::Float || memory_node.is_some();
+    let is_pass = limit.time.is_none()
+        && spec.requests_bound() == Some(region / bs)
+        && region.is_multiple_of(*bs);
+    let is_direct = *cache == CacheState::Direct;
+    let has_flags = *dontcache
         || *atomic
         || *nowait
         || fadvise.is_some()
@@ -136,60 +142,59 @@ fn check(spec: &TrialSpec) -> Result<(), String> {
         || write_hint.is_some()
         || nice.is_some()
         || realtime.is_some();
-    let is_placed = cpus.is_some() || *placement != Placement::Float || memory_node.is_some();
-    let is_pass = limit.time.is_none()
-        && spec.requests_bound() == Some(region / bs)
-        && region.is_multiple_of(*bs);
-    let is_direct = *cache == CacheState::Direct;
-    let in_files = files(*threads, *layout, region / bs);
-    let in_order = order(*pattern, *random_every, *first_offset, *offset, is_pass);
-    let of_sizes = sizes(*bs, is_direct, bs_mix.is_some() || spec.pauses());
-    let of_kinds = [
-        (
+    first_refusal(&[
+        &files(*threads, *layout, region / bs),
+        &order(*pattern, *random_every, *first_offset, *offset, is_pass),
+        &sizes(*bs, is_direct, bs_mix.is_some() || spec.pauses()),
+        &kinds(
             !CALLS.contains(backend) || *depth > 1,
+            *read_percent,
+            *trim_percent > 0 || *trim_first,
+            *sync,
+        ),
+        &flags(has_flags, *noatime, *iopoll, is_placed),
+        &trials(rate.is_some(), steady.is_some(), *trace, *verify),
+        &data(
+            spec.writes() && *content == Content::Unique,
+            *compressible > 0 || *dedup > 0,
+            *buffer_memory,
+            *buffer_init,
+        ),
+    ])
+}
+
+fn kinds(is_parallel: bool, read_percent: u8, trims: bool, sync: SyncPolicy) -> [Refusal; 4] {
+    [
+        (
+            is_parallel,
             "it makes one request after the other, by read and write",
         ),
         (
             !matches!(read_percent, 0 | 100),
             "it cannot mix reads with writes",
         ),
-        (*trim_percent > 0 || *trim_first, "it does not trim"),
+        (trims, "it does not trim"),
         (
-            sync.follows_writes() || *sync == SyncPolicy::RwfDsync,
+            sync.follows_writes() || sync == SyncPolicy::RwfDsync,
             "it syncs at the end only, or with O_SYNC or O_DSYNC",
         ),
-        (flags, "its requests have no such flag, advice or priority"),
-        (
-            *noatime,
-            "it opens files without O_NOATIME: set noatime=false",
-        ),
-        (*iopoll, "it does not poll"),
-        (is_placed, "its threads cannot be placed"),
-    ];
-    let of_trials = trials(rate.is_some(), steady.is_some(), *trace, *verify);
-    let of_data = data(
-        spec.writes() && *content == Content::Unique,
-        *compressible > 0 || *dedup > 0,
-        *buffer_memory,
-        *buffer_init,
-    );
-    let all = [
-        &in_files[..],
-        &in_order,
-        &of_sizes,
-        &of_kinds,
-        &of_trials,
-        &of_data,
     ]
-    .concat();
-    match all.into_iter().find(|(applies, _)| *applies) {
-        Some((_, why)) => Err(why.to_owned()),
-        None => Ok(()),
-    }
 }
 
-/// Whether something holds that IOzone cannot do, and why not.
-type Refusal = (bool, &'static str);
+fn flags(has_flags: bool, noatime: bool, iopoll: bool, is_placed: bool) -> [Refusal; 4] {
+    [
+        (
+            has_flags,
+            "its requests have no such flag, advice or priority",
+        ),
+        (
+            noatime,
+            "it opens files without O_NOATIME: set noatime=false",
+        ),
+        (iopoll, "it does not poll"),
+        (is_placed, "its threads cannot be placed"),
+    ]
+}
 
 fn files(threads: u32, layout: FileLayout, blocks: u64) -> [Refusal; 3] {
     [

@@ -87,8 +87,15 @@ pub fn trials_to_compare(cells: usize) -> u32 {
 
 impl Design {
     /// Takes over how a target is prepared. Rounds of all cells decide on the number of trials, and have no warm-up: those before the
-    /// last window are excluded.
+    /// last window are excluded. What earlier rounds decided goes with them.
     pub(super) fn prepare(&mut self, precondition: Precondition) {
+        let default = Self::default();
+        if let Some(before) = self.precondition.rounds_of_cells() {
+            if (self.trials_min, self.trials_max) == (before.window, before.rounds) {
+                (self.trials_min, self.trials_max) = (default.trials_min, default.trials_max);
+            }
+            self.warmup = default.warmup;
+        }
         self.precondition = precondition;
         if let Some(steady) = precondition.rounds_of_cells() {
             (self.trials_min, self.trials_max) = (steady.window, steady.rounds);

@@ -143,29 +143,19 @@ impl Experiment {
             let all = without.iter();
             all.flat_map(|(_, sides)| [&sides.base, &sides.other])
         };
-        let mut experiment = Self {
-            name: INQUIRY.to_owned(),
-            question: check_question(&format!("What causes this: {}?", phenomenon.text))?,
-            response: phenomenon.response,
-            response_group: None,
-            factors: Vec::new(),
-            settings: fixed(cells())?,
-            groups: Vec::new(),
-            design: Design {
+        let mut experiment = Self::bare(
+            INQUIRY.to_owned(),
+            check_question(&format!("What causes this: {}?", phenomenon.text))?,
+            phenomenon.response,
+            Design {
                 trials_min: trials,
                 trials_max: trials,
                 budget: phenomenon.budget,
                 precondition: phenomenon.precondition.before_trials(),
                 ..Design::default()
             },
-            refined: None,
-            seek: None,
-            hold: None,
-            only: Vec::new(),
-            track: Vec::new(),
-            standard: None,
-            inquiry: None,
-        };
+        );
+        experiment.settings = fixed(cells())?;
         let rows: Vec<Combination> = cells().map(|cell| row(cell, cells())).collect();
         experiment.list(&rows)?;
         let label = |cell: &CellSpec| {

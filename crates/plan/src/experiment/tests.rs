@@ -453,3 +453,17 @@ fn groups_stay_behind_each_other_when_the_region_changes() {
     experiment.apply_set("region=4M").expect("valid");
     assert_eq!(trials(&experiment)[1].0, 20 << 20, "no number of regions");
 }
+
+#[test]
+fn what_rounds_decide_goes_with_them() {
+    let mut experiment = read("[settings]\nbs = '4k'\n").unwrap();
+    let before = experiment.design;
+    experiment
+        .apply_set("precondition=steady:round=cells,window=4,rounds=9")
+        .unwrap();
+    let design = experiment.design;
+    assert_eq!((design.trials_min, design.trials_max), (4, 9));
+    assert_eq!(design.warmup, WarmUp::None);
+    experiment.apply_set("precondition=none").unwrap();
+    assert_eq!(experiment.design, before);
+}

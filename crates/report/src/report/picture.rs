@@ -49,10 +49,11 @@ impl Variants {
     /// where the data makes no figure.
     pub(super) fn add(&mut self, id: &str, inputs: &[&Input]) -> Option<Picture> {
         let runs = runs(inputs);
-        let kind = kind(&runs);
+        let other = other_kind(&runs);
+        let kind = other.unwrap_or_else(|| default_kind(&runs));
         let drawn = |metric: Option<Response>, log_y: Option<bool>, center: Center| {
             let options = Options {
-                kind: Some(kind).filter(|kind| *kind != default_kind(&runs)),
+                kind: other,
                 y: metric,
                 log_y,
                 center,
@@ -120,21 +121,19 @@ impl Variants {
 /// The figure for paper, of one run, or of the same experiment on several targets; `None` where the data makes none.
 pub(super) fn on_paper(inputs: &[&Input]) -> Option<Figure> {
     let runs = runs(inputs);
-    let kind = kind(&runs);
     let options = Options {
-        kind: Some(kind).filter(|kind| *kind != default_kind(&runs)),
+        kind: other_kind(&runs),
         ..paper_options()
     };
     draw(&runs, &options).ok()
 }
 
-/// The kind of figure of these runs. Ratios of runs with several factors would stand without the curves that they are of.
-fn kind(runs: &[FigureRun<'_>]) -> FigureKind {
-    let factors = runs.iter().map(|run| run.run.analysis().factors.len());
-    match default_kind(runs) {
-        FigureKind::Ratio if runs.len() > 1 && factors.max() > Some(1) => FigureKind::Response,
-        kind => kind,
-    }
+/// The kind of figure of these runs where it is not the default. Ratios of runs with several factors would stand without the curves that
+/// they are of.
+fn other_kind(runs: &[FigureRun<'_>]) -> Option<FigureKind> {
+    let mut factors = runs.iter().map(|run| run.run.analysis().factors.len());
+    let has_curves = runs.len() > 1 && factors.any(|count| count > 1);
+    (has_curves && default_kind(runs) == FigureKind::Ratio).then_some(FigureKind::Response)
 }
 
 /// What runs have to show beside their figure, each under a name of its own: the latency inside the trials beside their throughput (the

@@ -25,13 +25,13 @@ fn every_latency_over_time_comes_back() {
 fn all_at_once_take_no_more_memory_than_there_is_room_for() {
     let bench = Fixture::new();
     let path = bench.finished("a.iolab");
-    let whole = read_latency_over_time(&path).unwrap().together().unwrap();
+    let whole = read_latency_over_time(&path).unwrap().read_all().unwrap();
     assert_eq!(whole, all(&path).unwrap());
     alter(
         &path,
         "UPDATE latency_over_time SET intervals = zeroblob(512), interval_ns = 1, span_ns = 512",
     );
-    let read = |most| read_latency_over_time(&path)?.together_within(most);
+    let read = |most| read_latency_over_time(&path)?.read_all_within(most);
     let lengths = |most| {
         let all = read(most).unwrap().into_iter();
         all.map(|one| (one.latency.intervals.len(), one.latency.interval_ns))

@@ -4,7 +4,7 @@
 use iolab_workload::cpus::Placement;
 use iolab_workload::trial::{
     Allocate, Backend, BufferInit, BufferMemory, CacheState, Content, Descriptors, FileLayout,
-    TrialSpec,
+    TrialSpec, WriteHint,
 };
 use iolab_workload::{Error, Result};
 
@@ -12,6 +12,8 @@ use iolab_plan::cells::cells;
 use iolab_plan::experiment::Experiment;
 use iolab_workload::settings::{CellSpec, Setting};
 
+const NO_PEER: &str = "other tools need a file: 'iolab serve' offers a model as one";
+const NO_CACHE: &str = "a model has no page cache";
 const NO_FILES: &str = "a model is one disk without files";
 const NO_HOST: &str = "system calls take no time on a model";
 const NO_PROCESSOR: &str = "a model has no processor";
@@ -29,9 +31,18 @@ struct Meaning {
     why: &'static str,
 }
 
+/// Settings whose other values have no meaning for the same reason.
+fn because<const N: usize>(
+    why: &'static str,
+    rows: [(&'static str, bool); N],
+) -> impl Iterator<Item = Meaning> {
+    rows.into_iter()
+        .map(move |(setting, has)| Meaning { setting, has, why })
+}
+
 /// Which settings of a cell have a meaning, those first that tell most.
 fn meanings(cell: &CellSpec) -> impl Iterator<Item = Meaning> {
-    // Every setting stands here, so that a new one is simulated or refused, and not forgotten.
+    // Every setting stands here, or in `of_trial`, so that a new one is simulated or refused, and not forgotten.
     let CellSpec {
         trial,
         groups: _,
@@ -47,6 +58,17 @@ fn meanings(cell: &CellSpec) -> impl Iterator<Item = Meaning> {
         // A session lets that much virtual time pass.
         idle: _,
     } = cell;
+    let programs = [
+        ("command", command.is_none()),
+        ("linkage", linkage.is_none()),
+    ];
+    because(NO_PEER, [("tool", !tool.is_peer())])
+        .chain(because(NO_FILES, programs))
+        .chain(of_trial(trial))
+        .chain(because(NO_KERNEL, [("system", system.is_none())]))
+}
+
+fn of_trial(trial: &TrialSpec) -> impl Iterator<Item = Meaning> {
     let TrialSpec {
         // The simulation heeds these.
         pattern: _,
@@ -119,70 +141,111 @@ fn meanings(cell: &CellSpec) -> impl Iterator<Item = Meaning> {
         latency_over_time: _,
         trace,
     } = trial;
+    let trims = [
+        ("trim_percent", *trim_percent == 0),
+        ("trim_first", !trim_first),
+    ];
+    let processor = [
+        ("hardware_counters", !hardware_counters),
+        ("cpus", cpus.is_none()),
+        ("placement", *placement == Placement::Float),
+        ("memory_node", memory_node.is_none()),
+        ("thinktime_spin", thinktime_spin.is_zero()),
+    ];
+    let kernel = [
+        ("dontcache", !dontcache),
+        ("atomic", !atomic),
+        ("nowait", !nowait),
+        ("fadvise", fadvise.is_none()),
+        ("ioprio", ioprio.is_none()),
+        ("nice", nice.is_none()),
+        ("realtime", realtime.is_none()),
+        ("trace", !trace),
+    ];
+    because(NO_CACHE, [("cache", *cache == CacheState::Direct)])
+        .chain(of_calls(
+            *backend,
+            *registered,
+            *sqpoll,
+            *sqpoll_cpu,
+            *iopoll,
+        ))
+        .chain(of_files(*layout, *descriptors, *fresh, *allocate, *noatime))
+        .chain(of_buffers(*buffer_init, *buffer_memory))
+        .chain(of_data(
+            *content,
+            *write_hint,
+            *verify,
+            *compressible,
+            *dedup,
+        ))
+        .chain(because(NO_PROCESSOR, processor))
+        .chain(because(NO_KERNEL, kernel))
+        .chain(because(NO_TRIM, trims))
+}
+
+fn of_calls(
+    backend: Backend,
+    registered: bool,
+    sqpoll: bool,
+    sqpoll_cpu: Option<u32>,
+    iopoll: bool,
+) -> impl Iterator<Item = Meaning> {
     // They stand for one request and for several outstanding ones.
     let simulated = [Backend::Psync, Backend::Libaio, Backend::IoUring];
-    let rules = [
-        (
-            "tool",
-            !tool.is_peer(),
-            "other tools need a file: 'iolab serve' offers a model as one",
-        ),
-        ("command", command.is_none(), NO_FILES),
-        ("linkage", linkage.is_none(), NO_FILES),
-        (
-            "cache",
-            *cache == CacheState::Direct,
-            "a model has no page cache",
-        ),
-        ("backend", simulated.contains(backend), NO_HOST),
-        ("layout", *layout != FileLayout::Private, NO_FILES),
-        (
-            "descriptors",
-            *descriptors == Descriptors::Private,
-            NO_FILES,
-        ),
-        ("fresh", !fresh, NO_FILES),
+    let rows = [
+        ("backend", simulated.contains(&backend)),
+        ("registered", registered),
+        ("sqpoll", !sqpoll),
+        ("sqpoll_cpu", sqpoll_cpu.is_none()),
+        ("iopoll", !iopoll),
+    ];
+    because(NO_HOST, rows)
+}
+
+fn of_files(
+    layout: FileLayout,
+    descriptors: Descriptors,
+    fresh: bool,
+    allocate: Option<Allocate>,
+    noatime: bool,
+) -> impl Iterator<Item = Meaning> {
+    let rows = [
+        ("layout", layout != FileLayout::Private),
+        ("descriptors", descriptors == Descriptors::Private),
+        ("fresh", !fresh),
         (
             "allocate",
             matches!(allocate, None | Some(Allocate::Recycled)),
-            NO_FILES,
         ),
-        ("noatime", !noatime, NO_FILES),
-        ("buffer_init", *buffer_init == BufferInit::Random, NO_COPY),
-        (
-            "buffer_memory",
-            *buffer_memory == BufferMemory::Kernel,
-            NO_COPY,
-        ),
-        ("content", *content == Content::Unique, NO_DATA),
-        ("write_hint", write_hint.is_none(), NO_DATA),
-        ("verify", !verify, NO_DATA),
-        ("hardware_counters", !hardware_counters, NO_PROCESSOR),
-        ("compressible", *compressible == 0, NO_DATA),
-        ("dedup", *dedup == 0, NO_DATA),
-        ("dontcache", !dontcache, NO_KERNEL),
-        ("atomic", !atomic, NO_KERNEL),
-        ("nowait", !nowait, NO_KERNEL),
-        ("fadvise", fadvise.is_none(), NO_KERNEL),
-        ("ioprio", ioprio.is_none(), NO_KERNEL),
-        ("nice", nice.is_none(), NO_KERNEL),
-        ("realtime", realtime.is_none(), NO_KERNEL),
-        ("trace", !trace, NO_KERNEL),
-        ("system", system.is_none(), NO_KERNEL),
-        ("trim_percent", *trim_percent == 0, NO_TRIM),
-        ("trim_first", !trim_first, NO_TRIM),
-        ("cpus", cpus.is_none(), NO_PROCESSOR),
-        ("placement", *placement == Placement::Float, NO_PROCESSOR),
-        ("memory_node", memory_node.is_none(), NO_PROCESSOR),
-        ("registered", *registered, NO_HOST),
-        ("sqpoll", !sqpoll, NO_HOST),
-        ("sqpoll_cpu", sqpoll_cpu.is_none(), NO_HOST),
-        ("iopoll", !iopoll, NO_HOST),
-        ("thinktime_spin", thinktime_spin.is_zero(), NO_PROCESSOR),
+        ("noatime", !noatime),
     ];
-    rules
-        .into_iter()
-        .map(|(setting, has, why)| Meaning { setting, has, why })
+    because(NO_FILES, rows)
+}
+
+fn of_buffers(init: BufferInit, memory: BufferMemory) -> impl Iterator<Item = Meaning> {
+    let rows = [
+        ("buffer_init", init == BufferInit::Random),
+        ("buffer_memory", memory == BufferMemory::Kernel),
+    ];
+    because(NO_COPY, rows)
+}
+
+fn of_data(
+    content: Content,
+    write_hint: Option<WriteHint>,
+    verify: bool,
+    compressible: u8,
+    dedup: u8,
+) -> impl Iterator<Item = Meaning> {
+    let rows = [
+        ("content", content == Content::Unique),
+        ("write_hint", write_hint.is_none()),
+        ("verify", !verify),
+        ("compressible", compressible == 0),
+        ("dedup", dedup == 0),
+    ];
+    because(NO_DATA, rows)
 }
 
 /// Leaves out the levels of an experiment that have no meaning on a model, and gives what was left out in words. `asked` says

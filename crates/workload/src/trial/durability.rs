@@ -2,7 +2,7 @@
 
 use super::{Backend, FileLayout, Pattern, TrialSpec};
 use crate::error::{Error, Result};
-use crate::named::named;
+use crate::named_enum::named;
 
 named! {
     /// When written data is made durable.

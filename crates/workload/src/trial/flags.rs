@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use super::{Backend, CacheState, TrialSpec};
 use crate::error::{Error, Result};
-use crate::named::named;
+use crate::named_enum::named;
 
 named! {
     /// Advice to the kernel about the order of reads (`posix_fadvise`).

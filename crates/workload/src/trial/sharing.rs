@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use crate::error::{Error, Result};
-use crate::named::named;
+use crate::named_enum::named;
 
 use super::{Backend, TrialSpec};
 

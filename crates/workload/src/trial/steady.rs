@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::TrialSpec;
 use crate::error::{Error, Result};
-use crate::named::named;
+use crate::named_enum::named;
 use crate::units::{format_duration, parse_duration};
 
 /// Most values that are looked at together.

@@ -2,7 +2,7 @@
 
 use super::{Backend, TrialSpec};
 use crate::error::{Error, Result};
-use crate::named::named;
+use crate::named_enum::named;
 
 named! {
     /// The effect of a trim on its blocks.

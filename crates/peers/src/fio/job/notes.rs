@@ -1,0 +1,260 @@
+//! Where iolab does otherwise than fio would, in words.
+
+use iolab_workload::quantity::format_bytes;
+use iolab_workload::settings::CellSpec;
+use iolab_workload::trial::{FileLayout, Pattern, SyncPolicy, TrialSpec};
+
+use super::super::options::is_set;
+use super::super::passes::drops_at_each_pass;
+use super::super::unsupported::has_one_place;
+use super::jobs::Job;
+use super::shortened_requests::mean_request;
+use super::side_by_side;
+
+/// Whether it holds of a job file, and what to say then.
+type Note = (bool, &'static str);
+
+/// What a job file asks for, job by job.
+struct Asked<'a> {
+    jobs: &'a [Job],
+    /// What each job measures.
+    cells: &'a [CellSpec],
+    /// Jobs of the same number run side by side.
+    stages: &'a [usize],
+    /// Bytes of the file that is measured; `None` where iolab makes one.
+    whole: Option<u64>,
+}
+
+/// Differences from what fio does with these jobs, a sentence each. `stages` has the same number for jobs that run side by side, `whole`
+/// the bytes of the file that is measured, unless iolab makes one.
+pub(super) fn of(
+    jobs: &[Job],
+    cells: &[CellSpec],
+    stages: &[usize],
+    whole: Option<u64>,
+) -> Vec<String> {
+    let asked = Asked {
+        jobs,
+        cells,
+        stages,
+        whole,
+    };
+    let topics: [&[Note]; 4] = [
+        &asked.trials(),
+        &asked.passes(),
+        &asked.requests(),
+        &asked.data(),
+    ];
+    let applying = topics.into_iter().flatten().filter(|(applies, _)| *applies);
+    let applying = applying.map(|(_, note)| (*note).to_owned());
+    let applying = applying.chain(measured_together(jobs, cells, stages));
+    applying.chain(shortened_requests(jobs, cells)).collect()
+}
+
+impl Asked<'_> {
+    /// Whether a job has one of these options, other than as `0`.
+    fn has_option(&self, names: &[&str]) -> bool {
+        self.jobs.iter().any(|job| sets_any(job, names))
+    }
+
+    fn any(&self, of: impl Fn(&TrialSpec) -> bool) -> bool {
+        self.cells.iter().any(|cell| of(&cell.trial))
+    }
+
+    /// Whether a job has one of these options, and measures such a trial.
+    fn any_with(&self, names: &[&str], of: impl Fn(&TrialSpec) -> bool) -> bool {
+        let mut pairs = self.jobs.iter().zip(self.cells);
+        pairs.any(|(job, cell)| sets_any(job, names) && of(&cell.trial))
+    }
+
+    /// How jobs become trials of a run.
+    fn trials(&self) -> [Note; 7] {
+        let several = side_by_side::has_several(self.stages);
+        let sized = |job: &Job| sets_any(job, &["size", "filesize"]);
+        let has_own_file = |job: &Job| !job.options.contains_key("filename");
+        [
+            (
+                self.has_option(&["ramp_time"]),
+                "ramp_time is ignored: the first trial of every cell is a warm-up",
+            ),
+            (
+                self.has_option(&["randrepeat", "randseed"]),
+                "--seed replaces randrepeat and randseed: the same seed gives the same offsets",
+            ),
+            (
+                self.jobs.len() > 1 && !several,
+                "the jobs are cells: each runs several times, in random order",
+            ),
+            (
+                several,
+                "jobs that run side by side are groups of one trial, each measured by itself",
+            ),
+            (
+                several && self.stages.last() > Some(&0),
+                "what runs one after the other are cells: each runs several times, in random order",
+            ),
+            (
+                several && self.jobs.iter().any(has_own_file),
+                "a file of a job is a range of one file (offset, region), a thread's a share of it",
+            ),
+            (
+                self.whole.is_none() && !self.jobs.iter().all(sized),
+                "a job names no size: it uses 1 GiB of a directory; --size changes that",
+            ),
+        ]
+    }
+
+    /// The way through a file, and its end.
+    fn passes(&self) -> [Note; 6] {
+        let is_bounded = |trial: &TrialSpec| trial.limit.bytes.is_some();
+        let is_strided = |trial: &TrialSpec| trial.pattern == Pattern::Strided;
+        [
+            (
+                self.any_with(&["time_based"], |trial| trial.limit.time.is_none()),
+                "time_based has no effect without runtime, as in fio",
+            ),
+            (
+                self.any_with(&["number_ios"], |trial| trial.limit.requests.is_none()),
+                "number_ios has no effect with time_based, as in fio",
+            ),
+            (
+                self.any(|trial| trial.skip_every.is_some() && is_bounded(trial)),
+                "a trial visits each zone once; fio begins again with the first one until it has transferred the size of the file",
+            ),
+            (
+                self.any(|trial| {
+                    is_strided(trial) && trial.skip_every.is_none() && is_bounded(trial)
+                }),
+                "a trial visits the blocks of its strides once; fio begins again with the first one until it has transferred the size of the file",
+            ),
+            (
+                self.any(|trial| is_strided(trial) && !is_bounded(trial)),
+                "behind the last of its strides iolab goes over the blocks between them, fio over the same blocks again",
+            ),
+            (
+                self.any(has_one_place),
+                "ordered reads and writes of a mix follow each other on one way through the file; in fio each direction goes through the file by itself",
+            ),
+        ]
+    }
+
+    /// When requests are made, and what goes with them.
+    fn requests(&self) -> [Note; 8] {
+        let counts_complete = |(job, cell): (&Job, &CellSpec)| {
+            let by = job.options.get("thinktime_blocks_type");
+            cell.trial.thinktime.is_some()
+                && cell.trial.thinktime_every < cell.trial.depth
+                && by.is_none_or(|by| by.trim() != "issue")
+        };
+        let batches = [
+            "iodepth_batch_submit",
+            "iodepth_batch",
+            "iodepth_batch_complete_max",
+        ];
+        [
+            (
+                self.jobs.iter().zip(self.cells).any(counts_complete),
+                "thinktime counts requests when they are submitted, as fio with thinktime_blocks_type=issue; fio otherwise counts those that are complete, of which several at once can pass without a pause",
+            ),
+            (
+                self.any_with(&["end_fsync", "fsync_on_close"], |trial| {
+                    trial.writes() && trial.sync != SyncPolicy::End
+                }),
+                "beside fsync, fdatasync or sync, iolab makes nothing durable once more at the end of a trial (end_fsync, fsync_on_close)",
+            ),
+            (
+                self.any(drops_at_each_pass),
+                "iolab drops the page cache before each trial; fio also before each further pass over the file (invalidate=1)",
+            ),
+            (
+                self.any(|trial| trial.ends_trial),
+                "a trial ends for all groups once a thread of a job that ends the others (exitall) is done, as in fio",
+            ),
+            (
+                self.any(|trial| trial.rate.is_some()),
+                "with a rate, latency counts from the time at which a request was due",
+            ),
+            (
+                self.any(|trial| trial.reads() && trial.writes() && trial.sync.follows_writes()),
+                "a sync follows writes alone; in a mix of reads and writes fio syncs after reads too",
+            ),
+            (
+                self.has_option(&batches),
+                "fio submits and takes back so many requests at a time, iolab as many as there are: one at a time gave fio 5 to 10 % more on one disk, for twice the CPU time (docs/METHODS.md, Recipes)",
+            ),
+            (
+                self.any(|trial| trial.steady.is_some()),
+                "each thread ends once it is steady by fio's rule (steadystate), or with the time of its trial",
+            ),
+        ]
+    }
+
+    /// What files hold, and how it is checked.
+    fn data(&self) -> [Note; 4] {
+        [
+            (
+                self.has_option(&["verify_backlog"]),
+                "fio reads back between its writes and within their time (verify_backlog), so that it reports fewer writes per second; iolab reads back after each trial",
+            ),
+            (
+                self.any_with(&["offset_increment"], |trial| {
+                    trial.layout == FileLayout::Private
+                }),
+                "each thread goes over a file of its own from its first byte; fio as far over its own, from a multiple of offset_increment",
+            ),
+            (
+                self.any(|trial| trial.verify),
+                "data is checked with iolab's own checksum (CRC-32C), after each trial and outside its time",
+            ),
+            (
+                self.any(TrialSpec::writes),
+                "writes go to a file that is filled already, as with overwrite=1",
+            ),
+        ]
+    }
+}
+
+fn sets_any(job: &Job, names: &[&str]) -> bool {
+    names.iter().any(|name| is_set(&job.options, name))
+}
+
+/// Jobs that run one after the other and do the same: they are one cell.
+fn measured_together<'a>(
+    jobs: &'a [Job],
+    cells: &'a [CellSpec],
+    stages: &'a [usize],
+) -> impl Iterator<Item = String> + 'a {
+    let several = side_by_side::has_several(stages);
+    let later = jobs.iter().zip(cells).enumerate();
+    later
+        .filter(move |_| !several)
+        .filter_map(|(number, (job, cell))| {
+            let first = cells[..number].iter().position(|other| other == cell)?;
+            let first = &jobs[first].name;
+            Some(format!(
+                "{} does the same as {first}, and is measured once, together with it",
+                job.name
+            ))
+        })
+}
+
+/// Where fio's requests are smaller than those that a job asks for, and how much.
+fn shortened_requests<'a>(
+    jobs: &'a [Job],
+    cells: &'a [CellSpec],
+) -> impl Iterator<Item = String> + 'a {
+    jobs.iter().zip(cells).filter_map(|(job, cell)| {
+        // fio's other generator of offsets needs no map.
+        let generator = job.options.get("random_generator");
+        if generator.is_some_and(|generator| generator.trim() == "lfsr") {
+            return None;
+        }
+        let of_fio = mean_request(&cell.trial)?;
+        Some(format!(
+            "{}: requests of several sizes begin at each block once per pass, and keep their size: {} on average; fio shortens those that its map of visited blocks has no room for, to {} on average (norandommap=1: neither)",
+            job.name,
+            format_bytes(cell.trial.mean_request()),
+            format_bytes(of_fio),
+        ))
+    })
+}
