@@ -294,13 +294,9 @@ impl Witness<'_> {
             others,
             dirty_before_bytes,
             nfs: {
-                let of = |mounts: &NfsMounts| match has_target {
-                    true => mounts.of(&lie_on),
-                    // A file may have been open too briefly to be seen.
-                    false => mounts.of(&lie_on).or_else(|| mounts.all()),
-                };
-                let both = of(&nfs_now).zip(of(&nfs_before));
-                both.map(|(now, before)| now.since(before))
+                let own = nfs_now.since(&nfs_before, &lie_on);
+                // A file may have been open too briefly to be seen.
+                own.or_else(|| nfs_now.all_since(&nfs_before).filter(|_| !has_target))
             },
             pressure: counted.pressure,
             course: watch.recorder.finish(followed.totals.io, &names),

@@ -27,7 +27,7 @@ pub struct Stack {
     pub below: Vec<(u32, u32)>,
     /// A loop device lies on the way: its bytes are those of a file, which the page cache may hold.
     pub in_file: bool,
-    /// The NFS mount that they come from.
+    /// The NFS mount that they come from; `None` too where they come from several.
     pub nfs: Option<NfsMount>,
     /// The file of a loop device lies with another machine (NFS, SMB).
     pub in_remote_file: bool,
@@ -48,10 +48,12 @@ impl Stack {
             seen: BTreeSet::new(),
             bottom: BTreeSet::new(),
             in_file: false,
-            nfs: None,
+            served: Vec::new(),
             in_remote_file: false,
         };
         let known = walk.down(number).is_some();
+        let mut served = walk.served.into_iter();
+        let nfs = served.next().flatten().filter(|_| served.next().is_none());
         let is_bottom = walk.bottom.iter().eq([&number]);
         walk.seen.remove(&number);
         Self {
@@ -59,7 +61,7 @@ impl Stack {
             below: walk.seen.into_iter().collect(),
             bottom: (known && !is_bottom).then(|| walk.bottom.into_iter().collect()),
             in_file: walk.in_file,
-            nfs: walk.nfs,
+            nfs,
             in_remote_file: walk.in_remote_file,
         }
     }
@@ -70,7 +72,8 @@ struct Walk<'a> {
     seen: BTreeSet<Number>,
     bottom: BTreeSet<Number>,
     in_file: bool,
-    nfs: Option<NfsMount>,
+    /// The file systems of servers and programs that files on the way lie on, each once; of one that is no NFS none.
+    served: Vec<Option<NfsMount>>,
     in_remote_file: bool,
 }
 
@@ -101,6 +104,17 @@ impl Walk<'_> {
         below.into_iter().try_for_each(|number| self.down(number))
     }
 
+    fn note_served(&mut self, mount: Option<NfsMount>) {
+        let number = |mount: &Option<NfsMount>| mount.as_ref().map(|mount| mount.file_system);
+        if self
+            .served
+            .iter()
+            .all(|other| number(other) != number(&mount))
+        {
+            self.served.push(mount);
+        }
+    }
+
     /// Adds the device that a file lies on; a file in memory lies on none.
     fn file(&mut self, path: &Path) -> Option<()> {
         let file = named(path)?;
@@ -110,7 +124,7 @@ impl Walk<'_> {
         let is_served = rustix::fs::fstatfs(&file).is_ok_and(|stat| mounts::is_served_fs(&stat));
         if let Some(mount) = mounts::mount_of(&file).filter(|_| is_served) {
             self.in_remote_file |= !mount.fs.kind.starts_with("fuse");
-            self.nfs = mount.nfs();
+            self.note_served(mount.nfs());
         }
         self.down(device_of(&file)?)
     }

@@ -53,6 +53,7 @@ const SEE_DEVICES: &str =
     "see `lsblk` and `losetup -l`; stop that use first, or choose another target";
 const SEE_PATHS: &str = "see `lsblk` and `grep . /sys/block/*/{,device/}wwid` (paths to one disk have one WWID); stop that use first, or choose another target";
 const SEE_EXPORTS: &str = "see `nvmetcli ls`, `targetcli ls` and /sys/kernel/config; end that export, or choose another target";
+const SEE_CLIENTS: &str = "disconnect it first (`nvme disconnect -d NAME`, `iscsiadm -m session` and `--logout`), or choose another target";
 const SEE_OPENERS: &str = "see `fuser -v PATH`; stop that process, or choose another target";
 
 /// Who uses storage, as the kernel says now.
@@ -402,6 +403,10 @@ impl Users {
                 format!("{chain}, a loop device that is set up{holds}"),
                 "detach it first (`losetup -d`), or choose another target",
             ));
+        }
+        if !sharer.is_below && graph.is_client(*number) {
+            let why = format!("{chain}, which is connected to an export of this machine");
+            return Err(lasting(why, SEE_CLIENTS));
         }
         let is_upon = !sharer.is_below && graph.is_stacked(*number);
         if is_upon && !sharer.shows_pool {

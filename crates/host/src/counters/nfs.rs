@@ -2,7 +2,9 @@
 //! (fs/nfs/super.c) writes it.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt as _;
+use std::path::{Path, PathBuf};
 
 use iolab_workload::counters::NfsIo;
 
@@ -16,40 +18,114 @@ pub(super) fn read(stacks: &[Stack]) -> Option<NfsIo> {
 }
 
 /// What all mounts had counted at a moment.
-pub(crate) struct NfsMounts(Option<String>);
+pub(crate) struct NfsMounts(Option<Vec<u8>>);
 
 impl NfsMounts {
     /// Now.
     pub(crate) fn read() -> Self {
-        Self(std::fs::read_to_string("/proc/self/mountstats").ok())
+        Self(std::fs::read("/proc/self/mountstats").ok())
     }
 
-    /// Of all together, one file system as often as it is mounted; `None` where there is none.
-    pub(crate) fn all(&self) -> Option<NfsIo> {
-        let sections = self.0.as_ref()?.split("device ");
-        sections.filter_map(counts).reduce(NfsIo::plus)
+    /// What those that targets lie on have counted since an earlier moment; `None` where none lies on NFS, or a count is not known. One that was
+    /// mounted since counts from zero.
+    pub(crate) fn since(&self, earlier: &Self, stacks: &[Stack]) -> Option<NfsIo> {
+        let sections = self.sections()?;
+        let own = points(stacks).into_iter().map(|point| {
+            let is_own = |section: &&Section<'_>| section.point.as_deref() == Some(point);
+            sections.iter().rfind(is_own)
+        });
+        let own = own.collect::<Option<Vec<_>>>()?;
+        differences(&own, &earlier.sections()?)
     }
 
-    /// Of those that targets lie on, as [`read`].
-    pub(crate) fn of(&self, stacks: &[Stack]) -> Option<NfsIo> {
-        let mounts = stacks.iter().filter_map(|stack| stack.nfs.as_ref());
-        let mounts: BTreeMap<_, &Path> = mounts
-            .map(|mount| (mount.file_system, &*mount.point))
-            .collect();
-        let text = self.0.as_ref().filter(|_| !mounts.is_empty())?;
-        let mut mounts = mounts.into_values();
-        mounts.try_fold(NfsIo::default(), |sum, mount| {
-            Some(sum.plus(parse(text, mount)?))
-        })
+    /// What all together have counted since, one file system as often as it is mounted; `None` where there is none.
+    pub(crate) fn all_since(&self, earlier: &Self) -> Option<NfsIo> {
+        let sections = self.sections()?;
+        let counted: Vec<&Section<'_>> = sections.iter().filter(|one| one.io.is_some()).collect();
+        differences(&counted, &earlier.sections()?)
+    }
+
+    /// The counts of those that targets lie on, as [`read`].
+    fn of(&self, stacks: &[Stack]) -> Option<NfsIo> {
+        let text = self.0.as_ref()?;
+        let counts = points(stacks).into_iter().map(|point| parse(text, point));
+        counts
+            .collect::<Option<Vec<_>>>()?
+            .into_iter()
+            .reduce(NfsIo::plus)
+    }
+
+    fn sections(&self) -> Option<Vec<Section<'_>>> {
+        self.0.as_deref().map(sections)
     }
 }
 
-/// The counts in a section of a mount.
-fn counts(section: &str) -> Option<NfsIo> {
-    let bytes = section
-        .lines()
-        .find_map(|line| line.trim_start().strip_prefix("bytes:"))?;
-    let counts: Vec<u64> = bytes
+/// Where the file systems that targets lie on are mounted, each once.
+fn points(stacks: &[Stack]) -> Vec<&Path> {
+    let mounts = stacks.iter().filter_map(|stack| stack.nfs.as_ref());
+    let points: BTreeMap<_, &Path> = mounts
+        .map(|mount| (mount.file_system, &*mount.point))
+        .collect();
+    points.into_values().collect()
+}
+
+/// What these mounts have counted together since; `None` without any, and where a count is not known.
+fn differences(mounts: &[&Section<'_>], earlier: &[Section<'_>]) -> Option<NfsIo> {
+    let since = |now: &&Section<'_>| {
+        let is_same = |then: &&Section<'_>| then.device == now.device && then.point == now.point;
+        let before = match earlier.iter().rfind(is_same) {
+            Some(then) => then.io?,
+            // Its file system had counted before, elsewhere.
+            None if earlier.iter().any(|then| then.device == now.device) => return None,
+            None => NfsIo::default(),
+        };
+        Some(now.io?.since(before))
+    };
+    let all = mounts.iter().map(since).collect::<Option<Vec<_>>>()?;
+    all.into_iter().reduce(NfsIo::plus)
+}
+
+/// What is written of one mount.
+struct Section<'a> {
+    /// What is mounted: server and export.
+    device: &'a [u8],
+    /// Where, if it is one of NFS.
+    point: Option<PathBuf>,
+    io: Option<NfsIo>,
+}
+
+/// The mounts, in their order. A path can have the word that a section begins with in it, but no end of a line.
+fn sections(text: &[u8]) -> Vec<Section<'_>> {
+    let mut all: Vec<Section<'_>> = Vec::new();
+    for line in text.split(|byte| *byte == b'\n') {
+        if let Some(head) = line.strip_prefix(b"device ") {
+            let (device, place) = split_once(head, b" mounted on ").unwrap_or((head, b""));
+            let point = split_once(place, b" with fstype nfs");
+            let point = point.map(|(point, _)| OsString::from_vec(unescape(point)).into());
+            all.push(Section {
+                device,
+                point,
+                io: None,
+            });
+        } else if let (Some(last), Some(bytes)) = (
+            all.last_mut(),
+            line.trim_ascii_start().strip_prefix(b"bytes:"),
+        ) {
+            last.io = last.io.or_else(|| counts(bytes));
+        }
+    }
+    all
+}
+
+fn split_once<'a>(text: &'a [u8], mark: &[u8]) -> Option<(&'a [u8], &'a [u8])> {
+    let at = text.windows(mark.len()).position(|part| part == mark)?;
+    Some((&text[..at], &text[at + mark.len()..]))
+}
+
+/// The counts of a mount.
+fn counts(bytes: &[u8]) -> Option<NfsIo> {
+    let counts: Vec<u64> = std::str::from_utf8(bytes)
+        .ok()?
         .split_whitespace()
         .map_while(|count| count.parse().ok())
         .collect();
@@ -64,20 +140,15 @@ fn counts(section: &str) -> Option<NfsIo> {
 }
 
 /// The counts of the mount at a path; `None` where there is none of NFS. What was mounted last is what is seen.
-fn parse(text: &str, mount: &Path) -> Option<NfsIo> {
-    let own = |section: &&str| {
-        let head = section.lines().next().unwrap_or_default();
-        let place = head.split_once(" mounted on ").map(|(_, place)| place);
-        let place = place.and_then(|place| place.split_once(" with fstype nfs"));
-        place.is_some_and(|(path, _)| {
-            unescape(path.as_bytes()) == mount.as_os_str().as_encoded_bytes()
-        })
-    };
-    counts(text.split("device ").filter(own).last()?)
+fn parse(text: &[u8], mount: &Path) -> Option<NfsIo> {
+    let is_own = |section: &Section<'_>| section.point.as_deref() == Some(mount);
+    sections(text).into_iter().rfind(is_own)?.io
 }
 
 #[cfg(test)]
 mod tests {
+    use iolab_storage::NfsMount;
+
     use super::*;
 
     /// As Linux 5.15 writes it, shortened: a local file system, two mounts of NFS, one with a space in its path.
@@ -85,7 +156,7 @@ mod tests {
 
     #[test]
     fn counts_are_those_of_the_mount() {
-        let of = |mount: &str| parse(RECORDED, Path::new(mount));
+        let of = |mount: &str| parse(RECORDED.as_bytes(), Path::new(mount));
         assert_eq!(
             of("/mnt/data"),
             Some(NfsIo {
@@ -101,16 +172,76 @@ mod tests {
             })
         );
         assert_eq!((of("/"), of("/mnt"), of("/mnt/data/x")), (None, None, None));
-        let all = NfsMounts(Some(RECORDED.to_owned())).all();
-        assert_eq!(all.map(|all| all.read_bytes), Some(1_073_745_920));
-        assert_eq!(NfsMounts(Some(String::new())).all(), None);
+    }
+
+    fn mounts(text: &[u8]) -> NfsMounts {
+        NfsMounts(Some(text.to_owned()))
+    }
+
+    fn io(read_bytes: u64) -> Option<NfsIo> {
+        Some(NfsIo {
+            read_bytes,
+            write_bytes: 0,
+        })
+    }
+
+    /// A mount of NFS as its section.
+    fn section(device: &str, point: &str, read_bytes: u64) -> String {
+        format!(
+            "device {device} mounted on {point} with fstype nfs4 statvers=1.1\n\tbytes:\t0 0 0 0 {read_bytes} 0 0 0\n"
+        )
+    }
+
+    fn on(points: &[&str]) -> Vec<Stack> {
+        let stack = |(number, point): (u32, &&str)| Stack {
+            nfs: Some(NfsMount {
+                point: point.into(),
+                file_system: (0, number),
+                server: String::new(),
+            }),
+            ..Stack::default()
+        };
+        (0..).zip(points).map(stack).collect()
+    }
+
+    #[test]
+    fn any_path_is_one_that_a_mount_can_have() {
+        let path = b"/mnt/device \xff";
+        let mut text = b"device a:/ mounted on /mnt/device\\040\xff with fstype nfs\n".to_vec();
+        text.extend(b"\tbytes:\t0 0 0 0 7 0 0 0\n");
+        let path = OsString::from_vec(path.to_vec());
+        assert_eq!(parse(&text, Path::new(&path)), io(7));
+        let text = section("a:/device b", "/mnt/device b", 9);
+        assert_eq!(parse(text.as_bytes(), Path::new("/mnt/device b")), io(9));
+    }
+
+    #[test]
+    fn both_ends_are_those_of_the_same_mounts() {
+        let (a, b) = (section("s:/a", "/a", 10), section("s:/b", "/b", 1000));
+        let before = mounts(format!("{a}{b}").as_bytes());
+        let late = section("s:/late", "/late", 5);
+        let now = [section("s:/a", "/a", 12), section("s:/b", "/b", 1100), late];
+        let now = mounts(now.concat().as_bytes());
+        assert_eq!(now.since(&before, &on(&["/a"])), io(2));
+        assert_eq!(now.since(&before, &on(&["/a", "/late"])), io(7));
+        assert_eq!(now.since(&before, &on(&["/a", "/gone"])), None);
+        assert_eq!(now.since(&before, &[]), None);
+        assert_eq!(now.all_since(&before), io(107));
+        assert_eq!(mounts(b"").all_since(&before), None);
+        assert_eq!(now.all_since(&NfsMounts(None)), None);
+        // What a file system had counted before it was mounted here too is not known.
+        let again = format!("{a}{}", section("s:/a", "/again", 15));
+        let again = mounts(again.as_bytes());
+        assert_eq!(again.since(&before, &on(&["/again"])), None);
+        assert_eq!(again.of(&on(&["/a", "/again"])), io(25));
+        assert_eq!(again.of(&[]), None);
     }
 
     #[test]
     fn what_is_cut_short_is_none_or_whole() {
-        let whole = parse(RECORDED, Path::new("/mnt/data"));
+        let whole = parse(RECORDED.as_bytes(), Path::new("/mnt/data"));
         for length in 0..RECORDED.len() {
-            let cut = parse(&RECORDED[..length], Path::new("/mnt/data"));
+            let cut = parse(&RECORDED.as_bytes()[..length], Path::new("/mnt/data"));
             let is_line_end = RECORDED[..length].ends_with(char::is_whitespace);
             assert!(cut.is_none() || cut == whole || !is_line_end, "at {length}");
         }

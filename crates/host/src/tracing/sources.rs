@@ -6,6 +6,9 @@ use super::event::{DiskNumber, Edge, Step, Transfer, kernel_number};
 /// What a filter is set to that lets all through.
 pub(super) const NO_FILTER: &str = "0";
 
+/// Most bytes of a filter, below what the kernel takes in one write to `filter`: less than a page (`event_filter_write`).
+const FILTER_MAX: usize = 4000;
+
 /// An event that is recorded.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Source {
@@ -225,7 +228,14 @@ impl Source {
             }
             SourceKind::Fuse(_) => of_any("connection", &mut places.connections.iter().copied()),
             SourceKind::FileServer(..) => of_any("dev", &mut places.servers.iter().copied()),
-            SourceKind::Moved => of_any_number("ino", &mut places.moving.iter().copied()),
+            SourceKind::Moved => {
+                let filter = of_any_number("ino", &mut places.moving.iter().copied())?;
+                // Whoever reads the events chooses by inode too.
+                Some(match filter.len() <= FILTER_MAX {
+                    true => filter,
+                    false => NO_FILTER.to_owned(),
+                })
+            }
             SourceKind::Sync(_) | SourceKind::Commit(_) => {
                 of_any("dev", &mut places.file_systems.iter().copied())
             }

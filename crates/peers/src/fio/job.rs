@@ -84,7 +84,7 @@ impl JobFile {
 
     fn of(text: &str, name: &str, target: Option<&Path>, around: Around<'_>) -> Result<Self> {
         let mut mistakes = Mistakes::default();
-        let jobs = clones::apart(jobs::read(text, around, &mut mistakes)?);
+        let jobs = clones::apart(jobs::read(text, around, &mut mistakes)?)?;
         let (stages, jobs): (Vec<usize>, Vec<Job>) = side_by_side::staged(jobs, &mut mistakes)
             .into_iter()
             .unzip();

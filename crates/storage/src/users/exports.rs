@@ -131,27 +131,36 @@ impl Exports {
     ) -> BTreeMap<FileId, PathBuf> {
         let mut paths = BTreeMap::new();
         for export in &mut self.known {
-            let Some(&node) = export.nodes.first() else {
-                continue;
-            };
             for (&number, own) in ids {
-                let is_client = !own.is_disjoint(&export.ids) && node != Node::Device(number);
+                let is_itself = export.nodes.contains(&Node::Device(number));
+                let is_client = !own.is_disjoint(&export.ids) && !is_itself;
                 let device = graph.devices.get_mut(&number);
                 let Some(device) = device.filter(|_| is_client) else {
                     continue;
                 };
-                let piece = Piece {
+                let piece = |below: &Node| Piece {
                     from: 0,
                     length: device.bytes,
-                    below: node,
+                    below: *below,
                     to: 0,
                 };
-                device.below = match export.claims {
-                    true => Below::Mapped(vec![piece]),
-                    false => Below::Loop(piece),
+                // A path that leads to several, or an id that several exports have, does not say which of them it is: each may be.
+                let mut all: Vec<Piece> = export.nodes.iter().map(piece).collect();
+                let mut all_claim = export.claims;
+                if let Below::Export { pieces, claims } = &device.below {
+                    all.extend(pieces);
+                    all_claim &= claims;
+                }
+                if all.is_empty() {
+                    continue;
+                }
+                device.below = Below::Export {
+                    pieces: all,
+                    claims: all_claim,
                 };
                 export.clients.insert(number);
-                paths.extend(node.file().map(|file| (file, export.path.clone())));
+                let files = export.nodes.iter().filter_map(|node| node.file());
+                paths.extend(files.map(|file| (file, export.path.clone())));
             }
         }
         paths
@@ -300,8 +309,11 @@ impl Reader<'_> {
         export.path = first.map(PathBuf::from).unwrap_or_default();
         for path in paths {
             for namespace in self.namespaces {
-                let nodes = self.nodes_at(&rooted(&namespace.root, Path::new(path)));
-                export.nodes.extend(nodes);
+                for node in self.nodes_at(&rooted(&namespace.root, Path::new(path))) {
+                    if !export.nodes.contains(&node) {
+                        export.nodes.push(node);
+                    }
+                }
             }
         }
         if let (true, Some(path)) = (export.nodes.is_empty(), first) {
@@ -375,14 +387,18 @@ fn line(path: &Path) -> std::io::Result<String> {
 }
 
 /// The id of the disk that a client of LIO gets, from the serial number of its backstore: the NAA identifier of `spc_emulate_evpd_83` of
-/// Linux, of the registered company with the first digits of the serial number. A company that was set to another one is not known here.
+/// Linux, of the registered company with the first hexadecimal digits of the serial number (`spc_parse_naa_6h_vendor_specific`), and zeros
+/// where it has fewer. A company that was set to another one is not known here. Without a serial number there is none.
 fn lio_id(text: &str) -> Option<DiskId> {
     /// Digits of the serial number in it.
     const DIGITS: usize = 25;
     let (_, serial) = text.split_once("Unit Serial Number:")?;
+    if serial.trim().is_empty() {
+        return None;
+    }
     let digits = serial.chars().filter(char::is_ascii_hexdigit);
     let digits: String = digits.take(DIGITS).collect();
-    (digits.len() == DIGITS).then(|| DiskId::of_digits(&format!("6001405{digits}"), "naa"))?
+    DiskId::of_digits(&format!("6001405{digits:0<DIGITS$}"), "naa")
 }
 
 /// The device of a backstore of the kind iblock: `Major: 8 Minor: 0`.

@@ -182,7 +182,7 @@ impl Users {
                 continue;
             };
             let is_path = matches!(way[at].node, Node::Disk(_));
-            if !is_path && !graph.is_loop(*other) {
+            if !is_path && !graph.shows_others(*other) {
                 continue;
             }
             let chain = self.chain(way, at, &their[..place]);
@@ -193,7 +193,7 @@ impl Users {
                 return Err(passing(format!("{stands}, {what}"), SEE_DEVICES));
             }
             // What starts at the same byte is the same file system, seen twice; what another path shows is seen by this one, too.
-            if way[at].start == their[place].start || !graph.is_loop(*other) {
+            if way[at].start == their[place].start || !graph.shows_others(*other) {
                 continue;
             }
             if let Some(name) = self.first_signature(*other) {

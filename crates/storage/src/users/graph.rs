@@ -86,6 +86,12 @@ pub(super) enum Below {
     Partition(Piece),
     /// Those of a file, or of another device.
     Loop(Piece),
+    /// Those of what this machine exports and is connected to itself; of several that it may be, all.
+    Export {
+        pieces: Vec<Piece>,
+        /// Whether the export keeps others from claiming it.
+        claims: bool,
+    },
     /// A loop device, of which it cannot be learnt what it stands on: the reason.
     Unknown(String),
     /// Pieces of other devices, by a driver that keeps their other bytes to itself (device mapper).
@@ -94,6 +100,37 @@ pub(super) enum Below {
     Thin(Number),
     /// Anywhere on these devices (md, bcache, a mapping that cannot be read).
     Spread(Vec<Number>),
+}
+
+impl Below {
+    /// What may be bytes of files.
+    fn in_files(&self) -> &[Piece] {
+        match self {
+            Self::Loop(piece) => std::slice::from_ref(piece),
+            Self::Export { pieces, claims: _ } => pieces,
+            Self::Nothing
+            | Self::Path(_)
+            | Self::Partition(_)
+            | Self::Unknown(_)
+            | Self::Mapped(_)
+            | Self::Thin(_)
+            | Self::Spread(_) => &[],
+        }
+    }
+
+    fn in_files_mut(&mut self) -> &mut [Piece] {
+        match self {
+            Self::Loop(piece) => std::slice::from_mut(piece),
+            Self::Export { pieces, claims: _ } => pieces,
+            Self::Nothing
+            | Self::Path(_)
+            | Self::Partition(_)
+            | Self::Unknown(_)
+            | Self::Mapped(_)
+            | Self::Thin(_)
+            | Self::Spread(_) => &mut [],
+        }
+    }
 }
 
 /// A block device.
@@ -162,7 +199,7 @@ impl Graph {
             ways.push(way.clone());
         }
         for below in next {
-            // A circle, which only a damaged `/sys` could show, ends the way.
+            // A circle ends the way: exports with the same id can seem to stand on each other, and `/sys` can be damaged.
             if way.iter().any(|span| span.node == below.node) {
                 ways.push(way.clone());
                 continue;
@@ -183,7 +220,7 @@ impl Graph {
             Below::Path(piece) | Below::Partition(piece) | Below::Loop(piece) => {
                 span.moved(piece).into_iter().collect()
             }
-            Below::Mapped(pieces) => pieces
+            Below::Mapped(pieces) | Below::Export { pieces, claims: _ } => pieces
                 .iter()
                 .filter_map(|piece| span.moved(piece))
                 .collect(),
@@ -245,24 +282,34 @@ impl Graph {
     /// Takes several identities of one file (a file of an overlay, and the one in its layer) for one.
     pub(super) fn unify(&mut self, aliases: &[FileId], as_one: FileId) {
         for device in self.devices.values_mut() {
-            if let Below::Loop(piece) = &mut device.below
-                && let Node::File(file) = piece.below
-                && aliases.contains(&file)
-            {
-                piece.below = Node::File(as_one);
+            for piece in device.below.in_files_mut() {
+                if piece
+                    .below
+                    .file()
+                    .is_some_and(|file| aliases.contains(&file))
+                {
+                    piece.below = Node::File(as_one);
+                }
             }
         }
     }
 
-    /// The files that loop devices stand on.
+    /// The files that loop devices and clients of own exports stand on.
     pub(super) fn files(&self) -> BTreeSet<FileId> {
         let below = self.devices.values().map(|device| &device.below);
-        below
-            .filter_map(|below| match below {
-                Below::Loop(piece) => piece.below.file(),
-                _ => None,
-            })
-            .collect()
+        let pieces = below.flat_map(Below::in_files);
+        pieces.filter_map(|piece| piece.below.file()).collect()
+    }
+
+    /// Whether a device is connected to an export of this machine.
+    pub(super) fn is_client(&self, number: Number) -> bool {
+        let below = self.devices.get(&number).map(|device| &device.below);
+        matches!(below, Some(Below::Export { .. }))
+    }
+
+    /// Whether a device shows bytes of another or of a file, as they are: a loop device, or one that is connected to an own export.
+    pub(super) fn shows_others(&self, number: Number) -> bool {
+        self.is_loop(number) || self.is_client(number)
     }
 
     pub(super) fn is_loop(&self, number: Number) -> bool {
@@ -280,7 +327,12 @@ impl Graph {
         let below = self.devices.get(&number).map(|device| &device.below);
         matches!(
             below,
-            Some(Below::Mapped(_) | Below::Thin(_) | Below::Spread(_))
+            Some(
+                Below::Mapped(_)
+                    | Below::Thin(_)
+                    | Below::Spread(_)
+                    | Below::Export { claims: true, .. }
+            )
         )
     }
 

@@ -98,8 +98,9 @@ impl Users {
             for pair in way.windows(2) {
                 let [upper, lower] = pair else { continue };
                 // A partition has its bytes from the disk's table, and a driver keeps its own to itself.
-                let is_loop = matches!(upper.node, Node::Device(number) if graph.is_loop(number));
-                if !is_loop {
+                let shows =
+                    matches!(upper.node, Node::Device(number) if graph.shows_others(number));
+                if !shows {
                     break;
                 }
                 let name = self.inventory.name(lower.node);

@@ -317,6 +317,14 @@ fn only_disks_with_such_events_are_traced() {
         MOVED_SOURCE.filter(&one).as_deref(),
         Some("ino == 257 || ino == 1099511627776")
     );
+    // The kernel takes less than a page.
+    let moving = |count: u64| TracedPlaces {
+        moving: (1 << 20..(1 << 20) + count).collect(),
+        ..TracedPlaces::default()
+    };
+    let filter = |count: u64| MOVED_SOURCE.filter(&moving(count)).unwrap_or_default();
+    assert!((2000..4096).contains(&filter(150).len()));
+    assert_eq!(filter(300), NO_FILTER);
     for source in SYNC_SOURCES {
         let filter = source.filter(&one);
         assert_eq!(filter.as_deref(), Some("dev == 8388609 || dev == 8388610"));

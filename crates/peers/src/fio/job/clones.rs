@@ -1,36 +1,103 @@
 //! Clones of a job whose ranges are further apart than their size (`offset_increment`): a job each, side by side.
 
-use iolab_workload::group::GROUPS_MAX;
+use std::collections::BTreeSet;
 
-use super::jobs::Job;
+use iolab_workload::group::GROUPS_MAX;
+use iolab_workload::quantity::exact_size;
+use iolab_workload::{Error, Result};
+
+use super::jobs::{JOBS_MAX, Job};
 use crate::fio::options::size;
+
+/// The clones of a job.
+#[derive(Clone, Copy)]
+struct Clones {
+    count: u64,
+    /// Where the range of the first one begins, bytes.
+    first: u64,
+    /// From the beginning of a range to that of the next, bytes.
+    step: u64,
+}
 
 /// The jobs, with one for each clone of those whose ranges have gaps between them, or overlap. As many bytes apart as a job has, the clones
 /// are the threads of one job.
-pub(super) fn apart(jobs: Vec<Job>) -> Vec<Job> {
-    jobs.into_iter().flat_map(clones).collect()
+///
+/// # Errors
+/// When a trial has no room for the clones; none is made then.
+pub(super) fn apart(jobs: Vec<Job>) -> Result<Vec<Job>> {
+    let clones: Vec<Option<Clones>> = jobs.iter().map(of_job).collect();
+    check_count(&jobs, &clones)?;
+    let mut taken: BTreeSet<String> = jobs.iter().map(|job| job.name.clone()).collect();
+    let mut all = Vec::with_capacity(jobs.len());
+    for (job, clones) in jobs.into_iter().zip(clones) {
+        let Some(Clones { count, first, step }) = clones else {
+            all.push(job);
+            continue;
+        };
+        let (from, further) = (exact_size(first), exact_size(step));
+        let came_to = [
+            ("numjobs", format!("{count} groups with threads=1 each")),
+            ("offset", format!("the first group begins at {from}")),
+            (
+                "offset_increment",
+                format!("the groups begin at {from}, each {further} behind the one before"),
+            ),
+        ];
+        for number in 0..count {
+            let mut name = format!("{}-{}", job.name, number + 1);
+            while !taken.insert(name.clone()) {
+                name.push('_');
+            }
+            let offset = first.saturating_add(step.saturating_mul(number));
+            all.push(job.clone_at(name, number, offset, &came_to));
+        }
+    }
+    Ok(all)
 }
 
-fn clones(job: Job) -> Vec<Job> {
+/// Refuses more clones side by side than a trial has groups, and more in the file than it may have jobs.
+fn check_count(jobs: &[Job], clones: &[Option<Clones>]) -> Result<()> {
+    let (mut of_stage, mut of_file) = (0_u64, 0_u64);
+    let mut before: Option<&Job> = None;
+    for (job, clones) in jobs.iter().zip(clones) {
+        if before.is_some_and(|before| job.waits(before)) {
+            of_stage = 0;
+        }
+        before = Some(job);
+        of_file = of_file.saturating_add(clones.map_or(1, |clones| clones.count));
+        of_stage = of_stage.saturating_add(clones.map_or(0, |clones| clones.count));
+        let error = if of_stage > GROUPS_MAX as u64 {
+            let what = format!(
+                "{of_stage} clones with offset_increment run side by side, more than {GROUPS_MAX}"
+            );
+            Error::usage(what).hint("give a smaller numjobs, or make offset_increment the size of the job: its clones are then threads of one group")
+        } else if of_file > JOBS_MAX as u64 {
+            let what = format!(
+                "there are more than {JOBS_MAX} jobs, with clones that have offset_increment"
+            );
+            Error::usage(what).hint("give fewer jobs, or a smaller numjobs")
+        } else {
+            continue;
+        };
+        return Err(job.place_of("numjobs").error(error));
+    }
+    Ok(())
+}
+
+/// The clones of a job that have ranges of their own; `None` where they are threads of one, or it is for the options to say what is wrong.
+fn of_job(job: &Job) -> Option<Clones> {
     let bytes = |option: &'static str| {
         let text = job.options.get(option)?;
         size(option, text).ok()
     };
-    let count = job.options.get("numjobs");
-    let count = count.and_then(|text| text.parse::<u64>().ok());
-    let count = count.filter(|count| (2..=GROUPS_MAX as u64).contains(count));
-    let step = bytes("offset_increment").filter(|step| *step > 0 && bytes("size") != Some(*step));
+    let count = job.options.get("numjobs")?.parse::<u64>().ok();
+    let count = count.filter(|count| *count > 1)?;
+    let step =
+        bytes("offset_increment").filter(|step| *step > 0 && bytes("size") != Some(*step))?;
     let first = match job.options.contains_key("offset") {
-        true => bytes("offset"),
-        false => Some(0),
+        true => bytes("offset")?,
+        false => 0,
     };
-    let (Some(count), Some(step), Some(first)) = (count, step, first) else {
-        return vec![job];
-    };
-    if !job.options.contains_key("filename") {
-        return vec![job];
-    }
-    let of_clone =
-        |number: u64| job.clone_at(number, first.saturating_add(step.saturating_mul(number)));
-    (0..count).map(of_clone).collect()
+    let is_in_file = job.options.contains_key("filename");
+    is_in_file.then_some(Clones { count, first, step })
 }

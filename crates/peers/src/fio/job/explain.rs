@@ -27,9 +27,15 @@ pub(super) fn of(jobs: &[Job], cells: &[CellSpec]) -> Vec<OptionExplanation> {
     let mut all: Vec<(LinePosition, OptionExplanation)> = Vec::new();
     let mut seen: HashMap<(LinePosition, String, String), usize> = HashMap::new();
     for (job, cell) in jobs.iter().zip(cells) {
-        for (name, value) in &job.options {
-            let with = match name.as_str() {
-                "numjobs" if !job.also.is_empty() => {
+        // The offset of a clone follows from what is written.
+        let own = job.options.iter();
+        let own = own.filter(|(name, _)| job.made_by.is_empty() || *name != "offset");
+        let own = own.map(|(name, value)| (name.as_str(), value, None));
+        let made_by = job.made_by.iter();
+        let made_by = made_by.map(|(name, value, came_to)| (*name, value, Some(came_to)));
+        for (name, value, came_to) in own.chain(made_by) {
+            let with = match name {
+                "numjobs" if came_to.is_none() && !job.also.is_empty() => {
                     format!(" (with {}, which does the same)", job.also.join(" and "))
                 }
                 _ => String::new(),
@@ -39,7 +45,7 @@ pub(super) fn of(jobs: &[Job], cells: &[CellSpec]) -> Vec<OptionExplanation> {
                 place: place.to_string(),
                 jobs: vec![job.name.clone()],
                 option: job.shown(name, value) + &with,
-                means: means(name, cell),
+                means: came_to.map_or_else(|| means(name, cell), String::clone),
             };
             let key = (place.clone(), told.option.clone(), told.means.clone());
             match seen.entry(key) {

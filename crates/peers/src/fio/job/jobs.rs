@@ -12,7 +12,7 @@ use super::lines::{self, Around, Said};
 use super::mistakes::Mistakes;
 
 /// Most jobs of a file.
-const JOBS_MAX: usize = 1000;
+pub(super) const JOBS_MAX: usize = 1000;
 
 /// A job.
 #[derive(Clone)]
@@ -25,6 +25,8 @@ pub(super) struct Job {
     pub(super) options: Options,
     /// Jobs beside it that do the same: their threads are counted with its own.
     pub(super) also: Vec<String>,
+    /// Of a clone with a range of its own: the options that made it, each with its value in the file and what it came to.
+    pub(super) made_by: Vec<(&'static str, String, String)>,
     /// Where its options stand.
     places: BTreeMap<String, LinePosition>,
 }
@@ -68,20 +70,29 @@ impl Job {
         self.options.get(option).filter(|_| !is_hidden)
     }
 
-    /// The clone of this number, from 0, whose range begins at `offset`.
-    pub(super) fn clone_at(&self, number: u64, offset: u64) -> Self {
+    /// The clone of this number, from 0, whose range begins at `offset`; what the options came to that it has no more.
+    pub(super) fn clone_at(
+        &self,
+        name: String,
+        number: u64,
+        offset: u64,
+        came_to: &[(&'static str, String)],
+    ) -> Self {
         let mut clone = self.clone();
-        clone.name = format!("{}-{}", self.name, number + 1);
-        clone.options.remove("numjobs");
-        clone.options.remove("offset_increment");
+        clone.name = name;
+        // A job that waits for this one waits for its clones.
+        clone.also.push(self.name.clone());
+        for (option, what) in came_to {
+            let written = clone.options.remove(*option);
+            let written = written.map(|value| (*option, value, what.clone()));
+            clone.made_by.extend(written);
+        }
         if number > 0 {
             // It runs beside the first one, which waits.
             for option in ["stonewall", "wait_for_previous", "wait_for", "new_group"] {
                 clone.options.remove(option);
             }
         }
-        let place = self.place_of("offset_increment");
-        clone.places.insert("offset".to_owned(), place);
         clone
             .options
             .insert("offset".to_owned(), offset.to_string());
@@ -137,6 +148,7 @@ pub(super) fn read(text: &str, around: Around<'_>, mistakes: &mut Mistakes) -> R
                         place: place.clone(),
                         options: global.0.clone(),
                         also: Vec::new(),
+                        made_by: Vec::new(),
                         places: global.1.clone(),
                     });
                 }

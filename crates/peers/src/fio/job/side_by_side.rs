@@ -245,10 +245,10 @@ pub(super) fn put_groups(
     let default = CellSpec::default();
     let mut names: Vec<String> = Vec::with_capacity(jobs.len());
     for job in jobs {
-        names.push(name(&job.name, &names));
-    }
-    for name in &names {
-        experiment.add_group(name)?;
+        let name = name(&job.name, &names);
+        // It refuses more than a trial has room for, before names without end are sought.
+        experiment.add_group(&name)?;
+        names.push(name);
     }
     for setting in SETTINGS {
         let levels: Vec<String> = cells.iter().map(|cell| setting.get(cell)).collect();

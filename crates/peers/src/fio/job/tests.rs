@@ -9,6 +9,7 @@ use iolab_workload::settings::{CellSpec, Setting};
 use super::JobFile;
 use super::lines::Around;
 
+mod clones;
 mod like_fio;
 
 #[test]
@@ -249,19 +250,6 @@ fn jobs_that_do_the_same_are_told_as_one_with_more_threads() {
     // Clones with ranges of their own are not those of another job.
     let own = text.replace("size=1m", "size=1m\noffset_increment=1m");
     assert_eq!(threads(&own.replace("randread", "read")), [["a 3", "b 3"]]);
-}
-
-#[test]
-fn clones_further_apart_than_their_size_have_ranges_of_their_own() {
-    let text = "[w]\nfilename=/x\nrw=write\nnumjobs=3\nsize=1m\noffset=4m\noffset_increment=16m\n";
-    let names = ["threads", "offset", "region"];
-    assert_eq!(
-        grouped(text, &names),
-        [["w-1 1 4MiB 1MiB", "w-2 1 20MiB 1MiB", "w-3 1 36MiB 1MiB"]]
-    );
-    // One whose clones wait for the job before it waits with all of them.
-    let waiting = format!("[r]\nfilename=/x\nrw=read\nsize=1m\n{text}stonewall\n");
-    assert_eq!(planned(&waiting, &["threads"]).len(), 2);
 }
 
 #[test]

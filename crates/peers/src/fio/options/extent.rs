@@ -163,11 +163,26 @@ pub(super) fn bounds(
             (FileLayout::Shared, of_all(own))
         }
         Some(step) => {
-            let error = Error::usage(format!("offset_increment={step} is not the size of a job"));
             let option = "offset_increment";
-            let error = error.hint(
-                "with offset_increment=SIZE each thread has a share of the file; without it each goes over all of it",
-            );
+            let is_in_percent =
+                |name| value(options, &[name]).is_some_and(|(_, text)| text.contains('%'));
+            let error = if ["size", "offset", option].into_iter().any(is_in_percent) {
+                let what = "clones with offset_increment, and a range in percent";
+                Error::usage(what).hint("give size, offset and offset_increment in bytes")
+            } else if step == given {
+                let what = format!(
+                    "clones with offset_increment, and pattern {}",
+                    trial.pattern
+                );
+                Error::usage(what).hint(
+                    "threads of one job draw from all of its region with this pattern: make the clones jobs of their own, each with its offset",
+                )
+            } else {
+                let what = format!("offset_increment={step} is not the size of a job");
+                Error::usage(what).hint(
+                    "with offset_increment=SIZE each thread has a share of the file; without it each goes over all of it",
+                )
+            };
             faults.or(Err(Fault { option, error }), (FileLayout::Shared, own))
         }
     };

@@ -152,6 +152,122 @@ fn a_device_that_this_machine_exports_to_itself_stands_on_what_is_exported() {
     assert_eq!(below(), path);
 }
 
+/// The id of a disk of LIO with these digits in its serial number.
+fn lio_wwid(digits: &str) -> String {
+    format!("naa.6001405{digits:0<25}")
+}
+
+/// Linux fills the identifier up with zeros (`spc_parse_naa_6h_vendor_specific`).
+#[test]
+fn clients_of_one_export_keep_each_other_from_it() {
+    const SDS: Number = (259, 920);
+    const SDT: Number = (259, 921);
+    for (is_device, info) in [
+        (
+            true,
+            "iBlock device: sdq1  readonly: 0\n        Major: 259 Minor: 901  CLAIMED: IBLOCK",
+        ),
+        (false, ""),
+    ] {
+        let fake = Fake::new();
+        let config = Configfs::new(&fake);
+        for (name, number) in [("sds", SDS), ("sdt", SDT)] {
+            fake.device(name, number, 1024);
+            fake.attribute(name, "device/wwid", &lio_wwid("d15"));
+        }
+        let image = fake.0.path().join("an image");
+        fs::write(&image, "x").unwrap();
+        let path = match is_device {
+            true => String::new(),
+            false => image.display().to_string(),
+        };
+        let store = "target/core/store_0/d";
+        config.object(
+            store,
+            &[("enable", "1"), ("udev_path", &path), ("info", info)],
+        );
+        config.object(
+            &format!("{store}/wwn"),
+            &[("vpd_unit_serial", "T10 VPD Unit Serial Number: disk-15")],
+        );
+        let mut users = fake.users(|_| 0);
+        let ways = users.ways(SDS);
+        let sharers = users.sharers(SDS, &ways);
+        let other = sharers.iter().find(|sharer| sharer.number == SDT);
+        let refusal = users.look_at_sharer(other.unwrap(), &ways).unwrap_err();
+        let on = match is_device {
+            true => "/dev/sdq1".to_owned(),
+            false => format!("{path} (bytes 0 to 512 KiB)"),
+        };
+        assert_eq!(
+            refusal.why,
+            format!(
+                "/dev/sds -> {on} <- /dev/sdt, which is connected to an export of this machine"
+            )
+        );
+        assert!(refusal.hint.contains("disconnect"));
+    }
+}
+
+#[test]
+fn an_id_of_several_exports_may_be_any_of_them() {
+    const SDS: Number = (259, 920);
+    let fake = Fake::new();
+    fake.device("sds", SDS, 1024);
+    fake.attribute("sds", "device/wwid", &lio_wwid("a"));
+    let config = Configfs::new(&fake);
+    for (store, minor) in [("iblock_0", 900), ("iblock_1", 910)] {
+        let store = format!("target/core/{store}/d");
+        let info = format!("iBlock device: x\n        Major: 259 Minor: {minor}  CLAIMED: IBLOCK");
+        config.object(
+            &store,
+            &[("enable", "1"), ("udev_path", ""), ("info", &info)],
+        );
+        config.object(
+            &format!("{store}/wwn"),
+            &[("vpd_unit_serial", "T10 VPD Unit Serial Number: a")],
+        );
+    }
+    let users = fake.users(|_| 0);
+    let ways = users.ways(SDS);
+    let mut below: Vec<Node> = ways
+        .iter()
+        .filter_map(|way| Some(way.last()?.node))
+        .collect();
+    below.sort();
+    assert_eq!(below, [Node::Device(SDQ), Node::Device((259, 910))]);
+}
+
+#[test]
+fn exports_that_seem_to_stand_on_each_other_end_the_way() {
+    const SDS: Number = (259, 920);
+    const SDT: Number = (259, 921);
+    let mut graph = Graph::default();
+    for (number, below) in [(SDS, SDT), (SDT, SDS)] {
+        let piece = Piece {
+            from: 0,
+            length: 1024,
+            below: Node::Device(below),
+            to: 0,
+        };
+        let device = Device {
+            name: "sd".to_owned(),
+            bytes: 1024,
+            below: Below::Export {
+                pieces: vec![piece],
+                claims: false,
+            },
+            holders: Vec::new(),
+            read_only: false,
+        };
+        graph.devices.insert(number, device);
+    }
+    let ways = graph.ways(graph.whole(SDS));
+    let nodes = ways.iter().map(|way| way.iter().map(|span| span.node));
+    let nodes: Vec<Vec<Node>> = nodes.map(Iterator::collect).collect();
+    assert_eq!(nodes, [[Node::Device(SDS), Node::Device(SDT)]]);
+}
+
 #[test]
 fn an_export_that_leads_nowhere_may_be_of_any_target() {
     let fake = Fake::new();
