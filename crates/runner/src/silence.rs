@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use iolab_cluster::timeouts::{Timeouts, moving};
 use iolab_host::system_control::restore_own;
-use iolab_storage::Target;
+use iolab_storage::{Target, TargetKind};
 use iolab_workload::quantity::exact_duration;
 use iolab_workload::trial::{CacheState, TrialSpec};
 use iolab_workload::{Error, Result};
@@ -104,6 +104,7 @@ impl Watch {
         }));
         let (over, is_over) = mpsc::channel();
         let places: Vec<String> = targets.iter().map(|target| place(target)).collect();
+        let has_scratch = (targets.iter()).any(|target| target.kind() == TargetKind::Scratch);
         let caller = rustix::thread::gettid().as_raw_nonzero().to_string();
         let shared = Arc::clone(&state);
         let look = move || {
@@ -131,7 +132,7 @@ impl Watch {
                     Duration::ZERO
                 };
                 if still >= patience {
-                    let error = unanswered(&locked(&shared), &places);
+                    let error = unanswered(&locked(&shared), &places, has_scratch);
                     return end(match changes_system {
                         true => with_settings(error, restore_own(RESTORING)),
                         false => error,
@@ -306,7 +307,8 @@ fn place(target: &Target) -> String {
     }
 }
 
-fn unanswered(state: &State, places: &[String]) -> Error {
+/// What is said of a run that waits; scratch files of it are left behind.
+fn unanswered(state: &State, places: &[String], has_scratch: bool) -> Error {
     let patience = exact_duration(state.patience);
     let run_file = state.run_file.as_ref();
     let run_file = run_file.map(|(path, resume)| (path.display(), resume));
@@ -326,7 +328,10 @@ fn unanswered(state: &State, places: &[String]) -> Error {
     if let Some((_, resume)) = run_file {
         hint += &format!("; '{resume}' then finishes the run");
     }
-    Error::failed(message).hint(hint + ". The next run removes the scratch file")
+    if has_scratch {
+        hint += ". The next run there removes the scratch file";
+    }
+    Error::failed(message).hint(hint)
 }
 
 /// Says beside it what became of the settings of the kernel that the run changed.
@@ -454,7 +459,7 @@ mod tests {
             )),
         };
         let places = ["/mnt on the file server nas".to_owned()];
-        let error = unanswered(&state, &places);
+        let error = unanswered(&state, &places, true);
         assert!(
             error
                 .message()
@@ -466,12 +471,16 @@ mod tests {
             "{remedy}"
         );
         state.uses_targets = false;
-        let error = unanswered(&state, &places);
+        let error = unanswered(&state, &places, true);
         let begin = "the disk of the run file out/r.iolab has not answered";
         assert!(error.message().starts_with(begin), "{error}");
         state.run_file = None;
-        let error = unanswered(&state, &places);
-        assert!(!error.remedy().expect("a remedy").contains("resume"));
+        let remedy_with = |has_scratch| {
+            let error = unanswered(&state, &places, has_scratch);
+            error.remedy().expect("a remedy").to_owned()
+        };
+        assert!(!remedy_with(true).contains("resume"));
+        assert!(remedy_with(true).contains("scratch") && !remedy_with(false).contains("scratch"));
     }
 
     #[test]

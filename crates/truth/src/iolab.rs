@@ -184,7 +184,7 @@ pub(crate) fn seen(output: &Output, file: &Path) -> Seen {
         code: output.status.code(),
         text: format!("{}\n{all}", both(output)),
         cells: list(&json(file, "table")["cells"]),
-        samples: list(&json(file, "export")),
+        samples: samples(file),
     }
 }
 
@@ -206,9 +206,14 @@ fn list(json: &Value) -> Vec<Value> {
     json.as_array().cloned().unwrap_or_default()
 }
 
+/// The trials in a run file, which may still be written.
+pub fn samples(file: &Path) -> Vec<Value> {
+    list(&json(file, "export"))
+}
+
 /// Waits until a run file has this many trials, or the run is over.
 pub fn wait_for(file: &Path, trials: usize, mut over: impl FnMut() -> bool) {
-    while !over() && list(&json(file, "export")).len() < trials {
+    while !over() && samples(file).len() < trials {
         std::thread::sleep(Duration::from_millis(20));
     }
 }

@@ -16,6 +16,7 @@ mod limits;
 mod ranks;
 mod requests;
 mod serve;
+mod silence;
 mod slo;
 mod space;
 mod speed;

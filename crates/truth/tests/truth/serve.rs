@@ -87,7 +87,7 @@ fn scene(definition: &str) -> Made<(Scene, PathBuf)> {
 
 /// Serves a definition; a skip where that cannot be done here.
 #[track_caller]
-fn served(definition: &str, more: &[&str]) -> Option<(Scene, ServedModel)> {
+pub(crate) fn served(definition: &str, more: &[&str]) -> Option<(Scene, ServedModel)> {
     let made = scene(definition).and_then(|(scene, at)| {
         let more = [&["--format", "json"], more].concat();
         let served = ServedModel::begin(&scene, "model.toml", &at, &more)?;

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::lab::{Lab, disk, lab};
+use super::lab::{Lab, UNTIL_MEASURED, disk, in_background, lab, until_ended};
 
 /// Carries out `iolab run` with these arguments; its exit code, what it printed, and its samples.
 fn samples(lab: &mut Lab, arguments: &str) -> (Option<i32>, String, Vec<Value>) {
@@ -265,10 +265,13 @@ fn the_paths_of_a_disk_are_counted_together() {
 fn a_device_that_is_suspended_in_mid_run_is_named() {
     let Some(mut lab) = lab() else { return };
     let a = disk("a");
+    let run = in_background(
+        "/lab/iolab run read-random /dev/mapper/still --bs 4k --size 4M --direct --time .5 --budget 60 --precision .0001 -o run.iolab",
+    );
     lab.shell(&format!(
         "dmsetup create still --table '0 131072 linear {a} 0'
-        (/lab/iolab run read-random /dev/mapper/still --bs 4k --size 4M --direct --time .5 --budget 60 --precision .0001 -o run.iolab >out 2>&1; echo $? >code) >/dev/null 2>&1 &
-        until /lab/iolab export run.iolab --format json 2>/dev/null | grep -q read_bytes; do sleep .5; done
+        {run}
+        {UNTIL_MEASURED}
         dmsetup suspend --nolockfs --noflush still"
     ));
     let text = lab.shell(
@@ -279,6 +282,6 @@ fn a_device_that_is_suspended_in_mid_run_is_named() {
         text.contains("/dev/dm-0 has not answered for 1 min"),
         "{text}"
     );
-    lab.shell("dmsetup resume still; until [ -e code ]; do sleep .5; done");
+    lab.shell(&format!("dmsetup resume still\n{}", until_ended(30)));
     assert_eq!(lab.shell("cat code"), "1", "{text}");
 }

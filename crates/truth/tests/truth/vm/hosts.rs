@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use iolab_truth::binary::Mpi;
 
+use super::lab::{UNTIL_MEASURED, in_background};
 use super::pair::{Hosts, VERSIONS, hosts_of_ranks};
 
 /// Bytes that both ranks go over together.
@@ -152,15 +153,8 @@ fn a_host_that_is_paused_holds_the_run_up() {
 
 /// Starts a run by both hosts, and waits for its first trial.
 fn begin(hosts: &mut Hosts, line: &str) {
-    hosts.shell(
-        1,
-        &format!(
-            "rm -f run.iolab code
-            ({} >out 2>&1; echo $? >code) >/dev/null 2>&1 &
-            until [ -e code ] || /lab/iolab export run.iolab --format json 2>/dev/null | grep -q read_bytes; do sleep 1; done",
-            hosts.on_both(line)
-        ),
-    );
+    let run = in_background(&hosts.on_both(line));
+    hosts.shell(1, &format!("rm -f run.iolab\n{run}\n{UNTIL_MEASURED}"));
 }
 
 /// The exit code of that run, what it printed, and how long that took.

@@ -64,6 +64,28 @@ udevadm settle
 rm -rf /tmp/* /data/case; mkdir -p /data/case; cd /data/case
 ";
 
+/// A script that starts a command and goes on: what it prints is in `out`, and once it has ended, its exit code in `code`.
+pub(super) fn in_background(command: &str) -> String {
+    // Without +e, a shell that ends at the first error would end before it has written the code of one.
+    format!(
+        "rm -f out code; (set +e; {command} >out 2>&1; echo $? >new && mv new code) >/dev/null 2>&1 &"
+    )
+}
+
+/// A script that waits for the first trial of such a run to be in `run.iolab`, or for its end.
+pub(super) const UNTIL_MEASURED: &str = "until [ -e code ] || /lab/iolab export run.iolab --format json 2>/dev/null | grep -q read_bytes; do sleep .5; done";
+
+/// A script that waits for the end of such a command whose storage answers again; it fails where a process of iolab is still there after
+/// this many seconds, and tells where its threads wait.
+pub(super) fn until_ended(seconds: u64) -> String {
+    format!(
+        r"for n in $(seq {seconds}); do [ -e code ] && break; sleep 1; done
+        [ -e code ] || {{
+            for task in /proc/$(pgrep -nx iolab)/task/*; do cat $task/comm $task/stack; grep State $task/status; done; cat out; exit 1
+        }} >&2"
+    )
+}
+
 /// Checksums by the name of a disk.
 type Sums = BTreeMap<&'static str, u64>;
 

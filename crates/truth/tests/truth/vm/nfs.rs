@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
+use super::lab::{UNTIL_MEASURED, in_background, until_ended};
 use super::pair::{Hosts, VERSIONS, hosts};
 
 /// Bytes that a trial goes over.
@@ -214,17 +215,18 @@ fn data_of_a_server_are_verified_and_judged() {
 /// How long it may take until a run says that its server is gone: its trial, what the threads may stand still, and the looks at them.
 const AT_MOST: Duration = Duration::from_secs(60 + 15 + 30);
 
+/// Seconds that a client may take to reach a server again: it asks anew ever less often.
+const ANSWERS_AGAIN: u64 = 200;
+
 /// A server that stops answering in mid-run ends the run with its name, and the trials before are kept.
 #[test]
 fn a_server_that_stops_answering_ends_the_run_and_is_named() {
     let Some(mut hosts) = hosts() else { return };
     hosts.mount(2, "/mnt/n", VERSIONS[1].1);
-    hosts.shell(
-        2,
-        "rm -f run.iolab
-        (/lab/iolab run read-random /mnt/n --bs 4k --size 4M --direct --time 1 --budget 60 --precision .0001 -o run.iolab >out 2>&1; echo $? >code) >/dev/null 2>&1 &
-        until /lab/iolab export run.iolab --format json 2>/dev/null | grep -q read_bytes; do sleep 1; done",
+    let run = in_background(
+        "/lab/iolab run read-random /mnt/n --bs 4k --size 4M --direct --time 1 --budget 60 --precision .0001 -o run.iolab",
     );
+    hosts.shell(2, &format!("rm -f run.iolab\n{run}\n{UNTIL_MEASURED}"));
     hosts.guest(1).freeze(true).expect("it is stopped");
     let began = Instant::now();
     // The kernel does not let go of a process that still has files of the server open.
@@ -239,7 +241,7 @@ fn a_server_that_stops_answering_ends_the_run_and_is_named() {
     let took = began.elapsed();
     hosts.guest(1).freeze(false).expect("it goes on");
     assert_eq!(told.code, Some(0), "nothing is said of the server");
-    hosts.shell(2, "until [ -e code ]; do sleep 1; done");
+    hosts.shell(2, &until_ended(ANSWERS_AGAIN));
     let text = hosts.shell(2, "cat out");
     assert_eq!(hosts.shell(2, "cat code"), "1", "{text}");
     assert!(text.contains("file server vm1:/"), "{text}");

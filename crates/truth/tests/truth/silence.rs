@@ -1,0 +1,160 @@
+//! Storage that stops answering: runs on it say so and end.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
+
+use iolab_truth::binary::binary;
+use iolab_truth::device::{loop_over, mounted};
+use iolab_truth::iolab::{samples, told, wait_for};
+use iolab_truth::served::ServedModel;
+use iolab_truth::system::unless_missing;
+use iolab_truth::{Made, Scene};
+use rustix::process::Signal;
+
+use crate::serve::served;
+use crate::stage::alone;
+
+/// Every request takes 5 ms; there is room for a file system.
+const MODEL: &str = "title = \"5 ms each\"\nsource = []\n\
+    [model.latency]\nread_us = 5000\nwrite_us = 5000\ninner.memory = 536_870_912\n";
+/// How long storage is silent before a run says so, with the looks at its threads, on a machine that is busy.
+const SAYS_SO: Duration = Duration::from_secs(60 + 15 + 45);
+/// How long a run may be there after its storage has answered, on a machine that is busy.
+const ENDS: Duration = Duration::from_secs(30);
+
+/// A model that is stopped; it goes on when this is dropped, so that whatever waits for it ends.
+struct Stopped<'a>(&'a ServedModel);
+
+impl<'a> Stopped<'a> {
+    fn new(model: &'a ServedModel) -> Self {
+        model.signal(Signal::STOP);
+        Self(model)
+    }
+}
+
+impl Drop for Stopped<'_> {
+    fn drop(&mut self) {
+        self.0.signal(Signal::CONT);
+    }
+}
+
+/// A run of iolab in the background.
+struct Run {
+    child: Child,
+    /// The run file.
+    file: PathBuf,
+    /// What it prints on stderr.
+    said: PathBuf,
+}
+
+impl Run {
+    /// Of far more trials than are waited for, with these words of its own.
+    fn begin(scene: &Scene, name: &str, experiment: &str, target: &Path, words: &str) -> Self {
+        let file = scene.folder().join(format!("{name}.iolab"));
+        let said = scene.folder().join(format!("{name}.said"));
+        let mut command = scene.command(binary());
+        command
+            .args(["run", experiment])
+            .arg(target)
+            .args(words.split(' '))
+            .args(["--size", "4M", "--time", ".3", "--budget", "1h"])
+            .args(["--precision", ".0001", "-o"])
+            .arg(&file)
+            .stdout(Stdio::null())
+            .stderr(File::create(&said).expect("a file"));
+        let child = command.spawn().expect("iolab starts");
+        scene.keeper.end(&child);
+        Self { child, file, said }
+    }
+
+    fn said(&self) -> String {
+        std::fs::read_to_string(&self.said).expect("text")
+    }
+
+    /// Its exit code, once it has ended.
+    fn code(&mut self) -> Option<i32> {
+        let status = self.child.try_wait().expect("a child");
+        status.map(|status| status.code().unwrap_or(-1))
+    }
+}
+
+/// Waits until something holds, for so long at most.
+fn until(most: Duration, mut holds: impl FnMut() -> bool) {
+    let deadline = Instant::now() + most;
+    while !holds() && Instant::now() < deadline {
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+/// A folder on a file system whose disk is the model's.
+fn folder(scene: &Scene, model: &ServedModel) -> Made<PathBuf> {
+    let device = loop_over(scene, &model.file(), false)?;
+    mounted(scene, &device, &["mkfs.ext4", "-qF"], "noatime")
+}
+
+/// By every way of issuing requests, on the file of a server and on a file system whose disk is that file: the message comes while the
+/// server is silent, the process ends with exit code 1 when it answers again, and the trials before are kept.
+#[test]
+fn runs_on_a_server_that_stops_say_so_and_end_when_it_goes_on() {
+    let _alone = alone();
+    let Some((scene, model)) = served(MODEL, &[]) else {
+        return;
+    };
+    let file = model.file();
+    let folder = unless_missing(folder(&scene, &model));
+    let reads = |name, more: &str| {
+        let words = format!("--bs 4k --direct {more}");
+        Run::begin(&scene, name, "read-random", &file, &words)
+    };
+    let mut runs = vec![
+        reads("psync", "--set backend=psync"),
+        reads("libaio", "--set backend=libaio --depth 4"),
+        reads("io_uring", "--set backend=io_uring --depth 4"),
+    ];
+    if let Some(folder) = &folder {
+        let begin = |name, experiment, words| Run::begin(&scene, name, experiment, folder, words);
+        runs.push(begin("reads", "read-random", "--bs 4k --direct"));
+        runs.push(begin("writes", "write-random", "--bs 4k --set sync=each"));
+    }
+    for run in &mut runs {
+        let file = run.file.clone();
+        wait_for(&file, 1, || run.code().is_some());
+        assert_eq!(run.code(), None, "{}", run.said());
+    }
+    let stopped = Stopped::new(&model);
+    for run in &mut runs {
+        let says = |run: &Run| run.said().contains("has not answered for 1 min");
+        until(SAYS_SO, || says(run) || run.code().is_some());
+        assert!(says(run), "{}: {}", run.file.display(), run.said());
+    }
+    drop(stopped);
+    for run in &mut runs {
+        until(ENDS, || run.code().is_some());
+        assert_eq!(run.code(), Some(1), "{}", run.said());
+        assert!(!samples(&run.file).is_empty(), "{}", run.said());
+    }
+    let Some(folder) = &folder else { return };
+    // What their ends left there is removed by the next run.
+    let names = || {
+        let entries = folder.read_dir().expect("a folder").flatten();
+        let names = entries.map(|entry| entry.file_name());
+        names.filter(|name| name != "lost+found").count()
+    };
+    assert!(names() > 0);
+    let target = folder.display().to_string();
+    let next = told(
+        &scene,
+        &[
+            "run",
+            "read-random",
+            &target,
+            "--size",
+            "4M",
+            "--budget",
+            "1",
+        ],
+    );
+    assert_eq!(names(), 0, "{next}");
+}
