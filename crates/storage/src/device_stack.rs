@@ -52,8 +52,7 @@ impl Stack {
             in_remote_file: false,
         };
         let known = walk.down(number).is_some();
-        let mut served = walk.served.into_iter();
-        let nfs = served.next().flatten().filter(|_| served.next().is_none());
+        let nfs = walk.only_nfs();
         let is_bottom = walk.bottom.iter().eq([&number]);
         walk.seen.remove(&number);
         Self {
@@ -102,6 +101,14 @@ impl Walk<'_> {
             self.bottom.insert(number);
         }
         below.into_iter().try_for_each(|number| self.down(number))
+    }
+
+    /// The NFS mount that all of these files lie on.
+    fn only_nfs(&mut self) -> Option<NfsMount> {
+        match self.served.as_mut_slice() {
+            [only] => only.take(),
+            _ => None,
+        }
     }
 
     fn note_served(&mut self, mount: Option<NfsMount>) {
@@ -224,6 +231,37 @@ mod tests {
         fn stack(&self, device: Number) -> Stack {
             Stack::below_in(self.0.path(), Some(device))
         }
+    }
+
+    #[test]
+    fn files_on_several_servers_lie_on_none_of_them_in_particular() {
+        let mount = |number: u32| {
+            Some(NfsMount {
+                point: PathBuf::from(format!("/mnt/{number}")),
+                file_system: (0, number),
+                server: "server:/export".to_owned(),
+            })
+        };
+        let only = |mounts: &[Option<NfsMount>]| {
+            let mut walk = Walk {
+                sys: Path::new("/sys"),
+                seen: BTreeSet::new(),
+                bottom: BTreeSet::new(),
+                in_file: true,
+                served: Vec::new(),
+                in_remote_file: true,
+            };
+            for mount in mounts {
+                walk.note_served(mount.clone());
+            }
+            walk.only_nfs()
+        };
+        assert_eq!(only(&[]), None);
+        assert_eq!(only(&[mount(1), mount(1)]), mount(1));
+        assert_eq!(only(&[mount(1), mount(2)]), None);
+        // One that is served by a program, after one of NFS.
+        assert_eq!(only(&[mount(1), None]), None);
+        assert_eq!(only(&[None, None]), None);
     }
 
     #[test]
