@@ -163,6 +163,7 @@ fn put_device(list: &mut Environment, device: &Device) {
     list.put(&KEYS.device_model, device.identity.model.clone());
     list.put(&KEYS.device_vendor, device.identity.vendor.clone());
     list.put(&KEYS.device_firmware, device.identity.firmware.clone());
+    list.put(&KEYS.device_id, device.identity.id.clone());
     list.put(&KEYS.device_removable, device.removable);
     list.put(&KEYS.device_rotational, device.rotational);
     list.put(&KEYS.device_write_cache, device.write_cache.clone());
