@@ -1,5 +1,7 @@
 //! The user's consent to the loss of data that a run had.
 
+use std::fmt;
+
 use iolab_plan::experiment::Experiment;
 use iolab_record::{Cell, RunRecord, TargetKind};
 use iolab_workload::target::TargetName;
@@ -7,7 +9,7 @@ use iolab_workload::trial::TrialSpec;
 
 /// Whether the user has consented to the loss of what an existing target of this run held, as whoever finishes the run has to do again:
 /// the file names the target, and no file decides that data may be destroyed.
-pub fn needs_consent(record: &RunRecord) -> bool {
+fn needs_consent(record: &RunRecord) -> bool {
     let further = record.further_targets.iter().map(|target| target.kind);
     let kinds: Vec<TargetKind> = std::iter::once(record.run.target_kind)
         .chain(further)
@@ -28,11 +30,53 @@ pub fn needs_consent(record: &RunRecord) -> bool {
     kinds.iter().any(is_existing) && (record.cells.iter().any(writes) || is_prepared())
 }
 
-/// What a command that carries out a run again takes for that consent: nothing, or an option behind a space.
-pub fn consent_option(record: &RunRecord) -> &'static str {
-    match needs_consent(record) {
-        true => " --destroy-data",
-        false => "",
+/// What the user has to allow again to have a run carried out again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct NeededConsent {
+    /// The loss of what an existing target holds.
+    pub destroys_data: bool,
+    /// What trials change for other programs: see [`CellSpec::needs_change_system`].
+    ///
+    /// [`CellSpec::needs_change_system`]: iolab_workload::settings::CellSpec::needs_change_system
+    pub changes_system: bool,
+}
+
+impl NeededConsent {
+    /// What a run needs.
+    pub fn of(record: &RunRecord) -> Self {
+        let mut cells = record.cells.iter();
+        Self {
+            destroys_data: needs_consent(record),
+            changes_system: cells.any(|cell| cell.spec.needs_change_system().is_some()),
+        }
+    }
+
+    /// What this and another run need together.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        Self {
+            destroys_data: self.destroys_data || other.destroys_data,
+            changes_system: self.changes_system || other.changes_system,
+        }
+    }
+}
+
+/// As options of a command, each behind a space.
+impl fmt::Display for NeededConsent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            destroys_data,
+            changes_system,
+        } = *self;
+        for (is_needed, option) in [
+            (destroys_data, " --destroy-data"),
+            (changes_system, " --change-system"),
+        ] {
+            if is_needed {
+                f.write_str(option)?;
+            }
+        }
+        Ok(())
     }
 }
 
@@ -55,5 +99,21 @@ mod tests {
             record.cells[0].spec.trial.read_percent = read_percent;
             assert_eq!(needs_consent(&record), consents, "{kind} {read_percent}");
         }
+    }
+
+    #[test]
+    fn who_finishes_a_run_that_changes_the_system_allows_it_again() {
+        let mut record = RunRecord::default();
+        record.run.target_kind = TargetKind::BlockDevice;
+        record.cells.push(Cell::default());
+        record.cells[0].spec.trial.read_percent = 100;
+        let options = |record: &RunRecord| NeededConsent::of(record).to_string();
+        assert_eq!(options(&record), "");
+        record.cells[0].spec.trial.realtime = Some(1);
+        assert_eq!(options(&record), " --change-system");
+        record.cells[0].spec.trial.realtime = None;
+        record.cells[0].spec.system = "scheduler:none".parse().expect("valid");
+        record.cells[0].spec.trial.read_percent = 0;
+        assert_eq!(options(&record), " --destroy-data --change-system");
     }
 }

@@ -1,9 +1,11 @@
 //! Compares a new run with the last ones of the same experiment on the same machine and target: for a CI job that must fail if
 //! and only if storage got slower.
 
+use iolab_workload::shell::shell_word;
 use iolab_workload::{Error, Result};
 
 use crate::compare::Conclusion;
+use crate::consent::NeededConsent;
 use crate::runs::comparable_runs::{Comparability, ExcludedRun};
 use crate::runs::{FiledRun, HISTORY_MIN, RunCriteria, RunsCell, RunsComparison};
 use iolab_record::RunStatus;
@@ -53,10 +55,14 @@ impl Gate {
     /// Of kind [`Usage`](iolab_workload::Kind::Usage): the new run is not finished, has no cell in common with the earlier ones, or
     /// a definition cannot be read.
     pub fn of(new: FiledRun<'_>, all: &[FiledRun<'_>], terms: &GateTerms) -> Result<Self> {
-        if new.run.record().run.status != RunStatus::Done {
+        let record = new.run.record();
+        if record.run.status != RunStatus::Done {
             return Err(
-                Error::usage(format!("the run of {} is not finished", new.file))
-                    .hint(format!("finish it: iolab resume {}", new.file)),
+                Error::usage(format!("the run of {} is not finished", new.file)).hint(format!(
+                    "finish it: iolab resume {}{}",
+                    shell_word(new.file),
+                    NeededConsent::of(record)
+                )),
             );
         }
         let (history, unused) = terms.kinship.history(&new, all, terms.last)?;

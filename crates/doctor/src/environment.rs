@@ -163,6 +163,9 @@ fn put_device(list: &mut Environment, device: &Device) {
     list.put(&KEYS.device_model, device.identity.model.clone());
     list.put(&KEYS.device_vendor, device.identity.vendor.clone());
     list.put(&KEYS.device_firmware, device.identity.firmware.clone());
+    // Who publishes a run file publishes no serial number.
+    let id = device.identity.id.as_deref();
+    list.put(&KEYS.device_id, id.map(|id| digest(id.bytes())));
     list.put(&KEYS.device_removable, device.removable);
     list.put(&KEYS.device_rotational, device.rotational);
     list.put(&KEYS.device_write_cache, device.write_cache.clone());

@@ -195,8 +195,10 @@ fn become_realtime(priority: u8) -> Result<()> {
     let parameters = libc::sched_param {
         sched_priority: priority.into(),
     };
+    // Threads that the kernel starts for this one, such as workers of io_uring, are ordinary ones.
+    let policy = libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK;
     // SAFETY: the parameters outlive the call, which changes nothing but the scheduling of this thread.
-    match unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const parameters) } {
+    match unsafe { libc::sched_setscheduler(0, policy, &raw const parameters) } {
         0 => Ok(()),
         _ => {
             let why = std::io::Error::last_os_error();

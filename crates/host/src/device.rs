@@ -37,6 +37,8 @@ pub struct Identity {
     pub model: Option<String>,
     /// Firmware revision.
     pub firmware: Option<String>,
+    /// WWID, UUID of the device mapper or serial number, whichever the kernel names first.
+    pub id: Option<String>,
 }
 
 /// A block device. What sysfs does not tell is `None`.
@@ -169,6 +171,9 @@ fn read(sys: &Path, folder: &Path, depth: u32) -> Device {
         vendor: text_of(disk.join("device/vendor")),
         model: text_of(disk.join("device/model")),
         firmware: text_of(disk.join("device/firmware_rev")),
+        id: ["device/wwid", "wwid", "dm/uuid", "device/serial", "serial"]
+            .into_iter()
+            .find_map(|file| text_of(disk.join(file)).filter(|id| !id.trim().is_empty())),
     };
     Device {
         name: sysfs::name_of(folder),

@@ -25,6 +25,7 @@ pub mod perf;
 pub mod processor;
 pub mod program;
 pub mod pseudo_files;
+pub mod realtime_limit;
 pub mod system_control;
 pub mod tlb;
 pub mod tracing;

@@ -424,5 +424,8 @@ mod tests {
         // Real-time threads can keep all else from a CPU.
         sizes.machine.may_change_system = true;
         assert_eq!(priorities(&sizes), (None, Some(50)));
+        // These would keep the kernel's polling thread from the CPU.
+        sizes.other.trial.sqpoll = true;
+        assert_eq!(priorities(&sizes), (Some(-20), None));
     }
 }

@@ -2,12 +2,13 @@
 
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::answer::{AnswerBasis, RunAnswer};
-use iolab_analysis::consent::consent_option;
+use iolab_analysis::consent::NeededConsent;
 use iolab_analysis::fitness::{Answer, CellAnswer, LevelAnswer, merge_answers};
 use iolab_record::question::{Asked as AskedOf, Fit, Question};
 use iolab_record::{RunRecord, TargetKind};
 use iolab_workload::escape_control::escape_control;
 use iolab_workload::service_level::ServiceLevel;
+use iolab_workload::shell::shell_word;
 use iolab_workload::trial_description::requests_in_words;
 use serde_json::Value;
 
@@ -189,8 +190,8 @@ impl OfRun<'_> {
                 "{} on {}: cannot tell: the run is not complete; finish it with: iolab resume {}{}. As measured so far:",
                 escape_control(&self.record.experiment.name),
                 escape_control(&self.record.target_text()),
-                escape_control(&self.file),
-                consent_option(self.record)
+                shell_word(&self.file),
+                NeededConsent::of(self.record)
             )
         })
     }
@@ -272,7 +273,7 @@ fn fitness(runs: Vec<FitRun<'_>>) -> Fitness {
                 written_bytes: 0,
                 found: CellAnswer::default(),
                 file: String::new(),
-                consent: "",
+                consent: NeededConsent::default(),
             });
             continue;
         }
@@ -294,7 +295,7 @@ fn fitness(runs: Vec<FitRun<'_>>) -> Fitness {
                 written_bytes: written_bytes(run.record),
                 found: own.clone(),
                 file: run.file.clone(),
-                consent: consent_option(run.record),
+                consent: NeededConsent::of(run.record),
             });
         }
     }

@@ -5,9 +5,11 @@ mod open;
 
 pub(crate) use open::why;
 
+use iolab_analysis::consent::NeededConsent;
 use iolab_analysis::fitness::{Answer, CellAnswer, Judged, LevelAnswer, merge_answers};
 use iolab_workload::quantity::{counted, format_bytes, format_ns, significant};
 use iolab_workload::service_level::{Bound, Need, Quantity, ServiceLevel};
+use iolab_workload::shell::shell_word;
 use iolab_workload::units::rough_duration;
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -70,8 +72,8 @@ pub struct WorkloadResult {
     pub found: CellAnswer,
     /// The run file.
     pub file: String,
-    /// The consent to the loss of data that finishing the run takes again, as an option behind a space.
-    pub consent: &'static str,
+    /// What the user has to allow again to finish the run.
+    pub consent: NeededConsent,
 }
 
 /// The whole answer.
@@ -130,7 +132,8 @@ impl WorkloadResult {
         match self.measured {
             Measured::Whole => None,
             Measured::Part => Some(format!(
-                "{name}: the run is not complete; finish it with: iolab resume {file}{}",
+                "{name}: the run is not complete; finish it with: iolab resume {}{}",
+                shell_word(file),
                 self.consent
             )),
             Measured::Nothing => Some(format!(

@@ -44,7 +44,6 @@ pub mod rows;
 pub mod runs;
 pub mod schema;
 pub mod series;
-pub mod shell;
 pub mod slo;
 pub mod sparkline_panels;
 pub mod table;

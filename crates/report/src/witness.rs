@@ -19,7 +19,7 @@ use iolab_workload::units::format_duration;
 use iolab_workload::witness::{GroupLimits, Observed, ObservedEnd, Subject};
 
 use crate::layout::{WIDTH_MIN, wrap};
-use crate::shell::shell_word;
+use iolab_workload::shell::shell_word;
 
 /// Columns of a label and the gap behind it.
 const LABEL: usize = 11;

@@ -5,10 +5,11 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use iolab_analysis::consent::NeededConsent;
 use iolab_engine::trial;
 use iolab_host::clock::Clock;
 use iolab_host::system_control::{Changed, SystemControl};
-use iolab_storage::Target;
+use iolab_storage::{Target, TargetKind};
 use iolab_workload::outcome::Outcome;
 use iolab_workload::target::TargetName;
 use iolab_workload::{Error, Result};
@@ -18,7 +19,7 @@ use super::programs::Programs;
 use super::target_numbers::{devices_of, number_of};
 use crate::evidence::Origin;
 use crate::ranks::Ranks;
-use crate::resume_command::resume_command;
+use crate::resume_command::advice_after_silence;
 use crate::silence::{Allowance, Watch};
 use iolab_peers::Peers;
 use iolab_plan::cells::PlannedCell;
@@ -33,7 +34,7 @@ const LOOK: Duration = Duration::from_millis(50);
 pub trait Executor {
     /// Learns which run file its trials are kept in, and what the command that finishes the run takes for consent, to name both where
     /// storage does not answer.
-    fn keeps_in(&mut self, _run_file: &Path, _consent: &str) {}
+    fn keeps_in(&mut self, _run_file: &Path, _consent: NeededConsent) {}
 
     /// One trial of a cell; its `trial` has the trial's seed.
     ///
@@ -161,8 +162,10 @@ impl<'a> Engine<'a> {
 }
 
 impl Executor for Engine<'_> {
-    fn keeps_in(&mut self, run_file: &Path, consent: &str) {
-        let resume = resume_command(run_file, self.processes(), consent);
+    fn keeps_in(&mut self, run_file: &Path, consent: NeededConsent) {
+        let mut kinds = self.targets.iter().map(|(_, target)| target.kind());
+        let has_scratch = kinds.any(|kind| kind == TargetKind::Scratch);
+        let resume = advice_after_silence(run_file, self.processes(), consent, has_scratch);
         self.watch.keeps_in(run_file, resume);
     }
 

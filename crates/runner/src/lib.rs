@@ -24,6 +24,7 @@ mod progress_estimate;
 pub mod ranks;
 mod record;
 mod resume_command;
+mod same_disk;
 mod sample;
 mod session;
 mod shared_disk;
@@ -45,7 +46,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, SystemTime};
 
-use iolab_analysis::consent::consent_option;
+use iolab_analysis::consent::NeededConsent;
 use iolab_host::clock::Clock;
 use iolab_host::system_control::SystemControl;
 use iolab_workload::{Error, Result};
@@ -303,11 +304,15 @@ pub fn resume(
     let remarks = setup.remarks(plan.cells());
     let peers = setup.peers(plan.cells(), plan.experiment().design.budget)?;
     let environment = setup.environment(&peers);
+    let consent = NeededConsent::of(&record);
+    if consent.destroys_data {
+        let kinds = std::iter::once(setup.place.kind()).chain(further.iter().map(|t| t.kind));
+        same_disk::check_same_disks(&record, kinds, &environment)?;
+    }
     let seed = record.run.seed;
     let mut executor = setup
         .place
         .executor(plan.experiment(), seed, peers, &setup)?;
-    let consent = consent_option(&record);
     let clock = record.run.clock_domain;
     let mut session = Session::new(plan, seed, file, clock, consent, observer);
     session.take_over(&record)?;

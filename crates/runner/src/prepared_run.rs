@@ -3,10 +3,10 @@
 
 use std::path::Path;
 
-use iolab_analysis::consent::consent_option;
+use iolab_analysis::consent::NeededConsent;
 use iolab_doctor::Remark;
 use iolab_plan::cells::{FittedPlan, PlannedCell};
-use iolab_record::{ClockDomain, EventKind, Question, Run, RunStatus};
+use iolab_record::{ClockDomain, EventKind, Question, Run, RunRecord, RunStatus};
 use iolab_runfile::{NewFile, RunFile};
 use iolab_workload::{Error, Result};
 
@@ -19,6 +19,7 @@ pub struct PreparedRun<'a> {
     seed: u64,
     file: RunFile,
     clock: ClockDomain,
+    consent: NeededConsent,
     executor: Box<dyn Executor + 'a>,
     remarks: Vec<Remark>,
     setup: Setup<'a>,
@@ -60,15 +61,26 @@ impl<'a> PreparedRun<'a> {
         let mut experiment = experiment_record(plan.experiment())?;
         experiment.asked = asked.or(experiment.asked);
         let mut file = RunFile::create(place, &run, &environment, &experiment, &rows)?;
-        file.add_targets(&setup.place.further())?;
+        let further_targets = setup.place.further();
+        file.add_targets(&further_targets)?;
         if let Some(ranks) = setup.ranks {
             file.add_ranks(&ranks.rows())?;
         }
+        let clock = run.clock_domain;
+        // As whoever resumes the run finds it.
+        let begun = RunRecord {
+            run,
+            experiment,
+            cells: rows,
+            further_targets,
+            ..RunRecord::default()
+        };
         Ok(Self {
             plan,
             seed,
             file,
-            clock: run.clock_domain,
+            clock,
+            consent: NeededConsent::of(&begun),
             executor,
             remarks,
             setup,
@@ -88,11 +100,13 @@ impl<'a> PreparedRun<'a> {
         observer.run_file(self.file.path());
         let left_out = self.plan.left_out().map(str::to_owned);
         let tracing = tracing_note::note(self.plan.cells(), &self.setup.place.targets());
-        // A file that cannot be read is said by whatever reads it next.
-        let begun = iolab_runfile::read(self.file.path());
-        let consent = begun.map_or("", |run| consent_option(&run));
         let mut session = Session::new(
-            self.plan, self.seed, self.file, self.clock, consent, observer,
+            self.plan,
+            self.seed,
+            self.file,
+            self.clock,
+            self.consent,
+            observer,
         );
         for note in self.setup.place.notes() {
             // Whoever opened the target has told it.

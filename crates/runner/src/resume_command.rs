@@ -2,11 +2,77 @@
 
 use std::path::Path;
 
+use iolab_analysis::consent::NeededConsent;
+use iolab_workload::shell::shell_word;
+
 /// The command that finishes a run of so many processes, with the `consent` that it takes.
-pub(super) fn resume_command(run_file: &Path, processes: usize, consent: &str) -> String {
+pub(super) fn resume_command(run_file: &Path, processes: usize, consent: NeededConsent) -> String {
     let launcher = match processes {
         1 => String::new(),
         ranks => format!("mpirun -n {ranks} "),
     };
-    format!("{launcher}iolab resume {}{consent}", run_file.display())
+    let file = shell_word(&run_file.to_string_lossy());
+    format!("{launcher}iolab resume {file}{consent}")
+}
+
+/// What to do where storage has not answered, after its repair. A device that comes back may have another name, and its former name
+/// another disk: no command to paste contains the consent to the loss of data.
+pub(super) fn advice_after_silence(
+    run_file: &Path,
+    processes: usize,
+    consent: NeededConsent,
+    has_scratch: bool,
+) -> String {
+    let harmless = NeededConsent {
+        destroys_data: false,
+        ..consent
+    };
+    let scratch = match has_scratch {
+        true => "The next run removes the scratch file. ",
+        false => "",
+    };
+    let check = match consent.destroys_data {
+        true => {
+            "Check with lsblk that the target is still the same disk; then add --destroy-data to this command, which finishes the run: "
+        }
+        false => "Finish the run with: ",
+    };
+    let command = resume_command(run_file, processes, harmless);
+    format!("{scratch}{check}{command}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ALL: NeededConsent = NeededConsent {
+        destroys_data: true,
+        changes_system: true,
+    };
+
+    #[test]
+    fn a_shell_reads_the_run_file_as_one_word() {
+        let command = |file: &str| resume_command(Path::new(file), 1, NeededConsent::default());
+        assert_eq!(command("old run.iolab"), "iolab resume 'old run.iolab'");
+        assert_eq!(command("$(touch X)"), "iolab resume '$(touch X)'");
+        assert_eq!(
+            resume_command(Path::new("r.iolab"), 2, ALL),
+            "mpirun -n 2 iolab resume r.iolab --destroy-data --change-system"
+        );
+    }
+
+    #[test]
+    fn no_command_to_paste_after_silence_destroys_data() {
+        let advice = |consent, has_scratch| {
+            advice_after_silence(Path::new("r.iolab"), 1, consent, has_scratch)
+        };
+        assert_eq!(
+            advice(ALL, false),
+            "Check with lsblk that the target is still the same disk; then add --destroy-data to this command, which finishes the run: iolab resume r.iolab --change-system"
+        );
+        assert_eq!(
+            advice(NeededConsent::default(), true),
+            "The next run removes the scratch file. Finish the run with: iolab resume r.iolab"
+        );
+    }
 }

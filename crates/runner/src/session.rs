@@ -19,6 +19,7 @@ use super::{
     now_utc, precondition,
 };
 use iolab_analysis::answer::RunAnswer;
+use iolab_analysis::consent::NeededConsent;
 use iolab_analysis::fitness::Answer;
 use iolab_analysis::snapshot::{LastTrial, RepetitionGoal, RunSnapshot};
 use iolab_doctor::{Remark, Severity};
@@ -34,8 +35,8 @@ pub(super) struct Session<'a> {
     record: Record,
     file: RunFile,
     clock: ClockDomain,
-    /// What the command that finishes the run takes for the consent to the loss of data: nothing, or an option behind a space.
-    consent: &'static str,
+    /// What the user has to allow again to finish the run.
+    consent: NeededConsent,
     observer: &'a mut dyn Observer,
     tool_failures: ToolFailures,
     time_left: TimeLeft,
@@ -53,7 +54,7 @@ impl<'a> Session<'a> {
         seed: u64,
         file: RunFile,
         clock: ClockDomain,
-        consent: &'static str,
+        consent: NeededConsent,
         observer: &'a mut dyn Observer,
     ) -> Self {
         Self {

@@ -47,7 +47,7 @@ struct State {
     patience: Duration,
     /// Whether the targets are used; else what can keep the caller waiting is the run file.
     uses_targets: bool,
-    /// The run file, once it is known, and the command that finishes the run.
+    /// The run file, once it is known, and how to finish the run after an answer.
     run_file: Option<(PathBuf, String)>,
 }
 
@@ -146,7 +146,7 @@ impl Watch {
         Self { state, _over: over }
     }
 
-    /// The run file that the caller writes, and the command that finishes the run.
+    /// The run file that the caller writes, and how to finish the run after an answer.
     pub(super) fn keeps_in(&self, run_file: &Path, resume: String) {
         locked(&self.state).run_file = Some((run_file.to_owned(), resume));
     }
@@ -325,11 +325,10 @@ fn unanswered(state: &State, places: &[String], has_scratch: bool) -> Error {
         ),
     };
     let mut hint = "check the server, the network or the device. The kernel ends this process when it answers (or, on NFS, after umount -f)".to_owned();
-    if let Some((_, resume)) = run_file {
-        hint += &format!("; '{resume}' then finishes the run");
-    }
-    if has_scratch {
-        hint += ". The next run there removes the scratch file";
+    match run_file {
+        Some((_, resume)) => hint += &format!(". {resume}"),
+        None if has_scratch => hint += ". The next run there removes the scratch file",
+        None => {}
     }
     Error::failed(message).hint(hint)
 }
@@ -455,7 +454,7 @@ mod tests {
             uses_targets: true,
             run_file: Some((
                 PathBuf::from("out/r.iolab"),
-                "iolab resume out/r.iolab --destroy-data".to_owned(),
+                "Finish the run with: iolab resume out/r.iolab".to_owned(),
             )),
         };
         let places = ["/mnt on the file server nas".to_owned()];
@@ -467,7 +466,7 @@ mod tests {
         );
         let remedy = error.remedy().expect("a remedy");
         assert!(
-            remedy.contains("'iolab resume out/r.iolab --destroy-data' then"),
+            remedy.ends_with(". Finish the run with: iolab resume out/r.iolab"),
             "{remedy}"
         );
         state.uses_targets = false;

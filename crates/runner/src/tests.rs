@@ -259,7 +259,7 @@ fn progress_counts_up_to_what_was_foreseen() {
         42,
         file,
         ClockDomain::Real,
-        "",
+        NeededConsent::default(),
         &mut watch,
     )
     .carry_out(&mut mock(&wild), Stop::at_once(&AtomicBool::new(false)))

@@ -29,6 +29,7 @@ pub mod response;
 pub mod series;
 pub mod service_level;
 pub mod settings;
+pub mod shell;
 pub mod stages;
 pub mod stripe;
 pub mod system_settings;

@@ -119,7 +119,7 @@ fn peer_names() -> PossibleValuesParser {
 #[derive(Debug, Args)]
 pub(crate) struct SystemOption {
     /// Let trials change settings of the kernel (--set system=...), as root: each is restored after its trial, and after a
-    /// kill by the next run
+    /// kill by the next run; also allows real-time threads (--set realtime=...), which can keep other programs from the CPUs
     #[arg(long)]
     pub(crate) change_system: bool,
 }
@@ -302,7 +302,8 @@ pub(crate) struct Why {
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
     /// Also try suspects that settings of the kernel take away (max_sectors_kb, scheduler, read_ahead_kb, transparent huge
-    /// pages of this machine and target), as root: each is restored after its trial, and after a kill by the next run
+    /// pages of this machine and target), as root: each is restored after its trial, and after a kill by the next run; also
+    /// real-time threads, which can keep other programs from the CPUs
     #[arg(long)]
     pub(crate) change_system: bool,
     /// Print the plan (variants, trials, time, bytes written) and touch nothing

@@ -6,6 +6,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use iolab_analysis::analysed_run::AnalysedRun;
+use iolab_analysis::consent::NeededConsent;
 use iolab_analysis::fitness::Answer;
 use iolab_plan::cells::Plan;
 use iolab_plan::experiment::Experiment;
@@ -16,6 +17,7 @@ use iolab_report::input::Input;
 use iolab_runfile::RunFile;
 use iolab_runner::ranks::Ranks;
 use iolab_workload::quantity::counted;
+use iolab_workload::shell::shell_word;
 use iolab_workload::units::rough_duration;
 use iolab_workload::{Error, Result};
 
@@ -37,13 +39,15 @@ fn check_ranks(record: &RunRecord, file: &Path, ranks: Option<&Rc<Ranks>>) -> Re
         return Ok(());
     }
     let place = file.display();
+    let word = shell_word(&file.to_string_lossy());
+    let consent = NeededConsent::of(record);
     let (before_text, now_text) = (counted(before as u64, "rank"), counted(now as u64, "rank"));
     Err(Error::usage(format!(
         "the run in {place} is one of {before_text}, not of {now_text}"
     ))
     .hint(match before {
-        1 => format!("start one: iolab resume {place}"),
-        _ => format!("start as many: mpirun -n {before} iolab resume {place}"),
+        1 => format!("start one: iolab resume {word}{consent}"),
+        _ => format!("start as many: mpirun -n {before} iolab resume {word}{consent}"),
     }))
 }
 

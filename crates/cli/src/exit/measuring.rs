@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use iolab_analysis::consent::consent_option;
+use iolab_analysis::consent::NeededConsent;
 use iolab_analysis::fitness::Answer;
 use iolab_workload::quantity::counted;
 use iolab_workload::{Error, Kind};
@@ -48,9 +48,8 @@ pub(crate) fn interrupted(failure: Failure, files: &[PathBuf]) -> Failure {
                 .iter()
                 .filter_map(|file| iolab_runfile::read(file).ok());
             let consent = runs
-                .map(|run| consent_option(&run))
-                .max()
-                .unwrap_or_default();
+                .map(|run| NeededConsent::of(&run))
+                .fold(NeededConsent::default(), NeededConsent::and);
             let files = listed(files);
             Failure::Told(error.hint(format!("finish them with: iolab resume {files}{consent}")))
         }

@@ -4,7 +4,7 @@ use std::fmt::Display;
 use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
 
-use iolab_report::shell::shell_word;
+use iolab_workload::shell::shell_word;
 use iolab_workload::{Error, Result};
 
 use super::{note, style};

@@ -6,6 +6,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use iolab_host::device::Device;
+use iolab_host::realtime_limit::check_realtime;
 use iolab_peers::overhead;
 use iolab_plan::cells::{FittedPlan, OneProcess, Plan, Processes};
 use iolab_plan::experiment::Experiment;
@@ -15,6 +16,7 @@ use iolab_runner::ranks::{AssumedRanks, Ranks};
 use iolab_runner::{Disk, Fitted, GivenTargets, Programs, settle_targets};
 use iolab_storage::{Consent, Need, Size, device_under};
 use iolab_workload::quantity::format_bytes;
+use iolab_workload::settings::CellSpec;
 use iolab_workload::{Error, Result};
 
 use super::{TargetNames, Workspace};
@@ -188,20 +190,44 @@ impl Site {
         }
     }
 
-    /// Refuses plans that change settings of the kernel where the user does not allow it: an experiment or a run file is somebody else's.
+    /// Refuses plans that change settings of the kernel, or start real-time threads, where the user does not allow it: an experiment or a run file is somebody else's.
     fn check_system(&self, plans: &[Plan]) -> Result<()> {
         if self.changes_system || self.model.is_some() {
             return Ok(());
         }
         let mut cells = plans.iter().flat_map(Plan::cells);
-        match cells.find(|cell| !cell.spec.system.is_none()) {
-            None => Ok(()),
-            Some(cell) => Err(Error::refused(format!(
+        let Some(cell) = cells.find(|cell| cell.spec.needs_change_system().is_some()) else {
+            return Ok(());
+        };
+        let what = match (cell.spec.system.is_none(), cell.spec.realtime()) {
+            (true, Some(priority)) => format!(
+                "refusing to start real-time threads, which can keep other programs from the CPUs (realtime={priority})"
+            ),
+            _ => format!(
                 "refusing to change settings of the kernel (system={})",
                 cell.spec.system
-            ))
-            .hint("allow it with --change-system, as root")),
+            ),
+        };
+        Err(Error::refused(what).hint("allow it with --change-system, as root"))
+    }
+
+    /// What real-time threads of the plans mean for other programs; `None` without any.
+    ///
+    /// # Errors
+    /// Of kind [`Refused`](iolab_workload::Kind::Refused): they may take all CPUs for themselves.
+    fn check_realtime(&self, plans: &[Plan]) -> Result<Option<String>> {
+        let cells = plans.iter().flat_map(Plan::cells).map(|cell| &cell.spec);
+        let of_process = cells.map(CellSpec::realtime_threads).max().unwrap_or(0);
+        // All ranks may run on this machine.
+        let ranks = self.ranks.as_ref().map_or(1, |ranks| ranks.count() as u64);
+        let threads = of_process.saturating_mul(ranks);
+        if threads == 0 || self.model.is_some() {
+            return Ok(None);
         }
+        check_realtime(threads)?;
+        Ok(Some(
+            "real-time threads: other programs may get no CPU during trials".to_owned(),
+        ))
     }
 
     /// What plans need of each target; nothing of a model, and of directories for the files of programs.
@@ -239,6 +265,8 @@ impl Site {
         does: &[String],
     ) -> Outcome {
         self.check_system(plans)?;
+        let realtime = self.check_realtime(plans)?;
+        let does: Vec<String> = does.iter().cloned().chain(realtime).collect();
         let needs = match plans {
             [plan] if runs_programs(plans) => Programs::needs(plan, &self.targets)?,
             _ => self.needs(plans)?,
@@ -249,7 +277,7 @@ impl Site {
             model: self.model.as_ref().map(Disk::name),
             made,
         };
-        dry_run::print(plans, place, follows, does)
+        dry_run::print(plans, place, follows, &does)
     }
 
     /// Opens what the plans need, and fits them to it. All that can be refused is refused here, before anything is written.
@@ -258,13 +286,14 @@ impl Site {
     /// When a target does not have what is needed, must not be used, or what does not fit it.
     pub(crate) fn open(self, plans: Vec<Plan>) -> Result<(Opened, Vec<FittedPlan>)> {
         self.check_system(&plans)?;
+        let realtime = self.check_realtime(&plans)?;
         let needs = self.needs(&plans)?;
         let mut workspace = self.workspace(&plans, &needs)?;
         workspace.control_system(&plans, self.ranks.is_some())?;
         let place = workspace.place();
         let Fitted { plans, notes } =
             iolab_runner::fit_all(plans, place, self.processes(), self.keeps_cache)?;
-        for text in notes {
+        for text in notes.into_iter().chain(realtime) {
             note(format_args!("note: {text}"));
         }
         if let Some(ranks) = self.ranks {

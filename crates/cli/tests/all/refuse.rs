@@ -109,6 +109,9 @@ fn settings_of_the_kernel_are_not_changed_without_consent() {
         &[
             &["run", "read-size", ".", "--set", "system=scheduler:none"],
             &words!("run read-size . --set system=scheduler:none --dry-run"),
+            &["run", "read-size", ".", "--set", "realtime=50"],
+            &words!("run read-size . --set realtime=50 --dry-run"),
+            &words!("run read-size . --set realtime=50 --set nice=0 --change-system"),
             &["run", "read-size", ".", "--set", "system=scheduler"],
             &["run", "read-size", ".", "--set", "system=nr_requests:1"],
             &words!("run read-size model:sata-ssd --set system=scheduler:none --change-system"),

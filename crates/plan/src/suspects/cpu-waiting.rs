@@ -25,7 +25,10 @@ fn take_off(sides: &Sides) -> Intervention {
         return Intervention::Irrelevant;
     }
     // A nice value is none among real-time threads, before which only others of their kind come; these can keep all else from a CPU.
-    let first = |cell: &mut CellSpec| match sides.machine.may_change_system {
+    // With a kernel thread that polls, threads of that kind keep it from the CPU; and they have no nice value.
+    let excludes = |cell: &CellSpec| cell.trial.sqpoll || cell.trial.nice.is_some();
+    let is_possible = !excludes(&sides.base) && !excludes(&sides.other);
+    let first = |cell: &mut CellSpec| match sides.machine.may_change_system && is_possible {
         true => cell.trial.realtime = Some(REALTIME),
         false => cell.trial.nice = Some(*NICE.start()),
     };

@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use super::{Input, clean};
-use crate::shell::shell_word;
-use iolab_analysis::consent::consent_option;
+use iolab_analysis::consent::NeededConsent;
+use iolab_workload::shell::shell_word;
 
 /// The commands that make this report again and export its data.
 pub(super) fn of_report(inputs: &[Input]) -> Vec<String> {
@@ -21,7 +21,7 @@ pub(super) fn of_report(inputs: &[Input]) -> Vec<String> {
 pub(super) fn of_run(input: &Input, definition: &str) -> Vec<String> {
     let run = &input.run.record().run;
     let record = input.run.record();
-    let consent = consent_option(record);
+    let consent = NeededConsent::of(record);
     // The definition contains targets of groups, and stripes.
     let used: Vec<_> = record.cells.iter().map(|c| c.spec.targets()).collect();
     let joined = used.iter().any(|targets| targets.len() > 1);

@@ -179,7 +179,7 @@ impl Fixture {
             42,
             file,
             ClockDomain::Real,
-            "",
+            NeededConsent::default(),
             observer,
         ))
     }
@@ -190,7 +190,14 @@ impl Fixture {
         let experiment = Experiment::from_toml(&record.experiment.toml, "run")?;
         let plan = as_begun(planned(&experiment), &record, &self.path)?;
         let mut observer = Silent;
-        let mut session = Session::new(plan, 42, file, ClockDomain::Real, "", &mut observer);
+        let mut session = Session::new(
+            plan,
+            42,
+            file,
+            ClockDomain::Real,
+            NeededConsent::default(),
+            &mut observer,
+        );
         session.take_over(&record)?;
         session.carry_out(mock, Stop::at_once(&AtomicBool::new(false)))
     }

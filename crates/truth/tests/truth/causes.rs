@@ -400,6 +400,7 @@ fn threads_come_before_real_time_threads_of_others() {
         "realtime=10,50",
     ];
     let sets = settings.iter().flat_map(|setting| ["--set", *setting]);
+    let sets = std::iter::once("--change-system").chain(sets);
     let short = ["--threads", &threads, "--time", "60ms", "--budget", "4s"];
     let arguments: Vec<&str> = sets.chain(short).collect();
     let target = scene.target.display().to_string();

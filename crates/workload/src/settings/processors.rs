@@ -103,7 +103,7 @@ pub(super) const ROWS: &[Setting] = &[
         topic: Topic::Processors,
         aliases: &[],
         unit: "",
-        doc: "priority of the threads as real-time threads (SCHED_FIFO), 1 to 99 (first), before all ordinary programs, which may get no CPU meanwhile; needs root; none: scheduled as the process is",
+        doc: "priority of the threads as real-time threads (SCHED_FIFO), 1 to 99 (first), before all ordinary programs, which may get no CPU meanwhile; needs root and --change-system; none: scheduled as the process is",
         kind: ValueKind::Word,
         column: "realtime",
         since: 6,
@@ -125,6 +125,30 @@ pub(super) const ROWS: &[Setting] = &[
         get: |cell| Value::word((!cell.system.is_none()).then_some(&cell.system)),
     },
 ];
+
+impl CellSpec {
+    /// The setting, as the user writes it, for which a trial needs `--change-system`: it affects other programs of the machine. `None`
+    /// where there is none.
+    pub fn needs_change_system(&self) -> Option<String> {
+        match self.realtime() {
+            _ if !self.system.is_none() => Some(format!("system={}", self.system)),
+            realtime => realtime.map(|priority| format!("realtime={priority}")),
+        }
+    }
+
+    /// The highest priority of its real-time threads; `None` where it has none.
+    pub fn realtime(&self) -> Option<u8> {
+        let all = self.trials_on(|_| true).into_iter();
+        all.filter_map(|trial| trial.realtime).max()
+    }
+
+    /// Its real-time threads.
+    pub fn realtime_threads(&self) -> u64 {
+        let all = self.trials_on(|_| true).into_iter();
+        let own = all.filter(|trial| trial.realtime.is_some());
+        own.map(|trial| u64::from(trial.threads)).sum()
+    }
+}
 
 fn put_system(cell: &mut CellSpec, text: &str) -> Result<()> {
     cell.system = match text {

@@ -120,6 +120,18 @@ impl TrialSpec {
                 "it is the CPU of the polling thread: set sqpoll=true, or sqpoll_cpu=none",
             );
         }
+        if self.realtime.is_some() && self.sqpoll {
+            return fail(
+                "realtime with sqpoll".to_owned(),
+                "the kernel's polling thread would wait behind real-time threads that wait for it: set realtime=none or sqpoll=false",
+            );
+        }
+        if self.realtime.is_some() && self.nice.is_some() {
+            return fail(
+                "realtime with nice".to_owned(),
+                "a nice value has no effect on real-time threads: set realtime=none or nice=none",
+            );
+        }
         if self.nowait && !matches!(self.backend, Backend::Pvsync2 | Backend::Null) {
             return fail(
                 format!("nowait with backend {}", self.backend),
@@ -241,6 +253,22 @@ mod tests {
                     ..TrialSpec::default()
                 },
                 "without sqpoll",
+            ),
+            (
+                TrialSpec {
+                    realtime: Some(50),
+                    sqpoll: true,
+                    ..TrialSpec::default()
+                },
+                "realtime with sqpoll",
+            ),
+            (
+                TrialSpec {
+                    realtime: Some(50),
+                    nice: Some(0),
+                    ..TrialSpec::default()
+                },
+                "realtime with nice",
             ),
             (
                 TrialSpec {

@@ -1,6 +1,6 @@
 //! Words of a command line as people paste them.
 
-use iolab_workload::escape_control::steers;
+use crate::escape_control::steers;
 
 /// Quotes a text as one word for a shell, without characters that would steer a terminal: those become `$'\x1b'`, which bash, zsh and ksh
 /// read, and the POSIX shell of 2024.

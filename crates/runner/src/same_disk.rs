@@ -1,0 +1,99 @@
+//! Whether a run that destroys data goes on where it began: the name of a device may be that of another disk since then.
+
+use iolab_record::environment::{Environment, KEYS};
+use iolab_record::{RunRecord, TargetKind};
+use iolab_workload::{Error, Result};
+
+/// Refuses to write to devices that differ from those of the `record`; `kinds` and `now` are what the targets are now, in its order.
+///
+/// # Errors
+/// Of kind [`Refused`](iolab_workload::Kind::Refused): another kind of target, or another disk.
+pub(super) fn check_same_disks(
+    record: &RunRecord,
+    kinds: impl Iterator<Item = TargetKind>,
+    now: &Environment,
+) -> Result<()> {
+    let further = record.further_targets.iter().map(|target| target.kind);
+    let before = std::iter::once(record.run.target_kind).chain(further);
+    for (number, ((before, kind), path)) in before.zip(kinds).zip(record.targets()).enumerate() {
+        let difference = match before {
+            _ if !before.is_existing() => None,
+            _ if before != kind => Some(format!("its kind was {before} and is {kind}")),
+            TargetKind::BlockDevice => difference(&record.environment, now, number),
+            _ => None,
+        };
+        if let Some(difference) = difference {
+            return Err(Error::refused(format!(
+                "refusing to write to {path}: it is not the device that the run began on ({difference})"
+            ))
+            .hint("see 'lsblk -o NAME,SIZE,MODEL,WWN,SERIAL'; start a new run on this device"));
+        }
+    }
+    Ok(())
+}
+
+/// The first fact of a disk that a run has recorded and that differs now.
+fn difference(before: &Environment, now: &Environment, number: usize) -> Option<String> {
+    let bytes = &KEYS.device_bytes;
+    let of = |list: &Environment| list.get_of(number, bytes).map(|bytes| bytes.to_string());
+    let size = (bytes.name(), of(before), of(now));
+    let texts = [&KEYS.device_vendor, &KEYS.device_model, &KEYS.device_id].map(|key| {
+        let of = |list: &Environment| list.get_of(number, key);
+        (key.name(), of(before), of(now))
+    });
+    let mut facts = std::iter::once(size).chain(texts);
+    facts.find_map(|(name, before, now)| {
+        // An earlier version of iolab may not have recorded it.
+        let before = before?;
+        let now = now.unwrap_or_else(|| "unknown".to_owned());
+        (before != now).then(|| format!("{name} was {before} and is {now}"))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use iolab_workload::Kind;
+
+    use super::*;
+
+    fn disk(bytes: u64, id: &str) -> Environment {
+        let mut facts = Environment::default();
+        facts.put(&KEYS.device_bytes, bytes);
+        facts.put(&KEYS.device_id, id.to_owned());
+        facts
+    }
+
+    #[test]
+    fn another_disk_of_the_same_name_is_not_written_to() {
+        let mut record = RunRecord::default();
+        record.run.target = "/dev/sdb".to_owned();
+        record.run.target_kind = TargetKind::BlockDevice;
+        record.environment = disk(1 << 30, "naa.1");
+        let seen = |record: &RunRecord, kind, now: &Environment| {
+            check_same_disks(record, std::iter::once(kind), now)
+        };
+        let refused = |kind, now: &Environment| {
+            let error = seen(&record, kind, now).expect_err("it is another one");
+            assert_eq!(error.kind(), Kind::Refused);
+            error.message().to_owned()
+        };
+        let block = TargetKind::BlockDevice;
+        seen(&record, block, &record.environment).expect("the same");
+        let size = refused(block, &disk(2 << 30, "naa.1"));
+        assert!(
+            size.contains("device_bytes was 1073741824 and is 2147483648"),
+            "{size}"
+        );
+        let id = refused(block, &disk(1 << 30, "naa.2"));
+        assert!(id.contains("device_id was naa.1 and is naa.2"), "{id}");
+        let lost = refused(block, &disk(1 << 30, ""));
+        assert!(lost.contains("and is unknown"), "{lost}");
+        refused(TargetKind::File, &record.environment);
+        let mut older = record.clone();
+        older.environment = disk(1 << 30, "");
+        seen(&older, block, &record.environment).expect("it had no such fact");
+        let mut scratch = record.clone();
+        scratch.run.target_kind = TargetKind::Scratch;
+        seen(&scratch, TargetKind::Scratch, &disk(2 << 30, "naa.2")).expect("nothing is lost");
+    }
+}
