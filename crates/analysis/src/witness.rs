@@ -317,7 +317,9 @@ impl<'a> Reading<'a> {
             .is_some_and(|target| target.bytes.is_some());
         let medium = self.medium(Transfer::Read);
         if medium == Medium::Storage && !ways.reads.any() {
-            if !ways.sources.is_empty() && io.read_bytes < NOTEWORTHY {
+            // Whether a look saw what it read is chance (/dev/zero for instance); that storage carried none of it is known.
+            let may_be_other = !is_named || !ways.sources.is_empty();
+            if may_be_other && io.read_bytes < NOTEWORTHY {
                 return Asked::Nothing;
             }
             if !is_named {

@@ -13,6 +13,7 @@ use iolab_host::memory::{HugePages, memory_available_bytes, memory_bytes, transp
 use iolab_host::processor::CoreKind;
 use iolab_host::pseudo_files::{number_of, text_of};
 use iolab_host::{cgroup, processor, tlb};
+use iolab_record::digest;
 use iolab_record::environment::{Cache, Environment, Holds, KEYS, Whole};
 
 /// Reads the facts of this machine, of `target` and of `clock`.

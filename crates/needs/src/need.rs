@@ -91,6 +91,8 @@ needs! {
     Pagemap, "pagemap", [], "page numbers in /proc/self/pagemap";
     HugePages, "huge-pages", [], "huge pages, transparent or of vm.nr_hugepages";
     SmallPages, "4k-pages", [], "pages of 4 KiB";
+    Cpus, "cpus", [], "two CPUs or more";
+    RealTime, "real-time", [], "chrt and taskset, and the right to real-time threads";
     Perf, "perf", [], "perf events of the kernel";
     HardwareEvents, "hardware-events", [], "perf events of the processor";
     TraceEvents, "trace-events", [], "trace events of the kernel (tracefs)";

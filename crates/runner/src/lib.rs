@@ -145,7 +145,7 @@ pub struct RunEnd {
     pub trials_done: u64,
     /// Cells.
     pub cells: usize,
-    /// How many of them have reached the precision goal; `None` where the run seeks none.
+    /// The precision goal and how many of the cells have reached it; `None` where the run seeks none.
     pub within: Option<WithinGoal>,
 }
 

@@ -325,7 +325,7 @@ impl<'a> Case<'a> {
                 ..most
             },
             false => undecided(format!(
-                "it discarded {} that had to be written, and whether it had written these itself is unknown; 'sync' before it starts avoids that",
+                "it discarded {} of dirty data, perhaps from before its start (run 'sync' first)",
                 format_bytes((written.most - written.least) as f64)
             )),
         }

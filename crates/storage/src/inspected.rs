@@ -16,6 +16,8 @@ use super::{device, mounts, overlay};
 pub struct Opened {
     file: File,
     holder: OnceCell<Option<File>>,
+    // Asked for more than once, and costs a walk through sysfs and the table of mounts.
+    stack: OnceCell<Stack>,
 }
 
 impl Opened {
@@ -29,6 +31,7 @@ impl Opened {
         Ok(Self {
             file: file.into(),
             holder: OnceCell::new(),
+            stack: OnceCell::new(),
         })
     }
 
@@ -55,7 +58,11 @@ impl Opened {
     }
 
     /// The block devices below it, down to the disks; or the NFS mount that it lies on.
-    pub fn stack(&self) -> Stack {
+    pub fn stack(&self) -> &Stack {
+        self.stack.get_or_init(|| self.find_stack())
+    }
+
+    fn find_stack(&self) -> Stack {
         let own = fstat(&self.file)
             .ok()
             .and_then(|stat| device::number_of(&stat));
@@ -73,15 +80,20 @@ impl Opened {
 
     /// What answers for its bytes.
     pub fn medium(&self) -> Medium {
-        match self.stack().in_remote_file {
-            true => Medium::Elsewhere,
-            false => medium_of(self.holder()),
-        }
+        medium_of(self.holder(), || self.stack().in_remote_file)
     }
 }
 
-/// What answers for the bytes of an open file.
-pub(super) fn medium_of(file: impl AsFd) -> Medium {
+/// What answers for the bytes of an open file. Whether a device below it lies in a file of another machine is looked up only for storage.
+pub(super) fn medium_of(file: impl AsFd, is_in_remote_file: impl FnOnce() -> bool) -> Medium {
+    match own_medium(file) {
+        Medium::Storage if is_in_remote_file() => Medium::Elsewhere,
+        medium => medium,
+    }
+}
+
+/// The same, whatever the devices below it lie on.
+fn own_medium(file: impl AsFd) -> Medium {
     let kind = fstat(&file).map(|stat| FileType::from_raw_mode(stat.st_mode));
     match kind {
         Ok(FileType::CharacterDevice) => Medium::Memory,

@@ -367,10 +367,7 @@ impl Target {
 
     /// What answers for its bytes.
     pub fn medium(&self) -> Medium {
-        match self.stack().in_remote_file {
-            true => Medium::Elsewhere,
-            false => inspected::medium_of(self.holder()),
-        }
+        inspected::medium_of(self.holder(), || self.stack().in_remote_file)
     }
 
     /// Alignment for direct I/O.

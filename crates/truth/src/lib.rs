@@ -15,6 +15,7 @@ pub mod iolab;
 pub mod neighbours;
 pub mod overlay;
 pub mod ranks;
+pub mod real_time;
 pub mod reference_tools;
 pub mod scenarios;
 pub mod scene;

@@ -369,7 +369,7 @@ pub(super) fn is_no_worse(estimate: &Estimate, against: &SideDoubts, more_is_bet
     has_room(
         estimate,
         against,
-        true,
+        Direction::of_sides(true),
         |(low, high)| match more_is_better {
             true => low / (1.0 - MARGIN),
             false => (1.0 + MARGIN) / high,
@@ -379,16 +379,17 @@ pub(super) fn is_no_worse(estimate: &Estimate, against: &SideDoubts, more_is_bet
 
 /// Whether the IOPS of a cell are shown to be below this multiple of those of the base, and nothing in the evidence could reverse that.
 pub(super) fn gains_less(estimate: &Estimate, against: &SideDoubts, multiple: f64) -> bool {
-    has_room(estimate, against, false, |(_, high)| multiple / high)
+    let sides = Direction::of_sides(false);
+    has_room(estimate, against, sides, |(_, high)| multiple / high)
 }
 
 /// Whether every ratio that is possible lies on one side of a limit, and nothing in the evidence could reverse that: neither trials that depend on
 /// each other, nor one of two groups, nor a disturbance. `room` is the factor by which the worst ratio of an interval lies on that side;
-/// `is_better` says whether the other side is claimed to be as good as the limit at least, or at most.
+/// `sides` says in which direction a doubt about the base, and about the other one, could reverse the claim.
 fn has_room(
     estimate: &Estimate,
     against: &SideDoubts,
-    is_better: bool,
+    sides: [Direction; 2],
     room: impl Fn((f64, f64)) -> f64,
 ) -> bool {
     let ratios = [
@@ -398,7 +399,6 @@ fn has_room(
     ];
     let mut known = ratios.into_iter().flatten().map(&room);
     estimate.interval.is_some_and(|interval| {
-        let sides = Direction::of_sides(is_better);
         known.all(|room| room >= 1.0) && against.turning(sides, room(interval)).is_empty()
     })
 }

@@ -563,3 +563,15 @@ fn what_was_not_seen_is_not_taken_for_storage() {
     assert_eq!(asked(64 * MIB, Some(MIB)), unknown(Unknown::NotSeen, None));
     assert_eq!(asked(32 * MIB, None), unknown(Unknown::NotSeen, None));
 }
+
+/// Whether a look saw `/dev/zero` open or not, storage carried nothing for its reads.
+#[test]
+fn what_storage_did_not_carry_does_not_depend_on_what_was_seen() {
+    for sources in [&[][..], &[NoStorage::CharDevice]] {
+        let mut observed = reader(64 * MIB, 0, 0, 0);
+        observed.devices.clear();
+        observed.ways.reads = OpenWays::default();
+        observed.ways.sources = sources.iter().copied().collect();
+        assert_eq!(Reading::of(&observed).asked_reads(), Asked::Nothing);
+    }
+}

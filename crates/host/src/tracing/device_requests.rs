@@ -70,7 +70,7 @@ pub(super) struct Activity {
 
 /// What one event tells of a request.
 #[derive(Debug, Clone, Copy)]
-struct Told {
+struct RequestStep {
     step: Step,
     owner: Owner,
     first: u64,
@@ -80,7 +80,7 @@ struct Told {
     thread: u32,
 }
 
-impl Told {
+impl RequestStep {
     /// `None` of an event that is of none.
     fn of(kind: Kind) -> Option<Self> {
         match kind {
@@ -142,7 +142,7 @@ pub(super) fn of_events(events: &[Event]) -> Activity {
     // Flushes are completed in the order in which a queue of a device was given them.
     let mut flushing: BTreeMap<Owner, VecDeque<u64>> = BTreeMap::new();
     for event in events {
-        let Some(Told {
+        let Some(RequestStep {
             step,
             owner,
             first,
@@ -150,7 +150,7 @@ pub(super) fn of_events(events: &[Event]) -> Activity {
             transfer,
             metadata,
             thread,
-        }) = Told::of(event.kind)
+        }) = RequestStep::of(event.kind)
         else {
             continue;
         };

@@ -16,7 +16,7 @@ struct Extent {
 
 /// Bytes beside each other that were written, and where the first one is, as the file system numbers places.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Moved {
+pub struct PlacedBytes {
     /// Their place.
     pub place: u64,
     /// How many.
@@ -67,7 +67,7 @@ impl MovedBlocks {
         file: (u64, u64),
         bytes: Range<u64>,
         (start, end): (u64, u64),
-    ) -> Vec<Moved> {
+    ) -> Vec<PlacedBytes> {
         let Some((extents, longest)) = self.files.get(&file) else {
             return Vec::new();
         };
@@ -90,7 +90,7 @@ impl MovedBlocks {
                     left.push(gap);
                     continue;
                 }
-                moved.extend(extent.place.map(|place| Moved {
+                moved.extend(extent.place.map(|place| PlacedBytes {
                     place: place + (from - own.start),
                     bytes: to - from,
                 }));

@@ -313,7 +313,15 @@ pub(super) fn calls(events: &[Event]) -> BTreeMap<(u32, u64), Vec<(Call, bool)>>
                 }
                 continue;
             }
-            _ => continue,
+            Kind::Block { .. }
+            | Kind::Began { .. }
+            | Kind::Commit { .. }
+            | Kind::Woken(_)
+            | Kind::Runs(_)
+            | Kind::FileServer { .. }
+            | Kind::Moved { .. }
+            | Kind::FuseSend { .. }
+            | Kind::FuseEnd { .. } => continue,
         };
         let calls = files.entry((file_system, inode)).or_default();
         let by = (file_system, inode, thread);

@@ -281,12 +281,13 @@ impl Descriptors {
                 medium @ (Medium::Storage | Medium::Elsewhere) if self.files.len() < FILES_MAX => {
                     let stack = opened.stack();
                     let is_known = stack.device.is_some() || stack.nfs.is_some();
-                    if is_known && !self.stacks.contains(&stack) {
+                    let has_device = stack.device.is_some();
+                    if is_known && !self.stacks.contains(stack) {
                         self.stacks.push(stack.clone());
                     }
                     let file = SeenFile {
                         medium,
-                        has_device: stack.device.is_some(),
+                        has_device,
                         bytes: opened.bytes().unwrap_or(0),
                         is_reachable: fs::metadata(&path).is_ok_and(|found| id_of(&found) == id),
                         path,

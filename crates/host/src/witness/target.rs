@@ -34,10 +34,10 @@ impl Target {
             )
             .ok()
         };
-        let stack = opened.as_ref().map(Opened::stack);
+        let stack = opened.as_ref().map(|opened| opened.stack().clone());
         let mut target = Self {
             path: path.to_owned(),
-            stack: stack.or_else(|| folder().map(|folder| folder.stack())),
+            stack: stack.or_else(|| folder().map(|folder| folder.stack().clone())),
             bytes: opened.as_ref().and_then(Opened::bytes),
             medium: opened.as_ref().map(Opened::medium),
             opened,

@@ -97,20 +97,41 @@ pub(super) fn check(spec: &TrialSpec) -> Result<(), String> {
         trace,
     } = spec;
     let in_order = order(spec, *pattern, bs_mix.as_ref(), *first_offset);
-    let of_flags = flags(
-        *dontcache || *atomic || *nowait,
-        *noatime,
-        fadvise.as_ref(),
-        nice.is_some(),
-        realtime.is_some(),
-    );
-    let of_trials = trials(
-        rate.is_some(),
-        steady.is_some(),
-        *trace,
-        *trim_percent > 0 || *trim_first,
-        *verify,
-    );
+    let of_flags = [
+        (
+            *dontcache || *atomic || *nowait,
+            "not every version of it has options for dontcache and atomic, and it counts a request that would wait (nowait) as an error",
+        ),
+        (
+            *noatime,
+            "it opens files without O_NOATIME: set noatime=false",
+        ),
+        (
+            matches!(fadvise, Some(Advice::Normal | Advice::NoReuse)),
+            "its only advice is sequential or random",
+        ),
+        (
+            nice.is_some(),
+            "its nice value is added to that of the process",
+        ),
+        (realtime.is_some(), "it has no option for real-time threads"),
+    ];
+    let of_trials = [
+        (
+            rate.is_some(),
+            "its latencies at a given rate do not count from the intended start",
+        ),
+        (
+            steady.is_some(),
+            "iolab does not read at what time it was steady",
+        ),
+        (*trace, "iolab traces its own requests only"),
+        (
+            *trim_percent > 0 || *trim_first,
+            "iolab has not tried how it trims",
+        ),
+        (*verify, "iolab cannot verify what it writes"),
+    ];
     let of_buffers = [
         (
             *buffer_init != BufferInit::Random,
@@ -120,53 +141,6 @@ pub(super) fn check(spec: &TrialSpec) -> Result<(), String> {
     ];
     let of_syncs = syncs(spec, *sync, *backend);
     first_refusal(&[&of_trials, &of_buffers, &in_order, &of_flags, &of_syncs])
-}
-
-fn flags(
-    of_requests: bool,
-    noatime: bool,
-    advice: Option<&Advice>,
-    has_nice: bool,
-    has_realtime: bool,
-) -> [Refusal; 5] {
-    [
-        (
-            of_requests,
-            "not every version of it has options for dontcache and atomic, and it counts a request that would wait (nowait) as an error",
-        ),
-        (
-            noatime,
-            "it opens files without O_NOATIME: set noatime=false",
-        ),
-        (
-            matches!(advice, Some(Advice::Normal | Advice::NoReuse)),
-            "its only advice is sequential or random",
-        ),
-        (has_nice, "its nice value is added to that of the process"),
-        (has_realtime, "it has no option for real-time threads"),
-    ]
-}
-
-fn trials(
-    has_rate: bool,
-    ends_steady: bool,
-    is_traced: bool,
-    trims: bool,
-    is_verified: bool,
-) -> [Refusal; 5] {
-    [
-        (
-            has_rate,
-            "its latencies at a given rate do not count from the intended start",
-        ),
-        (
-            ends_steady,
-            "iolab does not read at what time it was steady",
-        ),
-        (is_traced, "iolab traces its own requests only"),
-        (trims, "iolab has not tried how it trims"),
-        (is_verified, "iolab cannot verify what it writes"),
-    ]
 }
 
 fn order(

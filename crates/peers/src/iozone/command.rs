@@ -87,8 +87,20 @@ fn check(spec: &TrialSpec) -> Result<(), String> {
         seed: _,
         latency: _,
         series_ns: _,
+        // Judged by `kinds`.
+        backend: _,
+        depth: _,
+        read_percent: _,
+        trim_percent: _,
+        trim_first: _,
+        sync: _,
+        // Judged by `data`.
+        content: _,
+        compressible: _,
+        dedup: _,
+        buffer_memory: _,
+        buffer_init: _,
         // Judged below.
-        backend,
         pattern,
         random_every,
         bs,
@@ -99,20 +111,10 @@ fn check(spec: &TrialSpec) -> Result<(), String> {
         cpus,
         placement,
         memory_node,
-        depth,
-        read_percent,
-        trim_percent,
-        trim_first,
         layout,
-        sync,
         cache,
         first_offset,
-        buffer_init,
-        buffer_memory,
-        content,
         write_hint,
-        compressible,
-        dedup,
         verify,
         limit,
         steady,
@@ -142,57 +144,75 @@ fn check(spec: &TrialSpec) -> Result<(), String> {
         || write_hint.is_some()
         || nice.is_some()
         || realtime.is_some();
-    first_refusal(&[
-        &files(*threads, *layout, region / bs),
-        &order(*pattern, *random_every, *first_offset, *offset, is_pass),
-        &sizes(*bs, is_direct, bs_mix.is_some() || spec.pauses()),
-        &kinds(
-            !CALLS.contains(backend) || *depth > 1,
-            *read_percent,
-            *trim_percent > 0 || *trim_first,
-            *sync,
-        ),
-        &flags(has_flags, *noatime, *iopoll, is_placed),
-        &trials(rate.is_some(), steady.is_some(), *trace, *verify),
-        &data(
-            spec.writes() && *content == Content::Unique,
-            *compressible > 0 || *dedup > 0,
-            *buffer_memory,
-            *buffer_init,
-        ),
-    ])
-}
-
-fn kinds(is_parallel: bool, read_percent: u8, trims: bool, sync: SyncPolicy) -> [Refusal; 4] {
-    [
-        (
-            is_parallel,
-            "it makes one request after the other, by read and write",
-        ),
-        (
-            !matches!(read_percent, 0 | 100),
-            "it cannot mix reads with writes",
-        ),
-        (trims, "it does not trim"),
-        (
-            sync.follows_writes() || sync == SyncPolicy::RwfDsync,
-            "it syncs at the end only, or with O_SYNC or O_DSYNC",
-        ),
-    ]
-}
-
-fn flags(has_flags: bool, noatime: bool, iopoll: bool, is_placed: bool) -> [Refusal; 4] {
-    [
+    let of_flags = [
         (
             has_flags,
             "its requests have no such flag, advice or priority",
         ),
         (
-            noatime,
+            *noatime,
             "it opens files without O_NOATIME: set noatime=false",
         ),
-        (iopoll, "it does not poll"),
+        (*iopoll, "it does not poll"),
         (is_placed, "its threads cannot be placed"),
+    ];
+    let of_trials = [
+        (rate.is_some(), "it has no rate"),
+        (steady.is_some(), "it does not end when it is steady"),
+        (*trace, "iolab traces its own requests only"),
+        (*verify, "iolab cannot verify what it writes"),
+    ];
+    let of_order = order(*pattern, *random_every, *first_offset, *offset, is_pass);
+    let of_sizes = sizes(*bs, is_direct, bs_mix.is_some() || spec.pauses());
+    first_refusal(&[
+        &files(*threads, *layout, region / bs),
+        &of_order,
+        &of_sizes,
+        &kinds(spec),
+        &of_flags,
+        &of_trials,
+        &data(spec),
+    ])
+}
+
+/// What its requests do and how many go on at once.
+fn kinds(spec: &TrialSpec) -> [Refusal; 4] {
+    [
+        (
+            !CALLS.contains(&spec.backend) || spec.depth > 1,
+            "it makes one request after the other, by read and write",
+        ),
+        (
+            !matches!(spec.read_percent, 0 | 100),
+            "it cannot mix reads with writes",
+        ),
+        (spec.trim_percent > 0 || spec.trim_first, "it does not trim"),
+        (
+            spec.sync.follows_writes() || spec.sync == SyncPolicy::RwfDsync,
+            "it syncs at the end only, or with O_SYNC or O_DSYNC",
+        ),
+    ]
+}
+
+/// What its buffers hold and where they lie.
+fn data(spec: &TrialSpec) -> [Refusal; 4] {
+    [
+        (
+            spec.writes() && spec.content == Content::Unique,
+            "it writes the same data into every record: set content=repeated",
+        ),
+        (
+            spec.compressible > 0 || spec.dedup > 0,
+            "what it writes cannot be chosen",
+        ),
+        (
+            spec.buffer_memory == BufferMemory::Contiguous,
+            "its buffers lie in whatever pages the kernel gives (set buffer_memory=kernel)",
+        ),
+        (
+            spec.buffer_init != BufferInit::Random,
+            "the preparation of its buffers cannot be chosen",
+        ),
     ]
 }
 
@@ -248,38 +268,6 @@ fn sizes(bs: u64, is_direct: bool, is_varied: bool) -> [Refusal; 3] {
         (
             is_varied,
             "its requests have one size, and follow each other without a pause",
-        ),
-    ]
-}
-
-fn trials(has_rate: bool, ends_steady: bool, is_traced: bool, is_verified: bool) -> [Refusal; 4] {
-    [
-        (has_rate, "it has no rate"),
-        (ends_steady, "it does not end when it is steady"),
-        (is_traced, "iolab traces its own requests only"),
-        (is_verified, "iolab cannot verify what it writes"),
-    ]
-}
-
-fn data(
-    is_unique: bool,
-    is_shaped: bool,
-    memory: BufferMemory,
-    preparation: BufferInit,
-) -> [Refusal; 4] {
-    [
-        (
-            is_unique,
-            "it writes the same data into every record: set content=repeated",
-        ),
-        (is_shaped, "what it writes cannot be chosen"),
-        (
-            memory == BufferMemory::Contiguous,
-            "its buffers lie in whatever pages the kernel gives (set buffer_memory=kernel)",
-        ),
-        (
-            preparation != BufferInit::Random,
-            "the preparation of its buffers cannot be chosen",
         ),
     ]
 }

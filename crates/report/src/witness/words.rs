@@ -165,6 +165,12 @@ fn writes(writes: &Direction, verdict: &ServedVerdict, evidence: &Evidence) -> S
             "the {} that it wrote{kept}",
             format_bytes(written.most as f64)
         ),
+        // Where it may have kept nothing, or nothing follows for it, bounds add nothing.
+        Asked::Bytes(written)
+            if written.least < NOTEWORTHY || verdict.served_by == ServedBy::Unknown =>
+        {
+            "its writes".to_owned()
+        }
         Asked::Bytes(written) => format!("the {} that it wrote{kept}", bounds(written)),
         _ => "the bytes that it wrote".to_owned(),
     };
@@ -178,7 +184,7 @@ fn writes(writes: &Direction, verdict: &ServedVerdict, evidence: &Evidence) -> S
             )
         });
     let discarded = discarded.map_or(String::new(), |discarded| {
-        format!(", {} were discarded unwritten", bounds(discarded))
+        format!("; it discarded {} unwritten", bounds(discarded))
     });
     if let Some(sent) = over_network(evidence, Transfer::Write, verdict) {
         return format!(
@@ -245,7 +251,8 @@ fn is_none(verdict: &ServedVerdict) -> bool {
 /// The share of the device, as the subject of a sentence: `all of`, `12 % of`.
 fn share(verdict: &ServedVerdict) -> String {
     match verdict.device_fraction {
-        Some(share) if share >= 0.9995 => "all of".to_owned(),
+        Some(share) if share >= 1.0 => "all of".to_owned(),
+        Some(share) if share >= 0.9995 => "nearly all of".to_owned(),
         Some(_) if is_none(verdict) => "none of".to_owned(),
         Some(share) => format!("{} of", format_percent_of_whole(share)),
         None => "an unknown share of".to_owned(),
@@ -274,6 +281,7 @@ fn share_read(reads: &Direction, verdict: &ServedVerdict) -> String {
 /// The same of writes, where others' can leave open what the device carried of these. It is not all where some is owed.
 fn share_written(writes: &Direction, verdict: &ServedVerdict, owed: Option<u64>) -> String {
     match (verdict.device_fraction, writes.carried) {
+        (None, Some(Bounds { most: 0, .. })) => "none of".to_owned(),
         (None, Some(carried)) => format!("{} of", bounds(carried)),
         (Some(share), _) if share >= 0.9995 && owed.is_some_and(|owed| owed > 0) => {
             "nearly all of".to_owned()
@@ -315,9 +323,10 @@ fn others(other: OtherUse, evidence: &Evidence) -> String {
     match other {
         OtherUse::None => format!("nothing else used {device}"),
         OtherUse::Some { read, written } => {
-            let (may, wrote) = match read.least.max(written.least) {
-                0 => ("may have read", "written"),
-                _ => ("read", "wrote"),
+            let is_certain = read.least.max(written.least) > 0;
+            let (may_read, may_write, wrote) = match is_certain {
+                true => ("read", "wrote", "wrote"),
+                false => ("may have read", "may have written", "written"),
             };
             let dirty = evidence.observed.dirty_before_bytes.unwrap_or(0);
             let early = match dirty.min(written.most) {
@@ -327,11 +336,13 @@ fn others(other: OtherUse, evidence: &Evidence) -> String {
                     format_bytes(early as f64)
                 ),
             };
-            format!(
-                "other processes {may} {} from {device} and {wrote} {} to it{early}",
-                bounds(read),
-                bounds(written)
-            )
+            let (of_reads, of_writes) = (bounds(read), bounds(written));
+            let done = match (read.most, written.most) {
+                (0, _) => format!("{may_write} {of_writes} to {device}"),
+                (_, 0) => format!("{may_read} {of_reads} from {device}"),
+                _ => format!("{may_read} {of_reads} from {device} and {wrote} {of_writes} to it"),
+            };
+            format!("other processes {done}{early}")
         }
         OtherUse::Unknown => {
             format!("whether others used {device} is unknown: its traffic is not counted")

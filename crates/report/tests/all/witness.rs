@@ -80,7 +80,7 @@ fn the_first_line_says_what_the_evidence_comes_to() {
             direction(64 * MIB, ServedBy::Mixed, Some(0.0625)),
         )
     };
-    insta::assert_snapshot!(headline(&late), @"fio: 6.2 % of the 64 MiB that it wrote had reached vda at its end, and 60 MiB had still to be written back; vda completed 240 cache flushes, of all processes; other processes may have read 0 B from vda and written up to 3 MiB to it.");
+    insta::assert_snapshot!(headline(&late), @"fio: 6.2 % of the 64 MiB that it wrote had reached vda at its end, and 60 MiB had still to be written back; vda completed 240 cache flushes, of all processes; other processes may have written up to 3 MiB to vda.");
 }
 
 #[test]
@@ -180,7 +180,41 @@ fn a_part_that_is_not_durable_is_told() {
     };
     insta::assert_snapshot!(of(0.9967, 200 << 10, 0), @"fio: 99.6 % of the 60 MiB that it wrote reached vda, and 200 KiB had still to be written back; nothing else used vda.");
     insta::assert_snapshot!(of(0.9999, 4096, 0), @"fio: nearly all of the 60 MiB that it wrote reached vda, and 4 KiB had still to be written back; nothing else used vda.");
-    insta::assert_snapshot!(of(1.0, 0, 20 * MIB), @"fio: all of the 60 MiB that it wrote and kept reached vda, 20 MiB were discarded unwritten; nothing else used vda.");
+    insta::assert_snapshot!(of(1.0, 0, 20 * MIB), @"fio: all of the 60 MiB that it wrote and kept reached vda; it discarded 20 MiB unwritten; nothing else used vda.");
+}
+
+/// No range of which one end means that it kept nothing.
+#[test]
+fn writes_that_were_mostly_discarded_have_no_bounds() {
+    let of = |served_by, carried| {
+        let mut writes = direction(8 * MIB, served_by, None);
+        writes.asked = Asked::Bytes(Bounds {
+            least: 0,
+            most: 8 * MIB,
+        });
+        writes.carried = Some(carried);
+        let mut evidence = Evidence {
+            flushes: None,
+            ..evidence(nothing(), writes)
+        };
+        evidence.observed.processes.cancelled_write_bytes = 12 * MIB;
+        headline(&evidence)
+    };
+    let none = Bounds::exact(0);
+    insta::assert_snapshot!(of(ServedBy::Mixed, none), @"fio: none of its writes had reached vda at its end; it discarded 4 MiB to 12 MiB unwritten; nothing else used vda.");
+    let some = Bounds::exact(4096);
+    insta::assert_snapshot!(of(ServedBy::Mixed, some), @"fio: 4 KiB of its writes had reached vda at its end; it discarded 4 MiB to 12 MiB unwritten; nothing else used vda.");
+    insta::assert_snapshot!(of(ServedBy::Unknown, some), @"fio: where its writes went is unknown: REASON; nothing else used vda.");
+}
+
+#[test]
+fn nearly_all_is_not_all() {
+    let of = |share| {
+        let reads = direction(32 * MIB, ServedBy::Device, Some(share));
+        headline(&evidence(reads, nothing()))
+    };
+    insta::assert_snapshot!(of(0.9996), @"fio: nearly all of the 32 MiB that it read came from vda; nothing else used vda.");
+    insta::assert_snapshot!(of(1.0), @"fio: all of the 32 MiB that it read came from vda; nothing else used vda.");
 }
 
 #[test]

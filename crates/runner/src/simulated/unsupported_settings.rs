@@ -4,7 +4,7 @@
 use iolab_workload::cpus::Placement;
 use iolab_workload::trial::{
     Allocate, Backend, BufferInit, BufferMemory, CacheState, Content, Descriptors, FileLayout,
-    TrialSpec, WriteHint,
+    TrialSpec,
 };
 use iolab_workload::{Error, Result};
 
@@ -162,90 +162,42 @@ fn of_trial(trial: &TrialSpec) -> impl Iterator<Item = Meaning> {
         ("realtime", realtime.is_none()),
         ("trace", !trace),
     ];
-    because(NO_CACHE, [("cache", *cache == CacheState::Direct)])
-        .chain(of_calls(
-            *backend,
-            *registered,
-            *sqpoll,
-            *sqpoll_cpu,
-            *iopoll,
-        ))
-        .chain(of_files(*layout, *descriptors, *fresh, *allocate, *noatime))
-        .chain(of_buffers(*buffer_init, *buffer_memory))
-        .chain(of_data(
-            *content,
-            *write_hint,
-            *verify,
-            *compressible,
-            *dedup,
-        ))
-        .chain(because(NO_PROCESSOR, processor))
-        .chain(because(NO_KERNEL, kernel))
-        .chain(because(NO_TRIM, trims))
-}
-
-fn of_calls(
-    backend: Backend,
-    registered: bool,
-    sqpoll: bool,
-    sqpoll_cpu: Option<u32>,
-    iopoll: bool,
-) -> impl Iterator<Item = Meaning> {
     // They stand for one request and for several outstanding ones.
     let simulated = [Backend::Psync, Backend::Libaio, Backend::IoUring];
-    let rows = [
-        ("backend", simulated.contains(&backend)),
-        ("registered", registered),
+    let calls = [
+        ("backend", simulated.contains(backend)),
+        ("registered", *registered),
         ("sqpoll", !sqpoll),
         ("sqpoll_cpu", sqpoll_cpu.is_none()),
         ("iopoll", !iopoll),
     ];
-    because(NO_HOST, rows)
-}
-
-fn of_files(
-    layout: FileLayout,
-    descriptors: Descriptors,
-    fresh: bool,
-    allocate: Option<Allocate>,
-    noatime: bool,
-) -> impl Iterator<Item = Meaning> {
-    let rows = [
-        ("layout", layout != FileLayout::Private),
-        ("descriptors", descriptors == Descriptors::Private),
+    let is_plain_space = matches!(allocate, None | Some(Allocate::Recycled));
+    let files = [
+        ("layout", *layout != FileLayout::Private),
+        ("descriptors", *descriptors == Descriptors::Private),
         ("fresh", !fresh),
-        (
-            "allocate",
-            matches!(allocate, None | Some(Allocate::Recycled)),
-        ),
+        ("allocate", is_plain_space),
         ("noatime", !noatime),
     ];
-    because(NO_FILES, rows)
-}
-
-fn of_buffers(init: BufferInit, memory: BufferMemory) -> impl Iterator<Item = Meaning> {
-    let rows = [
-        ("buffer_init", init == BufferInit::Random),
-        ("buffer_memory", memory == BufferMemory::Kernel),
+    let buffers = [
+        ("buffer_init", *buffer_init == BufferInit::Random),
+        ("buffer_memory", *buffer_memory == BufferMemory::Kernel),
     ];
-    because(NO_COPY, rows)
-}
-
-fn of_data(
-    content: Content,
-    write_hint: Option<WriteHint>,
-    verify: bool,
-    compressible: u8,
-    dedup: u8,
-) -> impl Iterator<Item = Meaning> {
-    let rows = [
-        ("content", content == Content::Unique),
+    let data = [
+        ("content", *content == Content::Unique),
         ("write_hint", write_hint.is_none()),
         ("verify", !verify),
-        ("compressible", compressible == 0),
-        ("dedup", dedup == 0),
+        ("compressible", *compressible == 0),
+        ("dedup", *dedup == 0),
     ];
-    because(NO_DATA, rows)
+    because(NO_CACHE, [("cache", *cache == CacheState::Direct)])
+        .chain(because(NO_HOST, calls))
+        .chain(because(NO_FILES, files))
+        .chain(because(NO_COPY, buffers))
+        .chain(because(NO_DATA, data))
+        .chain(because(NO_PROCESSOR, processor))
+        .chain(because(NO_KERNEL, kernel))
+        .chain(because(NO_TRIM, trims))
 }
 
 /// Leaves out the levels of an experiment that have no meaning on a model, and gives what was left out in words. `asked` says

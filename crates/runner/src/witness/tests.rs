@@ -289,7 +289,7 @@ fn what_an_earlier_run_left_dirty_is_not_taken_for_the_programs() {
     let verdict = judged(observed.clone()).writes;
     let verdict = verdict.expect("it can have written");
     assert_eq!(verdict.served_by, ServedBy::Unknown);
-    insta::assert_snapshot!(verdict.reason, @"it discarded 64 MiB that had to be written, and whether it had written these itself is unknown; 'sync' before it starts avoids that");
+    insta::assert_snapshot!(verdict.reason, @"it discarded 64 MiB of dirty data, perhaps from before its start (run 'sync' first)");
     // After 'sync' there was nothing: what it discarded is its own, and nothing is left.
     observed.dirty_before_bytes = Some(0);
     assert_eq!(judged(observed).writes, None);

@@ -2,13 +2,14 @@
 
 #![allow(clippy::print_stdout, reason = "the verdicts are part of the result")]
 
-use std::process::{Child, Command};
+use std::process::Child;
 use std::time::Duration;
 
 use iolab_truth::Scene;
 use iolab_truth::device::loop_over;
 use iolab_truth::fuse::{Behaviour, ChunkCache};
 use iolab_truth::iolab::{claims, run, told};
+use iolab_truth::real_time;
 use iolab_truth::system::{failed, unless_missing};
 use needs::Need;
 use serde_json::Value;
@@ -347,26 +348,14 @@ fn a_shared_descriptor_is_named_beside_stalls() {
 /// Busy real-time threads on all CPUs but the first; a skip where they cannot be had.
 fn busy_but_one(scene: &Scene) -> Option<Vec<Child>> {
     /// Above ordinary threads, below those of the intervention.
-    const PRIORITY: &str = "20";
+    const PRIORITY: u32 = 20;
     let cpus = std::thread::available_parallelism().map_or(1, |cpus| cpus.get());
     if cpus < 2 {
-        needs::skip(Need::Root, "one CPU leaves none for others");
+        needs::skip(Need::Cpus, "one CPU leaves none for others");
         return None;
     }
-    let spin = |cpu: usize| {
-        let cpu = cpu.to_string();
-        Command::new("chrt")
-            .args(["-f", PRIORITY, "taskset", "-c", &cpu])
-            .args(["sh", "-c", "while :; do :; done"])
-            .spawn()
-    };
-    let all: Vec<Child> = (1..cpus).filter_map(|cpu| spin(cpu).ok()).collect();
-    all.iter().for_each(|one| scene.keeper.end(one));
-    if all.len() < cpus - 1 {
-        needs::skip(Need::Root, "chrt does not start");
-        return None;
-    }
-    Some(all)
+    let spin = |cpu| real_time::start(&scene.keeper, PRIORITY, cpu, "while :; do :; done");
+    unless_missing((1..cpus).map(spin).collect())
 }
 
 /// What takes away `cpu-waiting` on a system that may be changed: threads before the real-time threads of others, which no nice value is.

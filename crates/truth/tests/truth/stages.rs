@@ -12,6 +12,7 @@ use iolab_truth::device::loop_over;
 use iolab_truth::files::{MIB, noise};
 use iolab_truth::iolab::{Seen, claims, run};
 use iolab_truth::neighbours::CgroupLimit;
+use iolab_truth::real_time;
 use iolab_truth::system::unless_missing;
 use iolab_truth::{Made, Scene};
 use needs::Need;
@@ -88,7 +89,7 @@ fn a_limit_of_the_control_group_is_admission() {
 }
 
 /// The CPU that iolab and who takes it share.
-const CPU: &str = "0";
+const CPU: usize = 0;
 /// Takes the CPU about half of the time, in pieces of some milliseconds.
 const SPIN: &str =
     "while :; do i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done; sleep 0.005; done";
@@ -99,14 +100,10 @@ fn threads_of_real_time_are_a_wait_for_the_cpu() {
     let Some((scene, device)) = unless_missing(device()) else {
         return;
     };
-    let spinner = Command::new("chrt")
-        .args(["-f", "50", "taskset", "-c", CPU, "sh", "-c", SPIN])
-        .stderr(Stdio::null())
-        .spawn();
-    let Ok(mut spinner) = spinner else {
-        return needs::skip(Need::Root, "chrt does not start");
+    let spinner = real_time::start(&scene.keeper, 50, CPU, SPIN);
+    let Some(mut spinner) = unless_missing(spinner) else {
+        return;
     };
-    scene.keeper.end(&spinner);
     let cpus = format!("cpus={CPU}");
     // As many requests as a claim about the slowest needs, however busy the machine is.
     let more = [

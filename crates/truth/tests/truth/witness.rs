@@ -17,8 +17,7 @@ use rustix::process::Signal;
 use serde_json::Value;
 
 use crate::stage::{built, within};
-
-const BYTES: f64 = (32u64 << 20) as f64;
+use crate::witness_device::{BYTES, number};
 
 /// Brings the page cache of the target into the state that a scenario asks for.
 fn prepare(scene: &Scene, scenario: &Scenario) {
@@ -86,7 +85,7 @@ fn programs(target: &Path, workload: &Workload) -> Vec<Program> {
 
 /// Has the page cache hold a program with its libraries: what page faults fetch of these cannot be told from what it reads, and where the
 /// read-ahead of the disk is 8 MiB, two of them can have fetched as much.
-fn is_loaded(program: &str) {
+fn load(program: &str) {
     let done = Command::new(program).arg("--version").output();
     done.expect("it starts");
 }
@@ -103,7 +102,7 @@ fn witnessed(scenario: &Scenario) -> Vec<(Value, f64)> {
     };
     let mut all = Vec::new();
     for program in programs(&scene.target, &scenario.workload) {
-        is_loaded(&program.words[0]);
+        load(&program.words[0]);
         prepare(&scene, scenario);
         let words: Vec<&str> = program.words.iter().map(String::as_str).collect();
         let (evidence, text) = witness(&scene, &words);
@@ -123,11 +122,6 @@ fn witnessed(scenario: &Scenario) -> Vec<(Value, f64)> {
         all.push((evidence, program.excess));
     }
     all
-}
-
-fn number(evidence: &Value, pointer: &str) -> f64 {
-    let value = evidence.pointer(pointer).and_then(Value::as_f64);
-    value.unwrap_or(f64::NAN)
 }
 
 #[test]

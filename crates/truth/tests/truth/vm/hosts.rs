@@ -66,7 +66,7 @@ fn read_own_disks(mpi: Mpi) {
             }
         }
     }
-    is_clean(&mut hosts);
+    assert_clean(&mut hosts);
 }
 
 /// What another host wrote comes over the network, also where the page cache of the writer holds it.
@@ -248,7 +248,7 @@ fn lose_a_host(mpi: Mpi, loss: Loss) {
     let answer = hosts.ranks_again("resume run.iolab");
     assert_eq!(answer.code, Some(0), "{}{}", answer.stdout, answer.stderr);
     assert!(hosts.samples(1, "").len() > before);
-    is_clean(&mut hosts);
+    assert_clean(&mut hosts);
 }
 
 fn lose(hosts: &mut Hosts, loss: Loss, is_lost: bool) {
@@ -263,7 +263,7 @@ fn lose(hosts: &mut Hosts, loss: Loss, is_lost: bool) {
 
 /// No host has a file left.
 #[track_caller]
-fn is_clean(hosts: &mut Hosts) {
+fn assert_clean(hosts: &mut Hosts) {
     for host in [1, 2] {
         let left = hosts.shell(host, "ls -A /mnt/vm? | grep -v lost+found || :");
         assert_eq!(left, "", "vm{host}");
@@ -283,5 +283,5 @@ fn a_host_without_room_is_named() {
     let text = answer.stdout + &answer.stderr;
     assert_eq!(answer.code, Some(3), "{text}");
     assert!(text.contains("rank 1 on vm2"), "{text}");
-    is_clean(&mut hosts);
+    assert_clean(&mut hosts);
 }

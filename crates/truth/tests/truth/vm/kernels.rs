@@ -64,7 +64,7 @@ fn an_old_kernel_is_measured_and_its_data_are_kept() {
         return;
     };
     assert!(guest.kernel.starts_with("5.10."), "{}", guest.kernel);
-    is_measured(&mut guest);
+    assert_measured(&mut guest);
     keeps_what_is_in_use(&mut guest);
     let (answer, _) = run(&mut guest, "/dev/mapper/plain", &["--set", "trace=true"]);
     assert_eq!(answer.code, Some(2), "{}", answer.stderr);
@@ -93,14 +93,14 @@ fn the_newest_kernel_is_measured_and_its_data_are_kept() {
     let Some(mut guest) = guest("trixie-backports") else {
         return;
     };
-    is_measured(&mut guest);
+    assert_measured(&mut guest);
     keeps_what_is_in_use(&mut guest);
     tells_stages(&mut guest);
 }
 
 /// A mapped device is measured, and its bytes are those of the device.
 #[track_caller]
-fn is_measured(guest: &mut Guest) {
+fn assert_measured(guest: &mut Guest) {
     let (answer, samples) = run(guest, "/dev/mapper/plain", &[]);
     assert_eq!(answer.code, Some(0), "{}", answer.stderr);
     assert!(!samples.is_empty(), "{}", answer.stderr);
