@@ -270,12 +270,16 @@ impl<'a> Subject<'a> {
         let found = parts.into_iter().filter(|(n, _)| *n > 0);
         let (of_all, of_some): (Vec<_>, Vec<_>) = found.partition(|(n, _)| *n == all);
         let of_all: Vec<&str> = of_all.into_iter().map(|(_, what)| what).collect();
+        let whole = match all {
+            2 => "both cells".to_owned(),
+            n => format!("all {n} cells"),
+        };
         let mut words: Vec<String> = match (of_all.split_last(), all) {
             (None, _) => Vec::new(),
             (Some(_), 1) => vec![of_all.join(", ")],
-            (Some((only, [])), _) => vec![format!("all {all} cells {only}")],
+            (Some((only, [])), _) => vec![format!("{whole} {only}")],
             (Some((last, others)), _) => {
-                vec![format!("all {all} cells {} and {last}", others.join(", "))]
+                vec![format!("{whole} {} and {last}", others.join(", "))]
             }
         };
         words.extend(
