@@ -99,6 +99,8 @@ pub struct CellAnalysis {
     pub n: usize,
     /// Number of failed trials.
     pub failed: usize,
+    /// Number of successful warm-up trials, which no value counts; 0 of a group.
+    pub warm_ups: usize,
     /// MB/s.
     pub throughput: Option<Summary>,
     /// Requests per second.
@@ -341,7 +343,11 @@ pub(crate) fn analyse_timed(record: &RunRecord, timed: impl Fn(u32) -> ShownLate
                 gaps.get(&cell.id).copied(),
                 context.timed,
             );
-            context.with_groups(whole, group, &timed, |number| own(cell.id, number))
+            let mut analysed =
+                context.with_groups(whole, group, &timed, |number| own(cell.id, number));
+            let of_cell = record.samples.iter().filter(|s| s.cell == cell.id);
+            analysed.warm_ups = of_cell.filter(|s| s.warmup && s.ok).count();
+            analysed
         })
         .collect();
     let has_added =
@@ -467,6 +473,7 @@ struct Context {
     timed: ShownLatency,
     trials_min: usize,
     seeks_precision: bool,
+    precision_goal: f64,
     floor_ns: f64,
     clock_cost_ns: f64,
     clock_resolution_ns: Option<f64>,
@@ -480,6 +487,7 @@ impl Context {
             response: record.experiment.response,
             timed,
             trials_min: record.experiment.trials_min as usize,
+            precision_goal: record.experiment.precision,
             seeks_precision: definition
                 .is_none_or(|experiment| experiment.design.seeks_precision()),
             floor_ns: record.run.floor_ns,
@@ -510,6 +518,7 @@ impl Context {
             cell: cell.clone(),
             n: ok.len(),
             failed: failed.len(),
+            warm_ups: 0,
             throughput: of(Response::Throughput),
             iops: of(Response::Iops),
             latency_p50: of(Response::Latency),

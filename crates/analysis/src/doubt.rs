@@ -167,6 +167,19 @@ impl Reason {
         }
     }
 
+    /// Whether both are the same reason, whatever its extent.
+    pub fn is_alike(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::NotSynced(one), Self::NotSynced(two)) => one == two,
+            (Self::ServedBy { served_by: one, .. }, Self::ServedBy { served_by: two, .. }) => {
+                one == two
+            }
+            (Self::Disturbed { by: one, .. }, Self::Disturbed { by: two, .. }) => one == two,
+            (Self::Imbalance(one), Self::Imbalance(two)) => one.what == two.what,
+            (one, two) => std::mem::discriminant(one) == std::mem::discriminant(two),
+        }
+    }
+
     /// Its name in JSON.
     pub fn name(&self) -> &'static str {
         match self {

@@ -80,6 +80,27 @@ pub(crate) fn on_side(doubt: &SideDoubt, base: &str, new: &str) -> String {
     }
 }
 
+/// Reasons of one kind as clauses, one where only an extent differs: `waiting for a CPU (80 % and 85 %)`. Each extent is written once.
+pub(crate) fn of_sides(alike: &[&Reason]) -> Vec<String> {
+    let mut clauses: Vec<String> = Vec::new();
+    let mut extents: Vec<String> = Vec::new();
+    let mut disturber = None;
+    for reason in alike {
+        let (known, own) = match reason {
+            Reason::Disturbed { by, worst } => {
+                disturber = Some(*by);
+                (&mut extents, by.format(*worst))
+            }
+            other => (&mut clauses, of_side(other)),
+        };
+        if !known.contains(&own) {
+            known.push(own);
+        }
+    }
+    let disturbed = disturber.map(|by| format!("{} ({})", by.words(), extents.join(" and ")));
+    disturbed.into_iter().chain(clauses).collect()
+}
+
 /// A reason against one side of a comparison, as a clause.
 pub fn of_side(reason: &Reason) -> String {
     match reason {

@@ -471,8 +471,11 @@ fn verdict(gate: &Gate) -> String {
 /// The change that a gate can detect, as a clause.
 fn sight(gate: &Gate) -> String {
     if let Some(missing) = gate.missing() {
-        let earlier = counted(gate.history as u64, "earlier run");
-        return format!("{earlier}, {missing} more are needed");
+        return format!(
+            "{} of the {} earlier runs that are needed",
+            gate.history,
+            gate.history + missing
+        );
     }
     let change = |factor: f64| match factor < 2.0 {
         true => format!("of {:.0} %", ((factor - 1.0) * 100.0).max(1.0).ceil()),
@@ -499,11 +502,15 @@ pub fn gate_remarks(gate: &Gate) -> Vec<String> {
     let mut all = Vec::new();
     if let Some(missing) = gate.missing() {
         all.push(format!(
-            "Cannot tell: {} to compare the new run with; {HISTORY_MIN} are needed, {missing} more.",
+            "Cannot tell: {} to compare the new run with; {HISTORY_MIN} are needed{}.",
             match gate.history {
                 0 => "no earlier run".to_owned(),
                 1 => "1 earlier run".to_owned(),
                 n => format!("{n} earlier runs"),
+            },
+            match gate.history {
+                0 => String::new(),
+                _ => format!(", {missing} more"),
             }
         ));
     }
@@ -521,7 +528,7 @@ pub fn gate_remarks(gate: &Gate) -> Vec<String> {
     if !reasons.is_empty() {
         let reasons: Vec<String> = reasons
             .into_iter()
-            .map(|(why, n)| format!("{n} {why}"))
+            .map(|(why, n)| format!("{why} ({n})"))
             .collect();
         all.push(format!("Run files left out: {}.", reasons.join("; ")));
     }

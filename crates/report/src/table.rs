@@ -318,8 +318,8 @@ fn response_columns(analysis: &Analysis, rows: &[TableRow<'_>]) -> Vec<Column> {
             c.precision.map_or_else(none, format_percent)
         }),
         column(rows, "IQR", 7, |c| {
-            c.response
-                .map_or_else(none, |r| bare(response, r.q3 - r.q1))
+            let quartiles = c.response.and_then(|r| r.quartiles());
+            quartiles.map_or_else(none, |(q1, q3)| bare(response, q3 - q1))
         }),
     ]
 }

@@ -42,6 +42,11 @@ pub struct Summary {
 }
 
 impl Summary {
+    /// The first and the third quartile; `None` below 2 values, which have no spread.
+    pub fn quartiles(&self) -> Option<(f64, f64)> {
+        (self.n > 1).then_some((self.q1, self.q3))
+    }
+
     /// Half the width of the median's interval over the median; `None` below 6 values.
     pub fn precision(&self) -> Option<f64> {
         self.median_interval?.relative_half_width(self.median)

@@ -171,7 +171,7 @@ flags! {
     ExceedsCeiling = "exceeds ceiling",
         Some(Caution::new(6, "values above a ceiling")),
         |seen| seen.cell.efficiency.is_some_and(|e| e.exceeds());
-    /// Too few trials for an interval, or fewer than the experiment requests.
+    /// Too few trials for an interval, or fewer than the experiment requests without its precision goal.
     FewTrials = "few trials",
         Some(Caution::new(16, "too few trials")),
         |seen| seen.has_few_trials();
@@ -220,11 +220,22 @@ impl Seen<'_> {
     fn has_few_trials(&self) -> bool {
         let Self { cell, context, .. } = self;
         (cell.n > 0 || cell.gap.is_none())
-            && (cell.n < context.trials_min
+            && ((cell.n < context.trials_min && !self.is_precise())
                 || cell
                     .response
                     .is_none_or(|r| context.seeks_precision && r.median_interval.is_none()))
             && !self.has_few_requests()
+    }
+
+    /// Whether it reached a precision goal that was asked for: then more trials are not needed.
+    fn is_precise(&self) -> bool {
+        let Context {
+            seeks_precision,
+            precision_goal,
+            ..
+        } = self.context;
+        let precision = self.cell.precision;
+        *seeks_precision && precision.is_some_and(|precision| precision <= *precision_goal)
     }
 
     fn has_few_requests(&self) -> bool {

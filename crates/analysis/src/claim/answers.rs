@@ -3,9 +3,11 @@
 use iolab_stats::{Interval, LatencyBandwidth};
 use iolab_workload::response::Response;
 
-use crate::analysis::{Analysis, CellAnalysis, CellVerified, Flag, Latency};
+use super::effect::MARGIN_UP;
+use crate::analysis::{Analysis, CellAnalysis, CellRate, CellVerified, Flag, Latency};
 use crate::bends::{self, Bend, Bends};
 use crate::buffer_preparation::{PreparationPoint, preparation};
+use crate::doubt::{Direction, SideDoubt, SideDoubts};
 use crate::equivalence::{MARGINS, ProgramPair, program_pairs};
 
 /// Result of reading back data that was written.
@@ -26,6 +28,8 @@ pub struct Load {
     pub run: usize,
     /// What was reached at the requested rates.
     pub rates: Rates,
+    /// Reasons in the trials of the named rates for which their storage may be another than shown; with any, nothing is claimed.
+    pub doubts: Vec<SideDoubt>,
 }
 
 /// Which of the requested rates of a run were reached.
@@ -152,35 +156,42 @@ pub(super) fn load(analysis: &Analysis, run: usize) -> Option<Load> {
     };
     let held = reports().filter(|(_, report)| report.not_held == 0);
     let held = held.filter_map(|(cell, report)| {
-        let hidden = (report.hidden, report.span_ns);
         let times = RateTimes {
             rate: report.rate_wanted,
             latency: cell.latency?,
             p50: cell.response.and_then(|summary| summary.median_interval),
         };
-        Some((times, hidden))
+        Some((times, cell, report))
     });
-    let mut held: Vec<(RateTimes, (f64, f64))> = held.collect();
-    held.sort_by(|(a, _), (b, _)| a.rate.total_cmp(&b.rate));
-    let hidden = held.last().map_or((0.0, 0.0), |(_, hidden)| *hidden);
-    let held: Vec<RateTimes> = held.into_iter().map(|(times, _)| times).collect();
-    let rates = match held.as_slice() {
+    let mut held: Vec<(RateTimes, &CellAnalysis, &CellRate)> = held.collect();
+    held.sort_by(|(a, ..), (b, ..)| a.rate.total_cmp(&b.rate));
+    let (rates, named) = match held.as_slice() {
         [] => {
-            let (_, report) =
+            let (cell, report) =
                 reports().min_by(|a, b| a.1.rate_wanted.total_cmp(&b.1.rate_wanted))?;
-            Rates::NoneHeld {
+            let rates = Rates::NoneHeld {
                 least: report.rate_wanted,
                 reached: report.rate_achieved,
-            }
+            };
+            (rates, vec![cell])
         }
-        [least, rest @ ..] => Rates::Held {
-            least: *least,
-            most: rest.last().copied(),
-            all: reports().all(|(_, report)| report.not_held == 0),
-            hidden,
-        },
+        [(least, cell, report), rest @ ..] => {
+            let (most, last, report) = match rest.last() {
+                Some((most, last, report)) => (Some(*most), Some(*last), report),
+                None => (None, None, report),
+            };
+            let rates = Rates::Held {
+                least: *least,
+                most,
+                all: reports().all(|(_, report)| report.not_held == 0),
+                hidden: (report.hidden, report.span_ns),
+            };
+            (rates, std::iter::once(*cell).chain(last).collect())
+        }
     };
-    Some(Load { run, rates })
+    // The claim is a value: a disturbance that can have changed it by more than the margin is a doubt.
+    let doubts = SideDoubts::of_values(named).turning([Direction::Equal; 2], MARGIN_UP);
+    Some(Load { run, rates, doubts })
 }
 
 /// All claims about the programs of a run.

@@ -58,6 +58,7 @@ impl Claim {
             Self::Best(_) => Role::Nothing,
             Self::Ways(ways) if ways.shows() => Role::Answer,
             Self::Ways(_) => Role::Nothing,
+            Self::Load(load) if !load.doubts.is_empty() => Role::Nothing,
             Self::Verified(_) | Self::Load(_) => Role::Answer,
             Self::Programs(programs) => match programs.aspect {
                 Aspect::Ratio if programs.pair.differs() => Role::Answer,

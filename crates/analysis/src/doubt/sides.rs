@@ -50,6 +50,18 @@ impl SideDoubts {
         )
     }
 
+    /// For what cells of a run show by themselves, each kind once with its greatest extent.
+    pub(crate) fn of_values<'a>(cells: impl IntoIterator<Item = &'a CellAnalysis>) -> Self {
+        let mut all = Self::default();
+        for cell in cells {
+            let slept = cell.disturbance.suspended_ns > 0;
+            let slept = slept.then_some(Reason::Suspended);
+            let found = disturbances(cell).into_iter().chain(slept);
+            all.add(found.map(|reason| SideDoubt { side: None, reason }));
+        }
+        all
+    }
+
     /// For a cell in the runs of two sides. Where these differ in a disturbance, its effect is unknown.
     pub(crate) fn of_runs(
         base: &[&CellAnalysis],

@@ -121,7 +121,11 @@ impl Inside<'_> {
         let before_ns = with(offset_ns, &self.trials[..self.place]);
         let rest_ns = sample.elapsed_ns.saturating_sub(offset_ns);
         let after_ns = with(rest_ns, &self.trials[self.place + 1..]);
-        let (before, after) = self.trials.split_at(self.place);
+        // The trial has both levels. It counts at the lower one, which a disturbance of it may have made.
+        let (before, after) = match self.after_mb_s < self.before_mb_s {
+            true => self.trials.split_at(self.place),
+            false => self.trials.split_at(self.place + 1),
+        };
         let disturbed = |trials: &[Course<'_>]| {
             DisturbedTrials::of(trials.iter().map(|(sample, _)| *sample), is_disturbed)
         };

@@ -208,6 +208,10 @@ fn without_copies(records: Vec<(&Path, RunRecord)>) -> Vec<(&Path, RunRecord)> {
     for (path, record) in records {
         let id = record.id();
         match kept.iter().find(|(_, known)| known.id() == id) {
+            Some((known, _)) if *known == path => output::note(format_args!(
+                "note: {} was given twice; it is shown once",
+                path.display()
+            )),
             Some((known, _)) => output::note(format_args!(
                 "note: {} holds the same run as {}; it is shown once",
                 path.display(),

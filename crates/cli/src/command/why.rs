@@ -180,6 +180,9 @@ fn list(run: &AnalysedRun, found: &[Phenomenon]) -> Outcome {
 
 /// That there is nothing to explain, and whether that is for want of trials.
 fn nothing(run: &Analysis) -> String {
+    if let [_] = run.cells.as_slice() {
+        return "The run has a single cell: 'iolab why' explains a difference between two cells. Measure several in one run, such as with --bs 4k,64k.".to_owned();
+    }
     let cells = run.cells.iter();
     let few: Vec<&CellAnalysis> = cells.filter(|cell| cell.n < TRIALS_MIN).collect();
     let few = match few.first() {

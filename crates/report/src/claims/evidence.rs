@@ -78,6 +78,8 @@ pub(crate) struct LoadData {
     least_rate: Option<f64>,
     /// What was reached there, requests per second: median over the trials.
     reached_rate: Option<f64>,
+    /// What may have changed the response times of these rates; with any, nothing is claimed.
+    doubts: Vec<Against>,
 }
 
 /// Response times at a rate.
@@ -108,6 +110,7 @@ impl LoadData {
                 p99_ns: latency.p99_ns,
             }
         };
+        let doubts = load.doubts.iter().map(Against::of).collect();
         match &load.rates {
             Rates::Held {
                 least,
@@ -120,6 +123,7 @@ impl LoadData {
                 held: std::iter::once(least).chain(most).map(at).collect(),
                 least_rate: None,
                 reached_rate: None,
+                doubts,
             },
             Rates::NoneHeld { least, reached } => Self {
                 all_held: None,
@@ -127,6 +131,7 @@ impl LoadData {
                 held: Vec::new(),
                 least_rate: Some(*least),
                 reached_rate: Some(*reached),
+                doubts,
             },
         }
     }

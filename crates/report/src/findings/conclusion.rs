@@ -130,7 +130,16 @@ impl<'a> Subject<'a> {
     fn without_range(&self) -> String {
         let is_measured = |cell: &&&CellAnalysis| cell.n > 0 && self.analysis.has_response(cell);
         match self.cells.iter().filter(is_measured).count() {
-            0 => "nothing was measured".to_owned(),
+            0 => match self.cells.iter().map(|cell| cell.warm_ups).sum::<usize>() {
+                0 => "nothing was measured".to_owned(),
+                n => format!(
+                    "no measured trial ({} stored)",
+                    match n {
+                        1 => "1 warm-up trial is".to_owned(),
+                        n => format!("{n} warm-up trials are"),
+                    }
+                ),
+            },
             1 if self.cells.len() == 1 => {
                 "too few requests for a value in the only cell".to_owned()
             }
@@ -258,14 +267,26 @@ impl<'a> Subject<'a> {
             (count(&lacks), "without an interval"),
             (count(&imprecise), "less precise than asked"),
         ];
-        let mut words: Vec<String> = parts
-            .into_iter()
-            .filter(|(n, _)| *n > 0)
-            .map(|(n, what)| match all {
-                1 => what.to_owned(),
-                _ => format!("{n} of {all} cells {what}"),
-            })
-            .collect();
+        let found = parts.into_iter().filter(|(n, _)| *n > 0);
+        let (of_all, of_some): (Vec<_>, Vec<_>) = found.partition(|(n, _)| *n == all);
+        let of_all: Vec<&str> = of_all.into_iter().map(|(_, what)| what).collect();
+        let whole = match all {
+            2 => "both cells".to_owned(),
+            n => format!("all {n} cells"),
+        };
+        let mut words: Vec<String> = match (of_all.split_last(), all) {
+            (None, _) => Vec::new(),
+            (Some(_), 1) => vec![of_all.join(", ")],
+            (Some((only, [])), _) => vec![format!("{whole} {only}")],
+            (Some((last, others)), _) => {
+                vec![format!("{whole} {} and {last}", others.join(", "))]
+            }
+        };
+        words.extend(
+            of_some
+                .iter()
+                .map(|(n, what)| format!("{n} of {all} cells {what}")),
+        );
         if analysis.status != RunStatus::Done {
             let how = match is_by_user(analysis) {
                 true => "the user ended the run",

@@ -1,7 +1,7 @@
 //! Rates that were not held.
 
 use super::{Finding, Rule, Says, cells_of};
-use iolab_analysis::analysis::{Analysis, CellAnalysis};
+use iolab_analysis::analysis::{Analysis, CellAnalysis, CellRate, HELD_FROM};
 use iolab_workload::quantity::significant;
 use iolab_workload::settings::cell_label;
 
@@ -20,29 +20,44 @@ pub fn rate_not_held(analysis: &Analysis) -> Vec<Finding> {
             .as_ref()
             .is_some_and(|rate_report| rate_report.not_held > 0)
     };
+    let behind = |cell: &&CellAnalysis| cell.rate_report.as_ref().map_or(1.0, reached);
     let cells: Vec<&CellAnalysis> = analysis.cells.iter().filter(missed).collect();
-    let Some((first, rate_report)) = cells
-        .first()
-        .and_then(|c| Some((c, c.rate_report.as_ref()?)))
-    else {
+    let worst = cells.iter().min_by(|a, b| behind(a).total_cmp(&behind(b)));
+    let Some((worst, rate_report)) = worst.and_then(|c| Some((c, c.rate_report.as_ref()?))) else {
         return Vec::new();
     };
     let place = if analysis.factors.is_empty() {
         String::new()
     } else {
-        format!(" at {}", cell_label(&analysis.factors, &first.cell.levels))
+        format!(" at {}", cell_label(&analysis.factors, &worst.cell.levels))
     };
     let how = match rate_report.backlog_end {
         0 => "the storage completed requests long after their schedule had ended".to_owned(),
         left => format!("up to {left} requests were due and never issued"),
     };
+    let which = match cells.len() {
+        1 => ":",
+        _ => "; worst:",
+    };
+    let follows = if reached(rate_report) >= HELD_FROM {
+        "grow with its length; half of the trials or more reached the rate"
+    } else if worst.is_disturbed() {
+        "grow with its length. The trials were disturbed from outside: cannot tell whether the rate was too high"
+    } else {
+        "grow with its length: they show that the rate was too high, not how fast the storage is"
+    };
     let text = format!(
-        "{} fell behind the requested rate: in {} of {} trials{place} {how} (median rate {} of {} per second). Response times of such a trial grow with its length: they show that the rate was too high, not how fast the storage is.",
+        "{} fell behind the requested rate{which} in {} of {} trials{place} {how} (median rate {} of {} per second). Response times of such a trial {follows}.",
         cells_of(cells.len(), analysis),
         rate_report.not_held,
-        first.n,
+        worst.n,
         significant(rate_report.rate_achieved),
         significant(rate_report.rate_wanted),
     );
     RATE_NOT_HELD.one(text)
+}
+
+/// The share of the rate that the median trial reached.
+fn reached(rate: &CellRate) -> f64 {
+    rate.rate_achieved / rate.rate_wanted
 }

@@ -15,11 +15,11 @@ mod standard;
 
 use iolab_analysis::analysis::{Analysis, CellAnalysis, TRIALS_MIN};
 use iolab_analysis::claim::{CellId, Claim, Estimate, LongTail, MARGIN, Role, State, ordered};
-use iolab_analysis::doubt::SideDoubt;
+use iolab_analysis::doubt::{Reason, SideDoubt};
 use iolab_workload::quantity::{counted, digits, format_ns, significant};
 use iolab_workload::settings::cell_label;
 
-use crate::doubt::of_side;
+use crate::doubt::of_sides;
 use crate::findings::{Finding, FindingKind, Rule};
 
 pub use best::choice;
@@ -229,25 +229,24 @@ pub(crate) fn margin() -> String {
     format!("{} %", 100.0 * MARGIN)
 }
 
-/// Reasons for doubt in words, each once: `waiting for a CPU (36 %); other traffic on the device (80 %)`.
+/// Reasons for doubt in words, each once: `waiting for a CPU (36 % and 40 %); other traffic on the device (80 %)`.
 fn doubts(all: &[SideDoubt]) -> String {
-    let mut words: Vec<String> = Vec::new();
-    for word in all.iter().map(|doubt| of_side(&doubt.reason)) {
-        if !words.contains(&word) {
-            words.push(word);
+    let mut kinds: Vec<Vec<&Reason>> = Vec::new();
+    for doubt in all {
+        let reason = &doubt.reason;
+        match kinds.iter_mut().find(|kind| kind[0].is_alike(reason)) {
+            Some(known) => known.push(reason),
+            None => kinds.push(vec![reason]),
         }
     }
+    let words: Vec<String> = kinds.iter().flat_map(|kind| of_sides(kind)).collect();
     words.join("; ")
 }
 
-/// Whether two lists of doubts have a reason in common, as it is called, whatever its extent.
+/// Whether two lists of doubts have a reason in common, whatever its extent.
 fn share_a_reason(one: &[SideDoubt], other: &[SideDoubt]) -> bool {
-    let called = |doubt: &SideDoubt| -> String {
-        let words = of_side(&doubt.reason);
-        words.split(" (").next().unwrap_or_default().to_owned()
-    };
-    one.iter()
-        .any(|own| other.iter().any(|its| called(its) == called(own)))
+    let mut own = one.iter();
+    own.any(|own| other.iter().any(|its| own.reason.is_alike(&its.reason)))
 }
 
 /// ` (and in 2 more)`; nothing where there are none.

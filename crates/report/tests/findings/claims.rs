@@ -162,7 +162,7 @@ fn memory_against_a_device_is_no_comparison() {
     All cells settled: the last 5 trials lie within 20 % with a slope within 10 %, after the region was written over.
     1 of 2 cells came from the page cache, not the device (nothing was written).
     1 of 2 cells wrote without a sync (sync=none): a power failure may lose writes that are still in a cache. --set sync=end or sync=each makes them durable, and includes that time.
-    Cannot compare the throughput of sync=each with that of sync=none. Cannot tell: one side was served by: page-cache.
+    Cannot compare the throughput of sync=each with that of sync=none: one side was served by: page-cache.
     ");
 }
 
@@ -246,7 +246,7 @@ fn a_steady_state_needs_a_region_that_was_written_over() {
     The only cell settled: the last 5 trials lie within 20 % with a slope within 10 %, after the region was written over.
     ");
     insta::assert_snapshot!(of_rule("not-written-over", &of(1 << 30)), @r"
-    The only cell: not shown to have settled. The last 5 trials are alike, but before them the run had written only 1.5 % of the region; --precondition writes the region first.
+    The only cell: not shown to have settled. The last 5 trials are alike, but the trials before them had overwritten only 1.5 % of the region; --precondition overwrites it first.
     ");
     let mut restless = of(4 << 20);
     for mb_s in [50.0, 100.0, 60.0, 140.0, 90.0] {

@@ -146,13 +146,13 @@ fn a_run_without_a_measured_trial_has_its_line_too() {
     let first = add_cell(&mut record, &["bs=4KiB"], &[]);
     add_cell(&mut record, &["bs=1MiB"], &[]);
     record.run.status = RunStatus::Interrupted;
-    insta::assert_snapshot!(line(&record), @"read-size on /data: nothing was measured; the run did not finish");
+    insta::assert_snapshot!(line(&record), @"read-size on /data: no measured trial (2 warm-up trials are stored); the run did not finish");
     record.cells[first].ended_by = Some(EndedBy::User);
-    insta::assert_snapshot!(line(&record), @"read-size on /data: nothing was measured; the user ended the run");
+    insta::assert_snapshot!(line(&record), @"read-size on /data: no measured trial (2 warm-up trials are stored); the user ended the run");
     record.run.status = RunStatus::Failed;
     add_trial(&mut record, first, 1.0, false).ok = false;
     record.cells[first].ended_by = None;
-    insta::assert_snapshot!(line(&record), @"read-size on /data: nothing was measured; the run did not finish, 1 of 2 cells not measured, 1 of 2 cells failed in every trial");
+    insta::assert_snapshot!(line(&record), @"read-size on /data: no measured trial (2 warm-up trials are stored); the run did not finish, 1 of 2 cells not measured, 1 of 2 cells failed in every trial");
 }
 
 #[test]

@@ -111,8 +111,12 @@ pub(super) const PARTS: [Part; 14] = [
         "high end of the interpolated 95 % interval of the median",
         |s| s.median_interpolated.map(|i| i.high),
     ),
-    ("q1", "first quartile over the trials", |s| Some(s.q1)),
-    ("q3", "third quartile over the trials", |s| Some(s.q3)),
+    ("q1", "first quartile over the trials", |s| {
+        Some(s.quartiles()?.0)
+    }),
+    ("q3", "third quartile over the trials", |s| {
+        Some(s.quartiles()?.1)
+    }),
     ("min", "least value over the trials", |s| Some(s.min)),
     ("max", "greatest value over the trials", |s| Some(s.max)),
     ("mean", "mean over the trials", |s| s.mean),

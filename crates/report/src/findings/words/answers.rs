@@ -50,16 +50,29 @@ fn wrong(cells: usize, all: &CellVerified, run: &Analysis) -> String {
     )
 }
 
-/// Response times at a given load.
+/// Response times at a given load, or why the measured ones may not be those of the storage.
 pub(super) fn of_load(load: &Load, run: &Analysis) -> String {
+    let measured = at_rates(load, run);
+    match load.doubts.as_slice() {
+        [] => measured,
+        all => format!(
+            "Cannot tell the response times of the undisturbed storage at these rates: {}. {measured}",
+            doubts(all)
+        ),
+    }
+}
+
+fn at_rates(load: &Load, run: &Analysis) -> String {
     let time = run.timed.subject("Median response time");
     let at = |one: &RateTimes| {
         let interval = one.p50.map_or_else(String::new, |interval| {
-            format!(
-                "{} to {}; ",
-                format_ns(interval.low),
-                format_ns(interval.high)
-            )
+            let value = format_ns(one.latency.p50_ns);
+            let ends = (format_ns(interval.low), format_ns(interval.high));
+            // Of an interval that is narrower than the digits, both ends would repeat the value.
+            match ends.0 == value && ends.1 == value {
+                true => String::new(),
+                false => format!("{} to {}; ", ends.0, ends.1),
+            }
         });
         format!(
             "{} ({interval}99th percentile {}) at {}/s",
@@ -104,6 +117,13 @@ pub(super) fn of_load(load: &Load, run: &Analysis) -> String {
                 true => "their",
                 false => "its",
             }
+        ),
+        // Half of the trials may have held what a few did not.
+        Rates::NoneHeld { least, reached } if *reached >= HELD_FROM * least => format!(
+            "No rate was held in every trial (at least {} of its requests issued in time). At {}/s, the lowest, the median trial reached {}/s.",
+            format_percent(HELD_FROM),
+            significant(*least),
+            significant(*reached)
         ),
         Rates::NoneHeld { least, reached } => format!(
             "No rate was held (at least {} of its requests issued in time): at {}/s, the lowest, {}/s were reached. Response times at such rates grow with the length of a trial.",

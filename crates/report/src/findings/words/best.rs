@@ -120,7 +120,7 @@ fn others(curves: &[Best], told: &Best) -> String {
         let open: Vec<&Candidate> = best.open().collect();
         let words = match best.shows() {
             true => ranges(best, &open),
-            false => "not shown".to_owned(),
+            false => "cannot tell".to_owned(),
         };
         are_single &= open.len() == 1 || !best.shows();
         match groups.iter_mut().find(|(other, _)| *other == words) {
@@ -162,7 +162,7 @@ fn of_best(best: &Best, runs: &[&Analysis]) -> String {
         .all(|one| one.standing == Standing::Unknown)
     {
         return format!(
-            "Too few trials to say at which I/O size {quantity}{place} is {word} (median at {}: {}).",
+            "Too few trials to tell which I/O size gives the {word} {quantity}{place} (median at {}: {}).",
             format_size(top.bs),
             best.response.format(top.median)
         );
@@ -223,7 +223,7 @@ pub(super) fn of_ways(ways: &Best, run: &Analysis, runs: &[&Analysis]) -> String
     let quantity = quantity(runs, top.cell);
     if !ways.shows() {
         return format!(
-            "No way is shown to give a {worse} {quantity} than another of {n}.{}",
+            "None of the {n} ways is shown to give a {worse} {quantity} than the best one.{}",
             doubtful_ways(ways, run)
         );
     }

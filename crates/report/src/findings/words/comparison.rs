@@ -331,22 +331,26 @@ fn words(response: Response) -> (&'static str, &'static str) {
     }
 }
 
-/// What the evidence holds against comparisons that would have been shown.
+/// What the evidence holds against comparisons that would have been shown, as a sentence.
 fn doubted(comparison: &Comparison) -> String {
+    reasons(comparison).map_or_else(String::new, |reasons| format!(" Cannot tell{reasons}"))
+}
+
+/// ` at bs=4KiB (and in 2 more): other traffic on the device (80 %). In 1 more for another reason.`: what follows a sentence that says
+/// what cannot be told; `None` where no doubt prevents a conclusion.
+fn reasons(comparison: &Comparison) -> Option<String> {
     let with = comparison.of(Difference::CannotTell);
     let with: Vec<&Effect> = with.filter(|effect| !effect.doubts.is_empty()).collect();
-    let Some(first) = with.first() else {
-        return String::new();
-    };
+    let first = with.first()?;
     let is_alike = |effect: &&&Effect| share_a_reason(&effect.doubts, &first.doubts);
     let alike = with.iter().filter(is_alike).count();
-    format!(
-        " Cannot tell{}{}: {}.{}",
+    Some(format!(
+        "{}{}: {}.{}",
         at_level(comparison, first),
         and_more(alike - 1),
         doubts(&first.doubts),
         otherwise(with.len() - alike)
-    )
+    ))
 }
 
 /// Where an effect was measured, with the level of the ordered factor.
@@ -428,24 +432,20 @@ fn nothing_of(comparison: &Comparison, first: &Effect, runs: &[&Analysis]) -> St
         );
     }
     if found == 0 {
-        let doubted = doubted(comparison);
+        let reasons = reasons(comparison);
         if compares_targets(&comparison.contrast) {
-            let why = match doubted.is_empty() {
-                true => ": too few trials.",
-                false => ".",
-            };
+            let why = reasons.unwrap_or_else(|| format!("{all}: too few trials."));
             let (one, two) = &first.levels;
-            return format!("Cannot tell {one} and {two} apart in {response}{all}{why}{doubted}");
+            return format!("Cannot tell {one} and {two} apart in {response}{why}");
         }
-        let why = match doubted.is_empty() {
-            true => format!(
+        return match reasons {
+            None => format!(
                 "Too few trials to compare the {response} of {other} with that of {base}{all}."
             ),
-            false => {
-                format!("Cannot compare the {response} of {other} with that of {base}.{doubted}")
+            Some(why) => {
+                format!("Cannot compare the {response} of {other} with that of {base}{why}")
             }
         };
-        return why;
     }
     let widest = comparison
         .of(Difference::NotFound)

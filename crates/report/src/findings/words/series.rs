@@ -85,8 +85,12 @@ pub(super) fn of_steady(steady: &Steady, run: &Analysis) -> String {
             "{cells} settled: the last 5 trials lie within 20 % with a slope within 10 %, after the region was written over."
         ),
         State::NotWrittenOver { least } => format!(
-            "{cells}: not shown to have settled. The last 5 trials are alike, but before them the run had written only {} of the region; --precondition writes the region first.",
-            format_percent(*least)
+            "{cells}: not shown to have settled. The last 5 trials are alike, but the trials before them had overwritten only {} of the region{}; --precondition overwrites it first.",
+            format_percent(*least),
+            match n {
+                1 => "",
+                _ => " in the cell with the least",
+            }
         ),
         State::NotReached {
             worst,
