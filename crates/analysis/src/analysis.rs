@@ -5,6 +5,7 @@ mod ceiling;
 mod concurrency;
 mod disturbance;
 mod flag;
+mod following_groups;
 mod groups;
 mod measured_target;
 mod mix;
@@ -14,6 +15,7 @@ mod served_by;
 mod stages;
 mod standard_followed;
 mod steady_rounds;
+mod trial_order;
 mod verified;
 
 pub use ceiling::Efficiency;
@@ -32,6 +34,7 @@ pub use served_by::CellServed;
 pub use stages::{CellStages, StageNumbers, Timed};
 pub use standard_followed::StandardFollowed;
 pub use steady_rounds::{RoundsEnd, SteadyAnalysis, Tracked, TrackedOf, limits};
+pub use trial_order::TrialOrder;
 pub use verified::CellVerified;
 
 use std::collections::BTreeMap;
@@ -280,6 +283,8 @@ pub struct Analysis {
     pub inquiry: Option<Inquiry>,
     /// Whether the order of its cells may decide their results.
     pub depends_on_order: bool,
+    /// How its trials follow each other; `None` where that is not known.
+    pub trial_order: Option<TrialOrder>,
 }
 
 impl Analysis {
@@ -418,8 +423,12 @@ pub(crate) fn analyse_timed(record: &RunRecord, timed: impl Fn(u32) -> ShownLate
         cells,
         timeline: Timeline::of(record, &disturbance::of_trials(record, context.cpus)),
         steady,
-        inquiry: definition.ok().and_then(|definition| definition.inquiry),
+        inquiry: experiment.and_then(|experiment| experiment.inquiry.clone()),
         depends_on_order,
+        // Trials that iolab did not make are in an order of their own.
+        trial_order: experiment
+            .filter(|_| record.run.target_kind != TargetKind::Imported)
+            .map(TrialOrder::of),
     }
 }
 

@@ -48,7 +48,7 @@ pub use rounds::{Outside, Rounds, RoundsDoubts, RoundsState, TrackedState};
 pub use series::{Course, Shape, State, Steady, dependent_cells, drifting_cells, groups};
 pub use shared_limit::{ReachedBy, SharedLimit, Together};
 pub use stages::{Largest, TimeByLayer};
-pub use standard::Conformance;
+pub use standard::{Conformance, StageThroughput};
 pub use tail::LongTail;
 use tail::long_tail;
 

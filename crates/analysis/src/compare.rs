@@ -407,6 +407,17 @@ fn computed(run: &AnalysedRun) -> bool {
     run.record().run.target_kind == TargetKind::Model
 }
 
+/// The editions of a standard that two runs follow, where they differ.
+fn edition_difference(base: &AnalysedRun, new: &AnalysedRun) -> Option<Difference> {
+    let edition = |run: &AnalysedRun| Some(run.analysis().standard.as_ref()?.edition);
+    let (base, new) = (edition(base)?, edition(new)?);
+    (base != new).then(|| Difference {
+        what: "edition".to_owned(),
+        base: base.to_string(),
+        new: new.to_string(),
+    })
+}
+
 impl Comparison {
     /// Compares two runs, or two levels of a factor of one, cell by cell.
     ///
@@ -439,6 +450,7 @@ impl Comparison {
             let steady = side.run.analysis().steady.as_ref();
             steady.is_some_and(SteadyAnalysis::is_of_cells)
         });
+        let of_edition = edition_difference(base.run, new.run);
         let [base, new] = names;
         let cells = judge::compare(&matched.pairs, &terms, unit);
         Ok(Self {
@@ -450,7 +462,7 @@ impl Comparison {
             factors: matched.factors,
             only_base: matched.only_base,
             only_new: matched.only_new,
-            differences: matched.differences,
+            differences: of_edition.into_iter().chain(matched.differences).collect(),
             cells,
             unit,
             overall: match matched.pairs.len() {

@@ -220,7 +220,9 @@ fn candidate<'a>(
         && !spec.runs_program()
         && !spec.tool.is_peer()
         && trial.backend != Backend::Null
-        && trial.rate.is_none();
+        && trial.rate.is_none()
+        // The depth and the rate of all stages together never existed.
+        && cell.following_groups().is_empty();
     let order = match trial.pattern {
         Pattern::Seq => AccessOrder::Sequential,
         Pattern::Rand | Pattern::RandReplace => AccessOrder::Random,

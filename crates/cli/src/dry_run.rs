@@ -14,6 +14,7 @@ use iolab_plan::forecast::{ASSUMED_RATE, Forecast};
 use iolab_plan::standard::Medium;
 use iolab_report::forecast::{self, By};
 use iolab_report::layout::wrapped;
+use iolab_runner::Disk;
 use iolab_storage::{Consent, Need, Size, device_under};
 use iolab_workload::Result;
 use iolab_workload::escape_control::escape_control;
@@ -33,8 +34,8 @@ pub(crate) struct PlanTargets<'a> {
     pub(crate) targets: &'a [PathBuf],
     /// What plans need of each.
     pub(crate) needs: &'a [Need],
-    /// The name of the model, of a disk that is computed.
-    pub(crate) model: Option<&'a str>,
+    /// The disk, where it is computed.
+    pub(crate) model: Option<&'a Disk>,
     /// Trials that an earlier session made of each plan, and what these took of its budget.
     pub(crate) made: Made,
 }
@@ -87,12 +88,12 @@ pub(crate) fn print(
     let medium = medium(targets, model);
     let standards = plans
         .iter()
-        .filter_map(|plan| forecast::standard(plan, medium));
+        .filter_map(|plan| forecast::standard(plan, medium, model.map(Disk::bytes)));
     lines.extend(standards);
     lines.extend(written(plans, &forecasts, filled(targets, needs), by));
     let mut to = output::open(None)?;
     match (follows, model) {
-        (true, Some(model)) => writeln!(to, "\nThen {model}, in virtual time:\n")?,
+        (true, Some(model)) => writeln!(to, "\nThen {}, in virtual time:\n", model.name())?,
         _ => writeln!(to, "Dry run: nothing is touched.\n")?,
     }
     let width = output::style().width;
@@ -104,7 +105,7 @@ pub(crate) fn print(
 }
 
 /// What the targets are; `None` where they do not exist or differ.
-fn medium(targets: &[PathBuf], model: Option<&str>) -> Option<Medium> {
+fn medium(targets: &[PathBuf], model: Option<&Disk>) -> Option<Medium> {
     if model.is_some() {
         return Some(Medium::Model);
     }

@@ -117,6 +117,8 @@ pub enum Deviation {
     },
     /// The stages of the cross stimulus test are others, or overlap.
     Stages,
+    /// Nothing shows that the rounds of the latency test came before the writes for its histogram.
+    WithoutRounds,
     /// The waits of the idle test take turns, after another preparation.
     WaitsTakeTurns,
 }
@@ -140,6 +142,8 @@ impl Deviation {
 const ROUND_TIME: Duration = Duration::from_secs(60);
 /// Time of a round of the write saturation test.
 const SATURATION_ROUND: Duration = Duration::from_secs(30 * 60);
+/// Time of the writes for the histogram of the latency test.
+const HISTOGRAM_TIME: Duration = Duration::from_secs(20 * 60);
 /// How often the write saturation test writes the size of the target, where nothing ends it before.
 const SATURATION_FILLS: f64 = 4.0;
 /// The longest time of the write saturation test.
@@ -186,6 +190,8 @@ const OPEN: [&str; 35] = [
     "trace",
 ];
 
+/// Rounds of the window in the standard; longer ones keep its limits over more rounds.
+const WINDOW: u32 = 5;
 /// Addresses and sizes of the composite test.
 const COMPOSITE_ZONES: &str = "zones:50/5:30/15:20/80";
 const COMPOSITE_MIX: &str =
@@ -238,6 +244,7 @@ impl Standard {
             (self == Self::PtsComposite).then_some(Deviation::NoPreWrites),
             self.stages_differ(cells).then_some(Deviation::Stages),
             (self == Self::PtsHostIdle).then_some(Deviation::WaitsTakeTurns),
+            (self == Self::PtsLatencyHistogram).then_some(Deviation::WithoutRounds),
         ];
         let settings = self.settings_differ(cells);
         let settings = settings.into_iter().map(Deviation::Setting);
@@ -277,7 +284,7 @@ impl Standard {
     /// Whether the test leaves a setting to the operator, or another deviation tells of it.
     fn leaves_open(self, setting: &str) -> bool {
         match setting {
-            "threads" | "depth" => self != Self::PtsLatency,
+            "threads" | "depth" => !matches!(self, Self::PtsLatency | Self::PtsLatencyHistogram),
             "read_percent" => !matches!(
                 self,
                 Self::PtsComposite | Self::PtsCrossStimulus | Self::PtsHostIdle
@@ -293,6 +300,7 @@ impl Standard {
         match self {
             Self::PtsWriteSaturation => SATURATION_ROUND,
             Self::PtsHostIdle => IDLE_WRITES,
+            Self::PtsLatencyHistogram => HISTOGRAM_TIME,
             Self::PtsIops | Self::PtsThroughput | Self::PtsLatency | Self::PtsComposite => {
                 ROUND_TIME
             }
@@ -356,6 +364,8 @@ impl Standard {
 
     fn purge(self, experiment: &Experiment, target: TargetFacts) -> Option<Deviation> {
         match (experiment.design.precondition.trim, target.medium) {
+            // It follows the rounds of the latency test; whether these came before is said as another deviation.
+            (false, _) if self == Self::PtsLatencyHistogram => None,
             // A run on a model starts with a new one.
             (_, Some(Medium::Model)) => None,
             (false, _) => Some(Deviation::NotPurged),
@@ -380,6 +390,7 @@ impl Standard {
             Self::PtsWriteSaturation | Self::PtsComposite | Self::PtsCrossStimulus => {
                 asked.seq == 0
             }
+            Self::PtsLatencyHistogram => asked.passes().is_none(),
             // In place of random writes until they are steady.
             Self::PtsHostIdle => asked.seq == 0 && asked.rand > 0,
         };
@@ -404,7 +415,13 @@ impl Standard {
         let known = known.filter(|point| cells.iter().any(|cell| point.is_of(cell)));
         let known = match self {
             Self::PtsCrossStimulus => 1,
-            _ => known.count(),
+            Self::PtsIops
+            | Self::PtsThroughput
+            | Self::PtsLatency
+            | Self::PtsLatencyHistogram
+            | Self::PtsWriteSaturation
+            | Self::PtsComposite
+            | Self::PtsHostIdle => known.count(),
         };
         let further = cells.len().saturating_sub(known);
         (further > 0).then_some(Deviation::FurtherCells(further))
@@ -421,9 +438,10 @@ impl Standard {
         let is_so = |cell: &&CellSpec| {
             let (pattern, mix) = (&cell.trial.pattern, &cell.trial.bs_mix);
             let is_so = match self {
-                Self::PtsIops | Self::PtsLatency | Self::PtsWriteSaturation => {
-                    *pattern == Pattern::RandReplace && mix.is_none()
-                }
+                Self::PtsIops
+                | Self::PtsLatency
+                | Self::PtsLatencyHistogram
+                | Self::PtsWriteSaturation => *pattern == Pattern::RandReplace && mix.is_none(),
                 Self::PtsThroughput => *pattern == Pattern::Seq && mix.is_none(),
                 Self::PtsComposite => {
                     pattern.to_string() == COMPOSITE_ZONES
@@ -457,7 +475,7 @@ impl Standard {
         let usual = usual.and_then(|own| own.design.precondition.rounds_of_cells());
         let asked = experiment.design.precondition.rounds_of_cells();
         asked.zip(usual).is_some_and(|(asked, usual)| {
-            asked.window < usual.window
+            asked.window < usual.window.min(WINDOW)
                 || asked.range > usual.range
                 || asked.slope > usual.slope
                 || asked.rounds > usual.rounds

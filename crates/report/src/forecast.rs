@@ -111,16 +111,17 @@ pub fn preconditioning(forecast: &Forecast) -> Option<String> {
 }
 
 /// Which test of a standard a plan follows, and where it deviates from it as far as that is known before its target is opened, which is
-/// of this medium; `None` without a standard.
-pub fn standard(plan: &Plan, medium: Option<Medium>) -> Option<String> {
+/// of this medium and has so many usable bytes, where these are known; `None` without a standard.
+pub fn standard(plan: &Plan, medium: Option<Medium>, bytes: Option<u64>) -> Option<String> {
     let experiment = plan.experiment();
     let cells: Vec<&CellSpec> = plan.cells().iter().map(|cell| &cell.spec).collect();
     let target = TargetFacts {
         medium,
+        bytes,
         ..TargetFacts::default()
     };
     let followed = StandardFollowed::of(experiment, &cells, target)?;
-    let text = foreseen(&followed);
+    let text = foreseen(&followed, medium);
     Some(match experiment.name == followed.test.name() {
         true => text,
         false => format!("{}: {text}", escape_control(&experiment.name)),

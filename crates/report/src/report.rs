@@ -21,9 +21,10 @@ mod section;
 mod sparkline;
 mod statement;
 pub(crate) mod summary;
+mod visits;
 
 use crate::findings::{self, Finding, FindingKind, agreement, choices, limits};
-use iolab_analysis::analysis::Analysis;
+use iolab_analysis::analysis::{Analysis, TrialOrder};
 use iolab_workload::Result;
 
 use crate::answer::Answers;
@@ -79,6 +80,17 @@ pub struct StudyReport<'a> {
 }
 
 impl<'a> StudyReport<'a> {
+    /// How the trials of each run that is shown follow each other.
+    fn orders(&self) -> Vec<Option<TrialOrder>> {
+        let shown = self
+            .latest
+            .iter()
+            .filter_map(|place| self.inputs.get(*place));
+        shown
+            .map(|input| input.run.analysis().trial_order)
+            .collect()
+    }
+
     /// Collects the content of a report from run files. Deterministic.
     pub fn new(inputs: &'a [Input]) -> Self {
         Self::with_programs(inputs, &[])

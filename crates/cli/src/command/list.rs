@@ -6,8 +6,9 @@ use iolab_plan::experiment::{BUILTIN, DESIGN, Experiment};
 use iolab_plan::requirement::{BUILTIN_REQUIREMENTS, Requirement};
 use iolab_plan::suite::{BUILTIN_SUITES, Suite};
 use iolab_report::layout::{paragraph, wrapped};
-use iolab_workload::quantity::{counted, exact_duration};
+use iolab_workload::quantity::counted;
 use iolab_workload::settings::{CellSpec, SETTINGS, Topic};
+use iolab_workload::units::rough_duration;
 
 use crate::arguments::List;
 use crate::exit::Outcome;
@@ -34,7 +35,7 @@ fn experiments(to: &mut dyn Write) -> Outcome {
     for (name, _) in BUILTIN {
         let experiment = Experiment::find(name)?;
         let cells = counted(experiment.cell_count() as u64, "cell");
-        let time = exact_duration(experiment.time_at_most());
+        let time = rough_duration(experiment.time_at_most());
         let about = format!("{} ({cells}, {time})", experiment.question);
         entry(name, NAMES, &about, to)?;
     }

@@ -274,7 +274,7 @@ impl Site {
         let place = dry_run::PlanTargets {
             targets: &self.targets,
             needs: &needs,
-            model: self.model.as_ref().map(Disk::name),
+            model: self.model.as_ref(),
             made,
         };
         dry_run::print(plans, place, follows, &does)

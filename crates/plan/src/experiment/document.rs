@@ -149,6 +149,7 @@ pub(crate) struct DesignEntries {
     precondition: Option<Spanned<String>>,
     pilot: Option<bool>,
     warmup: Option<Spanned<String>>,
+    edition: Option<Spanned<String>>,
 }
 
 /// The tables that define an experiment, and with which a suite changes one.
@@ -217,28 +218,44 @@ impl DesignEntries {
     }
 
     fn apply(&self, source: &DocumentText<'_>, experiment: &mut Experiment) -> Result<()> {
+        let Self {
+            trials_min,
+            trials_max,
+            precision,
+            budget: budget_value,
+            refine,
+            settle,
+            precondition,
+            pilot,
+            warmup,
+            edition,
+        } = self;
         let design = &mut experiment.design;
         // It sets bounds of trials, which those of the definition contradict.
-        if let Some(text) = &self.precondition {
+        if let Some(text) = precondition {
             let parsed = text.get_ref().parse();
             design.prepare(parsed.map_err(|error| source.at(text.span(), error))?);
         }
-        design.trials_min = self.trials_min.unwrap_or(design.trials_min);
-        design.trials_max = self.trials_max.unwrap_or(design.trials_max);
-        design.precision = self.precision.unwrap_or(design.precision);
-        design.refine = self.refine.unwrap_or(design.refine);
-        design.pilot = self.pilot.or(design.pilot);
-        if let Some(value) = &self.budget {
+        design.trials_min = trials_min.unwrap_or(design.trials_min);
+        design.trials_max = trials_max.unwrap_or(design.trials_max);
+        design.precision = precision.unwrap_or(design.precision);
+        design.refine = refine.unwrap_or(design.refine);
+        design.pilot = pilot.or(design.pilot);
+        if let Some(value) = budget_value {
             design.budget = budget(source, value)?;
         }
-        if let Some(value) = &self.settle {
+        if let Some(value) = settle {
             design.settle = value_text("settle", ValueKind::Time, value.get_ref())
                 .and_then(|text| set_settle(&text))
                 .map_err(|error| source.at(value.span(), error))?;
         }
-        if let Some(text) = &self.warmup {
+        if let Some(text) = warmup {
             let parsed = text.get_ref().parse();
             design.warmup = parsed.map_err(|error| source.at(text.span(), error))?;
+        }
+        if let Some(text) = edition {
+            let parsed = text.get_ref().parse();
+            design.edition = parsed.map_err(|error| source.at(text.span(), error))?;
         }
         Ok(())
     }

@@ -52,28 +52,40 @@ impl Serialize for Experiment {
 
 impl Serialize for Design {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Self {
+            trials_min,
+            trials_max,
+            precision,
+            budget,
+            refine,
+            settle,
+            precondition,
+            pilot,
+            warmup,
+            edition,
+        } = self;
         let mut map = serializer.serialize_map(None)?;
-        map.serialize_entry("trials_min", &self.trials_min)?;
-        map.serialize_entry("trials_max", &self.trials_max)?;
-        map.serialize_entry("precision", &self.precision)?;
-        map.serialize_entry("budget", &format_duration(self.budget))?;
-        if self.refine > 0 {
-            map.serialize_entry("refine", &self.refine)?;
+        map.serialize_entry("trials_min", trials_min)?;
+        map.serialize_entry("trials_max", trials_max)?;
+        map.serialize_entry("precision", precision)?;
+        map.serialize_entry("budget", &format_duration(*budget))?;
+        if *refine > 0 {
+            map.serialize_entry("refine", refine)?;
         }
-        if !self.settle.is_zero() {
-            map.serialize_entry("settle", &format_duration(self.settle))?;
+        if !settle.is_zero() {
+            map.serialize_entry("settle", &format_duration(*settle))?;
         }
-        if self.precondition != Precondition::default() {
-            map.serialize_entry("precondition", &self.precondition.to_string())?;
+        if *precondition != Precondition::default() {
+            map.serialize_entry("precondition", &precondition.to_string())?;
         }
-        if let Some(pilot) = self.pilot {
+        if let Some(pilot) = pilot {
             map.serialize_entry("pilot", &pilot)?;
         }
-        if self.warmup != WarmUp::default() {
-            map.serialize_entry("warmup", self.warmup.name())?;
+        if *warmup != WarmUp::default() {
+            map.serialize_entry("warmup", warmup.name())?;
         }
-        if self.edition != Edition::default() {
-            map.serialize_entry("edition", self.edition.name())?;
+        if *edition != Edition::default() {
+            map.serialize_entry("edition", edition.name())?;
         }
         map.end()
     }

@@ -9,6 +9,8 @@ iolab_workload::named! {
         PtsThroughput = "pts-tp",
         /// Latency of single requests.
         PtsLatency = "pts-lat",
+        /// The writes after it, for a histogram of their latency.
+        PtsLatencyHistogram = "pts-lat-histogram",
         /// Writes from a purged device on until they are steady.
         PtsWriteSaturation = "pts-wsat",
         /// A mix of sizes over a skewed range, by requests in flight.
@@ -23,7 +25,15 @@ iolab_workload::named! {
 impl Standard {
     /// Whether it repeats its cells in rounds until these are steady.
     pub(crate) fn has_rounds(self) -> bool {
-        self != Self::PtsCrossStimulus
+        match self {
+            Self::PtsIops
+            | Self::PtsThroughput
+            | Self::PtsLatency
+            | Self::PtsWriteSaturation
+            | Self::PtsComposite
+            | Self::PtsHostIdle => true,
+            Self::PtsLatencyHistogram | Self::PtsCrossStimulus => false,
+        }
     }
 }
 
@@ -50,6 +60,9 @@ impl Edition {
 
     /// Whether the volatile write cache of the device is on in its tests.
     pub(crate) fn has_write_cache(self) -> bool {
-        self == Self::Client
+        match self {
+            Self::Enterprise => false,
+            Self::Client => true,
+        }
     }
 }

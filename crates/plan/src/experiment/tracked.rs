@@ -32,9 +32,9 @@ impl Experiment {
         }
     }
 
-    /// The longest time of its trials: the budget, or that of all rounds where these are shorter.
+    /// The longest time of its trials: the budget, or that of all rounds or of the only trials where these are shorter.
     pub fn time_at_most(&self) -> Duration {
-        if self.design.precondition.rounds_of_cells().is_none() {
+        if self.design.seeks_precision() {
             return self.design.budget;
         }
         let cells = cells(self).unwrap_or_default();

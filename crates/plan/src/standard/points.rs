@@ -73,7 +73,7 @@ impl Standard {
                     false => grid(&[100, 0], &own),
                 }
             }
-            Self::PtsWriteSaturation => grid(&[0], &[4 * KIB]),
+            Self::PtsWriteSaturation | Self::PtsLatencyHistogram => grid(&[0], &[4 * KIB]),
             Self::PtsComposite => {
                 let of = |threads: u32| LOADS.map(|depth| Point::Load { threads, depth });
                 LOADS.into_iter().flat_map(of).collect()
@@ -113,7 +113,7 @@ impl Standard {
                 depth: 32,
             }],
             Self::PtsHostIdle => vec![Point::Wait(Duration::ZERO)],
-            Self::PtsCrossStimulus => Vec::new(),
+            Self::PtsCrossStimulus | Self::PtsLatencyHistogram => Vec::new(),
         }
     }
 }

@@ -247,6 +247,22 @@ fn full_stages_and_waits_are_the_tests_as_far_as_iolab_makes_them() {
         let found = deviations("pts-xsr", &changed, PURGED);
         assert_eq!(found, [expected], "{set}");
     }
+    let alone = Deviation::WithoutRounds;
+    assert_eq!(
+        deviations("pts-lat-histogram", &["time=20min"], PURGED),
+        [alone]
+    );
+    assert_eq!(
+        deviations("pts-lat-histogram", &["depth=2"], PURGED),
+        [
+            Deviation::RoundTime {
+                time: Duration::from_secs(20),
+                of: Duration::from_secs(20 * 60),
+            },
+            alone,
+            Deviation::Setting("depth"),
+        ]
+    );
     let turns = Deviation::WaitsTakeTurns;
     assert_eq!(deviations("pts-hir", &[], PURGED), [turns]);
     for (set, expected) in [

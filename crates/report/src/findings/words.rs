@@ -29,7 +29,6 @@ pub(crate) use comparison::accesses;
 use comparison::nothings;
 pub(crate) use rounds::state_in_short;
 pub(crate) use series::median_of_groups;
-use standard::conformance;
 pub(crate) use standard::{deviation, foreseen, in_words_of_standard};
 
 const COMPARISON: &str = "ratios within the blocks that both cells share (of medians where they share none), with intervals that hold for all comparisons of this kind in the run together in 95 %";
@@ -95,7 +94,7 @@ fn said(claim: &Claim, first: &Analysis, runs: &[&Analysis]) -> (String, &'stati
             series::steady_basis(&steady.state),
         ),
         Claim::Rounds(found) => (rounds::of_rounds(found, first), rounds::BASIS),
-        Claim::Standard(found) => (conformance(&found.followed), standard::BASIS),
+        Claim::Standard(found) => (standard::of_standard(found), standard::BASIS),
         Claim::Queued(queued) => (concurrency::of_queued(queued, first), QUEUED),
         Claim::FixedCosts(costs) => (answers::of_fixed_costs(costs), FIXED_COSTS),
         Claim::Bent(bent) => (answers::of_bends(bent), BENDS),

@@ -6,7 +6,7 @@ use askama::Template;
 use iolab_workload::{Error, Result};
 
 use super::data;
-use super::method::{MethodRule, RULES};
+use super::method::{self, MethodRule};
 use super::page_table::{PageTable, Shared};
 use super::picture::{self, METRICS, Picture, Variants};
 use super::program;
@@ -50,7 +50,7 @@ struct Page<'a> {
     figure_style: String,
     script: &'static str,
     data: String,
-    rules: &'static [MethodRule],
+    rules: Vec<MethodRule>,
 }
 
 /// The first numbers as a table with bars, and as a picture to save.
@@ -195,7 +195,7 @@ pub(super) fn page<'a>(report: &'a StudyReport<'a>) -> Result<String> {
         style: include_str!("../../templates/report.css"),
         script: include_str!("../../templates/report.js"),
         data: data::json(report.inputs, &report.latest),
-        rules: RULES,
+        rules: method::rules(&report.orders()),
     };
     page.render().map_err(|error| failed(&error))
 }

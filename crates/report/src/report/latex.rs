@@ -170,7 +170,10 @@ fn method(report: &StudyReport<'_>, chapters: &[Chapter<'_>]) -> String {
     format!(
         "\\section{{Questions}}\n{}\n\\section{{Method}}\n{}\n\n{}\n\n",
         items(questions.into_iter()),
-        references::method(|rule| report.each.iter().flatten().any(|f| f.rule.name == rule)),
+        references::method(&report.orders(), |rule| {
+            let mut found = report.each.iter().flatten();
+            found.any(|finding| finding.rule.name == rule)
+        }),
         summary.join(" ")
     )
 }

@@ -6,7 +6,7 @@ use iolab_workload::Result;
 
 use super::bundle::{Bundle, Chapter, Shown, chapters};
 use super::markdown_blocks::{block, table};
-use super::method::RULES;
+use super::method;
 use super::section::Section;
 use super::statement::{Statement, StatementGroup};
 use super::{StudyReport, program};
@@ -156,8 +156,8 @@ fn appendix(report: &StudyReport<'_>) -> String {
         );
     }
     text.push_str("\n## Method\n\n");
-    for rule in RULES {
-        let _ = write!(text, "**{}.** {}", rule.name, escaped(rule.text));
+    for rule in method::rules(&report.orders()) {
+        let _ = write!(text, "**{}.** {}", rule.name, escaped(&rule.text));
         if !rule.formula.is_empty() {
             let _ = write!(text, " `{}`.", rule.formula);
         }

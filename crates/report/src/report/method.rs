@@ -1,75 +1,115 @@
 //! The method of the report: the short version of METHODS.md, with its formulas.
 
+use std::borrow::Cow;
+
+use iolab_analysis::analysis::TrialOrder;
+
+use super::visits::{has_blocks, visits};
+
 /// One rule of the method.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(super) struct MethodRule {
     pub(super) name: &'static str,
-    pub(super) text: &'static str,
+    pub(super) text: Cow<'static, str>,
     /// The formula as plain text; empty for none.
     pub(super) formula: &'static str,
     /// Its source; empty for none.
     pub(super) source: &'static str,
 }
 
-/// All rules, in the order in which they apply to the data.
-pub(super) const RULES: &[MethodRule] = &[
-    MethodRule {
+/// The name of the rule that only trials have which are repeated for a precision.
+const REPETITION: &str = "Repetition";
+
+/// The rules of a study whose runs have these orders of trials, in the order in which they apply to the data.
+pub(super) fn rules(orders: &[Option<TrialOrder>]) -> Vec<MethodRule> {
+    let has_blocks = has_blocks(orders);
+    let trials = MethodRule {
         name: "Trials and samples",
-        text: "The trial is the unit of replication: requests inside one trial share its state and are not independent samples. All cells are visited in randomised complete blocks from the recorded seed, so that a drift adds to the spread of every cell and is not mistaken for an effect. The first trial of every cell is a warm-up, kept in the run file and left out of every number. Outliers are never dropped.",
+        text: Cow::Owned(format!(
+            "The trial is the unit of replication: requests inside one trial share its state and are not independent samples. {} Outliers are never dropped.",
+            visits(orders, "")
+        )),
         formula: "",
-        source: "Fisher, The Design of Experiments (1935), ch. 4",
-    },
+        source: match has_blocks {
+            true => "Fisher, The Design of Experiments (1935), ch. 4",
+            false => "",
+        },
+    };
+    let rules = RULES
+        .iter()
+        .filter(|rule| has_blocks || rule.name != REPETITION);
+    std::iter::once(trials).chain(rules.cloned()).collect()
+}
+
+/// The rules that hold for each design, and that of repetition, in the order in which they apply to the data.
+const RULES: &[MethodRule] = &[
     MethodRule {
         name: "Throughput",
-        text: "Bytes of completed requests over the time from the first start to the last end; MB/s is 10^6 bytes per second. Opening, filling and seeding are outside of that time.",
+        text: Cow::Borrowed(
+            "Bytes of completed requests over the time from the first start to the last end; MB/s is 10^6 bytes per second. Opening, filling and seeding are outside of that time.",
+        ),
         formula: "throughput = bytes / elapsed",
         source: "",
     },
     MethodRule {
         name: "Median and its interval",
-        text: "The interval lies between two order statistics of the n trials, x(l) and x(u), and holds for any distribution. Fewer than 6 trials give none.",
+        text: Cow::Borrowed(
+            "The interval lies between two order statistics of the n trials, x(l) and x(u), and holds for any distribution. Fewer than 6 trials give none.",
+        ),
         formula: "confidence = 1 − 2 · P(B ≤ l − 1), B ~ Binomial(n, 1/2), u = n + 1 − l",
         source: "Conover, Practical Nonparametric Statistics (1999), section 3.2",
     },
     MethodRule {
         name: "Mean and its interval",
-        text: "Beside the median, with Student's t and n − 1 degrees of freedom.",
+        text: Cow::Borrowed("Beside the median, with Student's t and n − 1 degrees of freedom."),
         formula: "mean ± t(0.975; n − 1) · s / √n",
         source: "Student, Biometrika 6 (1908) 1-25",
     },
     MethodRule {
-        name: "Repetition",
-        text: "A cell is repeated until half of the interval of its median, over the median, is within the goal, or until the budget or the most trials allowed are reached. The report states which of them ended it. It never ends on a p value.",
+        name: REPETITION,
+        text: Cow::Borrowed(
+            "A cell is repeated until half of the interval of its median, over the median, is within the goal, or until the budget or the most trials allowed are reached. The report states which of them ended it. It never ends on a p value.",
+        ),
         formula: "(high − low) / (2 · median) ≤ goal",
         source: "",
     },
     MethodRule {
         name: "Ratio of medians",
-        text: "An interval on the logarithms, from the spread of the order statistics around each median; from 6 positive values on each side.",
+        text: Cow::Borrowed(
+            "An interval on the logarithms, from the spread of the order statistics around each median; from 6 positive values on each side.",
+        ),
         formula: "ln(median(new) / median(base)) ± z · √(w(new) + w(base)), w = ((ln x(n−c+1) − ln x(c)) / (2 z(c)))²",
         source: "Price and Bonett, J. Statist. Comput. Simul. 72 (2002) 119-124",
     },
     MethodRule {
         name: "Claims",
-        text: "Two cells of a run that differ in one thing are compared within the blocks that both share: the median of their ratios with its exact interval (a t interval widened beyond all ratios where the blocks are too few). All intervals of one kind in a run hold together in 95 % (Bonferroni). Higher and lower: the interval lies on one side of 1; equivalent: within 5 % of it. Below six trials, and where the evidence of these cells could turn it round, nothing is claimed.",
+        text: Cow::Borrowed(
+            "Two cells of a run that differ in one thing are compared within the blocks that both share: the median of their ratios with its exact interval (a t interval widened beyond all ratios where the blocks are too few). All intervals of one kind in a run hold together in 95 % (Bonferroni). Higher and lower: the interval lies on one side of 1; equivalent: within 5 % of it. Below six trials, and where the evidence of these cells could turn it round, nothing is claimed.",
+        ),
         formula: "",
         source: "David and Nagaraja, Order Statistics, 3rd ed. (2003), section 7.1",
     },
     MethodRule {
         name: "Served by",
-        text: "For every trial the requested bytes are compared with the process's account of storage I/O, the device's counters, what the page cache held before and after, and holes and unwritten extents. A number whose verdict is not device is never called the device's.",
+        text: Cow::Borrowed(
+            "For every trial the requested bytes are compared with the process's account of storage I/O, the device's counters, what the page cache held before and after, and holes and unwritten extents. A number whose verdict is not device is never called the device's.",
+        ),
         formula: "",
         source: "proc(5); Documentation/admin-guide/iostats.rst of Linux",
     },
     MethodRule {
         name: "Latency",
-        text: "Every request's time is recorded in a histogram with 3 significant digits. A cell's quantile is the median over the trials of each trial's quantile. In a closed loop it is the service time; at a given rate it is the response time, which counts from the intended start.",
+        text: Cow::Borrowed(
+            "Every request's time is recorded in a histogram with 3 significant digits. A cell's quantile is the median over the trials of each trial's quantile. In a closed loop it is the service time; at a given rate it is the response time, which counts from the intended start.",
+        ),
         formula: "",
         source: "Tene, HdrHistogram; Schroeder, Wierman and Harchol-Balter, NSDI 2006",
     },
     MethodRule {
         name: "Drift and dependence",
-        text: "Intervals take trials to be independent. Mann and Kendall's test looks for a drift, Ljung and Box's for dependence, both with Holm's correction over the cells.",
+        text: Cow::Borrowed(
+            "Intervals take trials to be independent. Mann and Kendall's test looks for a drift, Ljung and Box's for dependence, both with Holm's correction over the cells.",
+        ),
         formula: "S = Σ sign(x(j) − x(i)), i < j",
         source: "Mann, Econometrica 13 (1945) 245-259; Holm, Scandinavian Journal of Statistics 6 (1979) 65-70",
     },

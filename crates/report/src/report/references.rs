@@ -1,12 +1,19 @@
 //! The method of a study as one paragraph, and the works that it cites.
 
+use iolab_analysis::analysis::TrialOrder;
+
+use super::visits::{has_blocks, visits};
+
+/// What ends the repetition of trials in random blocks.
+const REPETITION: &str = r" Repetition ends when half of the 95\,\% interval of the median, over the median, reaches the precision goal, or with the budget; it never ends on a p value.";
+
 /// The rules that a sentence applies to (none: all studies), and the sentence in LaTeX.
 type Sentence = (&'static [&'static str], &'static str);
 
 const SENTENCES: &[Sentence] = &[
     (
         &[],
-        r"The unit of replication is the trial: requests inside one trial share its state and are not independent samples. All cells are visited in randomised complete blocks from a recorded seed~\cite{fisher1935}. The first trial of each cell is a warm-up and is excluded; outliers are kept. Repetition ends when half of the 95\,\% interval of the median, over the median, reaches the precision goal, or with the budget; it never ends on a p value. A cell is summarised by its median with the order-statistic interval~\cite{conover1999}; two levels are compared by the median of their ratios within the blocks that both share, with exact intervals that hold together over all comparisons of a kind. Cells of separate runs are compared by the ratio of their medians, whose interval comes from the ends of the exact intervals of both.",
+        r"A cell is summarised by its median with the order-statistic interval~\cite{conover1999}; two levels are compared by the median of their ratios within the blocks that both share, with exact intervals that hold together over all comparisons of a kind. Cells of separate runs are compared by the ratio of their medians, whose interval comes from the ends of the exact intervals of both.",
     ),
     (
         &[
@@ -60,12 +67,20 @@ const SENTENCES: &[Sentence] = &[
     ),
 ];
 
-/// The paragraph in LaTeX. `has` says whether a study has a finding of a rule.
-pub(super) fn method(has: impl Fn(&str) -> bool) -> String {
+/// The paragraph in LaTeX, of a study whose runs have these orders of trials. `has` says whether it has a finding of a rule.
+pub(super) fn method(orders: &[Option<TrialOrder>], has: impl Fn(&str) -> bool) -> String {
     let belongs = |rules: &[&str]| rules.is_empty() || rules.iter().any(|rule| has(rule));
     let sentences = SENTENCES.iter().filter(|(rules, _)| belongs(rules));
     let sentences: Vec<&str> = sentences.map(|(_, sentence)| *sentence).collect();
-    sentences.join(" ")
+    let repetition = match has_blocks(orders) {
+        true => REPETITION,
+        false => "",
+    };
+    format!(
+        "The unit of replication is the trial: requests inside one trial share its state and are not independent samples. {} Outliers are kept.{repetition} {}",
+        visits(orders, r"~\cite{fisher1935}"),
+        sentences.join(" ")
+    )
 }
 
 /// The bibliography for BibTeX.
@@ -79,6 +94,7 @@ const BIB: &str = include_str!("references.bib");
 mod tests {
     use super::*;
 
+    const BLOCKS: [Option<TrialOrder>; 1] = [Some(TrialOrder::Blocks)];
     const METHODS: &str = include_str!("../../../../docs/METHODS.md");
 
     /// Key, family name of the first author, and year of each work.
@@ -106,12 +122,12 @@ mod tests {
 
     #[test]
     fn all_that_the_draft_cites_can_be_looked_up() {
-        let all = method(|_| true);
+        let all = method(&BLOCKS, |_| true);
         let cited = all.split("\\cite{").skip(1);
         for key in cited.filter_map(|rest| rest.split('}').next()) {
             assert!(works().iter().any(|work| work.0 == key), "{key}");
         }
-        assert!(!method(|_| false).contains("killick2012"));
+        assert!(!method(&BLOCKS, |_| false).contains("killick2012"));
     }
 
     #[test]

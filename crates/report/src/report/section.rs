@@ -308,11 +308,11 @@ fn ended(record: &RunRecord, analysis: &Analysis) -> String {
     let trials = analysis.cells.iter().map(|c| c.n);
     let (least, most) = (trials.clone().min(), trials.max());
     let trials = match (least.unwrap_or(0), most.unwrap_or(0)) {
-        (least, most) if least == most => most.to_string(),
-        (least, most) => format!("{least} to {most}"),
+        (least, most) if least == most => counted(most as u64, "measured trial"),
+        (least, most) => format!("{least} to {most} measured trials"),
     };
     format!(
-        "Repetition ended in {}; {trials} measured trials per cell.",
+        "Repetition ended in {}; {trials} per cell.",
         parts.join(", ")
     )
 }

@@ -216,8 +216,14 @@ impl Strategy for Blocks {
             let granted = record.plan.experiment().design.granted();
             let granted = record.plan.block_at_most().saturating_mul(granted);
             let granted = granted.saturating_sub(self.repetition.spent());
+            // The only trials of their cells end the run before its budget does, unless a cell has no time limit.
+            let only = record
+                .plan
+                .experiment()
+                .time_at_most()
+                .saturating_sub(self.repetition.spent());
             return Outlook {
-                time: self.repetition.left().max(granted).max(now.rest),
+                time: self.repetition.left().min(only).max(granted).max(now.rest),
                 basis: Basis::Budget,
             };
         }

@@ -144,7 +144,8 @@ impl Rounds {
         let judged = (rounds + FIRST).saturating_sub(self.judged_from);
         let made = counted(u64::from(rounds), "round");
         let state = match ended_by {
-            EndedBy::Steady => format!("steady after {made}"),
+            // Whether that is a steady state depends on the whole run, which is known later.
+            EndedBy::Steady => format!("after {made} the last {} are alike", self.steady.window),
             _ if judged < self.steady.window => format!(
                 "cannot tell whether it is steady: {made}, a window needs {}",
                 self.steady.window

@@ -96,7 +96,7 @@ struct TrackedData {
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[schemars(inline)]
 pub(crate) struct StandardData {
-    /// `pts-iops`, `pts-tp`, `pts-lat`, `pts-wsat`, `pts-cbw`, `pts-xsr`, `pts-hir`: tests of SNIA's PTS 2.0.2.
+    /// `pts-iops`, `pts-tp`, `pts-lat`, `pts-lat-histogram`, `pts-wsat`, `pts-cbw`, `pts-xsr`, `pts-hir`: tests of SNIA's PTS 2.0.2.
     test: String,
     /// Edition of the standard: `enterprise` or `client`.
     edition: String,

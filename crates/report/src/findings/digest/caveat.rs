@@ -7,8 +7,7 @@ use crate::findings::words::{in_words_of_standard, state_in_short};
 use iolab_analysis::analysis::{Analysis, Caution, CellAnalysis, Flag, Response};
 use iolab_analysis::claim::{Claim, RoundsState, dependent_cells, drifting_cells, groups};
 use iolab_record::{RunStatus, ServedBy};
-use iolab_workload::quantity::format_percent;
-use iolab_workload::units::format_size;
+use iolab_workload::quantity::{format_bytes, format_percent};
 
 /// A limit of the numbers.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -177,7 +176,10 @@ fn not_measured(analyses: &[&Analysis]) -> Option<Caveat> {
         own.filter(|cell| cell.n > 0 && !cell.cell.spec.runs_program())
     };
     let region = cells().map(|cell| cell.cell.trial().region).max()?;
-    let mut parts = vec![format!("regions above {}", format_size(region))];
+    let mut parts = Vec::new();
+    if !analyses.iter().any(|analysis| is_whole(analysis, region)) {
+        parts.push(format!("regions above {}", format_bytes(region as f64)));
+    }
     // What the page cache served all the same was measured, and is told of as such.
     let is_direct = |cell: &CellAnalysis| {
         let served = cell.served.as_ref();
@@ -192,5 +194,13 @@ fn not_measured(analyses: &[&Analysis]) -> Option<Caveat> {
     if cells().all(|cell| cell.cell.trial().rate.is_none()) {
         parts.push("response time at a given load (--rate)".to_owned());
     }
-    Some(of_run(format!("not measured: {}", parts.join(", "))))
+    (!parts.is_empty()).then(|| of_run(format!("not measured: {}", parts.join(", "))))
+}
+
+/// Whether a region of so many bytes is all of a target, but for less than one of the requests: regions are cut to whole requests.
+fn is_whole(analysis: &Analysis, region: u64) -> bool {
+    let cells = analysis.cells.iter();
+    let longest = cells.map(|cell| cell.cell.trial().bs).max().unwrap_or(0);
+    let mut sizes = analysis.targets.iter().filter_map(|target| target.bytes);
+    sizes.any(|bytes| bytes > 0 && bytes.saturating_sub(region) < longest)
 }

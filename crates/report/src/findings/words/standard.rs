@@ -1,18 +1,27 @@
 //! Tests of a standard in words.
 
 use iolab_analysis::analysis::StandardFollowed;
+use iolab_analysis::claim::Conformance;
 use iolab_plan::experiment::Edition;
-use iolab_plan::standard::Deviation;
-use iolab_workload::quantity::{counted, digits, exact_duration};
+use iolab_plan::standard::{Deviation, Medium};
+use iolab_workload::escape_control::escape_control;
+use iolab_workload::quantity::{counted, digits, exact_duration, significant};
 
 /// What the sentence rests on.
 pub(super) const BASIS: &str = "the settings of all cells, and what is known of the target and its preparation, compared with the test";
 
-/// How far a run will be the test of the standard, as far as that is known before it.
-pub(crate) fn foreseen(followed: &StandardFollowed) -> String {
+/// How far a run on a target of this medium will be the test of the standard, as far as that is known before it.
+pub(crate) fn foreseen(followed: &StandardFollowed, medium: Option<Medium>) -> String {
+    let unknown = match medium {
+        Some(Medium::Model) => "how the run ends is not known yet",
+        Some(Medium::Device | Medium::File) => {
+            "its size, its write cache and how the run ends are not known yet"
+        }
+        None => "what the target is and how the run ends are not known yet",
+    };
     match followed.deviations.is_empty() {
         true => format!(
-            "So far iolab finds no deviation from {} in SNIA's PTS 2.0.2; what the target is and how the run ends is not known yet.",
+            "So far iolab finds no deviation from {} in SNIA's PTS 2.0.2; {unknown}.",
             name(followed)
         ),
         false => conformance(followed),
@@ -36,6 +45,32 @@ pub(crate) fn conformance(followed: &StandardFollowed) -> String {
         (true, false) => format!("{test} is scaled, not PTS: {}.", deviations.join("; ")),
         (false, false) => format!("{test} is not PTS: {}.", deviations.join("; ")),
     }
+}
+
+/// What the stages of a run came to, and how far it is the test of the standard.
+pub(super) fn of_standard(found: &Conformance) -> String {
+    let conformance = conformance(&found.followed);
+    let Some((first, later)) = found.stages.split_first() else {
+        return conformance;
+    };
+    let later = later.iter().map(|stage| {
+        let ratio = stage.mb_s / first.mb_s;
+        let times = match ratio.is_finite() {
+            true => format!(" ({} times {})", significant(ratio), first.name),
+            false => String::new(),
+        };
+        format!("{} {} MB/s{times}", stage.name, significant(stage.mb_s))
+    });
+    let start = format!("{} {} MB/s", first.name, significant(first.mb_s));
+    let all: Vec<String> = std::iter::once(start).chain(later).collect();
+    let doubt = match first.n {
+        1 => "One trial: cannot tell which ratios a repeat would show.".to_owned(),
+        n => format!("Medians of {n} trials, without intervals of the ratios."),
+    };
+    format!(
+        "Throughput of the stages: {}. {doubt} {conformance}",
+        escape_control(&all.join(", "))
+    )
 }
 
 /// `scaled, not PTS`; `None` without a deviation.
@@ -93,6 +128,9 @@ pub(crate) fn deviation(deviation: &Deviation) -> String {
             exact_duration(*of)
         ),
         Deviation::Stages => "other stages, or stages that overlap".to_owned(),
+        Deviation::WithoutRounds => {
+            "the run does not show whether the rounds of the latency test came before it".to_owned()
+        }
         Deviation::WaitsTakeTurns => "waits take turns, instead of 360 of one length and half an hour of writes before the next; before them one random pass instead of random writes until they are steady".to_owned(),
     }
 }
