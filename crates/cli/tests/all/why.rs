@@ -88,12 +88,15 @@ fn a_run_file_that_names_another_file_as_its_model_quotes_nothing_of_it() {
 }
 
 #[test]
-fn a_run_without_a_difference_has_nothing_to_explain() {
+fn a_run_of_one_cell_has_nothing_to_explain() {
     let folder = folder();
     let one = words!("run read-size model:sata-ssd --bs 64k --seed 3 -o run.iolab --quiet");
     run(folder.path(), &one).expect(0);
     let told = run(folder.path(), &words!("why run.iolab")).expect(0);
-    insta::assert_snapshot!(told.stdout, @"The run shows no difference between two cells that 'iolab why' can explain.");
+    insta::assert_snapshot!(told.stdout, @r"
+    The run has a single cell: 'iolab why' explains a difference between two cells. Measure several in
+    one run, such as with --bs 4k,64k.
+    ");
 }
 
 #[test]
@@ -104,7 +107,10 @@ fn what_was_asked_for_is_no_difference_to_explain() {
     );
     run(folder.path(), &scaling).expect(0);
     let told = run(folder.path(), &words!("why run.iolab")).expect(0);
-    insta::assert_snapshot!(told.stdout, @"The run shows no difference between two cells that 'iolab why' can explain.");
+    insta::assert_snapshot!(told.stdout, @r"
+    The run has a single cell: 'iolab why' explains a difference between two cells. Measure several in
+    one run, such as with --bs 4k,64k.
+    ");
 }
 
 #[test]

@@ -284,13 +284,16 @@ fn calls_of(syncs: &[TracedSync], events: &[Event]) -> Vec<Option<Call>> {
     found
 }
 
-/// The calls for each file, by file system and inode, in the order of their beginning; none is taken.
-pub(super) fn calls(events: &[Event]) -> BTreeMap<(u32, u64), Vec<(Call, bool)>> {
-    let mut files: BTreeMap<(u32, u64), Vec<(Call, bool)>> = BTreeMap::new();
+/// A file, by file system and inode.
+type FileKey = (u32, u64);
+
+/// The calls for each file, in the order of their beginning; none is taken.
+pub(super) fn calls(events: &[Event]) -> BTreeMap<FileKey, Vec<(Call, bool)>> {
+    let mut files: BTreeMap<FileKey, Vec<(Call, bool)>> = BTreeMap::new();
     // The place of the call that a thread is in.
     let mut open: BTreeMap<(u32, u64, u32), usize> = BTreeMap::new();
     // The threads that are in fsync or fdatasync, each with the file and the place of what this has its file system do.
-    let mut inside: BTreeMap<u32, Option<((u32, u64), usize)>> = BTreeMap::new();
+    let mut inside: BTreeMap<u32, Option<(FileKey, usize)>> = BTreeMap::new();
     for event in events {
         let (edge, file_system, inode, thread) = match event.kind {
             Kind::Sync {

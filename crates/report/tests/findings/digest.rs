@@ -199,7 +199,7 @@ fn headlines_are_few_and_say_nothing_twice() {
         }
         insta::assert_snapshot!(texts.join("\n"));
         let caveats: Vec<&str> = digest.caveats.iter().map(|one| one.text.as_str()).collect();
-        insta::assert_snapshot!(caveats.join("\n"), @"not measured: regions above 1GiB, the page cache, response time at a given load (--rate)");
+        insta::assert_snapshot!(caveats.join("\n"), @"not measured: regions above 1 GiB, the page cache, response time at a given load (--rate)");
     });
 }
 
