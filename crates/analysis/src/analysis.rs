@@ -9,6 +9,7 @@ mod following_groups;
 mod groups;
 mod measured_target;
 mod mix;
+mod overwritten;
 mod ranks;
 mod rate;
 mod served_by;
@@ -39,7 +40,7 @@ pub use verified::CellVerified;
 
 use std::collections::BTreeMap;
 
-use iolab_stats::{SteadyLimits, Summary, median, summary};
+use iolab_stats::{Summary, median, summary};
 use iolab_workload::target::TargetName;
 use iolab_workload::trial::{Backend, CacheState};
 
@@ -374,7 +375,7 @@ pub(crate) fn analyse_timed(record: &RunRecord, timed: impl Fn(u32) -> ShownLate
         .map(|number| Ceilings::of(&record.environment, number))
         .collect();
     let parts = ranks::PartsByRank::of(record);
-    let written = written_before(record);
+    let written = overwritten::written_before(record);
     for cell in &mut cells {
         // Several targets together have no common ceiling.
         let target = record.target_of(&cell.cell);
@@ -382,7 +383,7 @@ pub(crate) fn analyse_timed(record: &RunRecord, timed: impl Fn(u32) -> ShownLate
         let trials = samples.get(&cell.cell.id).map_or(&[][..], Vec::as_slice);
         cell.flags = flag::of(&context, cell, trials);
         cell.ranks = parts.of_cell(&context, &cell.cell, trials);
-        cell.overwritten = overwritten(&written, &cell.cell, trials);
+        cell.overwritten = overwritten::before_window(&written, &cell.cell, trials);
         let id = cell.cell.id;
         groups::flag(&context, cell, group, trials, |number| own(id, number));
     }
@@ -438,35 +439,6 @@ fn is_unvisited(record: &RunRecord, cell: &Cell) -> bool {
     asked.is_some_and(|question| question.of == Asked::Limit)
         && !record.samples.is_empty()
         && record.samples.iter().all(|sample| sample.cell != cell.id)
-}
-
-/// Bytes that the run had written to the target of each sample's cell before it, by sample id.
-fn written_before(record: &RunRecord) -> BTreeMap<i64, f64> {
-    let target: BTreeMap<i64, Option<usize>> = record
-        .cells
-        .iter()
-        .map(|cell| (cell.id, record.target_of(cell)))
-        .collect();
-    let mut written: BTreeMap<Option<usize>, f64> = BTreeMap::new();
-    let samples = record.samples.iter();
-    samples
-        .map(|sample| {
-            let target = target.get(&sample.cell).copied().flatten();
-            let sum = written.entry(target).or_default();
-            let before = *sum;
-            *sum += sample.operations.write.bytes as f64;
-            (sample.id, before)
-        })
-        .collect()
-}
-
-/// How often the region of a cell was written before the window of rounds that ends with its last trial.
-fn overwritten(written: &BTreeMap<i64, f64>, cell: &Cell, trials: &[&Sample]) -> Option<f64> {
-    let trial = cell.trial();
-    let measured = trials.iter().rev().filter(|sample| sample.is_measured());
-    let window = measured.take(SteadyLimits::SNIA.window).last()?;
-    let before = written.get(&window.id)?;
-    (trial.writes() && trial.region > 0).then(|| before / trial.region as f64)
 }
 
 /// Number of CPUs that the process may use; `None` where unknown.
