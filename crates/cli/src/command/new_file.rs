@@ -14,7 +14,7 @@ use crate::output;
 /// More names than anybody's folder has of reports.
 const NAMES_MAX: u32 = 10_000;
 
-/// Writes the page of these runs to a folder; see [`write`].
+/// Writes the page of these runs to a folder; see [`write()`].
 pub(crate) fn write_page(folder: &Path, inputs: &[Input]) -> Outcome<PathBuf> {
     let page = StudyReport::new(inputs).html()?;
     write(folder, "report", "html", harmless(&page).as_bytes())
