@@ -30,5 +30,5 @@ mod verify;
 mod vm;
 mod witness;
 mod witness_device;
-mod witness_hostile;
 mod witness_trace;
+mod witness_unusual;

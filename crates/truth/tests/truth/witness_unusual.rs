@@ -5,6 +5,7 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
+use std::process::Command;
 
 use iolab_truth::files::{MIB, noise, warm};
 use iolab_truth::iolab::witness_with;
@@ -60,7 +61,7 @@ fn odd_names_hide_nothing_and_reach_no_terminal() {
     // It ends with the folder too.
     let go = scene.folder().join("go");
     std::fs::write(&go, "").expect("a file");
-    let mut other = std::process::Command::new("sh")
+    let mut other = Command::new("sh")
         .args(["-c", &format!("while [ -e go ]; do {other}; done")])
         .current_dir(scene.folder())
         .spawn()
@@ -175,6 +176,11 @@ fn programs_that_start_programs_for_others_are_counted() {
     .expect("a file");
     // Open MPI needs these to start as root, and more ranks than CPUs.
     let allowed = "export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1";
+    // Once before it is observed: what MPI reads of its own files comes from the page cache then.
+    let warmed = Command::new("sh")
+        .args(["-c", &format!("{allowed}; {mpirun} -n 4 true")])
+        .status();
+    assert!(warmed.expect("sh starts").success());
     let evidence = of_script(&scene, &format!("{allowed}; {mpirun} -n 4 sh ./rank"));
     assert_eq!(evidence["exit_code"], 0, "{evidence:#}");
     // Ranks have sockets, which could have served a part of what they read.
@@ -238,7 +244,7 @@ fn what_an_ordinary_user_cannot_see_is_said() {
     };
     warm(&scene.folder().join("secret")).expect("it can be read");
     // Where storage carried all that the calls read, that is told of a program whose descriptors cannot be seen too.
-    for (flag, served_by) in [("iflag=direct", "device"), ("iflag=nonblock", "unknown")] {
+    for (flag, served_by) in [("iflag=direct", Some("device")), ("iflag=nonblock", None)] {
         let read = [
             "--",
             "./reader",
@@ -260,7 +266,11 @@ fn what_an_ordinary_user_cannot_see_is_said() {
         let read_bytes = number(&evidence, "/processes/rchar");
         assert!(within(read_bytes, BYTES, 0.01), "{evidence:#}");
         assert_eq!(evidence["ways"]["looks"], 0, "{evidence:#}");
-        assert_eq!(evidence["reads"]["served_by"], served_by, "{evidence:#}");
+        assert_eq!(
+            evidence["reads"]["served_by"].as_str(),
+            served_by,
+            "{evidence:#}"
+        );
         assert_eq!(evidence["others"]["sees_ended"], false, "{evidence:#}");
     }
 }
