@@ -9,7 +9,7 @@ use iolab_analysis::consent::NeededConsent;
 use iolab_engine::trial;
 use iolab_host::clock::Clock;
 use iolab_host::system_control::{Changed, SystemControl};
-use iolab_storage::{Target, TargetKind};
+use iolab_storage::Target;
 use iolab_workload::outcome::Outcome;
 use iolab_workload::target::TargetName;
 use iolab_workload::{Error, Result};
@@ -163,9 +163,7 @@ impl<'a> Engine<'a> {
 
 impl Executor for Engine<'_> {
     fn keeps_in(&mut self, run_file: &Path, consent: NeededConsent) {
-        let mut kinds = self.targets.iter().map(|(_, target)| target.kind());
-        let has_scratch = kinds.any(|kind| kind == TargetKind::Scratch);
-        let resume = advice_after_silence(run_file, self.processes(), consent, has_scratch);
+        let resume = advice_after_silence(run_file, self.processes(), consent);
         self.watch.keeps_in(run_file, resume);
     }
 

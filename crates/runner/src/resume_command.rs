@@ -21,15 +21,10 @@ pub(super) fn advice_after_silence(
     run_file: &Path,
     processes: usize,
     consent: NeededConsent,
-    has_scratch: bool,
 ) -> String {
     let harmless = NeededConsent {
         destroys_data: false,
         ..consent
-    };
-    let scratch = match has_scratch {
-        true => "The next run removes the scratch file. ",
-        false => "",
     };
     let check = match consent.destroys_data {
         true => {
@@ -38,7 +33,7 @@ pub(super) fn advice_after_silence(
         false => "Finish the run with: ",
     };
     let command = resume_command(run_file, processes, harmless);
-    format!("{scratch}{check}{command}")
+    format!("{check}{command}")
 }
 
 #[cfg(test)]
@@ -63,16 +58,14 @@ mod tests {
 
     #[test]
     fn no_command_to_paste_after_silence_destroys_data() {
-        let advice = |consent, has_scratch| {
-            advice_after_silence(Path::new("r.iolab"), 1, consent, has_scratch)
-        };
+        let advice = |consent| advice_after_silence(Path::new("r.iolab"), 1, consent);
         assert_eq!(
-            advice(ALL, false),
+            advice(ALL),
             "Check with lsblk that the target is still the same disk; then add --destroy-data to this command, which finishes the run: iolab resume r.iolab --change-system"
         );
         assert_eq!(
-            advice(NeededConsent::default(), true),
-            "The next run removes the scratch file. Finish the run with: iolab resume r.iolab"
+            advice(NeededConsent::default()),
+            "Finish the run with: iolab resume r.iolab"
         );
     }
 }

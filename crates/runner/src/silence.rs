@@ -325,10 +325,11 @@ fn unanswered(state: &State, places: &[String], has_scratch: bool) -> Error {
         ),
     };
     let mut hint = "check the server, the network or the device. The kernel ends this process when it answers (or, on NFS, after umount -f)".to_owned();
-    match run_file {
-        Some((_, resume)) => hint += &format!(". {resume}"),
-        None if has_scratch => hint += ". The next run there removes the scratch file",
-        None => {}
+    if has_scratch {
+        hint += ". The next run there removes the scratch file";
+    }
+    if let Some((_, resume)) = run_file {
+        hint += &format!(". {resume}");
     }
     Error::failed(message).hint(hint)
 }
