@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 
 use iolab_cluster::timeouts::{Timeouts, moving};
 use iolab_host::system_control::restore_own;
+use iolab_host::tracing::THREAD_NAMES;
 use iolab_storage::{Target, TargetKind};
 use iolab_workload::quantity::exact_duration;
 use iolab_workload::trial::{CacheState, TrialSpec};
@@ -287,7 +288,7 @@ impl Counts {
 
 /// Whether a thread of this name measures. A thread without a name of its own has that of the binary, which may be `iolab-mpi`.
 fn is_of_worker(name: &str) -> bool {
-    let number = name.trim_end().strip_prefix("iolab-");
+    let number = name.trim_end().strip_prefix(THREAD_NAMES);
     number.is_some_and(|number| {
         !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
     })
