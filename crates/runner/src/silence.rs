@@ -313,17 +313,10 @@ fn unanswered(state: &State, places: &[String], has_scratch: bool) -> Error {
     let patience = exact_duration(state.patience);
     let run_file = state.run_file.as_ref();
     let run_file = run_file.map(|(path, resume)| (path.display(), resume));
-    let message = match (state.uses_targets, &run_file) {
-        (true, _) => format!(
-            "{} has not answered for {patience}: requests to it wait in the kernel",
-            places.join(", ")
-        ),
-        (false, Some((path, _))) => format!(
-            "the disk of the run file {path} has not answered for {patience}: requests to it wait in the kernel"
-        ),
-        (false, None) => format!(
-            "the disk of the run file has not answered for {patience}: requests to it wait in the kernel"
-        ),
+    let silent = match (state.uses_targets, &run_file) {
+        (true, _) => places.join(", "),
+        (false, Some((path, _))) => format!("the disk of the run file {path}"),
+        (false, None) => "the disk of the run file".to_owned(),
     };
     let mut hint = "check the server, the network or the device. The kernel ends this process when it answers (or, on NFS, after umount -f)".to_owned();
     if has_scratch {
@@ -332,7 +325,10 @@ fn unanswered(state: &State, places: &[String], has_scratch: bool) -> Error {
     if let Some((_, resume)) = run_file {
         hint += &format!(". {resume}");
     }
-    Error::failed(message).hint(hint)
+    Error::failed(format!(
+        "{silent} has not answered for {patience}: requests to it wait in the kernel"
+    ))
+    .hint(hint)
 }
 
 /// Says beside it what became of the settings of the kernel that the run changed.
