@@ -10,10 +10,7 @@ use iolab_workload::trial::TrialSpec;
 /// Whether the user has consented to the loss of what an existing target of this run held, as whoever finishes the run has to do again:
 /// the file names the target, and no file decides that data may be destroyed.
 fn needs_consent(record: &RunRecord) -> bool {
-    let further = record.further_targets.iter().map(|target| target.kind);
-    let kinds: Vec<TargetKind> = std::iter::once(record.run.target_kind)
-        .chain(further)
-        .collect();
+    let kinds: Vec<TargetKind> = record.target_kinds().collect();
     let is_existing = |kind: &TargetKind| kind.is_existing();
     let any: &dyn Fn(Option<&TargetName>) -> bool = &|_| true;
     let writes = |cell: &Cell| {

@@ -36,7 +36,7 @@ pub use groups::run_groups;
 use iolab_host::clock::Clock;
 use iolab_host::observation::Observation;
 use iolab_host::page_cache;
-use iolab_host::tracing::Tracer;
+use iolab_host::tracing::{THREAD_NAMES, Tracer};
 use iolab_storage::memory_limits;
 use iolab_storage::{Target, TargetKind};
 use iolab_workload::counters::Counters;
@@ -496,7 +496,7 @@ fn set_up<'scope, 'env>(
     for (place, job, arena, number) in numbers {
         let ready = ready.clone();
         let body = move || work(job, number, barrier, arena, &ready);
-        let name = format!("iolab-{}", workers.len());
+        let name = format!("{THREAD_NAMES}{}", workers.len());
         match thread::Builder::new().name(name).spawn_scoped(scope, body) {
             Ok(worker) => workers.push((place, worker)),
             Err(error) => {

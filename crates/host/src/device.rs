@@ -242,11 +242,8 @@ fn transport(disk: &Path, name: &str) -> Transport {
         ("vd", Transport::Virtio),
     ];
     if name.starts_with("nvme") {
-        // That of its controller, or of those of its subsystem.
-        let device = disk.join("device");
-        let controllers = fs::read_dir(&device).into_iter().flatten().flatten();
-        let mut all = controllers.map(|entry| entry.path()).chain([device]);
-        let is_fabric = all.any(|controller| {
+        let mut controllers = sysfs::nvme_controllers(disk).into_iter();
+        let is_fabric = controllers.any(|controller| {
             text_of(controller.join("transport")).is_some_and(|text| text != "pcie")
         });
         return match is_fabric {

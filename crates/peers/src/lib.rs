@@ -217,9 +217,13 @@ impl Peers {
 
     /// How long a trial of a cell by its peer may take; `None` for a peer that is not there.
     pub fn time_limit(&self, cell: &CellSpec) -> Option<Duration> {
+        Some(self.of(cell)?.time_limit(&cell.trial))
+    }
+
+    /// The peer of a cell.
+    fn of(&self, cell: &CellSpec) -> Option<&Installed> {
         let mut installed = self.installed.iter();
-        let found = installed.find(|found| found.peer.tool() == cell.tool)?;
-        Some(found.time_limit(&cell.trial))
+        installed.find(|found| found.peer.tool() == cell.tool)
     }
 
     /// One trial of a cell that has no gap.
@@ -235,9 +239,9 @@ impl Peers {
     ) -> Result<Outcome> {
         let spec = &cell.trial;
         let unprepared = |why: String| Error::failed(format!("{}: {why}", cell.tool));
-        let mut installed = self.installed.iter();
-        let peer = installed.find(|found| found.peer.tool() == cell.tool);
-        let peer = peer.ok_or_else(|| unprepared("it was not looked for".to_owned()))?;
+        let peer = self
+            .of(cell)
+            .ok_or_else(|| unprepared("it was not looked for".to_owned()))?;
         let files = trial::files_of(spec, target)?;
         check(peer.peer, spec, &files).map_err(unprepared)?;
         let lent = files.iter().map(|(file, _)| file.lend(spec.writes()));

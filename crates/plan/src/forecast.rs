@@ -49,7 +49,8 @@ impl Forecast {
         let trials = (trials(fewest), trials(design.trials_max));
         let own = cells.iter().map(|cell| overhead(&cell.spec));
         let own = own.fold(Duration::ZERO, Duration::saturating_add);
-        let block = block_time(cells).map(|block| block.saturating_add(own));
+        let in_flight = block_time(cells);
+        let block = in_flight.map(|block| block.saturating_add(own));
         // Trials of other tools have no time limit, but take a minimum time on any storage.
         let block = block.or_else(|| (!own.is_zero()).then(|| least_block_time(cells, overhead)));
         let least = block.map(|block| block.saturating_mul(fewest + design.warm_ups()));
@@ -69,7 +70,7 @@ impl Forecast {
             precondition: (design.precondition, region),
             writing: cells
                 .iter()
-                .filter_map(|cell| writing(cell, share_of_time(cell, cells)))
+                .filter_map(|cell| writing(cell, share_of_time(cell, in_flight, cells.len())))
                 .collect(),
         }
     }
@@ -151,12 +152,12 @@ fn writing(cell: &PlannedCell, share_of_time: f64) -> Option<(f64, Option<f64>)>
     trials.map(of_trial).max_by(|(a, _), (b, _)| a.total_cmp(b))
 }
 
-/// The share of the time of a block in which a cell has requests in flight, which idle time is not; all cells have the same where
-/// their times are unknown.
-fn share_of_time(cell: &PlannedCell, cells: &[PlannedCell]) -> f64 {
-    let of_block = block_time(cells).filter(|block| !block.is_zero());
-    let own = cell.spec.trial.time_foreseen().zip(of_block);
-    own.map_or(1.0 / cells.len() as f64, |(own, block)| {
+/// The share of the time of a block of so many cells in which one has requests in flight, which idle time is not; all cells have the same
+/// where their times are unknown.
+fn share_of_time(cell: &PlannedCell, block: Option<Duration>, cells: usize) -> f64 {
+    let block = block.filter(|block| !block.is_zero());
+    let own = cell.spec.trial.time_foreseen().zip(block);
+    own.map_or(1.0 / cells as f64, |(own, block)| {
         own.as_secs_f64() / block.as_secs_f64()
     })
 }

@@ -226,8 +226,11 @@ impl FromStr for Precondition {
         let mut found = Self::default();
         let mut last = 0;
         for part in text.split('+') {
-            let step = part.split(':').next().and_then(step_number);
-            let step = step.ok_or_else(wrong)?;
+            let (name, value) = match part.split_once(':') {
+                Some((name, value)) => (name, Some(value)),
+                None => (part, None),
+            };
+            let step = step_number(name).ok_or_else(wrong)?;
             if step <= last {
                 return Err(Error::usage(match step == last {
                     true => format!("precondition '{text}' has a step twice"),
@@ -236,10 +239,6 @@ impl FromStr for Precondition {
                 .hint("write each step once, in this order: trim, seq, rand, steady"));
             }
             last = step;
-            let (name, value) = match part.split_once(':') {
-                Some((name, value)) => (name, Some(value)),
-                None => (part, None),
-            };
             match (name, value) {
                 ("trim", None) => found.trim = true,
                 ("seq", value) => {

@@ -5,13 +5,19 @@ use std::borrow::Cow;
 use iolab_workload::target::TargetName;
 
 use crate::environment::{Environment, KEYS};
-use crate::{Cell, RunRecord};
+use crate::{Cell, RunRecord, TargetKind};
 
 impl RunRecord {
     /// The paths of all targets: of table `run`, then of table `target`.
     pub fn targets(&self) -> impl Iterator<Item = &str> {
         let further = self.further_targets.iter();
         std::iter::once(self.run.target.as_str()).chain(further.map(|t| t.target.as_str()))
+    }
+
+    /// The kinds of all targets, in the same order.
+    pub fn target_kinds(&self) -> impl Iterator<Item = TargetKind> {
+        let further = self.further_targets.iter();
+        std::iter::once(self.run.target_kind).chain(further.map(|t| t.kind))
     }
 
     /// What the targets are called: by the names that the user gave, else by their paths.

@@ -13,8 +13,7 @@ pub(super) fn check_same_disks(
     kinds: impl Iterator<Item = TargetKind>,
     now: &Environment,
 ) -> Result<()> {
-    let further = record.further_targets.iter().map(|target| target.kind);
-    let before = std::iter::once(record.run.target_kind).chain(further);
+    let before = record.target_kinds();
     for (number, ((before, kind), path)) in before.zip(kinds).zip(record.targets()).enumerate() {
         let difference = match before {
             _ if !before.is_existing() => None,

@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 
 use iolab_cluster::timeouts::{Timeouts, moving};
 use iolab_host::system_control::restore_own;
+use iolab_host::tracing::THREAD_NAMES;
 use iolab_storage::{Target, TargetKind};
 use iolab_workload::quantity::exact_duration;
 use iolab_workload::trial::{CacheState, TrialSpec};
@@ -287,7 +288,7 @@ impl Counts {
 
 /// Whether a thread of this name measures. A thread without a name of its own has that of the binary, which may be `iolab-mpi`.
 fn is_of_worker(name: &str) -> bool {
-    let number = name.trim_end().strip_prefix("iolab-");
+    let number = name.trim_end().strip_prefix(THREAD_NAMES);
     number.is_some_and(|number| {
         !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
     })
@@ -312,17 +313,10 @@ fn unanswered(state: &State, places: &[String], has_scratch: bool) -> Error {
     let patience = exact_duration(state.patience);
     let run_file = state.run_file.as_ref();
     let run_file = run_file.map(|(path, resume)| (path.display(), resume));
-    let message = match (state.uses_targets, &run_file) {
-        (true, _) => format!(
-            "{} has not answered for {patience}: requests to it wait in the kernel",
-            places.join(", ")
-        ),
-        (false, Some((path, _))) => format!(
-            "the disk of the run file {path} has not answered for {patience}: requests to it wait in the kernel"
-        ),
-        (false, None) => format!(
-            "the disk of the run file has not answered for {patience}: requests to it wait in the kernel"
-        ),
+    let silent = match (state.uses_targets, &run_file) {
+        (true, _) => places.join(", "),
+        (false, Some((path, _))) => format!("the disk of the run file {path}"),
+        (false, None) => "the disk of the run file".to_owned(),
     };
     let mut hint = "check the server, the network or the device. The kernel ends this process when it answers (or, on NFS, after umount -f)".to_owned();
     if has_scratch {
@@ -331,7 +325,10 @@ fn unanswered(state: &State, places: &[String], has_scratch: bool) -> Error {
     if let Some((_, resume)) = run_file {
         hint += &format!(". {resume}");
     }
-    Error::failed(message).hint(hint)
+    Error::failed(format!(
+        "{silent} has not answered for {patience}: requests to it wait in the kernel"
+    ))
+    .hint(hint)
 }
 
 /// Says beside it what became of the settings of the kernel that the run changed.

@@ -184,6 +184,15 @@ impl<'a> Case<'a> {
         })
     }
 
+    /// The verdict on so many bytes that were read, where storage carried `fetched` bytes for read calls.
+    fn judge_fetched(&self, read_bytes: u64, fetched: u64) -> ServedVerdict {
+        let mut counters = self.counters;
+        if let Some(io) = &mut counters.process_io {
+            io.read_bytes = fetched;
+        }
+        self.judge(read_bytes, 0, &counters)
+    }
+
     /// The verdict on what was read; `None` where that was nothing of note.
     fn reads(&self) -> Option<ServedVerdict> {
         match self.reading.asked_reads() {
@@ -195,16 +204,9 @@ impl<'a> Case<'a> {
 
     /// The verdict where both ends of what is possible lead to the same; its share is that of all that the calls read.
     fn of_bounds(&self, bounds: Bounds) -> ServedVerdict {
-        let by_calls = self.reading.fetched_by_calls().unwrap_or_default();
-        let by_calls = by_calls.within(bounds.most);
-        let judge = |bytes, fetched| {
-            let mut counters = self.counters;
-            if let Some(io) = &mut counters.process_io {
-                io.read_bytes = fetched;
-            }
-            self.judge(bytes, 0, &counters)
-        };
-        let most = judge(bounds.most, by_calls.most);
+        let fetched = self.reading.fetched_by_calls().unwrap_or_default();
+        let by_calls = fetched.within(bounds.most);
+        let most = self.judge_fetched(bounds.most, by_calls.most);
         let pipes = bounds.most - bounds.least.max(by_calls.most);
         let of_pipes = || {
             undecided(format!(
@@ -212,7 +214,7 @@ impl<'a> Case<'a> {
                 format_bytes(pipes as f64)
             ))
         };
-        if judge(bounds.least, by_calls.most).served_by != most.served_by {
+        if self.judge_fetched(bounds.least, by_calls.most).served_by != most.served_by {
             return of_pipes();
         }
         let is_shared = matches!(
@@ -222,11 +224,11 @@ impl<'a> Case<'a> {
         if !is_shared {
             return most;
         }
-        if judge(bounds.most, by_calls.least).served_by != most.served_by {
+        if self.judge_fetched(bounds.most, by_calls.least).served_by != most.served_by {
             // The larger of two uncertainties.
             return match pipes > by_calls.most - by_calls.least {
                 true => of_pipes(),
-                false => undecided(faults(self.reading.fetched_by_calls().unwrap_or_default())),
+                false => undecided(faults(fetched)),
             };
         }
         let reason = most.reason.clone() + self.unseen(&most);
@@ -256,11 +258,7 @@ impl<'a> Case<'a> {
     fn of_unknown(&self, why: &Unknown, most: Option<u64>) -> ServedVerdict {
         let by_calls = self.reading.fetched_by_calls().unwrap_or_default().least;
         if let Some(most) = most {
-            let mut counters = self.counters;
-            if let Some(io) = &mut counters.process_io {
-                io.read_bytes = by_calls;
-            }
-            let at_most = self.judge(most, 0, &counters);
+            let at_most = self.judge_fetched(most, by_calls);
             if matches!(at_most.served_by, ServedBy::Device | ServedBy::NotStorage) {
                 return at_most;
             }

@@ -39,6 +39,15 @@ impl Stack {
         Self::below_in(Path::new("/sys"), device)
     }
 
+    /// Follows the device down that something lies on, whose own mount of NFS comes before those of files below.
+    pub(super) fn of(device: Option<Number>, own: Option<NfsMount>) -> Self {
+        let below = Self::below(device);
+        Self {
+            nfs: own.or(below.nfs),
+            ..below
+        }
+    }
+
     fn below_in(sys: &Path, device: Option<Number>) -> Self {
         let Some(number) = device else {
             return Self::default();

@@ -67,15 +67,11 @@ impl Opened {
             .ok()
             .and_then(|stat| device::number_of(&stat));
         let number = own.or_else(|| device_below(self.holder()));
-        let below = Stack::below(number);
         let nfs = match own {
             Some(_) => None,
             None => mounts::mount_of(&self.file).and_then(mounts::Mount::nfs),
         };
-        Stack {
-            nfs: nfs.or(below.nfs),
-            ..below
-        }
+        Stack::of(number, nfs)
     }
 
     /// What answers for its bytes.

@@ -322,14 +322,8 @@ impl Target {
 
     /// The block devices below it, down to the disks; or the NFS mount that it lies on.
     pub fn stack(&self) -> Stack {
-        let stack = self.stack.get_or_init(|| {
-            let below = Stack::below(self.device());
-            let own = self.mount().and_then(Mount::nfs);
-            Stack {
-                nfs: own.or(below.nfs),
-                ..below
-            }
-        });
+        let nfs = || self.mount().and_then(Mount::nfs);
+        let stack = self.stack.get_or_init(|| Stack::of(self.device(), nfs()));
         stack.clone()
     }
 

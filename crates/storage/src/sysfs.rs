@@ -49,6 +49,20 @@ pub fn has_requests(disk: &Path) -> bool {
     disk.join("mq").exists()
 }
 
+/// The folders of the controllers of an NVMe disk: its own one, or the folder of its subsystem with those of that.
+pub fn nvme_controllers(disk: &Path) -> Vec<PathBuf> {
+    // `nvme0`, and not `nvme0n1`, which lies beside it.
+    let is_controller = |folder: &PathBuf| {
+        let name = name_of(folder);
+        let number = name.strip_prefix("nvme");
+        number.is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit()))
+    };
+    let device = disk.join("device");
+    let entries = std::fs::read_dir(&device).into_iter().flatten().flatten();
+    let folders = entries.map(|entry| entry.path()).filter(is_controller);
+    folders.chain([device.clone()]).collect()
+}
+
 /// Whether the kernel counts the traffic of a disk; `None` where its folder does not tell. What has no request queue counts by
 /// itself, even where the queue's switch is off.
 pub fn counts_traffic(disk: &Path) -> Option<bool> {

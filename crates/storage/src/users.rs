@@ -210,10 +210,11 @@ impl Users {
                 "run where /sys shows the device",
             ));
         };
+        let ways = self.ways(number);
+        let own = devices(&ways);
         if let Some(held) = device.holders.first() {
             // What is mounted above says more than what lies between.
-            let ways = self.ways(number);
-            self.check_uses(&self.sharers(number, &ways), &devices(&ways))?;
+            self.check_uses(&self.sharers(number, &ways), &own)?;
             let holder = self.inventory.name(Node::Device(*held));
             return Err(lasting(
                 format!("{holder} stands on it and holds it"),
@@ -221,8 +222,6 @@ impl Users {
             ));
         }
         self.check_known()?;
-        let ways = self.ways(number);
-        let own = devices(&ways);
         let mut wanted = Wanted::default();
         let mut chains = BTreeMap::new();
         // What is known to use the target is said before what is not known.
@@ -234,6 +233,7 @@ impl Users {
         if let Some(Use { what, see }) = self.use_of(Node::Device(number), &own) {
             return Err(lasting(format!("it is {what}"), see.unwrap_or(SEE_DEVICES)));
         }
+        // Files below may have turned out to be one.
         let ways = self.ways(number);
         self.note_own_exports(&ways, &own);
         for way in &ways {

@@ -168,18 +168,18 @@ pub struct FailedRequest {
 
 named! {
     /// What ended a trial, the graver the greater: of workers or processes that ended differently, the greatest counts.
-#[derive(PartialOrd, Ord)]
+    #[derive(PartialOrd, Ord)]
     pub enum Ended: "end of a trial" {
-    /// The requested bytes or requests, or the pass, are complete.
-    Done = "done",
-    /// It was steady (see [`crate::trial::SteadyRule`]).
-    Steady = "steady",
-    /// The time limit.
-    Time = "time",
-    /// The stop flag; the outcome is partial.
-    Interrupted = "interrupted",
-    /// A request or the program failed; the outcome is partial.
-    Failed = "failed",
+        /// The requested bytes or requests, or the pass, are complete.
+        Done = "done",
+        /// It was steady (see [`crate::trial::SteadyRule`]).
+        Steady = "steady",
+        /// The time limit.
+        Time = "time",
+        /// The stop flag; the outcome is partial.
+        Interrupted = "interrupted",
+        /// A request or the program failed; the outcome is partial.
+        Failed = "failed",
     }
 }
 

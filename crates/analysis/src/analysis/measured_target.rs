@@ -28,8 +28,7 @@ pub struct MeasuredTarget {
 
 /// All targets of a run, its own first.
 pub(super) fn all(record: &RunRecord) -> Vec<MeasuredTarget> {
-    let further = record.further_targets.iter().map(|target| target.kind);
-    let kinds = std::iter::once(record.run.target_kind).chain(further);
+    let kinds = record.target_kinds();
     let named = record.targets().zip(record.target_names()).zip(kinds);
     let of = |(number, ((path, name), kind)): (usize, ((&str, String), TargetKind))| {
         let text = |key| record.environment.get_of(number, key);

@@ -30,12 +30,7 @@ impl NfsMounts {
     /// mounted since counts from zero.
     pub(crate) fn since(&self, earlier: &Self, stacks: &[Stack]) -> Option<NfsIo> {
         let sections = self.sections()?;
-        let own = points(stacks).into_iter().map(|point| {
-            let is_own = |section: &&Section<'_>| section.point.as_deref() == Some(point);
-            sections.iter().rfind(is_own)
-        });
-        let own = own.collect::<Option<Vec<_>>>()?;
-        differences(&own, &earlier.sections()?)
+        differences(&own(&sections, stacks)?, &earlier.sections()?)
     }
 
     /// What all together have counted since, one file system as often as it is mounted; `None` where there is none.
@@ -47,12 +42,10 @@ impl NfsMounts {
 
     /// The counts of those that targets lie on, as [`read`].
     fn of(&self, stacks: &[Stack]) -> Option<NfsIo> {
-        let text = self.0.as_ref()?;
-        let counts = points(stacks).into_iter().map(|point| parse(text, point));
-        counts
-            .collect::<Option<Vec<_>>>()?
+        let sections = self.sections()?;
+        sum(own(&sections, stacks)?
             .into_iter()
-            .reduce(NfsIo::plus)
+            .map(|section| section.io))
     }
 
     fn sections(&self) -> Option<Vec<Section<'_>>> {
@@ -69,6 +62,24 @@ fn points(stacks: &[Stack]) -> Vec<&Path> {
     points.into_values().collect()
 }
 
+/// The mounts that targets lie on; `None` where one is not in the list.
+fn own<'a, 's>(sections: &'s [Section<'a>], stacks: &[Stack]) -> Option<Vec<&'s Section<'a>>> {
+    let points = points(stacks).into_iter();
+    points.map(|point| seen_at(sections, point)).collect()
+}
+
+/// The mount of NFS at a path, if there is one: what was mounted last is what is seen.
+fn seen_at<'a, 's>(sections: &'s [Section<'a>], point: &Path) -> Option<&'s Section<'a>> {
+    let is_own = |section: &&Section<'_>| section.point.as_deref() == Some(point);
+    sections.iter().rfind(is_own)
+}
+
+/// Several counts together; `None` without any, and where one is not known.
+fn sum(counts: impl Iterator<Item = Option<NfsIo>>) -> Option<NfsIo> {
+    let all = counts.collect::<Option<Vec<_>>>()?;
+    all.into_iter().reduce(NfsIo::plus)
+}
+
 /// What these mounts have counted together since; `None` without any, and where a count is not known.
 fn differences(mounts: &[&Section<'_>], earlier: &[Section<'_>]) -> Option<NfsIo> {
     let since = |now: &&Section<'_>| {
@@ -81,8 +92,7 @@ fn differences(mounts: &[&Section<'_>], earlier: &[Section<'_>]) -> Option<NfsIo
         };
         Some(now.io?.since(before))
     };
-    let all = mounts.iter().map(since).collect::<Option<Vec<_>>>()?;
-    all.into_iter().reduce(NfsIo::plus)
+    sum(mounts.iter().map(since))
 }
 
 /// What is written of one mount.
@@ -139,17 +149,16 @@ fn counts(bytes: &[u8]) -> Option<NfsIo> {
     })
 }
 
-/// The counts of the mount at a path; `None` where there is none of NFS. What was mounted last is what is seen.
-fn parse(text: &[u8], mount: &Path) -> Option<NfsIo> {
-    let is_own = |section: &Section<'_>| section.point.as_deref() == Some(mount);
-    sections(text).into_iter().rfind(is_own)?.io
-}
-
 #[cfg(test)]
 mod tests {
     use iolab_storage::NfsMount;
 
     use super::*;
+
+    /// The counts of the mount at a path.
+    fn parse(text: &[u8], mount: &Path) -> Option<NfsIo> {
+        seen_at(&sections(text), mount)?.io
+    }
 
     /// As Linux 5.15 writes it, shortened: a local file system, two mounts of NFS, one with a space in its path.
     const RECORDED: &str = include_str!("nfs_mountstats.txt");

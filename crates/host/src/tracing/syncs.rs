@@ -303,16 +303,18 @@ pub(super) fn calls(events: &[Event]) -> BTreeMap<FileKey, Vec<(Call, bool)>> {
                 thread,
             } => (edge, file_system, inode, thread),
             Kind::SyncCall { edge, thread } => {
-                let of_thread = match edge {
-                    Edge::Begin => inside.insert(thread, None),
-                    Edge::End => inside.remove(&thread),
-                };
-                if let Some(Some((file, place))) = of_thread
-                    && edge == Edge::End
-                    && let Some(calls) = files.get_mut(&file)
-                {
-                    let end = &mut calls[place].0.end;
-                    *end = end.or(Some(event.at));
+                match edge {
+                    Edge::Begin => {
+                        inside.insert(thread, None);
+                    }
+                    Edge::End => {
+                        let own = inside.remove(&thread).flatten();
+                        let own =
+                            own.and_then(|(file, place)| files.get_mut(&file)?.get_mut(place));
+                        if let Some((call, _)) = own {
+                            call.end = call.end.or(Some(event.at));
+                        }
+                    }
                 }
                 continue;
             }

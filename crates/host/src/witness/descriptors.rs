@@ -280,8 +280,8 @@ impl Descriptors {
                 Medium::Memory => Kind::Memory,
                 medium @ (Medium::Storage | Medium::Elsewhere) if self.files.len() < FILES_MAX => {
                     let stack = opened.stack();
-                    let is_known = stack.device.is_some() || stack.nfs.is_some();
                     let has_device = stack.device.is_some();
+                    let is_known = has_device || stack.nfs.is_some();
                     if is_known && !self.stacks.contains(stack) {
                         self.stacks.push(stack.clone());
                     }

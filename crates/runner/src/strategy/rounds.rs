@@ -114,8 +114,10 @@ impl Rounds {
 
     /// Whether the range was written as often as the design allows.
     fn is_filled(&self, record: &Record) -> bool {
-        let fills = self.steady.fills.zip(self.fills(record));
-        fills.is_some_and(|(most, fills)| fills >= f64::from(most))
+        self.steady.fills.is_some_and(|most| {
+            let fills = self.fills(record);
+            fills.is_some_and(|fills| fills >= f64::from(most))
+        })
     }
 
     /// What ends the run after this many rounds; `None` where another follows.

@@ -268,12 +268,7 @@ fn generic_devices(sys: &Path) -> GenericDevices {
         let name = sysfs::name_of(&disk);
         let nvme = name.strip_prefix("nvme").into_iter().flat_map(|rest| {
             let own = sys.join("class/nvme-generic").join(format!("ng{rest}"));
-            // The controller, or those of its subsystem.
-            let device = disk.join("device");
-            let controllers = folders(device.clone())
-                .into_iter()
-                .filter(|folder| is_controller(folder));
-            controllers.chain([own, device]).collect::<Vec<_>>()
+            sysfs::nvme_controllers(&disk).into_iter().chain([own])
         });
         let flash = name
             .strip_prefix("mtdblock")
@@ -284,13 +279,6 @@ fn generic_devices(sys: &Path) -> GenericDevices {
         }
     }
     all
-}
-
-/// Whether a folder of sysfs is that of an NVMe controller: `nvme0`, and not `nvme0n1`.
-fn is_controller(folder: &Path) -> bool {
-    let name = sysfs::name_of(folder);
-    let number = name.strip_prefix("nvme");
-    number.is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
 /// The character devices by which processes serve file systems (FUSE) and block devices (ublk, VDUSE).

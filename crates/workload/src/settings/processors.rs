@@ -1,5 +1,9 @@
 //! Settings: processors and memory.
 
+use std::fmt::Display;
+use std::ops::RangeInclusive;
+use std::str::FromStr;
+
 use super::values::{put, put_number_or_none, put_or_none};
 use super::{CellSpec, Setting, Topic, Value, ValueKind};
 use crate::system_settings::SystemSettings;
@@ -159,23 +163,25 @@ fn put_system(cell: &mut CellSpec, text: &str) -> Result<()> {
 }
 
 fn put_realtime(cell: &mut CellSpec, text: &str) -> Result<()> {
-    let priority = text.parse().ok().filter(|one| REALTIME.contains(one));
-    if priority.is_none() && text != "none" {
-        return Err(
-            Error::usage(format!("'{text}' is not a real-time priority"))
-                .hint("choose a number from 1 to 99, or none"),
-        );
-    }
-    cell.trial.realtime = priority;
+    cell.trial.realtime = within_or_none(text, &REALTIME, "a real-time priority")?;
     Ok(())
 }
 
 fn put_nice(cell: &mut CellSpec, text: &str) -> Result<()> {
-    let nice = text.parse().ok().filter(|nice| NICE.contains(nice));
-    if nice.is_none() && text != "none" {
-        return Err(Error::usage(format!("'{text}' is not a nice value"))
-            .hint("choose a number from -20 to 19, or none"));
-    }
-    cell.trial.nice = nice;
+    cell.trial.nice = within_or_none(text, &NICE, "a nice value")?;
     Ok(())
+}
+
+/// Reads a number within these bounds, or `none`; `what` it is stands in an error.
+fn within_or_none<T>(text: &str, bounds: &RangeInclusive<T>, what: &str) -> Result<Option<T>>
+where
+    T: FromStr + PartialOrd + Display,
+{
+    let number = text.parse().ok().filter(|number| bounds.contains(number));
+    if number.is_none() && text != "none" {
+        let (least, most) = (bounds.start(), bounds.end());
+        return Err(Error::usage(format!("'{text}' is not {what}"))
+            .hint(format!("choose a number from {least} to {most}, or none")));
+    }
+    Ok(number)
 }
