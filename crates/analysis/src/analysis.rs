@@ -314,8 +314,12 @@ pub fn analyse(record: &RunRecord) -> Analysis {
 pub(crate) fn analyse_timed(record: &RunRecord, timed: impl Fn(u32) -> ShownLatency) -> Analysis {
     let mut samples: BTreeMap<i64, Vec<&Sample>> = BTreeMap::new();
     // Excludes warm-ups, except failed ones, which are failures of their cell.
-    for sample in record.samples.iter().filter(|s| !s.warmup || !s.ok) {
-        samples.entry(sample.cell).or_default().push(sample);
+    let mut warm_ups: BTreeMap<i64, usize> = BTreeMap::new();
+    for sample in &record.samples {
+        match sample.warmup && sample.ok {
+            true => *warm_ups.entry(sample.cell).or_default() += 1,
+            false => samples.entry(sample.cell).or_default().push(sample),
+        }
     }
     let definition = Experiment::from_toml(&record.experiment.toml, "run file");
     let context = Context::of(record, definition.as_ref().ok(), timed(0));
@@ -351,8 +355,7 @@ pub(crate) fn analyse_timed(record: &RunRecord, timed: impl Fn(u32) -> ShownLate
             );
             let mut analysed =
                 context.with_groups(whole, group, &timed, |number| own(cell.id, number));
-            let of_cell = record.samples.iter().filter(|s| s.cell == cell.id);
-            analysed.warm_ups = of_cell.filter(|s| s.warmup && s.ok).count();
+            analysed.warm_ups = warm_ups.get(&cell.id).copied().unwrap_or(0);
             analysed
         })
         .collect();

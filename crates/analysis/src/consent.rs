@@ -4,6 +4,7 @@ use std::fmt;
 
 use iolab_plan::experiment::Experiment;
 use iolab_record::{Cell, RunRecord, TargetKind};
+use iolab_workload::shell::shell_word;
 use iolab_workload::target::TargetName;
 use iolab_workload::trial::TrialSpec;
 
@@ -46,6 +47,11 @@ impl NeededConsent {
             destroys_data: needs_consent(record),
             changes_system: cells.any(|cell| cell.spec.needs_change_system().is_some()),
         }
+    }
+
+    /// The command that finishes the run of this file, as people paste it.
+    pub fn resume_command(self, file: &str) -> String {
+        format!("iolab resume {}{self}", shell_word(file))
     }
 
     /// What this and another run need together.

@@ -169,14 +169,32 @@ impl Reason {
 
     /// Whether both are the same reason, whatever its extent.
     pub fn is_alike(&self, other: &Self) -> bool {
-        match (self, other) {
-            (Self::NotSynced(one), Self::NotSynced(two)) => one == two,
-            (Self::ServedBy { served_by: one, .. }, Self::ServedBy { served_by: two, .. }) => {
-                one == two
+        match self {
+            Self::NotSynced(one) => matches!(other, Self::NotSynced(two) if one == two),
+            Self::ServedBy {
+                served_by: one,
+                reason: _,
+                is_one: _,
+            } => matches!(other, Self::ServedBy { served_by: two, .. } if one == two),
+            Self::Disturbed { by: one, worst: _ } => {
+                matches!(other, Self::Disturbed { by: two, .. } if one == two)
             }
-            (Self::Disturbed { by: one, .. }, Self::Disturbed { by: two, .. }) => one == two,
-            (Self::Imbalance(one), Self::Imbalance(two)) => one.what == two.what,
-            (one, two) => std::mem::discriminant(one) == std::mem::discriminant(two),
+            Self::Imbalance(one) => {
+                matches!(other, Self::Imbalance(two) if one.what == two.what)
+            }
+            Self::NeverFlushed { syncs: _ }
+            | Self::Preempted { per_second: _ }
+            | Self::Suspended
+            | Self::RateNotHeld
+            | Self::ClockResolution {
+                step_ns: _,
+                share: _,
+            }
+            | Self::Contradicted
+            | Self::TwoGroups { low: _, high: _ }
+            | Self::Dependent { independence: _ } => {
+                std::mem::discriminant(self) == std::mem::discriminant(other)
+            }
         }
     }
 

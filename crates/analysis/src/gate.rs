@@ -1,7 +1,6 @@
 //! Compares a new run with the last ones of the same experiment on the same machine and target: for a CI job that must fail if
 //! and only if storage got slower.
 
-use iolab_workload::shell::shell_word;
 use iolab_workload::{Error, Result};
 
 use crate::compare::Conclusion;
@@ -59,9 +58,8 @@ impl Gate {
         if record.run.status != RunStatus::Done {
             return Err(
                 Error::usage(format!("the run of {} is not finished", new.file)).hint(format!(
-                    "finish it: iolab resume {}{}",
-                    shell_word(new.file),
-                    NeededConsent::of(record)
+                    "finish it: {}",
+                    NeededConsent::of(record).resume_command(new.file)
                 )),
             );
         }

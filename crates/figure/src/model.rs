@@ -96,14 +96,9 @@ pub(super) struct Series {
 
 impl Series {
     /// One of points alone: without band, single trials and bends.
-    pub(super) fn of_points(
-        name: impl Into<String>,
-        place: usize,
-        look: Look,
-        points: Vec<Mark>,
-    ) -> Self {
+    pub(super) fn of_points(name: String, place: usize, look: Look, points: Vec<Mark>) -> Self {
         Self {
-            name: name.into(),
+            name,
             place,
             look,
             points,

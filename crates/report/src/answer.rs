@@ -8,7 +8,6 @@ use iolab_record::question::{Asked as AskedOf, Fit, Question};
 use iolab_record::{RunRecord, TargetKind};
 use iolab_workload::escape_control::escape_control;
 use iolab_workload::service_level::ServiceLevel;
-use iolab_workload::shell::shell_word;
 use iolab_workload::trial_description::requests_in_words;
 use serde_json::Value;
 
@@ -187,11 +186,10 @@ impl OfRun<'_> {
     fn lack(&self) -> Option<String> {
         (!self.answer.is_complete()).then(|| {
             format!(
-                "{} on {}: cannot tell: the run is not complete; finish it with: iolab resume {}{}. As measured so far:",
+                "{} on {}: cannot tell: the run is not complete; finish it with: {}. As measured so far:",
                 escape_control(&self.record.experiment.name),
                 escape_control(&self.record.target_text()),
-                shell_word(&self.file),
-                NeededConsent::of(self.record)
+                NeededConsent::of(self.record).resume_command(&self.file)
             )
         })
     }

@@ -9,7 +9,6 @@ use iolab_analysis::consent::NeededConsent;
 use iolab_analysis::fitness::{Answer, CellAnswer, Judged, LevelAnswer, merge_answers};
 use iolab_workload::quantity::{counted, format_bytes, format_ns, significant};
 use iolab_workload::service_level::{Bound, Need, Quantity, ServiceLevel};
-use iolab_workload::shell::shell_word;
 use iolab_workload::units::rough_duration;
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -132,9 +131,8 @@ impl WorkloadResult {
         match self.measured {
             Measured::Whole => None,
             Measured::Part => Some(format!(
-                "{name}: the run is not complete; finish it with: iolab resume {}{}",
-                shell_word(file),
-                self.consent
+                "{name}: the run is not complete; finish it with: {}",
+                self.consent.resume_command(file)
             )),
             Measured::Nothing => Some(format!(
                 "{name}: its run file is not given; give all run files of one iolab fit together."

@@ -3,7 +3,6 @@
 use std::path::Path;
 
 use iolab_analysis::consent::NeededConsent;
-use iolab_workload::shell::shell_word;
 
 /// The command that finishes a run of so many processes, with the `consent` that it takes.
 pub(super) fn resume_command(run_file: &Path, processes: usize, consent: NeededConsent) -> String {
@@ -11,8 +10,7 @@ pub(super) fn resume_command(run_file: &Path, processes: usize, consent: NeededC
         1 => String::new(),
         ranks => format!("mpirun -n {ranks} "),
     };
-    let file = shell_word(&run_file.to_string_lossy());
-    format!("{launcher}iolab resume {file}{consent}")
+    launcher + &consent.resume_command(&run_file.to_string_lossy())
 }
 
 /// What to do where storage has not answered, after its repair. A device that comes back may have another name, and its former name

@@ -8,7 +8,7 @@ use iolab_record::environment::KEYS;
 use iolab_record::{PreparationKind, RunRecord, TargetKind};
 use iolab_workload::settings::CellSpec;
 
-use super::steady_rounds::{SteadyAnalysis, prepared_at};
+use super::steady_rounds::{SteadyAnalysis, since_prepared};
 
 /// The test of a standard that a run follows.
 #[derive(Debug, Clone, PartialEq)]
@@ -75,12 +75,7 @@ fn facts(record: &RunRecord, ended_steady: bool) -> TargetFacts {
 
 /// What the run wrote since its targets were last prepared, to one of so many bytes.
 fn written(record: &RunRecord, target_bytes: u64, ended_steady: bool) -> Written {
-    let prepared = prepared_at(record);
-    let steps = record.preparation.iter();
-    let steps =
-        steps.filter(|step| step.kind != PreparationKind::Trim && step.at_utc.as_str() >= prepared);
-    let trials = record.samples.iter();
-    let trials = trials.filter(|sample| sample.started_utc.as_str() >= prepared);
+    let (steps, trials) = since_prepared(record);
     let of_steps: f64 = steps.map(|step| step.bytes as f64).sum();
     let of_trials = trials.clone();
     let of_trials: f64 = of_trials

@@ -5,7 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use iolab_plan::experiment::Experiment;
 use iolab_plan::precondition::{Round, SteadyRounds};
-use iolab_record::{Cell, EndedBy, EventKind, PreparationKind, RunRecord, Sample, ShownLatency};
+use iolab_record::{
+    Cell, EndedBy, EventKind, PreparationKind, PreparationStep, RunRecord, Sample, ShownLatency,
+};
 use iolab_stats::{Steadiness, SteadyLimits, mean, steady_state};
 
 /// Rounds of a run on the way to a steady state.
@@ -112,40 +114,21 @@ impl SteadyAnalysis {
         timed: ShownLatency,
     ) -> Option<Self> {
         let asked = experiment.design.precondition.steady?;
-        let limits = limits(&asked);
-        let found = match asked.round {
-            Round::Cells => Found::of_cells(record, experiment, timed, limits),
-            Round::Writes(_) => Found::of_writes(record, limits)?,
-        };
-        Some(Self {
-            asked,
-            rounds: found.rounds,
-            judged: found.judged,
-            end: found.end,
-            overwritten: found.overwritten,
-            tracked: found.tracked,
-        })
+        match asked.round {
+            Round::Cells => Some(Self::of_cells(record, experiment, timed, asked)),
+            Round::Writes(_) => Self::of_writes(record, asked),
+        }
     }
-}
 
-/// What a run file shows of its rounds.
-struct Found {
-    rounds: usize,
-    judged: usize,
-    end: RoundsEnd,
-    overwritten: Option<f64>,
-    tracked: Vec<Tracked>,
-}
-
-impl Found {
     /// Of trials. As the run itself does, it judges cells that get trials, in rounds that the session made as a whole that prepared the
     /// targets last: a window over two preparations is none.
     fn of_cells(
         record: &RunRecord,
         experiment: &Experiment,
         timed: ShownLatency,
-        limits: SteadyLimits,
+        asked: SteadyRounds,
     ) -> Self {
+        let limits = limits(&asked);
         let open = open_cells(record);
         let done = || record.samples.iter().filter(|sample| sample.ok);
         let prepared = prepared_at(record);
@@ -193,9 +176,10 @@ impl Found {
         };
         let window = rounds.len().saturating_sub(limits.window);
         Self {
+            asked,
             overwritten: rounds
                 .get(window)
-                .and_then(|first| overwritten(record, &open, prepared, *first)),
+                .and_then(|first| overwritten(record, &open, *first)),
             rounds: rounds.len(),
             judged,
             end,
@@ -204,7 +188,8 @@ impl Found {
     }
 
     /// Of writes before the first trial; `None` before the first round.
-    fn of_writes(record: &RunRecord, limits: SteadyLimits) -> Option<Self> {
+    fn of_writes(record: &RunRecord, asked: SteadyRounds) -> Option<Self> {
+        let limits = limits(&asked);
         let tracked: Vec<Tracked> = of_writes(record)
             .into_iter()
             .map(|(of, values)| Tracked {
@@ -216,6 +201,7 @@ impl Found {
         let rounds = tracked.iter().map(|one| one.values.len()).max()?;
         let reached = |one: &Tracked| one.steadiness.is_some_and(|steady| steady.reached);
         Some(Self {
+            asked,
             rounds,
             judged: rounds,
             end: match tracked.iter().all(reached) {
@@ -246,20 +232,33 @@ fn open_cells(record: &RunRecord) -> BTreeSet<i64> {
 }
 
 /// When the last session began, which prepared the targets anew; times of a run file are of one form, whose order is that of its text.
-pub(super) fn prepared_at(record: &RunRecord) -> &str {
+fn prepared_at(record: &RunRecord) -> &str {
     let resumed = record.events.iter().rev();
     let mut resumed = resumed.filter(|event| event.kind == EventKind::Resume);
     resumed.next().map_or("", |event| event.at_utc.as_str())
 }
 
+/// What wrote to targets since these were last prepared: steps of that preparation, and trials.
+pub(super) fn since_prepared(
+    record: &RunRecord,
+) -> (
+    impl Iterator<Item = &PreparationStep> + Clone,
+    impl Iterator<Item = &Sample> + Clone,
+) {
+    let prepared = prepared_at(record);
+    let steps = record
+        .preparation
+        .iter()
+        .filter(move |step| step.kind != PreparationKind::Trim && step.at_utc.as_str() >= prepared);
+    let trials = record.samples.iter();
+    let trials = trials.filter(move |sample| sample.started_utc.as_str() >= prepared);
+    (steps, trials)
+}
+
 /// How often the region of each of these cells that writes was written since its target was prepared, by the preparation too, before the
 /// round `first`: the least.
-fn overwritten(
-    record: &RunRecord,
-    open: &BTreeSet<i64>,
-    prepared: &str,
-    first: u32,
-) -> Option<f64> {
+fn overwritten(record: &RunRecord, open: &BTreeSet<i64>, first: u32) -> Option<f64> {
+    let (steps, trials) = since_prepared(record);
     let target: BTreeMap<i64, Option<usize>> = record
         .cells
         .iter()
@@ -267,15 +266,11 @@ fn overwritten(
         .collect();
     let of_cell = |cell: &Cell| {
         let own = cell.spec.target.as_ref().map(|name| name.as_str());
-        let steps = record.preparation.iter().filter(|step| {
-            step.kind != PreparationKind::Trim
-                && step.at_utc.as_str() >= prepared
-                && (step.target.is_none() || own.is_none() || step.target.as_deref() == own)
-        });
-        let trials = record.samples.iter().filter(|sample| {
-            sample.block < first
-                && sample.started_utc.as_str() >= prepared
-                && target.get(&sample.cell) == target.get(&cell.id)
+        let steps = steps
+            .clone()
+            .filter(|step| step.target.is_none() || own.is_none() || step.target.as_deref() == own);
+        let trials = trials.clone().filter(|sample| {
+            sample.block < first && target.get(&sample.cell) == target.get(&cell.id)
         });
         let prepared: u64 = steps.map(|step| step.bytes).sum();
         let written: u64 = trials.map(|sample| sample.operations.write.bytes).sum();

@@ -17,7 +17,6 @@ use iolab_report::input::Input;
 use iolab_runfile::RunFile;
 use iolab_runner::ranks::Ranks;
 use iolab_workload::quantity::counted;
-use iolab_workload::shell::shell_word;
 use iolab_workload::units::rough_duration;
 use iolab_workload::{Error, Result};
 
@@ -39,15 +38,14 @@ fn check_ranks(record: &RunRecord, file: &Path, ranks: Option<&Rc<Ranks>>) -> Re
         return Ok(());
     }
     let place = file.display();
-    let word = shell_word(&file.to_string_lossy());
-    let consent = NeededConsent::of(record);
+    let command = NeededConsent::of(record).resume_command(&file.to_string_lossy());
     let (before_text, now_text) = (counted(before as u64, "rank"), counted(now as u64, "rank"));
     Err(Error::usage(format!(
         "the run in {place} is one of {before_text}, not of {now_text}"
     ))
     .hint(match before {
-        1 => format!("start one: iolab resume {word}{consent}"),
-        _ => format!("start as many: mpirun -n {before} iolab resume {word}{consent}"),
+        1 => format!("start one: {command}"),
+        _ => format!("start as many: mpirun -n {before} {command}"),
     }))
 }
 

@@ -196,17 +196,15 @@ impl Site {
             return Ok(());
         }
         let mut cells = plans.iter().flat_map(Plan::cells);
-        let Some(cell) = cells.find(|cell| cell.spec.needs_change_system().is_some()) else {
+        let asked = cells.find_map(|cell| Some((cell, cell.spec.needs_change_system()?)));
+        let Some((cell, setting)) = asked else {
             return Ok(());
         };
-        let what = match (cell.spec.system.is_none(), cell.spec.realtime()) {
-            (true, Some(priority)) => format!(
-                "refusing to start real-time threads, which can keep other programs from the CPUs (realtime={priority})"
+        let what = match cell.spec.system.is_none() {
+            true => format!(
+                "refusing to start real-time threads, which can keep other programs from the CPUs ({setting})"
             ),
-            _ => format!(
-                "refusing to change settings of the kernel (system={})",
-                cell.spec.system
-            ),
+            false => format!("refusing to change settings of the kernel ({setting})"),
         };
         Err(Error::refused(what).hint("allow it with --change-system, as root"))
     }

@@ -60,7 +60,8 @@ pub(in super::super) fn model(runs: &[FigureRun<'_>], options: &Options) -> Resu
                     false => points(trial, row, most),
                 };
                 if points.len() >= INTERVALS_MIN {
-                    panel.series.push(line(name.clone(), place, points));
+                    let curve = Series::of_points(name.clone(), place, Look::Curve, points);
+                    panel.series.push(curve);
                 }
             }
         }
@@ -162,8 +163,4 @@ fn points(trial: &SampleSeries, row: &CellValues<'_>, most: usize) -> Vec<Mark> 
             origin: Origin::default(),
         })
         .collect()
-}
-
-fn line(name: String, place: usize, points: Vec<Mark>) -> Series {
-    Series::of_points(name, place, Look::Curve, points)
 }

@@ -242,17 +242,35 @@ fn doubts(all: &[SideDoubt]) -> String {
     words.join("; ")
 }
 
+/// Why some things cannot be told: ` at bs=4KiB (and in 2 more): other traffic on the device (80 %). In 1 more for another reason.`
+/// `place` names those that have a reason in common with the first, whose reasons these are; `None` without any.
+fn untold<'a, T>(
+    all: &[&'a T],
+    doubts_of: fn(&T) -> &[SideDoubt],
+    place: impl FnOnce(&'a T, &[&'a T]) -> String,
+) -> Option<String> {
+    let first = all.first().copied()?;
+    let is_alike = |one: &&T| share_a_reason(doubts_of(one), doubts_of(first));
+    let (alike, others): (Vec<&T>, Vec<&T>) = all.iter().copied().partition(is_alike);
+    Some(format!(
+        "{}: {}.{}",
+        place(first, &alike),
+        doubts(doubts_of(first)),
+        otherwise(others.len())
+    ))
+}
+
 /// Whether two lists of doubts have a reason in common, whatever its extent.
 fn share_a_reason(one: &[SideDoubt], other: &[SideDoubt]) -> bool {
     let mut own = one.iter();
     own.any(|own| other.iter().any(|its| own.reason.is_alike(&its.reason)))
 }
 
-/// ` (and in 2 more)`; nothing where there are none.
-fn and_more(count: usize) -> String {
-    match count {
-        0 => String::new(),
-        n => format!(" (and in {n} more)"),
+/// ` (and in 2 more)` of 3; nothing where there are none.
+fn and_more<T>(all: &[T]) -> String {
+    match all.len() {
+        0 | 1 => String::new(),
+        n => format!(" (and in {} more)", n - 1),
     }
 }
 

@@ -163,12 +163,13 @@ fn measured(inputs: &[Input]) -> String {
     let samples = || inputs.iter().flat_map(|i| &i.run.record().samples);
     let failed = samples().filter(|s| !s.ok).count();
     let excluded = |of_rounds: bool| {
-        let runs = inputs.iter().filter(|input| {
-            let steady = input.run.analysis().steady.as_ref();
+        let runs = inputs.iter().map(|input| input.run.analysis());
+        let runs = runs.filter(|run| {
+            let steady = run.steady.as_ref();
             steady.is_some_and(SteadyAnalysis::is_of_cells) == of_rounds
         });
-        let samples = runs.flat_map(|input| &input.run.record().samples);
-        samples.filter(|s| s.warmup && s.ok).count()
+        let cells = runs.flat_map(|run| &run.cells);
+        cells.map(|cell| cell.warm_ups).sum::<usize>()
     };
     let (warmups, earlier) = (excluded(false), excluded(true));
     let mut text = format!(

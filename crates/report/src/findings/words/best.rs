@@ -6,9 +6,7 @@ use iolab_workload::quantity::counted;
 use iolab_workload::trial_description;
 use iolab_workload::units::format_size;
 
-use super::{
-    and_more, at, cell, doubts, in_cell, margin, otherwise, quantity, share_a_reason, times,
-};
+use super::{and_more, at, cell, in_cell, margin, quantity, times, untold};
 use crate::findings::{Finding, FindingKind, Rule, capitalised, origin};
 
 /// What a choice rests on.
@@ -203,11 +201,16 @@ fn besides(best: &Best) -> impl Iterator<Item = (Standing, String)> {
     [Standing::Near, Standing::Open]
         .into_iter()
         .filter_map(|how| {
-            let all = best.candidates.iter().enumerate();
-            let own = all.filter(|(i, one)| *i != best.best && one.standing == how);
-            let own: Vec<&Candidate> = own.map(|(_, one)| one).collect();
+            let own = with_standing(best, how);
             (!own.is_empty()).then(|| (how, ranges(best, &own)))
         })
+}
+
+/// The candidates that compare so with the best one, without that.
+fn with_standing(best: &Best, standing: Standing) -> Vec<&Candidate> {
+    let all = best.candidates.iter().enumerate();
+    let own = all.filter(|(i, one)| *i != best.best && one.standing == standing);
+    own.map(|(_, one)| one).collect()
 }
 
 /// Which of the ways that an experiment names is fastest: `Highest IOPS of 5 ways: ...`.
@@ -227,11 +230,6 @@ pub(super) fn of_ways(ways: &Best, run: &Analysis, runs: &[&Analysis]) -> String
             doubtful_ways(ways, run)
         );
     }
-    let of = |standing: Standing| {
-        let all = ways.candidates.iter().enumerate();
-        let own = all.filter(|(i, one)| *i != ways.best && one.standing == standing);
-        own.map(|(_, one)| one).collect::<Vec<&Candidate>>()
-    };
     let list = |all: &[&Candidate]| {
         let each: Vec<String> = all.iter().map(|one| in_cell(run, one.cell)).collect();
         each.join("; ")
@@ -246,12 +244,12 @@ pub(super) fn of_ways(ways: &Best, run: &Analysis, runs: &[&Analysis]) -> String
         (Standing::Near, format!("Within {} of it", margin())),
         (Standing::Open, format!("Not shown to be {worse}")),
     ] {
-        let own = of(standing);
+        let own = with_standing(ways, standing);
         if !own.is_empty() {
             text.push_str(&format!(" {how}: {}.", list(&own)));
         }
     }
-    let lower = of(Standing::Worse);
+    let lower = with_standing(ways, Standing::Worse);
     let parts = lower.iter().filter_map(|one| {
         Some(format!(
             "{} with {}",
@@ -268,22 +266,9 @@ pub(super) fn of_ways(ways: &Best, run: &Analysis, runs: &[&Analysis]) -> String
 
 /// What keeps ways from being called worse.
 fn doubtful_ways(ways: &Best, run: &Analysis) -> String {
-    let all = ways.candidates.iter();
-    let all: Vec<&Candidate> = all
-        .filter(|one| one.standing == Standing::Doubtful)
-        .collect();
-    let Some(first) = all.first() else {
-        return String::new();
-    };
-    let is_alike = |one: &&&Candidate| share_a_reason(&one.doubts, &first.doubts);
-    let alike = all.iter().filter(is_alike).count();
-    format!(
-        " Cannot tell with {}{}: {}.{}",
-        in_cell(run, first.cell),
-        and_more(alike - 1),
-        doubts(&first.doubts),
-        otherwise(all.len() - alike)
-    )
+    let place =
+        |first: &Candidate, alike: &[&Candidate]| in_cell(run, first.cell) + &and_more(alike);
+    why_doubtful(ways, place).map_or_else(String::new, |why| format!(" Cannot tell with {why}"))
 }
 
 /// `822 MB/s`, or `99.1 MB/s in some trials and 1545 MB/s in the others`.
@@ -328,22 +313,20 @@ fn falls(best: &Best, worse: &str) -> String {
 
 /// What keeps sizes from being called worse.
 fn doubtful(best: &Best) -> String {
-    let all: Vec<&Candidate> = best
-        .candidates
-        .iter()
+    let place = |_: &Candidate, alike: &[&Candidate]| ranges(best, alike);
+    why_doubtful(best, place).map_or_else(String::new, |why| format!(" Cannot tell at {why}"))
+}
+
+/// See [`untold`].
+fn why_doubtful<'a>(
+    best: &'a Best,
+    place: impl FnOnce(&'a Candidate, &[&'a Candidate]) -> String,
+) -> Option<String> {
+    let all = best.candidates.iter();
+    let all: Vec<&Candidate> = all
         .filter(|one| one.standing == Standing::Doubtful)
         .collect();
-    let Some(first) = all.first() else {
-        return String::new();
-    };
-    let is_alike = |one: &&Candidate| share_a_reason(&one.doubts, &first.doubts);
-    let (alike, rest): (Vec<&Candidate>, Vec<&Candidate>) = all.iter().copied().partition(is_alike);
-    format!(
-        " Cannot tell at {}: {}.{}",
-        ranges(best, &alike),
-        doubts(&first.doubts),
-        otherwise(rest.len())
-    )
+    untold(&all, |one| &one.doubts, place)
 }
 
 /// Sizes as ranges of neighbours: `64KiB to 1MiB, 16MiB`. The best size lies within a range even where it is not one of them.

@@ -50,9 +50,9 @@ pub(super) fn of_change(change: &Change, run: &Analysis) -> String {
                 Access::Writes => "the throughput of trials that write",
                 Access::Reads => "the throughput of trials that only read",
             };
-            let levels = match cells {
-                0 | 1 => levels,
-                n => format!(" (median of {n} cells; {}", levels.trim_start_matches(" (")),
+            let of_cells = match cells {
+                0 | 1 => String::new(),
+                n => format!("median of {n} cells; "),
             };
             let suspect = suspect(
                 change,
@@ -83,7 +83,7 @@ pub(super) fn of_change(change: &Change, run: &Analysis) -> String {
                 ),
             };
             format!(
-                "After {bytes} {done} ({time} of trials), {subject} {}{levels}, {seen}. {suspect}. Medians over the run mix both levels.",
+                "After {bytes} {done} ({time} of trials), {subject} {} ({of_cells}{levels}), {seen}. {suspect}. Medians over the run mix both levels.",
                 moved(change.factor)
             )
         }
@@ -107,14 +107,14 @@ pub(super) fn of_change(change: &Change, run: &Analysis) -> String {
                 n => format!("in the median of {n} trials"),
             };
             format!(
-                "In {} throughput changes its level within the trials: after {time} ({bytes} {}) it {}{levels}, {in_trials}. {suspect}. Shorter or longer trials would give other results.",
+                "In {} throughput changes its level within the trials: after {time} ({bytes} {}) it {} ({levels}), {in_trials}. {suspect}. Shorter or longer trials would give other results.",
                 within(cells, run),
                 done(of),
                 moved(change.factor)
             )
         }
         ChangePlace::InWarmUp => format!(
-            "During the warm-up, which the numbers exclude, throughput changed{levels} after {bytes} written ({time}); the measured trials show the later level."
+            "During the warm-up, which the numbers exclude, throughput changed ({levels}) after {bytes} written ({time}); the measured trials show the later level."
         ),
     }
 }
@@ -172,7 +172,7 @@ fn moved(factor: f64) -> String {
     }
 }
 
-/// ` (bs=1MiB: from 1200 MB/s to 410 MB/s)`.
+/// `bs=1MiB: from 1200 MB/s to 410 MB/s`.
 fn levels(change: &Change, run: &Analysis) -> String {
     let name = match run.factors.is_empty() {
         true => String::new(),
@@ -180,7 +180,7 @@ fn levels(change: &Change, run: &Analysis) -> String {
     };
     let format = |value| Response::Throughput.format(value);
     format!(
-        " ({name}from {} to {})",
+        "{name}from {} to {}",
         format(change.before_mb_s),
         format(change.after_mb_s)
     )

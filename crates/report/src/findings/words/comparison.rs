@@ -7,10 +7,7 @@ use iolab_analysis::claim::{Claim, Comparison, Contrast, Difference, Effect, MAR
 use iolab_workload::quantity::{counted, significant};
 use iolab_workload::trial::Pattern;
 
-use super::{
-    WrittenClaims, and_more, at, cell, doubts, finding, margin, otherwise, quantity,
-    share_a_reason, times,
-};
+use super::{WrittenClaims, and_more, at, cell, finding, margin, quantity, times, untold};
 use crate::findings::{Finding, capitalised, origin};
 
 /// Claims that show nothing, one sentence for all levels of a factor.
@@ -341,16 +338,8 @@ fn doubted(comparison: &Comparison) -> String {
 fn reasons(comparison: &Comparison) -> Option<String> {
     let with = comparison.of(Difference::CannotTell);
     let with: Vec<&Effect> = with.filter(|effect| !effect.doubts.is_empty()).collect();
-    let first = with.first()?;
-    let is_alike = |effect: &&&Effect| share_a_reason(&effect.doubts, &first.doubts);
-    let alike = with.iter().filter(is_alike).count();
-    Some(format!(
-        "{}{}: {}.{}",
-        at_level(comparison, first),
-        and_more(alike - 1),
-        doubts(&first.doubts),
-        otherwise(with.len() - alike)
-    ))
+    let place = |first: &Effect, alike: &[&Effect]| at_level(comparison, first) + &and_more(alike);
+    untold(&with, |effect| &effect.doubts, place)
 }
 
 /// Where an effect was measured, with the level of the ordered factor.
