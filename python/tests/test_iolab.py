@@ -3,6 +3,7 @@
     IOLAB=$PWD/target/debug/iolab PYTHONPATH=$PWD/python python3 -m unittest discover python/tests
 """
 
+import gzip
 import json
 import re
 import shutil
@@ -62,6 +63,31 @@ class Results(unittest.TestCase):
         sentences = [claim["sentence"] for claim in self.one.claims()]
         self.assertEqual(sentences, [claim["sentence"] for claim in table["claims"]])
         self.assertTrue(sentences)
+
+    def test_stored_run_files_have_the_numbers_of_the_table_and_the_export(self):
+        stored = sorted((Path(__file__).parents[2] / "crates/runfile/tests/golden").glob("version-*/*.iolab.gz"))
+        self.assertTrue(stored)
+        with tempfile.TemporaryDirectory() as folder:
+            for packed in stored:
+                file = Path(folder) / packed.stem
+                file.write_bytes(gzip.decompress(packed.read_bytes()))
+                runs = iolab.read(file)
+                with self.subTest(file.name):
+                    table = self.printed("table", "--format", "json", file)
+                    self.assert_same_rows(runs.cells(), table["cells"])
+                    self.assertEqual(runs.claims(), table["claims"])
+                    self.assert_same_rows(runs.samples, self.printed("export", "--format", "json", file))
+
+    def assert_same_rows(self, frame, printed):
+        """Each number and word of the program is in the frame; times are compared where they are used."""
+        found = rows(frame)
+        self.assertEqual(len(found), len(printed))
+        for row, other in zip(found, printed):
+            for name, value in other.items():
+                if isinstance(value, float):
+                    self.assertAlmostEqual(row[name], value, delta=1e-9 * abs(value), msg=name)
+                elif not name.endswith("_utc") and not isinstance(value, (dict, list)):
+                    self.assertEqual(row[name], value, name)
 
     def test_latencies_are_those_of_the_program(self):
         for row in rows(self.both.samples):

@@ -107,7 +107,9 @@ needs! {
     DriveTraces, "drive-traces", [], "a folder with the traces of DiskSim 4.0, named by IOLAB_DRIVES";
     DebPackage, "deb", [], "a package of release/build, named by IOLAB_DEB";
     Lintian, "lintian", ["lintian"], "lintian, which checks Debian packages";
+    Tarball, "tarball", [], "a tarball of release/build, named in IOLAB_TARBALL";
     Wheel, "wheel", [], "the Python wheel, named in IOLAB_WHEEL";
+    Pandas, "pandas", [], "pandas, which pip installs from its index";
     StaticBinary, "static-binary", [], "the static program, named in IOLAB_STATIC";
     Buildah, "buildah", ["buildah"], "buildah, which builds images of containers";
     Runc, "runc", ["runc"], "runc, which runs containers";
