@@ -70,7 +70,8 @@ INIT
   (cd "$place/root" && find . | cpio -o -H newc --quiet | gzip -1) >"$place/initramfs"
   truncate --size 256M "$place/disk"
   mke2fs -q -t ext4 "$place/disk"
-  timeout 1200 qemu-system-aarch64 -M virt -cpu neoverse-n1 -smp 2 -m 1024 -nographic -no-reboot \
+  # Two minutes on an idle machine.
+  timeout 3600 qemu-system-aarch64 -M virt -cpu neoverse-n1 -smp 2 -m 1024 -nographic -no-reboot \
     -kernel "$guest/vmlinuz" -initrd "$place/initramfs" -append "console=ttyAMA0 quiet panic=-1" \
     -drive "file=$place/disk,format=raw,if=none,id=disk" -device nvme,drive=disk,serial=lab \
     </dev/null | tr -d '\r' >"$place/console" || :
