@@ -3,13 +3,13 @@
 use std::path::Path;
 
 use iolab_engine::trial;
-use iolab_host::memory::AvailableMemory;
+use iolab_host::memory::{AvailableMemory, HugePages};
 use iolab_plan::cells::PlannedCell;
 use iolab_storage::Target;
 use iolab_workload::quantity::{counted, exact_size};
 use iolab_workload::settings::CellSpec;
 use iolab_workload::target::TargetName;
-use iolab_workload::trial::{Batch, TrialSpec};
+use iolab_workload::trial::{Batch, BufferInit, TrialSpec};
 use iolab_workload::{Error, Result};
 
 use super::target_numbers::number_of;
@@ -129,7 +129,13 @@ fn check_memory(cell: &CellSpec, memory: Option<AvailableMemory>) -> Result<()> 
             exact_size(spec.bs),
             buffers >> 20,
         ))
-        .hint("choose fewer threads, a smaller depth or a smaller bs"));
+        .hint(match spec.buffer_init {
+            BufferInit::Huge => format!(
+                "choose fewer threads, or another buffer_init: huge pages have {} here",
+                exact_size(HugePages::of_kernel().bytes)
+            ),
+            _ => "choose fewer threads, a smaller depth or a smaller bs".to_owned(),
+        }));
     }
     let own = trial::own_bytes(spec.threads);
     let need = own.saturating_add(buffers).saturating_add(table);

@@ -11,6 +11,7 @@
 
 use std::cell::Cell;
 use std::fs::File;
+use std::hash::{BuildHasher, Hasher, RandomState};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -438,9 +439,11 @@ fn prepared_under(dir: &OwnedFd, name: &str, prepare: &dyn Fn(&File) -> Made<()>
 /// A number from the kernel, which needs no `/dev` for it.
 fn random() -> Result<u64> {
     let mut bytes = [0; 8];
-    let given = rustix::rand::getrandom(&mut bytes, GetRandomFlags::empty());
+    let given = rustix::rand::getrandom(&mut bytes, GetRandomFlags::NONBLOCK);
     match given {
         Ok(count) if count == bytes.len() => Ok(u64::from_ne_bytes(bytes)),
+        // Kernels before 5.6 would wait for minutes on a machine that was just started. A name has to be new, not secret.
+        Err(Errno::AGAIN) => Ok(RandomState::new().build_hasher().finish()),
         other => Err(Error::failed(format!(
             "the kernel gives no random number for the name of a scratch file: {}",
             other.err().unwrap_or(Errno::IO)

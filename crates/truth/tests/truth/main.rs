@@ -1,6 +1,7 @@
 //! Every row of the truth table, performed: the right number, the right verdict, the right flags.
 
 mod arm64;
+mod bare;
 mod cache;
 mod causes;
 mod containers;
@@ -13,6 +14,7 @@ mod hostile;
 mod killed;
 mod lent;
 mod limits;
+mod oldest;
 mod ranks;
 mod requests;
 mod serve;
