@@ -113,8 +113,8 @@ pub(crate) enum Evidence {
         p99_ns: f64,
         /// Cells whose tail is shown to be long.
         cells: usize,
-        /// Cells with a 99th percentile that are not judged: disturbed, with several operations, behind their rate, or with fewer than six
-        /// trials.
+        /// Measured cells that are not judged: disturbed, with several operations, behind their rate, with fewer than six trials, or with too few
+        /// requests in each for a 99th percentile.
         unjudged: usize,
     },
     /// Which layer takes the time of requests, and of the slowest ones.
