@@ -50,7 +50,7 @@ use ceiling::Ceilings;
 use crate::series_tests::{SeriesTests, series_tests};
 use crate::thresholds::{Threshold, thresholds};
 use crate::timeline::Timeline;
-use iolab_plan::carry_over::depends_on_order;
+use iolab_plan::carry_over::{depends_on_order, reads_after_writes};
 use iolab_plan::experiment::{Experiment, Inquiry};
 use iolab_record::environment::{Environment, KEYS};
 use iolab_record::question::Asked;
@@ -247,6 +247,9 @@ pub struct Analysis {
     pub timed: ShownLatency,
     /// Names of the factors, in the order of the cells' levels.
     pub factors: Vec<String>,
+    /// Whether its definition could be read. Else what only that says is not known: how trials follow each other, what was repeated until it was
+    /// steady, the test of a standard, what a cause was looked for; then trials are taken for blocks in random order.
+    pub has_definition: bool,
     /// Whether its cells are combinations that the experiment names one by one: ways to do the same, and no grid.
     pub is_listed: bool,
     /// Precision goal.
@@ -284,6 +287,8 @@ pub struct Analysis {
     pub inquiry: Option<Inquiry>,
     /// Whether the order of its cells may decide their results.
     pub depends_on_order: bool,
+    /// Cells that only read while the storage may still be writing what other cells left in its volatile cache.
+    pub reads_after_writes: usize,
     /// How its trials follow each other; `None` where that is not known.
     pub trial_order: Option<TrialOrder>,
 }
@@ -365,6 +370,10 @@ pub(crate) fn analyse_timed(record: &RunRecord, timed: impl Fn(u32) -> ShownLate
         let measured = cells.iter().filter(|cell| cell.n > 0);
         depends_on_order(&experiment.design, measured.map(|cell| &cell.cell.spec))
     });
+    let writes_through = record.environment.get(&KEYS.device_write_cache);
+    let writes_through = writes_through.is_some_and(|state| state.trim() == "write through");
+    let measured = cells.iter().filter(|cell| cell.n > 0 && !writes_through);
+    let reads_after_writes = reads_after_writes(measured.map(|cell| &cell.cell.spec));
     let is_listed = definition
         .as_ref()
         .is_ok_and(|experiment| !experiment.only.is_empty());
@@ -402,6 +411,7 @@ pub(crate) fn analyse_timed(record: &RunRecord, timed: impl Fn(u32) -> ShownLate
         response_group: record.experiment.response_group.clone(),
         timed: timed(record.asked_group().unwrap_or(0)),
         factors: record.experiment.factors.clone(),
+        has_definition: experiment.is_some(),
         is_listed,
         precision_goal: record.experiment.precision,
         seeks_precision: context.seeks_precision,
@@ -429,6 +439,7 @@ pub(crate) fn analyse_timed(record: &RunRecord, timed: impl Fn(u32) -> ShownLate
         steady,
         inquiry: experiment.and_then(|experiment| experiment.inquiry.clone()),
         depends_on_order,
+        reads_after_writes,
         // Trials that iolab did not make are in an order of their own.
         trial_order: experiment
             .filter(|_| record.run.target_kind != TargetKind::Imported)

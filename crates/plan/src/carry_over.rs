@@ -1,8 +1,10 @@
 //! Cells that find what other cells have left on the storage.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use iolab_workload::settings::CellSpec;
+use iolab_workload::target::TargetName;
+use iolab_workload::trial::SyncPolicy;
 
 use crate::experiment::{Design, INTERVAL_TRIALS, WarmUp};
 
@@ -14,12 +16,8 @@ pub fn depends_on_order<'a>(design: &Design, cells: impl Iterator<Item = &'a Cel
     }
     let mut uses: BTreeMap<Option<&str>, (usize, bool)> = BTreeMap::new();
     for cell in cells.filter(|cell| !cell.runs_program()) {
-        let writes = cell.trials().into_iter().any(|trial| trial.writes());
-        let mut targets: Vec<Option<&str>> = cell
-            .targets()
-            .into_iter()
-            .map(|target| target.map(|name| name.as_str()))
-            .collect();
+        let writes = writes(cell);
+        let mut targets: Vec<Option<&str>> = targets(cell).collect();
         targets.sort_unstable();
         targets.dedup();
         for target in targets {
@@ -30,6 +28,32 @@ pub fn depends_on_order<'a>(design: &Design, cells: impl Iterator<Item = &'a Cel
     }
     let mut uses = uses.into_values();
     uses.any(|(cells, is_written)| cells > 1 && is_written)
+}
+
+/// How many of these cells only read, from a target to which others write without a sync: what those leave in a volatile cache, the storage may
+/// still be writing while these read.
+pub fn reads_after_writes<'a>(cells: impl Iterator<Item = &'a CellSpec>) -> usize {
+    let cells: Vec<&CellSpec> = cells.filter(|cell| !cell.runs_program()).collect();
+    let leaves = |cell: &&&CellSpec| {
+        let mut trials = cell.trials().into_iter();
+        trials.any(|trial| trial.writes() && trial.sync == SyncPolicy::None)
+    };
+    let left: BTreeSet<Option<&str>> = cells
+        .iter()
+        .filter(leaves)
+        .flat_map(|cell| targets(cell))
+        .collect();
+    let finds = |cell: &&&CellSpec| !writes(cell) && targets(cell).any(|one| left.contains(&one));
+    cells.iter().filter(finds).count()
+}
+
+fn writes(cell: &CellSpec) -> bool {
+    cell.trials().into_iter().any(|trial| trial.writes())
+}
+
+fn targets(cell: &CellSpec) -> impl Iterator<Item = Option<&str>> {
+    let all = cell.targets().into_iter();
+    all.map(|target| target.map(TargetName::as_str))
 }
 
 #[cfg(test)]
@@ -45,6 +69,24 @@ mod tests {
         }
         let cells = cells(&experiment).expect("valid");
         depends_on_order(&experiment.design, cells.iter().map(|cell| &cell.spec))
+    }
+
+    #[test]
+    fn cells_that_read_beside_unsynced_writes_are_counted() {
+        let count = |name: &str, sets: &[&str]| {
+            let mut experiment = Experiment::find(name).expect("built in");
+            for set in sets {
+                experiment.apply_set(set).expect("a change");
+            }
+            let cells = cells(&experiment).expect("valid");
+            reads_after_writes(cells.iter().map(|cell| &cell.spec))
+        };
+        let grid = ["bs=4k,64k", "threads=1"];
+        let of = |more: &str| count("disk-grid", &[&grid[..], &[more]].concat());
+        assert_eq!(of("workload=WS,RS,RR"), 4);
+        assert_eq!(of("workload=RS,RR"), 0);
+        assert_eq!(of("workload=WS,WR"), 0);
+        assert_eq!(of("sync=end"), 0);
     }
 
     #[test]

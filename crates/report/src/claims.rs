@@ -113,8 +113,8 @@ pub(crate) enum Evidence {
         p99_ns: f64,
         /// Cells whose tail is shown to be long.
         cells: usize,
-        /// Cells with a 99th percentile that are not judged: disturbed, with several operations, behind their rate, or with fewer than six
-        /// trials.
+        /// Measured cells that are not judged: disturbed, with several operations, behind their rate, with fewer than six trials, or with too few
+        /// requests in each for a 99th percentile.
         unjudged: usize,
     },
     /// Which layer takes the time of requests, and of the slowest ones.
@@ -308,7 +308,7 @@ pub(crate) struct SizeData {
     /// Its quantity over that of the size with the best median, within the blocks that both share; `null` for that one itself, and
     /// without an interval.
     pub(crate) ratio: Option<f64>,
-    /// Low end of the interval of the ratio, which holds in 95 % together with those of all pairs of sizes of the curve.
+    /// Low end of the interval of the ratio, which holds in 95 % together with those of all pairs of sizes of all curves of the run.
     pub(crate) ratio_low: Option<f64>,
     /// High end of that interval.
     pub(crate) ratio_high: Option<f64>,
@@ -425,7 +425,7 @@ impl Runs<'_> {
             },
             Claim::Steady(steady) => Evidence::Steady(SteadyData::of(steady, self)),
             Claim::Rounds(rounds) => Evidence::Rounds(RoundsData::of(rounds, self)),
-            Claim::Standard(found) => Evidence::Standard(StandardData::of(&found.followed)),
+            Claim::Standard(found) => Evidence::Standard(StandardData::of(found)),
             Claim::Queued(queued) => Evidence::Queued(QueuedData::of(queued, self)),
             Claim::Ways(ways) => Evidence::Ways {
                 quantity: self.quantity(ways.response, ways.candidates.first().map(|one| one.cell)),

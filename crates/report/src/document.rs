@@ -38,7 +38,7 @@ pub(crate) struct TableDocument {
 
 /// A run in one line, on one of its targets where it has the factor `target`.
 #[derive(Serialize, JsonSchema)]
-struct RunSummary {
+pub(crate) struct RunSummary {
     /// Id of the run, as `run` of the cells names it.
     run: String,
     /// The target that the line is about, as the cells name it.
@@ -48,15 +48,15 @@ struct RunSummary {
 }
 
 impl RunSummary {
-    fn of((name, run): &(RunName, AnalysedRun)) -> Vec<Self> {
-        let (conclusions, _) = concluded(run);
+    /// The lines of the run with this id.
+    pub(crate) fn of(run: &str, conclusions: &[Conclusion]) -> Vec<Self> {
         let clean = |text: &str| escape_control(text).into_owned();
-        let summary = |line: Conclusion| Self {
-            run: name.id.clone(),
+        let summary = |line: &Conclusion| Self {
+            run: run.to_owned(),
             target: clean(&line.target),
             summary: clean(&line.text),
         };
-        conclusions.into_iter().map(summary).collect()
+        conclusions.iter().map(summary).collect()
     }
 }
 
@@ -145,7 +145,10 @@ pub fn table(runs: &[(RunName, AnalysedRun)], to: &mut dyn Write) -> io::Result<
         &TableDocument {
             schema: SCHEMA,
             iolab_version: IOLAB_VERSION,
-            summaries: runs.iter().flat_map(RunSummary::of).collect(),
+            summaries: runs
+                .iter()
+                .flat_map(|(name, run)| RunSummary::of(&name.id, &concluded(run).0))
+                .collect(),
             cells: CellRows(cells::rows(runs)),
             claims: claims::of_runs(&identified),
             remarks: claims::remarks(&identified),

@@ -4,7 +4,7 @@ pub(crate) mod data;
 
 use std::io::{self, Write};
 
-use iolab_analysis::compare::{CellVerdict, Conclusion};
+use iolab_analysis::compare::CellVerdict;
 use iolab_analysis::gate::Gate;
 use iolab_analysis::runs::{
     GATE_POWER, HISTORY_MIN, Judged, ReportedChanges, RunName, RunsCell, RunsComparison, ratio,
@@ -225,7 +225,7 @@ fn columns(compared: &RunsComparison) -> Vec<Column> {
         column("p", 5, &of(|j| j.p.map(format_p))),
         column("p (adjusted)", 3, &of(|j| j.p_adjusted.map(format_p))),
         column(
-            "finds 90 %",
+            "detectable",
             2,
             &of(|j| {
                 let change = 1.0 + j.detectable?;
@@ -266,46 +266,25 @@ fn predicted(cell: &RunsCell) -> Option<(f64, f64)> {
     Some((base / reach, base * reach))
 }
 
-/// Conclusions from the table, in sentences.
+/// What the line of the comparison and the table do not say, in sentences.
 pub fn remarks(compared: &RunsComparison) -> Vec<String> {
-    let mut remarks = vec![tally(compared)];
+    let mut remarks = conclusions(compared);
+    remarks.extend(power(compared));
+    remarks
+}
+
+/// The same without the changes that would have been found.
+fn conclusions(compared: &RunsComparison) -> Vec<String> {
+    let mut remarks = Vec::new();
     remarks.extend(without_value(compared));
     remarks.extend(overall(compared));
     remarks.extend(rates(compared));
-    remarks.extend(power(compared));
     let doubts = compared
         .cells
         .iter()
         .map(|cell| cell.judged.doubts.as_slice());
     remarks.extend(doubt_lines(doubts));
     remarks
-}
-
-fn tally(compared: &RunsComparison) -> String {
-    let margin = format_percent(compared.terms.margin);
-    let counted: Vec<String> = [
-        CellVerdict::Slower,
-        CellVerdict::Faster,
-        CellVerdict::Equivalent,
-        CellVerdict::NoChange,
-        CellVerdict::CannotTell,
-        CellVerdict::Disturbed,
-        CellVerdict::TwoGroups,
-        CellVerdict::OtherSource,
-    ]
-    .into_iter()
-    .map(|verdict| (compared.count(verdict), verdict))
-    .filter(|(n, _)| *n > 0)
-    .map(|(n, verdict)| match verdict {
-        CellVerdict::Equivalent => format!("{n} equivalent within {margin}"),
-        other => format!("{n} {other}"),
-    })
-    .collect();
-    format!(
-        "Of {}: {}.",
-        cells(compared.cells.len()),
-        counted.join(", ")
-    )
 }
 
 /// Why cells with too few values are not judged.
@@ -424,99 +403,87 @@ pub fn gate_markdown(gate: &Gate) -> String {
         + &list_markdown(&gate_remarks(gate))
 }
 
-/// The verdict in one line, with the detectable change: `read-random on /mnt/disk: no change shown; ...`.
+/// The answer in one line, with the change that would have been found: `read-random on /mnt/disk, 1 run against 5: no change shown; a
+/// change of 5 % would have been found (chance 90 %).`
 pub fn gate_summary(gate: &Gate) -> String {
-    let subject = match &gate.compared {
-        Some(compared) => format!(
-            "{} on {}",
-            escape_control(&compared.experiment),
-            escape_control(&compared.target)
-        ),
-        None => escape_control(&gate.file).into_owned(),
+    let Some(compared) = &gate.compared else {
+        return format!(
+            "{}: cannot tell: {}.",
+            escape_control(&gate.file),
+            history(gate)
+        );
     };
-    format!("{subject}: {}; {}.", verdict(gate), sight(gate))
+    let missing = compared.only_base.len();
+    let missing = (missing > 0).then(|| {
+        format!(
+            "cannot tell in {} of the earlier runs, which the new one did not measure",
+            cells(missing)
+        )
+    });
+    let blind = gate.must_find.filter(|_| gate.blind() > 0);
+    let blind = blind.map(|change| {
+        format!(
+            "cannot tell{}: the earlier runs differ too much from each other to find a change of {}",
+            in_cells(gate.blind(), compared),
+            format_percent(change)
+        )
+    });
+    let parts = [Some(conclusion(compared)), missing, blind, sight(gate)];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    format!("{}.", parts.join("; "))
 }
 
-/// The conclusion of a gate, as a clause.
-fn verdict(gate: &Gate) -> String {
-    let Some(compared) = &gate.compared else {
-        return "cannot tell".to_owned();
+/// `no earlier run of this experiment, machine and target, and 5 are needed`: where there are too few.
+fn history(gate: &Gate) -> String {
+    let found = match gate.history {
+        0 => "no earlier run".to_owned(),
+        n => counted(n as u64, "earlier run"),
     };
-    let all = compared.cells.len();
-    let slower = compared.count(CellVerdict::Slower);
-    let open = compared.cells.iter().filter(|c| c.judged.verdict.is_open());
-    match gate.conclusion() {
-        Conclusion::Regression if slower == 0 => "slower, all cells together".to_owned(),
-        Conclusion::Regression => format!("slower in {slower} of {}", cells(all)),
-        Conclusion::CannotTell => match (open.count(), compared.only_base.len(), gate.blind()) {
-            (0, 0, blind) => format!(
-                "cannot tell; the earlier runs differ too much from each other to find a change of {} in {blind} of {}",
-                format_percent(gate.must_find.unwrap_or_default()),
-                cells(all)
-            ),
-            (0, missing, _) => format!("cannot tell; {} not measured", cells(missing)),
-            (open, ..) => format!("cannot tell in {open} of {}", cells(all)),
-        },
-        Conclusion::Settled => match compared.count(CellVerdict::Faster) {
-            0 if compared.terms.looks_for == ReportedChanges::AnyChangeOrEquivalence => format!(
-                "equivalent within {} in all cells",
-                format_percent(compared.terms.margin)
-            ),
-            0 => "no change shown".to_owned(),
-            faster => format!("no cell slower, {faster} of {} faster", cells(all)),
-        },
+    format!("{found} of this experiment, machine and target, and {HISTORY_MIN} are needed")
+}
+
+/// ` in 2 of 3 cells`; nothing where there is one cell.
+fn in_cells(n: usize, compared: &RunsComparison) -> String {
+    match compared.cells.len() {
+        1 => String::new(),
+        all => format!(" in {n} of {}", cells(all)),
     }
 }
 
 /// The change that a gate can detect, as a clause.
-fn sight(gate: &Gate) -> String {
-    if let Some(missing) = gate.missing() {
-        return format!(
-            "{} of the {} earlier runs that are needed",
-            gate.history,
-            gate.history + missing
-        );
-    }
+fn sight(gate: &Gate) -> Option<String> {
+    let compared = gate.compared.as_ref()?;
     let change = |factor: f64| match factor < 2.0 {
         true => format!("of {:.0} %", ((factor - 1.0) * 100.0).max(1.0).ceil()),
         false => format!("by a factor of {}", digits(factor, 2)),
     };
-    match gate.detectable_changes() {
-        None => "nothing to compare".to_owned(),
-        Some(sight) if sight.worst > DETECTABLE_MAX => format!(
-            "in some cells not even a change by a factor of {DETECTABLE_MAX} would have been found"
-        ),
-        Some(sight) if change(sight.best) == change(sight.worst) => {
-            format!("a change {} would have been found", change(sight.worst))
+    let sight = gate.detectable_changes()?;
+    let (best, worst) = (change(sight.best), change(sight.worst));
+    let what = match compared.cells.len() {
+        _ if sight.worst > DETECTABLE_MAX => {
+            let is_beyond = |cell: &&RunsCell| {
+                let detectable = cell.judged.detectable;
+                detectable.is_none_or(|share| 1.0 + share > DETECTABLE_MAX)
+            };
+            let beyond = compared.cells.iter().filter(is_beyond).count();
+            format!(
+                "not even a change by a factor of {DETECTABLE_MAX} would have been found{}",
+                in_cells(beyond, compared)
+            )
         }
-        Some(sight) => format!(
-            "a change {} to one {}, depending on the cell, would have been found",
-            change(sight.best),
-            change(sight.worst)
+        1 => format!("a change {worst} would have been found"),
+        _ if best == worst => format!("a change {worst} would have been found in each cell"),
+        _ => format!(
+            "a change {worst} would have been found in each cell, one {best} in the most precise cell"
         ),
-    }
+    };
+    Some(format!("{what} (chance {})", format_percent(GATE_POWER)))
 }
 
 /// Conclusions for a gate, in sentences.
 pub fn gate_remarks(gate: &Gate) -> Vec<String> {
-    let mut all = Vec::new();
-    if let Some(missing) = gate.missing() {
-        all.push(format!(
-            "Cannot tell: {} to compare the new run with; {HISTORY_MIN} are needed{}.",
-            match gate.history {
-                0 => "no earlier run".to_owned(),
-                1 => "1 earlier run".to_owned(),
-                n => format!("{n} earlier runs"),
-            },
-            match gate.history {
-                0 => String::new(),
-                _ => format!(", {missing} more"),
-            }
-        ));
-    }
-    if let Some(compared) = &gate.compared {
-        all.extend(remarks(compared));
-    }
+    // Its line says what would have been found.
+    let mut all = gate.compared.as_ref().map_or_else(Vec::new, conclusions);
     let mut reasons: Vec<(String, usize)> = Vec::new();
     for (_, why) in &gate.unused {
         let why = why.to_string();

@@ -11,6 +11,12 @@ use iolab_workload::response::Response;
 use iolab_workload::settings::{CellSpec, Setting};
 use iolab_workload::trial::{Rate, TrialSpec};
 
+/// What such a record was made for: blocks of one trial of each cell in random order, after a warm-up.
+const DEFINITION: &str = "name = 'made-up'
+question = 'How does throughput depend on the I/O size?'
+response = 'throughput'
+";
+
 /// A record without cells.
 pub fn record(name: &str, factors: &[&str]) -> RunRecord {
     let mut environment = Environment::default();
@@ -38,7 +44,7 @@ pub fn record(name: &str, factors: &[&str]) -> RunRecord {
             response_group: None,
             asked: None,
             response: Response::Throughput,
-            toml: String::new(),
+            toml: DEFINITION.to_owned(),
             factors: factors.iter().map(|f| (*f).to_owned()).collect(),
             precision: 0.05,
             budget_ns: 60_000_000_000,

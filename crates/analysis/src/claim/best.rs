@@ -104,13 +104,20 @@ pub(super) fn best_of_curves(analysis: &Analysis, run: usize) -> Vec<Best> {
         all.for_each(|curve| curve.points.retain(|point| !point.cell.is_paced()));
         curves.retain(|curve| curve.points.len() > 1);
     }
+    let pairs = curves.iter().map(|curve| pairs(curve.points.len()));
+    let confidence = confidence(pairs.sum());
     curves
         .iter()
-        .filter_map(|curve| best(analysis, curve, run))
+        .filter_map(|curve| best(analysis, curve, run, confidence))
         .collect()
 }
 
-fn best(analysis: &Analysis, curve: &Curve<'_>, run: usize) -> Option<Best> {
+/// All pairs of so many cells: the cell with the best median is chosen by the trials that judge it, and several may be equally good.
+fn pairs(cells: usize) -> usize {
+    cells * cells.saturating_sub(1) / 2
+}
+
+fn best(analysis: &Analysis, curve: &Curve<'_>, run: usize, confidence: f64) -> Option<Best> {
     let points = &curve.points;
     let top = curve.best(analysis.response)?;
     let best = points.iter().position(|point| point.size == top.size)?;
@@ -122,7 +129,7 @@ fn best(analysis: &Analysis, curve: &Curve<'_>, run: usize) -> Option<Best> {
             .filter(|(factor, _)| *factor != "bs")
             .map(|(factor, level)| (factor.clone(), level.clone()))
             .collect(),
-        candidates: candidates(&cells, best, analysis, run),
+        candidates: candidates(&cells, best, (analysis, run), confidence),
         best,
     })
 }
@@ -142,21 +149,19 @@ pub(super) fn ways(analysis: &Analysis, run: usize) -> Option<Best> {
     (analysis.is_listed && do_the_same && cells.len() > 1).then(|| Best {
         response,
         held: Vec::new(),
-        candidates: candidates(&cells, best, analysis, run),
+        candidates: candidates(&cells, best, (analysis, run), confidence(pairs(cells.len()))),
         best,
     })
 }
 
-/// How each of some cells compares with the one at `best`, which has the best median.
+/// How each of some cells compares with the one at `best`, which has the best median; each interval has this confidence.
 fn candidates(
     cells: &[&CellAnalysis],
     best: usize,
-    analysis: &Analysis,
-    run: usize,
+    (analysis, run): (&Analysis, usize),
+    confidence: f64,
 ) -> Vec<Candidate> {
     let response = analysis.response;
-    // All pairs: the cell with the best median is chosen by the trials that judge it, and several may be equally good.
-    let confidence = confidence(cells.len() * (cells.len() - 1) / 2);
     let against = |i: usize, j: usize| {
         let estimate = within_run(cells[j], cells[i], confidence)?;
         estimate.interval?;

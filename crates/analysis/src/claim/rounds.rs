@@ -1,13 +1,12 @@
 //! Whether the rounds of a run came to a steady state.
 
 use iolab_plan::precondition::{RAND_BS, SteadyRounds};
+use iolab_plan::standard::Deviation;
 use iolab_stats::Steadiness;
 use iolab_workload::trial::{CacheState, Pattern, SyncPolicy};
 
 use super::effect::CellId;
-use crate::analysis::{
-    Analysis, CellAnalysis, RoundsEnd, StandardFollowed, SteadyAnalysis, TrackedOf,
-};
+use crate::analysis::{Analysis, CellAnalysis, RoundsEnd, SteadyAnalysis, TrackedOf};
 
 /// Rounds that were repeated until the last of them were steady, or until there were no more.
 #[derive(Debug, Clone, PartialEq)]
@@ -28,8 +27,8 @@ pub struct Rounds {
     pub worst: Option<usize>,
     /// The trials of the same writes that lie furthest from steady rounds of writes; `None` where all lie within their range.
     pub outside: Option<Outside>,
-    /// The test of a standard that the run follows.
-    pub standard: Option<StandardFollowed>,
+    /// Whether the limits, and what is tracked, are those of the standard whose test the run follows. Else steady rounds are no steady state of it.
+    pub is_by_standard: bool,
 }
 
 /// A cell whose trials make the same writes as the rounds before them, one at a time, at another level.
@@ -146,8 +145,15 @@ pub(super) fn rounds(analysis: &Analysis, run: usize) -> Option<Rounds> {
         state: RoundsState::of(analysis, steady),
         worst,
         outside: outside(analysis, steady, run),
-        standard: analysis.standard.clone(),
+        is_by_standard: is_by_standard(analysis),
     })
+}
+
+/// Whether the run follows a standard whose limits and tracked cells decide.
+fn is_by_standard(analysis: &Analysis) -> bool {
+    let decides = |one: &Deviation| matches!(one, Deviation::Limits | Deviation::Tracked);
+    let followed = analysis.standard.as_ref();
+    followed.is_some_and(|followed| !followed.deviations.iter().any(decides))
 }
 
 /// The cell of the same writes that is furthest from the mean of steady rounds: further than the range that was allowed. Of several

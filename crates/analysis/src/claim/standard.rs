@@ -1,10 +1,10 @@
-//! How far a run is the test of a standard that it follows. Of runs by rounds the claim about these says it.
+//! How far a run is the test of a standard that it follows.
 
 use iolab_plan::standard::Deviation;
 
 use crate::analysis::{Analysis, GroupAnalysis, StandardFollowed};
 
-/// A run that follows a test of a standard, and has no rounds until they are steady.
+/// A run that follows a test of a standard.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Conformance {
     /// The run.
@@ -22,6 +22,8 @@ pub struct StageThroughput {
     pub name: String,
     /// Median over the trials, MB/s.
     pub mb_s: f64,
+    /// The same over that of the first stage; `None` of that one itself, and where it has none.
+    pub of_first: Option<f64>,
     /// Trials.
     pub n: usize,
 }
@@ -33,7 +35,7 @@ pub(super) fn conformance(analysis: &Analysis, run: usize) -> Option<Conformance
         true => Vec::new(),
         false => stages(analysis),
     };
-    analysis.steady.is_none().then_some(Conformance {
+    Some(Conformance {
         run,
         followed,
         stages,
@@ -45,13 +47,19 @@ fn stages(analysis: &Analysis) -> Vec<StageThroughput> {
     let [cell] = analysis.cells.as_slice() else {
         return Vec::new();
     };
-    let of = |group: &GroupAnalysis| {
+    let stages = cell.following_groups();
+    let median = |group: &GroupAnalysis| Some(group.cell.throughput?.median);
+    let first = stages.first().copied().and_then(median);
+    let of = |(place, group): (usize, &GroupAnalysis)| {
+        let mb_s = median(group)?;
+        let base = first.filter(|base| place > 0 && *base > 0.0);
         Some(StageThroughput {
             name: group.name.clone(),
-            mb_s: group.cell.throughput?.median,
+            mb_s,
+            of_first: base.map(|base| mb_s / base),
             n: group.cell.n,
         })
     };
-    let all: Option<Vec<StageThroughput>> = cell.following_groups().into_iter().map(of).collect();
+    let all: Option<Vec<StageThroughput>> = stages.into_iter().enumerate().map(of).collect();
     all.unwrap_or_default()
 }

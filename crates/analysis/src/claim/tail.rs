@@ -23,7 +23,8 @@ pub struct LongTail {
     pub quantiles: (f64, f64),
     /// Cells whose tail is shown to be long.
     pub cells: usize,
-    /// Cells with a tail that are not judged: disturbed, with several operations, behind their rate, or with too few trials.
+    /// Measured cells that are not judged: disturbed, with several operations, behind their rate, with too few trials, or with too few requests in
+    /// each for a 99th percentile.
     pub unjudged: usize,
 }
 
@@ -32,6 +33,11 @@ pub struct LongTail {
 fn is_judged(cell: &CellAnalysis) -> bool {
     let is_its_own = !cell.is_disturbed() && !cell.flags.contains(&Flag::RateNotHeld);
     cell.tail_ratios.len() >= TRIALS_MIN && cell.mix.is_none() && is_its_own
+}
+
+/// Whether a cell was measured and is not judged.
+fn is_unjudged(cell: &&CellAnalysis) -> bool {
+    cell.latency.is_some() && !(cell.tail.is_some() && is_judged(cell))
 }
 
 /// The longest tail; `None` where none is shown to be long.
@@ -65,6 +71,6 @@ pub(super) fn long_tail(analysis: &Analysis, run: usize) -> Option<LongTail> {
         interval: *interval,
         quantiles: (latency.p50_ns, latency.p99_ns),
         cells: all.len(),
-        unjudged: measured().filter(|cell| !is_judged(cell)).count(),
+        unjudged: analysis.cells.iter().filter(is_unjudged).count(),
     })
 }

@@ -25,9 +25,19 @@ const KINDS: [&str; 4] = [
 
 /// The claim about rounds, of which a run has one.
 fn only_claim(folder: &Path) -> Value {
-    let mut found = claims(folder, &KINDS);
+    only_of(folder, &KINDS)
+}
+
+/// The only claim of these kinds.
+fn only_of(folder: &Path, kinds: &[&str]) -> Value {
+    let mut found = claims(folder, kinds);
     assert_eq!(found.len(), 1, "{found:?}");
     found.remove(0)
+}
+
+/// What the claim about the standard that a run follows rests on.
+fn standard(folder: &Path) -> Value {
+    only_of(folder, &["standard"])["evidence"].take()
 }
 
 /// The documents of a run file in every format that has sentences.
@@ -62,11 +72,11 @@ fn a_scaled_test_says_so_everywhere() {
         (&evidence["reached"], &evidence["window"]),
         (&true.into(), &5.into())
     );
-    assert_eq!(evidence["standard"]["scaled"], true);
-    assert_eq!(
-        evidence["standard"]["deviations"].as_array().map(Vec::len),
-        Some(4)
-    );
+    assert_eq!(evidence["by_standard"], true);
+    let standard = standard(folder);
+    assert_eq!(standard["scaled"], true);
+    assert_eq!(standard["deviations"].as_array().map(Vec::len), Some(4));
+    assert_eq!(standard["stages"].as_array().map(Vec::len), Some(0));
     let tracked = evidence["tracked"].as_array().expect("three cells");
     let rounds = evidence["rounds"].as_u64().expect("a number");
     assert_eq!(tracked.len(), 3);
@@ -204,6 +214,12 @@ fn stages_in_a_row_are_no_change_of_the_storage() {
         (&evidence["test"], &evidence["scaled"]),
         (&"pts-xsr".into(), &true.into())
     );
+    let stages = evidence["stages"].as_array().expect("stages");
+    let named: Vec<&str> = stages.iter().filter_map(|one| one["stage"].as_str()).collect();
+    assert_eq!(named, ["before", "random", "after"]);
+    let mb_s = |place: usize| stages[place]["throughput_mb_s"].as_f64().expect("a number");
+    assert!(stages[0]["of_first"].is_null());
+    assert_eq!(stages[2]["of_first"].as_f64(), Some(mb_s(2) / mb_s(0)));
     for text in documents(folder).into_iter().chain([printed.stdout]) {
         assert!(text.contains("scaled, not PTS"), "{text}");
     }
@@ -217,8 +233,8 @@ fn a_run_is_compared_with_the_edition_that_was_asked_for() {
         "run pts-lat model:qlc-slc-cached --seed 1 --size 64MiB --time 5ms --set edition=client --budget 1ms -o run.iolab"
     );
     run(folder, &arguments).expect(0);
-    let claim = only_claim(folder);
-    assert_eq!(claim["evidence"]["standard"]["edition"], "client");
+    let claim = only_of(folder, &["standard"]);
+    assert_eq!(claim["evidence"]["edition"], "client");
     let sentence = claim["sentence"].as_str().expect("a sentence");
     assert!(
         sentence.contains("pts-lat of the client edition is"),
@@ -238,8 +254,8 @@ fn a_saturation_test_says_how_little_it_wrote() {
     let arguments =
         words!("run pts-wsat model:qlc-slc-cached --seed 1 --size 64MiB --time 10ms -o run.iolab");
     run(folder, &arguments).expect(0);
-    let claim = only_claim(folder);
-    let deviations = claim["evidence"]["standard"]["deviations"].as_array();
+    let standard = standard(folder);
+    let deviations = standard["deviations"].as_array();
     let deviations = deviations.expect("some").iter().filter_map(Value::as_str);
     let written = deviations.filter(|text| text.contains("times the size of the device"));
     assert_eq!(written.count(), 1);

@@ -88,6 +88,7 @@ pub(crate) fn answer(cells: &[SaidOfCell], margin: f64) -> String {
         let n = own.len();
         // The first part says of how many.
         let count = match parts.is_empty() {
+            _ if n == all && n == 2 => "both cells".to_owned(),
             _ if n == all => format!("all {all} cells"),
             true => format!("{n} of {all} cells"),
             false => n.to_string(),
@@ -95,6 +96,8 @@ pub(crate) fn answer(cells: &[SaidOfCell], margin: f64) -> String {
         let most_of = if n == 1 { "" } else { "the most " };
         parts.push(match (all, verdict, times) {
             (_, CellVerdict::Identical, _) => what,
+            (2.., CellVerdict::NoChange, _) if n == all => format!("{what} in any of {all} cells"),
+            (2.., CellVerdict::NoChange, _) => format!("{what} in {count}"),
             (1, _, Some(times)) => format!("{what}, {times}"),
             (1, ..) => what,
             (_, CellVerdict::Equivalent, _) | (.., None) => format!("{count} {what}"),

@@ -77,12 +77,17 @@ impl<'a> Subject<'a> {
 
     fn text(&self, peers: &[Comparison]) -> String {
         let (analysis, target) = (self.analysis, self.target);
-        let found = match self.range() {
-            Some(range) => range + &self.agreement(peers),
-            None => self.without_range(),
+        let found = self.range().unwrap_or_else(|| self.without_range());
+        let has_trials = self.cells.iter().any(|cell| cell.n > 0);
+        let of_trials = match has_trials {
+            true => rounds(analysis) + &self.without_value() + &self.agreement(peers),
+            false => String::new(),
         };
         let doubts = self.doubts();
-        format!("{} on {target}: {found}{doubts}", analysis.experiment)
+        format!(
+            "{} on {target}: {found}{of_trials}{doubts}",
+            analysis.experiment
+        )
     }
 
     /// `throughput 58.9 MB/s (bs=4KiB) to 2351 MB/s (bs=1MiB), from the device`; `None` where no cell has a value.
@@ -121,10 +126,8 @@ impl<'a> Subject<'a> {
             },
         };
         Some(format!(
-            "{quantity}{answer}{}{}{}",
-            source(measured()),
-            rounds(analysis),
-            self.without_value()
+            "{quantity}{answer}{}",
+            source(measured())
         ))
     }
 
@@ -216,6 +219,10 @@ impl<'a> Subject<'a> {
         let lacks =
             |c: &&CellAnalysis| c.response.is_none() && c.n > 0 && self.analysis.has_response(c);
         let lacking: Vec<&CellAnalysis> = self.cells.iter().copied().filter(lacks).collect();
+        // Where no cell has a value, the line has said so.
+        if self.cells.iter().all(|cell| cell.response.is_none()) {
+            return String::new();
+        }
         let names = lacking.iter().take(NAMED_MAX);
         let names: Vec<String> = names
             .map(|cell| cell_label(&self.analysis.factors, &cell.cell.levels))

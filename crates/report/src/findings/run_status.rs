@@ -20,11 +20,21 @@ pub(crate) const NETWORK: Rule = Rule::limit(
 );
 pub(crate) const FAILED_TRIALS: Rule = Rule::doubt("failed-trials", "what each trial ended with");
 
+pub(crate) const DEFINITION: Rule = Rule::doubt(
+    "definition-not-read",
+    "the definition of the experiment that the run file contains",
+);
+
+pub(crate) const READS_AFTER_WRITES: Rule = Rule::doubt(
+    "reads-after-writes",
+    "the sync policy of cells that write, the cells that only read, and the volatile cache of the device",
+);
+
 pub(crate) const ORDER_OF_CELLS: Rule =
     Rule::doubt("order-of-cells", "the warm-up, and the cells that write");
 
 /// What is said first: how far the run got.
-pub(crate) const STATUS: &[Says] = &[unfinished, order_of_cells];
+pub(crate) const STATUS: &[Says] = &[unfinished, no_definition, order_of_cells, reads_after_writes];
 
 /// What served the bytes.
 pub(crate) const ORIGIN: &[Says] = &[a_model, not_the_device, over_the_network];
@@ -65,6 +75,17 @@ pub fn unfinished(analysis: &Analysis) -> Vec<Finding> {
     UNFINISHED.one(text)
 }
 
+/// What the run was made for is not known.
+pub(super) fn no_definition(analysis: &Analysis) -> Vec<Finding> {
+    match analysis.has_definition {
+        true => Vec::new(),
+        false => DEFINITION.one(
+            "The definition of the experiment in this run file cannot be read; another version of iolab may have written it. Not judged: steady rounds, tests of a standard, the order of trials. The numbers assume blocks of trials in random order. 'iolab show' prints it."
+                .to_owned(),
+        ),
+    }
+}
+
 /// Cells find what others have left.
 pub(super) fn order_of_cells(analysis: &Analysis) -> Vec<Finding> {
     match analysis.depends_on_order {
@@ -73,6 +94,17 @@ pub(super) fn order_of_cells(analysis: &Analysis) -> Vec<Finding> {
             "Cells write to the same storage one after the other, without a warm-up: what one leaves there, such as a full cache, the next one finds. Differences between these cells may come from their order. Measure one cell per run."
                 .to_owned(),
         ),
+    }
+}
+
+/// Cells that read while the storage may be writing what others left.
+pub(super) fn reads_after_writes(analysis: &Analysis) -> Vec<Finding> {
+    match analysis.reads_after_writes {
+        0 => Vec::new(),
+        n => READS_AFTER_WRITES.one(format!(
+            "Other cells write without a sync. While {} read, the storage may still write what these left in its cache; then reads look slower than they are. Measure reads in a run of their own.",
+            within(n, analysis)
+        )),
     }
 }
 

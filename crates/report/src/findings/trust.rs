@@ -37,6 +37,8 @@ pub enum Reason {
     SomeDisturbed,
     /// A run did not come to its end.
     Unfinished,
+    /// The definition of a run cannot be read.
+    NoDefinition,
     /// More than a tenth of the cells missed the precision goal.
     Imprecise,
 }
@@ -70,6 +72,8 @@ pub struct Trust {
     pub is_virtual: Option<bool>,
     /// Runs that did not come to their end.
     pub unfinished: usize,
+    /// Runs whose definition cannot be read.
+    pub undefined: usize,
 }
 
 /// Share of cells that may miss the precision goal in a run that is trusted.
@@ -151,6 +155,10 @@ impl Trust {
                 .iter()
                 .filter(|(run, _)| run.analysis().status != RunStatus::Done)
                 .count(),
+            undefined: runs
+                .iter()
+                .filter(|(run, _)| !run.analysis().has_definition)
+                .count(),
         };
         let asked = measured.iter().filter(|cell| cell.is_as_asked()).count();
         let unprecise = measured
@@ -178,6 +186,7 @@ impl Trust {
             (asked < self.cells, Reason::SomeNotAsAsked),
             (self.disturbed > 0, Reason::SomeDisturbed),
             (self.unfinished > 0, Reason::Unfinished),
+            (self.undefined > 0, Reason::NoDefinition),
             (
                 imprecise as f64 > IMPRECISE_MAX * self.cells as f64,
                 Reason::Imprecise,
@@ -196,9 +205,11 @@ impl Reason {
             | Self::NotAsAsked
             | Self::DisturbedAndImprecise
             | Self::NothingPrecise => Level::Poor,
-            Self::SomeNotAsAsked | Self::SomeDisturbed | Self::Unfinished | Self::Imprecise => {
-                Level::Limited
-            }
+            Self::SomeNotAsAsked
+            | Self::SomeDisturbed
+            | Self::Unfinished
+            | Self::NoDefinition
+            | Self::Imprecise => Level::Limited,
         }
     }
 }

@@ -303,7 +303,7 @@ fn of_tail(tail: &LongTail, runs: &[&Analysis]) -> String {
     let unjudged = match tail.unjudged {
         0 => String::new(),
         n => format!(
-            " Not judged: {} (disturbed, several operations, behind the rate, or fewer than {TRIALS_MIN} trials).",
+            " Not judged: {} (disturbed, several operations, behind the rate, fewer than {TRIALS_MIN} trials, or too few requests for a p99).",
             counted(n as u64, "cell")
         ),
     };

@@ -11,6 +11,7 @@ use super::Input;
 use super::section::file_name;
 use crate::claims::{self, ClaimData, IdentifiedRun, RemarkData};
 use crate::data_column::{DataColumn, list_schema};
+use crate::document::RunSummary;
 use crate::document_header::{IOLAB_VERSION, SCHEMA};
 use iolab_workload::escape_control::escape_control;
 
@@ -23,6 +24,8 @@ pub(crate) struct ReportDocument {
     iolab_version: &'static str,
     /// Names of the values of a sample, in order.
     columns: Vec<String>,
+    /// Each run in one line per target.
+    summaries: Vec<RunSummary>,
     /// The runs, with all their samples.
     runs: Vec<RunData>,
     /// The claims about the latest run of each experiment, then those about several of them together, in the order of the page.
@@ -39,8 +42,6 @@ struct RunData {
     run: String,
     /// Name of the experiment.
     experiment: String,
-    /// What it comes to, in one line per target; none of a run that looks for a cause.
-    summaries: Vec<String>,
     /// Name of the experiment, as used in names of files.
     file: String,
     /// Names of the factors, in the order of the levels of a cell.
@@ -149,6 +150,12 @@ pub(super) fn json(inputs: &[Input], latest: &[usize]) -> String {
             .iter()
             .map(|column| column.name().to_owned())
             .collect(),
+        summaries: inputs
+            .iter()
+            .flat_map(|input| {
+                RunSummary::of(&input.run.record().id(), &input.interpretation.conclusions)
+            })
+            .collect(),
         runs: runs.collect(),
         claims: claims::of_runs(&shown),
         remarks: claims::remarks(&shown),
@@ -166,12 +173,6 @@ fn run(input: &Input) -> RunData {
     RunData {
         run: record.id(),
         experiment: clean(&experiment.name),
-        summaries: input
-            .interpretation
-            .conclusions
-            .iter()
-            .map(|line| clean(&line.text))
-            .collect(),
         file: file_name(&experiment.name),
         factors: all_clean(&experiment.factors),
         cells: record

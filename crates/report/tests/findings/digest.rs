@@ -166,6 +166,28 @@ fn trust_falls_with_what_was_found() {
 }
 
 #[test]
+fn a_definition_that_cannot_be_read_is_told() {
+    let mut strange = curve("read-size", &[], &READS);
+    strange.experiment.toml = "name = 'read-size'\n[of another version]".to_owned();
+    let runs = [AnalysedRun::of(strange)];
+    assert!(!runs[0].analysis().has_definition);
+    let caveats = told(&runs, |digest| {
+        assert_eq!(
+            (digest.trust.level, digest.trust.reason),
+            (Level::Limited, Some(Reason::NoDefinition))
+        );
+        digest.caveats.len()
+    });
+    let without = told(&study()[..1], |digest| digest.caveats.len());
+    assert_eq!(caveats, without + 1);
+    let of_rule = |run: &AnalysedRun| {
+        let all = Interpretation::of(run).findings.into_iter();
+        all.filter(|one| one.rule.name == "definition-not-read").count()
+    };
+    assert_eq!((of_rule(&runs[0]), of_rule(&study()[0])), (1, 0));
+}
+
+#[test]
 fn the_page_cache_is_no_fault_where_it_was_asked_for() {
     let mut hot = curve("buffer-size", &["cache=hot"], &READS);
     for cell in 0..READS.len() {

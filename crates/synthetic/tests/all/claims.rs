@@ -300,6 +300,23 @@ fn the_best_size_is_never_ruled_out_and_what_is_near_is() {
     }
 }
 
+/// The curves of a grid are one family: each of them by itself may not claim anything false in 5 % of runs.
+#[test]
+fn no_size_of_many_equal_curves_is_ruled_out() {
+    for (shape, noise) in shapes() {
+        for trials in [9, 16] {
+            let grid = Scenario {
+                noise,
+                common: drifting(),
+                trials,
+                ..Scenario::of("disk-grid", &["bs=4k,64k", "threads=1,2,8"])
+            };
+            let name = format!("12 flat curves, {shape}");
+            hold("best size", &grid, &name, bests);
+        }
+    }
+}
+
 /// A trial that stalls says nothing of how good its size can be: sizes far from the best are told, however many there are.
 #[test]
 fn sizes_far_from_the_best_are_worse_whatever_stalls() {

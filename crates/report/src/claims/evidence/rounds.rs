@@ -1,7 +1,8 @@
 //! Rounds that were repeated until they were steady.
 
-use iolab_analysis::analysis::StandardFollowed;
-use iolab_analysis::claim::{Outside, Rounds, RoundsDoubts, RoundsState, TrackedState};
+use iolab_analysis::claim::{
+    Conformance, Outside, Rounds, RoundsDoubts, RoundsState, StageThroughput, TrackedState,
+};
 use iolab_plan::precondition::Round;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -43,8 +44,8 @@ pub(crate) struct RoundsData {
     /// Trials of the same writes that lie further from steady rounds of writes than their range; `null` where none do, and of rounds of
     /// cells.
     outside: Option<OutsideData>,
-    /// The test of a standard that the run follows; `null` where it follows none.
-    standard: Option<StandardData>,
+    /// Whether the limits, and what is tracked, are those of the standard whose test the run follows.
+    by_standard: bool,
 }
 
 /// A cell whose trials make the same writes as the rounds before them, at another level.
@@ -104,6 +105,22 @@ pub(crate) struct StandardData {
     scaled: bool,
     /// Where it deviates from that test, in words.
     deviations: Vec<String>,
+    /// The stages of its only cell, in their order, where they follow one another as in the test; empty without any.
+    stages: Vec<StageData>,
+}
+
+/// A stage of a test, as the run carried it out.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[schemars(inline)]
+struct StageData {
+    /// Its name.
+    stage: String,
+    /// Its throughput, MB/s: median over the trials.
+    throughput_mb_s: f64,
+    /// The same over that of the first stage, without an interval; `null` of that one itself, and where it has none.
+    of_first: Option<f64>,
+    /// Trials.
+    trials: usize,
 }
 
 impl RoundsData {
@@ -139,18 +156,41 @@ impl RoundsData {
                 .map(|one| TrackedData::of(one, runs))
                 .collect(),
             outside: rounds.outside.map(|found| OutsideData::of(found, runs)),
-            standard: rounds.standard.as_ref().map(StandardData::of),
+            by_standard: rounds.is_by_standard,
         }
     }
 }
 
 impl StandardData {
-    pub(in crate::claims) fn of(followed: &StandardFollowed) -> Self {
+    pub(in crate::claims) fn of(found: &Conformance) -> Self {
+        let Conformance {
+            run: _,
+            followed,
+            stages,
+        } = found;
         Self {
             test: followed.test.name().to_owned(),
             edition: followed.edition.name().to_owned(),
             scaled: followed.is_scaled(),
             deviations: followed.deviations.iter().map(deviation).collect(),
+            stages: stages.iter().map(StageData::of).collect(),
+        }
+    }
+}
+
+impl StageData {
+    fn of(stage: &StageThroughput) -> Self {
+        let StageThroughput {
+            name,
+            mb_s,
+            of_first,
+            n,
+        } = stage;
+        Self {
+            stage: clean(name),
+            throughput_mb_s: *mb_s,
+            of_first: *of_first,
+            trials: *n,
         }
     }
 }

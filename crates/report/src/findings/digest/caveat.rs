@@ -21,8 +21,14 @@ pub struct Caveat {
 /// All caveats of these runs, the worst first.
 pub(super) fn all(analyses: &[&Analysis], claims: &[Claim]) -> Vec<Caveat> {
     let mut caveats = unfinished(analyses);
+    caveats.extend(undefined(analyses));
     caveats.extend(ordered(analyses));
     caveats.extend(flagged(analyses));
+    let after_writes = analyses.iter().map(|a| a.reads_after_writes).sum();
+    caveats.extend(about(
+        after_writes,
+        "reads while writes of other cells may still be in the drive's cache",
+    ));
     caveats.extend(of_rounds(analyses));
     caveats.extend(unsteady(analyses));
     // The levels of an inquiry are no answer: what it compares has intervals of its own.
@@ -56,6 +62,18 @@ fn unfinished(analyses: &[&Analysis]) -> Vec<Caveat> {
             false => of_run(format!("{} did not finish", a.experiment)),
         })
         .collect()
+}
+
+/// Runs of which it is not known what they were made for.
+fn undefined(analyses: &[&Analysis]) -> Vec<Caveat> {
+    let without = analyses.iter().filter(|a| !a.has_definition);
+    let text = |a: &&Analysis| {
+        of_run(format!(
+            "the definition in the run file of {} cannot be read",
+            a.experiment
+        ))
+    };
+    without.map(text).collect()
 }
 
 /// Cells that find what others have left.

@@ -50,7 +50,9 @@ pub(super) fn of_reproduction(found: &Reproduction) -> String {
             )
         }
         Again::NotReproduced => {
-            format!("Not reproduced: {phenomenon}; here {here}. There is nothing to explain.")
+            format!(
+                "Not reproduced: {phenomenon}; here {here}. These two cells alone do not make it: other cells of that run, what they left on the storage, or a change since may have."
+            )
         }
         Again::CannotTell if !found.doubts.is_empty() => format!(
             "Cannot tell whether it is there again: {phenomenon}; here {here}, but {}.",

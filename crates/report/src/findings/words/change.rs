@@ -102,15 +102,23 @@ pub(super) fn of_change(change: &Change, run: &Analysis) -> String {
                     false => "Typical cause: a cache that fills with data that is read again",
                 },
             );
-            let in_trials = match trials {
-                1 => "in its only trial".to_owned(),
-                n => format!("in the median of {n} trials"),
+            let median = match trials {
+                1 => String::new(),
+                n => format!("; median of {n} trials"),
+            };
+            let subject = match (run.cells.len(), trials) {
+                (1, 1) => "Within the only trial throughput".to_owned(),
+                (1, _) => "Within the trials throughput".to_owned(),
+                _ => format!(
+                    "Throughput changes its level within the trials of {}:{} it",
+                    within(cells, run),
+                    at_cell(run, change.cell)
+                ),
             };
             format!(
-                "In {} throughput changes its level within the trials: after {time} ({bytes} {}) it {} ({levels}), {in_trials}. {suspect}. Shorter or longer trials would give other results.",
-                within(cells, run),
-                done(of),
-                moved(change.factor)
+                "{subject} {} after {time} ({bytes} {}{median}). {suspect}. Shorter or longer trials would give other results.",
+                moved_between(change),
+                done(of)
             )
         }
         ChangePlace::InWarmUp => format!(
@@ -169,6 +177,20 @@ fn moved(factor: f64) -> String {
         format!("rose to {} of what it was", format_percent(factor))
     } else {
         "rose from nothing".to_owned()
+    }
+}
+
+/// `fell to 34 %, from 1200 MB/s to 410 MB/s,`.
+fn moved_between(change: &Change) -> String {
+    let format = |value| Response::Throughput.format(value);
+    let (before, after) = (format(change.before_mb_s), format(change.after_mb_s));
+    let share = format_percent(change.factor);
+    if change.factor < 1.0 {
+        format!("fell to {share}, from {before} to {after},")
+    } else if change.factor.is_finite() {
+        format!("rose to {share}, from {before} to {after},")
+    } else {
+        format!("rose from nothing to {after}")
     }
 }
 

@@ -1,28 +1,22 @@
 //! Rounds until a steady state in words.
 
-use iolab_analysis::analysis::{Analysis, StandardFollowed, SteadyAnalysis};
+use iolab_analysis::analysis::{Analysis, SteadyAnalysis};
 use iolab_analysis::claim::{Outside, Rounds, RoundsDoubts, RoundsState, TrackedState};
 use iolab_plan::precondition::Round;
-use iolab_plan::standard::Deviation;
 use iolab_stats::Steadiness;
 use iolab_workload::escape_control::escape_control;
 use iolab_workload::quantity::{counted, format_percent, format_percent_of_whole, significant};
 
 use super::at_cell;
-use super::standard::conformance;
 
 /// What the sentence rests on.
 pub(super) const BASIS: &str = "the last rounds of all cells, or of the writes before them: their range and the line of least squares through them, over their mean";
 
-/// Whether rounds came to a steady state, and where the run deviates from the standard that it follows.
+/// Whether rounds came to a steady state.
 pub(super) fn of_rounds(found: &Rounds, run: &Analysis) -> String {
     let outside = found.outside.as_ref();
     let outside = outside.map_or_else(String::new, |found| outside_in_words(found, run));
-    let state = state(found, run) + &outside;
-    match found.standard.as_ref().map(conformance) {
-        Some(conformance) => format!("{state} {conformance}"),
-        None => state,
-    }
+    state(found, run) + &outside
 }
 
 fn state(found: &Rounds, run: &Analysis) -> String {
@@ -91,19 +85,10 @@ fn outside_in_words(found: &Outside, run: &Analysis) -> String {
 
 /// What steady rounds are called: only those of a standard's test, with its limits and cells, are a steady state.
 fn steady(found: &Rounds) -> &'static str {
-    match &found.standard {
-        Some(followed) => match has_own_limits(followed) {
-            true => "Steady by the limits asked",
-            false => "Steady state",
-        },
-        None => "Steady",
+    match found.is_by_standard {
+        true => "Steady state",
+        false => "Steady by the limits asked",
     }
-}
-
-/// Whether other limits or other tracked cells than the standard's decide.
-fn has_own_limits(followed: &StandardFollowed) -> bool {
-    let decides = |one: &Deviation| matches!(one, Deviation::Limits | Deviation::Tracked);
-    followed.deviations.iter().any(decides)
 }
 
 /// `before them only 1.5 % of the region was written; 2 tracked cells were disturbed`.

@@ -37,7 +37,7 @@ fn name(followed: &StandardFollowed) -> String {
 }
 
 /// How far the run is the test of the standard.
-pub(crate) fn conformance(followed: &StandardFollowed) -> String {
+fn conformance(followed: &StandardFollowed) -> String {
     let test = name(followed);
     let deviations: Vec<String> = followed.deviations.iter().map(deviation).collect();
     match (followed.is_scaled(), deviations.is_empty()) {
@@ -54,11 +54,9 @@ pub(super) fn of_standard(found: &Conformance) -> String {
         return conformance;
     };
     let later = later.iter().map(|stage| {
-        let ratio = stage.mb_s / first.mb_s;
-        let times = match ratio.is_finite() {
-            true => format!(" ({} times {})", significant(ratio), first.name),
-            false => String::new(),
-        };
+        let times = stage.of_first.map_or_else(String::new, |ratio| {
+            format!(" ({} times {})", significant(ratio), first.name)
+        });
         format!("{} {} MB/s{times}", stage.name, significant(stage.mb_s))
     });
     let start = format!("{} {} MB/s", first.name, significant(first.mb_s));
