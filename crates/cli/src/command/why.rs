@@ -92,16 +92,10 @@ pub(crate) fn why(options: &Why) -> Outcome {
     let (path, interrupt) = measure((opened, plan), place, seed, &title)?;
     let input = Input::new(path.clone(), read_run(&path)?);
     let claims = claims(&[input.run.analysis()]);
-    let width = output::style().width;
     let mut to = Results::new();
-    for line in causes::lines(&claims, input.run.analysis()) {
-        write!(to, "{}", paragraph(&line, "", width))?;
-    }
-    write!(
-        to,
-        "{}",
-        Overview::new([&input]).caveats(CAVEAT_LINES, width)
-    )?;
+    write_found(&input, &claims, &mut to)?;
+    let caveats = Overview::new([&input]).caveats(CAVEAT_LINES, output::style().width);
+    write!(to, "{caveats}")?;
     to.flush()?;
     note(format_args!("\nrun file: {}", path.display()));
     to.end(path.display())?;
@@ -110,6 +104,16 @@ pub(crate) fn why(options: &Why) -> Outcome {
         (None, true) => Ok(()),
         (None, false) => Err(Failure::CannotTell),
     }
+}
+
+/// Writes what was found, the cause in one line first.
+pub(super) fn write_found(input: &Input, claims: &[Claim], to: &mut Results) -> Outcome {
+    output::conclusions(&input.interpretation, to)?;
+    writeln!(to)?;
+    for line in causes::lines(claims, input.run.analysis()) {
+        write!(to, "{}", paragraph(&line, "", output::style().width))?;
+    }
+    Ok(())
 }
 
 /// Says what is measured, and where.

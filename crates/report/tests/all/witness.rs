@@ -60,9 +60,9 @@ fn evidence(reads: Direction, writes: Direction) -> Evidence {
 fn the_first_line_says_what_the_evidence_comes_to() {
     let mixed = direction(1024 * MIB, ServedBy::Mixed, Some(0.12));
     let written = direction(64 * MIB, ServedBy::Device, Some(1.0));
-    insta::assert_snapshot!(headline(&evidence(mixed.clone(), written)), @"fio: 12 % of the 1 GiB that it read came from vda, and the rest from the page cache; all of the 64 MiB that it wrote reached vda; vda completed 240 cache flushes; nothing else used vda.");
+    insta::assert_snapshot!(headline(&evidence(mixed.clone(), written)), @"fio: 12 % of the 1 GiB that it read came from vda, and the rest from the page cache. All of the 64 MiB that it wrote reached vda. vda completed 240 cache flushes. Nothing else used vda.");
     let hot = direction(64 * MIB, ServedBy::PageCache, Some(0.0));
-    insta::assert_snapshot!(headline(&evidence(hot, nothing())), @"fio: all of the 64 MiB that it read came from the page cache; nothing else used vda.");
+    insta::assert_snapshot!(headline(&evidence(hot, nothing())), @"fio: all of the 64 MiB that it read came from the page cache. Nothing else used vda.");
     let unknown = direction(64 * MIB, ServedBy::Unknown, None);
     insta::assert_snapshot!(headline(&evidence(unknown, nothing())), @"fio: storage carried 64 MiB of its reads; where the 64 MiB that it read came from is unknown: REASON; nothing else used vda.");
     insta::assert_snapshot!(headline(&evidence(nothing(), nothing())), @"fio: storage carried less than 256 KiB for it.");
@@ -98,7 +98,7 @@ fn reads_from_several_disks_name_the_one_for_what_it_must_have_carried() {
     insta::assert_snapshot!(of(ServedBy::Device, 1.0, between(0, 64)), @"fio: all of the 64 MiB that it read came from storage, up to 64 MiB of it from vda; nothing else used vda.");
     insta::assert_snapshot!(of(ServedBy::Device, 1.0, between(32, 32)), @"fio: all of the 64 MiB that it read came from storage, 32 MiB of it from vda; nothing else used vda.");
     insta::assert_snapshot!(of(ServedBy::Mixed, 0.5, between(10, 64)), @"fio: 50 % of the 64 MiB that it read came from storage, at least 10 MiB of it from vda, and the rest from the page cache; nothing else used vda.");
-    insta::assert_snapshot!(of(ServedBy::PageCache, 0.0, between(0, 1)), @"fio: all of the 64 MiB that it read came from the page cache; nothing else used vda.");
+    insta::assert_snapshot!(of(ServedBy::PageCache, 0.0, between(0, 1)), @"fio: all of the 64 MiB that it read came from the page cache. Nothing else used vda.");
 }
 
 #[test]
@@ -270,7 +270,7 @@ fn a_claim_that_devices_cannot_have_carried_stands_in_the_first_line() {
     claim      fio says that it read 64 MiB; devices carried at most 1 MiB of it
     ");
     insta::assert_snapshot!(of(64 * MIB, claimed(rate)), @r"
-    fio: all of the 64 MiB that it read came from the page cache; nothing else used vda.
+    fio: all of the 64 MiB that it read came from the page cache. Nothing else used vda.
     claim      fio says that it read 64 MiB at 5712 MB/s; devices carried all of it
     ");
 }
