@@ -173,7 +173,12 @@ fn put_device(list: &mut Environment, device: &Device) {
     list.put(&KEYS.device_vendor, device.identity.vendor.clone());
     list.put(&KEYS.device_firmware, device.identity.firmware.clone());
     // Who publishes a run file publishes no serial number, nor the path of a file.
-    let of_file = || device.backing.as_ref().map(|backing| id_of_file(&backing.file));
+    let of_file = || {
+        device
+            .backing
+            .as_ref()
+            .map(|backing| id_of_file(&backing.file))
+    };
     let id = device.identity.id.clone().or_else(of_file);
     list.put(&KEYS.device_id, id.map(|id| digest(id.bytes())));
     list.put(&KEYS.device_removable, device.removable);

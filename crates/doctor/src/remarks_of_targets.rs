@@ -73,7 +73,12 @@ mod tests {
 
     #[test]
     fn what_two_targets_share_is_said_once() {
-        let one = |busy| vec![load("processors", busy, "top"), load("device", busy, "iostat vda")];
+        let one = |busy| {
+            vec![
+                load("processors", busy, "top"),
+                load("device", busy, "iostat vda"),
+            ]
+        };
         assert_eq!(
             texts(vec![("/a", one("20 %")), ("/b", one("30 %"))]),
             ["20 %", "20 %"]

@@ -22,7 +22,9 @@ fn common(names: &[String]) -> Option<&str> {
         let shared = common.bytes().zip(part.bytes());
         let shared = shared.take_while(|(one, other)| one == other).count();
         // A slash is one byte, and ends a folder in both.
-        let end = common.as_bytes()[..shared].iter().rposition(|byte| *byte == b'/');
+        let end = common.as_bytes()[..shared]
+            .iter()
+            .rposition(|byte| *byte == b'/');
         common = &common[..end.map_or(0, |slash| slash + 1)];
     }
     (common.len() > 1).then_some(common)

@@ -232,7 +232,12 @@ fn nominal(analysis: &Analysis, run: usize, factor: usize) -> Vec<Comparison> {
         let pairs = pairs(analysis, of(base), of(other), |own| own == name);
         (contrast, pairs)
     };
-    family(analysis, run, factor, compared.into_iter().map(compare).collect())
+    family(
+        analysis,
+        run,
+        factor,
+        compared.into_iter().map(compare).collect(),
+    )
 }
 
 /// Pairs each of `others` with the cell of `base` that has the same levels of all factors except those in `free`.

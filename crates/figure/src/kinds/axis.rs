@@ -73,7 +73,10 @@ pub(super) fn names<'a>(
     let places: Vec<(&str, f64)> = levels.into_iter().zip((0..).map(f64::from)).collect();
     let mut texts: Vec<String> = places.iter().map(|(level, _)| written(level)).collect();
     folders::leave_out_common(&mut texts);
-    let ticks = places.iter().zip(texts).map(|((_, place), text)| (*place, text));
+    let ticks = places
+        .iter()
+        .zip(texts)
+        .map(|((_, place), text)| (*place, text));
     FactorAxis {
         axis: Axis {
             label,
