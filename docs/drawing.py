@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Whether the live view changes what a run measures: pairs of runs, one that draws and one that does not, in random order.
 
-    IOLAB=PATH python3 docs/drawing.py TARGET [PAIRS] [OPTION OF IOLAB RUN...]
+    python3 docs/drawing.py TARGET PAIRS IOLAB [OPTION OF IOLAB RUN...]
 
 Each run has a pseudo-terminal, so that all but the drawing is the same. Prints for each pair the ratios (drawn over not drawn) of the
 medians of throughput and of CPU time per request, and at the end the median ratios with exact intervals (from 6 pairs on, of at
@@ -13,19 +13,17 @@ import math
 import os
 import pty
 import random
-import shutil
 import subprocess
 import sys
 import tempfile
 
-IOLAB = os.environ.get("IOLAB", "iolab")
 RUN = ["--bs", "4k", "--set", "trials_min=10", "--set", "trials_max=10", "--time", "100ms", "--budget", "30s"]
 
 
-def measured(folder, target, draws, more):
+def measured(iolab, folder, target, draws, more):
     """Throughput and CPU time per request of a run that draws or does not (medians), and the bytes that it wrote to its terminal."""
     file = os.path.join(folder, f"{random.getrandbits(64):x}.iolab")
-    command = [IOLAB, "run", "read-random", target, *RUN, *more, "-o", file]
+    command = [iolab, "run", "read-random", target, *RUN, *more, "-o", file]
     if not draws:
         command.append("--no-live")
     shown = []
@@ -47,7 +45,7 @@ def measured(folder, target, draws, more):
         os.close(nowhere)
     if status != 0:
         sys.exit(f"{' '.join(command)} ended with {os.waitstatus_to_exitcode(status)}")
-    table = subprocess.run([IOLAB, "table", file, "--format", "json"], check=True, capture_output=True)
+    table = subprocess.run([iolab, "table", file, "--format", "json"], check=True, capture_output=True)
     cell = json.loads(table.stdout)["cells"][0]
     os.remove(file)
     return cell["throughput_mb_s_median"], cell["cpu_ns_per_request_median"], sum(shown)
@@ -65,14 +63,12 @@ def interval(ratios):
 
 
 def main():
-    target, pairs, more = sys.argv[1], int((sys.argv[2:] or ["20"])[0]), sys.argv[3:]
-    if shutil.which(IOLAB) is None:
-        sys.exit(f"there is no {IOLAB}: name it with IOLAB=PATH")
+    target, pairs, iolab, *more = sys.argv[1:]
     rates, times = [], []
     with tempfile.TemporaryDirectory() as folder:
-        for pair in range(pairs):
+        for pair in range(int(pairs)):
             order = random.sample([True, False], 2)
-            found = {draws: measured(folder, target, draws, more) for draws in order}
+            found = {draws: measured(iolab, folder, target, draws, more) for draws in order}
             (rate, time, shown), (other_rate, other_time, other_shown) = found[True], found[False]
             rates.append(rate / other_rate)
             times.append(time / other_time)

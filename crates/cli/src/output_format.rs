@@ -1,5 +1,6 @@
 //! The format of a file named with `-o`: follows from its extension, and must not contradict it.
 
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::path::{Path, is_separator};
 
@@ -55,7 +56,8 @@ pub(crate) fn format_of<F: Copy + PartialEq>(
                 Some(_) => own.iter().map(|own| format!(".{own}")).collect(),
                 None => {
                     let all = known.iter().flat_map(|(_, extensions)| extensions.first());
-                    all.map(|own| format!(".{own}")).collect()
+                    let all: BTreeSet<&str> = all.copied().collect();
+                    all.into_iter().map(|own| format!(".{own}")).collect()
                 }
             };
             let what = match asked {

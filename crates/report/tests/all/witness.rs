@@ -298,14 +298,14 @@ fn syncs_that_were_traced_are_told_with_their_flushes() {
             until_ns,
         });
         let line = headline(&written);
-        line.split("; ").nth(1).unwrap().to_owned()
+        line.split(". ").nth(1).unwrap().to_owned()
     };
-    insta::assert_snapshot!(of(240, 240, 240, 0, None, 0), @"its 240 syncs took 1.20 ms (median), with a cache flush of the disk within each");
-    insta::assert_snapshot!(of(240, 240, 12, 0, Some(4_200_000_000), 0), @"in the first 4.20 s its 240 syncs took 1.20 ms (median), with a cache flush of the disk within 12 of them");
-    insta::assert_snapshot!(of(240, 240, 0, 240, None, 3), @"its 240 syncs (some are missing) took 1.20 ms (median), and their disk has no volatile cache, so that none needs a flush");
-    insta::assert_snapshot!(of(240, 240, 0, 0, None, 0), @"its 240 syncs took 1.20 ms (median), and no disk completed a cache flush within them");
-    insta::assert_snapshot!(of(48, 47, 47, 0, None, 0), @"its 48 syncs took 1.20 ms (median of the 47 whose end was seen), with a cache flush of the disk within each of these");
-    insta::assert_snapshot!(of(1, 0, 0, 0, None, 0), @"file systems got 1 sync of it");
+    insta::assert_snapshot!(of(240, 240, 240, 0, None, 0), @"Its 240 syncs took 1.20 ms (median), with a cache flush of the disk within each");
+    insta::assert_snapshot!(of(240, 240, 12, 0, Some(4_200_000_000), 0), @"In the first 4.20 s its 240 syncs took 1.20 ms (median), with a cache flush of the disk within 12 of them");
+    insta::assert_snapshot!(of(240, 240, 0, 240, None, 3), @"Its 240 syncs (some are missing) took 1.20 ms (median), and their disk has no volatile cache, so that none needs a flush");
+    insta::assert_snapshot!(of(240, 240, 0, 0, None, 0), @"Its 240 syncs took 1.20 ms (median), and no disk completed a cache flush within them");
+    insta::assert_snapshot!(of(48, 47, 47, 0, None, 0), @"Its 48 syncs took 1.20 ms (median of the 47 whose end was seen), with a cache flush of the disk within each of these");
+    insta::assert_snapshot!(of(1, 0, 0, 0, None, 0), @"File systems got 1 sync of it");
     insta::assert_snapshot!(of(0, 0, 0, 0, None, 0), @"vda completed 240 cache flushes");
 }
 

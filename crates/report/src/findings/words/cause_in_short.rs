@@ -6,7 +6,7 @@ use iolab_analysis::claim::{
 };
 use iolab_workload::quantity::{counted, significant};
 
-use super::causes::{REST, of_share, what};
+use super::causes::{self, REST, of_share};
 use super::doubts;
 
 /// The cause of a difference in a clause: `cause: a write cache, 84 % (80 to 88 %) of the difference; cleared: 2 suspects`; `None` of a run
@@ -94,6 +94,12 @@ fn answer(found: &Reproduction, suspects: &[&Suspects]) -> String {
     let tallies = tallies.into_iter().filter(|(_, n)| *n > 0);
     parts.extend(tallies.map(|(what, n)| format!("{what}: {}", counted(n, "suspect"))));
     parts.join("; ")
+}
+
+/// A suspect in words, without what explains them.
+fn what(name: &str) -> String {
+    let words = causes::what(name);
+    words.split(" (").next().unwrap_or_default().to_owned()
 }
 
 /// `a write cache, 84 % (80 to 88 %) of the difference`.
