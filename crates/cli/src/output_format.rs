@@ -1,11 +1,12 @@
 //! The format of a file named with `-o`: follows from its extension, and must not contradict it.
 
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::path::{Path, is_separator};
 
 use iolab_workload::{Error, Result};
 
-/// Extensions of the output of any command.
+/// Extensions of the output of any command, and of what people expect from one.
 const TELLING: [&str; 22] = [
     "doc", "docx", "eps", "jpg", "odt", "xlsx", "csv", "htm", "html", "iolab", "json", "jsonl",
     "md", "markdown", "ndjson", "pdf", "png", "prom", "svg", "tex", "toml", "txt",
@@ -20,11 +21,12 @@ pub(crate) fn is_folder(named: &Path) -> bool {
     named.is_dir() || last.is_some_and(|byte| is_separator(char::from(*byte)))
 }
 
-/// The format of an output: the requested one, otherwise that of the extension, otherwise `default`.
+/// The format of an output: the requested one, otherwise that of the extension, otherwise `default`. A format that is asked for may have a
+/// file with an extension that iolab does not know.
 ///
 /// # Errors
 ///
-/// Of kind [`Usage`](iolab_workload::Kind::Usage): the extension is that of another format.
+/// Of kind [`Usage`](iolab_workload::Kind::Usage): the extension is that of another format, or none of this command.
 pub(crate) fn format_of<F: Copy + PartialEq>(
     named: Option<&Path>,
     asked: Option<F>,
@@ -32,8 +34,9 @@ pub(crate) fn format_of<F: Copy + PartialEq>(
     known: &Extensions<F>,
 ) -> Result<F> {
     let named = named.filter(|named| !is_folder(named));
-    let extension = named.and_then(told_by);
+    let extension = named.and_then(extension_of);
     let extension = extension.as_deref();
+    let may_have_any = |extension| asked.is_some() && !TELLING.contains(&extension);
     let has = |extensions: &[&str]| extension.is_some_and(|own| extensions.contains(&own));
     // A .txt file may have any text format; it selects one only where there is a single one.
     let mut named_by = known.iter().filter(|(_, extensions)| has(extensions));
@@ -48,12 +51,13 @@ pub(crate) fn format_of<F: Copy + PartialEq>(
     let own = known.iter().find(|(of, _)| *of == format);
     let own = own.map_or(&[][..], |(_, extensions)| extensions);
     match (named, extension) {
-        (Some(named), Some(extension)) if !has(own) => {
+        (Some(named), Some(extension)) if !has(own) && !may_have_any(extension) => {
             let fit: Vec<String> = match asked {
                 Some(_) => own.iter().map(|own| format!(".{own}")).collect(),
                 None => {
                     let all = known.iter().flat_map(|(_, extensions)| extensions.first());
-                    all.map(|own| format!(".{own}")).collect()
+                    let all: BTreeSet<&str> = all.copied().collect();
+                    all.into_iter().map(|own| format!(".{own}")).collect()
                 }
             };
             let what = match asked {
@@ -87,7 +91,8 @@ pub(crate) fn check_run_file(named: &Path) -> Result<()> {
 /// Of kind [`Usage`](iolab_workload::Kind::Usage).
 #[cfg(feature = "measure")]
 pub(crate) fn check_folder(named: &Path) -> Result<()> {
-    match told_by(named).filter(|_| !is_folder(named)) {
+    let extension = extension_of(named).filter(|_| !is_folder(named));
+    match extension.filter(|extension| TELLING.contains(&extension.as_str())) {
         Some(extension) => Err(Error::usage(format!(
             "-o names a folder here, and {} ends in .{extension}",
             named.display()
@@ -97,11 +102,11 @@ pub(crate) fn check_folder(named: &Path) -> Result<()> {
     }
 }
 
-/// The known extension in lower case; `None` for others, as in `run-1.5`.
-fn told_by(named: &Path) -> Option<String> {
+/// The extension in lower case; `None` where the name ends in a number, as `run-1.5`.
+fn extension_of(named: &Path) -> Option<String> {
     let extension = named.extension().and_then(OsStr::to_str)?;
-    let extension = extension.to_ascii_lowercase();
-    TELLING.contains(&extension.as_str()).then_some(extension)
+    let is_one = extension.starts_with(|first: char| first.is_ascii_alphabetic());
+    is_one.then(|| extension.to_ascii_lowercase())
 }
 
 #[cfg(test)]
@@ -127,6 +132,8 @@ mod tests {
             (Some("t.json"), Some(1), None),
             (Some("t.pdf"), None, None),
             (Some("t.pdf"), Some(1), None),
+            (Some("t.foo"), None, None),
+            (Some("t.foo"), Some(2), Some(2)),
             // No extension, or none that says anything.
             (Some("run-1.5"), None, Some(1)),
             (Some("run-1.5"), Some(2), Some(2)),
@@ -145,7 +152,10 @@ mod tests {
     fn run_files_and_folders_have_no_extension_of_another_format() {
         assert!(check_run_file(Path::new("r.iolab")).is_ok());
         assert!(check_run_file(Path::new("r.csv")).is_err());
+        assert!(check_run_file(Path::new("r.foo")).is_err());
+        assert!(check_run_file(Path::new("run-1.5")).is_ok());
         assert!(check_folder(Path::new("results.html")).is_err());
         assert!(check_folder(Path::new("results")).is_ok());
+        assert!(check_folder(Path::new("results.d")).is_ok());
     }
 }

@@ -224,8 +224,7 @@ impl Observer for Display {
 
     fn step_starts(&mut self, step: &str) {
         if let Some(screen) = &mut self.screen {
-            let line = escape_control(&format!("{}   {step}", self.name)).into_owned();
-            screen.offer(move |_| vec![line]);
+            screen.step(escape_control(&format!("{}   {step}", self.name)).into_owned());
         }
         self.log("step", json!({ "step": step }), || Some(step.to_owned()));
     }

@@ -60,6 +60,8 @@ pub(crate) struct Screen {
     /// Whether the last frame is not drawn yet.
     is_late: bool,
     last: Option<Instant>,
+    /// Whether the last frame names a step, which may be over by now.
+    is_step: bool,
 }
 
 impl Screen {
@@ -77,18 +79,40 @@ impl Screen {
             drawn,
             is_late: false,
             last: None,
+            is_step: false,
         })
     }
 
-    /// Whether it is time for a frame.
+    /// Whether it is time for a frame. What follows a step does not wait: it may take long, and would have the name of the step.
     pub(crate) fn is_due(&mut self) -> bool {
+        let is_soon = self.last.is_some_and(|last| last.elapsed() < FRAME_EVERY);
+        self.is_drawn() && (self.is_step || !is_soon)
+    }
+
+    /// Whether the last frame is on the terminal.
+    fn is_drawn(&mut self) -> bool {
         self.is_late = self.is_late && self.drawn.try_recv().is_err();
-        !self.is_late && self.last.is_none_or(|last| last.elapsed() >= FRAME_EVERY)
+        !self.is_late
+    }
+
+    /// Draws the line of a step that begins, however soon after the last frame.
+    pub(crate) fn step(&mut self, line: String) {
+        if self.is_drawn() {
+            self.draw(|_| vec![line]);
+            self.is_step = true;
+        }
     }
 
     /// Draws a frame if it is time.
     pub(crate) fn offer(&mut self, frame: impl FnOnce(Size) -> Vec<String> + Send + 'static) {
-        if !self.is_due() || self.to.send(Message::Frame(Box::new(frame))).is_err() {
+        if self.is_due() {
+            self.draw(frame);
+            self.is_step = false;
+        }
+    }
+
+    fn draw(&mut self, frame: impl FnOnce(Size) -> Vec<String> + Send + 'static) {
+        if self.to.send(Message::Frame(Box::new(frame))).is_err() {
             return;
         }
         self.last = Some(Instant::now());

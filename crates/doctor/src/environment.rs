@@ -1,6 +1,7 @@
 //! What a run was measured on: machine, kernel, file system and device, as a list of facts. A fact that cannot be read is left out.
 
 use std::ffi::CStr;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use iolab_host::clock::Clock;
@@ -156,6 +157,13 @@ fn file_system(list: &mut Environment, target: &Target) {
     }
 }
 
+/// What tells the file of a loop device from others: its path, and its inode where the path leads to it from here.
+fn id_of_file(path: &str) -> String {
+    let inode = std::fs::metadata(path).map(|found| found.ino());
+    let inode = inode.map_or_else(|_| String::new(), |number| number.to_string());
+    format!("{path} {inode}")
+}
+
 /// What the device is, how it is connected, and what it is made of; a partition's queue is that of its disk.
 fn put_device(list: &mut Environment, device: &Device) {
     let kib = |bytes: Option<u64>| bytes.map(|bytes| bytes / 1024);
@@ -164,8 +172,14 @@ fn put_device(list: &mut Environment, device: &Device) {
     list.put(&KEYS.device_model, device.identity.model.clone());
     list.put(&KEYS.device_vendor, device.identity.vendor.clone());
     list.put(&KEYS.device_firmware, device.identity.firmware.clone());
-    // Who publishes a run file publishes no serial number.
-    let id = device.identity.id.as_deref();
+    // Who publishes a run file publishes no serial number, nor the path of a file.
+    let of_file = || {
+        device
+            .backing
+            .as_ref()
+            .map(|backing| id_of_file(&backing.file))
+    };
+    let id = device.identity.id.clone().or_else(of_file);
     list.put(&KEYS.device_id, id.map(|id| digest(id.bytes())));
     list.put(&KEYS.device_removable, device.removable);
     list.put(&KEYS.device_rotational, device.rotational);

@@ -9,6 +9,7 @@ mod facts;
 mod gather;
 mod preflight;
 mod probes;
+mod remarks_of_targets;
 mod rules;
 mod target_content;
 
@@ -23,6 +24,7 @@ pub use iolab_record::diagnosis::{Diagnosis, Finding, Severity, Topic};
 
 pub use facts::{Attempt, Direct, Facts, ProcessLimits, Space, TargetFacts, TimeStamps, Transfer};
 pub use preflight::{Preflight, Remark};
+pub use remarks_of_targets::remarks_of_targets;
 pub use target_content::TargetContent;
 
 /// Examines a target: reads what the system tells, and tries what it only promises. Writes to a scratch file of our own

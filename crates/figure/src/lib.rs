@@ -13,6 +13,7 @@
 //! without axes.
 
 mod data;
+mod folders;
 mod frame;
 mod hatch;
 mod kind;

@@ -18,6 +18,8 @@ pub struct Style {
 
 /// Shortest bar of full length, in columns.
 const BAR_MIN: usize = 8;
+/// Columns left of the bars where no label fits beside one.
+const LABEL_MIN: usize = 2;
 const EIGHTHS: [char; 8] = [' ', '▏', '▎', '▍', '▌', '▋', '▊', '▉'];
 
 /// The scale of the bars.
@@ -172,6 +174,7 @@ fn line(analysis: &Analysis, cell: &CellAnalysis, axis: Option<usize>) -> BarLin
 
 /// The widths of the parts of a line.
 struct Layout {
+    width: usize,
     label: usize,
     bar: usize,
     text: usize,
@@ -189,7 +192,10 @@ impl Layout {
                 .map(|l| of(l).chars().count());
             lengths.max().unwrap_or(0)
         };
-        let label = longest(|l| &l.label).min(width / 3);
+        let labels = groups.iter().flat_map(|(_, lines)| lines);
+        let labels = labels.map(|line| line.label.chars().count());
+        let label = labels.filter(|label| *label <= width / 3).max();
+        let label = label.unwrap_or(LABEL_MIN);
         let text = longest(|l| &l.text);
         let interval = longest(|l| &l.interval);
         // Gaps: two columns after the label, one before and one after the value.
@@ -199,6 +205,7 @@ impl Layout {
             _ => (0, width.saturating_sub(fixed)),
         };
         Self {
+            width,
             label,
             bar: room.max(BAR_MIN),
             text,
@@ -218,9 +225,13 @@ impl Layout {
         } else {
             ""
         };
+        // A label that is too long has a line of its own: what tells two of them apart may stand at the end.
+        let (above, beside) = match line.label.chars().count() > self.label {
+            true => (format!("{}\n", cut(&line.label, self.width)), ""),
+            false => (String::new(), line.label.as_str()),
+        };
         format!(
-            "{:>label$}  {bar:<room$} {:>text$} {interval}",
-            cut(&line.label, self.label),
+            "{above}{beside:>label$}  {bar:<room$} {:>text$} {interval}",
             line.text,
             label = self.label,
             room = self.bar,

@@ -43,7 +43,7 @@ pub(crate) struct RunSummary {
     run: String,
     /// The target that the line is about, as the cells name it.
     target: String,
-    /// What it comes to, as text begins with it. A run that looks for a cause has no summary.
+    /// What it comes to, as text begins with it; of a run that looks for a cause, the cause.
     summary: String,
 }
 

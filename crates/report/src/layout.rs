@@ -73,7 +73,8 @@ impl Column {
 
     /// The smallest width for its values.
     fn width(&self) -> usize {
-        let longest = self.values.iter().map(|v| v.width()).max();
+        let lines = self.values.iter().flat_map(|value| value.lines());
+        let longest = lines.map(|line| line.width()).max();
         let longest = longest.unwrap_or(0).max(self.heading.width());
         self.breaks_at.map_or(longest, |width| longest.min(width))
     }
@@ -82,7 +83,7 @@ impl Column {
     fn longest_word(&self) -> usize {
         let values = self.values.iter().filter(|_| self.breaks_at.is_none());
         let texts = values.chain([&self.heading]);
-        let words = texts.flat_map(|text| text.split(' '));
+        let words = texts.flat_map(|text| text.split([' ', '\n']));
         words.map(UnicodeWidthStr::width).max().unwrap_or(0)
     }
 }
@@ -124,6 +125,10 @@ impl Grid {
 pub fn text(mut columns: Vec<Column>, width: u16) -> String {
     let width = width.max(WIDTH_MIN);
     let mut left_out: Vec<String> = Vec::new();
+    if !fits(&columns, width) {
+        let values = columns.iter_mut().flat_map(|column| &mut column.values);
+        values.for_each(|value| *value = by_target(value));
+    }
     while !fits(&columns, width) {
         let dearest = columns
             .iter()
@@ -157,6 +162,11 @@ pub fn text(mut columns: Vec<Column>, width: u16) -> String {
         ));
     }
     text
+}
+
+/// The targets that a trial is striped over, `/mnt/a:/mnt/b`, in a line each.
+fn by_target(value: &str) -> String {
+    value.replace(":/", ":\n/")
 }
 
 /// Whether the columns that are never dropped fit a terminal of `width` columns with their values whole and their headings broken between

@@ -11,7 +11,7 @@ pub use data::json;
 
 use std::time::Duration;
 
-use iolab_analysis::witness::Evidence;
+use iolab_analysis::witness::{Evidence, WitnessClaim};
 use iolab_workload::counters::DeviceStat;
 use iolab_workload::escape_control::escape_control;
 use iolab_workload::quantity::{counted, format_bytes, format_ns, significant};
@@ -40,15 +40,16 @@ pub fn text(evidence: &Evidence, width: u16) -> String {
     text
 }
 
-/// What the evidence comes to, in one sentence; of devices in one each.
+/// What the evidence comes to, in a sentence for each claim; a program stands before the first.
 pub fn headline(evidence: &Evidence) -> String {
     let claims = evidence.claims();
-    let clauses = claims.iter().map(|claim| words::clause(claim, evidence));
-    let clauses: Vec<String> = clauses.collect();
-    let line = match words::subject(evidence) {
-        Some(subject) => format!("{subject}: {}.", clauses.join("; ")),
-        None => clauses.join(". ") + ".",
+    let subject = words::subject(evidence);
+    let text = |(place, claim): (usize, &WitnessClaim<'_>)| match (place, &subject) {
+        (0, Some(subject)) => format!("{subject}: {}.", words::clause(claim, evidence)),
+        _ => words::further(claim, evidence) + ".",
     };
+    let sentences: Vec<String> = claims.iter().enumerate().map(text).collect();
+    let line = sentences.join(" ");
     escape_control(&line).into_owned()
 }
 

@@ -66,7 +66,7 @@ pub use targets::{GivenTargets, Targets, join_targets, needs, settle_targets, st
 
 use crate::ranks::Ranks;
 pub use iolab_analysis::snapshot::{RepetitionGoal, RunSnapshot, WithinGoal};
-use iolab_doctor::{Preflight, Remark};
+use iolab_doctor::{Preflight, Remark, remarks_of_targets};
 use iolab_peers::Peers;
 use iolab_plan::cells::{FittedPlan, PlannedCell, factor_names};
 use iolab_plan::experiment::Experiment;
@@ -223,22 +223,17 @@ impl Setup<'_> {
     /// What a reader of the results should know about target and machine.
     fn remarks(&self, cells: &[PlannedCell]) -> Vec<Remark> {
         let names: Vec<&Path> = self.place.names().collect();
-        let mut all: Vec<Remark> = Vec::new();
-        for (number, preflight) in self.preflight.iter().enumerate() {
+        let of_target = |(number, preflight): (usize, &Preflight)| {
             let is_it = |name: Option<&TargetName>| {
                 target_numbers::number_of(names.iter().copied(), name)
                     .is_ok_and(|own| own == number)
             };
             let is_own = |spec: &&CellSpec| spec.targets().into_iter().any(is_it);
             let specs = cells.iter().map(|cell| &cell.spec).filter(is_own);
-            for remark in preflight.remarks(specs) {
-                // What is said of the machine is said once.
-                if !all.iter().any(|known| known.finding == remark.finding) {
-                    all.push(remark);
-                }
-            }
-        }
-        all
+            let name = names.get(number).map(|name| name.display().to_string());
+            (name.unwrap_or_default(), preflight.remarks(specs))
+        };
+        remarks_of_targets(self.preflight.iter().enumerate().map(of_target).collect())
     }
 
     /// What the run is measured on.

@@ -4,6 +4,8 @@
 //! Storage that is slow is not silent: each request that completes wakes a thread. So what is looked at is whether any thread ran at all,
 //! and never while a trial has time left: a trial that ends in time is not disturbed.
 
+mod silent;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,12 +17,13 @@ use std::time::{Duration, Instant};
 use iolab_cluster::timeouts::{Timeouts, moving};
 use iolab_host::system_control::restore_own;
 use iolab_host::tracing::THREAD_NAMES;
-use iolab_storage::{Target, TargetKind};
+use iolab_storage::Target;
 use iolab_workload::quantity::exact_duration;
 use iolab_workload::trial::{CacheState, TrialSpec};
 use iolab_workload::{Error, Result};
 
 use crate::ranks::ANSWER;
+use silent::Silent;
 
 /// The name of the thread that looks: without one it has that of the thread that starts it.
 const NAME: &str = "silence-watch";
@@ -104,8 +107,7 @@ impl Watch {
             run_file: None,
         }));
         let (over, is_over) = mpsc::channel();
-        let places: Vec<String> = targets.iter().map(|target| place(target)).collect();
-        let has_scratch = (targets.iter()).any(|target| target.kind() == TargetKind::Scratch);
+        let silent = Silent::of(targets);
         let caller = rustix::thread::gettid().as_raw_nonzero().to_string();
         let shared = Arc::clone(&state);
         let look = move || {
@@ -133,7 +135,8 @@ impl Watch {
                     Duration::ZERO
                 };
                 if still >= patience {
-                    let error = unanswered(&locked(&shared), &places, has_scratch);
+                    let is_left = silent.leaves_scratch();
+                    let error = unanswered(&locked(&shared), &silent, is_left);
                     return end(match changes_system {
                         true => with_settings(error, restore_own(RESTORING)),
                         false => error,
@@ -299,34 +302,29 @@ fn counts_anything(schedstat: &str) -> bool {
     schedstat.split_whitespace().any(|number| number != "0")
 }
 
-/// A target in words, with its server.
-fn place(target: &Target) -> String {
-    let named = target.named().display();
-    match target.stack().nfs {
-        Some(mount) => format!("{named} on the file server {}", mount.server),
-        None => named.to_string(),
-    }
-}
-
-/// What is said of a run that waits; scratch files of it are left behind.
-fn unanswered(state: &State, places: &[String], has_scratch: bool) -> Error {
+/// What is said of a run that waits; whether a scratch file of it is left behind.
+fn unanswered(state: &State, silent: &Silent, is_scratch_left: bool) -> Error {
     let patience = exact_duration(state.patience);
     let run_file = state.run_file.as_ref();
     let run_file = run_file.map(|(path, resume)| (path.display(), resume));
-    let silent = match (state.uses_targets, &run_file) {
-        (true, _) => places.join(", "),
+    let what = match (state.uses_targets, &run_file) {
+        (true, _) => silent.places.join(", "),
         (false, Some((path, _))) => format!("the disk of the run file {path}"),
         (false, None) => "the disk of the run file".to_owned(),
     };
-    let mut hint = "check the server, the network or the device. The kernel ends this process when it answers (or, on NFS, after umount -f)".to_owned();
-    if has_scratch {
+    let mut hint = match silent.has_nfs {
+        true => "check the file server and the network. The kernel ends this process when the server answers, or after umount -f",
+        false => "check the device, with dmesg. The kernel ends this process when it answers",
+    }
+    .to_owned();
+    if is_scratch_left {
         hint += ". The next run there removes the scratch file";
     }
     if let Some((_, resume)) = run_file {
         hint += &format!(". {resume}");
     }
     Error::failed(format!(
-        "{silent} has not answered for {patience}: requests to it wait in the kernel"
+        "{what} has not answered for {patience}: requests to it wait in the kernel"
     ))
     .hint(hint)
 }
@@ -455,8 +453,12 @@ mod tests {
                 "Finish the run with: iolab resume out/r.iolab".to_owned(),
             )),
         };
-        let places = ["/mnt on the file server nas".to_owned()];
-        let error = unanswered(&state, &places, true);
+        let silent = Silent {
+            places: vec!["/mnt on the file server nas".to_owned()],
+            has_nfs: true,
+            scratch: Vec::new(),
+        };
+        let error = unanswered(&state, &silent, true);
         assert!(
             error
                 .message()
@@ -468,12 +470,12 @@ mod tests {
             "{remedy}"
         );
         state.uses_targets = false;
-        let error = unanswered(&state, &places, true);
+        let error = unanswered(&state, &silent, true);
         let begin = "the disk of the run file out/r.iolab has not answered";
         assert!(error.message().starts_with(begin), "{error}");
         state.run_file = None;
         let remedy_with = |has_scratch| {
-            let error = unanswered(&state, &places, has_scratch);
+            let error = unanswered(&state, &silent, has_scratch);
             error.remedy().expect("a remedy").to_owned()
         };
         assert!(!remedy_with(true).contains("resume"));

@@ -64,6 +64,7 @@ pub use overlay::{Layering, is_overlaid};
 use path_lookup::NamedObject;
 pub use program_files::ProgramFiles;
 use scratch::Scratch;
+pub use scratch::ScratchRemover;
 pub use size::Size;
 pub use space::{Demand, check_together};
 use space_sources::Sources;
@@ -470,6 +471,11 @@ impl Target {
             range,
         }
         .run(seed, stop, progress)
+    }
+
+    /// What removes the scratch file while threads still use it; `None` for other kinds, and with files beside it.
+    pub fn scratch_remover(&self) -> Option<ScratchRemover> {
+        self.scratch.as_ref()?.remover()
     }
 
     /// Removes the scratch file and those beside it, and tells when that fails; for other kinds nothing is removed.

@@ -295,6 +295,19 @@ impl Scratch {
         &self.dir
     }
 
+    /// What removes it while others use it; `None` where it is another process's, or has files beside it that only its footer names.
+    pub(super) fn remover(&self) -> Option<ScratchRemover> {
+        let Role::Main { register, made: _ } = &self.role else {
+            return None;
+        };
+        let is_alone = register.is_empty();
+        Some(ScratchRemover {
+            dir: hold(&self.dir, &self.path).ok().filter(|_| is_alone)?,
+            name: self.name.clone(),
+            stat: self.stat,
+        })
+    }
+
     /// Removes the file, after making sure that its name still stands for it.
     ///
     /// # Errors
@@ -347,6 +360,22 @@ impl Scratch {
             }
         };
         leads_to_dir && stands_for(&self.dir, &self.name, &self.stat)
+    }
+}
+
+/// Removes the name of a scratch file whose target cannot be dropped, because its threads wait for storage.
+#[derive(Debug)]
+pub struct ScratchRemover {
+    dir: OwnedFd,
+    name: String,
+    stat: Stat,
+}
+
+impl ScratchRemover {
+    /// Removes it if its name still stands for it, and says whether it is gone. Takes without end where its storage does not answer.
+    pub fn remove(&self) -> bool {
+        let is_own = stands_for(&self.dir, &self.name, &self.stat);
+        is_own && rustix::fs::unlinkat(&self.dir, &*self.name, AtFlags::empty()).is_ok()
     }
 }
 

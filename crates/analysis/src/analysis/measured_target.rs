@@ -22,6 +22,8 @@ pub struct MeasuredTarget {
     pub model: Option<String>,
     /// Size of the disk, bytes; of a model that of the target.
     pub bytes: Option<u64>,
+    /// Size of the largest region that a trial can touch, bytes: that of a block device or a model; `None` of files, which storage has beside others.
+    pub largest_region: Option<u64>,
     /// Type of its file system.
     pub file_system: Option<String>,
 }
@@ -29,8 +31,12 @@ pub struct MeasuredTarget {
 /// All targets of a run, its own first.
 pub(super) fn all(record: &RunRecord) -> Vec<MeasuredTarget> {
     let kinds = record.target_kinds();
-    let named = record.targets().zip(record.target_names()).zip(kinds);
-    let of = |(number, ((path, name), kind)): (usize, ((&str, String), TargetKind))| {
+    let further = record.further_targets.iter().map(|target| target.bytes);
+    let bytes = std::iter::once(record.run.target_bytes).chain(further);
+    let named = record.targets().zip(record.target_names());
+    let named = named.zip(kinds.zip(bytes));
+    type Named<'a> = ((&'a str, String), (TargetKind, u64));
+    let of = |(number, ((path, name), (kind, bytes))): (usize, Named<'_>)| {
         let text = |key| record.environment.get_of(number, key);
         let is_model = kind == TargetKind::Model;
         MeasuredTarget {
@@ -46,6 +52,13 @@ pub(super) fn all(record: &RunRecord) -> Vec<MeasuredTarget> {
             bytes: match is_model {
                 true => Some(record.run.target_bytes),
                 false => record.environment.get_of(number, &KEYS.device_bytes),
+            },
+            largest_region: match kind {
+                TargetKind::BlockDevice | TargetKind::Model => Some(bytes),
+                TargetKind::Scratch
+                | TargetKind::File
+                | TargetKind::CharDevice
+                | TargetKind::Imported => None,
             },
             file_system: text(&KEYS.file_system),
         }

@@ -26,7 +26,7 @@ use crate::dry_run::Made;
 use crate::exit::{Outcome, answered, interrupted};
 use crate::output::{self, Results, listed, note};
 use crate::signals::Signals;
-use crate::workspace::{Region, Site, TargetNames};
+use crate::workspace::{Region, Site, SystemConsent, TargetNames};
 
 /// Refuses to go on with another number of processes than the run began with.
 fn check_ranks(record: &RunRecord, file: &Path, ranks: Option<&Rc<Ranks>>) -> Result<()> {
@@ -266,7 +266,7 @@ fn begun(
         names: TargetNames::default(),
         signals: Signals::default(),
         consent: options.consent.consent(),
-        changes_system: options.system.change_system,
+        changes_system: SystemConsent::of(options.system.change_system),
         ranks,
         region: Region::Had(
             std::iter::once(record.run.target_bytes)

@@ -28,7 +28,9 @@ use crate::output::{self, Results, listed, make_folder, note};
 use crate::output_format::check_folder;
 use crate::progress::SharedBudget;
 use crate::signals::Signals;
-use crate::workspace::{Opened, Region, Site, TargetNames, Workspace, open_all, sites};
+use crate::workspace::{
+    Opened, Region, Site, SystemConsent, TargetNames, Workspace, open_all, sites,
+};
 
 /// Runs all experiments of the suite and says what was found.
 pub(crate) fn study(options: &Study) -> Outcome {
@@ -52,7 +54,7 @@ pub(crate) fn study(options: &Study) -> Outcome {
         names: TargetNames::default(),
         signals: Signals::default(),
         consent: options.changes.consent.consent(),
-        changes_system: options.changes.system.change_system,
+        changes_system: SystemConsent::of(options.changes.system.change_system),
         ranks: None,
         region: Region::of(asked.has("region")),
         keeps_cache: asked.has("cache"),

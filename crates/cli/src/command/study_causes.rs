@@ -14,7 +14,7 @@ use iolab_workload::units::format_duration;
 use iolab_workload::{Error, Result};
 
 use crate::command::read_run;
-use crate::command::why::{Explanation, announce, measure};
+use crate::command::why::{self, Explanation, announce, measure};
 use crate::exit::{Failure, Outcome};
 use crate::output::{self, Results};
 use crate::signals::Signals;
@@ -98,9 +98,7 @@ impl Explains {
             ) {
                 Ok((Some(found), ended)) => {
                     let claims: Vec<Claim> = claims(&[found.run.analysis()]);
-                    for line in causes::lines(&claims, found.run.analysis()) {
-                        write!(to, "{}", paragraph(&line, "", width))?;
-                    }
+                    why::write_found(&found, &claims, to)?;
                     to.flush()?;
                     explained.push(found);
                     if ended.is_some() {

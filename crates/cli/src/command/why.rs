@@ -34,7 +34,7 @@ use crate::exit::{Failure, Outcome};
 use crate::experiment_options::new_seed;
 use crate::output::{self, Results, note};
 use crate::signals::Signals;
-use crate::workspace::{Opened, Region, Site, TargetNames};
+use crate::workspace::{Opened, Region, Site, SystemConsent, TargetNames};
 
 /// Most lines of what limits the numbers.
 const CAVEAT_LINES: usize = 3;
@@ -92,16 +92,10 @@ pub(crate) fn why(options: &Why) -> Outcome {
     let (path, interrupt) = measure((opened, plan), place, seed, &title)?;
     let input = Input::new(path.clone(), read_run(&path)?);
     let claims = claims(&[input.run.analysis()]);
-    let width = output::style().width;
     let mut to = Results::new();
-    for line in causes::lines(&claims, input.run.analysis()) {
-        write!(to, "{}", paragraph(&line, "", width))?;
-    }
-    write!(
-        to,
-        "{}",
-        Overview::new([&input]).caveats(CAVEAT_LINES, width)
-    )?;
+    write_found(&input, &claims, &mut to)?;
+    let caveats = Overview::new([&input]).caveats(CAVEAT_LINES, output::style().width);
+    write!(to, "{caveats}")?;
     to.flush()?;
     note(format_args!("\nrun file: {}", path.display()));
     to.end(path.display())?;
@@ -110,6 +104,16 @@ pub(crate) fn why(options: &Why) -> Outcome {
         (None, true) => Ok(()),
         (None, false) => Err(Failure::CannotTell),
     }
+}
+
+/// Writes what was found, the cause in one line first.
+pub(super) fn write_found(input: &Input, claims: &[Claim], to: &mut Results) -> Outcome {
+    output::conclusions(&input.interpretation, to)?;
+    writeln!(to)?;
+    for line in causes::lines(claims, input.run.analysis()) {
+        write!(to, "{}", paragraph(&line, "", output::style().width))?;
+    }
+    Ok(())
 }
 
 /// Says what is measured, and where.
@@ -386,7 +390,7 @@ impl Explanation<'_> {
             signals,
             // The file names the target, and no file decides that data may be destroyed.
             consent: Consent::No,
-            changes_system: self.changes_system,
+            changes_system: SystemConsent::of(self.changes_system),
             ranks: None,
             region,
             keeps_cache: true,

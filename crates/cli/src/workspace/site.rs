@@ -39,7 +39,7 @@ pub(crate) struct Site {
     /// What the user allows to destroy on them.
     pub(crate) consent: Consent,
     /// Whether the user allows trials to change settings of the kernel.
-    pub(crate) changes_system: bool,
+    pub(crate) changes_system: SystemConsent,
     /// The other processes of the run.
     pub(crate) ranks: Option<Rc<Ranks>>,
     pub(crate) region: Region,
@@ -57,6 +57,27 @@ pub(crate) enum Region {
     Exact,
     /// As many as an earlier session had of each target, bytes.
     Had(Vec<u64>),
+}
+
+/// Whether the user allows trials to change what other programs share.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum SystemConsent {
+    /// By `--change-system`.
+    Given,
+    /// That option is not given.
+    NotGiven,
+    /// The command has no such option.
+    NoOption,
+}
+
+impl SystemConsent {
+    /// Of a command with the option.
+    pub(crate) fn of(is_given: bool) -> Self {
+        match is_given {
+            true => Self::Given,
+            false => Self::NotGiven,
+        }
+    }
 }
 
 impl Region {
@@ -192,9 +213,14 @@ impl Site {
 
     /// Refuses plans that change settings of the kernel, or start real-time threads, where the user does not allow it: an experiment or a run file is somebody else's.
     fn check_system(&self, plans: &[Plan]) -> Result<()> {
-        if self.changes_system || self.model.is_some() {
-            return Ok(());
-        }
+        let hint = match self.changes_system {
+            _ if self.model.is_some() => return Ok(()),
+            SystemConsent::Given => return Ok(()),
+            SystemConsent::NotGiven => "allow it with --change-system, as root",
+            SystemConsent::NoOption => {
+                "this command cannot allow it: leave 'realtime' and 'system' out of the definition"
+            }
+        };
         let mut cells = plans.iter().flat_map(Plan::cells);
         let asked = cells.find_map(|cell| Some((cell, cell.spec.needs_change_system()?)));
         let Some((cell, setting)) = asked else {
@@ -206,7 +232,7 @@ impl Site {
             ),
             false => format!("refusing to change settings of the kernel ({setting})"),
         };
-        Err(Error::refused(what).hint("allow it with --change-system, as root"))
+        Err(Error::refused(what).hint(hint))
     }
 
     /// What real-time threads of the plans mean for other programs; `None` without any.

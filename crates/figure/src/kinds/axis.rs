@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use iolab_analysis::analysis::Response;
 
 use super::super::data::Data;
+use super::super::folders;
 use super::super::labels::{self, Measure};
 use super::super::model::{Axis, Ticks};
 use super::super::options::Options;
@@ -70,7 +71,12 @@ pub(super) fn names<'a>(
     is_names: bool,
 ) -> FactorAxis<'a> {
     let places: Vec<(&str, f64)> = levels.into_iter().zip((0..).map(f64::from)).collect();
-    let ticks = places.iter().map(|(level, place)| (*place, written(level)));
+    let mut texts: Vec<String> = places.iter().map(|(level, _)| written(level)).collect();
+    folders::leave_out_common(&mut texts);
+    let ticks = places
+        .iter()
+        .zip(texts)
+        .map(|((_, place), text)| (*place, text));
     FactorAxis {
         axis: Axis {
             label,

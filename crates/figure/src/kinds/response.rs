@@ -158,12 +158,17 @@ pub(super) fn interval(summary: &Summary, options: &Options) -> Option<(f64, f64
         (Spread::None, _) => None,
         (Spread::Interval, Center::Median) => ends(summary.median_interval),
         (Spread::Interval, Center::Mean) => ends(summary.mean_interval),
-        (Spread::Quartiles, _) => Some((summary.q1, summary.q3)),
+        (Spread::Quartiles, _) => quartiles(summary),
         (Spread::Deviation, _) => {
             let (mean, sd) = summary.mean.zip(summary.sd)?;
             Some((mean - sd, mean + sd))
         }
     }
+}
+
+/// The first and the third quartile; one trial has none.
+fn quartiles(summary: &Summary) -> Option<(f64, f64)> {
+    (summary.n > 1).then_some((summary.q1, summary.q3))
 }
 
 /// All values of a row that are drawn.
@@ -178,7 +183,8 @@ fn shown(row: &CellValues<'_>, over_names: bool, options: &Options) -> Vec<f64> 
         shown.extend(&row.values);
     }
     if options.spread == Spread::Interval && !over_names {
-        shown.extend([row.summary.q1, row.summary.q3]);
+        let ends = quartiles(&row.summary).into_iter();
+        shown.extend(ends.flat_map(|(q1, q3)| [q1, q3]));
     }
     shown
 }
@@ -196,7 +202,11 @@ fn series(
         .map(|row| (along.place(&level(row)), *row))
         .collect();
     rows.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let quartiles = |(x, row): &(f64, &CellValues<'_>)| (*x, row.summary.q1, row.summary.q3);
+    let of_row = |(x, row): &(f64, &CellValues<'_>)| {
+        let (q1, q3) = quartiles(&row.summary)?;
+        Some((*x, q1, q3))
+    };
+    let band = || rows.iter().map(of_row).collect::<Option<Vec<_>>>();
     let trials = |(x, row): &(f64, &CellValues<'_>)| {
         let x = *x;
         row.values
@@ -213,7 +223,8 @@ fn series(
             .map(|(x, row)| point(*x, row, &level(row), data.quantity, options))
             .collect(),
         band: match options.spread {
-            Spread::Interval => rows.iter().map(quartiles).collect(),
+            // A band goes from one cell to the next, through all of them.
+            Spread::Interval => band().unwrap_or_default(),
             _ => Vec::new(),
         },
         trials: if options.points {

@@ -101,7 +101,7 @@ keys! {
     device_model: Text = "model, as the disk reports it";
     device_vendor: Text = "vendor, as the disk reports it";
     device_firmware: Text = "firmware revision of the disk";
-    device_id: Text = "digest (FNV-1a) of the WWID, UUID or serial number of the disk; lacks where the kernel names none";
+    device_id: Text = "digest (FNV-1a) of the WWID, UUID or serial number of the disk, else of path and inode of the file of a loop device; lacks where the kernel names none";
     device_removable: Bit = "whether the medium is removable";
     device_rotational: Bit = "whether the disk has platters";
     device_write_cache: Text = "`write back` or `write through`";

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::agreement::{shown, tally_of};
 use super::run_status::is_by_user;
-use super::words::{done, in_words_of_standard, state_in_short, times};
+use super::words::{cause_in_short, done, in_words_of_standard, state_in_short, times};
 use iolab_analysis::analysis::{Analysis, CellAnalysis, Flag, Response};
 use iolab_analysis::claim::groups;
 use iolab_analysis::compare::{CellComparison, Comparison};
@@ -28,11 +28,8 @@ pub struct Conclusion {
 }
 
 /// A line per target of a run that has the factor `target`, else one for all cells; with the comparisons of iolab with `peers`, also
-/// whether these agree. None of a run that looks for a cause: its cells are variants, and not to be ranked.
+/// whether these agree. Of a run that looks for a cause the line has that: its cells are variants, and not to be ranked.
 pub fn conclusions(analysis: &Analysis, peers: &[Comparison]) -> Vec<Conclusion> {
-    if analysis.inquiry.is_some() {
-        return Vec::new();
-    }
     let subjects = Subject::all(analysis);
     let conclusion = |subject: &Subject<'_>| Conclusion {
         target: subject.target.to_owned(),
@@ -77,17 +74,20 @@ impl<'a> Subject<'a> {
 
     fn text(&self, peers: &[Comparison]) -> String {
         let (analysis, target) = (self.analysis, self.target);
-        let found = self.range().unwrap_or_else(|| self.without_range());
         let has_trials = self.cells.iter().any(|cell| cell.n > 0);
-        let of_trials = match has_trials {
-            true => rounds(analysis) + &self.without_value() + &self.agreement(peers),
-            false => String::new(),
+        let (what, found) = match (&analysis.inquiry, cause_in_short(analysis)) {
+            (Some(inquiry), Some(cause)) => (format!(", {}", inquiry.phenomenon), cause),
+            _ => {
+                let found = self.range().unwrap_or_else(|| self.without_range());
+                let of_trials = match has_trials {
+                    true => rounds(analysis) + &self.without_value() + &self.agreement(peers),
+                    false => String::new(),
+                };
+                (String::new(), found + &of_trials)
+            }
         };
         let doubts = self.doubts();
-        format!(
-            "{} on {target}: {found}{of_trials}{doubts}",
-            analysis.experiment
-        )
+        format!("{} on {target}{what}: {found}{doubts}", analysis.experiment)
     }
 
     /// `throughput 58.9 MB/s (bs=4KiB) to 2351 MB/s (bs=1MiB), from the device`; `None` where no cell has a value.
@@ -247,13 +247,17 @@ impl<'a> Subject<'a> {
         let all = self.cells.len();
         let count =
             |is: &dyn Fn(&CellAnalysis) -> bool| self.cells.iter().filter(|c| is(c)).count();
-        let seeks = analysis.seeks_precision;
+        // Of a cause the line has the interval of its part, which no cell has.
+        let is_of_cells = analysis.inquiry.is_none();
+        let seeks = analysis.seeks_precision && is_of_cells;
         let imprecise = |cell: &CellAnalysis| {
             seeks && cell.precision.is_some_and(|p| p > analysis.precision_goal)
         };
         // Of rounds the line says instead whether they are steady; a single long trial has neither.
         let lacks = |cell: &CellAnalysis| {
-            (seeks || cell.n == 1) && cell.response.is_some() && cell.precision.is_none()
+            (seeks || is_of_cells && cell.n == 1)
+                && cell.response.is_some()
+                && cell.precision.is_none()
         };
         let unmeasured = count(&|cell| cell.n == 0 && cell.failed == 0);
         // Where nothing was measured, the line has said so.

@@ -8,7 +8,7 @@ use iolab_analysis::compare::{Comparison, with_peers};
 /// What follows from the analysis of one run. The same run always gives the same.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Interpretation {
-    /// The run in lines that can be pasted, one per target; none of a run that looks for a cause.
+    /// The run in lines that can be pasted, one per target.
     pub conclusions: Vec<Conclusion>,
     /// Where its curves bend.
     pub bends: Bends,

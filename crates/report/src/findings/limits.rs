@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::{Finding, Rule};
-use iolab_analysis::analysis::{Analysis, CellAnalysis};
+use iolab_analysis::analysis::{Analysis, CellAnalysis, MeasuredTarget};
 use iolab_workload::target::TargetName;
 use iolab_workload::trial::CacheState;
 use iolab_workload::units::format_size;
@@ -43,8 +43,11 @@ pub fn one_place<'a>(analyses: &[&'a Analysis]) -> Option<Finding> {
     )
 }
 
-/// No trial touched more than a part of what there is.
+/// No trial touched more than a part of what there is; nothing where each target is a device of which trials touched all.
 pub fn untouched(analyses: &[&Analysis]) -> Option<Finding> {
+    if analyses.iter().all(|analysis| is_swept_whole(analysis)) {
+        return None;
+    }
     let most = measured(analyses).map(|c| c.cell.trial().region).max()?;
     limit(
         UNTOUCHED,
@@ -53,6 +56,26 @@ pub fn untouched(analyses: &[&Analysis]) -> Option<Finding> {
             format_size(most)
         ),
     )
+}
+
+/// Whether a region of some cell is all of each target: what is left is less than a request.
+fn is_swept_whole(analysis: &Analysis) -> bool {
+    let only = [analysis];
+    let swept = |named: &str| {
+        let cells = measured(&only).filter(|cell| {
+            let targets = cell.cell.spec.targets().into_iter();
+            let mut names = targets.map(|one| analysis.target_of(one).to_owned());
+            cell.cell.spec.striped().is_none() && names.any(|name| name == named)
+        });
+        let end = |cell: &CellAnalysis| cell.cell.trial().region + cell.cell.trial().bs;
+        cells.map(end).max().unwrap_or(0)
+    };
+    let mut targets = analysis.targets.iter();
+    let whole = |target: &MeasuredTarget| {
+        let largest = target.largest_region;
+        largest.is_some_and(|largest| swept(&target.name) > largest)
+    };
+    !analysis.targets.is_empty() && targets.all(whole)
 }
 
 /// All requests were made in a closed loop.

@@ -3,6 +3,7 @@
 
 mod answers;
 mod best;
+mod cause_in_short;
 mod causes;
 mod change;
 mod comparison;
@@ -23,6 +24,7 @@ use crate::doubt::of_sides;
 use crate::findings::{Finding, FindingKind, Rule};
 
 pub use best::choice;
+pub(crate) use cause_in_short::cause_in_short;
 pub(crate) use causes::{by_reason, obstacle, why_untried};
 pub(super) use change::done;
 pub(crate) use comparison::accesses;

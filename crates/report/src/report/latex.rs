@@ -48,7 +48,7 @@ pub(super) fn bundle(report: &StudyReport<'_>, prefix: &str) -> Result<Bundle> {
 /// A document of observations only.
 fn alone(report: &StudyReport<'_>, programs: Vec<Bundle>) -> Bundle {
     let mut all = Bundle {
-        text: head(&program::title(&report.programs)),
+        text: head(&program::title(&report.programs)) + "\\section{Evidence}\n",
         figures: Vec::new(),
     };
     for part in programs {

@@ -9,6 +9,8 @@ use iolab_workload::medium::Medium;
 use iolab_workload::quantity::{counted, format_bytes, format_percent_of_whole};
 use iolab_workload::witness::{Observed, Subject};
 
+use crate::findings::capitalised;
+
 use super::{device as device_load, program_report, short, traced};
 
 /// What clauses are about; `None` of devices, which these name themselves.
@@ -26,6 +28,22 @@ pub(super) fn sentence(claim: &WitnessClaim<'_>, evidence: &Evidence) -> String 
     match subject(evidence) {
         Some(subject) => format!("{subject}: {clause}."),
         None => clause + ".",
+    }
+}
+
+/// A claim as a sentence after others about the same, without its full stop.
+pub(super) fn further(claim: &WitnessClaim<'_>, evidence: &Evidence) -> String {
+    let clause = clause(claim, evidence);
+    match claim {
+        // They begin with the name of a device or a tool, or as a sentence.
+        WitnessClaim::Flushes(_)
+        | WitnessClaim::Overstated { .. }
+        | WitnessClaim::Load(..)
+        | WitnessClaim::MostIo(_) => clause,
+        WitnessClaim::Nothing
+        | WitnessClaim::Served { .. }
+        | WitnessClaim::Syncs(_)
+        | WitnessClaim::OtherUse(_) => capitalised(&clause),
     }
 }
 
@@ -115,7 +133,7 @@ fn reads(reads: &Direction, verdict: &ServedVerdict, evidence: &Evidence) -> Str
             let moved = reads.moved.map(|moved| format_bytes(moved as f64));
             let open = match (&reads.asked, moved) {
                 (Asked::Bytes(bytes), Some(moved)) if bytes.least < bytes.most => format!(
-                    "storage carried {moved} of {asked}; how much of the rest the page cache served"
+                    "storage carried {moved} of {asked}. How much of the rest the page cache served"
                 ),
                 (
                     Asked::Unknown {
@@ -124,10 +142,10 @@ fn reads(reads: &Direction, verdict: &ServedVerdict, evidence: &Evidence) -> Str
                     },
                     Some(moved),
                 ) => {
-                    format!("storage carried {moved} for it; how much of that its reads asked for")
+                    format!("storage carried {moved} for it. How much of that its reads asked for")
                 }
                 (_, Some(moved)) => {
-                    format!("storage carried {moved} of its reads; where {asked} came from")
+                    format!("storage carried {moved} of its reads. Where {asked} came from")
                 }
                 (_, None) => format!("where {asked} came from"),
             };
@@ -184,7 +202,7 @@ fn writes(writes: &Direction, verdict: &ServedVerdict, evidence: &Evidence) -> S
             )
         });
     let discarded = discarded.map_or(String::new(), |discarded| {
-        format!("; it discarded {} unwritten", bounds(discarded))
+        format!(". It discarded {} unwritten", bounds(discarded))
     });
     if let Some(sent) = over_network(evidence, Transfer::Write, verdict) {
         return format!(

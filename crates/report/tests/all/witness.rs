@@ -60,11 +60,11 @@ fn evidence(reads: Direction, writes: Direction) -> Evidence {
 fn the_first_line_says_what_the_evidence_comes_to() {
     let mixed = direction(1024 * MIB, ServedBy::Mixed, Some(0.12));
     let written = direction(64 * MIB, ServedBy::Device, Some(1.0));
-    insta::assert_snapshot!(headline(&evidence(mixed.clone(), written)), @"fio: 12 % of the 1 GiB that it read came from vda, and the rest from the page cache; all of the 64 MiB that it wrote reached vda; vda completed 240 cache flushes; nothing else used vda.");
+    insta::assert_snapshot!(headline(&evidence(mixed.clone(), written)), @"fio: 12 % of the 1 GiB that it read came from vda, and the rest from the page cache. All of the 64 MiB that it wrote reached vda. vda completed 240 cache flushes. Nothing else used vda.");
     let hot = direction(64 * MIB, ServedBy::PageCache, Some(0.0));
-    insta::assert_snapshot!(headline(&evidence(hot, nothing())), @"fio: all of the 64 MiB that it read came from the page cache; nothing else used vda.");
+    insta::assert_snapshot!(headline(&evidence(hot, nothing())), @"fio: all of the 64 MiB that it read came from the page cache. Nothing else used vda.");
     let unknown = direction(64 * MIB, ServedBy::Unknown, None);
-    insta::assert_snapshot!(headline(&evidence(unknown, nothing())), @"fio: storage carried 64 MiB of its reads; where the 64 MiB that it read came from is unknown: REASON; nothing else used vda.");
+    insta::assert_snapshot!(headline(&evidence(unknown, nothing())), @"fio: storage carried 64 MiB of its reads. Where the 64 MiB that it read came from is unknown: REASON. Nothing else used vda.");
     insta::assert_snapshot!(headline(&evidence(nothing(), nothing())), @"fio: storage carried less than 256 KiB for it.");
     let late = Evidence {
         owed: Some(60 * MIB),
@@ -80,7 +80,7 @@ fn the_first_line_says_what_the_evidence_comes_to() {
             direction(64 * MIB, ServedBy::Mixed, Some(0.0625)),
         )
     };
-    insta::assert_snapshot!(headline(&late), @"fio: 6.2 % of the 64 MiB that it wrote had reached vda at its end, and 60 MiB had still to be written back; vda completed 240 cache flushes, of all processes; other processes may have written up to 3 MiB to vda.");
+    insta::assert_snapshot!(headline(&late), @"fio: 6.2 % of the 64 MiB that it wrote had reached vda at its end, and 60 MiB had still to be written back. vda completed 240 cache flushes, of all processes. Other processes may have written up to 3 MiB to vda.");
 }
 
 #[test]
@@ -94,11 +94,11 @@ fn reads_from_several_disks_name_the_one_for_what_it_must_have_carried() {
         least: least * MIB,
         most: most * MIB,
     };
-    insta::assert_snapshot!(of(ServedBy::Device, 1.0, between(43, 64)), @"fio: all of the 64 MiB that it read came from storage, at least 43 MiB of it from vda; nothing else used vda.");
-    insta::assert_snapshot!(of(ServedBy::Device, 1.0, between(0, 64)), @"fio: all of the 64 MiB that it read came from storage, up to 64 MiB of it from vda; nothing else used vda.");
-    insta::assert_snapshot!(of(ServedBy::Device, 1.0, between(32, 32)), @"fio: all of the 64 MiB that it read came from storage, 32 MiB of it from vda; nothing else used vda.");
-    insta::assert_snapshot!(of(ServedBy::Mixed, 0.5, between(10, 64)), @"fio: 50 % of the 64 MiB that it read came from storage, at least 10 MiB of it from vda, and the rest from the page cache; nothing else used vda.");
-    insta::assert_snapshot!(of(ServedBy::PageCache, 0.0, between(0, 1)), @"fio: all of the 64 MiB that it read came from the page cache; nothing else used vda.");
+    insta::assert_snapshot!(of(ServedBy::Device, 1.0, between(43, 64)), @"fio: all of the 64 MiB that it read came from storage, at least 43 MiB of it from vda. Nothing else used vda.");
+    insta::assert_snapshot!(of(ServedBy::Device, 1.0, between(0, 64)), @"fio: all of the 64 MiB that it read came from storage, up to 64 MiB of it from vda. Nothing else used vda.");
+    insta::assert_snapshot!(of(ServedBy::Device, 1.0, between(32, 32)), @"fio: all of the 64 MiB that it read came from storage, 32 MiB of it from vda. Nothing else used vda.");
+    insta::assert_snapshot!(of(ServedBy::Mixed, 0.5, between(10, 64)), @"fio: 50 % of the 64 MiB that it read came from storage, at least 10 MiB of it from vda, and the rest from the page cache. Nothing else used vda.");
+    insta::assert_snapshot!(of(ServedBy::PageCache, 0.0, between(0, 1)), @"fio: all of the 64 MiB that it read came from the page cache. Nothing else used vda.");
 }
 
 #[test]
@@ -113,9 +113,9 @@ fn reads_beside_pipes_are_all_that_the_calls_read() {
         evidence.observed.ways.inner_pipes = true;
         headline(&evidence)
     };
-    insta::assert_snapshot!(of(ServedBy::Mixed, Some(1.0 / 3.0)), @"fio: 33 % of the 192 MiB that it read came from vda, and the rest from the page cache or from its own pipes; nothing else used vda.");
-    insta::assert_snapshot!(of(ServedBy::PageCache, Some(0.0)), @"fio: all of the 192 MiB that it read came from the page cache or from its own pipes; nothing else used vda.");
-    insta::assert_snapshot!(of(ServedBy::Unknown, None), @"fio: storage carried 64 MiB of the 192 MiB that it read; how much of the rest the page cache served is unknown: REASON; nothing else used vda.");
+    insta::assert_snapshot!(of(ServedBy::Mixed, Some(1.0 / 3.0)), @"fio: 33 % of the 192 MiB that it read came from vda, and the rest from the page cache or from its own pipes. Nothing else used vda.");
+    insta::assert_snapshot!(of(ServedBy::PageCache, Some(0.0)), @"fio: all of the 192 MiB that it read came from the page cache or from its own pipes. Nothing else used vda.");
+    insta::assert_snapshot!(of(ServedBy::Unknown, None), @"fio: storage carried 64 MiB of the 192 MiB that it read. How much of the rest the page cache served is unknown: REASON. Nothing else used vda.");
 }
 
 #[test]
@@ -126,9 +126,9 @@ fn what_page_faults_can_have_fetched_leaves_the_share_of_the_calls_open() {
         reads.carried = Some(Bounds::exact(most));
         headline(&evidence(reads, nothing()))
     };
-    insta::assert_snapshot!(of(ServedBy::PageCache, 0, MIB), @"fio: at most 1.6 % of the 64 MiB that it read came from vda, and the rest from the page cache; nothing else used vda.");
-    insta::assert_snapshot!(of(ServedBy::Mixed, 16 * MIB, 24 * MIB), @"fio: 25 % to 38 % of the 64 MiB that it read came from vda, and the rest from the page cache; nothing else used vda.");
-    insta::assert_snapshot!(of(ServedBy::Unknown, 0, 16 * MIB), @"fio: at most 25 % of the 64 MiB that it read came from vda: REASON; nothing else used vda.");
+    insta::assert_snapshot!(of(ServedBy::PageCache, 0, MIB), @"fio: at most 1.6 % of the 64 MiB that it read came from vda, and the rest from the page cache. Nothing else used vda.");
+    insta::assert_snapshot!(of(ServedBy::Mixed, 16 * MIB, 24 * MIB), @"fio: 25 % to 38 % of the 64 MiB that it read came from vda, and the rest from the page cache. Nothing else used vda.");
+    insta::assert_snapshot!(of(ServedBy::Unknown, 0, 16 * MIB), @"fio: at most 25 % of the 64 MiB that it read came from vda: REASON. Nothing else used vda.");
 }
 
 #[test]
@@ -178,9 +178,9 @@ fn a_part_that_is_not_durable_is_told() {
         evidence.observed.processes.cancelled_write_bytes = cancelled;
         headline(&evidence)
     };
-    insta::assert_snapshot!(of(0.9967, 200 << 10, 0), @"fio: 99.6 % of the 60 MiB that it wrote reached vda, and 200 KiB had still to be written back; nothing else used vda.");
-    insta::assert_snapshot!(of(0.9999, 4096, 0), @"fio: nearly all of the 60 MiB that it wrote reached vda, and 4 KiB had still to be written back; nothing else used vda.");
-    insta::assert_snapshot!(of(1.0, 0, 20 * MIB), @"fio: all of the 60 MiB that it wrote and kept reached vda; it discarded 20 MiB unwritten; nothing else used vda.");
+    insta::assert_snapshot!(of(0.9967, 200 << 10, 0), @"fio: 99.6 % of the 60 MiB that it wrote reached vda, and 200 KiB had still to be written back. Nothing else used vda.");
+    insta::assert_snapshot!(of(0.9999, 4096, 0), @"fio: nearly all of the 60 MiB that it wrote reached vda, and 4 KiB had still to be written back. Nothing else used vda.");
+    insta::assert_snapshot!(of(1.0, 0, 20 * MIB), @"fio: all of the 60 MiB that it wrote and kept reached vda. It discarded 20 MiB unwritten. Nothing else used vda.");
 }
 
 /// No range of which one end means that it kept nothing.
@@ -201,10 +201,10 @@ fn writes_that_were_mostly_discarded_have_no_bounds() {
         headline(&evidence)
     };
     let none = Bounds::exact(0);
-    insta::assert_snapshot!(of(ServedBy::Mixed, none), @"fio: none of its writes had reached vda at its end; it discarded 4 MiB to 12 MiB unwritten; nothing else used vda.");
+    insta::assert_snapshot!(of(ServedBy::Mixed, none), @"fio: none of its writes had reached vda at its end. It discarded 4 MiB to 12 MiB unwritten. Nothing else used vda.");
     let some = Bounds::exact(4096);
-    insta::assert_snapshot!(of(ServedBy::Mixed, some), @"fio: 4 KiB of its writes had reached vda at its end; it discarded 4 MiB to 12 MiB unwritten; nothing else used vda.");
-    insta::assert_snapshot!(of(ServedBy::Unknown, some), @"fio: where its writes went is unknown: REASON; nothing else used vda.");
+    insta::assert_snapshot!(of(ServedBy::Mixed, some), @"fio: 4 KiB of its writes had reached vda at its end. It discarded 4 MiB to 12 MiB unwritten. Nothing else used vda.");
+    insta::assert_snapshot!(of(ServedBy::Unknown, some), @"fio: where its writes went is unknown: REASON. Nothing else used vda.");
 }
 
 #[test]
@@ -213,8 +213,8 @@ fn nearly_all_is_not_all() {
         let reads = direction(32 * MIB, ServedBy::Device, Some(share));
         headline(&evidence(reads, nothing()))
     };
-    insta::assert_snapshot!(of(0.9996), @"fio: nearly all of the 32 MiB that it read came from vda; nothing else used vda.");
-    insta::assert_snapshot!(of(1.0), @"fio: all of the 32 MiB that it read came from vda; nothing else used vda.");
+    insta::assert_snapshot!(of(0.9996), @"fio: nearly all of the 32 MiB that it read came from vda. Nothing else used vda.");
+    insta::assert_snapshot!(of(1.0), @"fio: all of the 32 MiB that it read came from vda. Nothing else used vda.");
 }
 
 #[test]
@@ -231,13 +231,13 @@ fn writes_tell_what_reached_the_device_and_what_is_left() {
         headline(&evidence)
     };
     let known = Bounds::exact(16 * MIB);
-    insta::assert_snapshot!(of(Some(0.2), known, true, true), @"fio: 20 % of the 80 MiB that it wrote had reached vda at its end, and 64 MiB had still to be written back; nothing else used vda.");
-    insta::assert_snapshot!(of(Some(0.2), known, true, false), @"fio: where the 80 MiB that it wrote went is unknown: REASON; nothing else used vda.");
+    insta::assert_snapshot!(of(Some(0.2), known, true, true), @"fio: 20 % of the 80 MiB that it wrote had reached vda at its end, and 64 MiB had still to be written back. Nothing else used vda.");
+    insta::assert_snapshot!(of(Some(0.2), known, true, false), @"fio: where the 80 MiB that it wrote went is unknown: REASON. Nothing else used vda.");
     let open = Bounds {
         least: 8 * MIB,
         most: 16 * MIB,
     };
-    insta::assert_snapshot!(of(None, open, false, true), @"fio: 8 MiB to 16 MiB of the 80 MiB that it wrote had reached vda at its end, and 64 MiB had still to be written back; nothing else used vda.");
+    insta::assert_snapshot!(of(None, open, false, true), @"fio: 8 MiB to 16 MiB of the 80 MiB that it wrote had reached vda at its end, and 64 MiB had still to be written back. Nothing else used vda.");
 }
 
 #[test]
@@ -262,15 +262,15 @@ fn a_claim_that_devices_cannot_have_carried_stands_in_the_first_line() {
     };
     let rate = Some((5712.0, 11_750_000));
     insta::assert_snapshot!(of(MIB, claimed(rate)), @r"
-    fio: all of the 64 MiB that it read came from the page cache; nothing else used vda; fio says that it read at 5712 MB/s, of which vda carried at most 89.2 MB/s.
+    fio: all of the 64 MiB that it read came from the page cache. Nothing else used vda. fio says that it read at 5712 MB/s, of which vda carried at most 89.2 MB/s.
     claim      fio says that it read 64 MiB at 5712 MB/s; devices carried at most 1 MiB of it, 89.2 MB/s in the same time
     ");
     insta::assert_snapshot!(of(MIB, claimed(None)), @r"
-    fio: all of the 64 MiB that it read came from the page cache; nothing else used vda; fio says that it read 64 MiB, of which vda carried at most 1 MiB.
+    fio: all of the 64 MiB that it read came from the page cache. Nothing else used vda. fio says that it read 64 MiB, of which vda carried at most 1 MiB.
     claim      fio says that it read 64 MiB; devices carried at most 1 MiB of it
     ");
     insta::assert_snapshot!(of(64 * MIB, claimed(rate)), @r"
-    fio: all of the 64 MiB that it read came from the page cache; nothing else used vda.
+    fio: all of the 64 MiB that it read came from the page cache. Nothing else used vda.
     claim      fio says that it read 64 MiB at 5712 MB/s; devices carried all of it
     ");
 }
@@ -298,14 +298,14 @@ fn syncs_that_were_traced_are_told_with_their_flushes() {
             until_ns,
         });
         let line = headline(&written);
-        line.split("; ").nth(1).unwrap().to_owned()
+        line.split(". ").nth(1).unwrap().to_owned()
     };
-    insta::assert_snapshot!(of(240, 240, 240, 0, None, 0), @"its 240 syncs took 1.20 ms (median), with a cache flush of the disk within each");
-    insta::assert_snapshot!(of(240, 240, 12, 0, Some(4_200_000_000), 0), @"in the first 4.20 s its 240 syncs took 1.20 ms (median), with a cache flush of the disk within 12 of them");
-    insta::assert_snapshot!(of(240, 240, 0, 240, None, 3), @"its 240 syncs (some are missing) took 1.20 ms (median), and their disk has no volatile cache, so that none needs a flush");
-    insta::assert_snapshot!(of(240, 240, 0, 0, None, 0), @"its 240 syncs took 1.20 ms (median), and no disk completed a cache flush within them");
-    insta::assert_snapshot!(of(48, 47, 47, 0, None, 0), @"its 48 syncs took 1.20 ms (median of the 47 whose end was seen), with a cache flush of the disk within each of these");
-    insta::assert_snapshot!(of(1, 0, 0, 0, None, 0), @"file systems got 1 sync of it");
+    insta::assert_snapshot!(of(240, 240, 240, 0, None, 0), @"Its 240 syncs took 1.20 ms (median), with a cache flush of the disk within each");
+    insta::assert_snapshot!(of(240, 240, 12, 0, Some(4_200_000_000), 0), @"In the first 4.20 s its 240 syncs took 1.20 ms (median), with a cache flush of the disk within 12 of them");
+    insta::assert_snapshot!(of(240, 240, 0, 240, None, 3), @"Its 240 syncs (some are missing) took 1.20 ms (median), and their disk has no volatile cache, so that none needs a flush");
+    insta::assert_snapshot!(of(240, 240, 0, 0, None, 0), @"Its 240 syncs took 1.20 ms (median), and no disk completed a cache flush within them");
+    insta::assert_snapshot!(of(48, 47, 47, 0, None, 0), @"Its 48 syncs took 1.20 ms (median of the 47 whose end was seen), with a cache flush of the disk within each of these");
+    insta::assert_snapshot!(of(1, 0, 0, 0, None, 0), @"File systems got 1 sync of it");
     insta::assert_snapshot!(of(0, 0, 0, 0, None, 0), @"vda completed 240 cache flushes");
 }
 

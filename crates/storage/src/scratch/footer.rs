@@ -134,6 +134,12 @@ impl Register {
         }
     }
 
+    /// Whether it lists no file.
+    pub(super) fn is_empty(&self) -> bool {
+        let entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
+        entries.iter().all(|entry| *entry == ListedFile::FREE)
+    }
+
     /// Lists a file, and gives its place. A kill finds it there; a power cut may not, and leaves the file where it is.
     ///
     /// # Errors

@@ -49,6 +49,19 @@ fn removal_spares_what_took_its_name() {
     assert_eq!(fs::read(&path).unwrap(), b"precious");
 }
 
+#[test]
+fn a_file_in_use_can_lose_its_name() {
+    let dir = dir();
+    let target = Target::open(dir.path(), &need(MIB)).unwrap();
+    let remover = target.scratch_remover().expect("it has no file beside it");
+    assert!(target.path().exists());
+    assert!(remover.remove());
+    assert!(!target.path().exists());
+    fs::write(target.path(), "another's").unwrap();
+    assert!(!remover.remove());
+    assert!(target.path().exists());
+}
+
 /// A left-over, made from a live scratch file: same content, mode and owner, but no lock.
 fn leftover(dir: &Path, digits: &str) -> PathBuf {
     let target = Target::open(dir, &need(MIB)).unwrap();

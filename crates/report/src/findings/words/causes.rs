@@ -14,7 +14,7 @@ use iolab_workload::units::format_duration;
 use super::doubts;
 
 /// Below this share nothing is left to be explained.
-const REST: f64 = 0.1;
+pub(super) const REST: f64 = 0.1;
 /// From this share on most is.
 const MOST: f64 = 0.5;
 
@@ -281,12 +281,12 @@ pub(crate) fn obstacle(why: &Obstacle) -> String {
     }
 }
 
-fn what(name: &str) -> String {
+pub(super) fn what(name: &str) -> String {
     Suspect::find(name).map_or_else(|| name.to_owned(), |suspect| suspect.what.to_owned())
 }
 
 /// `83 % (75 to 90 %)`; estimates beyond the whole are all of it, and those below 0 nothing.
-fn of_share(share: &Share) -> String {
+pub(super) fn of_share(share: &Share) -> String {
     let percent = |share: f64| format!("{:.0}", (100.0 * share).clamp(0.0, 100.0));
     let interval = share
         .interval

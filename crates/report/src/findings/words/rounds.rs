@@ -123,7 +123,9 @@ pub(crate) fn state_in_short(analysis: &Analysis, steady: &SteadyAnalysis) -> St
     match RoundsState::of(analysis, steady) {
         RoundsState::Steady => format!("steady after {rounds}"),
         RoundsState::Alike(_) => {
-            format!("not shown to be in a steady state after {rounds}, of which the last are alike")
+            format!(
+                "not shown to be in a steady state after {rounds}, although the last ones are alike"
+            )
         }
         RoundsState::NotSteady => format!("not steady after {rounds}"),
         RoundsState::TooFew | RoundsState::LacksValues | RoundsState::Unended => {

@@ -1,0 +1,70 @@
+//! Paths as names: what tells them apart stands at their ends.
+
+/// Leaves the folder that all of these paths begin with out of each; the parts of a stripe, `/a:/b`, are paths too. Nothing is left out
+/// where some name is no path.
+pub(super) fn leave_out_common(names: &mut [String]) {
+    let Some(folder) = common(names).map(str::to_owned) else {
+        return;
+    };
+    for name in names {
+        let parts = parts(name).map(|part| part.strip_prefix(&*folder).unwrap_or(part));
+        *name = parts.collect::<Vec<_>>().join(":");
+    }
+}
+
+/// The longest folder that all parts of all names lie in, below the root; `None` without one.
+fn common(names: &[String]) -> Option<&str> {
+    let mut all = names.iter().flat_map(|name| parts(name));
+    let folder_of = |path: &str| path.rfind('/').map_or(0, |slash| slash + 1);
+    let first = all.next()?;
+    let mut common = &first[..folder_of(first)];
+    for part in all {
+        let shared = common.bytes().zip(part.bytes());
+        let shared = shared.take_while(|(one, other)| one == other).count();
+        // A slash is one byte, and ends a folder in both.
+        let end = common.as_bytes()[..shared]
+            .iter()
+            .rposition(|byte| *byte == b'/');
+        common = &common[..end.map_or(0, |slash| slash + 1)];
+    }
+    (common.len() > 1).then_some(common)
+}
+
+/// The paths of a stripe, or the only one.
+fn parts(name: &str) -> impl Iterator<Item = &str> {
+    let mut rest = Some(name);
+    std::iter::from_fn(move || {
+        let (part, after) = match rest?.split_once(":/") {
+            Some((part, _)) => (part, rest?.get(part.len() + 1..)),
+            None => (rest?, None),
+        };
+        rest = after;
+        Some(part)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown<const N: usize>(names: [&str; N]) -> [String; N] {
+        let mut names = names.map(str::to_owned);
+        leave_out_common(&mut names);
+        names
+    }
+
+    #[test]
+    fn what_all_paths_begin_with_is_left_out() {
+        assert_eq!(
+            shown(["/mnt/a", "/mnt/disks/b", "/mnt/a:/mnt/disks/b"]),
+            ["a", "disks/b", "a:disks/b"]
+        );
+        assert_eq!(shown(["/dev/sda", "/dev/sdb"]), ["sda", "sdb"]);
+        // Half of a name is no folder, and the root is none of note.
+        assert_eq!(shown(["/mnt/one", "/mnt/only"]), ["one", "only"]);
+        assert_eq!(shown(["/mnt", "/data"]), ["/mnt", "/data"]);
+        assert_eq!(shown(["/mnt/a", "WD-Red"]), ["/mnt/a", "WD-Red"]);
+        assert_eq!(shown(["seq", "rand"]), ["seq", "rand"]);
+        assert_eq!(shown(["/größe/ä", "/größe/ö"]), ["ä", "ö"]);
+    }
+}
