@@ -5,6 +5,7 @@ use iolab_analysis::claim::{Claim, Suspected, Verdict, WhyUntried, claims, lefto
 use iolab_analysis::timeline::{Access, DisturbedTrials, Levels, RunShift};
 use iolab_plan::experiment::{Inquiry, Variant};
 use iolab_plan::suspect::Leftover;
+use iolab_record::environment::KEYS;
 use iolab_synthetic::size_curve;
 
 /// The sizes stand for: base, other, base without the suspect, other without it, which is as fast as the base then.
@@ -133,12 +134,39 @@ fn waiting_for_a_cpu_counts_as_taken_away_where_threads_wait_half_as_long() {
         inquiry.tried = vec!["cpu-waiting".to_owned()];
         inquiry.variants[1].without = inquiry.tried.clone();
         for (cell, wait) in analysis.cells.iter_mut().zip([0.0, 0.5, 0.0, left]) {
-            cell.disturbance.worker_wait = Some(wait);
+            cell.disturbance.wait_for_others = Some(wait);
         }
         verdict(&analysis).0
     };
     assert_eq!(of(0.1), Verdict::Cause);
     assert_eq!(of(0.4), Verdict::NotTried);
+}
+
+/// Three threads on two CPUs wait for each other, however idle the machine is.
+#[test]
+fn what_threads_wait_for_each_other_is_no_wait_for_others() {
+    let of = |used: f64, waited: f64, cpus: Option<&str>| {
+        let mut record = size_curve("read-size", &CELLS[..1]);
+        record.environment.put(&KEYS.cpu_usable_count, 2);
+        let trial = &mut record.cells[0].spec.trial;
+        trial.threads = 3;
+        trial.cpus = cpus.map(|cpus| cpus.parse().expect("valid"));
+        for sample in &mut record.samples {
+            let part = |share: f64| (share * sample.elapsed_ns as f64) as u64;
+            sample.run_delay_ns = Some(part(waited));
+            sample.counters.usage.user_ns = part(used / 2.0);
+            sample.counters.usage.system_ns = part(used / 2.0);
+        }
+        let share = analyse(&record).cells[0].disturbance.wait_for_others;
+        (300.0 * share.expect("counted")).round()
+    };
+    assert_eq!(of(2.0, 1.0, None), 0.0);
+    // Others had one of the CPUs all the time.
+    assert_eq!(of(1.0, 2.0, None), 100.0);
+    // One CPU is all that the threads may use.
+    assert_eq!(of(1.0, 2.0, Some("1")), 0.0);
+    // A CPU was idle, and threads that it served waited until it woke up.
+    assert_eq!(of(0.5, 0.25, None), 25.0);
 }
 
 /// A fall or a rise of reads over a run, at its cell 0.

@@ -105,10 +105,11 @@ fn of_phenomenon(analysis: &Analysis, inquiry: &Inquiry, ratio: Option<f64>) -> 
 }
 
 fn is_cpu(reason: &Reason) -> bool {
+    let is_wait = |by: Disturber| matches!(by, Disturber::CpuPressure | Disturber::WorkerWait);
     match reason {
         Reason::Preempted { .. } => true,
-        Reason::Disturbed { by, .. } => *by == Disturber::CpuPressure,
-        Reason::Imbalance(found) => found.what == Disturber::CpuPressure,
+        Reason::Disturbed { by, .. } => is_wait(*by),
+        Reason::Imbalance(found) => is_wait(found.what),
         _ => false,
     }
 }

@@ -248,9 +248,9 @@ pub(crate) fn why_untried(why: &WhyUntried) -> String {
             significant(*left),
             significant(*before)
         ),
-        WhyUntried::CpuWaitUnknown => "how long threads waited for a CPU is not known".to_owned(),
+        WhyUntried::CpuWaitUnknown => "how long threads waited for a CPU that others used is not known".to_owned(),
         WhyUntried::CpuWaitLeft { before, left } => format!(
-            "threads still waited for a CPU in {:.0} % of their time, before in {:.0} %",
+            "threads still waited for a CPU that others used in {:.0} % of their time, before in {:.0} %",
             100.0 * left,
             100.0 * before
         ),
@@ -415,8 +415,8 @@ mod tests {
         Not tried (4096 of 8192 page faults were left): a write cache.
         Not tried (how many I/Os of the device a request takes is not known): a write cache.
         Not tried (a request still takes 2.00 I/Os of the device, before 2.10): a write cache.
-        Not tried (how long threads waited for a CPU is not known): a write cache.
-        Not tried (threads still waited for a CPU in 20 % of their time, before in 30 %): a write cache.
+        Not tried (how long threads waited for a CPU that others used is not known): a write cache.
+        Not tried (threads still waited for a CPU that others used in 20 % of their time, before in 30 %): a write cache.
         ");
     }
 
