@@ -15,6 +15,7 @@ use iolab_plan::suspect::{Check, Suspect};
 use iolab_workload::settings::cell_label;
 
 use super::effect::log_ratios;
+use super::leftover::fell;
 use crate::analysis::{Analysis, CellAnalysis};
 use crate::doubt::SideDoubt;
 use variants::Variants;
@@ -215,8 +216,10 @@ fn failed_check(analysis: &Analysis, inquiry: &Inquiry, suspect: &str) -> Option
     if without.iter().any(|cell| cell.values.is_empty()) {
         return Some(WhyUntried::NoTrial);
     }
+    let own = with.iter().chain(&without).map(|cell| cell.cell.id);
     if let Some(idle_ns) = inquiry.idle_ns
-        && !analysis.timeline.over_run.is_empty()
+        && (!analysis.timeline.over_run.is_empty()
+            || fell(analysis, &own.collect::<Vec<_>>()).is_some())
     {
         return Some(WhyUntried::LevelChanged { idle_ns });
     }

@@ -6,7 +6,7 @@ use iolab_analysis::timeline::{Access, DisturbedTrials, Levels, RunShift};
 use iolab_plan::experiment::{Inquiry, Variant};
 use iolab_plan::suspect::Leftover;
 use iolab_record::environment::KEYS;
-use iolab_synthetic::size_curve;
+use iolab_synthetic::{add_cell, around, record, size_curve};
 
 /// The sizes stand for: base, other, base without the suspect, other without it, which is as fast as the base then.
 const CELLS: [(&str, f64); 4] = [
@@ -223,4 +223,40 @@ fn what_trials_leave_shows_by_their_level() {
     assert_eq!(with(&[shift(Access::Writes, 0.1)]), Leftover::Nothing);
     let rises = [shift(Access::Reads, 0.5), shift(Access::Reads, 1.5)];
     assert_eq!(with(&rises), Leftover::Lasting);
+}
+
+/// Credits that only one side uses up: the other one is below the limit anyway, and no level of the run as a whole changes.
+fn drained() -> Analysis {
+    let fast = [
+        174.0, 178.0, 190.0, 178.0, 170.0, 78.0, 113.0, 86.0, 63.0, 120.0, 62.0, 89.0, 114.0, 58.0,
+        109.0, 79.0, 55.0, 81.0, 110.0, 86.0,
+    ];
+    let mut record = record("read-size", &["bs"]);
+    add_cell(&mut record, &["bs=4KiB"], &fast);
+    let slow = [around(31.0), around(31.0), around(31.0)].concat();
+    add_cell(&mut record, &["bs=64KiB"], &slow[..fast.len()]);
+    analyse(&record)
+}
+
+#[test]
+fn credits_that_one_side_uses_up_are_seen() {
+    let analysis = drained();
+    assert!(analysis.timeline.over_run.is_empty());
+    let found = phenomena(&analysis).expect("plain trials")[0];
+    let Leftover::Drained(factor) = leftover(&analysis, &found) else {
+        panic!("{:?}", leftover(&analysis, &found));
+    };
+    assert!((1.5..3.0).contains(&factor), "{factor}");
+}
+
+#[test]
+fn a_side_that_still_falls_leaves_no_suspect_tried() {
+    let mut analysis = drained();
+    let falling = analysis.cells.remove(0);
+    let mut explained = explained();
+    explained.inquiry.as_mut().expect("one").idle_ns = Some(1_500_000_000);
+    assert_ne!(verdict(&explained).0, Verdict::NotTried);
+    explained.cells[1].series_tests = falling.series_tests;
+    explained.cells[1].values = falling.values;
+    assert_eq!(verdict(&explained).0, Verdict::NotTried);
 }
