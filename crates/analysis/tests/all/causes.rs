@@ -77,6 +77,20 @@ fn a_wait_of_the_worse_cell_alone_leaves_the_verdict_open() {
     assert_eq!(verdict(&analysis), (Verdict::CannotTell, 1));
 }
 
+/// Waiting for a tenth of the time makes no cell half as fast.
+#[test]
+fn a_wait_that_is_too_short_for_the_change_is_no_doubt() {
+    let with = |share: f64| {
+        let mut analysis = explained();
+        for (number, cell) in analysis.cells.iter_mut().enumerate() {
+            cell.disturbance.memory_stall = Some(if number == 1 { share } else { 0.0 });
+        }
+        verdict(&analysis)
+    };
+    assert_eq!(with(0.1), (Verdict::Cause, 0));
+    assert_eq!(with(0.6), (Verdict::CannotTell, 1));
+}
+
 #[test]
 fn what_turns_round_is_not_told_of_a_verdict_that_is_open() {
     let mut analysis = explained_in(&[CELLS[0], CELLS[1], CELLS[2], ("16MiB", 1500.0)]);
