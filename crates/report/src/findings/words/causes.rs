@@ -6,6 +6,7 @@ use iolab_analysis::analysis::Analysis;
 use iolab_analysis::claim::{
     Again, MARGIN, Reproduction, Share, Suspected, Suspects, Verdict, WhyUntried,
 };
+use iolab_analysis::doubt::{Reason, SideDoubt};
 use iolab_plan::obstacle::Obstacle;
 use iolab_plan::suspect::Suspect;
 use iolab_workload::quantity::{exact_duration, significant};
@@ -138,7 +139,7 @@ pub(super) fn of_suspects(found: &Suspects) -> String {
                 .iter()
                 .map(|one| match one.doubts.is_empty() {
                     true => what(&one.suspect),
-                    false => format!("{} (but {})", what(&one.suspect), doubts(&one.doubts)),
+                    false => format!("{} (but {})", what(&one.suspect), against(&one.doubts)),
                 });
             let each: Vec<String> = each.collect();
             format!("Cannot tell{needed}: {}.", each.join("; "))
@@ -154,6 +155,21 @@ pub(super) fn of_suspects(found: &Suspects) -> String {
             sentences.collect::<Vec<_>>().join(" ")
         }
     }
+}
+
+/// What could make the same change as an intervention. Its sides are the cells with the suspect and without it, and not those of the difference.
+fn against(all: &[SideDoubt]) -> String {
+    let of_one = |doubt: &SideDoubt| match &doubt.reason {
+        Reason::Imbalance(found) => format!(
+            "{}, {} with it, {} without it",
+            found.what.words(),
+            found.base_words(),
+            found.new_words()
+        ),
+        _ => doubts(std::slice::from_ref(doubt)),
+    };
+    let each: Vec<String> = all.iter().map(of_one).collect();
+    each.join("; ")
 }
 
 /// Which difference it is about, where the runs explain several: ` The difference: throughput at bs=64KiB is 0.5 times that at bs=4KiB.`
@@ -248,7 +264,9 @@ pub(crate) fn why_untried(why: &WhyUntried) -> String {
             significant(*left),
             significant(*before)
         ),
-        WhyUntried::CpuWaitUnknown => "how long threads waited for a CPU that others used is not known".to_owned(),
+        WhyUntried::CpuWaitUnknown => {
+            "how long threads waited for a CPU that others used is not known".to_owned()
+        }
         WhyUntried::CpuWaitLeft { before, left } => format!(
             "threads still waited for a CPU that others used in {:.0} % of their time, before in {:.0} %",
             100.0 * left,
@@ -297,6 +315,8 @@ fn of_share(share: &Share) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use iolab_analysis::doubt::ComparedSide;
+    use iolab_analysis::imbalance::{Disturber, Imbalance};
 
     fn suspected(share: f64, interval: (f64, f64)) -> Suspected {
         Suspected {
@@ -418,6 +438,33 @@ mod tests {
         Not tried (how long threads waited for a CPU that others used is not known): a write cache.
         Not tried (threads still waited for a CPU that others used in 20 % of their time, before in 30 %): a write cache.
         ");
+    }
+
+    /// The base of such a doubt is the cell with the suspect.
+    #[test]
+    fn what_is_against_a_verdict_names_the_cells_with_and_without_the_suspect() {
+        let doubt = |reason| SideDoubt {
+            side: Some(ComparedSide::Base),
+            reason,
+        };
+        let one = Suspected {
+            doubts: vec![
+                doubt(Reason::Imbalance(Imbalance {
+                    what: Disturber::MemoryPressure,
+                    base: (0.61, 0.61),
+                    new: (0.02, 0.02),
+                })),
+                doubt(Reason::Suspended),
+            ],
+            ..suspected(0.6, (0.5, 0.7))
+        };
+        let text = of_suspects(&Suspects {
+            run: 0,
+            verdict: Verdict::CannotTell,
+            suspects: vec![one],
+            blocks: 30,
+        });
+        insta::assert_snapshot!(text, @"Cannot tell: a write cache (but waiting for memory, 61 % with it, 2.0 % without it; the machine or iolab was suspended during a trial).");
     }
 
     #[test]

@@ -8,18 +8,19 @@ use iolab_truth::system::unless_missing;
 use super::{World, cached, explain, random_against_sequential};
 use crate::stage::alone;
 
-/// The cache, with credits for 48 MiB, of which sequential reads use more than what comes back, and random ones less.
+/// The cache, one request at a time, with credits for 64 MiB, of which sequential reads use more than what comes back, and random ones less.
 fn with_credits() -> Behaviour {
     Behaviour {
         credits: Some(Credits {
-            full: 48 << 20,
-            refill: 60e6,
+            full: 64 << 20,
+            refill: 40e6,
         }),
+        serial: true,
         ..cached()
     }
 }
 
-/// As many blocks that the bucket is empty in most of them.
+/// So many blocks that the bucket is empty in most of them.
 const BLOCKS: [&str; 4] = ["--set", "trials_min=24", "--set", "trials_max=24"];
 
 /// The fall of the sequential reads is seen, each trial of the explanation begins after idle time, and with it the cause is named.
@@ -29,11 +30,11 @@ fn credits_come_back_before_each_trial_of_an_explanation() {
     let Some(scene) = unless_missing(Scene::on_fuse(with_credits())) else {
         return;
     };
-    let shown_by = [&random_against_sequential("150ms")[..], &BLOCKS].concat();
+    let shown_by = [&random_against_sequential("100ms")[..], &BLOCKS].concat();
     let world = World {
         shown_by: &shown_by,
         planted: &["reach"],
-        budget: "4min",
+        budget: "150s",
         more: &[],
     };
     explain(&scene, &world);

@@ -29,7 +29,7 @@ fn end(spinners: Vec<Child>) {
     }
 }
 
-/// One thread more than there are CPUs, of which spinners leave one: without them all CPUs run threads, and one thread still waits for the others.
+/// Two threads for each CPU, of which spinners leave one: without them all CPUs run threads, and half of the threads still wait for the others.
 /// All are real-time threads, so that those of other programs, which may have the last CPU too, make no difference.
 #[test]
 fn real_time_threads_of_others_are_named() {
@@ -43,7 +43,7 @@ fn real_time_threads_of_others_are_named() {
     let Some(spinners) = busy_but_one(&scene) else {
         return;
     };
-    let threads = format!("threads=1,{}", spinners.len() + 2);
+    let threads = format!("threads=1,{}", 2 * (spinners.len() + 1));
     let settings = [
         "workload=RR",
         "backend=psync",

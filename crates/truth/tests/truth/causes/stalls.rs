@@ -100,6 +100,8 @@ fn a_cache_is_named_beside_stalls() {
             every: 50,
             time: Duration::from_millis(10),
         }),
+        // Else more requests in flight would reach the limit that the stalls are, on both sides.
+        serial: true,
         ..cached()
     };
     let Some(scene) = unless_missing(Scene::on_fuse(behaviour)) else {
