@@ -22,7 +22,7 @@ use iolab_record::{Cell, Interval, Moved, PerOperation, RunRecord, Series};
 /// Fewest trials or intervals in which a change is searched.
 const VALUES_MIN: usize = 8;
 /// Smallest change reported: to 4/5, or to 5/4.
-const FACTOR_MIN: f64 = 1.25;
+pub(crate) const FACTOR_MIN: f64 = 1.25;
 /// Level of the tests, over all series of a run of one kind.
 const ALPHA: f64 = 0.01;
 

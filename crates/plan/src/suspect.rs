@@ -40,7 +40,7 @@ pub enum Check {
     FewerFaults,
     /// Nine tenths of the device's I/Os per request with the suspect, or fewer, on both sides together.
     FewerDeviceIos,
-    /// Half of the time that threads waited for a CPU with the suspect, or less, on both sides together.
+    /// Half of the time that threads waited for a CPU which others used with the suspect, or less, on both sides together.
     LessCpuWait,
 }
 
@@ -59,7 +59,7 @@ pub struct MachineState {
     pub read_ahead_bytes: Option<u64>,
     /// When the kernel uses transparent huge pages.
     pub huge_pages: Option<HugePageUse>,
-    /// The share of their time in which threads waited for a CPU, on the side where that was more.
+    /// The share of their time in which threads waited for a CPU that others used, on the side where that was more.
     pub cpu_wait: Option<f64>,
     /// What a trial leaves of credits, or in the cache of a drive, for the next one.
     pub leftover: Leftover,

@@ -73,6 +73,28 @@ pub struct Behaviour {
     pub harm: Option<WriteFault>,
     /// A cache of reads, in front of something slower.
     pub cache: Option<ChunkCache>,
+    /// Credits of reads, after which they are slower.
+    pub credits: Option<Credits>,
+    /// Stalls of all reads.
+    pub stall: Option<Stall>,
+}
+
+/// A token bucket: reads are as fast as they are until it is empty, and then as fast as it is refilled.
+#[derive(Debug, Clone, Copy)]
+pub struct Credits {
+    /// Bytes that a full bucket has; it is full at first.
+    pub full: u64,
+    /// Bytes per second that come back, all the time.
+    pub refill: f64,
+}
+
+/// One of this many reads makes it and all that arrive afterwards wait.
+#[derive(Debug, Clone, Copy)]
+pub struct Stall {
+    /// So many reads, of all open files together.
+    pub every: u64,
+    /// For how long.
+    pub time: Duration,
 }
 
 /// A cache that keeps the chunks which were read last.
@@ -104,6 +126,8 @@ impl Default for Behaviour {
             cached: false,
             harm: None,
             cache: None,
+            credits: None,
+            stall: None,
         }
     }
 }

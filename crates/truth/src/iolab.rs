@@ -114,8 +114,13 @@ pub fn run(scene: &Scene, experiment: &str, target: &str, arguments: &[&str]) ->
 
 /// The output of iolab on both streams for these arguments.
 pub fn told(scene: &Scene, arguments: &[&str]) -> String {
+    told_with_code(scene, arguments).1
+}
+
+/// The exit code of iolab for these arguments, and its output on both streams.
+pub fn told_with_code(scene: &Scene, arguments: &[&str]) -> (Option<i32>, String) {
     let output = scene.carry_out(plain(scene).args(arguments), |_| ());
-    both(&output.expect("iolab starts"))
+    answer(&output.expect("iolab starts"))
 }
 
 /// The claims of a run file in the scene's folder; none where there is no such file.

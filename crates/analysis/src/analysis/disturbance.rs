@@ -73,6 +73,9 @@ pub struct CellDisturbance {
     pub quota_wait: Option<f64>,
     /// Time in which workers were ready to run and waited for a CPU, over the time of all workers.
     pub worker_wait: Option<f64>,
+    /// The part of that in which others had a CPU that workers wanted: without the time that workers wait for each other because they are
+    /// more than the CPUs.
+    pub wait_for_others: Option<f64>,
     /// Preemptions per second and worker; `None` for very few.
     pub preemptions: Option<f64>,
     /// Time that the machine was suspended, or iolab stopped, during trials, ns.
@@ -205,6 +208,7 @@ impl CellDisturbance {
         let share = |part: fn(&Sample) -> Option<u64>| {
             pooled(trials, |s| part(s).map(|part| (part as f64, elapsed(s))))
         };
+        let usable = cpus;
         let cpus = f64::from(cpus.unwrap_or(1).max(1));
         let owed = |s: &Sample| s.region.owed_sync_ns.map(|ns| ns as f64);
         Self {
@@ -220,6 +224,7 @@ impl CellDisturbance {
             memory_stall: share(|s| s.counters.pressure.memory_stall_ns).map(of_all_time),
             quota_wait: share(|s| s.counters.pressure.throttled_ns).map(|share| share / cpus),
             worker_wait: worker_wait(cell, trials),
+            wait_for_others: wait_for_others(cell, trials, usable),
             preemptions: preemptions(cell, trials),
             suspended_ns: sum(trials, slept_ns),
             owed_sync_ns: median_of(trials, owed),
@@ -265,6 +270,23 @@ fn preemptions(cell: &Cell, trials: &[&Sample]) -> Option<f64> {
 fn worker_wait(cell: &Cell, trials: &[&Sample]) -> Option<f64> {
     let workers = f64::from(cell.spec.merge_trials().threads);
     let waited = |s: &Sample| Some((s.run_delay_ns? as f64, s.elapsed_ns as f64 * workers));
+    pooled(trials, waited).map(of_all_time)
+}
+
+/// The time in which workers waited for a CPU that others had, at most, over that of all workers: what they waited, and no more than the time of
+/// the CPUs that iolab did not use. Of workers that keep all CPUs busy, one always waits where they are more than the CPUs.
+fn wait_for_others(cell: &Cell, trials: &[&Sample], usable: Option<u32>) -> Option<f64> {
+    let spec = cell.spec.merge_trials();
+    let named = spec.cpus.as_ref().map(|cpus| cpus.numbers().len() as u32);
+    let cpus = f64::from(named.into_iter().chain(usable).min()?);
+    let workers = f64::from(spec.threads);
+    let waited = |s: &Sample| {
+        let (waited, elapsed) = (s.run_delay_ns? as f64, s.elapsed_ns as f64);
+        let used = s.counters.usage;
+        let used = used.user_ns as f64 + used.system_ns as f64;
+        let unused = (cpus * elapsed - used).max(0.0);
+        Some((waited.min(unused), elapsed * workers))
+    };
     pooled(trials, waited).map(of_all_time)
 }
 

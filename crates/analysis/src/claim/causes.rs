@@ -15,6 +15,7 @@ use iolab_plan::suspect::{Check, Suspect};
 use iolab_workload::settings::cell_label;
 
 use super::effect::log_ratios;
+use super::leftover::fell;
 use crate::analysis::{Analysis, CellAnalysis};
 use crate::doubt::SideDoubt;
 use variants::Variants;
@@ -26,7 +27,7 @@ const ALPHA: f64 = 0.05;
 const FAULTS_KEPT: f64 = 0.1;
 /// The share of the device's I/Os that may be left without a limit of requests.
 const DEVICE_IOS_KEPT: f64 = 0.9;
-/// The share of the waiting for a CPU that may be left without it.
+/// The share of the waiting for a CPU that others use which may be left without it.
 const CPU_WAIT_KEPT: f64 = 0.5;
 
 /// Whether a phenomenon is there again.
@@ -138,13 +139,13 @@ pub enum WhyUntried {
         /// I/Os of the device that a request takes without the suspect, likewise.
         left: f64,
     },
-    /// It was to go with less waiting for a CPU, and how long threads waited is not known.
+    /// It was to go with less waiting for a CPU that others use, and how long threads waited is not known.
     CpuWaitUnknown,
-    /// It was to go with less waiting for a CPU, and more than half of it was left.
+    /// It was to go with less waiting for a CPU that others use, and more than half of it was left.
     CpuWaitLeft {
-        /// Share of their time in which threads waited, with the suspect: the mean of both sides.
+        /// Share of their time in which threads waited for others, with the suspect: the mean of both sides.
         before: f64,
-        /// Share of their time in which threads waited without the suspect, likewise.
+        /// Share of their time in which threads waited for others without the suspect, likewise.
         left: f64,
     },
 }
@@ -215,8 +216,10 @@ fn failed_check(analysis: &Analysis, inquiry: &Inquiry, suspect: &str) -> Option
     if without.iter().any(|cell| cell.values.is_empty()) {
         return Some(WhyUntried::NoTrial);
     }
+    let own = with.iter().chain(&without).map(|cell| cell.cell.id);
     if let Some(idle_ns) = inquiry.idle_ns
-        && !analysis.timeline.over_run.is_empty()
+        && (!analysis.timeline.over_run.is_empty()
+            || fell(analysis, &own.collect::<Vec<_>>()).is_some())
     {
         return Some(WhyUntried::LevelChanged { idle_ns });
     }
@@ -251,9 +254,10 @@ fn device_ios_left(with: [&CellAnalysis; 2], without: [&CellAnalysis; 2]) -> Opt
     })
 }
 
-/// How long threads still wait for a CPU, where that is more than half of it.
+/// How long threads still wait for a CPU that others use, where that is more than half of it. What they wait for each other stays, or grows: the
+/// more CPUs they get, the more of them run at a time.
 fn cpu_wait_left(with: [&CellAnalysis; 2], without: [&CellAnalysis; 2]) -> Option<WhyUntried> {
-    let wait = |cell: &CellAnalysis| cell.disturbance.worker_wait;
+    let wait = |cell: &CellAnalysis| cell.disturbance.wait_for_others;
     let Some((before, left)) = before_and_left(with, without, wait) else {
         return Some(WhyUntried::CpuWaitUnknown);
     };

@@ -1,6 +1,6 @@
 //! Differences between two cells of a run whose cause can be asked for.
 
-use iolab_plan::suspect::{Leftover, MachineState, Sides};
+use iolab_plan::suspect::{MachineState, Sides};
 use iolab_workload::response::Response;
 
 use super::best::{Best, Candidate, Standing};
@@ -9,7 +9,6 @@ use super::effect::{CellId, Difference, Effect, MARGIN};
 use super::{Claim, claims};
 use crate::analysis::{Analysis, CellAnalysis};
 use crate::doubt::SideDoubt;
-use crate::timeline::{Access, TrialShift};
 
 /// Where more requests in flight gain less than this share of their number, that is the phenomenon.
 const GAIN: f64 = 0.5;
@@ -95,53 +94,6 @@ fn sides(run: &Analysis, phenomenon: &Phenomenon) -> Option<Sides> {
         // What the two differ in says itself what it is.
         machine: MachineState::default(),
     })
-}
-
-/// Whether throughput of a side changes its level within its trials.
-pub fn changes_inside(run: &Analysis, phenomenon: &Phenomenon) -> bool {
-    let own = [phenomenon.base.cell, phenomenon.other.cell];
-    run.timeline
-        .within
-        .iter()
-        .any(|shift| own.contains(&shift.cell))
-}
-
-/// What trials of both sides leave for those that follow.
-pub fn leftover(run: &Analysis, phenomenon: &Phenomenon) -> Leftover {
-    let own = [phenomenon.base.cell, phenomenon.other.cell];
-    let writes = |id: i64| {
-        let cell = run.cells.iter().find(|cell| cell.cell.id == id);
-        cell.is_some_and(|cell| cell.cell.trial().writes())
-    };
-    let timeline = &run.timeline;
-    // The first trial has used up what was there, and none has found it again.
-    if timeline
-        .in_warm_ups
-        .iter()
-        .any(|shift| own.contains(&shift.cell))
-    {
-        return Leftover::Lasting;
-    }
-    let concerns = |of: Access| own.iter().any(|id| writes(*id) == (of == Access::Writes));
-    let over_run = timeline.over_run.iter().filter(|shift| concerns(shift.of));
-    let over_run: Vec<f64> = over_run.map(|shift| shift.factor).collect();
-    if over_run.iter().any(|factor| *factor > 1.0) {
-        return Leftover::Lasting;
-    }
-    // A trial that begins slow begins anew.
-    let within = timeline
-        .within
-        .iter()
-        .filter(|shift| own.contains(&shift.cell));
-    let within = within
-        .map(TrialShift::factor)
-        .filter(|factor| *factor < 1.0);
-    let fell = over_run
-        .into_iter()
-        .chain(within)
-        .map(|factor| 1.0 / factor);
-    fell.max_by(f64::total_cmp)
-        .map_or(Leftover::Nothing, Leftover::Drained)
 }
 
 /// An effect, or the gain that it lacks.

@@ -5,7 +5,8 @@ use iolab_analysis::claim::{Claim, Suspected, Verdict, WhyUntried, claims, lefto
 use iolab_analysis::timeline::{Access, DisturbedTrials, Levels, RunShift};
 use iolab_plan::experiment::{Inquiry, Variant};
 use iolab_plan::suspect::Leftover;
-use iolab_synthetic::size_curve;
+use iolab_record::environment::KEYS;
+use iolab_synthetic::{add_cell, around, record, size_curve};
 
 /// The sizes stand for: base, other, base without the suspect, other without it, which is as fast as the base then.
 const CELLS: [(&str, f64); 4] = [
@@ -76,6 +77,20 @@ fn a_wait_of_the_worse_cell_alone_leaves_the_verdict_open() {
     assert_eq!(verdict(&analysis), (Verdict::CannotTell, 1));
 }
 
+/// Waiting for a tenth of the time makes no cell half as fast.
+#[test]
+fn a_wait_that_is_too_short_for_the_change_is_no_doubt() {
+    let with = |share: f64| {
+        let mut analysis = explained();
+        for (number, cell) in analysis.cells.iter_mut().enumerate() {
+            cell.disturbance.memory_stall = Some(if number == 1 { share } else { 0.0 });
+        }
+        verdict(&analysis)
+    };
+    assert_eq!(with(0.1), (Verdict::Cause, 0));
+    assert_eq!(with(0.6), (Verdict::CannotTell, 1));
+}
+
 #[test]
 fn what_turns_round_is_not_told_of_a_verdict_that_is_open() {
     let mut analysis = explained_in(&[CELLS[0], CELLS[1], CELLS[2], ("16MiB", 1500.0)]);
@@ -133,12 +148,39 @@ fn waiting_for_a_cpu_counts_as_taken_away_where_threads_wait_half_as_long() {
         inquiry.tried = vec!["cpu-waiting".to_owned()];
         inquiry.variants[1].without = inquiry.tried.clone();
         for (cell, wait) in analysis.cells.iter_mut().zip([0.0, 0.5, 0.0, left]) {
-            cell.disturbance.worker_wait = Some(wait);
+            cell.disturbance.wait_for_others = Some(wait);
         }
         verdict(&analysis).0
     };
     assert_eq!(of(0.1), Verdict::Cause);
     assert_eq!(of(0.4), Verdict::NotTried);
+}
+
+/// Three threads on two CPUs wait for each other, however idle the machine is.
+#[test]
+fn what_threads_wait_for_each_other_is_no_wait_for_others() {
+    let of = |used: f64, waited: f64, cpus: Option<&str>| {
+        let mut record = size_curve("read-size", &CELLS[..1]);
+        record.environment.put(&KEYS.cpu_usable_count, 2);
+        let trial = &mut record.cells[0].spec.trial;
+        trial.threads = 3;
+        trial.cpus = cpus.map(|cpus| cpus.parse().expect("valid"));
+        for sample in &mut record.samples {
+            let part = |share: f64| (share * sample.elapsed_ns as f64) as u64;
+            sample.run_delay_ns = Some(part(waited));
+            sample.counters.usage.user_ns = part(used / 2.0);
+            sample.counters.usage.system_ns = part(used / 2.0);
+        }
+        let share = analyse(&record).cells[0].disturbance.wait_for_others;
+        (300.0 * share.expect("counted")).round()
+    };
+    assert_eq!(of(2.0, 1.0, None), 0.0);
+    // Others had one of the CPUs all the time.
+    assert_eq!(of(1.0, 2.0, None), 100.0);
+    // One CPU is all that the threads may use.
+    assert_eq!(of(1.0, 2.0, Some("1")), 0.0);
+    // A CPU was idle, and threads that it served waited until it woke up.
+    assert_eq!(of(0.5, 0.25, None), 25.0);
 }
 
 /// A fall or a rise of reads over a run, at its cell 0.
@@ -195,4 +237,40 @@ fn what_trials_leave_shows_by_their_level() {
     assert_eq!(with(&[shift(Access::Writes, 0.1)]), Leftover::Nothing);
     let rises = [shift(Access::Reads, 0.5), shift(Access::Reads, 1.5)];
     assert_eq!(with(&rises), Leftover::Lasting);
+}
+
+/// Credits that only one side uses up: the other one is below the limit anyway, and no level of the run as a whole changes.
+fn drained() -> Analysis {
+    let fast = [
+        174.0, 178.0, 190.0, 178.0, 170.0, 78.0, 113.0, 86.0, 63.0, 120.0, 62.0, 89.0, 114.0, 58.0,
+        109.0, 79.0, 55.0, 81.0, 110.0, 86.0,
+    ];
+    let mut record = record("read-size", &["bs"]);
+    add_cell(&mut record, &["bs=4KiB"], &fast);
+    let slow = [around(31.0), around(31.0), around(31.0)].concat();
+    add_cell(&mut record, &["bs=64KiB"], &slow[..fast.len()]);
+    analyse(&record)
+}
+
+#[test]
+fn credits_that_one_side_uses_up_are_seen() {
+    let analysis = drained();
+    assert!(analysis.timeline.over_run.is_empty());
+    let found = phenomena(&analysis).expect("plain trials")[0];
+    let Leftover::Drained(factor) = leftover(&analysis, &found) else {
+        panic!("{:?}", leftover(&analysis, &found));
+    };
+    assert!((1.5..3.0).contains(&factor), "{factor}");
+}
+
+#[test]
+fn a_side_that_still_falls_leaves_no_suspect_tried() {
+    let mut analysis = drained();
+    let falling = analysis.cells.remove(0);
+    let mut explained = explained();
+    explained.inquiry.as_mut().expect("one").idle_ns = Some(1_500_000_000);
+    assert_ne!(verdict(&explained).0, Verdict::NotTried);
+    explained.cells[1].series_tests = falling.series_tests;
+    explained.cells[1].values = falling.values;
+    assert_eq!(verdict(&explained).0, Verdict::NotTried);
 }

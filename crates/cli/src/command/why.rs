@@ -289,7 +289,7 @@ impl Explanation<'_> {
         let sides = [self.phenomenon.base.cell, self.phenomenon.other.cell];
         let waits = cells
             .filter(|cell| sides.contains(&cell.cell.id))
-            .filter_map(|cell| cell.disturbance.worker_wait);
+            .filter_map(|cell| cell.disturbance.wait_for_others);
         let huge_pages = facts.get(&KEYS.transparent_huge_pages);
         MachineState {
             may_change_system: self.changes_system,

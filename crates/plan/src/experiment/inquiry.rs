@@ -1,6 +1,8 @@
 //! An experiment that finds the cause of a difference between two cells: both are measured with each suspect taken away alone, with all taken
 //! away, and with all but one. All of that is one experiment, so that every variant has a place in every block.
 
+#[cfg(test)]
+mod budget_tests;
 mod timing;
 
 use std::time::Duration;
@@ -122,16 +124,20 @@ impl Experiment {
         };
         // One block more is the warm-up.
         let wanted = pair * variants(tried.len()).len() as u32 * (BLOCKS_WANTED + 1);
-        // One is tried in the blocks that there are, but not after idle time for which there is none.
-        let least = usize::from(idle.is_zero());
-        while tried.len() > least && blocks(tried.len()) < BLOCKS_WANTED {
+        let least = Design::default().trials_min;
+        // One is tried in the blocks that there are, if they can show anything, but not after idle time for which there is none.
+        let has_time = |suspects: usize| match suspects {
+            1 if idle.is_zero() => blocks(1) >= least,
+            more => blocks(more) >= BLOCKS_WANTED,
+        };
+        while !tried.is_empty() && !has_time(tried.len()) {
             let left = tried.pop().into_iter();
             untried.extend(left.map(|suspect| Untried {
                 suspect: suspect.name.to_owned(),
                 why: no_time(idle, wanted),
             }));
         }
-        let trials = blocks(tried.len()).clamp(Design::default().trials_min, BLOCKS_MAX);
+        let trials = blocks(tried.len()).clamp(least, BLOCKS_MAX);
         let without = variants(tried.len()).into_iter().map(|without| {
             let names = without.iter().map(|place| tried[*place]);
             let names: Vec<&Suspect> = names.collect();

@@ -7,7 +7,7 @@ use super::{Check, Intervention, Obstacle, Sides, Suspect};
 
 /// Above that of what a system runs as real-time threads, below that of the kernel's own.
 const REALTIME: u8 = 50;
-/// The share of their time in which threads wait on any machine.
+/// The share of their time in which threads wait for others on any machine.
 const USUAL: f64 = 0.05;
 
 pub(super) const SUSPECT: Suspect = Suspect {

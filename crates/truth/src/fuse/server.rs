@@ -31,6 +31,15 @@ pub(super) struct Server {
     reads: AtomicU64,
     written: AtomicU64,
     kept: Mutex<Kept>,
+    bucket: Mutex<Option<Bucket>>,
+    stalled_until: Mutex<Option<Instant>>,
+}
+
+/// Credits at a moment; what is owed is below zero.
+#[derive(Debug, Clone, Copy)]
+struct Bucket {
+    bytes: f64,
+    at: Instant,
 }
 
 /// The cache of reads.
@@ -96,7 +105,46 @@ impl Server {
             reads: AtomicU64::new(0),
             written: AtomicU64::new(0),
             kept: Mutex::default(),
+            bucket: Mutex::default(),
+            stalled_until: Mutex::default(),
         }
+    }
+
+    /// What a read takes beside its delay, at an offset.
+    fn further_delay(&self, number: u64, offset: u64, size: u32) -> Duration {
+        self.fetch(offset) + self.lacks_credits(size) + self.stalls(number)
+    }
+
+    /// How long a read waits until it has its credits.
+    fn lacks_credits(&self, size: u32) -> Duration {
+        let Some(credits) = self.shared.behaviour.credits else {
+            return Duration::ZERO;
+        };
+        let (now, full) = (Instant::now(), credits.full as f64);
+        let mut bucket = self.bucket.lock().unwrap_or_else(PoisonError::into_inner);
+        let had = bucket.map_or(full, |before| {
+            let passed = now.saturating_duration_since(before.at);
+            full.min(before.bytes + credits.refill * passed.as_secs_f64())
+        });
+        let bytes = had - f64::from(size);
+        *bucket = Some(Bucket { bytes, at: now });
+        Duration::from_secs_f64((-bytes / credits.refill).max(0.0))
+    }
+
+    /// How long a read, by its number, waits for a stall to be over.
+    fn stalls(&self, number: u64) -> Duration {
+        let Some(stall) = self.shared.behaviour.stall else {
+            return Duration::ZERO;
+        };
+        let now = Instant::now();
+        let mut until = self
+            .stalled_until
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        if number % stall.every == stall.every - 1 {
+            *until = Some(until.map_or(now, |until| until.max(now)) + stall.time);
+        }
+        until.map_or(Duration::ZERO, |until| until.saturating_duration_since(now))
     }
 
     /// What the cache adds to a read at this offset.
@@ -152,10 +200,9 @@ impl Server {
             .is_some_and(|at| (offset..end).contains(&at))
     }
 
-    /// How many bytes a read is answered by.
-    fn answer(&self, offset: u64, size: u32) -> usize {
+    /// How many bytes a read of this number is answered by.
+    fn answer(&self, number: u64, offset: u64, size: u32) -> usize {
         let behaviour = &self.shared.behaviour;
-        let number = self.reads.fetch_add(1, Ordering::Relaxed);
         let mut size = u64::from(size).min(behaviour.bytes.saturating_sub(offset));
         if behaviour
             .cut_every
@@ -190,12 +237,14 @@ impl ServedFile for Server {
     fn read(&self, _: u32, handle: FileHandle, offset: u64, size: u32, reply: ReplyData) {
         let held = Held::new(&self.shared);
         let context = self.context(handle);
-        let delay = (self.shared.behaviour.delay)(context) + self.fetch(offset);
+        let number = self.reads.fetch_add(1, Ordering::Relaxed);
+        let delay =
+            (self.shared.behaviour.delay)(context) + self.further_delay(number, offset, size);
         if self.fails(offset, size as usize) {
             held.until(delay, context.open, 0);
             return reply.error(Errno::EIO);
         }
-        let size = self.answer(offset, size);
+        let size = self.answer(number, offset, size);
         held.until(delay, context.open, size);
         let store = self
             .shared

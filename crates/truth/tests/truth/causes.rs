@@ -2,16 +2,17 @@
 
 #![allow(clippy::print_stdout, reason = "the verdicts are part of the result")]
 
-use std::process::Child;
+mod credits;
+mod real_time;
+mod stalls;
+
 use std::time::Duration;
 
 use iolab_truth::Scene;
 use iolab_truth::device::loop_over;
 use iolab_truth::fuse::{Behaviour, ChunkCache};
-use iolab_truth::iolab::{claims, run, told};
-use iolab_truth::real_time;
+use iolab_truth::iolab::{claims, told};
 use iolab_truth::system::{failed, unless_missing};
-use needs::Need;
 use serde_json::Value;
 
 use crate::stage::alone;
@@ -46,6 +47,25 @@ fn threads_on_one_descriptor<'a>(
         "layout=shared",
         "--set",
         region,
+        "--time",
+        time,
+        "--budget",
+        "10s",
+    ]
+}
+
+/// Random against sequential reads of 64 KiB; each trial takes `time`.
+fn random_against_sequential(time: &str) -> [&str; 13] {
+    [
+        "read-size",
+        "--set",
+        "pattern=seq,rand",
+        "--set",
+        "bs=64k",
+        "--set",
+        "region=64M",
+        "--set",
+        "bytes=none",
         "--time",
         time,
         "--budget",
@@ -202,21 +222,7 @@ fn a_cache_that_does_not_hold_the_region_is_named() {
         return;
     };
     let world = World {
-        shown_by: &[
-            "read-size",
-            "--set",
-            "pattern=seq,rand",
-            "--set",
-            "bs=64k",
-            "--set",
-            "region=64M",
-            "--set",
-            "bytes=none",
-            "--time",
-            "150ms",
-            "--budget",
-            "10s",
-        ],
+        shown_by: &random_against_sequential("150ms"),
         planted: &["reach"],
         budget: "90s",
         more: &[],
@@ -241,32 +247,6 @@ fn two_that_hide_each_other_are_named_together() {
     let joint = verdicts(&all);
     let joint = joint.iter().filter(|(_, verdict)| verdict == "joint");
     assert_eq!(joint.count(), 2, "{all:?}");
-}
-
-/// One request at a time, and every 20th is held for longer: no setting changes that, and none is accused.
-#[test]
-fn a_serial_server_that_stalls_is_not_explained() {
-    let _alone = alone();
-    let behaviour = Behaviour {
-        delay: |context| match context.request % 20 {
-            19 => Duration::from_millis(4),
-            _ => Duration::from_micros(400),
-        },
-        serial: true,
-        ..Behaviour::default()
-    };
-    let Some(scene) = unless_missing(Scene::on_fuse(behaviour)) else {
-        return;
-    };
-    let world = World {
-        shown_by: &threads_on_one_descriptor("backend=psync", "region=32M", "100ms"),
-        planted: &[],
-        budget: "60s",
-        more: &[],
-    };
-    let all = explain(&scene, &world);
-    let rest = &all[0]["evidence"]["unexplained"]["share"];
-    assert!(rest.as_f64().is_some_and(|share| share > 0.8), "{rest}");
 }
 
 /// A server of one request at a time below a loop device that splits requests of 68 KiB in two.
@@ -319,92 +299,4 @@ fn a_limit_of_requests_is_named() {
         + "/queue";
     let limit = std::fs::read_to_string(queue + "/max_sectors_kb");
     assert_eq!(limit.expect("readable").trim(), "64");
-}
-
-/// Threads that share a descriptor, and a server that holds every 20th request of each open file for longer, several at once: that slows threads
-/// with descriptors of their own as much as one alone.
-#[test]
-fn a_shared_descriptor_is_named_beside_stalls() {
-    let _alone = alone();
-    let behaviour = Behaviour {
-        delay: |context| match context.request % 20 {
-            19 => Duration::from_millis(20),
-            _ => Duration::from_millis(2),
-        },
-        ..Behaviour::default()
-    };
-    let Some(scene) = unless_missing(Scene::on_fuse(behaviour)) else {
-        return;
-    };
-    let world = World {
-        shown_by: &threads_on_one_descriptor("backend=sync", "region=32M", "100ms"),
-        planted: &["shared-descriptor"],
-        budget: "60s",
-        more: &[],
-    };
-    explain(&scene, &world);
-}
-
-/// Busy real-time threads on all CPUs but the first; a skip where they cannot be had.
-fn busy_but_one(scene: &Scene) -> Option<Vec<Child>> {
-    /// Above ordinary threads, below those of the intervention.
-    const PRIORITY: u32 = 20;
-    let cpus = std::thread::available_parallelism().map_or(1, |cpus| cpus.get());
-    if cpus < 2 {
-        needs::skip(Need::Cpus, "one CPU leaves none for others");
-        return None;
-    }
-    let spin = |cpu| real_time::start(&scene.keeper, PRIORITY, cpu, "while :; do :; done");
-    unless_missing((1..cpus).map(spin).collect())
-}
-
-/// What takes away `cpu-waiting` on a system that may be changed: threads before the real-time threads of others, which no nice value is.
-#[test]
-fn threads_come_before_real_time_threads_of_others() {
-    let _alone = alone();
-    if !needs::root() {
-        return;
-    }
-    let in_memory = || {
-        let scene = Scene::new()?;
-        let folder = scene.folder_in_memory()?;
-        Ok(scene.on(folder))
-    };
-    let Some(scene) = unless_missing(in_memory()) else {
-        return;
-    };
-    let Some(spinners) = busy_but_one(&scene) else {
-        return;
-    };
-    let threads = (spinners.len() + 1).to_string();
-    let settings = [
-        "workload=RR",
-        "backend=psync",
-        "descriptors=private",
-        "layout=private",
-        "bs=64k",
-        "cache=hot",
-        "region=4M",
-        // Both before ordinary threads, so that these make no difference; after those that spin, and before them.
-        "realtime=10,50",
-    ];
-    let sets = settings.iter().flat_map(|setting| ["--set", *setting]);
-    let sets = std::iter::once("--change-system").chain(sets);
-    let short = ["--threads", &threads, "--time", "60ms", "--budget", "4s"];
-    let arguments: Vec<&str> = sets.chain(short).collect();
-    let target = scene.target.display().to_string();
-    let seen = run(&scene, "why-serialised", &target, &arguments);
-    for mut spinner in spinners {
-        spinner.kill().expect("it runs");
-        spinner.wait().expect("it ends");
-    }
-    assert_eq!(seen.code, Some(0), "{}", seen.text);
-    let [after, before] = ["10", "50"].map(|priority| {
-        let mut cells = seen.cells.iter();
-        let own = cells.find(|cell| cell["level_realtime"] == priority);
-        own.and_then(|cell| cell["iops_median"].as_f64())
-            .unwrap_or_else(|| panic!("no cell of {priority}: {}", seen.text))
-    });
-    // One CPU before, all of them now.
-    assert!(before > 1.4 * after, "{before} {after}: {}", seen.text);
 }

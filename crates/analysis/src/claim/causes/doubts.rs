@@ -9,7 +9,7 @@ use iolab_plan::experiment::Inquiry;
 use super::{Again, Reproduction, Suspected, Suspects, Verdict, sides};
 use crate::analysis::{Analysis, CellAnalysis};
 use crate::doubt::{Direction, Reason, SideDoubt, SideDoubts};
-use crate::imbalance::Disturber;
+use crate::imbalance::{Disturber, Imbalance};
 
 /// The suspects that waiting for a CPU is.
 const CPU: [&str; 2] = ["cpu-binding", "cpu-waiting"];
@@ -105,10 +105,11 @@ fn of_phenomenon(analysis: &Analysis, inquiry: &Inquiry, ratio: Option<f64>) -> 
 }
 
 fn is_cpu(reason: &Reason) -> bool {
+    let is_wait = |by: Disturber| matches!(by, Disturber::CpuPressure | Disturber::WorkerWait);
     match reason {
         Reason::Preempted { .. } => true,
-        Reason::Disturbed { by, .. } => *by == Disturber::CpuPressure,
-        Reason::Imbalance(found) => found.what == Disturber::CpuPressure,
+        Reason::Disturbed { by, .. } => is_wait(*by),
+        Reason::Imbalance(found) => is_wait(found.what),
         _ => false,
     }
 }
@@ -145,10 +146,19 @@ fn of_suspect(analysis: &Analysis, inquiry: &Inquiry, suspect: &str) -> Vec<Side
         // What is better can have waited more: faster threads wait for CPUs.
         let is_better = (now > before) == analysis.response.more_is_better();
         let size = (now / before).max(before / now);
+        // Cells of a block have the same conditions: what a side waited takes at most that share of its time.
+        let explains = |found: &Imbalance| {
+            let most = found.base.1.max(found.new.1);
+            most >= 1.0 || 1.0 / (1.0 - most) >= size
+        };
         let comes_from_outside = |doubt: &SideDoubt| match &doubt.reason {
             Reason::Imbalance(found) => match found.what {
-                Disturber::Steal | Disturber::MemoryPressure | Disturber::Quota => true,
-                Disturber::CpuPressure | Disturber::WorkerWait => !CPU.contains(&suspect),
+                // Shares of all CPUs: that of the one which a thread runs on can be more.
+                Disturber::Steal | Disturber::Quota => true,
+                Disturber::MemoryPressure => explains(found),
+                Disturber::CpuPressure | Disturber::WorkerWait => {
+                    !CPU.contains(&suspect) && explains(found)
+                }
                 // A share of what the trial moves itself, and what the intervention is about.
                 Disturber::OtherTraffic | Disturber::Splitting | Disturber::Fragmentation => false,
             },

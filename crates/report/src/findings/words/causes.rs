@@ -6,6 +6,7 @@ use iolab_analysis::analysis::Analysis;
 use iolab_analysis::claim::{
     Again, MARGIN, Reproduction, Share, Suspected, Suspects, Verdict, WhyUntried,
 };
+use iolab_analysis::doubt::{Reason, SideDoubt};
 use iolab_plan::obstacle::Obstacle;
 use iolab_plan::suspect::Suspect;
 use iolab_workload::quantity::{exact_duration, significant};
@@ -140,7 +141,7 @@ pub(super) fn of_suspects(found: &Suspects) -> String {
                 .iter()
                 .map(|one| match one.doubts.is_empty() {
                     true => what(&one.suspect),
-                    false => format!("{} (but {})", what(&one.suspect), doubts(&one.doubts)),
+                    false => format!("{} (but {})", what(&one.suspect), against(&one.doubts)),
                 });
             let each: Vec<String> = each.collect();
             format!("Cannot tell{needed}: {}.", each.join("; "))
@@ -156,6 +157,21 @@ pub(super) fn of_suspects(found: &Suspects) -> String {
             sentences.collect::<Vec<_>>().join(" ")
         }
     }
+}
+
+/// What could make the same change as an intervention. Its sides are the cells with the suspect and without it, and not those of the difference.
+fn against(all: &[SideDoubt]) -> String {
+    let of_one = |doubt: &SideDoubt| match &doubt.reason {
+        Reason::Imbalance(found) => format!(
+            "{}, {} with it, {} without it",
+            found.what.words(),
+            found.base_words(),
+            found.new_words()
+        ),
+        _ => doubts(std::slice::from_ref(doubt)),
+    };
+    let each: Vec<String> = all.iter().map(of_one).collect();
+    each.join("; ")
 }
 
 /// Which difference it is about, where the runs explain several: ` The difference: throughput at bs=64KiB is 0.5 times that at bs=4KiB.`
@@ -250,9 +266,11 @@ pub(crate) fn why_untried(why: &WhyUntried) -> String {
             significant(*left),
             significant(*before)
         ),
-        WhyUntried::CpuWaitUnknown => "how long threads waited for a CPU is not known".to_owned(),
+        WhyUntried::CpuWaitUnknown => {
+            "how long threads waited for a CPU that others used is not known".to_owned()
+        }
         WhyUntried::CpuWaitLeft { before, left } => format!(
-            "threads still waited for a CPU in {:.0} % of their time, before in {:.0} %",
+            "threads still waited for a CPU that others used in {:.0} % of their time, before in {:.0} %",
             100.0 * left,
             100.0 * before
         ),
@@ -299,6 +317,8 @@ pub(super) fn of_share(share: &Share) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use iolab_analysis::doubt::ComparedSide;
+    use iolab_analysis::imbalance::{Disturber, Imbalance};
 
     fn suspected(share: f64, interval: (f64, f64)) -> Suspected {
         Suspected {
@@ -417,9 +437,36 @@ mod tests {
         Not tried (4096 of 8192 page faults were left): a write cache.
         Not tried (how many I/Os of the device a request takes is not known): a write cache.
         Not tried (a request still takes 2.00 I/Os of the device, before 2.10): a write cache.
-        Not tried (how long threads waited for a CPU is not known): a write cache.
-        Not tried (threads still waited for a CPU in 20 % of their time, before in 30 %): a write cache.
+        Not tried (how long threads waited for a CPU that others used is not known): a write cache.
+        Not tried (threads still waited for a CPU that others used in 20 % of their time, before in 30 %): a write cache.
         ");
+    }
+
+    /// The base of such a doubt is the cell with the suspect.
+    #[test]
+    fn what_is_against_a_verdict_names_the_cells_with_and_without_the_suspect() {
+        let doubt = |reason| SideDoubt {
+            side: Some(ComparedSide::Base),
+            reason,
+        };
+        let one = Suspected {
+            doubts: vec![
+                doubt(Reason::Imbalance(Imbalance {
+                    what: Disturber::MemoryPressure,
+                    base: (0.61, 0.61),
+                    new: (0.02, 0.02),
+                })),
+                doubt(Reason::Suspended),
+            ],
+            ..suspected(0.6, (0.5, 0.7))
+        };
+        let text = of_suspects(&Suspects {
+            run: 0,
+            verdict: Verdict::CannotTell,
+            suspects: vec![one],
+            blocks: 30,
+        });
+        insta::assert_snapshot!(text, @"Cannot tell: a write cache (but waiting for memory, 61 % with it, 2.0 % without it; the machine or iolab was suspended during a trial).");
     }
 
     #[test]

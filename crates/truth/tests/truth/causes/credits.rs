@@ -1,0 +1,64 @@
+//! A target that keeps state: credits, which a trial uses up and which come back while the target is idle.
+
+use iolab_truth::Scene;
+use iolab_truth::fuse::{Behaviour, Credits};
+use iolab_truth::iolab::{samples, told_with_code};
+use iolab_truth::system::unless_missing;
+
+use super::{World, cached, explain, random_against_sequential};
+use crate::stage::alone;
+
+/// The cache, one request at a time, with credits for 64 MiB, of which sequential reads use more than what comes back, and random ones less.
+fn with_credits() -> Behaviour {
+    Behaviour {
+        credits: Some(Credits {
+            full: 64 << 20,
+            refill: 40e6,
+        }),
+        serial: true,
+        ..cached()
+    }
+}
+
+/// So many blocks that the bucket is empty in most of them.
+const BLOCKS: [&str; 4] = ["--set", "trials_min=24", "--set", "trials_max=24"];
+
+/// The fall of the sequential reads is seen, each trial of the explanation begins after idle time, and with it the cause is named.
+#[test]
+fn credits_come_back_before_each_trial_of_an_explanation() {
+    let _alone = alone();
+    let Some(scene) = unless_missing(Scene::on_fuse(with_credits())) else {
+        return;
+    };
+    let shown_by = [&random_against_sequential("100ms")[..], &BLOCKS].concat();
+    let world = World {
+        shown_by: &shown_by,
+        planted: &["reach"],
+        budget: "150s",
+        more: &[],
+    };
+    explain(&scene, &world);
+    let idle = samples(&scene.folder().join("why.iolab"));
+    assert!(!idle.is_empty());
+    for sample in &idle {
+        let ns = sample["idle_ns"].as_u64();
+        assert!(ns.is_some_and(|ns| ns >= 100_000_000), "{sample}");
+    }
+    // The time of an explanation is that of its trials and of the idle time between them.
+    let few = [
+        "why",
+        "shown.iolab",
+        "--budget",
+        "10s",
+        "-o",
+        "short.iolab",
+        "--seed",
+        "6",
+    ];
+    let (code, said) = told_with_code(&scene, &few);
+    assert_eq!(code, Some(5), "{said}");
+    assert!(
+        !scene.folder().join("short.iolab").exists(),
+        "nothing is measured"
+    );
+}
