@@ -285,3 +285,25 @@ fn a_host_without_room_is_named() {
     assert!(text.contains("rank 1 on vm2"), "{text}");
     assert_clean(&mut hosts);
 }
+
+/// In mid-run: what was measured until then is kept.
+#[test]
+fn a_host_that_runs_out_of_room_in_mid_run_is_named() {
+    let Some(mut hosts) = hosts_of_ranks(Mpi::Mpich) else {
+        return;
+    };
+    begin(
+        &mut hosts,
+        "run write-size /mnt/{host} --set bs=64k --set fresh=true --set layout=private --size 16M --budget 60 --precision .0001 -o run.iolab",
+    );
+    // Blocks that the files of later trials would take.
+    hosts.shell(2, "dd if=/dev/zero of=/mnt/vm2/full bs=1M 2>/dev/null || :");
+    let (code, text, took) = end(&mut hosts);
+    hosts.shell(2, "rm /mnt/vm2/full");
+    assert_eq!(code, "1", "{text}");
+    assert!(text.contains("rank 1 on vm2"), "{text}");
+    assert!(text.contains("ENOSPC"), "{text}");
+    assert!(took < Duration::from_secs(60), "{took:?}\n{text}");
+    hosts.samples(1, "");
+    assert_clean(&mut hosts);
+}

@@ -6,6 +6,9 @@ use iolab_truth::vm::image::Image;
 use serde_json::Value;
 
 use super::lab::disk;
+use super::nfs::{tells_sent_from_kept, traces_a_server};
+use super::pair::{VERSIONS, hosts_of};
+use super::witness::tells_what_a_server_sent;
 use crate::stage::alone;
 
 /// A guest of a suite, with the disks that a trace is made of; a skip where it cannot be had.
@@ -96,6 +99,43 @@ fn the_newest_kernel_is_measured_and_its_data_are_kept() {
     assert_measured(&mut guest);
     keeps_what_is_in_use(&mut guest);
     tells_stages(&mut guest);
+}
+
+#[test]
+fn an_old_kernel_tells_what_a_file_server_sent() {
+    knows_file_servers("bullseye", "5.10.", false);
+}
+
+#[test]
+fn a_kernel_with_trace_events_tells_what_a_file_server_sent() {
+    knows_file_servers("bookworm-backports", "6.12.", true);
+}
+
+/// What a file server sent is told from what its client has kept, for trials and for programs; direct reads are traced where the kernel
+/// has the events of its client, and buffered ones nowhere.
+#[track_caller]
+fn knows_file_servers(suite: &str, kernel: &str, has_events: bool) {
+    let Some(mut hosts) = hosts_of(suite) else {
+        return;
+    };
+    let is = hosts.guest(2).kernel.clone();
+    assert!(is.starts_with(kernel), "{is}");
+    tells_sent_from_kept(&mut hosts);
+    tells_what_a_server_sent(&mut hosts);
+    let mut refusals = vec![("cold", "set cache=direct")];
+    match has_events {
+        true => traces_a_server(&mut hosts),
+        false => refusals.push(("direct", "as Linux 6.1 has them")),
+    }
+    hosts.mount(2, "/mnt/n", VERSIONS[1].1);
+    for (cache, why) in refusals {
+        let answer = hosts.iolab(&format!(
+            "run read-random /mnt/n --size 4M --set cache={cache} --set trace=true -o run.iolab"
+        ));
+        assert_eq!(answer.code, Some(2), "{}", answer.stdout);
+        assert!(answer.stderr.contains(why), "{cache}: {}", answer.stderr);
+    }
+    hosts.end();
 }
 
 /// A mapped device is measured, and its bytes are those of the device.

@@ -19,8 +19,8 @@ use crate::stage::alone;
 /// The suite of Debian whose kernel the cases run on.
 pub(super) const SUITE: &str = "bookworm";
 
-/// How long a stack may take: tens of commands, and a run.
-const STACK_SECONDS: u64 = 400;
+/// How long a stack may take: tens of commands, and a run for each of its nodes.
+const STACK_SECONDS: u64 = 900;
 
 static GUEST: Mutex<Option<Guest>> = Mutex::new(None);
 
@@ -37,6 +37,7 @@ for port in $at/loopback/naa.*; do
   rm $port/tpgt_1/lun/lun_0/port; rmdir $port/tpgt_1/lun/lun_0 $port/tpgt_1 $port
 done
 [ ! -e $at/core/iblock_0/own ] || rmdir $at/core/iblock_0/own
+for module in tcm_loop target_core_iblock target_core_mod nvmet_tcp nvmet; do [ -e /sys/module/$module ] && modprobe -qr $module; done
 ";
 
 /// Ends what an earlier case has left, in the order in which it can be ended, and empties the disks.
@@ -56,6 +57,7 @@ done
 [ -e /sys/module/nbd ] && nbd-client -d /dev/nbd0 >/dev/null 2>&1
 at=/sys/kernel/config/usb_gadget/g1
 [ -e $at ] && { echo >$at/functions/mass_storage.0/lun.0/file; rmdir $at/functions/mass_storage.0 $at; }
+[ -e /sys/module/configfs ] && ! mountpoint -q /sys/kernel/config && mount -t configfs config /sys/kernel/config
 rmdir /sys/kernel/config/nullb/* 2>/dev/null
 for module in scsi_debug ubi mtdblock nandsim null_blk; do [ -e /sys/module/$module ] && modprobe -qr $module; done
 set -e

@@ -19,6 +19,11 @@ fn number(sample: &Value, name: &str) -> u64 {
 #[test]
 fn what_a_server_sent_is_told_from_what_its_client_has_kept() {
     let Some(mut hosts) = hosts() else { return };
+    tells_sent_from_kept(&mut hosts);
+}
+
+#[track_caller]
+pub(super) fn tells_sent_from_kept(hosts: &mut Hosts) {
     for (version, what) in VERSIONS {
         hosts.mount(2, "/mnt/n", what);
         for (cache, served_by) in [
@@ -58,6 +63,11 @@ fn what_a_server_sent_is_told_from_what_its_client_has_kept() {
 #[test]
 fn a_trace_on_a_mount_tells_what_its_server_takes() {
     let Some(mut hosts) = hosts() else { return };
+    traces_a_server(&mut hosts);
+}
+
+#[track_caller]
+pub(super) fn traces_a_server(hosts: &mut Hosts) {
     for (version, what) in VERSIONS {
         hosts.mount(2, "/mnt/n", &format!("-o rsize=65536,wsize=65536 {what}"));
         for (settings, split) in [

@@ -397,6 +397,30 @@ fn two_paths_to_a_disk_are_one_with_a_layer_between_and_without() {
     lab.shell("dmsetup remove both; modprobe -r scsi_debug");
 }
 
+/// A disk that has grown shows its new size on the path that was scanned again.
+#[test]
+fn a_path_that_shows_an_older_size_leads_to_the_same_disk() {
+    let Some(mut lab) = lab() else { return };
+    lab.shell("modprobe sd_mod; modprobe scsi_debug dev_size_mb=64 add_host=2 per_host_store=0 vpd_use_hostno=0");
+    let names = lab.shell("udevadm settle; for at in /sys/block/sd*; do echo ${at##*/}; done");
+    let [one, other] = names.lines().collect::<Vec<_>>()[..] else {
+        panic!("no two disks: {names}")
+    };
+    let [at_one, at_other] = [one, other].map(|name| format!("/dev/{name}"));
+    mounted(&mut lab, &at_one, "path");
+    let sizes = lab.shell(&format!(
+        "echo 1 >/sys/bus/pseudo/drivers/scsi_debug/virtual_gb; echo 1 >/sys/block/{other}/device/rescan
+        cat /sys/block/{one}/size /sys/block/{other}/size"
+    ));
+    let [small, large] = sizes.lines().collect::<Vec<_>>()[..] else {
+        panic!("no two sizes: {sizes}")
+    };
+    assert_ne!(small, large);
+    lab.refused(&at_other, "--destroy-data=ext4", &["mounted at /mnt/path"]);
+    is_whole(&mut lab, &at_one, "path");
+    lab.shell("umount /mnt/path; modprobe -r scsi_debug");
+}
+
 #[test]
 fn a_disk_of_zones_is_refused_with_the_reason() {
     let Some(mut lab) = lab() else { return };
