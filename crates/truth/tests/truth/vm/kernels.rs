@@ -1,5 +1,7 @@
 //! The same cases on other kernels: each has an image of its own, with the kernel of a suite of Debian.
 
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
 use iolab_truth::system::unless_missing;
 use iolab_truth::vm::guest::{Answer, Guest};
 use iolab_truth::vm::image::Image;
@@ -9,7 +11,14 @@ use super::lab::disk;
 use super::nfs::{tells_sent_from_kept, traces_a_server};
 use super::pair::{VERSIONS, hosts_of};
 use super::witness::tells_what_a_server_sent;
-use crate::stage::alone;
+use crate::stage::in_guests;
+
+/// One other kernel at a time: each takes the memory of its guests.
+static KERNEL: Mutex<()> = Mutex::new(());
+
+fn one_kernel() -> MutexGuard<'static, ()> {
+    KERNEL.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// A guest of a suite, with the disks that a trace is made of; a skip where it cannot be had.
 #[track_caller]
@@ -62,7 +71,7 @@ fn run(guest: &mut Guest, target: &str, words: &[&str]) -> (Answer, Vec<Value>) 
 /// Linux 5.10: what it lacks is missing with a reason, and what is in use is refused.
 #[test]
 fn an_old_kernel_is_measured_and_its_data_are_kept() {
-    let _alone = alone();
+    let (_one, _in_guests) = (one_kernel(), in_guests());
     let Some(mut guest) = guest("bullseye") else {
         return;
     };
@@ -81,7 +90,7 @@ fn an_old_kernel_is_measured_and_its_data_are_kept() {
 /// Linux 6.12 has the trace events: on a mapped device and a RAID as well.
 #[test]
 fn a_trace_on_a_layer_tells_its_stages() {
-    let _alone = alone();
+    let (_one, _in_guests) = (one_kernel(), in_guests());
     let Some(mut guest) = guest("bookworm-backports") else {
         return;
     };
@@ -92,7 +101,7 @@ fn a_trace_on_a_layer_tells_its_stages() {
 /// The newest kernel that Debian has, whatever it is then.
 #[test]
 fn the_newest_kernel_is_measured_and_its_data_are_kept() {
-    let _alone = alone();
+    let (_one, _in_guests) = (one_kernel(), in_guests());
     let Some(mut guest) = guest("trixie-backports") else {
         return;
     };
@@ -115,6 +124,7 @@ fn a_kernel_with_trace_events_tells_what_a_file_server_sent() {
 /// has the events of its client, and buffered ones nowhere.
 #[track_caller]
 fn knows_file_servers(suite: &str, kernel: &str, has_events: bool) {
+    let _one = one_kernel();
     let Some(mut hosts) = hosts_of(suite) else {
         return;
     };

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::hash::{DefaultHasher, Hasher};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError, RwLockReadGuard};
 
 use iolab_truth::system::{Unmade, unless_missing};
 use iolab_truth::vm::guest::{Answer, DISKS, Guest};
@@ -14,7 +14,7 @@ use rustix::fs::SeekFrom;
 use rustix::io::Errno;
 use serde_json::Value;
 
-use crate::stage::alone;
+use crate::stage::in_guests;
 
 /// The suite of Debian whose kernel the cases run on.
 pub(super) const SUITE: &str = "bookworm";
@@ -37,7 +37,7 @@ for port in $at/loopback/naa.*; do
   rm $port/tpgt_1/lun/lun_0/port; rmdir $port/tpgt_1/lun/lun_0 $port/tpgt_1 $port
 done
 [ ! -e $at/core/iblock_0/own ] || rmdir $at/core/iblock_0/own
-for module in tcm_loop target_core_iblock target_core_mod nvmet_tcp nvmet; do [ -e /sys/module/$module ] && modprobe -qr $module; done
+for module in tcm_loop target_core_iblock target_core_mod nvmet_tcp nvmet; do [ ! -e /sys/module/$module ] || modprobe -qr $module || :; done
 ";
 
 /// Ends what an earlier case has left, in the order in which it can be ended, and empties the disks.
@@ -65,6 +65,10 @@ for name in a b c; do blkdiscard -f /dev/disk/by-id/virtio-$name; done
 udevadm settle
 rm -rf /tmp/* /data/case; mkdir -p /data/case; cd /data/case
 ";
+
+/// Arguments of a run that is not over when its first trial is seen, and soon over when it is resumed.
+pub(super) const MORE_TRIALS: &str =
+    "--set trials_min=12 --set trials_max=12 --precision .0001 --budget 60";
 
 /// A script that starts a command and goes on: what it prints is in `out`, and once it has ended, its exit code in `code`.
 pub(super) fn in_background(command: &str) -> String {
@@ -99,16 +103,16 @@ pub(crate) fn disk(name: &str) -> String {
 /// The guest, for one case.
 pub(crate) struct Lab {
     guest: MutexGuard<'static, Option<Guest>>,
-    _alone: MutexGuard<'static, ()>,
+    _in_guests: RwLockReadGuard<'static, ()>,
 }
 
 /// The guest with empty disks; a skip where it cannot be had.
 #[track_caller]
 pub(crate) fn lab() -> Option<Lab> {
-    let alone = alone();
+    let in_guests = in_guests();
     let mut lab = Lab {
         guest: unless_missing(guest())?,
-        _alone: alone,
+        _in_guests: in_guests,
     };
     lab.shell(&format!("set +e\n{END_EXPORTS}\n{RESET}"));
     Some(lab)

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use super::lab::{UNTIL_MEASURED, in_background, until_ended};
+use super::lab::{MORE_TRIALS, UNTIL_MEASURED, in_background, until_ended};
 use super::pair::{Hosts, VERSIONS, hosts};
 
 /// Bytes that a trial goes over.
@@ -233,9 +233,9 @@ const ANSWERS_AGAIN: u64 = 200;
 fn a_server_that_stops_answering_ends_the_run_and_is_named() {
     let Some(mut hosts) = hosts() else { return };
     hosts.mount(2, "/mnt/n", VERSIONS[1].1);
-    let run = in_background(
-        "/lab/iolab run read-random /mnt/n --bs 4k --size 4M --direct --time 1 --budget 60 --precision .0001 -o run.iolab",
-    );
+    let run = in_background(&format!(
+        "/lab/iolab run read-random /mnt/n --bs 4k --size 4M --direct --time 1 {MORE_TRIALS} -o run.iolab"
+    ));
     hosts.shell(2, &format!("rm -f run.iolab\n{run}\n{UNTIL_MEASURED}"));
     hosts.guest(1).freeze(true).expect("it is stopped");
     let began = Instant::now();

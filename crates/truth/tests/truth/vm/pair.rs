@@ -1,6 +1,6 @@
 //! The two guests that cases about file servers and several hosts share.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError, RwLockReadGuard};
 
 use iolab_truth::binary::Mpi;
 use iolab_truth::system::unless_missing;
@@ -11,7 +11,7 @@ use needs::Need;
 use serde_json::Value;
 
 use super::lab::SUITE;
-use crate::stage::alone;
+use crate::stage::in_guests;
 
 /// Seconds that a command of a case may take.
 const SECONDS: u64 = 240;
@@ -51,7 +51,7 @@ pub(super) struct Hosts {
     pair: MutexGuard<'static, Option<Pair>>,
     /// By which runs of several ranks are started.
     mpi: Mpi,
-    _alone: MutexGuard<'static, ()>,
+    _in_guests: RwLockReadGuard<'static, ()>,
 }
 
 /// Both guests; a skip where they cannot be had.
@@ -68,7 +68,7 @@ pub(super) fn hosts_of(suite: &str) -> Option<Hosts> {
 
 #[track_caller]
 fn hosts_in(place: &'static Mutex<Option<Pair>>, suite: &str) -> Option<Hosts> {
-    let alone = alone();
+    let in_guests = in_guests();
     let mut pair = place.lock().unwrap_or_else(PoisonError::into_inner);
     if pair.is_none() {
         let made = Image::of_suite(suite).and_then(|image| Pair::boot(&image));
@@ -77,7 +77,7 @@ fn hosts_in(place: &'static Mutex<Option<Pair>>, suite: &str) -> Option<Hosts> {
     let mut hosts = Hosts {
         pair,
         mpi: Mpi::Mpich,
-        _alone: alone,
+        _in_guests: in_guests,
     };
     for number in [1, 2] {
         hosts.shell(number, RESET);
