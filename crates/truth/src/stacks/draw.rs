@@ -236,9 +236,12 @@ impl Draw<'_> {
         if self.one_in(2) {
             let folder =
                 self.node(|plan, id| id != 0 && plan.is_folder(id) && !plan.is_remote(id))?;
-            // What lies in an overlay cannot be exported.
-            let is_exported =
-                !self.mappings.is_empty() && !self.plan.is_overlaid(folder) && self.one_in(2);
+            // What lies in an overlay cannot be exported, and what is exported not once more.
+            let is_there = |step: &Step| matches!(step, Step::Remote { folder: other, .. } if *other == folder);
+            let may_be_exported = !self.plan.is_overlaid(folder)
+                && !self.plan.steps.iter().any(is_there)
+                && !self.mappings.is_empty();
+            let is_exported = may_be_exported && self.one_in(2);
             return Some(match is_exported {
                 true => Step::Remote {
                     folder,
