@@ -42,7 +42,9 @@ pub fn all(plan: &Plan, targets: &[Id], built: &Built) -> Made<Vec<Piece>> {
         if let Step::Mount { .. } = step {
             pieces.push(whole(Some(WITNESS), 0..u64::MAX));
         }
-        let Some(extent) = plan.extent(id).filter(|extent| extent.base == id) else {
+        // The bytes of a thin volume or snapshot that was ended are nowhere to be read.
+        let own = plan.extent(id).filter(|extent| extent.base == id);
+        let Some(extent) = own.filter(|_| plan.is_there(id)) else {
             continue;
         };
         pieces.extend(
