@@ -247,12 +247,9 @@ fn what_a_usb_gadget_exports_is_in_use() {
         mkdir -p {at}/functions/mass_storage.0; readlink -f {a} >{at}/functions/mass_storage.0/lun.0/file"
     ));
     lab.refused(&a, "--destroy-data", &["USB gadget g1 (mass_storage.0)"]);
+    // Another exporter that is there may be named first.
     lab.shell("umount /sys/kernel/config");
-    lab.refused(
-        &a,
-        "--destroy-data",
-        &["USB gadget", "configfs is not mounted"],
-    );
+    lab.refused(&a, "--destroy-data", &["configfs is not mounted"]);
     lab.shell(&format!(
         "mount -t configfs config /sys/kernel/config; echo >{at}/functions/mass_storage.0/lun.0/file
         rmdir {at}/functions/mass_storage.0 {at}"
