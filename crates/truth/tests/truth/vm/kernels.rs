@@ -112,18 +112,18 @@ fn the_newest_kernel_is_measured_and_its_data_are_kept() {
 
 #[test]
 fn an_old_kernel_tells_what_a_file_server_sent() {
-    knows_file_servers("bullseye", "5.10.", false);
+    knows_file_servers("bullseye", "5.10.");
 }
 
 #[test]
 fn a_kernel_with_trace_events_tells_what_a_file_server_sent() {
-    knows_file_servers("bookworm-backports", "6.12.", true);
+    knows_file_servers("bookworm-backports", "6.12.");
 }
 
-/// What a file server sent is told from what its client has kept, for trials and for programs; direct reads are traced where the kernel
-/// has the events of its client, and buffered ones nowhere.
+/// What a file server sent is told from what its client has kept, for trials and for programs; direct reads are traced, and buffered ones
+/// refused.
 #[track_caller]
-fn knows_file_servers(suite: &str, kernel: &str, has_events: bool) {
+fn knows_file_servers(suite: &str, kernel: &str) {
     let _one = one_kernel();
     let Some(mut hosts) = hosts_of(suite) else {
         return;
@@ -132,19 +132,16 @@ fn knows_file_servers(suite: &str, kernel: &str, has_events: bool) {
     assert!(is.starts_with(kernel), "{is}");
     tells_sent_from_kept(&mut hosts);
     tells_what_a_server_sent(&mut hosts);
-    let mut refusals = vec![("cold", "set cache=direct")];
-    match has_events {
-        true => traces_a_server(&mut hosts),
-        false => refusals.push(("direct", "as Linux 6.1 has them")),
-    }
+    traces_a_server(&mut hosts);
     hosts.mount(2, "/mnt/n", VERSIONS[1].1);
-    for (cache, why) in refusals {
-        let answer = hosts.iolab(&format!(
-            "run read-random /mnt/n --size 4M --set cache={cache} --set trace=true -o run.iolab"
-        ));
-        assert_eq!(answer.code, Some(2), "{}", answer.stdout);
-        assert!(answer.stderr.contains(why), "{cache}: {}", answer.stderr);
-    }
+    let answer = hosts
+        .iolab("run read-random /mnt/n --size 4M --set cache=cold --set trace=true -o run.iolab");
+    assert_eq!(answer.code, Some(2), "{}", answer.stdout);
+    assert!(
+        answer.stderr.contains("set cache=direct"),
+        "{}",
+        answer.stderr
+    );
     hosts.end();
 }
 
