@@ -107,7 +107,10 @@ fn machine(list: &mut Environment, cpu: &Path) {
     list.put(&KEYS.cpu_frequency_max_khz, khz("max"));
     list.put(&KEYS.memory_bytes, memory_bytes());
     list.put(&KEYS.memory_available_bytes, memory_available_bytes());
-    list.put(&KEYS.page_bytes, rustix::param::page_size() as u64);
+    list.put(
+        &KEYS.page_bytes,
+        iolab_storage::kernel_units::page_size() as u64,
+    );
     list.put(&KEYS.huge_page_bytes, HugePages::of_kernel().bytes);
     list.put(&KEYS.transparent_huge_pages, transparent_huge_pages());
 }

@@ -96,7 +96,7 @@ impl Drop for Arena {
 
 /// Bytes from one buffer to the next.
 pub(crate) fn stride(spec: &TrialSpec) -> usize {
-    (spec.largest_request() as usize).next_multiple_of(rustix::param::page_size())
+    (spec.largest_request() as usize).next_multiple_of(iolab_storage::kernel_units::page_size())
 }
 
 /// Whether all workers' buffers lie in one arena of huge pages: for direct I/O, which the pieces of a buffer concern. A
@@ -113,7 +113,7 @@ pub(crate) fn unit(spec: &TrialSpec) -> usize {
     match spec.buffer_init {
         BufferInit::Huge => huge_page(),
         _ if is_contiguous(spec) => huge_page(),
-        _ => rustix::param::page_size(),
+        _ => iolab_storage::kernel_units::page_size(),
     }
 }
 
@@ -159,7 +159,7 @@ impl Pieces {
     /// takes the capability CAP_SYS_ADMIN.
     pub(crate) fn of(range: &Range<usize>) -> Option<Self> {
         const ENTRY: usize = 8;
-        let page = rustix::param::page_size();
+        let page = iolab_storage::kernel_units::page_size();
         // Opened each time: workers have descriptor tables of their own.
         let file = File::open("/proc/self/pagemap").ok()?;
         let first = range.start / page;
@@ -238,6 +238,6 @@ mod tests {
             return needs::skip(needs::Need::Pagemap, "it shows none to this user");
         };
         assert!(pieces.count >= 1 && pieces.bytes >= 1 << 20, "{pieces:?}");
-        assert!(pieces.count <= pieces.bytes / rustix::param::page_size() as u64);
+        assert!(pieces.count <= pieces.bytes / iolab_storage::kernel_units::page_size() as u64);
     }
 }

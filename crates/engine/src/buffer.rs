@@ -210,7 +210,7 @@ impl Buffers {
                 BufferInit::Touched | BufferInit::Huge | BufferInit::NoHuge => {
                     bytes
                         .iter_mut()
-                        .step_by(rustix::param::page_size())
+                        .step_by(iolab_storage::kernel_units::page_size())
                         .for_each(|byte| {
                             // A volatile store: writing zero over zero must not be optimised away.
                             // SAFETY: the reference is valid for writes.

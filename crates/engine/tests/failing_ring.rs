@@ -21,7 +21,7 @@ fn mapped_bytes() -> u64 {
         .expect("a field")
         .parse()
         .expect("a number");
-    pages * rustix::param::page_size() as u64
+    pages * iolab_storage::kernel_units::page_size() as u64
 }
 
 #[test]

@@ -67,7 +67,7 @@ impl Snapshot {
         let counters = counters::since(&self.counters, std::slice::from_ref(stack));
         let busy_ticks = busy_ticks_now(proc);
         let seconds = self.at.elapsed().as_secs_f64().max(1e-3);
-        let per_second = rustix::param::clock_ticks_per_second() as f64;
+        let per_second = iolab_storage::kernel_units::clock_ticks_per_second() as f64;
         let cpus = |ticks: u64| ticks as f64 / per_second / seconds;
         let rate = |count: u64| count as f64 / seconds;
         let share = |ns: u64| (ns as f64 / 1e9 / seconds).min(1.0);

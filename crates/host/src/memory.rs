@@ -67,8 +67,12 @@ pub struct HugePages {
 impl HugePages {
     /// Those of the running kernel, read once.
     pub fn of_kernel() -> Self {
-        static READ: LazyLock<HugePages> =
-            LazyLock::new(|| HugePages::read(Path::new("/sys"), rustix::param::page_size() as u64));
+        static READ: LazyLock<HugePages> = LazyLock::new(|| {
+            HugePages::read(
+                Path::new("/sys"),
+                iolab_storage::kernel_units::page_size() as u64,
+            )
+        });
         *READ
     }
 

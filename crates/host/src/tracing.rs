@@ -13,9 +13,9 @@ use std::io::{self, Read};
 use std::os::fd::OwnedFd;
 use std::thread::{self, JoinHandle};
 
+use iolab_storage::kernel_units::page_size;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
 use rustix::io::Errno;
-use rustix::param::page_size;
 
 use crate::clock::Clock;
 use decoder::Decoder;

@@ -29,6 +29,7 @@ mod extra_files;
 pub mod fiemap;
 mod fill;
 mod inspected;
+pub mod kernel_units;
 mod lent_file;
 pub mod meminfo;
 pub mod memory_limits;

@@ -51,7 +51,7 @@ pub fn check(workers: u32, besides: u64) -> Result<()> {
 fn used(field: usize) -> Option<u64> {
     let statm = std::fs::read_to_string("/proc/self/statm").ok()?;
     let pages: u64 = statm.split_ascii_whitespace().nth(field)?.parse().ok()?;
-    pages.checked_mul(rustix::param::page_size() as u64)
+    pages.checked_mul(crate::kernel_units::page_size() as u64)
 }
 
 fn too_low(limit: u64, used: u64, need: u64, command: &str, workers: u32) -> Error {

@@ -80,6 +80,14 @@ impl Mpi {
     }
 }
 
+/// The variable that names the example `clocks` of iolab-cluster, built with MPICH on the guests' release.
+pub const CLOCKS: &str = "IOLAB_CLOCKS";
+
+/// That program.
+pub fn clocks() -> Option<PathBuf> {
+    std::env::var_os(CLOCKS).map(PathBuf::from)
+}
+
 /// The program in a guest that the host talks to.
 ///
 /// # Errors

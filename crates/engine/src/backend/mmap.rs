@@ -29,7 +29,7 @@ impl Mmap {
     /// Maps a range of a file; to be called by the thread that uses it.
     pub(crate) fn new(file: File, range: Range<u64>, write: bool) -> Result<Self> {
         let (offset, len) = (range.start, range.end - range.start);
-        let page = rustix::param::page_size() as u64;
+        let page = iolab_storage::kernel_units::page_size() as u64;
         let offset_of_map = offset - offset % page;
         let len = usize::try_from(len + (offset - offset_of_map)).unwrap_or(usize::MAX);
         let mut prot = ProtFlags::READ;
@@ -74,7 +74,7 @@ impl Mmap {
     /// # Errors
     /// Of kind [`Usage`](iolab_workload::Kind::Usage): it does not split here.
     fn check_pages(&self) -> Result<()> {
-        let page = rustix::param::page_size();
+        let page = iolab_storage::kernel_units::page_size();
         if self.len <= page {
             return Ok(());
         }

@@ -76,7 +76,7 @@ fn look(
     piece: u64,
     mut ask: impl FnMut(Range<u64>) -> Option<Pages>,
 ) -> Option<Residency> {
-    let page = rustix::param::page_size() as u64;
+    let page = iolab_storage::kernel_units::page_size() as u64;
     let began = Instant::now();
     let (mut seen, mut sum) = (0, Pages::default());
     for piece in pieces(part.offset, part.length, piece) {
@@ -169,7 +169,7 @@ struct Mapping {
 
 impl Mapping {
     fn new(file: &File, offset: u64, length: u64) -> Option<Self> {
-        let page = rustix::param::page_size() as u64;
+        let page = iolab_storage::kernel_units::page_size() as u64;
         let begin = offset - offset % page;
         let length = usize::try_from(offset + length - begin).ok()?;
         // SAFETY: the kernel chooses the address, so that nothing that is in use is mapped over.
@@ -223,7 +223,7 @@ fn by_mincore(part: &FileRange<'_>, time: Duration) -> Option<Residency> {
     if part.length == 0 || !is_told_the_truth(part.file)? {
         return None;
     }
-    let page = rustix::param::page_size() as u64;
+    let page = iolab_storage::kernel_units::page_size() as u64;
     let mapping = Mapping::new(part.file, part.offset, part.length)?;
     let mut vector = vec![0u8; (PIECE_MAPPED / page) as usize + 2];
     let seen = look(part, time, PIECE_MAPPED, |piece| {
@@ -244,7 +244,7 @@ fn by_mincore(part: &FileRange<'_>, time: Duration) -> Option<Residency> {
 /// every page resident, and which file and whose rights count is the kernel's to say where layers and user namespaces
 /// lie between. So it is asked about a page that cannot be there: one beyond the end.
 fn is_told_the_truth(file: &File) -> Option<bool> {
-    let page = rustix::param::page_size() as u64;
+    let page = iolab_storage::kernel_units::page_size() as u64;
     let stat = rustix::fs::fstat(file).ok()?;
     let beyond = match FileType::from_raw_mode(stat.st_mode) {
         // The size of a device is not in its status; no device is as large.

@@ -51,7 +51,7 @@ fn parse_steal(stat: &str) -> Option<u64> {
     let ticks = CpuTicks::parse(stat)?.steal?;
     ticks
         .checked_mul(1_000_000_000)?
-        .checked_div(rustix::param::clock_ticks_per_second())
+        .checked_div(iolab_storage::kernel_units::clock_ticks_per_second())
 }
 
 /// proc_stat(5): `intr TOTAL NUMBER...`, the total first, then a number for each source.

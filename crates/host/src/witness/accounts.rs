@@ -114,7 +114,7 @@ struct Identity {
 impl Identity {
     /// When it started, ns since the machine did.
     fn started_ns(&self) -> u64 {
-        let tick_ns = 1_000_000_000 / rustix::param::clock_ticks_per_second().max(1);
+        let tick_ns = 1_000_000_000 / iolab_storage::kernel_units::clock_ticks_per_second().max(1);
         self.started.saturating_mul(tick_ns)
     }
 }
@@ -316,7 +316,7 @@ mod tests {
             name: "new".to_owned(),
             is_kernel: false,
             parent: 1,
-            started: seconds * rustix::param::clock_ticks_per_second(),
+            started: seconds * iolab_storage::kernel_units::clock_ticks_per_second(),
         };
         let io = |read_bytes| ProcessIo {
             read_bytes,

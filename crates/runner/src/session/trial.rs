@@ -180,8 +180,12 @@ impl Session<'_> {
             kept?;
             return self.give_up(made.place.cell, &error, has_hung(failure));
         }
-        let name = self.name_of(&made.place);
-        let error = error.within(name).hint(sample::remedy(failure));
+        // Where nothing varies, a cell has no name but "every trial", and this one has failed.
+        let error = match self.record.plan.factor_names().is_empty() {
+            true => error,
+            false => error.within(self.name_of(&made.place)),
+        };
+        let error = error.hint(sample::remedy(failure));
         // The failed request comes first: what has failed it may have hit the run file too.
         Err(match kept {
             Ok(()) => error,

@@ -36,6 +36,13 @@ impl DiskId {
         tells.then(|| Self(text.trim_end().to_owned()))
     }
 
+    /// Whether a registry gives these ids out, so that no two disks have one; others are made of what a vendor has put in.
+    fn is_worldwide(&self) -> bool {
+        ["naa.", "eui.", "uuid."]
+            .iter()
+            .any(|kind| self.0.starts_with(kind))
+    }
+
     /// Reads an id of hexadecimal digits, however they are grouped.
     pub(super) fn of_digits(value: &str, kind: &str) -> Option<Self> {
         let digits: String = value.chars().filter(char::is_ascii_hexdigit).collect();
@@ -113,7 +120,8 @@ pub(super) fn ids(dir: &Path) -> BTreeSet<DiskId> {
     ids
 }
 
-/// Puts devices that share an id, and have the same size, upon one disk.
+/// Puts devices that share an id upon one disk, if they have the same size or the id is worldwide: a disk that has grown shows its
+/// new size on the paths that were rescanned.
 pub(super) fn join(graph: &mut Graph, ids: BTreeMap<Number, BTreeSet<DiskId>>) {
     let mut groups: Vec<Paths> = Vec::new();
     for (number, ids) in ids.into_iter().filter(|(_, ids)| !ids.is_empty()) {
@@ -121,31 +129,39 @@ pub(super) fn join(graph: &mut Graph, ids: BTreeMap<Number, BTreeSet<DiskId>>) {
             continue;
         };
         let mut own = Paths {
-            bytes,
             ids,
             shared: None,
-            devices: vec![number],
+            devices: vec![(number, bytes)],
         };
-        let is_same = |other: &mut Paths| other.bytes == bytes && !other.ids.is_disjoint(&own.ids);
+        let is_same = |other: &mut Paths| {
+            let has_that_size = other.devices.iter().any(|(_, other)| *other == bytes);
+            let mut common = own.ids.intersection(&other.ids);
+            common.any(|id| has_that_size || id.is_worldwide())
+        };
         let same: Vec<Paths> = groups.extract_if(.., is_same).collect();
         same.into_iter().for_each(|other| own.take(other));
         groups.push(own);
     }
-    for paths in groups {
-        let Some(id) = paths.shared else { continue };
-        let piece = Piece {
-            from: 0,
-            length: paths.bytes,
-            below: Node::Disk(graph.disks.len()),
-            to: 0,
-        };
+    for Paths {
+        ids: _,
+        shared,
+        devices,
+    } in groups
+    {
+        let Some(id) = shared else { continue };
+        let below = Node::Disk(graph.disks.len());
         graph.disks.push(Disk {
             name: id.to_string(),
-            bytes: paths.bytes,
+            bytes: devices.iter().map(|(_, bytes)| *bytes).max().unwrap_or(0),
         });
-        for number in paths.devices {
+        for (number, length) in devices {
             if let Some(device) = graph.devices.get_mut(&number) {
-                device.below = Below::Path(piece);
+                device.below = Below::Path(Piece {
+                    from: 0,
+                    length,
+                    below,
+                    to: 0,
+                });
             }
         }
     }
@@ -153,11 +169,11 @@ pub(super) fn join(graph: &mut Graph, ids: BTreeMap<Number, BTreeSet<DiskId>>) {
 
 /// Devices that are paths to one disk.
 struct Paths {
-    bytes: u64,
     ids: BTreeSet<DiskId>,
     /// An id that several of them have.
     shared: Option<DiskId>,
-    devices: Vec<Number>,
+    /// Each with its size, bytes.
+    devices: Vec<(Number, u64)>,
 }
 
 impl Paths {

@@ -249,8 +249,19 @@ impl Graph {
             let theirs = theirs.first().and_then(|way| way.last());
             let is_disk = |span: &&Span| matches!(span.node, Node::Disk(_));
             let same = theirs.filter(is_disk);
-            same.is_some_and(|span| ways.iter().any(|way| way.last() == Some(span)))
-                && !ways.iter().flatten().any(is_own)
+            // Paths to all of a disk that has grown show different sizes of it.
+            let are_whole = [number, *other].iter().all(|number| {
+                let device = self.devices.get(number);
+                device.is_some_and(|device| matches!(device.below, Below::Path(_)))
+            });
+            let is_same =
+                |own: &Span, span: &Span| own == span || (are_whole && own.node == span.node);
+            let is_on_it = |span| {
+                ways.iter()
+                    .filter_map(|way| way.last())
+                    .any(|own| is_same(own, span))
+            };
+            same.is_some_and(is_on_it) && !ways.iter().flatten().any(is_own)
         })
     }
 

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use needs::Need;
 
 use super::holder::Holder;
+use super::mapping::{created, mapped_at};
 use super::plan::{Format, Hold, Id, Plan, Step, partitions};
 use crate::files::MIB;
 use crate::scene::Scene;
@@ -138,8 +139,11 @@ impl Built {
             }
             Step::Table { on } => {
                 let bytes = plan.extent(*on).map_or(0, |extent| extent.len());
-                self.table(*on, bytes)?;
+                self.table(*on, bytes, plan.has_kernel_partitions(id))?;
                 PathBuf::new()
+            }
+            Step::Partition { table, nth } if !plan.has_kernel_partitions(*table) => {
+                self.mapped_partition(plan, id, plan.below(*table)[0], *nth)?
             }
             Step::Partition { table, nth } => {
                 let disk = self.path(plan.below(*table)[0]);
@@ -166,6 +170,7 @@ impl Built {
                 let from = self.name(*folder);
                 self.mounted(id, &["--bind", &from])?
             }
+            Step::Remote { folder, is_old } => self.exported(id, *folder, *is_old)?,
             Step::Overlay { lower, host } => {
                 let (upper, work) = (self.upper(id, *host), self.path(*host).join(at("work")));
                 for folder in [&upper, &work] {
@@ -251,7 +256,37 @@ impl Built {
         Ok(())
     }
 
-    fn table(&self, on: Id, bytes: u64) -> Made<()> {
+    /// Exports a folder to this machine itself, and mounts that. `/data` is the root of all that version 4 exports.
+    fn exported(&mut self, id: Id, folder: Id, is_old: bool) -> Made<PathBuf> {
+        let number = MAPPED.fetch_add(1, Ordering::Relaxed);
+        let export = format!("127.0.0.1:{}", self.name(folder));
+        let options = format!("rw,no_root_squash,no_subtree_check,fsid={}", 1000 + number);
+        run("exportfs", &["-o", &options, &export])?;
+        self.later(id, &["exportfs", "-u", &export]);
+        let (version, source) = match is_old {
+            true => ("vers=3,nolock", export),
+            false => ("vers=4.2", export.replacen("/data/", "/", 1)),
+        };
+        self.mounted(id, &["-t", "nfs", "-o", version, &source])
+    }
+
+    /// Makes a mapped device of a partition, of which the kernel knows nothing.
+    fn mapped_partition(&mut self, plan: &Plan, id: Id, on: Id, nth: u64) -> Made<PathBuf> {
+        let number = MAPPED.fetch_add(1, Ordering::Relaxed);
+        let bytes = plan.extent(on).map_or(0, |extent| extent.len());
+        let [first, second] = partitions(bytes);
+        let part = if nth == 0 { first } else { second };
+        let (from, length) = (part.start / 512, (part.end - part.start) / 512);
+        let name = format!("part{number}");
+        let table = format!("0 {length} linear {} {from}", self.name(on));
+        let make = created(&name, &table);
+        let words: Vec<&str> = make.iter().map(String::as_str).collect();
+        run(words[0], &words[1..])?;
+        self.later(id, &["dmsetup", "remove", &name]);
+        Ok(mapped_at(&name).into())
+    }
+
+    fn table(&self, on: Id, bytes: u64, has_kernel_partitions: bool) -> Made<()> {
         let device = self.name(on);
         let lines = partitions(bytes).map(|part| {
             format!(
@@ -261,8 +296,12 @@ impl Built {
             )
         });
         let script = format!(
-            "printf 'label: dos\\n{}\\n' | sfdisk --quiet --no-reread --no-tell-kernel {device} && partx --update {device}",
-            lines.join("\\n")
+            "printf 'label: dos\\n{}\\n' | sfdisk --quiet --no-reread --no-tell-kernel {device}{}",
+            lines.join("\\n"),
+            match has_kernel_partitions {
+                true => format!(" && partx --update {device}"),
+                false => String::new(),
+            }
         );
         run("sh", &["-c", &script])?;
         Ok(())

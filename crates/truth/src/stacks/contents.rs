@@ -24,11 +24,12 @@ pub struct Piece {
     sum: u64,
 }
 
-/// All pieces of a stack: of each file what the kernel does not write to by itself, and of each file system in use the witness.
+/// All pieces of a stack: of each file what the kernel does not write to by itself, and of each file system in use the witness. Each
+/// piece lies in one of these targets, or beside it.
 ///
 /// # Errors
 /// When one cannot be read.
-pub fn all(plan: &Plan, built: &Built) -> Made<Vec<Piece>> {
+pub fn all(plan: &Plan, targets: &[Id], built: &Built) -> Made<Vec<Piece>> {
     let mut pieces = Vec::new();
     for (id, step) in plan.all() {
         let whole = |name, range| Piece {
@@ -41,11 +42,13 @@ pub fn all(plan: &Plan, built: &Built) -> Made<Vec<Piece>> {
         if let Step::Mount { .. } = step {
             pieces.push(whole(Some(WITNESS), 0..u64::MAX));
         }
-        let Some(extent) = plan.extent(id).filter(|extent| extent.base == id) else {
+        // The bytes of a thin volume or snapshot that was ended are nowhere to be read.
+        let own = plan.extent(id).filter(|extent| extent.base == id);
+        let Some(extent) = own.filter(|_| plan.is_there(id)) else {
             continue;
         };
         pieces.extend(
-            quiet(plan, id, extent.range)
+            quiet(plan, targets, id, extent.range)
                 .into_iter()
                 .map(|range| whole(None, range)),
         );
@@ -56,17 +59,16 @@ pub fn all(plan: &Plan, built: &Built) -> Made<Vec<Piece>> {
     Ok(pieces)
 }
 
-/// The bytes of a file that the kernel does not write to by itself; those of the target are a piece of their own.
-fn quiet(plan: &Plan, base: Id, whole: Range<u64>) -> Vec<Range<u64>> {
+/// The bytes of a file that the kernel does not write to by itself; those of the targets are pieces of their own.
+fn quiet(plan: &Plan, targets: &[Id], base: Id, whole: Range<u64>) -> Vec<Range<u64>> {
     let active = plan.unsettled().into_iter();
     let active = active.filter(|extent| extent.base == base);
     let mut cuts: Vec<u64> = vec![whole.start, whole.end];
     let active: Vec<Range<u64>> = active.map(|extent| extent.range).collect();
-    let target = plan
-        .extent(plan.target)
-        .filter(|extent| extent.base == base)
-        .map(|extent| extent.range);
-    for range in active.iter().chain(&target) {
+    let targets = targets.iter().filter_map(|target| plan.extent(*target));
+    let targets = targets.filter(|extent| extent.base == base);
+    let targets: Vec<Range<u64>> = targets.map(|extent| extent.range).collect();
+    for range in active.iter().chain(&targets) {
         cuts.extend([range.start, range.end]);
     }
     cuts.sort_unstable();
@@ -78,10 +80,10 @@ fn quiet(plan: &Plan, base: Id, whole: Range<u64>) -> Vec<Range<u64>> {
 }
 
 impl Piece {
-    /// Whether it lies in the target.
-    pub fn is_targets(&self, plan: &Plan) -> bool {
+    /// Whether it lies in this target.
+    pub fn is_in(&self, plan: &Plan, target: Id) -> bool {
         self.name.is_none()
-            && plan.extent(plan.target).is_some_and(|extent| {
+            && plan.extent(target).is_some_and(|extent| {
                 extent.base == self.step && extent.range.contains(&self.range.start)
             })
     }

@@ -95,12 +95,14 @@ impl Draw<'_> {
     }
 
     fn folder(&mut self) -> Option<Step> {
-        let within = self.node(|plan, id| plan.is_folder(id))?;
+        let within = self.node(|plan, id| plan.is_folder(id) && !plan.is_remote(id))?;
         Some(Step::Folder { within })
     }
 
     fn file(&mut self) -> Option<Step> {
-        let within = self.node(|plan, id| plan.is_folder(id) && !is_within_layer(plan, id))?;
+        let within = self.node(|plan, id| {
+            plan.is_folder(id) && !plan.is_remote(id) && !is_within_layer(plan, id)
+        })?;
         let room = self.plan.room(within);
         let lengths: Vec<u64> = LENGTHS
             .iter()
@@ -127,7 +129,10 @@ impl Draw<'_> {
         let layers_max = self.layers_max();
         let over = self.node(|plan, id| {
             let extent = plan.extent(id);
-            extent.is_some_and(|extent| extent.len() >= LOOP_MIN) && plan.layers(id) < layers_max
+            // A loop device over a file of the own server could wait for itself.
+            extent.is_some_and(|extent| extent.len() >= LOOP_MIN)
+                && !plan.is_remote(id)
+                && plan.layers(id) < layers_max
         })?;
         let bytes = self.plan.extent(over)?.len();
         if self.one_in(2) {
@@ -152,12 +157,8 @@ impl Draw<'_> {
 
     fn table(&mut self) -> Option<Step> {
         let on = self.node(|plan, id| {
-            let takes_one = match plan.steps[id] {
-                Step::Loop { .. } => true,
-                Step::Mapped { kind, .. } => kind.takes_partitions(),
-                _ => false,
-            };
-            takes_one && plan.is_blank(id, 24 * MIB)
+            let takes_one = matches!(plan.steps[id], Step::Loop { .. } | Step::Mapped { .. });
+            takes_one && plan.is_there(id) && plan.is_blank(id, 24 * MIB)
         })?;
         Some(Step::Table { on })
     }
@@ -233,8 +234,21 @@ impl Draw<'_> {
 
     fn bind_or_swap(&mut self) -> Option<Step> {
         if self.one_in(2) {
-            let folder = self.node(|plan, id| id != 0 && plan.is_folder(id))?;
-            return Some(Step::Bind { folder });
+            let folder =
+                self.node(|plan, id| id != 0 && plan.is_folder(id) && !plan.is_remote(id))?;
+            // What lies in an overlay cannot be exported, and what is exported not once more.
+            let is_there = |step: &Step| matches!(step, Step::Remote { folder: other, .. } if *other == folder);
+            let may_be_exported = !self.plan.is_overlaid(folder)
+                && !self.plan.steps.iter().any(is_there)
+                && !self.mappings.is_empty();
+            let is_exported = may_be_exported && self.one_in(2);
+            return Some(match is_exported {
+                true => Step::Remote {
+                    folder,
+                    is_old: self.one_in(2),
+                },
+                false => Step::Bind { folder },
+            });
         }
         let format =
             self.node(|plan, id| plan.is_idle(id) && plan.kind(id) == Some(Format::Swap))?;
@@ -267,7 +281,7 @@ impl Draw<'_> {
             return Some(Step::Under { file });
         }
         let through = self.node(|plan, id| match plan.steps[id] {
-            Step::Bind { folder } => folder == within,
+            Step::Bind { folder } | Step::Remote { folder, .. } => folder == within,
             // Made before the overlay, and blank: what is copied up is then known.
             Step::Overlay { lower, .. } => {
                 lower == within && file < id && plan.is_blank(file, 0) && !plan.is_looped(file)
@@ -297,10 +311,7 @@ impl Draw<'_> {
 
     /// Chooses what iolab is to write to, and how.
     fn target(&mut self) {
-        let target = self.node(|plan, id| {
-            let bytes = plan.extent(id).map(|extent| extent.len());
-            bytes.is_some_and(|bytes| bytes >= LOOP_MIN) || plan.is_folder(id)
-        });
+        let target = self.node(Plan::may_be_target);
         self.plan.target = target.unwrap_or(0);
         self.plan.consent = match self.below(6) {
             0..=1 => Consent::Plain,
@@ -323,6 +334,17 @@ fn is_within_layer(plan: &Plan, folder: Id) -> bool {
 }
 
 impl Plan {
+    /// The nodes that iolab may be asked to write to.
+    pub fn targets(&self) -> impl Iterator<Item = Id> {
+        (0..self.steps.len()).filter(|id| self.is_there(*id) && self.may_be_target(*id))
+    }
+
+    /// Whether there is room for what iolab is to write to a node that is there.
+    fn may_be_target(&self, id: Id) -> bool {
+        let bytes = self.extent(id).map(|extent| extent.len());
+        bytes.is_some_and(|bytes| bytes >= LOOP_MIN) || self.is_folder(id)
+    }
+
     /// Bytes of the file system that a folder lies in: many, for the root.
     fn room(&self, folder: Id) -> u64 {
         let Step::Mount { format, .. } = self.steps[self.home(folder)] else {
@@ -350,7 +372,7 @@ impl Plan {
             }
             _ => false,
         });
-        extent.len() >= bytes_min && !claimed && !held
+        extent.len() >= bytes_min && !claimed && !held && !self.is_remote(id)
     }
 
     /// Whether a loop device stands on a file.
@@ -461,7 +483,7 @@ mod tests {
             };
             verdicts[verdict] += 1;
         }
-        assert_eq!(steps.len(), 17, "{steps:?}");
+        assert_eq!(steps.len(), 18, "{steps:?}");
         assert!(
             verdicts.iter().all(|count| *count > MANY / 10),
             "{verdicts:?}"

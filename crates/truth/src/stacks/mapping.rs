@@ -24,6 +24,8 @@ pub enum Mapping {
     Path,
     /// The one thin volume of a pool of its own, whose blocks lie anywhere in that.
     Thin,
+    /// A snapshot of blank bytes, to which the device mapper copies what is written: into a store of its own.
+    Snapshot,
     /// A network block device, served by a process of this machine.
     Served,
 }
@@ -56,6 +58,7 @@ impl Mapping {
         Self::RaidStart,
         Self::Path,
         Self::Thin,
+        Self::Snapshot,
         Self::Served,
     ];
 
@@ -66,6 +69,8 @@ impl Mapping {
             Self::Linear | Self::Volume => MIB..whole - MIB,
             Self::Crypt | Self::Path | Self::Served => 0..bytes,
             Self::Thin => POOL_METADATA..whole,
+            // The store behind it has room for all of it, and for its index.
+            Self::Snapshot => 0..whole / MIB / 3 * MIB,
             Self::RaidEarly | Self::RaidEnd => 0..whole - 4 * MIB,
             Self::RaidStart => MIB..whole - 4 * MIB,
         }
@@ -77,7 +82,7 @@ impl Mapping {
         match self {
             Self::Linear | Self::Crypt | Self::Path => Vec::new(),
             // Who writes to the device writes there.
-            Self::Thin | Self::Served => std::iter::once(0..bytes).collect(),
+            Self::Thin | Self::Snapshot | Self::Served => std::iter::once(0..bytes).collect(),
             Self::Volume | Self::RaidEarly | Self::RaidEnd | Self::RaidStart => {
                 vec![0..data.start, data.end..bytes]
             }
@@ -87,7 +92,12 @@ impl Mapping {
     /// The name that `--destroy-data=` takes for what it leaves below once it has ended.
     pub fn signature(self) -> Option<&'static str> {
         match self {
-            Self::Linear | Self::Crypt | Self::Path | Self::Thin | Self::Served => None,
+            Self::Linear
+            | Self::Crypt
+            | Self::Path
+            | Self::Thin
+            | Self::Snapshot
+            | Self::Served => None,
             Self::Volume => Some("lvm2"),
             Self::RaidEarly | Self::RaidEnd | Self::RaidStart => Some("mdraid"),
         }
@@ -95,33 +105,38 @@ impl Mapping {
 
     /// Whether the kernel does not tell which bytes below its bytes are, while it is there.
     pub fn has_own_bytes(self) -> bool {
-        matches!(self, Self::Thin | Self::Served)
+        matches!(self, Self::Thin | Self::Snapshot | Self::Served)
     }
 
     /// Whether nothing tells of what was on it, once it has ended.
     pub fn hides(self) -> bool {
-        matches!(self, Self::Crypt | Self::Thin)
+        matches!(self, Self::Crypt | Self::Thin | Self::Snapshot)
     }
 
-    /// Whether the kernel knows partitions on it.
-    pub fn takes_partitions(self) -> bool {
-        matches!(self, Self::RaidEarly | Self::RaidEnd | Self::RaidStart)
+    /// Whether the kernel itself knows partitions on it; on the others each is a mapped device, as kpartx(8) makes them.
+    pub fn has_kernel_partitions(self) -> bool {
+        match self {
+            Self::RaidEarly | Self::RaidEnd | Self::RaidStart | Self::Served => true,
+            Self::Linear
+            | Self::Crypt
+            | Self::Volume
+            | Self::Path
+            | Self::Thin
+            | Self::Snapshot => false,
+        }
     }
 
     /// How one is made over a device of this length; `number` makes its name unique.
     pub fn recipe(self, number: usize, below: &str, bytes: u64) -> Recipe {
         let data = self.data(bytes);
         let (from, length) = (data.start / 512, (data.end - data.start) / 512);
-        let mapped = |table: String| Recipe {
-            device: format!("/dev/mapper/layer{number}").into(),
-            make: vec![words(&[
-                "dmsetup",
-                "create",
-                &format!("layer{number}"),
-                "--table",
-                &table,
-            ])],
-            end: words(&["dmsetup", "remove", &format!("layer{number}")]),
+        let mapped = |table: String| {
+            let name = format!("layer{number}");
+            Recipe {
+                device: mapped_at(&name).into(),
+                make: vec![created(&name, &table)],
+                end: words(&["dmsetup", "remove", &name]),
+            }
         };
         let raid = |version: &str| {
             let device = format!("/dev/md{}", 100 + number);
@@ -195,36 +210,33 @@ impl Mapping {
             Self::Path => mapped(format!(
                 "0 {length} multipath 2 queue_mode bio 0 1 1 round-robin 0 1 1 {below} 100"
             )),
-            Self::Thin => {
-                let name = format!("layer{number}");
-                let [meta, inner, pool] =
-                    ["meta", "data", "pool"].map(|part| format!("{name}-{part}"));
-                let at = |name: &str| format!("/dev/mapper/{name}");
-                let create = |name: &str, table: String| {
-                    words(&["dmsetup", "create", name, "--table", &table])
-                };
-                // Blocks of 64 KiB.
-                let on_both = format!("0 {length} thin-pool {} {} 128 0", at(&meta), at(&inner));
-                Recipe {
-                    device: at(&name).into(),
-                    make: vec![
-                        create(&meta, format!("0 {from} linear {below} 0")),
-                        create(&inner, format!("0 {length} linear {below} {from}")),
-                        words(&[
-                            "dd",
-                            "status=none",
-                            "if=/dev/zero",
-                            "bs=4k",
-                            "count=1",
-                            &format!("of={}", at(&meta)),
-                        ]),
-                        create(&pool, on_both),
+            Self::Thin => over_two(
+                number,
+                below,
+                [("meta", 0..data.start), ("data", data)],
+                |[meta, inner], name| {
+                    let pool = format!("{name}-pool");
+                    // Blocks of 64 KiB.
+                    let on_both = format!("0 {length} thin-pool {meta} {inner} 128 0");
+                    let of_pool = format!("0 {length} thin {} 0", mapped_at(&pool));
+                    let make = vec![
+                        created(&pool, &on_both),
                         words(&["dmsetup", "message", &pool, "0", "create_thin 0"]),
-                        create(&name, format!("0 {length} thin {} 0", at(&pool))),
-                    ],
-                    end: words(&["dmsetup", "remove", &name, &pool, &inner, &meta]),
-                }
-            }
+                        created(name, &of_pool),
+                    ];
+                    (make, vec![pool])
+                },
+            ),
+            Self::Snapshot => over_two(
+                number,
+                below,
+                [("store", data.end..bytes / MIB * MIB), ("origin", data)],
+                |[store, origin], name| {
+                    // Chunks of 4 KiB, which a reboot would find again.
+                    let table = format!("0 {length} snapshot {origin} {store} P 8");
+                    (vec![created(name, &table)], Vec::new())
+                },
+            ),
             Self::Served => {
                 let device = format!("/dev/nbd{number}");
                 let (port, own) = (10_810 + number, format!("/tmp/nbd{number}"));
@@ -242,7 +254,9 @@ impl Mapping {
                     end: words(&[
                         "sh",
                         "-c",
-                        &format!("nbd-client -d {device} && kill $(cat {own}.pid)"),
+                        &format!(
+                            "partx --delete {device} 2>/dev/null; nbd-client -d {device} && kill $(cat {own}.pid)"
+                        ),
                     ]),
                     device: device.into(),
                 }
@@ -252,6 +266,49 @@ impl Mapping {
             Self::RaidStart => raid("1.2"),
         }
     }
+}
+
+/// A mapped device over two others, each a part of the device below; of the first, where a driver keeps its index, the head is cleared. What
+/// makes it, and what else has to be removed after it, follow from the paths of the two and its own name.
+fn over_two(
+    number: usize,
+    below: &str,
+    parts: [(&str, Range<u64>); 2],
+    top: impl FnOnce([String; 2], &str) -> (Vec<Vec<String>>, Vec<String>),
+) -> Recipe {
+    let name = format!("layer{number}");
+    let inner = parts.each_ref().map(|(part, _)| format!("{name}-{part}"));
+    let mut make: Vec<Vec<String>> = inner
+        .iter()
+        .zip(parts)
+        .map(|(inner, (_, part))| {
+            let (from, length) = (part.start / 512, (part.end - part.start) / 512);
+            created(inner, &format!("0 {length} linear {below} {from}"))
+        })
+        .collect();
+    let paths = inner.each_ref().map(|inner| mapped_at(inner));
+    let head = format!("of={}", paths[0]);
+    let clear = ["dd", "status=none", "if=/dev/zero", "bs=4k", "count=1"];
+    make.push(words(&[&clear[..], &[&head]].concat()));
+    let (last, between) = top(paths, &name);
+    make.extend(last);
+    let mut end = words(&["dmsetup", "remove", &name]);
+    end.extend(between.into_iter().chain(inner));
+    Recipe {
+        device: mapped_at(&name).into(),
+        make,
+        end,
+    }
+}
+
+/// The command that makes a mapped device.
+pub(super) fn created(name: &str, table: &str) -> Vec<String> {
+    words(&["dmsetup", "create", name, "--table", table])
+}
+
+/// The path of a mapped device.
+pub(super) fn mapped_at(name: &str) -> String {
+    format!("/dev/mapper/{name}")
 }
 
 fn words(words: &[&str]) -> Vec<String> {

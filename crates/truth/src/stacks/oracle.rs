@@ -69,6 +69,9 @@ fn folder(plan: &Plan) -> Expectation {
     if plan.view != View::Whole {
         return Expectation::Open("not everything can be seen".to_owned());
     }
+    if plan.is_remote(plan.target) {
+        return Expectation::Open("it lies on a server".to_owned());
+    }
     let Step::Mount { format, .. } = plan.steps[home] else {
         return Expectation::Free;
     };
@@ -136,6 +139,9 @@ fn held(plan: &Plan, target: &Extent) -> Vec<String> {
 
 /// Anything else that stands on the target's bytes, or on bytes that the target stands on.
 fn beside(plan: &Plan, target: &Extent) -> Option<String> {
+    if plan.is_remote(plan.target) {
+        return Some("it lies on a server".to_owned());
+    }
     let own: Vec<Id> = parts(plan, plan.target).chain([plan.target]).collect();
     let way = way(plan);
     let others = plan

@@ -55,10 +55,10 @@ pub enum Step {
     },
     /// An MBR partition table with two partitions of about half a device each.
     Table {
-        /// A loop device or RAID.
+        /// A loop device, or a device of a driver.
         on: Id,
     },
-    /// The device of a partition.
+    /// The device of a partition: of the kernel, or mapped where that knows no partitions on the device.
     Partition {
         /// The table.
         table: Id,
@@ -89,6 +89,13 @@ pub enum Step {
         /// The folder.
         folder: Id,
     },
+    /// The folder where an export of a folder is mounted by this machine, which is its server as well (NFS).
+    Remote {
+        /// The folder.
+        folder: Id,
+        /// By version 3 instead of 4.2.
+        is_old: bool,
+    },
     /// The folder where an overlay is mounted.
     Overlay {
         /// Its lower layer.
@@ -96,11 +103,11 @@ pub enum Step {
         /// The folder in which its upper layer lies.
         host: Id,
     },
-    /// A file, by its path through a bind mount, or through an overlay whose lower layer it lies in.
+    /// A file, by its path through a bind mount or an export, or through an overlay whose lower layer it lies in.
     Seen {
         /// The file.
         file: Id,
-        /// The bind mount or overlay.
+        /// The bind mount, export or overlay.
         through: Id,
     },
     /// A file that was made in an overlay, by its path in the upper layer.
@@ -305,8 +312,18 @@ impl Plan {
                 | Step::Folder { .. }
                 | Step::Mount { hidden: false, .. }
                 | Step::Bind { .. }
+                | Step::Remote { .. }
                 | Step::Overlay { .. }
         )
+    }
+
+    /// Whether a step made a folder or file that this machine is the server and the client of.
+    pub fn is_remote(&self, id: Id) -> bool {
+        match self.steps[id] {
+            Step::Remote { .. } => true,
+            Step::Seen { through, .. } => self.is_remote(through),
+            _ => false,
+        }
     }
 
     /// Whether a step made a block device.
@@ -338,7 +355,7 @@ impl Plan {
             Step::Partition { table, .. } => vec![*table],
             Step::Format { on, .. } => on.clone(),
             Step::Mount { format, .. } | Step::Swap { format } => vec![*format],
-            Step::Bind { folder } => vec![*folder],
+            Step::Bind { folder } | Step::Remote { folder, .. } => vec![*folder],
             Step::Overlay { lower, host } => vec![*lower, *host],
             Step::Seen { file, through } => vec![*file, *through],
             Step::Hold { node, .. } => vec![*node],
@@ -350,6 +367,14 @@ impl Plan {
         self.below(id)
             .into_iter()
             .any(|below| below == other || self.stands_on(below, other))
+    }
+
+    /// Whether the kernel itself knows the partitions of a table.
+    pub fn has_kernel_partitions(&self, table: Id) -> bool {
+        match self.below(table).first().map(|on| &self.steps[*on]) {
+            Some(Step::Mapped { kind, .. }) => kind.has_kernel_partitions(),
+            _ => true,
+        }
     }
 
     /// The most loop devices and devices of drivers on a way down from a step.
@@ -452,6 +477,15 @@ impl Plan {
                             }),
                     );
                 }
+                // A mapped device, which keeps the bytes of its partition from others.
+                Step::Partition { table, .. } if !self.has_kernel_partitions(*table) => {
+                    claims.extend(self.extent(id).map(|extent| Claim {
+                        by: id,
+                        extent,
+                        signature: "",
+                        active: Some(id),
+                    }));
+                }
                 Step::Format { kind, on } => {
                     let uses = |step: &Step| matches!(step, Step::Mount { format, .. } | Step::Swap { format } if *format == id);
                     let active = self.steps.iter().position(uses);
@@ -503,6 +537,7 @@ impl Plan {
                         range: start + part.start..start + part.end,
                     }));
                 }
+                Step::Partition { .. } => {}
                 _ => all.push(extent),
             }
         }
@@ -516,7 +551,7 @@ impl Plan {
             Step::Link { file } | Step::Under { file } | Step::Seen { file, .. } => {
                 self.home(*file)
             }
-            Step::Bind { folder } => self.home(*folder),
+            Step::Bind { folder } | Step::Remote { folder, .. } => self.home(*folder),
             Step::Overlay { host, .. } => self.home(*host),
             _ => id,
         }

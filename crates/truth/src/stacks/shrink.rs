@@ -83,7 +83,7 @@ impl Step {
             Step::Partition { table, .. } => *table = now(*table),
             Step::Format { on, .. } => on.iter_mut().for_each(|on| *on = now(*on)),
             Step::Mount { format, .. } | Step::Swap { format } => *format = now(*format),
-            Step::Bind { folder } => *folder = now(*folder),
+            Step::Bind { folder } | Step::Remote { folder, .. } => *folder = now(*folder),
             Step::Overlay { lower, host } => (*lower, *host) = (now(*lower), now(*host)),
             Step::Seen { file, through } => (*file, *through) = (now(*file), now(*through)),
             Step::Hold { node, .. } => *node = now(*node),

@@ -6,15 +6,17 @@ use std::process::Command;
 use super::build::Built;
 use super::contents::{self, Piece};
 use super::oracle::{self, Expectation};
-use super::plan::{Plan, Step, View};
+use super::plan::{Id, Plan, Step, View};
 use crate::system::{Made, failed, warn};
 
 /// The file that a run leaves its results in, in the folder of the stack.
 const RESULTS: &str = "run.iolab";
 
-/// What iolab did with a stack, and what of that was wrong.
+/// What iolab did with a node of a stack, and what of that was wrong.
 #[derive(Debug)]
 pub struct Outcome {
+    /// The node.
+    pub target: Id,
     /// What it had to do.
     pub verdict: Expectation,
     /// Its exit code.
@@ -27,61 +29,124 @@ pub struct Outcome {
     pub paths: Vec<PathBuf>,
 }
 
+/// What iolab did with every node of a stack.
+#[derive(Debug)]
+pub struct Outcomes {
+    /// Node by node.
+    pub nodes: Vec<Outcome>,
+    /// What was wrong when the stack was taken down.
+    pub faults: Vec<String>,
+}
+
 /// Makes a stack, lets iolab write to its target, and takes the stack down again, with a look at everything on the way.
 ///
 /// # Errors
 /// When the stack cannot be made.
 pub fn of(plan: &Plan) -> Made<Outcome> {
-    let verdict = oracle::verdict(plan);
-    let mut built = Built::new(plan)?;
-    let pieces = contents::all(plan, &built)?;
-    let listed = names_in(plan, &built);
-    let paths = (0..plan.steps.len()).map(|id| built.path(id).to_owned());
-    let paths = paths.collect();
-    let mut faults = Vec::new();
-    let (code, text) = ask(&built, plan)?;
-    faults.extend(judged(&verdict, code, &text, built.path(plan.target)));
-    if listed != names_in(plan, &built) {
-        faults.push("other names are in the folder than before".to_owned());
-    }
-    // A run that was not refused may overwrite the targets that it was given, and nothing else.
-    let was_written = code != Some(3);
-    let kept: Vec<&Piece> = pieces
-        .iter()
-        .filter(|piece| !(was_written && piece.is_targets(plan)))
+    let mut stack = Stack::new(plan, &[plan.target])?;
+    let mut outcome = stack.ask(plan)?;
+    outcome.faults.extend(stack.taken_down(plan));
+    Ok(outcome)
+}
+
+/// The same with every node as the target, one after another: those in use first, because a write to one that is free may end what makes
+/// another one taken.
+///
+/// # Errors
+/// As [`of`].
+pub fn of_every_node(plan: &Plan) -> Made<Outcomes> {
+    let mut plans: Vec<Plan> = plan
+        .targets()
+        .map(|target| Plan {
+            target,
+            ..plan.clone()
+        })
         .collect();
-    faults.extend(kept.iter().filter_map(|piece| piece.changed(&built)));
-    faults.extend(taken_down(plan, &mut built, &kept));
-    Ok(Outcome {
-        verdict,
-        code,
-        text,
-        faults,
-        paths,
+    plans.sort_by_key(|plan| match oracle::verdict(plan) {
+        Expectation::Taken(_) => 0,
+        Expectation::Open(_) => 1,
+        Expectation::Free => 2,
+    });
+    let targets: Vec<Id> = plans.iter().map(|plan| plan.target).collect();
+    let mut stack = Stack::new(plan, &targets)?;
+    let nodes = plans.iter().map(|plan| stack.ask(plan));
+    let nodes = nodes.collect::<Made<_>>()?;
+    Ok(Outcomes {
+        nodes,
+        faults: stack.taken_down(plan),
     })
 }
 
-/// Takes a stack down from its top; every file system is checked, mounted anew and looked at.
-fn taken_down(plan: &Plan, built: &mut Built, kept: &[&Piece]) -> Vec<String> {
-    let mut faults = Vec::new();
-    for (id, step) in plan.all().collect::<Vec<_>>().into_iter().rev() {
-        let mut steps = || -> Made<()> {
-            built.take_down(id)?;
-            if let Step::Mount { .. } = step {
-                built.mount_again(plan, id)?;
-                let inside = kept.iter().filter(|piece| piece.home == id);
-                // Pieces below an overlay or a bind mount cannot be reached by their path once that is taken down.
-                let there = inside.filter(|piece| is_direct(plan, piece.step));
-                faults.extend(there.filter_map(|piece| piece.changed(built)));
-                built.take_down(id)?;
-            }
-            Ok(())
-        };
-        if let Err(why) = steps() {
-            faults.push(format!("step {id}, taken down: {why}"));
-        }
+/// A stack that iolab is asked to write to.
+struct Stack {
+    built: Built,
+    /// What nothing may have changed so far.
+    pieces: Vec<Piece>,
+}
+
+impl Stack {
+    fn new(plan: &Plan, targets: &[Id]) -> Made<Self> {
+        let built = Built::new(plan)?;
+        let pieces = contents::all(plan, targets, &built)?;
+        Ok(Self { built, pieces })
     }
-    faults
+
+    /// Has iolab write to the target of a plan.
+    fn ask(&mut self, plan: &Plan) -> Made<Outcome> {
+        let (built, target) = (&self.built, plan.target);
+        let verdict = oracle::verdict(plan);
+        let listed = names_in(plan, built);
+        let (code, text) = ask(built, plan)?;
+        let mut faults = Vec::from_iter(judged(&verdict, code, &text, built.path(target)));
+        if listed != names_in(plan, built) {
+            faults.push("other names are in the folder than before".to_owned());
+        }
+        // A run that was not refused may overwrite the target that it was given, and nothing else.
+        let was_written = code != Some(3);
+        self.pieces.retain(|piece| {
+            let changed = match was_written && piece.is_in(plan, target) {
+                true => return false,
+                false => piece.changed(built),
+            };
+            let is_whole = changed.is_none();
+            faults.extend(changed);
+            is_whole
+        });
+        Ok(Outcome {
+            target,
+            verdict,
+            code,
+            text,
+            faults,
+            paths: (0..plan.steps.len())
+                .map(|id| built.path(id).to_owned())
+                .collect(),
+        })
+    }
+
+    /// Takes it down from its top; every file system is checked, mounted anew and looked at.
+    fn taken_down(self, plan: &Plan) -> Vec<String> {
+        let Self { mut built, pieces } = self;
+        let mut faults = Vec::new();
+        for (id, step) in plan.all().collect::<Vec<_>>().into_iter().rev() {
+            let mut steps = || -> Made<()> {
+                built.take_down(id)?;
+                if let Step::Mount { .. } = step {
+                    built.mount_again(plan, id)?;
+                    let inside = pieces.iter().filter(|piece| piece.home == id);
+                    // Pieces below an overlay or a bind mount cannot be reached by their path once that is taken down.
+                    let there = inside.filter(|piece| is_direct(plan, piece.step));
+                    faults.extend(there.filter_map(|piece| piece.changed(&built)));
+                    built.take_down(id)?;
+                }
+                Ok(())
+            };
+            if let Err(why) = steps() {
+                faults.push(format!("step {id}, taken down: {why}"));
+            }
+        }
+        faults
+    }
 }
 
 /// Whether the path of a file leads through no mount but that of its file system.

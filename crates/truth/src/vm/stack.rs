@@ -3,34 +3,48 @@
 use serde_json::{Value, json};
 
 use crate::stacks::plan::Format;
-use crate::stacks::{Expectation, Mapping, Plan, draw, trial};
+use crate::stacks::trial::{self, Outcome, Outcomes};
+use crate::stacks::{Expectation, Mapping, Plan, draw};
 
-/// Builds the stack of a seed, and lets iolab write to a node of it: `expected`, `code`, `text`, `faults` and `steps`, or `error`
-/// where it could not be made.
+/// Builds the stack of a seed, and lets iolab write to each node of it: `nodes`, each with `target`, `expected`, `code`, `faults` and,
+/// where there are some, `text`; `faults` of taking it down, and `steps`; or `error` where it could not be made.
 pub fn of(seed: u64) -> Value {
     let plan = draw::plan(seed, Format::ALL, Mapping::ALL);
-    match trial::of(&plan) {
-        Ok(outcome) => json!({
-            "expected": match &outcome.verdict {
-                Expectation::Free => "free",
-                Expectation::Taken(_) => "taken",
-                Expectation::Open(_) => "open",
-            },
-            "code": outcome.code,
-            "text": outcome.text,
-            "faults": outcome.faults,
+    match trial::of_every_node(&plan) {
+        Ok(Outcomes { nodes, faults }) => json!({
+            "nodes": nodes.into_iter().map(node).collect::<Vec<_>>(),
+            "faults": faults,
             "steps": shown(&plan),
         }),
         Err(why) => json!({ "error": why.to_string(), "steps": shown(&plan) }),
     }
 }
 
+fn node(outcome: Outcome) -> Value {
+    let Outcome {
+        target,
+        verdict,
+        code,
+        text,
+        faults,
+        paths: _,
+    } = outcome;
+    json!({
+        "target": target,
+        "expected": match verdict {
+            Expectation::Free => "free",
+            Expectation::Taken(_) => "taken",
+            Expectation::Open(_) => "open",
+        },
+        "code": code,
+        "text": (!faults.is_empty()).then_some(text),
+        "faults": faults,
+    })
+}
+
 /// A plan, step by step, as a person reads it.
 fn shown(plan: &Plan) -> Vec<String> {
-    let steps = plan.all().map(|(id, step)| {
-        let mark = if id == plan.target { " <- target" } else { "" };
-        format!("{id}: {step:?}{mark}")
-    });
+    let steps = plan.all().map(|(id, step)| format!("{id}: {step:?}"));
     let asked = format!("{:?}, {:?}", plan.consent, plan.view);
     steps.chain([asked]).collect()
 }

@@ -1,6 +1,6 @@
 //! Performs a scenario: makes its target, lets iolab measure it, and holds what iolab says against the row.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use iolab_truth::fuse::Ledger;
 use iolab_truth::iolab::{Seen, measure};
@@ -9,24 +9,30 @@ use iolab_truth::system::unless_missing;
 use iolab_truth::{Scenario, Scene};
 use needs::Need;
 
-/// One scenario at a time: they would disturb each other.
-static STAGE: Mutex<()> = Mutex::new(());
+/// One scenario at a time: they would disturb each other. Those in guests measure disks that are files of their own: they may run beside
+/// each other, and not beside others.
+static STAGE: RwLock<()> = RwLock::new(());
 
 /// A scenario that was performed, with its target still there.
 pub(crate) struct Performance {
     pub(crate) seen: Seen,
     pub(crate) scene: Scene,
-    _alone: MutexGuard<'static, ()>,
+    _alone: RwLockWriteGuard<'static, ()>,
 }
 
 /// Keeps all others waiting.
-pub(crate) fn alone() -> MutexGuard<'static, ()> {
-    STAGE.lock().unwrap_or_else(PoisonError::into_inner)
+pub(crate) fn alone() -> RwLockWriteGuard<'static, ()> {
+    STAGE.write().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Keeps waiting what does not run in a guest.
+pub(crate) fn in_guests() -> RwLockReadGuard<'static, ()> {
+    STAGE.read().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Makes the target of a scenario; a skip where that cannot be done here.
 #[track_caller]
-pub(crate) fn built(scenario: &Scenario) -> Option<(Scene, MutexGuard<'static, ()>)> {
+pub(crate) fn built(scenario: &Scenario) -> Option<(Scene, RwLockWriteGuard<'static, ()>)> {
     let alone = alone();
     let scene = (scenario.build)().map_err(|why| why.during(scenario.name));
     Some((unless_missing(scene)?, alone))

@@ -56,7 +56,7 @@ impl Watch {
             assert_eq!(end, 0, "a thread watches one mapping");
             watched
                 .page
-                .store(rustix::param::page_size(), Ordering::Relaxed);
+                .store(iolab_storage::kernel_units::page_size(), Ordering::Relaxed);
             watched.start.store(addresses.start, Ordering::Relaxed);
             watched.hit.store(false, Ordering::Relaxed);
             watched.end.store(addresses.end, Ordering::Relaxed);

@@ -69,7 +69,7 @@ fn a_mapping_over_both_paths_stands_on_each_and_not_beside_it() {
 }
 
 #[test]
-fn an_id_and_the_size_make_a_disk() {
+fn a_worldwide_id_makes_a_disk_and_another_one_does_with_the_size() {
     let is_one = |sectors, ids: [&[(&str, &str)]; 2]| {
         let fake = Fake::new();
         fake.device("sdr", SDR, sectors);
@@ -83,7 +83,8 @@ fn an_id_and_the_size_make_a_disk() {
     };
     let naa: &[_] = &[("device/wwid", "naa.5000c500a1b2c3d4")];
     assert!(is_one(8192, [naa, naa]));
-    assert!(!is_one(8200, [naa, naa]));
+    // It has grown, and one path was not rescanned.
+    assert!(is_one(8200, [naa, naa]));
     assert!(!is_one(
         8192,
         [naa, &[("device/wwid", "naa.5000c500a1b2c3d5")]]
@@ -96,6 +97,7 @@ fn an_id_and_the_size_make_a_disk() {
     let serial = ("wwid", "nvme.1b36-616263-51454d55-00000001");
     assert!(is_one(8192, [&[nguid, serial], &[nguid]]));
     assert!(is_one(8192, [&[serial], &[serial]]));
+    assert!(!is_one(8200, [&[serial], &[serial]]));
     assert!(is_one(
         8192,
         [

@@ -241,7 +241,7 @@ fn a_region_larger_than_the_memory_of_the_cgroup_is_not_called_cached() {
             "{sample:#}"
         );
     }
-    lab.shell("rmdir /sys/fs/cgroup/little");
+    lab.shell("rmdir /sys/fs/cgroup/little; echo -memory >/sys/fs/cgroup/cgroup.subtree_control");
 }
 
 /// A disk with two paths is one disk, and its counters are those of both.

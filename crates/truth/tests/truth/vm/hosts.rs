@@ -4,10 +4,12 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use iolab_truth::binary::Mpi;
+use iolab_truth::binary::{CLOCKS, Mpi, clocks};
+use iolab_truth::system::warn;
+use needs::Need;
 
-use super::lab::{UNTIL_MEASURED, in_background};
-use super::pair::{Hosts, VERSIONS, hosts_of_ranks};
+use super::lab::{MORE_TRIALS, UNTIL_MEASURED, in_background};
+use super::pair::{Hosts, VERSIONS, hosts, hosts_of_ranks};
 
 /// Bytes that both ranks go over together.
 const REGION: u64 = 8 << 20;
@@ -222,7 +224,9 @@ fn lose_a_host(mpi: Mpi, loss: Loss) {
     };
     begin(
         &mut hosts,
-        "run read-size /mnt/{host} --set bs=64k --size 8M --direct --time 1 --budget 40 --precision .0001 -o run.iolab",
+        &format!(
+            "run read-size /mnt/{{host}} --set bs=64k --size 8M --direct --time 1 {MORE_TRIALS} -o run.iolab"
+        ),
     );
     lose(&mut hosts, loss, true);
     let began = Instant::now();
@@ -284,4 +288,44 @@ fn a_host_without_room_is_named() {
     assert_eq!(answer.code, Some(3), "{text}");
     assert!(text.contains("rank 1 on vm2"), "{text}");
     assert_clean(&mut hosts);
+}
+
+/// In mid-run: what was measured until then is kept.
+#[test]
+fn a_host_that_runs_out_of_room_in_mid_run_is_named() {
+    let Some(mut hosts) = hosts_of_ranks(Mpi::Mpich) else {
+        return;
+    };
+    begin(
+        &mut hosts,
+        "run write-size /mnt/{host} --set bs=64k --set fresh=true --set layout=private --size 4M --budget 60 --precision .0001 -o run.iolab",
+    );
+    // Blocks that the files of later trials would take.
+    hosts.shell(2, "dd if=/dev/zero of=/mnt/vm2/full bs=1M 2>/dev/null || :");
+    let (code, text, took) = end(&mut hosts);
+    hosts.shell(2, "rm /mnt/vm2/full");
+    assert_eq!(code, "1", "{text}");
+    assert!(text.contains("rank 1 on vm2"), "{text}");
+    assert!(text.contains("No space left on device"), "{text}");
+    assert!(took < Duration::from_secs(60), "{took:?}\n{text}");
+    hosts.samples(1, "");
+    assert_clean(&mut hosts);
+}
+
+/// What a message between the hosts costs, for the tables of docs/CLUSTER.md: printed, because it is that of this machine.
+#[test]
+fn what_messages_cost_between_hosts_is_measured() {
+    if clocks().is_none() {
+        needs::skip(
+            Need::Mpi,
+            format_args!("no example clocks for guests: {CLOCKS} names it"),
+        );
+        return;
+    }
+    let Some(mut hosts) = hosts() else { return };
+    let launcher = hosts.launcher();
+    let text = hosts.shell(1, &format!("{launcher} /lab/clocks"));
+    warn(&text);
+    assert!(text.contains("ranks: 2, hosts: 2"), "{text}");
+    assert!(text.contains("ns per byte"), "{text}");
 }

@@ -1,12 +1,24 @@
 //! The same cases on other kernels: each has an image of its own, with the kernel of a suite of Debian.
 
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
 use iolab_truth::system::unless_missing;
 use iolab_truth::vm::guest::{Answer, Guest};
 use iolab_truth::vm::image::Image;
 use serde_json::Value;
 
 use super::lab::disk;
-use crate::stage::alone;
+use super::nfs::{tells_sent_from_kept, traces_a_server};
+use super::pair::{VERSIONS, hosts_of};
+use super::witness::tells_what_a_server_sent;
+use crate::stage::in_guests;
+
+/// One other kernel at a time: each takes the memory of its guests.
+static KERNEL: Mutex<()> = Mutex::new(());
+
+fn one_kernel() -> MutexGuard<'static, ()> {
+    KERNEL.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// A guest of a suite, with the disks that a trace is made of; a skip where it cannot be had.
 #[track_caller]
@@ -59,7 +71,7 @@ fn run(guest: &mut Guest, target: &str, words: &[&str]) -> (Answer, Vec<Value>) 
 /// Linux 5.10: what it lacks is missing with a reason, and what is in use is refused.
 #[test]
 fn an_old_kernel_is_measured_and_its_data_are_kept() {
-    let _alone = alone();
+    let (_one, _in_guests) = (one_kernel(), in_guests());
     let Some(mut guest) = guest("bullseye") else {
         return;
     };
@@ -78,7 +90,7 @@ fn an_old_kernel_is_measured_and_its_data_are_kept() {
 /// Linux 6.12 has the trace events: on a mapped device and a RAID as well.
 #[test]
 fn a_trace_on_a_layer_tells_its_stages() {
-    let _alone = alone();
+    let (_one, _in_guests) = (one_kernel(), in_guests());
     let Some(mut guest) = guest("bookworm-backports") else {
         return;
     };
@@ -89,13 +101,48 @@ fn a_trace_on_a_layer_tells_its_stages() {
 /// The newest kernel that Debian has, whatever it is then.
 #[test]
 fn the_newest_kernel_is_measured_and_its_data_are_kept() {
-    let _alone = alone();
+    let (_one, _in_guests) = (one_kernel(), in_guests());
     let Some(mut guest) = guest("trixie-backports") else {
         return;
     };
     assert_measured(&mut guest);
     keeps_what_is_in_use(&mut guest);
     tells_stages(&mut guest);
+}
+
+#[test]
+fn an_old_kernel_tells_what_a_file_server_sent() {
+    knows_file_servers("bullseye", "5.10.");
+}
+
+#[test]
+fn a_kernel_with_trace_events_tells_what_a_file_server_sent() {
+    knows_file_servers("bookworm-backports", "6.12.");
+}
+
+/// What a file server sent is told from what its client has kept, for trials and for programs; direct reads are traced, and buffered ones
+/// refused.
+#[track_caller]
+fn knows_file_servers(suite: &str, kernel: &str) {
+    let _one = one_kernel();
+    let Some(mut hosts) = hosts_of(suite) else {
+        return;
+    };
+    let is = hosts.guest(2).kernel.clone();
+    assert!(is.starts_with(kernel), "{is}");
+    tells_sent_from_kept(&mut hosts);
+    tells_what_a_server_sent(&mut hosts);
+    traces_a_server(&mut hosts);
+    hosts.mount(2, "/mnt/n", VERSIONS[1].1);
+    let answer = hosts
+        .iolab("run read-random /mnt/n --size 4M --set cache=cold --set trace=true -o run.iolab");
+    assert_eq!(answer.code, Some(2), "{}", answer.stdout);
+    assert!(
+        answer.stderr.contains("set cache=direct"),
+        "{}",
+        answer.stderr
+    );
+    hosts.end();
 }
 
 /// A mapped device is measured, and its bytes are those of the device.
@@ -133,7 +180,8 @@ fn tells_stages(guest: &mut Guest) {
     for (target, at_least) in [
         ("/dev/mapper/plain", 0.0),
         ("/dev/md9", 0.0),
-        ("/dev/mapper/slow", 20e6),
+        // The kernel delays by whole ticks of its clock.
+        ("/dev/mapper/slow", 19e6),
     ] {
         let (answer, _) = run(guest, target, &["--set", "trace=true"]);
         assert_eq!(answer.code, Some(0), "{}", answer.stderr);

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::hash::{DefaultHasher, Hasher};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError, RwLockReadGuard};
 
 use iolab_truth::system::{Unmade, unless_missing};
 use iolab_truth::vm::guest::{Answer, DISKS, Guest};
@@ -14,13 +14,13 @@ use rustix::fs::SeekFrom;
 use rustix::io::Errno;
 use serde_json::Value;
 
-use crate::stage::alone;
+use crate::stage::in_guests;
 
 /// The suite of Debian whose kernel the cases run on.
 pub(super) const SUITE: &str = "bookworm";
 
-/// How long a stack may take: tens of commands, and a run.
-const STACK_SECONDS: u64 = 400;
+/// How long a stack may take: tens of commands, and a run for each of its nodes.
+const STACK_SECONDS: u64 = 900;
 
 static GUEST: Mutex<Option<Guest>> = Mutex::new(None);
 
@@ -37,6 +37,7 @@ for port in $at/loopback/naa.*; do
   rm $port/tpgt_1/lun/lun_0/port; rmdir $port/tpgt_1/lun/lun_0 $port/tpgt_1 $port
 done
 [ ! -e $at/core/iblock_0/own ] || rmdir $at/core/iblock_0/own
+for module in tcm_loop target_core_iblock target_core_mod nvmet_tcp nvmet; do [ ! -e /sys/module/$module ] || modprobe -qr $module || :; done
 ";
 
 /// Ends what an earlier case has left, in the order in which it can be ended, and empties the disks.
@@ -56,6 +57,7 @@ done
 [ -e /sys/module/nbd ] && nbd-client -d /dev/nbd0 >/dev/null 2>&1
 at=/sys/kernel/config/usb_gadget/g1
 [ -e $at ] && { echo >$at/functions/mass_storage.0/lun.0/file; rmdir $at/functions/mass_storage.0 $at; }
+[ -e /sys/module/configfs ] && ! mountpoint -q /sys/kernel/config && mount -t configfs config /sys/kernel/config
 rmdir /sys/kernel/config/nullb/* 2>/dev/null
 for module in scsi_debug ubi mtdblock nandsim null_blk; do [ -e /sys/module/$module ] && modprobe -qr $module; done
 set -e
@@ -63,6 +65,10 @@ for name in a b c; do blkdiscard -f /dev/disk/by-id/virtio-$name; done
 udevadm settle
 rm -rf /tmp/* /data/case; mkdir -p /data/case; cd /data/case
 ";
+
+/// Arguments of a run that is not over when its first trial is seen, and soon over when it is resumed.
+pub(super) const MORE_TRIALS: &str =
+    "--set trials_min=12 --set trials_max=12 --precision .0001 --budget 60";
 
 /// A script that starts a command and goes on: what it prints is in `out`, and once it has ended, its exit code in `code`.
 pub(super) fn in_background(command: &str) -> String {
@@ -97,16 +103,16 @@ pub(crate) fn disk(name: &str) -> String {
 /// The guest, for one case.
 pub(crate) struct Lab {
     guest: MutexGuard<'static, Option<Guest>>,
-    _alone: MutexGuard<'static, ()>,
+    _in_guests: RwLockReadGuard<'static, ()>,
 }
 
 /// The guest with empty disks; a skip where it cannot be had.
 #[track_caller]
 pub(crate) fn lab() -> Option<Lab> {
-    let alone = alone();
+    let in_guests = in_guests();
     let mut lab = Lab {
         guest: unless_missing(guest())?,
-        _alone: alone,
+        _in_guests: in_guests,
     };
     lab.shell(&format!("set +e\n{END_EXPORTS}\n{RESET}"));
     Some(lab)

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use super::lab::{UNTIL_MEASURED, in_background, until_ended};
+use super::lab::{MORE_TRIALS, UNTIL_MEASURED, in_background, until_ended};
 use super::pair::{Hosts, VERSIONS, hosts};
 
 /// Bytes that a trial goes over.
@@ -19,6 +19,11 @@ fn number(sample: &Value, name: &str) -> u64 {
 #[test]
 fn what_a_server_sent_is_told_from_what_its_client_has_kept() {
     let Some(mut hosts) = hosts() else { return };
+    tells_sent_from_kept(&mut hosts);
+}
+
+#[track_caller]
+pub(super) fn tells_sent_from_kept(hosts: &mut Hosts) {
     for (version, what) in VERSIONS {
         hosts.mount(2, "/mnt/n", what);
         for (cache, served_by) in [
@@ -58,6 +63,11 @@ fn what_a_server_sent_is_told_from_what_its_client_has_kept() {
 #[test]
 fn a_trace_on_a_mount_tells_what_its_server_takes() {
     let Some(mut hosts) = hosts() else { return };
+    traces_a_server(&mut hosts);
+}
+
+#[track_caller]
+pub(super) fn traces_a_server(hosts: &mut Hosts) {
     for (version, what) in VERSIONS {
         hosts.mount(2, "/mnt/n", &format!("-o rsize=65536,wsize=65536 {what}"));
         for (settings, split) in [
@@ -223,9 +233,9 @@ const ANSWERS_AGAIN: u64 = 200;
 fn a_server_that_stops_answering_ends_the_run_and_is_named() {
     let Some(mut hosts) = hosts() else { return };
     hosts.mount(2, "/mnt/n", VERSIONS[1].1);
-    let run = in_background(
-        "/lab/iolab run read-random /mnt/n --bs 4k --size 4M --direct --time 1 --budget 60 --precision .0001 -o run.iolab",
-    );
+    let run = in_background(&format!(
+        "/lab/iolab run read-random /mnt/n --bs 4k --size 4M --direct --time 1 {MORE_TRIALS} -o run.iolab"
+    ));
     hosts.shell(2, &format!("rm -f run.iolab\n{run}\n{UNTIL_MEASURED}"));
     hosts.guest(1).freeze(true).expect("it is stopped");
     let began = Instant::now();

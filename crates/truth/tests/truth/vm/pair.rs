@@ -1,6 +1,6 @@
 //! The two guests that cases about file servers and several hosts share.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError, RwLockReadGuard};
 
 use iolab_truth::binary::Mpi;
 use iolab_truth::system::unless_missing;
@@ -11,12 +11,15 @@ use needs::Need;
 use serde_json::Value;
 
 use super::lab::SUITE;
-use crate::stage::alone;
+use crate::stage::in_guests;
 
 /// Seconds that a command of a case may take.
 const SECONDS: u64 = 240;
 
 static PAIR: Mutex<Option<Pair>> = Mutex::new(None);
+
+/// Those with another kernel, for one case.
+static OF_SUITE: Mutex<Option<Pair>> = Mutex::new(None);
 
 /// Ends what an earlier case has left, and makes file systems anew: on each guest one on disk b at `/mnt/HOST`; vm1 serves its disk a as
 /// `/srv/e`.
@@ -48,22 +51,33 @@ pub(super) struct Hosts {
     pair: MutexGuard<'static, Option<Pair>>,
     /// By which runs of several ranks are started.
     mpi: Mpi,
-    _alone: MutexGuard<'static, ()>,
+    _in_guests: RwLockReadGuard<'static, ()>,
 }
 
 /// Both guests; a skip where they cannot be had.
 #[track_caller]
 pub(super) fn hosts() -> Option<Hosts> {
-    let alone = alone();
-    let mut pair = PAIR.lock().unwrap_or_else(PoisonError::into_inner);
+    hosts_in(&PAIR, SUITE)
+}
+
+/// Two guests with the kernel of a suite of Debian, which [`Hosts::end`] ends.
+#[track_caller]
+pub(super) fn hosts_of(suite: &str) -> Option<Hosts> {
+    hosts_in(&OF_SUITE, suite)
+}
+
+#[track_caller]
+fn hosts_in(place: &'static Mutex<Option<Pair>>, suite: &str) -> Option<Hosts> {
+    let in_guests = in_guests();
+    let mut pair = place.lock().unwrap_or_else(PoisonError::into_inner);
     if pair.is_none() {
-        let made = Image::of_suite(SUITE).and_then(|image| Pair::boot(&image));
+        let made = Image::of_suite(suite).and_then(|image| Pair::boot(&image));
         *pair = Some(unless_missing(made)?);
     }
     let mut hosts = Hosts {
         pair,
         mpi: Mpi::Mpich,
-        _alone: alone,
+        _in_guests: in_guests,
     };
     for number in [1, 2] {
         hosts.shell(number, RESET);
@@ -105,6 +119,11 @@ impl Hosts {
             panic!("the guests have ended");
         };
         pair.guest(number)
+    }
+
+    /// Ends both.
+    pub(super) fn end(mut self) {
+        *self.pair = None;
     }
 
     /// Carries a command out on a guest.
