@@ -114,41 +114,8 @@ impl Mapping {
         let (from, length) = (data.start / 512, (data.end - data.start) / 512);
         let mapped = |table: String| Recipe {
             device: format!("/dev/mapper/layer{number}").into(),
-            make: vec![words(&[
-                "dmsetup",
-                "create",
-                &format!("layer{number}"),
-                "--table",
-                &table,
-            ])],
+            make: vec![create(&format!("layer{number}"), &table)],
             end: words(&["dmsetup", "remove", &format!("layer{number}")]),
-        };
-        let raid = |version: &str| {
-            let device = format!("/dev/md{}", 100 + number);
-            let size = format!("--size={}", (data.end - data.start) >> 10);
-            let metadata = format!("--metadata={version}");
-            let mut make = words(&[
-                "mdadm",
-                "--create",
-                &device,
-                "--quiet",
-                "--run",
-                "--force",
-                "--level=1",
-                "--raid-devices=1",
-                "--bitmap=none",
-                &metadata,
-                &size,
-            ]);
-            if self == Self::RaidStart {
-                make.push(format!("--data-offset={}", data.start >> 10));
-            }
-            make.push(below.to_owned());
-            Recipe {
-                end: words(&["mdadm", "--stop", "--quiet", &device]),
-                device: device.into(),
-                make: vec![make],
-            }
         };
         match self {
             Self::Linear => mapped(format!("0 {length} linear {below} {from}")),
@@ -158,99 +125,129 @@ impl Mapping {
                     "0 {length} crypt aes-xts-plain64 {key} 0 {below} 0"
                 ))
             }
-            Self::Volume => {
-                // Another loop device over the same bytes is no second volume.
-                let only = ["--devices", below];
-                let group = format!("group{number}");
-                let size = format!("{}m", (data.end - data.start) / MIB);
-                let tool = |name: &str, rest: &[&str]| words(&[&[name], &only[..], rest].concat());
-                let made = [
-                    "--yes",
-                    "--zero",
-                    "n",
-                    "--wipesignatures",
-                    "n",
-                    "--name",
-                    "v",
-                ];
-                Recipe {
-                    device: format!("/dev/mapper/{group}-v").into(),
-                    make: vec![
-                        tool(
-                            "pvcreate",
-                            &["--quiet", "--yes", "--dataalignment", "1m", below],
-                        ),
-                        tool(
-                            "vgcreate",
-                            &["--quiet", "--physicalextentsize", "1m", &group, below],
-                        ),
-                        tool(
-                            "lvcreate",
-                            &[&made[..], &["--size", &size, &group]].concat(),
-                        ),
-                    ],
-                    end: tool("vgchange", &["--quiet", "--activate", "n", &group]),
-                }
-            }
+            Self::Volume => volume(number, below, data),
             Self::Path => mapped(format!(
                 "0 {length} multipath 2 queue_mode bio 0 1 1 round-robin 0 1 1 {below} 100"
             )),
-            Self::Thin => {
-                let name = format!("layer{number}");
-                let [meta, inner, pool] =
-                    ["meta", "data", "pool"].map(|part| format!("{name}-{part}"));
-                let at = |name: &str| format!("/dev/mapper/{name}");
-                let create = |name: &str, table: String| {
-                    words(&["dmsetup", "create", name, "--table", &table])
-                };
-                // Blocks of 64 KiB.
-                let on_both = format!("0 {length} thin-pool {} {} 128 0", at(&meta), at(&inner));
-                Recipe {
-                    device: at(&name).into(),
-                    make: vec![
-                        create(&meta, format!("0 {from} linear {below} 0")),
-                        create(&inner, format!("0 {length} linear {below} {from}")),
-                        words(&[
-                            "dd",
-                            "status=none",
-                            "if=/dev/zero",
-                            "bs=4k",
-                            "count=1",
-                            &format!("of={}", at(&meta)),
-                        ]),
-                        create(&pool, on_both),
-                        words(&["dmsetup", "message", &pool, "0", "create_thin 0"]),
-                        create(&name, format!("0 {length} thin {} 0", at(&pool))),
-                    ],
-                    end: words(&["dmsetup", "remove", &name, &pool, &inner, &meta]),
-                }
+            Self::Thin => thin(number, below, from, length),
+            Self::Served => served(number, below),
+            Self::RaidEarly => raid(number, below, data, &["--metadata=0.90"]),
+            Self::RaidEnd => raid(number, below, data, &["--metadata=1.0"]),
+            Self::RaidStart => {
+                let offset = format!("--data-offset={}", data.start >> 10);
+                raid(number, below, data, &["--metadata=1.2", &offset])
             }
-            Self::Served => {
-                let device = format!("/dev/nbd{number}");
-                let (port, own) = (10_810 + number, format!("/tmp/nbd{number}"));
-                let export = format!(
-                    "rm -f {own}.pid; printf '[generic]\nuser=root\ngroup=root\nlistenaddr=127.0.0.1\nport={port}\n[x]\nexportname={below}\n' >{own}.conf &&
-                    nbd-server -C {own}.conf -p {own}.pid && until [ -s {own}.pid ]; do sleep .1; done"
-                );
-                let connect =
-                    format!("until nbd-client -N x 127.0.0.1 {port} {device}; do sleep .1; done");
-                Recipe {
-                    make: vec![
-                        words(&["sh", "-c", &export]),
-                        words(&["timeout", "20", "sh", "-c", &connect]),
-                    ],
-                    end: words(&[
-                        "sh",
-                        "-c",
-                        &format!("nbd-client -d {device} && kill $(cat {own}.pid)"),
-                    ]),
-                    device: device.into(),
-                }
-            }
-            Self::RaidEarly => raid("0.90"),
-            Self::RaidEnd => raid("1.0"),
-            Self::RaidStart => raid("1.2"),
         }
+    }
+}
+
+fn create(name: &str, table: &str) -> Vec<String> {
+    words(&["dmsetup", "create", name, "--table", table])
+}
+
+fn raid(number: usize, below: &str, data: Range<u64>, options: &[&str]) -> Recipe {
+    let device = format!("/dev/md{}", 100 + number);
+    let size = format!("--size={}", (data.end - data.start) >> 10);
+    let first = [
+        "mdadm",
+        "--create",
+        &device,
+        "--quiet",
+        "--run",
+        "--force",
+        "--level=1",
+        "--raid-devices=1",
+        "--bitmap=none",
+        &size,
+    ];
+    Recipe {
+        make: vec![words(&[&first[..], options, &[below]].concat())],
+        end: words(&["mdadm", "--stop", "--quiet", &device]),
+        device: device.into(),
+    }
+}
+
+fn volume(number: usize, below: &str, data: Range<u64>) -> Recipe {
+    // Another loop device over the same bytes is no second volume.
+    let only = ["--devices", below];
+    let group = format!("group{number}");
+    let size = format!("{}m", (data.end - data.start) / MIB);
+    let tool = |name: &str, rest: &[&str]| words(&[&[name], &only[..], rest].concat());
+    let made = [
+        "--yes",
+        "--zero",
+        "n",
+        "--wipesignatures",
+        "n",
+        "--name",
+        "v",
+    ];
+    Recipe {
+        device: format!("/dev/mapper/{group}-v").into(),
+        make: vec![
+            tool(
+                "pvcreate",
+                &["--quiet", "--yes", "--dataalignment", "1m", below],
+            ),
+            tool(
+                "vgcreate",
+                &["--quiet", "--physicalextentsize", "1m", &group, below],
+            ),
+            tool(
+                "lvcreate",
+                &[&made[..], &["--size", &size, &group]].concat(),
+            ),
+        ],
+        end: tool("vgchange", &["--quiet", "--activate", "n", &group]),
+    }
+}
+
+/// `from` and `length` in sectors.
+fn thin(number: usize, below: &str, from: u64, length: u64) -> Recipe {
+    let name = format!("layer{number}");
+    let [meta, inner, pool] = ["meta", "data", "pool"].map(|part| format!("{name}-{part}"));
+    let at = |name: &str| format!("/dev/mapper/{name}");
+    // Blocks of 64 KiB.
+    let on_both = format!("0 {length} thin-pool {} {} 128 0", at(&meta), at(&inner));
+    let zero = format!("of={}", at(&meta));
+    let zero = [
+        "dd",
+        "status=none",
+        "if=/dev/zero",
+        "bs=4k",
+        "count=1",
+        &zero,
+    ];
+    Recipe {
+        device: at(&name).into(),
+        make: vec![
+            create(&meta, &format!("0 {from} linear {below} 0")),
+            create(&inner, &format!("0 {length} linear {below} {from}")),
+            words(&zero),
+            create(&pool, &on_both),
+            words(&["dmsetup", "message", &pool, "0", "create_thin 0"]),
+            create(&name, &format!("0 {length} thin {} 0", at(&pool))),
+        ],
+        end: words(&["dmsetup", "remove", &name, &pool, &inner, &meta]),
+    }
+}
+
+fn served(number: usize, below: &str) -> Recipe {
+    let device = format!("/dev/nbd{number}");
+    let (port, own) = (10_810 + number, format!("/tmp/nbd{number}"));
+    let export = format!(
+        "rm -f {own}.pid; printf '[generic]\nuser=root\ngroup=root\nlistenaddr=127.0.0.1\nport={port}\n[x]\nexportname={below}\n' >{own}.conf &&
+        nbd-server -C {own}.conf -p {own}.pid && until [ -s {own}.pid ]; do sleep .1; done"
+    );
+    let connect = format!("until nbd-client -N x 127.0.0.1 {port} {device}; do sleep .1; done");
+    let end = format!("nbd-client -d {device} && kill $(cat {own}.pid)");
+    Recipe {
+        make: vec![
+            words(&["sh", "-c", &export]),
+            words(&["timeout", "20", "sh", "-c", &connect]),
+        ],
+        end: words(&["sh", "-c", &end]),
+        device: device.into(),
     }
 }
 

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use iolab_truth::binary::Mpi;
 
-use super::lab::{UNTIL_MEASURED, in_background};
+use super::lab::{UNTIL_MEASURED, error_among, in_background};
 use super::pair::{Hosts, VERSIONS, hosts_of_ranks};
 
 /// Bytes that both ranks go over together.
@@ -222,7 +222,7 @@ fn lose_a_host(mpi: Mpi, loss: Loss) {
     };
     begin(
         &mut hosts,
-        "run read-size /mnt/{host} --set bs=64k --size 8M --direct --time 1 --budget 40 --precision .0001 -o run.iolab",
+        "run read-size /mnt/{host} --log json --set bs=64k --size 8M --direct --time 1 --budget 40 --precision .0001 -o run.iolab",
     );
     lose(&mut hosts, loss, true);
     let began = Instant::now();
@@ -236,7 +236,8 @@ fn lose_a_host(mpi: Mpi, loss: Loss) {
     let text = hosts.shell(1, &script);
     let took = began.elapsed();
     lose(&mut hosts, loss, false);
-    assert!(text.contains("rank 1 on vm2 has not answered"), "{text}");
+    let error = error_among(&text);
+    assert!(error.is_some_and(|error| error.contains("vm2")), "{text}");
     assert!(took < AT_MOST, "{took:?}\n{text}");
     let before = hosts.samples(1, "").len();
     hosts.shell(
@@ -277,11 +278,13 @@ fn a_host_without_room_is_named() {
         return;
     };
     hosts.shell(2, "fallocate -l 30M /mnt/vm2/full");
-    let answer =
-        hosts.ranks("run read-size /mnt/{host} --set bs=64k --size 32M --budget 1 -o run.iolab");
+    let answer = hosts.ranks(
+        "run read-size /mnt/{host} --log json --set bs=64k --size 32M --budget 1 -o run.iolab",
+    );
     hosts.shell(2, "rm /mnt/vm2/full");
     let text = answer.stdout + &answer.stderr;
     assert_eq!(answer.code, Some(3), "{text}");
-    assert!(text.contains("rank 1 on vm2"), "{text}");
+    let error = error_among(&text);
+    assert!(error.is_some_and(|error| error.contains("vm2")), "{text}");
     assert_clean(&mut hosts);
 }
