@@ -49,22 +49,13 @@ fn a_policy_of_syncs_is_said_of_the_writes_alone() {
     let folder = folder();
     let sets = words!("write-vs-read model:sata-ssd --set bs=4k --set sync=none,odsync");
     measured(folder.path(), &sets);
-    let table = run(folder.path(), &["table", "run.iolab"]).expect(0).stdout;
-    let text = table.split_whitespace().collect::<Vec<_>>().join(" ");
-    let sentences: Vec<&str> = text
-        .split(". ")
-        .filter(|one| one.contains("andom writes"))
-        .collect();
-    assert!(
-        sentences
-            .iter()
-            .any(|one| one.contains("andom writes (sync=odsync)")),
-        "{sentences:?}"
-    );
-    assert!(
-        sentences.iter().all(|one| !one.contains("reads at sync=")),
-        "{sentences:?}"
-    );
+    let table = words!("table run.iolab --format json");
+    let table = run(folder.path(), &table).expect(0).stdout;
+    let table: serde_json::Value = serde_json::from_str(&table).expect("JSON");
+    let claims = table["claims"].as_array().expect("claims").iter();
+    let sentences = claims.filter_map(|claim| claim["sentence"].as_str());
+    let of_syncs: Vec<&str> = sentences.filter(|one| one.contains("sync=")).collect();
+    insta::assert_snapshot!(of_syncs.join("\n"), @"");
 }
 
 #[test]

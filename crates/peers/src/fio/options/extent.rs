@@ -59,7 +59,7 @@ impl Amount {
 
 /// `filesize`, where it is one size.
 fn file_size(options: &Options) -> Read<Option<u64>> {
-    let Some((name, text)) = value(options, &["filesize"]) else {
+    let Some((name, text)) = value(options, "filesize") else {
         return Ok(None);
     };
     if text.contains(['-', ':']) {
@@ -94,8 +94,8 @@ impl Extent {
         let file = faults.or(file_size(options), None);
         let whole = file.or(size.known);
         let bs = trial.bs;
-        let mut bytes_of = |names: &[&'static str], of: Option<u64>, share: fn(u64, u64) -> u64| {
-            let (name, text) = value(options, names)?;
+        let mut bytes_of = |name: &'static str, of: Option<u64>, share: fn(u64, u64) -> u64| {
+            let (name, text) = value(options, name)?;
             let amount = Amount::parse(name, text);
             let is_share = matches!(amount, Ok(Amount::Percent(_)));
             let bytes = amount.and_then(|amount| amount.of(name, of));
@@ -109,20 +109,20 @@ impl Extent {
         // fio makes shares whole blocks: where a job begins the next one, how far it goes the one before.
         let up = |bytes: u64, bs: u64| bytes.div_ceil(bs).saturating_mul(bs);
         let down = |bytes: u64, bs: u64| bytes - bytes % bs;
-        let offset = bytes_of(&["offset"], whole, up).unwrap_or(0);
-        let increment = bytes_of(&["offset_increment"], whole, up).filter(|bytes| *bytes > 0);
+        let offset = bytes_of("offset", whole, up).unwrap_or(0);
+        let increment = bytes_of("offset_increment", whole, up).filter(|bytes| *bytes > 0);
         // Of a file whose size is given, the job goes from its offset to the end.
         let rest = |file: u64| file.saturating_sub(offset);
-        let is_share = value(options, &["size"]).is_some_and(|(_, text)| text.ends_with('%'));
-        let sized = bytes_of(&["size"], whole, down);
+        let is_share = value(options, "size").is_some_and(|(_, text)| text.ends_with('%'));
+        let sized = bytes_of("size", whole, down);
         let sized = match is_share {
             true => sized.map(|bytes| bytes.min(whole.map_or(u64::MAX, rest))),
             // 0 is all of the file, as without a size.
             false => sized.filter(|bytes| *bytes > 0).or(file.map(rest)),
         };
         let given = sized.unwrap_or(size.otherwise);
-        let transferred = bytes_of(&["io_size", "io_limit"], Some(given), |bytes, _| bytes)
-            .filter(|bytes| *bytes > 0);
+        let transferred =
+            bytes_of("io_size", Some(given), |bytes, _| bytes).filter(|bytes| *bytes > 0);
         // Of requests of one size none begins behind the last whole block.
         let own = match trial.bs_mix {
             None if given >= bs => down(given, bs.max(1)),
@@ -156,7 +156,9 @@ pub(super) fn bounds(
     let shares = shares(options, trial, &extent);
     (trial.layout, trial.region) = faults.or(shares, (FileLayout::Shared, extent.own));
     if extent.sized.is_some_and(|bytes| bytes < trial.bs) {
-        let option = value(options, &["size", "filesize"]).map_or("size", |(name, _)| name);
+        let option = value(options, "size")
+            .or_else(|| value(options, "filesize"))
+            .map_or("size", |(name, _)| name);
         let (bytes, bs) = (exact_size(extent.given), exact_size(trial.bs));
         let error = Error::usage(format!(
             "{bytes} of the file are smaller than a block of {bs}"
@@ -172,12 +174,12 @@ fn limit(options: &Options, trial: &mut TrialSpec, extent: &Extent, faults: &mut
     let loops = faults.or(count(options, "loops", u32::MAX), 1);
     let threads = u64::from(trial.threads);
     let of_all = |bytes: u64| bytes.saturating_mul(threads);
-    let time = match value(options, &["runtime", "timeout"]) {
+    let time = match value(options, "runtime") {
         Some((name, text)) => faults.or(duration(name, text), Duration::ZERO),
         None => Duration::ZERO,
     };
     trial.limit.time = (!time.is_zero()).then_some(time);
-    if let Some((name, text)) = value(options, &["startdelay", "start_delay"]) {
+    if let Some((name, text)) = value(options, "startdelay") {
         trial.start_delay = faults.or(duration(name, text), Duration::ZERO);
     }
     // Without a time fio says so, and runs as if it was not given.
@@ -189,7 +191,7 @@ fn limit(options: &Options, trial: &mut TrialSpec, extent: &Extent, faults: &mut
     // A run file keeps its numbers signed.
     let bytes = bytes.min(i64::MAX as u64);
     trial.limit.bytes = (!time_based && bytes > 0).then_some(bytes);
-    if let Some((name, text)) = value(options, &["number_ios"]) {
+    if let Some((name, text)) = value(options, "number_ios") {
         let requests = text.parse::<u64>().map_err(|_| unknown(name, text));
         let requests = faults.or(requests, 1).saturating_mul(each);
         let requests = requests.saturating_mul(u64::from(loops));
@@ -222,7 +224,7 @@ fn shares(options: &Options, trial: &TrialSpec, extent: &Extent) -> Read<(FileLa
         Some(step) => step,
     };
     let option = "offset_increment";
-    let is_in_percent = |name| value(options, &[name]).is_some_and(|(_, text)| text.contains('%'));
+    let is_in_percent = |name| value(options, name).is_some_and(|(_, text)| text.contains('%'));
     let error = if ["size", "offset", option].into_iter().any(is_in_percent) {
         Error::usage("clones with offset_increment, and a range in percent")
             .hint("give size, offset and offset_increment in bytes")
@@ -258,9 +260,8 @@ fn one_pass(bytes: u64, run: u64, skip: u64) -> u64 {
 
 /// Requests at a given rate, or in the proportion of a weight. fio's are those of each job.
 pub(super) fn load(options: &Options, trial: &mut TrialSpec, faults: &mut Faults) {
-    let iops =
-        value(options, &["rate_iops"]).map(|given| (given, Rate::Requests as fn(u64) -> Rate));
-    let bytes = value(options, &["rate"]).map(|given| (given, Rate::Bytes as fn(u64) -> Rate));
+    let iops = value(options, "rate_iops").map(|given| (given, Rate::Requests as fn(u64) -> Rate));
+    let bytes = value(options, "rate").map(|given| (given, Rate::Bytes as fn(u64) -> Rate));
     let is_given = |name| is_set(options, name);
     if is_given("rate") && is_given("rate_iops") {
         let error = Error::usage("rate and rate_iops in one job");
@@ -279,12 +280,12 @@ pub(super) fn load(options: &Options, trial: &mut TrialSpec, faults: &mut Faults
         let rate = rate_of_one(name, text, trial).and_then(of_all);
         trial.rate = faults.or(rate, None);
     }
-    trial.arrivals = match value(options, &["rate_process"]) {
+    trial.arrivals = match value(options, "rate_process") {
         None | Some((_, "linear")) => Arrivals::Constant,
         Some((_, "poisson")) => Arrivals::Poisson,
         Some((name, text)) => faults.or(Err(unknown(name, text)), Arrivals::Constant),
     };
-    trial.flow = match value(options, &["flow"]) {
+    trial.flow = match value(options, "flow") {
         None | Some((_, "0")) => None,
         Some((name, text)) => {
             let weight = text.parse::<u32>().map_err(|_| unknown(name, text));
@@ -339,8 +340,8 @@ fn rate_of_one(name: &'static str, text: &str, trial: &TrialSpec) -> Read<Option
 /// Zones of a disk: runs of blocks with others left out between them. fio wraps to the first one again, so that a trial that
 /// bytes bound ends with one pass over them.
 pub(super) fn zones(options: &Options, trial: &mut TrialSpec, faults: &mut Faults) {
-    let zone = value(options, &["zonesize"]);
-    let is_strided = match value(options, &["zonemode"]) {
+    let zone = value(options, "zonesize");
+    let is_strided = match value(options, "zonemode") {
         None => zone.is_some(),
         Some((_, "none")) => false,
         Some((_, "strided")) => true,
@@ -349,7 +350,7 @@ pub(super) fn zones(options: &Options, trial: &mut TrialSpec, faults: &mut Fault
     if !is_strided {
         return;
     }
-    let mut bytes = |name: &'static str, otherwise: u64| match value(options, &[name]) {
+    let mut bytes = |name: &'static str, otherwise: u64| match value(options, name) {
         Some((name, text)) => faults.or(size(name, text), otherwise),
         None => otherwise,
     };
