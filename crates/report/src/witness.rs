@@ -4,8 +4,8 @@ mod claims;
 pub(crate) mod data;
 mod device;
 mod program_report;
+mod sentences;
 mod traced;
-mod words;
 
 pub use data::json;
 
@@ -43,9 +43,11 @@ pub fn text(evidence: &Evidence, width: u16) -> String {
 /// What the evidence comes to, in one sentence; of devices in one each.
 pub fn headline(evidence: &Evidence) -> String {
     let claims = evidence.claims();
-    let clauses = claims.iter().map(|claim| words::clause(claim, evidence));
+    let clauses = claims
+        .iter()
+        .map(|claim| sentences::clause(claim, evidence));
     let clauses: Vec<String> = clauses.collect();
-    let line = match words::subject(evidence) {
+    let line = match sentences::subject(evidence) {
         Some(subject) => format!("{subject}: {}.", clauses.join("; ")),
         None => clauses.join(". ") + ".",
     };

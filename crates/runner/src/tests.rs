@@ -1,9 +1,9 @@
 //! The runner with a stand-in for the engine: no disk, no timing.
 
 mod bench;
-mod foreseen;
 mod rounds;
 mod strategies;
+mod time_left;
 
 use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;

@@ -2,9 +2,9 @@
 
 mod aliases;
 mod extent;
+mod requests_and_threads;
 mod steady;
 mod values;
-mod varied;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -73,10 +73,10 @@ pub(crate) fn cell_or_faults(
     let mut faults = Faults::default();
     requests(options, &mut trial, &mut faults);
     order(options, &mut trial, &mut faults);
-    varied::sizes(options, &mut trial, &mut faults);
-    varied::placement(options, &mut trial, &mut faults);
-    varied::flags(options, &mut trial, &mut faults);
-    varied::pauses(options, &mut trial, &mut faults);
+    requests_and_threads::sizes(options, &mut trial, &mut faults);
+    requests_and_threads::placement(options, &mut trial, &mut faults);
+    requests_and_threads::flags(options, &mut trial, &mut faults);
+    requests_and_threads::pauses(options, &mut trial, &mut faults);
     let sync = durability(options);
     (trial.sync, trial.sync_every) = faults.or(sync, (trial.sync, trial.sync_every));
     extent::bounds(options, &mut trial, size, &mut faults);
@@ -90,7 +90,7 @@ pub(crate) fn cell_or_faults(
     }
     trial.verify = faults.or(verified(options), false);
     steady::steady(options, &mut trial, &mut faults);
-    varied::check_lockmem(options, &trial, &mut faults);
+    requests_and_threads::check_lockmem(options, &trial, &mut faults);
     if !faults.0.is_empty() {
         return Err(faults.0);
     }
@@ -298,13 +298,13 @@ fn requests(options: &Options, trial: &mut TrialSpec, faults: &mut Faults) {
 /// `bs`, that of reads where the directions differ.
 fn block_size(options: &Options) -> Read<u64> {
     let (name, text) = value(options, "bs").unwrap_or(("bs", ""));
-    varied::block(name, varied::directions(text)[0])
+    requests_and_threads::block(name, requests_and_threads::directions(text)[0])
 }
 
 /// Completions to wait for, which fio and iolab both submit again at once.
 fn batch(options: &Options, depth: u32) -> Read<Batch> {
-    let number = |names: &[&'static str]| {
-        let Some((name, text)) = value(options, names) else {
+    let number = |name| {
+        let Some((name, text)) = value(options, name) else {
             return Ok(("iodepth_batch", 1));
         };
         let count = text.parse::<u32>().ok().filter(|count| *count <= depth);
@@ -312,11 +312,11 @@ fn batch(options: &Options, depth: u32) -> Read<Batch> {
             .map(|count| (name, count))
             .ok_or_else(|| unknown(name, text))
     };
-    let (mut name, mut waits) = number(&["iodepth_batch_complete_min", "iodepth_batch_complete"])?;
-    number(&["iodepth_batch", "iodepth_batch_submit"])?;
+    let (mut name, mut waits) = number("iodepth_batch_complete")?;
+    number("iodepth_batch")?;
     // No request is issued until so few are outstanding.
     if options.contains_key("iodepth_low") {
-        let (low, outstanding) = number(&["iodepth_low"])?;
+        let (low, outstanding) = number("iodepth_low")?;
         if depth - outstanding > waits {
             (name, waits) = (low, depth - outstanding);
         }
@@ -410,7 +410,7 @@ fn verified(options: &Options) -> Read<bool> {
 
 /// A time whose bare numbers are microseconds.
 pub(crate) fn micros(name: &'static str, text: &str) -> Read<Duration> {
-    varied::time(name, text, 1)
+    requests_and_threads::time(name, text, 1)
 }
 
 #[cfg(test)]

@@ -435,7 +435,7 @@ fn machine() -> Vec<Column<Witnessed>> {
         of!("nfs_read_bytes", Witnessed, observed.nfs => read_bytes, NFS),
         of!("nfs_write_bytes", Witnessed, observed.nfs => write_bytes, NFS),
     ];
-    columns.extend(pressure_columns!(Witnessed, observed.pressure));
+    columns.extend(pressure_columns!(Witnessed, row => row.observed.pressure));
     columns.extend([
         Column::real(
             "limit_cpus",

@@ -148,7 +148,7 @@ pub(super) fn hardware() -> Columns {
 }
 
 pub(super) fn machine() -> Columns {
-    let mut columns = pressure_columns!(Sample, counters.pressure);
+    let mut columns = pressure_columns!(Sample, row => row.counters.pressure);
     let of_hardware = [
         known!(
             "buffer_piece_bytes",
