@@ -457,12 +457,24 @@ mod tests {
         };
         let places = ["/mnt on the file server nas".to_owned()];
         let error = unanswered(&state, &places, true);
-        insta::assert_snapshot!(error, @"");
+        insta::assert_snapshot!(error, @r"
+        /mnt on the file server nas has not answered for 1 min: requests to it wait in the kernel
+          check the server, the network or the device. The kernel ends this process when it answers (or, on NFS, after umount -f). The next run there removes the scratch file. Finish the run with: iolab resume out/r.iolab
+        ");
         state.uses_targets = false;
-        insta::assert_snapshot!(unanswered(&state, &places, true), @"");
+        insta::assert_snapshot!(unanswered(&state, &places, true), @r"
+        the disk of the run file out/r.iolab has not answered for 1 min: requests to it wait in the kernel
+          check the server, the network or the device. The kernel ends this process when it answers (or, on NFS, after umount -f). The next run there removes the scratch file. Finish the run with: iolab resume out/r.iolab
+        ");
         state.run_file = None;
-        insta::assert_snapshot!(unanswered(&state, &places, true), @"");
-        insta::assert_snapshot!(unanswered(&state, &places, false), @"");
+        insta::assert_snapshot!(unanswered(&state, &places, true), @r"
+        the disk of the run file has not answered for 1 min: requests to it wait in the kernel
+          check the server, the network or the device. The kernel ends this process when it answers (or, on NFS, after umount -f). The next run there removes the scratch file
+        ");
+        insta::assert_snapshot!(unanswered(&state, &places, false), @r"
+        the disk of the run file has not answered for 1 min: requests to it wait in the kernel
+          check the server, the network or the device. The kernel ends this process when it answers (or, on NFS, after umount -f)
+        ");
     }
 
     #[test]

@@ -47,7 +47,11 @@ fn the_target_is_written_to_before_the_first_trial() {
     let of_passes: Vec<&str> = told
         .filter(|text| text.starts_with("precondition"))
         .collect();
-    insta::assert_snapshot!(of_passes.join("\n"), @"");
+    insta::assert_snapshot!(of_passes.join("\n"), @r"
+    precondition, pass 1 of 3, seq: 1049 MB/s in requests of 1 MiB
+    precondition, pass 2 of 3, seq: 1049 MB/s in requests of 1 MiB
+    precondition, pass 3 of 3, rand: 4.10 MB/s in requests of 4 KiB
+    ");
 }
 
 #[test]

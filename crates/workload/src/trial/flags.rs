@@ -250,6 +250,23 @@ mod tests {
             assert!(error.remedy().is_some(), "{error}");
             error.message().to_owned()
         });
-        insta::assert_snapshot!(refusals.join("\n"), @"");
+        insta::assert_snapshot!(refusals.join("\n"), @r"
+        write_hint in a trial that writes nothing
+        sqpoll_cpu without sqpoll
+        realtime with sqpoll
+        realtime with nice
+        dontcache with backend psync
+        dontcache with cache=direct
+        atomic with backend sync
+        atomic in a trial that writes nothing
+        atomic with registered buffers of io_uring
+        atomic with buffered I/O
+        atomic with a bs that is not a power of two, or an offset or skip that is not a multiple of bs
+        atomic with a bs that is not a power of two, or an offset or skip that is not a multiple of bs
+        atomic with bs_mix
+        nowait with backend io_uring
+        fadvise with backend mmap
+        fadvise with cache=direct
+        ");
     }
 }
