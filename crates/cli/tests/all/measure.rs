@@ -284,7 +284,10 @@ fn zeros_are_never_called_a_device() {
     let done = run_tiny(folder.path(), "read-size", &["/dev/zero", "-o", "z.iolab"]).expect(0);
     let of_target = |line: &&str| line.starts_with("note: ") && line.contains("/dev/zero");
     let notes: Vec<&str> = done.stderr.lines().filter(of_target).collect();
-    insta::assert_snapshot!(notes.join("\n"), @"");
+    insta::assert_snapshot!(notes.join("\n"), @r"
+    note: /dev/zero is a character device, not storage: results show the speed of memory
+    note: /dev/zero cannot be opened for direct I/O: a character device does not support O_DIRECT; measuring through the page cache instead (cache=cold)
+    ");
     let rows = exported(folder.path(), "z.iolab");
     assert!(
         rows.iter().all(|r| r["served_by"] == "not-storage"),
