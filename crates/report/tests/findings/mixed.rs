@@ -125,9 +125,6 @@ fn a_run_without_any_value_has_its_line_too() {
     let analysis = analyse(&record);
     assert_eq!(medians(&analysis), [None, None]);
     insta::assert_snapshot!(conclusions(&analysis, &[])[0].text, @"mixed on /data: too few requests for a value in all 2 cells");
-    let rules: Vec<&str> = all_findings(&analysis)
-        .iter()
-        .map(|found| found.rule.name)
-        .collect();
-    insta::assert_snapshot!(rules.join("\n"), @"");
+    let found = all_findings(&analysis);
+    assert!(found.iter().all(|found| found.rule.name != "tail-unknown"));
 }
