@@ -315,58 +315,55 @@ pub fn analyse(record: &RunRecord) -> Analysis {
     analyse_timed(record, |number| record.timed(number))
 }
 
-/// Analyses a run; `timed` is whose latency whole trials show (0), and a group of this number.
-pub(crate) fn analyse_timed(record: &RunRecord, timed: impl Fn(u32) -> ShownLatency) -> Analysis {
-    let mut samples: BTreeMap<i64, Vec<&Sample>> = BTreeMap::new();
-    // Excludes warm-ups, except failed ones, which are failures of their cell.
-    let mut warm_ups: BTreeMap<i64, usize> = BTreeMap::new();
-    for sample in &record.samples {
-        match sample.warmup && sample.ok {
-            true => *warm_ups.entry(sample.cell).or_default() += 1,
-            false => samples.entry(sample.cell).or_default().push(sample),
+/// The trials of a run, by cell, without its warm-ups.
+struct Trials<'a> {
+    whole: BTreeMap<i64, Vec<&'a Sample>>,
+    /// By cell and number of the group.
+    of_groups: BTreeMap<(i64, u32), Vec<&'a Sample>>,
+    warm_ups: BTreeMap<i64, usize>,
+}
+
+impl<'a> Trials<'a> {
+    fn of(record: &'a RunRecord) -> Self {
+        let (mut whole, mut of_groups) = (BTreeMap::<_, Vec<_>>::new(), BTreeMap::new());
+        // Excludes warm-ups, except failed ones, which are failures of their cell.
+        let mut warm_ups: BTreeMap<i64, usize> = BTreeMap::new();
+        for sample in &record.samples {
+            match sample.warmup && sample.ok {
+                true => *warm_ups.entry(sample.cell).or_default() += 1,
+                false => whole.entry(sample.cell).or_default().push(sample),
+            }
+        }
+        for sample in record.group_samples.iter().filter(|s| !s.warmup || !s.ok) {
+            let own: &mut Vec<_> = of_groups.entry((sample.cell, sample.group)).or_default();
+            own.push(sample);
+        }
+        Self {
+            whole,
+            of_groups,
+            warm_ups,
         }
     }
-    let definition = Experiment::from_toml(&record.experiment.toml, "run file");
-    let context = Context::of(record, definition.as_ref().ok(), timed(0));
-    let gaps: BTreeMap<i64, &str> = record
-        .events
-        .iter()
-        .filter(|event| event.kind == EventKind::Gap)
-        .filter_map(|event| Some((event.cell?, event.message.as_str())))
-        .collect();
-    let mut of_groups: BTreeMap<(i64, u32), Vec<&Sample>> = BTreeMap::new();
-    for sample in record.group_samples.iter().filter(|s| !s.warmup || !s.ok) {
-        let own = of_groups.entry((sample.cell, sample.group)).or_default();
-        own.push(sample);
+
+    fn of_cell(&self, cell: i64) -> &[&'a Sample] {
+        self.whole.get(&cell).map_or(&[], Vec::as_slice)
     }
-    let own = |cell, number| {
-        of_groups
-            .get(&(cell, number))
-            .map_or(&[][..], Vec::as_slice)
-    };
-    let group = record.experiment.response_group.as_deref();
-    let called = measured_target::in_levels(record);
-    let mut cells: Vec<CellAnalysis> = record
-        .cells
-        .iter()
-        .filter(|cell| !is_unvisited(record, cell))
-        .map(|cell| {
-            let trials = samples.get(&cell.id).map_or(&[][..], Vec::as_slice);
-            let whole = context.cell(
-                &called(cell),
-                trials,
-                gaps.get(&cell.id).copied(),
-                context.timed,
-            );
-            let mut analysed =
-                context.with_groups(whole, group, &timed, |number| own(cell.id, number));
-            analysed.warm_ups = warm_ups.get(&cell.id).copied().unwrap_or(0);
-            analysed
-        })
-        .collect();
-    let has_added =
-        |experiment: &Experiment| experiment.refined.is_some() || experiment.seek.is_some();
-    let depends_on_order = definition.as_ref().is_ok_and(|experiment| {
+
+    fn of_group(&self, cell: i64, group: u32) -> &[&'a Sample] {
+        self.of_groups
+            .get(&(cell, group))
+            .map_or(&[], Vec::as_slice)
+    }
+}
+
+/// Analyses a run; `timed` is whose latency whole trials show (0), and a group of this number.
+pub(crate) fn analyse_timed(record: &RunRecord, timed: impl Fn(u32) -> ShownLatency) -> Analysis {
+    let trials = Trials::of(record);
+    let definition = Experiment::from_toml(&record.experiment.toml, "run file");
+    let experiment = definition.as_ref().ok();
+    let context = Context::of(record, experiment, timed(0));
+    let mut cells = summaries(record, &context, &trials, &timed);
+    let depends_on_order = experiment.is_some_and(|experiment| {
         let measured = cells.iter().filter(|cell| cell.n > 0);
         depends_on_order(&experiment.design, measured.map(|cell| &cell.cell.spec))
     });
@@ -374,32 +371,12 @@ pub(crate) fn analyse_timed(record: &RunRecord, timed: impl Fn(u32) -> ShownLate
     let writes_through = writes_through.is_some_and(|state| state.trim() == "write through");
     let measured = cells.iter().filter(|cell| cell.n > 0 && !writes_through);
     let reads_after_writes = reads_after_writes(measured.map(|cell| &cell.cell.spec));
-    let is_listed = definition
-        .as_ref()
-        .is_ok_and(|experiment| !experiment.only.is_empty());
-    if definition.as_ref().is_ok_and(has_added) {
+    let has_added =
+        |experiment: &Experiment| experiment.refined.is_some() || experiment.seek.is_some();
+    if experiment.is_some_and(has_added) {
         order_by_size(&mut cells, &record.experiment.factors);
     }
-    concurrency::judge(&mut cells, &record.experiment.factors);
-    rate::judge(&mut cells, &record.experiment.factors);
-    let targets = 0..=record.further_targets.len();
-    let ceilings: Vec<Ceilings> = targets
-        .map(|number| Ceilings::of(&record.environment, number))
-        .collect();
-    let parts = ranks::PartsByRank::of(record);
-    let written = overwritten::written_before(record);
-    for cell in &mut cells {
-        // Several targets together have no common ceiling.
-        let target = record.target_of(&cell.cell);
-        cell.efficiency = target.and_then(|number| ceilings[number].efficiency(cell));
-        let trials = samples.get(&cell.cell.id).map_or(&[][..], Vec::as_slice);
-        cell.flags = flag::of(&context, cell, trials);
-        cell.ranks = parts.of_cell(&context, &cell.cell, trials);
-        cell.overwritten = overwritten::before_window(&written, &cell.cell, trials);
-        let id = cell.cell.id;
-        groups::flag(&context, cell, group, trials, |number| own(id, number));
-    }
-    let experiment = definition.as_ref().ok();
+    judge(record, &context, &trials, &mut cells);
     let steady =
         experiment.and_then(|experiment| SteadyAnalysis::of(record, experiment, context.timed));
     Analysis {
@@ -412,7 +389,7 @@ pub(crate) fn analyse_timed(record: &RunRecord, timed: impl Fn(u32) -> ShownLate
         timed: timed(record.asked_group().unwrap_or(0)),
         factors: record.experiment.factors.clone(),
         has_definition: experiment.is_some(),
-        is_listed,
+        is_listed: experiment.is_some_and(|experiment| !experiment.only.is_empty()),
         precision_goal: record.experiment.precision,
         seeks_precision: context.seeks_precision,
         status: record.run.status,
@@ -444,6 +421,68 @@ pub(crate) fn analyse_timed(record: &RunRecord, timed: impl Fn(u32) -> ShownLate
         trial_order: experiment
             .filter(|_| record.run.target_kind != TargetKind::Imported)
             .map(TrialOrder::of),
+    }
+}
+
+/// What was measured in each cell that was visited, and in its groups.
+fn summaries(
+    record: &RunRecord,
+    context: &Context,
+    trials: &Trials<'_>,
+    timed: &dyn Fn(u32) -> ShownLatency,
+) -> Vec<CellAnalysis> {
+    let gaps = record
+        .events
+        .iter()
+        .filter(|event| event.kind == EventKind::Gap);
+    let gaps: BTreeMap<i64, &str> = gaps
+        .filter_map(|event| Some((event.cell?, event.message.as_str())))
+        .collect();
+    let group = record.experiment.response_group.as_deref();
+    let called = measured_target::in_levels(record);
+    let visited = record
+        .cells
+        .iter()
+        .filter(|cell| !is_unvisited(record, cell));
+    visited
+        .map(|cell| {
+            let whole = context.cell(
+                &called(cell),
+                trials.of_cell(cell.id),
+                gaps.get(&cell.id).copied(),
+                context.timed,
+            );
+            let own = |number| trials.of_group(cell.id, number);
+            let mut analysed = context.with_groups(whole, group, timed, own);
+            analysed.warm_ups = trials.warm_ups.get(&cell.id).copied().unwrap_or(0);
+            analysed
+        })
+        .collect()
+}
+
+/// Compares the cells with each other and with their ceilings, and raises their flags.
+fn judge(record: &RunRecord, context: &Context, trials: &Trials<'_>, cells: &mut [CellAnalysis]) {
+    concurrency::judge(cells, &record.experiment.factors);
+    rate::judge(cells, &record.experiment.factors);
+    let targets = 0..=record.further_targets.len();
+    let ceilings: Vec<Ceilings> = targets
+        .map(|number| Ceilings::of(&record.environment, number))
+        .collect();
+    let parts = ranks::PartsByRank::of(record);
+    let written = overwritten::written_before(record);
+    let group = record.experiment.response_group.as_deref();
+    for cell in cells {
+        // Several targets together have no common ceiling.
+        let target = record.target_of(&cell.cell);
+        cell.efficiency = target.and_then(|number| ceilings[number].efficiency(cell));
+        let id = cell.cell.id;
+        let own = trials.of_cell(id);
+        cell.flags = flag::of(context, cell, own);
+        cell.ranks = parts.of_cell(context, &cell.cell, own);
+        cell.overwritten = overwritten::before_window(&written, &cell.cell, own);
+        groups::flag(context, cell, group, own, |number| {
+            trials.of_group(id, number)
+        });
     }
 }
 

@@ -68,7 +68,7 @@ fn all_processes_are_one_run() {
         };
         let (stdout, stderr) = (text(&output.stdout), text(&output.stderr));
         assert!(output.status.success(), "{ranks} ranks: {stdout}\n{stderr}");
-        assert_eq!(stderr.matches("run file: ").count(), 1, "{stderr}");
+        assert_eq!(stderr.matches("run.iolab").count(), 1, "{stderr}");
         assert_eq!(names(folder.path()), ["run.iolab"]);
         let file = Connection::open(folder.path().join("run.iolab")).expect("a run file");
         let number =
@@ -191,7 +191,7 @@ fn processes_that_mpi_does_not_connect_are_no_run() {
             .expect("the binary starts");
         let stderr = text(&output.stderr);
         assert_eq!(output.status.code(), Some(code), "{stderr}");
-        let told = stderr.matches("error: srun started 4 processes").count();
+        let told = stderr.matches("error: ").count();
         assert_eq!(told, messages, "{stderr}");
         assert!(names(folder.path()).is_empty());
     }

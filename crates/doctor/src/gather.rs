@@ -113,7 +113,7 @@ pub(super) fn quick(named: &Path, target: &Target, clock: &Clock) -> Facts {
         processor: Processor::read(proc, sys),
         huge_pages: memory::huge_pages_in_force(),
         limits: limits(),
-        load: Some(Load::look(proc, &target.stack(), LOOK)),
+        load: Some(Load::look(proc, target.stack(), LOOK)),
         other_control: SystemControl::of_others(),
         ..Facts::default()
     }

@@ -45,8 +45,8 @@ impl<'a> Observation<'a> {
         let mut stacks: Vec<Stack> = Vec::new();
         for (target, ..) in &ranges {
             let stack = target.stack();
-            if !stacks.contains(&stack) {
-                stacks.push(stack);
+            if !stacks.contains(stack) {
+                stacks.push(stack.clone());
             }
         }
         Self {

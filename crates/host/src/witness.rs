@@ -5,13 +5,14 @@
 //! it waited for; so no right to read other processes is needed. The program keeps its streams, its terminal and its process group; signals that reach this process alone are passed on.
 
 mod accounts;
+mod before;
 mod course;
 mod descriptors;
 mod disks;
 mod exits;
 mod group;
-mod joined;
 mod mappings;
+mod running_process;
 mod signals;
 mod target;
 mod trace;
@@ -24,25 +25,20 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use iolab_storage::{Stack, meminfo};
-use iolab_workload::witness::{GroupLimits, Observed, ObservedEnd, ProcessTotals, Subject};
+use iolab_storage::Stack;
+use iolab_workload::witness::{Observed, ObservedEnd, ProcessTotals, Subject};
 use iolab_workload::{Error, Result};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::Pid;
 
-use crate::cgroup::CgroupLimits;
-use crate::counters::{self, NfsMounts, account_of_collected, cancelled_by_this_process};
-use crate::device::Device;
-use accounts::Others;
+use crate::counters::account_of_collected;
+use before::Before;
 use course::{Pace, Recorder};
 use descriptors::{Descriptors, Owner};
-use disks::AllDevices;
-use exits::{Exit, Exits, family};
+use exits::Exits;
 use group::Group;
-use joined::Joined;
-use mappings::MAPPED_LEAST;
+use running_process::Joined;
 use signals::{Came, Signals};
-use target::{Target, file_at_end};
 use trace::ProgramTracer;
 use tree::Tree;
 
@@ -95,6 +91,9 @@ pub enum Milestone {
 struct Watch {
     signals: Signals,
     exits: Option<Exits>,
+    /// The control group of the program or process, where it has one of its own.
+    group: Option<Group>,
+    tracer: Option<ProgramTracer>,
     pace: Pace,
     recorder: Recorder,
     began: Instant,
@@ -169,144 +168,57 @@ impl Witness<'_> {
                 .map_err(|errno| cannot(errno.into()))?;
         }
         // It takes a while: what others do with the devices meanwhile does not count.
-        let tracer = self.trace.then(ProgramTracer::begin);
-        let mut tracer = tracer.transpose()?;
+        let tracer = self.trace.then(ProgramTracer::begin).transpose()?;
         let exits = Exits::watch();
-        let target = self.target.map(Target::before);
-        let others = Others::read(&BTreeSet::new());
-        let dirty_before_bytes = dirty_bytes();
-        let of_target = target.iter().filter_map(|target| target.stack.clone());
-        let stacks: Vec<Stack> = of_target.chain(watched).collect();
-        let before = counters::snapshot(&stacks);
-        // Which of them the program uses is known only afterwards.
-        let nfs_before = NfsMounts::read();
-        // Its accounts first: what it does before the devices are read is not taken for another's.
-        let joined = match self.of {
-            WitnessOf::Process(process) => Some(Joined::new(process)?),
-            WitnessOf::Program { .. } | WitnessOf::Devices(_) => None,
-        };
-        let devices = AllDevices::read();
-        let mut group = match self.of {
+        let (before, joined) = Before::read(self, watched)?;
+        let group = match self.of {
             WitnessOf::Program { .. } => Group::of_next(),
             WitnessOf::Process(process) => Group::of(process),
             WitnessOf::Devices(_) => None,
         };
-        let collected = account_of_collected();
-        let cancelled = cancelled_by_this_process();
         let began = Instant::now();
         let mut watch = Watch {
             signals,
             exits,
+            group,
+            tracer,
             pace: Pace::new(began),
-            recorder: Recorder::new(began, stacks.iter().filter_map(|stack| stack.device)),
+            recorder: Recorder::new(began, before.devices_of_target()),
             began,
             end: self.time.and_then(|time| began.checked_add(time)),
             is_ended: false,
         };
-        let followed = match (&self.of, joined) {
-            (_, Some(joined)) => {
-                if let Some(tracer) = &mut tracer {
-                    tracer.join(joined.process);
-                }
-                tell(Milestone::Began);
-                joined.follow(&mut watch)
-            }
+        let followed = self.follow(joined, &mut watch, tell)?;
+        Ok(before.finish(watch, followed, tell))
+    }
+
+    /// Follows what is observed to its end; `joined` where that is a process.
+    fn follow(
+        &self,
+        joined: Option<Joined>,
+        watch: &mut Watch,
+        tell: &mut dyn FnMut(Milestone),
+    ) -> Result<Followed> {
+        if let (Some(tracer), Some(joined)) = (&mut watch.tracer, &joined) {
+            tracer.join(joined.process);
+        }
+        tell(Milestone::Began);
+        match (&self.of, joined) {
+            (_, Some(joined)) => joined.follow(watch),
             (WitnessOf::Program { file, words }, None) => {
-                tell(Milestone::Began);
-                let child = match start(file, words, group.as_ref()) {
+                let collected = account_of_collected();
+                let child = match start(file, words, watch.group.as_ref()) {
                     Ok(child) => child,
                     // It may be the group that it cannot begin in.
                     Err(_) => {
-                        group = None;
+                        watch.group = None;
                         start(file, words, None)?
                     }
                 };
-                Tree::new(Pid::from_child(&child), words, collected).follow(&mut watch, tell)
+                Tree::new(Pid::from_child(&child), words, collected).follow(watch, tell)
             }
-            (WitnessOf::Devices(_) | WitnessOf::Process(_), None) => {
-                tell(Milestone::Began);
-                alone(&mut watch)
-            }
-        }?;
-        let now = AllDevices::read();
-        let nfs_now = NfsMounts::read();
-        let traced = tracer.map(ProgramTracer::finish).transpose();
-        // What else was seen stands without it.
-        let traced = traced.unwrap_or_else(|_| {
-            tell(Milestone::TraceLost);
-            None
-        });
-        let (trace, traced) = traced.unzip();
-        let counted = counters::since(&before, &stacks);
-        let exits = watch.exits.as_mut().and_then(Exits::all);
-        let ended = exits.map(|exits| not_of(exits, &followed.ancestors));
-        let observed = accounts::with_descendants(followed.living);
-        let observed: BTreeSet<u32> = observed.into_iter().collect();
-        let (group, of_group) = group.and_then(|group| group.finish(&observed)).unzip();
-        let joined = match &followed.subject {
-            Subject::Process { pid, .. } => followed.totals.io.map(|io| (*pid, io)),
-            Subject::Program(_) | Subject::Devices => None,
-        };
-        let others = Others::read(&observed).since(&others, ended.as_deref(), joined);
-        let mut descriptors = followed.descriptors;
-        let ways = descriptors.finish();
-        // A file that the program deletes, and that is open here, loses its pages when it is closed here.
-        let cancelled = cancelled_by_this_process().saturating_sub(cancelled);
-        let has_target = target.is_some();
-        let target = target.map(Target::after);
-        let files: Vec<_> = std::mem::take(&mut descriptors.files)
-            .into_values()
-            .collect();
-        let mut lie_on: Vec<Stack> = stacks;
-        for stack in std::mem::take(&mut descriptors.stacks) {
-            if !lie_on.contains(&stack) {
-                lie_on.push(stack);
-            }
+            (WitnessOf::Devices(_) | WitnessOf::Process(_), None) => alone(watch),
         }
-        let is_started = matches!(followed.subject, Subject::Program(_));
-        let devices_seen = now.lie_on(&devices, &lie_on);
-        let names: Vec<String> = devices_seen.iter().map(|one| one.name.clone()).collect();
-        Ok(Observed {
-            subject: followed.subject,
-            end: followed.end,
-            elapsed_ns: followed.ended_ns.unwrap_or(followed.observed_ns),
-            observed_ns: followed.observed_ns,
-            observer_cpu_ns: counted.usage.user_ns + counted.usage.system_ns,
-            processes: ProcessTotals {
-                cancelled_write_bytes: followed
-                    .totals
-                    .cancelled_write_bytes
-                    .saturating_add(cancelled),
-                fault_bytes: followed.faults.map(|faults| {
-                    let largest = descriptors.mapped.largest.unwrap_or(u64::MAX);
-                    let window = now.fault_bytes().max(MAPPED_LEAST);
-                    let estimate = faults.saturating_mul(window.min(largest));
-                    // What is used in order is fetched without further faults.
-                    estimate.max(descriptors.mapped.gained())
-                }),
-                ..followed.totals
-            },
-            ways,
-            files: files.iter().map(file_at_end).collect(),
-            target,
-            devices: devices_seen,
-            disks: now.disks_since(&devices, of_group.as_ref(), traced.as_ref()),
-            others,
-            dirty_before_bytes,
-            nfs: {
-                let own = nfs_now.since(&nfs_before, &lie_on);
-                // A file may have been open too briefly to be seen.
-                own.or_else(|| nfs_now.all_since(&nfs_before).filter(|_| !has_target))
-            },
-            pressure: counted.pressure,
-            course: watch.recorder.finish(followed.totals.io, &names),
-            limits: match is_started {
-                true => limits(&lie_on),
-                false => GroupLimits::default(),
-            },
-            group,
-            trace,
-        })
     }
 }
 
@@ -377,44 +289,6 @@ fn alone(watch: &mut Watch) -> Result<Followed> {
         living: BTreeSet::new(),
         descriptors: Descriptors::new(Owner::Foreign),
     })
-}
-
-/// The accounts of tasks that neither are nor descend from these.
-fn not_of(exits: &[Exit], ancestors: &BTreeSet<u32>) -> Vec<Exit> {
-    // In the same order, so that each of the family is met when its turn comes: a number may be another's too.
-    let mut own = family(exits, ancestors).into_iter().peekable();
-    let others = exits
-        .iter()
-        .filter(|exit| own.next_if(|own| own == *exit).is_none());
-    others.copied().collect()
-}
-
-/// What the control groups of this process, and so of a program that it starts, allow.
-fn limits(stacks: &[Stack]) -> GroupLimits {
-    let proc = Path::new("/proc");
-    let devices = stacks.iter().filter_map(|stack| stack.device);
-    let devices = devices.filter_map(|number| Device::read(Path::new("/sys"), number));
-    let mut io: Vec<_> = devices
-        .flat_map(|device| CgroupLimits::of_device(proc, Some(&device)).io)
-        .map(|limit| (limit.what, limit.per_second))
-        .collect();
-    io.dedup();
-    let CgroupLimits {
-        cpus,
-        memory_bytes,
-        memory_left_bytes: _,
-        io: _,
-    } = CgroupLimits::read(proc, &[]);
-    GroupLimits {
-        cpus,
-        memory_bytes,
-        io,
-    }
-}
-
-/// Bytes of the page cache that have to be written.
-fn dirty_bytes() -> Option<u64> {
-    Some(meminfo::bytes("Dirty")?.saturating_add(meminfo::bytes("Writeback")?))
 }
 
 fn nanoseconds(since: Instant) -> u64 {

@@ -9,7 +9,7 @@ use iolab_workload::settings::CellSpec;
 use iolab_workload::system_settings::{HugePageUse, SystemSettings};
 use iolab_workload::trial::{BufferInit, TrialSpec};
 
-use crate::obstacle::Obstacle;
+use crate::untried_suspect::Obstacle;
 
 /// A mechanism, and how it is taken away.
 #[derive(Debug, Clone, Copy)]

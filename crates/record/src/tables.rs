@@ -72,6 +72,9 @@ macro_rules! measured {
     };
 }
 
+#[macro_use]
+mod pressure;
+
 mod cell;
 mod over_time;
 mod preparation;

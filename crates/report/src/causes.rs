@@ -8,7 +8,7 @@ use iolab_plan::experiment::Inquiry;
 use iolab_plan::suspect::Suspect;
 use iolab_workload::quantity::{counted, exact_duration, significant};
 
-use crate::findings::words;
+use crate::findings::sentences;
 
 /// A difference in words: `throughput at pattern=rand is 0.0123 times that at pattern=seq (bs=4KiB)`.
 pub fn phenomenon(run: &Analysis, phenomenon: &Phenomenon) -> String {
@@ -72,8 +72,8 @@ pub fn plan(inquiry: &Inquiry) -> String {
     let untried = inquiry
         .untried
         .iter()
-        .map(|one| (one.suspect.clone(), words::obstacle(&one.why)));
-    let untried = words::by_reason(untried)
+        .map(|one| (one.suspect.clone(), sentences::obstacle(&one.why)));
+    let untried = sentences::by_reason(untried)
         .into_iter()
         .map(|(why, names)| format!("; not tried: {} ({why})", names.join(", ")));
     let untried: String = untried.collect();
@@ -99,6 +99,6 @@ pub fn plan(inquiry: &Inquiry) -> String {
 
 /// What was found, a line each, the phenomenon first.
 pub fn lines(claims: &[Claim], run: &Analysis) -> Vec<String> {
-    let (shown, _) = words::written(claims, &[run]);
+    let (shown, _) = sentences::written(claims, &[run]);
     shown.into_iter().map(|one| one.finding.text).collect()
 }

@@ -15,7 +15,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::findings::FindingKind;
-use crate::findings::words::{self, WrittenClaims};
+use crate::findings::sentences::{self, WrittenClaims};
 use crate::notation::in_text;
 
 mod evidence;
@@ -370,7 +370,7 @@ fn analyses<'a>(runs: &[IdentifiedRun<'a>]) -> Vec<&'a Analysis> {
 fn in_order(claims: &[Claim], runs: &[IdentifiedRun<'_>]) -> Vec<ClaimData> {
     let mut headlines = claim::headlines(claims);
     headlines.truncate(claim::HEADLINES_MAX);
-    let (shown, not) = words::written(claims, &analyses(runs));
+    let (shown, not) = sentences::written(claims, &analyses(runs));
     let of_one = |written: &WrittenClaims<'_>| -> Vec<ClaimData> {
         let data = |claim: &&Claim| Runs(runs).claim(claim, written, headlines.contains(claim));
         written.claims.iter().map(data).collect()

@@ -5,7 +5,7 @@ use iolab_analysis::claim::{Comparison, Contrast, Difference, Effect, comparison
 use iolab_workload::quantity::significant;
 use iolab_workload::trial::Pattern;
 
-use crate::findings::words::{accesses, margin};
+use crate::findings::sentences::{accesses, margin};
 
 use crate::layout::{self, Column, none, wrapped};
 

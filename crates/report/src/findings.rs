@@ -1,6 +1,6 @@
 //! Findings in plain sentences: claims in words, and limits of the numbers.
 //!
-//! Files to begin with: `words.rs` claims as sentences, `rule.rs` other findings and their basis, one file per topic, `digest.rs`
+//! Files to begin with: `sentences.rs` claims as sentences, `rule.rs` other findings and their basis, one file per topic, `digest.rs`
 //! what several runs mean for a decision (`trust.rs` how reliable they are, `digest/` findings by weight, merged).
 
 mod agreement;
@@ -16,10 +16,10 @@ mod ranks;
 mod rate;
 mod rule;
 mod run_status;
+pub mod sentences;
 mod stages;
 mod tail;
 pub mod trust;
-pub mod words;
 
 pub use agreement::{agreement, overall, tally};
 pub use ceiling::exceeds_ceiling;
@@ -38,8 +38,8 @@ pub use rate::rate_not_held;
 pub(crate) use rule::Says;
 pub use rule::{FindingKind, Rule};
 pub use run_status::{a_model, failed_trials, not_the_device, unfinished};
+use sentences::WrittenClaims;
 pub use tail::tail_unknown;
-use words::WrittenClaims;
 
 use iolab_analysis::analysis::{Analysis, CellAnalysis};
 use iolab_analysis::bends::Bends;
@@ -95,7 +95,7 @@ pub fn of_runs(runs: &[Bending<'_>]) -> OfRuns {
     let own = claims.each.into_iter().zip(runs).enumerate();
     let each = own.map(|(place, (mut claims, (analysis, bends)))| {
         claims.extend(claim::bent(analysis, bends, place));
-        let (shown, not) = words::written(&claims, &analyses);
+        let (shown, not) = sentences::written(&claims, &analyses);
         let said = |written: Vec<WrittenClaims<'_>>| {
             let findings = written.into_iter().map(|one| one.finding);
             findings.collect::<Vec<Finding>>()
@@ -105,7 +105,9 @@ pub fn of_runs(runs: &[Bending<'_>]) -> OfRuns {
     let across = claims.across.iter();
     OfRuns {
         each: each.collect(),
-        across: across.map(|one| words::finding(one, &analyses)).collect(),
+        across: across
+            .map(|one| sentences::finding(one, &analyses))
+            .collect(),
     }
 }
 
@@ -119,7 +121,7 @@ pub(crate) fn of_rules(analysis: &Analysis) -> Vec<Finding> {
 pub fn cross_findings<'a>(analyses: impl IntoIterator<Item = &'a Analysis>) -> Vec<Finding> {
     let analyses: Vec<&Analysis> = analyses.into_iter().collect();
     let across = claim::of_runs(&analyses).across;
-    let across = across.iter().map(|one| words::finding(one, &analyses));
+    let across = across.iter().map(|one| sentences::finding(one, &analyses));
     with_choices(across.collect(), &analyses)
 }
 
@@ -135,7 +137,7 @@ pub(crate) fn with_choices(mut across: Vec<Finding>, analyses: &[&Analysis]) -> 
 pub fn choices(analyses: &[&Analysis]) -> Vec<Finding> {
     let all = claim::choices(analyses);
     all.iter()
-        .filter_map(|one| words::choice(one, analyses))
+        .filter_map(|one| sentences::choice(one, analyses))
         .collect()
 }
 

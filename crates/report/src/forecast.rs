@@ -11,7 +11,7 @@ use iolab_workload::quantity::{format_bytes, significant};
 use iolab_workload::settings::CellSpec;
 use iolab_workload::units::rough_duration;
 
-use crate::findings::words::foreseen;
+use crate::findings::sentences::foreseen;
 use crate::layout::{self, Column};
 use iolab_workload::escape_control::escape_control;
 

@@ -6,7 +6,7 @@ use iolab_workload::quantity::{digits, format_p, format_percent};
 use serde_json::{Value, json};
 
 use crate::chart::{Style, solid_bar};
-use crate::findings::words::median_of_groups;
+use crate::findings::sentences::median_of_groups;
 use crate::layout::none;
 
 /// Most bins of a histogram on a screen.

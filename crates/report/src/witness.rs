@@ -4,8 +4,8 @@ mod claims;
 pub(crate) mod data;
 mod device;
 mod program_report;
+mod sentences;
 mod traced;
-mod words;
 
 pub use data::json;
 
@@ -43,10 +43,10 @@ pub fn text(evidence: &Evidence, width: u16) -> String {
 /// What the evidence comes to, in a sentence for each claim; a program stands before the first.
 pub fn headline(evidence: &Evidence) -> String {
     let claims = evidence.claims();
-    let subject = words::subject(evidence);
+    let subject = sentences::subject(evidence);
     let text = |(place, claim): (usize, &WitnessClaim<'_>)| match (place, &subject) {
-        (0, Some(subject)) => format!("{subject}: {}.", words::clause(claim, evidence)),
-        _ => words::further(claim, evidence) + ".",
+        (0, Some(subject)) => format!("{subject}: {}.", sentences::clause(claim, evidence)),
+        _ => sentences::further(claim, evidence) + ".",
     };
     let sentences: Vec<String> = claims.iter().enumerate().map(text).collect();
     let line = sentences.join(" ");

@@ -1,11 +1,11 @@
 mod damage;
 mod docs;
+mod malicious_files;
 mod over_time;
-mod room;
 mod round_trip;
+mod row_size;
 mod rows;
 mod series;
-mod stranger;
 mod upgrade;
 mod witness;
 

@@ -78,15 +78,9 @@ mod tests {
         };
         let block = TargetKind::BlockDevice;
         seen(&record, block, &record.environment).expect("the same");
-        let size = refused(block, &disk(2 << 30, "naa.1"));
-        assert!(
-            size.contains("device_bytes was 1073741824 and is 2147483648"),
-            "{size}"
-        );
-        let id = refused(block, &disk(1 << 30, "naa.2"));
-        assert!(id.contains("device_id was naa.1 and is naa.2"), "{id}");
-        let lost = refused(block, &disk(1 << 30, ""));
-        assert!(lost.contains("and is unknown"), "{lost}");
+        insta::assert_snapshot!(refused(block, &disk(2 << 30, "naa.1")), @"refusing to write to /dev/sdb: it is not the device that the run began on (device_bytes was 1073741824 and is 2147483648)");
+        insta::assert_snapshot!(refused(block, &disk(1 << 30, "naa.2")), @"refusing to write to /dev/sdb: it is not the device that the run began on (device_id was naa.1 and is naa.2)");
+        insta::assert_snapshot!(refused(block, &disk(1 << 30, "")), @"refusing to write to /dev/sdb: it is not the device that the run began on (device_id was naa.1 and is unknown)");
         refused(TargetKind::File, &record.environment);
         let mut older = record.clone();
         older.environment = disk(1 << 30, "");

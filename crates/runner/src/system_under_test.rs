@@ -9,7 +9,7 @@ use iolab_storage::Target;
 use iolab_workload::Result;
 
 use super::executor::{Engine, Executor};
-use super::silence::Watch;
+use super::hung_storage::Watch;
 use super::simulated::{Disk, Simulated, VIRTUAL};
 use super::target_numbers::{devices_of, further, kind_of};
 use super::targets::Targets;

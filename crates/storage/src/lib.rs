@@ -323,10 +323,9 @@ impl Target {
     }
 
     /// The block devices below it, down to the disks; or the NFS mount that it lies on.
-    pub fn stack(&self) -> Stack {
+    pub fn stack(&self) -> &Stack {
         let nfs = || self.mount().and_then(Mount::nfs);
-        let stack = self.stack.get_or_init(|| Stack::of(self.device(), nfs()));
-        stack.clone()
+        self.stack.get_or_init(|| Stack::of(self.device(), nfs()))
     }
 
     /// The file system it lies on; `None` for devices.

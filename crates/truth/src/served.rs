@@ -105,6 +105,14 @@ const UNMOUNT: &str = "umount -l \"$0\" 2> /dev/null || true";
 /// # Panics
 /// Where there is no `/proc`.
 pub fn is_mounted(at: &Path) -> bool {
+    mounts(at) > 0
+}
+
+/// How many file systems are mounted on a folder, one over the other.
+///
+/// # Panics
+/// Where there is no `/proc`.
+pub fn mounts(at: &Path) -> usize {
     let mounts = std::fs::read_to_string("/proc/self/mounts").expect("/proc");
-    mounts.contains(&format!(" {} ", at.display()))
+    mounts.matches(&format!(" {} ", at.display())).count()
 }

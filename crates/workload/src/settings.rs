@@ -6,10 +6,10 @@ mod cell;
 mod data;
 mod durability;
 mod load;
-mod place;
 mod processors;
 mod programs;
 mod records;
+mod region;
 mod requests;
 mod setting;
 mod sorted_table;
@@ -27,7 +27,7 @@ pub static SETTINGS: &[Setting] = &in_order::<{ count(TOPICS) }>(TOPICS, COLUMN_
 /// The rows of each topic.
 const TOPICS: &[&[Setting]] = &[
     requests::ROWS,
-    place::ROWS,
+    region::ROWS,
     load::ROWS,
     durability::ROWS,
     cache::ROWS,

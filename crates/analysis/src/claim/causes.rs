@@ -10,8 +10,8 @@ mod verdict;
 use std::collections::BTreeMap;
 
 use iolab_plan::experiment::{Inquiry, Variant};
-use iolab_plan::obstacle::Obstacle;
 use iolab_plan::suspect::{Check, Suspect};
+use iolab_plan::untried_suspect::Obstacle;
 use iolab_workload::settings::cell_label;
 
 use super::effect::log_ratios;

@@ -167,6 +167,22 @@ fn ended(
     }
 }
 
+/// The end of a run alone, whose workspace is closed.
+///
+/// # Errors
+///
+/// As [`ended`], after the summary of what was measured; or what is left behind.
+#[cfg(feature = "measure")]
+fn closed(
+    finished: Result<PathBuf>,
+    kept: Option<&Path>,
+    workspace: Workspace,
+) -> Outcome<EndedRun> {
+    let measured = ended(finished, kept, &workspace)
+        .map_err(|failure| with_summary(failure, kept, &workspace));
+    workspace.close_after(measured)
+}
+
 /// Prints the summary of a run that the user ended before any trial was measured: all that its results come to.
 #[cfg(feature = "measure")]
 fn with_summary(failure: Failure, kept: Option<&Path>, workspace: &Workspace) -> Failure {

@@ -21,7 +21,7 @@ use iolab_workload::units::rough_duration;
 use iolab_workload::{Error, Result};
 
 use crate::arguments::Resume;
-use crate::command::{EndedRun, answers, ended, read_run, with_summary};
+use crate::command::{EndedRun, answers, closed, read_run};
 use crate::dry_run::Made;
 use crate::exit::{Outcome, answered, interrupted};
 use crate::output::{self, Results, listed, note};
@@ -244,9 +244,7 @@ fn finish(file: &Path, options: &Resume, ranks: Option<Rc<Ranks>>) -> Outcome<En
     let now = display.kept_in().map(Path::to_owned);
     drop(display);
     let path = now.unwrap_or_else(|| file.to_owned());
-    let measured = ended(finished.map(|_| path.clone()), Some(&path), &workspace)
-        .map_err(|failure| with_summary(failure, Some(&path), &workspace));
-    workspace.close_after(measured)
+    closed(finished.map(|_| path.clone()), Some(&path), workspace)
 }
 
 /// Where a run goes on, and its plan.

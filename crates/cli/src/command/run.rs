@@ -21,7 +21,7 @@ use iolab_workload::{Error, Result};
 
 use crate::arguments::Run;
 use crate::builtin_names::{Builtin, check_no_target};
-use crate::command::{EndedRun, answers, ended, read_run, with_summary};
+use crate::command::{EndedRun, answers, closed, read_run};
 use crate::exit::{Outcome, answered};
 use crate::experiment_options::{Asked, Definition, budget_in_words, budget_of_targets};
 use crate::output::{self, Results, listed, make_folder, note};
@@ -230,9 +230,7 @@ fn carry_out(
     let path = display.kept_in().map(Path::to_owned);
     drop(display);
     let finished = finished.map(|finished| finished.path);
-    let measured = ended(finished, path.as_deref(), &workspace)
-        .map_err(|failure| with_summary(failure, path.as_deref(), &workspace));
-    workspace.close_after(measured)
+    closed(finished, path.as_deref(), workspace)
 }
 
 /// The experiment and the targets that are given; a job file of fio may name both.

@@ -75,7 +75,7 @@ fn groups_are_swept_shown_exported_drawn_and_compared() {
     )
     .expect(0);
     let figure = fs::read_to_string(path.join("f.svg")).expect("a figure");
-    assert!(figure.contains("of writer"), "the group is named");
+    assert!(figure.contains("writer"), "the group is named");
     run(
         path,
         &["plot", "i.iolab", "-o", "p.svg", "--kind", "percentiles"],

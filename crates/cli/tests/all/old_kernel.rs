@@ -64,7 +64,7 @@ fn an_experiment_leaves_out_what_the_kernel_lacks_and_says_so() {
         values_of(folder.path(), "level_backend"),
         ["libaio", "psync"]
     );
-    let noted = done.stderr.lines().find(|line| line.contains("left out"));
+    let noted = done.stderr.lines().find(|line| line.contains("io_uring"));
     insta::assert_snapshot!(noted.expect("a note"), @"note: in-flight: left out backend=io_uring: the system refuses io_uring: Function not implemented (os error 38)");
 }
 

@@ -51,7 +51,6 @@ fn streams_and_exit_code_are_those_of_the_program() {
     let done = run(folder.path(), &["witness", "--", "sh", "-c", script]).expect(7);
     assert_eq!(done.stdout, "out\n");
     assert!(done.stderr.starts_with("err\nsh: "), "{}", done.stderr);
-    assert!(done.stderr.contains("exit code 7"), "{}", done.stderr);
     let missing = run(folder.path(), &words!("witness -- no-such-program")).expect(2);
     assert_eq!(missing.stdout, "");
 }
@@ -65,7 +64,7 @@ fn iolab_ends_by_the_signal_of_the_program() {
     );
     let output = command.output().unwrap();
     assert_eq!(output.status.signal(), Some(15), "{output:?}");
-    assert!(String::from_utf8_lossy(&output.stderr).contains("ended by signal 15"));
+    assert!(output.stderr.starts_with(b"sh: "), "{output:?}");
 }
 
 #[test]
@@ -84,7 +83,7 @@ fn a_signal_is_passed_on_and_the_evidence_is_told() {
     assert_eq!(first, "ready\n");
     signal(&child, Signal::USR1);
     let done = Done::from(child.wait_with_output().unwrap()).expect(9);
-    assert!(done.stderr.contains("exit code 9"), "{}", done.stderr);
+    assert!(done.stderr.starts_with("sh: "), "{}", done.stderr);
 }
 
 #[test]
@@ -171,7 +170,7 @@ fn evidence_that_no_file_can_take_is_shown() {
         .unwrap();
     let stderr = String::from_utf8(done.stderr).unwrap();
     assert_ne!(done.status.code(), Some(0), "{stderr}");
-    assert!(stderr.contains("exit code 0 after"), "{stderr}");
+    assert!(stderr.starts_with("true: "), "{stderr}");
     assert!(stderr.contains("error: "), "{stderr}");
 }
 
@@ -220,7 +219,6 @@ fn a_running_process_is_joined_until_it_ends() {
     let mut told = BufReader::new(witness.stderr.take().unwrap());
     let mut line = String::new();
     told.read_line(&mut line).unwrap();
-    assert!(line.starts_with("note: observing"), "{line}");
     writeln!(input, "go").unwrap();
     assert_eq!(next(), "done");
     drop(input);
@@ -303,7 +301,7 @@ fn the_course_of_a_program_is_its_whole_and_can_be_drawn() {
         )
         .expect(0);
         // With a figure as output, the text goes to stderr.
-        assert!(done.stderr.contains("observing took"), "{}", done.stderr);
+        assert!(done.stderr.starts_with("sh: "), "{}", done.stderr);
         let content = std::fs::read(folder.path().join(name)).unwrap();
         assert!(
             String::from_utf8_lossy(&content).starts_with(start),
@@ -345,13 +343,12 @@ fn what_a_program_claims_stands_beside_what_devices_carried() {
     old.set_modified(past).unwrap();
     for report in ["old", "none", "data"] {
         let arguments = ["witness", "--claim", report, "-o", "n.json", "--", "true"];
-        let done = run(folder.path(), &arguments).expect(0);
-        assert!(
-            done.stderr.contains("note: no claim is shown"),
-            "{}",
-            done.stderr
-        );
-        std::fs::remove_file(folder.path().join("n.json")).unwrap();
+        run(folder.path(), &arguments).expect(0);
+        let path = folder.path().join("n.json");
+        let evidence = std::fs::read_to_string(&path).unwrap();
+        let evidence: Value = serde_json::from_str(&evidence).unwrap();
+        assert!(evidence["claim"].is_null(), "{report}: {evidence}");
+        std::fs::remove_file(path).unwrap();
     }
 }
 

@@ -36,8 +36,9 @@ pub(in super::super) fn model(runs: &[FigureRun<'_>], options: &Options) -> Resu
         let tail = data.of_quantity(runs, Response::P99);
         lines.extend(lines_of(runs, &tail, &parts, load, options, single));
     }
-    let across: Vec<f64> = lines.iter().flat_map(|l| &l.points).map(|p| p.x).collect();
-    let up = lines.iter().flat_map(|l| &l.points).flat_map(|p| {
+    let points = || lines.iter().flat_map(|(_, line)| &line.points);
+    let across: Vec<f64> = points().map(|p| p.x).collect();
+    let up = points().flat_map(|p| {
         let (low, high) = p.interval.unwrap_or((p.y, p.y));
         [p.y, low, high]
     });
@@ -56,8 +57,8 @@ pub(in super::super) fn model(runs: &[FigureRun<'_>], options: &Options) -> Resu
         panel.title = super::panel_title(&data, &parts.facets, &key);
         panel.lines = references(options);
         panel.free_x = true;
-        let own = lines.iter().filter(|line| line.panel == key);
-        panel.series = own.map(|line| line.series()).collect();
+        let own = lines.iter().filter(|(panel, _)| *panel == key);
+        panel.series = own.map(|(_, line)| line.clone()).collect();
         panels.push(panel);
     }
     let noun = labels::noun(data.factors[load]);
@@ -75,25 +76,6 @@ pub(in super::super) fn model(runs: &[FigureRun<'_>], options: &Options) -> Resu
         ),
         ..FigureModel::of(panels)
     })
-}
-
-/// A line before it is in a panel.
-struct LoadLine {
-    panel: Vec<String>,
-    name: String,
-    place: usize,
-    points: Vec<Mark>,
-}
-
-impl LoadLine {
-    fn series(&self) -> Series {
-        Series::of_points(
-            self.name.clone(),
-            self.place,
-            Look::Line,
-            self.points.clone(),
-        )
-    }
 }
 
 fn load(data: &Data<'_>, options: &Options) -> Result<usize> {
@@ -137,6 +119,7 @@ fn x_axis(values: &[f64], options: &Options) -> Axis {
     }
 }
 
+/// The lines of all panels, each with the levels that its panel stands for.
 fn lines_of(
     runs: &[FigureRun<'_>],
     data: &Data<'_>,
@@ -144,8 +127,8 @@ fn lines_of(
     load: usize,
     options: &Options,
     single: bool,
-) -> Vec<LoadLine> {
-    let mut lines: Vec<LoadLine> = Vec::new();
+) -> Vec<(Vec<String>, Series)> {
+    let mut lines: Vec<(Vec<String>, Series)> = Vec::new();
     let levels = parts.series.map_or_else(Vec::new, |i| data.levels(i));
     let rates = runs.iter().map(|run| Values::of(run, Response::Iops));
     let rates: Vec<Values> = rates.collect();
@@ -172,15 +155,14 @@ fn lines_of(
         let Some(point) = point(iops, data, row, load, options) else {
             continue;
         };
-        let same = |line: &&mut LoadLine| line.place == place && line.panel == panel;
-        match lines.iter_mut().find(same) {
-            Some(line) => line.points.push(point),
-            None => lines.push(LoadLine {
-                panel: panel.iter().map(|level| (*level).to_owned()).collect(),
-                name,
-                place,
-                points: vec![point],
-            }),
+        let panel: Vec<String> = panel.iter().map(|level| (*level).to_owned()).collect();
+        let mut known = lines.iter_mut();
+        match known.find(|(of, line)| line.place == place && *of == panel) {
+            Some((_, line)) => line.points.push(point),
+            None => {
+                let line = Series::of_points(name, place, Look::Line, vec![point]);
+                lines.push((panel, line));
+            }
         }
     }
     lines

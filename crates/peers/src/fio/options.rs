@@ -2,9 +2,9 @@
 
 mod aliases;
 mod extent;
+mod requests_and_threads;
 mod steady;
 mod values;
-mod varied;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -73,10 +73,10 @@ pub(crate) fn cell_or_faults(
     let mut faults = Faults::default();
     requests(options, &mut trial, &mut faults);
     order(options, &mut trial, &mut faults);
-    varied::sizes(options, &mut trial, &mut faults);
-    varied::placement(options, &mut trial, &mut faults);
-    varied::flags(options, &mut trial, &mut faults);
-    varied::pauses(options, &mut trial, &mut faults);
+    requests_and_threads::sizes(options, &mut trial, &mut faults);
+    requests_and_threads::placement(options, &mut trial, &mut faults);
+    requests_and_threads::flags(options, &mut trial, &mut faults);
+    requests_and_threads::pauses(options, &mut trial, &mut faults);
     let sync = durability(options);
     (trial.sync, trial.sync_every) = faults.or(sync, (trial.sync, trial.sync_every));
     extent::bounds(options, &mut trial, size, &mut faults);
@@ -90,7 +90,7 @@ pub(crate) fn cell_or_faults(
     }
     trial.verify = faults.or(verified(options), false);
     steady::steady(options, &mut trial, &mut faults);
-    varied::check_lockmem(options, &trial, &mut faults);
+    requests_and_threads::check_lockmem(options, &trial, &mut faults);
     if !faults.0.is_empty() {
         return Err(faults.0);
     }
@@ -101,11 +101,10 @@ pub(crate) fn cell_or_faults(
     })
 }
 
-/// The first of these options that is given, with its value.
-fn value<'a>(options: &'a Options, names: &[&'static str]) -> Option<(&'static str, &'a str)> {
-    names
-        .iter()
-        .find_map(|name| text(options, name).map(|text| (*name, text)))
+/// The value of an option, with the name under which it is given.
+fn value<'a>(options: &'a Options, name: &'static str) -> Option<(&'static str, &'a str)> {
+    let mut names = std::iter::once(name).chain(aliases::of(name));
+    names.find_map(|name| text(options, name).map(|text| (name, text)))
 }
 
 fn text<'a>(options: &'a Options, name: &str) -> Option<&'a str> {
@@ -119,7 +118,7 @@ pub(crate) fn is_set(options: &Options, name: &str) -> bool {
 
 /// `rw`, what it mixes, and whether blocks can come twice.
 fn order(options: &Options, trial: &mut TrialSpec, faults: &mut Faults) {
-    let (option, text) = value(options, &["rw", "readwrite"]).unwrap_or(("rw", "read"));
+    let (option, text) = value(options, "rw").unwrap_or(("rw", "read"));
     let (name, skip) = match text.split_once(':') {
         Some((name, skip)) => (name, Some(skip)),
         None => (text, None),
@@ -183,7 +182,7 @@ fn order(options: &Options, trial: &mut TrialSpec, faults: &mut Faults) {
         Some(every) => {
             let every = every.trim().parse().ok().filter(|every| *every > 0);
             trial.random_every = faults.or(every.ok_or_else(unknown_order), 1);
-            if let Some((name, sequencer)) = value(options, &["rw_sequencer"])
+            if let Some((name, sequencer)) = value(options, "rw_sequencer")
                 && trial.random_every > 1
                 && sequencer != "sequential"
             {
@@ -195,7 +194,7 @@ fn order(options: &Options, trial: &mut TrialSpec, faults: &mut Faults) {
 
 /// Which blocks a random order prefers.
 fn distribution(options: &Options, uniform: Pattern) -> Read<Pattern> {
-    let Some((option, text)) = value(options, &["random_distribution"]) else {
+    let Some((option, text)) = value(options, "random_distribution") else {
         return Ok(uniform);
     };
     match text.split_once(':') {
@@ -239,7 +238,7 @@ fn mix(options: &Options) -> Read<u8> {
 
 /// Their size, and how they are made.
 fn requests(options: &Options, trial: &mut TrialSpec, faults: &mut Faults) {
-    let (name, engine) = value(options, &["ioengine"]).unwrap_or(("ioengine", "psync"));
+    let (name, engine) = value(options, "ioengine").unwrap_or(("ioengine", "psync"));
     let backend = match engine {
         // One buffer a request: the same calls.
         "pvsync" => Ok(Backend::Pvsync2),
@@ -260,7 +259,7 @@ fn requests(options: &Options, trial: &mut TrialSpec, faults: &mut Faults) {
     // What requests of several sizes begin at multiples of can be chosen.
     let several = ["bssplit", "bsrange", "blocksize_range"];
     let has_several = several.iter().any(|name| options.contains_key(*name));
-    let aligned = value(options, &["ba", "blockalign"]).filter(|_| !has_several);
+    let aligned = value(options, "ba").filter(|_| !has_several);
     if let Some((name, aligned)) = aligned {
         match size(name, aligned) {
             Ok(bytes) if bytes == trial.bs => {}
@@ -279,7 +278,7 @@ fn requests(options: &Options, trial: &mut TrialSpec, faults: &mut Faults) {
     let ring = trial.backend == Backend::IoUring;
     trial.registered = ring && is_set(options, "fixedbufs") && is_set(options, "registerfiles");
     trial.sqpoll = ring && is_set(options, "sqthread_poll");
-    if let Some((name, cpu)) = value(options, &["sqthread_poll_cpu"]).filter(|_| trial.sqpoll) {
+    if let Some((name, cpu)) = value(options, "sqthread_poll_cpu").filter(|_| trial.sqpoll) {
         let number = cpu.parse().map(Some).map_err(|_| unknown(name, cpu));
         trial.sqpoll_cpu = faults.or(number, None);
     }
@@ -298,14 +297,14 @@ fn requests(options: &Options, trial: &mut TrialSpec, faults: &mut Faults) {
 
 /// `bs`, that of reads where the directions differ.
 fn block_size(options: &Options) -> Read<u64> {
-    let (name, text) = value(options, &["bs", "blocksize"]).unwrap_or(("bs", ""));
-    varied::block(name, varied::directions(text)[0])
+    let (name, text) = value(options, "bs").unwrap_or(("bs", ""));
+    requests_and_threads::block(name, requests_and_threads::directions(text)[0])
 }
 
 /// Completions to wait for, which fio and iolab both submit again at once.
 fn batch(options: &Options, depth: u32) -> Read<Batch> {
-    let number = |names: &[&'static str]| {
-        let Some((name, text)) = value(options, names) else {
+    let number = |name| {
+        let Some((name, text)) = value(options, name) else {
             return Ok(("iodepth_batch", 1));
         };
         let count = text.parse::<u32>().ok().filter(|count| *count <= depth);
@@ -313,11 +312,11 @@ fn batch(options: &Options, depth: u32) -> Read<Batch> {
             .map(|count| (name, count))
             .ok_or_else(|| unknown(name, text))
     };
-    let (mut name, mut waits) = number(&["iodepth_batch_complete_min", "iodepth_batch_complete"])?;
-    number(&["iodepth_batch", "iodepth_batch_submit"])?;
+    let (mut name, mut waits) = number("iodepth_batch_complete")?;
+    number("iodepth_batch")?;
     // No request is issued until so few are outstanding.
     if options.contains_key("iodepth_low") {
-        let (low, outstanding) = number(&["iodepth_low"])?;
+        let (low, outstanding) = number("iodepth_low")?;
         if depth - outstanding > waits {
             (name, waits) = (low, depth - outstanding);
         }
@@ -402,7 +401,7 @@ const CHECKSUMS: [&str; 16] = [
 
 fn verified(options: &Options) -> Read<bool> {
     let checked = text(options, "do_verify") != Some("0");
-    match value(options, &["verify"]) {
+    match value(options, "verify") {
         None | Some((_, "0" | "none")) => Ok(false),
         Some((_, text)) if CHECKSUMS.contains(&text) => Ok(checked),
         Some((name, text)) => Err(refused(name, text, "verify_pattern")),
@@ -411,7 +410,7 @@ fn verified(options: &Options) -> Read<bool> {
 
 /// A time whose bare numbers are microseconds.
 pub(crate) fn micros(name: &'static str, text: &str) -> Read<Duration> {
-    varied::time(name, text, 1)
+    requests_and_threads::time(name, text, 1)
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Settings that fio does not have, or gives another meaning.
 
 use iolab_workload::trial::{
-    Advice, Backend, BufferInit, FirstOffset, Pattern, SizeMix, SyncPolicy, TrialSpec, share,
+    Advice, Backend, BufferInit, FirstOffset, Pattern, SyncPolicy, TrialSpec, share,
 };
 
 use crate::refusal::{Refusal, first_refusal};
@@ -73,82 +73,98 @@ pub(super) fn check(spec: &TrialSpec) -> Result<(), String> {
         // It keeps a descriptor for each job, and no series that iolab reads.
         descriptors: _,
         series_ns: _,
-        // Judged below.
-        backend,
-        pattern,
-        bs_mix,
-        steady,
-        trim_percent,
-        trim_first,
-        sync,
-        first_offset,
-        buffer_init,
-        verify,
-        rate,
-        noatime,
-        dontcache,
-        atomic,
-        nowait,
-        fadvise,
-        nice,
-        realtime,
+        // Judged by `trials`.
+        rate: _,
+        steady: _,
+        trace: _,
+        trim_percent: _,
+        trim_first: _,
+        verify: _,
+        // Judged by `buffers` and `syncs`.
+        buffer_init: _,
+        backend: _,
+        sync: _,
+        // Judged by `order`.
+        pattern: _,
+        bs_mix: _,
+        first_offset: _,
+        // Judged by `flags`.
+        dontcache: _,
+        atomic: _,
+        nowait: _,
+        noatime: _,
+        fadvise: _,
+        nice: _,
+        realtime: _,
         // Latencies over time are kept of iolab's own requests.
         latency_over_time: _,
-        trace,
     } = spec;
-    let in_order = order(spec, *pattern, bs_mix.as_ref(), *first_offset);
-    let of_flags = [
+    first_refusal(&[
+        &trials(spec),
+        &buffers(spec),
+        &order(spec),
+        &flags(spec),
+        &syncs(spec),
+    ])
+}
+
+/// What ends its trials, and what of them iolab reads.
+fn trials(spec: &TrialSpec) -> [Refusal; 5] {
+    [
         (
-            *dontcache || *atomic || *nowait,
-            "not every version of it has options for dontcache and atomic, and it counts a request that would wait (nowait) as an error",
-        ),
-        (
-            *noatime,
-            "it opens files without O_NOATIME: set noatime=false",
-        ),
-        (
-            matches!(fadvise, Some(Advice::Normal | Advice::NoReuse)),
-            "its only advice is sequential or random",
-        ),
-        (
-            nice.is_some(),
-            "its nice value is added to that of the process",
-        ),
-        (realtime.is_some(), "it has no option for real-time threads"),
-    ];
-    let of_trials = [
-        (
-            rate.is_some(),
+            spec.rate.is_some(),
             "its latencies at a given rate do not count from the intended start",
         ),
         (
-            steady.is_some(),
+            spec.steady.is_some(),
             "iolab does not read at what time it was steady",
         ),
-        (*trace, "iolab traces its own requests only"),
+        (spec.trace, "iolab traces its own requests only"),
         (
-            *trim_percent > 0 || *trim_first,
+            spec.trim_percent > 0 || spec.trim_first,
             "iolab has not tried how it trims",
         ),
-        (*verify, "iolab cannot verify what it writes"),
-    ];
-    let of_buffers = [
-        (
-            *buffer_init != BufferInit::Random,
-            "the preparation of its buffers cannot be chosen",
-        ),
-        (!ENGINES.contains(backend), "it has no such engine"),
-    ];
-    let of_syncs = syncs(spec, *sync, *backend);
-    first_refusal(&[&of_trials, &of_buffers, &in_order, &of_flags, &of_syncs])
+        (spec.verify, "iolab cannot verify what it writes"),
+    ]
 }
 
-fn order(
-    spec: &TrialSpec,
-    pattern: Pattern,
-    sizes: Option<&SizeMix>,
-    first_offset: FirstOffset,
-) -> [Refusal; 7] {
+fn buffers(spec: &TrialSpec) -> [Refusal; 2] {
+    [
+        (
+            spec.buffer_init != BufferInit::Random,
+            "the preparation of its buffers cannot be chosen",
+        ),
+        (!ENGINES.contains(&spec.backend), "it has no such engine"),
+    ]
+}
+
+fn flags(spec: &TrialSpec) -> [Refusal; 5] {
+    [
+        (
+            spec.dontcache || spec.atomic || spec.nowait,
+            "not every version of it has options for dontcache and atomic, and it counts a request that would wait (nowait) as an error",
+        ),
+        (
+            spec.noatime,
+            "it opens files without O_NOATIME: set noatime=false",
+        ),
+        (
+            matches!(spec.fadvise, Some(Advice::Normal | Advice::NoReuse)),
+            "its only advice is sequential or random",
+        ),
+        (
+            spec.nice.is_some(),
+            "its nice value is added to that of the process",
+        ),
+        (
+            spec.realtime.is_some(),
+            "it has no option for real-time threads",
+        ),
+    ]
+}
+
+fn order(spec: &TrialSpec) -> [Refusal; 7] {
+    let (pattern, sizes) = (spec.pattern, spec.bs_mix.as_ref());
     [
         (
             pattern == Pattern::Reverse,
@@ -171,7 +187,7 @@ fn order(
             "its Zipf distribution has no exponent of 1",
         ),
         (
-            first_offset != FirstOffset::Zero,
+            spec.first_offset != FirstOffset::Zero,
             "it begins an ordered pass at the start of the region: set first_offset=zero",
         ),
         (
@@ -181,18 +197,18 @@ fn order(
     ]
 }
 
-fn syncs(spec: &TrialSpec, sync: SyncPolicy, backend: Backend) -> [Refusal; 3] {
+fn syncs(spec: &TrialSpec) -> [Refusal; 3] {
     [
         (
-            spec.reads() && spec.writes() && sync.follows_writes(),
+            spec.reads() && spec.writes() && spec.sync.follows_writes(),
             "in a mix it syncs after reads too",
         ),
         (
-            sync == SyncPolicy::RwfDsync,
+            spec.sync == SyncPolicy::RwfDsync,
             "it has no option for RWF_DSYNC",
         ),
         (
-            backend == Backend::Mmap && sync.follows_writes(),
+            spec.backend == Backend::Mmap && spec.sync.follows_writes(),
             "its mmap engine makes single pages durable, not the file",
         ),
     ]

@@ -78,10 +78,6 @@ fn check(spec: &TrialSpec) -> Result<(), String> {
         sqpoll: _,
         sqpoll_cpu: _,
         sync_every: _,
-        thinktime: _,
-        thinktime_every: _,
-        thinktime_spin: _,
-        bursts: _,
         // It keeps a descriptor for each thread, visits blocks by its own random numbers, and reports no times.
         descriptors: _,
         seed: _,
@@ -100,79 +96,88 @@ fn check(spec: &TrialSpec) -> Result<(), String> {
         dedup: _,
         buffer_memory: _,
         buffer_init: _,
-        // Judged below.
-        pattern,
-        random_every,
-        bs,
-        bs_mix,
-        offset,
-        region,
-        threads,
-        cpus,
-        placement,
-        memory_node,
-        layout,
-        cache,
-        first_offset,
-        write_hint,
-        verify,
-        limit,
-        steady,
-        rate,
-        iopoll,
-        noatime,
-        dontcache,
-        atomic,
-        nowait,
-        fadvise,
-        ioprio,
-        nice,
-        realtime,
+        // Judged by `order`.
+        pattern: _,
+        random_every: _,
+        first_offset: _,
+        offset: _,
+        limit: _,
+        // Judged by `sizes`.
+        bs: _,
+        bs_mix: _,
+        cache: _,
+        thinktime: _,
+        thinktime_every: _,
+        thinktime_spin: _,
+        bursts: _,
+        // Judged by `files`.
+        region: _,
+        threads: _,
+        layout: _,
+        // Judged by `flags`.
+        dontcache: _,
+        atomic: _,
+        nowait: _,
+        fadvise: _,
+        ioprio: _,
+        write_hint: _,
+        nice: _,
+        realtime: _,
+        noatime: _,
+        iopoll: _,
+        cpus: _,
+        placement: _,
+        memory_node: _,
+        // Judged by `trials`.
+        rate: _,
+        steady: _,
+        trace: _,
+        verify: _,
         latency_over_time: _,
-        trace,
     } = spec;
-    let is_placed = cpus.is_some() || *placement != Placement::Float || memory_node.is_some();
-    let is_pass = limit.time.is_none()
-        && spec.requests_bound() == Some(region / bs)
-        && region.is_multiple_of(*bs);
-    let is_direct = *cache == CacheState::Direct;
-    let has_flags = *dontcache
-        || *atomic
-        || *nowait
-        || fadvise.is_some()
-        || ioprio.is_some()
-        || write_hint.is_some()
-        || nice.is_some()
-        || realtime.is_some();
-    let of_flags = [
+    first_refusal(&[
+        &files(spec),
+        &order(spec),
+        &sizes(spec),
+        &kinds(spec),
+        &flags(spec),
+        &trials(spec),
+        &data(spec),
+    ])
+}
+
+fn flags(spec: &TrialSpec) -> [Refusal; 4] {
+    let has_flags = spec.dontcache
+        || spec.atomic
+        || spec.nowait
+        || spec.fadvise.is_some()
+        || spec.ioprio.is_some()
+        || spec.write_hint.is_some()
+        || spec.nice.is_some()
+        || spec.realtime.is_some();
+    let is_placed =
+        spec.cpus.is_some() || spec.placement != Placement::Float || spec.memory_node.is_some();
+    [
         (
             has_flags,
             "its requests have no such flag, advice or priority",
         ),
         (
-            *noatime,
+            spec.noatime,
             "it opens files without O_NOATIME: set noatime=false",
         ),
-        (*iopoll, "it does not poll"),
+        (spec.iopoll, "it does not poll"),
         (is_placed, "its threads cannot be placed"),
-    ];
-    let of_trials = [
-        (rate.is_some(), "it has no rate"),
-        (steady.is_some(), "it does not end when it is steady"),
-        (*trace, "iolab traces its own requests only"),
-        (*verify, "iolab cannot verify what it writes"),
-    ];
-    let of_order = order(*pattern, *random_every, *first_offset, *offset, is_pass);
-    let of_sizes = sizes(*bs, is_direct, bs_mix.is_some() || spec.pauses());
-    first_refusal(&[
-        &files(*threads, *layout, region / bs),
-        &of_order,
-        &of_sizes,
-        &kinds(spec),
-        &of_flags,
-        &of_trials,
-        &data(spec),
-    ])
+    ]
+}
+
+fn trials(spec: &TrialSpec) -> [Refusal; 4] {
+    [
+        (spec.rate.is_some(), "it has no rate"),
+        (spec.steady.is_some(), "it does not end when it is steady"),
+        (spec.trace, "iolab traces its own requests only"),
+        (spec.verify, "iolab cannot verify what it writes"),
+    ]
 }
 
 /// What its requests do and how many go on at once.
@@ -216,57 +221,56 @@ fn data(spec: &TrialSpec) -> [Refusal; 4] {
     ]
 }
 
-fn files(threads: u32, layout: FileLayout, blocks: u64) -> [Refusal; 3] {
+fn files(spec: &TrialSpec) -> [Refusal; 3] {
+    let blocks = spec.region / spec.bs;
     [
         (
-            threads > 1 && layout != FileLayout::Private,
+            spec.threads > 1 && spec.layout != FileLayout::Private,
             "each of its threads takes a file of its own: set layout=private",
         ),
-        (threads > THREADS_MAX, "it has at most 256 threads"),
+        (spec.threads > THREADS_MAX, "it has at most 256 threads"),
         (
-            !blocks.is_multiple_of(u64::from(threads)),
+            !blocks.is_multiple_of(u64::from(spec.threads)),
             "all its files have the same size: choose a --size that threads times bs divides",
         ),
     ]
 }
 
-fn order(
-    pattern: Pattern,
-    random_every: u32,
-    first_offset: FirstOffset,
-    offset: u64,
-    is_pass: bool,
-) -> [Refusal; 5] {
+fn order(spec: &TrialSpec) -> [Refusal; 5] {
+    let is_pass = spec.limit.time.is_none()
+        && spec.requests_bound() == Some(spec.region / spec.bs)
+        && spec.region.is_multiple_of(spec.bs);
     [
         (
-            !matches!(pattern, Pattern::Seq | Pattern::Rand),
+            !matches!(spec.pattern, Pattern::Seq | Pattern::Rand),
             "it has the patterns seq and rand only",
         ),
         (
-            random_every > 1,
+            spec.random_every > 1,
             "it has no runs of requests between random offsets: set random_every=1",
         ),
         (
             !is_pass,
             "it makes one pass over its file, whatever the time: set time=none and bytes=none",
         ),
-        (offset > 0, "it begins at the start of its file"),
+        (spec.offset > 0, "it begins at the start of its file"),
         (
-            first_offset != FirstOffset::Zero,
+            spec.first_offset != FirstOffset::Zero,
             "it begins an ordered pass at the start of its file: set first_offset=zero",
         ),
     ]
 }
 
-fn sizes(bs: u64, is_direct: bool, is_varied: bool) -> [Refusal; 3] {
+fn sizes(spec: &TrialSpec) -> [Refusal; 3] {
+    let is_direct = spec.cache == CacheState::Direct;
     [
         (
-            !bs.is_multiple_of(1024) || is_direct && !bs.is_multiple_of(4096),
+            !spec.bs.is_multiple_of(1024) || is_direct && !spec.bs.is_multiple_of(4096),
             "its record sizes are whole KiB, with direct I/O multiples of 4 KiB",
         ),
-        (bs > RECORD_MAX, "its largest record has 16 MiB"),
+        (spec.bs > RECORD_MAX, "its largest record has 16 MiB"),
         (
-            is_varied,
+            spec.bs_mix.is_some() || spec.pauses(),
             "its requests have one size, and follow each other without a pause",
         ),
     ]

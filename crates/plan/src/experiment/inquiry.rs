@@ -15,9 +15,9 @@ use serde::{Deserialize, Serialize};
 use timing::{BLOCKS_WANTED, no_time};
 
 use super::{Combination, Design, Experiment, GroupSetting, check_question};
-use crate::obstacle::Obstacle;
 use crate::precondition::Precondition;
 use crate::suspect::{Intervention, Leftover, Sides, Suspect};
+use crate::untried_suspect::Obstacle;
 
 /// What a run is called that finds a cause.
 pub const INQUIRY: &str = "why";

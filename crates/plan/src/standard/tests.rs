@@ -44,7 +44,7 @@ fn full_rounds_on_a_purged_device_are_the_tests() {
 }
 
 #[test]
-fn each_deviation_is_named() {
+fn each_deviation_of_the_target_is_named() {
     let device = TargetFacts {
         medium: Some(Medium::Device),
         bytes: Some(1 << 40),
@@ -52,18 +52,9 @@ fn each_deviation_is_named() {
         trimmed: Some(false),
         ..TargetFacts::default()
     };
-    let full = "time=60s";
     for (sets, target, expected) in [
         (
-            &["time=2s"][..],
-            PURGED,
-            vec![Deviation::RoundTime {
-                time: Duration::from_secs(2),
-                of: Duration::from_secs(60),
-            }],
-        ),
-        (
-            &[full, "region=256GiB"],
+            &["region=256GiB"][..],
             device,
             vec![
                 Deviation::ActiveRange(0.25),
@@ -72,25 +63,21 @@ fn each_deviation_is_named() {
             ],
         ),
         (
-            &[full, "region=768GiB", "edition=client"],
+            &["region=768GiB", "edition=client"],
             device,
             vec![Deviation::TrimRefused],
         ),
         (
-            &[full, "region=768GiB"],
+            &["region=768GiB"],
             TargetFacts {
                 write_cache: None,
                 ..device
             },
             vec![Deviation::ActiveRange(0.75), Deviation::TrimRefused],
         ),
+        (&["edition=client"], PURGED, vec![Deviation::WriteCacheOff]),
         (
-            &[full, "edition=client"],
-            PURGED,
-            vec![Deviation::WriteCacheOff],
-        ),
-        (
-            &[full],
+            &[],
             TargetFacts {
                 medium: Some(Medium::File),
                 ..TargetFacts::default()
@@ -98,13 +85,34 @@ fn each_deviation_is_named() {
             vec![Deviation::File, Deviation::TrimmedOnly],
         ),
         (
-            &[full, "precondition=seq:1+steady:round=cells"],
+            &["precondition=seq:1+steady:round=cells"],
             TargetFacts::default(),
             vec![Deviation::NotPurged, Deviation::Passes],
         ),
         (
-            &[full, "bs=4k,64k,1M"],
-            PURGED,
+            &[],
+            TargetFacts {
+                pass_bs: Some(4096),
+                ..PURGED
+            },
+            vec![Deviation::Passes],
+        ),
+    ] {
+        let sets = [&["time=60s"], sets].concat();
+        assert_eq!(deviations("pts-iops", &sets, target), expected, "{sets:?}");
+    }
+}
+
+#[test]
+fn each_deviation_of_the_settings_is_named() {
+    let round = Deviation::RoundTime {
+        time: Duration::from_secs(2),
+        of: Duration::from_secs(60),
+    };
+    assert_eq!(deviations("pts-iops", &["time=2s"], PURGED), [round]);
+    for (sets, expected) in [
+        (
+            &["bs=4k,64k,1M"][..],
             vec![
                 Deviation::Cells {
                     missing: 35,
@@ -114,8 +122,7 @@ fn each_deviation_is_named() {
             ],
         ),
         (
-            &[full, "bs=8k"],
-            PURGED,
+            &["bs=8k"],
             vec![
                 Deviation::Cells {
                     missing: 49,
@@ -125,59 +132,30 @@ fn each_deviation_is_named() {
             ],
         ),
         (
-            &[
-                full,
-                "precondition=trim+seq:2/128k+steady:round=cells,range=30%",
-            ],
-            PURGED,
+            &["precondition=trim+seq:2/128k+steady:round=cells,range=30%"],
             vec![Deviation::Limits],
         ),
-        (&[full, "cache=cold"], PURGED, vec![Deviation::PageCache]),
-        (&[full, "pattern=rand"], PURGED, vec![Deviation::Requests]),
-        (&[full, "bytes=1M"], PURGED, vec![Deviation::Bounded]),
+        (&["cache=cold"], vec![Deviation::PageCache]),
+        (&["pattern=rand"], vec![Deviation::Requests]),
+        (&["bytes=1M"], vec![Deviation::Bounded]),
         (
-            &[full, "read_percent=100,95,65,50,35,20,5,0"],
-            PURGED,
+            &["read_percent=100,95,65,50,35,20,5,0"],
             vec![Deviation::FurtherCells(8)],
         ),
         (
-            &[
-                full,
-                "precondition=trim+seq:2/128k+steady:round=cells,rounds=26",
-            ],
-            PURGED,
+            &["precondition=trim+seq:2/128k+steady:round=cells,rounds=26"],
             vec![Deviation::Limits],
         ),
         (
-            &[full],
-            TargetFacts {
-                pass_bs: Some(4096),
-                ..PURGED
-            },
-            vec![Deviation::Passes],
-        ),
-        (
-            &[full, "rate=1000", "sync=each"],
-            PURGED,
+            &["rate=1000", "sync=each"],
             vec![Deviation::Setting("sync"), Deviation::Setting("rate")],
         ),
-        (
-            &[full, "thinktime=1ms"],
-            PURGED,
-            vec![Deviation::Setting("thinktime")],
-        ),
-        (
-            &[full, "content=zero"],
-            PURGED,
-            vec![Deviation::Setting("content")],
-        ),
-        (
-            &[full, "threads=2", "depth=16", "backend=libaio"],
-            PURGED,
-            vec![],
-        ),
+        (&["thinktime=1ms"], vec![Deviation::Setting("thinktime")]),
+        (&["content=zero"], vec![Deviation::Setting("content")]),
+        (&["threads=2", "depth=16", "backend=libaio"], vec![]),
     ] {
-        assert_eq!(deviations("pts-iops", sets, target), expected, "{sets:?}");
+        let sets = [&["time=60s"], sets].concat();
+        assert_eq!(deviations("pts-iops", &sets, PURGED), expected, "{sets:?}");
     }
     let load = ["time=60s", "depth=2", "backend=libaio"];
     let latency = deviations("pts-lat", &load, PURGED);

@@ -411,23 +411,32 @@ fn target() -> Vec<Column<Witnessed>> {
 }
 
 fn machine() -> Vec<Column<Witnessed>> {
-    const STALL: &str = "pressure (PSI, `some`): time in which any task of the machine waited for a CPU, for I/O, for memory";
     const LIMITS: &str = "limits of the control groups of a program that iolab started: CPU time per time, memory; NULL for none";
     const NFS: &str = "bytes that NFS clients fetched from their servers and sent to them; NULL where the target does not lie on NFS";
-    vec![
-        count!("others_unread", Witnessed, observed.others.unread, "other processes whose account could not be read"),
-        flag!("others_sees_ended", Witnessed, observed.others.sees_ended, "whether other processes that ended meanwhile are in `witness_process`: only root sees them"),
-        maybe!("dirty_before_bytes", Witnessed, observed.dirty_before_bytes, "bytes of the machine's page cache that had to be written at the start"),
+    let mut columns = vec![
+        count!(
+            "others_unread",
+            Witnessed,
+            observed.others.unread,
+            "other processes whose account could not be read"
+        ),
+        flag!(
+            "others_sees_ended",
+            Witnessed,
+            observed.others.sees_ended,
+            "whether other processes that ended meanwhile are in `witness_process`: only root sees them"
+        ),
+        maybe!(
+            "dirty_before_bytes",
+            Witnessed,
+            observed.dirty_before_bytes,
+            "bytes of the machine's page cache that had to be written at the start"
+        ),
         of!("nfs_read_bytes", Witnessed, observed.nfs => read_bytes, NFS),
         of!("nfs_write_bytes", Witnessed, observed.nfs => write_bytes, NFS),
-        maybe!("cpu_stall_ns", Witnessed, observed.pressure.cpu_stall_ns, STALL),
-        maybe!("io_stall_ns", Witnessed, observed.pressure.io_stall_ns, STALL),
-        maybe!("memory_stall_ns", Witnessed, observed.pressure.memory_stall_ns, STALL),
-        maybe!("steal_ns", Witnessed, observed.pressure.steal_ns, "CPU time that the hypervisor gave to others, all CPUs together"),
-        maybe!("interrupts", Witnessed, observed.pressure.interrupts, "interrupts that CPUs served, of all of the machine"),
-        maybe!("suspended_ns", Witnessed, observed.pressure.suspended_ns, "time that the machine slept, or iolab was stopped"),
-        maybe!("throttled_ns", Witnessed, observed.pressure.throttled_ns, "time in which a CPU quota held the group of iolab, and so the program, back"),
-        maybe!("cpu_khz", Witnessed, observed.pressure.cpu_khz, "greatest frequency among up to eight CPUs at the end"),
+    ];
+    columns.extend(pressure_columns!(Witnessed, row => row.observed.pressure));
+    columns.extend([
         Column::real(
             "limit_cpus",
             |row: &Witnessed| row.observed.limits.cpus,
@@ -464,5 +473,6 @@ fn machine() -> Vec<Column<Witnessed>> {
             },
         )
         .doc("names of the devices in `witness_moment_device`, a JSON array"),
-    ]
+    ]);
+    columns
 }

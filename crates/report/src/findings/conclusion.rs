@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::agreement::{shown, tally_of};
 use super::run_status::is_by_user;
-use super::words::{cause_in_short, done, in_words_of_standard, state_in_short, times};
+use super::sentences::{cause_in_short, done, in_words_of_standard, state_in_short, times};
 use iolab_analysis::analysis::{Analysis, CellAnalysis, Flag, Response};
 use iolab_analysis::claim::groups;
 use iolab_analysis::compare::{CellComparison, Comparison};

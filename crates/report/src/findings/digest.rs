@@ -4,7 +4,7 @@ mod caveat;
 
 use crate::findings::interpretation::Interpretation;
 use crate::findings::trust::Trust;
-use crate::findings::{agreement, stragglers, words};
+use crate::findings::{agreement, sentences, stragglers};
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::analysis::Analysis;
 use iolab_analysis::claim::{self, CellId, Claim, HEADLINES_MAX};
@@ -80,8 +80,8 @@ fn headlines(runs: &[Told<'_>], analyses: &[&Analysis], claims: &[Claim]) -> Vec
     });
     let of_claims = claim::headlines(claims).into_iter();
     let of_claims = of_claims.map(|one| {
-        let text = words::finding(one, analyses).text;
-        let short = words::main_sentence(one, analyses);
+        let text = sentences::finding(one, analyses).text;
+        let short = sentences::main_sentence(one, analyses);
         (
             one.runs(),
             one.cells(),

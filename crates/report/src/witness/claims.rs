@@ -5,7 +5,7 @@ use iolab_record::ServedBy;
 use iolab_workload::escape_control::escape_control;
 use iolab_workload::quantity::format_bytes;
 
-use super::words;
+use super::sentences;
 use crate::claims::{self, ClaimData, Purpose};
 use crate::claims::{
     ClaimedData, DeviceLoadData, DirectionData, OtherUseData, OverstatedData, ServedData, SyncsData,
@@ -21,7 +21,7 @@ pub(super) fn of(evidence: &Evidence) -> Vec<ClaimData> {
         // The first line has all of them.
         headline: true,
         runs: Vec::new(),
-        sentence: escape_control(&words::sentence(claim, evidence)).into_owned(),
+        sentence: escape_control(&sentences::sentence(claim, evidence)).into_owned(),
         basis: basis(claim),
         evidence: rests_on(claim, evidence),
     };

@@ -229,7 +229,7 @@ fn a_change_that_every_cell_would_have_shown_is_one_number() {
             cell.judged.detectable = Some(share);
         }
         let all = iolab_report::runs::remarks(&compared);
-        let of_power = |line: &&String| line.starts_with("A change by a factor of ");
+        let of_power = |line: &&String| line.ends_with("90 %.");
         all.iter().find(of_power).cloned().expect("it is told")
     };
     insta::assert_snapshot!(told([0.0061, 0.0063]), @"A change by a factor of 1.006 in one cell alone, or by 1.018 in all cells would have been found with a chance of 90 %.");

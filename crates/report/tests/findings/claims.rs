@@ -3,7 +3,7 @@
 use iolab_analysis::analysis::{Analysis, analyse};
 use iolab_analysis::claim::{Claim, claims, of_runs};
 use iolab_record::{RunRecord, ServedBy};
-use iolab_report::findings::words::finding;
+use iolab_report::findings::sentences::finding;
 use iolab_report::findings::{Finding, choices, cross_findings};
 use iolab_synthetic::{add_cell, add_trial, around, record, serve, size_curve};
 use iolab_workload::response::Response;

@@ -21,8 +21,6 @@ fn found(speeds: &[f64]) -> Vec<Finding> {
 #[test]
 fn a_host_that_is_slower_in_every_trial_is_named_with_its_ratio() {
     let said = text(&found(&[1.0, 1.0, 0.7, 1.0]));
-    insta::assert_snapshot!(said);
-    assert_eq!(said.matches("was slower than the others").count(), 1);
     // While all were active the other three moved 1/0.7 of what the slow one did.
     insta::assert_snapshot!(said);
 }

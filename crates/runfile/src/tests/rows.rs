@@ -96,9 +96,8 @@ pub(super) fn cell_row(id: i64) -> Cell {
     }
 }
 
-/// A sample whose numbers all differ, so that swapped columns are detected.
-pub(super) fn sample_row(cell: i64, block: u32) -> Sample {
-    let latency = |from: u64| LatencySummary {
+fn latency(from: u64) -> LatencySummary {
+    LatencySummary {
         mean_ns: from as f64 + 0.5,
         p50_ns: from + 1,
         p90_ns: from + 2,
@@ -107,13 +106,118 @@ pub(super) fn sample_row(cell: i64, block: u32) -> Sample {
         p9999_ns: Some(from + 6),
         p99999_ns: Some(from + 7),
         max_ns: from + 5,
-    };
-    let residency = |from: u64| Residency {
+    }
+}
+
+fn residency(from: u64) -> Residency {
+    Residency {
         looked_bytes: from,
         resident_bytes: from + 1,
         dirty_bytes: Some(from + 2),
         writeback_bytes: Some(from + 3),
-    };
+    }
+}
+
+fn operations() -> PerOperation<OperationSummary> {
+    PerOperation {
+        read: OperationSummary {
+            requests: 1001,
+            bytes: 1002,
+            short_transfers: 1003,
+            latency: Some(latency(1010)),
+            response: Some(latency(1020)),
+            lateness: Some(latency(1030)),
+        },
+        write: OperationSummary {
+            requests: 2001,
+            bytes: 2002,
+            short_transfers: 2003,
+            latency: Some(latency(2010)),
+            response: Some(latency(2020)),
+            lateness: Some(latency(2030)),
+        },
+        sync: OperationSummary {
+            requests: 1,
+            latency: Some(latency(2040)),
+            ..OperationSummary::default()
+        },
+        trim: OperationSummary {
+            requests: 31,
+            bytes: 32,
+            latency: Some(LatencySummary {
+                mean_ns: 33.5,
+                p50_ns: 34,
+                p90_ns: 35,
+                p99_ns: 36,
+                p999_ns: 37,
+                p9999_ns: Some(39),
+                p99999_ns: Some(40),
+                max_ns: 38,
+            }),
+            ..OperationSummary::default()
+        },
+    }
+}
+
+fn counters() -> Counters {
+    Counters {
+        nfs: Some(numbers_from(31)),
+        usage: numbers_from(4001),
+        process_io: Some(numbers_from(5001)),
+        device: Some(numbers_from(6001)),
+        hardware: Hardware::Counted(HardwareEvents {
+            llc_misses: None,
+            ..numbers_from(7001)
+        }),
+        bottom: Some(Bottom {
+            stat: numbers_from(8001),
+            in_file: true,
+        }),
+        pressure: Pressure {
+            memory_stall_ns: None,
+            ..numbers_from(9001)
+        },
+        buffer_piece_bytes: Some(9016),
+        drive_millidegrees: Some(45_850),
+    }
+}
+
+fn traced() -> TraceSummary {
+    TraceSummary {
+        counts: TraceCounts {
+            joined: 12_001,
+            unjoined: 12_002,
+            split: 12_003,
+            carried: 12_004,
+            others: 12_005,
+            flushes: 12_006,
+            flush_waits: 12_007,
+            lost: 12_008,
+            syncs: SyncCounts {
+                syncs: 11_901,
+                commits: 11_902,
+                shared_commits: 11_903,
+                flushes: 11_904,
+                shared_flushes: 11_905,
+            },
+        },
+        note: "a note".to_owned(),
+        carried_by: CarriedBy::Server,
+        journal: Some(Journal::Commits),
+        stages: PerStage::from_fn(|stage| {
+            let from = 12_010 + 10 * stage as u64;
+            Some(StageSummary {
+                mean_ns: from as f64 + 0.5,
+                p50_ns: from + 1,
+                p99_ns: from + 2,
+                tail_mean_ns: from as f64 + 3.5,
+            })
+        }),
+    }
+}
+
+/// A sample whose numbers all differ, so that swapped columns are detected.
+pub(super) fn sample_row(cell: i64, block: u32) -> Sample {
     Sample {
         group: 0,
         client: 0,
@@ -126,44 +230,7 @@ pub(super) fn sample_row(cell: i64, block: u32) -> Sample {
         warmup: block == 0,
         ok: true,
         started_utc: BEGAN.to_owned(),
-        operations: PerOperation {
-            read: OperationSummary {
-                requests: 1001,
-                bytes: 1002,
-                short_transfers: 1003,
-                latency: Some(latency(1010)),
-                response: Some(latency(1020)),
-                lateness: Some(latency(1030)),
-            },
-            write: OperationSummary {
-                requests: 2001,
-                bytes: 2002,
-                short_transfers: 2003,
-                latency: Some(latency(2010)),
-                response: Some(latency(2020)),
-                lateness: Some(latency(2030)),
-            },
-            sync: OperationSummary {
-                requests: 1,
-                latency: Some(latency(2040)),
-                ..OperationSummary::default()
-            },
-            trim: OperationSummary {
-                requests: 31,
-                bytes: 32,
-                latency: Some(LatencySummary {
-                    mean_ns: 33.5,
-                    p50_ns: 34,
-                    p90_ns: 35,
-                    p99_ns: 36,
-                    p999_ns: 37,
-                    p9999_ns: Some(39),
-                    p99999_ns: Some(40),
-                    max_ns: 38,
-                }),
-                ..OperationSummary::default()
-            },
-        },
+        operations: operations(),
         errors: 2,
         failure: None,
         ended: Ended::Time,
@@ -179,26 +246,7 @@ pub(super) fn sample_row(cell: i64, block: u32) -> Sample {
         wall_ns: 3004,
         clock_drift_ppm: -1.5,
         seed: i64::MAX as u64,
-        counters: Counters {
-            nfs: Some(numbers_from(31)),
-            usage: numbers_from(4001),
-            process_io: Some(numbers_from(5001)),
-            device: Some(numbers_from(6001)),
-            hardware: Hardware::Counted(HardwareEvents {
-                llc_misses: None,
-                ..numbers_from(7001)
-            }),
-            bottom: Some(Bottom {
-                stat: numbers_from(8001),
-                in_file: true,
-            }),
-            pressure: Pressure {
-                memory_stall_ns: None,
-                ..numbers_from(9001)
-            },
-            buffer_piece_bytes: Some(9016),
-            drive_millidegrees: Some(45_850),
-        },
+        counters: counters(),
         region: Region {
             before: Some(residency(10_001)),
             after: Some(residency(10_011)),
@@ -216,37 +264,7 @@ pub(super) fn sample_row(cell: i64, block: u32) -> Sample {
             backlog_max: 7003,
             backlog_end: 7004,
         }),
-        traced: Some(TraceSummary {
-            counts: TraceCounts {
-                joined: 12_001,
-                unjoined: 12_002,
-                split: 12_003,
-                carried: 12_004,
-                others: 12_005,
-                flushes: 12_006,
-                flush_waits: 12_007,
-                lost: 12_008,
-                syncs: SyncCounts {
-                    syncs: 11_901,
-                    commits: 11_902,
-                    shared_commits: 11_903,
-                    flushes: 11_904,
-                    shared_flushes: 11_905,
-                },
-            },
-            note: "a note".to_owned(),
-            carried_by: CarriedBy::Server,
-            journal: Some(Journal::Commits),
-            stages: PerStage::from_fn(|stage| {
-                let from = 12_010 + 10 * stage as u64;
-                Some(StageSummary {
-                    mean_ns: from as f64 + 0.5,
-                    p50_ns: from + 1,
-                    p99_ns: from + 2,
-                    tail_mean_ns: from as f64 + 3.5,
-                })
-            }),
-        }),
+        traced: Some(traced()),
         verified: Some(Verified {
             blocks: 11_001,
             bytes: 11_002,

@@ -17,9 +17,10 @@ pub(super) fn of(target: &Target) -> Accounts {
         device: stack.device.map(number),
         disks: stack
             .bottom
-            .map(|disks| disks.into_iter().map(number).collect()),
-        below: stack.below.into_iter().map(number).collect(),
-        nfs: stack.nfs.map(|mount| number(mount.file_system)),
+            .as_ref()
+            .map(|disks| disks.iter().copied().map(number).collect()),
+        below: stack.below.iter().copied().map(number).collect(),
+        nfs: stack.nfs.as_ref().map(|mount| number(mount.file_system)),
     }
 }
 

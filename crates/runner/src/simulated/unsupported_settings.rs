@@ -92,7 +92,6 @@ fn of_trial(trial: &TrialSpec) -> impl Iterator<Item = Meaning> {
         arrivals: _,
         thinktime: _,
         thinktime_every: _,
-        thinktime_spin,
         bursts: _,
         latency: _,
         seed: _,
@@ -107,97 +106,117 @@ fn of_trial(trial: &TrialSpec) -> impl Iterator<Item = Meaning> {
         hosts: _,
         shift: _,
         stripe: _,
-        backend,
-        cpus,
-        placement,
-        memory_node,
-        trim_percent,
-        trim_first,
-        layout,
-        descriptors,
-        fresh,
-        allocate,
-        cache,
-        buffer_init,
-        buffer_memory,
-        content,
-        write_hint,
-        compressible,
-        dedup,
-        verify,
-        hardware_counters,
-        registered,
-        sqpoll,
-        sqpoll_cpu,
-        iopoll,
-        noatime,
-        dontcache,
-        atomic,
-        nowait,
-        fadvise,
-        ioprio,
-        nice,
-        realtime,
         latency_over_time: _,
-        trace,
+        // Judged below, by theme.
+        backend: _,
+        registered: _,
+        sqpoll: _,
+        sqpoll_cpu: _,
+        iopoll: _,
+        cache: _,
+        layout: _,
+        descriptors: _,
+        fresh: _,
+        allocate: _,
+        noatime: _,
+        buffer_init: _,
+        buffer_memory: _,
+        content: _,
+        write_hint: _,
+        verify: _,
+        compressible: _,
+        dedup: _,
+        hardware_counters: _,
+        thinktime_spin: _,
+        cpus: _,
+        placement: _,
+        memory_node: _,
+        dontcache: _,
+        atomic: _,
+        nowait: _,
+        fadvise: _,
+        ioprio: _,
+        nice: _,
+        realtime: _,
+        trace: _,
+        trim_percent: _,
+        trim_first: _,
     } = trial;
     let trims = [
-        ("trim_percent", *trim_percent == 0),
-        ("trim_first", !trim_first),
+        ("trim_percent", trial.trim_percent == 0),
+        ("trim_first", !trial.trim_first),
     ];
-    let processor = [
-        ("hardware_counters", !hardware_counters),
-        ("cpus", cpus.is_none()),
-        ("placement", *placement == Placement::Float),
-        ("memory_node", memory_node.is_none()),
-        ("thinktime_spin", thinktime_spin.is_zero()),
-    ];
-    let kernel = [
-        ("dontcache", !dontcache),
-        ("atomic", !atomic),
-        ("nowait", !nowait),
-        ("fadvise", fadvise.is_none()),
-        ("ioprio", ioprio.is_none()),
-        ("nice", nice.is_none()),
-        ("realtime", realtime.is_none()),
-        ("trace", !trace),
-    ];
+    because(NO_CACHE, [("cache", trial.cache == CacheState::Direct)])
+        .chain(because(NO_HOST, calls(trial)))
+        .chain(because(NO_FILES, files(trial)))
+        .chain(because(NO_COPY, buffers(trial)))
+        .chain(because(NO_DATA, data(trial)))
+        .chain(because(NO_PROCESSOR, processor(trial)))
+        .chain(because(NO_KERNEL, kernel(trial)))
+        .chain(because(NO_TRIM, trims))
+}
+
+fn calls(trial: &TrialSpec) -> [(&'static str, bool); 5] {
     // They stand for one request and for several outstanding ones.
     let simulated = [Backend::Psync, Backend::Libaio, Backend::IoUring];
-    let calls = [
-        ("backend", simulated.contains(backend)),
-        ("registered", *registered),
-        ("sqpoll", !sqpoll),
-        ("sqpoll_cpu", sqpoll_cpu.is_none()),
-        ("iopoll", !iopoll),
-    ];
-    let is_plain_space = matches!(allocate, None | Some(Allocate::Recycled));
-    let files = [
-        ("layout", *layout != FileLayout::Private),
-        ("descriptors", *descriptors == Descriptors::Private),
-        ("fresh", !fresh),
+    [
+        ("backend", simulated.contains(&trial.backend)),
+        ("registered", trial.registered),
+        ("sqpoll", !trial.sqpoll),
+        ("sqpoll_cpu", trial.sqpoll_cpu.is_none()),
+        ("iopoll", !trial.iopoll),
+    ]
+}
+
+fn files(trial: &TrialSpec) -> [(&'static str, bool); 5] {
+    let is_plain_space = matches!(trial.allocate, None | Some(Allocate::Recycled));
+    [
+        ("layout", trial.layout != FileLayout::Private),
+        ("descriptors", trial.descriptors == Descriptors::Private),
+        ("fresh", !trial.fresh),
         ("allocate", is_plain_space),
-        ("noatime", !noatime),
-    ];
-    let buffers = [
-        ("buffer_init", *buffer_init == BufferInit::Random),
-        ("buffer_memory", *buffer_memory == BufferMemory::Kernel),
-    ];
-    let data = [
-        ("content", *content == Content::Unique),
-        ("write_hint", write_hint.is_none()),
-        ("verify", !verify),
-        ("compressible", *compressible == 0),
-        ("dedup", *dedup == 0),
-    ];
-    because(NO_CACHE, [("cache", *cache == CacheState::Direct)])
-        .chain(because(NO_HOST, calls))
-        .chain(because(NO_FILES, files))
-        .chain(because(NO_COPY, buffers))
-        .chain(because(NO_DATA, data))
-        .chain(because(NO_PROCESSOR, processor))
-        .chain(because(NO_KERNEL, kernel))
-        .chain(because(NO_TRIM, trims))
+        ("noatime", !trial.noatime),
+    ]
+}
+
+fn buffers(trial: &TrialSpec) -> [(&'static str, bool); 2] {
+    [
+        ("buffer_init", trial.buffer_init == BufferInit::Random),
+        ("buffer_memory", trial.buffer_memory == BufferMemory::Kernel),
+    ]
+}
+
+fn data(trial: &TrialSpec) -> [(&'static str, bool); 5] {
+    [
+        ("content", trial.content == Content::Unique),
+        ("write_hint", trial.write_hint.is_none()),
+        ("verify", !trial.verify),
+        ("compressible", trial.compressible == 0),
+        ("dedup", trial.dedup == 0),
+    ]
+}
+
+fn processor(trial: &TrialSpec) -> [(&'static str, bool); 5] {
+    [
+        ("hardware_counters", !trial.hardware_counters),
+        ("cpus", trial.cpus.is_none()),
+        ("placement", trial.placement == Placement::Float),
+        ("memory_node", trial.memory_node.is_none()),
+        ("thinktime_spin", trial.thinktime_spin.is_zero()),
+    ]
+}
+
+fn kernel(trial: &TrialSpec) -> [(&'static str, bool); 8] {
+    [
+        ("dontcache", !trial.dontcache),
+        ("atomic", !trial.atomic),
+        ("nowait", !trial.nowait),
+        ("fadvise", trial.fadvise.is_none()),
+        ("ioprio", trial.ioprio.is_none()),
+        ("nice", trial.nice.is_none()),
+        ("realtime", trial.realtime.is_none()),
+        ("trace", !trial.trace),
+    ]
 }
 
 /// Leaves out the levels of an experiment that have no meaning on a model, and gives what was left out in words. `asked` says

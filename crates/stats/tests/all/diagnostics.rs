@@ -25,8 +25,14 @@ fn series(n: u32, value: impl Fn(f64) -> f64) -> Vec<f64> {
     (0..n).map(|i| value(f64::from(i))).collect()
 }
 
-fn references() -> Vec<Reference> {
-    vec![
+fn references() -> [Reference; 6] {
+    let [a, b, c] = short_series();
+    let [d, e, f] = long_series();
+    [a, b, c, d, e, f]
+}
+
+fn short_series() -> [Reference; 3] {
+    [
         Reference {
             data: vec![
                 101.5, 99.2, 100.4, 98.7, 250.0, 100.9, 99.9, 100.1, 102.3, 97.8,
@@ -88,6 +94,11 @@ fn references() -> Vec<Reference> {
             kendall: (0.6646913536828575, 0.0019966296465181036),
             slope: (0.25, 0.14285714285714285, 0.42857142857142855),
         },
+    ]
+}
+
+fn long_series() -> [Reference; 3] {
+    [
         Reference {
             data: series(40, |i| (17.0 * i % 41.0).sqrt() + 0.02 * i),
             autocorrelations: [

@@ -1,7 +1,7 @@
 //! A guest that runs, with its disks.
 
 use std::io::{BufRead, BufReader, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::Duration;
@@ -115,91 +115,19 @@ impl Guest {
         }
         let at = |name: &str| scene.folder().join(format!("{name}.img"));
         let text = |path: PathBuf| path.display().to_string();
-        let folder = text(tools);
-        run(
-            "mke2fs",
-            &[
-                "-q",
-                "-t",
-                "ext4",
-                "-d",
-                &folder,
-                &text(at("tools")),
-                "512M",
-            ],
-        )?;
-        run("mke2fs", &["-q", "-t", "ext4", &text(at("data")), "6G"])?;
+        let (folder, image_of_tools) = (text(tools), text(at("tools")));
+        let ext4 = ["-q", "-t", "ext4"];
+        let of_tools = ["-d", &*folder, &image_of_tools, "512M"];
+        run("mke2fs", &[&ext4[..], &of_tools].concat())?;
+        run("mke2fs", &[&ext4[..], &[&text(at("data")), "6G"]].concat())?;
         let further = NAMESPACES.iter().map(|(name, _)| name).chain([&TWO_PATHS]);
         for name in DISKS.iter().chain(further) {
             hole(at(name), DISK_LEN)?;
         }
-        let drive = |name: &str, file: PathBuf, more: &str| {
-            let file = file.display();
-            // No disk has to survive a crash of this machine: the guest does not wait for syncs of it.
-            format!("if=none,id={name},file={file},format=raw,cache=unsafe{more}")
-        };
-        let mut command = Command::new("qemu-system-x86_64");
-        command
-            .args(["-nodefaults", "-display", "none", "-no-reboot"])
-            .args(["-machine", "q35", "-accel", "tcg", "-cpu", "max"])
-            .args(["-smp", "1", "-m", "1536"])
-            .arg("-kernel")
-            .arg(image.kernel())
-            .arg("-initrd")
-            .arg(image.initramfs())
-            // On a busy machine the timer comes too late for the kernel's check, which would end the boot.
-            .args([
-                "-append",
-                "console=ttyS0 quiet panic=-1 nokaslr mitigations=off no_timer_check",
-            ])
-            .arg("-serial")
-            .arg(format!("file:{}", scene.folder().join("console").display()))
-            .args(["-chardev", "stdio,id=lab", "-device", "virtio-serial-pci"])
-            .args(["-device", "virtserialport,chardev=lab,name=lab"]);
-        let read_only = ",readonly=on,file.locking=off";
-        let disks = [
-            ("root", image.root(), read_only),
-            ("modules", image.modules(), read_only),
-            ("tools", at("tools"), read_only),
-        ]
-        .into_iter()
-        .chain(
-            ["data"]
-                .iter()
-                .chain(DISKS)
-                .map(|&name| (name, at(name), ",discard=unmap")),
-        );
-        for (name, file, more) in disks {
-            let device = format!("virtio-blk-pci,drive={name},serial={name}");
-            command.args(["-drive", &drive(name, file, more), "-device", &device]);
-        }
-        command.args(["-device", "nvme-subsys,id=subsystem", "-device"]);
-        command.arg("nvme,serial=lab,id=nvme,subsys=subsystem");
-        for (name, more) in NAMESPACES {
-            let device = format!("nvme-ns,drive={name},bus=nvme,{more}");
-            command.args(["-drive", &drive(name, at(name), ""), "-device", &device]);
-        }
-        command.args(["-device", "nvme-subsys,id=paths"]);
-        for path in ["path0", "path1"] {
-            let device = format!("nvme,serial=paths,id={path},subsys=paths");
-            command.args(["-device", &device]);
-        }
-        command.args(["-drive", &drive(TWO_PATHS, at(TWO_PATHS), ""), "-device"]);
-        command.arg(format!(
-            "nvme-ns,drive={TWO_PATHS},bus=path0,nsid=1,shared=on"
-        ));
-        if let Some(Wire {
-            own,
-            other,
-            address,
-        }) = &setup.wire
-        {
-            let [own, other] = [own, other].map(|path| path.display());
-            let cable = format!(
-                "dgram,id=wire,local.type=unix,local.path={own},remote.type=unix,remote.path={other}"
-            );
-            let card = format!("virtio-net-pci,netdev=wire,mac=52:54:00:00:00:{address:02x}");
-            command.args(["-netdev", &cable, "-device", &card]);
+        let mut command = machine(image, &scene.folder().join("console"));
+        add_disks(&mut command, image, at);
+        if let Some(wire) = &setup.wire {
+            add_network(&mut command, wire);
         }
         let mut child = command
             .stdin(Stdio::piped())
@@ -302,6 +230,80 @@ impl Guest {
     pub fn disk(&self, name: &str) -> PathBuf {
         self.scene.folder().join(format!("{name}.img"))
     }
+}
+
+/// One processor without devices but a console, and a port for orders.
+fn machine(image: &Image, console: &Path) -> Command {
+    let mut command = Command::new("qemu-system-x86_64");
+    command
+        .args(["-nodefaults", "-display", "none", "-no-reboot"])
+        .args(["-machine", "q35", "-accel", "tcg", "-cpu", "max"])
+        .args(["-smp", "1", "-m", "1536"])
+        .arg("-kernel")
+        .arg(image.kernel())
+        .arg("-initrd")
+        .arg(image.initramfs())
+        // On a busy machine the timer comes too late for the kernel's check, which would end the boot.
+        .args([
+            "-append",
+            "console=ttyS0 quiet panic=-1 nokaslr mitigations=off no_timer_check",
+        ])
+        .arg("-serial")
+        .arg(format!("file:{}", console.display()))
+        .args(["-chardev", "stdio,id=lab", "-device", "virtio-serial-pci"])
+        .args(["-device", "virtserialport,chardev=lab,name=lab"]);
+    command
+}
+
+/// What the guest boots from, and the disks that cases use; `at` gives the file of one.
+fn add_disks(command: &mut Command, image: &Image, at: impl Fn(&str) -> PathBuf) {
+    let drive = |name: &str, file: PathBuf, more: &str| {
+        let file = file.display();
+        // No disk has to survive a crash of this machine: the guest does not wait for syncs of it.
+        format!("if=none,id={name},file={file},format=raw,cache=unsafe{more}")
+    };
+    let read_only = ",readonly=on,file.locking=off";
+    let fixed = [
+        ("root", image.root(), read_only),
+        ("modules", image.modules(), read_only),
+        ("tools", at("tools"), read_only),
+    ];
+    let written = ["data"].iter().chain(DISKS);
+    let written = written.map(|&name| (name, at(name), ",discard=unmap"));
+    for (name, file, more) in fixed.into_iter().chain(written) {
+        let device = format!("virtio-blk-pci,drive={name},serial={name}");
+        command.args(["-drive", &drive(name, file, more), "-device", &device]);
+    }
+    command.args(["-device", "nvme-subsys,id=subsystem", "-device"]);
+    command.arg("nvme,serial=lab,id=nvme,subsys=subsystem");
+    for (name, more) in NAMESPACES {
+        let device = format!("nvme-ns,drive={name},bus=nvme,{more}");
+        command.args(["-drive", &drive(name, at(name), ""), "-device", &device]);
+    }
+    command.args(["-device", "nvme-subsys,id=paths"]);
+    for path in ["path0", "path1"] {
+        let device = format!("nvme,serial=paths,id={path},subsys=paths");
+        command.args(["-device", &device]);
+    }
+    command.args(["-drive", &drive(TWO_PATHS, at(TWO_PATHS), ""), "-device"]);
+    command.arg(format!(
+        "nvme-ns,drive={TWO_PATHS},bus=path0,nsid=1,shared=on"
+    ));
+}
+
+/// A card whose cable is a pair of sockets.
+fn add_network(command: &mut Command, wire: &Wire) {
+    let Wire {
+        own,
+        other,
+        address,
+    } = wire;
+    let [own, other] = [own, other].map(|path| path.display());
+    let cable = format!(
+        "dgram,id=wire,local.type=unix,local.path={own},remote.type=unix,remote.path={other}"
+    );
+    let card = format!("virtio-net-pci,netdev=wire,mac=52:54:00:00:00:{address:02x}");
+    command.args(["-netdev", &cable, "-device", &card]);
 }
 
 impl Drop for Guest {

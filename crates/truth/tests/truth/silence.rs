@@ -12,6 +12,7 @@ use iolab_truth::served::ServedModel;
 use iolab_truth::system::unless_missing;
 use iolab_truth::{Made, Scene};
 use rustix::process::Signal;
+use serde_json::Value;
 
 use crate::serve::served;
 use crate::stage::alone;
@@ -60,7 +61,7 @@ impl Run {
             .arg(target)
             .args(words.split(' '))
             .args(["--size", "4M", "--time", ".3", "--budget", "1h"])
-            .args(["--precision", ".0001", "-o"])
+            .args(["--precision", ".0001", "--log", "json", "-o"])
             .arg(&file)
             .stdout(Stdio::null())
             .stderr(File::create(&said).expect("a file"));
@@ -71,6 +72,13 @@ impl Run {
 
     fn said(&self) -> String {
         std::fs::read_to_string(&self.said).expect("text")
+    }
+
+    /// Whether it has printed an error.
+    fn has_told_error(&self) -> bool {
+        let said = self.said();
+        let mut events = said.lines().flat_map(serde_json::from_str::<Value>);
+        events.any(|event| event["event"] == "error")
     }
 
     /// Its exit code, once it has ended.
@@ -125,9 +133,8 @@ fn runs_on_a_server_that_stops_say_so_and_end_when_it_goes_on() {
     }
     let stopped = Stopped::new(&model);
     for run in &mut runs {
-        let says = |run: &Run| run.said().contains("has not answered for 1 min");
-        until(SAYS_SO, || says(run) || run.code().is_some());
-        assert!(says(run), "{}: {}", run.file.display(), run.said());
+        until(SAYS_SO, || run.has_told_error() || run.code().is_some());
+        assert!(run.has_told_error(), "{}", run.said());
     }
     drop(stopped);
     for run in &mut runs {

@@ -15,7 +15,7 @@ pub enum Topic {
     /// The form of a request.
     Requests,
     /// Where requests go.
-    Place,
+    Region,
     /// Number of requests, and how they are issued.
     Load,
     /// Durability of writes.
@@ -38,7 +38,7 @@ impl Topic {
     /// Every topic, in the order of the help.
     pub const ALL: [Self; 10] = [
         Self::Requests,
-        Self::Place,
+        Self::Region,
         Self::Load,
         Self::Durability,
         Self::Cache,
@@ -53,7 +53,7 @@ impl Topic {
     pub fn title(self) -> &'static str {
         match self {
             Self::Requests => "What a request is",
-            Self::Place => "Where requests go",
+            Self::Region => "Where requests go",
             Self::Load => "How requests are issued",
             Self::Durability => "When writes are synced",
             Self::Cache => "Page cache",

@@ -82,8 +82,12 @@ const EXAMPLES: &[(&str, &str, &str)] = &[
 
 #[test]
 fn every_setting_sets_what_it_says() {
-    for ((name, text, canonical), setting) in EXAMPLES.iter().zip(SETTINGS) {
-        assert_eq!(setting.name, *name);
+    assert_eq!(EXAMPLES.len(), SETTINGS.len());
+    for setting in SETTINGS {
+        let of_setting = EXAMPLES.iter().find(|(name, ..)| *name == setting.name);
+        let Some((name, text, canonical)) = of_setting else {
+            panic!("{} has no row in EXAMPLES", setting.name);
+        };
         let mut cell = CellSpec::default();
         setting.set(&mut cell, text).unwrap();
         assert_eq!(setting.get(&cell), *canonical, "{name}");

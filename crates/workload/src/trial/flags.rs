@@ -195,6 +195,7 @@ impl TrialSpec {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::settings::{CellSpec, Setting};
 
     #[test]
     fn priorities_read_as_they_are_written() {
@@ -207,158 +208,65 @@ mod tests {
         }
     }
 
+    /// The default trial with these settings.
+    fn trial(sets: &str) -> TrialSpec {
+        let mut cell = CellSpec::default();
+        for set in sets.split_whitespace() {
+            let (name, value) = set.split_once('=').expect(set);
+            let setting = Setting::find(name).expect(set);
+            setting.set(&mut cell, value).expect(set);
+        }
+        cell.trial
+    }
+
     #[test]
     fn flags_without_a_meaning_are_refused() {
-        let buffered = TrialSpec {
-            backend: Backend::Pvsync2,
-            cache: CacheState::Cold,
-            ..TrialSpec::default()
-        };
-        let direct = TrialSpec {
-            backend: Backend::IoUring,
-            registered: false,
-            read_percent: 0,
-            ..TrialSpec::default()
-        };
-        let dontcache = TrialSpec {
-            dontcache: true,
-            ..buffered.clone()
-        };
-        let atomic = TrialSpec {
-            atomic: true,
-            ..direct.clone()
-        };
-        let nowait = TrialSpec {
-            nowait: true,
-            ..buffered.clone()
-        };
-        let advised = TrialSpec {
-            fadvise: Some(Advice::Random),
-            ..buffered
-        };
-        for possible in [&dontcache, &atomic, &nowait, &advised] {
-            possible.check().expect("possible");
+        const CACHED: &str = "backend=pvsync2 cache=cold";
+        const ATOMIC: &str = "backend=io_uring registered=false read_percent=0 atomic=true";
+        for flag in ["dontcache=true", "nowait=true", "fadvise=random"] {
+            trial(&format!("{CACHED} {flag}")).check().expect(flag);
         }
-        for (wrong, part) in [
-            (
-                TrialSpec {
-                    write_hint: Some(WriteHint::Short),
-                    ..TrialSpec::default()
-                },
-                "writes nothing",
-            ),
-            (
-                TrialSpec {
-                    sqpoll_cpu: Some(0),
-                    ..TrialSpec::default()
-                },
-                "without sqpoll",
-            ),
-            (
-                TrialSpec {
-                    realtime: Some(50),
-                    sqpoll: true,
-                    ..TrialSpec::default()
-                },
-                "realtime with sqpoll",
-            ),
-            (
-                TrialSpec {
-                    realtime: Some(50),
-                    nice: Some(0),
-                    ..TrialSpec::default()
-                },
-                "realtime with nice",
-            ),
-            (
-                TrialSpec {
-                    backend: Backend::Psync,
-                    ..dontcache.clone()
-                },
-                "dontcache with backend psync",
-            ),
-            (
-                TrialSpec {
-                    cache: CacheState::Direct,
-                    ..dontcache
-                },
-                "dontcache with cache=direct",
-            ),
-            (
-                TrialSpec {
-                    backend: Backend::Sync,
-                    ..atomic.clone()
-                },
-                "atomic with backend sync",
-            ),
-            (
-                TrialSpec {
-                    read_percent: 100,
-                    ..atomic.clone()
-                },
-                "writes nothing",
-            ),
-            (
-                TrialSpec {
-                    registered: true,
-                    ..atomic.clone()
-                },
-                "registered",
-            ),
-            (
-                TrialSpec {
-                    cache: CacheState::Hot,
-                    ..atomic.clone()
-                },
-                "buffered",
-            ),
-            (
-                TrialSpec {
-                    bs: 12_288,
-                    ..atomic.clone()
-                },
-                "power of two",
-            ),
-            (
-                TrialSpec {
-                    offset: 4096,
-                    bs: 8192,
-                    ..atomic.clone()
-                },
-                "power of two",
-            ),
-            (
-                TrialSpec {
-                    bs_mix: "4k".parse().ok(),
-                    ..atomic
-                },
-                "bs_mix",
-            ),
-            (
-                TrialSpec {
-                    backend: Backend::IoUring,
-                    ..nowait
-                },
-                "nowait with backend io_uring",
-            ),
-            (
-                TrialSpec {
-                    backend: Backend::Mmap,
-                    ..advised.clone()
-                },
-                "fadvise",
-            ),
-            (
-                TrialSpec {
-                    cache: CacheState::Direct,
-                    ..advised
-                },
-                "fadvise",
-            ),
-        ] {
-            let error = wrong.check().expect_err(part);
-            assert!(error.message().contains(part), "{error}");
-            assert!(error.remedy().is_some());
-        }
+        trial(ATOMIC).check().expect(ATOMIC);
+        let refusals = [
+            "write_hint=short".to_owned(),
+            "sqpoll_cpu=0".to_owned(),
+            "realtime=50 sqpoll=true".to_owned(),
+            "realtime=50 nice=0".to_owned(),
+            format!("{CACHED} dontcache=true backend=psync"),
+            format!("{CACHED} dontcache=true cache=direct"),
+            format!("{ATOMIC} backend=sync"),
+            format!("{ATOMIC} read_percent=100"),
+            format!("{ATOMIC} registered=true"),
+            format!("{ATOMIC} cache=hot"),
+            format!("{ATOMIC} bs=12288"),
+            format!("{ATOMIC} bs=8192 offset=4096"),
+            format!("{ATOMIC} bs_mix=4k"),
+            format!("{CACHED} nowait=true backend=io_uring"),
+            format!("{CACHED} fadvise=random backend=mmap"),
+            format!("{CACHED} fadvise=random cache=direct"),
+        ]
+        .map(|sets| {
+            let error = trial(&sets).check().expect_err(&sets);
+            assert!(error.remedy().is_some(), "{error}");
+            error.message().to_owned()
+        });
+        insta::assert_snapshot!(refusals.join("\n"), @r"
+        write_hint in a trial that writes nothing
+        sqpoll_cpu without sqpoll
+        realtime with sqpoll
+        realtime with nice
+        dontcache with backend psync
+        dontcache with cache=direct
+        atomic with backend sync
+        atomic in a trial that writes nothing
+        atomic with registered buffers of io_uring
+        atomic with buffered I/O
+        atomic with a bs that is not a power of two, or an offset or skip that is not a multiple of bs
+        atomic with a bs that is not a power of two, or an offset or skip that is not a multiple of bs
+        atomic with bs_mix
+        nowait with backend io_uring
+        fadvise with backend mmap
+        fadvise with cache=direct
+        ");
     }
 }

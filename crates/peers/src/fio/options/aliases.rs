@@ -2,17 +2,15 @@
 
 use super::Options;
 
-/// The names of each option that has several. `buffered` is the opposite of `direct`, and the share of writes that of reads.
+/// The names of each option that has several.
 const ALIASES: &[&[&str]] = &[
     &["rw", "readwrite"],
-    &["rwmixread", "rwmixwrite"],
     &["bs", "blocksize"],
     &["ba", "blockalign"],
     &["bsrange", "blocksize_range"],
     &["io_size", "io_limit"],
     &["runtime", "timeout"],
     &["startdelay", "start_delay"],
-    &["direct", "buffered"],
     &["iodepth_batch", "iodepth_batch_submit"],
     &["iodepth_batch_complete", "iodepth_batch_complete_min"],
     &["steadystate", "ss"],
@@ -22,12 +20,27 @@ const ALIASES: &[&[&str]] = &[
     &["stonewall", "wait_for_previous"],
     &["mem", "iomem"],
 ];
+/// Options that say the opposite of each other.
+const OPPOSITES: &[&[&str]] = &[&["rwmixread", "rwmixwrite"], &["direct", "buffered"]];
 
-/// The other names of an option, whose values it replaces.
+/// The others in the row of a name.
+fn others<'a>(
+    rows: &'static [&[&'static str]],
+    name: &'a str,
+) -> impl Iterator<Item = &'static str> + use<'a> {
+    let row = rows.iter().find(|names| names.contains(&name));
+    let row = row.copied().unwrap_or_default();
+    row.iter().copied().filter(move |other| *other != name)
+}
+
+/// The other names of an option.
+pub(super) fn of(name: &str) -> impl Iterator<Item = &'static str> {
+    others(ALIASES, name)
+}
+
+/// The other names of an option and its opposite, whose values it replaces.
 pub(crate) fn replaced_by(name: &str) -> impl Iterator<Item = &'static str> {
-    let names = ALIASES.iter().find(|names| names.contains(&name));
-    let names = names.copied().unwrap_or_default();
-    names.iter().copied().filter(move |other| *other != name)
+    of(name).chain(others(OPPOSITES, name))
 }
 
 /// Gives an option its value, under the name that was written: the last value given counts, whichever name it has.

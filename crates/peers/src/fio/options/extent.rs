@@ -59,7 +59,7 @@ impl Amount {
 
 /// `filesize`, where it is one size.
 fn file_size(options: &Options) -> Read<Option<u64>> {
-    let Some((name, text)) = value(options, &["filesize"]) else {
+    let Some((name, text)) = value(options, "filesize") else {
         return Ok(None);
     };
     if text.contains(['-', ':']) {
@@ -73,6 +73,76 @@ fn file_size(options: &Options) -> Read<Option<u64>> {
     size(name, text).map(Some)
 }
 
+/// What part of the file a job asks for.
+struct Extent {
+    /// Where it begins, bytes.
+    offset: u64,
+    /// How much further on each clone begins.
+    increment: Option<u64>,
+    /// The size that is given, or what is left of a file whose size is.
+    sized: Option<u64>,
+    /// The same, or what a job without a size has.
+    given: u64,
+    /// Of these, those in whole requests.
+    own: u64,
+    /// Bytes that one clone transfers in one loop.
+    transferred: u64,
+}
+
+impl Extent {
+    fn read(options: &Options, trial: &TrialSpec, size: FileSize, faults: &mut Faults) -> Self {
+        let file = faults.or(file_size(options), None);
+        let whole = file.or(size.known);
+        let bs = trial.bs;
+        let mut bytes_of = |name: &'static str, of: Option<u64>, share: fn(u64, u64) -> u64| {
+            let (name, text) = value(options, name)?;
+            let amount = Amount::parse(name, text);
+            let is_share = matches!(amount, Ok(Amount::Percent(_)));
+            let bytes = amount.and_then(|amount| amount.of(name, of));
+            let bytes = faults.or(bytes, size.otherwise);
+            Some(if is_share {
+                share(bytes, bs.max(1))
+            } else {
+                bytes
+            })
+        };
+        // fio makes shares whole blocks: where a job begins the next one, how far it goes the one before.
+        let up = |bytes: u64, bs: u64| bytes.div_ceil(bs).saturating_mul(bs);
+        let down = |bytes: u64, bs: u64| bytes - bytes % bs;
+        let offset = bytes_of("offset", whole, up).unwrap_or(0);
+        let increment = bytes_of("offset_increment", whole, up).filter(|bytes| *bytes > 0);
+        // Of a file whose size is given, the job goes from its offset to the end.
+        let rest = |file: u64| file.saturating_sub(offset);
+        let is_share = value(options, "size").is_some_and(|(_, text)| text.ends_with('%'));
+        let sized = bytes_of("size", whole, down);
+        let sized = match is_share {
+            true => sized.map(|bytes| bytes.min(whole.map_or(u64::MAX, rest))),
+            // 0 is all of the file, as without a size.
+            false => sized.filter(|bytes| *bytes > 0).or(file.map(rest)),
+        };
+        let given = sized.unwrap_or(size.otherwise);
+        let transferred =
+            bytes_of("io_size", Some(given), |bytes, _| bytes).filter(|bytes| *bytes > 0);
+        // Of requests of one size none begins behind the last whole block.
+        let own = match trial.bs_mix {
+            None if given >= bs => down(given, bs.max(1)),
+            _ => given,
+        };
+        let transferred = transferred.map_or(own, |bytes| match trial.bs_mix {
+            None => last_request(bytes, own, bs.max(1)),
+            Some(_) => bytes,
+        });
+        Self {
+            offset,
+            increment,
+            sized,
+            given,
+            own,
+            transferred,
+        }
+    }
+}
+
 /// The region, who touches what of it, and what ends the job.
 pub(super) fn bounds(
     options: &Options,
@@ -80,66 +150,48 @@ pub(super) fn bounds(
     size: FileSize,
     faults: &mut Faults,
 ) {
-    let file = faults.or(file_size(options), None);
-    let whole = file.or(size.known);
-    let bs = trial.bs;
-    let mut bytes_of = |names: &[&'static str], of: Option<u64>, share: fn(u64, u64) -> u64| {
-        let (name, text) = value(options, names)?;
-        let amount = Amount::parse(name, text);
-        let is_share = matches!(amount, Ok(Amount::Percent(_)));
-        let bytes = amount.and_then(|amount| amount.of(name, of));
-        let bytes = faults.or(bytes, size.otherwise);
-        Some(if is_share {
-            share(bytes, bs.max(1))
-        } else {
-            bytes
-        })
-    };
-    // fio makes shares whole blocks: where a job begins the next one, how far it goes the one before.
-    let up = |bytes: u64, bs: u64| bytes.div_ceil(bs).saturating_mul(bs);
-    let down = |bytes: u64, bs: u64| bytes - bytes % bs;
-    let offset = bytes_of(&["offset"], whole, up).unwrap_or(0);
-    let increment = bytes_of(&["offset_increment"], whole, up).filter(|bytes| *bytes > 0);
-    // Of a file whose size is given, the job goes from its offset to the end.
-    let rest = |file: u64| file.saturating_sub(offset);
-    let is_share = value(options, &["size"]).is_some_and(|(_, text)| text.ends_with('%'));
-    let sized = bytes_of(&["size"], whole, down);
-    let sized = match is_share {
-        true => sized.map(|bytes| bytes.min(whole.map_or(u64::MAX, rest))),
-        // 0 is all of the file, as without a size.
-        false => sized.filter(|bytes| *bytes > 0).or(file.map(rest)),
-    };
-    let given = sized.unwrap_or(size.otherwise);
-    let transferred = bytes_of(&["io_size", "io_limit"], Some(given), |bytes, _| bytes)
-        .filter(|bytes| *bytes > 0);
-    // Of requests of one size none begins behind the last whole block.
-    let own = match trial.bs_mix {
-        None if given >= bs => down(given, bs.max(1)),
-        _ => given,
-    };
-    let of_one = transferred.map_or(own, |bytes| match trial.bs_mix {
-        None => last_request(bytes, own, bs.max(1)),
-        Some(_) => bytes,
-    });
+    let extent = Extent::read(options, trial, size, faults);
+    limit(options, trial, &extent, faults);
+    trial.offset = extent.offset;
+    let shares = shares(options, trial, &extent);
+    (trial.layout, trial.region) = faults.or(shares, (FileLayout::Shared, extent.own));
+    if extent.sized.is_some_and(|bytes| bytes < trial.bs) {
+        let option = value(options, "size")
+            .or_else(|| value(options, "filesize"))
+            .map_or("size", |(name, _)| name);
+        let (bytes, bs) = (exact_size(extent.given), exact_size(trial.bs));
+        let error = Error::usage(format!(
+            "{bytes} of the file are smaller than a block of {bs}"
+        ));
+        let error = error.hint("give a larger size, or a smaller bs");
+        faults.or(Err(Fault { option, error }), ());
+    }
+    trial.region = trial.region.max(trial.bs);
+}
+
+/// What ends the job, and when it starts.
+fn limit(options: &Options, trial: &mut TrialSpec, extent: &Extent, faults: &mut Faults) {
     let loops = faults.or(count(options, "loops", u32::MAX), 1);
-    let of_all = |bytes: u64| bytes.saturating_mul(u64::from(trial.threads));
-    let time = match value(options, &["runtime", "timeout"]) {
+    let threads = u64::from(trial.threads);
+    let of_all = |bytes: u64| bytes.saturating_mul(threads);
+    let time = match value(options, "runtime") {
         Some((name, text)) => faults.or(duration(name, text), Duration::ZERO),
         None => Duration::ZERO,
     };
     trial.limit.time = (!time.is_zero()).then_some(time);
-    if let Some((name, text)) = value(options, &["startdelay", "start_delay"]) {
+    if let Some((name, text)) = value(options, "startdelay") {
         trial.start_delay = faults.or(duration(name, text), Duration::ZERO);
     }
     // Without a time fio says so, and runs as if it was not given.
     let time_based = is_set(options, "time_based") && !time.is_zero();
     // The trim of a block counts with its write in fio, and as a request of its own here.
     let each = 1 + u64::from(trial.trim_first);
-    let bytes = of_all(of_one.saturating_mul(u64::from(loops)).saturating_mul(each));
+    let of_one = extent.transferred.saturating_mul(u64::from(loops));
+    let bytes = of_all(of_one.saturating_mul(each));
     // A run file keeps its numbers signed.
     let bytes = bytes.min(i64::MAX as u64);
     trial.limit.bytes = (!time_based && bytes > 0).then_some(bytes);
-    if let Some((name, text)) = value(options, &["number_ios"]) {
+    if let Some((name, text)) = value(options, "number_ios") {
         let requests = text.parse::<u64>().map_err(|_| unknown(name, text));
         let requests = faults.or(requests, 1).saturating_mul(each);
         let requests = requests.saturating_mul(u64::from(loops));
@@ -148,54 +200,45 @@ pub(super) fn bounds(
         trial.limit.requests = counted.filter(|_| !time_based);
     }
     if trial.pattern == Pattern::Strided {
-        let pass = of_all(one_pass(own, bs, trial.skip).saturating_mul(each));
+        let pass = one_pass(extent.own, trial.bs, trial.skip);
+        let pass = of_all(pass.saturating_mul(each));
         trial.limit.bytes = trial.limit.bytes.map(|bytes| bytes.min(pass));
     }
-    trial.offset = offset;
+}
+
+/// Who touches what of the region, and its length.
+fn shares(options: &Options, trial: &TrialSpec, extent: &Extent) -> Read<(FileLayout, u64)> {
+    let own = extent.own;
+    let all = own.saturating_mul(u64::from(trial.threads));
     let shared = options.contains_key("filename");
-    (trial.layout, trial.region) = match increment {
-        _ if trial.threads == 1 => (FileLayout::Shared, own),
+    let shares_region = trial.pattern.shares_region();
+    let step = match extent.increment {
+        _ if trial.threads == 1 => return Ok((FileLayout::Shared, own)),
         // A file in a directory is each clone's own. With offset_increment each has as many bytes of its own file, further back.
-        _ if !shared => (FileLayout::Private, of_all(own)),
-        None if trial.pattern.shares_region() => (FileLayout::Shared, own),
-        None => (FileLayout::Overlapping, own),
-        Some(step) if step == given && shared && !trial.pattern.shares_region() => {
-            (FileLayout::Shared, of_all(own))
+        _ if !shared => return Ok((FileLayout::Private, all)),
+        None if shares_region => return Ok((FileLayout::Shared, own)),
+        None => return Ok((FileLayout::Overlapping, own)),
+        Some(step) if step == extent.given && !shares_region => {
+            return Ok((FileLayout::Shared, all));
         }
-        Some(step) => {
-            let option = "offset_increment";
-            let is_in_percent =
-                |name| value(options, &[name]).is_some_and(|(_, text)| text.contains('%'));
-            let error = if ["size", "offset", option].into_iter().any(is_in_percent) {
-                let what = "clones with offset_increment, and a range in percent";
-                Error::usage(what).hint("give size, offset and offset_increment in bytes")
-            } else if step == given {
-                let what = format!(
-                    "clones with offset_increment, and pattern {}",
-                    trial.pattern
-                );
-                Error::usage(what).hint(
-                    "threads of one job draw from all of its region with this pattern: make the clones jobs of their own, each with its offset",
-                )
-            } else {
-                let what = format!("offset_increment={step} is not the size of a job");
-                Error::usage(what).hint(
-                    "with offset_increment=SIZE each thread has a share of the file; without it each goes over all of it",
-                )
-            };
-            faults.or(Err(Fault { option, error }), (FileLayout::Shared, own))
-        }
+        Some(step) => step,
     };
-    if sized.is_some_and(|bytes| bytes < trial.bs) {
-        let option = value(options, &["size", "filesize"]).map_or("size", |(name, _)| name);
-        let (bytes, bs) = (exact_size(given), exact_size(trial.bs));
-        let error = Error::usage(format!(
-            "{bytes} of the file are smaller than a block of {bs}"
-        ));
-        let error = error.hint("give a larger size, or a smaller bs");
-        faults.or(Err(Fault { option, error }), ());
-    }
-    trial.region = trial.region.max(trial.bs);
+    let option = "offset_increment";
+    let is_in_percent = |name| value(options, name).is_some_and(|(_, text)| text.contains('%'));
+    let error = if ["size", "offset", option].into_iter().any(is_in_percent) {
+        Error::usage("clones with offset_increment, and a range in percent")
+            .hint("give size, offset and offset_increment in bytes")
+    } else if step == extent.given {
+        let pattern = trial.pattern;
+        Error::usage(format!("clones with offset_increment, and pattern {pattern}")).hint(
+            "threads of one job draw from all of its region with this pattern: make the clones jobs of their own, each with its offset",
+        )
+    } else {
+        Error::usage(format!("offset_increment={step} is not the size of a job")).hint(
+            "with offset_increment=SIZE each thread has a share of the file; without it each goes over all of it",
+        )
+    };
+    Err(Fault { option, error })
 }
 
 /// The bytes that fio transfers of so many (`io_size`): it begins a request while some are left, but no further pass over its
@@ -217,9 +260,8 @@ fn one_pass(bytes: u64, run: u64, skip: u64) -> u64 {
 
 /// Requests at a given rate, or in the proportion of a weight. fio's are those of each job.
 pub(super) fn load(options: &Options, trial: &mut TrialSpec, faults: &mut Faults) {
-    let iops =
-        value(options, &["rate_iops"]).map(|given| (given, Rate::Requests as fn(u64) -> Rate));
-    let bytes = value(options, &["rate"]).map(|given| (given, Rate::Bytes as fn(u64) -> Rate));
+    let iops = value(options, "rate_iops").map(|given| (given, Rate::Requests as fn(u64) -> Rate));
+    let bytes = value(options, "rate").map(|given| (given, Rate::Bytes as fn(u64) -> Rate));
     let is_given = |name| is_set(options, name);
     if is_given("rate") && is_given("rate_iops") {
         let error = Error::usage("rate and rate_iops in one job");
@@ -238,12 +280,12 @@ pub(super) fn load(options: &Options, trial: &mut TrialSpec, faults: &mut Faults
         let rate = rate_of_one(name, text, trial).and_then(of_all);
         trial.rate = faults.or(rate, None);
     }
-    trial.arrivals = match value(options, &["rate_process"]) {
+    trial.arrivals = match value(options, "rate_process") {
         None | Some((_, "linear")) => Arrivals::Constant,
         Some((_, "poisson")) => Arrivals::Poisson,
         Some((name, text)) => faults.or(Err(unknown(name, text)), Arrivals::Constant),
     };
-    trial.flow = match value(options, &["flow"]) {
+    trial.flow = match value(options, "flow") {
         None | Some((_, "0")) => None,
         Some((name, text)) => {
             let weight = text.parse::<u32>().map_err(|_| unknown(name, text));
@@ -298,8 +340,8 @@ fn rate_of_one(name: &'static str, text: &str, trial: &TrialSpec) -> Read<Option
 /// Zones of a disk: runs of blocks with others left out between them. fio wraps to the first one again, so that a trial that
 /// bytes bound ends with one pass over them.
 pub(super) fn zones(options: &Options, trial: &mut TrialSpec, faults: &mut Faults) {
-    let zone = value(options, &["zonesize"]);
-    let is_strided = match value(options, &["zonemode"]) {
+    let zone = value(options, "zonesize");
+    let is_strided = match value(options, "zonemode") {
         None => zone.is_some(),
         Some((_, "none")) => false,
         Some((_, "strided")) => true,
@@ -308,7 +350,7 @@ pub(super) fn zones(options: &Options, trial: &mut TrialSpec, faults: &mut Fault
     if !is_strided {
         return;
     }
-    let mut bytes = |name: &'static str, otherwise: u64| match value(options, &[name]) {
+    let mut bytes = |name: &'static str, otherwise: u64| match value(options, name) {
         Some((name, text)) => faults.or(size(name, text), otherwise),
         None => otherwise,
     };

@@ -9,19 +9,16 @@ use super::{Fault, Faults, Options, Read, duration, is_set, short, value};
 
 /// `steadystate` with its window, ramp and interval.
 pub(super) fn steady(options: &Options, trial: &mut TrialSpec, faults: &mut Faults) {
-    let Some((option, rule)) = value(options, &["steadystate", "ss"]) else {
+    let Some((option, rule)) = value(options, "steadystate") else {
         return;
     };
-    let mut time = |names: &[&'static str], otherwise: Duration| match value(options, names) {
+    let mut time = |name, otherwise| match value(options, name) {
         Some((name, text)) => faults.or(duration(name, text), otherwise),
         None => otherwise,
     };
-    let window = time(&["steadystate_duration", "ss_dur"], Duration::ZERO);
-    let ramp = time(&["steadystate_ramp_time", "ss_ramp"], Duration::ZERO);
-    let every = time(
-        &["steadystate_check_interval", "ss_interval"],
-        Duration::from_secs(1),
-    );
+    let window = time("steadystate_duration", Duration::ZERO);
+    let ramp = time("steadystate_ramp_time", Duration::ZERO);
+    let every = time("steadystate_check_interval", Duration::from_secs(1));
     // Without a window fio looks for no steady state.
     if window.is_zero() {
         return;

@@ -5,8 +5,8 @@ use std::time::Duration;
 use iolab_workload::trial::TrialSpec;
 
 use super::{Phenomenon, suspects, variants};
-use crate::obstacle::Obstacle;
 use crate::suspect::Leftover;
+use crate::untried_suspect::Obstacle;
 
 /// Blocks that a suspect is worth leaving out for.
 pub(super) const BLOCKS_WANTED: u32 = 20;

@@ -148,33 +148,8 @@ pub(super) fn hardware() -> Columns {
 }
 
 pub(super) fn machine() -> Columns {
-    const STALL: &str = "pressure (PSI, `some`): time in which any task of the machine waited for a CPU, for I/O, for memory";
-    let columns = [
-        known!("cpu_stall_ns", counters.pressure.cpu_stall_ns, STALL),
-        known!("io_stall_ns", counters.pressure.io_stall_ns, STALL),
-        known!("memory_stall_ns", counters.pressure.memory_stall_ns, STALL),
-        known!(
-            "steal_ns",
-            counters.pressure.steal_ns,
-            "CPU time that the hypervisor gave to others, all CPUs together; counted in ticks, mostly of 10 ms"
-        ),
-        known!(
-            "interrupts",
-            counters.pressure.interrupts,
-            "interrupts that CPUs served, of devices, timers and other CPUs, everybody's; polling for completions has fewer than one per request"
-        )
-        .since(6),
-        known!(
-            "suspended_ns",
-            counters.pressure.suspended_ns,
-            "time that the machine slept (CLOCK_BOOTTIME against CLOCK_MONOTONIC) or iolab was stopped (SIGTSTP)"
-        ),
-        known!(
-            "throttled_ns",
-            counters.pressure.throttled_ns,
-            "time in which the control group of iolab or one above it had used up its CPU quota and waited, all CPUs together"
-        )
-        .since(6),
+    let mut columns = pressure_columns!(Sample, row => row.counters.pressure);
+    let of_hardware = [
         known!(
             "buffer_piece_bytes",
             counters.buffer_piece_bytes,
@@ -187,13 +162,11 @@ pub(super) fn machine() -> Columns {
             "temperature of the drive right after the trial (hwmon, of several the hottest), in thousandths of a degree Celsius"
         )
         .since(6),
-        known!(
-            "cpu_khz",
-            counters.pressure.cpu_khz,
-            "greatest frequency among up to eight CPUs at the end, where cpufreq tells"
-        ),
     ];
-    columns.into()
+    // The frequency stands last.
+    let before_last = columns.len() - 1;
+    columns.splice(before_last..before_last, of_hardware);
+    columns
 }
 
 const LOOKED: &str = "bytes that were looked at, spread over the region; less than the region where looking at all would have taken too long, the counts are scaled then";

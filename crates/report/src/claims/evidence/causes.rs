@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::claims::Against;
 use crate::claims::clean;
-use crate::findings::words::why_untried;
+use crate::findings::sentences::why_untried;
 
 /// A difference that another run showed, in the run that was made to explain it.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]

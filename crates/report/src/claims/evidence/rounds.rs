@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::claims::{CellData, Runs, clean};
-use crate::findings::words::deviation;
+use crate::findings::sentences::deviation;
 
 /// Rounds that were repeated until the last of them were steady.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]

@@ -3,7 +3,7 @@
 use iolab_workload::trial::CacheState;
 
 use crate::findings::run_status::is_by_user;
-use crate::findings::words::{in_words_of_standard, state_in_short};
+use crate::findings::sentences::{in_words_of_standard, state_in_short};
 use iolab_analysis::analysis::{Analysis, Caution, CellAnalysis, Flag, Response};
 use iolab_analysis::claim::{Claim, RoundsState, dependent_cells, drifting_cells, groups};
 use iolab_record::{RunStatus, ServedBy};

@@ -20,10 +20,7 @@ fn two_paths_to_a_disk_are_one_owner_of_its_bytes() {
     fake.mounts("1 1 259:901 / /data rw - ext4 /dev/sdq1 rw\n");
     let why = "/dev/sdr -> disk naa.5000c500a1b2c3d4 <- /dev/sdq <- /dev/sdq1, mounted at /data";
     assert_eq!(fake.refusal(SDR), why);
-    assert!(
-        fake.refusal(SDR1)
-            .ends_with("<- /dev/sdq1, mounted at /data")
-    );
+    insta::assert_snapshot!(fake.refusal(SDR1), @"/dev/sdr1 -> /dev/sdr (bytes 1 MiB to 1.5 MiB) -> disk naa.5000c500a1b2c3d4 (bytes 1 MiB to 1.5 MiB) <- /dev/sdq <- /dev/sdq1, mounted at /data");
     fake.mounts("");
     fake.device("md9", MD, 512);
     fake.stack("md9", "sdq");
@@ -65,7 +62,7 @@ fn a_mapping_over_both_paths_stands_on_each_and_not_beside_it() {
     assert_eq!(is_beside(sharers, third), (true, false));
     assert_eq!(others(&fake, DM), [third]);
     fake.mounts("1 1 259:920 / /data rw - ext4 /dev/sds rw\n");
-    assert!(fake.refusal(DM).ends_with("<- /dev/sds, mounted at /data"));
+    insta::assert_snapshot!(fake.refusal(DM), @"/dev/dm-7 -> /dev/sdr -> disk naa.5000c500a1b2c3d4 <- /dev/sds, mounted at /data");
 }
 
 #[test]

@@ -46,13 +46,7 @@ fn is_traced(made: Made<(Scene, PathBuf)>, has_queue: bool) {
                 "{more:?}"
             );
         }
-        let file = scene.folder().join("read-size.iolab").display().to_string();
-        let rows = told(&scene, &["export", &file, "--stages", "--format", "csv"]);
-        assert_eq!(
-            rows.contains("the device has no queue of requests"),
-            !has_queue,
-            "{rows}"
-        );
+        let file = scene.folder().join("read-size.iolab");
         std::fs::remove_file(&file).expect("the next run has the same name");
     }
 }

@@ -78,6 +78,13 @@ pub(super) fn in_background(command: &str) -> String {
     )
 }
 
+/// The text of the error among the events (`--log json`) that such a command has printed.
+pub(super) fn error_among(out: &str) -> Option<String> {
+    let events = out.lines().flat_map(serde_json::from_str::<Value>);
+    let mut errors = events.filter(|event| event["event"] == "error");
+    errors.find_map(|event| event["text"].as_str().map(str::to_owned))
+}
+
 /// A script that waits for the first trial of such a run to be in `run.iolab`, or for its end.
 pub(super) const UNTIL_MEASURED: &str = "until [ -e code ] || /lab/iolab export run.iolab --format json 2>/dev/null | grep -q read_bytes; do sleep .5; done";
 
@@ -333,6 +340,13 @@ impl Lab {
             answer.stderr
         );
         json
+    }
+
+    /// Whether a rule of `iolab doctor` finds something in a target.
+    pub(crate) fn finds(&mut self, target: &str, rule: &str) -> bool {
+        let doctor = self.doctor(target);
+        let findings = doctor["findings"].as_array().expect("a list");
+        findings.iter().any(|found| found["rule"] == rule)
     }
 
     /// Builds the random stack of a seed; see [`iolab_truth::vm::stack::of`].

@@ -20,7 +20,7 @@ fn a_job_waits_for_clones_by_the_name_of_their_job() {
     assert_eq!(planned(text, &["threads"]).len(), 2);
     let wrong = text.replace("wait_for=w", "wait_for=x");
     let error = JobFile::parse(&wrong, "x").expect_err("no such job");
-    assert!(error.message().contains("wait_for=x is not the job before"));
+    insta::assert_snapshot!(error.message(), @"line 11: wait_for=x is not the job before this one");
 }
 
 #[test]

@@ -7,7 +7,7 @@ use crate::units::parse_size;
 pub(super) const ROWS: &[Setting] = &[
     Setting {
         name: "offset",
-        topic: Topic::Place,
+        topic: Topic::Region,
         aliases: &[],
         unit: "bytes",
         doc: "first byte of the region",
@@ -20,7 +20,7 @@ pub(super) const ROWS: &[Setting] = &[
     },
     Setting {
         name: "region",
-        topic: Topic::Place,
+        topic: Topic::Region,
         aliases: &["size"],
         unit: "bytes",
         doc: "length of the byte range that a trial may touch; truncated to the size of the target",
@@ -33,7 +33,7 @@ pub(super) const ROWS: &[Setting] = &[
     },
     Setting {
         name: "layout",
-        topic: Topic::Place,
+        topic: Topic::Region,
         aliases: &[],
         unit: "",
         doc: "files and threads: shared (one file, a share per thread), interleaved (one file, blocks in turn), overlapping (one file, each thread uses all of it) or private (a file per thread)",
@@ -46,7 +46,7 @@ pub(super) const ROWS: &[Setting] = &[
     },
     Setting {
         name: "descriptors",
-        topic: Topic::Place,
+        topic: Topic::Region,
         aliases: &[],
         unit: "",
         doc: "file descriptors: private (one per thread) or shared (one for all; backend sync then locks around lseek and read)",
@@ -59,7 +59,7 @@ pub(super) const ROWS: &[Setting] = &[
     },
     Setting {
         name: "fresh",
-        topic: Topic::Place,
+        topic: Topic::Region,
         aliases: &[],
         unit: "",
         doc: "use a new file, without allocated space, for each trial that only writes",
@@ -72,7 +72,7 @@ pub(super) const ROWS: &[Setting] = &[
     },
     Setting {
         name: "allocate",
-        topic: Topic::Place,
+        topic: Topic::Region,
         aliases: &[],
         unit: "",
         doc: "space that is written: append (a new file that grows), preallocated (a new file with fallocate), recycled (existing data is overwritten); none for the file as it is, or without space with fresh=true",
@@ -85,7 +85,7 @@ pub(super) const ROWS: &[Setting] = &[
     },
     Setting {
         name: "first_offset",
-        topic: Topic::Place,
+        topic: Topic::Region,
         aliases: &[],
         unit: "",
         doc: "where seq, reverse and strided begin: random (a new block in each trial, so that the drive's cache holds none of it; the default with cache=direct) or zero",
@@ -98,7 +98,7 @@ pub(super) const ROWS: &[Setting] = &[
     },
     Setting {
         name: "noatime",
-        topic: Topic::Place,
+        topic: Topic::Region,
         aliases: &[],
         unit: "",
         doc: "open the file with O_NOATIME: reads do not change its access time",
@@ -111,7 +111,7 @@ pub(super) const ROWS: &[Setting] = &[
     },
     Setting {
         name: "stripe",
-        topic: Topic::Place,
+        topic: Topic::Region,
         aliases: &[],
         unit: "bytes",
         doc: "bytes that go to one target before the next one has its turn, where a trial is striped over several (--striped); none: one I/O",
@@ -124,7 +124,7 @@ pub(super) const ROWS: &[Setting] = &[
     },
     Setting {
         name: "target",
-        topic: Topic::Place,
+        topic: Topic::Region,
         aliases: &[],
         unit: "",
         doc: "the target that is read or written, where a run has several: paths, or /a:/b for a trial that is striped over both; none for the run's own",
@@ -137,7 +137,7 @@ pub(super) const ROWS: &[Setting] = &[
     },
     Setting {
         name: "shift",
-        topic: Topic::Place,
+        topic: Topic::Region,
         aliases: &[],
         unit: "",
         doc: "whose part of the region a process (rank) reads, so that the writer's page cache is not measured: none (its own), rank (that of the next) or host (that of a rank on another host)",

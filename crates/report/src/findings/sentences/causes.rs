@@ -7,8 +7,8 @@ use iolab_analysis::claim::{
     Again, MARGIN, Reproduction, Share, Suspected, Suspects, Verdict, WhyUntried,
 };
 use iolab_analysis::doubt::{Reason, SideDoubt};
-use iolab_plan::obstacle::Obstacle;
 use iolab_plan::suspect::Suspect;
+use iolab_plan::untried_suspect::Obstacle;
 use iolab_workload::quantity::{exact_duration, significant};
 use iolab_workload::units::format_duration;
 

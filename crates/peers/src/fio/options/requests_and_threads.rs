@@ -29,7 +29,7 @@ pub(super) fn sizes(options: &Options, trial: &mut TrialSpec, faults: &mut Fault
     };
     let all = || used.reads.shares().iter().chain(used.writes.shares());
     let smallest = all().map(|share| share.bytes).min().unwrap_or(trial.bs);
-    trial.bs = match value(options, &["ba", "blockalign"]) {
+    trial.bs = match value(options, "ba") {
         Some((name, aligned)) => {
             let bytes = size(name, aligned).and_then(|bytes| match bytes {
                 1..=BS_MAX => Ok(bytes),
@@ -54,8 +54,8 @@ pub(super) fn sizes(options: &Options, trial: &mut TrialSpec, faults: &mut Fault
 
 /// `bssplit`, `bsrange`, or a size for each direction; a direction of which the first two say nothing has its `bs`.
 fn mix(options: &Options, only_trims: bool) -> Read<Option<SizeMix>> {
-    let split = value(options, &["bssplit"]);
-    let range = value(options, &["bsrange", "blocksize_range"]);
+    let split = value(options, "bssplit");
+    let range = value(options, "bsrange");
     if let (Some((option, _)), Some((other, _))) = (split, range) {
         let error = Error::usage(format!("{option} and {other} in one job"));
         return Err(Fault {
@@ -63,7 +63,7 @@ fn mix(options: &Options, only_trims: bool) -> Read<Option<SizeMix>> {
             error: error.hint("give one of them"),
         });
     }
-    let (bs_name, bs) = value(options, &["bs", "blocksize"]).unwrap_or(("bs", ""));
+    let (bs_name, bs) = value(options, "bs").unwrap_or(("bs", ""));
     let bs = directions(bs);
     let (name, given) = match split.or(range) {
         Some((name, text)) => (name, directions(text)),
@@ -144,19 +144,19 @@ fn parsed(option: &'static str, mix: &str) -> Read<SizeMix> {
 
 /// The CPUs of the threads, and the NUMA node of their memory.
 pub(super) fn placement(options: &Options, trial: &mut TrialSpec, faults: &mut Faults) {
-    if let Some((name, list)) = value(options, &["cpus_allowed"]) {
+    if let Some((name, list)) = value(options, "cpus_allowed") {
         let cpus = list.parse::<Cpus>().map_err(|error| Fault {
             option: name,
             error: error.within(name),
         });
         trial.cpus = faults.or(cpus.map(Some), None);
     }
-    trial.placement = match value(options, &["cpus_allowed_policy"]) {
+    trial.placement = match value(options, "cpus_allowed_policy") {
         None | Some((_, "shared")) => Placement::Float,
         Some((_, "split")) => Placement::Packed,
         Some((name, text)) => faults.or(Err(unknown(name, text)), Placement::Float),
     };
-    if let Some((name, policy)) = value(options, &["numa_mem_policy"]) {
+    if let Some((name, policy)) = value(options, "numa_mem_policy") {
         let node = policy.strip_prefix("bind:").map(str::parse::<u32>);
         match (policy, node) {
             ("default" | "local", _) => {}
@@ -172,7 +172,7 @@ pub(super) fn flags(options: &Options, trial: &mut TrialSpec, faults: &mut Fault
     trial.latency_over_time = logs.iter().any(|log| options.contains_key(*log));
     trial.dontcache = is_set(options, "uncached");
     // What only reads leaves no data that lives for a time.
-    trial.write_hint = match value(options, &["write_hint"]).filter(|_| trial.writes_data()) {
+    trial.write_hint = match value(options, "write_hint").filter(|_| trial.writes_data()) {
         None => None,
         Some((_, "none")) => Some(WriteHint::Unspecific),
         Some((name, text)) => {
@@ -181,7 +181,7 @@ pub(super) fn flags(options: &Options, trial: &mut TrialSpec, faults: &mut Fault
         }
     };
     trial.atomic = is_set(options, "atomic");
-    trial.fadvise = match value(options, &["fadvise_hint"]) {
+    trial.fadvise = match value(options, "fadvise_hint") {
         // By itself fio advises what fits the pattern.
         None | Some((_, "0" | "none" | "1")) => None,
         Some((_, "sequential")) => Some(Advice::Sequential),
@@ -190,7 +190,7 @@ pub(super) fn flags(options: &Options, trial: &mut TrialSpec, faults: &mut Fault
         Some((name, text)) => faults.or(Err(unknown(name, text)), None),
     };
     trial.ioprio = faults.or(priority(options), None);
-    if let Some((name, text)) = value(options, &["nice"]) {
+    if let Some((name, text)) = value(options, "nice") {
         let nice = text.parse().ok().filter(|nice| NICE.contains(nice));
         trial.nice = faults.or(nice.ok_or_else(|| unknown(name, text)).map(Some), None);
     }
@@ -200,7 +200,7 @@ pub(super) fn flags(options: &Options, trial: &mut TrialSpec, faults: &mut Fault
         ("dedupe_percentage", &mut trial.dedup),
     ] {
         // A stage that only reads has no data of its own.
-        if let Some((name, text)) = value(options, &[name]).filter(|_| writes) {
+        if let Some((name, text)) = value(options, name).filter(|_| writes) {
             let percent = text.parse::<u8>().ok().filter(|percent| *percent <= 100);
             *place = faults.or(percent.ok_or_else(|| unknown(name, text)), 0);
         }
@@ -208,8 +208,8 @@ pub(super) fn flags(options: &Options, trial: &mut TrialSpec, faults: &mut Fault
 }
 
 fn priority(options: &Options) -> Read<Option<IoPriority>> {
-    let class = value(options, &["prioclass"]);
-    let level = match value(options, &["prio"]) {
+    let class = value(options, "prioclass");
+    let level = match value(options, "prio") {
         None => 4,
         Some((name, text)) => {
             let level = text.parse::<u8>().ok();
@@ -231,7 +231,7 @@ fn priority(options: &Options) -> Read<Option<IoPriority>> {
 
 /// Refuses memory that is taken from the page cache where a job uses that.
 pub(super) fn check_lockmem(options: &Options, trial: &TrialSpec, faults: &mut Faults) {
-    let Some((option, text)) = value(options, &["lockmem"]) else {
+    let Some((option, text)) = value(options, "lockmem") else {
         return;
     };
     match size(option, text) {
@@ -258,11 +258,11 @@ pub(super) fn check_lockmem(options: &Options, trial: &TrialSpec, faults: &mut F
 
 /// Pauses after requests, or between bursts.
 pub(super) fn pauses(options: &Options, trial: &mut TrialSpec, faults: &mut Faults) {
-    let spin = value(options, &["thinktime_spin"]);
+    let spin = value(options, "thinktime_spin");
     let spin =
         spin.map(|(name, text)| (name, text, faults.or(time(name, text, 1), Duration::ZERO)));
     let spin = spin.filter(|(.., time)| !time.is_zero());
-    let Some((name, think)) = value(options, &["thinktime"]) else {
+    let Some((name, think)) = value(options, "thinktime") else {
         return;
     };
     // Without a unit it is in microseconds.
@@ -270,7 +270,7 @@ pub(super) fn pauses(options: &Options, trial: &mut TrialSpec, faults: &mut Faul
     if think.is_zero() {
         return;
     }
-    if let Some((name, on)) = value(options, &["thinktime_iotime"]) {
+    if let Some((name, on)) = value(options, "thinktime_iotime") {
         let on = faults.or(time(name, on, 1_000_000), Duration::ZERO);
         if !on.is_zero() {
             trial.bursts = Some(Bursts { on, off: think });
@@ -283,7 +283,7 @@ pub(super) fn pauses(options: &Options, trial: &mut TrialSpec, faults: &mut Faul
     trial.thinktime = Some(think);
     // fio sleeps for what is left of a pause, which can be nothing.
     trial.thinktime_spin = spin.map_or(Duration::ZERO, |(.., time)| time.min(think));
-    let every = match value(options, &["thinktime_blocks"]) {
+    let every = match value(options, "thinktime_blocks") {
         None => Ok(1),
         Some((name, text)) => match text.parse() {
             Ok(0) => Ok(1),

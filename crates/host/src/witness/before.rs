@@ -1,0 +1,197 @@
+//! What is read before the observation, and what its end makes of it: the difference is what was observed.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use iolab_storage::{Stack, meminfo};
+use iolab_workload::Result;
+use iolab_workload::counters::Counters;
+use iolab_workload::witness::{GroupLimits, Observed, ProcessTotals, Subject};
+
+use super::accounts::{self, Others};
+use super::disks::AllDevices;
+use super::exits::{Exit, Exits, family};
+use super::mappings::{MAPPED_LEAST, Mapped};
+use super::running_process::Joined;
+use super::target::{Target, file_at_end};
+use super::trace::ProgramTracer;
+use super::{Followed, Milestone, Number, Watch, Witness, WitnessOf};
+use crate::cgroup::CgroupLimits;
+use crate::counters::{self, NfsMounts, cancelled_by_this_process};
+use crate::device::Device;
+
+/// Counters and accounts before the observation.
+pub(super) struct Before {
+    target: Option<Target>,
+    others: Others,
+    dirty_bytes: Option<u64>,
+    /// What the target and the observed devices lie on.
+    stacks: Vec<Stack>,
+    counters: Counters,
+    /// Of all mounts: which of them the program uses is known only afterwards.
+    nfs: NfsMounts,
+    devices: AllDevices,
+    cancelled_bytes: u64,
+}
+
+impl Before {
+    /// Reads them, and joins the process that is observed, if one is. `watched` are the devices that are.
+    ///
+    /// # Errors
+    /// When there is no such process.
+    pub(super) fn read(of: &Witness<'_>, watched: Vec<Stack>) -> Result<(Self, Option<Joined>)> {
+        let target = of.target.map(Target::before);
+        let others = Others::read(&BTreeSet::new());
+        let dirty_bytes = dirty_bytes();
+        let of_target = target.iter().filter_map(|target| target.stack.clone());
+        let stacks: Vec<Stack> = of_target.chain(watched).collect();
+        let counters = counters::snapshot(&stacks);
+        let nfs = NfsMounts::read();
+        // Its accounts before the devices': what it does in between is not taken for another's.
+        let joined = match of.of {
+            WitnessOf::Process(process) => Some(Joined::new(process)?),
+            WitnessOf::Program { .. } | WitnessOf::Devices(_) => None,
+        };
+        let before = Self {
+            target,
+            others,
+            dirty_bytes,
+            stacks,
+            counters,
+            nfs,
+            devices: AllDevices::read(),
+            cancelled_bytes: cancelled_by_this_process(),
+        };
+        Ok((before, joined))
+    }
+
+    /// Numbers of the devices that the target, or what is observed, lies on.
+    pub(super) fn devices_of_target(&self) -> impl Iterator<Item = Number> {
+        self.stacks.iter().filter_map(|stack| stack.device)
+    }
+
+    /// Reads everything once more, and gives what happened since.
+    pub(super) fn finish(
+        self,
+        mut watch: Watch,
+        followed: Followed,
+        tell: &mut dyn FnMut(Milestone),
+    ) -> Observed {
+        let now = AllDevices::read();
+        let nfs_now = NfsMounts::read();
+        let traced = watch.tracer.map(ProgramTracer::finish).transpose();
+        // What else was seen stands without it.
+        let traced = traced.unwrap_or_else(|_| {
+            tell(Milestone::TraceLost);
+            None
+        });
+        let (trace, traced) = traced.unzip();
+        let counted = counters::since(&self.counters, &self.stacks);
+        let exits = watch.exits.as_mut().and_then(Exits::all);
+        let ended = exits.map(|exits| not_of(exits, &followed.ancestors));
+        let observed = accounts::with_descendants(followed.living);
+        let observed: BTreeSet<u32> = observed.into_iter().collect();
+        let group = watch.group.and_then(|group| group.finish(&observed));
+        let (group, of_group) = group.unzip();
+        let joined = match &followed.subject {
+            Subject::Process { pid, .. } => followed.totals.io.map(|io| (*pid, io)),
+            Subject::Program(_) | Subject::Devices => None,
+        };
+        let others = Others::read(&observed).since(&self.others, ended.as_deref(), joined);
+        let mut descriptors = followed.descriptors;
+        let ways = descriptors.finish();
+        // A file that the program deletes, and that is open here, loses its pages when it is closed here.
+        let cancelled = cancelled_by_this_process().saturating_sub(self.cancelled_bytes);
+        let has_target = self.target.is_some();
+        let target = self.target.map(Target::after);
+        let mut lie_on = self.stacks;
+        for stack in std::mem::take(&mut descriptors.stacks) {
+            if !lie_on.contains(&stack) {
+                lie_on.push(stack);
+            }
+        }
+        let is_started = matches!(followed.subject, Subject::Program(_));
+        let devices = now.lie_on(&self.devices, &lie_on);
+        let names: Vec<String> = devices.iter().map(|one| one.name.clone()).collect();
+        let totals = followed.totals;
+        let nfs = nfs_now.since(&self.nfs, &lie_on);
+        Observed {
+            subject: followed.subject,
+            end: followed.end,
+            elapsed_ns: followed.ended_ns.unwrap_or(followed.observed_ns),
+            observed_ns: followed.observed_ns,
+            observer_cpu_ns: counted.usage.user_ns + counted.usage.system_ns,
+            processes: ProcessTotals {
+                cancelled_write_bytes: totals.cancelled_write_bytes.saturating_add(cancelled),
+                fault_bytes: followed
+                    .faults
+                    .map(|faults| fault_bytes(faults, &descriptors.mapped, now.fault_bytes())),
+                ..totals
+            },
+            ways,
+            files: descriptors.files.values().map(file_at_end).collect(),
+            target,
+            devices,
+            disks: now.disks_since(&self.devices, of_group.as_ref(), traced.as_ref()),
+            others,
+            dirty_before_bytes: self.dirty_bytes,
+            // A file may have been open too briefly to be seen.
+            nfs: nfs.or_else(|| nfs_now.all_since(&self.nfs).filter(|_| !has_target)),
+            pressure: counted.pressure,
+            course: watch.recorder.finish(totals.io, &names),
+            limits: match is_started {
+                true => limits(&lie_on),
+                false => GroupLimits::default(),
+            },
+            group,
+            trace,
+        }
+    }
+}
+
+/// Bytes that so many page faults with I/O fetched of mapped files, an estimate; `window_bytes` is what one of them fetches ahead.
+fn fault_bytes(faults: u64, mapped: &Mapped, window_bytes: u64) -> u64 {
+    let largest = mapped.largest.unwrap_or(u64::MAX);
+    let window = window_bytes.max(MAPPED_LEAST);
+    let estimate = faults.saturating_mul(window.min(largest));
+    // What is used in order is fetched without further faults.
+    estimate.max(mapped.gained())
+}
+
+/// The accounts of tasks that neither are nor descend from these.
+fn not_of(exits: &[Exit], ancestors: &BTreeSet<u32>) -> Vec<Exit> {
+    // In the same order, so that each of the family is met when its turn comes: a number may be another's too.
+    let mut own = family(exits, ancestors).into_iter().peekable();
+    let others = exits
+        .iter()
+        .filter(|exit| own.next_if(|own| own == *exit).is_none());
+    others.copied().collect()
+}
+
+/// What the control groups of this process, and so of a program that it starts, allow.
+fn limits(stacks: &[Stack]) -> GroupLimits {
+    let proc = Path::new("/proc");
+    let devices = stacks.iter().filter_map(|stack| stack.device);
+    let devices = devices.filter_map(|number| Device::read(Path::new("/sys"), number));
+    let mut io: Vec<_> = devices
+        .flat_map(|device| CgroupLimits::of_device(proc, Some(&device)).io)
+        .map(|limit| (limit.what, limit.per_second))
+        .collect();
+    io.dedup();
+    let CgroupLimits {
+        cpus,
+        memory_bytes,
+        memory_left_bytes: _,
+        io: _,
+    } = CgroupLimits::read(proc, &[]);
+    GroupLimits {
+        cpus,
+        memory_bytes,
+        io,
+    }
+}
+
+/// Bytes of the page cache that have to be written.
+fn dirty_bytes() -> Option<u64> {
+    Some(meminfo::bytes("Dirty")?.saturating_add(meminfo::bytes("Writeback")?))
+}

@@ -1,0 +1,35 @@
+//! Columns of the pressure on the machine, of a trial and of what `iolab witness` saw.
+
+/// Meaning of the first three.
+pub(super) const STALL: &str = "pressure (PSI, `some`): time in which any task of the machine waited for a CPU, for I/O, for memory";
+
+/// The columns of rows of a type, with the place of the counters in one. A counter without a column does not compile.
+macro_rules! pressure_columns {
+    ($row:ty, $of:ident => $place:expr) => {
+        pressure_columns!(
+            $row, $of => $place;
+            cpu_stall_ns = $crate::tables::pressure::STALL,
+            io_stall_ns = $crate::tables::pressure::STALL,
+            memory_stall_ns = $crate::tables::pressure::STALL,
+            steal_ns = "CPU time that the hypervisor gave to others, all CPUs together; counted in ticks, mostly of 10 ms",
+            interrupts 6 = "interrupts that CPUs served, of devices, timers and other CPUs, everybody's; polling for completions has fewer than one per request",
+            suspended_ns = "time that the machine slept (CLOCK_BOOTTIME against CLOCK_MONOTONIC) or iolab was stopped (SIGTSTP)",
+            throttled_ns 6 = "time in which the control group of iolab or one above it had used up its CPU quota and waited, all CPUs together",
+            cpu_khz = "greatest frequency among up to eight CPUs at the end, where cpufreq tells",
+        )
+    };
+    ($row:ty, $of:ident => $place:expr; $($field:ident $($since:literal)? = $doc:expr,)+) => {{
+        use iolab_workload::counters::Pressure;
+        let _: fn(Pressure) = |Pressure { $($field: _,)+ }| ();
+        vec![$(
+            $crate::column::Column::number(
+                stringify!($field),
+                |$of: &$row| $place.$field,
+                |$of, n| $place.$field = Some(n),
+            )
+            .null($crate::column::Null::Free)
+            .doc($doc)
+            $(.since($since))?,
+        )+]
+    }};
+}
