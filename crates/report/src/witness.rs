@@ -223,7 +223,7 @@ fn end(evidence: &Evidence) -> String {
     }
     if processes.cut_short > 0 {
         also.push(format!(
-            "what {} did in the last 0.1 s before the end is missing: only root sees it",
+            "what {} did after the last reading of the accounts is missing: only root sees it",
             counted(processes.cut_short, "process")
         ));
     }
