@@ -585,6 +585,7 @@ fn an_account_that_may_lack_processes_decides_nothing() {
         Asked::Bytes(_)
     ));
     observed.processes.ignores_children = true;
+    observed.others.unread = 1;
     assert_eq!(
         Reading::of(&observed).asked_reads(),
         unknown(Unknown::Missing, None)

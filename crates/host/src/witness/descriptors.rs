@@ -392,11 +392,19 @@ mod tests {
         let folder = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).expect("a folder");
         for (bytes, is_kept) in [(1000, false), (REPORT_MOST, true)] {
             let path = folder.path().join(bytes.to_string());
-            let file = fs::File::create_new(&path).expect("a file");
+            let file = fs::File::create(&path).expect("a file");
+            // Another process: this one may have it open for looks of other tests too.
+            let mut child = std::process::Command::new("cat")
+                .stdin(std::process::Stdio::piped())
+                .stdout(file.try_clone().expect("it is open"))
+                .spawn()
+                .expect("cat is everywhere");
             let mut seen = Descriptors::new(Owner::Own);
             seen.report
                 .insert(id_of(&file.metadata().expect("it is open")));
-            seen.look(&[std::process::id()]);
+            seen.look(&[child.id()]);
+            drop(child.stdin.take());
+            child.wait().expect("it ends with its input");
             file.set_len(bytes).expect("it is open for writing");
             let on = |seen: &Descriptors| {
                 let found = seen.files.values().find(|seen| seen.path == path);

@@ -109,7 +109,19 @@ fn witnessed(scenario: &Scenario) -> Vec<(Value, f64)> {
         load(&program.words[0]);
         prepare(&scene, scenario);
         let words: Vec<&str> = program.words.iter().map(String::as_str).collect();
-        let (evidence, text) = witness(&scene, &words);
+        let (mut evidence, mut text) = witness(&scene, &words);
+        // A page fault fetched a part of the program that had left the page cache: the next time it is there.
+        let by_faults = |evidence: &Value| {
+            let [least, most] = ["least", "most"]
+                .map(|end| number(evidence, &format!("/reads/by_calls_bytes/{end}")));
+            is_seen && least < most
+        };
+        for _ in 0..2 {
+            if by_faults(&evidence) {
+                prepare(&scene, scenario);
+                (evidence, text) = witness(&scene, &words);
+            }
+        }
         let what = format!("{}, {}:\n{text}\n{evidence:#}", scenario.name, words[0]);
         assert_eq!(evidence["exit_code"], 0, "{what}");
         let verdict = evidence[direction]["served_by"]
