@@ -7,10 +7,12 @@
 mod claim;
 mod counted;
 mod medium;
+mod stacked;
 mod written;
 
 pub use claim::{Transfer, WitnessClaim};
 pub use counted::p99_of;
+pub use stacked::Flushes;
 
 use std::collections::BTreeSet;
 
@@ -99,6 +101,8 @@ const CLAIM_CARRIED_FROM: f64 = 0.95;
 pub enum Unknown {
     /// No account could be read.
     NoAccount,
+    /// The account may lack what some of its processes did.
+    Missing,
     /// What it read from was open too briefly to be seen.
     NotSeen,
     /// It used ways of I/O whose bytes no account counts.
@@ -215,7 +219,7 @@ pub struct Evidence {
     /// What was written.
     pub writes: Direction,
     /// Flushes of a write cache that the devices completed; `None` where no device counts.
-    pub flushes: Option<u64>,
+    pub flushes: Option<Flushes>,
     /// Bytes of its files that still had to be written at the end; `None` where that is not known.
     pub owed: Option<u64>,
     /// What others did with the devices.
@@ -284,6 +288,9 @@ impl<'a> Reading<'a> {
         let Some(io) = self.observed.processes.io else {
             return unknown(Unknown::NoAccount, None);
         };
+        if self.observed.processes.lack_some() {
+            return unknown(Unknown::Missing, None);
+        }
         if self.has_several_media(Transfer::Read) {
             return unknown(Unknown::Media, None);
         }
@@ -307,7 +314,7 @@ impl<'a> Reading<'a> {
         if exceeds(by_calls.most) && by_calls.least < io.rchar.max(NOTEWORTHY) {
             return unknown(Unknown::Faults(by_calls), None);
         }
-        if io.rchar < NOTEWORTHY {
+        if io.rchar < NOTEWORTHY && io.read_bytes < NOTEWORTHY {
             return Asked::Nothing;
         }
         let is_named = self
@@ -380,28 +387,6 @@ impl<'a> Reading<'a> {
         is_there.then_some(only)
     }
 
-    /// What the devices in question carried, of all processes.
-    pub fn traffic(&self) -> Option<DeviceStat> {
-        let devices = &self.observed.devices;
-        match devices.is_empty() {
-            true => self.only_disk().map(|only| only.traffic),
-            false => devices.iter().try_fold(DeviceStat::default(), |sum, one| {
-                Some(sum.plus(one.traffic?))
-            }),
-        }
-    }
-
-    /// What the disks below them carried; `None` where they are disks themselves.
-    pub fn below(&self) -> Option<(DeviceStat, bool)> {
-        let devices = &self.observed.devices;
-        let in_file = devices.iter().any(|one| one.in_file);
-        devices.iter().find(|one| one.below.is_some())?;
-        let sum = devices.iter().try_fold(DeviceStat::default(), |sum, one| {
-            Some(sum.plus(one.below.or(one.traffic)?))
-        })?;
-        Some((sum, in_file))
-    }
-
     /// What all disks carried that the devices in question do not lie on.
     fn elsewhere(&self) -> DeviceStat {
         let names = self.devices();
@@ -448,9 +433,13 @@ impl<'a> Reading<'a> {
             .by_others()
             .map_or(0, |(read, _)| device.saturating_sub(read));
         let counted = self.counted_reads(fetched);
+        let most = match self.observed.processes.lack_some() {
+            true => device,
+            false => fetched.min(device).min(counted.most),
+        };
         Some(Bounds::between(
             by_disks.max(by_processes).max(counted.least),
-            fetched.min(device).min(counted.most),
+            most,
         ))
     }
 
@@ -469,12 +458,6 @@ impl<'a> Reading<'a> {
         !read.is_empty() && read.iter().all(|file| file.has_device) && can_be
     }
 
-    /// Flushes that the devices in question completed, or the disks below them.
-    pub fn flushes(&self) -> Option<u64> {
-        let own = self.traffic().map(|traffic| traffic.flush_ios);
-        own.max(self.below().map(|(below, _)| below.flush_ios))
-    }
-
     /// What others did with the devices in question.
     pub fn others(&self) -> OtherUse {
         let (Some(traffic), Some(read), Some(written)) =
@@ -482,14 +465,15 @@ impl<'a> Reading<'a> {
         else {
             return OtherUse::Unknown;
         };
-        let rest = |all: u64, own: Bounds| Bounds {
-            least: all.saturating_sub(own.most),
+        let twice = self.counted_twice();
+        let rest = |all: u64, twice: u64, own: Bounds| Bounds {
+            least: all.saturating_sub(twice).saturating_sub(own.most),
             most: all.saturating_sub(own.least),
         };
-        let read = rest(traffic.read_bytes, read);
+        let read = rest(traffic.read_bytes, twice.read_bytes, read);
         // Kernel threads may write what was dirty before it started, the program's own pages among them.
         let before = self.observed.dirty_before_bytes.unwrap_or(u64::MAX);
-        let written = rest(traffic.write_bytes, written);
+        let written = rest(traffic.write_bytes, twice.write_bytes, written);
         let written = Bounds {
             least: written.least.saturating_sub(before),
             ..written

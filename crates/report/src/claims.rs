@@ -171,7 +171,7 @@ pub(crate) enum Evidence {
     Served(ServedData),
     /// Flushes of a write cache while an observed program wrote.
     Flushes {
-        /// The devices in question, by name.
+        /// The disks that completed any, by name.
         devices: Vec<String>,
         /// Flushes that they completed, of all processes.
         flushes: u64,

@@ -99,12 +99,17 @@ pub(crate) fn rows(evidence: &Evidence) -> Vec<(&'static str, String)> {
     }
     if let Some(io) = processes.io {
         let bytes = |bytes: u64| format_bytes(bytes as f64);
+        // The account of a child that no parent waited for has its calls in steps of 1024 (xacct_add_tsk of kernel/tsacct.c).
+        let calls = |calls: u64| match processes.ignores_children {
+            true => String::new(),
+            false => format!(" in {}", counted(calls, "call")),
+        };
         rows.push((
             "reads",
             format!(
-                "{} in {}; {} from storage",
+                "{}{}; {} from storage",
                 bytes(io.rchar),
-                counted(io.syscr, "call"),
+                calls(io.syscr),
                 bytes(io.read_bytes)
             ),
         ));
@@ -115,9 +120,9 @@ pub(crate) fn rows(evidence: &Evidence) -> Vec<(&'static str, String)> {
         rows.push((
             "writes",
             format!(
-                "{} in {}; {} sent or to be sent to storage{cancelled}",
+                "{}{}; {} sent or to be sent to storage{cancelled}",
                 bytes(io.wchar),
-                counted(io.syscw, "call"),
+                calls(io.syscw),
                 bytes(io.write_bytes)
             ),
         ));
@@ -186,10 +191,7 @@ pub(crate) fn rows(evidence: &Evidence) -> Vec<(&'static str, String)> {
     }
     if observed.others.unread > 0 {
         let unread = counted(observed.others.unread, "process");
-        rows.push((
-            "other",
-            format!("the accounts of {unread} of other users cannot be read"),
-        ));
+        rows.push(("other", format!("the accounts of {unread} cannot be read")));
     }
     rows.extend(limits(&observed.limits).map(|limits| ("limits", limits)));
     rows.push(("CPU", cpu(evidence)));
@@ -214,15 +216,15 @@ fn end(evidence: &Evidence) -> String {
     if processes.running > 0 && matches!(observed.subject, Subject::Program(_)) {
         also.push(format!("{} still running", processes.running));
     }
-    if processes.ignores_children && !processes.is_complete {
+    if processes.may_miss_children() {
         also.push(
-            "I/O of children whose ends their parent ignored may be missing: only root sees it"
+            "I/O of children whose ends their parent ignored may be missing: only root sees it, once all have ended"
                 .to_owned(),
         );
     }
     if processes.cut_short > 0 {
         also.push(format!(
-            "what {} did in the last 0.1 s before the end is missing: only root sees it",
+            "what {} did after the last reading of the accounts is missing: only root sees it",
             counted(processes.cut_short, "process")
         ));
     }
@@ -236,14 +238,17 @@ fn end(evidence: &Evidence) -> String {
 }
 
 fn traffic(traffic: DeviceStat) -> String {
+    let busy = match (traffic.busy_ms, traffic.read_ios + traffic.write_ios) {
+        (0, 1..) => device::BUSY_UNSEEN.to_owned(),
+        (ms, _) => format!("busy {}", format_ns(ms as f64 * 1e6)),
+    };
     format!(
-        "read {} in {}, wrote {} in {}, {} flushed, busy {}",
+        "read {} in {}, wrote {} in {}, {} flushed, {busy}",
         format_bytes(traffic.read_bytes as f64),
         counted(traffic.read_ios, "request"),
         format_bytes(traffic.write_bytes as f64),
         counted(traffic.write_ios, "request"),
-        counted(traffic.flush_ios, "time"),
-        format_ns(traffic.busy_ms as f64 * 1e6)
+        counted(traffic.flush_ios, "time")
     )
 }
 

@@ -365,6 +365,9 @@ impl<'a> Case<'a> {
 fn reason(why: &Unknown) -> String {
     match why {
         Unknown::NoAccount => "the I/O accounts of its processes cannot be read".to_owned(),
+        Unknown::Missing => {
+            "its account may lack some of its processes: those that cannot be read, or whose parent ignored their ends".to_owned()
+        }
         Unknown::NotSeen => {
             "its files were not seen: open too briefly, or in processes that this user may not look into; --on FILE names it".to_owned()
         }

@@ -220,6 +220,18 @@ pub struct ProcessTotals {
     pub run_delay_ns: u64,
 }
 
+impl ProcessTotals {
+    /// Whether children can be missing whose ends their parent ignored.
+    pub fn may_miss_children(&self) -> bool {
+        self.ignores_children && !self.is_complete
+    }
+
+    /// Whether the account may lack what some processes did all the time.
+    pub fn lack_some(&self) -> bool {
+        self.may_miss_children() || self.unread > 0
+    }
+}
+
 /// How processes did I/O, as far as their descriptors and mappings showed it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct IoWays {

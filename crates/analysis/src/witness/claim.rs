@@ -5,7 +5,7 @@ use iolab_record::{ServedBy, ServedVerdict};
 use iolab_workload::named;
 use iolab_workload::witness::{ObservedDevice, OtherProcess, Subject, TracedProgram};
 
-use super::{Bounds, DeviceLoad, Direction, Evidence, OtherUse};
+use super::{Bounds, DeviceLoad, Direction, Evidence, Flushes, OtherUse};
 use crate::claim::Role;
 
 named! {
@@ -33,7 +33,7 @@ pub enum WitnessClaim<'a> {
         verdict: &'a ServedVerdict,
     },
     /// Flushes of a write cache that the devices completed while the program wrote, of all processes.
-    Flushes(u64),
+    Flushes(&'a Flushes),
     /// Its syncs, as the kernel traced them.
     Syncs(&'a TracedProgram),
     /// What others did with the devices in question.
@@ -93,7 +93,8 @@ impl Evidence {
             // Flushes of the disk are those of all processes.
             Some(trace) => claims.push(WitnessClaim::Syncs(trace)),
             None if self.writes.verdict.is_some() => {
-                let flushes = self.flushes.filter(|flushes| *flushes > 0);
+                let flushes = self.flushes.as_ref();
+                let flushes = flushes.filter(|flushes| flushes.completed > 0);
                 claims.extend(flushes.map(WitnessClaim::Flushes));
             }
             None => {}

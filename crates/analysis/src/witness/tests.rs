@@ -575,3 +575,33 @@ fn what_storage_did_not_carry_does_not_depend_on_what_was_seen() {
         assert_eq!(Reading::of(&observed).asked_reads(), Asked::Nothing);
     }
 }
+
+/// What some processes did may be missing: nothing is said of shares, and others are not blamed for it.
+#[test]
+fn an_account_that_may_lack_processes_decides_nothing() {
+    let mut observed = reader(64 * MIB, 64 * MIB, 96 * MIB, 0);
+    assert!(matches!(
+        Reading::of(&observed).asked_reads(),
+        Asked::Bytes(_)
+    ));
+    observed.processes.ignores_children = true;
+    observed.others.unread = 1;
+    assert_eq!(
+        Reading::of(&observed).asked_reads(),
+        unknown(Unknown::Missing, None)
+    );
+    let OtherUse::Some { read, .. } = Reading::of(&observed).others() else {
+        panic!("others can have read 32 MiB");
+    };
+    assert_eq!((read.least, read.most), (0, 32 * MIB));
+    observed.processes.is_complete = true;
+    assert!(matches!(
+        Reading::of(&observed).asked_reads(),
+        Asked::Bytes(_)
+    ));
+    observed.processes.unread = 1;
+    assert_eq!(
+        Reading::of(&observed).asked_reads(),
+        unknown(Unknown::Missing, None)
+    );
+}

@@ -16,6 +16,9 @@ impl Reading<'_> {
         let Some(io) = self.observed.processes.io else {
             return unknown(Unknown::NoAccount, None);
         };
+        if self.observed.processes.lack_some() {
+            return unknown(Unknown::Missing, None);
+        }
         if self.has_several_media(Transfer::Write) {
             return unknown(Unknown::Media, None);
         }
@@ -76,10 +79,14 @@ impl Reading<'_> {
         let dirtied = self.dirtied()?;
         let device = self.traffic()?.write_bytes;
         let most = dirtied.saturating_add(self.found_dirty());
-        let most = most.saturating_sub(self.owed().unwrap_or(0)).min(device);
+        let most = match self.observed.processes.lack_some() {
+            true => device,
+            false => most.saturating_sub(self.owed().unwrap_or(0)).min(device),
+        };
         let by_others = self.by_others().zip(self.observed.dirty_before_bytes);
+        let once = device.saturating_sub(self.counted_twice().write_bytes);
         let by_others = by_others.map_or(0, |((_, written), before)| {
-            device.saturating_sub(written).saturating_sub(before)
+            once.saturating_sub(written).saturating_sub(before)
         });
         let least = by_others
             .max(self.written_back())

@@ -14,6 +14,7 @@ use iolab_runfile::NewFile;
 use iolab_runner::witness::{claim, observe, report_of};
 use iolab_workload::Result;
 use iolab_workload::escape_control::escape_control;
+use iolab_workload::quantity::counted;
 use iolab_workload::witness::ObservedEnd;
 
 use crate::arguments;
@@ -163,7 +164,8 @@ fn tell(milestone: Milestone, options: &arguments::Witness) {
             None => "note: observing until Ctrl-C",
         }),
         Milestone::Outlived(left) => note(format_args!(
-            "note: the program has ended; {left} of its processes go on and are observed until they end (Ctrl-C ends that)"
+            "note: the program has ended; still running: {} that it started, observed until the end (Ctrl-C ends that)",
+            counted(left as u64, "process")
         )),
         Milestone::TraceLost => {
             note("note: the kernel's trace events cannot be read; the evidence has none")

@@ -50,6 +50,8 @@ pub(super) struct SeenFile {
     is_reachable: bool,
     pub(super) is_read: bool,
     pub(super) is_written: bool,
+    /// What it lies on, while it was seen as the standard output or standard error of this process alone.
+    report_on: Option<Stack>,
 }
 
 impl SeenFile {
@@ -59,6 +61,9 @@ impl SeenFile {
         now.unwrap_or(self.bytes)
     }
 }
+
+/// Least size of a file that counts although it was seen as standard output alone: of less, it is messages.
+const REPORT_MOST: u64 = 256 << 10;
 
 /// What was seen so far.
 #[derive(Debug, Default)]
@@ -145,7 +150,8 @@ impl Descriptors {
             let metadata = file.opened.as_ref().map(|file| file.holder().metadata());
             metadata.is_some_and(|metadata| metadata.is_ok_and(|metadata| is_deleted(&metadata)))
         };
-        for (id, _) in self.files.extract_if(.., |_, file| is_deleted(file)) {
+        for (id, mut file) in self.files.extract_if(.., |_, file| is_deleted(file)) {
+            keep_report(&mut self.stacks, &mut file);
             self.known.insert(id, Kind::Stored);
         }
     }
@@ -165,6 +171,8 @@ impl Descriptors {
     pub(super) fn finish(&mut self) -> IoWays {
         self.reopen();
         self.close_deleted();
+        let stacks = &mut self.stacks;
+        self.files.retain(|_, file| keep_report(stacks, file));
         let mut ways = std::mem::take(&mut self.ways);
         ways.inner_pipes = self.pipes_read.intersection(&self.pipes_written).count() > 0;
         if self.pipes_read.difference(&self.pipes_written).count() > 0 {
@@ -207,7 +215,7 @@ impl Descriptors {
                 );
             }
         } else if kind.is_file() || kind.is_block_device() {
-            match self.stored(&metadata, link, (reads, writes)) {
+            match self.stored(&metadata, link, (reads, writes), is_report) {
                 Some(Kind::Stored) if !is_report => {
                     let is_direct = flags.contains(OFlags::DIRECT);
                     let note = |ways: &mut OpenWays| match is_direct {
@@ -252,6 +260,7 @@ impl Descriptors {
         metadata: &Metadata,
         link: &Path,
         (reads, writes): (bool, bool),
+        is_report: bool,
     ) -> Option<Kind> {
         let id = id_of(metadata);
         if is_deleted(metadata)
@@ -266,6 +275,9 @@ impl Descriptors {
         if let Some(file) = self.files.get_mut(&id) {
             file.is_read |= reads;
             file.is_written |= writes;
+            if !is_report {
+                count(&mut self.stacks, file.report_on.take());
+            }
             return Some(Kind::Stored);
         }
         if let Some(kind) = self.known.get(&id) {
@@ -282,8 +294,9 @@ impl Descriptors {
                     let stack = opened.stack();
                     let has_device = stack.device.is_some();
                     let is_known = has_device || stack.nfs.is_some();
-                    if is_known && !self.stacks.contains(stack) {
-                        self.stacks.push(stack.clone());
+                    let mut report_on = is_known.then(|| stack.clone());
+                    if !is_report {
+                        count(&mut self.stacks, report_on.take());
                     }
                     let file = SeenFile {
                         medium,
@@ -294,6 +307,7 @@ impl Descriptors {
                         opened: Some(opened).filter(|_| self.owner == Owner::Own),
                         is_read: reads,
                         is_written: writes,
+                        report_on,
                     };
                     self.files.insert(id, file);
                     return Some(Kind::Stored);
@@ -304,6 +318,18 @@ impl Descriptors {
         self.known.insert(id, kind);
         Some(kind)
     }
+}
+
+/// Adds what a file lies on.
+fn count(stacks: &mut Vec<Stack>, stack: Option<Stack>) {
+    stacks.extend(stack.filter(|stack| !stacks.contains(stack)));
+}
+
+/// Whether a file counts: one that was seen as standard output alone does with its device where it is large.
+fn keep_report(stacks: &mut Vec<Stack>, file: &mut SeenFile) -> bool {
+    let is_kept = file.report_on.is_none() || file.bytes() >= REPORT_MOST;
+    count(stacks, file.report_on.take().filter(|_| is_kept));
+    is_kept
 }
 
 fn id_of(metadata: &Metadata) -> FileId {
@@ -357,6 +383,39 @@ mod tests {
             assert!(seen.files.values().all(|seen| seen.path != path));
             // What it lay on is still known.
             assert!(!has_device || !seen.stacks.is_empty());
+        }
+    }
+
+    /// Messages are few: a file of them is none of the program's files, and one that holds more is what the program made.
+    #[test]
+    fn standard_output_counts_where_it_is_large() {
+        let folder = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).expect("a folder");
+        for (bytes, is_kept) in [(1000, false), (REPORT_MOST, true)] {
+            let path = folder.path().join(bytes.to_string());
+            let file = fs::File::create(&path).expect("a file");
+            // Another process: this one may have it open for looks of other tests too.
+            let mut child = std::process::Command::new("cat")
+                .stdin(std::process::Stdio::piped())
+                .stdout(file.try_clone().expect("it is open"))
+                .spawn()
+                .expect("cat is everywhere");
+            let mut seen = Descriptors::new(Owner::Own);
+            seen.report
+                .insert(id_of(&file.metadata().expect("it is open")));
+            seen.look(&[child.id()]);
+            drop(child.stdin.take());
+            child.wait().expect("it ends with its input");
+            file.set_len(bytes).expect("it is open for writing");
+            let on = |seen: &Descriptors| {
+                let found = seen.files.values().find(|seen| seen.path == path);
+                found.map(|found| found.report_on.clone())
+            };
+            let stack = on(&seen).expect("it was seen");
+            // What else is open here lies on the same disk, perhaps.
+            seen.stacks.clear();
+            seen.finish();
+            assert_eq!(on(&seen).is_some(), is_kept, "{bytes}");
+            assert_eq!(seen.stacks, Vec::from_iter(stack.filter(|_| is_kept)));
         }
     }
 

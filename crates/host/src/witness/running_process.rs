@@ -192,6 +192,13 @@ impl Joined {
 
     fn look(&mut self, recorder: &mut Recorder) {
         let processes = self.read_accounts(false);
+        // It may have become another program: the last one is the one that is told.
+        if processes.contains(&self.process)
+            && let Some(words) = words_of(self.process)
+            && let Subject::Process { command, .. } = &mut self.subject
+        {
+            *command = words;
+        }
         self.descriptors.look(&processes);
         for process in processes {
             self.ignores_children |= ignores_children(process);
@@ -359,13 +366,17 @@ fn is_there(process: u32, task: u32, since: u64) -> bool {
 
 /// The name and the arguments of a process.
 fn command_of(process: u32) -> Vec<String> {
-    let line = lossy_text_of(format!("/proc/{process}/cmdline")).unwrap_or_default();
+    words_of(process).unwrap_or_else(|| {
+        let name = lossy_text_of(format!("/proc/{process}/comm")).unwrap_or_default();
+        vec![name.trim().to_owned()]
+    })
+}
+
+/// The arguments of a process, its name first; `None` of one that has none, such as one that has ended.
+fn words_of(process: u32) -> Option<Vec<String>> {
+    let line = lossy_text_of(format!("/proc/{process}/cmdline")).ok()?;
     let words: Vec<String> = line.split_terminator('\0').map(str::to_owned).collect();
-    if !words.is_empty() {
-        return words;
-    }
-    let name = lossy_text_of(format!("/proc/{process}/comm")).unwrap_or_default();
-    vec![name.trim().to_owned()]
+    (!words.is_empty()).then_some(words)
 }
 
 #[cfg(test)]

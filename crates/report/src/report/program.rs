@@ -249,10 +249,7 @@ fn others(evidence: &Evidence) -> Captioned {
     }
     if others.unread > 0 {
         let unread = counted(others.unread, "process");
-        let _ = write!(
-            caption,
-            "; the accounts of {unread} of other users cannot be read"
-        );
+        let _ = write!(caption, "; the accounts of {unread} cannot be read");
     }
     if !others.sees_ended {
         caption.push_str("; processes that ended meanwhile are missing: only root sees them");

@@ -79,12 +79,12 @@ fn rests_on(claim: &WitnessClaim<'_>, evidence: &Evidence) -> claims::Evidence {
             verdict: _,
         } => claims::Evidence::Served(ServedData {
             transfer: transfer.name(),
-            devices: evidence.devices.clone(),
+            devices: evidence.devices_of(*transfer),
             direction: DirectionData::of(direction),
         }),
         WitnessClaim::Flushes(flushes) => claims::Evidence::Flushes {
-            devices: evidence.devices.clone(),
-            flushes: *flushes,
+            devices: flushes.disks.clone(),
+            flushes: flushes.completed,
         },
         WitnessClaim::Syncs(trace) => claims::Evidence::Syncs(SyncsData::of(&trace.syncs)),
         WitnessClaim::OtherUse(other) => claims::Evidence::OtherUse(OtherUseData::from(*other)),

@@ -390,7 +390,7 @@ impl<'a> WitnessDocument<'a> {
             observer_cpu_ns: observed.observer_cpu_ns,
             reads: DirectionData::of(&evidence.reads),
             writes: DirectionData::of(&evidence.writes),
-            flushes: evidence.flushes,
+            flushes: evidence.flushes.as_ref().map(|all| all.completed),
             owed_bytes: evidence.owed,
             devices: devices
                 .map(|one| {
@@ -426,7 +426,7 @@ impl<'a> WitnessDocument<'a> {
                 cut_short: processes.cut_short,
                 unread: processes.unread,
                 running: processes.running,
-                may_miss_children: processes.ignores_children && !processes.is_complete,
+                may_miss_children: processes.may_miss_children(),
                 rchar: io.map(|io| io.rchar),
                 wchar: io.map(|io| io.wchar),
                 read_calls: io.map(|io| io.syscr),

@@ -6,6 +6,8 @@ use iolab_workload::witness::{ObservedDevice, OtherProcess};
 
 /// Share of the time from which a device may be taken for one that cannot do more.
 const BUSY_FROM: f64 = 0.95;
+/// What is said of a device that had requests, none of which the kernel counted for a tick of its clock.
+pub(super) const BUSY_UNSEEN: &str = "busy for less time than the kernel counts";
 
 /// What a device that was watched alone did in this time, ns.
 pub(super) fn clause(device: &ObservedDevice, load: Option<DeviceLoad>, span_ns: u64) -> String {
@@ -64,17 +66,17 @@ pub(super) fn load(device: &ObservedDevice, elapsed_ns: u64) -> Option<String> {
         true => ", which is no limit for a device that serves requests in parallel",
         false => "",
     };
-    parts.push(format!(
-        "busy {} of the time{caveat}",
-        format_percent(load.busy)
-    ));
+    parts.push(match load.busy > 0.0 {
+        true => format!("busy {} of the time{caveat}", format_percent(load.busy)),
+        false => BUSY_UNSEEN.to_owned(),
+    });
     Some(format!("{}: {}", device.name, parts.join("; ")))
 }
 
 /// A process, with what it did.
 pub(super) fn process(one: &OtherProcess) -> String {
     let kind = match (one.is_kernel, one.has_ended) {
-        (true, _) => ", a thread of the kernel: it writes back what processes dirtied",
+        (true, _) => ", a thread of the kernel, which does I/O for processes",
         (false, true) => ", ended",
         (false, false) => "",
     };

@@ -1,7 +1,7 @@
 //! The sentences of an observation: one for each claim.
 
 use iolab_analysis::witness::{
-    Asked, Bounds, Direction, Evidence, NOTEWORTHY, OtherUse, Reading, Transfer, Unknown,
+    Asked, Bounds, Direction, Evidence, Flushes, NOTEWORTHY, OtherUse, Reading, Transfer, Unknown,
     WitnessClaim,
 };
 use iolab_record::{ServedBy, ServedVerdict};
@@ -64,7 +64,7 @@ pub(super) fn clause(claim: &WitnessClaim<'_>, evidence: &Evidence) -> String {
             direction,
             verdict,
         } => writes(direction, verdict, evidence),
-        WitnessClaim::Flushes(all) => flushes(*all, evidence),
+        WitnessClaim::Flushes(all) => flushes(all, evidence),
         WitnessClaim::Syncs(trace) => traced::syncs(trace),
         WitnessClaim::OtherUse(other) => others(*other, evidence),
         WitnessClaim::Overstated {
@@ -72,7 +72,13 @@ pub(super) fn clause(claim: &WitnessClaim<'_>, evidence: &Evidence) -> String {
             transfer,
             claimed,
             carried,
-        } => program_report::contradiction(tool, *transfer, *claimed, *carried, &device(evidence)),
+        } => program_report::contradiction(
+            tool,
+            *transfer,
+            *claimed,
+            *carried,
+            &device_of(evidence, *transfer),
+        ),
         WitnessClaim::Load(device, load) => {
             device_load::clause(device, *load, evidence.observed.observed_ns)
         }
@@ -84,14 +90,23 @@ pub(super) fn clause(claim: &WitnessClaim<'_>, evidence: &Evidence) -> String {
 
 /// The devices in question, by name.
 fn device(evidence: &Evidence) -> String {
-    match evidence.devices.as_slice() {
+    named(&evidence.devices)
+}
+
+/// Those of them that carried bytes of this direction.
+fn device_of(evidence: &Evidence, transfer: Transfer) -> String {
+    named(&evidence.devices_of(transfer))
+}
+
+fn named(devices: &[String]) -> String {
+    match devices {
         [] => "storage".to_owned(),
         devices => devices.join(" and "),
     }
 }
 
 fn reads(reads: &Direction, verdict: &ServedVerdict, evidence: &Evidence) -> String {
-    let device = &device(evidence);
+    let device = &device_of(evidence, Transfer::Read);
     // With pipes among its processes: all that its calls read, of which the pipes served a part.
     let asked = match reads.asked {
         Asked::Bytes(bytes) => format!("the {} that it read", format_bytes(bytes.most as f64)),
@@ -131,7 +146,12 @@ fn reads(reads: &Direction, verdict: &ServedVerdict, evidence: &Evidence) -> Str
         ),
         _ => {
             let moved = reads.moved.map(|moved| format_bytes(moved as f64));
+            // Page faults fetch more than calls ask for.
+            let is_more = |bytes: &Bounds| reads.moved > Some(bytes.most);
             let open = match (&reads.asked, moved) {
+                (Asked::Bytes(bytes), Some(moved)) if is_more(bytes) => {
+                    format!("storage carried {moved} for it; how much of {asked} came from there")
+                }
                 (Asked::Bytes(bytes), Some(moved)) if bytes.least < bytes.most => format!(
                     "storage carried {moved} of {asked}. How much of the rest the page cache served"
                 ),
@@ -144,6 +164,15 @@ fn reads(reads: &Direction, verdict: &ServedVerdict, evidence: &Evidence) -> Str
                 ) => {
                     format!("storage carried {moved} for it. How much of that its reads asked for")
                 }
+                (
+                    Asked::Unknown {
+                        why: Unknown::Missing,
+                        ..
+                    },
+                    Some(moved),
+                ) => format!(
+                    "storage carried at least {moved} for its reads; where {asked} came from"
+                ),
                 (_, Some(moved)) => {
                     format!("storage carried {moved} of its reads. Where {asked} came from")
                 }
@@ -172,7 +201,7 @@ fn may_have_holes(observed: &Observed) -> bool {
 }
 
 fn writes(writes: &Direction, verdict: &ServedVerdict, evidence: &Evidence) -> String {
-    let device = &device(evidence);
+    let device = &device_of(evidence, Transfer::Write);
     let discarded = discarded(evidence);
     let kept = match discarded {
         Some(_) => " and kept",
@@ -324,15 +353,15 @@ fn source(reads: &Direction, device: &str) -> String {
     )
 }
 
-fn flushes(flushes: u64, evidence: &Evidence) -> String {
+fn flushes(flushes: &Flushes, evidence: &Evidence) -> String {
     let of = match evidence.others {
-        OtherUse::None => "",
-        OtherUse::Some { .. } | OtherUse::Unknown => ", of all processes",
+        OtherUse::None if flushes.are_in_question => "",
+        OtherUse::None | OtherUse::Some { .. } | OtherUse::Unknown => ", of all processes",
     };
     format!(
         "{} completed {}{of}",
-        device(evidence),
-        counted(flushes, "cache flush")
+        named(&flushes.disks),
+        counted(flushes.completed, "cache flush")
     )
 }
 
@@ -363,7 +392,11 @@ fn others(other: OtherUse, evidence: &Evidence) -> String {
             format!("other processes {done}{early}")
         }
         OtherUse::Unknown => {
-            format!("whether others used {device} is unknown: its traffic is not counted")
+            let why = match Reading::of(&evidence.observed).traffic() {
+                Some(_) => "the program's own part of its traffic is not known",
+                None => "its traffic is not counted",
+            };
+            format!("whether others used {device} is unknown: {why}")
         }
     }
 }

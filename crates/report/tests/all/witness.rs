@@ -1,6 +1,6 @@
 //! The line that evidence for a program comes to.
 
-use iolab_analysis::witness::{Asked, Bounds, Direction, Evidence, OtherUse};
+use iolab_analysis::witness::{Asked, Bounds, Direction, Evidence, Flushes, OtherUse};
 use iolab_record::environment::{Environment, KEYS};
 use iolab_record::witness::Witnessed;
 use iolab_record::witness::{Claimed, ToolClaim};
@@ -49,7 +49,11 @@ fn evidence(reads: Direction, writes: Direction) -> Evidence {
         devices: vec!["vda".to_owned()],
         reads,
         writes,
-        flushes: Some(240),
+        flushes: Some(Flushes {
+            disks: vec!["vda".to_owned()],
+            completed: 240,
+            are_in_question: true,
+        }),
         owed: Some(0),
         others: OtherUse::None,
         claim: None,
@@ -116,6 +120,18 @@ fn reads_beside_pipes_are_all_that_the_calls_read() {
     insta::assert_snapshot!(of(ServedBy::Mixed, Some(1.0 / 3.0)), @"fio: 33 % of the 192 MiB that it read came from vda, and the rest from the page cache or from its own pipes. Nothing else used vda.");
     insta::assert_snapshot!(of(ServedBy::PageCache, Some(0.0)), @"fio: all of the 192 MiB that it read came from the page cache or from its own pipes. Nothing else used vda.");
     insta::assert_snapshot!(of(ServedBy::Unknown, None), @"fio: storage carried 64 MiB of the 192 MiB that it read. How much of the rest the page cache served is unknown: REASON. Nothing else used vda.");
+}
+
+/// What page faults fetch is more than the calls read: that is no part of it.
+#[test]
+fn more_than_was_read_is_no_part_of_it() {
+    let mut reads = direction(64 * MIB, ServedBy::Unknown, None);
+    reads.asked = Asked::Bytes(Bounds {
+        least: 63 * MIB,
+        most: 64 * MIB,
+    });
+    (reads.moved, reads.by_calls) = (Some(70 * MIB), None);
+    insta::assert_snapshot!(headline(&evidence(reads, nothing())), @"fio: storage carried 70 MiB for it; how much of the 64 MiB that it read came from there is unknown: REASON; nothing else used vda.");
 }
 
 #[test]
@@ -361,7 +377,7 @@ fn devices_alone_are_told_with_who_used_them() {
     device     vda: read 3.91 MiB in 1000 requests, wrote 0 B in 0 requests, 0 times flushed, busy 2.00 s
     load       vda: 500 reads/s (2.05 MB/s), 250 µs each; 4.00 requests in flight on average; busy 100 % of the time, which is no limit for a device that serves requests in parallel
     other      dd (7, ended) read 3.91 MiB, wrote 0 B, on any disk
-    other      kworker/u8:1 (8, a thread of the kernel: it writes back what processes dirtied) read 0 B, wrote 4 KiB, on any disk
+    other      kworker/u8:1 (8, a thread of the kernel, which does I/O for processes) read 0 B, wrote 4 KiB, on any disk
     CPU        observing took 0 ns
     ");
 }

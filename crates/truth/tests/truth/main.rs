@@ -32,5 +32,6 @@ mod verify;
 mod vm;
 mod witness;
 mod witness_device;
+mod witness_forms;
 mod witness_trace;
 mod witness_unusual;

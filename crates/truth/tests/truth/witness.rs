@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use iolab_truth::iolab::{witness, witness_with};
+use iolab_truth::iolab::{measure, witness, witness_with};
 use iolab_truth::scenarios::{
     BUFFERED_WRITES, COLD_READS, DIRECT_READS, DIRECT_WRITES, HOLE, HOT_READS, LOOP_DIRECT,
     LOOP_IN_MEMORY, LOWER_COLD, LOWER_HOT, THROTTLED, TMPFS, USER_SPACE,
@@ -17,7 +17,7 @@ use rustix::process::Signal;
 use serde_json::Value;
 
 use crate::stage::{built, within};
-use crate::witness_device::{BYTES, number};
+use crate::witness_device::{BYTES, assert_counted, number, of_script, until_seen};
 
 /// Brings the page cache of the target into the state that a scenario asks for.
 fn prepare(scene: &Scene, scenario: &Scenario) {
@@ -50,8 +50,8 @@ impl Program {
     }
 }
 
-/// Programs that do what the scenario asks for on a file or device.
-fn programs(target: &Path, workload: &Workload) -> Vec<Program> {
+/// Programs that do what the scenario asks for on a file or device; `is_seen` has fio wait until iolab has looked at what it has open.
+fn programs(target: &Path, workload: &Workload, is_seen: bool) -> Vec<Program> {
     let target = target.display();
     let is_direct = workload.cache == "direct";
     let flag = if is_direct { "direct" } else { "nonblock" };
@@ -62,10 +62,12 @@ fn programs(target: &Path, workload: &Workload) -> Vec<Program> {
     let mut all = vec![Program::of(&format!("{dd} bs=1M count=32 status=none"))];
     let mode = if workload.writes { "write" } else { "read" };
     if let Some(fio) = needs::tool(Need::Fio) {
-        all.push(Program::of(&format!(
+        let mut fio = Program::of(&format!(
             "{fio} --name=t --filename={target} --rw={mode} --bs=1M --size=32M --ioengine=psync --direct={} --invalidate=0",
             u8::from(is_direct)
-        )));
+        ));
+        fio.words.extend(is_seen.then(until_seen));
+        all.push(fio);
     }
     if let Some(iozone) = needs::tool(Need::Iozone) {
         // Without repeated tests, of a file that stays.
@@ -101,11 +103,25 @@ fn witnessed(scenario: &Scenario) -> Vec<(Value, f64)> {
         false => "reads",
     };
     let mut all = Vec::new();
-    for program in programs(&scene.target, &scenario.workload) {
+    // Its libraries are so large that what it read has to be told from page faults by what it had open.
+    let is_seen = !scenario.workload.writes && scenario.expect.served_by == ["device"];
+    for program in programs(&scene.target, &scenario.workload, is_seen) {
         load(&program.words[0]);
         prepare(&scene, scenario);
         let words: Vec<&str> = program.words.iter().map(String::as_str).collect();
-        let (evidence, text) = witness(&scene, &words);
+        let (mut evidence, mut text) = witness(&scene, &words);
+        // A page fault fetched a part of the program that had left the page cache: the next time it is there.
+        let by_faults = |evidence: &Value| {
+            let [least, most] = ["least", "most"]
+                .map(|end| number(evidence, &format!("/reads/by_calls_bytes/{end}")));
+            is_seen && least < most
+        };
+        for _ in 0..2 {
+            if by_faults(&evidence) {
+                prepare(&scene, scenario);
+                (evidence, text) = witness(&scene, &words);
+            }
+        }
         let what = format!("{}, {}:\n{text}\n{evidence:#}", scenario.name, words[0]);
         assert_eq!(evidence["exit_code"], 0, "{what}");
         let verdict = evidence[direction]["served_by"]
@@ -187,29 +203,24 @@ fn writes_have_the_verdict_of_the_engine() {
     }
 }
 
-/// A daemon, and a child whose end its parent ignores.
+/// A daemon, one that was forked twice, and a child whose end its parent ignores.
 #[test]
 fn what_leaves_the_tree_is_counted() {
-    let Some((scene, _alone)) = built(&DIRECT_READS) else {
+    let Some((scene, _alone)) = built(&LOOP_DIRECT) else {
         return;
     };
-    let read = format!(
-        "dd if={} of=/dev/null bs=1M iflag=direct status=none",
-        scene.target.display()
-    );
+    let read = "dd if=TARGET of=/dev/null bs=1M count=32 iflag=direct status=none";
     let daemon = format!("(setsid sh -c '{read}; true' &)");
-    // The trap stays in force for the children of a shell that becomes another one.
-    let ignored = format!("trap '' CHLD; exec sh -c '{read} & wait; true'");
-    for script in [daemon, ignored] {
-        let (evidence, text) = witness(&scene, &["sh", "-c", &script]);
-        let moved = evidence["reads"]["moved_bytes"]
-            .as_f64()
-            .unwrap_or(f64::NAN);
-        assert!(
-            within(moved, BYTES, 0.05),
-            "{script}:\n{text}\n{evidence:#}"
+    let twice = format!("(setsid sh -c '({read}; true) & exit' &) & exit 0");
+    // A shell sees to the ends of its children whatever it inherits; awk does not.
+    let lost = format!("env --ignore-signal=CHLD awk 'BEGIN {{ system(\"{read}\") }}'");
+    for script in [daemon, twice, lost] {
+        let evidence = of_script(&scene, &script);
+        assert_counted(&evidence, "reads", BYTES, &script);
+        assert_eq!(
+            evidence["processes"]["may_miss_children"], false,
+            "{evidence:#}"
         );
-        assert_eq!(evidence["processes"]["may_miss_children"], false);
     }
 }
 
@@ -220,18 +231,23 @@ fn a_model_that_is_served_is_no_device() {
         let at = scene.subfolder("model")?;
         std::fs::write(scene.folder().join("model.toml"), SERVED).expect("a file");
         let model = ServedModel::begin(&scene, "model.toml", &at, &[])?;
-        Ok((scene, model))
+        let disk = model.file();
+        Ok((scene.on(disk), model))
     });
     let Some((scene, model)) = unless_missing(made) else {
         return;
     };
+    let engine = measure(&scene, &Workload::READ);
+    assert_eq!(engine.code, Some(0), "{}", engine.text);
+    let verdicts = engine.measured().map(|sample| &sample["served_by"]);
+    assert!(verdicts.eq(["unknown"; 6].iter()), "{}", engine.text);
     let file = model.file().display().to_string();
     for cache in ["direct", "cold"] {
         let workload = Workload {
             cache,
             ..Workload::READ
         };
-        for program in programs(&model.file(), &workload) {
+        for program in programs(&model.file(), &workload, false) {
             let words = program.words.iter().map(String::as_str);
             let arguments: Vec<&str> = ["--on", &file, "--"].into_iter().chain(words).collect();
             let (output, evidence) = witness_with(&scene, &arguments, |_| ());

@@ -67,11 +67,18 @@ pub(crate) fn assert_counted(evidence: &Value, direction: &str, bytes: f64, what
     );
 }
 
-/// What fio runs before it closes its file: it ends once iolab has looked at the processes. From then on iolab has the device open a
-/// second time, and it sleeps when it has looked at everything.
+/// What fio runs before it closes its file: it ends once iolab has looked at the processes. Each look reads what they have open; it sleeps
+/// when it has looked at everything.
 const UNTIL_SEEN: &str = "p=$$
 while read -r name < /proc/$p/comm && [ $name != iolab ]; do p=$(cut -d ' ' -f 4 /proc/$p/stat); done
-until [ $(ls -l /proc/$p/fd | grep -c 'TARGET$') -ge 2 ] && grep -q ') S ' /proc/$p/stat; do :; done; true";
+calls() { while read -r what number; do [ $what != syscr: ] || echo $number; done < /proc/$p/io; }
+least=$(($(calls) + 400))
+until [ $(calls) -ge $least ] && grep -q ') S ' /proc/$p/stat; do sleep 0.02; done; true";
+
+/// The argument of fio that has it run this after its I/O.
+pub(crate) fn until_seen() -> String {
+    format!("--exec_postrun={UNTIL_SEEN}")
+}
 
 #[test]
 fn every_backend_of_fio_is_counted() {
@@ -82,8 +89,17 @@ fn every_backend_of_fio_is_counted() {
         return;
     };
     let target = scene.target.display().to_string();
-    let until_seen = format!("--exec_postrun={}", UNTIL_SEEN.replace("TARGET", &target));
-    for engine in ["psync", "libaio", "io_uring", "mmap"] {
+    let until_seen = until_seen();
+    for engine in [
+        "psync",
+        "sync",
+        "vsync",
+        "posixaio",
+        "libaio",
+        "io_uring",
+        "io_uring --sqthread_poll=1",
+        "mmap",
+    ] {
         for (mode, direction) in [("read", "reads"), ("write", "writes")] {
             let direct = u8::from(engine != "mmap");
             let line = format!(
@@ -142,6 +158,76 @@ fn processes_and_threads_are_counted() {
     assert_eq!(evidence["reads"]["served_by"], "device", "{evidence:#}");
 }
 
+/// 20 observations at once, each of a program with a device of its own: what is said of each is its own, and the device is named.
+#[test]
+fn observations_at_once_are_kept_apart() {
+    let Some((scene, _alone)) = built(&LOOP_DIRECT) else {
+        return;
+    };
+    let iolab = scene.binary().display().to_string();
+    let target = scene.target.display().to_string();
+    let all: Vec<(u64, Child)> = (1..=20)
+        .map(|mib| {
+            let file = scene.folder().join(format!("{mib}.json"));
+            let read =
+                format!("if={target} of=/dev/null bs=1M count={mib} iflag=direct status=none");
+            let started = Command::new(&iolab)
+                .args(["witness", "--on", &target, "-o"])
+                .arg(file)
+                .args(["--", "dd"])
+                .args(read.split(' '))
+                .stderr(Stdio::null())
+                .spawn();
+            (mib, started.expect("iolab starts"))
+        })
+        .collect();
+    for (mib, mut child) in all {
+        assert!(child.wait().expect("it ends").success());
+        let file = scene.folder().join(format!("{mib}.json"));
+        let text = std::fs::read(file).expect("evidence");
+        let evidence: Value = serde_json::from_slice(&text).expect("it is JSON");
+        let bytes = (mib << 20) as f64;
+        let [least, most] =
+            ["least", "most"].map(|end| number(&evidence, &format!("/reads/carried_bytes/{end}")));
+        assert!(
+            least <= bytes && most >= bytes && least <= number(&evidence, "/reads/moved_bytes"),
+            "{mib}: {least} to {most}\n{evidence:#}"
+        );
+        let read = number(&evidence, "/processes/rchar");
+        assert!(within(read, bytes, 0.03), "{mib}: {read}\n{evidence:#}");
+    }
+}
+
+/// What another process does with the same device leaves an interval, which holds the program's own bytes.
+#[test]
+fn what_others_read_leaves_an_interval() {
+    let Some((scene, _alone)) = built(&LOOP_DIRECT) else {
+        return;
+    };
+    let target = scene.target.display().to_string();
+    let mut other = Command::new("sh")
+        .args(["-c", "while [ -e go ]; do dd if=$0 of=/dev/null bs=1M count=4 iflag=direct status=none; done"])
+        .arg(&target)
+        .current_dir(scene.folder())
+        .spawn()
+        .expect("sh is everywhere");
+    std::fs::write(scene.folder().join("go"), "").expect("a file");
+    let evidence = of(
+        &scene,
+        "dd if=TARGET of=/dev/null bs=256k count=128 iflag=direct status=none",
+    );
+    std::fs::remove_file(scene.folder().join("go")).expect("it is there");
+    other.wait().expect("it ends");
+    let device = number(&evidence, "/devices/0/read_bytes");
+    let [least, most] =
+        ["least", "most"].map(|end| number(&evidence, &format!("/reads/carried_bytes/{end}")));
+    assert!(device > 1.01 * BYTES, "{evidence:#}");
+    assert!(least <= BYTES && BYTES <= most, "{evidence:#}");
+    assert!(within(most, BYTES, 0.02), "{evidence:#}");
+    assert_eq!(evidence["reads"]["served_by"], "device", "{evidence:#}");
+    assert_eq!(evidence["others"]["used_devices"], true, "{evidence:#}");
+}
+
 /// The program of a moment, one that is killed, and one that never ends.
 #[test]
 fn however_it_ends_it_is_counted() {
@@ -152,6 +238,15 @@ fn however_it_ends_it_is_counted() {
     let small = "dd if=TARGET of=/dev/null bs=1M count=1 iflag=direct status=none";
     let evidence = of(&scene, small);
     assert_counted(&evidence, "reads", BYTES / 32.0, "a moment");
+    // Its totals are known without --on too; whether a look has seen what it had open is chance.
+    let line = small.replace("TARGET", &scene.target.display().to_string());
+    let words: Vec<&str> = ["--"].into_iter().chain(line.split(' ')).collect();
+    let (output, evidence) = witness_with(&scene, &words, |_| ());
+    assert!(output.status.success(), "{output:?}");
+    for of_account in ["/processes/rchar", "/reads/moved_bytes"] {
+        let bytes = number(&evidence, of_account);
+        assert!(bytes >= BYTES / 32.0, "{of_account}: {evidence:#}");
+    }
     let evidence = of_script(&scene, &format!("{read}; kill -KILL $$"));
     assert_eq!(evidence["signal"], 9, "{evidence:#}");
     assert_counted(&evidence, "reads", BYTES, "killed");

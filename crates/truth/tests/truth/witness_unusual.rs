@@ -13,6 +13,7 @@ use iolab_truth::scenarios::LOOP_DIRECT;
 use iolab_truth::system::{needs_root, unless_missing};
 use iolab_truth::{Made, Scene};
 use needs::Need;
+use serde_json::Value;
 
 use crate::stage::{alone, built, within};
 use crate::witness_device::{BYTES, assert_counted, number, of_script};
@@ -200,7 +201,13 @@ fn other_users_and_namespaces_are_counted() {
     let evidence = of_script(&scene, &lesser);
     assert_eq!(evidence["exit_code"], 0, "{evidence:#}");
     assert_counted(&evidence, "reads", BYTES, "another user");
-    assert_eq!(evidence["reads"]["served_by"], "device", "{evidence:#}");
+    // A page fault may have fetched a part of a library that has left the page cache since.
+    let by_calls = number(&evidence, "/reads/by_calls_bytes/least");
+    let expected = match by_calls < 0.95 * number(&evidence, "/processes/rchar") {
+        true => "unknown",
+        false => "device",
+    };
+    assert_eq!(evidence["reads"]["served_by"], expected, "{evidence:#}");
 
     if needs::tool(Need::Unshare).is_none() {
         return;
@@ -265,7 +272,13 @@ fn what_an_ordinary_user_cannot_see_is_said() {
         assert!(output.status.success(), "{output:?}");
         let read_bytes = number(&evidence, "/processes/rchar");
         assert!(within(read_bytes, BYTES, 0.01), "{evidence:#}");
-        assert_eq!(evidence["ways"]["looks"], 0, "{evidence:#}");
+        // A look may see it before it has become the program.
+        let files = evidence["files"].as_array().expect("a list");
+        let is_secret = |file: &Value| {
+            let path = file["path"].as_str();
+            path.is_some_and(|path| path.ends_with("/secret"))
+        };
+        assert!(!files.iter().any(is_secret), "{evidence:#}");
         assert_eq!(
             evidence["reads"]["served_by"].as_str(),
             served_by,
@@ -273,4 +286,47 @@ fn what_an_ordinary_user_cannot_see_is_said() {
         );
         assert_eq!(evidence["others"]["sees_ended"], false, "{evidence:#}");
     }
+}
+
+/// As an ordinary user, what a child did whose parent ignores its end is in no account: nothing is decided without it, and nobody else is
+/// said to have done it.
+#[test]
+fn what_an_account_lacks_decides_nothing() {
+    let _alone = alone();
+    let made = Scene::open_to_all().and_then(|scene| {
+        noise(scene.folder().join("data"), 32 * MIB)?;
+        scene.as_nobody()
+    });
+    let Some(scene) = unless_missing(made) else {
+        return;
+    };
+    let read = "dd if=data of=/dev/null bs=1M iflag=direct status=none";
+    let child = format!("BEGIN {{ system(\"{read}\") }}");
+    let arguments = [
+        "--on",
+        "data",
+        "--",
+        "env",
+        "--ignore-signal=CHLD",
+        "awk",
+        &child,
+    ];
+    let (output, evidence) = witness_with(&scene, &arguments, |_| ());
+    assert!(output.status.success(), "{output:?}");
+    assert_eq!(
+        evidence["processes"]["may_miss_children"], true,
+        "{evidence:#}"
+    );
+    assert!(
+        number(&evidence, "/processes/rchar") < MIB as f64,
+        "{evidence:#}"
+    );
+    assert_eq!(evidence["reads"]["served_by"], "unknown", "{evidence:#}");
+    let most = number(&evidence, "/reads/carried_bytes/most");
+    assert!(most >= BYTES, "{evidence:#}");
+    // Where others read nothing there is no such number.
+    let by_others = evidence.pointer("/others/read_bytes/least");
+    let by_others = by_others.and_then(Value::as_f64).unwrap_or(0.0);
+    let device = number(&evidence, "/devices/0/read_bytes");
+    assert!(by_others <= device - BYTES, "{evidence:#}");
 }

@@ -91,7 +91,9 @@ impl From<OtherUse> for OtherUseData {
         let (used_devices, read_bytes, written_bytes) = match other {
             OtherUse::None => (Some(false), None, None),
             OtherUse::Some { read, written } => {
-                (Some(true), Some(read.into()), Some(written.into()))
+                let is_certain = read.least.max(written.least) > 0;
+                let used = is_certain.then_some(true);
+                (used, Some(read.into()), Some(written.into()))
             }
             OtherUse::Unknown => (None, None, None),
         };
@@ -138,7 +140,7 @@ pub(crate) struct ServedData {
     /// Which way they went.
     #[schemars(extend("enum" = Transfer::NAMES))]
     pub(crate) transfer: &'static str,
-    /// The devices in question, by name.
+    /// The devices in question that carried bytes that way, by name; all of them where none is known to have.
     pub(crate) devices: Vec<String>,
     /// What the evidence says of them.
     pub(crate) direction: DirectionData,

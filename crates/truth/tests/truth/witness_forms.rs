@@ -1,0 +1,153 @@
+//! What `iolab witness` has seen, in all its forms: the same numbers in each, and a program's own claim beside them.
+
+use std::path::Path;
+
+use iolab_truth::Scene;
+use iolab_truth::files::warm;
+use iolab_truth::iolab::witness_with;
+use iolab_truth::scenarios::{HOT_READS, LOOP_DIRECT};
+use needs::Need;
+use serde_json::Value;
+
+use crate::stage::{built, within};
+use crate::witness_device::{BYTES, assert_counted, number};
+
+/// Runs iolab in the scene's folder; gives its standard output.
+#[track_caller]
+fn iolab(scene: &Scene, line: &str) -> Vec<u8> {
+    let mut command = scene.command(scene.binary());
+    command.args(line.split(' ')).env("NO_COLOR", "1");
+    let output = scene.carry_out(&mut command, |_| ()).expect("iolab starts");
+    assert!(output.status.success(), "{line}: {output:?}");
+    output.stdout
+}
+
+/// The claims of a kind.
+fn claims<'a>(evidence: &'a Value, kind: &'a str) -> impl Iterator<Item = &'a Value> {
+    let all = evidence["claims"].as_array().expect("a list").iter();
+    all.filter(move |claim| claim["kind"] == kind)
+}
+
+/// A run file, its JSON, its course, its figure, its page and its bundle.
+#[test]
+fn what_was_seen_is_the_same_in_every_form() {
+    if needs::tool(Need::Fio).is_none() {
+        return;
+    }
+    let Some((scene, _alone)) = built(&LOOP_DIRECT) else {
+        return;
+    };
+    let target = scene.target.display().to_string();
+    let fio = format!(
+        "fio --name=t --filename={target} --rw=read --bs=256k --size=32M --rate=64M --direct=1 --ioengine=psync --output=claim.json --output-format=json"
+    );
+    iolab(
+        &scene,
+        &format!("witness -o seen.iolab --on {target} -- {fio}"),
+    );
+    let json = iolab(&scene, "table seen.iolab --format json");
+    let evidence: Value = serde_json::from_slice(&json).expect("it is JSON");
+    assert_counted(&evidence, "reads", BYTES, "fio");
+
+    let served: Vec<&Value> = claims(&evidence, "served-by").collect();
+    let [served] = served[..] else {
+        panic!("of reads alone: {evidence:#}");
+    };
+    let name = target.trim_start_matches("/dev/");
+    assert_eq!(served["evidence"]["devices"][0], name, "{evidence:#}");
+    let most = number(served, "/evidence/direction/carried_bytes/most");
+    assert!(within(most, BYTES, 0.01), "{evidence:#}");
+    assert_eq!(number(&evidence, "/claim/reads/bytes"), BYTES);
+    assert_eq!(evidence["claim"]["reads"]["exceeds_devices"], false);
+
+    // It reads for half a second: moments of a tenth have its device's bytes, and each a part of them.
+    let moments = evidence["course"]["moments"].as_array().expect("a list");
+    let devices = evidence["course"]["devices"].as_array().expect("a list");
+    let place = devices.iter().position(|device| *device == name);
+    let pointer = format!("/devices/{}/read_bytes", place.expect("it is followed"));
+    let carried = moments.iter().map(|moment| number(moment, &pointer));
+    let carried: Vec<f64> = carried.collect();
+    assert!(
+        within(carried.iter().sum(), BYTES, 0.01),
+        "{carried:?}: {evidence:#}"
+    );
+    assert!(
+        carried.iter().all(|bytes| *bytes < 0.9 * BYTES),
+        "{carried:?}"
+    );
+
+    for (line, file) in [
+        ("plot seen.iolab -o course.svg", "course.svg"),
+        ("report seen.iolab -o page.html", "page.html"),
+        ("report seen.iolab --bundle kept.zip", "kept.zip"),
+    ] {
+        iolab(&scene, line);
+        let made = std::fs::metadata(scene.folder().join(file)).expect("a file");
+        assert!(made.len() > 1000, "{file}");
+    }
+}
+
+/// fio says what it read; the device has carried next to nothing of it.
+#[test]
+fn fio_is_held_against_its_claim() {
+    if needs::tool(Need::Fio).is_none() {
+        return;
+    }
+    let Some((scene, _alone)) = built(&HOT_READS) else {
+        return;
+    };
+    warm(&scene.target).expect("it can be read");
+    let target = scene.target.display().to_string();
+    let fio = format!(
+        "fio --name=t --filename={target} --rw=read --bs=256k --size=32M --loops=4 --invalidate=0 --ioengine=psync --output=claim.json --output-format=json"
+    );
+    let arguments: Vec<&str> = ["--on", &target, "--"]
+        .into_iter()
+        .chain(fio.split(' '))
+        .collect();
+    let (output, evidence) = witness_with(&scene, &arguments, |_| ());
+    assert!(output.status.success(), "{output:?}");
+    assert_eq!(evidence["reads"]["served_by"], "page-cache", "{evidence:#}");
+    let claimed = &evidence["claim"]["reads"];
+    assert_eq!(number(claimed, "/bytes"), 4.0 * BYTES, "{evidence:#}");
+    assert_eq!(claimed["exceeds_devices"], true, "{evidence:#}");
+    // Program files may have come from the disk.
+    assert!(
+        number(claimed, "/carried_bytes_most") < 0.5 * BYTES,
+        "{evidence:#}"
+    );
+    assert_eq!(
+        claims(&evidence, "more-than-devices").count(),
+        1,
+        "{evidence:#}"
+    );
+}
+
+/// Messages go to a file on another disk: that disk is none of the program's.
+#[test]
+fn a_file_of_messages_brings_no_device_into_question() {
+    let Some((scene, _alone)) = built(&LOOP_DIRECT) else {
+        return;
+    };
+    let target = scene.target.display().to_string();
+    let line = format!(
+        "'{}' witness -o seen.json -- sh -c 'dd if={target} of=/dev/null bs=1M count=32 iflag=direct; true' > messages 2>&1",
+        scene.binary().display()
+    );
+    let mut command = scene.command(Path::new("sh"));
+    let output = scene.carry_out(command.args(["-c", &line]), |_| ());
+    assert!(output.expect("sh starts").status.success());
+    let text = std::fs::read(scene.folder().join("seen.json")).expect("a file");
+    let evidence: Value = serde_json::from_slice(&text).expect("it is JSON");
+    let devices = evidence["devices"].as_array().expect("a list").iter();
+    let names: Vec<&str> = devices.filter_map(|one| one["name"].as_str()).collect();
+    // Where dd was too fast to be seen, no device is in question.
+    let own = target.trim_start_matches("/dev/");
+    assert!(names.iter().all(|name| *name == own), "{evidence:#}");
+    let files = evidence["files"].as_array().expect("a list").iter();
+    let mut paths = files.filter_map(|file| file["path"].as_str());
+    assert!(
+        !paths.any(|path| path.ends_with("/messages")),
+        "{evidence:#}"
+    );
+}
