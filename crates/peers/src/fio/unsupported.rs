@@ -76,6 +76,7 @@ pub(super) fn check(spec: &TrialSpec) -> Result<(), String> {
         // Judged below.
         backend,
         pattern,
+        segments,
         bs_mix,
         steady,
         trim_percent,
@@ -125,6 +126,10 @@ pub(super) fn check(spec: &TrialSpec) -> Result<(), String> {
             steady.is_some(),
             "iolab does not read at what time it was steady",
         ),
+        (
+            segments.is_some(),
+            "it has no segments with gaps between them",
+        ),
         (*trace, "iolab traces its own requests only"),
         (
             *trim_percent > 0 || *trim_first,
@@ -148,7 +153,7 @@ fn order(
     pattern: Pattern,
     sizes: Option<&SizeMix>,
     first_offset: FirstOffset,
-) -> [Refusal; 7] {
+) -> [Refusal; 8] {
     [
         (
             pattern == Pattern::Reverse,
@@ -173,6 +178,10 @@ fn order(
         (
             first_offset != FirstOffset::Zero,
             "it begins an ordered pass at the start of the region: set first_offset=zero",
+        ),
+        (
+            matches!(pattern, Pattern::Sequence(_)),
+            "only versions after 3.42 have sequences of blocks",
         ),
         (
             has_one_place(spec),
@@ -208,6 +217,7 @@ pub(super) fn has_one_place(trial: &TrialSpec) -> bool {
         | Pattern::Pareto(_)
         | Pattern::Normal(_)
         | Pattern::Zoned(_) => trial.random_every > 1,
+        Pattern::Sequence(_) => true,
     };
     is_ordered && trial.reads() && trial.writes()
 }

@@ -101,6 +101,7 @@ fn check(spec: &TrialSpec) -> Result<(), String> {
         buffer_memory: _,
         buffer_init: _,
         // Judged below.
+        segments,
         pattern,
         random_every,
         bs,
@@ -159,6 +160,10 @@ fn check(spec: &TrialSpec) -> Result<(), String> {
     let of_trials = [
         (rate.is_some(), "it has no rate"),
         (steady.is_some(), "it does not end when it is steady"),
+        (
+            segments.is_some(),
+            "it has no segments with gaps between them",
+        ),
         (*trace, "iolab traces its own requests only"),
         (*verify, "iolab cannot verify what it writes"),
     ];

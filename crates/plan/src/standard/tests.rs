@@ -72,7 +72,12 @@ fn each_deviation_is_named() {
             ],
         ),
         (
-            &[full, "region=768GiB", "edition=client"],
+            &[
+                full,
+                "region=768GiB",
+                "edition=client",
+                "segments=2048/8GiB",
+            ],
             device,
             vec![Deviation::TrimRefused],
         ),
@@ -87,7 +92,12 @@ fn each_deviation_is_named() {
         (
             &[full, "edition=client"],
             PURGED,
-            vec![Deviation::WriteCacheOff],
+            vec![Deviation::WriteCacheOff, Deviation::Segments(2048)],
+        ),
+        (
+            &[full, "segments=2048/2GiB"],
+            PURGED,
+            vec![Deviation::Setting("segments")],
         ),
         (
             &[full],
