@@ -59,9 +59,6 @@ const FLOOR_REQUESTS: u64 = 20_000;
 /// How often it is looked whether the user has interrupted a trial that one of its groups ends.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// Stack of a worker, bytes: too small for a huge page, which the kernel would otherwise zero for each of a thousand workers.
-const STACK_BYTES: usize = 1 << 20;
-
 /// Carries one trial out on `target`. Raising `stop` ends it early, with what was done until then.
 ///
 /// A request that fails is no error of this function: it is counted in the outcome, which then
@@ -500,8 +497,7 @@ fn set_up<'scope, 'env>(
         let ready = ready.clone();
         let body = move || work(job, number, barrier, arena, &ready);
         let name = format!("{THREAD_NAMES}{}", workers.len());
-        let thread = thread::Builder::new().name(name).stack_size(STACK_BYTES);
-        match thread.spawn_scoped(scope, body) {
+        match thread::Builder::new().name(name).spawn_scoped(scope, body) {
             Ok(worker) => workers.push((place, worker)),
             Err(error) => {
                 set_up = Err(Error::usage(format!(

@@ -12,8 +12,8 @@ use iolab_workload::{Error, Result};
 
 /// What the process takes for everything but workers: filling, the run file, the analysis; bytes.
 const PROCESS: u64 = 24 << 20;
-/// What a worker takes at most besides its buffers, whose lack is reported where they are made: a stack of 1 MiB, up to seven
-/// histograms of 270 KiB, and its series; bytes.
+/// What a worker takes besides its buffers, whose lack is reported where they are made: a stack of 2 MiB (the default of
+/// Rust's threads) and up to seven histograms of 270 KiB; bytes.
 const WORKER: u64 = 4 << 20;
 /// What of that a worker really touches: its histograms, and some pages of its stack; bytes.
 const WORKER_TOUCHED: u64 = 2 << 20;
