@@ -66,14 +66,22 @@ fn window(analysis: &Analysis, steady: &SteadyAnalysis) -> Option<Captioned> {
     ]);
     Some(Captioned {
         caption: format!(
-            "measurement window: {} ({}) of the tracked cells in the last {length} of {rounds} rounds; range and slope of the line of least squares over the mean: at most {} and {} are allowed",
-            clean(&analysis.quantity()),
-            analysis.response.unit(),
+            "measurement window: {} of the tracked cells in the last {length} of {rounds} rounds; range and slope of the line of least squares over the mean: at most {} and {} are allowed",
+            named(analysis),
             format_percent(steady.asked.range),
             format_percent(steady.asked.slope)
         ),
         grid: Grid::of(columns),
     })
+}
+
+/// `IOPS`, `throughput (MB/s)`.
+fn named(analysis: &Analysis) -> String {
+    let (quantity, unit) = (clean(&analysis.quantity()), analysis.response.unit());
+    match quantity == unit {
+        true => quantity,
+        false => format!("{quantity} ({unit})"),
+    }
 }
 
 fn name(analysis: &Analysis, tracked: &Tracked) -> String {
@@ -129,9 +137,8 @@ fn grid(analysis: &Analysis) -> Option<Captioned> {
     let trials = analysis.cells.iter().map(|cell| cell.n).max()?;
     Some(Captioned {
         caption: format!(
-            "{} ({}) by {down} and {across}: means of the {trials} measured rounds",
-            clean(&analysis.quantity()),
-            analysis.response.unit()
+            "{} by {down} and {across}: means of the {trials} measured rounds",
+            named(analysis)
         ),
         grid: Grid::of(table),
     })

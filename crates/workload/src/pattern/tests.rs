@@ -388,9 +388,9 @@ proptest! {
             seed,
             offset: 1 << 20,
             segments: Some(segments.parse().expect("segments")),
-            ..spec(pattern, 1 << 16, count * slot >> 16, threads)
+            ..spec(pattern, 1 << 16, (count * slot) >> 16, threads)
         };
-        prop_assert!(u64::from(threads) <= count * size >> 16 || spec.check().is_err());
+        prop_assert!(u64::from(threads) <= (count * size) >> 16 || spec.check().is_err());
         prop_assume!(spec.check().is_ok());
         let blocks = spec.visited_bytes() >> 16;
         let mut seen: Vec<u64> = (0..threads)
