@@ -309,7 +309,7 @@ fn meaningless(experiment: &Experiment, planned: &PlannedCell) -> Option<Meaning
         return None;
     }
     let spec = &cell.trial;
-    let blocks = spec.region / spec.bs.max(1);
+    let blocks = spec.visited_bytes() / spec.bs.max(1);
     let lacks_blocks = blocks < u64::from(spec.threads) && spec.layout != FileLayout::Overlapping;
     if !spec.buffer_init_applies() {
         Some(Meaningless::Pages)

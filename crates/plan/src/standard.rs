@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use iolab_workload::settings::{CellSpec, SETTINGS, Setting};
-use iolab_workload::trial::{CacheState, Pattern};
+use iolab_workload::trial::{CacheState, Pattern, Segments};
 
 use self::points::{KIB, Point};
 use crate::experiment::{Edition, Experiment, Standard};
@@ -85,6 +85,8 @@ pub enum Deviation {
     WriteCacheOn,
     /// The volatile write cache is off, which the client edition turns on.
     WriteCacheOff,
+    /// Requests do not go to the segments of the client edition, of which there are so many.
+    Segments(u64),
     /// The test's cells that are missing, of how many.
     Cells {
         /// Missing ones.
@@ -148,8 +150,10 @@ const HISTOGRAM_TIME: Duration = Duration::from_secs(20 * 60);
 const SATURATION_FILLS: f64 = 4.0;
 /// The longest time of the write saturation test.
 const SATURATION_TIME: Duration = Duration::from_secs(24 * 3600);
+/// Segments of the active range in the client edition.
+const CLIENT_SEGMENTS: u64 = 2048;
 /// Settings that the tests leave to the operator, that change nothing on the target, or of which other deviations tell.
-const OPEN: [&str; 35] = [
+const OPEN: [&str; 36] = [
     // Other deviations.
     "bs",
     "bs_mix",
@@ -158,6 +162,7 @@ const OPEN: [&str; 35] = [
     "time",
     "bytes",
     "requests",
+    "segments",
     // The range, the target and the machine.
     "region",
     "offset",
@@ -228,6 +233,7 @@ impl Standard {
             self.purge(experiment, target),
             self.passes(experiment, cells, target),
             write_cache(edition, target),
+            self.segments(edition, cells),
             self.missing(cells),
             self.further(cells),
             self.is_in_other_order(cells).then_some(Deviation::Order),
@@ -396,6 +402,28 @@ impl Standard {
         };
         let is_random = asked.rand > 0 && self != Self::PtsHostIdle;
         (!is_so || is_random || other_size).then_some(Deviation::Passes)
+    }
+
+    /// Whether requests go to other parts of the range than in the edition.
+    fn segments(self, edition: Edition, cells: &[&CellSpec]) -> Option<Deviation> {
+        let has_segments = match self {
+            Self::PtsIops | Self::PtsThroughput | Self::PtsLatency | Self::PtsLatencyHistogram => {
+                edition == Edition::Client
+            }
+            Self::PtsWriteSaturation
+            | Self::PtsComposite
+            | Self::PtsCrossStimulus
+            | Self::PtsHostIdle => false,
+        };
+        let mut trials = cells.iter().flat_map(|cell| cell.trials());
+        match has_segments {
+            true => trials
+                .any(|trial| trial.segments.map(Segments::count) != Some(CLIENT_SEGMENTS))
+                .then_some(Deviation::Segments(CLIENT_SEGMENTS)),
+            false => trials
+                .any(|trial| trial.segments.is_some())
+                .then_some(Deviation::Setting("segments")),
+        }
     }
 
     fn missing(self, cells: &[&CellSpec]) -> Option<Deviation> {

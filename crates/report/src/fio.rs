@@ -137,6 +137,13 @@ fn options(cell: &Cell) -> Map<String, Value> {
             put("random_distribution", trial.pattern.to_string());
         }
         Pattern::Zoned(zones) => put("random_distribution", format!("zoned:{zones}")),
+        Pattern::Sequence(sequence) => {
+            put("random_distribution", sequence.as_fio());
+            put(
+                "random_sequence_stride",
+                u8::from(sequence.moves()).to_string(),
+            );
+        }
         Pattern::Seq
         | Pattern::Strided
         | Pattern::Reverse

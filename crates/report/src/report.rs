@@ -19,6 +19,7 @@ mod references;
 mod run_sequence;
 mod section;
 mod sparkline;
+mod standard_tables;
 mod statement;
 pub(crate) mod summary;
 mod visits;

@@ -21,8 +21,12 @@ const STRATEGIES: [Batch; 4] = [
 /// Rounds over all strategies, alternating so that drift hits all alike; odd, so that the median is one of them.
 const ROUNDS: usize = 3;
 const PROBE: Duration = Duration::from_millis(40);
+/// A probe that lasts this many times as long only waits for the requests that it has begun with: all strategies do the same then, and a
+/// thousand threads would be set up for each of the others.
+const OUTLASTED: u32 = 10;
 
-/// The strategy with the highest median IOPS, and the numbers in words; `None` when the probes were cut off.
+/// The strategy with the highest median IOPS, and the numbers in words; the first one where a probe shows no difference between them;
+/// `None` when the probes were cut off.
 pub(super) fn choose(
     executor: &mut dyn Executor,
     cell: &CellSpec,
@@ -41,6 +45,14 @@ pub(super) fn choose(
             let outcome = executor.run(&probe, stop)?;
             if !outcome.ended.is_whole() {
                 return Ok(None);
+            }
+            if outcome.elapsed_ns > (PROBE * OUTLASTED).as_nanos() as u64 {
+                let message = format!(
+                    "batch={} not chosen by probes: the requests in flight outlast a probe of {} ms more than {OUTLASTED} times",
+                    Batch::One,
+                    PROBE.as_millis()
+                );
+                return Ok(Some((Batch::One, message)));
             }
             rates[round] = outcome.requests() as f64 * 1e9 / outcome.elapsed_ns.max(1) as f64;
         }

@@ -244,6 +244,31 @@ fn the_completion_strategy_is_chosen_by_measurement_and_kept() {
 }
 
 #[test]
+fn probes_end_where_requests_outlast_them() {
+    let probe = Duration::from_millis(40);
+    let bench = bench(&["backend=io_uring", "depth=8"]);
+    let probes = std::cell::Cell::new(0);
+    let slow = |spec: &TrialSpec, _| {
+        let is_probe = spec.limit.time == Some(probe) && spec.limit.bytes.is_none();
+        probes.set(probes.get() + u32::from(is_probe));
+        500_000_000
+    };
+    bench.start(&mut mock(&slow)).expect("done");
+    let record = bench.record();
+    assert_eq!(
+        probes.get() as usize,
+        record.cells.len(),
+        "one of each cell"
+    );
+    assert!(
+        record
+            .cells
+            .iter()
+            .all(|cell| cell.spec.batch_name() == "one")
+    );
+}
+
+#[test]
 fn progress_counts_up_to_what_was_foreseen() {
     #[derive(Default)]
     struct Watch(Vec<Progress>);

@@ -163,12 +163,13 @@ pub static FOREIGN: &[Foreign] = foreign! {
     none "blocks are aligned to their own size from --set offset on":
         "ba blockalign" => decides(&["bs", "bs_mix", "pattern"]),
         "offset_align";
-    way "--set pattern=rand, rand-replace, zipf:1.1, pareto:0.2, normal:20 or zones:50/5:30/15:20/80":
+    way "--set pattern=rand, rand-replace, zipf:1.1, pareto:0.2, normal:20, zones:50/5:30/15:20/80 or sequence:2:0:1":
         "random_distribution" => decides(&["pattern"]);
     way "--set pattern=rand-replace": "norandommap" => flag(&["pattern"]);
     none "a cell is sequential, strided, reverse or random; --set pattern=seq,rand compares them":
         "rw_sequencer" => decides(&["random_every"]),
-        "percentage_random seekpct random_sequence_stride sprandom spr_op spr_num_regions spr_cs";
+        "random_sequence_stride" => flag(&["pattern"]),
+        "percentage_random seekpct sprandom spr_op spr_num_regions spr_cs";
     none "pattern=rand visits each block once per pass without a map in memory, whatever the size":
         "softrandommap random_generator" => idle("iolab's random order needs no map in memory");
     none "a share of the writes can trim instead, on blocks of their own: --set trim_percent=30":
@@ -372,10 +373,12 @@ pub static FOREIGN: &[Foreign] = foreign! {
             nfs_url gpu_dev_ids cuda_io rocm_io volume brick http_host http_user http_pass https http_mode \
             http_s3_region http_s3_key http_s3_keyid http_s3_security_token http_s3_sse_customer_key \
             http_s3_sse_customer_algorithm http_s3_storage_class http_swift_auth_token http_verbose \
-            http_object_mode libblkio_driver libblkio_path libblkio_pre_connect_props libblkio_num_entries \
+            http_object_mode libblkio_pre_connect_props libblkio_num_entries \
             libblkio_queue_size libblkio_pre_start_props libblkio_vectored libblkio_write_zeroes_on_trim \
             libblkio_wait_mode libblkio_force_enable_completion_eventfd xnvme_async xnvme_sync xnvme_admin \
-            xnvme_dev_nsid xnvme_dev_subnqn xnvme_mem xnvme_iovec";
+            xnvme_dev_nsid xnvme_dev_subnqn xnvme_mem xnvme_iovec",
+        "libblkio_driver" => only(&["io_uring"], "its driver io_uring makes the calls that iolab's backend of that name makes, without the library's own work"),
+        "libblkio_path" => target();
     // fio's options with the name of a setting, and those without an effect on a cell.
     unanswered:
         "rwmixread" => decides(&["read_percent"]),

@@ -16,7 +16,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 pub use permutation::Permutation;
 use skewed::{Law, Skewed};
 
-use crate::trial::{FileLayout, FirstOffset, Pattern, TrialSpec, Zone, Zones};
+use crate::trial::{FileLayout, FirstOffset, Pattern, Places, Sequence, TrialSpec, Zone, Zones};
 
 /// The purpose of the key that draws where an ordered pattern begins.
 const FIRST: u64 = 1 << 48;
@@ -64,6 +64,8 @@ enum Order {
     },
     Skewed(Box<Skewed>),
     Zoned(Box<Zoned>),
+    Listed(Box<Listed>),
+    Segmented(Box<Segmented>),
 }
 
 #[derive(Debug, Clone)]
@@ -94,6 +96,23 @@ struct Shuffled {
     step: u64,
     seed: u64,
     pass: u64,
+}
+
+/// Blocks in an order that is given.
+#[derive(Debug, Clone)]
+struct Listed {
+    sequence: Sequence,
+    blocks: u64,
+    next: usize,
+    /// First block of the current group.
+    group: u64,
+}
+
+/// An order over segments, as if they were one behind the other.
+#[derive(Debug, Clone)]
+struct Segmented {
+    offsets: Offsets,
+    places: Places,
 }
 
 #[derive(Debug, Clone)]
@@ -130,6 +149,9 @@ impl RandomBytes {
 impl Offsets {
     /// The stream of worker `worker` of `spec`, which must have passed [`TrialSpec::check`].
     pub fn new(spec: &TrialSpec, worker: u32) -> Self {
+        if let Some(places) = spec.segments.and_then(|own| own.places(spec.region)) {
+            return Self::in_segments(spec, worker, places);
+        }
         let worker = spec.number_of(worker);
         let own = derive(spec.seed, u64::from(worker) + 1);
         let mut part = Share {
@@ -170,12 +192,29 @@ impl Offsets {
             Pattern::Pareto(h) => (0, part.skewed(Law::pareto(part.blocks, h))),
             Pattern::Normal(percent) => (0, part.skewed(Law::normal(part.blocks, percent))),
             Pattern::Zoned(zones) => (0, Order::Zoned(Box::new(part.zoned(zones)))),
+            Pattern::Sequence(sequence) => (0, part.listed(sequence)),
         };
         Self {
             kind,
             bs: spec.bs,
             base: spec.offset + start,
             length: part.blocks * spec.bs,
+        }
+    }
+
+    fn in_segments(spec: &TrialSpec, worker: u32, places: Places) -> Self {
+        let joined = TrialSpec {
+            segments: None,
+            offset: 0,
+            region: spec.visited_bytes(),
+            ..spec.clone()
+        };
+        let offsets = Self::new(&joined, worker);
+        Self {
+            kind: Order::Segmented(Box::new(Segmented { offsets, places })),
+            bs: spec.bs,
+            base: spec.offset,
+            length: spec.region,
         }
     }
 
@@ -201,6 +240,8 @@ impl Offsets {
             Order::RandReplace { rng, blocks } => below(rng, *blocks) * self.bs,
             Order::Skewed(skewed) => skewed.draw() * self.bs,
             Order::Zoned(zoned) => zoned.draw() * self.bs,
+            Order::Listed(listed) => listed.advance() * self.bs,
+            Order::Segmented(segmented) => segmented.advance(),
         };
         self.base + relative
     }
@@ -356,6 +397,15 @@ impl Share {
         }
     }
 
+    fn listed(&self, sequence: Sequence) -> Order {
+        Order::Listed(Box::new(Listed {
+            sequence,
+            blocks: self.blocks,
+            next: 0,
+            group: 0,
+        }))
+    }
+
     fn permutation(&self) -> Permutation {
         Permutation::new(self.blocks, derive(self.seed, 0))
     }
@@ -412,6 +462,34 @@ impl Shuffled {
         let block = self.permutation.apply(self.next);
         self.next += self.step;
         block
+    }
+}
+
+impl Listed {
+    fn advance(&mut self) -> u64 {
+        let listed = self.sequence.blocks();
+        let block = self.group + u64::from(listed[self.next]);
+        self.next += 1;
+        if self.next == listed.len() {
+            self.next = 0;
+            if self.sequence.moves() {
+                let group = self.group + listed.len() as u64;
+                // The group that no longer fits into the region is the first one again.
+                self.group = match group + self.sequence.highest() < self.blocks {
+                    true => group,
+                    false => 0,
+                };
+            }
+        }
+        block
+    }
+}
+
+impl Segmented {
+    /// A function of its own: the offsets within are of the same type.
+    #[inline(never)]
+    fn advance(&mut self) -> u64 {
+        self.places.of(self.offsets.next_offset())
     }
 }
 

@@ -18,6 +18,8 @@ mod flags;
 mod pattern;
 mod pauses;
 mod rate;
+mod segments;
+mod sequence;
 mod sharing;
 mod sizes;
 mod steady;
@@ -31,6 +33,8 @@ pub use flags::{Advice, IoPriority, PRIORITY_LEVEL_MAX, WriteHint};
 pub use pattern::Pattern;
 pub use pauses::Bursts;
 pub use rate::{RATE_MAX, Rate};
+pub use segments::{Places, Segments};
+pub use sequence::Sequence;
 pub use sharing::{Descriptors, FileLayout, Others, Shift, share};
 pub use sizes::{SizeMix, SizeShare, Sizes};
 pub use steady::{SteadyRule, SteadyTest};
@@ -192,6 +196,8 @@ pub struct TrialSpec {
     pub offset: u64,
     /// Length of the region in bytes.
     pub region: u64,
+    /// The parts of the region that requests go to; `None`: all of it.
+    pub segments: Option<Segments>,
     /// Workers, 1 to 1024.
     pub threads: u32,
     /// Workers of other processes with which these share the region, the limits and the rate.
@@ -324,6 +330,7 @@ impl Default for TrialSpec {
             stripe: None,
             offset: 0,
             region: 1 << 30,
+            segments: None,
             threads: 1,
             others: Others::default(),
             ranks: None,
@@ -458,7 +465,7 @@ impl TrialSpec {
                 .map(|bytes| (bytes as f64 / self.mean_request()).ceil() as u64),
         };
         // A trim is a request too.
-        let pass = (self.region / self.bs).saturating_mul(1 + u64::from(self.trim_first));
+        let pass = (self.visited_bytes() / self.bs).saturating_mul(1 + u64::from(self.trim_first));
         let counted = [
             bytes,
             self.limit.requests,

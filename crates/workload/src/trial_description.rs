@@ -14,6 +14,7 @@ pub fn in_words(trial: &TrialSpec) -> String {
         Pattern::Pareto(_) => "Pareto-distributed",
         Pattern::Normal(_) => "normally distributed",
         Pattern::Zoned(_) => "unevenly random",
+        Pattern::Sequence(_) => "listed",
     };
     let of = match trial.trim_first {
         false => "",
@@ -59,6 +60,7 @@ pub fn requests_in_words(trial: &TrialSpec) -> String {
         Pattern::Pareto(_) => "Pareto-distributed ",
         Pattern::Normal(_) => "normally distributed ",
         Pattern::Zoned(_) => "unevenly random ",
+        Pattern::Sequence(_) => "listed ",
     };
     let writes = match (trial.pattern, trial.starts_fresh(), trial.allocate) {
         (Pattern::Seq, true, Some(Allocate::Preallocated)) => {

@@ -126,7 +126,7 @@ pub(super) fn too_few(analysis: &Analysis, run: usize) -> Vec<TooFew> {
 
 fn why_few(cell: &CellAnalysis) -> Cause {
     let trial = cell.cell.trial();
-    let requests = trial.region / trial.bs.max(1);
+    let requests = trial.visited_bytes() / trial.bs.max(1);
     match requests < trial.in_flight() {
         true => Cause::Region { requests },
         false => Cause::Late,

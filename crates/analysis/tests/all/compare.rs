@@ -354,6 +354,7 @@ fn a_difference_in_any_fixed_setting_is_named() {
         ("hosts", "2"),
         ("shift", "rank"),
         ("skip_every", "256MiB"),
+        ("segments", "4/16MiB"),
         ("stripe", "64KiB"),
         ("flow", "8"),
         ("ends_trial", "true"),

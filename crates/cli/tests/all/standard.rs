@@ -103,8 +103,21 @@ fn a_scaled_test_says_so_everywhere() {
             Some(rounds)
         );
     }
-    for document in documents(folder) {
-        assert_says(&document, &claim);
+    let documents = documents(folder);
+    for document in &documents {
+        assert_says(document, &claim);
+    }
+    // The rounds, the window, the grid, its figure: the order of a report of the standard.
+    let own = ["data-figure=\"e1\"", "-e1-pts-iops.svg", "-e1-pts-iops.pdf"];
+    for (document, own) in documents.iter().zip(own) {
+        let rounds = match own.strip_suffix(".svg").or(own.strip_suffix(".pdf")) {
+            Some(stem) => format!("{stem}-rounds."),
+            None => "<figure class=\"rounds\">".to_owned(),
+        };
+        let parts = [&rounds, "measurement window", "means of the 5", own];
+        let places = parts.map(|part| document.find(part));
+        assert!(places.iter().all(Option::is_some), "{parts:?}: {places:?}");
+        assert!(places.is_sorted(), "{parts:?}: {places:?}");
     }
 }
 
@@ -233,8 +246,21 @@ fn a_run_is_compared_with_the_edition_that_was_asked_for() {
         "run pts-lat model:qlc-slc-cached --seed 1 --size 64MiB --time 5ms --set edition=client --budget 1ms -o run.iolab"
     );
     run(folder, &arguments).expect(0);
-    let standard = standard(folder);
-    assert_eq!(standard["edition"], "client");
+    let names_segments = |standard: &Value| {
+        let deviations = standard["deviations"].as_array();
+        let mut deviations = deviations.expect("some").iter().filter_map(Value::as_str);
+        deviations.any(|deviation| deviation.contains("2048 segments"))
+    };
+    let without = standard(folder);
+    assert_eq!(without["edition"], "client");
+    assert!(names_segments(&without), "{without}");
+    let with_segments = crate::support::folder();
+    let arguments = words!(
+        "run pts-lat model:qlc-slc-cached --seed 1 --size 256MiB --time 5ms --set edition=client --set segments=2048/32MiB --budget 1ms -o run.iolab"
+    );
+    run(with_segments.path(), &arguments).expect(0);
+    let with = standard(with_segments.path());
+    assert!(!names_segments(&with), "{with}");
     let refused = run(
         folder,
         &words!("run read-size model:sata-ssd --set edition=client"),

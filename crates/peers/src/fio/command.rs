@@ -147,6 +147,13 @@ pub(super) fn common(spec: &TrialSpec) -> Vec<String> {
             words.push(format!("--random_distribution={}", spec.pattern));
         }
         Pattern::Zoned(zones) => words.push(format!("--random_distribution=zoned:{zones}")),
+        Pattern::Sequence(sequence) => {
+            words.push(format!("--random_distribution={}", sequence.as_fio()));
+            words.push(format!(
+                "--random_sequence_stride={}",
+                u8::from(sequence.moves())
+            ));
+        }
         Pattern::Seq
         | Pattern::Strided
         | Pattern::Reverse
@@ -278,7 +285,8 @@ fn order(spec: &TrialSpec) -> String {
         | Pattern::Zipf(_)
         | Pattern::Pareto(_)
         | Pattern::Normal(_)
-        | Pattern::Zoned(_) => match spec.random_every {
+        | Pattern::Zoned(_)
+        | Pattern::Sequence(_) => match spec.random_every {
             1 => format!("rand{direction}"),
             every => format!("rand{direction}:{every}"),
         },

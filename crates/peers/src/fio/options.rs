@@ -12,7 +12,8 @@ use std::time::Duration;
 use iolab_workload::Error;
 use iolab_workload::Result;
 use iolab_workload::trial::{
-    Backend, Batch, CacheState, Content, DEPTH_MAX, Pattern, SyncPolicy, THREADS_MAX, TrialSpec,
+    Backend, Batch, CacheState, Content, DEPTH_MAX, Pattern, Sequence, SyncPolicy, THREADS_MAX,
+    TrialSpec,
 };
 
 use iolab_workload::settings::CellSpec;
@@ -219,8 +220,28 @@ fn distribution(options: &Options, uniform: Pattern) -> Read<Pattern> {
             let error = error.within(option);
             Fault { option, error }
         }),
+        Some(("sequence", blocks)) => {
+            let moves = is_set(options, "random_sequence_stride");
+            listed(blocks, moves)
+                .map(Pattern::Sequence)
+                .map_err(|error| {
+                    let error = error.within(option);
+                    Fault { option, error }
+                })
+        }
         _ => Err(refused(option, text, option)),
     }
+}
+
+/// `2,0,1`
+fn listed(blocks: &str, moves: bool) -> Result<Sequence> {
+    let numbers = blocks.split(',').map(|block| block.trim().parse());
+    let numbers: std::result::Result<Vec<u32>, _> = numbers.collect();
+    let numbers = numbers.map_err(|_| {
+        Error::usage(format!("'{}' is no list of blocks", short(blocks)))
+            .hint("fio takes numbers from 0 on, separated by commas")
+    })?;
+    Sequence::new(&numbers, moves)
 }
 
 fn mix(options: &Options) -> Read<u8> {
@@ -244,6 +265,8 @@ fn requests(options: &Options, trial: &mut TrialSpec, faults: &mut Faults) {
         "pvsync" => Ok(Backend::Pvsync2),
         // fio's example of an engine in C++, which does what its null engine does.
         "cpp_null" => Ok(Backend::Null),
+        // The library's driver of this name makes the same calls.
+        "libblkio" if text(options, "libblkio_driver") == Some("io_uring") => Ok(Backend::IoUring),
         _ => engine.parse::<Backend>().map_err(|error| Fault {
             option: name,
             error: Error::usage(format!(

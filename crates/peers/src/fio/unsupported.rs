@@ -75,6 +75,7 @@ pub(super) fn check(spec: &TrialSpec) -> Result<(), String> {
         series_ns: _,
         // Judged by `trials`.
         rate: _,
+        segments: _,
         steady: _,
         trace: _,
         trim_percent: _,
@@ -109,7 +110,7 @@ pub(super) fn check(spec: &TrialSpec) -> Result<(), String> {
 }
 
 /// What ends its trials, and what of them iolab reads.
-fn trials(spec: &TrialSpec) -> [Refusal; 5] {
+fn trials(spec: &TrialSpec) -> [Refusal; 6] {
     [
         (
             spec.rate.is_some(),
@@ -118,6 +119,10 @@ fn trials(spec: &TrialSpec) -> [Refusal; 5] {
         (
             spec.steady.is_some(),
             "iolab does not read at what time it was steady",
+        ),
+        (
+            spec.segments.is_some(),
+            "it has no segments with gaps between them",
         ),
         (spec.trace, "iolab traces its own requests only"),
         (
@@ -163,7 +168,7 @@ fn flags(spec: &TrialSpec) -> [Refusal; 5] {
     ]
 }
 
-fn order(spec: &TrialSpec) -> [Refusal; 7] {
+fn order(spec: &TrialSpec) -> [Refusal; 8] {
     let (pattern, sizes) = (spec.pattern, spec.bs_mix.as_ref());
     [
         (
@@ -189,6 +194,10 @@ fn order(spec: &TrialSpec) -> [Refusal; 7] {
         (
             spec.first_offset != FirstOffset::Zero,
             "it begins an ordered pass at the start of the region: set first_offset=zero",
+        ),
+        (
+            matches!(pattern, Pattern::Sequence(_)),
+            "only versions after 3.42 have sequences of blocks",
         ),
         (
             has_one_place(spec),
@@ -224,6 +233,7 @@ pub(super) fn has_one_place(trial: &TrialSpec) -> bool {
         | Pattern::Pareto(_)
         | Pattern::Normal(_)
         | Pattern::Zoned(_) => trial.random_every > 1,
+        Pattern::Sequence(_) => true,
     };
     is_ordered && trial.reads() && trial.writes()
 }

@@ -130,6 +130,7 @@ fn check(spec: &TrialSpec) -> Result<(), String> {
         memory_node: _,
         // Judged by `trials`.
         rate: _,
+        segments: _,
         steady: _,
         trace: _,
         verify: _,
@@ -171,10 +172,14 @@ fn flags(spec: &TrialSpec) -> [Refusal; 4] {
     ]
 }
 
-fn trials(spec: &TrialSpec) -> [Refusal; 4] {
+fn trials(spec: &TrialSpec) -> [Refusal; 5] {
     [
         (spec.rate.is_some(), "it has no rate"),
         (spec.steady.is_some(), "it does not end when it is steady"),
+        (
+            spec.segments.is_some(),
+            "it has no segments with gaps between them",
+        ),
         (spec.trace, "iolab traces its own requests only"),
         (spec.verify, "iolab cannot verify what it writes"),
     ]

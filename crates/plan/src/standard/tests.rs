@@ -63,7 +63,7 @@ fn each_deviation_of_the_target_is_named() {
             ],
         ),
         (
-            &["region=768GiB", "edition=client"],
+            &["region=768GiB", "edition=client", "segments=2048/8GiB"],
             device,
             vec![Deviation::TrimRefused],
         ),
@@ -75,7 +75,16 @@ fn each_deviation_of_the_target_is_named() {
             },
             vec![Deviation::ActiveRange(0.75), Deviation::TrimRefused],
         ),
-        (&["edition=client"], PURGED, vec![Deviation::WriteCacheOff]),
+        (
+            &["edition=client"],
+            PURGED,
+            vec![Deviation::WriteCacheOff, Deviation::Segments(2048)],
+        ),
+        (
+            &["segments=2048/2GiB"],
+            PURGED,
+            vec![Deviation::Setting("segments")],
+        ),
         (
             &[],
             TargetFacts {

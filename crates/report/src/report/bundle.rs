@@ -39,6 +39,8 @@ pub(super) struct Chapter<'a> {
     pub(super) section: &'a Section,
     /// Index of the section in the report.
     pub(super) place: usize,
+    /// What stands before the figure of the latest run, with the tables of its standard.
+    pub(super) leading: Vec<Shown>,
     /// The figure of the latest run; `None` where its data makes none.
     pub(super) own: Option<Shown>,
     /// What it has to show beside that.
@@ -74,10 +76,15 @@ pub(super) fn chapters<'a>(
         let drawn = sequence.on_all_targets(&report.sequences, report.inputs);
         let own = picture::on_paper(&drawn).map(|figure| shown(figure, name.clone()));
         let further = picture::further(&drawn, input, |_| picture::paper_options());
-        let further = further
+        let (leading, further): (Vec<_>, Vec<_>) = further
             .into_iter()
-            .map(|(what, figure)| shown(figure, format!("{name}-{what}")));
-        let further: Result<Vec<Shown>> = further.collect();
+            .partition(|(what, _)| section.leads_with(what));
+        let all_shown = |figures: Vec<(&str, Figure)>| -> Result<Vec<Shown>> {
+            let figures = figures.into_iter();
+            figures
+                .map(|(what, figure)| shown(figure, format!("{name}-{what}")))
+                .collect()
+        };
         let series = sequence.figure(report.inputs, &picture::paper_options());
         let series = series.map(|figure| shown(figure, format!("{name}-over-time")));
         let chapter = || {
@@ -85,7 +92,8 @@ pub(super) fn chapters<'a>(
                 section,
                 place,
                 own: own.transpose()?,
-                further: further?,
+                leading: all_shown(leading)?,
+                further: all_shown(further)?,
                 series: series.transpose()?,
                 over_time: sequence.table(report.inputs),
             })
@@ -109,9 +117,10 @@ impl Bundle {
     }
 
     pub(super) fn new(text: String, chapters: Vec<Chapter<'_>>) -> Self {
-        let files = chapters
-            .into_iter()
-            .flat_map(|c| c.series.into_iter().chain(c.own).chain(c.further));
+        let files = chapters.into_iter().flat_map(|c| {
+            let before = c.series.into_iter().chain(c.leading);
+            before.chain(c.own).chain(c.further)
+        });
         Self {
             text,
             figures: files.map(Shown::into_file).collect(),

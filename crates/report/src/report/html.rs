@@ -89,6 +89,10 @@ struct Headline {
 /// An experiment: its latest run with its figure, and the series of its runs.
 struct View<'a> {
     section: &'a Section,
+    /// Figures before its own, as those further ones.
+    leading: Vec<(&'static str, String, String)>,
+    /// The tables that follow them.
+    standard_tables: Vec<PageTable<'a>>,
     picture: Option<Picture>,
     /// Further figures: name, figure and description.
     further: Vec<(&'static str, String, String)>,
@@ -258,15 +262,19 @@ fn view<'a>(
     let kinds = [FindingKind::Result, FindingKind::Doubt, FindingKind::Limit];
     let earlier = sequence.0.iter().rev().skip(1);
     let tables = |section: &'a Section| shared.left_out(section);
-    Some(View {
-        section,
-        picture: variants.add(&section.id, &drawn),
-        further: picture::further(&drawn, own_run, |name| {
-            picture::page_options(&format!("{}-{name}", section.id))
-        })
+    let further = picture::further(&drawn, own_run, |name| {
+        picture::page_options(&format!("{}-{name}", section.id))
+    });
+    let (leading, further) = further
         .into_iter()
         .map(|(name, figure)| (name, figure.svg(), clean(figure.description())))
-        .collect(),
+        .partition(|(name, ..)| section.leads_with(name));
+    Some(View {
+        section,
+        leading,
+        standard_tables: section.standard_tables.iter().map(PageTable::of).collect(),
+        picture: variants.add(&section.id, &drawn),
+        further,
         tables: tables(section),
         findings: kinds
             .into_iter()

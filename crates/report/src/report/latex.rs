@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use crate::findings::FindingKind;
 use iolab_workload::Result;
 
-use super::bundle::{Bundle, Chapter, chapters};
+use super::bundle::{Bundle, Chapter, Shown, chapters};
 use super::latex_table::table;
 use super::references;
 use super::section::{Captioned, Event, Section, file_name};
@@ -185,15 +185,16 @@ fn experiment(chapter: &Chapter<'_>, results: &[Statement]) -> String {
     for statement in results {
         let _ = writeln!(text, "{}\n", sentence(&statement.text));
     }
-    let figures = chapter.series.iter().chain(&chapter.own);
-    for shown in figures.chain(&chapter.further) {
-        let _ = writeln!(
-            text,
-            "\\begin{{figure}}[tbp]\\centering\n\\includegraphics[width=\\columnwidth,height=0.4\\textheight,keepaspectratio]{{{}}}\n\\caption{{{}}}\n\\end{{figure}}\n",
+    let figure = |shown: &Shown| {
+        format!(
+            "\\begin{{figure}}[tbp]\\centering\n\\includegraphics[width=\\columnwidth,height=0.4\\textheight,keepaspectratio]{{{}}}\n\\caption{{{}}}\n\\end{{figure}}\n\n",
             shown.file,
             sentence(&shown.words)
-        );
-    }
+        )
+    };
+    text.extend(chapter.series.iter().chain(&chapter.leading).map(figure));
+    text.extend(section.standard_tables.iter().map(table));
+    text.extend(chapter.own.iter().chain(&chapter.further).map(figure));
     text.extend(chapter.over_time.iter().chain(&section.tables).map(table));
     text
 }

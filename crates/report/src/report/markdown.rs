@@ -127,6 +127,8 @@ fn experiment(chapter: &Chapter<'_>, is_only: bool) -> String {
         text.push_str(&table(over_time));
         text.push_str("### Latest run\n\n");
     }
+    text.extend(chapter.leading.iter().map(figure));
+    text.extend(section.standard_tables.iter().map(table));
     text.extend(chapter.own.iter().chain(&chapter.further).map(figure));
     text.extend(section.tables.iter().map(table));
     let _ = writeln!(text, "### Evidence\n\n{}", table(&section.evidence));

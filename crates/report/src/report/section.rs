@@ -11,7 +11,7 @@ use iolab_workload::quantity::{exact_duration, format_percent};
 use iolab_workload::settings::{SETTINGS, cell_label};
 
 use super::summary::{moment, readable};
-use super::{Input, clean, commands, evidence};
+use super::{Input, clean, commands, evidence, standard_tables};
 use crate::layout::Grid;
 use crate::{clients, compare, comparison_table, equivalence, table};
 use iolab_workload::quantity::counted;
@@ -30,6 +30,8 @@ pub(super) struct Section {
     /// The number of trials that its findings are based on, and what served them.
     pub(super) trials: String,
     pub(super) tables: Vec<Captioned>,
+    /// The tables that a standard's report has before those, and behind the figure of its rounds; none without a standard.
+    pub(super) standard_tables: Vec<Captioned>,
     /// The cells that the rows of its first table are; none where these are not one of each cell.
     pub(super) cells: Vec<i64>,
     pub(super) evidence: Captioned,
@@ -110,6 +112,7 @@ impl Section {
             file: clean(&input.path.to_string_lossy()),
             trials: trials(analysis),
             tables,
+            standard_tables: standard_tables::of(analysis),
             evidence: Captioned {
                 caption: evidence::caption(),
                 grid: evidence::grid(record, analysis),
@@ -125,6 +128,11 @@ impl Section {
 }
 
 impl Section {
+    /// Whether a figure of this name stands before its own figure, as a standard's report has it.
+    pub(super) fn leads_with(&self, figure: &str) -> bool {
+        figure == "rounds" && !self.standard_tables.is_empty()
+    }
+
     /// The id of the row of a cell in its first table; `None` where that has no such row.
     pub(super) fn row_id(&self, cell: i64) -> Option<String> {
         let has_row = self.cells.contains(&cell);

@@ -79,6 +79,7 @@ fn of_trial(trial: &TrialSpec) -> impl Iterator<Item = Meaning> {
         random_every: _,
         offset: _,
         region: _,
+        segments: _,
         threads: _,
         depth: _,
         batch: _,

@@ -14,7 +14,7 @@ pub(super) const ROWS: &[Setting] = &[
         topic: Topic::Requests,
         aliases: &[],
         unit: "",
-        doc: "order of the blocks: seq, strided, reverse, rand (each once per pass), rand-replace, zipf:THETA, pareto:H, normal:PERCENT or zones:50/5:30/15:20/80 (half of the requests go to the first 5 % of the region, ...)",
+        doc: "order of the blocks: seq, strided, reverse, rand (each once per pass), rand-replace, zipf:THETA, pareto:H, normal:PERCENT, zones:50/5:30/15:20/80 (half of the requests go to the first 5 % of the region, ...), or sequence:2:0:1 (these blocks again and again; sequence:2:0:1/next: moved on by their number each time)",
         kind: ValueKind::Word,
         column: "pattern",
         since: 5,

@@ -67,6 +67,7 @@ const EXAMPLES: &[(&str, &str, &str)] = &[
     ("shift", "rank", "rank"),
     ("random_every", "8", "8"),
     ("trim_first", "yes", "true"),
+    ("segments", "4/16M", "4/16MiB"),
     ("stripe", "64k", "64KiB"),
     ("thinktime_spin", "100us", "100us"),
     ("sqpoll_cpu", "1", "1"),

@@ -27,6 +27,8 @@ impl TrialSpec {
     /// Of kind [`Usage`](crate::Kind::Usage), with the setting and the accepted values.
     pub fn check(&self) -> Result<()> {
         self.check_extent()?;
+        self.check_segments()?;
+        self.check_sequence()?;
         self.check_concurrency()?;
         self.check_requests()?;
         self.check_backend()?;
@@ -111,7 +113,7 @@ impl TrialSpec {
                 "it keeps one request outstanding; raise threads instead, or set backend=io_uring or libaio",
             );
         }
-        let blocks = self.region / self.bs;
+        let blocks = self.visited_bytes() / self.bs;
         if blocks < u64::from(self.workers()) && self.parts_region() {
             return fail(
                 format!(

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::Zones;
+use super::{Sequence, Zones};
 use crate::{Error, Result};
 
 /// The order in which blocks of the region are visited.
@@ -29,6 +29,8 @@ pub enum Pattern {
     Normal(f64),
     /// Independent draws that prefer parts of the region.
     Zoned(Zones),
+    /// Blocks in an order that is given, again and again.
+    Sequence(Sequence),
 }
 
 impl Pattern {
@@ -41,7 +43,8 @@ impl Pattern {
             | Self::Zipf(_)
             | Self::Pareto(_)
             | Self::Normal(_)
-            | Self::Zoned(_) => false,
+            | Self::Zoned(_)
+            | Self::Sequence(_) => false,
         }
     }
 
@@ -52,7 +55,8 @@ impl Pattern {
             | Self::Zipf(_)
             | Self::Pareto(_)
             | Self::Normal(_)
-            | Self::Zoned(_) => true,
+            | Self::Zoned(_)
+            | Self::Sequence(_) => true,
             Self::Seq | Self::Strided | Self::Reverse | Self::Rand => false,
         }
     }
@@ -70,6 +74,7 @@ impl fmt::Display for Pattern {
             Self::Pareto(h) => f.pad(&format!("pareto:{h}")),
             Self::Normal(percent) => f.pad(&format!("normal:{percent}")),
             Self::Zoned(zones) => f.pad(&format!("zones:{zones}")),
+            Self::Sequence(sequence) => f.pad(&format!("sequence:{sequence}")),
         }
     }
 }
@@ -110,8 +115,9 @@ impl FromStr for Pattern {
                     wrong("write normal:PERCENT with a number from 0 to 50, the share of the blocks over which its mean is spread (fio takes more, and uses 50)")
                 }),
             Some(("zones", zones)) => Ok(Self::Zoned(zones.parse()?)),
+            Some(("sequence", blocks)) => Ok(Self::Sequence(blocks.parse()?)),
             _ => Err(Error::usage(format!("pattern '{text}' is unknown")).hint(
-                "it is one of: seq, strided, reverse, rand, rand-replace, zipf:THETA, pareto:H, normal:PERCENT, zones:50/5:30/15:20/80",
+                "it is one of: seq, strided, reverse, rand, rand-replace, zipf:THETA, pareto:H, normal:PERCENT, zones:50/5:30/15:20/80, sequence:2:0:1",
             )),
         }
     }

@@ -127,13 +127,15 @@ impl TrialSpec {
     /// Whether the ranges of processes are disjoint.
     pub fn has_own_range(&self) -> bool {
         self.layout == FileLayout::Private
-            || (self.layout == FileLayout::Shared && self.pattern.is_ordered())
+            || (self.layout == FileLayout::Shared
+                && self.pattern.is_ordered()
+                && self.segments.is_none())
     }
 
     /// The shares of the workers of this process, if the first had this number.
     fn shares_from(&self, first: u32) -> Range<u64> {
         let (start, end) = (self.offset, self.offset + self.region);
-        if self.layout != FileLayout::Shared || !self.pattern.is_ordered() {
+        if !self.has_own_range() || self.layout == FileLayout::Private {
             return start..end;
         }
         let of =

@@ -182,6 +182,11 @@ pub(super) fn read(text: &str, around: Around<'_>, mistakes: &mut Mistakes) -> R
         for other in replaced_by(&name) {
             places.remove(other);
         }
+        if name == "libblkio_path" {
+            // What other engines have as a file.
+            places.insert("filename".to_owned(), place.clone());
+            give(options, "filename".to_owned(), value.clone());
+        }
         places.insert(name.clone(), place);
         give(options, name, value);
     }

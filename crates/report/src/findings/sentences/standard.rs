@@ -109,6 +109,9 @@ pub(crate) fn deviation(deviation: &Deviation) -> String {
         Deviation::WriteCacheOff => {
             "the volatile write cache is off (on in the client edition)".to_owned()
         }
+        Deviation::Segments(count) => {
+            format!("not in {count} segments of the range (client edition)")
+        }
         Deviation::Cells { missing, of } => format!("{missing} of its {of} cells are missing"),
         Deviation::FurtherCells(count) => {
             format!("{} not in the test", counted(*count as u64, "cell"))

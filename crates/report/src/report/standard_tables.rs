@@ -1,0 +1,145 @@
+//! The tables of a test of a standard, which a report has before the table of all cells: the window that was judged, and the means of its
+//! rounds in a grid.
+//!
+//! The order of tables and figures is that of an implementation of PTS 2.0: the tracked values round by round, the measurement window with
+//! what was allowed and what was measured, the table of all mixes and sizes, their figure.
+
+use iolab_analysis::analysis::{Analysis, SteadyAnalysis, Tracked, TrackedOf};
+use iolab_stats::mean;
+use iolab_workload::quantity::{format_percent, significant};
+use iolab_workload::settings::cell_label;
+
+use super::clean;
+use super::section::Captioned;
+use crate::layout::{Column, Grid, none};
+
+/// The tables, in their order; none of a run that follows no standard, or has no rounds of cells.
+pub(super) fn of(analysis: &Analysis) -> Vec<Captioned> {
+    let steady = analysis.steady.as_ref();
+    let steady = steady.filter(|steady| analysis.standard.is_some() && steady.is_of_cells());
+    let Some(steady) = steady else {
+        return Vec::new();
+    };
+    window(analysis, steady)
+        .into_iter()
+        .chain(grid(analysis))
+        .collect()
+}
+
+/// The rounds of the last window in the tracked cells; `None` where there are fewer rounds.
+fn window(analysis: &Analysis, steady: &SteadyAnalysis) -> Option<Captioned> {
+    let length = steady.asked.window as usize;
+    let has_window = |one: &&Tracked| one.values.len() >= length;
+    let tracked: Vec<&Tracked> = steady.tracked.iter().filter(has_window).collect();
+    let rounds = tracked.first()?.values.len();
+    let last = |one: &Tracked| one.values[one.values.len() - length..].to_vec();
+    let names = tracked.iter().map(|one| name(analysis, one));
+    let mut columns = vec![Column::new("tracked", 0, names).left()];
+    for place in 0..length {
+        let heading = format!("round {}", rounds - length + place + 1);
+        let values = tracked.iter().map(|one| significant(last(one)[place]));
+        columns.push(Column::new(heading, 1, values));
+    }
+    let share = |of: &dyn Fn(&Tracked) -> Option<f64>| -> Vec<String> {
+        let shares = tracked.iter().map(|one| of(one));
+        shares
+            .map(|share| share.map_or_else(none, format_percent))
+            .collect()
+    };
+    let means = tracked.iter().map(|one| mean(&last(one)));
+    columns.extend([
+        Column::new(
+            "mean",
+            0,
+            means.map(|mean| mean.map_or_else(none, significant)),
+        ),
+        Column::new(
+            "range",
+            0,
+            share(&|one| one.steadiness.map(|found| found.range)),
+        ),
+        Column::new(
+            "slope",
+            0,
+            share(&|one| one.steadiness.map(|found| found.slope)),
+        ),
+    ]);
+    Some(Captioned {
+        caption: format!(
+            "measurement window: {} of the tracked cells in the last {length} of {rounds} rounds; range and slope of the line of least squares over the mean: at most {} and {} are allowed",
+            named(analysis),
+            format_percent(steady.asked.range),
+            format_percent(steady.asked.slope)
+        ),
+        grid: Grid::of(columns),
+    })
+}
+
+/// `IOPS`, `throughput (MB/s)`.
+fn named(analysis: &Analysis) -> String {
+    let (quantity, unit) = (clean(&analysis.quantity()), analysis.response.unit());
+    match quantity == unit {
+        true => quantity,
+        false => format!("{quantity} ({unit})"),
+    }
+}
+
+fn name(analysis: &Analysis, tracked: &Tracked) -> String {
+    match &tracked.of {
+        TrackedOf::Cell(id) => {
+            let cell = analysis.cells.iter().find(|cell| cell.cell.id == *id);
+            let levels = cell.map_or(&[][..], |cell| cell.cell.levels.as_slice());
+            clean(&cell_label(&analysis.factors, levels))
+        }
+        TrackedOf::Target(target) => clean(target.as_deref().unwrap_or("random writes")),
+    }
+}
+
+/// The mean of each cell over the measured rounds: a row for each level of the second factor, a column for each of the first. `None` with
+/// another number of factors, or of levels too many for a page.
+fn grid(analysis: &Analysis) -> Option<Captioned> {
+    const COLUMNS_MAX: usize = 12;
+    let [across, down] = analysis.factors.as_slice() else {
+        return None;
+    };
+    let levels = |factor: usize| {
+        let mut all: Vec<&String> = Vec::new();
+        for level in analysis
+            .cells
+            .iter()
+            .filter_map(|cell| cell.cell.levels.get(factor))
+        {
+            if !all.contains(&level) {
+                all.push(level);
+            }
+        }
+        all
+    };
+    let (columns, rows) = (levels(0), levels(1));
+    if columns.len() > COLUMNS_MAX || columns.len() < 2 || rows.len() < 2 {
+        return None;
+    }
+    let value = |column: &String, row: &String| {
+        let mut cells = analysis.cells.iter();
+        let cell = cells.find(|cell| {
+            matches!(cell.cell.levels.as_slice(), [own, other] if own == column && other == row)
+        })?;
+        mean(&cell.values)
+    };
+    let heading = format!("{down} \\ {across}");
+    let mut table = vec![Column::new(heading, 0, rows.iter().map(|row| clean(row)))];
+    table.extend(columns.iter().map(|column| {
+        let values = rows
+            .iter()
+            .map(|row| value(column, row).map_or_else(none, significant));
+        Column::new(clean(column), 0, values)
+    }));
+    let trials = analysis.cells.iter().map(|cell| cell.n).max()?;
+    Some(Captioned {
+        caption: format!(
+            "{} by {down} and {across}: means of the {trials} measured rounds",
+            named(analysis)
+        ),
+        grid: Grid::of(table),
+    })
+}
