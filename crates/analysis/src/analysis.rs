@@ -17,6 +17,7 @@ mod stages;
 mod standard_followed;
 mod steady_rounds;
 mod trial_order;
+mod trials;
 mod verified;
 
 pub use ceiling::Efficiency;
@@ -46,6 +47,7 @@ use iolab_workload::trial::{Backend, CacheState};
 
 use added_sizes::order_by_size;
 use ceiling::Ceilings;
+use trials::Trials;
 
 use crate::series_tests::{SeriesTests, series_tests};
 use crate::thresholds::{Threshold, thresholds};
@@ -313,47 +315,6 @@ impl Analysis {
 /// Analyses a run. Deterministic.
 pub fn analyse(record: &RunRecord) -> Analysis {
     analyse_timed(record, |number| record.timed(number))
-}
-
-/// The trials of a run, by cell, without its warm-ups.
-struct Trials<'a> {
-    whole: BTreeMap<i64, Vec<&'a Sample>>,
-    /// By cell and number of the group.
-    of_groups: BTreeMap<(i64, u32), Vec<&'a Sample>>,
-    warm_ups: BTreeMap<i64, usize>,
-}
-
-impl<'a> Trials<'a> {
-    fn of(record: &'a RunRecord) -> Self {
-        let (mut whole, mut of_groups) = (BTreeMap::<_, Vec<_>>::new(), BTreeMap::new());
-        // Excludes warm-ups, except failed ones, which are failures of their cell.
-        let mut warm_ups: BTreeMap<i64, usize> = BTreeMap::new();
-        for sample in &record.samples {
-            match sample.warmup && sample.ok {
-                true => *warm_ups.entry(sample.cell).or_default() += 1,
-                false => whole.entry(sample.cell).or_default().push(sample),
-            }
-        }
-        for sample in record.group_samples.iter().filter(|s| !s.warmup || !s.ok) {
-            let own: &mut Vec<_> = of_groups.entry((sample.cell, sample.group)).or_default();
-            own.push(sample);
-        }
-        Self {
-            whole,
-            of_groups,
-            warm_ups,
-        }
-    }
-
-    fn of_cell(&self, cell: i64) -> &[&'a Sample] {
-        self.whole.get(&cell).map_or(&[], Vec::as_slice)
-    }
-
-    fn of_group(&self, cell: i64, group: u32) -> &[&'a Sample] {
-        self.of_groups
-            .get(&(cell, group))
-            .map_or(&[], Vec::as_slice)
-    }
 }
 
 /// Analyses a run; `timed` is whose latency whole trials show (0), and a group of this number.

@@ -126,7 +126,7 @@ fn sides_that_differ_in_a_mechanism_come_last_and_say_so() {
         .expect(0)
         .stdout;
     // --list prints one line a difference.
-    let of_syncs = |line: &str| line.contains("sync=");
+    let of_syncs = |line: &str| line.contains("at sync=");
     let first = listed
         .lines()
         .position(of_syncs)
