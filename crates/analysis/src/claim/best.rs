@@ -149,7 +149,12 @@ pub(super) fn ways(analysis: &Analysis, run: usize) -> Option<Best> {
     (analysis.is_listed && do_the_same && cells.len() > 1).then(|| Best {
         response,
         held: Vec::new(),
-        candidates: candidates(&cells, best, (analysis, run), confidence(pairs(cells.len()))),
+        candidates: candidates(
+            &cells,
+            best,
+            (analysis, run),
+            confidence(pairs(cells.len())),
+        ),
         best,
     })
 }

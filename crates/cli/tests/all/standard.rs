@@ -228,7 +228,10 @@ fn stages_in_a_row_are_no_change_of_the_storage() {
         (&"pts-xsr".into(), &true.into())
     );
     let stages = evidence["stages"].as_array().expect("stages");
-    let named: Vec<&str> = stages.iter().filter_map(|one| one["stage"].as_str()).collect();
+    let named: Vec<&str> = stages
+        .iter()
+        .filter_map(|one| one["stage"].as_str())
+        .collect();
     assert_eq!(named, ["before", "random", "after"]);
     let mb_s = |place: usize| stages[place]["throughput_mb_s"].as_f64().expect("a number");
     assert!(stages[0]["of_first"].is_null());

@@ -125,10 +125,7 @@ impl<'a> Subject<'a> {
                 None => format!("{} ", analysis.quantity()),
             },
         };
-        Some(format!(
-            "{quantity}{answer}{}",
-            source(measured())
-        ))
+        Some(format!("{quantity}{answer}{}", source(measured())))
     }
 
     /// `too few requests for a value in all 2 cells`, or `nothing was measured`: where no cell has a value.

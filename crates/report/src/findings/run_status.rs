@@ -34,7 +34,12 @@ pub(crate) const ORDER_OF_CELLS: Rule =
     Rule::doubt("order-of-cells", "the warm-up, and the cells that write");
 
 /// What is said first: how far the run got.
-pub(crate) const STATUS: &[Says] = &[unfinished, no_definition, order_of_cells, reads_after_writes];
+pub(crate) const STATUS: &[Says] = &[
+    unfinished,
+    no_definition,
+    order_of_cells,
+    reads_after_writes,
+];
 
 /// What served the bytes.
 pub(crate) const ORIGIN: &[Says] = &[a_model, not_the_device, over_the_network];

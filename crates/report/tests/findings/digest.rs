@@ -182,7 +182,8 @@ fn a_definition_that_cannot_be_read_is_told() {
     assert_eq!(caveats, without + 1);
     let of_rule = |run: &AnalysedRun| {
         let all = Interpretation::of(run).findings.into_iter();
-        all.filter(|one| one.rule.name == "definition-not-read").count()
+        all.filter(|one| one.rule.name == "definition-not-read")
+            .count()
     };
     assert_eq!((of_rule(&runs[0]), of_rule(&study()[0])), (1, 0));
 }

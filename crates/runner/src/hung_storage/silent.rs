@@ -67,7 +67,7 @@ impl Silent {
 /// A target in words, with its server.
 fn place(target: &Target) -> String {
     let named = target.named().display();
-    match target.stack().nfs {
+    match &target.stack().nfs {
         Some(mount) => format!("{named} on the file server {}", mount.server),
         None => named.to_string(),
     }

@@ -33,7 +33,7 @@ pub(super) const ROWS: &[Setting] = &[
     },
     Setting {
         name: "segments",
-        topic: Topic::Place,
+        topic: Topic::Region,
         aliases: &[],
         unit: "",
         doc: "parts of the region that requests go to, with gaps between them, at places that are drawn once for all runs: 2048/8GiB for 2048 segments of 8 GiB together; none: the whole region",
