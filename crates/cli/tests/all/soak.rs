@@ -39,10 +39,9 @@ fn the_end_of_the_credits_comes_first() {
     let findings = printed.split("What matters\n").nth(1).expect("findings");
     insta::assert_snapshot!(printed.lines().next().expect("an answer"), @"read-random on model:credits.toml: throughput 12.3 MB/s, after 20.0 s (234 MiB read) 1.23 MB/s,");
     insta::assert_snapshot!(findings.split("\n2. ").next().expect("one"), @r"
-    1. In the only cell throughput changes its level within the trials: after 20.0 s (234 MiB read) it
-       fell to 10 % of what it was (from 12.3 MB/s to 1.23 MB/s), in its only trial. Typical causes: a
-       cache that fills up, an exhausted burst credit or throttling. Shorter or longer trials would give
-       other results.
+    1. Within the only trial throughput fell to 10 %, from 12.3 MB/s to 1.23 MB/s, after 20.0 s (234 MiB
+       read). Typical causes: a cache that fills up, an exhausted burst credit or throttling. Shorter or
+       longer trials would give other results.
 
     Caveats: not measured: regions above 10 GiB, the page cache, response time at a given load
       (--rate).

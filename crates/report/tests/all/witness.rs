@@ -131,7 +131,7 @@ fn more_than_was_read_is_no_part_of_it() {
         most: 64 * MIB,
     });
     (reads.moved, reads.by_calls) = (Some(70 * MIB), None);
-    insta::assert_snapshot!(headline(&evidence(reads, nothing())), @"fio: storage carried 70 MiB for it; how much of the 64 MiB that it read came from there is unknown: REASON; nothing else used vda.");
+    insta::assert_snapshot!(headline(&evidence(reads, nothing())), @"fio: storage carried 70 MiB for it; how much of the 64 MiB that it read came from there is unknown: REASON. Nothing else used vda.");
 }
 
 #[test]

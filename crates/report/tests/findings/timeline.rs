@@ -296,8 +296,8 @@ fn falling(reads: u64) -> RunRecord {
 fn what_a_mix_has_written_is_counted_until_the_change() {
     let [writes, mix] =
         [0, 3].map(|reads| only(named("level-within-trials", &analyse(&falling(reads)))));
-    insta::assert_snapshot!(writes, @"In the only cell throughput changes its level within the trials: after 1.20 s (1.11 GiB written) it fell to 9.9 % of what it was (bs=1MiB: from 1003 MB/s to 99.4 MB/s), in its only trial. Typical causes: a cache that fills up, an exhausted burst credit or throttling. Shorter or longer trials would give other results.");
-    insta::assert_snapshot!(mix, @"In the only cell throughput changes its level within the trials: after 1.20 s (1.11 GiB written) it fell to 9.9 % of what it was (bs=1MiB: from 4014 MB/s to 397 MB/s), in its only trial. Typical causes: a cache that fills up, an exhausted burst credit or throttling. Shorter or longer trials would give other results.");
+    insta::assert_snapshot!(writes, @"Within the only trial throughput fell to 9.9 %, from 1003 MB/s to 99.4 MB/s, after 1.20 s (1.11 GiB written). Typical causes: a cache that fills up, an exhausted burst credit or throttling. Shorter or longer trials would give other results.");
+    insta::assert_snapshot!(mix, @"Within the only trial throughput fell to 9.9 %, from 4014 MB/s to 397 MB/s, after 1.20 s (1.11 GiB written). Typical causes: a cache that fills up, an exhausted burst credit or throttling. Shorter or longer trials would give other results.");
 }
 
 #[test]
@@ -305,7 +305,7 @@ fn falling_behind_a_rate_is_a_change_and_catching_up_is_none() {
     let mut record = falling(0);
     record.cells[0].spec.trial.rate = Some(Rate::Requests(1000));
     let text = only(named("level-within-trials", &analyse(&record)));
-    insta::assert_snapshot!(text, @"In the only cell throughput changes its level within the trials: after 1.20 s (1.11 GiB written) it fell to 9.9 % of what it was (bs=1MiB: from 1003 MB/s to 99.4 MB/s), in its only trial. Typical causes: a cache that fills up, an exhausted burst credit or throttling. Shorter or longer trials would give other results.");
+    insta::assert_snapshot!(text, @"Within the only trial throughput fell to 9.9 %, from 1003 MB/s to 99.4 MB/s, after 1.20 s (1.11 GiB written). Typical causes: a cache that fills up, an exhausted burst credit or throttling. Shorter or longer trials would give other results.");
     let done: Vec<_> = record.series[0]
         .series
         .intervals

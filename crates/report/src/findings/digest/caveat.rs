@@ -27,7 +27,7 @@ pub(super) fn all(analyses: &[&Analysis], claims: &[Claim]) -> Vec<Caveat> {
     let after_writes = analyses.iter().map(|a| a.reads_after_writes).sum();
     caveats.extend(about(
         after_writes,
-        "reads while writes of other cells may still be in the drive's cache",
+        "the drive may still write for other cells during reads",
     ));
     caveats.extend(of_rounds(analyses));
     caveats.extend(unsteady(analyses));
