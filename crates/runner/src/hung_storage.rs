@@ -318,7 +318,7 @@ fn unanswered(state: &State, silent: &Silent, is_scratch_left: bool) -> Error {
     }
     .to_owned();
     if is_scratch_left {
-        hint += ". The next run there removes the scratch file";
+        hint += ". The scratch file is removed when it answers, or by the next run there";
     }
     if let Some((_, resume)) = run_file {
         hint += &format!(". {resume}");

@@ -473,7 +473,7 @@ impl Target {
         .run(seed, stop, progress)
     }
 
-    /// What removes the scratch file while threads still use it; `None` for other kinds, and with files beside it.
+    /// What removes the scratch file while threads still use it; `None` for other kinds, and for another process's.
     pub fn scratch_remover(&self) -> Option<ScratchRemover> {
         self.scratch.as_ref()?.remover()
     }

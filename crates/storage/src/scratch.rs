@@ -295,14 +295,14 @@ impl Scratch {
         &self.dir
     }
 
-    /// What removes it while others use it; `None` where it is another process's, or has files beside it that only its footer names.
+    /// What removes it while others use it; `None` where it is another process's.
     pub(super) fn remover(&self) -> Option<ScratchRemover> {
         let Role::Main { register, made: _ } = &self.role else {
             return None;
         };
-        let is_alone = register.is_empty();
         Some(ScratchRemover {
-            dir: hold(&self.dir, &self.path).ok().filter(|_| is_alone)?,
+            dir: hold(&self.dir, &self.path).ok()?,
+            register: Arc::clone(register),
             name: self.name.clone(),
             stat: self.stat,
         })
@@ -367,15 +367,19 @@ impl Scratch {
 #[derive(Debug)]
 pub struct ScratchRemover {
     dir: OwnedFd,
+    /// Files beside it come and go during a run.
+    register: Arc<Register>,
     name: String,
     stat: Stat,
 }
 
 impl ScratchRemover {
-    /// Removes it if its name still stands for it, and says whether it is gone. Takes without end where its storage does not answer.
+    /// Removes it and says whether it is gone. It stays where its name stands for another file by now, and where files are beside
+    /// it, which only its footer names. Takes without end where its storage does not answer.
     pub fn remove(&self) -> bool {
-        let is_own = stands_for(&self.dir, &self.name, &self.stat);
-        is_own && rustix::fs::unlinkat(&self.dir, &*self.name, AtFlags::empty()).is_ok()
+        stands_for(&self.dir, &self.name, &self.stat)
+            && self.register.is_empty()
+            && rustix::fs::unlinkat(&self.dir, &*self.name, AtFlags::empty()).is_ok()
     }
 }
 

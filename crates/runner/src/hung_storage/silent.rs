@@ -18,7 +18,7 @@ pub(super) struct Silent {
     pub(super) places: Vec<String>,
     /// Whether one is on a file server.
     pub(super) has_nfs: bool,
-    /// What removes each scratch file; `None` for one that only the next run can remove.
+    /// What removes each scratch file; `None` for one that another process removes.
     pub(super) scratch: Vec<Option<Arc<ScratchRemover>>>,
 }
 
@@ -35,7 +35,8 @@ impl Silent {
         }
     }
 
-    /// Removes the scratch files on storage that answers, and says whether one is left. What does not answer keeps a thread of its own.
+    /// Removes the scratch files on storage that answers, and says whether one is left. What does not answer keeps a thread of its own,
+    /// which removes it should the answer come while this process is there.
     pub(super) fn leaves_scratch(&self) -> bool {
         let (removed, is_removed) = mpsc::channel();
         let mut left = 0;

@@ -53,13 +53,28 @@ fn removal_spares_what_took_its_name() {
 fn a_file_in_use_can_lose_its_name() {
     let dir = dir();
     let target = Target::open(dir.path(), &need(MIB)).unwrap();
-    let remover = target.scratch_remover().expect("it has no file beside it");
+    let remover = target.scratch_remover().expect("it is a scratch file");
     assert!(target.path().exists());
     assert!(remover.remove());
     assert!(!target.path().exists());
     fs::write(target.path(), "another's").unwrap();
     assert!(!remover.remove());
     assert!(target.path().exists());
+}
+
+#[test]
+fn a_file_in_use_keeps_its_name_while_files_are_beside_it() {
+    let dir = dir();
+    let target = Target::open(dir.path(), &need(MIB)).unwrap();
+    let remover = target.scratch_remover().expect("it is a scratch file");
+    // Made later than what removes it, as the files of a trial are.
+    let beside = target.beside(MIB).unwrap();
+    assert!(!remover.remove());
+    assert!(target.path().exists());
+    assert!(beside.path().exists());
+    beside.remove().unwrap();
+    assert!(remover.remove());
+    assert!(names(dir.path()).is_empty());
 }
 
 /// A left-over, made from a live scratch file: same content, mode and owner, but no lock.
