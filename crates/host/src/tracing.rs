@@ -78,7 +78,7 @@ pub fn check(carrier: Carrier) -> Result<()> {
         Carrier::Fuse(_) => (&FUSE_SOURCES, "Linux 6.12"),
         Carrier::FileServer(_) => (
             &FILE_SERVER_SOURCES,
-            "the trace events of the module nfs, as Linux 6.1 has them",
+            "the trace events of the module nfs, as Linux 5.10 has them",
         ),
     };
     let all = own.iter().chain(&THREAD_SOURCES);

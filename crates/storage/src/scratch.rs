@@ -469,7 +469,7 @@ fn prepared_under(dir: &OwnedFd, name: &str, prepare: &dyn Fn(&File) -> Made<()>
     Ok(file)
 }
 
-/// A number from the kernel, which needs no `/dev` for it.
+/// A number from the kernel; before its random numbers are ready, one from the standard library.
 fn random() -> Result<u64> {
     let mut bytes = [0; 8];
     let given = rustix::rand::getrandom(&mut bytes, GetRandomFlags::NONBLOCK);

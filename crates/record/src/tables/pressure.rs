@@ -12,7 +12,7 @@ macro_rules! pressure_columns {
             io_stall_ns = $crate::tables::pressure::STALL,
             memory_stall_ns = $crate::tables::pressure::STALL,
             steal_ns = "CPU time that the hypervisor gave to others, all CPUs together; counted in ticks, mostly of 10 ms",
-            interrupts 6 = "interrupts that CPUs served, of devices, timers and other CPUs, everybody's; polling for completions has fewer than one per request",
+            interrupts 6 = "interrupts that CPUs served, of devices, timers and other CPUs, of the whole machine; polling for completions causes fewer than one per request",
             suspended_ns = "time that the machine slept (CLOCK_BOOTTIME against CLOCK_MONOTONIC) or iolab was stopped (SIGTSTP)",
             throttled_ns 6 = "time in which the control group of iolab or one above it had used up its CPU quota and waited, all CPUs together",
             cpu_khz = "greatest frequency among up to eight CPUs at the end, where cpufreq tells",
