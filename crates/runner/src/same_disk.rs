@@ -25,10 +25,19 @@ pub(super) fn check_same_disks(
             return Err(Error::refused(format!(
                 "refusing to write to {path}: it is not the device that the run began on ({difference})"
             ))
-            .hint("see 'lsblk -o NAME,SIZE,MODEL,WWN,SERIAL'; start a new run on this device"));
+            .hint(match [&record.environment, now].iter().any(|list| is_loop(list, number)) {
+                true => "see 'losetup -l': a loop device is known by path and inode of its file; start a new run on this device",
+                false => "see 'lsblk -o NAME,SIZE,MODEL,WWN,SERIAL'; start a new run on this device",
+            }));
         }
     }
     Ok(())
+}
+
+/// Whether the disk of a target is a loop device, by the name that the kernel gives these alone.
+fn is_loop(list: &Environment, number: usize) -> bool {
+    let disk = list.get_of(number, &KEYS.device_disk);
+    disk.is_some_and(|disk| disk.starts_with("loop"))
 }
 
 /// The first fact of a disk that a run has recorded and that differs now.
@@ -85,6 +94,14 @@ mod tests {
         let mut older = record.clone();
         older.environment = disk(1 << 30, "");
         seen(&older, block, &record.environment).expect("it had no such fact");
+        let advice = |now: &Environment| {
+            let error = seen(&record, block, now).expect_err("it is another one");
+            error.remedy().expect("a remedy").to_owned()
+        };
+        let mut image = disk(1 << 30, "file");
+        image.put(&KEYS.device_disk, "loop7".to_owned());
+        insta::assert_snapshot!(advice(&image), @"see 'losetup -l': a loop device is known by path and inode of its file; start a new run on this device");
+        insta::assert_snapshot!(advice(&disk(1 << 30, "naa.2")), @"see 'lsblk -o NAME,SIZE,MODEL,WWN,SERIAL'; start a new run on this device");
         let mut scratch = record.clone();
         scratch.run.target_kind = TargetKind::Scratch;
         seen(&scratch, TargetKind::Scratch, &disk(2 << 30, "naa.2")).expect("nothing is lost");
