@@ -63,6 +63,15 @@ pub(super) fn damaged(path: &Path, what: impl std::fmt::Display) -> Error {
     .hint("take an undamaged copy; sqlite3's .recover command may save the rest")
 }
 
+/// The error for an invalid value in a file that SQLite can read.
+pub(super) fn invalid(path: &Path, what: impl std::fmt::Display) -> Error {
+    Error::usage(format!(
+        "{} holds a value that iolab cannot read: {what}",
+        path.display()
+    ))
+    .hint("take a copy that has not changed since iolab wrote it")
+}
+
 /// The error for a file that was intact when it was opened and is not while it is written: its storage has failed.
 pub(super) fn while_writing(error: Error) -> Error {
     match error.kind() {

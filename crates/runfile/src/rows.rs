@@ -7,7 +7,7 @@ use iolab_workload::{Error, Result};
 use rusqlite::types::{ToSqlOutput, Value, ValueRef};
 use rusqlite::{Connection, Row, Statement};
 
-use super::error::{damaged, fault};
+use super::error::{damaged, fault, invalid};
 use iolab_record::SCHEMA_VERSION;
 use iolab_record::column::{Access, Column, Null, Table};
 use iolab_workload::settings::{self, CellSpec, Setting};
@@ -157,7 +157,7 @@ impl<'a, T> Reader<'a, T> {
     /// The error for an invalid value of a column.
     pub(super) fn wrong(&self, column: &Column<T>, value: ValueRef<'_>) -> Error {
         let value = match value {
-            ValueRef::Null => "missing".to_owned(),
+            ValueRef::Null => "NULL".to_owned(),
             ValueRef::Integer(number) => number.to_string(),
             ValueRef::Real(number) => number.to_string(),
             ValueRef::Text(text) => {
@@ -167,7 +167,7 @@ impl<'a, T> Reader<'a, T> {
             ValueRef::Blob(bytes) => format!("{} bytes", bytes.len()),
         };
         let (name, table) = (column.name, self.table.name);
-        damaged(self.path, format!("{name} in table {table} is {value}"))
+        invalid(self.path, format!("{name} in table {table} is {value}"))
     }
 }
 
