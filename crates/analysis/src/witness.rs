@@ -323,7 +323,7 @@ impl<'a> Reading<'a> {
             .as_ref()
             .is_some_and(|target| target.bytes.is_some());
         let medium = self.medium(Transfer::Read);
-        if medium == Medium::Storage && !ways.reads.any() {
+        if medium == Medium::Storage && !self.sees_source() {
             // Whether a look saw what it read is chance (/dev/zero for instance); that storage carried none of it is known.
             let may_be_other = !is_named || !ways.sources.is_empty();
             if may_be_other && io.read_bytes < NOTEWORTHY {
@@ -343,6 +343,14 @@ impl<'a> Reading<'a> {
         }
         let of_pipes = if ways.inner_pipes { io.wchar } else { 0 };
         Asked::Bytes(Bounds::between(io.rchar.saturating_sub(of_pipes), io.rchar))
+    }
+
+    /// Whether something of storage was seen that can be what it read: more than messages or settings that any program opens. A file
+    /// that it deleted has left nothing but that it was open.
+    fn sees_source(&self) -> bool {
+        let read = self.observed.files.iter().filter(|file| file.is_read);
+        let held = read.map(|file| file.bytes).reduce(u64::saturating_add);
+        self.observed.ways.reads.any() && held.is_none_or(|bytes| bytes >= NOTEWORTHY)
     }
 
     /// Bytes that storage carried for its read calls: page faults fetch program files and other mappings. What is open with `O_DIRECT`
