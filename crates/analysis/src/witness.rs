@@ -151,8 +151,13 @@ pub struct Direction {
 /// What others did with the devices in question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OtherUse {
-    /// Nothing of note.
+    /// Nothing.
     None,
+    /// No more than file systems move of their own, or 1 % of what the devices carried.
+    Little {
+        /// Bytes read and written, at most.
+        most: u64,
+    },
     /// They moved so many bytes.
     Some {
         /// Bytes read.
@@ -473,25 +478,34 @@ impl<'a> Reading<'a> {
         else {
             return OtherUse::Unknown;
         };
-        let twice = self.counted_twice();
         let rest = |all: u64, twice: u64, own: Bounds| Bounds {
             least: all.saturating_sub(twice).saturating_sub(own.most),
             most: all.saturating_sub(own.least),
         };
-        let read = rest(traffic.read_bytes, twice.read_bytes, read);
-        // Kernel threads may write what was dirty before it started, the program's own pages among them.
+        let read = rest(
+            traffic.read_bytes,
+            self.counted_twice(|stat| stat.read_bytes),
+            read,
+        );
+        // Kernel threads may write what was dirty before it started, pages with the program's own bytes among them.
         let before = self.observed.dirty_before_bytes.unwrap_or(u64::MAX);
-        let written = rest(traffic.write_bytes, twice.write_bytes, written);
+        let before = before.min(self.overwritten_most());
+        let written = rest(
+            traffic.write_bytes,
+            self.counted_twice(|stat| stat.write_bytes),
+            written,
+        );
         let written = Bounds {
             least: written.least.saturating_sub(before),
             ..written
         };
         let slack = |whole: u64| OWN_DATA.max((CLOSE * whole as f64) as u64);
-        let is_alone =
+        let is_little =
             read.most <= slack(traffic.read_bytes) && written.most <= slack(traffic.write_bytes);
-        match is_alone {
-            true => OtherUse::None,
-            false => OtherUse::Some { read, written },
+        match read.most.saturating_add(written.most) {
+            0 => OtherUse::None,
+            most if is_little => OtherUse::Little { most },
+            _ => OtherUse::Some { read, written },
         }
     }
 }
