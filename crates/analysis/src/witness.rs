@@ -151,8 +151,13 @@ pub struct Direction {
 /// What others did with the devices in question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OtherUse {
-    /// Nothing of note.
+    /// Nothing.
     None,
+    /// No more than file systems move of their own, or 1 % of what the devices carried.
+    Little {
+        /// Bytes read and written, at most.
+        most: u64,
+    },
     /// They moved so many bytes.
     Some {
         /// Bytes read.
@@ -323,7 +328,7 @@ impl<'a> Reading<'a> {
             .as_ref()
             .is_some_and(|target| target.bytes.is_some());
         let medium = self.medium(Transfer::Read);
-        if medium == Medium::Storage && !ways.reads.any() {
+        if medium == Medium::Storage && !self.sees_source() {
             // Whether a look saw what it read is chance (/dev/zero for instance); that storage carried none of it is known.
             let may_be_other = !is_named || !ways.sources.is_empty();
             if may_be_other && io.read_bytes < NOTEWORTHY {
@@ -343,6 +348,14 @@ impl<'a> Reading<'a> {
         }
         let of_pipes = if ways.inner_pipes { io.wchar } else { 0 };
         Asked::Bytes(Bounds::between(io.rchar.saturating_sub(of_pipes), io.rchar))
+    }
+
+    /// Whether something of storage was seen that can be what it read: more than messages or settings that any program opens. A file
+    /// that it deleted has left nothing but that it was open.
+    fn sees_source(&self) -> bool {
+        let read = self.observed.files.iter().filter(|file| file.is_read);
+        let held = read.map(|file| file.bytes).reduce(u64::saturating_add);
+        self.observed.ways.reads.any() && held.is_none_or(|bytes| bytes >= NOTEWORTHY)
     }
 
     /// Bytes that storage carried for its read calls: page faults fetch program files and other mappings. What is open with `O_DIRECT`
@@ -465,25 +478,34 @@ impl<'a> Reading<'a> {
         else {
             return OtherUse::Unknown;
         };
-        let twice = self.counted_twice();
         let rest = |all: u64, twice: u64, own: Bounds| Bounds {
             least: all.saturating_sub(twice).saturating_sub(own.most),
             most: all.saturating_sub(own.least),
         };
-        let read = rest(traffic.read_bytes, twice.read_bytes, read);
-        // Kernel threads may write what was dirty before it started, the program's own pages among them.
+        let read = rest(
+            traffic.read_bytes,
+            self.counted_twice(|stat| stat.read_bytes),
+            read,
+        );
+        // Kernel threads may write what was dirty before it started, pages with the program's own bytes among them.
         let before = self.observed.dirty_before_bytes.unwrap_or(u64::MAX);
-        let written = rest(traffic.write_bytes, twice.write_bytes, written);
+        let before = before.min(self.overwritten_most());
+        let written = rest(
+            traffic.write_bytes,
+            self.counted_twice(|stat| stat.write_bytes),
+            written,
+        );
         let written = Bounds {
             least: written.least.saturating_sub(before),
             ..written
         };
         let slack = |whole: u64| OWN_DATA.max((CLOSE * whole as f64) as u64);
-        let is_alone =
+        let is_little =
             read.most <= slack(traffic.read_bytes) && written.most <= slack(traffic.write_bytes);
-        match is_alone {
-            true => OtherUse::None,
-            false => OtherUse::Some { read, written },
+        match read.most.saturating_add(written.most) {
+            0 => OtherUse::None,
+            most if is_little => OtherUse::Little { most },
+            _ => OtherUse::Some { read, written },
         }
     }
 }

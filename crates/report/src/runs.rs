@@ -433,13 +433,13 @@ pub fn gate_summary(gate: &Gate) -> String {
     format!("{}.", parts.join("; "))
 }
 
-/// `no earlier run of this experiment, machine and target, and 5 are needed`: where there are too few.
+/// `no earlier run with this definition, machine and target, and 5 are needed`: where there are too few.
 fn history(gate: &Gate) -> String {
     let found = match gate.history {
         0 => "no earlier run".to_owned(),
         n => counted(n as u64, "earlier run"),
     };
-    format!("{found} of this experiment, machine and target, and {HISTORY_MIN} are needed")
+    format!("{found} with this definition, machine and target, and {HISTORY_MIN} are needed")
 }
 
 /// ` in 2 of 3 cells`; nothing where there is one cell.
@@ -459,6 +459,12 @@ fn sight(gate: &Gate) -> Option<String> {
     };
     let sight = gate.detectable_changes()?;
     let (best, worst) = (change(sight.best), change(sight.worst));
+    let everywhere = match (compared.cells.len(), compared.only_base.is_empty()) {
+        (1, true) => "",
+        (1, false) => " in the compared cell",
+        (_, true) => " in each cell",
+        (_, false) => " in each compared cell",
+    };
     let what = match compared.cells.len() {
         _ if sight.worst > DETECTABLE_MAX => {
             let is_beyond = |cell: &&RunsCell| {
@@ -471,10 +477,9 @@ fn sight(gate: &Gate) -> Option<String> {
                 in_cells(beyond, compared)
             )
         }
-        1 => format!("a change {worst} would have been found"),
-        _ if best == worst => format!("a change {worst} would have been found in each cell"),
+        _ if best == worst => format!("a change {worst} would have been found{everywhere}"),
         _ => format!(
-            "a change {worst} would have been found in each cell, one {best} in the most precise cell"
+            "a change {worst} would have been found{everywhere}, one {best} in the most precise cell"
         ),
     };
     Some(format!("{what} (chance {})", format_percent(GATE_POWER)))

@@ -323,7 +323,8 @@ impl<'a> Case<'a> {
                 ..most
             },
             false => undecided(format!(
-                "it discarded {} of dirty data, perhaps from before its start (run 'sync' first)",
+                "it discarded {} of dirty data, of which up to {} may be from before its start (run 'sync' first)",
+                format_bytes(self.observed.processes.cancelled_write_bytes as f64),
                 format_bytes((written.most - written.least) as f64)
             )),
         }

@@ -21,7 +21,7 @@ pub enum ExclusionReason {
     Later,
     /// It is not finished.
     Unfinished,
-    /// It has another experiment.
+    /// It has another experiment, or one whose definition differs.
     Experiment,
     /// None of its cells has the levels of one of the new run.
     NoCellInCommon,
@@ -41,7 +41,7 @@ impl fmt::Display for ExclusionReason {
             ExclusionReason::Itself => f.write_str("the new run itself"),
             ExclusionReason::Later => f.write_str("began after the new run"),
             ExclusionReason::Unfinished => f.write_str("not finished"),
-            ExclusionReason::Experiment => f.write_str("another experiment"),
+            ExclusionReason::Experiment => f.write_str("another experiment or other settings"),
             ExclusionReason::NoCellInCommon => f.write_str("no cell in common"),
             ExclusionReason::Settings(what) => write!(f, "another setting ({what})"),
             ExclusionReason::Machine(what) => write!(f, "another machine ({what})"),

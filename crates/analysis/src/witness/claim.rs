@@ -167,7 +167,9 @@ impl WitnessClaim<'_> {
             | Self::Overstated { .. }
             | Self::Load(..) => Role::Answer,
             Self::MostIo(_) => Role::Explanation,
-            Self::Flushes(_) | Self::OtherUse(OtherUse::None) => Role::Detail,
+            Self::Flushes(_) | Self::OtherUse(OtherUse::None | OtherUse::Little { .. }) => {
+                Role::Detail
+            }
         }
     }
 }

@@ -8,6 +8,9 @@ use proptest::prelude::*;
 
 use super::*;
 
+mod others;
+mod unseen;
+
 const MIB: u64 = 1 << 20;
 
 fn traffic(read_bytes: u64, write_bytes: u64) -> DeviceStat {
@@ -436,22 +439,6 @@ fn a_load_is_that_of_iostat() {
     assert_eq!(DeviceLoad::of(&ObservedDevice::default(), 1), None);
 }
 
-/// What the page cache held to be written is written meanwhile, whoever dirtied it: that is no proof of others.
-#[test]
-fn pages_that_were_dirty_before_are_no_use_by_others_meanwhile() {
-    let mut observed = reader(64 * MIB, 0, 0, 0);
-    observed.devices[0].traffic = Some(traffic(0, 48 * MIB));
-    let written = |observed: &Observed| match Reading::of(observed).others() {
-        OtherUse::Some { written, .. } => (written.least / MIB, written.most / MIB),
-        other => panic!("{other:?}"),
-    };
-    assert_eq!(written(&observed), (48, 48));
-    observed.dirty_before_bytes = Some(40 * MIB);
-    assert_eq!(written(&observed), (8, 48));
-    observed.dirty_before_bytes = None;
-    assert_eq!(written(&observed), (0, 48));
-}
-
 fn file_of(medium: Medium, bytes: u64) -> ObservedFile {
     ObservedFile {
         path: "/data/file".into(),
@@ -562,46 +549,4 @@ fn what_was_not_seen_is_not_taken_for_storage() {
     assert_eq!(asked(64 * MIB, Some(0)), exact);
     assert_eq!(asked(64 * MIB, Some(MIB)), unknown(Unknown::NotSeen, None));
     assert_eq!(asked(32 * MIB, None), unknown(Unknown::NotSeen, None));
-}
-
-/// Whether a look saw `/dev/zero` open or not, storage carried nothing for its reads.
-#[test]
-fn what_storage_did_not_carry_does_not_depend_on_what_was_seen() {
-    for sources in [&[][..], &[NoStorage::CharDevice]] {
-        let mut observed = reader(64 * MIB, 0, 0, 0);
-        observed.devices.clear();
-        observed.ways.reads = OpenWays::default();
-        observed.ways.sources = sources.iter().copied().collect();
-        assert_eq!(Reading::of(&observed).asked_reads(), Asked::Nothing);
-    }
-}
-
-/// What some processes did may be missing: nothing is said of shares, and others are not blamed for it.
-#[test]
-fn an_account_that_may_lack_processes_decides_nothing() {
-    let mut observed = reader(64 * MIB, 64 * MIB, 96 * MIB, 0);
-    assert!(matches!(
-        Reading::of(&observed).asked_reads(),
-        Asked::Bytes(_)
-    ));
-    observed.processes.ignores_children = true;
-    observed.others.unread = 1;
-    assert_eq!(
-        Reading::of(&observed).asked_reads(),
-        unknown(Unknown::Missing, None)
-    );
-    let OtherUse::Some { read, .. } = Reading::of(&observed).others() else {
-        panic!("others can have read 32 MiB");
-    };
-    assert_eq!((read.least, read.most), (0, 32 * MIB));
-    observed.processes.is_complete = true;
-    assert!(matches!(
-        Reading::of(&observed).asked_reads(),
-        Asked::Bytes(_)
-    ));
-    observed.processes.unread = 1;
-    assert_eq!(
-        Reading::of(&observed).asked_reads(),
-        unknown(Unknown::Missing, None)
-    );
 }

@@ -64,6 +64,26 @@ impl Reading<'_> {
         }
     }
 
+    /// Bytes that it can have written over what was dirty before, which its account does not count, at most. A program that was started
+    /// here has dirtied nothing before.
+    pub(super) fn overwritten_most(&self) -> u64 {
+        let observed = self.observed;
+        let is_counted = !observed.processes.lack_some() && observed.ways.uncounted.is_empty();
+        match (&observed.subject, observed.processes.io) {
+            // What it wrote to was seen, and is none of storage.
+            (Subject::Program(_), Some(io))
+                if is_counted
+                    && io.write_bytes == 0
+                    && !observed.ways.writes.any()
+                    && !observed.ways.sinks.is_empty() =>
+            {
+                0
+            }
+            (Subject::Program(_), Some(io)) if is_counted => io.wchar,
+            _ => u64::MAX,
+        }
+    }
+
     /// Bytes that it sent to storage or left in the page cache to be sent, but for those that never will be; at least.
     pub fn dirtied(&self) -> Option<u64> {
         let processes = &self.observed.processes;
@@ -84,7 +104,7 @@ impl Reading<'_> {
             false => most.saturating_sub(self.owed().unwrap_or(0)).min(device),
         };
         let by_others = self.by_others().zip(self.observed.dirty_before_bytes);
-        let once = device.saturating_sub(self.counted_twice().write_bytes);
+        let once = device.saturating_sub(self.counted_twice(|stat| stat.write_bytes));
         let by_others = by_others.map_or(0, |((_, written), before)| {
             once.saturating_sub(written).saturating_sub(before)
         });

@@ -107,10 +107,11 @@ fn resident(path: &Path) -> Option<u64> {
     Some(residency(&[range])?.resident_bytes)
 }
 
-/// Whether a file is one that the loader opens for a moment: `libc.so.6`.
+/// Whether a file is one that the loader or the C library opens for a moment: `libc.so.6`, `LC_CTYPE`.
 pub(super) fn is_library(path: &Path) -> bool {
     let name = path.file_name().map(|name| name.to_string_lossy());
-    name.is_some_and(|name| name.ends_with(".so") || name.contains(".so."))
+    path.starts_with(LOCALES)
+        || name.is_some_and(|name| name.ends_with(".so") || name.contains(".so."))
 }
 
 /// A line of maps: `FROM-TO rw-s OFFSET MAJOR:MINOR INODE   PATH`.
@@ -156,9 +157,7 @@ impl<'a> Mapping<'a> {
     /// Whether it is a part of a program: of a file that is run, which has parts without code, of a library, or a table of the C library.
     fn is_of_program(&self, executed: &BTreeSet<&str>) -> bool {
         self.rights.ends_with('p')
-            && (executed.contains(self.file)
-                || is_library(Path::new(self.path))
-                || self.path.starts_with(LOCALES))
+            && (executed.contains(self.file) || is_library(Path::new(self.path)))
     }
 
     /// The way of I/O that it is. A program can map a large file a window at a time, so its size decides; where that is not known, the

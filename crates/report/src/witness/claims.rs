@@ -34,7 +34,9 @@ fn purpose(claim: &WitnessClaim<'_>) -> Purpose {
             Purpose::Limit
         }
         WitnessClaim::OtherUse(OtherUse::Unknown) | WitnessClaim::Load(_, None) => Purpose::Limit,
-        WitnessClaim::OtherUse(OtherUse::None | OtherUse::Some { .. })
+        WitnessClaim::OtherUse(
+            OtherUse::None | OtherUse::Little { .. } | OtherUse::Some { .. },
+        )
         | WitnessClaim::Overstated { .. } => Purpose::Doubt,
         WitnessClaim::Nothing
         | WitnessClaim::Served { .. }

@@ -6,20 +6,28 @@ use iolab_workload::witness::{ObservedDevice, OtherProcess};
 
 /// Share of the time from which a device may be taken for one that cannot do more.
 const BUSY_FROM: f64 = 0.95;
-/// What is said of a device that had requests, none of which the kernel counted for a tick of its clock.
-pub(super) const BUSY_UNSEEN: &str = "busy for less time than the kernel counts";
+/// What is said of a device that had requests, of which the kernel saw none in flight at a tick of its clock: any number of short ones
+/// can lie between two ticks.
+pub(super) const BUSY_UNSEEN: &str =
+    "busy time unknown (requests shorter than a clock tick of the kernel)";
 
 /// What a device that was watched alone did in this time, ns.
 pub(super) fn clause(device: &ObservedDevice, load: Option<DeviceLoad>, span_ns: u64) -> String {
     match load {
-        Some(load) => format!(
-            "{}: {} and {} over {}; busy {} of the time",
-            device.name,
-            rate(load.reads_per_s, "read", load.read_mb_s),
-            rate(load.writes_per_s, "write", load.write_mb_s),
-            format_ns(span_ns as f64),
-            format_percent(load.busy)
-        ),
+        Some(load) => {
+            let is_idle = load.reads_per_s + load.writes_per_s == 0.0;
+            let busy = match load.busy > 0.0 || is_idle {
+                true => format!("busy {} of the time", format_percent(load.busy)),
+                false => BUSY_UNSEEN.to_owned(),
+            };
+            format!(
+                "{}: {} and {} over {}; {busy}",
+                device.name,
+                rate(load.reads_per_s, "read", load.read_mb_s),
+                rate(load.writes_per_s, "write", load.write_mb_s),
+                format_ns(span_ns as f64),
+            )
+        }
         None => format!("{}: its traffic is not counted", device.name),
     }
 }
@@ -66,10 +74,12 @@ pub(super) fn load(device: &ObservedDevice, elapsed_ns: u64) -> Option<String> {
         true => ", which is no limit for a device that serves requests in parallel",
         false => "",
     };
-    parts.push(match load.busy > 0.0 {
-        true => format!("busy {} of the time{caveat}", format_percent(load.busy)),
-        false => BUSY_UNSEEN.to_owned(),
-    });
+    if load.busy > 0.0 {
+        parts.push(format!(
+            "busy {} of the time{caveat}",
+            format_percent(load.busy)
+        ));
+    }
     Some(format!("{}: {}", device.name, parts.join("; ")))
 }
 

@@ -356,7 +356,9 @@ fn source(reads: &Direction, device: &str) -> String {
 fn flushes(flushes: &Flushes, evidence: &Evidence) -> String {
     let of = match evidence.others {
         OtherUse::None if flushes.are_in_question => "",
-        OtherUse::None | OtherUse::Some { .. } | OtherUse::Unknown => ", of all processes",
+        OtherUse::None | OtherUse::Little { .. } | OtherUse::Some { .. } | OtherUse::Unknown => {
+            ", of all processes"
+        }
     };
     format!(
         "{} completed {}{of}",
@@ -369,6 +371,10 @@ fn others(other: OtherUse, evidence: &Evidence) -> String {
     let device = device(evidence);
     match other {
         OtherUse::None => format!("nothing else used {device}"),
+        OtherUse::Little { most } => format!(
+            "others moved at most {} on {device}",
+            format_bytes(most as f64)
+        ),
         OtherUse::Some { read, written } => {
             let is_certain = read.least.max(written.least) > 0;
             let (may_read, may_write, wrote) = match is_certain {

@@ -85,6 +85,11 @@ fn the_first_line_says_what_the_evidence_comes_to() {
         )
     };
     insta::assert_snapshot!(headline(&late), @"fio: 6.2 % of the 64 MiB that it wrote had reached vda at its end, and 60 MiB had still to be written back. vda completed 240 cache flushes, of all processes. Other processes may have written up to 3 MiB to vda.");
+    let shared = Evidence {
+        others: OtherUse::Little { most: 36 << 10 },
+        ..evidence(nothing(), direction(64 * MIB, ServedBy::Device, Some(1.0)))
+    };
+    insta::assert_snapshot!(headline(&shared), @"fio: all of the 64 MiB that it wrote reached vda. vda completed 240 cache flushes, of all processes. Others moved at most 36 KiB on vda.");
 }
 
 #[test]
@@ -378,6 +383,37 @@ fn devices_alone_are_told_with_who_used_them() {
     load       vda: 500 reads/s (2.05 MB/s), 250 µs each; 4.00 requests in flight on average; busy 100 % of the time, which is no limit for a device that serves requests in parallel
     other      dd (7, ended) read 3.91 MiB, wrote 0 B, on any disk
     other      kworker/u8:1 (8, a thread of the kernel, which does I/O for processes) read 0 B, wrote 4 KiB, on any disk
+    CPU        observing took 0 ns
+    ");
+}
+
+/// The kernel looks at its ticks whether requests are in flight: what lies between two is not seen.
+#[test]
+fn short_requests_leave_busy_time_unknown() {
+    let observed = Observed {
+        subject: Subject::Devices,
+        observed_ns: 2_000_000_000,
+        devices: vec![ObservedDevice {
+            name: "vda".to_owned(),
+            traffic: Some(DeviceStat {
+                read_ios: 1000,
+                read_bytes: 4_096_000,
+                ..DeviceStat::default()
+            }),
+            ..ObservedDevice::default()
+        }],
+        ..Observed::default()
+    };
+    let evidence = Evidence {
+        observed,
+        ..evidence(nothing(), nothing())
+    };
+    insta::assert_snapshot!(iolab_report::witness::text(&evidence, 200), @r"
+    vda: 500 reads/s (2.05 MB/s) and 0 writes/s (0 MB/s) over 2.00 s; busy time unknown (requests shorter than a clock tick of the kernel).
+
+    device     vda: read 3.91 MiB in 1000 requests, wrote 0 B in 0 requests, 0 times flushed, busy time unknown (requests shorter than a clock tick of the kernel)
+    load       vda: 500 reads/s (2.05 MB/s)
+    other      processes that ended meanwhile are missing: only root sees them
     CPU        observing took 0 ns
     ");
 }

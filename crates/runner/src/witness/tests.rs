@@ -289,7 +289,12 @@ fn what_an_earlier_run_left_dirty_is_not_taken_for_the_programs() {
     let verdict = judged(observed.clone()).writes;
     let verdict = verdict.expect("it can have written");
     assert_eq!(verdict.served_by, ServedBy::Unknown);
-    insta::assert_snapshot!(verdict.reason, @"it discarded 64 MiB of dirty data, perhaps from before its start (run 'sync' first)");
+    insta::assert_snapshot!(verdict.reason, @"it discarded 64 MiB of dirty data, of which up to 64 MiB may be from before its start (run 'sync' first)");
+    // No more than was dirty then, whatever it discarded.
+    let mut few = observed.clone();
+    few.dirty_before_bytes = Some(300 << 10);
+    let verdict = judged(few).writes.expect("it can have written");
+    insta::assert_snapshot!(verdict.reason, @"it discarded 64 MiB of dirty data, of which up to 300 KiB may be from before its start (run 'sync' first)");
     // After 'sync' there was nothing: what it discarded is its own, and nothing is left.
     observed.dirty_before_bytes = Some(0);
     assert_eq!(judged(observed).writes, None);

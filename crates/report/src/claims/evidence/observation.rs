@@ -78,18 +78,18 @@ impl DirectionData {
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[schemars(rename = "OtherUse")]
 pub(crate) struct OtherUseData {
-    /// Whether others used them; `null` where that is not known.
+    /// Whether others used them for more than 256 KiB or 1 % of their traffic; `null` where that is not known.
     pub(crate) used_devices: Option<bool>,
-    /// Bytes that others read there; `null` where they read none, or that is not known.
+    /// Bytes that others read there; `null` where they did not use them so, or that is not known.
     pub(crate) read_bytes: Option<BoundsData>,
-    /// Bytes that others wrote there; `null` where they wrote none, or that is not known.
+    /// Bytes that others wrote there; `null` where they did not use them so, or that is not known.
     pub(crate) written_bytes: Option<BoundsData>,
 }
 
 impl From<OtherUse> for OtherUseData {
     fn from(other: OtherUse) -> Self {
         let (used_devices, read_bytes, written_bytes) = match other {
-            OtherUse::None => (Some(false), None, None),
+            OtherUse::None | OtherUse::Little { .. } => (Some(false), None, None),
             OtherUse::Some { read, written } => {
                 let is_certain = read.least.max(written.least) > 0;
                 let used = is_certain.then_some(true);

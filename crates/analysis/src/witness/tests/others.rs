@@ -1,0 +1,62 @@
+//! What others did with the devices in question.
+
+use super::*;
+
+/// Bytes that others wrote, MiB.
+fn written(observed: &Observed) -> (u64, u64) {
+    match Reading::of(observed).others() {
+        OtherUse::Some { written, .. } => (written.least / MIB, written.most / MIB),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// What the page cache held to be written is written meanwhile, whoever dirtied it: that is no proof of others.
+#[test]
+fn pages_that_were_dirty_before_are_no_use_by_others_meanwhile() {
+    let mut observed = reader(64 * MIB, 0, 0, 0);
+    observed.subject = Subject::Process {
+        pid: 7,
+        command: vec!["fio".to_owned()],
+    };
+    observed.devices[0].traffic = Some(traffic(0, 48 * MIB));
+    assert_eq!(written(&observed), (48, 48));
+    observed.dirty_before_bytes = Some(40 * MIB);
+    assert_eq!(written(&observed), (8, 48));
+    observed.dirty_before_bytes = None;
+    assert_eq!(written(&observed), (0, 48));
+}
+
+/// A program that was started here has dirtied nothing before: no more than it wrote can lie in pages that were dirty then.
+#[test]
+fn what_was_dirty_before_its_start_is_not_the_programs() {
+    let mut observed = reader(64 * MIB, 0, 0, 0);
+    observed.devices[0].traffic = Some(traffic(0, 48 * MIB));
+    observed.dirty_before_bytes = Some(40 * MIB);
+    assert_eq!(written(&observed), (48, 48));
+    if let Some(io) = &mut observed.processes.io {
+        io.wchar = 16 * MIB;
+    }
+    assert_eq!(written(&observed), (32, 48));
+    // All of it went to `/dev/null`.
+    observed.ways.sinks.insert(NoStorage::CharDevice);
+    assert_eq!(written(&observed), (48, 48));
+    observed.ways.writes.buffered = true;
+    assert_eq!(written(&observed), (32, 48));
+    // Mappings write without calls.
+    observed.ways.uncounted.insert(UncountedWay::Mmap);
+    assert_eq!(written(&observed), (8, 48));
+}
+
+/// The bytes that a file system may write of its own are not nothing.
+#[test]
+fn a_little_use_is_told_from_none() {
+    let of = |others: u64| {
+        let mut observed = reader(MIB, MIB, MIB, 0);
+        observed.devices[0].traffic = Some(traffic(MIB, others));
+        Reading::of(&observed).others()
+    };
+    assert_eq!(of(0), OtherUse::None);
+    assert_eq!(of(4096), OtherUse::Little { most: 4096 });
+    assert_eq!(of(OWN_DATA), OtherUse::Little { most: OWN_DATA });
+    assert!(matches!(of(OWN_DATA + 1), OtherUse::Some { .. }));
+}

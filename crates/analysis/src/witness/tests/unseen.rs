@@ -1,0 +1,61 @@
+//! What no look saw, and what no account has.
+
+use super::*;
+
+/// Whether a look saw `/dev/zero` open or not, storage carried nothing for its reads; a small file beside it was not their source.
+#[test]
+fn what_storage_did_not_carry_does_not_depend_on_what_was_seen() {
+    for sources in [&[][..], &[NoStorage::CharDevice]] {
+        let mut observed = reader(64 * MIB, 0, 0, 0);
+        observed.devices.clear();
+        observed.ways.reads = OpenWays::default();
+        observed.ways.sources = sources.iter().copied().collect();
+        assert_eq!(Reading::of(&observed).asked_reads(), Asked::Nothing);
+        observed.ways.reads.buffered = true;
+        observed.files = vec![file_of(Medium::Storage, 4096)];
+        assert_eq!(Reading::of(&observed).asked_reads(), Asked::Nothing);
+        observed.ways.uncounted.insert(UncountedWay::Mmap);
+        assert_eq!(Reading::of(&observed).asked_reads(), Asked::Nothing);
+    }
+}
+
+/// Many small files are a source as a large one is.
+#[test]
+fn small_files_can_be_what_was_read() {
+    let mut observed = reader(64 * MIB, 0, 0, 0);
+    observed.files = vec![file_of(Medium::Storage, NOTEWORTHY / 2); 2];
+    let asked = |observed: &Observed| Reading::of(observed).asked_reads();
+    assert_eq!(asked(&observed), Asked::Bytes(Bounds::exact(64 * MIB)));
+    observed.files.truncate(1);
+    assert_eq!(asked(&observed), Asked::Nothing);
+}
+
+/// What some processes did may be missing: nothing is said of shares, and others are not blamed for it.
+#[test]
+fn an_account_that_may_lack_processes_decides_nothing() {
+    let mut observed = reader(64 * MIB, 64 * MIB, 96 * MIB, 0);
+    assert!(matches!(
+        Reading::of(&observed).asked_reads(),
+        Asked::Bytes(_)
+    ));
+    observed.processes.ignores_children = true;
+    observed.others.unread = 1;
+    assert_eq!(
+        Reading::of(&observed).asked_reads(),
+        unknown(Unknown::Missing, None)
+    );
+    let OtherUse::Some { read, .. } = Reading::of(&observed).others() else {
+        panic!("others can have read 32 MiB");
+    };
+    assert_eq!((read.least, read.most), (0, 32 * MIB));
+    observed.processes.is_complete = true;
+    assert!(matches!(
+        Reading::of(&observed).asked_reads(),
+        Asked::Bytes(_)
+    ));
+    observed.processes.unread = 1;
+    assert_eq!(
+        Reading::of(&observed).asked_reads(),
+        unknown(Unknown::Missing, None)
+    );
+}
