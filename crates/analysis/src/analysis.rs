@@ -7,6 +7,7 @@ mod disturbance;
 mod flag;
 mod following_groups;
 mod groups;
+mod levels;
 mod measured_target;
 mod mix;
 mod overwritten;

@@ -75,11 +75,14 @@ pub struct ProgramPair {
 /// Compares the first program of a run with each other one; empty unless its response is the elapsed time and programs vary. What is
 /// told of several pairs holds for all of them together.
 pub fn program_pairs(analysis: &Analysis) -> Vec<ProgramPair> {
-    let varies = |name: &&str| analysis.factors.iter().any(|factor| factor == name);
-    let Some(factor) = FACTORS.iter().find(|name| varies(name)) else {
+    let place = |name: &str| analysis.factors.iter().position(|factor| factor == name);
+    let mut varied = FACTORS
+        .iter()
+        .filter_map(|name| Some((*name, place(name)?)));
+    let Some((factor, at)) = varied.next() else {
         return Vec::new();
     };
-    let programs = levels(analysis, factor);
+    let programs = analysis.levels(at);
     let Some((base, others)) = programs.split_first() else {
         return Vec::new();
     };
@@ -199,18 +202,6 @@ impl SizePoint {
         let near = |r: Estimate| r.ratio.ln().abs() < margin.ln_1p();
         self.ratio.is_some_and(near)
     }
-}
-
-/// The levels of a factor in the order of the definition.
-fn levels(analysis: &Analysis, factor: &str) -> Vec<String> {
-    let mut levels: Vec<String> = Vec::new();
-    let at = analysis.factors.iter().position(|name| name == factor);
-    for level in analysis.cells.iter().filter_map(|c| c.cell.levels.get(at?)) {
-        if !levels.contains(level) {
-            levels.push(level.clone());
-        }
-    }
-    levels
 }
 
 fn of_level<'a>(

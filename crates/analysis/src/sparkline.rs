@@ -1,6 +1,6 @@
 //! A run as a small picture: its response along its longest factor, as plain data; and those of several targets on shared axes.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use crate::analysis::{Analysis, CellAnalysis, Response};
 use crate::curve::held_levels;
@@ -61,15 +61,7 @@ fn longest_axis(analysis: &Analysis, is_one: impl Fn(&str) -> bool) -> Option<us
     let all = analysis.factors.iter().enumerate();
     let some = all.filter(|(_, factor)| is_one(factor));
     some.map(|(i, _)| i)
-        .max_by_key(|i| levels(analysis, *i).len())
-}
-
-/// The levels of a factor in the order of the cells.
-fn levels(analysis: &Analysis, factor: usize) -> Vec<&String> {
-    let mut seen = HashSet::new();
-    let levels = analysis.cells.iter();
-    let levels = levels.filter_map(|c| c.cell.levels.get(factor));
-    levels.filter(|level| seen.insert(*level)).collect()
+        .max_by_key(|i| analysis.levels(*i).len())
 }
 
 impl Sparkline {
@@ -77,7 +69,8 @@ impl Sparkline {
     pub fn of(analysis: &Analysis) -> Option<Self> {
         let is_target = |factor: &str| factor == "target";
         let along = longest_axis(analysis, |factor| !is_target(factor))?;
-        let levels: Vec<String> = levels(analysis, along).into_iter().cloned().collect();
+        let levels = analysis.levels(along).into_iter();
+        let levels: Vec<String> = levels.map(str::to_owned).collect();
         let places: HashMap<&String, usize> = levels.iter().zip(0..).collect();
         let mut curves: Vec<SparklineCurve> = Vec::new();
         let mut named: HashMap<(String, String), usize> = HashMap::new();

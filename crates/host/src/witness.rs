@@ -37,7 +37,7 @@ use course::{Pace, Recorder};
 use descriptors::{Descriptors, Owner};
 use exits::Exits;
 use group::Group;
-use running_process::Joined;
+use running_process::RunningProcess;
 use signals::{Came, Signals};
 use trace::ProgramTracer;
 use tree::Tree;
@@ -195,7 +195,7 @@ impl Witness<'_> {
     /// Follows what is observed to its end; `joined` where that is a process.
     fn follow(
         &self,
-        joined: Option<Joined>,
+        joined: Option<RunningProcess>,
         watch: &mut Watch,
         tell: &mut dyn FnMut(Milestone),
     ) -> Result<Followed> {

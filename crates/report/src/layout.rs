@@ -164,9 +164,12 @@ pub fn text(mut columns: Vec<Column>, width: u16) -> String {
     text
 }
 
-/// The targets that a trial is striped over, `/mnt/a:/mnt/b`, in a line each.
+/// The targets that a trial is striped over, `/mnt/a:/mnt/b`, in a line each; an export of NFS or an address stays whole.
 fn by_target(value: &str) -> String {
-    value.replace(":/", ":\n/")
+    match value.starts_with('/') {
+        true => value.replace(":/", ":\n/"),
+        false => value.to_owned(),
+    }
 }
 
 /// Whether the columns that are never dropped fit a terminal of `width` columns with their values whole and their headings broken between
@@ -315,6 +318,14 @@ pub fn none() -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_paths_beside_each_other_are_broken_into_lines() {
+        assert_eq!(by_target("/mnt/a:/mnt/b:/c"), "/mnt/a:\n/mnt/b:\n/c");
+        for whole in ["nas:/export", "https://example.org/a", "/mnt/a:b", "4KiB"] {
+            assert_eq!(by_target(whole), whole);
+        }
+    }
 
     #[test]
     fn nothing_in_a_table_is_a_command_of_latex() {

@@ -7,7 +7,8 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use iolab_workload::Result;
-use iolab_workload::trial::{Batch, TrialLimit};
+use iolab_workload::outcome::Outcome;
+use iolab_workload::trial::{Batch, TrialLimit, TrialSpec};
 
 use super::executor::Executor;
 use iolab_workload::settings::CellSpec;
@@ -21,8 +22,8 @@ const STRATEGIES: [Batch; 4] = [
 /// Rounds over all strategies, alternating so that drift hits all alike; odd, so that the median is one of them.
 const ROUNDS: usize = 3;
 const PROBE: Duration = Duration::from_millis(40);
-/// A probe that lasts this many times as long only waits for the requests that it has begun with: all strategies do the same then, and a
-/// thousand threads would be set up for each of the others.
+/// A probe that lasts this many times as long, and in which most requests are those that it has begun with, only waits for these: all
+/// strategies do the same then, and a thousand threads would be set up for each of the others. After a stall there are many more.
 const OUTLASTED: u32 = 10;
 
 /// The strategy with the highest median IOPS, and the numbers in words; the first one where a probe shows no difference between them;
@@ -46,7 +47,7 @@ pub(super) fn choose(
             if !outcome.ended.is_whole() {
                 return Ok(None);
             }
-            if outcome.elapsed_ns > (PROBE * OUTLASTED).as_nanos() as u64 {
+            if is_outlasted(&outcome, &probe.trial) {
                 let message = format!(
                     "batch={} not chosen by probes: the requests in flight outlast a probe of {} ms more than {OUTLASTED} times",
                     Batch::One,
@@ -76,4 +77,11 @@ pub(super) fn choose(
         numbers.join(", ")
     );
     Ok(Some((STRATEGIES[best], message)))
+}
+
+/// Whether a probe did little but wait for its first requests. A few of these complete in its time however slow the disk is, and others
+/// follow them.
+fn is_outlasted(outcome: &Outcome, trial: &TrialSpec) -> bool {
+    outcome.elapsed_ns > (PROBE * OUTLASTED).as_nanos() as u64
+        && outcome.requests() < trial.in_flight().saturating_mul(2)
 }

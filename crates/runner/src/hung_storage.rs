@@ -26,7 +26,7 @@ use crate::ranks::ANSWER;
 use silent::Silent;
 
 /// The name of the thread that looks: without one it has that of the thread that starts it.
-const NAME: &str = "silence-watch";
+const NAME: &str = "storage-watch";
 /// Time between two looks at the threads.
 const STEP: Duration = Duration::from_secs(15);
 

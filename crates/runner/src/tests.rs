@@ -243,29 +243,48 @@ fn the_completion_strategy_is_chosen_by_measurement_and_kept() {
     insta::assert_snapshot!(choices[0].message, @"batch=all chosen by 3 probes of 40 ms each, median IOPS: one 55556, 25% 55556, 50% 55556, all 100000");
 }
 
+/// A mock trial has 100 requests: fewer than twice as many as are in flight at depth 64, and many more than at depth 8.
 #[test]
-fn probes_end_where_requests_outlast_them() {
+fn probes_end_where_requests_outlast_them_and_not_where_one_stalls() {
     let probe = Duration::from_millis(40);
-    let bench = bench(&["backend=io_uring", "depth=8"]);
-    let probes = std::cell::Cell::new(0);
-    let slow = |spec: &TrialSpec, _| {
-        let is_probe = spec.limit.time == Some(probe) && spec.limit.bytes.is_none();
-        probes.set(probes.get() + u32::from(is_probe));
-        500_000_000
+    let is_probe = |spec: &TrialSpec| spec.limit.time == Some(probe) && spec.limit.bytes.is_none();
+    let run = |depth: &str, probe_ns: &dyn Fn(Batch, u32) -> u64| {
+        let bench = bench(&["backend=io_uring", depth]);
+        let probes = std::cell::Cell::new(0);
+        let elapsed_ns = |spec: &TrialSpec, _| match is_probe(spec) {
+            true => {
+                probes.set(probes.get() + 1);
+                probe_ns(spec.batch, probes.get())
+            }
+            false => 1_000_000,
+        };
+        bench.start(&mut mock(&elapsed_ns)).expect("done");
+        (probes.get() as usize, bench.record())
     };
-    bench.start(&mut mock(&slow)).expect("done");
-    let record = bench.record();
-    assert_eq!(
-        probes.get() as usize,
-        record.cells.len(),
-        "one of each cell"
-    );
-    assert!(
-        record
-            .cells
-            .iter()
-            .all(|cell| cell.spec.batch_name() == "one")
-    );
+    let note = |record: &RunRecord| {
+        let mut events = record.events.iter();
+        let choice = events.find(|event| event.kind == EventKind::Choice);
+        choice.expect("a choice").message.clone()
+    };
+    let all_are = |record: &RunRecord, name: &str| {
+        let mut cells = record.cells.iter();
+        cells.all(|cell| cell.spec.batch_name() == name)
+    };
+
+    let (probes, record) = run("depth=64", &|_, _| 500_000_000);
+    assert_eq!(probes, record.cells.len(), "one of each cell");
+    assert!(all_are(&record, "one"));
+    insta::assert_snapshot!(note(&record), @"batch=one not chosen by probes: the requests in flight outlast a probe of 40 ms more than 10 times");
+
+    // The sixth probe of a cell, in the second of three rounds, stalls.
+    let (probes, record) = run("depth=8", &|batch, number| match (batch, number % 12) {
+        (_, 6) => 500_000_000,
+        (Batch::All, _) => 1_000_000,
+        _ => 2_000_000,
+    });
+    assert_eq!(probes, 12 * record.cells.len(), "all of each cell");
+    assert!(all_are(&record, "all"));
+    insta::assert_snapshot!(note(&record), @"batch=all chosen by 3 probes of 40 ms each, median IOPS: one 50000, 25% 50000, 50% 50000, all 100000");
 }
 
 #[test]

@@ -12,7 +12,7 @@ use super::accounts::{self, Others};
 use super::disks::AllDevices;
 use super::exits::{Exit, Exits, family};
 use super::mappings::{MAPPED_LEAST, Mapped};
-use super::running_process::Joined;
+use super::running_process::RunningProcess;
 use super::target::{Target, file_at_end};
 use super::trace::ProgramTracer;
 use super::{Followed, Milestone, Number, Watch, Witness, WitnessOf};
@@ -39,7 +39,10 @@ impl Before {
     ///
     /// # Errors
     /// When there is no such process.
-    pub(super) fn read(of: &Witness<'_>, watched: Vec<Stack>) -> Result<(Self, Option<Joined>)> {
+    pub(super) fn read(
+        of: &Witness<'_>,
+        watched: Vec<Stack>,
+    ) -> Result<(Self, Option<RunningProcess>)> {
         let target = of.target.map(Target::before);
         let others = Others::read(&BTreeSet::new());
         let dirty_bytes = dirty_bytes();
@@ -49,7 +52,7 @@ impl Before {
         let nfs = NfsMounts::read();
         // Its accounts before the devices': what it does in between is not taken for another's.
         let joined = match of.of {
-            WitnessOf::Process(process) => Some(Joined::new(process)?),
+            WitnessOf::Process(process) => Some(RunningProcess::new(process)?),
             WitnessOf::Program { .. } | WitnessOf::Devices(_) => None,
         };
         let before = Self {

@@ -70,7 +70,7 @@ struct Gone {
 }
 
 /// A process that was joined.
-pub(super) struct Joined {
+pub(super) struct RunningProcess {
     pub(super) process: u32,
     subject: Subject,
     /// Can be read from once the process has ended.
@@ -91,7 +91,7 @@ pub(super) struct Joined {
     descriptors: Descriptors,
 }
 
-impl Joined {
+impl RunningProcess {
     /// Joins a process by its number.
     pub(super) fn new(process: u32) -> Result<Self> {
         let hint = "ps -e lists the processes; give the number of one, not of a thread";
@@ -439,7 +439,7 @@ mod tests {
             read go; dd if=/dev/zero of=/dev/null bs=2M count=1 2>&1; echo ready; read end";
         let mut shell = Shell::run(script);
         shell.wait_until_ready();
-        let mut joined = Joined::new(shell.child.id()).expect("it runs");
+        let mut joined = RunningProcess::new(shell.child.id()).expect("it runs");
         shell.go_on();
         joined.read_accounts(false);
         let totals = joined.totals(None);
@@ -458,7 +458,7 @@ mod tests {
         let script = "while read go; do
             (dd if=/dev/zero of=/dev/null bs=1M count=1 2>&1; echo ready; read end); echo ready; done";
         let mut shell = Shell::run(script);
-        let mut joined = Joined::new(shell.child.id()).expect("it runs");
+        let mut joined = RunningProcess::new(shell.child.id()).expect("it runs");
         for _ in 0..3 {
             shell.go_on();
             assert_eq!(joined.read_accounts(false).len(), 2);
@@ -488,7 +488,7 @@ mod tests {
     #[test]
     fn accounts_of_tasks_that_have_ended_count_once_and_less_what_was_before() {
         let shell = Shell::run("read end");
-        let mut joined = Joined::new(shell.child.id()).expect("it runs");
+        let mut joined = RunningProcess::new(shell.child.id()).expect("it runs");
         let rchar = |rchar| {
             let io = ProcessIo {
                 rchar,
@@ -517,7 +517,7 @@ mod tests {
         }
         joined.bury();
         assert!(joined.tasks.is_empty());
-        let sum = |joined: &Joined, ended: Option<&[Exit]>| joined.of_tasks(ended).0.rchar;
+        let sum = |joined: &RunningProcess, ended: Option<&[Exit]>| joined.of_tasks(ended).0.rchar;
         assert_eq!(sum(&joined, None), 10 + 20 + 40);
         // They went on after the last look; the account of the second is not there, and 9 is a stranger.
         let ended = [
@@ -536,7 +536,7 @@ mod tests {
     #[test]
     fn what_does_not_run_cannot_be_joined() {
         for number in [0, u32::MAX, std::process::id()] {
-            assert!(Joined::new(number).is_err(), "{number}");
+            assert!(RunningProcess::new(number).is_err(), "{number}");
         }
     }
 }

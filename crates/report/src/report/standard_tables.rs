@@ -30,10 +30,15 @@ pub(super) fn of(analysis: &Analysis) -> Vec<Captioned> {
 fn window(analysis: &Analysis, steady: &SteadyAnalysis) -> Option<Captioned> {
     let length = steady.asked.window as usize;
     let has_window = |one: &&Tracked| one.values.len() >= length;
-    let tracked: Vec<&Tracked> = steady.tracked.iter().filter(has_window).collect();
+    let tracked = steady.tracked.iter().filter(has_window);
+    let of_cells = tracked.filter_map(|one| match one.of {
+        TrackedOf::Cell(id) => Some((id, one)),
+        TrackedOf::Target(_) => None,
+    });
+    let (ids, tracked): (Vec<i64>, Vec<&Tracked>) = of_cells.unzip();
     let rounds = tracked.first()?.values.len();
     let last = |one: &Tracked| one.values[one.values.len() - length..].to_vec();
-    let names = tracked.iter().map(|one| name(analysis, one));
+    let names = ids.iter().map(|id| name(analysis, *id));
     let mut columns = vec![Column::new("tracked", 0, names).left()];
     for place in 0..length {
         let heading = format!("round {}", rounds - length + place + 1);
@@ -84,15 +89,11 @@ fn named(analysis: &Analysis) -> String {
     }
 }
 
-fn name(analysis: &Analysis, tracked: &Tracked) -> String {
-    match &tracked.of {
-        TrackedOf::Cell(id) => {
-            let cell = analysis.cells.iter().find(|cell| cell.cell.id == *id);
-            let levels = cell.map_or(&[][..], |cell| cell.cell.levels.as_slice());
-            clean(&cell_label(&analysis.factors, levels))
-        }
-        TrackedOf::Target(target) => clean(target.as_deref().unwrap_or("random writes")),
-    }
+/// The levels of the cell of this id.
+fn name(analysis: &Analysis, id: i64) -> String {
+    let cell = analysis.cells.iter().find(|cell| cell.cell.id == id);
+    let levels = cell.map_or(&[][..], |cell| cell.cell.levels.as_slice());
+    clean(&cell_label(&analysis.factors, levels))
 }
 
 /// The mean of each cell over the measured rounds: a row for each level of the second factor, a column for each of the first. `None` with
@@ -102,24 +103,11 @@ fn grid(analysis: &Analysis) -> Option<Captioned> {
     let [across, down] = analysis.factors.as_slice() else {
         return None;
     };
-    let levels = |factor: usize| {
-        let mut all: Vec<&String> = Vec::new();
-        for level in analysis
-            .cells
-            .iter()
-            .filter_map(|cell| cell.cell.levels.get(factor))
-        {
-            if !all.contains(&level) {
-                all.push(level);
-            }
-        }
-        all
-    };
-    let (columns, rows) = (levels(0), levels(1));
+    let (columns, rows) = (analysis.levels(0), analysis.levels(1));
     if columns.len() > COLUMNS_MAX || columns.len() < 2 || rows.len() < 2 {
         return None;
     }
-    let value = |column: &String, row: &String| {
+    let value = |column: &str, row: &str| {
         let mut cells = analysis.cells.iter();
         let cell = cells.find(|cell| {
             matches!(cell.cell.levels.as_slice(), [own, other] if own == column && other == row)

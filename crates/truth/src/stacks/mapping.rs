@@ -138,33 +138,6 @@ impl Mapping {
                 end: words(&["dmsetup", "remove", &name]),
             }
         };
-        let raid = |version: &str| {
-            let device = format!("/dev/md{}", 100 + number);
-            let size = format!("--size={}", (data.end - data.start) >> 10);
-            let metadata = format!("--metadata={version}");
-            let mut make = words(&[
-                "mdadm",
-                "--create",
-                &device,
-                "--quiet",
-                "--run",
-                "--force",
-                "--level=1",
-                "--raid-devices=1",
-                "--bitmap=none",
-                &metadata,
-                &size,
-            ]);
-            if self == Self::RaidStart {
-                make.push(format!("--data-offset={}", data.start >> 10));
-            }
-            make.push(below.to_owned());
-            Recipe {
-                end: words(&["mdadm", "--stop", "--quiet", &device]),
-                device: device.into(),
-                make: vec![make],
-            }
-        };
         match self {
             Self::Linear => mapped(format!("0 {length} linear {below} {from}")),
             Self::Crypt => {
@@ -173,40 +146,7 @@ impl Mapping {
                     "0 {length} crypt aes-xts-plain64 {key} 0 {below} 0"
                 ))
             }
-            Self::Volume => {
-                // Another loop device over the same bytes is no second volume.
-                let only = ["--devices", below];
-                let group = format!("group{number}");
-                let size = format!("{}m", (data.end - data.start) / MIB);
-                let tool = |name: &str, rest: &[&str]| words(&[&[name], &only[..], rest].concat());
-                let made = [
-                    "--yes",
-                    "--zero",
-                    "n",
-                    "--wipesignatures",
-                    "n",
-                    "--name",
-                    "v",
-                ];
-                Recipe {
-                    device: format!("/dev/mapper/{group}-v").into(),
-                    make: vec![
-                        tool(
-                            "pvcreate",
-                            &["--quiet", "--yes", "--dataalignment", "1m", below],
-                        ),
-                        tool(
-                            "vgcreate",
-                            &["--quiet", "--physicalextentsize", "1m", &group, below],
-                        ),
-                        tool(
-                            "lvcreate",
-                            &[&made[..], &["--size", &size, &group]].concat(),
-                        ),
-                    ],
-                    end: tool("vgchange", &["--quiet", "--activate", "n", &group]),
-                }
-            }
+            Self::Volume => volume(number, below, &data),
             Self::Path => mapped(format!(
                 "0 {length} multipath 2 queue_mode bio 0 1 1 round-robin 0 1 1 {below} 100"
             )),
@@ -237,34 +177,102 @@ impl Mapping {
                     (vec![created(name, &table)], Vec::new())
                 },
             ),
-            Self::Served => {
-                let device = format!("/dev/nbd{number}");
-                let (port, own) = (10_810 + number, format!("/tmp/nbd{number}"));
-                let export = format!(
-                    "rm -f {own}.pid; printf '[generic]\nuser=root\ngroup=root\nlistenaddr=127.0.0.1\nport={port}\n[x]\nexportname={below}\n' >{own}.conf &&
-                    nbd-server -C {own}.conf -p {own}.pid && until [ -s {own}.pid ]; do sleep .1; done"
-                );
-                let connect =
-                    format!("until nbd-client -N x 127.0.0.1 {port} {device}; do sleep .1; done");
-                Recipe {
-                    make: vec![
-                        words(&["sh", "-c", &export]),
-                        words(&["timeout", "20", "sh", "-c", &connect]),
-                    ],
-                    end: words(&[
-                        "sh",
-                        "-c",
-                        &format!(
-                            "partx --delete {device} 2>/dev/null; nbd-client -d {device} && kill $(cat {own}.pid)"
-                        ),
-                    ]),
-                    device: device.into(),
-                }
-            }
-            Self::RaidEarly => raid("0.90"),
-            Self::RaidEnd => raid("1.0"),
-            Self::RaidStart => raid("1.2"),
+            Self::Served => served(number, below),
+            Self::RaidEarly => raid(number, below, &data, "0.90"),
+            Self::RaidEnd => raid(number, below, &data, "1.0"),
+            Self::RaidStart => raid(number, below, &data, "1.2"),
         }
+    }
+}
+
+/// The one logical volume, of all `data`, of a volume group of its own.
+fn volume(number: usize, below: &str, data: &Range<u64>) -> Recipe {
+    // Another loop device over the same bytes is no second volume.
+    let only = ["--devices", below];
+    let group = format!("group{number}");
+    let size = format!("{}m", (data.end - data.start) / MIB);
+    let tool = |name: &str, rest: &[&str]| words(&[&[name], &only[..], rest].concat());
+    let made = [
+        "--yes",
+        "--zero",
+        "n",
+        "--wipesignatures",
+        "n",
+        "--name",
+        "v",
+    ];
+    Recipe {
+        device: format!("/dev/mapper/{group}-v").into(),
+        make: vec![
+            tool(
+                "pvcreate",
+                &["--quiet", "--yes", "--dataalignment", "1m", below],
+            ),
+            tool(
+                "vgcreate",
+                &["--quiet", "--physicalextentsize", "1m", &group, below],
+            ),
+            tool(
+                "lvcreate",
+                &[&made[..], &["--size", &size, &group]].concat(),
+            ),
+        ],
+        end: tool("vgchange", &["--quiet", "--activate", "n", &group]),
+    }
+}
+
+/// A RAID 1 of one member with metadata of this version, whose bytes are `data` of that.
+fn raid(number: usize, below: &str, data: &Range<u64>, version: &str) -> Recipe {
+    let device = format!("/dev/md{}", 100 + number);
+    let size = format!("--size={}", (data.end - data.start) >> 10);
+    let metadata = format!("--metadata={version}");
+    let mut make = words(&[
+        "mdadm",
+        "--create",
+        &device,
+        "--quiet",
+        "--run",
+        "--force",
+        "--level=1",
+        "--raid-devices=1",
+        "--bitmap=none",
+        &metadata,
+        &size,
+    ]);
+    // Metadata at the end leaves no choice.
+    if data.start > 0 {
+        make.push(format!("--data-offset={}", data.start >> 10));
+    }
+    make.push(below.to_owned());
+    Recipe {
+        end: words(&["mdadm", "--stop", "--quiet", &device]),
+        device: device.into(),
+        make: vec![make],
+    }
+}
+
+/// A network block device over all of it, served by a process of this machine.
+fn served(number: usize, below: &str) -> Recipe {
+    let device = format!("/dev/nbd{number}");
+    let (port, own) = (10_810 + number, format!("/tmp/nbd{number}"));
+    let export = format!(
+        "rm -f {own}.pid; printf '[generic]\nuser=root\ngroup=root\nlistenaddr=127.0.0.1\nport={port}\n[x]\nexportname={below}\n' >{own}.conf &&
+        nbd-server -C {own}.conf -p {own}.pid && until [ -s {own}.pid ]; do sleep .1; done"
+    );
+    let connect = format!("until nbd-client -N x 127.0.0.1 {port} {device}; do sleep .1; done");
+    Recipe {
+        make: vec![
+            words(&["sh", "-c", &export]),
+            words(&["timeout", "20", "sh", "-c", &connect]),
+        ],
+        end: words(&[
+            "sh",
+            "-c",
+            &format!(
+                "partx --delete {device} 2>/dev/null; nbd-client -d {device} && kill $(cat {own}.pid)"
+            ),
+        ]),
+        device: device.into(),
     }
 }
 

@@ -1,4 +1,5 @@
-//! Options by which the requests of a job differ from each other, or pause.
+//! Options by which the requests of a job differ from each other or pause, and where its threads run: sizes, CPUs, NUMA node,
+//! priorities, hints, pauses.
 
 use std::time::Duration;
 
