@@ -157,6 +157,13 @@ fn options(cell: &Cell) -> Map<String, Value> {
     put("filename", "target".to_owned());
     put("size", trial.region.to_string());
     put("offset", trial.offset.to_string());
+    if let Some(segments) = trial.segments {
+        // fio has no option for parts of a file with gaps between them.
+        put(
+            "description",
+            format!("segments={segments}: requests went to these parts of size only"),
+        );
+    }
     put(
         "direct",
         u8::from(trial.cache == CacheState::Direct).to_string(),

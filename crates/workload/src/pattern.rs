@@ -466,6 +466,7 @@ impl Shuffled {
 }
 
 impl Listed {
+    #[inline(never)]
     fn advance(&mut self) -> u64 {
         let listed = self.sequence.blocks();
         let block = self.group + u64::from(listed[self.next]);

@@ -6,19 +6,26 @@ use crate::trial::{Allocate, Pattern, SyncPolicy, TrialSpec};
 /// The accesses of a trial as a plural noun, without sizes and concurrency.
 pub fn in_words(trial: &TrialSpec) -> String {
     let order = match trial.pattern {
-        Pattern::Seq => "sequential",
-        Pattern::Strided => "strided",
-        Pattern::Reverse => "backward",
-        Pattern::Rand | Pattern::RandReplace => "random",
-        Pattern::Zipf(_) => "Zipf-distributed",
-        Pattern::Pareto(_) => "Pareto-distributed",
-        Pattern::Normal(_) => "normally distributed",
-        Pattern::Zoned(_) => "unevenly random",
-        Pattern::Sequence(_) => "listed",
+        Pattern::Seq => "sequential ",
+        Pattern::Strided => "strided ",
+        Pattern::Reverse => "backward ",
+        Pattern::Rand | Pattern::RandReplace => "random ",
+        Pattern::Zipf(_) => "Zipf-distributed ",
+        Pattern::Pareto(_) => "Pareto-distributed ",
+        Pattern::Normal(_) => "normally distributed ",
+        Pattern::Zoned(_) => "unevenly random ",
+        Pattern::Sequence(_) => "",
+    };
+    let is_mixed = trial.reads() && trial.writes();
+    // Of reads beside writes it is said once.
+    let of_list = match is_mixed {
+        true => "",
+        false => of_list(trial),
     };
     let of = match trial.trim_first {
-        false => "",
-        true => " of trimmed blocks",
+        false => of_list,
+        true if of_list.is_empty() => " of trimmed blocks",
+        true => " of listed blocks, each trimmed before",
     };
     let writes = match trial.sync {
         SyncPolicy::None => format!("writes{of}"),
@@ -26,13 +33,30 @@ pub fn in_words(trial: &TrialSpec) -> String {
         _ => format!("durable writes{of}"),
     };
     let runs = runs(trial);
+    let to_list = to_list(trial);
     match trial.read_percent {
-        100 => format!("{order} reads{runs}"),
-        0 => format!("{order} {writes}{runs}"),
+        100 => format!("{order}reads{of_list}{runs}"),
+        0 => format!("{order}{writes}{runs}"),
         reads => format!(
-            "{order} accesses ({reads} % reads, {} % {writes}){runs}",
+            "{order}accesses{to_list} ({reads} % reads, {} % {writes}){runs}",
             100 - reads
         ),
+    }
+}
+
+/// ` of listed blocks`, of reads or writes.
+fn of_list(trial: &TrialSpec) -> &'static str {
+    match trial.pattern {
+        Pattern::Sequence(_) => " of listed blocks",
+        _ => "",
+    }
+}
+
+/// ` to listed blocks`, of reads and writes.
+fn to_list(trial: &TrialSpec) -> &'static str {
+    match trial.pattern {
+        Pattern::Sequence(_) => " to listed blocks",
+        _ => "",
     }
 }
 
@@ -60,7 +84,7 @@ pub fn requests_in_words(trial: &TrialSpec) -> String {
         Pattern::Pareto(_) => "Pareto-distributed ",
         Pattern::Normal(_) => "normally distributed ",
         Pattern::Zoned(_) => "unevenly random ",
-        Pattern::Sequence(_) => "listed ",
+        Pattern::Sequence(_) => "",
     };
     let writes = match (trial.pattern, trial.starts_fresh(), trial.allocate) {
         (Pattern::Seq, true, Some(Allocate::Preallocated)) => {
@@ -70,10 +94,15 @@ pub fn requests_in_words(trial: &TrialSpec) -> String {
         (Pattern::Seq, false, _) => "sequential writes",
         _ => "writes",
     };
+    let to_list = to_list(trial);
+    let of_list = of_list(trial);
     let accesses = match trial.read_percent {
-        100 => "reads".to_owned(),
-        0 => writes.to_owned(),
-        reads => format!("accesses ({reads} % reads, {} % writes)", 100 - reads),
+        100 => format!("reads{of_list}"),
+        0 => format!("{writes}{of_list}"),
+        reads => format!(
+            "accesses{to_list} ({reads} % reads, {} % writes)",
+            100 - reads
+        ),
     };
     let which = match trial.read_percent {
         0 => "each",
@@ -203,7 +232,20 @@ mod tests {
             sync,
             ..TrialSpec::default()
         };
+        let listed = "sequence:2:0:1".parse().expect("a pattern");
         for (spec, words) in [
+            (
+                spec(listed, 100, SyncPolicy::None),
+                "reads of listed blocks",
+            ),
+            (
+                spec(listed, 0, SyncPolicy::End),
+                "writes of listed blocks with a final fsync",
+            ),
+            (
+                spec(listed, 70, SyncPolicy::None),
+                "accesses to listed blocks (70 % reads, 30 % writes)",
+            ),
             (
                 spec(Pattern::Seq, 100, SyncPolicy::Each),
                 "sequential reads",

@@ -258,7 +258,7 @@ impl Seen<'_> {
             let kept = after
                 .resident_bytes
                 .saturating_sub(after.owed_bytes().unwrap_or(0));
-            let touched = s.bytes().min(spec.region);
+            let touched = s.bytes().min(spec.reached_bytes());
             (touched > 0).then(|| kept as f64 / touched as f64)
         })
     }

@@ -2,38 +2,59 @@
 
 use std::collections::BTreeMap;
 
-use iolab_record::{Cell, RunRecord, Sample};
+use iolab_record::{Cell, PreparationKind, PreparationStep, RunRecord, Sample};
 use iolab_stats::SteadyLimits;
 
-/// Bytes that the run had written to the target of each sample's cell before it, by sample id.
+/// The steps of a preparation that write.
+pub(super) fn writing(record: &RunRecord) -> impl Iterator<Item = &PreparationStep> + Clone {
+    let steps = record.preparation.iter();
+    steps.filter(|step| step.kind != PreparationKind::Trim)
+}
+
+/// How often so many bytes overwrite what the requests of a cell can reach; `None` where it does not write.
+pub(super) fn times(cell: &Cell, bytes: f64) -> Option<f64> {
+    let trial = cell.trial();
+    let reached = trial.reached_bytes();
+    (trial.writes() && reached > 0).then(|| bytes / reached as f64)
+}
+
+/// Bytes that the run had written to the target of each sample's cell before it, by its preparation and by trials, by sample id.
 pub(super) fn written_before(record: &RunRecord) -> BTreeMap<i64, f64> {
-    let target: BTreeMap<i64, Option<usize>> = record
+    let targets: BTreeMap<i64, Vec<usize>> = record
         .cells
         .iter()
-        .map(|cell| (cell.id, record.target_of(cell)))
+        .map(|cell| (cell.id, record.targets_of(cell)))
         .collect();
-    let mut written: BTreeMap<Option<usize>, f64> = BTreeMap::new();
+    let number = |name: &str| record.targets().position(|target| target == name);
+    let mut steps = writing(record).peekable();
+    // By target: those that are written together share what their trials write, and are prepared one by one.
+    let mut prepared: BTreeMap<usize, f64> = BTreeMap::new();
+    let mut written: BTreeMap<&[usize], f64> = BTreeMap::new();
     let samples = record.samples.iter();
     samples
         .map(|sample| {
-            let target = target.get(&sample.cell).copied().flatten();
-            let sum = written.entry(target).or_default();
-            let before = *sum;
-            *sum += sample.operations.write.bytes as f64;
+            // Times of a run file are of one form, whose order is that of its text.
+            while let Some(step) = steps.next_if(|step| step.at_utc <= sample.started_utc) {
+                let number = step.target.as_deref().and_then(number).unwrap_or(0);
+                *prepared.entry(number).or_default() += step.bytes as f64;
+            }
+            let targets = targets.get(&sample.cell).map_or(&[][..], Vec::as_slice);
+            let by_steps: f64 = targets.iter().filter_map(|one| prepared.get(one)).sum();
+            let by_trials = written.entry(targets).or_default();
+            let before = by_steps + *by_trials;
+            *by_trials += sample.operations.write.bytes as f64;
             (sample.id, before)
         })
         .collect()
 }
 
-/// How often the region of a cell was written before the window of rounds that ends with its last trial.
+/// How often what a cell writes to was written before the window of rounds that ends with its last trial.
 pub(super) fn before_window(
     written: &BTreeMap<i64, f64>,
     cell: &Cell,
     trials: &[&Sample],
 ) -> Option<f64> {
-    let trial = cell.trial();
     let measured = trials.iter().rev().filter(|sample| sample.is_measured());
     let window = measured.take(SteadyLimits::SNIA.window).last()?;
-    let before = written.get(&window.id)?;
-    (trial.writes() && trial.region > 0).then(|| before / trial.region as f64)
+    times(cell, *written.get(&window.id)?)
 }

@@ -10,6 +10,8 @@ use iolab_record::{
 };
 use iolab_stats::{Steadiness, SteadyLimits, mean, steady_state};
 
+use super::overwritten;
+
 /// Rounds of a run on the way to a steady state.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SteadyAnalysis {
@@ -21,7 +23,7 @@ pub struct SteadyAnalysis {
     pub judged: usize,
     /// What they came to.
     pub end: RoundsEnd,
-    /// How often the region of a cell that writes was written before the last window, by the preparation and by the rounds since: the
+    /// How often what a cell that writes can reach was written before the last window, by the preparation and by the rounds since: the
     /// least; `None` where no cell writes, and of rounds of writes.
     pub overwritten: Option<f64>,
     /// What is tracked over them.
@@ -179,7 +181,7 @@ impl SteadyAnalysis {
             asked,
             overwritten: rounds
                 .get(window)
-                .and_then(|first| overwritten(record, &open, *first)),
+                .and_then(|first| least_overwritten(record, &open, *first)),
             rounds: rounds.len(),
             judged,
             end,
@@ -246,18 +248,16 @@ pub(super) fn since_prepared(
     impl Iterator<Item = &Sample> + Clone,
 ) {
     let prepared = prepared_at(record);
-    let steps = record
-        .preparation
-        .iter()
-        .filter(move |step| step.kind != PreparationKind::Trim && step.at_utc.as_str() >= prepared);
+    let steps = overwritten::writing(record);
+    let steps = steps.filter(move |step| step.at_utc.as_str() >= prepared);
     let trials = record.samples.iter();
     let trials = trials.filter(move |sample| sample.started_utc.as_str() >= prepared);
     (steps, trials)
 }
 
-/// How often the region of each of these cells that writes was written since its target was prepared, by the preparation too, before the
+/// How often what each of these cells that writes can reach was written since its target was prepared, by the preparation too, before the
 /// round `first`: the least.
-fn overwritten(record: &RunRecord, open: &BTreeSet<i64>, first: u32) -> Option<f64> {
+fn least_overwritten(record: &RunRecord, open: &BTreeSet<i64>, first: u32) -> Option<f64> {
     let (steps, trials) = since_prepared(record);
     let target: BTreeMap<i64, Option<usize>> = record
         .cells
@@ -274,13 +274,10 @@ fn overwritten(record: &RunRecord, open: &BTreeSet<i64>, first: u32) -> Option<f
         });
         let prepared: u64 = steps.map(|step| step.bytes).sum();
         let written: u64 = trials.map(|sample| sample.operations.write.bytes).sum();
-        prepared.saturating_add(written) as f64 / cell.trial().region as f64
+        overwritten::times(cell, prepared.saturating_add(written) as f64)
     };
     let cells = record.cells.iter().filter(|cell| open.contains(&cell.id));
-    cells
-        .filter(|cell| cell.trial().writes() && cell.trial().region > 0)
-        .map(of_cell)
-        .min_by(f64::total_cmp)
+    cells.filter_map(of_cell).min_by(f64::total_cmp)
 }
 
 /// The requests per second of each round of writes, on each target, in the last session.

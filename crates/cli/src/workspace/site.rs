@@ -211,6 +211,17 @@ impl Site {
         }
     }
 
+    /// Refuses, before anything is opened, what the run refuses: on a model all of it; elsewhere segments and blocks that the region,
+    /// which the target may cut, does not have.
+    fn check_blocks(&self, plans: &[Plan]) -> Result<()> {
+        let mut cells = plans.iter().flat_map(Plan::cells);
+        cells.try_for_each(|cell| match &self.model {
+            Some(disk) => disk.check_cell(cell),
+            None if cell.spec.has_groups() || cell.spec.runs_program() => Ok(()),
+            None => cell.spec.trial.check_reach(),
+        })
+    }
+
     /// Refuses plans that change settings of the kernel, or start real-time threads, where the user does not allow it: an experiment or a run file is somebody else's.
     fn check_system(&self, plans: &[Plan]) -> Result<()> {
         let hint = match self.changes_system {
@@ -290,6 +301,7 @@ impl Site {
     ) -> Outcome {
         self.check_system(plans)?;
         let realtime = self.check_realtime(plans)?;
+        self.check_blocks(plans)?;
         let does: Vec<String> = does.iter().cloned().chain(realtime).collect();
         let needs = match plans {
             [plan] if runs_programs(plans) => Programs::needs(plan, &self.targets)?,

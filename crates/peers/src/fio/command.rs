@@ -147,14 +147,9 @@ pub(super) fn common(spec: &TrialSpec) -> Vec<String> {
             words.push(format!("--random_distribution={}", spec.pattern));
         }
         Pattern::Zoned(zones) => words.push(format!("--random_distribution=zoned:{zones}")),
-        Pattern::Sequence(sequence) => {
-            words.push(format!("--random_distribution={}", sequence.as_fio()));
-            words.push(format!(
-                "--random_sequence_stride={}",
-                u8::from(sequence.moves())
-            ));
-        }
-        Pattern::Seq
+        // A sequence was refused before.
+        Pattern::Sequence(_)
+        | Pattern::Seq
         | Pattern::Strided
         | Pattern::Reverse
         | Pattern::Rand

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::{Finding, Rule};
 use iolab_analysis::analysis::{Analysis, CellAnalysis, MeasuredTarget};
 use iolab_workload::target::TargetName;
-use iolab_workload::trial::CacheState;
+use iolab_workload::trial::{CacheState, Pattern, TrialSpec};
 use iolab_workload::units::format_size;
 
 pub(crate) const ONE_PLACE: Rule = Rule::limit("one-place", "the targets of the runs");
@@ -48,7 +48,9 @@ pub fn untouched(analyses: &[&Analysis]) -> Option<Finding> {
     if analyses.iter().all(|analysis| is_swept_whole(analysis)) {
         return None;
     }
-    let most = measured(analyses).map(|c| c.cell.trial().region).max()?;
+    let most = measured(analyses)
+        .map(|c| c.cell.trial().reached_bytes())
+        .max()?;
     limit(
         UNTOUCHED,
         format!(
@@ -63,6 +65,9 @@ fn is_swept_whole(analysis: &Analysis) -> bool {
     let only = [analysis];
     let swept = |named: &str| {
         let cells = measured(&only).filter(|cell| {
+            if !reaches_all(cell.cell.trial()) {
+                return false;
+            }
             let targets = cell.cell.spec.targets().into_iter();
             let mut names = targets.map(|one| analysis.target_of(one).to_owned());
             cell.cell.spec.striped().is_none() && names.any(|name| name == named)
@@ -76,6 +81,11 @@ fn is_swept_whole(analysis: &Analysis) -> bool {
         largest.is_some_and(|largest| swept(&target.name) > largest)
     };
     !analysis.targets.is_empty() && targets.all(whole)
+}
+
+/// Whether requests can go to all blocks of the region: segments leave gaps, and a sequence lists some blocks.
+fn reaches_all(trial: &TrialSpec) -> bool {
+    trial.segments.is_none() && !matches!(trial.pattern, Pattern::Sequence(_))
 }
 
 /// All requests were made in a closed loop.

@@ -3,6 +3,7 @@
 use iolab_analysis::analysis::Analysis;
 use iolab_workload::escape_control::escape_control;
 use iolab_workload::settings::{CellSpec, SETTINGS};
+use iolab_workload::trial::Pattern;
 use iolab_workload::trial_description;
 
 /// Settings named above a table where they do not vary.
@@ -49,8 +50,11 @@ pub(super) fn in_words(analysis: &Analysis) -> Option<String> {
     let access = (is_one && !OF_ACCESS.iter().any(|name| varies(name))).then_some(access);
     let default = CellSpec::default();
     let is_elsewhere = |name: &&str| OF_ACCESS.contains(name) || NOT_NAMED.contains(name);
+    // The words do not say which blocks.
+    let is_listed = matches!(first.trial.pattern, Pattern::Sequence(_));
     let named = SETTINGS.iter().filter(|setting| {
         NAMED.contains(&setting.name)
+            || setting.name == "pattern" && is_listed
             || !is_elsewhere(&setting.name) && setting.get(first) != setting.get(&default)
     });
     let alike = named.filter(|setting| {

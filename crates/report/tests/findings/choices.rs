@@ -4,7 +4,7 @@ use iolab_analysis::analysis::analyse;
 use iolab_report::findings::{
     limits, no_given_load, one_cache_state, one_place, tail_unknown, untouched,
 };
-use iolab_workload::trial::CacheState;
+use iolab_workload::trial::{CacheState, TrialSpec};
 
 use crate::text;
 use iolab_synthetic::{rate_report, record, size_curve};
@@ -29,6 +29,26 @@ fn limits_name_what_was_not_asked() {
     All requests were issued in a closed loop, so latencies are service times. --rate measures the response time at a given load.
     Everything was measured with cache=direct: programs that use the page cache get other results, often higher ones.
     ");
+}
+
+#[test]
+fn a_device_is_swept_whole_only_where_requests_reach_all_of_it() {
+    let of = |change: fn(&mut TrialSpec)| {
+        let mut record = size_curve("x", &[("4KiB", 100.0)]);
+        for cell in &mut record.cells {
+            change(&mut cell.spec.trial);
+        }
+        let mut analysis = analyse(&record);
+        for target in &mut analysis.targets {
+            target.largest_region = Some(1 << 30);
+        }
+        untouched(&[&analysis]).map(|finding| finding.text)
+    };
+    assert_eq!(of(|_| {}), None);
+    let text = of(|trial| trial.segments = "16/64MiB".parse().ok());
+    assert!(text.expect("gaps").contains(" 64MiB "));
+    let text = of(|trial| trial.pattern = "sequence:2:0:1".parse().expect("a pattern"));
+    assert!(text.expect("three blocks").contains(" 12KiB "));
 }
 
 #[test]

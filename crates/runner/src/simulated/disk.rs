@@ -130,6 +130,14 @@ impl Disk {
         }
     }
 
+    /// Checks a cell as a run does that measures it.
+    ///
+    /// # Errors
+    /// Of kind [`Usage`](iolab_workload::Kind::Usage): what does not fit, and what would.
+    pub fn check_cell(&self, cell: &PlannedCell) -> Result<()> {
+        self.fit(&mut cell.clone())
+    }
+
     /// Cuts a cell's region to the bytes that are measured, and checks the cell.
     ///
     /// # Errors

@@ -27,8 +27,7 @@ impl TrialSpec {
     /// Of kind [`Usage`](crate::Kind::Usage), with the setting and the accepted values.
     pub fn check(&self) -> Result<()> {
         self.check_extent()?;
-        self.check_segments()?;
-        self.check_sequence()?;
+        self.check_reach()?;
         self.check_concurrency()?;
         self.check_requests()?;
         self.check_backend()?;
@@ -47,6 +46,16 @@ impl TrialSpec {
         self.check_ranks()?;
         self.check_durability()?;
         check_rate(self)
+    }
+
+    /// Checks that the region has the segments and the blocks that requests go to.
+    ///
+    /// # Errors
+    ///
+    /// Of kind [`Usage`](crate::Kind::Usage), with what would fit.
+    pub fn check_reach(&self) -> Result<()> {
+        self.check_segments()?;
+        self.check_sequence()
     }
 
     /// Checks that there are latencies to keep over time.

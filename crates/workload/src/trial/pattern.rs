@@ -116,6 +116,11 @@ impl FromStr for Pattern {
                 }),
             Some(("zones", zones)) => Ok(Self::Zoned(zones.parse()?)),
             Some(("sequence", blocks)) => Ok(Self::Sequence(blocks.parse()?)),
+            _ if text.parse::<u32>().is_ok() => {
+                Err(Error::usage(format!("pattern '{text}' is unknown")).hint(
+                    "blocks of a sequence are separated by colons, because a comma separates levels: sequence:2:0:1",
+                ))
+            }
             _ => Err(Error::usage(format!("pattern '{text}' is unknown")).hint(
                 "it is one of: seq, strided, reverse, rand, rand-replace, zipf:THETA, pareto:H, normal:PERCENT, zones:50/5:30/15:20/80, sequence:2:0:1",
             )),

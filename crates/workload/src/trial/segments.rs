@@ -66,7 +66,7 @@ impl Segments {
 impl Places {
     /// The byte of the region that is byte `at` of all segments one behind the other.
     pub fn of(&self, at: u64) -> u64 {
-        let Segments { size, .. } = self.segments;
+        let size = self.segments.size;
         let (segment, within) = (at / size, at % size);
         let draw = u128::from(derive(PLACES, segment)) * u128::from(self.choices);
         let place = (draw >> 64) as u64 * self.segments.alignment();

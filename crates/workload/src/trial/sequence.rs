@@ -1,5 +1,6 @@
 //! Blocks in an order that is given, as fio's `random_distribution=sequence`.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
 
@@ -36,8 +37,17 @@ impl Sequence {
 
     /// As fio names it: `sequence:2,0,1`; whether it moves is an option of its own.
     pub fn as_fio(&self) -> String {
+        format!("sequence:{}", self.separated(","))
+    }
+
+    fn separated(&self, by: &str) -> String {
         let blocks: Vec<String> = self.blocks().iter().map(u32::to_string).collect();
-        format!("sequence:{}", blocks.join(","))
+        blocks.join(by)
+    }
+
+    /// How many different blocks it has.
+    fn distinct(&self) -> u64 {
+        self.blocks().iter().collect::<BTreeSet<_>>().len() as u64
     }
 
     /// A sequence of these blocks.
@@ -66,8 +76,7 @@ impl Sequence {
 /// `2:0:1`, `2:0:1/next`.
 impl fmt::Display for Sequence {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let blocks: Vec<String> = self.blocks().iter().map(u32::to_string).collect();
-        f.write_str(&blocks.join(":"))?;
+        f.write_str(&self.separated(":"))?;
         match self.moves {
             true => f.write_str("/next"),
             false => Ok(()),
@@ -95,16 +104,41 @@ impl FromStr for Sequence {
 }
 
 impl TrialSpec {
+    /// Bytes that requests can reach, however long they last: fewer than the visited ones where a sequence stays at its blocks.
+    pub fn reached_bytes(&self) -> u64 {
+        let visited = self.visited_bytes();
+        match &self.pattern {
+            Pattern::Sequence(sequence) if !sequence.moves() => {
+                let blocks = sequence.distinct().saturating_mul(self.sequences());
+                visited.min(blocks.saturating_mul(self.bs))
+            }
+            Pattern::Sequence(_)
+            | Pattern::Seq
+            | Pattern::Strided
+            | Pattern::Reverse
+            | Pattern::Rand
+            | Pattern::RandReplace
+            | Pattern::Zipf(_)
+            | Pattern::Pareto(_)
+            | Pattern::Normal(_)
+            | Pattern::Zoned(_) => visited,
+        }
+    }
+
+    /// How many parts of the region a sequence is visited in: one for each worker with a file of its own.
+    fn sequences(&self) -> u64 {
+        match self.layout {
+            FileLayout::Private => u64::from(self.workers()).max(1),
+            FileLayout::Shared | FileLayout::Interleaved | FileLayout::Overlapping => 1,
+        }
+    }
+
     /// Checks that the region has the blocks of its sequence.
     pub(super) fn check_sequence(&self) -> Result<()> {
         let Pattern::Sequence(sequence) = &self.pattern else {
             return Ok(());
         };
-        let sharers = match self.layout {
-            FileLayout::Private => u64::from(self.workers()),
-            FileLayout::Shared | FileLayout::Interleaved | FileLayout::Overlapping => 1,
-        };
-        let blocks = self.visited_bytes() / self.bs.max(1) / sharers;
+        let blocks = self.visited_bytes() / self.bs.max(1) / self.sequences();
         match sequence.highest() < blocks {
             true => Ok(()),
             false => Err(Error::usage(format!(
@@ -131,6 +165,22 @@ mod tests {
         }
         assert!(["1"; 33].join(":").parse::<Sequence>().is_err());
         assert!(["1"; 32].join(":").parse::<Sequence>().is_ok());
+    }
+
+    #[test]
+    fn a_sequence_that_stays_reaches_its_blocks() {
+        for (pattern, blocks) in [
+            ("sequence:2:0:1:2", 3),
+            ("sequence:2:0:1:2/next", 8),
+            ("rand", 8),
+        ] {
+            let spec = TrialSpec {
+                pattern: pattern.parse().expect("a pattern"),
+                region: 8 * 4096,
+                ..TrialSpec::default()
+            };
+            assert_eq!(spec.reached_bytes(), blocks * 4096, "{pattern}");
+        }
     }
 
     #[test]

@@ -30,6 +30,9 @@ pub(super) fn of(jobs: &[Job], cells: &[CellSpec]) -> Vec<OptionExplanation> {
         // The offset of a clone follows from what is written.
         let own = job.options.iter();
         let own = own.filter(|(name, _)| job.made_by.is_empty() || *name != "offset");
+        // That of libblkio_path, which is explained itself.
+        let has_path = job.options.contains_key("libblkio_path");
+        let own = own.filter(|(name, _)| !has_path || *name != "filename");
         let own = own.map(|(name, value)| (name.as_str(), value, None));
         let made_by = job.made_by.iter();
         let made_by = made_by.map(|(name, value, came_to)| (*name, value, Some(came_to)));

@@ -27,11 +27,23 @@ pub(super) struct Job {
     pub(super) also: Vec<String>,
     /// Of a clone with a range of its own: the options that made it, each with its value in the file and what it came to.
     pub(super) made_by: Vec<(&'static str, String, String)>,
+    /// Whether it gives a `filename` that its `libblkio_path` takes the place of.
+    pub(super) leaves_filename: bool,
     /// Where its options stand.
     places: BTreeMap<String, LinePosition>,
 }
 
 impl Job {
+    /// Makes `libblkio_path` the file: the library does not look at `filename`, wherever that stands.
+    fn take_path(&mut self) {
+        if let Some(path) = self.options.get("libblkio_path").cloned() {
+            let place = self.place_of("libblkio_path");
+            self.places.insert("filename".to_owned(), place);
+            let left = self.options.insert("filename".to_owned(), path);
+            self.leaves_filename = left.is_some();
+        }
+    }
+
     /// Where an option is given, or else the job begins.
     pub(super) fn place_of(&self, option: &str) -> LinePosition {
         self.places
@@ -149,6 +161,7 @@ pub(super) fn read(text: &str, around: Around<'_>, mistakes: &mut Mistakes) -> R
                         options: global.0.clone(),
                         also: Vec::new(),
                         made_by: Vec::new(),
+                        leaves_filename: false,
                         places: global.1.clone(),
                     });
                 }
@@ -182,14 +195,10 @@ pub(super) fn read(text: &str, around: Around<'_>, mistakes: &mut Mistakes) -> R
         for other in replaced_by(&name) {
             places.remove(other);
         }
-        if name == "libblkio_path" {
-            // What other engines have as a file.
-            places.insert("filename".to_owned(), place.clone());
-            give(options, "filename".to_owned(), value.clone());
-        }
         places.insert(name.clone(), place);
         give(options, name, value);
     }
+    jobs.iter_mut().for_each(Job::take_path);
     if jobs.is_empty() {
         let error = Error::usage("there is no job in it");
         mistakes.add(

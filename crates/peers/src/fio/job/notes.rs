@@ -68,7 +68,7 @@ impl Asked<'_> {
     }
 
     /// How jobs become trials of a run.
-    fn trials(&self) -> [Note; 7] {
+    fn trials(&self) -> [Note; 8] {
         let several = side_by_side::has_several(self.stages);
         let sized = |job: &Job| sets_any(job, &["size", "filesize"]);
         let has_own_file = |job: &Job| !job.options.contains_key("filename");
@@ -100,6 +100,10 @@ impl Asked<'_> {
             (
                 self.whole.is_none() && !self.jobs.iter().all(sized),
                 "a job names no size: it uses 1 GiB of a directory; --size changes that",
+            ),
+            (
+                self.jobs.iter().any(|job| job.leaves_filename),
+                "filename is not used where libblkio_path names the file",
             ),
         ]
     }

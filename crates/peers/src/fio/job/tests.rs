@@ -13,6 +13,25 @@ mod clones;
 mod like_fio;
 
 #[test]
+fn the_path_of_libblkio_is_the_file() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let [path, other] = ["f1", "f2"].map(|name| folder.path().join(name));
+    for file in [&path, &other] {
+        std::fs::write(file, [0; 4096]).expect("written");
+    }
+    let job = "[a]\nioengine=libblkio\nsize=4k\nrw=read\n";
+    let named = format!("libblkio_path={}\n", path.display());
+    let left = format!("filename={}\n", other.display());
+    for lines in [named.clone() + &left, left + &named] {
+        let text = format!("{job}libblkio_driver=io_uring\n{lines}");
+        let file = JobFile::parse(&text, "x").expect("a job file");
+        assert_eq!(file.target.as_deref(), Some(path.as_path()));
+    }
+    let text = format!("{job}libblkio_driver=nvme-io_uring\n{named}");
+    assert!(JobFile::parse(&text, "x").is_err());
+}
+
+#[test]
 fn a_job_file_becomes_an_experiment() {
     let text = "; a comment\n[global]\nioengine=io_uring\ndirect=1\nsize=64m\nruntime=1\ntime_based\nramp_time=2s\nfilename=/data/file\ngroup_reporting\n\n[first]\nrw=randread\nbs=4k\niodepth=8\n[second]\nstonewall\nrw=randread\nbs=64k\niodepth=8\n";
     let file = JobFile::parse(text, "my job").expect("a job file");
