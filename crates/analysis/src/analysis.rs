@@ -40,26 +40,21 @@ pub use steady_rounds::{RoundsEnd, SteadyAnalysis, Tracked, TrackedOf, limits};
 pub use trial_order::TrialOrder;
 pub use verified::CellVerified;
 
-use std::collections::BTreeMap;
-
 use iolab_stats::{Summary, median, summary};
 use iolab_workload::target::TargetName;
 use iolab_workload::trial::{Backend, CacheState};
 
 use added_sizes::order_by_size;
-use ceiling::Ceilings;
-use trials::Trials;
+use trials::{Trials, judge, summaries};
 
 use crate::series_tests::{SeriesTests, series_tests};
 use crate::thresholds::{Threshold, thresholds};
 use crate::timeline::Timeline;
-use iolab_plan::carry_over::{depends_on_order, reads_after_writes};
+use iolab_plan::carry_over::depends_on_order;
 use iolab_plan::experiment::{Experiment, Inquiry};
 use iolab_record::environment::{Environment, KEYS};
-use iolab_record::question::Asked;
 use iolab_record::{
-    Cell, EventKind, LatencySummary, RunRecord, RunStatus, Sample, ServedBy, ShownLatency,
-    TargetKind,
+    Cell, LatencySummary, RunRecord, RunStatus, Sample, ServedBy, ShownLatency, TargetKind,
 };
 
 /// Fewest requests of a trial whose 99th percentile is reported: with fewer, its 95 % interval has no upper end (see
@@ -329,10 +324,7 @@ pub(crate) fn analyse_timed(record: &RunRecord, timed: impl Fn(u32) -> ShownLate
         let measured = cells.iter().filter(|cell| cell.n > 0);
         depends_on_order(&experiment.design, measured.map(|cell| &cell.cell.spec))
     });
-    let writes_through = record.environment.get(&KEYS.device_write_cache);
-    let writes_through = writes_through.is_some_and(|state| state.trim() == "write through");
-    let measured = cells.iter().filter(|cell| cell.n > 0 && !writes_through);
-    let reads_after_writes = reads_after_writes(measured.map(|cell| &cell.cell.spec));
+    let reads_after_writes = trials::reads_after_writes(record, &cells);
     let has_added =
         |experiment: &Experiment| experiment.refined.is_some() || experiment.seek.is_some();
     if experiment.is_some_and(has_added) {
@@ -384,76 +376,6 @@ pub(crate) fn analyse_timed(record: &RunRecord, timed: impl Fn(u32) -> ShownLate
             .filter(|_| record.run.target_kind != TargetKind::Imported)
             .map(TrialOrder::of),
     }
-}
-
-/// What was measured in each cell that was visited, and in its groups.
-fn summaries(
-    record: &RunRecord,
-    context: &Context,
-    trials: &Trials<'_>,
-    timed: &dyn Fn(u32) -> ShownLatency,
-) -> Vec<CellAnalysis> {
-    let gaps = record
-        .events
-        .iter()
-        .filter(|event| event.kind == EventKind::Gap);
-    let gaps: BTreeMap<i64, &str> = gaps
-        .filter_map(|event| Some((event.cell?, event.message.as_str())))
-        .collect();
-    let group = record.experiment.response_group.as_deref();
-    let called = measured_target::in_levels(record);
-    let visited = record
-        .cells
-        .iter()
-        .filter(|cell| !is_unvisited(record, cell));
-    visited
-        .map(|cell| {
-            let whole = context.cell(
-                &called(cell),
-                trials.of_cell(cell.id),
-                gaps.get(&cell.id).copied(),
-                context.timed,
-            );
-            let own = |number| trials.of_group(cell.id, number);
-            let mut analysed = context.with_groups(whole, group, timed, own);
-            analysed.warm_ups = trials.warm_ups.get(&cell.id).copied().unwrap_or(0);
-            analysed
-        })
-        .collect()
-}
-
-/// Compares the cells with each other and with their ceilings, and raises their flags.
-fn judge(record: &RunRecord, context: &Context, trials: &Trials<'_>, cells: &mut [CellAnalysis]) {
-    concurrency::judge(cells, &record.experiment.factors);
-    rate::judge(cells, &record.experiment.factors);
-    let targets = 0..=record.further_targets.len();
-    let ceilings: Vec<Ceilings> = targets
-        .map(|number| Ceilings::of(&record.environment, number))
-        .collect();
-    let parts = ranks::PartsByRank::of(record);
-    let written = overwritten::written_before(record);
-    let group = record.experiment.response_group.as_deref();
-    for cell in cells {
-        // Several targets together have no common ceiling.
-        let target = record.target_of(&cell.cell);
-        cell.efficiency = target.and_then(|number| ceilings[number].efficiency(cell));
-        let id = cell.cell.id;
-        let own = trials.of_cell(id);
-        cell.flags = flag::of(context, cell, own);
-        cell.ranks = parts.of_cell(context, &cell.cell, own);
-        cell.overwritten = overwritten::before_window(&written, &cell.cell, own);
-        groups::flag(context, cell, group, own, |number| {
-            trials.of_group(id, number)
-        });
-    }
-}
-
-/// Whether a search for a rate had no need of this starting rate: such a cell is no result that is missing.
-fn is_unvisited(record: &RunRecord, cell: &Cell) -> bool {
-    let asked = record.experiment.asked.as_ref();
-    asked.is_some_and(|question| question.of == Asked::Limit)
-        && !record.samples.is_empty()
-        && record.samples.iter().all(|sample| sample.cell != cell.id)
 }
 
 /// Number of CPUs that the process may use; `None` where unknown.

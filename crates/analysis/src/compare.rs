@@ -386,6 +386,8 @@ pub struct Comparison {
     pub only_new: Vec<String>,
     /// Other differences of the sides.
     pub differences: Vec<Difference>,
+    /// Names of sides in whose run file the definition cannot be read; empty for levels of one run.
+    pub undefined: Vec<String>,
     /// The unit of replication.
     pub unit: ReplicationUnit,
     /// The parameters.
@@ -451,6 +453,12 @@ impl Comparison {
             steady.is_some_and(SteadyAnalysis::is_of_cells)
         });
         let of_edition = edition_difference(base.run, new.run);
+        let lacks = |(_, side): &(&SideName, RunSide<'_>)| !side.run.analysis().has_definition;
+        // Levels of one run are no files.
+        let sides = names.iter().zip([base, new]);
+        let sides = sides.filter(|_| unit != ReplicationUnit::Blocks);
+        let undefined = sides.filter(lacks).map(|(name, _)| name.name.clone());
+        let undefined = undefined.collect();
         let [base, new] = names;
         let cells = judge::compare(&matched.pairs, &terms, unit);
         Ok(Self {
@@ -463,6 +471,7 @@ impl Comparison {
             only_base: matched.only_base,
             only_new: matched.only_new,
             differences: of_edition.into_iter().chain(matched.differences).collect(),
+            undefined,
             cells,
             unit,
             overall: match matched.pairs.len() {
@@ -496,6 +505,7 @@ impl Comparison {
             only_base: Vec::new(),
             only_new: Vec::new(),
             differences: Vec::new(),
+            undefined: Vec::new(),
             cells: judge::compare(&pairs, &terms, ReplicationUnit::Numbers),
             intervals: judge::intervals(&pairs),
             unit: ReplicationUnit::Numbers,

@@ -137,6 +137,8 @@ pub struct RunsComparison {
     pub only_new: Vec<String>,
     /// Other differences of the sides.
     pub differences: Vec<Difference>,
+    /// Run files in which the definition cannot be read.
+    pub undefined: Vec<String>,
     /// The cells that both sides have.
     pub cells: Vec<RunsCell>,
     /// All undisturbed cells together: the mean of their logarithms. `None` for fewer than two cells.

@@ -247,6 +247,7 @@ pub(crate) fn value(response: Option<Response>, value: f64) -> String {
 /// Conclusions from the table, in sentences.
 pub fn remarks(comparison: &Comparison) -> Vec<String> {
     let mut remarks = vec![tally(comparison)];
+    remarks.extend(undefined(&comparison.undefined));
     remarks.extend(rests_on(comparison.unit).map(str::to_owned));
     let doubts = comparison.cells.iter().map(|cell| cell.doubts.as_slice());
     remarks.extend(doubt_lines(doubts));
@@ -262,6 +263,16 @@ pub fn remarks(comparison: &Comparison) -> Vec<String> {
         ));
     }
     remarks
+}
+
+/// What is not known of run files without a definition that can be read.
+pub(crate) fn undefined(files: &[String]) -> impl Iterator<Item = String> {
+    files.iter().map(|file| {
+        format!(
+            "The definition in {} cannot be read; rounds and order are not known.",
+            escape_control(file)
+        )
+    })
 }
 
 /// What follows for the verdicts where trials drift.

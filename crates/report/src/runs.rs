@@ -14,7 +14,7 @@ use iolab_workload::quantity::{counted, digits, format_p, format_percent};
 use iolab_workload::response::Response;
 use iolab_workload::settings::cell_label;
 
-use crate::compare::{SaidOfCell, answer, cells, difference_lines, doubt_lines, factor};
+use crate::compare::{SaidOfCell, answer, cells, difference_lines, doubt_lines, factor, undefined};
 use crate::layout::{self, Column, none, wrapped};
 use crate::markdown::sentence;
 use crate::rows::{Field, Format, RowWriter, columns_of};
@@ -275,7 +275,7 @@ pub fn remarks(compared: &RunsComparison) -> Vec<String> {
 
 /// The same without the changes that would have been found.
 fn conclusions(compared: &RunsComparison) -> Vec<String> {
-    let mut remarks = Vec::new();
+    let mut remarks: Vec<String> = undefined(&compared.undefined).collect();
     remarks.extend(without_value(compared));
     remarks.extend(overall(compared));
     remarks.extend(rates(compared));

@@ -1,8 +1,17 @@
-//! The trials of a run, by what they are of.
+//! The trials of a run, by what they are of, and the cells that are made of them.
 
 use std::collections::BTreeMap;
 
-use iolab_record::{RunRecord, Sample};
+use iolab_plan::carry_over;
+use iolab_record::environment::KEYS;
+use iolab_record::question::Asked;
+use iolab_record::{Cell, EventKind, RunRecord, Sample, ServedBy, ShownLatency};
+use iolab_workload::target::TargetName;
+
+use super::ceiling::Ceilings;
+use super::{
+    CellAnalysis, Context, concurrency, flag, groups, measured_target, overwritten, ranks, rate,
+};
 
 /// The trials of a run, by cell, without its warm-ups.
 pub(super) struct Trials<'a> {
@@ -43,4 +52,101 @@ impl<'a> Trials<'a> {
             .get(&(cell, group))
             .map_or(&[], Vec::as_slice)
     }
+}
+
+/// What was measured in each cell that was visited, and in its groups.
+pub(super) fn summaries(
+    record: &RunRecord,
+    context: &Context,
+    trials: &Trials<'_>,
+    timed: &dyn Fn(u32) -> ShownLatency,
+) -> Vec<CellAnalysis> {
+    let gaps = record
+        .events
+        .iter()
+        .filter(|event| event.kind == EventKind::Gap);
+    let gaps: BTreeMap<i64, &str> = gaps
+        .filter_map(|event| Some((event.cell?, event.message.as_str())))
+        .collect();
+    let group = record.experiment.response_group.as_deref();
+    let called = measured_target::in_levels(record);
+    let visited = record
+        .cells
+        .iter()
+        .filter(|cell| !is_unvisited(record, cell));
+    visited
+        .map(|cell| {
+            let whole = context.cell(
+                &called(cell),
+                trials.of_cell(cell.id),
+                gaps.get(&cell.id).copied(),
+                context.timed,
+            );
+            let own = |number| trials.of_group(cell.id, number);
+            let mut analysed = context.with_groups(whole, group, timed, own);
+            analysed.warm_ups = trials.warm_ups.get(&cell.id).copied().unwrap_or(0);
+            analysed
+        })
+        .collect()
+}
+
+/// Compares the cells with each other and with their ceilings, and raises their flags.
+pub(super) fn judge(
+    record: &RunRecord,
+    context: &Context,
+    trials: &Trials<'_>,
+    cells: &mut [CellAnalysis],
+) {
+    concurrency::judge(cells, &record.experiment.factors);
+    rate::judge(cells, &record.experiment.factors);
+    let targets = 0..=record.further_targets.len();
+    let ceilings: Vec<Ceilings> = targets
+        .map(|number| Ceilings::of(&record.environment, number))
+        .collect();
+    let parts = ranks::PartsByRank::of(record);
+    let written = overwritten::written_before(record);
+    let group = record.experiment.response_group.as_deref();
+    for cell in cells {
+        // Several targets together have no common ceiling.
+        let target = record.target_of(&cell.cell);
+        cell.efficiency = target.and_then(|number| ceilings[number].efficiency(cell));
+        let id = cell.cell.id;
+        let own = trials.of_cell(id);
+        cell.flags = flag::of(context, cell, own);
+        cell.ranks = parts.of_cell(context, &cell.cell, own);
+        cell.overwritten = overwritten::before_window(&written, &cell.cell, own);
+        groups::flag(context, cell, group, own, |number| {
+            trials.of_group(id, number)
+        });
+    }
+}
+
+/// Whether a search for a rate had no need of this starting rate: such a cell is no result that is missing.
+fn is_unvisited(record: &RunRecord, cell: &Cell) -> bool {
+    let asked = record.experiment.asked.as_ref();
+    asked.is_some_and(|question| question.of == Asked::Limit)
+        && !record.samples.is_empty()
+        && record.samples.iter().all(|sample| sample.cell != cell.id)
+}
+
+/// Cells that only read from storage while its volatile cache may still hold what other cells left there.
+pub(super) fn reads_after_writes(record: &RunRecord, cells: &[CellAnalysis]) -> usize {
+    // Of what memory or a file server served nothing is known to be left in a disk.
+    let is_elsewhere = |served: &ServedBy| {
+        matches!(
+            served,
+            ServedBy::NotStorage | ServedBy::PageCache | ServedBy::Network
+        )
+    };
+    let reaches_storage = |cell: &&CellAnalysis| {
+        let served = cell.served.as_ref();
+        served.is_some_and(|served| !served.trials.iter().all(|(one, _)| is_elsewhere(one)))
+    };
+    let may_hold = |target: Option<&TargetName>| {
+        let number = record.target_number(target);
+        let cache = record.environment.get_of(number, &KEYS.device_write_cache);
+        cache.is_none_or(|state| state.trim() != "write through")
+    };
+    let used = cells.iter().filter(reaches_storage);
+    carry_over::reads_after_writes(used.map(|cell| &cell.cell.spec), may_hold)
 }

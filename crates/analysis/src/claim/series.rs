@@ -215,6 +215,10 @@ fn significant(
 /// The steady states of the cells that write: one claim for each state. Reads are left out, since they hardly change the state of
 /// a device. Trials that are alike before the whole region was written are not a steady state: a device may be fast at first.
 pub(super) fn steady(analysis: &Analysis, run: usize) -> Vec<Steady> {
+    // What prepared the storage, and which rounds the run repeated, only its definition says.
+    if !analysis.has_definition {
+        return Vec::new();
+    }
     // Rounds of all cells have a claim of their own.
     if analysis
         .steady

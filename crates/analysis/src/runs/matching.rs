@@ -115,6 +115,8 @@ pub(super) fn compare(
     });
     let cells = cells.collect();
     let last = new.runs[new.runs.len() - 1].run.record();
+    let all = base.runs.iter().chain(new.runs.iter());
+    let lacking = all.filter(|run| !run.run.analysis().has_definition);
     Ok(RunsComparison {
         response,
         experiment: last.experiment.name.clone(),
@@ -127,6 +129,7 @@ pub(super) fn compare(
         only_base: alone(&of_base, &of_new),
         only_new: alone(&of_new, &of_base),
         differences: differences(&base, &new, &both, &factors),
+        undefined: lacking.map(|run| run.file.to_owned()).collect(),
         factors,
         cells,
         overall,

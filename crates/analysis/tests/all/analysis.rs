@@ -2,7 +2,7 @@
 
 use iolab_analysis::analysis::{CellAnalysis, Flag, analyse};
 use iolab_record::environment::Environment;
-use iolab_record::{OperationSummary, Residency, RunRecord, ServedBy};
+use iolab_record::{FurtherTarget, OperationSummary, Residency, RunRecord, ServedBy};
 use iolab_workload::trial::CacheState;
 
 use iolab_synthetic::{add_cell, add_trial, around, record, serve};
@@ -234,4 +234,48 @@ fn trials_without_requests_do_not_upset_it() {
 fn the_same_record_gives_the_same_analysis() {
     let record = one_cell(&around(100.0));
     assert_eq!(analyse(&record), analyse(&record));
+}
+
+#[test]
+fn reads_come_after_writes_only_where_a_cache_may_hold_these() {
+    // One cell of each target writes, one reads.
+    let made = || {
+        let mut record = record("disk-grid", &["bs"]);
+        record.run.target = "/a".to_owned();
+        record.further_targets = vec![FurtherTarget {
+            id: 1,
+            target: "/b".to_owned(),
+            ..FurtherTarget::default()
+        }];
+        for (target, read_percent) in [("/a", 0), ("/a", 100), ("/b", 0), ("/b", 100)] {
+            let cell = add_cell(&mut record, &["bs=4KiB"], &[]);
+            record.cells[cell].spec.target = target.parse().ok();
+            record.cells[cell].spec.trial.read_percent = read_percent;
+            for mb_s in around(100.0) {
+                add_trial(&mut record, cell, mb_s, false);
+            }
+        }
+        record
+    };
+    let count = |facts: &[(&str, &str)], served: &[(usize, ServedBy)]| {
+        let mut record = made();
+        let facts = facts.iter();
+        record
+            .environment
+            .extend(facts.map(|(key, value)| ((*key).to_owned(), (*value).to_owned())));
+        for (cell, served_by) in served {
+            serve(&mut record, *cell, *served_by, "");
+        }
+        analyse(&record).reads_after_writes
+    };
+    let through = "write through";
+    let (of_a, of_b) = ("device_write_cache", "target_1_device_write_cache");
+    assert_eq!(count(&[], &[]), 2, "not known");
+    assert_eq!(count(&[(of_a, through)], &[]), 1);
+    assert_eq!(count(&[(of_a, "write back"), (of_b, through)], &[]), 1);
+    assert_eq!(count(&[(of_a, through), (of_b, through)], &[]), 0);
+    for elsewhere in [ServedBy::NotStorage, ServedBy::PageCache, ServedBy::Network] {
+        assert_eq!(count(&[], &[(0, elsewhere)]), 1, "the writes of /a");
+        assert_eq!(count(&[], &[(3, elsewhere)]), 1, "the reads of /b");
+    }
 }

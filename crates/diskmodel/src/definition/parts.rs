@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::definition::disk::DiskDefinition;
+use crate::definition::disk::{DiskDefinition, WriteBack};
 use crate::definition::ssd::SsdDefinition;
 
 /// A part of a model.
@@ -54,6 +54,25 @@ impl PartDefinition {
             Self::Stall(stall) => stall.inner.block(),
             Self::Split(split) => split.inner.block(),
             Self::Raid(raid) => raid.members.first().map_or(1, Self::block),
+        }
+    }
+
+    /// Whether writes can complete before their data is on the medium: what the kernel calls `write back` of a real disk.
+    pub fn has_write_cache(&self) -> bool {
+        match self {
+            Self::Disk(disk) => disk.buffer.write_back != WriteBack::Off,
+            Self::Ssd(ssd) => ssd.controller.buffer > 0,
+            Self::Memory(_) => false,
+            Self::Latency(latency) => latency.inner.has_write_cache(),
+            Self::Limit(limit) => limit.inner.has_write_cache(),
+            Self::Server(server) => server.inner.has_write_cache(),
+            Self::Cache(cache) => cache.inner.has_write_cache(),
+            Self::WriteBack(_) => true,
+            Self::Region(region) => region.inner.has_write_cache(),
+            Self::Noise(noise) => noise.inner.has_write_cache(),
+            Self::Stall(stall) => stall.inner.has_write_cache(),
+            Self::Split(split) => split.inner.has_write_cache(),
+            Self::Raid(raid) => raid.members.iter().any(Self::has_write_cache),
         }
     }
 }

@@ -75,9 +75,12 @@ impl<'a> Subject<'a> {
     fn text(&self, peers: &[Comparison]) -> String {
         let (analysis, target) = (self.analysis, self.target);
         let has_trials = self.cells.iter().any(|cell| cell.n > 0);
-        let (what, found) = match (&analysis.inquiry, cause_in_short(analysis)) {
-            (Some(inquiry), Some(cause)) => (format!(", {}", inquiry.phenomenon), cause),
-            _ => {
+        // All claims of a run are made for its cause: only where it looks for one.
+        let inquiry = analysis.inquiry.as_ref();
+        let found = inquiry.and_then(|inquiry| Some((inquiry, cause_in_short(analysis)?)));
+        let (what, found) = match found {
+            Some((inquiry, cause)) => (format!(", {}", inquiry.phenomenon), cause),
+            None => {
                 let found = self.range().unwrap_or_else(|| self.without_range());
                 let of_trials = match has_trials {
                     true => rounds(analysis) + &self.without_value() + &self.agreement(peers),
@@ -113,7 +116,7 @@ impl<'a> Subject<'a> {
             }
             false if level(analysis, least) == level(analysis, most) => {
                 let all = level(analysis, least);
-                format!("{all} in all {} cells", measured().count())
+                format!("{all} in {}", all_cells(measured().count()))
             }
             false => format!("{} to {}", value(least), value(most)),
         };
@@ -128,7 +131,7 @@ impl<'a> Subject<'a> {
         Some(format!("{quantity}{answer}{}", source(measured())))
     }
 
-    /// `too few requests for a value in all 2 cells`, or `nothing was measured`: where no cell has a value.
+    /// `too few requests for a value in both cells`, or `nothing was measured`: where no cell has a value.
     fn without_range(&self) -> String {
         let is_measured = |cell: &&&CellAnalysis| cell.n > 0 && self.analysis.has_response(cell);
         match self.cells.iter().filter(is_measured).count() {
@@ -145,7 +148,9 @@ impl<'a> Subject<'a> {
             1 if self.cells.len() == 1 => {
                 "too few requests for a value in the only cell".to_owned()
             }
-            n if n == self.cells.len() => format!("too few requests for a value in all {n} cells"),
+            n if n == self.cells.len() => {
+                format!("too few requests for a value in {}", all_cells(n))
+            }
             n => format!(
                 "too few requests for a value in {n} of {} cells",
                 self.cells.len()
@@ -280,10 +285,7 @@ impl<'a> Subject<'a> {
         let found = parts.into_iter().filter(|(n, _)| *n > 0);
         let (of_all, of_some): (Vec<_>, Vec<_>) = found.partition(|(n, _)| *n == all);
         let of_all: Vec<&str> = of_all.into_iter().map(|(_, what)| what).collect();
-        let whole = match all {
-            2 => "both cells".to_owned(),
-            n => format!("all {n} cells"),
-        };
+        let whole = all_cells(all);
         let mut words: Vec<String> = match (of_all.split_last(), all) {
             (None, _) => Vec::new(),
             (Some(_), 1) => vec![of_all.join(", ")],
@@ -308,6 +310,14 @@ impl<'a> Subject<'a> {
             true => String::new(),
             false => format!("; {}", words.join(", ")),
         }
+    }
+}
+
+/// `both cells`, `all 3 cells`: of several.
+fn all_cells(n: usize) -> String {
+    match n {
+        2 => "both cells".to_owned(),
+        n => format!("all {n} cells"),
     }
 }
 

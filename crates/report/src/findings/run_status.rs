@@ -84,10 +84,16 @@ pub fn unfinished(analysis: &Analysis) -> Vec<Finding> {
 pub(super) fn no_definition(analysis: &Analysis) -> Vec<Finding> {
     match analysis.has_definition {
         true => Vec::new(),
-        false => DEFINITION.one(
-            "The definition of the experiment in this run file cannot be read; another version of iolab may have written it. Not judged: steady rounds, tests of a standard, the order of trials. The numbers assume blocks of trials in random order. 'iolab show' prints it."
-                .to_owned(),
-        ),
+        false => {
+            // Of one trial per cell no number rests on blocks.
+            let assumed = match analysis.cells.iter().any(|cell| cell.n > 1) {
+                true => " The numbers assume blocks of trials in random order.",
+                false => "",
+            };
+            DEFINITION.one(format!(
+                "The definition of the experiment in this run file cannot be read; another version of iolab may have written it. Not judged: causes, steady states, tests of a standard, the order of trials.{assumed} 'iolab show' prints it."
+            ))
+        }
     }
 }
 
@@ -106,10 +112,17 @@ pub(super) fn order_of_cells(analysis: &Analysis) -> Vec<Finding> {
 pub(super) fn reads_after_writes(analysis: &Analysis) -> Vec<Finding> {
     match analysis.reads_after_writes {
         0 => Vec::new(),
-        n => READS_AFTER_WRITES.one(format!(
-            "Other cells write without a sync. While {} read, the storage may still write what these left in its cache; then reads look slower than they are. Measure reads in a run of their own.",
-            within(n, analysis)
-        )),
+        n => {
+            // A standard says which trials follow each other.
+            let advice = match analysis.standard.is_some() {
+                true => "",
+                false => " Measure reads in a run of their own.",
+            };
+            READS_AFTER_WRITES.one(format!(
+                "Other cells write without a sync. While {} read, the storage may still write what these left in its cache; then reads look slower than they are.{advice}",
+                within(n, analysis)
+            ))
+        }
     }
 }
 

@@ -124,7 +124,7 @@ fn a_run_without_any_value_has_its_line_too() {
     }
     let analysis = analyse(&record);
     assert_eq!(medians(&analysis), [None, None]);
-    insta::assert_snapshot!(conclusions(&analysis, &[])[0].text, @"mixed on /data: too few requests for a value in all 2 cells");
+    insta::assert_snapshot!(conclusions(&analysis, &[])[0].text, @"mixed on /data: too few requests for a value in both cells");
     let found = all_findings(&analysis);
     let of_tail = found.iter().find(|found| found.rule.name == "tail-unknown");
     insta::assert_snapshot!(of_tail.map_or("", |found| &found.text), @"All cells had too few requests per trial to estimate the 99th percentile of latency (368 are needed). Increase --time.");

@@ -214,6 +214,11 @@ impl Disk {
         environment.put(&KEYS.model_title, self.definition.title.clone());
         environment.put(&KEYS.model_digest, self.digest());
         environment.put(&KEYS.model_block_bytes, self.block());
+        let write_cache = match self.definition.model.has_write_cache() {
+            true => "write back",
+            false => "write through",
+        };
+        environment.put(&KEYS.device_write_cache, write_cache.to_owned());
         environment
     }
 }

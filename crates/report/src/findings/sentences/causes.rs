@@ -51,8 +51,17 @@ pub(super) fn of_reproduction(found: &Reproduction) -> String {
             )
         }
         Again::NotReproduced => {
+            // A part of it may be within the interval.
+            let makes = |(low, high): (f64, f64)| match found.seen >= found.expected {
+                true => high / found.expected > 1.0 / (1.0 - MARGIN),
+                false => low / found.expected < 1.0 - MARGIN,
+            };
+            let it = match found.interval.is_some_and(makes) {
+                true => "all of it",
+                false => "it",
+            };
             format!(
-                "Not reproduced: {phenomenon}; here {here}. These two cells alone do not make it: other cells of that run, what they left on the storage, or a change since may have."
+                "Not reproduced: {phenomenon}; here {here}. These two cells alone do not make {it}: other cells of that run, what they left on the storage, a change since, or chance may have."
             )
         }
         Again::CannotTell if !found.doubts.is_empty() => format!(
