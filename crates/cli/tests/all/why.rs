@@ -21,11 +21,11 @@ fn a_cause_is_told_on_half_a_screen() {
     );
     let text = told.expect(0).stdout;
     assert!(text.lines().count() <= 13, "{text}");
-    insta::assert_snapshot!(text, @r#"
+    insta::assert_snapshot!(text, @r"
     why on model:sata-7200, throughput at pattern=rand is 0.0589 times that at pattern=seq: cause:
       read-ahead of sequential reads (without it the difference is reversed); contributes: the size of
-      the region (by itself 42 % (40 to 44 %) of the difference); few requests in flight (without it 36
-      % (35 to 37 %) of the difference is gone)
+      the region (by itself 42 % (40 to 44 %) of the difference); few requests in flight (without it
+      36 % (35 to 37 %) of the difference is gone)
 
     Reproduced: throughput at pattern=rand is 0.0589 times that at pattern=seq; here 0.0582 times
       (0.0569 to 0.0596) in 30 blocks.
@@ -35,7 +35,7 @@ fn a_cause_is_told_on_half_a_screen() {
       without the other suspects it makes 42 % (40 to 44 %) of the difference.
     Contributes: few requests in flight, which the storage could overlap or sort: 36 % (35 to 37 %) of
       the difference is gone with 16 requests, or 16 MiB, in flight (0.163 times).
-    "#);
+    ");
     // The table of the run says the same, and its JSON has the claims.
     let table = run(folder.path(), &words!("table why.iolab")).expect(0);
     insta::assert_snapshot!(table.stdout.lines().find(|line| line.contains("Cause:")).unwrap_or_default(), @"- Cause: read-ahead of sequential reads: with sequential reads in reverse order the difference is");
