@@ -68,7 +68,7 @@ fn all_processes_are_one_run() {
         };
         let (stdout, stderr) = (text(&output.stdout), text(&output.stderr));
         assert!(output.status.success(), "{ranks} ranks: {stdout}\n{stderr}");
-        assert_eq!(stderr.matches("run.iolab").count(), 1, "{stderr}");
+        assert_eq!(stderr.matches("run file: ").count(), 1, "{stderr}");
         assert_eq!(names(folder.path()), ["run.iolab"]);
         let file = Connection::open(folder.path().join("run.iolab")).expect("a run file");
         let number =
