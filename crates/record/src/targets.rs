@@ -20,6 +20,12 @@ impl RunRecord {
         std::iter::once(self.run.target_kind).chain(further.map(|t| t.kind))
     }
 
+    /// The sizes of all targets in the same order, bytes.
+    pub fn target_bytes(&self) -> impl Iterator<Item = u64> {
+        let further = self.further_targets.iter();
+        std::iter::once(self.run.target_bytes).chain(further.map(|t| t.bytes))
+    }
+
     /// What the targets are called: by the names that the user gave, else by their paths.
     pub fn target_names(&self) -> impl Iterator<Item = String> {
         let named = self.targets().enumerate();

@@ -287,8 +287,7 @@ pub fn resume(
     }
     let further = setup.place.further();
     let now = std::iter::once(setup.place.bytes()).chain(further.iter().map(|t| t.bytes));
-    let before = record.further_targets.iter().map(|target| target.bytes);
-    let before = std::iter::once(record.run.target_bytes).chain(before);
+    let before = record.target_bytes();
     if let Some((now, before)) = now.zip(before).find(|(now, before)| now < before) {
         return Err(Error::usage(format!(
             "the target has {now} bytes now and had {before} when the run began"

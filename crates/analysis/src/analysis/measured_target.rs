@@ -30,11 +30,8 @@ pub struct MeasuredTarget {
 
 /// All targets of a run, its own first.
 pub(super) fn all(record: &RunRecord) -> Vec<MeasuredTarget> {
-    let kinds = record.target_kinds();
-    let further = record.further_targets.iter().map(|target| target.bytes);
-    let bytes = std::iter::once(record.run.target_bytes).chain(further);
     let named = record.targets().zip(record.target_names());
-    let named = named.zip(kinds.zip(bytes));
+    let named = named.zip(record.target_kinds().zip(record.target_bytes()));
     type Named<'a> = ((&'a str, String), (TargetKind, u64));
     let of = |(number, ((path, name), (kind, bytes))): (usize, Named<'_>)| {
         let text = |key| record.environment.get_of(number, key);
@@ -50,7 +47,7 @@ pub(super) fn all(record: &RunRecord) -> Vec<MeasuredTarget> {
                 false => text(&KEYS.device_model),
             },
             bytes: match is_model {
-                true => Some(record.run.target_bytes),
+                true => Some(bytes),
                 false => record.environment.get_of(number, &KEYS.device_bytes),
             },
             largest_region: match kind {

@@ -256,7 +256,6 @@ fn begun(
 ) -> Result<(Site, Plan)> {
     let source = file.display().to_string();
     let experiment = Experiment::from_toml(&record.experiment.toml, &source)?;
-    let further = record.further_targets.iter().map(|target| target.bytes);
     let site = Site {
         model: None,
         targets: target_paths(record),
@@ -266,11 +265,7 @@ fn begun(
         consent: options.consent.consent(),
         changes_system: SystemConsent::of(options.system.change_system),
         ranks,
-        region: Region::Had(
-            std::iter::once(record.run.target_bytes)
-                .chain(further)
-                .collect(),
-        ),
+        region: Region::Had(record.target_bytes().collect()),
         keeps_cache: true,
         foresees_ranks: options.dry_run,
     };
