@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use iolab_analysis::analysis::{Analysis, CellAnalysis};
-use iolab_analysis::claim::{CellId, Claim, Phenomenon};
+use iolab_analysis::analysis::Analysis;
+use iolab_analysis::claim::{Claim, Phenomenon};
 use iolab_plan::experiment::Inquiry;
 use iolab_plan::suspect::Suspect;
 use iolab_workload::quantity::{counted, exact_duration, significant};
@@ -12,7 +12,8 @@ use crate::findings::sentences;
 
 /// A difference in words: `throughput at pattern=rand is 0.0123 times that at pattern=seq (bs=4KiB)`.
 pub fn phenomenon(run: &Analysis, phenomenon: &Phenomenon) -> String {
-    let (base, other) = (levels(run, phenomenon.base), levels(run, phenomenon.other));
+    let base = run.levels_of(phenomenon.base.cell);
+    let other = run.levels_of(phenomenon.other.cell);
     let (mut of_base, mut of_other, mut shared) = (Vec::new(), Vec::new(), Vec::new());
     for ((factor, base), other) in run.factors.iter().zip(base).zip(other) {
         match base == other {
@@ -38,12 +39,6 @@ pub fn phenomenon(run: &Analysis, phenomenon: &Phenomenon) -> String {
         significant(phenomenon.seen),
         of_base.join(", "),
     )
-}
-
-fn levels(run: &Analysis, id: CellId) -> &[String] {
-    let mut cells = run.cells.iter();
-    let cell: Option<&CellAnalysis> = cells.find(|cell| cell.cell.id == id.cell);
-    cell.map_or(&[][..], |cell| cell.cell.levels.as_slice())
 }
 
 /// That the run itself names the cause: its two cells differ in a suspect and in nothing else.

@@ -497,9 +497,7 @@ impl Runs<'_> {
         let run = self.0.get(id.run);
         let levels = run.map_or_else(BTreeMap::new, |run| {
             let run = run.analysis;
-            let cell = run.cells.iter().find(|cell| cell.cell.id == id.cell);
-            let levels = cell.map_or(&[][..], |cell| &cell.cell.levels);
-            named(run.factors.iter().zip(levels))
+            named(run.factors.iter().zip(run.levels_of(id.cell)))
         });
         CellData {
             run: self.run(id.run),

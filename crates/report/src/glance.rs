@@ -108,7 +108,7 @@ impl Overview<'_> {
             let text = response.format(summary.median);
             let (value, unit) = text.rsplit_once(' ').unwrap_or((&text, ""));
             let precision = summary.precision();
-            let cell: &CellAnalysis = analysis.cells.iter().find(|c| c.cell.id == cell.cell.id)?;
+            let cell = analysis.cell(cell.cell.id)?;
             let label = cell_label(&analysis.factors, &cell.cell.levels);
             Some(FirstNumber {
                 shown: PreviewNumber {

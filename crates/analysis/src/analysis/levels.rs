@@ -1,10 +1,20 @@
-//! The levels of a factor.
+//! The levels of a factor, and those of a cell.
 
 use std::collections::HashSet;
 
-use super::Analysis;
+use super::{Analysis, CellAnalysis};
 
 impl Analysis {
+    /// The cell of this id; `None` where the analysis has none, as of a rate that a search did not need.
+    pub fn cell(&self, id: i64) -> Option<&CellAnalysis> {
+        self.cells.iter().find(|cell| cell.cell.id == id)
+    }
+
+    /// The levels of the cell of this id, in the order of [`Analysis::factors`]; none where there is no such cell.
+    pub fn levels_of(&self, id: i64) -> &[String] {
+        self.cell(id).map_or(&[], |cell| &cell.cell.levels)
+    }
+
     /// The levels of a factor, by its place in [`Analysis::factors`], in the order of the cells; none where there is no such factor.
     pub fn levels(&self, factor: usize) -> Vec<&str> {
         let mut seen = HashSet::new();

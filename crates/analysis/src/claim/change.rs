@@ -113,9 +113,9 @@ pub(super) fn changes(analysis: &Analysis, run: usize) -> Vec<Change> {
             asked: timeline.is_of_beginning,
         };
         // What others do is not at the same place of each of several trials.
-        let cells = analysis.cells.iter();
-        let mut own = cells.filter(|cell| cell.cell.id == shift.cell);
-        let is_disturbed = shift.trials == 1 && own.any(|cell| cell.disturbance.is_from_outside());
+        let own = analysis.cell(shift.cell);
+        let is_disturbed =
+            shift.trials == 1 && own.is_some_and(|cell| cell.disturbance.is_from_outside());
         let disturbed = is_disturbed.then_some(DisturbedTrials {
             disturbed: 1,
             all: 1,

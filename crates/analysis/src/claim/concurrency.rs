@@ -166,7 +166,7 @@ pub(super) fn queued(analysis: &Analysis, run: usize) -> Option<Queued> {
     }
     let alone_of = |cell: &CellAnalysis| {
         let alone = cell.concurrency.filter(|own| own.asked > 1)?.alone?;
-        analysis.cells.iter().find(|other| other.cell.id == alone)
+        analysis.cell(alone)
     };
     let pairs = analysis.cells.iter();
     let pairs: Vec<(&CellAnalysis, &CellAnalysis)> = pairs

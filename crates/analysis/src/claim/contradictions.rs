@@ -165,7 +165,7 @@ fn is_alike(estimate: &Estimate) -> bool {
 /// All settings of a cell, as one text, so that cells of different runs can be matched.
 fn cell_settings(runs: &[&Analysis], id: CellId) -> String {
     let run = runs.get(id.run);
-    let cell = run.and_then(|run| run.cells.iter().find(|cell| cell.cell.id == id.cell));
+    let cell = run.and_then(|run| run.cell(id.cell));
     let values = cell.map(|cell| SETTINGS.iter().map(|setting| setting.get(&cell.cell.spec)));
     let values: Vec<String> = values.into_iter().flatten().collect();
     values.join("\n")

@@ -21,8 +21,8 @@ pub fn changes_inside(run: &Analysis, phenomenon: &Phenomenon) -> bool {
 pub fn leftover(run: &Analysis, phenomenon: &Phenomenon) -> Leftover {
     let own = [phenomenon.base.cell, phenomenon.other.cell];
     let writes = |id: i64| {
-        let cell = run.cells.iter().find(|cell| cell.cell.id == id);
-        cell.is_some_and(|cell| cell.cell.trial().writes())
+        run.cell(id)
+            .is_some_and(|cell| cell.cell.trial().writes())
     };
     let timeline = &run.timeline;
     // The first trial has used up what was there, and none has found it again.

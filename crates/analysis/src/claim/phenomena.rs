@@ -82,11 +82,7 @@ pub fn phenomena(run: &Analysis) -> Result<Vec<Phenomenon>, Unexplainable> {
 
 /// The settings of both cells.
 fn sides(run: &Analysis, phenomenon: &Phenomenon) -> Option<Sides> {
-    let spec = |id: CellId| {
-        let mut cells = run.cells.iter();
-        let cell = cells.find(|cell| cell.cell.id == id.cell)?;
-        Some(cell.cell.spec.clone())
-    };
+    let spec = |id: CellId| Some(run.cell(id.cell)?.cell.spec.clone());
     Some(Sides {
         base: spec(phenomenon.base)?,
         other: spec(phenomenon.other)?,

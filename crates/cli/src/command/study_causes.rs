@@ -168,9 +168,8 @@ fn largest(inputs: &[Input]) -> Vec<Found<'_>> {
 
 /// Whether two I/O sizes are compared: small requests are slower on any storage, and that is the greatest difference of most runs.
 fn compares_sizes((input, phenomenon): &Found<'_>) -> bool {
-    let cells = &input.run.analysis().cells;
     let size = |id: i64| {
-        let cell = cells.iter().find(|own| own.cell.id == id);
+        let cell = input.run.analysis().cell(id);
         cell.map(|own| own.cell.trial().bs)
     };
     size(phenomenon.base.cell) != size(phenomenon.other.cell)

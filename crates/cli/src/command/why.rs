@@ -330,8 +330,7 @@ impl Explanation<'_> {
         let definition =
             Experiment::from_toml(&record.experiment.toml, &self.file.display().to_string())?;
         let took = |id: i64| {
-            let mut cells = self.run.analysis().cells.iter();
-            let elapsed = cells.find(|cell| cell.cell.id == id)?.elapsed.as_ref()?;
+            let elapsed = self.run.analysis().cell(id)?.elapsed.as_ref()?;
             Some(Duration::from_nanos(elapsed.median as u64))
         };
         let sides = [self.phenomenon.base, self.phenomenon.other];

@@ -147,11 +147,10 @@ fn series(
     let mean = tracked.window_mean(&steady.asked)?;
     let analysis = run.analysis();
     let (cell, name) = match &tracked.of {
-        TrackedOf::Cell(id) => {
-            let cell = analysis.cells.iter().find(|cell| cell.cell.id == *id);
-            let levels = cell.map_or(&[][..], |cell| cell.cell.levels.as_slice());
-            (cell, cell_label(&analysis.factors, levels))
-        }
+        TrackedOf::Cell(id) => (
+            analysis.cell(*id),
+            cell_label(&analysis.factors, analysis.levels_of(*id)),
+        ),
         TrackedOf::Target(target) => (
             None,
             target.clone().unwrap_or_else(|| "random writes".to_owned()),

@@ -155,8 +155,7 @@ pub fn written<'c>(
 }
 
 fn cell<'a>(runs: &[&'a Analysis], id: CellId) -> Option<&'a CellAnalysis> {
-    let run = runs.get(id.run)?;
-    run.cells.iter().find(|cell| cell.cell.id == id.cell)
+    runs.get(id.run)?.cell(id.cell)
 }
 
 /// `throughput`, `reader's throughput`: the quantity of a run.
@@ -172,9 +171,7 @@ fn quantity(runs: &[&Analysis], id: CellId) -> String {
 
 /// `bs=4KiB, threads=2`: a cell by the factors of its run.
 fn in_cell(run: &Analysis, id: CellId) -> String {
-    let cell = run.cells.iter().find(|cell| cell.cell.id == id.cell);
-    let levels = cell.map_or(&[][..], |cell| cell.cell.levels.as_slice());
-    cell_label(&run.factors, levels)
+    cell_label(&run.factors, run.levels_of(id.cell))
 }
 
 /// ` at bs=4KiB, threads=2`; nothing where there is no factor.

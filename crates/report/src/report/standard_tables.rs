@@ -38,7 +38,8 @@ fn window(analysis: &Analysis, steady: &SteadyAnalysis) -> Option<Captioned> {
     let (ids, tracked): (Vec<i64>, Vec<&Tracked>) = of_cells.unzip();
     let rounds = tracked.first()?.values.len();
     let last = |one: &Tracked| one.values[one.values.len() - length..].to_vec();
-    let names = ids.iter().map(|id| name(analysis, *id));
+    let name = |id: &i64| clean(&cell_label(&analysis.factors, analysis.levels_of(*id)));
+    let names = ids.iter().map(name);
     let mut columns = vec![Column::new("tracked", 0, names).left()];
     for place in 0..length {
         let heading = format!("round {}", rounds - length + place + 1);
@@ -87,13 +88,6 @@ fn named(analysis: &Analysis) -> String {
         true => quantity,
         false => format!("{quantity} ({unit})"),
     }
-}
-
-/// The levels of the cell of this id.
-fn name(analysis: &Analysis, id: i64) -> String {
-    let cell = analysis.cells.iter().find(|cell| cell.cell.id == id);
-    let levels = cell.map_or(&[][..], |cell| cell.cell.levels.as_slice());
-    clean(&cell_label(&analysis.factors, levels))
 }
 
 /// The mean of each cell over the measured rounds: a row for each level of the second factor, a column for each of the first. `None` with
