@@ -67,10 +67,15 @@ impl Tracked {
         own.0.cmp(&other.0).then(own.1.total_cmp(&other.1))
     }
 
+    /// Its values in the last window; all of them where there are fewer rounds.
+    pub fn last_window(&self, asked: &SteadyRounds) -> &[f64] {
+        let first = self.values.len().saturating_sub(asked.window as usize);
+        &self.values[first..]
+    }
+
     /// The mean of the last window; `None` without a value above zero.
     pub fn window_mean(&self, asked: &SteadyRounds) -> Option<f64> {
-        let first = self.values.len().saturating_sub(asked.window as usize);
-        mean(&self.values[first..]).filter(|mean| *mean > 0.0)
+        mean(self.last_window(asked)).filter(|mean| *mean > 0.0)
     }
 }
 

@@ -37,38 +37,24 @@ fn window(analysis: &Analysis, steady: &SteadyAnalysis) -> Option<Captioned> {
     });
     let (ids, tracked): (Vec<i64>, Vec<&Tracked>) = of_cells.unzip();
     let rounds = tracked.first()?.values.len();
-    let last = |one: &Tracked| one.values[one.values.len() - length..].to_vec();
     let name = |id: &i64| clean(&cell_label(&analysis.factors, analysis.levels_of(*id)));
     let names = ids.iter().map(name);
     let mut columns = vec![Column::new("tracked", 0, names).left()];
     for place in 0..length {
         let heading = format!("round {}", rounds - length + place + 1);
-        let values = tracked.iter().map(|one| significant(last(one)[place]));
+        let values = tracked.iter().map(|one| significant(one.last_window(&steady.asked)[place]));
         columns.push(Column::new(heading, 1, values));
     }
-    let share = |of: &dyn Fn(&Tracked) -> Option<f64>| -> Vec<String> {
-        let shares = tracked.iter().map(|one| of(one));
-        shares
-            .map(|share| share.map_or_else(none, format_percent))
-            .collect()
+    let column = |heading: &str, value: &dyn Fn(&Tracked) -> Option<String>| {
+        let values = tracked.iter().map(|one| value(one).unwrap_or_else(none));
+        Column::new(heading, 0, values)
     };
-    let means = tracked.iter().map(|one| mean(&last(one)));
     columns.extend([
-        Column::new(
-            "mean",
-            0,
-            means.map(|mean| mean.map_or_else(none, significant)),
-        ),
-        Column::new(
-            "range",
-            0,
-            share(&|one| one.steadiness.map(|found| found.range)),
-        ),
-        Column::new(
-            "slope",
-            0,
-            share(&|one| one.steadiness.map(|found| found.slope)),
-        ),
+        column("mean", &|one| {
+            mean(one.last_window(&steady.asked)).map(significant)
+        }),
+        column("range", &|one| Some(format_percent(one.steadiness?.range))),
+        column("slope", &|one| Some(format_percent(one.steadiness?.slope))),
     ]);
     Some(Captioned {
         caption: format!(
