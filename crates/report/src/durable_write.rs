@@ -8,9 +8,9 @@ use iolab_workload::quantity::counted;
 use crate::chart::Style;
 use crate::doubt::words;
 use crate::input::Input;
-use crate::layout::{self, Column, DOUBT_LINES_MAX, LINES_MAX, none, paragraph, wrapped};
+use crate::layout::{self, DOUBT_LINES_MAX, LINES_MAX, none, paragraph, wrapped};
 use crate::overview::Overview;
-use crate::table;
+use crate::{pivot, table};
 
 /// Most cells with a row each; more cells are shown as a grid.
 const ROWS_MAX: usize = 6;
@@ -104,8 +104,11 @@ fn grid(analysis: &Analysis, style: &Style) -> Option<String> {
     if analysis.cells.len() <= ROWS_MAX {
         return None;
     }
-    let grids =
-        (0..analysis.factors.len()).map(|across| (across, columns(analysis, across, style)));
+    let columns = |across: usize| {
+        let value = |cell: &CellAnalysis| median(analysis, cell, style);
+        pivot::columns(analysis, across, str::to_owned, value)
+    };
+    let grids = (0..analysis.factors.len()).map(|across| (across, columns(across)));
     let (across, columns) = grids
         .filter(|(_, columns)| layout::fits(columns, style.width))
         .min_by_key(|(_, columns)| columns[0].rows())?;
@@ -119,42 +122,6 @@ fn grid(analysis: &Analysis, style: &Style) -> Option<String> {
         escape_control(&analysis.factors[across]),
     );
     Some(wrapped(&caption, style.width) + &layout::text(columns, style.width))
-}
-
-/// The columns of a grid: the levels of the factors down, then one for each level of the factor across.
-fn columns(analysis: &Analysis, across: usize, style: &Style) -> Vec<Column> {
-    let level = |cell: &CellAnalysis, factor: usize| {
-        let level = cell.cell.levels.get(factor).map_or("", String::as_str);
-        escape_control(level).into_owned()
-    };
-    let down: Vec<usize> = (0..analysis.factors.len())
-        .filter(|factor| *factor != across)
-        .collect();
-    let place = |cell: &CellAnalysis| -> Vec<String> {
-        down.iter().map(|factor| level(cell, *factor)).collect()
-    };
-    let (mut rows, mut levels): (Vec<Vec<String>>, Vec<String>) = (Vec::new(), Vec::new());
-    for cell in &analysis.cells {
-        if !rows.contains(&place(cell)) {
-            rows.push(place(cell));
-        }
-        if !levels.contains(&level(cell, across)) {
-            levels.push(level(cell, across));
-        }
-    }
-    let value = |row: &Vec<String>, wanted: &String| {
-        let mut cells = analysis.cells.iter();
-        let cell = cells.find(|cell| place(cell) == *row && level(cell, across) == *wanted);
-        cell.map_or_else(none, |cell| median(analysis, cell, style))
-    };
-    let heads = down.iter().enumerate().map(|(at, factor)| {
-        let name = escape_control(&analysis.factors[*factor]).into_owned();
-        Column::new(name, 0, rows.iter().map(|row| row[at].clone()))
-    });
-    let cells = levels
-        .iter()
-        .map(|wanted| Column::new(wanted.clone(), 0, rows.iter().map(|row| value(row, wanted))));
-    heads.chain(cells).collect()
 }
 
 /// The median of a cell with half the width of its interval: `236 us ±9 %`.

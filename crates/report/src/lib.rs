@@ -38,6 +38,7 @@ pub mod live;
 mod markdown;
 mod notation;
 pub mod overview;
+mod pivot;
 pub mod prometheus;
 pub mod report;
 pub mod rows;

@@ -20,10 +20,7 @@ pub fn changes_inside(run: &Analysis, phenomenon: &Phenomenon) -> bool {
 /// What trials of both sides leave for those that follow.
 pub fn leftover(run: &Analysis, phenomenon: &Phenomenon) -> Leftover {
     let own = [phenomenon.base.cell, phenomenon.other.cell];
-    let writes = |id: i64| {
-        run.cell(id)
-            .is_some_and(|cell| cell.cell.trial().writes())
-    };
+    let writes = |id: i64| run.cell(id).is_some_and(|cell| cell.cell.trial().writes());
     let timeline = &run.timeline;
     // The first trial has used up what was there, and none has found it again.
     if timeline

@@ -4,7 +4,7 @@
 //! The order of tables and figures is that of an implementation of PTS 2.0: the tracked values round by round, the measurement window with
 //! what was allowed and what was measured, the table of all mixes and sizes, their figure.
 
-use iolab_analysis::analysis::{Analysis, SteadyAnalysis, Tracked, TrackedOf};
+use iolab_analysis::analysis::{Analysis, CellAnalysis, SteadyAnalysis, Tracked, TrackedOf};
 use iolab_stats::mean;
 use iolab_workload::quantity::{format_percent, significant};
 use iolab_workload::settings::cell_label;
@@ -12,6 +12,7 @@ use iolab_workload::settings::cell_label;
 use super::clean;
 use super::section::Captioned;
 use crate::layout::{Column, Grid, none};
+use crate::pivot;
 
 /// The tables, in their order; none of a run that follows no standard, or has no rounds of cells.
 pub(super) fn of(analysis: &Analysis) -> Vec<Captioned> {
@@ -42,7 +43,9 @@ fn window(analysis: &Analysis, steady: &SteadyAnalysis) -> Option<Captioned> {
     let mut columns = vec![Column::new("tracked", 0, names).left()];
     for place in 0..length {
         let heading = format!("round {}", rounds - length + place + 1);
-        let values = tracked.iter().map(|one| significant(one.last_window(&steady.asked)[place]));
+        let values = tracked
+            .iter()
+            .map(|one| significant(one.last_window(&steady.asked)[place]));
         columns.push(Column::new(heading, 1, values));
     }
     let column = |heading: &str, value: &dyn Fn(&Tracked) -> Option<String>| {
@@ -83,31 +86,19 @@ fn grid(analysis: &Analysis) -> Option<Captioned> {
     let [across, down] = analysis.factors.as_slice() else {
         return None;
     };
-    let (columns, rows) = (analysis.levels(0), analysis.levels(1));
-    if columns.len() > COLUMNS_MAX || columns.len() < 2 || rows.len() < 2 {
+    let (columns, rows) = (analysis.levels(0).len(), analysis.levels(1).len());
+    if columns > COLUMNS_MAX || columns < 2 || rows < 2 {
         return None;
     }
-    let value = |column: &str, row: &str| {
-        let mut cells = analysis.cells.iter();
-        let cell = cells.find(|cell| {
-            matches!(cell.cell.levels.as_slice(), [own, other] if own == column && other == row)
-        })?;
-        mean(&cell.values)
-    };
-    let heading = format!("{down} \\ {across}");
-    let mut table = vec![Column::new(heading, 0, rows.iter().map(|row| clean(row)))];
-    table.extend(columns.iter().map(|column| {
-        let values = rows
-            .iter()
-            .map(|row| value(column, row).map_or_else(none, significant));
-        Column::new(clean(column), 0, values)
-    }));
+    let (across, down) = (clean(across), clean(down));
+    let heading = |down: &str| format!("{down} \\ {across}");
+    let value = |cell: &CellAnalysis| mean(&cell.values).map_or_else(none, significant);
     let trials = analysis.cells.iter().map(|cell| cell.n).max()?;
     Some(Captioned {
         caption: format!(
             "{} by {down} and {across}: means of the {trials} measured rounds",
             named(analysis)
         ),
-        grid: Grid::of(table),
+        grid: Grid::of(pivot::columns(analysis, 0, heading, value)),
     })
 }
