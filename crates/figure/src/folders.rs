@@ -1,5 +1,7 @@
 //! Paths as names: what tells them apart stands at their ends.
 
+use iolab_workload::target::paths;
+
 /// Leaves the folder that all of these paths begin with out of each; the parts of a stripe, `/a:/b`, are paths too. Nothing is left out
 /// where some name is no path.
 pub(super) fn leave_out_common(names: &mut [String]) {
@@ -7,14 +9,14 @@ pub(super) fn leave_out_common(names: &mut [String]) {
         return;
     };
     for name in names {
-        let parts = parts(name).map(|part| part.strip_prefix(&*folder).unwrap_or(part));
+        let parts = paths(name).map(|part| part.strip_prefix(&*folder).unwrap_or(part));
         *name = parts.collect::<Vec<_>>().join(":");
     }
 }
 
 /// The longest folder that all parts of all names lie in, below the root; `None` without one.
 fn common(names: &[String]) -> Option<&str> {
-    let mut all = names.iter().flat_map(|name| parts(name));
+    let mut all = names.iter().flat_map(|name| paths(name));
     let folder_of = |path: &str| path.rfind('/').map_or(0, |slash| slash + 1);
     let first = all.next()?;
     let mut common = &first[..folder_of(first)];
@@ -28,19 +30,6 @@ fn common(names: &[String]) -> Option<&str> {
         common = &common[..end.map_or(0, |slash| slash + 1)];
     }
     (common.len() > 1).then_some(common)
-}
-
-/// The paths of a stripe, or the only one.
-fn parts(name: &str) -> impl Iterator<Item = &str> {
-    let mut rest = Some(name);
-    std::iter::from_fn(move || {
-        let (part, after) = match rest?.split_once(":/") {
-            Some((part, _)) => (part, rest?.get(part.len() + 1..)),
-            None => (rest?, None),
-        };
-        rest = after;
-        Some(part)
-    })
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use comfy_table::presets::{ASCII_MARKDOWN, NOTHING};
 use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Table, Width};
+use iolab_workload::target::paths;
 use unicode_width::UnicodeWidthStr;
 
 use crate::latex;
@@ -167,7 +168,7 @@ pub fn text(mut columns: Vec<Column>, width: u16) -> String {
 /// The targets that a trial is striped over, `/mnt/a:/mnt/b`, in a line each; an export of NFS or an address stays whole.
 fn by_target(value: &str) -> String {
     match value.starts_with('/') {
-        true => value.replace(":/", ":\n/"),
+        true => paths(value).collect::<Vec<_>>().join(":\n"),
         false => value.to_owned(),
     }
 }

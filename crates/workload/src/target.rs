@@ -11,6 +11,17 @@ const STRIPED_MAX: usize = 64;
 /// Separates the paths of a striped target, as in fio's `filename`: `/mnt/a:/mnt/b`.
 const PARTS: &str = ":/";
 
+/// The paths of a striped target, or the only one, in order: each begins with its slash.
+pub fn paths(text: &str) -> impl Iterator<Item = &str> {
+    let colons = text.match_indices(PARTS).map(|(colon, _)| colon);
+    let mut begin = 0;
+    colons.chain([text.len()]).map(move |end| {
+        let path = &text[begin..end];
+        begin = end + 1;
+        path
+    })
+}
+
 /// The absolute path of a target, or of several that a trial is striped over: a level of the factor `target`. Contains no control
 /// characters.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -59,11 +70,9 @@ impl FromStr for TargetName {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self> {
-        let mut paths = text.split(PARTS);
-        let first = Self::one(paths.next().unwrap_or_default())?;
-        let mut parts = vec![first];
-        for rest in paths {
-            let part = Self::one(&format!("/{rest}"))?;
+        let mut parts = Vec::new();
+        for path in paths(text) {
+            let part = Self::one(path)?;
             if parts.contains(&part) {
                 return Err(
                     Error::usage(format!("a trial is striped over {part} twice"))
