@@ -208,8 +208,7 @@ impl CellDisturbance {
         let share = |part: fn(&Sample) -> Option<u64>| {
             pooled(trials, |s| part(s).map(|part| (part as f64, elapsed(s))))
         };
-        let usable = cpus;
-        let cpus = f64::from(cpus.unwrap_or(1).max(1));
+        let of_cpus = f64::from(cpus.unwrap_or(1).max(1));
         let owed = |s: &Sample| s.region.owed_sync_ns.map(|ns| ns as f64);
         Self {
             others: pooled(trials, |s| others(cell, s)),
@@ -218,13 +217,13 @@ impl CellDisturbance {
             device_mean_ns: median_of(trials, |s| device_mean_ns(cell, s)),
             buffer_pieces: median_of(trials, |s| buffer_pieces(cell, s)),
             split: split(cell, trials, value),
-            steal: share(|s| s.counters.pressure.steal_ns).map(|share| share / cpus),
+            steal: share(|s| s.counters.pressure.steal_ns).map(|share| share / of_cpus),
             cpu_stall: share(|s| s.counters.pressure.cpu_stall_ns).map(of_all_time),
             io_stall: share(|s| s.counters.pressure.io_stall_ns).map(of_all_time),
             memory_stall: share(|s| s.counters.pressure.memory_stall_ns).map(of_all_time),
-            quota_wait: share(|s| s.counters.pressure.throttled_ns).map(|share| share / cpus),
+            quota_wait: share(|s| s.counters.pressure.throttled_ns).map(|share| share / of_cpus),
             worker_wait: worker_wait(cell, trials),
-            wait_for_others: wait_for_others(cell, trials, usable),
+            wait_for_others: wait_for_others(cell, trials, cpus),
             preemptions: preemptions(cell, trials),
             suspended_ns: sum(trials, slept_ns),
             owed_sync_ns: median_of(trials, owed),

@@ -14,6 +14,7 @@ use super::{
 };
 
 /// The trials of a run, by cell, without its warm-ups.
+#[derive(Default)]
 pub(super) struct Trials<'a> {
     whole: BTreeMap<i64, Vec<&'a Sample>>,
     /// By cell and number of the group.
@@ -23,24 +24,20 @@ pub(super) struct Trials<'a> {
 
 impl<'a> Trials<'a> {
     pub(super) fn of(record: &'a RunRecord) -> Self {
-        let (mut whole, mut of_groups) = (BTreeMap::<_, Vec<_>>::new(), BTreeMap::new());
-        // Excludes warm-ups, except failed ones, which are failures of their cell.
-        let mut warm_ups: BTreeMap<i64, usize> = BTreeMap::new();
+        let mut all = Self::default();
+        // Failed ones are failures of their cell.
+        let is_warm_up = |sample: &Sample| sample.warmup && sample.ok;
         for sample in &record.samples {
-            match sample.warmup && sample.ok {
-                true => *warm_ups.entry(sample.cell).or_default() += 1,
-                false => whole.entry(sample.cell).or_default().push(sample),
+            match is_warm_up(sample) {
+                true => *all.warm_ups.entry(sample.cell).or_default() += 1,
+                false => all.whole.entry(sample.cell).or_default().push(sample),
             }
         }
-        for sample in record.group_samples.iter().filter(|s| !s.warmup || !s.ok) {
-            let own: &mut Vec<_> = of_groups.entry((sample.cell, sample.group)).or_default();
-            own.push(sample);
+        for sample in record.group_samples.iter().filter(|s| !is_warm_up(s)) {
+            let group = (sample.cell, sample.group);
+            all.of_groups.entry(group).or_default().push(sample);
         }
-        Self {
-            whole,
-            of_groups,
-            warm_ups,
-        }
+        all
     }
 
     pub(super) fn of_cell(&self, cell: i64) -> &[&'a Sample] {
