@@ -410,6 +410,14 @@ pub(crate) fn cells(n: usize) -> String {
     }
 }
 
+/// `both cells`, `all 3 cells`: of several.
+pub(crate) fn all_cells(n: usize) -> String {
+    match n {
+        2 => "both cells".to_owned(),
+        n => format!("all {n} cells"),
+    }
+}
+
 /// Writes one row per cell as CSV.
 ///
 /// # Errors

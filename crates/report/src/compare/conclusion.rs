@@ -3,6 +3,8 @@
 use iolab_analysis::compare::CellVerdict;
 use iolab_workload::quantity::{format_percent, significant};
 
+use super::all_cells;
+
 /// A ratio and its interval.
 type RatioShown = (f64, Option<(f64, f64)>);
 
@@ -88,8 +90,7 @@ pub(crate) fn answer(cells: &[SaidOfCell], margin: f64) -> String {
         let n = own.len();
         // The first part says of how many.
         let count = match parts.is_empty() {
-            _ if n == all && n == 2 => "both cells".to_owned(),
-            _ if n == all => format!("all {all} cells"),
+            _ if n == all => all_cells(all),
             true => format!("{n} of {all} cells"),
             false => n.to_string(),
         };

@@ -12,6 +12,8 @@ use iolab_record::RunStatus;
 use iolab_workload::quantity::{format_bytes, format_ns, format_percent};
 use iolab_workload::settings::cell_label;
 
+use crate::compare::all_cells;
+
 /// Most cells that the line names besides the lowest and the highest.
 const NAMED_MAX: usize = 2;
 /// The factor whose levels have a line each.
@@ -310,14 +312,6 @@ impl<'a> Subject<'a> {
             true => String::new(),
             false => format!("; {}", words.join(", ")),
         }
-    }
-}
-
-/// `both cells`, `all 3 cells`: of several.
-fn all_cells(n: usize) -> String {
-    match n {
-        2 => "both cells".to_owned(),
-        n => format!("all {n} cells"),
     }
 }
 
