@@ -465,22 +465,22 @@ fn sight(gate: &Gate) -> Option<String> {
         (_, true) => " in each cell",
         (_, false) => " in each compared cell",
     };
-    let what = match compared.cells.len() {
-        _ if sight.worst > DETECTABLE_MAX => {
-            let is_beyond = |cell: &&RunsCell| {
-                let detectable = cell.judged.detectable;
-                detectable.is_none_or(|share| 1.0 + share > DETECTABLE_MAX)
-            };
-            let beyond = compared.cells.iter().filter(is_beyond).count();
-            format!(
-                "not even a change by a factor of {DETECTABLE_MAX} would have been found{}",
-                in_cells(beyond, compared)
-            )
-        }
-        _ if best == worst => format!("a change {worst} would have been found{everywhere}"),
-        _ => format!(
+    let what = if sight.worst > DETECTABLE_MAX {
+        let is_beyond = |cell: &&RunsCell| {
+            let detectable = cell.judged.detectable;
+            detectable.is_none_or(|share| 1.0 + share > DETECTABLE_MAX)
+        };
+        let beyond = compared.cells.iter().filter(is_beyond).count();
+        format!(
+            "not even a change by a factor of {DETECTABLE_MAX} would have been found{}",
+            in_cells(beyond, compared)
+        )
+    } else if best == worst {
+        format!("a change {worst} would have been found{everywhere}")
+    } else {
+        format!(
             "a change {worst} would have been found{everywhere}, one {best} in the most precise cell"
-        ),
+        )
     };
     Some(format!("{what} (chance {})", format_percent(GATE_POWER)))
 }
