@@ -158,17 +158,12 @@ pub(super) fn interval(summary: &Summary, options: &Options) -> Option<(f64, f64
         (Spread::None, _) => None,
         (Spread::Interval, Center::Median) => ends(summary.median_interval),
         (Spread::Interval, Center::Mean) => ends(summary.mean_interval),
-        (Spread::Quartiles, _) => quartiles(summary),
+        (Spread::Quartiles, _) => summary.quartiles(),
         (Spread::Deviation, _) => {
             let (mean, sd) = summary.mean.zip(summary.sd)?;
             Some((mean - sd, mean + sd))
         }
     }
-}
-
-/// The first and the third quartile; one trial has none.
-fn quartiles(summary: &Summary) -> Option<(f64, f64)> {
-    (summary.n > 1).then_some((summary.q1, summary.q3))
 }
 
 /// All values of a row that are drawn.
@@ -183,7 +178,7 @@ fn shown(row: &CellValues<'_>, over_names: bool, options: &Options) -> Vec<f64> 
         shown.extend(&row.values);
     }
     if options.spread == Spread::Interval && !over_names {
-        let ends = quartiles(&row.summary).into_iter();
+        let ends = row.summary.quartiles().into_iter();
         shown.extend(ends.flat_map(|(q1, q3)| [q1, q3]));
     }
     shown
@@ -203,7 +198,7 @@ fn series(
         .collect();
     rows.sort_by(|a, b| a.0.total_cmp(&b.0));
     let of_row = |(x, row): &(f64, &CellValues<'_>)| {
-        let (q1, q3) = quartiles(&row.summary)?;
+        let (q1, q3) = row.summary.quartiles()?;
         Some((*x, q1, q3))
     };
     let band = || rows.iter().map(of_row).collect::<Option<Vec<_>>>();
