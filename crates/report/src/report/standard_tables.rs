@@ -87,7 +87,7 @@ fn grid(analysis: &Analysis) -> Option<Captioned> {
         return None;
     };
     let (columns, rows) = (analysis.levels(0).len(), analysis.levels(1).len());
-    if columns > COLUMNS_MAX || columns < 2 || rows < 2 {
+    if !(2..=COLUMNS_MAX).contains(&columns) || rows < 2 {
         return None;
     }
     let (across, down) = (clean(across), clean(down));
