@@ -31,7 +31,9 @@ pub fn remarks_of_targets(each: Vec<(String, Vec<Remark>)>) -> Vec<Remark> {
 /// Whether two remarks are about one thing. How busy a machine or a device is differs from one look to the next; the command that shows
 /// it names the device.
 fn is_same(known: &Remark, other: &Remark) -> bool {
-    let what = |finding: &Finding| (finding.topic, finding.rule, finding.remedy.clone());
+    fn what(finding: &Finding) -> (Topic, &str, Option<&str>) {
+        (finding.topic, finding.rule, finding.remedy.as_deref())
+    }
     match known.finding.topic {
         Topic::Load => what(&known.finding) == what(&other.finding),
         _ => known.finding == other.finding,

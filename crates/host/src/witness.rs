@@ -126,6 +126,16 @@ impl Watch {
     }
 }
 
+/// What is observed, when its observation can begin.
+enum Ready<'a> {
+    Program {
+        file: &'a Path,
+        words: &'a [OsString],
+    },
+    Process(Box<RunningProcess>),
+    Devices,
+}
+
 /// What following processes has given.
 struct Followed {
     subject: Subject,
@@ -170,7 +180,7 @@ impl Witness<'_> {
         // It takes a while: what others do with the devices meanwhile does not count.
         let tracer = self.trace.then(ProgramTracer::begin).transpose()?;
         let exits = Exits::watch();
-        let (before, joined) = Before::read(self, watched)?;
+        let (before, ready) = Before::read(self, watched)?;
         let group = match self.of {
             WitnessOf::Program { .. } => Group::of_next(),
             WitnessOf::Process(process) => Group::of(process),
@@ -188,24 +198,21 @@ impl Witness<'_> {
             end: self.time.and_then(|time| began.checked_add(time)),
             is_ended: false,
         };
-        let followed = self.follow(joined, &mut watch, tell)?;
+        let followed = ready.follow(&mut watch, tell)?;
         Ok(before.finish(watch, followed, tell))
     }
+}
 
-    /// Follows what is observed to its end; `joined` where that is a process.
-    fn follow(
-        &self,
-        joined: Option<RunningProcess>,
-        watch: &mut Watch,
-        tell: &mut dyn FnMut(Milestone),
-    ) -> Result<Followed> {
-        if let (Some(tracer), Some(joined)) = (&mut watch.tracer, &joined) {
-            tracer.join(joined.process);
+impl Ready<'_> {
+    /// Follows it to its end.
+    fn follow(self, watch: &mut Watch, tell: &mut dyn FnMut(Milestone)) -> Result<Followed> {
+        if let (Some(tracer), Self::Process(running)) = (&mut watch.tracer, &self) {
+            tracer.join(running.process);
         }
         tell(Milestone::Began);
-        match (&self.of, joined) {
-            (_, Some(joined)) => joined.follow(watch),
-            (WitnessOf::Program { file, words }, None) => {
+        match self {
+            Self::Process(running) => running.follow(watch),
+            Self::Program { file, words } => {
                 let collected = account_of_collected();
                 let child = match start(file, words, watch.group.as_ref()) {
                     Ok(child) => child,
@@ -217,7 +224,7 @@ impl Witness<'_> {
                 };
                 Tree::new(Pid::from_child(&child), words, collected).follow(watch, tell)
             }
-            (WitnessOf::Devices(_) | WitnessOf::Process(_), None) => alone(watch),
+            Self::Devices => alone(watch),
         }
     }
 }

@@ -14,12 +14,10 @@ pub fn depends_on_order<'a>(design: &Design, cells: impl Iterator<Item = &'a Cel
     if design.warmup != WarmUp::None || design.trials_max >= INTERVAL_TRIALS {
         return false;
     }
-    let mut uses: BTreeMap<Option<&str>, (usize, bool)> = BTreeMap::new();
+    let mut uses: BTreeMap<Option<&TargetName>, (usize, bool)> = BTreeMap::new();
     for cell in cells.filter(|cell| !cell.runs_program()) {
         let writes = writes(cell);
-        let mut targets: Vec<Option<&str>> = targets(cell).collect();
-        targets.sort_unstable();
-        targets.dedup();
+        let targets: BTreeSet<Option<&TargetName>> = cell.targets().into_iter().collect();
         for target in targets {
             let (cells, is_written) = uses.entry(target).or_default();
             *cells += 1;
@@ -56,11 +54,6 @@ pub fn reads_after_writes<'a>(
 
 fn writes(cell: &CellSpec) -> bool {
     cell.trials().into_iter().any(|trial| trial.writes())
-}
-
-fn targets(cell: &CellSpec) -> impl Iterator<Item = Option<&str>> {
-    let all = cell.targets().into_iter();
-    all.map(|target| target.map(TargetName::as_str))
 }
 
 #[cfg(test)]

@@ -5,22 +5,12 @@ use crate::trial::{Allocate, Pattern, SyncPolicy, TrialSpec};
 
 /// The accesses of a trial as a plural noun, without sizes and concurrency.
 pub fn in_words(trial: &TrialSpec) -> String {
-    let order = match trial.pattern {
-        Pattern::Seq => "sequential ",
-        Pattern::Strided => "strided ",
-        Pattern::Reverse => "backward ",
-        Pattern::Rand | Pattern::RandReplace => "random ",
-        Pattern::Zipf(_) => "Zipf-distributed ",
-        Pattern::Pareto(_) => "Pareto-distributed ",
-        Pattern::Normal(_) => "normally distributed ",
-        Pattern::Zoned(_) => "unevenly random ",
-        Pattern::Sequence(_) => "",
-    };
-    let is_mixed = trial.reads() && trial.writes();
-    // Of reads beside writes it is said once.
-    let of_list = match is_mixed {
+    let order = order(trial.pattern);
+    let listed = listed(trial);
+    // Of writes beside reads it is said once, of both.
+    let of_list = match trial.reads() {
         true => "",
-        false => of_list(trial),
+        false => listed,
     };
     let of = match trial.trim_first {
         false => of_list,
@@ -33,30 +23,45 @@ pub fn in_words(trial: &TrialSpec) -> String {
         _ => format!("durable writes{of}"),
     };
     let runs = runs(trial);
-    let to_list = to_list(trial);
     match trial.read_percent {
-        100 => format!("{order}reads{of_list}{runs}"),
+        100 => format!("{order}reads{listed}{runs}"),
         0 => format!("{order}{writes}{runs}"),
         reads => format!(
-            "{order}accesses{to_list} ({reads} % reads, {} % {writes}){runs}",
+            "{order}accesses{listed} ({reads} % reads, {} % {writes}){runs}",
             100 - reads
         ),
     }
 }
 
-/// ` of listed blocks`, of reads or writes.
-fn of_list(trial: &TrialSpec) -> &'static str {
-    match trial.pattern {
-        Pattern::Sequence(_) => " of listed blocks",
-        _ => "",
+/// `sequential `, before a noun; of a sequence, the blocks behind it say it ([`listed`]).
+fn order(pattern: Pattern) -> &'static str {
+    match pattern {
+        Pattern::Seq => "sequential ",
+        Pattern::Strided => "strided ",
+        Pattern::Reverse => "backward ",
+        Pattern::Rand | Pattern::RandReplace => "random ",
+        Pattern::Zipf(_) => "Zipf-distributed ",
+        Pattern::Pareto(_) => "Pareto-distributed ",
+        Pattern::Normal(_) => "normally distributed ",
+        Pattern::Zoned(_) => "unevenly random ",
+        Pattern::Sequence(_) => "",
     }
 }
 
-/// ` to listed blocks`, of reads and writes.
-fn to_list(trial: &TrialSpec) -> &'static str {
+/// ` of listed blocks`, behind reads or writes; ` to listed blocks`, behind accesses that are both.
+fn listed(trial: &TrialSpec) -> &'static str {
     match trial.pattern {
-        Pattern::Sequence(_) => " to listed blocks",
-        _ => "",
+        Pattern::Sequence(_) if trial.reads() && trial.writes() => " to listed blocks",
+        Pattern::Sequence(_) => " of listed blocks",
+        Pattern::Seq
+        | Pattern::Strided
+        | Pattern::Reverse
+        | Pattern::Rand
+        | Pattern::RandReplace
+        | Pattern::Zipf(_)
+        | Pattern::Pareto(_)
+        | Pattern::Normal(_)
+        | Pattern::Zoned(_) => "",
     }
 }
 
@@ -75,16 +80,9 @@ pub fn requests_in_words(trial: &TrialSpec) -> String {
         false => "mixed-size".to_owned(),
     };
     let order = match trial.pattern {
+        // What is written says it.
         Pattern::Seq if trial.read_percent == 0 => "",
-        Pattern::Seq => "sequential ",
-        Pattern::Strided => "strided ",
-        Pattern::Reverse => "backward ",
-        Pattern::Rand | Pattern::RandReplace => "random ",
-        Pattern::Zipf(_) => "Zipf-distributed ",
-        Pattern::Pareto(_) => "Pareto-distributed ",
-        Pattern::Normal(_) => "normally distributed ",
-        Pattern::Zoned(_) => "unevenly random ",
-        Pattern::Sequence(_) => "",
+        pattern => order(pattern),
     };
     let writes = match (trial.pattern, trial.starts_fresh(), trial.allocate) {
         (Pattern::Seq, true, Some(Allocate::Preallocated)) => {
@@ -94,13 +92,12 @@ pub fn requests_in_words(trial: &TrialSpec) -> String {
         (Pattern::Seq, false, _) => "sequential writes",
         _ => "writes",
     };
-    let to_list = to_list(trial);
-    let of_list = of_list(trial);
+    let listed = listed(trial);
     let accesses = match trial.read_percent {
-        100 => format!("reads{of_list}"),
-        0 => format!("{writes}{of_list}"),
+        100 => format!("reads{listed}"),
+        0 => format!("{writes}{listed}"),
         reads => format!(
-            "accesses{to_list} ({reads} % reads, {} % writes)",
+            "accesses{listed} ({reads} % reads, {} % writes)",
             100 - reads
         ),
     };

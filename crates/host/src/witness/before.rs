@@ -15,7 +15,7 @@ use super::mappings::{MAPPED_LEAST, Mapped};
 use super::running_process::RunningProcess;
 use super::target::{Target, file_at_end};
 use super::trace::ProgramTracer;
-use super::{Followed, Milestone, Number, Watch, Witness, WitnessOf};
+use super::{Followed, Milestone, Number, Ready, Watch, Witness, WitnessOf};
 use crate::cgroup::CgroupLimits;
 use crate::counters::{self, NfsMounts, cancelled_by_this_process};
 use crate::device::Device;
@@ -39,10 +39,7 @@ impl Before {
     ///
     /// # Errors
     /// When there is no such process.
-    pub(super) fn read(
-        of: &Witness<'_>,
-        watched: Vec<Stack>,
-    ) -> Result<(Self, Option<RunningProcess>)> {
+    pub(super) fn read<'a>(of: &Witness<'a>, watched: Vec<Stack>) -> Result<(Self, Ready<'a>)> {
         let target = of.target.map(Target::before);
         let others = Others::read(&BTreeSet::new());
         let dirty_bytes = dirty_bytes();
@@ -51,9 +48,10 @@ impl Before {
         let counters = counters::snapshot(&stacks);
         let nfs = NfsMounts::read();
         // Its accounts before the devices': what it does in between is not taken for another's.
-        let joined = match of.of {
-            WitnessOf::Process(process) => Some(RunningProcess::new(process)?),
-            WitnessOf::Program { .. } | WitnessOf::Devices(_) => None,
+        let ready = match of.of {
+            WitnessOf::Process(process) => Ready::Process(Box::new(RunningProcess::new(process)?)),
+            WitnessOf::Program { file, words } => Ready::Program { file, words },
+            WitnessOf::Devices(_) => Ready::Devices,
         };
         let before = Self {
             target,
@@ -65,7 +63,7 @@ impl Before {
             devices: AllDevices::read(),
             cancelled_bytes: cancelled_by_this_process(),
         };
-        Ok((before, joined))
+        Ok((before, ready))
     }
 
     /// Numbers of the devices that the target, or what is observed, lies on.

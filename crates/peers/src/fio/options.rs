@@ -35,6 +35,16 @@ pub(crate) struct Fault {
     pub(crate) error: Error,
 }
 
+impl Fault {
+    /// A fault of an option's value, of which the error does not name the option.
+    fn within(option: &'static str, error: Error) -> Self {
+        Self {
+            option,
+            error: error.within(option),
+        }
+    }
+}
+
 /// A value, or what is wrong with it.
 pub(crate) type Read<T> = std::result::Result<T, Fault>;
 
@@ -198,6 +208,7 @@ fn distribution(options: &Options, uniform: Pattern) -> Read<Pattern> {
     let Some((option, text)) = value(options, "random_distribution") else {
         return Ok(uniform);
     };
+    let fault = |error: Error| Fault::within(option, error);
     match text.split_once(':') {
         None if text == "random" => Ok(uniform),
         // The numbers that fio takes where none is given.
@@ -212,22 +223,12 @@ fn distribution(options: &Options, uniform: Pattern) -> Read<Pattern> {
         {
             Ok(Pattern::Normal(50.0))
         }
-        Some(("zipf" | "pareto" | "normal", _)) => text.parse().map_err(|error: Error| {
-            let error = error.within(option);
-            Fault { option, error }
-        }),
-        Some(("zoned", zones)) => zones.parse().map(Pattern::Zoned).map_err(|error: Error| {
-            let error = error.within(option);
-            Fault { option, error }
-        }),
+        Some(("zipf" | "pareto" | "normal", _)) => text.parse().map_err(fault),
+        Some(("zoned", zones)) => zones.parse().map(Pattern::Zoned).map_err(fault),
         Some(("sequence", blocks)) => {
             let moves = is_set(options, "random_sequence_stride");
-            listed(blocks, moves)
-                .map(Pattern::Sequence)
-                .map_err(|error| {
-                    let error = error.within(option);
-                    Fault { option, error }
-                })
+            let sequence = listed(blocks, moves).map(Pattern::Sequence);
+            sequence.map_err(fault)
         }
         _ => Err(refused(option, text, option)),
     }

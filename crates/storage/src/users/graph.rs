@@ -239,30 +239,25 @@ impl Graph {
         let ways = self.ways(self.whole(number));
         let is_path =
             |device: &Device| matches!(device.below, Below::Path(_) | Below::Partition(_));
-        let paths = self
-            .devices
-            .iter()
-            .filter(move |(_, device)| is_path(device));
-        paths.map(|(other, _)| *other).filter(move |other| {
-            let is_own = |span: &Span| span.node == Node::Device(*other);
-            let theirs = self.ways(self.whole(*other));
+        let is_whole = |device: &Device| matches!(device.below, Below::Path(_));
+        let own_is_whole = self.devices.get(&number).is_some_and(is_whole);
+        let paths = self.devices.iter().filter(move |(other, device)| {
+            if !is_path(device) {
+                return false;
+            }
+            let is_own = |span: &Span| span.node == Node::Device(**other);
+            let theirs = self.ways(self.whole(**other));
             let theirs = theirs.first().and_then(|way| way.last());
             let is_disk = |span: &&Span| matches!(span.node, Node::Disk(_));
-            let same = theirs.filter(is_disk);
             // Paths to all of a disk that has grown show different sizes of it.
-            let are_whole = [number, *other].iter().all(|number| {
-                let device = self.devices.get(number);
-                device.is_some_and(|device| matches!(device.below, Below::Path(_)))
-            });
-            let is_same =
-                |own: &Span, span: &Span| own == span || (are_whole && own.node == span.node);
-            let is_on_it = |span| {
-                ways.iter()
-                    .filter_map(|way| way.last())
-                    .any(|own| is_same(own, span))
+            let are_whole = own_is_whole && is_whole(device);
+            let is_on_it = |span: &Span| {
+                let mut own = ways.iter().filter_map(|way| way.last());
+                own.any(|own| own == span || (are_whole && own.node == span.node))
             };
-            same.is_some_and(is_on_it) && !ways.iter().flatten().any(is_own)
-        })
+            theirs.filter(is_disk).is_some_and(is_on_it) && !ways.iter().flatten().any(is_own)
+        });
+        paths.map(|(other, _)| *other)
     }
 
     /// Where two ways share bytes first, seen from the top of the first one: the places in both. Two volumes of one pool share

@@ -126,16 +126,18 @@ impl TrialSpec {
 
     /// Whether the ranges of processes are disjoint.
     pub fn has_own_range(&self) -> bool {
-        self.layout == FileLayout::Private
-            || (self.layout == FileLayout::Shared
-                && self.pattern.is_ordered()
-                && self.segments.is_none())
+        self.layout == FileLayout::Private || self.has_contiguous_shares()
+    }
+
+    /// Whether each worker has a part of the region that is one piece.
+    fn has_contiguous_shares(&self) -> bool {
+        self.layout == FileLayout::Shared && self.pattern.is_ordered() && self.segments.is_none()
     }
 
     /// The shares of the workers of this process, if the first had this number.
     fn shares_from(&self, first: u32) -> Range<u64> {
         let (start, end) = (self.offset, self.offset + self.region);
-        if !self.has_own_range() || self.layout == FileLayout::Private {
+        if !self.has_contiguous_shares() {
             return start..end;
         }
         let of =

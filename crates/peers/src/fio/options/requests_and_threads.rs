@@ -137,19 +137,14 @@ fn share(name: &'static str, all: &str, part: &str) -> Read<String> {
 }
 
 fn parsed(option: &'static str, mix: &str) -> Read<SizeMix> {
-    mix.parse().map_err(|error: Error| Fault {
-        option,
-        error: error.within(option),
-    })
+    mix.parse().map_err(|error| Fault::within(option, error))
 }
 
 /// The CPUs of the threads, and the NUMA node of their memory.
 pub(super) fn placement(options: &Options, trial: &mut TrialSpec, faults: &mut Faults) {
     if let Some((name, list)) = value(options, "cpus_allowed") {
-        let cpus = list.parse::<Cpus>().map_err(|error| Fault {
-            option: name,
-            error: error.within(name),
-        });
+        let cpus = list.parse::<Cpus>();
+        let cpus = cpus.map_err(|error| Fault::within(name, error));
         trial.cpus = faults.or(cpus.map(Some), None);
     }
     trial.placement = match value(options, "cpus_allowed_policy") {

@@ -41,13 +41,15 @@ fn carried_out<T>(
 where
     T: std::str::FromStr<Err = Error>,
 {
-    let fault = |error: Error| Fault { option, error };
     let refused = |why: &str, hint: &str| {
         let error = Error::usage(format!(
             "iolab cannot carry out {option}={}: {why}",
             short(rule)
         ));
-        Err(fault(error.hint(hint)))
+        Err(Fault {
+            option,
+            error: error.hint(hint),
+        })
     };
     if !rule.ends_with('%') {
         return refused(
@@ -66,5 +68,5 @@ where
         .join("/");
     format!("{rule}/{times}")
         .parse()
-        .map_err(|error: Error| fault(error.within(option)))
+        .map_err(|error| Fault::within(option, error))
 }

@@ -9,9 +9,6 @@ use super::Phenomenon;
 use crate::cells::{OneProcess, Plan, PlannedCell, cells};
 use crate::suspect::{Leftover, MachineState, Sides};
 
-/// What a trial on real storage takes beside its I/O.
-const AROUND: Duration = Duration::from_millis(20);
-
 /// As if a cell of an experiment differed from its first one.
 fn phenomenon(experiment: &Experiment, sides: [&CellSpec; 2], machine: MachineState) -> Phenomenon {
     let [base, other] = sides.map(CellSpec::clone);
@@ -46,7 +43,7 @@ fn takes(asked: &Phenomenon) -> Option<Duration> {
     let of_cell = |cell: &PlannedCell| {
         let most = cell.spec.trial.time_foreseen();
         // A trial that ends by its bytes takes what it took.
-        most.unwrap_or(first.max(second)) + cell.spec.idle + AROUND
+        most.unwrap_or(first.max(second)) + cell.spec.idle + asked.around()
     };
     Some(plan.cells().iter().map(of_cell).sum::<Duration>() * blocks)
 }
