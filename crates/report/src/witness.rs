@@ -238,7 +238,10 @@ fn end(evidence: &Evidence) -> String {
 }
 
 fn traffic(traffic: DeviceStat) -> String {
-    let busy = match (traffic.busy_ms, traffic.read_ios + traffic.write_ios) {
+    let busy = match (
+        traffic.busy_ms,
+        traffic.read_ios.saturating_add(traffic.write_ios),
+    ) {
         (0, 1..) => device::BUSY_UNSEEN.to_owned(),
         (ms, _) => format!("busy {}", format_ns(ms as f64 * 1e6)),
     };

@@ -97,7 +97,9 @@ impl Reading<'_> {
             .collect();
         let in_question = self.devices();
         Some(Flushes {
-            completed: disks.iter().map(|name| flushes(name)).sum(),
+            completed: disks
+                .iter()
+                .fold(0, |sum: u64, name| sum.saturating_add(flushes(name))),
             are_in_question: disks.iter().all(|name| in_question.contains(name)),
             disks,
         })
