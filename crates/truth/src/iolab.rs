@@ -194,7 +194,7 @@ pub(crate) fn seen(output: &Output, file: &Path) -> Seen {
 }
 
 /// The JSON output of a command about a run file, which may still be written; null for none.
-fn json(file: &Path, command: &str) -> Value {
+pub fn json(file: &Path, command: &str) -> Value {
     let mut iolab = Command::new(binary());
     let output = iolab
         .arg(command)
@@ -214,6 +214,13 @@ fn list(json: &Value) -> Vec<Value> {
 /// The trials in a run file, which may still be written.
 pub fn samples(file: &Path) -> Vec<Value> {
     list(&json(file, "export"))
+}
+
+/// The text of the error among the events (`--log json`) that iolab has printed.
+pub fn error_among(events: &str) -> Option<String> {
+    let events = events.lines().flat_map(serde_json::from_str::<Value>);
+    let mut errors = events.filter(|event| event["event"] == "error");
+    errors.find_map(|event| event["text"].as_str().map(str::to_owned))
 }
 
 /// Waits until a run file has this many trials, or the run is over.

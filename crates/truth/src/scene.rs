@@ -147,6 +147,17 @@ impl Scene {
         }
     }
 
+    /// A scene whose target is such a folder.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::new`] and [`Self::folder_in_memory`].
+    pub fn in_memory() -> Made<Self> {
+        let scene = Self::new()?;
+        let folder = scene.folder_in_memory()?;
+        Ok(scene.on(folder))
+    }
+
     /// A new folder in it.
     ///
     /// # Errors

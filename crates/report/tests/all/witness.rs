@@ -330,53 +330,61 @@ fn syncs_that_were_traced_are_told_with_their_flushes() {
     insta::assert_snapshot!(of(0, 0, 0, 0, None, 0), @"vda completed 240 cache flushes");
 }
 
-#[test]
-fn devices_alone_are_told_with_who_used_them() {
+/// What is told of one disk, which was observed for 2 s.
+fn of_disk(traffic: DeviceStat, waits: Option<DeviceWaits>, others: OtherProcesses) -> String {
     let observed = Observed {
         subject: Subject::Devices,
         observed_ns: 2_000_000_000,
         devices: vec![ObservedDevice {
             name: "vda".to_owned(),
-            traffic: Some(DeviceStat {
-                read_ios: 1000,
-                read_bytes: 4_096_000,
-                busy_ms: 2000,
-                queue_ms: Some(8000),
-                ..DeviceStat::default()
-            }),
-            waits: Some(DeviceWaits {
-                read_ms: 250,
-                write_ms: 0,
-            }),
+            traffic: Some(traffic),
+            waits,
             ..ObservedDevice::default()
         }],
-        others: OtherProcesses {
-            active: vec![
-                OtherProcess {
-                    pid: 7,
-                    name: "dd".to_owned(),
-                    has_ended: true,
-                    read_bytes: 4_096_000,
-                    ..OtherProcess::default()
-                },
-                OtherProcess {
-                    pid: 8,
-                    name: "kworker/u8:1".to_owned(),
-                    is_kernel: true,
-                    write_bytes: 4096,
-                    ..OtherProcess::default()
-                },
-            ],
-            unread: 0,
-            sees_ended: true,
-        },
+        others,
         ..Observed::default()
     };
     let evidence = Evidence {
         observed,
         ..evidence(nothing(), nothing())
     };
-    insta::assert_snapshot!(iolab_report::witness::text(&evidence, 200), @r"
+    iolab_report::witness::text(&evidence, 200)
+}
+
+#[test]
+fn devices_alone_are_told_with_who_used_them() {
+    let traffic = DeviceStat {
+        read_ios: 1000,
+        read_bytes: 4_096_000,
+        busy_ms: 2000,
+        queue_ms: Some(8000),
+        ..DeviceStat::default()
+    };
+    let waits = DeviceWaits {
+        read_ms: 250,
+        write_ms: 0,
+    };
+    let others = OtherProcesses {
+        active: vec![
+            OtherProcess {
+                pid: 7,
+                name: "dd".to_owned(),
+                has_ended: true,
+                read_bytes: 4_096_000,
+                ..OtherProcess::default()
+            },
+            OtherProcess {
+                pid: 8,
+                name: "kworker/u8:1".to_owned(),
+                is_kernel: true,
+                write_bytes: 4096,
+                ..OtherProcess::default()
+            },
+        ],
+        unread: 0,
+        sees_ended: true,
+    };
+    insta::assert_snapshot!(of_disk(traffic, Some(waits), others), @r"
     vda: 500 reads/s (2.05 MB/s) and 0 writes/s (0 MB/s) over 2.00 s; busy 100 % of the time. Most I/O on any disk: dd (7, ended) read 3.91 MiB, wrote 0 B.
 
     device     vda: read 3.91 MiB in 1000 requests, wrote 0 B in 0 requests, 0 times flushed, busy 2.00 s
@@ -390,25 +398,12 @@ fn devices_alone_are_told_with_who_used_them() {
 /// The kernel looks at its ticks whether requests are in flight: what lies between two is not seen.
 #[test]
 fn short_requests_leave_busy_time_unknown() {
-    let observed = Observed {
-        subject: Subject::Devices,
-        observed_ns: 2_000_000_000,
-        devices: vec![ObservedDevice {
-            name: "vda".to_owned(),
-            traffic: Some(DeviceStat {
-                read_ios: 1000,
-                read_bytes: 4_096_000,
-                ..DeviceStat::default()
-            }),
-            ..ObservedDevice::default()
-        }],
-        ..Observed::default()
+    let traffic = DeviceStat {
+        read_ios: 1000,
+        read_bytes: 4_096_000,
+        ..DeviceStat::default()
     };
-    let evidence = Evidence {
-        observed,
-        ..evidence(nothing(), nothing())
-    };
-    insta::assert_snapshot!(iolab_report::witness::text(&evidence, 200), @r"
+    insta::assert_snapshot!(of_disk(traffic, None, OtherProcesses::default()), @r"
     vda: 500 reads/s (2.05 MB/s) and 0 writes/s (0 MB/s) over 2.00 s; busy time unknown (requests shorter than a clock tick of the kernel).
 
     device     vda: read 3.91 MiB in 1000 requests, wrote 0 B in 0 requests, 0 times flushed, busy time unknown (requests shorter than a clock tick of the kernel)

@@ -32,7 +32,7 @@ pub(super) struct Server {
     written: AtomicU64,
     kept: Mutex<Kept>,
     bucket: Mutex<Option<Bucket>>,
-    stalled_until: Mutex<Option<Instant>>,
+    stalled_until: Mutex<Instant>,
 }
 
 /// Credits at a moment; what is owed is below zero.
@@ -106,7 +106,7 @@ impl Server {
             written: AtomicU64::new(0),
             kept: Mutex::default(),
             bucket: Mutex::default(),
-            stalled_until: Mutex::default(),
+            stalled_until: Mutex::new(Instant::now()),
         }
     }
 
@@ -142,9 +142,9 @@ impl Server {
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
         if number % stall.every == stall.every - 1 {
-            *until = Some(until.map_or(now, |until| until.max(now)) + stall.time);
+            *until = now.max(*until) + stall.time;
         }
-        until.map_or(Duration::ZERO, |until| until.saturating_duration_since(now))
+        until.saturating_duration_since(now)
     }
 
     /// What the cache adds to a read at this offset.

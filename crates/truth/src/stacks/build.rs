@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 use needs::Need;
 
 use super::holder::Holder;
-use super::mapping::{created, mapped_at};
-use super::plan::{Format, Hold, Id, Plan, Step, partitions};
+use super::mapping::{Recipe, linear, mapped};
+use super::plan::{Format, Hold, Id, Plan, Step, partition, partitions};
 use crate::files::MIB;
 use crate::scene::Scene;
 use crate::system::{Made, Unmade, failed, run};
@@ -123,15 +123,7 @@ impl Built {
                 let bytes = plan.extent(*over).map_or(0, |extent| extent.len());
                 // The kernel gives a number free later than it says: each is used once.
                 let number = MAPPED.fetch_add(1, Ordering::Relaxed);
-                let recipe = kind.recipe(number, &self.name(*over), bytes);
-                for words in &recipe.make {
-                    let words: Vec<&str> = words.iter().map(String::as_str).collect();
-                    run(words[0], &words[1..])?;
-                }
-                let end: Vec<&str> = recipe.end.iter().map(String::as_str).collect();
-                self.later(id, &end);
-                wait_for(&recipe.device)?;
-                recipe.device
+                self.follow(id, kind.recipe(number, &self.name(*over), bytes))?
             }
             Step::Ended { mapped } => {
                 self.take_down(*mapped)?;
@@ -270,20 +262,24 @@ impl Built {
         self.mounted(id, &["-t", "nfs", "-o", version, &source])
     }
 
+    /// Makes the device of a recipe.
+    fn follow(&mut self, id: Id, recipe: Recipe) -> Made<PathBuf> {
+        let Recipe { device, make, end } = recipe;
+        for words in &make {
+            run_words(words)?;
+        }
+        let end: Vec<&str> = end.iter().map(String::as_str).collect();
+        self.later(id, &end);
+        wait_for(&device)?;
+        Ok(device)
+    }
+
     /// Makes a mapped device of a partition, of which the kernel knows nothing.
     fn mapped_partition(&mut self, plan: &Plan, id: Id, on: Id, nth: u64) -> Made<PathBuf> {
         let number = MAPPED.fetch_add(1, Ordering::Relaxed);
         let bytes = plan.extent(on).map_or(0, |extent| extent.len());
-        let [first, second] = partitions(bytes);
-        let part = if nth == 0 { first } else { second };
-        let (from, length) = (part.start / 512, (part.end - part.start) / 512);
-        let name = format!("part{number}");
-        let table = format!("0 {length} linear {} {from}", self.name(on));
-        let make = created(&name, &table);
-        let words: Vec<&str> = make.iter().map(String::as_str).collect();
-        run(words[0], &words[1..])?;
-        self.later(id, &["dmsetup", "remove", &name]);
-        Ok(mapped_at(&name).into())
+        let table = linear(&self.name(on), &partition(bytes, nth));
+        self.follow(id, mapped(&format!("part{number}"), &table))
     }
 
     fn table(&self, on: Id, bytes: u64, has_kernel_partitions: bool) -> Made<()> {
@@ -428,12 +424,17 @@ fn sparse(path: &Path, id: Id, bytes: u64) -> Made<()> {
     file.sync_all().map_err(failed(path.display()))
 }
 
-/// Carries a command out, again and again where it fails.
-fn again(command: &[String]) -> Made<()> {
+/// Carries a command out.
+fn run_words(command: &[String]) -> Made<String> {
     let words: Vec<&str> = command.iter().map(String::as_str).collect();
+    run(words[0], &words[1..])
+}
+
+/// The same, again and again where it fails.
+fn again(command: &[String]) -> Made<()> {
     let begin = Instant::now();
     loop {
-        match run(words[0], &words[1..]) {
+        match run_words(command) {
             Err(_) if begin.elapsed() < BUSY_MAX => {
                 std::thread::sleep(Duration::from_millis(20));
             }

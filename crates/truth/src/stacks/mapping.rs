@@ -129,25 +129,18 @@ impl Mapping {
     /// How one is made over a device of this length; `number` makes its name unique.
     pub fn recipe(self, number: usize, below: &str, bytes: u64) -> Recipe {
         let data = self.data(bytes);
-        let (from, length) = (data.start / 512, (data.end - data.start) / 512);
-        let mapped = |table: String| {
-            let name = format!("layer{number}");
-            Recipe {
-                device: mapped_at(&name).into(),
-                make: vec![created(&name, &table)],
-                end: words(&["dmsetup", "remove", &name]),
-            }
-        };
+        let length = (data.end - data.start) / 512;
+        let layer = |table: &str| mapped(&format!("layer{number}"), table);
         match self {
-            Self::Linear => mapped(format!("0 {length} linear {below} {from}")),
+            Self::Linear => layer(&linear(below, &data)),
             Self::Crypt => {
                 let key = "0123456789abcdef".repeat(4);
-                mapped(format!(
+                layer(&format!(
                     "0 {length} crypt aes-xts-plain64 {key} 0 {below} 0"
                 ))
             }
             Self::Volume => volume(number, below, &data),
-            Self::Path => mapped(format!(
+            Self::Path => layer(&format!(
                 "0 {length} multipath 2 queue_mode bio 0 1 1 round-robin 0 1 1 {below} 100"
             )),
             Self::Thin => over_two(
@@ -289,10 +282,7 @@ fn over_two(
     let mut make: Vec<Vec<String>> = inner
         .iter()
         .zip(parts)
-        .map(|(inner, (_, part))| {
-            let (from, length) = (part.start / 512, (part.end - part.start) / 512);
-            created(inner, &format!("0 {length} linear {below} {from}"))
-        })
+        .map(|(inner, (_, part))| created(inner, &linear(below, &part)))
         .collect();
     let paths = inner.each_ref().map(|inner| mapped_at(inner));
     let head = format!("of={}", paths[0]);
@@ -309,13 +299,28 @@ fn over_two(
     }
 }
 
+/// A mapped device.
+pub(super) fn mapped(name: &str, table: &str) -> Recipe {
+    Recipe {
+        device: mapped_at(name).into(),
+        make: vec![created(name, table)],
+        end: words(&["dmsetup", "remove", name]),
+    }
+}
+
+/// The table of a mapped device that is a part of another one.
+pub(super) fn linear(below: &str, part: &Range<u64>) -> String {
+    let (from, length) = (part.start / 512, (part.end - part.start) / 512);
+    format!("0 {length} linear {below} {from}")
+}
+
 /// The command that makes a mapped device.
-pub(super) fn created(name: &str, table: &str) -> Vec<String> {
+fn created(name: &str, table: &str) -> Vec<String> {
     words(&["dmsetup", "create", name, "--table", table])
 }
 
 /// The path of a mapped device.
-pub(super) fn mapped_at(name: &str) -> String {
+fn mapped_at(name: &str) -> String {
     format!("/dev/mapper/{name}")
 }
 

@@ -435,8 +435,7 @@ impl Plan {
                     return None;
                 };
                 let disk = self.extent(on)?;
-                let [first, second] = partitions(disk.len());
-                let part = if *nth == 0 { first } else { second };
+                let part = partition(disk.len(), *nth);
                 let start = disk.range.start;
                 Some(Extent {
                     base: disk.base,
@@ -568,4 +567,10 @@ impl Default for Plan {
 pub fn partitions(bytes: u64) -> [Range<u64>; 2] {
     let middle = bytes / 2 / MIB * MIB;
     [MIB..middle, middle..bytes / MIB * MIB]
+}
+
+/// The first (0) or the second partition of a table on so many bytes.
+pub fn partition(bytes: u64, nth: u64) -> Range<u64> {
+    let [first, second] = partitions(bytes);
+    if nth == 0 { first } else { second }
 }

@@ -9,6 +9,8 @@ use iolab_truth::Scene;
 use needs::Need;
 use serde_json::Value;
 
+use crate::stage::alone;
+
 /// A kernel of Debian or Ubuntu.
 pub(crate) struct Kernel {
     pub(crate) package: &'static str,
@@ -19,10 +21,89 @@ pub(crate) struct Kernel {
     pub(crate) need: Need,
 }
 
+/// What a guest carries out first. Each part of its output has a heading; that of a command has its exit code.
+const BEGIN: &str = r#"
+short="--size 8M --time 100ms --set trials_min=3 --set trials_max=3"
+# NAME WORDS...: a run, what it says, and its trials.
+measure() {
+  name=$1; shift
+  iolab run "$@" $short -o $name.iolab >/tmp/log 2>&1; echo "@@ $name $?"; cat /tmp/log
+  echo "@@ $name"; [ ! -e $name.iolab ] || iolab export $name.iolab --format jsonl
+}
+echo "@@ doctor"; iolab doctor /mnt --format json
+measure direct read-random /mnt --set backend=DIRECT --bs 4k --direct
+# One pass: the next is served by the page cache.
+measure cold read-random /mnt --set backend=mmap,psync --bs 4k --buffered --set bytes=8M
+measure hot read-random /mnt --set backend=psync --set cache=hot --bs 4k
+"#;
+
+/// What it carries out last.
+const END: &str = r#"
+iolab study /mnt --suite glance --size 16M --budget 24s -o studied >/tmp/log 2>&1; echo "@@ study $?"; cat /tmp/log
+echo "@@ studied"; for file in studied/*.iolab; do iolab export $file --format jsonl; done
+echo "@@ left"; ls -A /mnt
+"#;
+
+/// Has a guest measure what every kernel can, with the backends that take direct I/O there, and what a shell script measures further: verified
+/// writes as `verify`, at least. The output by headings; a skip where there is no guest.
+#[track_caller]
+pub(crate) fn measured_truly(
+    kernel: &Kernel,
+    variable: &str,
+    direct_backends: &str,
+    further: &str,
+) -> Option<BTreeMap<String, String>> {
+    let _alone = alone();
+    let scene = Scene::new().expect("a scene");
+    let begin = BEGIN.replace("DIRECT", direct_backends);
+    let job = format!("{begin}{further}{END}");
+    let parts = carried_out(&scene, kernel, variable, &job)?;
+    let doctor: Value = serde_json::from_str(&parts["doctor"]).expect("JSON");
+    assert_eq!(doctor["must_fix"], 0, "{doctor:#}");
+    for done in ["direct 0", "cold 0", "hot 0", "verify 0", "study 0"] {
+        assert!(parts.contains_key(done), "{done}: {parts:#?}");
+    }
+    let direct = measured(&parts["direct"]);
+    for backend in direct_backends.split(',') {
+        let own = direct.iter().filter(|row| row["backend"] == backend);
+        assert!(own.count() >= 2, "{backend}: {}", parts["direct"]);
+    }
+    let cold = measured(&parts["cold"]);
+    assert!(cold.iter().any(|row| row["backend"] == "mmap"));
+    assert_of_device(&direct);
+    assert_of_device(&cold);
+    let hot = measured(&parts["hot"]);
+    assert!(!hot.is_empty());
+    for row in hot {
+        assert_eq!(row["served_by"], "page-cache", "{row:#}");
+    }
+    let verified = measured(&parts["verify"]);
+    assert!(!verified.is_empty());
+    for row in verified {
+        assert_eq!(row["ok"], true, "{row:#}");
+        assert_eq!(row["corrupted_blocks"], 0, "{row:#}");
+        assert!(row["verified_blocks"].as_u64() > Some(0), "{row:#}");
+    }
+    let studied = measured(&parts["studied"]);
+    assert!(studied.len() >= 12, "{}", parts["studied"]);
+    assert!(studied.iter().all(|row| row["ok"] == true));
+    assert_eq!(parts["left"].trim(), "lost+found");
+    Some(parts)
+}
+
+/// Holds trials against a device that serves all of their requests.
+#[track_caller]
+pub(crate) fn assert_of_device(trials: &[Value]) {
+    for row in trials {
+        assert_eq!(row["ok"], true, "{row:#}");
+        assert_eq!(row["served_by"], "device", "{row:#}");
+    }
+}
+
 /// Carries a shell script out in a guest with a static program, which a variable names: its output by headings ("@@ HEADING"); a skip
 /// where there is none.
 #[track_caller]
-pub(crate) fn carried_out(
+fn carried_out(
     scene: &Scene,
     kernel: &Kernel,
     variable: &str,

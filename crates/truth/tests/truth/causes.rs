@@ -139,6 +139,14 @@ fn explain(scene: &Scene, world: &World<'_>) -> Vec<Value> {
     all
 }
 
+/// The same on the file of a server; a skip where it cannot be served.
+#[track_caller]
+fn explain_served(behaviour: Behaviour, world: &World<'_>) -> Option<Vec<Value>> {
+    let _alone = alone();
+    let scene = unless_missing(Scene::on_fuse(behaviour))?;
+    Some(explain(&scene, world))
+}
+
 /// A server that holds each request for half a millisecond, several at once.
 fn parallel() -> Behaviour {
     Behaviour {
@@ -175,12 +183,7 @@ fn cached_before_a_queue() -> Behaviour {
 #[test]
 fn page_faults_of_untouched_buffers_are_named() {
     let _alone = alone();
-    let in_memory = || {
-        let scene = Scene::new()?;
-        let folder = scene.folder_in_memory()?;
-        Ok(scene.on(folder))
-    };
-    let Some(scene) = unless_missing(in_memory()) else {
+    let Some(scene) = unless_missing(Scene::in_memory()) else {
         return;
     };
     let world = World {
@@ -202,48 +205,38 @@ fn page_faults_of_untouched_buffers_are_named() {
 
 #[test]
 fn a_shared_descriptor_is_named() {
-    let _alone = alone();
-    let Some(scene) = unless_missing(Scene::on_fuse(parallel())) else {
-        return;
-    };
     let world = World {
         shown_by: &threads_on_one_descriptor("backend=sync", "region=32M", "60ms"),
         planted: &["shared-descriptor"],
         budget: "60s",
         more: &[],
     };
-    explain(&scene, &world);
+    explain_served(parallel(), &world);
 }
 
 #[test]
 fn a_cache_that_does_not_hold_the_region_is_named() {
-    let _alone = alone();
-    let Some(scene) = unless_missing(Scene::on_fuse(cached())) else {
-        return;
-    };
     let world = World {
         shown_by: &random_against_sequential("150ms"),
         planted: &["reach"],
         budget: "90s",
         more: &[],
     };
-    explain(&scene, &world);
+    explain_served(cached(), &world);
 }
 
 /// Threads wait for each other at their descriptor, and at what lies behind the cache: each is enough, so that none shows alone.
 #[test]
 fn two_that_hide_each_other_are_named_together() {
-    let _alone = alone();
-    let Some(scene) = unless_missing(Scene::on_fuse(cached_before_a_queue())) else {
-        return;
-    };
     let world = World {
         shown_by: &threads_on_one_descriptor("backend=sync", "region=64M", "200ms"),
         planted: &["shared-descriptor", "reach"],
         budget: "90s",
         more: &[],
     };
-    let all = explain(&scene, &world);
+    let Some(all) = explain_served(cached_before_a_queue(), &world) else {
+        return;
+    };
     let joint = verdicts(&all);
     let joint = joint.iter().filter(|(_, verdict)| verdict == "joint");
     assert_eq!(joint.count(), 2, "{all:?}");

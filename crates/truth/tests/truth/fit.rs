@@ -258,11 +258,7 @@ fn a_limit_of_the_control_group_is_the_cause_of_a_no() {
 #[test]
 fn memory_is_never_good_enough() {
     let _alone = alone();
-    let made = Scene::new().and_then(|scene| {
-        let folder = scene.folder_in_memory()?;
-        Ok(scene.on(folder))
-    });
-    let Some(scene) = unless_missing(made) else {
+    let Some(scene) = unless_missing(Scene::in_memory()) else {
         return;
     };
     let found = fit(&scene, "etcd", &["--for", "8s"]);

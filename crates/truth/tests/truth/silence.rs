@@ -7,12 +7,11 @@ use std::time::{Duration, Instant};
 
 use iolab_truth::binary::binary;
 use iolab_truth::device::{loop_over, mounted};
-use iolab_truth::iolab::{samples, told, wait_for};
+use iolab_truth::iolab::{error_among, samples, told, wait_for};
 use iolab_truth::served::ServedModel;
 use iolab_truth::system::unless_missing;
 use iolab_truth::{Made, Scene};
 use rustix::process::Signal;
-use serde_json::Value;
 
 use crate::serve::served;
 use crate::stage::alone;
@@ -76,9 +75,7 @@ impl Run {
 
     /// Whether it has printed an error.
     fn has_told_error(&self) -> bool {
-        let said = self.said();
-        let mut events = said.lines().flat_map(serde_json::from_str::<Value>);
-        events.any(|event| event["event"] == "error")
+        error_among(&self.said()).is_some()
     }
 
     /// Its exit code, once it has ended.

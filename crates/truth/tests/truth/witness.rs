@@ -17,7 +17,7 @@ use rustix::process::Signal;
 use serde_json::Value;
 
 use crate::stage::{built, within};
-use crate::witness_device::{BYTES, assert_counted, number, of_script, until_seen};
+use crate::witness_device::{BYTES, assert_counted, bounds, number, of_script, until_seen};
 
 /// Brings the page cache of the target into the state that a scenario asks for.
 fn prepare(scene: &Scene, scenario: &Scenario) {
@@ -112,8 +112,7 @@ fn witnessed(scenario: &Scenario) -> Vec<(Value, f64)> {
         let (mut evidence, mut text) = witness(&scene, &words);
         // A page fault fetched a part of the program that had left the page cache: the next time it is there.
         let by_faults = |evidence: &Value| {
-            let [least, most] = ["least", "most"]
-                .map(|end| number(evidence, &format!("/reads/by_calls_bytes/{end}")));
+            let [least, most] = bounds(evidence, "/reads/by_calls_bytes");
             is_seen && least < most
         };
         for _ in 0..2 {
@@ -164,8 +163,7 @@ fn what_a_device_served_is_counted() {
                 (0.95 * BYTES..excess * BYTES).contains(&moved),
                 "{evidence:#}"
             );
-            let [least, most] = ["least", "most"]
-                .map(|end| number(&evidence, &format!("/reads/carried_bytes/{end}")));
+            let [least, most] = bounds(&evidence, "/reads/carried_bytes");
             assert!(least <= moved && most >= 0.99 * BYTES, "{evidence:#}");
         }
     }

@@ -3,6 +3,7 @@
 
 use std::io::Read;
 use std::os::unix::process::ExitStatusExt;
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
 use iolab_truth::Scene;
@@ -19,6 +20,35 @@ pub(crate) const BYTES: f64 = (32u64 << 20) as f64;
 pub(crate) fn number(evidence: &Value, pointer: &str) -> f64 {
     let value = evidence.pointer(pointer).and_then(Value::as_f64);
     value.unwrap_or(f64::NAN)
+}
+
+/// Both ends of what is known of a number.
+pub(crate) fn bounds(evidence: &Value, pointer: &str) -> [f64; 2] {
+    ["least", "most"].map(|end| number(evidence, &format!("{pointer}/{end}")))
+}
+
+/// A script that another process carries out over and over; it ends with the scene's folder at the latest.
+pub(crate) struct Other {
+    go: PathBuf,
+    process: Child,
+}
+
+impl Other {
+    pub(crate) fn begin(scene: &Scene, script: &str) -> Self {
+        let go = scene.folder().join("go");
+        std::fs::write(&go, "").expect("a file");
+        let process = Command::new("sh")
+            .args(["-c", &format!("while [ -e go ]; do {script}; done")])
+            .current_dir(scene.folder())
+            .spawn()
+            .expect("sh is everywhere");
+        Self { go, process }
+    }
+
+    pub(crate) fn end(mut self) {
+        std::fs::remove_file(self.go).expect("it is there");
+        self.process.wait().expect("it ends");
+    }
 }
 
 /// The evidence of a program that works on the scene's target.
@@ -54,8 +84,7 @@ pub(crate) fn assert_counted(evidence: &Value, direction: &str, bytes: f64, what
     let device = number(evidence, counter);
     // A program reads itself and its libraries too, from other disks.
     let moved = number(evidence, &format!("/{direction}/moved_bytes"));
-    let [least, most] =
-        ["least", "most"].map(|end| number(evidence, &format!("/{direction}/carried_bytes/{end}")));
+    let [least, most] = bounds(evidence, &format!("/{direction}/carried_bytes"));
     assert!(
         within(device, bytes, 0.01),
         "{what}: device {device}\n{evidence:#}"
@@ -187,8 +216,7 @@ fn observations_at_once_are_kept_apart() {
         let text = std::fs::read(file).expect("evidence");
         let evidence: Value = serde_json::from_slice(&text).expect("it is JSON");
         let bytes = (mib << 20) as f64;
-        let [least, most] =
-            ["least", "most"].map(|end| number(&evidence, &format!("/reads/carried_bytes/{end}")));
+        let [least, most] = bounds(&evidence, "/reads/carried_bytes");
         assert!(
             least <= bytes && most >= bytes && least <= number(&evidence, "/reads/moved_bytes"),
             "{mib}: {least} to {most}\n{evidence:#}"
@@ -204,23 +232,18 @@ fn what_others_read_leaves_an_interval() {
     let Some((scene, _alone)) = built(&LOOP_DIRECT) else {
         return;
     };
-    let target = scene.target.display().to_string();
-    let mut other = Command::new("sh")
-        .args(["-c", "while [ -e go ]; do dd if=$0 of=/dev/null bs=1M count=4 iflag=direct status=none; done"])
-        .arg(&target)
-        .current_dir(scene.folder())
-        .spawn()
-        .expect("sh is everywhere");
-    std::fs::write(scene.folder().join("go"), "").expect("a file");
+    let other = format!(
+        "dd if={} of=/dev/null bs=1M count=4 iflag=direct status=none",
+        scene.target.display()
+    );
+    let other = Other::begin(&scene, &other);
     let evidence = of(
         &scene,
         "dd if=TARGET of=/dev/null bs=256k count=128 iflag=direct status=none",
     );
-    std::fs::remove_file(scene.folder().join("go")).expect("it is there");
-    other.wait().expect("it ends");
+    other.end();
     let device = number(&evidence, "/devices/0/read_bytes");
-    let [least, most] =
-        ["least", "most"].map(|end| number(&evidence, &format!("/reads/carried_bytes/{end}")));
+    let [least, most] = bounds(&evidence, "/reads/carried_bytes");
     assert!(device > 1.01 * BYTES, "{evidence:#}");
     assert!(least <= BYTES && BYTES <= most, "{evidence:#}");
     assert!(within(most, BYTES, 0.02), "{evidence:#}");

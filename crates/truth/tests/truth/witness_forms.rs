@@ -4,7 +4,7 @@ use std::path::Path;
 
 use iolab_truth::Scene;
 use iolab_truth::files::warm;
-use iolab_truth::iolab::witness_with;
+use iolab_truth::iolab::{json, told_with_code, witness_with};
 use iolab_truth::scenarios::{HOT_READS, LOOP_DIRECT};
 use needs::Need;
 use serde_json::Value;
@@ -12,14 +12,12 @@ use serde_json::Value;
 use crate::stage::{built, within};
 use crate::witness_device::{BYTES, assert_counted, number};
 
-/// Runs iolab in the scene's folder; gives its standard output.
+/// Runs iolab in the scene's folder.
 #[track_caller]
-fn iolab(scene: &Scene, line: &str) -> Vec<u8> {
-    let mut command = scene.command(scene.binary());
-    command.args(line.split(' ')).env("NO_COLOR", "1");
-    let output = scene.carry_out(&mut command, |_| ()).expect("iolab starts");
-    assert!(output.status.success(), "{line}: {output:?}");
-    output.stdout
+fn iolab(scene: &Scene, line: &str) {
+    let words: Vec<&str> = line.split(' ').collect();
+    let (code, said) = told_with_code(scene, &words);
+    assert_eq!(code, Some(0), "{line}: {said}");
 }
 
 /// The claims of a kind.
@@ -45,8 +43,7 @@ fn what_was_seen_is_the_same_in_every_form() {
         &scene,
         &format!("witness -o seen.iolab --on {target} -- {fio}"),
     );
-    let json = iolab(&scene, "table seen.iolab --format json");
-    let evidence: Value = serde_json::from_slice(&json).expect("it is JSON");
+    let evidence = json(&scene.folder().join("seen.iolab"), "table");
     assert_counted(&evidence, "reads", BYTES, "fio");
 
     let served: Vec<&Value> = claims(&evidence, "served-by").collect();

@@ -16,7 +16,7 @@ use needs::Need;
 use serde_json::Value;
 
 use crate::stage::{alone, built, within};
-use crate::witness_device::{BYTES, assert_counted, number, of_script};
+use crate::witness_device::{BYTES, Other, assert_counted, number, of_script};
 
 const READ: &str = "dd if=TARGET of=/dev/null bs=1M count=32 iflag=direct status=none";
 
@@ -58,15 +58,7 @@ fn odd_names_hide_nothing_and_reach_no_terminal() {
     let child = format!("./a* {}; true", READ.trim_start_matches("dd "));
     let evidence = of_script(&scene, &child);
     assert_counted(&evidence, "reads", BYTES, "a child");
-    let other = child.replace("TARGET", &target);
-    // It ends with the folder too.
-    let go = scene.folder().join("go");
-    std::fs::write(&go, "").expect("a file");
-    let mut other = Command::new("sh")
-        .args(["-c", &format!("while [ -e go ]; do {other}; done")])
-        .current_dir(scene.folder())
-        .spawn()
-        .expect("sh is everywhere");
+    let other = Other::begin(&scene, &child.replace("TARGET", &target));
     let name = target.trim_start_matches("/dev/");
     // Until three times as much was read.
     let script = "read -r a b first rest </sys/class/block/NAME/stat; first=$((first + 200000))
@@ -74,8 +66,7 @@ fn odd_names_hide_nothing_and_reach_no_terminal() {
     let script = script.replace("NAME", name);
     let arguments = ["--on", &target, "--", "sh", "-c", &script];
     let (output, evidence) = witness_with(&scene, &arguments, |_| ());
-    std::fs::remove_file(go).expect("it is there");
-    other.wait().expect("it ends");
+    other.end();
     assert!(output.status.success(), "{output:?}");
     let others = evidence["others"]["processes"].as_array().expect("a list");
     let is_seen = others.iter().any(|one| {

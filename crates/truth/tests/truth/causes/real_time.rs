@@ -1,6 +1,7 @@
 //! Real-time threads of others that keep CPUs from the trials.
 
 use std::process::Child;
+use std::sync::RwLockWriteGuard;
 
 use iolab_truth::Scene;
 use iolab_truth::iolab::run;
@@ -11,113 +12,97 @@ use needs::Need;
 use super::{World, explain};
 use crate::stage::alone;
 
-/// A folder in memory, so that trials wait for CPUs and nothing else.
-fn in_memory() -> Option<Scene> {
-    let scene = || {
-        let scene = Scene::new()?;
-        let folder = scene.folder_in_memory()?;
-        Ok(scene.on(folder))
-    };
-    unless_missing(scene())
+/// A folder in memory, so that trials wait for CPUs and nothing else, and busy real-time threads on all CPUs but the first.
+struct Busy {
+    scene: Scene,
+    spinners: Vec<Child>,
+    _alone: RwLockWriteGuard<'static, ()>,
 }
 
-/// Ends threads that spin.
-fn end(spinners: Vec<Child>) {
-    for mut spinner in spinners {
-        spinner.kill().expect("it runs");
-        spinner.wait().expect("it ends");
+impl Busy {
+    /// A skip where it cannot be had.
+    #[track_caller]
+    fn new() -> Option<Self> {
+        /// Above ordinary threads, below those of the intervention.
+        const PRIORITY: u32 = 20;
+        let alone = alone();
+        if !needs::root() {
+            return None;
+        }
+        let scene = unless_missing(Scene::in_memory())?;
+        let cpus = std::thread::available_parallelism().map_or(1, |cpus| cpus.get());
+        if cpus < 2 {
+            needs::skip(Need::Cpus, "one CPU leaves none for others");
+            return None;
+        }
+        let spin = |cpu| real_time::start(&scene.keeper, PRIORITY, cpu, "while :; do :; done");
+        Some(Self {
+            spinners: unless_missing((1..cpus).map(spin).collect())?,
+            scene,
+            _alone: alone,
+        })
     }
+
+    /// CPUs, of which one is left.
+    fn cpus(&self) -> usize {
+        self.spinners.len() + 1
+    }
+
+    /// Ends the threads.
+    fn end(self) {
+        for mut spinner in self.spinners {
+            spinner.kill().expect("it runs");
+            spinner.wait().expect("it ends");
+        }
+    }
+}
+
+/// Arguments of a run whose threads share nothing but CPUs, with further settings.
+fn with_settings<'a>(more: &[&'a str]) -> Vec<&'a str> {
+    let private = [
+        "workload=RR",
+        "backend=psync",
+        "descriptors=private",
+        "layout=private",
+        "bs=64k",
+        "cache=hot",
+        "region=4M",
+    ];
+    let sets = private.iter().chain(more);
+    let sets = sets.flat_map(|setting| ["--set", *setting]);
+    std::iter::once("--change-system").chain(sets).collect()
 }
 
 /// Two threads for each CPU, of which spinners leave one: without them all CPUs run threads, and half of the threads still wait for the others.
 /// All are real-time threads, so that those of other programs, which may have the last CPU too, make no difference.
 #[test]
 fn real_time_threads_of_others_are_named() {
-    let _alone = alone();
-    if !needs::root() {
-        return;
-    }
-    let Some(scene) = in_memory() else {
-        return;
-    };
-    let Some(spinners) = busy_but_one(&scene) else {
-        return;
-    };
-    let threads = format!("threads=1,{}", 2 * (spinners.len() + 1));
-    let settings = [
-        "workload=RR",
-        "backend=psync",
-        "descriptors=private",
-        "layout=private",
-        "bs=64k",
-        "cache=hot",
-        "region=4M",
-        "realtime=10",
-        "trials_min=12",
-        "trials_max=12",
-        &threads,
-    ];
-    let sets = settings.iter().flat_map(|setting| ["--set", *setting]);
-    let shown_by: Vec<&str> = ["why-serialised", "--change-system"]
-        .into_iter()
-        .chain(sets)
-        .chain(["--time", "60ms", "--budget", "20s"])
-        .collect();
+    let Some(busy) = Busy::new() else { return };
+    let threads = format!("threads=1,{}", 2 * busy.cpus());
+    let settings = with_settings(&["realtime=10", "trials_min=12", "trials_max=12", &threads]);
+    let short = ["--time", "60ms", "--budget", "20s"];
     let world = World {
-        shown_by: &shown_by,
+        shown_by: &[&["why-serialised"], &settings[..], &short].concat(),
         planted: &["cpu-waiting"],
         budget: "60s",
         more: &["--change-system"],
     };
-    explain(&scene, &world);
-    end(spinners);
-}
-
-/// Busy real-time threads on all CPUs but the first; a skip where they cannot be had.
-fn busy_but_one(scene: &Scene) -> Option<Vec<Child>> {
-    /// Above ordinary threads, below those of the intervention.
-    const PRIORITY: u32 = 20;
-    let cpus = std::thread::available_parallelism().map_or(1, |cpus| cpus.get());
-    if cpus < 2 {
-        needs::skip(Need::Cpus, "one CPU leaves none for others");
-        return None;
-    }
-    let spin = |cpu| real_time::start(&scene.keeper, PRIORITY, cpu, "while :; do :; done");
-    unless_missing((1..cpus).map(spin).collect())
+    explain(&busy.scene, &world);
+    busy.end();
 }
 
 /// What takes away `cpu-waiting` on a system that may be changed: threads before the real-time threads of others, which no nice value is.
 #[test]
 fn threads_come_before_real_time_threads_of_others() {
-    let _alone = alone();
-    if !needs::root() {
-        return;
-    }
-    let Some(scene) = in_memory() else {
-        return;
-    };
-    let Some(spinners) = busy_but_one(&scene) else {
-        return;
-    };
-    let threads = (spinners.len() + 1).to_string();
-    let settings = [
-        "workload=RR",
-        "backend=psync",
-        "descriptors=private",
-        "layout=private",
-        "bs=64k",
-        "cache=hot",
-        "region=4M",
-        // Both before ordinary threads, so that these make no difference; after those that spin, and before them.
-        "realtime=10,50",
-    ];
-    let sets = settings.iter().flat_map(|setting| ["--set", *setting]);
-    let sets = std::iter::once("--change-system").chain(sets);
+    let Some(busy) = Busy::new() else { return };
+    let threads = busy.cpus().to_string();
+    // Both before ordinary threads, so that these make no difference; after those that spin, and before them.
+    let settings = with_settings(&["realtime=10,50"]);
     let short = ["--threads", &threads, "--time", "60ms", "--budget", "4s"];
-    let arguments: Vec<&str> = sets.chain(short).collect();
-    let target = scene.target.display().to_string();
-    let seen = run(&scene, "why-serialised", &target, &arguments);
-    end(spinners);
+    let target = busy.scene.target.display().to_string();
+    let arguments = [&settings[..], &short].concat();
+    let seen = run(&busy.scene, "why-serialised", &target, &arguments);
+    busy.end();
     assert_eq!(seen.code, Some(0), "{}", seen.text);
     let [after, before] = ["10", "50"].map(|priority| {
         let mut cells = seen.cells.iter();

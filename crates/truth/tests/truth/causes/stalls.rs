@@ -2,17 +2,13 @@
 
 use std::time::Duration;
 
-use iolab_truth::Scene;
 use iolab_truth::fuse::{Behaviour, Stall};
-use iolab_truth::system::unless_missing;
 
-use super::{World, cached, explain, random_against_sequential, threads_on_one_descriptor};
-use crate::stage::alone;
+use super::{World, cached, explain_served, random_against_sequential, threads_on_one_descriptor};
 
 /// One request at a time, and every 20th is held for longer: no setting changes that, and none is accused.
 #[test]
 fn a_serial_server_that_stalls_is_not_explained() {
-    let _alone = alone();
     let behaviour = Behaviour {
         delay: |context| match context.request % 20 {
             19 => Duration::from_millis(4),
@@ -21,16 +17,15 @@ fn a_serial_server_that_stalls_is_not_explained() {
         serial: true,
         ..Behaviour::default()
     };
-    let Some(scene) = unless_missing(Scene::on_fuse(behaviour)) else {
-        return;
-    };
     let world = World {
         shown_by: &threads_on_one_descriptor("backend=psync", "region=32M", "100ms"),
         planted: &[],
         budget: "60s",
         more: &[],
     };
-    let all = explain(&scene, &world);
+    let Some(all) = explain_served(behaviour, &world) else {
+        return;
+    };
     let rest = &all[0]["evidence"]["unexplained"]["share"];
     assert!(rest.as_f64().is_some_and(|share| share > 0.8), "{rest}");
 }
@@ -39,7 +34,6 @@ fn a_serial_server_that_stalls_is_not_explained() {
 /// with descriptors of their own as much as one alone.
 #[test]
 fn a_shared_descriptor_is_named_beside_stalls() {
-    let _alone = alone();
     let behaviour = Behaviour {
         delay: |context| match context.request % 20 {
             19 => Duration::from_millis(20),
@@ -47,16 +41,13 @@ fn a_shared_descriptor_is_named_beside_stalls() {
         },
         ..Behaviour::default()
     };
-    let Some(scene) = unless_missing(Scene::on_fuse(behaviour)) else {
-        return;
-    };
     let world = World {
         shown_by: &threads_on_one_descriptor("backend=sync", "region=32M", "100ms"),
         planted: &["shared-descriptor"],
         budget: "60s",
         more: &[],
     };
-    explain(&scene, &world);
+    explain_served(behaviour, &world);
 }
 
 /// Threads that share a descriptor, and a server that stalls as a whole in every 20th request. 20 requests of one thread take 50 ms, those of 8
@@ -64,7 +55,6 @@ fn a_shared_descriptor_is_named_beside_stalls() {
 /// on the logarithm, and the stalls the rest.
 #[test]
 fn stalls_of_the_server_remain_without_the_shared_descriptor() {
-    let _alone = alone();
     let behaviour = Behaviour {
         delay: |_| Duration::from_millis(2),
         stall: Some(Stall {
@@ -73,16 +63,15 @@ fn stalls_of_the_server_remain_without_the_shared_descriptor() {
         }),
         ..Behaviour::default()
     };
-    let Some(scene) = unless_missing(Scene::on_fuse(behaviour)) else {
-        return;
-    };
     let world = World {
         shown_by: &threads_on_one_descriptor("backend=sync", "region=32M", "200ms"),
         planted: &["shared-descriptor"],
         budget: "90s",
         more: &[],
     };
-    let all = explain(&scene, &world);
+    let Some(all) = explain_served(behaviour, &world) else {
+        return;
+    };
     let rest = all[0]["evidence"]["unexplained"]["share"].as_f64();
     assert!(
         rest.is_some_and(|share| (0.25..0.65).contains(&share)),
@@ -94,7 +83,6 @@ fn stalls_of_the_server_remain_without_the_shared_descriptor() {
 /// it.
 #[test]
 fn a_cache_is_named_beside_stalls() {
-    let _alone = alone();
     let behaviour = Behaviour {
         stall: Some(Stall {
             every: 50,
@@ -104,14 +92,11 @@ fn a_cache_is_named_beside_stalls() {
         serial: true,
         ..cached()
     };
-    let Some(scene) = unless_missing(Scene::on_fuse(behaviour)) else {
-        return;
-    };
     let world = World {
         shown_by: &random_against_sequential("150ms"),
         planted: &["reach"],
         budget: "90s",
         more: &[],
     };
-    explain(&scene, &world);
+    explain_served(behaviour, &world);
 }

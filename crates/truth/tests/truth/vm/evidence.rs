@@ -1,8 +1,9 @@
 //! What iolab measures and says, where the kernel was told what the truth is.
 
+use iolab_truth::iolab::error_among;
 use serde_json::Value;
 
-use super::lab::{Lab, UNTIL_MEASURED, disk, error_among, in_background, lab, until_ended};
+use super::lab::{Lab, UNTIL_MEASURED, disk, in_background, lab, until_ended};
 
 /// Carries out `iolab run` with these arguments; its exit code, what it printed, and its samples.
 fn samples(lab: &mut Lab, arguments: &str) -> (Option<i32>, String, Vec<Value>) {

@@ -5,10 +5,11 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use iolab_truth::binary::{CLOCKS, Mpi, clocks};
+use iolab_truth::iolab::error_among;
 use iolab_truth::system::warn;
 use needs::Need;
 
-use super::lab::{MORE_TRIALS, UNTIL_MEASURED, error_among, in_background};
+use super::lab::{MORE_TRIALS, UNTIL_MEASURED, in_background};
 use super::pair::{Hosts, VERSIONS, hosts, hosts_of_ranks};
 
 /// Bytes that both ranks go over together.

@@ -78,13 +78,6 @@ pub(super) fn in_background(command: &str) -> String {
     )
 }
 
-/// The text of the error among the events (`--log json`) that such a command has printed.
-pub(super) fn error_among(out: &str) -> Option<String> {
-    let events = out.lines().flat_map(serde_json::from_str::<Value>);
-    let mut errors = events.filter(|event| event["event"] == "error");
-    errors.find_map(|event| event["text"].as_str().map(str::to_owned))
-}
-
 /// A script that waits for the first trial of such a run to be in `run.iolab`, or for its end.
 pub(super) const UNTIL_MEASURED: &str = "until [ -e code ] || /lab/iolab export run.iolab --format json 2>/dev/null | grep -q read_bytes; do sleep .5; done";
 
