@@ -12,7 +12,6 @@ mod written;
 
 pub use claim::{Transfer, WitnessClaim};
 pub use counted::p99_of;
-pub use stacked::Flushes;
 
 use std::collections::BTreeSet;
 
@@ -210,6 +209,17 @@ impl DeviceLoad {
             busy: (traffic.busy_ms as f64 / 1e3 / seconds).min(1.0),
         })
     }
+}
+
+/// Flushes of a write cache that disks completed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Flushes {
+    /// The disks that completed any.
+    pub disks: Vec<String>,
+    /// Their number, of all processes.
+    pub completed: u64,
+    /// Whether these are the devices in question, and not disks that have other parts too.
+    pub are_in_question: bool,
 }
 
 /// What an observation shows.

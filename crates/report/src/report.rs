@@ -1,6 +1,7 @@
 //! The report of a study in one document: questions, findings and measurements. Its content is collected once, for all formats.
 
 mod bundle;
+mod captioned;
 mod commands;
 pub(crate) mod data;
 mod deposit;
@@ -36,10 +37,11 @@ use iolab_workload::escape_control::escape_control;
 pub use bundle::Bundle;
 pub use program::ProgramInput;
 
+use captioned::Captioned;
 use environment::Fact;
 use program::ProgramPart;
 use run_sequence::RunSequence;
-use section::{Captioned, Section};
+use section::Section;
 use statement::{Statement, StatementGroup};
 
 /// A file by its path in the archive.

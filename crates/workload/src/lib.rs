@@ -14,6 +14,7 @@ pub mod escape_control;
 pub mod foreign_options;
 pub mod group;
 mod group_names;
+mod key;
 pub mod linkage;
 pub mod medium;
 mod named_enum;

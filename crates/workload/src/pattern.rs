@@ -13,6 +13,7 @@ use crate::trial::share;
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
+pub use crate::key::derive;
 pub use permutation::Permutation;
 use skewed::{Law, Skewed};
 
@@ -119,15 +120,6 @@ struct Segmented {
 struct Zoned {
     rng: Xoshiro256PlusPlus,
     zones: Vec<Zone>,
-}
-
-/// A key for one purpose, derived from a seed (output function of SplitMix64, Steele et al. 2014).
-#[inline]
-pub fn derive(seed: u64, purpose: u64) -> u64 {
-    let mut z = seed ^ purpose.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
 }
 
 /// An infinite stream of incompressible random bytes for files and buffers.

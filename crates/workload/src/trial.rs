@@ -18,6 +18,7 @@ mod flags;
 mod pattern;
 mod pauses;
 mod rate;
+mod reach;
 mod segments;
 mod sequence;
 mod sharing;

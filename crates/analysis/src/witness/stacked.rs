@@ -5,18 +5,7 @@ use std::collections::BTreeSet;
 use iolab_workload::counters::DeviceStat;
 use iolab_workload::witness::ObservedDevice;
 
-use super::{Evidence, Reading, Transfer};
-
-/// Flushes of a write cache that disks completed.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Flushes {
-    /// The disks that completed any.
-    pub disks: Vec<String>,
-    /// Their number, of all processes.
-    pub completed: u64,
-    /// Whether these are the devices in question, and not disks that have other parts too.
-    pub are_in_question: bool,
-}
+use super::{Evidence, Flushes, Reading, Transfer};
 
 impl Reading<'_> {
     /// What the devices in question carried, of all processes: the sum of what each counted.

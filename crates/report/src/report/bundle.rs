@@ -2,8 +2,9 @@
 
 use iolab_workload::Result;
 
+use super::captioned::Captioned;
 use super::run_sequence::RunSequence;
-use super::section::{Captioned, Section, file_name};
+use super::section::{Section, file_name};
 use super::{StudyReport, clean, picture};
 use iolab_figure::Figure;
 

@@ -5,13 +5,14 @@ use crate::findings::trust::Level;
 use askama::Template;
 use iolab_workload::{Error, Result};
 
+use super::captioned::Captioned;
 use super::data;
 use super::method::{self, MethodRule};
 use super::page_table::{PageTable, Shared};
 use super::picture::{self, METRICS, Picture, Variants};
 use super::program;
 use super::run_sequence::RunSequence;
-use super::section::{Captioned, Section};
+use super::section::Section;
 use super::sparkline::{Small, TargetKey};
 use super::statement::{About, Statement, StatementGroup, statements};
 use super::{StudyReport, clean};

@@ -6,9 +6,10 @@ use crate::findings::FindingKind;
 use iolab_workload::Result;
 
 use super::bundle::{Bundle, Chapter, Shown, chapters};
+use super::captioned::Captioned;
 use super::latex_table::table;
 use super::references;
-use super::section::{Captioned, Event, Section, file_name};
+use super::section::{Event, Section, file_name};
 use super::statement::{Statement, statements};
 use super::{AnswerPart, StudyReport, clean, program};
 use crate::latex::{escaped, sentence};

@@ -1,7 +1,7 @@
 //! A table of a report in LaTeX, as wide and as high as the page has room for: one that is too wide loses columns, one that is too high
 //! is split.
 
-use super::section::Captioned;
+use super::captioned::Captioned;
 use crate::latex::{escaped, sentence};
 use crate::layout::{Grid, wrap};
 

@@ -1,6 +1,6 @@
 //! Blocks of Markdown: tables with captions, and code.
 
-use super::Captioned;
+use super::captioned::Captioned;
 use crate::markdown::{escaped, sentence};
 
 pub(super) fn table(table: &Captioned) -> String {

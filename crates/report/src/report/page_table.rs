@@ -1,6 +1,7 @@
 //! A table as a page shows it: its title, its notes, its rows; notes that all tables share stand once, above them.
 
-use super::section::{Captioned, Section};
+use super::captioned::Captioned;
+use super::section::Section;
 use crate::layout::Grid;
 
 /// A table with its caption in two parts.

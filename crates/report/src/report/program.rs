@@ -14,9 +14,10 @@ use iolab_workload::{Error, Result};
 
 use super::DepositFile;
 use super::bundle::Bundle;
+use super::captioned::Captioned;
 use super::page_table::PageTable;
 use super::picture::{page_options, paper_options};
-use super::section::{Captioned, file_name};
+use super::section::file_name;
 use super::summary::{moment, readable};
 use super::{clean, latex_table, markdown_blocks};
 use crate::latex;

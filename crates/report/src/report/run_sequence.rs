@@ -6,7 +6,7 @@ use iolab_analysis::history::ExperimentLine;
 use iolab_analysis::runs::FiledRun;
 use iolab_workload::quantity::significant;
 
-use super::section::Captioned;
+use super::captioned::Captioned;
 use super::summary::moment;
 use super::{Input, clean};
 use crate::layout::{Column, Grid, none};

@@ -10,6 +10,7 @@ use iolab_record::{Cell, EndedBy, RunRecord};
 use iolab_workload::quantity::{exact_duration, format_percent};
 use iolab_workload::settings::{SETTINGS, cell_label};
 
+use super::captioned::Captioned;
 use super::summary::{moment, readable};
 use super::{Input, clean, commands, evidence, standard_tables};
 use crate::layout::Grid;
@@ -44,13 +45,6 @@ pub(super) struct Section {
     pub(super) toml: String,
     pub(super) toml_name: String,
     pub(super) commands: Vec<String>,
-}
-
-/// A table with an explanation of its columns.
-#[derive(Debug, Clone)]
-pub(super) struct Captioned {
-    pub(super) caption: String,
-    pub(super) grid: Grid,
 }
 
 /// A warning, an error or a decision of the run.

@@ -9,8 +9,8 @@ use iolab_stats::mean;
 use iolab_workload::quantity::{format_percent, significant};
 use iolab_workload::settings::cell_label;
 
+use super::captioned::Captioned;
 use super::clean;
-use super::section::Captioned;
 use crate::layout::{Column, Grid, none};
 use crate::pivot;
 

@@ -6,9 +6,8 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::{FileLayout, Pattern, TrialSpec};
 use crate::error::{Error, Result};
-use crate::pattern::derive;
+use crate::key::derive;
 use crate::units::{format_size, parse_size};
 
 /// Segments begin at multiples of this many bytes, or of the greatest power of two that divides their size where that is less.
@@ -46,7 +45,7 @@ impl Segments {
     }
 
     /// Bytes that their places are multiples of, from the start of the region on.
-    fn alignment(self) -> u64 {
+    pub(super) fn alignment(self) -> u64 {
         ALIGNMENT_MAX.min(1 << self.size.trailing_zeros())
     }
 
@@ -107,60 +106,11 @@ impl FromStr for Segments {
     }
 }
 
-impl TrialSpec {
-    /// Bytes that requests go to: the region, or its segments.
-    pub fn visited_bytes(&self) -> u64 {
-        self.segments.map_or(self.region, Segments::bytes)
-    }
-
-    /// Checks that the segments fit, and that requests stay within them.
-    pub(super) fn check_segments(&self) -> Result<()> {
-        let Some(segments) = self.segments else {
-            return Ok(());
-        };
-        let fail = |message: String, hint: &str| Err(Error::usage(message).hint(hint));
-        let alignment = segments.alignment();
-        if self.bs == 0 || !alignment.is_multiple_of(self.bs) {
-            return fail(
-                format!(
-                    "segments={segments} with bs={}: they begin at multiples of {}",
-                    format_size(self.bs),
-                    format_size(alignment)
-                ),
-                "choose a bs that divides that, or segments whose size is a multiple of a larger power of two (at most 1 MiB counts)",
-            );
-        }
-        if segments.places(self.region).is_none() {
-            return fail(
-                format!(
-                    "segments={segments} do not fit into a region of {} with gaps between them",
-                    format_size(self.region)
-                ),
-                "enlarge the region with --size, or choose fewer bytes of segments",
-            );
-        }
-        let excluded = [
-            (self.bs_mix.is_some(), "bs_mix"),
-            (self.random_every > 1, "random_every"),
-            (self.pattern == Pattern::Strided, "pattern=strided"),
-            (self.layout == FileLayout::Private, "layout=private"),
-            (self.stripe.is_some(), "stripe"),
-            (self.fresh || self.allocate.is_some(), "a new file"),
-        ];
-        match excluded.iter().find(|(is_so, _)| *is_so) {
-            Some((_, other)) => fail(
-                format!("segments={segments} with {other}"),
-                "segments hold requests of one size in one file or device: leave out one of the two",
-            ),
-            None => Ok(()),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
 
+    use super::super::{FileLayout, Pattern, TrialSpec};
     use super::*;
 
     proptest! {

@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
 
-use super::{FileLayout, Pattern, TrialSpec};
 use crate::{Error, Result};
 
 /// Most blocks of a sequence; fio has 64.
@@ -46,7 +45,7 @@ impl Sequence {
     }
 
     /// How many different blocks it has.
-    fn distinct(&self) -> u64 {
+    pub(super) fn distinct(&self) -> u64 {
         self.blocks().iter().collect::<BTreeSet<_>>().len() as u64
     }
 
@@ -103,55 +102,9 @@ impl FromStr for Sequence {
     }
 }
 
-impl TrialSpec {
-    /// Bytes that requests can reach, however long they last: fewer than the visited ones where a sequence stays at its blocks.
-    pub fn reached_bytes(&self) -> u64 {
-        let visited = self.visited_bytes();
-        match &self.pattern {
-            Pattern::Sequence(sequence) if !sequence.moves() => {
-                let blocks = sequence.distinct().saturating_mul(self.sequences());
-                visited.min(blocks.saturating_mul(self.bs))
-            }
-            Pattern::Sequence(_)
-            | Pattern::Seq
-            | Pattern::Strided
-            | Pattern::Reverse
-            | Pattern::Rand
-            | Pattern::RandReplace
-            | Pattern::Zipf(_)
-            | Pattern::Pareto(_)
-            | Pattern::Normal(_)
-            | Pattern::Zoned(_) => visited,
-        }
-    }
-
-    /// How many parts of the region a sequence is visited in: one for each worker with a file of its own.
-    fn sequences(&self) -> u64 {
-        match self.layout {
-            FileLayout::Private => u64::from(self.workers()).max(1),
-            FileLayout::Shared | FileLayout::Interleaved | FileLayout::Overlapping => 1,
-        }
-    }
-
-    /// Checks that the region has the blocks of its sequence.
-    pub(super) fn check_sequence(&self) -> Result<()> {
-        let Pattern::Sequence(sequence) = &self.pattern else {
-            return Ok(());
-        };
-        let blocks = self.visited_bytes() / self.bs.max(1) / self.sequences();
-        match sequence.highest() < blocks {
-            true => Ok(()),
-            false => Err(Error::usage(format!(
-                "pattern=sequence:{sequence}: block {} of {blocks}, which are numbered from 0 on",
-                sequence.highest()
-            ))
-            .hint("choose a larger region or a smaller bs, or leave that block out")),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::TrialSpec;
     use super::*;
 
     #[test]
