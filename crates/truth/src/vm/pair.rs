@@ -80,6 +80,23 @@ impl Pair {
         })
     }
 
+    /// What each tells of its network, where vm1 does not reach vm2.
+    ///
+    /// # Errors
+    /// As [`Guest::command`].
+    pub fn lost_wire(&mut self) -> Made<Option<String>> {
+        let reach = "timeout 20 bash -c '</dev/tcp/vm2/22'";
+        if self.guests[0].shell(reach, SECONDS)?.code == Some(0) {
+            return Ok(None);
+        }
+        let mut told = String::new();
+        for guest in &mut self.guests {
+            let state = "hostname; ip -s link show eth0; ip neigh; dmesg | tail -n 20";
+            told += &guest.shell(state, SECONDS)?.stdout;
+        }
+        Ok(Some(told))
+    }
+
     /// A guest by its number, 1 or 2.
     pub fn guest(&mut self, number: usize) -> &mut Guest {
         &mut self.guests[number - 1]

@@ -127,7 +127,7 @@ fn namespaces_of_one_disk_are_counted_apart() {
                 &facts["device_transport"],
                 &facts["device_logical_block_bytes"]
             ),
-            (&"nvme".into(), &block.into()),
+            (&"nvme".into(), &block.to_string().into()),
             "{doctor:#}"
         );
     }

@@ -24,6 +24,9 @@ const STACK_SECONDS: u64 = 900;
 
 static GUEST: Mutex<Option<Guest>> = Mutex::new(None);
 
+/// That of the random stacks, which take as long as all other cases.
+static GUEST_OF_STACKS: Mutex<Option<Guest>> = Mutex::new(None);
+
 /// Ends what the guest exports, and its connections to that.
 pub(crate) const END_EXPORTS: &str = r"
 at=/sys/kernel/config/nvmet
@@ -109,9 +112,20 @@ pub(crate) struct Lab {
 /// The guest with empty disks; a skip where it cannot be had.
 #[track_caller]
 pub(crate) fn lab() -> Option<Lab> {
+    lab_in(&GUEST)
+}
+
+/// One like it for random stacks.
+#[track_caller]
+pub(super) fn lab_of_stacks() -> Option<Lab> {
+    lab_in(&GUEST_OF_STACKS)
+}
+
+#[track_caller]
+fn lab_in(place: &'static Mutex<Option<Guest>>) -> Option<Lab> {
     let in_guests = in_guests();
     let mut lab = Lab {
-        guest: unless_missing(guest())?,
+        guest: unless_missing(guest_in(place))?,
         _in_guests: in_guests,
     };
     lab.shell(&format!("set +e\n{END_EXPORTS}\n{RESET}"));
@@ -119,8 +133,10 @@ pub(crate) fn lab() -> Option<Lab> {
 }
 
 /// The guest as the last case has left it.
-pub(crate) fn guest() -> Result<MutexGuard<'static, Option<Guest>>, Unmade> {
-    let mut guest = GUEST.lock().unwrap_or_else(PoisonError::into_inner);
+fn guest_in(
+    place: &'static Mutex<Option<Guest>>,
+) -> Result<MutexGuard<'static, Option<Guest>>, Unmade> {
+    let mut guest = place.lock().unwrap_or_else(PoisonError::into_inner);
     if guest.is_none() {
         let mut new = Guest::boot(&Image::of_suite(SUITE)?)?;
         // A RAID that a case has stopped is to stay so.

@@ -3,7 +3,7 @@
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLockReadGuard};
 
 use iolab_truth::binary::Mpi;
-use iolab_truth::system::unless_missing;
+use iolab_truth::system::{unless_missing, warn};
 use iolab_truth::vm::guest::Answer;
 use iolab_truth::vm::image::Image;
 use iolab_truth::vm::{Guest, Pair};
@@ -28,7 +28,7 @@ cd /; set +e
 disk() { for at in /sys/block/vd*; do [ $(cat $at/serial) = $1 ] && echo /dev/${at##*/}; done; }
 [ -e /tmp/left ] && kill $(cat /tmp/left); rm -rf /tmp/*
 grep -o ' /mnt[^ ]*' /proc/mounts | sort -r | xargs -r umount -f -l
-dmsetup remove_all; losetup -D; ip link set eth0 up
+dmsetup remove_all; losetup -D
 set -e
 mkfs.ext4 -qF -E lazy_itable_init=0,lazy_journal_init=0 $(disk b); mkdir -p /mnt/$(hostname) /mnt/n /mnt/m
 mount -o noatime $(disk b) /mnt/$(hostname)
@@ -49,6 +49,8 @@ rm -rf /srv/e/[!l]*
 /// The guests, for one case.
 pub(super) struct Hosts {
     pair: MutexGuard<'static, Option<Pair>>,
+    /// Whether later cases use them.
+    kept: bool,
     /// By which runs of several ranks are started.
     mpi: Mpi,
     _in_guests: RwLockReadGuard<'static, ()>,
@@ -57,28 +59,29 @@ pub(super) struct Hosts {
 /// Both guests; a skip where they cannot be had.
 #[track_caller]
 pub(super) fn hosts() -> Option<Hosts> {
-    hosts_in(&PAIR, SUITE)
+    hosts_in(&PAIR, SUITE, true)
 }
 
-/// Two guests with the kernel of a suite of Debian, which [`Hosts::end`] ends.
+/// Two guests with the kernel of a suite of Debian, which end with the case.
 #[track_caller]
 pub(super) fn hosts_of(suite: &str) -> Option<Hosts> {
-    hosts_in(&OF_SUITE, suite)
+    hosts_in(&OF_SUITE, suite, false)
 }
 
 #[track_caller]
-fn hosts_in(place: &'static Mutex<Option<Pair>>, suite: &str) -> Option<Hosts> {
+fn hosts_in(place: &'static Mutex<Option<Pair>>, suite: &str, kept: bool) -> Option<Hosts> {
     let in_guests = in_guests();
-    let mut pair = place.lock().unwrap_or_else(PoisonError::into_inner);
-    if pair.is_none() {
-        let made = Image::of_suite(suite).and_then(|image| Pair::boot(&image));
-        *pair = Some(unless_missing(made)?);
-    }
     let mut hosts = Hosts {
-        pair,
+        pair: place.lock().unwrap_or_else(PoisonError::into_inner),
+        kept,
         mpi: Mpi::Mpich,
         _in_guests: in_guests,
     };
+    hosts.end_if_apart();
+    if hosts.pair.is_none() {
+        let made = Image::of_suite(suite).and_then(|image| Pair::boot(&image));
+        *hosts.pair = Some(unless_missing(made)?);
+    }
     for number in [1, 2] {
         hosts.shell(number, RESET);
     }
@@ -113,17 +116,27 @@ pub(super) const VERSIONS: [(&str, &str); 2] =
     [("3", "-o vers=3 vm1:/srv/e"), ("4.2", "-o vers=4.2 vm1:/")];
 
 impl Hosts {
+    /// Ends guests that do not reach each other any more: no case is about them.
+    fn end_if_apart(&mut self) {
+        if self.pair.is_none() {
+            return;
+        }
+        for number in [1, 2] {
+            self.shell(number, "ip link set eth0 up");
+        }
+        let lost = self.pair.as_mut().map(Pair::lost_wire);
+        if let Some(Ok(Some(told))) = lost {
+            warn(&format!("the guests have lost each other: {told}"));
+            *self.pair = None;
+        }
+    }
+
     /// A guest by its number, 1 or 2.
     pub(super) fn guest(&mut self, number: usize) -> &mut Guest {
         let Some(pair) = self.pair.as_mut() else {
             panic!("the guests have ended");
         };
         pair.guest(number)
-    }
-
-    /// Ends both.
-    pub(super) fn end(mut self) {
-        *self.pair = None;
     }
 
     /// Carries a command out on a guest.
@@ -197,5 +210,14 @@ impl Hosts {
         let samples = answer.json().as_array().cloned().unwrap_or_default();
         assert!(!samples.is_empty(), "{}{}", answer.stdout, answer.stderr);
         samples
+    }
+}
+
+impl Drop for Hosts {
+    /// However the case ends: the next one of another suite must not get these.
+    fn drop(&mut self) {
+        if !self.kept {
+            *self.pair = None;
+        }
     }
 }
