@@ -40,9 +40,10 @@ impl Mapped {
     /// Looks at a process (proc_pid_maps(5)); gives its ways of I/O that no call counts.
     pub(super) fn look(&mut self, process: u32) -> BTreeSet<UncountedWay> {
         let text = lossy_text_of(format!("/proc/{process}/maps")).unwrap_or_default();
+        // A program that is just being loaded has no part with code yet.
+        let program = std::fs::read_link(format!("/proc/{process}/exe")).unwrap_or_default();
         let all: Vec<Mapping<'_>> = text.lines().filter_map(Mapping::parse).collect();
-        let executed = all.iter().filter(|one| one.rights.contains('x'));
-        let executed: BTreeSet<&str> = executed.map(|one| one.file).collect();
+        let executed = executed(&all, &program);
         let mut ways = BTreeSet::new();
         for mapping in all {
             let is_of_program = mapping.is_of_program(&executed);
@@ -89,6 +90,12 @@ impl Mapped {
         });
         gained.fold(0, u64::saturating_add)
     }
+}
+
+/// The files of these mappings that are run: those with code, and the program itself.
+fn executed<'a>(all: &[Mapping<'a>], program: &Path) -> BTreeSet<&'a str> {
+    let is_run = |one: &&Mapping<'_>| one.rights.contains('x') || Path::new(one.path) == program;
+    all.iter().filter(is_run).map(|one| one.file).collect()
 }
 
 /// What the page cache holds of a regular file, bytes. Whatever else is there is not opened: that alone may do something.
@@ -266,6 +273,18 @@ mod tests {
         // It was deleted: all that is known is where the mapping ends.
         let deleted = "7f0000000000-7f0000010000 r--s 00800000 fe:00 77   /data/file (deleted)";
         assert_eq!(way(deleted, &[], None), Some(UncountedWay::Mmap));
+    }
+
+    #[test]
+    fn a_program_that_is_being_loaded_is_a_program() {
+        let lines = [
+            "7f0000000000-7f0008000000 r--p 00000000 fe:00 81   /usr/bin/my tool",
+            "7f0008000000-7f0010000000 r--p 00000000 fe:00 83   /usr/bin/my data",
+        ];
+        let all = lines.map(|line| Mapping::parse(line).expect("a line"));
+        let executed = executed(&all, Path::new("/usr/bin/my tool"));
+        let data = all.map(|one| one.way(one.is_of_program(&executed), None));
+        assert_eq!(data, [None, Some(UncountedWay::Mmap)]);
     }
 
     /// A file that is run and read in order: one fault has the kernel fetch all of it.
