@@ -1,7 +1,7 @@
 //! Cases in a guest: what iolab says of storage that no host has at hand, and what it leaves alone there.
 //!
-//! One guest serves most of them, one after another, one the random stacks, and two those of file servers and several hosts; one that
-//! does not answer is ended, and the next case boots another.
+//! One guest serves most of them, one after another, one the random stacks, two those of several hosts, and two those of file servers;
+//! one that does not answer is ended, and the next case boots another.
 //!
 //!     cargo test -p iolab-truth --test truth vm::
 //!

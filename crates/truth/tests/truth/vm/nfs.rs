@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use super::lab::{MORE_TRIALS, UNTIL_MEASURED, in_background, until_ended};
-use super::pair::{Hosts, VERSIONS, hosts};
+use super::pair::{Hosts, VERSIONS, servers};
 
 /// Bytes that a trial goes over.
 const REGION: u64 = 8 << 20;
@@ -18,7 +18,7 @@ fn number(sample: &Value, name: &str) -> u64 {
 /// What went over the network is `network`, what the client has kept is `page-cache`, by the account of the mount.
 #[test]
 fn what_a_server_sent_is_told_from_what_its_client_has_kept() {
-    let Some(mut hosts) = hosts() else { return };
+    let Some(mut hosts) = servers() else { return };
     tells_sent_from_kept(&mut hosts);
 }
 
@@ -62,7 +62,7 @@ pub(super) fn tells_sent_from_kept(hosts: &mut Hosts) {
 /// stage. Larger ones than `rsize` and `wsize` are several.
 #[test]
 fn a_trace_on_a_mount_tells_what_its_server_takes() {
-    let Some(mut hosts) = hosts() else { return };
+    let Some(mut hosts) = servers() else { return };
     traces_a_server(&mut hosts);
 }
 
@@ -106,7 +106,7 @@ pub(super) fn traces_a_server(hosts: &mut Hosts) {
 /// A loop device over a file of a server: its bytes come over the network too, or from what the client has kept.
 #[test]
 fn a_loop_device_over_a_file_of_a_server_is_served_by_the_network() {
-    let Some(mut hosts) = hosts() else { return };
+    let Some(mut hosts) = servers() else { return };
     hosts.mount(2, "/mnt/n", VERSIONS[1].1);
     hosts.shell(1, &format!("head -c {REGION} /dev/urandom >/srv/e/image"));
     let device = hosts.shell(
@@ -138,7 +138,7 @@ fn write(hosts: &mut Hosts, target: &str) -> (Option<i32>, String) {
 /// export, is not.
 #[test]
 fn an_idle_file_of_a_server_is_written_and_one_in_use_is_not() {
-    let Some(mut hosts) = hosts() else { return };
+    let Some(mut hosts) = servers() else { return };
     for (version, what) in VERSIONS {
         hosts.shell(
             1,
@@ -199,7 +199,7 @@ END"#
 
 #[test]
 fn data_of_a_server_are_verified_and_judged() {
-    let Some(mut hosts) = hosts() else { return };
+    let Some(mut hosts) = servers() else { return };
     for (version, what) in VERSIONS {
         hosts.mount(2, "/mnt/n", what);
         let answer = hosts.iolab(
@@ -231,7 +231,7 @@ const ANSWERS_AGAIN: u64 = 200;
 /// A server that stops answering in mid-run ends the run with its name, and the trials before are kept.
 #[test]
 fn a_server_that_stops_answering_ends_the_run_and_is_named() {
-    let Some(mut hosts) = hosts() else { return };
+    let Some(mut hosts) = servers() else { return };
     hosts.mount(2, "/mnt/n", VERSIONS[1].1);
     let run = in_background(&format!(
         "/lab/iolab run read-random /mnt/n --bs 4k --size 4M --direct --time 1 {MORE_TRIALS} -o run.iolab"

@@ -1,4 +1,4 @@
-//! The two guests that cases about file servers and several hosts share.
+//! The two guests that cases about several hosts share, and those that cases about file servers do.
 
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLockReadGuard};
 
@@ -17,6 +17,9 @@ use crate::stage::in_guests;
 const SECONDS: u64 = 240;
 
 static PAIR: Mutex<Option<Pair>> = Mutex::new(None);
+
+/// Those of cases about file servers, which wait for time-outs while others compute.
+static OF_SERVERS: Mutex<Option<Pair>> = Mutex::new(None);
 
 /// Those with another kernel, for one case.
 static OF_SUITE: Mutex<Option<Pair>> = Mutex::new(None);
@@ -60,6 +63,12 @@ pub(super) struct Hosts {
 #[track_caller]
 pub(super) fn hosts() -> Option<Hosts> {
     hosts_in(&PAIR, SUITE, true)
+}
+
+/// Both guests of cases about file servers; a skip where they cannot be had.
+#[track_caller]
+pub(super) fn servers() -> Option<Hosts> {
+    hosts_in(&OF_SERVERS, SUITE, true)
 }
 
 /// Two guests with the kernel of a suite of Debian, which end with the case.

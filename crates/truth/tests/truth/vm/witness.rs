@@ -1,7 +1,7 @@
 //! What `iolab witness` says of a program where the kernel counts by control group, and of the files of a server.
 
 use super::lab::{Lab, disk, lab};
-use super::pair::{Hosts, VERSIONS, hosts};
+use super::pair::{Hosts, VERSIONS, hosts, servers};
 use serde_json::Value;
 
 const BYTES: u64 = 16 << 20;
@@ -100,7 +100,7 @@ fn what_a_kill_leaves_is_removed_by_the_next_run() {
 /// What a program read of a file server went over the network or was kept by the client, whether the file is named or was seen open.
 #[test]
 fn what_a_file_server_sent_to_a_program_is_told() {
-    let Some(mut hosts) = hosts() else { return };
+    let Some(mut hosts) = servers() else { return };
     tells_what_a_server_sent(&mut hosts);
 }
 
