@@ -50,7 +50,7 @@ pub fn by_construction(run: &Analysis, found: &Phenomenon, suspect: &Suspect) ->
     )
 }
 
-/// What is explained, and which suspects are taken away.
+/// The difference to explain, and the removed suspects.
 pub fn plan(inquiry: &Inquiry) -> String {
     let names = inquiry.tried.iter().filter_map(|name| Suspect::find(name));
     let tried: Vec<String> = names

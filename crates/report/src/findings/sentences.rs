@@ -68,7 +68,7 @@ pub fn finding(claim: &Claim, runs: &[&Analysis]) -> Finding {
     }
 }
 
-/// The main sentence of a claim, where it has others that can be left out for want of space.
+/// The main sentence of a claim, if it has others that short output leaves out.
 pub(super) fn main_sentence(claim: &Claim, runs: &[&Analysis]) -> Option<String> {
     match claim {
         Claim::Comparison(found) => comparison::greatest(found, runs),
@@ -241,7 +241,7 @@ fn doubts(all: &[SideDoubt]) -> String {
     words.join("; ")
 }
 
-/// Why some things cannot be told: ` at bs=4KiB (and in 2 more): other traffic on the device (80 %). In 1 more for another reason.`
+/// The reasons for 'cannot tell': ` at bs=4KiB (and in 2 more): other traffic on the device (80 %). In 1 more for another reason.`
 /// `place` names those that have a reason in common with the first, whose reasons these are; `None` without any.
 fn untold<'a, T>(
     all: &[&'a T],
