@@ -57,7 +57,7 @@ pub fn plan(inquiry: &Inquiry) -> String {
         .map(|suspect| format!("{} ({})", suspect.name, suspect.change))
         .collect();
     let tried = match tried.is_empty() {
-        true => "no suspect can be taken away".to_owned(),
+        true => "no suspect can be removed".to_owned(),
         false => format!(
             "{}: {}",
             counted(tried.len() as u64, "suspect"),
