@@ -52,7 +52,7 @@ macro_rules! text_width {
     () => {
         "\
 Text is as wide as the terminal, else 100 columns; COLUMNS=80 sets the width (40 to \
-220). NO_COLOR and TERM=dumb switch colours and drawing off.
+220). NO_COLOR turns off colours, TERM=dumb also the live view.
 "
     };
 }
@@ -83,9 +83,9 @@ Examples:
 
 TARGET is a directory, a file or a block device; the current directory by default. \
 In a directory iolab makes a scratch file and removes it at the end. Files and devices \
-are only read unless --destroy-data is given. model:NAME is a simulated disk: it reads \
-and writes nothing, and minutes of its time take seconds. Run files go to \
-iolab-results/ and are never overwritten.
+are only read unless --destroy-data is given. model:NAME is a simulated disk in virtual \
+time: it reads and writes nothing, and minutes take seconds. iolab writes run files to \
+iolab-results/ and never overwrites them.
 
 Sizes are binary: 4k, 4K and 4KiB are 4096 bytes. Throughput is decimal: MB/s is 10^6 \
 bytes per second. A time without a unit is in seconds.
@@ -130,9 +130,9 @@ Examples:
 #[cfg(feature = "measure")]
 const DOCTOR_HELP: &str = "\
 Each finding is 'fine', 'worth knowing' (it affects results) or 'must fix' (results \
-would be wrong or mislabelled). Direct I/O and the backends are tried: in a directory \
+would be wrong or mislabelled). doctor tries direct I/O and the backends: in a directory \
 with a small scratch file, on files and devices by reading only. The exit code is 0 \
-whatever is found, unless the target cannot be used. For scripts:
+for any findings, unless the target cannot be used. For scripts:
 
   iolab doctor --format json | jq -e '.must_fix == 0'";
 
@@ -177,7 +177,7 @@ pub(crate) enum Command {
     Import(Import),
     /// Draw run files as a figure: SVG, PDF or PNG
     Plot(Plot),
-    /// Finish an interrupted run, and answer what it was asked
+    /// Finish interrupted runs and print their answers
     #[cfg(feature = "measure")]
     Resume(Resume),
     /// Judge a new run by earlier runs of the same experiment; exit code for CI
@@ -384,11 +384,10 @@ pub(crate) struct Export {
     /// One row per traced trial (--set trace=true): the stages of its requests
     #[arg(long, conflicts_with_all = ["histogram", "series", "ranks", "answers"])]
     pub(crate) stages: bool,
-    /// Add the time at which each run began to each value; prometheus only, and not for the textfile
-    /// collector, which refuses time stamps
+    /// Add the start of its run to each value; prometheus only. The textfile collector refuses time stamps
     #[arg(long)]
     pub(crate) timestamps: bool,
-    /// Replace an existing file of gauges, and nothing else, in one step; prometheus only
+    /// Replace an existing file atomically, but only a file of gauges; prometheus only
     #[arg(long)]
     pub(crate) force: bool,
     /// New file to write instead of stdout: .csv, .json, .jsonl, .prom, or with --format another

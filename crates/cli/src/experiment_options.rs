@@ -294,7 +294,7 @@ fn ended_by_bytes(experiment: &Experiment) -> Result<Option<String>> {
 /// The error for a change given twice.
 fn twice(first: &str, second: &str) -> Error {
     Error::usage(format!("{first} and {second} set the same"))
-        .hint("keep one of them; several values of a setting stand in one: --set bs=4k,64k")
+        .hint("keep one of them; give several values in one list: --set bs=4k,64k")
 }
 
 impl ConsentOption {

@@ -105,7 +105,7 @@ impl MessageCost {
             byte_ns,
         } = self;
         println!(
-            "a message: {:.1} us on the way, {:.1} us of the CPU, {byte_ns:.2} ns per byte",
+            "a message: {:.1} µs on the way, {:.1} µs of the CPU, {byte_ns:.2} ns per byte",
             latency_ns / 1e3,
             overhead_ns / 1e3
         );
@@ -189,7 +189,7 @@ fn wait(team: &mut Team<impl Link>) -> Result<Option<(MergedTrial<Hosts>, Durati
 fn print(trial: u32, ranks: usize, whole: &MergedTrial<Hosts>, took: Duration) {
     if trial == 0 {
         println!("ranks: {ranks}, hosts: {}", whole.rest.0.len());
-        println!("trial  starts apart, us  bound of the clocks, us  coordination, ms");
+        println!("trial  starts apart, µs  bound of the clocks, µs  coordination, ms");
     }
     let skew = whole.activity.skew_ns();
     println!(

@@ -47,16 +47,16 @@ kinds! {
         "the response against a factor: lines over numbers, bars over names";
     /// Latency against percentiles.
     Percentiles = "percentiles", Needs::Latencies,
-        "latency against its percentile, the tail stretched";
+        "latency against its percentile, with a stretched tail";
     /// A cumulative distribution.
     Ecdf = "ecdf", Needs::Latencies,
-        "share of the requests that took at most so long";
+        "share of the requests that completed within a time";
     /// Latency against throughput.
     Load = "load", Needs::Cells,
         "latency against throughput as the load grows";
     /// Throughput relative to that of the lowest parallelism.
     Scaling = "scaling", Needs::Cells,
-        "throughput over that of the fewest threads (or the least depth), and growth in proportion";
+        "throughput relative to the fewest threads (or the lowest depth), and proportional growth";
     /// Both sides above, their ratio below.
     Ratio = "ratio", Needs::Cells,
         "two runs (two FILEs) or two levels (--by): both, and their ratio with its interval";
@@ -68,25 +68,25 @@ kinds! {
         "every trial in the order of time";
     /// Rounds until they are steady.
     Rounds = "rounds", Needs::Cells,
-        "what is tracked over the rounds of a run until they are steady (pts-iops, --precondition steady)";
+        "the tracked quantity over the rounds of a run until they are steady (pts-iops, --precondition steady)";
     /// Throughput within trials.
     Course = "course", Needs::Series,
-        "throughput inside the trials, over their time; with --y p99, latency (--soak, --set latency_over_time=true)";
+        "throughput within the trials over time; with --y p99, latency (--soak, --set latency_over_time=true)";
     /// A heat map.
     Heat = "heat", Needs::Cells,
-        "two factors as rows and columns of colours";
+        "the response to two factors, as a grid of colours";
     /// Latencies within trials as colours.
     HeatLatency = "heat-latency", Needs::LatencyOverTime,
-        "latency inside the trials, over their time, as colours: shares of the requests (--soak, --set latency_over_time=true)";
+        "latency within the trials over time; colours show the share of the requests (--soak, --set latency_over_time=true)";
     /// Stages of requests.
     Stages = "stages", Needs::Cells,
-        "which layer takes the time of requests, and of the slowest 1 %, of traced cells (--set trace=true)";
+        "time of requests by layer, and of the slowest 1 %, for traced cells (--set trace=true)";
     /// Throughput of hosts or ranks by block.
     Ranks = "ranks", Needs::Cells,
-        "throughput of each host (or each rank of one host) by block as colours, of a run by several processes; with --y latency, latencies";
+        "throughput of each host (or each rank of one host) by block, as colours, for a run by several processes; with --y latency, latencies";
     /// What is left of a difference without each suspect.
     Why = "why", Needs::Cells,
-        "what is left of a difference without each suspect, of a run of iolab why";
+        "the rest of a difference without each suspect, for a run of iolab why";
 }
 
 impl FigureKind {

@@ -75,7 +75,7 @@ impl Forecast {
         }
     }
 
-    /// What is left of it after so many trials, which took this time of the budget.
+    /// The rest of it after this many trials, which took this time of the budget.
     #[must_use]
     pub fn after(mut self, made: u64, spent: Duration) -> Self {
         let (least, most) = self.trials;
@@ -152,8 +152,8 @@ fn writing(cell: &PlannedCell, share_of_time: f64) -> Option<(f64, Option<f64>)>
     trials.map(of_trial).max_by(|(a, _), (b, _)| a.total_cmp(b))
 }
 
-/// The share of the time of a block of so many cells in which one has requests in flight, which idle time is not; all cells have the same
-/// where their times are unknown.
+/// The share of the time of a block of this many cells in which a cell has requests in flight (without idle time); equal for all cells
+/// if their times are unknown.
 fn share_of_time(cell: &PlannedCell, block: Option<Duration>, cells: usize) -> f64 {
     let block = block.filter(|block| !block.is_zero());
     let own = cell.spec.trial.time_foreseen().zip(block);

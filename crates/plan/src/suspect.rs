@@ -71,7 +71,7 @@ pub enum Leftover {
     /// Nothing: the level stayed, or each trial has a target that is as new.
     #[default]
     Nothing,
-    /// Less of something that idle time brings back: throughput fell to one part in so many.
+    /// The rest of something that idle time restores: throughput fell to one part in this many.
     Drained(f64),
     /// Something that idle time does not take away.
     Lasting,

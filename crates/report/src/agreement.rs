@@ -22,7 +22,7 @@ pub fn text(peers: &[Comparison], width: u16) -> String {
     let unit = response.filter(|response| response.heading() == response.unit());
     let unit = unit.map_or(String::new(), |response| format!(" in {}", response.unit()));
     let caption = format!(
-        "Agreement of the tools: {}{unit}, medians of n trials; ratio of iolab to the other tool in the same blocks, with its 95 % interval; margin {}",
+        "Agreement of the tools: {}{unit}, medians of n trials; ratio of iolab to the peer in the same blocks, with its 95 % interval; margin {}",
         first.measured(),
         format_percent(first.terms.margin)
     );
@@ -49,7 +49,7 @@ pub fn text(peers: &[Comparison], width: u16) -> String {
                 format!("{}+{}", sides[0], sides[1])
             }),
             column("iolab", 0, &|_, cell| median(cell.new.summary.as_ref())),
-            column("its", 0, &|_, cell| median(cell.base.summary.as_ref())),
+            column("peer", 0, &|_, cell| median(cell.base.summary.as_ref())),
             column("ratio", 0, &|_, cell| {
                 ratio(cell).map_or_else(none, |ratio| format!("{:.3}", ratio.ratio))
             }),
@@ -96,7 +96,7 @@ fn verdict(cell: &CellComparison) -> String {
         CellVerdict::Higher | CellVerdict::Faster => "iolab higher".to_owned(),
         CellVerdict::Lower | CellVerdict::Slower => "iolab lower".to_owned(),
         other => match cell.further {
-            Some(Further::Trials(n)) => format!("{other} (about {n} more trials)"),
+            Some(Further::Trials(n)) => format!("{other} (needs about {n} more trials)"),
             Some(Further::TooMany) | None => other.to_string(),
         },
     }

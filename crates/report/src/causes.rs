@@ -50,14 +50,14 @@ pub fn by_construction(run: &Analysis, found: &Phenomenon, suspect: &Suspect) ->
     )
 }
 
-/// What is explained, and which suspects are taken away.
+/// The difference to explain, and the removed suspects.
 pub fn plan(inquiry: &Inquiry) -> String {
     let names = inquiry.tried.iter().filter_map(|name| Suspect::find(name));
     let tried: Vec<String> = names
         .map(|suspect| format!("{} ({})", suspect.name, suspect.change))
         .collect();
     let tried = match tried.is_empty() {
-        true => "no suspect can be taken away".to_owned(),
+        true => "no suspect can be removed".to_owned(),
         false => format!(
             "{}: {}",
             counted(tried.len() as u64, "suspect"),

@@ -255,7 +255,7 @@ pub(crate) struct EffectData {
     pub(crate) ratio_high: Option<f64>,
     /// Blocks that both share and were compared in; `null` where they share too few, or belong to two runs.
     pub(crate) blocks: Option<usize>,
-    /// What in the evidence could turn it round; then `relation` is `cannot_tell`.
+    /// Doubts that could reverse it; then `relation` is `cannot_tell`.
     pub(crate) doubts: Vec<Against>,
 }
 
@@ -314,7 +314,7 @@ pub(crate) struct SizeData {
     pub(crate) ratio_high: Option<f64>,
     /// Blocks that both sizes share and were compared in.
     pub(crate) blocks: Option<usize>,
-    /// What in the evidence could turn it round; then `standing` is `cannot_tell`.
+    /// Doubts that could reverse it; then `standing` is `cannot_tell`.
     pub(crate) doubts: Vec<Against>,
 }
 

@@ -1,4 +1,4 @@
-//! JSON documents: what stands in each beside its own parts, and how they are laid out.
+//! JSON documents: their common fields and layout.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -157,7 +157,7 @@ pub fn table(runs: &[(RunName, AnalysedRun)], to: &mut dyn Write) -> io::Result<
     )
 }
 
-/// Writes a document: each entry of its lists on a line of its own, so that line by line can be searched and compared.
+/// Writes a document with one line per entry of its lists, so that tools can search and compare lines.
 pub(crate) fn write(document: &impl Serialize, to: &mut dyn Write) -> io::Result<()> {
     let mut serializer = serde_json::Serializer::with_formatter(&mut *to, Lines::default());
     document.serialize(&mut serializer)?;
@@ -180,7 +180,7 @@ impl Lines {
         to.write_all(mark)
     }
 
-    /// An entry begins, in something down to this depth on a line of its own.
+    /// An entry begins; down to this depth it gets its own line.
     fn entry<W: ?Sized + Write>(
         &mut self,
         to: &mut W,

@@ -1,4 +1,4 @@
-//! What stands in every JSON document and in its rows: versions, and the levels of a cell.
+//! Fields of every JSON document and its rows: versions, and the levels of a cell.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;

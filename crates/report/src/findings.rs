@@ -165,7 +165,7 @@ fn cells_of(n: usize, analysis: &Analysis) -> String {
     }
 }
 
-/// `bs=4KiB, threads=2`: a cell by its levels; `None` where nothing varies, and there is no other cell.
+/// `bs=4KiB, threads=2`: a cell by its levels; `None` if the run has only one cell.
 fn levels_of(analysis: &Analysis, cell: &CellAnalysis) -> Option<String> {
     let varies = !analysis.factors.is_empty();
     varies.then(|| cell_label(&analysis.factors, &cell.cell.levels))

@@ -111,7 +111,7 @@ pub fn preconditioning(forecast: &Forecast) -> Option<String> {
 }
 
 /// Which test of a standard a plan follows, and where it deviates from it as far as that is known before its target is opened, which is
-/// of this medium and has so many usable bytes, where these are known; `None` without a standard.
+/// of this medium and has this many usable bytes, if known; `None` without a standard.
 pub fn standard(plan: &Plan, medium: Option<Medium>, bytes: Option<u64>) -> Option<String> {
     let experiment = plan.experiment();
     let cells: Vec<&CellSpec> = plan.cells().iter().map(|cell| &cell.spec).collect();

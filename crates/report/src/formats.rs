@@ -55,7 +55,7 @@ macro_rules! formats {
 formats! {
     Csv = "csv", "Comma-separated, with a header line", Writer::Rows(Format::Csv);
     Json = "json", "An array of objects", Writer::Rows(Format::Json);
-    JsonLines = "jsonl", "JSON Lines: an object a line, for jq, logs and databases",
+    JsonLines = "jsonl", "JSON Lines: one object per line, for jq, logs and databases",
         Writer::Rows(Format::JsonLines);
     Gbench = "gbench", "Google Benchmark's JSON, for its tools/compare.py",
         Writer::Runs(gbench::runs);
@@ -64,6 +64,6 @@ formats! {
     Prometheus = "prometheus", "The text format of Prometheus: the medians of the cells, and the answers of runs",
         Writer::Gauges(prometheus::cells);
     Fio = "fio",
-        "fio's JSON+: one job per cell, its trials put together; with -o FOLDER a file per cell, as fio-plot reads them",
+        "fio's JSON+: one job per cell, its trials merged; with -o FOLDER a file per cell, for fio-plot",
         Writer::RunsWithLatencies(fio::runs);
 }

@@ -192,7 +192,7 @@ impl Overview<'_> {
         numbers.into_iter().map(|number| number.shown).collect()
     }
 
-    /// What stands above and below the numbers of the picture.
+    /// The text above and below the numbers of the picture.
     pub(crate) fn picture_words(&self) -> PictureWords {
         let records: Vec<_> = self.inputs.iter().map(|input| input.run.record()).collect();
         let source = records.first().map_or_else(String::new, |record| {

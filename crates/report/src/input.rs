@@ -42,7 +42,7 @@ impl Input {
         }
     }
 
-    /// Whether the curves of both belong on the same axes: runs of one experiment, of which neither explains a difference of its own.
+    /// Whether the curves of both belong on the same axes: runs of one experiment, of which none is a run of `iolab why`.
     pub(crate) fn asks_the_same(&self, other: &Self) -> bool {
         let (own, other) = (self.run.analysis(), other.run.analysis());
         own.inquiry.is_none()

@@ -67,7 +67,7 @@ const AXIS_MIN: usize = 9;
 const PRECISION: usize = 6;
 /// Smallest widths of the number of trials and of the response, so that columns do not move while numbers grow.
 const COUNT_MIN: usize = 3;
-/// What stands in the place of a value while the first trial of a cell is measured, which does not count.
+/// Shown instead of a value during the first trial of a cell, which does not count.
 const WARM_UP: &str = "warm-up";
 const RESPONSE_MIN: usize = WARM_UP.len();
 /// Behind the cell that is measured.

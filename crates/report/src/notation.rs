@@ -5,7 +5,7 @@
 const SPACE: char = '\u{a0}';
 /// Between groups of three digits: narrow.
 const THIN: char = '\u{202f}';
-/// Units that stand close to their number where a command takes them, and their notation.
+/// Units that commands accept without a space after the number, and their notation.
 const TYPED: [(&str, &str); 11] = [
     ("KiB", "KiB"),
     ("MiB", "MiB"),
@@ -19,7 +19,7 @@ const TYPED: [(&str, &str); 11] = [
     ("min", "min"),
     ("h", "h"),
 ];
-/// Units that stand behind a space.
+/// Units after a space.
 const SPACED: [&str; 15] = [
     "%", "ns", "us", "µs", "ms", "s", "min", "h", "B", "KiB", "MiB", "GiB", "MB/s", "GB/s", "IOPS",
 ];
@@ -71,7 +71,7 @@ fn written(text: &str, groups: Option<char>) -> String {
     page
 }
 
-/// Whether a word may be the name of a maker, after which a number is no quantity.
+/// Whether a word may be the name of a maker; a number after it is part of a product name, not a quantity.
 fn is_name(word: &str) -> bool {
     let begin = word.trim_start_matches('(');
     begin.starts_with(char::is_uppercase)

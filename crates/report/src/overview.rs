@@ -59,7 +59,7 @@ impl<'a> Overview<'a> {
         }
     }
 
-    /// What the runs come to, in lines that can be pasted: those of an only run, else one per target.
+    /// The results of the runs, in lines to copy: those of a single run, else one per target.
     pub(crate) fn lines(&self) -> Vec<String> {
         match self.inputs.as_slice() {
             [only] => {
@@ -242,7 +242,7 @@ impl<'a> Overview<'a> {
         named.filter(|(_, _, outline)| is_curve(outline)).collect()
     }
 
-    /// As many headlines as fit into this number of lines, in their order: none stands before one that weighs more.
+    /// As many headlines as fit into this number of lines, the most important first.
     fn findings(&self, lines: usize, width: u16) -> String {
         let heading = "\nWhat matters\n";
         let mut text = heading.to_owned();
@@ -301,7 +301,7 @@ impl<'a> Overview<'a> {
         }
     }
 
-    /// What limits the numbers, with an empty line in front; empty where nothing does. Whole caveats, in at most so many lines.
+    /// The limits of the numbers after an empty line; empty without any. Whole caveats, in at most this many lines.
     pub fn caveats(&self, lines: usize, width: u16) -> String {
         let texts = self.caveat_words();
         if texts.is_empty() {
@@ -331,7 +331,7 @@ impl<'a> Overview<'a> {
     }
 }
 
-/// The sparkline of a run, for terminals and pages. Variants that a cause is told from make no curve.
+/// The sparkline of a run, for terminals and pages. Runs of `iolab why` have no curve.
 fn outline(analysis: &Analysis) -> Option<Sparkline> {
     match analysis.inquiry {
         Some(_) => None,

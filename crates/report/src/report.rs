@@ -184,7 +184,7 @@ impl<'a> StudyReport<'a> {
         deposit::files(self, run_files, observations)
     }
 
-    /// What the runs come to, in lines that can be pasted; none beside answers, which say it.
+    /// The results of the runs, one line each, to copy; none if there are answers, which state them.
     fn lines(&self) -> Vec<String> {
         match self.answers.is_empty() {
             true => self.overview.lines(),

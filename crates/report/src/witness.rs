@@ -40,7 +40,7 @@ pub fn text(evidence: &Evidence, width: u16) -> String {
     text
 }
 
-/// What the evidence comes to, in a sentence for each claim; a program stands before the first.
+/// The result of the evidence, a sentence per claim; the first begins with the program.
 pub fn headline(evidence: &Evidence) -> String {
     let claims = evidence.claims();
     let subject = sentences::subject(evidence);

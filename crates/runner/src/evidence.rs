@@ -166,7 +166,7 @@ fn over_nfs(facts: &Facts<'_>) -> Option<ServedVerdict> {
         _ if moved >= DEVICE_FROM => verdict(
             ServedBy::Network,
             None,
-            &format!("{told}; whether disks or memory of the server served them is not known here"),
+            &format!("{told}; it is unknown whether disks or memory of the server served them"),
         ),
         _ if facts.direct => verdict(ServedBy::Unknown, None, &format!("only {told}")),
         _ if moved <= CACHE_UP_TO => verdict(ServedBy::PageCache, Some(0.0), &told),

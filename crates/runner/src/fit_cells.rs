@@ -71,7 +71,7 @@ pub(super) fn fit(cell: &mut PlannedCell, targets: &[(&Path, &Target)]) -> Resul
     check_memory(&cell.spec, memory)
 }
 
-/// Fits each group of a cell, idle ones too, so that all are told alike; their completions are taken as they come.
+/// Fits each group of a cell, also idle ones, so that all have the same settings; their completions are collected as they come.
 pub(super) fn fit_groups(
     cell: &mut CellSpec,
     own: impl Fn(Option<&TargetName>, &mut TrialSpec) -> Result<()>,
@@ -94,7 +94,7 @@ pub(super) fn fit_groups(
     cell.check()
 }
 
-/// Cuts a region to what lies within so many bytes.
+/// Truncates a region to the part within this many bytes.
 pub(super) fn cut_region(spec: &mut TrialSpec, bytes: u64) {
     let room = bytes.saturating_sub(spec.offset);
     if spec.region > room {

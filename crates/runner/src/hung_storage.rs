@@ -47,7 +47,7 @@ pub(super) struct Watch {
 struct State {
     /// When the trial in progress should be over; a moment that has passed between trials, `None` for a trial that takes what it takes.
     due: Option<Instant>,
-    /// How long the threads may stand still.
+    /// How long no thread may run.
     patience: Duration,
     /// Whether the targets are used; else what can keep the caller waiting is the run file.
     uses_targets: bool,
@@ -60,7 +60,7 @@ struct State {
 pub(super) struct Allowance {
     /// From its start to its end; `None` without a limit.
     pub(super) time: Option<Duration>,
-    /// How long its threads may stand still after that.
+    /// How long none of its threads may run after that.
     pub(super) patience: Duration,
 }
 
@@ -73,7 +73,7 @@ impl Allowance {
         }
     }
 
-    /// For a trial by so many ranks, whose threads wait for each other.
+    /// For a trial by this many ranks, whose threads wait for each other.
     pub(super) fn of_ranks(trial: &TrialSpec, ranks: usize) -> Self {
         let Timeouts {
             preparing,
@@ -86,7 +86,7 @@ impl Allowance {
         }
     }
 
-    /// For a trial that another program carries out within this time, on so many bytes, all of which it may write.
+    /// For a trial that another program performs within this time, on this many bytes, all of which it may write.
     pub(super) fn of_program(time: Option<Duration>, bytes: u64) -> Self {
         Self {
             time,

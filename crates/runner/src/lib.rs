@@ -104,7 +104,7 @@ pub enum Basis {
     Trials,
 }
 
-/// A run that begins, or goes on.
+/// A run that begins or continues.
 #[derive(Debug, Clone, Copy)]
 pub struct RunStart<'a> {
     /// The run file.
@@ -128,7 +128,7 @@ pub struct TrialDone<'a> {
     pub levels: &'a [String],
     /// 0-based number of its block.
     pub block: u32,
-    /// Whether it is left out of every summary.
+    /// Whether it is excluded from every summary.
     pub warmup: bool,
     /// What the experiment asks about, in the unit of [`Response`]; `None` with too few requests for it.
     pub value: Option<f64>,
@@ -151,11 +151,11 @@ pub struct RunEnd {
 
 /// Receives what happens during a run. It is called between trials, and the next one waits until it returns.
 pub trait Observer {
-    /// The run begins, or goes on.
+    /// The run begins or continues.
     fn run_starts(&mut self, _start: &RunStart<'_>) {}
     /// The run file is another one from now on.
     fn run_file(&mut self, _path: &Path) {}
-    /// Something that is no trial is about to start: what, in words.
+    /// A step other than a trial is about to start: its name in words.
     fn step_starts(&mut self, _step: &str) {}
     /// A trial is about to start; what is known so far is put together where it is asked for.
     fn trial_starts(&mut self, _snapshot: &dyn Fn() -> RunSnapshot) {}
@@ -170,7 +170,7 @@ pub trait Observer {
 /// How the user ends a run early.
 #[derive(Debug, Clone, Copy)]
 pub struct Stop<'a> {
-    /// Raised to end after the trial in flight; what is no trial ends at once.
+    /// Set to end after the trial in flight; other steps end at once.
     pub after_trial: &'a AtomicBool,
     /// Raised to end at once.
     pub now: &'a AtomicBool,
@@ -271,7 +271,7 @@ pub fn run(
 /// Takes up the run in the file at `path` and finishes its plan, which is that of its definition, fitted to the same target.
 ///
 /// # Errors
-/// As [`run`]; also a file that is no run file, and a target that differs from the run's own.
+/// As [`run`]; also for a file that is not a run file, and for a target that differs from the recorded one.
 pub fn resume(
     path: &Path,
     plan: FittedPlan,

@@ -128,7 +128,7 @@ pub(super) fn allocate(units: &[Unit], design: &Design, left: f64) -> Vec<Share>
     best.map_or_else(|| wanted.iter().map(once).collect(), |(.., shares)| shares)
 }
 
-/// An allocation over so many blocks.
+/// An allocation over this many blocks.
 struct Sharing<'a> {
     units: &'a [Unit],
     wanted: &'a [Option<u32>],

@@ -235,7 +235,7 @@ impl Steps<'_> {
             Ok(step) => self.report.done(
                 EventKind::Note,
                 &format!(
-                    "precondition{place}: {} trimmed, which is no purge",
+                    "precondition{place}: {} trimmed, which is not a purge",
                     format_bytes(step.bytes as f64)
                 ),
             ),

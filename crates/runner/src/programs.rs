@@ -76,7 +76,7 @@ impl Programs {
         Ok(all.into_iter().map(together).map(Need::writing).collect())
     }
 
-    /// What stands for each directory, with its path: its device, its file system, the remarks on it.
+    /// For each directory, with its path: its device, its file system, the remarks on it.
     pub fn places(&self) -> impl Iterator<Item = (&Path, &Target)> {
         let folders = self.folders.iter();
         folders.map(|(named, folder)| (named.as_path(), folder.place()))

@@ -8,7 +8,7 @@ use std::time::Duration;
 pub(super) struct TimeLeft(Option<Duration>);
 
 impl TimeLeft {
-    /// The time that is left, which never grows: where a later estimate is longer, the earlier one stands.
+    /// The remaining time, which never grows: a longer later estimate is ignored.
     pub(super) fn estimate(&mut self, estimate: Duration) -> Duration {
         let left = self.0.map_or(estimate, |before| before.min(estimate));
         self.0 = Some(left);

@@ -225,7 +225,7 @@ impl Ranks {
         member.know_accounts(own_accounts)
     }
 
-    /// The root: fills all files, its own by `own`, which fills so many bytes.
+    /// The root: fills all files, its own by `own`, which fills this many bytes.
     ///
     /// # Errors
     /// What `own` fails with, or another rank.
@@ -406,7 +406,7 @@ impl Member {
     }
 }
 
-/// Gives the workers of rank 0 their place among those of so many ranks.
+/// Gives the workers of rank 0 their place among those of this many ranks.
 fn span(trial: &mut TrialSpec, ranks: u32) {
     trial.others = Others {
         before: 0,

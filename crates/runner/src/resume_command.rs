@@ -4,7 +4,7 @@ use std::path::Path;
 
 use iolab_analysis::consent::NeededConsent;
 
-/// The command that finishes a run of so many processes, with the `consent` that it takes.
+/// The command that finishes a run of this many processes, with the `consent` that it needs.
 pub(super) fn resume_command(run_file: &Path, processes: usize, consent: NeededConsent) -> String {
     let launcher = match processes {
         1 => String::new(),

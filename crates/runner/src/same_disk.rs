@@ -1,4 +1,4 @@
-//! Whether a run that destroys data goes on where it began: the name of a device may be that of another disk since then.
+//! Whether a run that destroys data resumes on the same disk: the name of a device may denote another disk by then.
 
 use iolab_record::environment::{Environment, KEYS};
 use iolab_record::{RunRecord, TargetKind};

@@ -1,4 +1,4 @@
-//! Targets that stand on one disk: what is measured of them differs in all but the disk.
+//! Targets on one disk: their results differ in everything but the disk.
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt;
@@ -27,7 +27,7 @@ pub(crate) fn notes(targets: &[(&Path, &Target)]) -> Vec<String> {
     shared(&on_each)
 }
 
-/// What a target stands on.
+/// The disks, or else the file system, below a target.
 fn below(named: &Path, target: &Target) -> Vec<Below> {
     let device = target.device();
     let device = device.and_then(|number| Device::read(Path::new("/sys"), number));

@@ -12,7 +12,7 @@ use super::fit_cells::REGION_UNIT;
 /// What an experiment needs of a target. `exact` is set when the user named the region's size: then it is not cut.
 ///
 /// # Errors
-/// Of kind [`Usage`](iolab_workload::Kind::Usage): a cell that no target could serve, or whose tool is no peer.
+/// Of kind [`Usage`](iolab_workload::Kind::Usage): a cell that no target can serve, or whose tool is not a peer.
 pub fn need(plan: &Plan, consent: Consent, exact: bool) -> Result<Need> {
     need_of(plan, &|_| true, consent, exact)
 }

@@ -17,7 +17,7 @@ pub(crate) fn note(cells: &[PlannedCell], targets: &[(&Path, &Target)]) -> Optio
     let (named, _) = targets.iter().find(is_without_queue)?;
     cells.iter().any(is_traced).then(|| {
         format!(
-            "{}: trace=true costs about 0.3 us for each event that is recorded, two or more of a request: on a disk in memory (zram) that is a large share of its time; --set trace=false,true measures it",
+            "{}: trace=true costs about 0.3 us per recorded event, with two or more per request: a large share of the time of a request on a disk in memory (zram); --set trace=false,true measures it",
             named.display()
         )
     })

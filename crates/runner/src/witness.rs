@@ -23,7 +23,7 @@ use crate::now_utc;
 
 /// Bytes of a file from which on it matters what the page cache held of it.
 const FILE_LEAST: u64 = 256 << 10;
-/// Least share of what was read that is told where the rest is unknown.
+/// Lowest share of the reads that is reported if the rest is unknown.
 const SHARE_LEAST: f64 = 0.01;
 /// Share of a file without data from which on direct reads of it may be reads of nothing.
 const HOLES_LEAST: f64 = 0.05;
@@ -184,7 +184,7 @@ impl<'a> Case<'a> {
         })
     }
 
-    /// The verdict on so many bytes that were read, where storage carried `fetched` bytes for read calls.
+    /// The verdict on this many read bytes, of which storage carried `fetched` for read calls.
     fn judge_fetched(&self, read_bytes: u64, fetched: u64) -> ServedVerdict {
         let mut counters = self.counters;
         if let Some(io) = &mut counters.process_io {
@@ -240,7 +240,7 @@ impl<'a> Case<'a> {
         }
     }
 
-    /// What is not known of the page cache where nobody named the file, and what helps: one file can be named.
+    /// What is unknown of the page cache without `--on`, and the remedy: `--on` can name one file.
     fn unseen(&self, verdict: &ServedVerdict) -> &'static str {
         let is_cached = matches!(verdict.served_by, ServedBy::PageCache | ServedBy::Mixed);
         if self.is_named() || !is_cached || self.observed.ways.reads.is_direct() {
@@ -283,7 +283,7 @@ impl<'a> Case<'a> {
         undecided(reason(why) + &share.unwrap_or_default())
     }
 
-    /// Whether nothing but a device can have served what is not counted: there is no page cache between, no hole, no mapping.
+    /// Whether only a device can have served the uncounted requests: no page cache, no hole, no mapping.
     fn reads_device_only(&self, why: &Unknown) -> bool {
         let ways = &self.observed.ways;
         let is_ring = |ways: &BTreeSet<UncountedWay>| !ways.contains(&UncountedWay::Mmap);

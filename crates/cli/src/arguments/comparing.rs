@@ -20,8 +20,8 @@ The form of the command decides what one observation is:
   BASE NEW (text)               a number
 
 Verdicts: slower or faster when the interval of the ratio excludes 1 and the ratio is \
-outside the margin; equivalent when the interval is within the margin. The intervals of \
-all cells hold together in 95 %. Cannot tell (disturbed) when a disturbance of one side \
+outside the margin; equivalent when the interval is within the margin. The intervals \
+hold for all cells simultaneously, with 95 % confidence. Cannot tell (disturbed) when a disturbance of one side \
 (other traffic, steal, CPU or memory pressure, CPU quota, split requests) could explain \
 the result; cannot tell (other source) when the bytes came from different sources; \
 identical when both files hold the same run; otherwise cannot tell.
@@ -36,8 +36,9 @@ Verdicts: slower (the alarm) or faster when the median of a cell, or of all cell
 together, is outside the range that the earlier runs predict for one new run (false \
 alarm rate: 5 % over all cells); cannot tell (disturbed) when NEW differs from all \
 earlier runs in a disturbance that could explain the change; cannot tell (other source) \
-when its bytes came from another source; otherwise no change shown. With --strict: equivalent, or cannot tell. The output names \
-the change that the gate would have found with a chance of 90 %.
+when its bytes came from another source; otherwise no change shown. With --strict: \
+equivalent, or cannot tell. The output names the change that the gate would have found \
+with a probability of 90 %.
 
 Exit codes: 4 alarm; otherwise 5 when there are too few earlier runs, a cell is missing \
 in NEW, or a cell cannot be judged; otherwise 0.";
@@ -73,7 +74,7 @@ pub(crate) struct Compare {
     /// elapsed; of a group: reader.p99; default: the response of the experiment
     #[arg(long, value_name = "METRIC", value_parser = Metric::from_str)]
     pub(crate) metric: Option<Metric>,
-    /// Judge two runs by the spread of their trials, ignoring the spread between runs
+    /// Judge two runs by the spread of their trials; ignores the spread between runs
     #[arg(long)]
     pub(crate) within_run: bool,
     /// Tests to show p values of; p values of the first one are also adjusted over all cells (Holm)
@@ -115,8 +116,8 @@ pub(crate) struct Gate {
     /// exit code 5
     #[arg(long)]
     pub(crate) strict: bool,
-    /// Require that a change of this size would have been found in each cell (with a chance of
-    /// 90 %); otherwise exit code 5
+    /// Require that a change of this size would have been found in each cell (with a
+    /// probability of 90 %); otherwise exit code 5
     #[arg(long, value_name = "SHARE", value_parser = share)]
     pub(crate) must_find: Option<f64>,
     /// Smallest change that matters, for --strict

@@ -11,26 +11,26 @@ use super::ModelFormat;
 
 const FIT_HELP: &str = "\
 WHAT is a set of workloads, each with the levels it requires. 'iolab show etcd' prints \
-one with the source and the wording of each level. To use your own levels, copy it, \
-change it, and name your file as WHAT.
+one with the source and the wording of each level. To use your own levels, copy and \
+edit it, and give your file as WHAT.
 
 A level holds when the 95 % interval of the measured quantity is on the good side of \
 the limit, 5 % away from it. The interval includes the differences between trials of \
-1 s. If the quantity changes for good during the load, the level must hold before and \
-after the change.
+1 s. If the quantity changes permanently during the load, the level must hold before \
+and after the change.
 
-The answer is 'cannot tell', with the reason, where the evidence could turn it: a yes on \
+The answer is 'cannot tell', with the reason, if the evidence could reverse it: a yes on \
 memory, the page cache, an unknown device or writes that may not be durable; a no while \
-other programs used the device or the CPUs. Under an I/O limit of the container a no \
-stands, with that limit as its cause.
+other programs used the device or the CPUs. If an I/O limit of the container was \
+reached, a no stands and names that limit as its cause.
 
 Exit codes: 0 yes; 4 no; 5 cannot tell; 1, 2, 3 and 130 as for the other commands.";
 
 const WHY_HELP: &str = "\
 A suspect is a mechanism that may cause the difference. iolab measures both sides again \
-with each suspect taken away alone, with all taken away, and with all but one, in the \
-same random blocks. A suspect without which at least half of the difference is gone is a \
-cause; one that changes less than a quarter of it is cleared.
+without each suspect, without all suspects, and without all but one, in the same random \
+blocks. A suspect is a cause if at least half of the difference disappears without it; \
+it is cleared if less than a quarter changes.
 
 Examples:
   iolab run read-size --set pattern=seq,rand -o order.iolab
@@ -161,8 +161,8 @@ pub(crate) struct ConsentOption {
 #[derive(Debug, Args)]
 pub(crate) struct Study {
     /// Directories, files, block devices, or model:NAME ('iolab model list', or a TOML file); default:
-    /// the current directory. Several targets are measured in the same blocks, as levels of the factor target, and the budget of the
-    /// suite holds for each; models run after them
+    /// the current directory. Several targets are levels of the factor target, measured in the same blocks; each adds
+    /// the budget of the suite; models run afterwards
     #[arg(value_name = "TARGET")]
     pub(crate) targets: Vec<PathBuf>,
     /// Call a TARGET by a name in tables, curves and sentences: /mnt/a=WD-Red
@@ -192,15 +192,15 @@ pub(crate) struct Run {
     /// Name of a built-in experiment ('iolab list'), a TOML file, or a job file of fio (NAME.fio)
     pub(crate) experiment: String,
     /// Directory, file, block device, or model:NAME ('iolab model list', or a TOML file); default:
-    /// the target in the job file, or the current directory. Several targets are measured in the same
-    /// blocks, as levels of the factor target ('iolab compare FILE --by target' compares them), and the budget of the
-    /// experiment holds for each; models run after them, in run files of their own
+    /// the target in the job file, or the current directory. Several targets are levels of the factor target, measured
+    /// in the same blocks ('iolab compare FILE --by target' compares them); each adds the budget of the experiment;
+    /// models run afterwards, in separate run files
     #[arg(value_name = "TARGET")]
     pub(crate) targets: Vec<PathBuf>,
     /// Call a TARGET by a name in tables, curves and sentences: /mnt/a=WD-Red
     #[arg(long = "name", value_name = "TARGET=NAME")]
     pub(crate) names: Vec<String>,
-    /// Let a job file of fio include files outside of its folder
+    /// Let a job file of fio include files outside its folder
     #[arg(long)]
     pub(crate) allow_include: bool,
     /// Use all TARGETs at once, a group of workers for each: measures each alone, the first two, three, ...
@@ -208,8 +208,8 @@ pub(crate) struct Run {
     #[arg(long)]
     pub(crate) together: bool,
     /// Stripe the requests of a trial over all TARGETs in turn, as RAID 0 does: measures each alone, the
-    /// first two, three, ..., and all of them (factor target). --set stripe=64k sets the bytes that go to
-    /// one target in a row (default: one I/O)
+    /// first two, three, ..., and all of them (factor target). --set stripe=64k sets the consecutive bytes per
+    /// target (default: one I/O)
     #[arg(long, conflicts_with = "together")]
     pub(crate) striped: bool,
     /// Run file to write, or a folder for it; default: a new name in iolab-results/
@@ -231,8 +231,8 @@ pub(crate) struct Run {
     /// again with a second budget; only these trials count
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(REFINE_MAX)))]
     pub(crate) refine: Option<u32>,
-    /// Measure one trial of this length per cell, from its very beginning (no warm-up), and how throughput and
-    /// latency change over it: 1h
+    /// Measure one trial of this length per cell without a warm-up, and show how throughput and latency change
+    /// during it: 1h
     #[arg(long, value_name = "TIME", conflicts_with_all = ["time", "refine", "slo"])]
     pub(crate) soak: Option<String>,
     /// Write blocks with offset, generation and checksum, and check them after each trial: finds
@@ -301,8 +301,8 @@ pub(crate) struct Why {
     /// Run file to write, or a folder for it; default: a new name in iolab-results/
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
-    /// Also try suspects that settings of the kernel take away (max_sectors_kb, scheduler, read_ahead_kb, transparent huge
-    /// pages of this machine and target), as root: each is restored after its trial, and after a kill by the next run; also
+    /// Also try suspects that only a kernel setting removes (max_sectors_kb, scheduler, read_ahead_kb, transparent huge
+    /// pages), as root: each setting is restored after its trial, and after a kill by the next run; also
     /// real-time threads, which can keep other programs from the CPUs
     #[arg(long)]
     pub(crate) change_system: bool,
@@ -321,7 +321,7 @@ pub(crate) struct Resume {
     /// Run files, one after the other; those of one 'iolab fit' give one answer
     #[arg(required = true)]
     pub(crate) files: Vec<PathBuf>,
-    /// Print what is left of the plan (trials, time, bytes written, free space) and touch nothing
+    /// Print the rest of the plan (trials, time, bytes written, free space) and touch nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
     #[command(flatten)]

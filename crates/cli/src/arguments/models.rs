@@ -11,7 +11,7 @@ use iolab_workload::units::parse_size;
 const MODEL_CHECK_HELP: &str = "\
 A line of TRACE holds: R or W, what the drive's buffer did (any word), first block, \
 number of blocks, measured service time in µs, time from the end of this request to the \
-start of the next in us. One request is outstanding at a time.
+start of the next in µs. One request is outstanding at a time.
 
 rms is the root mean square distance between the distributions of measured and modelled \
 service times, at the quantiles 0.0001 to 0.9999 (Ruemmler and Wilkes 1994). Median and \
@@ -33,8 +33,8 @@ scale the tool's results.
 
 The file behaves as a block device: its length is fixed, writes beyond its end fail, \
 the page cache is bypassed, fsync is a flush, punching a hole is a TRIM. The kernel \
-splits requests above 1 MiB. The path through the kernel adds a time to each request, \
-which is measured and printed at the start.
+splits requests above 1 MiB. The path through the kernel adds time to each request; \
+serve measures that time and prints it at the start.
 
 Exit codes: 0 the model kept time, or no request came; 1 it did not, or it could not be \
 served; 2 wrong usage; 3 the directory is not empty or already serves a model.";

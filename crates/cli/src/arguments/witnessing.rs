@@ -17,23 +17,23 @@ Examples:
   iolab witness -p 4711 --for 10s
   iolab witness --device vda --for 5s
 
-The program runs as it would alone, with its own output; the evidence goes to stderr, \
-or to FILE. --on lets iolab see the page cache and the holes of a file before the program \
-starts. Descendants are observed until all have ended; Ctrl-C ends that, and they go on. \
-A process that is joined with -p, and a device, are observed until Ctrl-C, or for --for; \
-the process also until it ends.
+The program runs as it would without iolab, with its own output; the evidence goes to \
+stderr, or to FILE. --on records the page cache and the holes of a file before the program \
+starts. iolab observes the program and its descendants until all have ended. Ctrl-C ends \
+the observation, and they continue. With -p and --device, iolab observes until Ctrl-C or \
+for --for; with -p also until the process ends.
 
-A report that the program writes (fio --output=FILE with --output-format=json; other files \
-with --claim) is held against what devices carried.
+iolab compares a report that the program writes (fio --output=FILE with \
+--output-format=json; other files with --claim) with the counters of the devices.
 
--o FILE.iolab keeps all that was seen; table, report, plot and show read it.
+-o FILE.iolab stores all evidence; table, report, plot and show read it.
 
-Run it as root to see what other users' processes do with the disk, and what processes \
-that have ended did. --trace needs root. It counts syncs, and says how long requests of the \
-program were in the queue and in the device.
+As root, iolab also sees the I/O of other users' processes and of processes that have \
+ended. --trace needs root: it counts syncs, and measures how long requests of the program \
+were in the queue and in the device.
 
-The exit code is that of the program, and iolab ends by the signal that ended it. 2: it \
-could not be started. With -p and --device it is 0.";
+The exit code is that of the program; if a signal ended it, iolab ends by that signal. 2: \
+the program could not be started. With -p and --device it is 0.";
 
 #[derive(Debug, Args)]
 #[command(after_help = WITNESS_HELP)]
@@ -42,10 +42,10 @@ pub(crate) struct Witness {
     /// File, device or directory that the program works on
     #[arg(long, value_name = "TARGET", conflicts_with = "device")]
     pub(crate) on: Option<PathBuf>,
-    /// Join a running process, with all that it starts
+    /// Observe a running process and its descendants
     #[arg(short, long, value_name = "PID")]
     pub(crate) pid: Option<u32>,
-    /// Watch a block device alone: vda, or its path; repeatable
+    /// Observe a block device: vda, or its path; repeatable
     #[arg(long, value_name = "NAME")]
     pub(crate) device: Vec<PathBuf>,
     /// End the observation of a process or device after this time
@@ -54,7 +54,7 @@ pub(crate) struct Witness {
     /// Record the kernel's trace events (root): the program's syncs, and the time of its requests in queue and device
     #[arg(long, conflicts_with = "device")]
     pub(crate) trace: bool,
-    /// Report of fio (JSON) or IOzone that the program writes: what it claims
+    /// Report that the program writes, of fio (JSON) or IOzone, to compare with the devices
     #[arg(long, value_name = "REPORT", requires = "command")]
     pub(crate) claim: Option<PathBuf>,
     /// New file for the evidence: .iolab, .json (iolab schema witness describes it) or .txt; over time: .svg, .png or .pdf

@@ -88,7 +88,7 @@ fn check_complete(path: &Path) -> Result<()> {
     beside.push("-wal");
     match std::fs::metadata(&beside) {
         Ok(found) if found.len() > 0 => Err(Error::usage(format!(
-            "{} is not complete: its run goes on, or was killed",
+            "{} is incomplete: its run is still in progress, or was killed",
             path.display()
         ))
         .hint("wait for its end, or finish it with iolab resume")),

@@ -208,7 +208,7 @@ fn print_rest(file: &Path, options: &Resume) -> Outcome {
     let made = made(&record);
     let (trials, spent) = made;
     let does = format!(
-        "{}: {} made before, in {}; this is what is left",
+        "{}: {} made earlier, in {}; this plan is the rest",
         file.display(),
         counted(trials, "trial"),
         rough_duration(spent)

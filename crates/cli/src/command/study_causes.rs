@@ -107,7 +107,7 @@ impl Explains {
                 }
                 Ok((None, _)) => {
                     let text = causes::phenomenon(input.run.analysis(), &phenomenon);
-                    let text = format!("Not explained: {text}: no suspect can be taken away.");
+                    let text = format!("Not explained: {text}: no suspect can be removed.");
                     write!(to, "{}", paragraph(&text, "", width))?;
                 }
                 // What the study has measured is shown all the same.

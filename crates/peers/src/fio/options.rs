@@ -239,7 +239,7 @@ fn listed(blocks: &str, moves: bool) -> Result<Sequence> {
     let numbers = blocks.split(',').map(|block| block.trim().parse());
     let numbers: std::result::Result<Vec<u32>, _> = numbers.collect();
     let numbers = numbers.map_err(|_| {
-        Error::usage(format!("'{}' is no list of blocks", short(blocks)))
+        Error::usage(format!("'{}' is not a list of blocks", short(blocks)))
             .hint("fio takes numbers from 0 on, separated by commas")
     })?;
     Sequence::new(&numbers, moves)

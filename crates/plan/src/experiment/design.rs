@@ -78,7 +78,7 @@ impl Default for Design {
     }
 }
 
-/// The fewest trials of a cell with which another run of so many cells can be compared: the exact interval of the median, which covers
+/// The fewest trials of a cell with which another run of this many cells can be compared: the exact interval of the median, which covers
 /// `1 - 2^(1-n)` at most, exists at the level that Bonferroni's correction leaves for each cell.
 pub fn trials_to_compare(cells: usize) -> u32 {
     let each = COMPARED_ALPHA / cells.max(1) as f64;
@@ -103,7 +103,7 @@ impl Design {
         }
     }
 
-    /// The trials of a cell after which precision ends the repetition of so many cells, where the budget has room for them: the least number,
+    /// The trials of a cell after which precision ends the repetition of this many cells, if the budget allows them: the smallest number,
     /// and those that a comparison with another run needs.
     pub fn trials_wanted(&self, cells: usize) -> u32 {
         if let Some(steady) = self.precondition.rounds_of_cells() {

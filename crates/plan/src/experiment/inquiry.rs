@@ -283,7 +283,7 @@ fn conflict(error: &Error) -> Obstacle {
     }
 }
 
-/// Which of so many suspects each variant is without: none, each alone, all but one each, all. Where two of these are the same, one
+/// Which of this many suspects each variant is without: none, each alone, all but one each, all. Where two of these are the same, one
 /// stands for both.
 fn variants(suspects: usize) -> Vec<Vec<usize>> {
     let all: Vec<usize> = (0..suspects).collect();

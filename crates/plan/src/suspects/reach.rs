@@ -7,7 +7,7 @@ use super::{Check, Intervention, Sides, Suspect};
 
 /// The part of the region that is left, where that holds enough requests.
 const SHARE: u64 = 64;
-/// A region of which more is left shows nothing about its size: one in so many.
+/// A larger rest of the region than one part in this many shows nothing about its size.
 const MOST: u64 = 8;
 /// Fewest requests of a thread that the rest of the region holds.
 const REQUESTS_MIN: u64 = 64;

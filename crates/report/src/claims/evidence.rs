@@ -378,7 +378,7 @@ pub(crate) struct TogetherData {
     limit: String,
     /// The fewest groups that are shown to reach a shared limit; `null` where only all of them do, or none is shown.
     reached_by: Option<String>,
-    /// What in the evidence could turn it round; then `limit` is `cannot_tell`. The base is a group alone, the other side all at once.
+    /// Doubts that could reverse it; then `limit` is `cannot_tell`. The base is a group alone, the other side all at once.
     doubts: Vec<Against>,
 }
 

@@ -35,7 +35,7 @@ impl SaidOfCell {
         self.ratio.map_or(0.0, |(ratio, _)| ratio.ln().abs())
     }
 
-    /// Why nothing can be told of it.
+    /// Why there is no conclusion about it.
     fn why(&self) -> Option<&'static str> {
         match self.verdict {
             CellVerdict::Drifting => Some("trials depend on each other"),
@@ -61,7 +61,7 @@ impl SaidOfCell {
     }
 }
 
-/// The answer of all cells: what differs, with the greatest difference; what does not; where and why nothing can be told.
+/// The answer for all cells: those that differ, with the largest difference; those that do not; those without a conclusion, with the reason.
 pub(crate) fn answer(cells: &[SaidOfCell], margin: f64) -> String {
     let all = cells.len();
     let mut parts: Vec<String> = Vec::new();

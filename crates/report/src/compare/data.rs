@@ -75,7 +75,7 @@ struct OverallData {
     relation: Relation,
     /// Whether they are shown to be equivalent.
     equivalent: bool,
-    /// What in the evidence of any cell could turn it round; then `relation` is `cannot_tell`.
+    /// Doubts of any cell that could reverse it; then `relation` is `cannot_tell`.
     doubts: Vec<Against>,
 }
 

@@ -19,7 +19,7 @@ const NAMED_MAX: usize = 2;
 /// The factor whose levels have a line each.
 const TARGET: &str = "target";
 
-/// What a run comes to on a target.
+/// The result of a run on a target.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Conclusion {
     /// The target, as the cells name it.

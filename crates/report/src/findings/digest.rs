@@ -28,7 +28,7 @@ pub struct Headline {
     pub runs: Vec<usize>,
     /// A sentence, or a few.
     pub text: String,
-    /// What is said where there is no space for all of them.
+    /// The text if there is no space for all of them.
     pub short: Option<String>,
     /// Whether it says itself which of the runs it is about.
     pub names_runs: bool,

@@ -208,7 +208,7 @@ pub(crate) fn cpu_quota(analysis: &Analysis) -> Vec<Finding> {
     CPU_QUOTA.one(text)
 }
 
-/// Writes to storage that no trial made durable; those that are owed as write-back were told of.
+/// Writes to storage without a sync, except those that another finding reports as owed write-back.
 pub fn not_durable(analysis: &Analysis) -> Vec<Finding> {
     let unsynced = |cell: &&CellAnalysis| {
         let asked = &cell.cell;

@@ -60,7 +60,7 @@ pub fn untouched(analyses: &[&Analysis]) -> Option<Finding> {
     )
 }
 
-/// Whether a region of some cell is all of each target: what is left is less than a request.
+/// Whether a region of some cell covers each target up to less than one request.
 fn is_swept_whole(analysis: &Analysis) -> bool {
     let only = [analysis];
     let swept = |named: &str| {

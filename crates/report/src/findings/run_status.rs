@@ -1,4 +1,4 @@
-//! How a run stands: whether it was carried out, on what, and whether its trials failed.
+//! The status of a run: whether it was performed, on which target, and whether its trials failed.
 
 use iolab_analysis::analysis::{Analysis, CellAnalysis, CellServed, Flag};
 use iolab_record::{EndedBy, RunStatus, ServedBy};

@@ -48,7 +48,7 @@ const BENDS: &str = "straight pieces on log axes, their number by an information
 const TOGETHER: &str = "ratios within the blocks that all cells share, with intervals that hold for all comparisons of this kind in the run together in 95 %";
 const REPRODUCED: &str =
     "the ratio of both sides within each block, by signed ranks, on its logarithm";
-const SUSPECTS: &str = "the difference with each suspect taken away alone and with all others taken away, within the blocks that these share, by signed ranks with Holm's correction over all suspects";
+const SUSPECTS: &str = "the difference without each suspect, and without all others, within the blocks that these share, by signed ranks with Holm's correction over all suspects";
 const LAYERS: &str = "the requests of each traced trial, joined with the kernel's events; exact intervals of the median share over the trials, which hold together in 95 %";
 const TAIL: &str = "the 99th percentile over the median of each trial, with intervals that hold for all cells together in 95 %";
 
@@ -68,7 +68,7 @@ pub fn finding(claim: &Claim, runs: &[&Analysis]) -> Finding {
     }
 }
 
-/// The main sentence of a claim, where it has others that can be left out for want of space.
+/// The main sentence of a claim, if it has others that short output leaves out.
 pub(super) fn main_sentence(claim: &Claim, runs: &[&Analysis]) -> Option<String> {
     match claim {
         Claim::Comparison(found) => comparison::greatest(found, runs),
@@ -241,7 +241,7 @@ fn doubts(all: &[SideDoubt]) -> String {
     words.join("; ")
 }
 
-/// Why some things cannot be told: ` at bs=4KiB (and in 2 more): other traffic on the device (80 %). In 1 more for another reason.`
+/// The reasons for 'cannot tell': ` at bs=4KiB (and in 2 more): other traffic on the device (80 %). In 1 more for another reason.`
 /// `place` names those that have a reason in common with the first, whose reasons these are; `None` without any.
 fn untold<'a, T>(
     all: &[&'a T],

@@ -35,7 +35,7 @@ pub enum Reason {
     SomeNotAsAsked,
     /// Some cells were disturbed.
     SomeDisturbed,
-    /// A run did not come to its end.
+    /// A run did not finish.
     Unfinished,
     /// The definition of a run cannot be read.
     NoDefinition,
@@ -70,7 +70,7 @@ pub struct Trust {
     pub faulty: usize,
     /// Whether the machine is virtual; `None` where that is not known or differs between runs.
     pub is_virtual: Option<bool>,
-    /// Runs that did not come to their end.
+    /// Runs that did not finish.
     pub unfinished: usize,
     /// Runs whose definition cannot be read.
     pub undefined: usize,

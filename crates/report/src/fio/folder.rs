@@ -43,7 +43,7 @@ impl CellFile {
     }
 }
 
-/// A report for each measured cell, each at a place of its own.
+/// A report for each measured cell, each in a separate folder.
 pub fn files(runs: &[(RunRecord, CellLatencies)]) -> Vec<CellFile> {
     let mut files: Vec<CellFile> = Vec::new();
     for (number, (record, latencies)) in runs.iter().enumerate() {

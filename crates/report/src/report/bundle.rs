@@ -40,7 +40,7 @@ pub(super) struct Chapter<'a> {
     pub(super) section: &'a Section,
     /// Index of the section in the report.
     pub(super) place: usize,
-    /// What stands before the figure of the latest run, with the tables of its standard.
+    /// The text before the figure of the latest run, with the tables of its standard.
     pub(super) leading: Vec<Shown>,
     /// The figure of the latest run; `None` where its data makes none.
     pub(super) own: Option<Shown>,

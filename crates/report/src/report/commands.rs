@@ -57,7 +57,7 @@ fn quoted_path(path: &Path) -> String {
     quoted(&clean(&path.to_string_lossy()))
 }
 
-/// Quotes a text as one word for a shell that is no option.
+/// Quotes a text as one shell word that no command reads as an option.
 fn quoted(text: &str) -> String {
     // A leading dash would be read as an option.
     match text.strip_prefix('-') {

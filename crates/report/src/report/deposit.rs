@@ -1,4 +1,4 @@
-//! All that a report rests on, in files for a repository of data: what somebody else needs to read, check, cite and repeat it.
+//! The files of a data repository: everything needed to read, check, cite and repeat a report.
 
 use std::fmt::Write as _;
 
@@ -160,7 +160,7 @@ fn title(report: &StudyReport<'_>) -> String {
     }
 }
 
-/// What was measured, and what observations come to.
+/// The measurements and the results of observations.
 fn summary<'a>(report: &'a StudyReport<'_>) -> impl Iterator<Item = &'a str> {
     let measured: &[String] = match report.inputs.is_empty() {
         true => &[],

@@ -26,7 +26,7 @@ use crate::overview;
 #[template(path = "report.html")]
 struct Page<'a> {
     report: &'a StudyReport<'a>,
-    /// What the runs come to, in lines that can be pasted.
+    /// The results of the runs, one line each, to copy.
     lines: Vec<String>,
     subject: String,
     answers: Vec<(&'a super::AnswerPart, PageTable<'a>)>,
@@ -63,7 +63,7 @@ struct Glance {
     /// Whether each row is of a kind of access, and each column of a target.
     is_turned: bool,
     note: &'static str,
-    /// The column that the bars stand behind.
+    /// The column after which the bars are drawn.
     bars_after: usize,
     has_doubts: bool,
     picture: String,

@@ -13,7 +13,7 @@ const BROKEN: f64 = 74.0;
 const BROKEN_LINE: usize = 18;
 /// Space beside a column, points.
 const GAP: f64 = 5.0;
-/// Width of a digit in the script size, points; a letter is no wider in the mean.
+/// Width of a digit in the script size, points; the mean width of a letter is at most that.
 const DIGIT: f64 = 4.0;
 /// Width of a column of the page, points.
 const NARROW: f64 = 238.0;
@@ -75,7 +75,7 @@ pub(super) fn table(table: &Captioned) -> String {
     text
 }
 
-/// Takes the columns out that may be left out and have one value in all of several rows; gives them as `HEADING VALUE`.
+/// Removes dispensable columns with the same value in all of several rows; returns them as `HEADING VALUE`.
 fn take_alike(grid: &mut Grid) -> Vec<String> {
     let mut taken = Vec::new();
     for column in (0..grid.headings.len()).rev() {

@@ -1,4 +1,4 @@
-//! A table as a page shows it: its title, its notes, its rows; notes that all tables share stand once, above them.
+//! A table as a page shows it: its title, its notes, its rows; notes common to all tables appear once, above them.
 
 use super::captioned::Captioned;
 use super::section::Section;

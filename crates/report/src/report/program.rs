@@ -44,7 +44,7 @@ pub(super) struct ProgramPart {
     pub(super) id: String,
     /// What was observed: the name of the program, or of the devices.
     pub(super) name: String,
-    /// What the evidence comes to.
+    /// The result of the evidence.
     pub(super) headline: String,
     /// When, and the file.
     pub(super) origin: String,

@@ -122,7 +122,7 @@ impl Section {
 }
 
 impl Section {
-    /// Whether a figure of this name stands before its own figure, as a standard's report has it.
+    /// Whether a figure of this name comes before its own figure, as in a standard's report.
     pub(super) fn leads_with(&self, figure: &str) -> bool {
         figure == "rounds" && !self.standard_tables.is_empty()
     }

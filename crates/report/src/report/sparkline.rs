@@ -5,7 +5,7 @@ use iolab_figure::sparkline;
 
 use super::clean;
 
-/// Most targets whose best values stand beside a figure.
+/// Maximum number of targets whose best values are printed beside a figure.
 const BEST_MAX: usize = 3;
 
 /// A small figure with its labels.

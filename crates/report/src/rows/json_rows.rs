@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::values::Rows;
 
-/// What stands around the objects.
+/// The text around the objects.
 pub(super) struct Frame {
     /// Before the first, if there is one.
     pub(super) first: &'static [u8],

@@ -31,7 +31,7 @@ pub(crate) struct WitnessDocument<'a> {
     command: &'a [String],
     /// Number of the process that was joined; `null` for a program that iolab started.
     joined_pid: Option<u32>,
-    /// What the evidence comes to, in one sentence.
+    /// The result of the evidence, in one sentence.
     text: String,
     /// What it shows, in the order in which it is printed: the parts of `text`, each with the numbers that it rests on.
     claims: Vec<ClaimData>,

@@ -71,7 +71,7 @@ pub(super) fn load(device: &ObservedDevice, elapsed_ns: u64) -> Option<String> {
         ));
     }
     let caveat = match load.busy >= BUSY_FROM {
-        true => ", which is no limit for a device that serves requests in parallel",
+        true => ", which does not limit a device that serves requests in parallel",
         false => "",
     };
     if load.busy > 0.0 {

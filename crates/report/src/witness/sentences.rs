@@ -22,7 +22,7 @@ pub(super) fn subject(evidence: &Evidence) -> Option<String> {
     }
 }
 
-/// A claim as a sentence of its own.
+/// A claim as a separate sentence.
 pub(super) fn sentence(claim: &WitnessClaim<'_>, evidence: &Evidence) -> String {
     let clause = clause(claim, evidence);
     match subject(evidence) {
@@ -190,7 +190,7 @@ fn may_be_faults(reads: &Direction) -> bool {
     is_asked && by_calls.is_some_and(|bytes| bytes.least < bytes.most)
 }
 
-/// Whether what it read can lie in holes: nobody named the file, and one that it read has less space than bytes.
+/// Whether its reads may be of holes: no `--on` names the file, and a file that it read has less space than bytes.
 fn may_have_holes(observed: &Observed) -> bool {
     let mut read = observed.files.iter().filter(|file| file.is_read);
     observed.target.is_none()

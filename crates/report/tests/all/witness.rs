@@ -388,7 +388,7 @@ fn devices_alone_are_told_with_who_used_them() {
     vda: 500 reads/s (2.05 MB/s) and 0 writes/s (0 MB/s) over 2.00 s; busy 100 % of the time. Most I/O on any disk: dd (7, ended) read 3.91 MiB, wrote 0 B.
 
     device     vda: read 3.91 MiB in 1000 requests, wrote 0 B in 0 requests, 0 times flushed, busy 2.00 s
-    load       vda: 500 reads/s (2.05 MB/s), 250 µs each; 4.00 requests in flight on average; busy 100 % of the time, which is no limit for a device that serves requests in parallel
+    load       vda: 500 reads/s (2.05 MB/s), 250 µs each; 4.00 requests in flight on average; busy 100 % of the time, which does not limit a device that serves requests in parallel
     other      dd (7, ended) read 3.91 MiB, wrote 0 B, on any disk
     other      kworker/u8:1 (8, a thread of the kernel, which does I/O for processes) read 0 B, wrote 4 KiB, on any disk
     CPU        observing took 0 ns

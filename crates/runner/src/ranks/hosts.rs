@@ -26,7 +26,7 @@ impl Host {
     }
 }
 
-/// The hosts of so many ranks in their order; without a name where none is known.
+/// The hosts of this many ranks in their order; without a name if none is known.
 pub(super) fn in_order(known: Vec<RankIdentity>, ranks: usize) -> Vec<Host> {
     let mut hosts = vec![Host::default(); ranks];
     for (rank, (name, kernel)) in known {

@@ -8,7 +8,7 @@ use super::hosts::Host;
 
 /// Placeholder for the number of a rank.
 const RANK: &str = "{rank}";
-/// What stands for the name of its host.
+/// Placeholder for the name of its host.
 const HOST: &str = "{host}";
 
 /// Whether a path is another one for every rank, or for every host.

@@ -35,7 +35,7 @@ struct Samples {
 }
 
 impl Session<'_> {
-    /// Makes a trial, and gives whether it succeeded: one of another tool that fails is no failure of the run.
+    /// Performs a trial and returns whether it succeeded. A failed trial of another tool does not fail the run.
     pub(super) fn trial(
         &mut self,
         visit: Visit,

@@ -11,7 +11,7 @@ use iolab_workload::{Error, Result};
 
 use super::full;
 
-/// What stands between the targets that a trial is striped over.
+/// Separator between the targets of a striped trial.
 const BETWEEN: &str = ":";
 
 /// Settles on what an experiment runs: the targets that the user gives, several of them as levels of the factor `target`; else

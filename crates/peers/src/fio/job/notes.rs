@@ -87,7 +87,7 @@ impl Asked<'_> {
             ),
             (
                 several,
-                "jobs that run side by side are groups of one trial, each measured by itself",
+                "jobs that run side by side are groups of one trial, each measured separately",
             ),
             (
                 several && self.stages.last() > Some(&0),
@@ -137,7 +137,7 @@ impl Asked<'_> {
             ),
             (
                 self.any(has_one_place),
-                "ordered reads and writes of a mix follow each other on one way through the file; in fio each direction goes through the file by itself",
+                "ordered reads and writes of a mix share one position in the file; in fio each direction has its own",
             ),
         ]
     }
@@ -184,7 +184,7 @@ impl Asked<'_> {
             ),
             (
                 self.has_option(&batches),
-                "fio submits and takes back so many requests at a time, iolab as many as there are: one at a time gave fio 5 to 10 % more on one disk, for twice the CPU time (docs/METHODS.md, Recipes)",
+                "fio submits and collects this many requests at a time, iolab all that are ready: one at a time made fio 5 to 10 % faster on one disk, for twice the CPU time (docs/METHODS.md, Recipes)",
             ),
             (
                 self.any(|trial| trial.steady.is_some()),

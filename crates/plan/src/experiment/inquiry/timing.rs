@@ -58,7 +58,7 @@ impl Phenomenon {
         (whole_ms < longest).then_some(whole_ms)
     }
 
-    /// To what part throughput fell, one in so many; 0 where trials leave nothing that idle time takes away.
+    /// Throughput fell to one part in this many; 0 if trials leave nothing that idle time removes.
     fn drained(&self) -> f64 {
         match self.sides.machine.leftover {
             Leftover::Drained(factor) => factor.clamp(1.0, DRAINED_MAX),

@@ -107,7 +107,7 @@ pub(crate) struct SuspectData {
     name: String,
     /// What part of the difference goes with it, of `joint` with all of them; `null` where it was not tried.
     share: Option<ShareData>,
-    /// Whether the share is what it makes by itself, with all other suspects taken away.
+    /// Whether the share is its effect alone, without all other suspects.
     by_itself: bool,
     /// How many times as great the other side is without it.
     ratio_without: Option<f64>,

@@ -47,7 +47,7 @@ pub(crate) struct ProgramSizeData {
     ratio_high: Option<f64>,
     /// What is claimed of the new program's time against that of the base.
     relation: Relation,
-    /// What in the evidence could turn it round; then `relation` is `cannot_tell`.
+    /// Doubts that could reverse it; then `relation` is `cannot_tell`.
     doubts: Vec<Against>,
 }
 

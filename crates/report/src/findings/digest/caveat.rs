@@ -41,7 +41,7 @@ pub(super) fn all(analyses: &[&Analysis], claims: &[Claim]) -> Vec<Caveat> {
     caveats
 }
 
-/// A caveat about so many cells; `None` where there are none.
+/// A caveat about this number of cells; `None` for 0.
 fn about(cells: usize, text: impl Into<String>) -> Option<Caveat> {
     (cells > 0).then(|| Caveat {
         text: text.into(),
@@ -215,7 +215,7 @@ fn not_measured(analyses: &[&Analysis]) -> Option<Caveat> {
     (!parts.is_empty()).then(|| of_run(format!("not measured: {}", parts.join(", "))))
 }
 
-/// Whether a region of so many bytes is all of a target, but for less than one of the requests: regions are cut to whole requests.
+/// Whether a region of this many bytes covers a target up to less than one request: regions are truncated to whole requests.
 fn is_whole(analysis: &Analysis, region: u64) -> bool {
     let cells = analysis.cells.iter();
     let longest = cells.map(|cell| cell.cell.trial().bs).max().unwrap_or(0);

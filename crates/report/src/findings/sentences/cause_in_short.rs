@@ -88,7 +88,7 @@ fn answer(found: &Reproduction, suspects: &[&Suspects]) -> String {
     let untried = count(Verdict::NotTried);
     if parts.is_empty() {
         parts.push(match (unsettled, cleared) {
-            (0, 0) => "cannot tell: no suspect was taken away".to_owned(),
+            (0, 0) => "cannot tell: no suspect was removed".to_owned(),
             (0, _) => "none of the suspects is the cause".to_owned(),
             _ => "cannot tell".to_owned(),
         });

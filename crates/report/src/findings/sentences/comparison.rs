@@ -280,7 +280,7 @@ fn extremes(comparison: &Comparison, runs: &[&Analysis]) -> Vec<String> {
         .collect()
 }
 
-/// `6 higher, 1 lower, 1 equivalent within 5 %`: how many comparisons come to what, but for what the sentence has told.
+/// `6 higher, 1 lower, 1 equivalent within 5 %`: the number of comparisons by result, without those that the sentence names.
 fn counts(comparison: &Comparison, told: Option<Difference>) -> String {
     let (higher, lower) = words(comparison.response);
     let parts = [

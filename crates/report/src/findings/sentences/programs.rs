@@ -93,7 +93,7 @@ fn difference(pair: &ProgramPair) -> Option<String> {
     Some(text)
 }
 
-/// Whether one of the two is shown to take longer; `None` where that cannot be told.
+/// Whether one of the two is shown to take longer; `None` if the data do not show it.
 fn shown(point: &SizePoint) -> Option<bool> {
     match point.difference {
         Difference::Higher | Difference::Lower => Some(true),
