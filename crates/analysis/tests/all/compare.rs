@@ -355,6 +355,7 @@ fn a_difference_in_any_fixed_setting_is_named() {
         ("shift", "rank"),
         ("skip_every", "256MiB"),
         ("segments", "4/16MiB"),
+        ("files", "8/random"),
         ("stripe", "64KiB"),
         ("flow", "8"),
         ("ends_trial", "true"),

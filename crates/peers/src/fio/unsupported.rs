@@ -76,6 +76,7 @@ pub(super) fn check(spec: &TrialSpec) -> Result<(), String> {
         // Judged by `trials`.
         rate: _,
         segments: _,
+        files: _,
         steady: _,
         trace: _,
         trim_percent: _,
@@ -110,7 +111,7 @@ pub(super) fn check(spec: &TrialSpec) -> Result<(), String> {
 }
 
 /// What ends its trials, and what of them iolab reads.
-fn trials(spec: &TrialSpec) -> [Refusal; 6] {
+fn trials(spec: &TrialSpec) -> [Refusal; 7] {
     [
         (
             spec.rate.is_some(),
@@ -123,6 +124,10 @@ fn trials(spec: &TrialSpec) -> [Refusal; 6] {
         (
             spec.segments.is_some(),
             "it has no segments with gaps between them",
+        ),
+        (
+            spec.files.is_some(),
+            "it draws the sizes of several files itself, and is given one for each thread",
         ),
         (spec.trace, "iolab traces its own requests only"),
         (

@@ -114,6 +114,7 @@ fn check(spec: &TrialSpec) -> Result<(), String> {
         region: _,
         threads: _,
         layout: _,
+        files: _,
         // Judged by `flags`.
         dontcache: _,
         atomic: _,
@@ -226,13 +227,14 @@ fn data(spec: &TrialSpec) -> [Refusal; 4] {
     ]
 }
 
-fn files(spec: &TrialSpec) -> [Refusal; 3] {
+fn files(spec: &TrialSpec) -> [Refusal; 4] {
     let blocks = spec.region / spec.bs;
     [
         (
             spec.threads > 1 && spec.layout != FileLayout::Private,
             "each of its threads takes a file of its own: set layout=private",
         ),
+        (spec.files.is_some(), "each of its threads has one file"),
         (spec.threads > THREADS_MAX, "it has at most 256 threads"),
         (
             !blocks.is_multiple_of(u64::from(spec.threads)),

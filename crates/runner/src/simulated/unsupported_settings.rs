@@ -116,6 +116,8 @@ fn of_trial(trial: &TrialSpec) -> impl Iterator<Item = Meaning> {
         iopoll: _,
         cache: _,
         layout: _,
+        // Only with layout=private.
+        files: _,
         descriptors: _,
         fresh: _,
         allocate: _,

@@ -22,6 +22,7 @@ const EXAMPLES: &[(&str, &str, &str)] = &[
     // The same pattern and direction as the default, so that no other setting changes.
     ("workload", "rs", "RS"),
     ("layout", "private", "private"),
+    ("files", "8/random:1/open=8", "8/random/open=8"),
     ("descriptors", "shared", "shared"),
     ("fresh", "yes", "true"),
     ("sync", "fsync", "each"),

@@ -48,7 +48,9 @@ pub(super) fn of(
     let applying = topics.into_iter().flatten().filter(|(applies, _)| *applies);
     let applying = applying.map(|(_, note)| (*note).to_owned());
     let applying = applying.chain(measured_together(jobs, cells, stages));
-    applying.chain(shortened_requests(jobs, cells)).collect()
+    let files = jobs.iter().zip(cells).filter_map(several_files);
+    let files = files.chain(shortened_requests(jobs, cells));
+    applying.chain(files).collect()
 }
 
 impl Asked<'_> {
@@ -194,8 +196,12 @@ impl Asked<'_> {
     }
 
     /// What files hold, and how it is checked.
-    fn data(&self) -> [Note; 4] {
+    fn data(&self) -> [Note; 5] {
         [
+            (
+                self.has_option(&["fill_device", "fill_fs"]) && self.whole.is_none(),
+                "fio writes until the file system is full (fill_device); iolab leaves space free, and writes as much as --size says",
+            ),
             (
                 self.has_option(&["verify_backlog"]),
                 "fio reads back between its writes and within their time (verify_backlog), so that it reports fewer writes per second; iolab reads back after each trial",
@@ -240,6 +246,33 @@ fn measured_together<'a>(
                 job.name
             ))
         })
+}
+
+/// What fio does otherwise with several files, and how much of it.
+fn several_files((job, cell): (&Job, &CellSpec)) -> Option<String> {
+    let trial = &cell.trial;
+    let files = trial.files?;
+    let sizes = match files.spread > 1.0 {
+        true => {
+            let sizes = trial.private_files(0);
+            let bounds = [sizes.iter().min(), sizes.iter().max()];
+            let [least, most] =
+                bounds.map(|bytes| format_bytes(bytes.copied().unwrap_or(0) as f64));
+            format!(
+                "; their sizes lie evenly between {least} and {most}, the same in each trial, fio draws them"
+            )
+        }
+        false => String::new(),
+    };
+    let syncs = match trial.writes() && trial.sync.follows_writes() {
+        true => "; a sync is of the file of the last write, fio's of the file of the next request",
+        false => "",
+    };
+    let requests = trial.region as f64 / f64::from(trial.threads) / trial.mean_request();
+    Some(format!(
+        "{}: fio opens a file when its turn comes first and closes it once all of it was visited, {} times in {requests:.0} requests; iolab opens all files before the trial{sizes}{syncs}",
+        job.name, files.count,
+    ))
 }
 
 /// Where fio's requests are smaller than those that a job asks for, and how much.
