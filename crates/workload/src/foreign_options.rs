@@ -236,9 +236,10 @@ pub static FOREIGN: &[Foreign] = foreign! {
     way "--set content=unique, the default": "refill_buffers scramble_buffers" => flag(&["content"]);
     none "data is unique, repeated or zero (--set content=unique,repeated,zero), and unique data shrinks as asked: \
         --set compressible=50 --set dedup=30":
-        "buffer_pattern dedupe_working_set_percentage dedupe_global",
+        "buffer_pattern",
         "buffer_compress_chunk" => idle("what can be compressed lies in one piece of every 4 KiB"),
-        "dedupe_mode" => only(&["repeat"], "data repeats that of one block");
+        "dedupe_mode" => decides(&["dedup", "dedup_set"]),
+        "dedupe_global" => flag(&["dedup_set"]);
     way "--set compressible=50 for a ratio of 2, --set dedup=50": "compressratio dedupratio";
     way "--set buffer_memory=contiguous":
         "mem iomem" => only(&["malloc", "mmap"], "buffers are small pages that were touched"),
@@ -391,6 +392,7 @@ pub static FOREIGN: &[Foreign] = foreign! {
         "atomic" => flag(&["atomic"]),
         "buffer_compress_percentage" => decides(&["compressible"]),
         "dedupe_percentage" => decides(&["dedup"]),
+        "dedupe_working_set_percentage" => decides(&["dedup_set"]),
         "cpus_allowed" => decides(&["cpus"]),
         "nice" => decides(&["nice"]),
         "size" => decides(&["region", "bytes"]),

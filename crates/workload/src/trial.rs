@@ -259,6 +259,8 @@ pub struct TrialSpec {
     pub compressible: u8,
     /// Share of the writes that repeat earlier data, in percent.
     pub dedup: u8,
+    /// Blocks whose data is repeated, in percent of those of the region: the first that each worker writes. `None`: one block.
+    pub dedup_set: Option<u8>,
     /// Whether written blocks carry offset, generation and checksum, and are read back after the timed span.
     pub verify: bool,
     /// The limits of the trial.
@@ -365,6 +367,7 @@ impl Default for TrialSpec {
             write_hint: None,
             compressible: 0,
             dedup: 0,
+            dedup_set: None,
             verify: false,
             limit: TrialLimit::default(),
             steady: None,

@@ -331,6 +331,7 @@ fn a_difference_in_any_fixed_setting_is_named() {
         ("trim_by", "write_zeroes"),
         ("compressible", "50"),
         ("dedup", "50"),
+        ("dedup_set", "50"),
         ("thinktime", "1ms"),
         ("thinktime_every", "8"),
         ("thinktime_spin", "100us"),

@@ -60,8 +60,10 @@ fn stamped(folder: &Path, offsets: &[u64]) -> BTreeMap<u64, usize> {
     for entry in fs::read_dir(folder).expect("readable") {
         let content = fs::read(entry.expect("there").path()).expect("readable");
         for block in content.chunks_exact(BLOCK as usize) {
-            let stamp = u64::from_le_bytes(block[..8].try_into().expect("eight bytes"));
-            if let Some(count) = counts.get_mut(&stamp) {
+            let [stamp, generation] = [0, 8]
+                .map(|at| u64::from_le_bytes(block[at..at + 8].try_into().expect("eight bytes")));
+            // A block of zeros was not written by a trial.
+            if let Some(count) = counts.get_mut(&stamp).filter(|_| generation > 0) {
                 *count += 1;
             }
         }

@@ -98,7 +98,7 @@ impl JobFile {
         let ends = side_by_side::ends(&jobs, &stages, &mut mistakes);
         side_by_side::check_flows(&jobs, &stages, &mut mistakes);
         if several {
-            side_by_side::check_files(&jobs, &mut mistakes);
+            side_by_side::check_alone(&jobs, &mut mistakes);
         }
         let held = latency_target::held(&jobs, &mut mistakes);
         if let (None, Some(named)) = (target, &named) {

@@ -83,6 +83,7 @@ pub(super) fn check(spec: &TrialSpec) -> Result<(), String> {
         trim_first: _,
         verify: _,
         // Judged by `buffers` and `syncs`.
+        dedup_set: _,
         buffer_init: _,
         backend: _,
         sync: _,
@@ -138,8 +139,12 @@ fn trials(spec: &TrialSpec) -> [Refusal; 7] {
     ]
 }
 
-fn buffers(spec: &TrialSpec) -> [Refusal; 2] {
+fn buffers(spec: &TrialSpec) -> [Refusal; 3] {
     [
+        (
+            spec.dedup_set.is_some(),
+            "not every version of it repeats data of several blocks (dedupe_global)",
+        ),
         (
             spec.buffer_init != BufferInit::Random,
             "the preparation of its buffers cannot be chosen",

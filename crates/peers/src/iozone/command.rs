@@ -94,6 +94,7 @@ fn check(spec: &TrialSpec) -> Result<(), String> {
         content: _,
         compressible: _,
         dedup: _,
+        dedup_set: _,
         buffer_memory: _,
         buffer_init: _,
         // Judged by `order`.

@@ -129,6 +129,8 @@ fn of_trial(trial: &TrialSpec) -> impl Iterator<Item = Meaning> {
         verify: _,
         compressible: _,
         dedup: _,
+        // Only with dedup.
+        dedup_set: _,
         hardware_counters: _,
         thinktime_spin: _,
         cpus: _,

@@ -35,6 +35,7 @@ const EXAMPLES: &[(&str, &str, &str)] = &[
     ("content", "repeated", "repeated"),
     ("compressible", "50%", "50"),
     ("dedup", "30", "30"),
+    ("dedup_set", "50%", "50"),
     ("verify", "on", "true"),
     ("bytes", "1048576", "1MiB"),
     ("requests", "1000", "1000"),

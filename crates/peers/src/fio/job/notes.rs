@@ -196,8 +196,20 @@ impl Asked<'_> {
     }
 
     /// What files hold, and how it is checked.
-    fn data(&self) -> [Note; 5] {
+    fn data(&self) -> [Note; 7] {
+        let of_all = |(job, cell): (&Job, &CellSpec)| {
+            let trial = &cell.trial;
+            trial.dedup_set.is_some() && trial.threads > 1 && !is_set(&job.options, "dedupe_global")
+        };
         [
+            (
+                self.jobs.iter().zip(self.cells).any(of_all),
+                "each clone of fio repeats data of its own (dedupe_global=0), a thread of iolab that of all threads",
+            ),
+            (
+                self.any_with(&["create_on_open"], TrialSpec::reads),
+                "fio makes a file when it opens it (create_on_open), and ends with an error at a read of what it has not written; iolab fills files before the trials",
+            ),
             (
                 self.has_option(&["fill_device", "fill_fs"]) && self.whole.is_none(),
                 "fio writes until the file system is full (fill_device); iolab leaves space free, and writes as much as --size says",

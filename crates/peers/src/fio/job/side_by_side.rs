@@ -232,13 +232,18 @@ pub(super) fn place(jobs: &[Job], cells: &mut [CellSpec]) {
     }
 }
 
-/// Refuses jobs with several files beside others: groups share one file.
-pub(super) fn check_files(jobs: &[Job], mistakes: &mut Mistakes) {
+/// Refuses jobs with several files, and with data of each other, beside others: groups share one file, and each has its own data.
+pub(super) fn check_alone(jobs: &[Job], mistakes: &mut Mistakes) {
     for job in jobs {
         if let Some((option, count)) = file_count(&job.options) {
             let error = Error::usage(format!("{option}={count} in a job that runs beside others"));
             let error = error.hint("jobs that run side by side share one file: let the jobs wait for each other (stonewall), or leave it out");
             mistakes.add(&job.place_of(option), error);
+        }
+        if is_set(&job.options, "dedupe_global") {
+            let error = Error::usage("dedupe_global in jobs that run side by side and differ");
+            let error = error.hint("a group repeats data of its own threads only: make the jobs clones of one (numjobs), or leave it out");
+            mistakes.add(&job.place_of("dedupe_global"), error);
         }
     }
 }
