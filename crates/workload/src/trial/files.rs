@@ -173,7 +173,7 @@ impl TrialSpec {
         if blocks < u64::from(files.count) || smallest < request {
             return fail(
                 format!(
-                    "the smallest of files={files} has {smallest} bytes, and a request {request}"
+                    "the smallest file of files={files} has {smallest} bytes, less than a request of {request}"
                 ),
                 "enlarge the region with --size, or choose fewer files, a smaller spread or a smaller bs",
             );

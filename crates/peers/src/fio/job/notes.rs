@@ -70,7 +70,7 @@ impl Asked<'_> {
     }
 
     /// How jobs become trials of a run.
-    fn trials(&self) -> [Note; 8] {
+    fn trials(&self) -> [Note; 9] {
         let several = side_by_side::has_several(self.stages);
         let sized = |job: &Job| sets_any(job, &["size", "filesize"]);
         let has_own_file = |job: &Job| !job.options.contains_key("filename");
@@ -78,6 +78,12 @@ impl Asked<'_> {
             (
                 self.has_option(&["ramp_time"]),
                 "ramp_time is ignored: the first trial of every cell is a warm-up",
+            ),
+            (
+                self.any_with(&["startdelay", "start_delay"], |trial| {
+                    trial.start_delay.is_zero()
+                }),
+                "startdelay is ignored for a job that runs alone: its trials begin at once",
             ),
             (
                 self.has_option(&["randrepeat", "randseed"]),
@@ -196,7 +202,7 @@ impl Asked<'_> {
     }
 
     /// What files hold, and how it is checked.
-    fn data(&self) -> [Note; 7] {
+    fn data(&self) -> [Note; 9] {
         let of_all = |(job, cell): (&Job, &CellSpec)| {
             let trial = &cell.trial;
             trial.dedup_set.is_some() && trial.threads > 1 && !is_set(&job.options, "dedupe_global")
@@ -213,6 +219,19 @@ impl Asked<'_> {
             (
                 self.has_option(&["fill_device", "fill_fs"]) && self.whole.is_none(),
                 "fio writes until the file system is full (fill_device); iolab leaves space free, and writes as much as --size says",
+            ),
+            (
+                self.any_with(&["openfiles", "file_service_type"], |trial| {
+                    trial.files.is_none()
+                }),
+                "openfiles and file_service_type have no effect on a job with one file",
+            ),
+            (
+                self.any_with(
+                    &["buffer_compress_percentage", "dedupe_percentage"],
+                    |trial| !trial.writes_data(),
+                ),
+                "buffer_compress_percentage and dedupe_percentage have no effect on a job that writes no data",
             ),
             (
                 self.has_option(&["verify_backlog"]),
