@@ -202,7 +202,7 @@ impl Asked<'_> {
     }
 
     /// What files hold, and how it is checked.
-    fn data(&self) -> [Note; 9] {
+    fn data(&self) -> [Note; 10] {
         let of_all = |(job, cell): (&Job, &CellSpec)| {
             let trial = &cell.trial;
             trial.dedup_set.is_some() && trial.threads > 1 && !is_set(&job.options, "dedupe_global")
@@ -219,6 +219,10 @@ impl Asked<'_> {
             (
                 self.has_option(&["fill_device", "fill_fs"]) && self.whole.is_none(),
                 "fio writes until the file system is full (fill_device); iolab leaves space free, and writes as much as --size says",
+            ),
+            (
+                self.whole.is_none() && self.any(TrialSpec::trims),
+                "fio trims devices only, and ends with an error at the first trim of a file; iolab makes holes in its file",
             ),
             (
                 self.any_with(&["openfiles", "file_service_type"], |trial| {
