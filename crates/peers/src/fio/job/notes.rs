@@ -48,7 +48,8 @@ pub(super) fn of(
     let applying = topics.into_iter().flatten().filter(|(applies, _)| *applies);
     let applying = applying.map(|(_, note)| (*note).to_owned());
     let applying = applying.chain(measured_together(jobs, cells, stages));
-    let files = jobs.iter().zip(cells).filter_map(several_files);
+    let syncs = jobs.iter().zip(cells).filter_map(syncs_of_a_mix);
+    let files = syncs.chain(jobs.iter().zip(cells).filter_map(several_files));
     let files = files.chain(shortened_requests(jobs, cells));
     applying.chain(files).collect()
 }
@@ -151,7 +152,7 @@ impl Asked<'_> {
     }
 
     /// When requests are made, and what goes with them.
-    fn requests(&self) -> [Note; 8] {
+    fn requests(&self) -> [Note; 7] {
         let counts_complete = |(job, cell): (&Job, &CellSpec)| {
             let by = job.options.get("thinktime_blocks_type");
             cell.trial.thinktime.is_some()
@@ -185,10 +186,6 @@ impl Asked<'_> {
             (
                 self.any(|trial| trial.rate.is_some()),
                 "with a rate, latency counts from the time at which a request was due",
-            ),
-            (
-                self.any(|trial| trial.reads() && trial.writes() && trial.sync.follows_writes()),
-                "a sync follows writes alone; in a mix of reads and writes fio syncs after reads too",
             ),
             (
                 self.has_option(&batches),
@@ -281,6 +278,19 @@ fn measured_together<'a>(
                 job.name
             ))
         })
+}
+
+/// How many more syncs fio makes in a mix of reads and writes.
+fn syncs_of_a_mix((job, cell): (&Job, &CellSpec)) -> Option<String> {
+    let trial = &cell.trial;
+    if !(trial.reads() && trial.writes() && trial.sync.follows_writes()) {
+        return None;
+    }
+    let more = 100.0 / f64::from(100 - trial.read_percent);
+    Some(format!(
+        "{}: a sync follows writes alone; in a mix of reads and writes fio syncs after reads too, {more:.1} times as often",
+        job.name
+    ))
 }
 
 /// What fio does otherwise with several files, and how much of it.
