@@ -30,9 +30,9 @@ use target_files::{OneFile, Opened, StripedFiles};
 
 /// What a worker reads and writes.
 pub(crate) struct WorkerFiles<'a> {
-    /// One file, or those that the trial is striped over.
+    /// One file, or those that the trial is striped over, or those of the worker.
     pub(crate) files: Vec<File>,
-    /// How it is striped, where it is.
+    /// Which of them holds an offset, where they are several.
     pub(crate) stripe: Option<Stripe>,
     /// The bytes of the file that are the worker's.
     pub(crate) range: Range<u64>,
@@ -112,7 +112,7 @@ fn open_any<D: Drive, O: Opened>(
         Name::Pool => drive.run(Pool::new(opened, spec), buffers),
         Name::Null => drive.run(Ok(Null::new(spec.depth)), buffers),
         Name::Sync | Name::Mmap => {
-            let error = format!("backend {} over several targets", spec.backend);
+            let error = format!("backend {} over several files", spec.backend);
             drive.run::<Null>(Err(Error::failed(error)), buffers)
         }
     }

@@ -172,6 +172,7 @@ impl<'a> Side<'a> {
         if self.spec.backend == Backend::Mmap {
             name_cut(outcome, files.parts().iter().map(|part| part.target()));
         }
+        files.place_failed(self.spec, outcome);
         if self.spec.is_shifted() {
             // A later trial finds it in no cache of this process's host again, unless it is also that of who wrote it.
             for part in files.parts() {

@@ -7,6 +7,7 @@ mod loop_steps;
 pub(crate) mod open_loop;
 mod outcome;
 pub(crate) mod pauses;
+mod repeats;
 pub(crate) mod request_log;
 mod requests;
 mod steady;
@@ -41,9 +42,6 @@ pub(crate) trait Run {
     /// Carries the trial out. What has to be torn down is handed back, so that tearing down can wait.
     fn run(self) -> (WorkerOutcome, Self::Remains);
 }
-
-/// Offset and generation that data which repeats is stamped with.
-const REPEATED: (u64, u64) = (0, 0);
 
 /// Everything a worker needs, prepared before the clock starts.
 pub(crate) struct Worker<'a, B, T, R> {
@@ -183,10 +181,8 @@ impl<B: Backend, T: Timing, R: Requests> Worker<'_, B, T, R> {
             return;
         }
         self.common.generation = self.common.generation.wrapping_add(1);
-        let (offset, generation) = match R::VARIED && self.requests.repeats() {
-            true => REPEATED,
-            false => (request.offset, self.common.generation),
-        };
+        let own = (request.offset, self.common.generation);
+        let (offset, generation) = self.requests.stamp(own);
         stamp(slot.part(0, request.len), offset, generation);
     }
 

@@ -167,6 +167,12 @@ impl Ranks {
         if self.count() < 2 {
             return Ok(());
         }
+        if trial.files.is_some() {
+            return alone(
+                "several files of each thread (files)",
+                "set files=none: each thread of every process has one file",
+            );
+        }
         if trial.starts_fresh() && trial.layout != FileLayout::Private {
             return alone(
                 "one fresh file for all workers (layout=shared with fresh=true or allocate)",

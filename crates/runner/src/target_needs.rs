@@ -61,7 +61,7 @@ pub(super) fn need_of(
         cells.iter().filter_map(of_cell).max().unwrap_or(0)
     };
     let most = most_of(|spec| spec.region);
-    let least = most_of(smallest_region);
+    let least = most_of(smallest_region_of);
     Ok(Need {
         size: if exact {
             Size::Exactly(most)
@@ -114,6 +114,7 @@ fn beside<'a>(specs: impl Iterator<Item = &'a TrialSpec>) -> ExtraFiles {
             threads: spec.threads,
             bs: spec.bs,
             ranks: spec.workers() / spec.threads.max(1),
+            files: spec.files,
         };
         if spec.layout == FileLayout::Private && !beside.private.contains(&files) {
             beside.private.push(files);
@@ -123,9 +124,7 @@ fn beside<'a>(specs: impl Iterator<Item = &'a TrialSpec>) -> ExtraFiles {
     beside
 }
 
-/// One request for every thread.
-fn smallest_region(spec: &TrialSpec) -> u64 {
-    spec.largest_request()
-        .saturating_mul(u64::from(spec.workers()))
-        .next_multiple_of(REGION_UNIT)
+/// Room for a request in each file of every thread.
+fn smallest_region_of(spec: &TrialSpec) -> u64 {
+    spec.smallest_region().next_multiple_of(REGION_UNIT)
 }

@@ -129,7 +129,7 @@ const KNOWN: &[Words] = &[
         Errno::MFILE,
         "EMFILE",
         "too many open files",
-        "raise `ulimit -n` or use fewer threads",
+        "raise `ulimit -n` or use fewer threads or files",
     ),
     words(
         Errno::NFILE,

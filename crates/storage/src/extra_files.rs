@@ -1,13 +1,14 @@
-//! Files that lie beside a scratch file: one per worker, and fresh ones for trials that only write.
+//! Files that lie beside a scratch file: those of each worker, and fresh ones for trials that only write.
 
 use std::path::Path;
 
+use iolab_workload::trial::FileSet;
 use iolab_workload::{Error, Result};
 
 use super::Size;
 
-/// Trials of which every worker has a file of its own.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// Trials of which every worker has files of its own.
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PrivateFiles {
     /// Workers.
     pub threads: u32,
@@ -15,12 +16,35 @@ pub struct PrivateFiles {
     pub bs: u64,
     /// Processes that have so many workers each, at least 1.
     pub ranks: u32,
+    /// Several files of each worker; `None`: one.
+    pub files: Option<FileSet>,
+}
+
+impl PrivateFiles {
+    /// Sizes of the files of one process's workers for a region, bytes: those of each worker one after the other.
+    fn sizes(&self, region: u64) -> Vec<u64> {
+        let blocks = region / self.bs.max(1);
+        let workers = u64::from(self.threads.max(1)) * u64::from(self.ranks.max(1));
+        let most = blocks.div_ceil(workers);
+        let own: Vec<u64> = match self.files {
+            None => vec![most],
+            // A share has so many blocks or one fewer, which moves where each file ends.
+            Some(files) => {
+                let fewer = files.blocks_of_each(blocks / workers);
+                let each = files.blocks_of_each(most).into_iter().zip(fewer);
+                each.map(|(one, other)| one.max(other)).collect()
+            }
+        };
+        let bytes = own.iter().map(|blocks| blocks.saturating_mul(self.bs));
+        let count = own.len() * self.threads as usize;
+        bytes.cycle().take(count).collect()
+    }
 }
 
 /// Files that a run needs beside the scratch file.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct ExtraFiles {
-    /// Trials with a file per worker. They use the same files, each as large as the largest of its shares.
+    /// Trials with files of each worker. They use the same files, each as large as the largest of its shares.
     pub private: Vec<PrivateFiles>,
     /// Whether trials start on files that are made for them, with as much space as the region again.
     pub fresh: bool,
@@ -41,18 +65,15 @@ impl ExtraFiles {
 
     /// Sizes of the files of one process's workers for a region, bytes.
     pub fn sizes(&self, region: u64) -> Vec<u64> {
-        let files = self.private.iter().map(|p| p.threads).max().unwrap_or(0);
-        (0..files)
-            .map(|number| {
-                let with = self.private.iter().filter(|p| number < p.threads);
-                let share = |p: &PrivateFiles| {
-                    let blocks = region / p.bs.max(1);
-                    let workers = u64::from(p.threads) * u64::from(p.ranks.max(1));
-                    blocks.div_ceil(workers).saturating_mul(p.bs)
-                };
-                with.map(share).max().unwrap_or(0)
-            })
-            .collect()
+        let mut sizes: Vec<u64> = Vec::new();
+        for private in &self.private {
+            let own = private.sizes(region);
+            sizes.resize(sizes.len().max(own.len()), 0);
+            for (size, own) in sizes.iter_mut().zip(own) {
+                *size = own.max(*size);
+            }
+        }
+        sizes
     }
 
     /// Bytes of all files together for a region, its own included.
@@ -135,6 +156,7 @@ mod tests {
                     threads: *threads,
                     bs,
                     ranks: 1,
+                    files: None,
                 })
                 .collect(),
             fresh: false,

@@ -177,14 +177,14 @@ impl Target {
         Ok(Self::of_scratch(scratch, file, bytes, Vec::new()))
     }
 
-    /// The file of a worker that has one for itself.
+    /// One of the files that workers have for themselves, by its number: those of the first worker come first.
     ///
     /// # Errors
     /// Of kind [`Usage`](iolab_workload::Kind::Usage) when it was not asked for when the target was opened, or is smaller than
     /// `bytes`.
-    pub fn private_file(&self, worker: u32, bytes: u64) -> Result<&Self> {
+    pub fn private_file(&self, number: usize, bytes: u64) -> Result<&Self> {
         self.private
-            .get(worker as usize)
+            .get(number)
             .filter(|file| file.size >= bytes)
             .ok_or_else(|| no_scratch(&self.path))
     }

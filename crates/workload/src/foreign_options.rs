@@ -182,21 +182,22 @@ pub static FOREIGN: &[Foreign] = foreign! {
     none "iolab issues requests of the block layer, not commands of a protocol":
         "md_per_io_size pi_act pi_chk apptag apptag_mask cmd_type cdb_len verify_bytchk";
     // Amount and location of the data.
-    way "--size 1G (region)": "filesize" => decides(&["region", "bytes"]), "file_size working_set";
+    way "--size 1G (region)": "filesize" => decides(&["region", "bytes", "files"]), "file_size working_set";
     way "--set bytes=10G": "io_size io_limit" => decides(&["bytes"]);
     way "--set requests=10000": "number_ios" => decides(&["requests"]), "count";
     way "--set bytes=N times the region; trials are repeated anyway": "loops" => decides(&["bytes"]), "numruns passes";
     way "--set layout=shared: each thread has a share of the region":
         "offset_increment" => decides(&["layout", "region"]);
-    none "a trial uses one file, or one per thread (--set layout=private)":
-        "nrfiles" => only(&["1"], "a trial uses one file"),
-        "nr_files files filename_format unique_filename opendir",
-        "openfiles file_service_type" => idle(SCRATCH);
+    way "--set layout=private with --set files=100/spread=8/random/open=20, or files=none for a file per thread":
+        "nrfiles nr_files" => decides(&["files", "layout", "region"]),
+        "openfiles file_service_type" => decides(&["files"]);
+    none "iolab names its files itself":
+        "filename_format unique_filename opendir";
     way "give it as TARGET: iolab run EXPERIMENT TARGET": "filename directory" => target(), "lun dir";
     none "TARGET decides: a directory, a file or a block device": "filetype lockfile";
     way "--set fresh=true with a workload that only writes": "file_append";
     none "iolab always leaves free space on a file system; --precondition seq:1 writes all of the region":
-        "fill_device fill_fs";
+        "fill_device fill_fs" => flag(&["region", "bytes"]);
     way "--set pattern=strided --set skip_every=256M --set skip=2G; zoned devices are not supported":
         "zoneskip zonerange zonesize" => decides(&["pattern", "skip_every", "skip"]);
     none "zoned devices are not supported":
@@ -235,9 +236,10 @@ pub static FOREIGN: &[Foreign] = foreign! {
     way "--set content=unique, the default": "refill_buffers scramble_buffers" => flag(&["content"]);
     none "data is unique, repeated or zero (--set content=unique,repeated,zero), and unique data shrinks as asked: \
         --set compressible=50 --set dedup=30":
-        "buffer_pattern dedupe_working_set_percentage dedupe_global",
+        "buffer_pattern",
         "buffer_compress_chunk" => idle("what can be compressed lies in one piece of every 4 KiB"),
-        "dedupe_mode" => only(&["repeat"], "data repeats that of one block");
+        "dedupe_mode" => decides(&["dedup", "dedup_set"]),
+        "dedupe_global" => flag(&["dedup_set"]);
     way "--set compressible=50 for a ratio of 2, --set dedup=50": "compressratio dedupratio";
     way "--set buffer_memory=contiguous":
         "mem iomem" => only(&["malloc", "mmap"], "buffers are small pages that were touched"),
@@ -319,14 +321,16 @@ pub static FOREIGN: &[Foreign] = foreign! {
             => idle("all that was written is checked after each trial, and every fault is reported");
     none "--verify reads back all that a trial has written, after the trial, with iolab's own checksums":
         "verify_backlog verify_backlog_batch" => idle("iolab reads back after the trial, all that was written"),
-        "verify_interval verify_offset verify_pattern \
-            verify_pattern_interval verify_state_save verify_state_load verify_write_sequence verify_header_seed \
+        "verify_interval" => idle("iolab has a checksum for every 512 bytes"),
+        "verify_pattern" => idle("iolab writes blocks that all differ and cannot be compressed, fio the pattern between its headers: only storage that compresses or deduplicates tells them apart"),
+        "verify_offset verify_pattern_interval verify_state_save verify_state_load verify_write_sequence verify_header_seed \
             experimental_verify";
     none "a trial ends at its first error; the run goes on and reports it": "continue_on_error ignore_error";
     way "errors are in the run file: iolab export FILE --format csv": "error_dump";
     // Traces.
-    none "iolab replays no traces on storage; 'iolab model check' replays one on a modelled disk":
-        "write_iolog read_iolog read_iolog_chunked merge_blktrace_file merge_blktrace_scalars \
+    none "iolab writes no log of requests": "write_iolog";
+    none "iolab does not replay traces on storage yet; 'iolab model check' replays one on a modelled disk":
+        "read_iolog read_iolog_chunked merge_blktrace_file merge_blktrace_scalars \
             merge_blktrace_iters replay_no_stall replay_time_scale replay_redirect replay_align replay_scale \
             replay_skip";
     // Recording and display.
@@ -388,6 +392,7 @@ pub static FOREIGN: &[Foreign] = foreign! {
         "atomic" => flag(&["atomic"]),
         "buffer_compress_percentage" => decides(&["compressible"]),
         "dedupe_percentage" => decides(&["dedup"]),
+        "dedupe_working_set_percentage" => decides(&["dedup_set"]),
         "cpus_allowed" => decides(&["cpus"]),
         "nice" => decides(&["nice"]),
         "size" => decides(&["region", "bytes"]),

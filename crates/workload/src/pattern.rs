@@ -6,10 +6,12 @@
 //! [`Mix`] decides which requests read, [`quota`] how many requests a worker gets, [`RandomBytes`] are the data of files and
 //! buffers; `permutation.rs` is a random order without a list, `skewed.rs` has the distributions that prefer some blocks.
 
+mod in_files;
 mod permutation;
 mod skewed;
 
 use crate::trial::share;
+use in_files::InFiles;
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
@@ -17,7 +19,9 @@ pub use crate::key::derive;
 pub use permutation::Permutation;
 use skewed::{Law, Skewed};
 
-use crate::trial::{FileLayout, FirstOffset, Pattern, Places, Sequence, TrialSpec, Zone, Zones};
+use crate::trial::{
+    FileLayout, FileSet, FirstOffset, Pattern, Places, Sequence, TrialSpec, Zone, Zones,
+};
 
 /// The purpose of the key that draws where an ordered pattern begins.
 const FIRST: u64 = 1 << 48;
@@ -67,6 +71,7 @@ enum Order {
     Zoned(Box<Zoned>),
     Listed(Box<Listed>),
     Segmented(Box<Segmented>),
+    InFiles(Box<InFiles>),
 }
 
 #[derive(Debug, Clone)]
@@ -144,6 +149,9 @@ impl Offsets {
         if let Some(places) = spec.segments.and_then(|own| own.places(spec.region)) {
             return Self::in_segments(spec, worker, places);
         }
+        if let Some(files) = spec.files {
+            return Self::in_files(spec, worker, files);
+        }
         let worker = spec.number_of(worker);
         let own = derive(spec.seed, u64::from(worker) + 1);
         let mut part = Share {
@@ -210,6 +218,17 @@ impl Offsets {
         }
     }
 
+    /// An order over several files, each in a slot as large as the largest.
+    fn in_files(spec: &TrialSpec, worker: u32, files: FileSet) -> Self {
+        let visits = InFiles::new(spec, worker, files);
+        Self {
+            bs: spec.bs,
+            base: 0,
+            length: visits.slots(),
+            kind: Order::InFiles(Box::new(visits)),
+        }
+    }
+
     /// The next offset.
     #[inline(always)]
     pub fn next_offset(&mut self) -> u64 {
@@ -234,6 +253,7 @@ impl Offsets {
             Order::Zoned(zoned) => zoned.draw() * self.bs,
             Order::Listed(listed) => listed.advance() * self.bs,
             Order::Segmented(segmented) => segmented.advance(),
+            Order::InFiles(files) => files.advance(None),
         };
         self.base + relative
     }
@@ -258,6 +278,7 @@ impl Offsets {
                 *next = before - len;
                 *next
             }
+            Order::InFiles(files) => files.advance(Some(len)),
             _ => (self.next_offset() - self.base).min(self.length - len),
         };
         self.base + relative

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use crate::settings::CellSpec;
-use crate::trial::{Backend, Descriptors, FileLayout, TrialSpec};
+use crate::trial::{Backend, Descriptors, FileLayout, FileSet, TrialSpec};
 use crate::units::format_size;
 use crate::{Error, Result};
 
@@ -22,6 +22,15 @@ impl Stripe {
         Self {
             piece: trial.stripe.unwrap_or(trial.bs).max(1),
             targets: targets.max(1) as u64,
+        }
+    }
+
+    /// The slots that a worker's files have in its offsets: a stripe with a single row, whose pieces have the size of the largest
+    /// file.
+    pub fn of_slots(trial: &TrialSpec, files: FileSet) -> Self {
+        Self {
+            piece: trial.file_slot(),
+            targets: files.count.into(),
         }
     }
 

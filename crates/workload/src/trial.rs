@@ -14,6 +14,7 @@ use crate::series::INTERVAL_NS;
 mod check;
 mod data;
 mod durability;
+mod files;
 mod flags;
 mod pattern;
 mod pauses;
@@ -30,6 +31,7 @@ mod zones;
 
 pub use check::{VERIFIED_BLOCKS_MAX, verify_table_bytes};
 pub use durability::{Allocate, SyncCall, SyncPolicy};
+pub use files::{FILES_MAX, FileOrder, FileSet};
 pub use flags::{Advice, IoPriority, PRIORITY_LEVEL_MAX, WriteHint};
 pub use pattern::Pattern;
 pub use pauses::Bursts;
@@ -229,6 +231,8 @@ pub struct TrialSpec {
     pub trim_first: bool,
     /// Which bytes belong to which worker.
     pub layout: FileLayout,
+    /// Several files of each worker, with [`FileLayout::Private`]; `None`: one.
+    pub files: Option<FileSet>,
     /// Which workers share open file descriptions.
     pub descriptors: Descriptors,
     /// Whether trials that only write start with a new file; see [`TrialSpec::starts_fresh`].
@@ -255,6 +259,8 @@ pub struct TrialSpec {
     pub compressible: u8,
     /// Share of the writes that repeat earlier data, in percent.
     pub dedup: u8,
+    /// Blocks whose data is repeated, in percent of those of the region: the first that each worker writes. `None`: one block.
+    pub dedup_set: Option<u8>,
     /// Whether written blocks carry offset, generation and checksum, and are read back after the timed span.
     pub verify: bool,
     /// The limits of the trial.
@@ -347,6 +353,7 @@ impl Default for TrialSpec {
             trim_by: TrimBy::Discard,
             trim_first: false,
             layout: FileLayout::Shared,
+            files: None,
             descriptors: Descriptors::Private,
             fresh: false,
             sync: SyncPolicy::None,
@@ -360,6 +367,7 @@ impl Default for TrialSpec {
             write_hint: None,
             compressible: 0,
             dedup: 0,
+            dedup_set: None,
             verify: false,
             limit: TrialLimit::default(),
             steady: None,

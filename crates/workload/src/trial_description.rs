@@ -132,6 +132,11 @@ pub fn requests_in_words(trial: &TrialSpec) -> String {
         1 => String::new(),
         n => format!(", by {n} threads"),
     };
+    let files = match (trial.files, trial.threads) {
+        (None, _) => String::new(),
+        (Some(files), 1) => format!(", in {} files", files.count),
+        (Some(files), _) => format!(" in {} files each", files.count),
+    };
     let depth = match trial.depth {
         1 => String::new(),
         n if trial.threads > 1 => format!(" with {n} in flight each"),
@@ -140,7 +145,7 @@ pub fn requests_in_words(trial: &TrialSpec) -> String {
     let rate = trial
         .rate
         .map_or_else(String::new, |rate| format!(", {rate} per second"));
-    format!("{size} {order}{accesses}{runs}{trimmed}{durable}{threads}{depth}{rate}")
+    format!("{size} {order}{accesses}{runs}{trimmed}{durable}{threads}{files}{depth}{rate}")
 }
 
 /// `2300-byte`, `4 KiB`.
@@ -193,7 +198,20 @@ mod tests {
             trim_first: true,
             ..TrialSpec::default()
         };
+        let mail = TrialSpec {
+            files: "100/random".parse().ok(),
+            layout: crate::trial::FileLayout::Private,
+            threads: 2,
+            pattern: Pattern::Rand,
+            ..TrialSpec::default()
+        };
+        let alone = TrialSpec {
+            threads: 1,
+            ..mail.clone()
+        };
         for (trial, words) in [
+            (&mail, "4 KiB random reads, by 2 threads in 100 files each"),
+            (&alone, "4 KiB random reads, in 100 files"),
             (
                 &trimmed,
                 "4 KiB random writes in runs of 8, each after a trim of its block, never synced",

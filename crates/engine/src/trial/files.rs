@@ -1,4 +1,4 @@
-//! The files that the workers of one trial use: the target's own, one per worker, or fresh ones.
+//! The files that the workers of one trial use: the target's own, one or several per worker, or fresh ones.
 
 use std::fs::File;
 use std::ops::Range;
@@ -10,6 +10,7 @@ use rustix::io::Errno;
 use crate::verify::Stored;
 use crate::write_hint::HintedFile;
 use iolab_storage::{OpenMode, Target};
+use iolab_workload::outcome::{Failure, Outcome};
 use iolab_workload::stripe::Stripe;
 use iolab_workload::trial::{Advice, Allocate, Descriptors, FileLayout, TrialSpec, WriteHint};
 use iolab_workload::{Error, Result};
@@ -17,8 +18,10 @@ use iolab_workload::{Error, Result};
 /// What a trial reads and writes.
 pub(crate) struct Files<'a> {
     parts: Vec<TargetRange<'a>>,
-    /// How the region is striped over the parts, where it is.
+    /// Which of the files of a worker holds an offset, where it has several: its own, or those that the region is striped over.
     pub(crate) stripe: Option<Stripe>,
+    /// Number of files that a worker uses.
+    per_worker: usize,
     mode: OpenMode,
     advice: Option<Advice>,
     /// What the kernel was told of the files, until the trial is over.
@@ -91,7 +94,13 @@ impl<'a> Files<'a> {
         let mut files = Self {
             _hinted: spec.write_hint.map(hinted).transpose()?.unwrap_or_default(),
             parts,
-            stripe: (targets.len() > 1).then(|| Stripe::of(spec, targets.len())),
+            stripe: match spec.files {
+                Some(files) => Some(Stripe::of_slots(spec, files)),
+                None => (targets.len() > 1).then(|| Stripe::of(spec, targets.len())),
+            },
+            per_worker: spec
+                .files
+                .map_or(targets.len(), |files| files.count as usize),
             mode: OpenMode::of(spec),
             advice: spec.fadvise,
             shared: None,
@@ -108,19 +117,24 @@ impl<'a> Files<'a> {
         &self.parts
     }
 
-    /// What a worker uses.
-    pub(crate) fn part(&self, worker: u32) -> &TargetRange<'a> {
-        // All workers use a single one.
-        &self.parts[worker as usize % self.parts.len()]
+    /// What a worker uses: its files, those that its requests are striped over, or the one of all workers.
+    fn parts_of(&self, worker: u32) -> &[TargetRange<'a>] {
+        let first = worker as usize * self.per_worker % self.parts.len();
+        &self.parts[first..first + self.per_worker]
     }
 
-    /// Opens a worker's file, or all that its requests are striped over; or hands out the description that is shared.
+    /// The first file that a worker uses.
+    pub(crate) fn part(&self, worker: u32) -> &TargetRange<'a> {
+        &self.parts_of(worker)[0]
+    }
+
+    /// Opens what a worker uses; or hands out the description that is shared.
     pub(crate) fn open(&self, worker: u32) -> Result<Vec<File>> {
         match &self.shared {
-            None if self.stripe.is_some() => {
-                self.parts.iter().map(|part| self.opened(part)).collect()
+            None => {
+                let parts = self.parts_of(worker).iter();
+                parts.map(|part| self.opened(part)).collect()
             }
-            None => self.opened(self.part(worker)).map(|file| vec![file]),
             Some(file) => file.try_clone().map(|file| vec![file]).map_err(|error| {
                 Error::usage(format!(
                     "the descriptor cannot be shared with thread {}: {error}",
@@ -128,6 +142,15 @@ impl<'a> Files<'a> {
                 ))
                 .hint("use fewer threads, or raise the limit of open files (ulimit -n)")
             }),
+        }
+    }
+
+    /// Gives a request that failed its offset in the file, where a worker has several files.
+    pub(crate) fn place_failed(&self, spec: &TrialSpec, outcome: &mut Outcome) {
+        if let (Some(_), Some(stripe)) = (spec.files, self.stripe)
+            && let Some(Failure::Request(request)) = &mut outcome.failure
+        {
+            (_, request.offset) = stripe.place(request.offset);
         }
     }
 
@@ -166,31 +189,32 @@ impl Files<'_> {
     }
 }
 
-/// The range of each file: one file per worker, or a single one for all.
+/// The range of each file: those of each worker one after the other, or a single one for all.
 fn ranges(spec: &TrialSpec) -> Vec<Range<u64>> {
     let region = spec.offset..spec.offset + spec.region;
     match spec.layout {
         FileLayout::Private => (0..spec.threads)
-            .map(|worker| 0..spec.private_bytes(worker))
+            .flat_map(|worker| spec.private_files(worker))
+            .map(|bytes| 0..bytes)
             .collect(),
         FileLayout::Shared | FileLayout::Interleaved | FileLayout::Overlapping => vec![region],
     }
 }
 
-/// The files of the target that a trial without fresh ones uses, each with its range: one per worker in their order, or a
+/// The files of the target that a trial without fresh ones uses, each with its range: those of each worker in their order, or a
 /// single one for all.
 ///
 /// # Errors
 /// When the target does not have them.
 pub fn files_of<'a>(spec: &TrialSpec, target: &'a Target) -> Result<Vec<(&'a Target, Range<u64>)>> {
-    let file = |(worker, range): (u32, Range<u64>)| {
+    let file = |(number, range): (usize, Range<u64>)| {
         let file = match spec.layout {
-            FileLayout::Private => target.private_file(worker, range.end)?,
+            FileLayout::Private => target.private_file(number, range.end)?,
             FileLayout::Shared | FileLayout::Interleaved | FileLayout::Overlapping => target,
         };
         Ok((file, range))
     };
-    (0..).zip(ranges(spec)).map(file).collect()
+    ranges(spec).into_iter().enumerate().map(file).collect()
 }
 
 /// A new file for so many bytes. Unless the trial asks for space that is allocated before, that is part of writing it.

@@ -5,6 +5,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::group_weights::FlowPart;
 use super::pauses::{Pauses, Rest};
+use super::repeats::{Repeats, Stamp};
 use crate::request::{Action, Request};
 use iolab_host::clock::Clock;
 use iolab_workload::operation::PerOperation;
@@ -15,7 +16,7 @@ use iolab_workload::trial::{SizeMix, TrialSpec, share};
 /// What draws are for, so that they do not depend on each other.
 const SIZES: u64 = 1 << 56;
 const TRIMS: u64 = 2 << 56;
-const REPEATS: u64 = 3 << 56;
+pub(super) const REPEATS: u64 = 3 << 56;
 
 /// An endless stream of requests.
 pub(crate) trait Requests {
@@ -37,10 +38,10 @@ pub(crate) trait Requests {
         true
     }
 
-    /// Whether the next write has data that was written before.
+    /// The stamp of the data of the next write, which has this one unless it repeats data.
     #[inline(always)]
-    fn repeats(&mut self) -> bool {
-        false
+    fn stamp(&mut self, own: Stamp) -> Stamp {
+        own
     }
 
     /// Begins a pause at `now`.
@@ -93,7 +94,7 @@ pub(crate) struct Varied {
     bs: u32,
     sizes: Option<Drawn>,
     trims: Option<Chance>,
-    repeats: Option<Chance>,
+    repeats: Option<Repeats>,
     sequences: Option<Sequences>,
     /// Whether the block of each write is trimmed before.
     trim_first: bool,
@@ -135,7 +136,7 @@ impl Varied {
             flow: None,
             flow_wait: 0,
             trims: Chance::of(spec.trim_percent, spec, worker, TRIMS),
-            repeats: Chance::of(spec.dedup, spec, worker, REPEATS),
+            repeats: Repeats::of(spec, worker),
             sequences: (spec.random_every > 1).then(|| Sequences::new(spec.random_every)),
             trim_first: spec.trim_first,
             trimmed: None,
@@ -220,8 +221,11 @@ impl Requests for Varied {
             && self.flow.as_mut().is_none_or(FlowPart::allows)
     }
 
-    fn repeats(&mut self) -> bool {
-        self.repeats.as_mut().is_some_and(Chance::comes)
+    fn stamp(&mut self, own: Stamp) -> Stamp {
+        match &mut self.repeats {
+            None => own,
+            Some(repeats) => repeats.stamp(own),
+        }
     }
 
     fn rest(&mut self, now: u64) -> Rest {
@@ -283,14 +287,14 @@ impl Sequences {
 }
 
 /// Something that befalls a share of the requests, independently of each other.
-struct Chance {
+pub(super) struct Chance {
     rng: Xoshiro256PlusPlus,
     percent: u64,
 }
 
 impl Chance {
     /// With draws of its own for each purpose; `None` where it never comes.
-    fn of(percent: u8, spec: &TrialSpec, worker: u32, purpose: u64) -> Option<Self> {
+    pub(super) fn of(percent: u8, spec: &TrialSpec, worker: u32, purpose: u64) -> Option<Self> {
         let key = derive(spec.seed, purpose | (u64::from(spec.number_of(worker)) + 1));
         (percent > 0).then(|| Self {
             rng: Xoshiro256PlusPlus::seed_from_u64(key),
@@ -299,7 +303,7 @@ impl Chance {
     }
 
     #[inline]
-    fn comes(&mut self) -> bool {
+    pub(super) fn comes(&mut self) -> bool {
         ((self.rng.next_u64() >> 32) * 100) >> 32 < self.percent
     }
 }

@@ -34,6 +34,7 @@ fn run(spec: &TrialSpec) -> Result<Outcome> {
             threads: spec.threads,
             bs: spec.bs,
             ranks: 1,
+            files: None,
         }],
         _ => Vec::new(),
     };

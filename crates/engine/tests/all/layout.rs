@@ -23,6 +23,7 @@ fn need(fresh: bool) -> Need {
         threads,
         bs: BLOCK,
         ranks: 1,
+        files: None,
     });
     Need {
         beside: ExtraFiles {

@@ -7,6 +7,7 @@ mod groups;
 mod layout;
 mod open_loop;
 mod requests;
+mod several_files;
 mod striped;
 mod traced;
 mod trial;

@@ -8,6 +8,7 @@ mod line_position;
 mod lines;
 mod mistakes;
 mod notes;
+mod read_back;
 mod shortened_requests;
 mod side_by_side;
 mod target;
@@ -29,6 +30,7 @@ pub use self::explain::OptionExplanation;
 use self::jobs::Job;
 use self::lines::Around;
 use self::mistakes::Mistakes;
+use self::read_back::ReadBack;
 use super::options::{FileSize, cell_or_faults, duration};
 
 /// What a job file asks for.
@@ -95,13 +97,17 @@ impl JobFile {
         };
         let ends = side_by_side::ends(&jobs, &stages, &mut mistakes);
         side_by_side::check_flows(&jobs, &stages, &mut mistakes);
+        if several {
+            side_by_side::check_alone(&jobs, &mut mistakes);
+        }
         let held = latency_target::held(&jobs, &mut mistakes);
         if let (None, Some(named)) = (target, &named) {
             target::check_known(&jobs, named, &mut mistakes);
         }
         let target = target.map(Path::to_owned).or(named);
         let whole = target.as_deref().and_then(target::bytes_of);
-        let mut cells = cells_of(&jobs, whole, &mut mistakes);
+        let read_back = ReadBack::of(&jobs, &stages);
+        let mut cells = cells_of(&jobs, whole, &read_back, &mut mistakes);
         mistakes.told()?;
         for (cell, ends) in cells.iter_mut().zip(ends) {
             cell.trial.ends_trial = ends;
@@ -135,7 +141,10 @@ impl JobFile {
         Ok(Self {
             experiment,
             target,
-            notes: notes::of(&jobs, &cells, &stages, whole),
+            notes: notes::of(&jobs, &cells, &stages, whole)
+                .into_iter()
+                .chain(read_back.told(&jobs))
+                .collect(),
             told: explain::of(&jobs, &cells),
         })
     }
@@ -165,23 +174,31 @@ impl JobFile {
 }
 
 /// What each job measures; of those with mistakes nothing.
-fn cells_of(jobs: &[Job], whole: Option<u64>, mistakes: &mut Mistakes) -> Vec<CellSpec> {
+fn cells_of(
+    jobs: &[Job],
+    whole: Option<u64>,
+    read_back: &ReadBack,
+    mistakes: &mut Mistakes,
+) -> Vec<CellSpec> {
     let size = FileSize {
         known: whole,
         otherwise: whole.unwrap_or(CellSpec::default().trial.region),
     };
     let mut cells = Vec::with_capacity(jobs.len());
-    for job in jobs {
+    for (number, job) in jobs.iter().enumerate() {
         // It is not waited for, but has to be a time all the same.
         let ramp = job.options.get("ramp_time");
         if let Some(Err(fault)) = ramp.map(|text| duration("ramp_time", text)) {
             mistakes.add(&job.place_of(fault.option), fault.error);
         }
         match cell_or_faults(&job.options, size) {
-            Ok(cell) => match cell.trial.check() {
-                Ok(()) => cells.push(cell),
-                Err(error) => mistakes.add(&job.place(), error),
-            },
+            Ok(mut cell) => {
+                read_back.settle(number, &mut cell);
+                match cell.trial.check() {
+                    Ok(()) => cells.push(cell),
+                    Err(error) => mistakes.add(&job.place(), error),
+                }
+            }
             Err(faults) => {
                 for fault in faults {
                     mistakes.add(&job.place_of(fault.option), fault.error);

@@ -2,6 +2,7 @@
 
 mod aliases;
 mod extent;
+mod files;
 mod requests_and_threads;
 mod steady;
 mod values;
@@ -20,6 +21,7 @@ use iolab_workload::settings::CellSpec;
 
 pub(crate) use aliases::{give, replaced_by};
 pub(crate) use extent::FileSize;
+pub(crate) use files::file_count;
 pub(crate) use values::{duration, short, size};
 use values::{refused, unknown};
 
@@ -422,6 +424,11 @@ const CHECKSUMS: [&str; 16] = [
     "sha3-512",
     "meta",
 ];
+
+/// Whether a job checks data.
+pub(crate) fn verifies(options: &Options) -> bool {
+    matches!(verified(options), Ok(true))
+}
 
 fn verified(options: &Options) -> Read<bool> {
     let checked = text(options, "do_verify") != Some("0");

@@ -76,12 +76,14 @@ pub(super) fn check(spec: &TrialSpec) -> Result<(), String> {
         // Judged by `trials`.
         rate: _,
         segments: _,
+        files: _,
         steady: _,
         trace: _,
         trim_percent: _,
         trim_first: _,
         verify: _,
         // Judged by `buffers` and `syncs`.
+        dedup_set: _,
         buffer_init: _,
         backend: _,
         sync: _,
@@ -110,7 +112,7 @@ pub(super) fn check(spec: &TrialSpec) -> Result<(), String> {
 }
 
 /// What ends its trials, and what of them iolab reads.
-fn trials(spec: &TrialSpec) -> [Refusal; 6] {
+fn trials(spec: &TrialSpec) -> [Refusal; 7] {
     [
         (
             spec.rate.is_some(),
@@ -124,6 +126,10 @@ fn trials(spec: &TrialSpec) -> [Refusal; 6] {
             spec.segments.is_some(),
             "it has no segments with gaps between them",
         ),
+        (
+            spec.files.is_some(),
+            "it draws the sizes of several files itself, and is given one for each thread",
+        ),
         (spec.trace, "iolab traces its own requests only"),
         (
             spec.trim_percent > 0 || spec.trim_first,
@@ -133,8 +139,12 @@ fn trials(spec: &TrialSpec) -> [Refusal; 6] {
     ]
 }
 
-fn buffers(spec: &TrialSpec) -> [Refusal; 2] {
+fn buffers(spec: &TrialSpec) -> [Refusal; 3] {
     [
+        (
+            spec.dedup_set.is_some(),
+            "not every version of it repeats data of several blocks (dedupe_global)",
+        ),
         (
             spec.buffer_init != BufferInit::Random,
             "the preparation of its buffers cannot be chosen",

@@ -94,6 +94,7 @@ fn check(spec: &TrialSpec) -> Result<(), String> {
         content: _,
         compressible: _,
         dedup: _,
+        dedup_set: _,
         buffer_memory: _,
         buffer_init: _,
         // Judged by `order`.
@@ -114,6 +115,7 @@ fn check(spec: &TrialSpec) -> Result<(), String> {
         region: _,
         threads: _,
         layout: _,
+        files: _,
         // Judged by `flags`.
         dontcache: _,
         atomic: _,
@@ -226,13 +228,14 @@ fn data(spec: &TrialSpec) -> [Refusal; 4] {
     ]
 }
 
-fn files(spec: &TrialSpec) -> [Refusal; 3] {
+fn files(spec: &TrialSpec) -> [Refusal; 4] {
     let blocks = spec.region / spec.bs;
     [
         (
             spec.threads > 1 && spec.layout != FileLayout::Private,
             "each of its threads takes a file of its own: set layout=private",
         ),
+        (spec.files.is_some(), "each of its threads has one file"),
         (spec.threads > THREADS_MAX, "it has at most 256 threads"),
         (
             !blocks.is_multiple_of(u64::from(spec.threads)),

@@ -139,6 +139,8 @@ fn need_of(own: &root_order::Own, bytes: u64) -> Need {
         threads: count(*threads),
         bs: *bs,
         ranks: count(*ranks),
+        // Several files of a worker are refused with several ranks.
+        files: None,
     });
     Need {
         size: Size::Exactly(bytes),

@@ -116,6 +116,8 @@ fn of_trial(trial: &TrialSpec) -> impl Iterator<Item = Meaning> {
         iopoll: _,
         cache: _,
         layout: _,
+        // Only with layout=private.
+        files: _,
         descriptors: _,
         fresh: _,
         allocate: _,
@@ -127,6 +129,8 @@ fn of_trial(trial: &TrialSpec) -> impl Iterator<Item = Meaning> {
         verify: _,
         compressible: _,
         dedup: _,
+        // Only with dedup.
+        dedup_set: _,
         hardware_counters: _,
         thinktime_spin: _,
         cpus: _,

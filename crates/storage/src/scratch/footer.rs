@@ -152,7 +152,7 @@ impl Register {
             return Err(Error::usage(format!(
                 "more than {ENTRIES} files beside one scratch file are needed at once"
             ))
-            .hint("use fewer threads with layout=private"));
+            .hint("use fewer threads or files with layout=private"));
         }
         self.write(slot, file).map_err(|error| {
             let (length, at) = (ENTRY_LEN as u64, self.place(slot));

@@ -203,6 +203,7 @@ fn with_private_files() -> Need {
         threads: 2,
         bs: 4096,
         ranks: 1,
+        files: None,
     };
     Need {
         beside: ExtraFiles {

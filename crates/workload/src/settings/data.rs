@@ -1,6 +1,6 @@
 //! Settings: written data.
 
-use super::values::{put, put_flag, put_or_none, put_percent};
+use super::values::{parse_percent, put, put_bound, put_flag, put_or_none, put_percent};
 use super::{Setting, Topic, Value, ValueKind};
 
 pub(super) const ROWS: &[Setting] = &[
@@ -55,6 +55,19 @@ pub(super) const ROWS: &[Setting] = &[
         exported: true,
         set: |cell, text| put_percent(&mut cell.trial.dedup, text),
         get: |cell| cell.trial.dedup.into(),
+    },
+    Setting {
+        name: "dedup_set",
+        topic: Topic::Data,
+        aliases: &["dedupe_working_set_percentage"],
+        unit: "percent",
+        doc: "how much data is repeated by the writes of dedup, in percent of the region: the first blocks that each thread writes, repeated by all threads; none: one block",
+        kind: ValueKind::Count,
+        column: "dedup_set",
+        since: 6,
+        exported: true,
+        set: |cell, text| put_bound(&mut cell.trial.dedup_set, text, parse_percent),
+        get: |cell| cell.trial.dedup_set.into(),
     },
     Setting {
         name: "verify",

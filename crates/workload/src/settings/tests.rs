@@ -22,6 +22,7 @@ const EXAMPLES: &[(&str, &str, &str)] = &[
     // The same pattern and direction as the default, so that no other setting changes.
     ("workload", "rs", "RS"),
     ("layout", "private", "private"),
+    ("files", "8/random:1/open=8", "8/random/open=8"),
     ("descriptors", "shared", "shared"),
     ("fresh", "yes", "true"),
     ("sync", "fsync", "each"),
@@ -34,6 +35,7 @@ const EXAMPLES: &[(&str, &str, &str)] = &[
     ("content", "repeated", "repeated"),
     ("compressible", "50%", "50"),
     ("dedup", "30", "30"),
+    ("dedup_set", "50%", "50"),
     ("verify", "on", "true"),
     ("bytes", "1048576", "1MiB"),
     ("requests", "1000", "1000"),

@@ -104,14 +104,16 @@ pub(super) fn put_active(cell: &mut CellSpec, text: &str) -> Result<()> {
 }
 
 pub(super) fn put_percent(place: &mut u8, text: &str) -> Result<()> {
+    *place = parse_percent(text)?;
+    Ok(())
+}
+
+pub(super) fn parse_percent(text: &str) -> Result<u8> {
     let number = text.strip_suffix('%').unwrap_or(text).trim_end();
-    *place = u8::try_from(parse_count(number)?)
+    u8::try_from(parse_count(number)?)
         .ok()
         .filter(|percent| *percent <= 100)
-        .ok_or_else(|| {
-            Error::usage(format!("{text} is not a percentage")).hint("choose 0 to 100")
-        })?;
-    Ok(())
+        .ok_or_else(|| Error::usage(format!("{text} is not a percentage")).hint("choose 0 to 100"))
 }
 
 pub(super) fn put_workload(cell: &mut CellSpec, text: &str) -> Result<()> {

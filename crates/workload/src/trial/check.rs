@@ -43,6 +43,7 @@ impl TrialSpec {
         self.check_data()?;
         check_verify(self)?;
         check_sharing(self)?;
+        self.check_files()?;
         self.check_ranks()?;
         self.check_durability()?;
         check_rate(self)

@@ -4,9 +4,24 @@ use super::{Content, TrialSpec};
 use crate::error::{Error, Result};
 
 impl TrialSpec {
+    /// Number of different blocks of data that repeated writes have.
+    pub fn repeated_blocks(&self) -> u64 {
+        let all = u128::from(self.region / self.bs.max(1));
+        let part = |percent: u8| (all * u128::from(percent) / 100) as u64;
+        self.dedup_set.map_or(1, part).max(1)
+    }
+
     /// Checks the settings of written data.
     pub(super) fn check_data(&self) -> Result<()> {
         let fail = |message: String, hint: &str| Err(Error::usage(message).hint(hint));
+        if let Some(set) = self.dedup_set
+            && (self.dedup == 0 || !(1..=100).contains(&set))
+        {
+            return fail(
+                format!("dedup_set={set} with dedup={}", self.dedup),
+                "it is the part of the region, from 1 to 100 percent, whose data repeated writes have: set dedup above 0, or dedup_set=none",
+            );
+        }
         for (name, percent) in [("compressible", self.compressible), ("dedup", self.dedup)] {
             if percent > 100 {
                 return fail(format!("{name} is {percent}"), "choose 0 to 100");

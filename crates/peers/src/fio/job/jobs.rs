@@ -219,7 +219,11 @@ fn checked(name: &str, value: Option<String>) -> Result<String> {
         return match answer(name) {
             Some(_) if is_off => Ok("0".to_owned()),
             Some(answer) => {
-                Err(Error::usage(format!("iolab cannot carry out '{shown}'")).hint(answer.hint()))
+                let given = match value.as_deref() {
+                    None => format!("'{shown}'"),
+                    Some(value) => format!("{shown}={}", short(value)),
+                };
+                Err(Error::usage(format!("iolab cannot carry out {given}")).hint(answer.hint()))
             }
             None => Err(unknown_option(&shown)),
         };

@@ -48,7 +48,10 @@ pub(super) fn of(
     let applying = topics.into_iter().flatten().filter(|(applies, _)| *applies);
     let applying = applying.map(|(_, note)| (*note).to_owned());
     let applying = applying.chain(measured_together(jobs, cells, stages));
-    applying.chain(shortened_requests(jobs, cells)).collect()
+    let syncs = jobs.iter().zip(cells).filter_map(syncs_of_a_mix);
+    let files = syncs.chain(jobs.iter().zip(cells).filter_map(several_files));
+    let files = files.chain(shortened_requests(jobs, cells));
+    applying.chain(files).collect()
 }
 
 impl Asked<'_> {
@@ -68,7 +71,7 @@ impl Asked<'_> {
     }
 
     /// How jobs become trials of a run.
-    fn trials(&self) -> [Note; 8] {
+    fn trials(&self) -> [Note; 9] {
         let several = side_by_side::has_several(self.stages);
         let sized = |job: &Job| sets_any(job, &["size", "filesize"]);
         let has_own_file = |job: &Job| !job.options.contains_key("filename");
@@ -76,6 +79,12 @@ impl Asked<'_> {
             (
                 self.has_option(&["ramp_time"]),
                 "ramp_time is ignored: the first trial of every cell is a warm-up",
+            ),
+            (
+                self.any_with(&["startdelay", "start_delay"], |trial| {
+                    trial.start_delay.is_zero()
+                }),
+                "startdelay is ignored for a job that runs alone: its trials begin at once",
             ),
             (
                 self.has_option(&["randrepeat", "randseed"]),
@@ -143,7 +152,7 @@ impl Asked<'_> {
     }
 
     /// When requests are made, and what goes with them.
-    fn requests(&self) -> [Note; 8] {
+    fn requests(&self) -> [Note; 7] {
         let counts_complete = |(job, cell): (&Job, &CellSpec)| {
             let by = job.options.get("thinktime_blocks_type");
             cell.trial.thinktime.is_some()
@@ -179,10 +188,6 @@ impl Asked<'_> {
                 "with a rate, latency counts from the time at which a request was due",
             ),
             (
-                self.any(|trial| trial.reads() && trial.writes() && trial.sync.follows_writes()),
-                "a sync follows writes alone; in a mix of reads and writes fio syncs after reads too",
-            ),
-            (
                 self.has_option(&batches),
                 "fio submits and collects this many requests at a time, iolab all that are ready: one at a time made fio 5 to 10 % faster on one disk, for twice the CPU time (docs/METHODS.md, Recipes)",
             ),
@@ -194,8 +199,41 @@ impl Asked<'_> {
     }
 
     /// What files hold, and how it is checked.
-    fn data(&self) -> [Note; 4] {
+    fn data(&self) -> [Note; 10] {
+        let of_all = |(job, cell): (&Job, &CellSpec)| {
+            let trial = &cell.trial;
+            trial.dedup_set.is_some() && trial.threads > 1 && !is_set(&job.options, "dedupe_global")
+        };
         [
+            (
+                self.jobs.iter().zip(self.cells).any(of_all),
+                "each clone of fio repeats data of its own (dedupe_global=0), a thread of iolab that of all threads",
+            ),
+            (
+                self.any_with(&["create_on_open"], TrialSpec::reads),
+                "fio makes a file when it opens it (create_on_open), and ends with an error at a read of what it has not written; iolab fills files before the trials",
+            ),
+            (
+                self.has_option(&["fill_device", "fill_fs"]) && self.whole.is_none(),
+                "fio writes until the file system is full (fill_device); iolab leaves space free, and writes as much as --size says",
+            ),
+            (
+                self.whole.is_none() && self.any(TrialSpec::trims),
+                "fio trims devices only, and ends with an error at the first trim of a file; iolab makes holes in its file",
+            ),
+            (
+                self.any_with(&["openfiles", "file_service_type"], |trial| {
+                    trial.files.is_none()
+                }),
+                "openfiles and file_service_type have no effect on a job with one file",
+            ),
+            (
+                self.any_with(
+                    &["buffer_compress_percentage", "dedupe_percentage"],
+                    |trial| !trial.writes_data(),
+                ),
+                "buffer_compress_percentage and dedupe_percentage have no effect on a job that writes no data",
+            ),
             (
                 self.has_option(&["verify_backlog"]),
                 "fio reads back between its writes and within their time (verify_backlog), so that it reports fewer writes per second; iolab reads back after each trial",
@@ -240,6 +278,46 @@ fn measured_together<'a>(
                 job.name
             ))
         })
+}
+
+/// How many more syncs fio makes in a mix of reads and writes.
+fn syncs_of_a_mix((job, cell): (&Job, &CellSpec)) -> Option<String> {
+    let trial = &cell.trial;
+    if !(trial.reads() && trial.writes() && trial.sync.follows_writes()) {
+        return None;
+    }
+    let more = 100.0 / f64::from(100 - trial.read_percent);
+    Some(format!(
+        "{}: a sync follows writes alone; in a mix of reads and writes fio syncs after reads too, {more:.1} times as often",
+        job.name
+    ))
+}
+
+/// What fio does otherwise with several files, and how much of it.
+fn several_files((job, cell): (&Job, &CellSpec)) -> Option<String> {
+    let trial = &cell.trial;
+    let files = trial.files?;
+    let sizes = match files.spread > 1.0 {
+        true => {
+            let sizes = trial.private_files(0);
+            let bounds = [sizes.iter().min(), sizes.iter().max()];
+            let [least, most] =
+                bounds.map(|bytes| format_bytes(bytes.copied().unwrap_or(0) as f64));
+            format!(
+                "; their sizes lie evenly between {least} and {most}, the same in each trial, fio draws them"
+            )
+        }
+        false => String::new(),
+    };
+    let syncs = match trial.writes() && trial.sync.follows_writes() {
+        true => "; a sync is of the file of the last write, fio's of the file of the next request",
+        false => "",
+    };
+    let requests = trial.region as f64 / f64::from(trial.threads) / trial.mean_request();
+    Some(format!(
+        "{}: fio opens a file when its turn comes first and closes it once all of it was visited, {} times in {requests:.0} requests; iolab opens all files before the trial{sizes}{syncs}",
+        job.name, files.count,
+    ))
 }
 
 /// Where fio's requests are smaller than those that a job asks for, and how much.

@@ -12,7 +12,7 @@ use iolab_workload::{Error, Result};
 use super::jobs::Job;
 use super::mistakes::Mistakes;
 use super::target;
-use crate::fio::options::{is_set, short};
+use crate::fio::options::{file_count, is_set, short};
 
 /// Ranges of files begin at multiples of this, bytes.
 const UNIT: u64 = 1 << 20;
@@ -229,6 +229,22 @@ pub(super) fn place(jobs: &[Job], cells: &mut [CellSpec]) {
     for (file, cell) in of_job.into_iter().zip(cells) {
         let before: u64 = files.iter().take(file).map(|(_, bytes)| bytes).sum();
         cell.trial.offset = cell.trial.offset.saturating_add(before);
+    }
+}
+
+/// Refuses jobs with several files, and with data of each other, beside others: groups share one file, and each has its own data.
+pub(super) fn check_alone(jobs: &[Job], mistakes: &mut Mistakes) {
+    for job in jobs {
+        if let Some((option, count)) = file_count(&job.options) {
+            let error = Error::usage(format!("{option}={count} in a job that runs beside others"));
+            let error = error.hint("jobs that run side by side share one file: let the jobs wait for each other (stonewall), or leave it out");
+            mistakes.add(&job.place_of(option), error);
+        }
+        if is_set(&job.options, "dedupe_global") {
+            let error = Error::usage("dedupe_global in jobs that run side by side and differ");
+            let error = error.hint("a group repeats data of its own threads only: make the jobs clones of one (numjobs), or leave it out");
+            mistakes.add(&job.place_of("dedupe_global"), error);
+        }
     }
 }
 

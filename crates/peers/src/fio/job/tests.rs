@@ -305,7 +305,7 @@ fn what_is_not_understood_is_named_with_its_line() {
     for (text, line, part) in [
         ("[a]\nrw=write\nverify=pattern\n", "line 3", "verify"),
         ("[a]\nrw=read\nbsrange=4k-10k\n", "line 3", "bsrange"),
-        ("[a]\nnrfiles=8\n", "line 2", "one file"),
+        ("[a]\nnrfiles=8\nfilename=x\n", "line 2", "filename"),
         ("[a]\nruntime\n", "line 2", "no value"),
         ("[a]\nrw=read\nioengine=rbd\n", "line 3", "ioengine"),
         ("[global]\nbs=4q\n[a]\nrw=read\n", "line 2", "bs=4q"),

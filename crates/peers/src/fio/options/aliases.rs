@@ -9,6 +9,8 @@ const ALIASES: &[&[&str]] = &[
     &["ba", "blockalign"],
     &["bsrange", "blocksize_range"],
     &["io_size", "io_limit"],
+    &["fill_device", "fill_fs"],
+    &["nrfiles", "nr_files"],
     &["runtime", "timeout"],
     &["startdelay", "start_delay"],
     &["iodepth_batch", "iodepth_batch_submit"],

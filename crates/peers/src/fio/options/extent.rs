@@ -7,7 +7,8 @@ use iolab_workload::quantity::exact_size;
 use iolab_workload::trial::{Arrivals, FileLayout, Pattern, Rate, TrialSpec};
 
 use super::{
-    Fault, Faults, Options, Read, count, duration, is_set, refused, short, size, unknown, value,
+    Fault, Faults, Options, Read, count, duration, files, is_set, refused, short, size, unknown,
+    value,
 };
 
 /// The size of the file of a job.
@@ -66,8 +67,7 @@ fn file_size(options: &Options) -> Read<Option<u64>> {
         let error = Error::usage(format!("{name}={}: files of different sizes", short(text)));
         return Err(Fault {
             option: name,
-            error: error
-                .hint("a trial uses one file, or one per thread of the same size: give one size"),
+            error: error.hint("a job has one file unless nrfiles gives it several: give one size"),
         });
     }
     size(name, text).map(Some)
@@ -90,6 +90,24 @@ struct Extent {
 }
 
 impl Extent {
+    /// That of a job whose several files have so many `bytes` together.
+    fn of_files(options: &Options, bytes: u64, faults: &mut Faults) -> Self {
+        let mut bound = |name| {
+            let (name, text) = value(options, name)?;
+            Some(faults.or(size(name, text), bytes)).filter(|bytes| *bytes > 0)
+        };
+        // fio goes no further than its files, unless io_size says so.
+        let within = bound("size").map(|bound| bound.min(bytes));
+        Self {
+            offset: 0,
+            increment: None,
+            sized: Some(bytes),
+            given: bytes,
+            own: bytes,
+            transferred: bound("io_size").or(within).unwrap_or(bytes),
+        }
+    }
+
     fn read(options: &Options, trial: &TrialSpec, size: FileSize, faults: &mut Faults) -> Self {
         let file = faults.or(file_size(options), None);
         let whole = file.or(size.known);
@@ -114,7 +132,9 @@ impl Extent {
         // Of a file whose size is given, the job goes from its offset to the end.
         let rest = |file: u64| file.saturating_sub(offset);
         let is_share = value(options, "size").is_some_and(|(_, text)| text.ends_with('%'));
-        let sized = bytes_of("size", whole, down);
+        // What is filled has no other size.
+        let fills = value(options, "fill_device").is_some_and(|(_, text)| text != "0");
+        let sized = bytes_of("size", whole, down).filter(|_| !fills);
         let sized = match is_share {
             true => sized.map(|bytes| bytes.min(whole.map_or(u64::MAX, rest))),
             // 0 is all of the file, as without a size.
@@ -150,7 +170,13 @@ pub(super) fn bounds(
     size: FileSize,
     faults: &mut Faults,
 ) {
-    let extent = Extent::read(options, trial, size, faults);
+    let files = files::files(options, trial.bs, size.otherwise);
+    let files = faults.or(files, None);
+    trial.files = files.as_ref().map(|files| files.set);
+    let extent = match files {
+        Some(files) => Extent::of_files(options, files.bytes, faults),
+        None => Extent::read(options, trial, size, faults),
+    };
     limit(options, trial, &extent, faults);
     trial.offset = extent.offset;
     let shares = shares(options, trial, &extent);
@@ -213,6 +239,7 @@ fn shares(options: &Options, trial: &TrialSpec, extent: &Extent) -> Read<(FileLa
     let shared = options.contains_key("filename");
     let shares_region = trial.pattern.shares_region();
     let step = match extent.increment {
+        _ if trial.files.is_some() => return Ok((FileLayout::Private, all)),
         _ if trial.threads == 1 => return Ok((FileLayout::Shared, own)),
         // A file in a directory is each clone's own. With offset_increment each has as many bytes of its own file, further back.
         _ if !shared => return Ok((FileLayout::Private, all)),

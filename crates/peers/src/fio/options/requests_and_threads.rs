@@ -201,6 +201,35 @@ pub(super) fn flags(options: &Options, trial: &mut TrialSpec, faults: &mut Fault
             *place = faults.or(percent.ok_or_else(|| unknown(name, text)), 0);
         }
     }
+    trial.dedup_set = faults.or(repeated(options, trial), None);
+}
+
+/// How much data repeats, in percent of the region; `None` for that of one block. fio counts it from the size of one clone, also where
+/// all clones have the same set.
+fn repeated(options: &Options, trial: &TrialSpec) -> Read<Option<u8>> {
+    /// What fio takes without a number.
+    const USUAL: u8 = 5;
+    let clones = match is_set(options, "dedupe_global") {
+        true => trial.threads.max(1),
+        false => 1,
+    };
+    let of_all = |percent: u8| {
+        let percent = f64::from(percent) / f64::from(clones);
+        Some((percent.round() as u8).max(1))
+    };
+    match value(options, "dedupe_mode") {
+        None | Some((_, "repeat")) => Ok(None),
+        Some((_, "working_set")) if trial.dedup == 0 => Ok(None),
+        Some((_, "working_set")) => match value(options, "dedupe_working_set_percentage") {
+            None => Ok(of_all(USUAL)),
+            Some((name, text)) => {
+                let percent = text.parse::<u8>().ok();
+                let percent = percent.filter(|percent| (1..=100).contains(percent));
+                percent.map(of_all).ok_or_else(|| unknown(name, text))
+            }
+        },
+        Some((name, text)) => Err(unknown(name, text)),
+    }
 }
 
 fn priority(options: &Options) -> Read<Option<IoPriority>> {

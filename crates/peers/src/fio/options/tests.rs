@@ -122,6 +122,26 @@ fn requests_differ_as_fio_says() {
         (data.compressible, data.dedup, data.dontcache),
         (50, 30, true)
     );
+    // A set that all clones have is a part of what all of them write.
+    for (text, set) in [
+        ("dedupe_mode=repeat dedupe_percentage=50", None),
+        ("dedupe_mode=working_set", None),
+        ("dedupe_mode=working_set dedupe_percentage=50", Some(5)),
+        (
+            "dedupe_mode=working_set dedupe_percentage=50 dedupe_working_set_percentage=50 numjobs=2",
+            Some(50),
+        ),
+        (
+            "dedupe_mode=working_set dedupe_percentage=50 dedupe_working_set_percentage=50 numjobs=2 dedupe_global=1",
+            Some(25),
+        ),
+    ] {
+        assert_eq!(
+            cell(&format!("rw=write {text}")).expect(text).dedup_set,
+            set,
+            "{text}"
+        );
+    }
     assert_eq!(
         cell("rw=randtrim bs=64k").expect("a cell").trim_percent,
         100

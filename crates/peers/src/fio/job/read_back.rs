@@ -1,0 +1,93 @@
+//! Jobs that check what an earlier job has written: iolab checks it after each trial that writes, and they read alone.
+
+use iolab_workload::settings::CellSpec;
+
+use super::super::options::verifies;
+use super::jobs::Job;
+use super::side_by_side::has_several;
+
+/// For each job that reads back, the job that wrote it.
+pub(super) struct ReadBack(Vec<Option<usize>>);
+
+impl ReadBack {
+    /// Looks for them among jobs that run one after the other.
+    pub(super) fn of(jobs: &[Job], stages: &[usize]) -> Self {
+        let writer = |(number, job): (usize, &Job)| {
+            if has_several(stages) || writes(job) || !verifies(&job.options) {
+                return None;
+            }
+            let wrote = |other: &&Job| {
+                let same = |name| other.options.get(name) == job.options.get(name);
+                writes(other) && ["filename", "directory", "verify"].into_iter().all(same)
+            };
+            let before = jobs.iter().take(number).enumerate().rev();
+            before
+                .map(|(place, other)| (place, wrote(&other)))
+                .find_map(|(place, wrote)| wrote.then_some(place))
+        };
+        Self(jobs.iter().enumerate().map(writer).collect())
+    }
+
+    /// Has what the job of this number writes checked, where another one reads it back; and that one read alone.
+    pub(super) fn settle(&self, number: usize, cell: &mut CellSpec) {
+        cell.trial.verify |= self.0.contains(&Some(number));
+        cell.trial.verify &= !self.reads(number);
+    }
+
+    fn reads(&self, number: usize) -> bool {
+        self.0.get(number).is_some_and(Option::is_some)
+    }
+
+    /// What is said of each of them.
+    pub(super) fn told<'a>(&'a self, jobs: &'a [Job]) -> impl Iterator<Item = String> + 'a {
+        let pairs = jobs.iter().zip(&self.0);
+        pairs.filter_map(|(job, writer)| {
+            let writer = jobs.get((*writer)?)?;
+            Some(format!(
+                "{} reads without a check: iolab checks the data after each trial of {}, outside its time; fio checks it while it reads",
+                job.name, writer.name
+            ))
+        })
+    }
+}
+
+fn writes(job: &Job) -> bool {
+    let order = ["rw", "readwrite"].map(|name| job.options.get(name));
+    let order = order.into_iter().flatten().next();
+    order.is_some_and(|order| order.contains("write") || order.contains("rw"))
+}
+
+#[cfg(test)]
+mod tests {
+    use iolab_plan::cells::cells;
+
+    use super::super::JobFile;
+
+    const SCAN: &str = "[global]\nverify=meta\nverify_interval=512\nsize=1m\nfilename=x\n\
+        [write]\nrw=write\nfill_device=1\ndo_verify=0\n[read]\nstonewall\nrw=read\n";
+
+    #[test]
+    fn what_a_later_job_reads_back_is_checked_once() {
+        let file = JobFile::parse(SCAN, "scan").expect("read");
+        let cells = cells(&file.experiment).expect("cells");
+        let verified: Vec<(u8, bool)> = cells
+            .iter()
+            .map(|cell| (cell.spec.trial.read_percent, cell.spec.trial.verify))
+            .collect();
+        assert_eq!(verified, [(0, true), (100, false)]);
+        let told = file.notes.iter().filter(|note| note.starts_with("read "));
+        assert_eq!(told.count(), 1, "{:?}", file.notes);
+    }
+
+    #[test]
+    fn what_no_job_of_the_file_wrote_is_not_read_back() {
+        for text in [
+            SCAN.replace("rw=write", "rw=read"),
+            SCAN.replace("[read]\n", "[read]\nverify=crc32c\n"),
+            SCAN.replace("[read]\n", "[read]\nfilename=y\n"),
+        ] {
+            let error = JobFile::parse(&text, "scan").expect_err("refused");
+            assert!(error.remedy().is_some(), "{error}");
+        }
+    }
+}

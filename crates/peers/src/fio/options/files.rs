@@ -1,0 +1,195 @@
+//! Several files of a job (`nrfiles`): how many, how large, and which of them has the next request.
+
+use iolab_workload::Error;
+use iolab_workload::trial::{FILES_MAX, FileOrder, FileSet};
+
+use super::{Fault, Options, Read, is_set, short, size, unknown, value};
+
+/// The files of one clone.
+pub(super) struct JobFiles {
+    pub(super) set: FileSet,
+    /// Bytes of all of them together.
+    pub(super) bytes: u64,
+}
+
+/// How many files a job has, with the name of the option that says so; `None` for one, and for what is no number.
+pub(crate) fn file_count(options: &Options) -> Option<(&'static str, u32)> {
+    let (name, text) = value(options, "nrfiles")?;
+    let count = text.parse().ok()?;
+    (count > 1).then_some((name, count))
+}
+
+/// The files of a job that has several; a job without any size has `otherwise` bytes.
+pub(super) fn files(options: &Options, bs: u64, otherwise: u64) -> Read<Option<JobFiles>> {
+    if let Some((name, text)) = value(options, "nrfiles")
+        && text.parse::<u32>().is_err()
+    {
+        return Err(unknown(name, text));
+    }
+    let Some((option, count)) = file_count(options) else {
+        return Ok(None);
+    };
+    if count > FILES_MAX {
+        let error = Error::usage(format!("{option}={count}: too many files for a thread"));
+        let error = error.hint(format!("give at most {FILES_MAX}, or more jobs"));
+        return Err(Fault { option, error });
+    }
+    let beside = ["filename", "offset", "offset_increment"];
+    let is_given = |name: &&&str| options.contains_key(**name) && is_set(options, name);
+    if let Some(name) = beside.iter().find(is_given) {
+        let error = Error::usage(format!("{option}={count} with {name}"));
+        let error = error.hint("iolab makes the files of a job that has several, each used from its first byte: leave one of the two out");
+        return Err(Fault { option, error });
+    }
+    let (each, spread) = sizes(options, bs.max(1), (count, otherwise))?;
+    Ok(Some(JobFiles {
+        set: FileSet {
+            count,
+            spread,
+            order: order(options)?,
+            open: open(options, count)?,
+        },
+        bytes: each.saturating_mul(count.into()) / 2 / bs.max(1) * bs.max(1),
+    }))
+}
+
+/// Twice the mean size of the files, bytes, and that of the largest over that of the smallest. fio draws a size between two that
+/// are given, below the second one, and rounds it down to whole blocks.
+fn sizes(options: &Options, bs: u64, (count, otherwise): (u32, u64)) -> Read<(u64, f64)> {
+    let down = |bytes: u64| bytes / bs * bs;
+    let too_small = |option, text: &str| Fault {
+        option,
+        error: Error::usage(format!(
+            "{option}={}: a file is smaller than a block of {bs} bytes",
+            short(text)
+        ))
+        .hint("give larger files, fewer of them, or a smaller bs"),
+    };
+    let Some((name, text)) = value(options, "filesize") else {
+        let (name, all) = match value(options, "size") {
+            Some((name, text)) => (name, size(name, text)?),
+            None => ("nrfiles", otherwise),
+        };
+        return match down(all / u64::from(count)) {
+            0 => Err(too_small(
+                name,
+                value(options, name).map_or("", |(_, text)| text),
+            )),
+            each => Ok((2 * each, 1.0)),
+        };
+    };
+    let (least, most) = match text.split_once(['-', ':']) {
+        Some((least, most)) => {
+            let (least, most) = (size(name, least.trim())?, size(name, most.trim())?);
+            (down(least), down(most.saturating_sub(1)))
+        }
+        None => {
+            let one = down(size(name, text)?);
+            (one, one)
+        }
+    };
+    if least == 0 {
+        return Err(too_small(name, text));
+    }
+    let most = most.max(least);
+    // Three digits are enough for blocks.
+    let spread = (most as f64 / least as f64 * 1000.0).round() / 1000.0;
+    Ok((least.saturating_add(most), spread))
+}
+
+fn order(options: &Options) -> Read<FileOrder> {
+    let Some((option, text)) = value(options, "file_service_type") else {
+        return Ok(FileOrder::RoundRobin(1));
+    };
+    // fio takes a number behind it, and looks at none.
+    let order = match text.strip_prefix("sequential:") {
+        Some(_) => "sequential",
+        None => text,
+    };
+    order.parse().map_err(|()| {
+        let error = Error::usage(format!("iolab cannot carry out {option}={}", short(text)));
+        let error = error.hint("files have requests in the order roundrobin, random or sequential, with a number of requests behind the first two: random:8");
+        Fault { option, error }
+    })
+}
+
+fn open(options: &Options, count: u32) -> Read<Option<u32>> {
+    let Some((name, text)) = value(options, "openfiles") else {
+        return Ok(None);
+    };
+    let open = text.parse::<u32>().map_err(|_| unknown(name, text))?;
+    Ok(Some(open).filter(|open| (1..count).contains(open)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Read<Option<JobFiles>> {
+        let given = text.split_whitespace().map(|option| {
+            let (name, value) = option.split_once('=').expect("an option");
+            (name.to_owned(), value.to_owned())
+        });
+        files(&given.collect(), 4096, 1 << 30)
+    }
+
+    #[test]
+    fn files_of_a_job_have_fios_sizes_and_order() {
+        for (text, files, kib) in [
+            ("nrfiles=4 size=1m", "4", 1024),
+            ("nrfiles=3 size=1m", "3", 1020),
+            ("nrfiles=4 filesize=10k", "4", 32),
+            (
+                "nrfiles=100 filesize=16k-128k size=6m file_service_type=random openfiles=20",
+                "100/spread=7.75/random/open=20",
+                7000,
+            ),
+            ("nr_files=2 filesize=8k:8k openfiles=2", "2", 16),
+            (
+                "nrfiles=2 size=8k file_service_type=sequential:3",
+                "2/sequential",
+                8,
+            ),
+            (
+                "nrfiles=2 size=8k file_service_type=roundrobin:3",
+                "2/roundrobin:3",
+                8,
+            ),
+        ] {
+            let read = read(text).expect(text).expect("several files");
+            assert_eq!(read.set.to_string(), files, "{text}");
+            assert_eq!(read.bytes, kib << 10, "{text}");
+        }
+        for text in [
+            "",
+            "nrfiles=1",
+            "nrfiles=0",
+            "openfiles=2",
+            "nrfiles=1 filename=x",
+        ] {
+            assert!(read(text).expect(text).is_none(), "{text}");
+        }
+    }
+
+    #[test]
+    fn files_that_iolab_does_not_make_are_refused_at_their_option() {
+        for (text, option) in [
+            ("nrfiles=x", "nrfiles"),
+            ("nrfiles=1001", "nrfiles"),
+            ("nrfiles=2 filename=x", "nrfiles"),
+            ("nrfiles=2 offset=4k", "nrfiles"),
+            ("nrfiles=2 size=4k", "size"),
+            ("nrfiles=2 size=50%", "size"),
+            ("nrfiles=2 filesize=1k-8k", "filesize"),
+            (
+                "nrfiles=2 size=8k file_service_type=zipf:1.2",
+                "file_service_type",
+            ),
+            ("nrfiles=2 size=8k openfiles=x", "openfiles"),
+        ] {
+            let fault = read(text).err().expect(text);
+            assert_eq!(fault.option, option, "{text}");
+            assert!(fault.error.remedy().is_some(), "{text}");
+        }
+    }
+}

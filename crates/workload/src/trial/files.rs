@@ -1,0 +1,377 @@
+//! Several files of a thread: how many, how large each is, and which of them has the next request.
+
+use std::fmt;
+use std::str::FromStr;
+
+use super::{Backend, FileLayout, Pattern, TrialSpec, share};
+use crate::error::{Error, Result};
+use crate::key::derive;
+use crate::pattern::Permutation;
+
+/// Most files of a thread: each takes three file descriptors.
+pub const FILES_MAX: u32 = 1000;
+/// Greatest size of a file relative to the smallest.
+const SPREAD_MAX: f64 = 1_000_000.0;
+/// The key of the sizes: the same in all trials of all runs, which use the same files.
+const SIZES: u64 = 0xf11e;
+
+/// Which file of a thread has the next request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FileOrder {
+    /// Each file in turn, for so many requests.
+    RoundRobin(u32),
+    /// A file drawn anew after so many requests.
+    Random(u32),
+    /// One file until all of it was visited.
+    Sequential,
+}
+
+/// The files of a thread. A file that was visited once is left until all of them were.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct FileSet {
+    /// Their number, 1 to [`FILES_MAX`].
+    pub count: u32,
+    /// Size of the largest over that of the smallest, from 1 on; the sizes between are at equal distances.
+    pub spread: f64,
+    /// Which of them has the next request.
+    pub order: FileOrder,
+    /// How many of them have requests at the same time: the next one follows when one was visited; `None`: all.
+    pub open: Option<u32>,
+}
+
+impl FileSet {
+    /// So many files of one size, each in turn.
+    pub fn of(count: u32) -> Self {
+        Self {
+            count,
+            spread: 1.0,
+            order: FileOrder::RoundRobin(1),
+            open: None,
+        }
+    }
+
+    /// How many of them have requests at the same time.
+    pub fn in_service(&self) -> u32 {
+        match self.order {
+            FileOrder::Sequential => 1,
+            FileOrder::RoundRobin(_) | FileOrder::Random(_) => {
+                self.open.unwrap_or(self.count).clamp(1, self.count)
+            }
+        }
+    }
+
+    /// The blocks of each file, of a thread that has so many.
+    pub fn blocks_of_each(&self, blocks: u64) -> Vec<u64> {
+        let sizes = Permutation::new(self.count.into(), derive(SIZES, self.count.into()));
+        (0..u64::from(self.count))
+            .map(|number| self.blocks_at(blocks, sizes.apply(number)))
+            .collect()
+    }
+
+    /// Blocks of the file at this place in the order of the sizes, from the smallest on.
+    fn blocks_at(&self, blocks: u64, place: u64) -> u64 {
+        self.blocks_below(blocks, place + 1) - self.blocks_below(blocks, place)
+    }
+
+    /// Blocks of so many smallest files together. Sizes are differences of these, so that they add up to all blocks.
+    fn blocks_below(&self, blocks: u64, files: u64) -> u64 {
+        if files >= u64::from(self.count) {
+            return blocks;
+        }
+        let (count, files) = (f64::from(self.count), files as f64);
+        let step = (self.spread - 1.0) / (count - 1.0).max(1.0);
+        let weight = |files: f64| files + step * files * (files - 1.0) / 2.0;
+        (blocks as f64 * weight(files) / weight(count)) as u64
+    }
+
+    /// Blocks that a thread needs for a smallest file of so many.
+    fn blocks_for_smallest(&self, blocks: u64) -> u64 {
+        let all = f64::from(self.count) * (1.0 + self.spread) / 2.0;
+        // One more for what is rounded down on either side of it.
+        (all * (blocks as f64 + 1.0)).ceil() as u64
+    }
+}
+
+impl TrialSpec {
+    /// Size of each file of worker `worker` of this process, where each worker has files of its own, bytes.
+    pub fn private_files(&self, worker: u32) -> Vec<u64> {
+        let bytes = self.private_bytes(worker);
+        match self.files {
+            None => vec![bytes],
+            Some(files) => {
+                let blocks = files.blocks_of_each(bytes / self.bs);
+                blocks.into_iter().map(|blocks| blocks * self.bs).collect()
+            }
+        }
+    }
+
+    /// Distance between the first bytes of two files of a worker in its offsets: the size of the largest file of any worker, bytes.
+    pub fn file_slot(&self) -> u64 {
+        // Shares have so many blocks or one fewer, the last ones the fewer.
+        let workers = [0, self.threads.saturating_sub(1)].into_iter();
+        let sizes = workers.flat_map(|worker| self.private_files(worker));
+        sizes.max().unwrap_or(0).max(1)
+    }
+
+    /// The smallest region that has room for a request in each file of every worker, bytes.
+    pub fn smallest_region(&self) -> u64 {
+        let request = self.largest_request();
+        let own = match self.files {
+            None => request,
+            Some(files) => {
+                let blocks = files.blocks_for_smallest(request.div_ceil(self.bs.max(1)));
+                blocks.saturating_mul(self.bs)
+            }
+        };
+        own.saturating_mul(self.workers().into())
+    }
+
+    /// Checks that several files can be carried out.
+    pub(super) fn check_files(&self) -> Result<()> {
+        let Some(files) = self.files else {
+            return Ok(());
+        };
+        let fail = |message: String, hint: &str| Err(Error::usage(message).hint(hint));
+        if self.layout != FileLayout::Private {
+            return fail(
+                format!("files={files} with layout={}", self.layout),
+                "each thread has files of its own: set layout=private",
+            );
+        }
+        let excluded = [
+            (
+                matches!(self.backend, Backend::Sync | Backend::Mmap),
+                "this backend: it works on one file position or one mapping",
+                "set backend=psync or backend=io_uring",
+            ),
+            (
+                self.random_every > 1,
+                "random_every: a run of requests could cross the end of a file",
+                "set random_every=1",
+            ),
+            (
+                matches!(self.pattern, Pattern::Sequence(_)),
+                "pattern=sequence: its blocks are numbered in one file",
+                "choose another pattern, or one file",
+            ),
+            (
+                self.trace,
+                "trace=true: traced requests are looked for in one file",
+                "set trace=false, or use one file",
+            ),
+        ];
+        if let Some((_, other, hint)) = excluded.iter().find(|(is_so, ..)| *is_so) {
+            return fail(format!("files={files} with {other}"), hint);
+        }
+        let request = self.largest_request();
+        let (_, blocks) = share(
+            self.region / self.bs.max(1),
+            self.workers() - 1,
+            self.workers(),
+        );
+        let smallest = files.blocks_at(blocks, 0) * self.bs;
+        if blocks < u64::from(files.count) || smallest < request {
+            return fail(
+                format!(
+                    "the smallest file of files={files} has {smallest} bytes, less than a request of {request}"
+                ),
+                "enlarge the region with --size, or choose fewer files, a smaller spread or a smaller bs",
+            );
+        }
+        Ok(())
+    }
+}
+
+/// `100`, `100/spread=8/random:4/open=20`; what is as usual is left out.
+impl fmt::Display for FileSet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            count,
+            spread,
+            order,
+            open,
+        } = self;
+        let mut text = count.to_string();
+        if *spread != 1.0 {
+            text += &format!("/spread={spread}");
+        }
+        match order {
+            FileOrder::RoundRobin(1) => (),
+            FileOrder::RoundRobin(requests) => text += &format!("/roundrobin:{requests}"),
+            FileOrder::Random(1) => text += "/random",
+            FileOrder::Random(requests) => text += &format!("/random:{requests}"),
+            FileOrder::Sequential => text += "/sequential",
+        }
+        if let Some(open) = open {
+            text += &format!("/open={open}");
+        }
+        f.pad(&text)
+    }
+}
+
+impl FromStr for FileSet {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let wrong = |what: &str| {
+            Error::usage(format!("'{text}' is no set of files: {what}")).hint(format!(
+                "write their number (1 to {FILES_MAX}), and behind it the size of the largest over that of the smallest, the order, and how many have requests at the same time: files=100/spread=8/random:4/open=20 (roundrobin, random or sequential)"
+            ))
+        };
+        let number = |text: &str, most: u32| {
+            let number = text.parse::<u32>().ok();
+            number.filter(|number| (1..=most).contains(number))
+        };
+        let mut parts = text.split('/').map(str::trim);
+        let count = parts.next().and_then(|text| number(text, FILES_MAX));
+        let mut files = Self::of(count.ok_or_else(|| wrong("their number is out of range"))?);
+        for part in parts {
+            if let Some(spread) = part.strip_prefix("spread=") {
+                let spread = spread.parse::<f64>().ok();
+                files.spread = spread
+                    .filter(|spread| (1.0..=SPREAD_MAX).contains(spread))
+                    .ok_or_else(|| wrong("the spread is no number from 1 on"))?;
+            } else if let Some(open) = part.strip_prefix("open=") {
+                let open = number(open, files.count);
+                let open = open.ok_or_else(|| wrong("open is a number up to that of the files"))?;
+                files.open = Some(open);
+            } else {
+                files.order = part.parse().map_err(|()| wrong("the order is unknown"))?;
+            }
+        }
+        Ok(files)
+    }
+}
+
+/// `roundrobin`, `random:4`, `sequential`: as fio writes it.
+impl FromStr for FileOrder {
+    type Err = ();
+
+    fn from_str(text: &str) -> std::result::Result<Self, ()> {
+        let (name, requests) = match text.split_once(':') {
+            None => (text, 1),
+            Some((name, requests)) => (name, requests.parse().map_err(|_| ())?),
+        };
+        match name {
+            _ if requests == 0 => Err(()),
+            "roundrobin" => Ok(Self::RoundRobin(requests)),
+            "random" => Ok(Self::Random(requests)),
+            "sequential" if !text.contains(':') => Ok(Self::Sequential),
+            _ => Err(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::trial::SizeMix;
+
+    proptest! {
+        #[test]
+        fn sizes_add_up_and_lie_between_the_smallest_and_the_largest(
+            count in 1u32..200, spread in 1.0f64..50.0, more in 0u64..100_000,
+        ) {
+            let files = FileSet { spread, ..FileSet::of(count) };
+            let blocks = files.blocks_for_smallest(1) + more;
+            let each = files.blocks_of_each(blocks);
+            prop_assert_eq!(each.iter().sum::<u64>(), blocks);
+            prop_assert_eq!(each.len(), count as usize);
+            let (least, most) = (each.iter().min().unwrap(), each.iter().max().unwrap());
+            prop_assert!(*least >= 1);
+            let smallest = blocks as f64 / (f64::from(count) * (1.0 + spread) / 2.0);
+            if count > 1 {
+                prop_assert!((*least as f64 - smallest).abs() <= 1.0, "{least} of {smallest}");
+                prop_assert!((*most as f64 - smallest * spread).abs() <= 1.0, "{most}");
+            }
+        }
+    }
+
+    #[test]
+    fn files_are_written_as_they_are_read() {
+        for text in [
+            "1",
+            "100",
+            "100/spread=8",
+            "100/random:4/open=20",
+            "100/spread=7.75/sequential",
+            "8/roundrobin:2/open=3",
+        ] {
+            let files: FileSet = text.parse().expect(text);
+            assert_eq!(files.to_string(), text);
+        }
+        let usual: FileSet = "4/roundrobin".parse().expect("the usual order");
+        assert_eq!(usual, FileSet::of(4));
+        for text in [
+            "",
+            "0",
+            "1001",
+            "-1",
+            "4/",
+            "4/spread=0.5",
+            "4/spread=nan",
+            "4/open=5",
+            "4/open=0",
+            "4/random:0",
+            "4/sequential:2",
+            "4/zipf:1.2",
+        ] {
+            assert!(text.parse::<FileSet>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn files_that_cannot_be_are_refused() {
+        let good = TrialSpec {
+            files: Some(FileSet::of(16)),
+            layout: FileLayout::Private,
+            region: 16 * 4096,
+            ..TrialSpec::default()
+        };
+        good.check().expect("a block for each file");
+        assert_eq!(good.private_files(0), [4096; 16]);
+        let wrong = [
+            TrialSpec {
+                layout: FileLayout::Shared,
+                ..good.clone()
+            },
+            TrialSpec {
+                region: 15 * 4096,
+                ..good.clone()
+            },
+            TrialSpec {
+                threads: 2,
+                ..good.clone()
+            },
+            TrialSpec {
+                bs_mix: "4k:50,8k:50".parse::<SizeMix>().ok(),
+                ..good.clone()
+            },
+            TrialSpec {
+                backend: Backend::Sync,
+                ..good.clone()
+            },
+            TrialSpec {
+                pattern: Pattern::Rand,
+                random_every: 2,
+                ..good.clone()
+            },
+            TrialSpec {
+                pattern: "sequence:0".parse().expect("a pattern"),
+                ..good.clone()
+            },
+        ];
+        for spec in wrong {
+            let error = spec.check().expect_err("refused");
+            assert!(error.remedy().is_some(), "{error}");
+            let enough = TrialSpec {
+                region: spec.smallest_region(),
+                ..spec.clone()
+            };
+            let other = spec.layout == FileLayout::Private && error.message().contains("smallest");
+            assert!(!other || enough.check().is_ok(), "{error}");
+        }
+    }
+}
