@@ -132,6 +132,7 @@ impl Recorder {
                 start_ns: self.interval_ns.saturating_mul(number),
                 length_ns: self.interval_ns,
                 done: *done,
+                drive_millidegrees: None,
             })
             .collect();
         end_at(&mut intervals, self.span_ns(clock));
