@@ -166,6 +166,7 @@ mod tests {
                         },
                         ..PerOperation::default()
                     },
+                    drive_millidegrees: None,
                 };
                 start_ns += length_ns;
                 interval
