@@ -151,10 +151,10 @@ fn offered(
     let (sizes, protection) = (u32::from(own[26]), u32::from(own[29]));
     // The format in force, with its metadata and protection, so that nothing but the contents changes.
     let format = (sizes & 0xf)
-        | ((sizes >> 4 & 1) << 4)
+        | (((sizes >> 4) & 1) << 4)
         | ((protection & 0b111) << 5)
-        | ((protection >> 3 & 1) << 8)
-        | ((sizes >> 5 & 0b11) << 12);
+        | (((protection >> 3) & 1) << 8)
+        | (((sizes >> 5) & 0b11) << 12);
     Ok(Purge {
         namespace,
         format: format | ERASE_USER_DATA,
@@ -227,13 +227,13 @@ mod tests {
         let purge = offered(3, &controller(8, 0b100), &own).expect("it offers one");
         let expected = Purge {
             namespace: 3,
-            format: 0x2 | 1 << 4 | 1 << 5 | 1 << 8 | 1 << 9,
+            format: 0x2 | (1 << 4) | (1 << 5) | (1 << 8) | (1 << 9),
         };
         assert_eq!(purge, expected);
         // Format 33 of 64.
         (own[26], own[29]) = (0b100_0001, 0);
         let purge = offered(1, &controller(1, 0b11), &own).expect("it offers one");
-        assert_eq!(purge.format, 1 | 1 << 9 | 2 << 12);
+        assert_eq!(purge.format, 1 | (1 << 9) | (2 << 12));
     }
 
     #[test]
@@ -253,7 +253,7 @@ mod tests {
 
     #[test]
     fn a_command_has_the_size_that_its_number_names() {
-        assert_eq!(size_of::<AdminCommand>(), ADMIN as usize >> 16 & 0x3fff);
+        assert_eq!(size_of::<AdminCommand>(), ((ADMIN as usize) >> 16) & 0x3fff);
     }
 
     #[test]
