@@ -198,9 +198,9 @@ impl Executor for Engine<'_> {
         let _in_use = self.watch.use_targets();
         let _purge = self
             .watch
-            .during(Allowance::of_program(Some(PURGE_MAX), target.size()));
+            .during(Allowance::of_program(Some(PURGE_MAX), purge.bytes()));
         let took = purge.carry_out(target)?;
-        Ok(Ok((target.size(), took)))
+        Ok(Ok((purge.bytes(), took)))
     }
 
     fn by_ranks(&mut self) -> RankReport {

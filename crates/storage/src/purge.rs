@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use iolab_workload::{Error, Result};
 
 use super::errno::of_std;
+use super::sysfs::value;
 use super::{Target, TargetKind};
 
 /// `NVME_IOCTL_ID` of linux/nvme_ioctl.h: the number of the namespace of a block device.
@@ -61,12 +62,19 @@ pub struct Purge {
     namespace: u32,
     /// Dword 10 of Format NVM: the format that the namespace has, and what is erased.
     format: u32,
+    /// Bytes of the namespace, all of which are erased.
+    bytes: u64,
 }
 
 impl Purge {
     /// What purges, for messages.
     pub fn name(self) -> &'static str {
         "NVMe Format NVM, user data erase"
+    }
+
+    /// Bytes that it erases: all of the device, whatever part of it the run uses.
+    pub fn bytes(self) -> u64 {
+        self.bytes
     }
 
     /// Purges all of the device of a target, which has to be open for writing, and waits for the end; how long that took.
@@ -114,22 +122,25 @@ impl Target {
         if folder.join("partition").exists() {
             return Err("is a partition, and a purge reaches all of its disk".to_owned());
         }
+        // In units of 512 bytes, whatever the blocks of the device are.
+        let bytes = value(&folder.join("size")).map_or(0, |sectors| sectors.saturating_mul(512));
         let file = self.file();
         let namespace = namespace_of(file).ok_or("is no NVMe namespace")?;
         let page = |of| identify(file, namespace, of);
         let unknown = |why: String| format!("does not say what it offers: {why}");
         let controller = page(OF_CONTROLLER).map_err(unknown)?;
         let own = page(OF_NAMESPACE).map_err(unknown)?;
-        offered(namespace, &controller, &own).map_err(str::to_owned)
+        let format = format(&controller, &own).map_err(str::to_owned)?;
+        Ok(Purge {
+            namespace,
+            format,
+            bytes,
+        })
     }
 }
 
-/// The purge of a namespace, by the data structures of its controller and its own.
-fn offered(
-    namespace: u32,
-    controller: &[u8; PAGE],
-    own: &[u8; PAGE],
-) -> std::result::Result<Purge, &'static str> {
+/// Dword 10 of the command that purges a namespace, by the data structures of its controller and its own.
+fn format(controller: &[u8; PAGE], own: &[u8; PAGE]) -> std::result::Result<u32, &'static str> {
     let optional_commands = u16::from_le_bytes([controller[256], controller[257]]);
     let namespaces = u32::from_le_bytes([
         controller[516],
@@ -155,10 +166,7 @@ fn offered(
         | ((protection & 0b111) << 5)
         | (((protection >> 3) & 1) << 8)
         | (((sizes >> 5) & 0b11) << 12);
-    Ok(Purge {
-        namespace,
-        format: format | ERASE_USER_DATA,
-    })
+    Ok(format | ERASE_USER_DATA)
 }
 
 /// The number of an NVMe namespace; `None` for any other device.
@@ -224,31 +232,29 @@ mod tests {
         let mut own = [0; PAGE];
         // Format 2 of the first 16, metadata at the end of the block, protection type 1 in its first bytes.
         (own[26], own[29]) = (0b1_0010, 0b1001);
-        let purge = offered(3, &controller(8, 0b100), &own).expect("it offers one");
-        let expected = Purge {
-            namespace: 3,
-            format: 0x2 | (1 << 4) | (1 << 5) | (1 << 8) | (1 << 9),
-        };
-        assert_eq!(purge, expected);
+        let first = format(&controller(8, 0b100), &own);
+        assert_eq!(first, Ok(0x2 | (1 << 4) | (1 << 5) | (1 << 8) | (1 << 9)));
         // Format 33 of 64.
         (own[26], own[29]) = (0b100_0001, 0);
-        let purge = offered(1, &controller(1, 0b11), &own).expect("it offers one");
-        assert_eq!(purge.format, 1 | (1 << 9) | (2 << 12));
+        assert_eq!(
+            format(&controller(1, 0b11), &own),
+            Ok(1 | (1 << 9) | (2 << 12))
+        );
     }
 
     #[test]
     fn what_would_reach_others_or_is_not_offered_is_left_alone() {
         let own = [0; PAGE];
         for attributes in [0b01, 0b10] {
-            let several = offered(1, &controller(2, attributes), &own);
+            let several = format(&controller(2, attributes), &own);
             assert!(several.is_err(), "{attributes:b}");
         }
         let mut shared = own;
         shared[30] = 1;
-        assert!(offered(1, &controller(1, 0), &shared).is_err());
+        assert!(format(&controller(1, 0), &shared).is_err());
         let mut without = controller(1, 0);
         without[256] = 0b1101;
-        assert!(offered(1, &without, &own).is_err());
+        assert!(format(&without, &own).is_err());
     }
 
     #[test]

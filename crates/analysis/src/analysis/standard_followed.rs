@@ -68,7 +68,11 @@ fn facts(record: &RunRecord, ended_steady: bool) -> TargetFacts {
         let last: BTreeMap<_, bool> = steps.map(|step| (&step.target, step.ok)).collect();
         (!last.is_empty()).then(|| last.into_values().all(|ok| ok))
     };
-    let bytes = Some(record.run.target_bytes).filter(|bytes| *bytes > 0);
+    // Of a device all of it counts, whatever part of it the run was given.
+    let of_disk = record.environment.get(&KEYS.device_bytes);
+    let of_disk = of_disk.filter(|_| medium == Medium::Device);
+    let bytes = of_disk.unwrap_or(record.run.target_bytes);
+    let bytes = Some(bytes).filter(|bytes| *bytes > 0);
     TargetFacts {
         medium: Some(medium),
         bytes,
