@@ -388,6 +388,8 @@ pub struct Comparison {
     pub differences: Vec<Difference>,
     /// Names of sides in whose run file the definition cannot be read; empty for levels of one run.
     pub undefined: Vec<String>,
+    /// Names of sides whose rounds did not become steady.
+    pub unsteady: Vec<String>,
     /// The unit of replication.
     pub unit: ReplicationUnit,
     /// The parameters.
@@ -448,10 +450,11 @@ impl Comparison {
         } else {
             ReplicationUnit::Runs
         };
-        let is_of_rounds = [base, new].iter().any(|side| {
-            let steady = side.run.analysis().steady.as_ref();
-            steady.is_some_and(SteadyAnalysis::is_of_cells)
-        });
+        let rounds = |side: &RunSide<'_>, are: fn(&SteadyAnalysis) -> bool| {
+            side.run.analysis().steady.as_ref().is_some_and(are)
+        };
+        let is_of_rounds =
+            rounds(&base, SteadyAnalysis::is_of_cells) || rounds(&new, SteadyAnalysis::is_of_cells);
         let of_edition = edition_difference(base.run, new.run);
         let lacks = |(_, side): &(&SideName, RunSide<'_>)| !side.run.analysis().has_definition;
         // Levels of one run are no files.
@@ -459,6 +462,9 @@ impl Comparison {
         let sides = sides.filter(|_| unit != ReplicationUnit::Blocks);
         let undefined = sides.filter(lacks).map(|(name, _)| name.name.clone());
         let undefined = undefined.collect();
+        let sides = names.iter().zip([base, new]);
+        let sides = sides.filter(|(_, side)| rounds(side, SteadyAnalysis::is_missed));
+        let unsteady = sides.map(|(name, _)| name.name.clone()).collect();
         let [base, new] = names;
         let cells = judge::compare(&matched.pairs, &terms, unit);
         Ok(Self {
@@ -472,6 +478,7 @@ impl Comparison {
             only_new: matched.only_new,
             differences: of_edition.into_iter().chain(matched.differences).collect(),
             undefined,
+            unsteady,
             cells,
             unit,
             overall: match matched.pairs.len() {
@@ -506,6 +513,7 @@ impl Comparison {
             only_new: Vec::new(),
             differences: Vec::new(),
             undefined: Vec::new(),
+            unsteady: Vec::new(),
             cells: judge::compare(&pairs, &terms, ReplicationUnit::Numbers),
             intervals: judge::intervals(&pairs),
             unit: ReplicationUnit::Numbers,

@@ -106,6 +106,7 @@ impl Moment {
             start_ns: self.start_ns,
             length_ns: self.length_ns,
             done: self.done,
+            drive_millidegrees: None,
         }
     }
 }
@@ -124,6 +125,7 @@ pub fn moments(record: &RunRecord) -> Vec<Moment> {
             start_ns: 0,
             length_ns: sample.elapsed_ns,
             done: sample.operations.moved(),
+            drive_millidegrees: None,
         }];
         let intervals = known.get(&sample.id).map(|s| s.intervals.as_slice());
         for interval in intervals.unwrap_or(&whole) {

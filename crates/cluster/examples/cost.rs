@@ -148,6 +148,7 @@ fn deed(rank: u64, (begins, ends): (i64, i64)) -> TrialContribution {
         start_ns: number * INTERVAL_NS,
         length_ns: INTERVAL_NS,
         done: reads(REQUESTS / 10, BYTES / 10),
+        drive_millidegrees: None,
     };
     let outcome = Outcome {
         operations: PerOperation {

@@ -277,6 +277,7 @@ fn series(a: Series, b: Series) -> Series {
     let last = sum.intervals.len().saturating_sub(1);
     for (number, (sum, part)) in sum.intervals.iter_mut().zip(part.intervals).enumerate() {
         sum.done = sum.done.plus(part.done);
+        sum.drive_millidegrees = sum.drive_millidegrees.max(part.drive_millidegrees);
         // One that ends the series of its rank may be longer than the others.
         if number == last {
             sum.length_ns = sum.length_ns.max(part.length_ns);
@@ -384,7 +385,7 @@ wired! {
     Extents { looked_bytes, hole_bytes, unwritten_bytes }
     RateReport { rate_wanted, rate_achieved, backlog_max, backlog_end }
     Series { intervals }
-    Interval { start_ns, length_ns, done }
+    Interval { start_ns, length_ns, done, drive_millidegrees }
     Moved { requests, bytes }
     Faults { blocks, first_offset }
 }

@@ -29,6 +29,7 @@ pub(crate) struct Recorder {
     width: u64,
     /// The same in ns. What the ticks round off adds up to less than 4096 ticks, so that this is reported.
     interval_ns: u64,
+    /// The first intervals, of at most [`INTERVALS_MAX`], for which there is memory; nothing happened in later ones so far.
     slots: Vec<PerOperation<Moved>>,
     /// The interval under way.
     current: usize,
@@ -39,11 +40,16 @@ pub(crate) struct Recorder {
 }
 
 impl Recorder {
-    /// With intervals of so many ns.
-    pub(crate) fn new(clock: &Clock, interval_ns: u64) -> Self {
+    /// With intervals of so many ns, for a trial that should take so long; `None` without a limit.
+    pub(crate) fn new(clock: &Clock, interval_ns: u64, due_ns: Option<u64>) -> Self {
+        // All are reserved; those that the trial should need are written to as well: their first use inside the timed span would fault.
+        // A thousand workers with room for all 4096 write to 256 MiB of memory in vain.
         let mut slots = Vec::with_capacity(INTERVALS_MAX);
-        // Written to, and not only reserved: the first use inside the timed span would fault.
-        slots.resize(INTERVALS_MAX, PerOperation::default());
+        let due = due_ns.map(|ns| usize::try_from(ns / interval_ns.max(1)).unwrap_or(usize::MAX));
+        let written = due.map_or(INTERVALS_MAX, |due| {
+            due.saturating_add(2).min(INTERVALS_MAX)
+        });
+        slots.resize(written, PerOperation::default());
         Self {
             start: 0,
             lead: 0,
@@ -74,10 +80,14 @@ impl Recorder {
         *slot = slot.plus(done.since(self.counted));
         self.counted = done;
         let since_start = now.saturating_sub(self.start);
-        while since_start / self.width >= self.slots.len() as u64 {
+        while since_start / self.width >= INTERVALS_MAX as u64 {
             self.double();
         }
         self.current = (since_start / self.width) as usize;
+        if self.current >= self.slots.len() {
+            // Within what is reserved.
+            self.slots.resize(self.current + 1, PerOperation::default());
+        }
         self.end_of_current()
     }
 
@@ -99,9 +109,10 @@ impl Recorder {
 
     /// Makes each interval twice as long: two neighbours become one.
     fn double(&mut self) {
-        let half = self.slots.len() / 2;
+        let half = self.slots.len().div_ceil(2);
         for slot in 0..half {
-            self.slots[slot] = self.slots[2 * slot].plus(self.slots[2 * slot + 1]);
+            let second = self.slots.get(2 * slot + 1).copied().unwrap_or_default();
+            self.slots[slot] = self.slots[2 * slot].plus(second);
         }
         self.slots[half..].fill(PerOperation::default());
         self.current /= 2;
@@ -116,6 +127,10 @@ impl Recorder {
         }
         while other.width < self.width {
             other.double();
+        }
+        if self.slots.len() < other.slots.len() {
+            self.slots
+                .resize(other.slots.len(), PerOperation::default());
         }
         for (sum, part) in self.slots.iter_mut().zip(&other.slots) {
             *sum = sum.plus(*part);
@@ -132,6 +147,7 @@ impl Recorder {
                 start_ns: self.interval_ns.saturating_mul(number),
                 length_ns: self.interval_ns,
                 done: *done,
+                drive_millidegrees: None,
             })
             .collect();
         end_at(&mut intervals, self.span_ns(clock));
@@ -173,7 +189,12 @@ mod tests {
 
     /// A recorder that sees one request at each of these stamps, and ends at the last.
     fn recorded(clock: &Clock, start: u64, stamps: &[u64]) -> Recorder {
-        let mut recorder = Recorder::new(clock, INTERVAL_NS);
+        due(clock, start, stamps, None)
+    }
+
+    /// The same of a trial that should take so long.
+    fn due(clock: &Clock, start: u64, stamps: &[u64], due_ns: Option<u64>) -> Recorder {
+        let mut recorder = Recorder::new(clock, INTERVAL_NS, due_ns);
         let mut end = recorder.begin(start);
         let mut done = 0;
         for &stamp in stamps {
@@ -200,6 +221,24 @@ mod tests {
         assert_eq!(requests(&series), [2, 2, 0, 1]);
         let last = series.intervals[3];
         assert_eq!((last.start_ns, last.length_ns), (300 * MS, 50 * MS));
+    }
+
+    #[test]
+    fn a_trial_that_takes_longer_than_it_should_counts_the_same() {
+        let clock = Clock::of_rate(1.0);
+        for count in [1, 30, 5000, 20_000] {
+            let stamps: Vec<u64> = (0..count).map(|i| i * INTERVAL_NS).collect();
+            let whole = recorded(&clock, 0, &stamps).series(&clock);
+            for due_ns in [0, MS, 31 * INTERVAL_NS, u64::MAX] {
+                let own = due(&clock, 0, &stamps, Some(due_ns));
+                assert!(
+                    own.slots.capacity() == INTERVALS_MAX,
+                    "nothing is allocated"
+                );
+                let both = merged([own, recorded(&clock, 0, &[])].into_iter(), &clock);
+                assert_eq!(both, whole, "{count} intervals, {due_ns} ns");
+            }
+        }
     }
 
     #[test]
@@ -255,7 +294,7 @@ mod tests {
                         Some(*at)
                     })
                     .collect();
-                recorded(&clock, start, &stamps)
+                due(&clock, start, &stamps, (worker > 0).then_some(INTERVAL_NS))
             });
             let series = merged(workers, &clock);
             prop_assert_eq!(series.total(), reads(count as u64));

@@ -6,14 +6,14 @@ mod groups;
 mod merge;
 mod rank_barrier;
 mod tracing;
+mod wait_for_end;
 mod worker_thread;
 
 use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::sync::mpsc;
 use std::thread::{self, Scope, ScopedJoinHandle};
-use std::time::Duration;
 
 use rustix::fs::FileType;
 
@@ -42,6 +42,7 @@ use iolab_storage::{Target, TargetKind};
 use iolab_workload::counters::Counters;
 use iolab_workload::outcome::{Ended, Failure, Outcome};
 use iolab_workload::region_state::Region;
+use iolab_workload::series::TemperatureReading;
 use iolab_workload::stripe::Stripe;
 use iolab_workload::trial::{Backend, CacheState, FileLayout, TrialLimit, TrialSpec};
 use iolab_workload::verify::FaultyData;
@@ -50,14 +51,13 @@ pub(crate) use merge::{merge, sum};
 use rank_barrier::Alone;
 pub use rank_barrier::RankBarrier;
 use tracing::TracedJobs;
+use wait_for_end::{Temperatures, wait_for_end};
 use worker_thread::work;
 
 /// Null trials that show iolab's own cost: the median of a few leaves out those that were interrupted.
 const FLOOR_TRIALS: usize = 5;
 /// Requests of each of them.
 const FLOOR_REQUESTS: u64 = 20_000;
-/// How often it is looked whether the user has interrupted a trial that one of its groups ends.
-const LOOK: Duration = Duration::from_millis(50);
 
 /// Carries one trial out on `target`. Raising `stop` ends it early, with what was done until then.
 ///
@@ -101,6 +101,7 @@ pub fn run_with(
     meeting.worked(workers.iter().map(|own| (own.start, own.end)).collect());
     let signed = signed(&workers);
     let mut outcome = merge(workers, clock, carried.seen, carried.drift_ppm);
+    outcome.series.note_temperatures(&carried.temperatures);
     outcome.traced = carried.traced.all;
     side.settle(&mut outcome, &signed, stop)?;
     Ok(outcome)
@@ -402,6 +403,8 @@ struct Carried {
     /// Of each job, in their order.
     workers: Vec<Vec<WorkerOutcome>>,
     seen: (Counters, Region),
+    /// Of the drives, in mid-trial.
+    temperatures: Vec<TemperatureReading>,
     drift_ppm: f64,
     /// What tracing showed of each job, and of all.
     traced: TracedJobs,
@@ -423,6 +426,8 @@ fn carry_out(
     let barrier = StartBarrier::new();
     let arenas = arenas(jobs)?;
     let mut observation = Observation::new(watched(jobs).into_iter());
+    let is_over_time = jobs.iter().any(|job| job.spec.latency_over_time);
+    let thermometer = is_over_time.then(|| observation.thermometer());
     let mut tracer = tracing::tracer(jobs, clock)?;
     thread::scope(|scope| {
         let (workers, ready) = set_up(scope, jobs, &arenas, &barrier);
@@ -437,7 +442,8 @@ fn carry_out(
         };
         let (anchor, before) = begin().inspect_err(|_| barrier.abandon())?;
         barrier.open();
-        wait_for_end(jobs, &barrier, stop, halt);
+        let mut temperatures = Temperatures::new(thermometer);
+        wait_for_end(jobs, &barrier, (stop, halt), &mut temperatures);
         let ended = meeting.ended();
         if let Some(tracer) = &tracer {
             tracer.stop();
@@ -455,6 +461,7 @@ fn carry_out(
         Ok(Carried {
             workers,
             seen,
+            temperatures: temperatures.into_readings(),
             drift_ppm,
             traced,
         })
@@ -518,21 +525,6 @@ fn set_up<'scope, 'env>(
         set_up = set_up.and(own);
     }
     (workers, set_up)
-}
-
-/// Waits until all workers are done, and raises `halt` for those that end with others.
-fn wait_for_end(jobs: &[Job<'_>], barrier: &StartBarrier, stop: &AtomicBool, halt: &AtomicBool) {
-    let all = threads(jobs, |_| true);
-    let leading = threads(jobs, |job| job.side != GroupRole::Follows);
-    if jobs.iter().any(|job| job.side == GroupRole::Ends) {
-        // Workers of such a trial look at one flag alone, so that the other is passed on here.
-        while !stop.load(Ordering::Relaxed) && !barrier.has_ended(leading, LOOK) {}
-        halt.store(true, Ordering::Relaxed);
-    } else if leading < all {
-        barrier.wait_leading(leading);
-        halt.store(true, Ordering::Relaxed);
-    }
-    barrier.wait_finished(all);
 }
 
 /// What the workers of each job did.

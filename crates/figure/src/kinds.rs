@@ -18,7 +18,7 @@ mod stages;
 mod why;
 pub(super) mod witness;
 
-use iolab_analysis::analysis::{CellAnalysis, Response};
+use iolab_analysis::analysis::{CellAnalysis, Response, SteadyAnalysis};
 use iolab_analysis::compare::{Better, Comparison, Criteria, HypothesisTest, RunSide, SideName};
 use iolab_analysis::equivalence::FIRST_TRIALS;
 use iolab_workload::{Error, Result};
@@ -225,6 +225,21 @@ pub(super) fn computed(runs: &[FigureRun<'_>]) -> Option<String> {
             });
             each.collect::<Vec<String>>().join("; ")
         }
+    };
+    Some(escape_control(&text).into_owned())
+}
+
+/// Which runs did not become steady in their rounds; `None` where none of them failed to.
+pub(super) fn not_steady(runs: &[FigureRun<'_>]) -> Option<String> {
+    let failed = |run: &&FigureRun<'_>| {
+        let steady = run.analysis().steady.as_ref();
+        steady.is_some_and(SteadyAnalysis::is_missed)
+    };
+    let names: Vec<&str> = runs.iter().filter(failed).map(|run| run.name).collect();
+    let text = match (names.len(), runs.len()) {
+        (0, _) => return None,
+        (_, 1) => "The rounds did NOT become steady".to_owned(),
+        _ => format!("NOT steady: the rounds of {}", names.join(", ")),
     };
     Some(escape_control(&text).into_owned())
 }

@@ -18,7 +18,7 @@ pub use file_layout::FileBlocks;
 pub use memory::residency;
 pub use spread_pieces::FileRange;
 
-pub(crate) use device::{read_device, read_waits};
+pub(crate) use device::{read_device, read_waits, thermometer};
 pub(crate) use nfs::NfsMounts;
 pub(crate) use process::{
     OpenAccount, account_of, account_of_collected, cancelled_by_this_process, parse_run_delay_ns,
@@ -90,7 +90,7 @@ pub fn since(earlier: &Counters, stacks: &[Stack]) -> Counters {
         hardware: earlier.hardware,
         pressure: pressure::with_frequency(pressure::read()),
         buffer_piece_bytes: None,
-        drive_millidegrees: device::hottest(Path::new("/sys"), stacks),
+        drive_millidegrees: thermometer(Path::new("/sys"), stacks).read(),
     };
     now.since(earlier)
 }

@@ -302,11 +302,10 @@ fn backing(disk: &Path) -> Option<Backing> {
     })
 }
 
-/// The temperature of the disk of a device by its sensor (hwmon), thousandths of a degree Celsius; `None` without one, and below zero.
-pub(crate) fn millidegrees(sys: &Path, number: (u32, u32)) -> Option<u64> {
+/// The file with the temperature of the disk of a device by its sensor (hwmon); `None` without one.
+pub(crate) fn temperature_input(sys: &Path, number: (u32, u32)) -> Option<PathBuf> {
     let folder = folder_of(sys, number)?;
-    let input = sensor(disk_of(&folder))?.join("temp1_input");
-    text_of(input)?.parse().ok()
+    Some(sensor(disk_of(&folder))?.join("temp1_input"))
 }
 
 /// The sensor of a disk.
@@ -358,6 +357,7 @@ fn below(sys: &Path, folder: &Path, disk: &Path, backing: Option<&Backing>) -> V
 mod tests {
     use super::*;
     use crate::fake_sysfs::Tree;
+    use crate::thermometer::Thermometer;
 
     /// An NVMe disk with a partition, LUKS upon it, and a loop device elsewhere.
     fn machine() -> Tree {
@@ -405,9 +405,14 @@ mod tests {
     #[test]
     fn the_sensor_of_a_disk_is_that_of_its_partitions() {
         let tree = machine();
-        let of = |number| millidegrees(tree.path(), number);
+        let of = |number| Thermometer::of(tree.path(), [number]).read();
         assert_eq!(of((259, 2)), Some(45_850));
         assert_eq!([of((253, 0)), of((7, 7)), of((8, 0))], [None; 3]);
+        // Of several the hottest; a sensor whose disk is gone has no reading.
+        let both = Thermometer::of(tree.path(), [(259, 0), (259, 2), (7, 7)]);
+        assert_eq!((both.read(), both.has_sensors()), (Some(45_850), true));
+        let none = Thermometer::of(tree.path(), [(7, 7)]);
+        assert_eq!((none.read(), none.has_sensors()), (None, false));
     }
 
     #[test]

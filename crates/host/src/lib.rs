@@ -27,6 +27,7 @@ pub mod program;
 pub mod pseudo_files;
 pub mod realtime_limit;
 pub mod system_control;
+pub mod thermometer;
 pub mod tlb;
 pub mod tracing;
 pub mod transport;

@@ -1,12 +1,14 @@
 //! What is looked at around the timed span of a trial, by the thread that coordinates it: kernel counters, and the
 //! state that the page cache and the file are in. Nothing of it happens within the span.
 
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use iolab_workload::counters::Counters;
 use iolab_workload::region_state::Region;
 
 use crate::counters::{self, FileRange, extents, residency};
+use crate::thermometer::Thermometer;
 use iolab_storage::{Stack, Target, TargetKind};
 
 /// Looks at what a trial uses, before and after it.
@@ -55,6 +57,11 @@ impl<'a> Observation<'a> {
             region,
             spent: began.elapsed(),
         }
+    }
+
+    /// The sensors of temperature of what is used.
+    pub fn thermometer(&self) -> Thermometer {
+        counters::thermometer(Path::new("/sys"), &self.stacks)
     }
 
     /// The last look before the start: everything is ready.

@@ -22,7 +22,7 @@ pub const ROUNDS_MAX: u32 = 1000;
 /// Most times that rounds write their range.
 const FILLS_MAX: u32 = 1000;
 /// The steps in their order.
-const STEPS: [&str; 4] = ["trim", "seq", "rand", "steady"];
+const STEPS: [&str; 5] = ["purge", "trim", "seq", "rand", "steady"];
 /// What a round may be.
 const ROUND: &str =
     "round is 'cells', one trial of each cell, or the time of a round of random writes: 5s";
@@ -32,8 +32,8 @@ const WINDOW_MIN: u32 = 2;
 /// How a target is prepared: the steps in the order of the fields.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Precondition {
-    /// Whether its range is trimmed, where it takes trims.
-    pub trim: bool,
+    /// How it is emptied before it is written.
+    pub emptying: Emptying,
     /// Sequential passes.
     pub seq: u32,
     /// I/O size of these, bytes.
@@ -42,6 +42,37 @@ pub struct Precondition {
     pub rand: u32,
     /// Rounds that follow until they are steady.
     pub steady: Option<SteadyRounds>,
+}
+
+/// How a target is emptied before it is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Emptying {
+    /// What it holds stays.
+    #[default]
+    Not,
+    /// The range that the cells use is trimmed, where the target takes trims.
+    Trim,
+    /// All of the device is purged, where it can be; else as [`Emptying::Trim`].
+    Purge,
+}
+
+impl Emptying {
+    /// Whether anything is done.
+    pub fn is_done(self) -> bool {
+        match self {
+            Self::Not => false,
+            Self::Trim | Self::Purge => true,
+        }
+    }
+
+    /// The step that is typed for it; `None` where nothing is done.
+    fn step(self) -> Option<&'static str> {
+        match self {
+            Self::Not => None,
+            Self::Trim => Some("trim"),
+            Self::Purge => Some("purge"),
+        }
+    }
 }
 
 /// Rounds that are repeated until a window of them is steady.
@@ -75,7 +106,7 @@ impl Default for Precondition {
     /// Nothing is done.
     fn default() -> Self {
         Self {
-            trim: false,
+            emptying: Emptying::Not,
             seq: 0,
             seq_bs: SEQ_BS,
             rand: 0,
@@ -100,17 +131,17 @@ impl Default for SteadyRounds {
 }
 
 impl Precondition {
-    /// Whether anything is written or trimmed before the first trial.
+    /// Whether anything is written, trimmed or purged before the first trial.
     pub fn writes(self) -> bool {
         let Self {
-            trim,
+            emptying,
             seq,
             seq_bs: _,
             rand,
             steady,
         } = self;
         let writes = |steady: SteadyRounds| matches!(steady.round, Round::Writes(_));
-        trim || seq + rand > 0 || steady.is_some_and(writes)
+        emptying.is_done() || seq + rand > 0 || steady.is_some_and(writes)
     }
 
     /// What of it comes before the first trial.
@@ -142,7 +173,7 @@ impl Precondition {
 impl fmt::Display for Precondition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {
-            trim,
+            emptying,
             seq,
             seq_bs,
             rand,
@@ -152,9 +183,9 @@ impl fmt::Display for Precondition {
             SEQ_BS => String::new(),
             size => format!("/{}", format_size(size)),
         };
-        let fills = steady.is_some_and(|steady| steady.fills(trim, seq, rand));
+        let fills = steady.is_some_and(|steady| steady.fills(emptying, seq, rand));
         let parts = [
-            trim.then(|| "trim".to_owned()),
+            emptying.step().map(str::to_owned),
             (seq > 0 && !(fills && size.is_empty())).then(|| format!("seq:{seq}{size}")),
             (rand > 0).then(|| format!("rand:{rand}")),
             steady.map(|steady| steady.to_string()),
@@ -169,8 +200,8 @@ impl fmt::Display for Precondition {
 
 impl SteadyRounds {
     /// Whether these passes are those that rounds of writes begin with where none are named.
-    fn fills(self, trim: bool, seq: u32, rand: u32) -> bool {
-        matches!(self.round, Round::Writes(_)) && (trim, seq, rand) == (false, 1, 0)
+    fn fills(self, emptying: Emptying, seq: u32, rand: u32) -> bool {
+        matches!(self.round, Round::Writes(_)) && (emptying, seq, rand) == (Emptying::Not, 1, 0)
     }
 }
 
@@ -217,7 +248,7 @@ impl FromStr for Precondition {
         let text = text.trim();
         let wrong = || {
             Error::usage(format!("precondition '{text}' is unknown")).hint(format!(
-                "write none, or steps in this order joined by '+': trim, seq:PASSES, rand:PASSES (at most {PASSES_MAX}), steady; for example seq:2/128KiB+rand:1 or seq:2+steady:round=cells,rounds=25"
+                "write none, or steps in this order joined by '+': purge or trim, seq:PASSES, rand:PASSES (at most {PASSES_MAX}), steady; for example seq:2/128KiB+rand:1 or seq:2+steady:round=cells,rounds=25"
             ))
         };
         if text == "none" {
@@ -236,11 +267,18 @@ impl FromStr for Precondition {
                     true => format!("precondition '{text}' has a step twice"),
                     false => format!("precondition '{text}' has its steps in another order"),
                 })
-                .hint("write each step once, in this order: trim, seq, rand, steady"));
+                .hint("write each step once, in this order: purge or trim, seq, rand, steady"));
             }
             last = step;
             match (name, value) {
-                ("trim", None) => found.trim = true,
+                ("purge", None) => found.emptying = Emptying::Purge,
+                ("trim", None) if found.emptying == Emptying::Purge => {
+                    return Err(Error::usage(format!(
+                        "precondition '{text}' purges and trims: a purge leaves nothing to trim"
+                    ))
+                    .hint("leave out one of the two; purge trims by itself where the target cannot be purged"));
+                }
+                ("trim", None) => found.emptying = Emptying::Trim,
                 ("seq", value) => {
                     let (passes, size) = sized(value.unwrap_or("1"))?;
                     found.seq = passes_of("seq", passes)?;
@@ -254,7 +292,7 @@ impl FromStr for Precondition {
             }
         }
         if let Some(steady) = found.steady
-            && steady.fills(found.trim, 1, found.rand)
+            && steady.fills(found.emptying, 1, found.rand)
             && found.seq == 0
         {
             found.seq = 1;
@@ -382,6 +420,7 @@ mod tests {
                 "steady:round=1min,window=3,range=0.07,slope=2.5%,rounds=9",
                 "steady:round=1min,window=3,range=7%,slope=2.5%,rounds=9",
             ),
+            ("purge+seq:2/128k", "purge+seq:2/128KiB"),
             (
                 "trim+steady:fills=4,round=cells",
                 "trim+steady:round=cells,fills=4",
@@ -409,6 +448,10 @@ mod tests {
             "seq:1/2GiB",
             "seq:1/4kB",
             "trim:2",
+            "purge:2",
+            "purge+trim",
+            "trim+purge",
+            "seq:1+purge",
             "steady:round=0s",
             "steady:round=some",
             "steady:window=1",
@@ -433,6 +476,7 @@ mod tests {
             ("seq:999999999999", "from 1 to 100"),
             ("rand:101", "from 1 to 100"),
             ("steady+trim", "another order"),
+            ("purge+trim", "purges and trims"),
             ("rand:2+seq:1", "another order"),
             ("seq:1+seq:1", "twice"),
             ("steady:round=1000000h", "year"),
@@ -449,6 +493,7 @@ mod tests {
             ("none", false, None),
             ("steady:round=cells", false, None),
             ("trim", true, None),
+            ("purge", true, None),
             ("seq:2+steady:round=cells", true, Some((2, false))),
             ("steady", true, Some((2, true))),
         ] {

@@ -10,6 +10,7 @@ use iolab_workload::trial::{CacheState, Pattern, Segments};
 
 use self::points::{KIB, Point};
 use crate::experiment::{Edition, Experiment, Standard};
+use crate::precondition::Emptying;
 
 mod points;
 
@@ -22,6 +23,8 @@ pub struct TargetFacts {
     pub bytes: Option<u64>,
     /// Whether its volatile write cache is on; `None` where unknown.
     pub write_cache: Option<bool>,
+    /// Whether it was purged by the preparation; `None` where unknown.
+    pub purged: Option<bool>,
     /// Whether it took the trims of the preparation; `None` where unknown.
     pub trimmed: Option<bool>,
     /// Size of the requests of its sequential passes, bytes; `None` where unknown.
@@ -369,14 +372,23 @@ impl Standard {
     }
 
     fn purge(self, experiment: &Experiment, target: TargetFacts) -> Option<Deviation> {
-        match (experiment.design.precondition.trim, target.medium) {
+        let only_trimmed = || match target.trimmed {
+            Some(false) => Deviation::TrimRefused,
+            Some(true) | None => Deviation::TrimmedOnly,
+        };
+        match (experiment.design.precondition.emptying, target.medium) {
             // It follows the rounds of the latency test; whether these came before is said as another deviation.
-            (false, _) if self == Self::PtsLatencyHistogram => None,
+            (Emptying::Not, _) if self == Self::PtsLatencyHistogram => None,
             // A run on a model starts with a new one.
             (_, Some(Medium::Model)) => None,
-            (false, _) => Some(Deviation::NotPurged),
-            (true, _) if target.trimmed == Some(false) => Some(Deviation::TrimRefused),
-            (true, _) => Some(Deviation::TrimmedOnly),
+            (Emptying::Not, _) => Some(Deviation::NotPurged),
+            (Emptying::Trim, _) | (Emptying::Purge, Some(Medium::File)) => Some(only_trimmed()),
+            (Emptying::Purge, _) => match target.purged {
+                Some(true) => None,
+                Some(false) => Some(only_trimmed()),
+                // A plan does not show what the device offers.
+                None => target.trimmed.map(|_| only_trimmed()),
+            },
         }
     }
 

@@ -73,6 +73,8 @@ named! {
         /// A pass that trims.
         #[default]
         Trim = "trim",
+        /// A purge of all of the device.
+        Purge = "purge",
         /// A pass of sequential writes.
         Sequential = "seq",
         /// A pass of random writes.

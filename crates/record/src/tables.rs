@@ -444,6 +444,14 @@ pub static SERIES: LazyLock<Table<IntervalRow>> = LazyLock::new(|| {
                     |_, _| (),
                 )
                 .derived(),
+                Column::number(
+                    "drive_millidegrees",
+                    |row: &IntervalRow| row.interval.drive_millidegrees,
+                    |row, n| row.interval.drive_millidegrees = Some(n),
+                )
+                .null(Null::Free)
+                .since(6)
+                .doc("highest temperature of the drive that was read in it (hwmon, once a second with `latency_over_time=true`), in thousandths of a degree Celsius"),
             ],
         ]
         .into_iter()

@@ -248,6 +248,12 @@ pub(crate) fn value(response: Option<Response>, value: f64) -> String {
 pub fn remarks(comparison: &Comparison) -> Vec<String> {
     let mut remarks = vec![tally(comparison)];
     remarks.extend(undefined(&comparison.undefined));
+    remarks.extend(comparison.unsteady.iter().map(|name| {
+        format!(
+            "The rounds of {} did NOT become steady: its values are those of the last ones.",
+            escape_control(name)
+        )
+    }));
     remarks.extend(rests_on(comparison.unit).map(str::to_owned));
     let doubts = comparison.cells.iter().map(|cell| cell.doubts.as_slice());
     remarks.extend(doubt_lines(doubts));

@@ -5,7 +5,7 @@ use std::time::Duration;
 use iolab_analysis::analysis::StandardFollowed;
 use iolab_plan::cells::Plan;
 use iolab_plan::forecast::{ASSUMED_RATE, Forecast, Writes};
-use iolab_plan::precondition::Round;
+use iolab_plan::precondition::{Emptying, Round};
 use iolab_plan::standard::{Medium, TargetFacts};
 use iolab_workload::quantity::{format_bytes, significant};
 use iolab_workload::settings::CellSpec;
@@ -84,9 +84,14 @@ pub fn written(forecast: &Forecast) -> String {
 /// it does nothing.
 pub fn preconditioning(forecast: &Forecast) -> Option<String> {
     let (plan, region) = forecast.precondition;
-    let trims = plan
-        .trim
-        .then(|| format!("trims (discards) {}", format_bytes(region as f64)));
+    let trimmed = format!("trims (discards) {}", format_bytes(region as f64));
+    let trims = match plan.emptying {
+        Emptying::Not => None,
+        Emptying::Trim => Some(trimmed),
+        Emptying::Purge => Some(format!(
+            "purges all of the device, also beyond the range that is measured, if it is an NVMe namespace with Format NVM; else {trimmed}"
+        )),
+    };
     let Some((passes, more)) = plan.passes() else {
         return trims.map(|trims| format!("{trims} ({plan})"));
     };

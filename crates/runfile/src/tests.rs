@@ -132,6 +132,7 @@ fn series() -> Series {
                 bytes: 16_384 * requests,
             },
         },
+        drive_millidegrees: (requests > 0).then_some(41_000),
     };
     let intervals = vec![
         interval(0, 100_000_000, 7),

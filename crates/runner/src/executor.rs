@@ -9,7 +9,7 @@ use iolab_analysis::consent::NeededConsent;
 use iolab_engine::trial;
 use iolab_host::clock::Clock;
 use iolab_host::system_control::{Changed, SystemControl};
-use iolab_storage::Target;
+use iolab_storage::{PURGE_MAX, Target};
 use iolab_workload::outcome::Outcome;
 use iolab_workload::target::TargetName;
 use iolab_workload::{Error, Result};
@@ -41,6 +41,12 @@ pub trait Executor {
     /// # Errors
     /// When it could not be set up; a request that failed is counted in the outcome instead.
     fn run(&mut self, cell: &CellSpec, stop: &AtomicBool) -> Result<Outcome>;
+
+    /// Purges all of the device of the target that a cell names; bytes of the device, and how long it took.
+    ///
+    /// # Errors
+    /// Of the outer result: a purge that failed. Of the inner one: why there is none, in words that follow the name of the target.
+    fn purge(&mut self, cell: &CellSpec) -> Result<std::result::Result<(u64, Duration), String>>;
 
     /// What each process did in the last trial, where several carried it out.
     fn by_ranks(&mut self) -> RankReport {
@@ -178,6 +184,23 @@ impl Executor for Engine<'_> {
             (Err(error), Err(kept)) => Err(error.hint(kept.message())),
             (outcome, restored) => restored.and(outcome),
         }
+    }
+
+    fn purge(&mut self, cell: &CellSpec) -> Result<std::result::Result<(u64, Duration), String>> {
+        if self.ranks.is_some() || self.programs.is_some() {
+            return Ok(Err("is used by other processes of this run".to_owned()));
+        }
+        let target = self.target(cell.target.as_ref())?;
+        let purge = match target.purge() {
+            Ok(purge) => purge,
+            Err(why) => return Ok(Err(why)),
+        };
+        let _in_use = self.watch.use_targets();
+        let _purge = self
+            .watch
+            .during(Allowance::of_program(Some(PURGE_MAX), purge.bytes()));
+        let took = purge.carry_out(target)?;
+        Ok(Ok((purge.bytes(), took)))
     }
 
     fn by_ranks(&mut self) -> RankReport {

@@ -18,7 +18,7 @@ use super::executor::Executor;
 use super::sample;
 use crate::evidence::Origin;
 use iolab_plan::cells::PlannedCell;
-use iolab_plan::precondition::{Precondition, RAND_BS, Round, SteadyRounds};
+use iolab_plan::precondition::{Emptying, Precondition, RAND_BS, Round, SteadyRounds};
 use iolab_workload::group::GroupSpec;
 use iolab_workload::quantity::{exact_size, format_bytes, format_percent, significant};
 use iolab_workload::settings::CellSpec;
@@ -114,7 +114,7 @@ fn of_one(
         return Ok(());
     };
     let Precondition {
-        trim,
+        emptying,
         seq,
         seq_bs,
         rand,
@@ -128,8 +128,10 @@ fn of_one(
         stop,
         report,
     };
-    if trim {
-        steps.trim()?;
+    match emptying {
+        Emptying::Not => {}
+        Emptying::Trim => steps.trim()?,
+        Emptying::Purge => steps.purge()?,
     }
     let all = seq + rand;
     for pass in 1..=seq {
@@ -220,17 +222,60 @@ impl Steps<'_> {
         }
     }
 
-    /// Trims the range, where the target can. A new disk that is computed holds nothing.
-    fn trim(&mut self) -> Result<()> {
-        let specs = self.range.trims();
-        let place = self.place();
-        let is_model = |spec: &TrialSpec| {
-            let origin = self.executor.origin(&self.cell(spec.clone()));
-            matches!(origin, Origin::Model)
-        };
-        if specs.first().is_none_or(is_model) {
+    /// Whether this is a new disk that is computed, which holds nothing.
+    fn is_new(&self) -> bool {
+        let origin = self.executor.origin(&self.cell(TrialSpec::default()));
+        matches!(origin, Origin::Model)
+    }
+
+    /// Purges all of the device, where it offers that; else trims the range.
+    fn purge(&mut self) -> Result<()> {
+        if self.is_new() {
             return Ok(());
         }
+        let place = self.place();
+        self.report.step(&format!("precondition{place}: purge"));
+        let cell = self.cell(TrialSpec::default());
+        let purged = self.executor.purge(&cell);
+        let (bytes, time) = match &purged {
+            Ok(Ok(purged)) => *purged,
+            Ok(Err(_)) | Err(_) => (0, Duration::ZERO),
+        };
+        let ok = matches!(purged, Ok(Ok(_)));
+        self.report.keep(PreparationStep {
+            target: self.target.as_ref().map(ToString::to_string),
+            kind: PreparationKind::Purge,
+            number: 1,
+            ok,
+            requests: ok.into(),
+            bytes,
+            elapsed_ns: u64::try_from(time.as_nanos()).unwrap_or(u64::MAX),
+            ..PreparationStep::default()
+        })?;
+        match purged.map_err(|error| error.within("precondition"))? {
+            Ok(_) => self.report.done(
+                EventKind::Note,
+                &format!(
+                    "precondition{place}: purged all {} of the device",
+                    format_bytes(bytes as f64)
+                ),
+            ),
+            Err(why) => {
+                let message = format!(
+                    "precondition{place}: not purged but trimmed, because the target {why}"
+                );
+                self.report.done(EventKind::Warning, &message)?;
+                self.trim()
+            }
+        }
+    }
+
+    /// Trims the range, where the target can.
+    fn trim(&mut self) -> Result<()> {
+        if self.is_new() {
+            return Ok(());
+        }
+        let (specs, place) = (self.range.trims(), self.place());
         match self.make(PreparationKind::Trim, 1, "trim", specs) {
             Ok(step) => self.report.done(
                 EventKind::Note,

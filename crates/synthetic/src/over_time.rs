@@ -93,6 +93,7 @@ impl OverTime {
                 start_ns,
                 length_ns,
                 done: until.since(done),
+                drive_millidegrees: None,
             };
             done = until;
             interval

@@ -25,6 +25,7 @@ pub fn throughput_inside(record: &RunRecord) -> Vec<SampleSeries> {
                         },
                         ..PerOperation::default()
                     },
+                    drive_millidegrees: None,
                 })
                 .collect(),
         },

@@ -17,6 +17,17 @@ pub struct Interval {
     pub length_ns: u64,
     /// What completed within it.
     pub done: PerOperation<Moved>,
+    /// Highest temperature of the drive that was read within it, thousandths of a degree Celsius; `None` where none was read.
+    pub drive_millidegrees: Option<u64>,
+}
+
+/// A temperature of the drive, read in mid-trial.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TemperatureReading {
+    /// When, from the start of the trial, ns.
+    pub at_ns: u64,
+    /// Thousandths of a degree Celsius; of several drives the hottest.
+    pub millidegrees: u64,
 }
 
 impl Interval {
@@ -50,6 +61,22 @@ impl Series {
             .fold(PerOperation::default(), |sum, interval| {
                 sum.plus(interval.done)
             })
+    }
+
+    /// Notes temperatures in the intervals in which they were read.
+    pub fn note_temperatures(&mut self, readings: &[TemperatureReading]) {
+        for reading in readings {
+            let after = self
+                .intervals
+                .partition_point(|interval| interval.start_ns <= reading.at_ns);
+            let within = self.intervals[..after]
+                .last_mut()
+                .filter(|interval| reading.at_ns < interval.end_ns());
+            if let Some(interval) = within {
+                interval.drive_millidegrees =
+                    interval.drive_millidegrees.max(Some(reading.millidegrees));
+            }
+        }
     }
 
     /// Merges neighbours into intervals of at least this length; a remainder shorter than half of that is part of the last.
@@ -88,6 +115,7 @@ pub fn merge_intervals(neighbours: &[Interval]) -> Interval {
         start_ns: a.start_ns,
         length_ns: a.length_ns.saturating_add(b.length_ns),
         done: a.done.plus(b.done),
+        drive_millidegrees: a.drive_millidegrees.max(b.drive_millidegrees),
     };
     neighbours[1..].iter().fold(neighbours[0], sum)
 }
@@ -95,6 +123,33 @@ pub fn merge_intervals(neighbours: &[Interval]) -> Interval {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn temperatures_stand_in_the_intervals_of_their_readings() {
+        let intervals = (0..4).map(|number| Interval {
+            start_ns: 100 * number,
+            length_ns: 100,
+            ..Interval::default()
+        });
+        let mut series = Series {
+            intervals: intervals.collect(),
+        };
+        let readings = [(0, 41_000), (250, 44_000), (299, 43_000), (400, 50_000)];
+        series.note_temperatures(&readings.map(|(at_ns, millidegrees)| TemperatureReading {
+            at_ns,
+            millidegrees,
+        }));
+        let kept = |series: &Series| -> Vec<Option<u64>> {
+            let intervals = series.intervals.iter();
+            intervals.map(|own| own.drive_millidegrees).collect()
+        };
+        assert_eq!(kept(&series), [Some(41_000), None, Some(44_000), None]);
+        assert_eq!(kept(&series.folded(2)), [Some(41_000), Some(44_000)]);
+        Series::default().note_temperatures(&[TemperatureReading {
+            at_ns: 0,
+            millidegrees: 0,
+        }]);
+    }
 
     #[test]
     fn coarser_intervals_hold_the_same_and_a_short_rest_joins_the_last() {
@@ -111,6 +166,7 @@ mod tests {
                         },
                         ..PerOperation::default()
                     },
+                    drive_millidegrees: None,
                 };
                 start_ns += length_ns;
                 interval

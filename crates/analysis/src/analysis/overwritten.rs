@@ -8,7 +8,10 @@ use iolab_stats::SteadyLimits;
 /// The steps of a preparation that write.
 pub(super) fn writing(record: &RunRecord) -> impl Iterator<Item = &PreparationStep> + Clone {
     let steps = record.preparation.iter();
-    steps.filter(|step| step.kind != PreparationKind::Trim)
+    steps.filter(|step| match step.kind {
+        PreparationKind::Purge | PreparationKind::Trim => false,
+        PreparationKind::Sequential | PreparationKind::Random | PreparationKind::Round => true,
+    })
 }
 
 /// How often so many bytes overwrite what the requests of a cell can reach; `None` where it does not write.

@@ -1,5 +1,6 @@
 //! The test of a standard that a run follows, and where the run deviates from it.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use iolab_plan::experiment::{Edition, Experiment, Standard};
@@ -60,14 +61,24 @@ fn facts(record: &RunRecord, ended_steady: bool) -> TargetFacts {
     let write_cache = record.environment.get(&KEYS.device_write_cache);
     let passes = record.preparation.iter();
     let passes = passes.filter(|step| step.kind == PreparationKind::Sequential);
-    let trims = record.preparation.iter();
-    let mut trims = trims.filter(|step| step.kind == PreparationKind::Trim);
-    let bytes = Some(record.run.target_bytes).filter(|bytes| *bytes > 0);
+    // Of each target the last one: a resumed run prepares its targets again.
+    let all_took = |kind: PreparationKind| {
+        let steps = record.preparation.iter();
+        let steps = steps.filter(|step| step.kind == kind);
+        let last: BTreeMap<_, bool> = steps.map(|step| (&step.target, step.ok)).collect();
+        (!last.is_empty()).then(|| last.into_values().all(|ok| ok))
+    };
+    // Of a device all of it counts, whatever part of it the run was given.
+    let of_disk = record.environment.get(&KEYS.device_bytes);
+    let of_disk = of_disk.filter(|_| medium == Medium::Device);
+    let bytes = of_disk.unwrap_or(record.run.target_bytes);
+    let bytes = Some(bytes).filter(|bytes| *bytes > 0);
     TargetFacts {
         medium: Some(medium),
         bytes,
         write_cache: write_cache.map(|state| state.trim() == "write back"),
-        trimmed: trims.next_back().map(|step| step.ok),
+        purged: all_took(PreparationKind::Purge),
+        trimmed: all_took(PreparationKind::Trim),
         pass_bs: passes.filter_map(|step| step.bs).min(),
         written: bytes.map(|bytes| written(record, bytes, ended_steady)),
     }

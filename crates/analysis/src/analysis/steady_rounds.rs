@@ -103,6 +103,11 @@ impl SteadyAnalysis {
         self.end == RoundsEnd::Steady
     }
 
+    /// Whether a last window was judged, and was not steady.
+    pub fn is_missed(&self) -> bool {
+        self.end == RoundsEnd::NotSteady
+    }
+
     /// Whether the rounds are trials of all cells: those of the last window are the measured ones.
     pub fn is_of_cells(&self) -> bool {
         self.asked.round == Round::Cells

@@ -1,6 +1,8 @@
 //! A change of the level for good that a run of few long trials holds inside one of them: the course of that trial shows the change,
 //! and the trials before and after it show that it is none that each trial runs into.
 
+use std::collections::HashMap;
+
 use iolab_record::{Interval, RunRecord, Sample};
 use iolab_stats::{lasting_shifts, median};
 
@@ -30,8 +32,13 @@ pub(super) fn inside_trials(
     is_disturbed: IsDisturbed<'_>,
 ) -> Option<RunShift> {
     let cells = access.cells(record).into_iter();
-    let cells: Vec<(i64, Vec<Course<'_>>)> =
-        cells.map(|cell| (cell, courses(record, cell))).collect();
+    let series = record.series.iter();
+    let by_sample: HashMap<i64, &[Interval]> = series
+        .map(|one| (one.sample, one.series.intervals.as_slice()))
+        .collect();
+    let cells: Vec<(i64, Vec<Course<'_>>)> = cells
+        .map(|cell| (cell, courses(record, cell, &by_sample)))
+        .collect();
     let is_tested =
         |(sample, intervals): &Course<'_>| sample.is_measured() && intervals.len() >= INTERVALS_MIN;
     let all = cells.iter().flat_map(|(_, trials)| trials);
@@ -46,10 +53,13 @@ pub(super) fn inside_trials(
 }
 
 /// The trials of a cell of which the course is known.
-fn courses(record: &RunRecord, cell: i64) -> Vec<Course<'_>> {
-    let of = |sample: &Sample| record.series.iter().find(|one| one.sample == sample.id);
+fn courses<'a>(
+    record: &'a RunRecord,
+    cell: i64,
+    by_sample: &HashMap<i64, &'a [Interval]>,
+) -> Vec<Course<'a>> {
     let own = record.samples.iter().filter(|s| s.cell == cell && s.ok);
-    own.filter_map(|sample| Some((sample, of(sample)?.series.intervals.as_slice())))
+    own.filter_map(|sample| Some((sample, *by_sample.get(&sample.id)?)))
         .collect()
 }
 

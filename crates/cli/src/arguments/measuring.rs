@@ -84,8 +84,9 @@ pub(crate) struct Changes {
     /// Time for all trials together
     #[arg(long, value_name = "TIME")]
     pub(crate) budget: Option<String>,
-    /// Prepare the target first: trim, seq:2/128KiB, rand:1 (passes over the region), steady
-    /// (rounds of random writes until they are steady), joined by '+'; not part of the budget.
+    /// Prepare the target first: trim, or purge (erases all of an NVMe namespace; trims others),
+    /// seq:2/128KiB, rand:1 (passes over the region), steady (rounds of random writes until they
+    /// are steady), joined by '+'; not part of the budget.
     /// steady:round=cells repeats rounds of all cells until they are steady
     #[arg(long, value_name = "PLAN")]
     pub(crate) precondition: Option<String>,

@@ -173,6 +173,7 @@ fn series_of(mutator: &mut Mutator, record: &RunRecord) -> Vec<SampleSeries> {
                 },
                 ..PerOperation::default()
             },
+            drive_millidegrees: None,
         });
         all.push(SampleSeries {
             sample: sample.id,

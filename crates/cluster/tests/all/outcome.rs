@@ -73,6 +73,7 @@ fn deed(rank: u64, first: bool) -> TrialContribution {
         start_ns: 100 * number,
         length_ns: 100,
         done: reads(rank + 1, 4096),
+        drive_millidegrees: (number == 1).then_some(40_000 + rank),
     };
     let seen = Residency {
         looked_bytes: 1 << 20,
@@ -295,6 +296,7 @@ fn intervals_of_two_ranks_are_added_up_in_the_longer_ones() {
             start_ns: length_ns * number,
             length_ns,
             done: reads(number + 1, 0),
+            drive_millidegrees: None,
         };
         deed.outcome.series.intervals = (0..count).map(interval).collect();
         deed

@@ -99,6 +99,7 @@ pub fn run_groups(
     }
     let workers = carried.workers.into_iter().flatten().collect();
     let mut outcome = merge(workers, clock, carried.seen, carried.drift_ppm);
+    outcome.series.note_temperatures(&carried.temperatures);
     merge_groups(&mut outcome, &apart);
     outcome.traced = carried.traced.all;
     outcome.groups = apart;

@@ -72,6 +72,12 @@ impl WorkerOutcome {
             },
             waits: None,
         };
+        // Intervals count from the start of the trial.
+        let due = spec
+            .limit
+            .time
+            .map(|time| time.saturating_add(spec.start_delay));
+        let due_ns = due.map(|due| u64::try_from(due.as_nanos()).unwrap_or(u64::MAX));
         Self {
             operations: PerOperation {
                 read: tally(spec.reads()),
@@ -91,7 +97,7 @@ impl WorkerOutcome {
             thread: Counters::default(),
             pieces: None,
             rate_report: None,
-            series: Recorder::new(clock, spec.series_ns),
+            series: Recorder::new(clock, spec.series_ns, due_ns),
             signed: None,
             sizes: RequestSizes::default(),
             waited: None,

@@ -3,13 +3,15 @@
 use std::collections::HashMap;
 
 use iolab_analysis::analysis::Response;
-use iolab_record::SampleSeries;
+use iolab_record::{Interval, SampleSeries};
 use iolab_workload::{Error, Result};
 
 use super::super::FigureRun;
 use super::super::data::{CellValues, Data, Parts, measured};
 use super::super::labels;
-use super::super::model::{Axis, FigureModel, Look, Mark, Origin, Panel, Series, Ticks};
+use super::super::model::{
+    Arrangement, Axis, FigureModel, Look, Mark, Origin, Panel, Series, Ticks,
+};
 use super::super::options::Options;
 use super::super::scale::Scale;
 use super::{axis, over_time};
@@ -44,6 +46,7 @@ pub(in super::super) fn model(runs: &[FigureRun<'_>], options: &Options) -> Resu
     let most = (POINTS_MAX / trials.max(1)).clamp(INTERVALS_MIN, INTERVALS_MAX);
     let trials_of: Vec<_> = runs.iter().map(by_cell).collect();
     let mut panels = Vec::new();
+    let mut warmth = Vec::new();
     for key in parts.panels(&data) {
         let mut panel = Panel::new(time_axis(1.0), time_axis(1.0));
         panel.title = super::panel_title(&data, &parts.facets, &key);
@@ -59,6 +62,11 @@ pub(in super::super) fn model(runs: &[FigureRun<'_>], options: &Options) -> Resu
                     true => latencies(runs, trial.sample, row, (quantity, most)),
                     false => points(trial, row, most),
                 };
+                let readings = temperatures(trial, row, most);
+                if readings.len() >= INTERVALS_MIN {
+                    let curve = Series::of_points(name.clone(), place, Look::Curve, readings);
+                    warmth.push(curve);
+                }
                 if points.len() >= INTERVALS_MIN {
                     let curve = Series::of_points(name.clone(), place, Look::Curve, points);
                     panel.series.push(curve);
@@ -93,8 +101,16 @@ pub(in super::super) fn model(runs: &[FigureRun<'_>], options: &Options) -> Resu
     for panel in &mut panels {
         (panel.x, panel.y) = (x.clone(), y.clone());
     }
+    let arrangement = match warmth.is_empty() {
+        true => Arrangement::Facets,
+        false => {
+            panels.push(of_temperature(x, warmth));
+            Arrangement::Stack
+        }
+    };
     Ok(FigureModel {
         description: format!("{} inside the trials", super::subject(runs, quantity)),
+        arrangement,
         legend: super::legend(&data, parts.series),
         unit: quantity.unit().to_owned(),
         note: match shows_latency {
@@ -106,6 +122,45 @@ pub(in super::super) fn model(runs: &[FigureRun<'_>], options: &Options) -> Resu
         },
         ..FigureModel::of(panels)
     })
+}
+
+/// The temperature of the drive, where it was read in these trials.
+fn of_temperature(x: Axis, curves: Vec<Series>) -> Panel {
+    let degrees = || curves.iter().flat_map(|s| &s.points).map(|point| point.y);
+    let y = Axis {
+        label: "Drive temperature (°C)".to_owned(),
+        // At least a degree: what a sensor rounds is no course.
+        scale: Scale::linear(
+            degrees().flat_map(|value| [value - 0.5, value + 0.5]),
+            false,
+        ),
+        ticks: Ticks::Number,
+    };
+    let mut panel = Panel::new(x, y);
+    panel.series = curves;
+    panel
+}
+
+/// Temperature of the drive in °C in the intervals in which it was read, in their middle.
+fn temperatures(trial: &SampleSeries, row: &CellValues<'_>, most: usize) -> Vec<Mark> {
+    let folded = trial.series.clone().folded(most);
+    let intervals = folded.intervals.iter();
+    let marks = intervals.filter_map(|interval| {
+        let millidegrees = interval.drive_millidegrees?;
+        Some(mark(interval, millidegrees as f64 / 1e3, row))
+    });
+    marks.collect()
+}
+
+/// A value of an interval, in its middle.
+fn mark(interval: &Interval, y: f64, row: &CellValues<'_>) -> Mark {
+    Mark {
+        x: interval.start_ns as f64 + interval.length_ns as f64 / 2.0,
+        y,
+        interval: None,
+        hollow: !row.cell.is_target(),
+        origin: Origin::default(),
+    }
 }
 
 /// Time since the start of a trial, given in ns.
@@ -155,12 +210,6 @@ fn points(trial: &SampleSeries, row: &CellValues<'_>, most: usize) -> Vec<Mark> 
     let folded = trial.series.clone().folded(most);
     let intervals = folded.intervals.iter();
     intervals
-        .map(|interval| Mark {
-            x: interval.start_ns as f64 + interval.length_ns as f64 / 2.0,
-            y: interval.throughput_mb_s(),
-            interval: None,
-            hollow: !row.cell.is_target(),
-            origin: Origin::default(),
-        })
+        .map(|interval| mark(interval, interval.throughput_mb_s(), row))
         .collect()
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use iolab_workload::counters::{Bottom, DeviceStat, DeviceWaits};
 
-use crate::device::millidegrees;
+use crate::thermometer::Thermometer;
 use iolab_storage::{Stack, sysfs};
 
 /// What devices have counted together since they are there.
@@ -55,13 +55,10 @@ fn bottom_disks(stack: &Stack) -> Option<Vec<(u32, u32)>> {
     stack.bottom.clone().or_else(own)
 }
 
-/// The temperature of the hottest disk at the bottom of these stacks, thousandths of a degree Celsius; `None` without a sensor.
-pub(super) fn hottest(sys: &Path, stacks: &[Stack]) -> Option<u64> {
+/// The sensors of temperature of the disks at the bottom of these stacks.
+pub(crate) fn thermometer(sys: &Path, stacks: &[Stack]) -> Thermometer {
     let disks: BTreeSet<(u32, u32)> = stacks.iter().filter_map(bottom_disks).flatten().collect();
-    disks
-        .into_iter()
-        .filter_map(|disk| millidegrees(sys, disk))
-        .max()
+    Thermometer::of(sys, disks)
 }
 
 /// The disks at the bottom, by what they have counted.

@@ -24,9 +24,20 @@ const PURGED: TargetFacts = TargetFacts {
     medium: Some(Medium::Model),
     bytes: None,
     write_cache: Some(false),
+    purged: None,
     trimmed: None,
     pass_bs: None,
     written: None,
+};
+
+/// The preparation of the IOPS test by a purge.
+const PURGE: &str = "precondition=purge+seq:2/128k+steady:round=cells";
+/// A device that was to be purged, and was trimmed.
+const ONLY_TRIMMED: TargetFacts = TargetFacts {
+    medium: Some(Medium::Device),
+    purged: Some(false),
+    trimmed: Some(true),
+    ..PURGED
 };
 
 #[test]
@@ -87,6 +98,34 @@ fn each_deviation_of_the_target_is_named() {
         ),
         (
             &[],
+            TargetFacts {
+                medium: Some(Medium::File),
+                ..TargetFacts::default()
+            },
+            vec![Deviation::File, Deviation::TrimmedOnly],
+        ),
+        (&[PURGE], ONLY_TRIMMED, vec![Deviation::TrimmedOnly]),
+        (
+            &[PURGE],
+            TargetFacts {
+                trimmed: Some(false),
+                ..ONLY_TRIMMED
+            },
+            vec![Deviation::TrimRefused],
+        ),
+        (
+            &[PURGE],
+            TargetFacts {
+                purged: Some(true),
+                trimmed: None,
+                ..ONLY_TRIMMED
+            },
+            vec![],
+        ),
+        // A plan does not show what a device offers; a file offers none.
+        (&[PURGE], TargetFacts::default(), vec![]),
+        (
+            &[PURGE],
             TargetFacts {
                 medium: Some(Medium::File),
                 ..TargetFacts::default()

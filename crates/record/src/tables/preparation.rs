@@ -16,13 +16,13 @@ pub struct PreparationStep {
     pub kind: PreparationKind,
     /// Number of this step among those of its kind on its target in its session, from 1.
     pub number: u32,
-    /// Whether it was completed; `false` where the target refuses trims, it failed, or the user interrupted it.
+    /// Whether it was completed; `false` where the target refuses trims or cannot be purged, it failed, or the user interrupted it.
     pub ok: bool,
-    /// Size of its requests, of which the last one may be shorter, bytes; `None` in files from before this column.
+    /// Size of its requests, of which the last one may be shorter, bytes; `None` of a purge and in files from before this column.
     pub bs: Option<u64>,
     /// Requests completed.
     pub requests: u64,
-    /// Bytes written or trimmed.
+    /// Bytes written, trimmed or purged.
     pub bytes: u64,
     /// First worker's start to last worker's end, ns; the sum of both where a shorter last request follows.
     pub elapsed_ns: u64,
@@ -53,18 +53,18 @@ pub static PREPARATION: LazyLock<Table<PreparationStep>> = LazyLock::new(|| {
             text!("at_utc", Row, at_utc).doc("when it ended"),
             text!("target", Row, target?).doc("the target as the plan names it; NULL for the only one"),
             word!("kind", Row, kind, PreparationKind).doc(
-                "`trim`, `seq`, `rand`: a pass that trims, or writes sequentially or randomly; `round`: random writes for a time, until rounds are steady",
+                "`purge`: all of the device is purged, by one command; `trim`, `seq`, `rand`: a pass that trims, or writes sequentially or randomly; `round`: random writes for a time, until rounds are steady",
             ),
             whole!("number", Row, number as u32)
                 .doc("from 1 among those of its kind, target and session"),
             Column::flag("ok", |row: &Row| Some(row.ok), |row, on| row.ok = on)
-                .doc("1, or 0 where the target refuses trims, the step failed, or the user interrupted it"),
+                .doc("1, or 0 where the target refuses trims or cannot be purged, the step failed, or the user interrupted it"),
             Column::number("bs", |row: &Row| row.bs, |row, n| row.bs = Some(n))
                 .between(1, i64::MAX as u64)
                 .null(Null::Free)
-                .doc("size of its requests; a shorter one follows where the range is no multiple"),
+                .doc("size of its requests, NULL of a purge; a shorter one follows where the range is no multiple"),
             whole!("requests", Row, requests as u64).doc("requests completed"),
-            whole!("bytes", Row, bytes as u64).doc("bytes written or trimmed"),
+            whole!("bytes", Row, bytes as u64).doc("bytes written, trimmed or purged"),
             whole!("elapsed_ns", Row, elapsed_ns as u64)
                 .doc("its first worker's start to its last worker's end; a shorter last request counts its own"),
         ]

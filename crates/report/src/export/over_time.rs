@@ -87,6 +87,7 @@ mod tests {
                 },
                 ..PerOperation::default()
             },
+            drive_millidegrees: None,
         };
         let mut intervals: Vec<Interval> = (0..5).map(|n| interval(n, 100)).collect();
         intervals.push(interval(5, 140));

@@ -192,6 +192,7 @@ fn the_glance_of_a_cliff_shows_both_levels() {
             },
             ..PerOperation::default()
         },
+        drive_millidegrees: None,
     };
     let intervals = (0..100).map(interval).collect();
     record.series = vec![SampleSeries {

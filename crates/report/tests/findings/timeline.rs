@@ -46,6 +46,7 @@ fn over_time(record: &mut RunRecord, sample: usize, bytes: &[u64]) {
             },
             ..PerOperation::default()
         },
+        drive_millidegrees: None,
     });
     let series = Series {
         intervals: intervals.collect(),

@@ -21,6 +21,8 @@ pub(super) struct Mock<'a> {
     pub(super) trials: u64,
     pub(super) paused: Vec<Duration>,
     pub(super) now: Duration,
+    /// What a purge comes to: bytes of the device and its time, or why there is none.
+    pub(super) purge: std::result::Result<(u64, Duration), &'static str>,
 }
 
 #[derive(Clone, Copy)]
@@ -55,6 +57,10 @@ impl Executor for Mock<'_> {
             _ => {}
         }
         Ok(outcome)
+    }
+
+    fn purge(&mut self, _cell: &CellSpec) -> Result<std::result::Result<(u64, Duration), String>> {
+        Ok(self.purge.map_err(str::to_owned))
     }
 
     fn gap(&self, cell: &CellSpec) -> Option<String> {
@@ -233,6 +239,7 @@ pub(super) fn mock(elapsed_ns: &dyn Fn(&TrialSpec, u64) -> u64) -> Mock<'_> {
         trials: 0,
         paused: Vec::new(),
         now: Duration::ZERO,
+        purge: Err("is no NVMe namespace"),
     }
 }
 

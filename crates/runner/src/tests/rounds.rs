@@ -342,6 +342,35 @@ fn a_step_that_does_not_end_is_kept() {
 }
 
 #[test]
+fn a_device_that_cannot_be_purged_is_trimmed_and_both_are_kept() {
+    for (purge, expected) in [
+        (
+            Ok((1 << 40, Duration::from_secs(3))),
+            &[(PreparationKind::Purge, true)][..],
+        ),
+        (
+            Err("is a partition"),
+            &[
+                (PreparationKind::Purge, false),
+                (PreparationKind::Trim, true),
+            ],
+        ),
+    ] {
+        let bench = bench(&["precondition=purge"]);
+        let mut executor = Mock {
+            purge,
+            ..mock(&settling)
+        };
+        bench.start(&mut executor).expect("done");
+        let steps = bench.record().preparation;
+        let kinds: Vec<_> = steps.iter().map(|step| (step.kind, step.ok)).collect();
+        assert_eq!(kinds, expected);
+        let bytes = purge.map_or(0, |(bytes, _)| bytes);
+        assert_eq!(steps[0].bytes, bytes);
+    }
+}
+
+#[test]
 fn a_run_goes_on_where_the_target_refuses_trims() {
     let bench = bench(&["precondition=trim"]);
     let mut executor = Mock {

@@ -29,7 +29,8 @@ pub const DISK_LEN: u64 = 128 * MIB;
 const TWO_PATHS: &str = "p1";
 /// Namespaces of the NVMe disk with the serial number `lab`: name and options of QEMU.
 const NAMESPACES: &[(&str, &str)] = &[
-    ("n1", "nsid=1"),
+    // Only one that no other controller can have may be purged.
+    ("n1", "nsid=1,shared=off"),
     (
         "n2",
         "nsid=2,logical_block_size=4096,physical_block_size=4096",

@@ -116,3 +116,29 @@ fn bytes_at_the_device_follow_what_can_be_compressed() {
         assert!((share - expected).abs() < 0.08, "{percent} %: {share}");
     }
 }
+
+#[test]
+fn a_purge_that_a_device_does_not_offer_trims_its_region_and_nothing_else() {
+    let _alone = alone();
+    let Some(scene) = unless_missing(looped(32)) else {
+        return;
+    };
+    let target = scene.target.display().to_string();
+    let sets = "--size 8M --set offset=8M --set precondition=purge --set bytes=64k --set bs=64k --set time=none --set trials_min=3 --set trials_max=3";
+    let arguments: Vec<&str> = sets.split(' ').collect();
+    let image = scene.folder().join("image");
+    let refused = run(&scene, "write-random", &target, &arguments);
+    assert_eq!(refused.code, Some(3), "{}", refused.text);
+    let untouched = std::fs::read(&image).expect("readable");
+    assert!(untouched.iter().all(|byte| *byte == 1));
+    let consented = [&arguments[..], &["--destroy-data"]].concat();
+    let seen = run(&scene, "write-random", &target, &consented);
+    assert_eq!(seen.code, Some(0), "{}", seen.text);
+    let data = std::fs::read(&image).expect("readable");
+    let (before, rest) = data.split_at((8 * MIB) as usize);
+    let (inside, behind) = rest.split_at((8 * MIB) as usize);
+    assert!(before.iter().chain(behind).all(|byte| *byte == 1));
+    // Trials write 64 KiB each: nearly all of the region is as the trim left it.
+    let zeros = inside.iter().filter(|byte| **byte == 0).count();
+    assert!(zeros > inside.len() / 2, "{zeros} bytes are zero");
+}

@@ -461,3 +461,53 @@ fn a_suspended_device_is_named_at_once() {
     let answer = lab.iolab(&words);
     assert_eq!(answer.code, Some(0), "{}{}", answer.stdout, answer.stderr);
 }
+
+#[test]
+fn a_purge_erases_all_of_its_namespace_and_nothing_else() {
+    let Some(mut lab) = lab() else { return };
+    let (own, shared) = (lab.namespace("lab", 1), lab.namespace("lab", 2));
+    let fill = |lab: &mut Lab, device: &str| {
+        lab.shell(&format!(
+            "yes | dd of={device} bs=1M count=32 iflag=fullblock oflag=direct status=none; blockdev --flushbufs {device}"
+        ))
+    };
+    // Bytes of the first 32 MiB that are not zero.
+    let kept = |lab: &mut Lab, device: &str| -> u64 {
+        let count = lab.shell(&format!(
+            "dd if={device} bs=1M count=32 iflag=direct status=none | tr -d '\\0' | wc -c"
+        ));
+        count.trim().parse().expect("a number")
+    };
+    for device in [&own, &shared] {
+        fill(&mut lab, device);
+    }
+    let words = "--size 4M --set bs=64k --set precondition=purge --set bytes=64k --set time=none --set trials_min=1 --set trials_max=1";
+    let purge = |lab: &mut Lab, device: &str, consent: &[&str]| {
+        let words: Vec<&str> = words.split(' ').collect();
+        let run = ["run", "write-random", device, "-o", "run.iolab"];
+        lab.iolab(&[&run[..], &words, consent].concat())
+    };
+    let refused = purge(&mut lab, &own, &[]);
+    assert_eq!(
+        refused.code,
+        Some(3),
+        "{}{}",
+        refused.stdout,
+        refused.stderr
+    );
+    assert_eq!(kept(&mut lab, &own), 32 << 20);
+    let done = purge(&mut lab, &own, &["--destroy-data"]);
+    assert_eq!(done.code, Some(0), "{}{}", done.stdout, done.stderr);
+    let left = kept(&mut lab, &own);
+    // What the trials wrote: at most the region.
+    assert!(left <= 4 << 20, "{left} bytes are left");
+    assert_eq!(kept(&mut lab, &shared), 32 << 20);
+    // The other namespace may belong to several hosts: its region is trimmed, and the rest stays.
+    let done = purge(&mut lab, &shared, &["--destroy-data"]);
+    assert_eq!(done.code, Some(0), "{}{}", done.stdout, done.stderr);
+    let left = kept(&mut lab, &shared);
+    assert!(
+        (28 << 20..=32 << 20).contains(&left),
+        "{left} bytes are left"
+    );
+}

@@ -1,0 +1,272 @@
+//! Purges of a whole device: by the command Format NVM of an NVMe namespace, with the setting that erases user data.
+//!
+//! Source: NVM Express Base Specification 2.0c, sections 5.14 (Format NVM) and 5.17 (Identify), NVM Command Set Specification 1.0c,
+//! section 4.1.5.1 (Identify Namespace). Other commands that purge (Sanitize, ATA SECURITY ERASE UNIT) outlast the process that sends
+//! them, reach other namespaces, or lock the drive where they are interrupted: iolab does not send them.
+
+use std::fs::File;
+use std::os::fd::AsRawFd;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use iolab_workload::{Error, Result};
+
+use super::errno::of_std;
+use super::sysfs::value;
+use super::{Target, TargetKind};
+
+/// `NVME_IOCTL_ID` of linux/nvme_ioctl.h: the number of the namespace of a block device.
+const NAMESPACE: libc::Ioctl = 0x4e40;
+/// `NVME_IOCTL_ADMIN_CMD` of linux/nvme_ioctl.h, for the 72 bytes of [`AdminCommand`].
+const ADMIN: libc::Ioctl = 0xc048_4e41_u32 as libc::Ioctl;
+
+const IDENTIFY: u8 = 0x06;
+const FORMAT_NVM: u8 = 0x80;
+/// What Identify returns.
+const PAGE: usize = 4096;
+/// CNS of Identify: the data structure of a namespace, and that of the controller.
+const OF_NAMESPACE: u32 = 0;
+const OF_CONTROLLER: u32 = 1;
+/// Secure erase setting 1, user data erase, in dword 10 of Format NVM.
+const ERASE_USER_DATA: u32 = 1 << 9;
+/// How long a drive may take: large ones erase for minutes, and the kernel resets the controller after that.
+pub const PURGE_MAX: Duration = Duration::from_secs(4 * 3600);
+
+/// `struct nvme_passthru_cmd` of linux/nvme_ioctl.h.
+#[repr(C)]
+#[derive(Default)]
+struct AdminCommand {
+    opcode: u8,
+    flags: u8,
+    reserved: u16,
+    namespace: u32,
+    dword_2: u32,
+    dword_3: u32,
+    metadata: u64,
+    address: u64,
+    metadata_length: u32,
+    data_length: u32,
+    dword_10: u32,
+    dword_11: u32,
+    dword_12: u32,
+    dword_13: u32,
+    dword_14: u32,
+    dword_15: u32,
+    timeout_ms: u32,
+    result: u32,
+}
+
+/// A purge that a device offers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Purge {
+    namespace: u32,
+    /// Dword 10 of Format NVM: the format that the namespace has, and what is erased.
+    format: u32,
+    /// Bytes of the namespace, all of which are erased.
+    bytes: u64,
+}
+
+impl Purge {
+    /// What purges, for messages.
+    pub fn name(self) -> &'static str {
+        "NVMe Format NVM, user data erase"
+    }
+
+    /// Bytes that it erases: all of the device, whatever part of it the run uses.
+    pub fn bytes(self) -> u64 {
+        self.bytes
+    }
+
+    /// Purges all of the device of a target, which has to be open for writing, and waits for the end; how long that took.
+    ///
+    /// # Errors
+    /// Of kind [`Failed`](iolab_workload::Kind::Failed): what the drive or the kernel answered.
+    pub fn carry_out(self, target: &Target) -> Result<Duration> {
+        let failed = |why: String| {
+            Error::failed(format!(
+                "{}: {} failed: {why}",
+                target.named().display(),
+                self.name()
+            ))
+            .hint("the contents are undefined now. Look at dmesg, format the drive by its maker's tool, or leave out purge")
+        };
+        let flags = rustix::fs::fcntl_getfl(target.file()).map_err(|e| failed(e.to_string()))?;
+        if !flags.contains(rustix::fs::OFlags::RDWR) {
+            return Err(failed("it is not open for writing".to_owned()));
+        }
+        let command = AdminCommand {
+            opcode: FORMAT_NVM,
+            namespace: self.namespace,
+            dword_10: self.format,
+            timeout_ms: u32::try_from(PURGE_MAX.as_millis()).unwrap_or(u32::MAX),
+            ..AdminCommand::default()
+        };
+        let began = Instant::now();
+        send(target.file(), command, &mut []).map_err(failed)?;
+        Ok(began.elapsed())
+    }
+}
+
+impl Target {
+    /// The purge that the device offers which this target is.
+    ///
+    /// # Errors
+    /// Why there is none, in words that follow the name of the target.
+    pub fn purge(&self) -> std::result::Result<Purge, String> {
+        let number = match self.kind() {
+            TargetKind::BlockDevice => self.block_number(),
+            TargetKind::Scratch | TargetKind::File | TargetKind::CharDevice => None,
+        };
+        let (major, minor) = number.ok_or("is no block device")?;
+        let folder = Path::new("/sys/dev/block").join(format!("{major}:{minor}"));
+        if folder.join("partition").exists() {
+            return Err("is a partition, and a purge reaches all of its disk".to_owned());
+        }
+        // In units of 512 bytes, whatever the blocks of the device are.
+        let bytes = value(&folder.join("size")).map_or(0, |sectors| sectors.saturating_mul(512));
+        let file = self.file();
+        let namespace = namespace_of(file).ok_or("is no NVMe namespace")?;
+        let page = |of| identify(file, namespace, of);
+        let unknown = |why: String| format!("does not say what it offers: {why}");
+        let controller = page(OF_CONTROLLER).map_err(unknown)?;
+        let own = page(OF_NAMESPACE).map_err(unknown)?;
+        let format = format(&controller, &own).map_err(str::to_owned)?;
+        Ok(Purge {
+            namespace,
+            format,
+            bytes,
+        })
+    }
+}
+
+/// Dword 10 of the command that purges a namespace, by the data structures of its controller and its own.
+fn format(controller: &[u8; PAGE], own: &[u8; PAGE]) -> std::result::Result<u32, &'static str> {
+    let optional_commands = u16::from_le_bytes([controller[256], controller[257]]);
+    let namespaces = u32::from_le_bytes([
+        controller[516],
+        controller[517],
+        controller[518],
+        controller[519],
+    ]);
+    let format_attributes = controller[524];
+    if optional_commands & 0b10 == 0 {
+        return Err("does not offer Format NVM");
+    }
+    // Of all namespaces: a format (bit 0), or what it erases (bit 1).
+    if format_attributes & 0b11 != 0 && namespaces != 1 {
+        return Err("shares its controller with other namespaces, which Format NVM erases too");
+    }
+    if own[30] & 1 != 0 {
+        return Err("may be attached to other controllers, and so to other hosts");
+    }
+    let (sizes, protection) = (u32::from(own[26]), u32::from(own[29]));
+    // The format in force, with its metadata and protection, so that nothing but the contents changes.
+    let format = (sizes & 0xf)
+        | (((sizes >> 4) & 1) << 4)
+        | ((protection & 0b111) << 5)
+        | (((protection >> 3) & 1) << 8)
+        | (((sizes >> 5) & 0b11) << 12);
+    Ok(format | ERASE_USER_DATA)
+}
+
+/// The number of an NVMe namespace; `None` for any other device.
+fn namespace_of(file: &File) -> Option<u32> {
+    // SAFETY: the request takes no argument and touches no memory of this process.
+    let answer = unsafe { libc::ioctl(file.as_raw_fd(), NAMESPACE) };
+    u32::try_from(answer).ok().filter(|number| *number > 0)
+}
+
+fn identify(
+    file: &File,
+    namespace: u32,
+    structure: u32,
+) -> std::result::Result<Box<[u8; PAGE]>, String> {
+    let mut page = Box::new([0; PAGE]);
+    let command = AdminCommand {
+        opcode: IDENTIFY,
+        namespace: if structure == OF_NAMESPACE {
+            namespace
+        } else {
+            0
+        },
+        dword_10: structure,
+        ..AdminCommand::default()
+    };
+    send(file, command, &mut page[..])?;
+    Ok(page)
+}
+
+/// Sends a command whose answer has the length of `data`.
+fn send(
+    file: &File,
+    mut command: AdminCommand,
+    data: &mut [u8],
+) -> std::result::Result<(), String> {
+    command.address = data.as_mut_ptr().expose_provenance() as u64;
+    command.data_length = u32::try_from(data.len()).unwrap_or(0);
+    // SAFETY: the request reads and writes one `nvme_passthru_cmd`, whose layout `AdminCommand` has, and writes at most `data_length`
+    // bytes to `address`: `data`, which is borrowed until the call returns.
+    let answer = unsafe { libc::ioctl(file.as_raw_fd(), ADMIN, &raw mut command) };
+    match answer {
+        0 => Ok(()),
+        status if status > 0 => Err(format!("NVMe status 0x{status:x}")),
+        _ => Err(of_std(&std::io::Error::last_os_error()).to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A controller that offers Format NVM, with this many namespaces and format attributes.
+    fn controller(namespaces: u32, attributes: u8) -> [u8; PAGE] {
+        let mut page = [0; PAGE];
+        page[256] = 0b10;
+        page[516..520].copy_from_slice(&namespaces.to_le_bytes());
+        page[524] = attributes;
+        page
+    }
+
+    #[test]
+    fn a_purge_keeps_the_format_of_its_namespace() {
+        let mut own = [0; PAGE];
+        // Format 2 of the first 16, metadata at the end of the block, protection type 1 in its first bytes.
+        (own[26], own[29]) = (0b1_0010, 0b1001);
+        let first = format(&controller(8, 0b100), &own);
+        assert_eq!(first, Ok(0x2 | (1 << 4) | (1 << 5) | (1 << 8) | (1 << 9)));
+        // Format 33 of 64.
+        (own[26], own[29]) = (0b100_0001, 0);
+        assert_eq!(
+            format(&controller(1, 0b11), &own),
+            Ok(1 | (1 << 9) | (2 << 12))
+        );
+    }
+
+    #[test]
+    fn what_would_reach_others_or_is_not_offered_is_left_alone() {
+        let own = [0; PAGE];
+        for attributes in [0b01, 0b10] {
+            let several = format(&controller(2, attributes), &own);
+            assert!(several.is_err(), "{attributes:b}");
+        }
+        let mut shared = own;
+        shared[30] = 1;
+        assert!(format(&controller(1, 0), &shared).is_err());
+        let mut without = controller(1, 0);
+        without[256] = 0b1101;
+        assert!(format(&without, &own).is_err());
+    }
+
+    #[test]
+    fn a_command_has_the_size_that_its_number_names() {
+        assert_eq!(size_of::<AdminCommand>(), ((ADMIN as usize) >> 16) & 0x3fff);
+    }
+
+    #[test]
+    fn a_file_is_no_namespace() {
+        let file = tempfile::tempfile().expect("a file");
+        assert_eq!(namespace_of(&file), None);
+        let refused = identify(&file, 1, OF_CONTROLLER);
+        assert!(refused.is_err());
+    }
+}
