@@ -5,7 +5,7 @@ use iolab_workload::Result;
 use super::hatch::Hatch;
 use super::scene::{Anchor, Frame, Item, Paint, Scene, Text};
 use super::svg;
-use super::text::{fitted, width};
+use super::text::{fitted, fitted_name, width, wrapped};
 
 /// Width and height, pixels.
 const SIZE: (f64, f64) = (1200.0, 630.0);
@@ -25,6 +25,10 @@ const ROW: f64 = 93.0;
 const BAR: f64 = 10.0;
 /// Smallest size of a text that does not fit, as a share of its own size.
 const SHRUNK_MIN: f64 = 0.6;
+/// Size of the sentence on trust, pixels.
+const TRUST: f64 = 16.0;
+/// Where its first line stands, pixels from the top.
+const TRUST_AT: f64 = 564.0;
 /// Distance of the lines that hatch a bar, pixels.
 const HATCH: f64 = 7.0;
 
@@ -102,11 +106,15 @@ fn scene(numbers: &[PreviewNumber], words: &PreviewText<'_>) -> Scene {
     for (text, y, size, paint) in [
         (words.title, 72.0, 36.0, Paint::Ink),
         (words.subject, 108.0, 19.0, Paint::Muted),
-        (words.trust, 582.0, 18.0, Paint::Ink),
         (&source, 610.0, 16.0, Paint::Muted),
     ] {
         let (size, text) = shrunk(text, size, room);
         items.push(text_at((MARGIN, y), size, paint, text));
+    }
+    let trust = lines(words.trust, TRUST, room);
+    for (number, text) in trust.into_iter().enumerate() {
+        let y = TRUST_AT + TRUST * 1.35 * number as f64;
+        items.push(text_at((MARGIN, y), TRUST, Paint::Ink, text));
     }
     let mut columns: Vec<&str> = Vec::new();
     for number in shown() {
@@ -136,7 +144,8 @@ fn scene(numbers: &[PreviewNumber], words: &PreviewText<'_>) -> Scene {
                 (&first.row, middle - 2.0 * scale, 28.0, Paint::Ink),
                 (&first.row_note, middle + 24.0 * scale, 18.0, Paint::Muted),
             ] {
-                let (size, text) = shrunk(text, size * scale, NAMES - 12.0);
+                let (size, _) = shrunk(text, size * scale, NAMES - 12.0);
+                let text = fitted_name(text, size, NAMES - 12.0);
                 items.push(text_at((MARGIN, y), size, paint, text));
             }
         }
@@ -152,6 +161,16 @@ fn scene(numbers: &[PreviewNumber], words: &PreviewText<'_>) -> Scene {
         height: SIZE.1,
         items,
     }
+}
+
+/// The text in at most two lines; what does not fit then is cut.
+fn lines(text: &str, size: f64, room: f64) -> Vec<String> {
+    let mut lines = wrapped(text, size, room);
+    if lines.len() > 2 {
+        let rest = lines.split_off(1).join(" ");
+        lines.push(fitted(&rest, size, room));
+    }
+    lines
 }
 
 /// The text in a size in which it fits, no smaller than [`SHRUNK_MIN`] of the given one; what does not fit then is cut.
@@ -323,6 +342,35 @@ mod tests {
         let shown = scene.texts().find(|text| text.text == title);
         let frame = shown.expect("the whole title").frame();
         assert!(frame.right <= SIZE.0 - MARGIN + 1.0, "{frame:?}");
+    }
+
+    #[test]
+    fn names_of_rows_and_a_long_sentence_on_trust_can_be_told_apart_and_read() {
+        let disks = ["A", "B"].map(|end| format!("Q1 T1 /mnt/by-id/ata-WDC_WD40EFRX_WCC7K0{end}"));
+        let numbers = disks.clone().map(|row_note| PreviewNumber {
+            row_note,
+            ..number("SEQ 1 MiB", "read", true)
+        });
+        let trust = "Trust: poor: other programs used the disk or the CPUs during most cells. ".repeat(2);
+        let words = PreviewText {
+            title: "Two disks",
+            subject: "here",
+            trust: trust.trim_end(),
+            source: "iolab",
+        };
+        let scene = scene(&numbers, &words);
+        let shown: Vec<&Text> = scene.texts().collect();
+        let notes = shown.iter().filter(|text| text.text.starts_with("Q1 T1"));
+        let notes: Vec<&str> = notes.map(|text| text.text.as_str()).collect();
+        assert!(notes[0].ends_with('A') && notes[1].ends_with('B'), "{notes:?}");
+        let all: Vec<&str> = shown.iter().map(|text| text.text.as_str()).collect();
+        assert!(all.join(" ").contains(words.trust), "{all:?}");
+        for (i, text) in shown.iter().enumerate() {
+            let frame = text.frame();
+            assert!(frame.right <= SIZE.0 && frame.bottom <= SIZE.1, "{text:?}");
+            let apart = |other: &&Text| !frame.overlaps(&other.frame());
+            assert!(shown[..i].iter().all(apart), "{text:?}");
+        }
     }
 
     #[test]
