@@ -351,7 +351,8 @@ mod tests {
             row_note,
             ..number("SEQ 1 MiB", "read", true)
         });
-        let trust = "Trust: poor: other programs used the disk or the CPUs during most cells. ".repeat(2);
+        let trust =
+            "Trust: poor: other programs used the disk or the CPUs during most cells. ".repeat(2);
         let words = PreviewText {
             title: "Two disks",
             subject: "here",
@@ -362,7 +363,10 @@ mod tests {
         let shown: Vec<&Text> = scene.texts().collect();
         let notes = shown.iter().filter(|text| text.text.starts_with("Q1 T1"));
         let notes: Vec<&str> = notes.map(|text| text.text.as_str()).collect();
-        assert!(notes[0].ends_with('A') && notes[1].ends_with('B'), "{notes:?}");
+        assert!(
+            notes[0].ends_with('A') && notes[1].ends_with('B'),
+            "{notes:?}"
+        );
         let all: Vec<&str> = shown.iter().map(|text| text.text.as_str()).collect();
         assert!(all.join(" ").contains(words.trust), "{all:?}");
         for (i, text) in shown.iter().enumerate() {

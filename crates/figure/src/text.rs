@@ -194,7 +194,10 @@ mod tests {
         assert_eq!(fitted_name("loop0", 7.0, 100.0), "loop0");
         let [a, b] = ["A", "B"].map(|end| format!("/mnt/by-id/ata-WDC_WD40EFRX_WCC7K0{end}"));
         let [a, b] = [&a, &b].map(|name| fitted_name(name, 7.0, 60.0));
-        assert!(a.starts_with("/mnt") && a.contains('…') && a.ends_with('A'), "{a}");
+        assert!(
+            a.starts_with("/mnt") && a.contains('…') && a.ends_with('A'),
+            "{a}"
+        );
         assert!(width(&a, 7.0) <= 60.0);
         assert_ne!(a, b);
         assert_eq!(fitted_name("wide", 7.0, 1.0), "");
