@@ -75,6 +75,8 @@ table.querySelectorAll('th button')[1].click();
 seen.ascending = column(1);
 table.querySelectorAll('th button')[1].click();
 seen.descending = column(1);
+const caption = () => figure.querySelector('figcaption').textContent;
+seen.captions = [caption()];
 const chart = () => [figure.dataset.shown, svg().dataset.unit, svg().querySelector('desc').textContent].join(' | ');
 const choose = (name, value) => new Promise((done) => {
   const field = document.querySelector(`#switches [name=${name}]`);
@@ -93,6 +95,7 @@ const write = () => {
 (async () => {
   seen.linear = await choose('axis', 'linear');
   seen.iops = await choose('metric', 'iops');
+  seen.captions.push(caption());
   seen.mean = await choose('center', 'mean');
   seen.figures = [...document.querySelectorAll('figure')].map((f) => f.dataset.shown);
   seen.words_again = svg().querySelectorAll('.mark')[1].dataset.words;
@@ -218,6 +221,10 @@ fn figures_answer_and_nothing_is_fetched() {
         ("mean", "iops linear mean | IOPS | read-stride: requests"),
     ] {
         assert!(seen[step].as_str().unwrap().starts_with(start), "{seen}");
+    }
+    for (place, metric) in ["throughput", "requests per second"].iter().enumerate() {
+        let caption = seen["captions"][place].as_str().unwrap();
+        assert!(caption.contains(metric), "{seen}");
     }
     assert_eq!(
         seen["figures"],
