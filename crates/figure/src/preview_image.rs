@@ -21,6 +21,14 @@ const NAMES: f64 = 216.0;
 const ROWS_MAX: usize = 6;
 /// Height of a row that has its texts in full size, pixels.
 const ROW: f64 = 93.0;
+/// Largest scale of the texts of a row, where there are few.
+const SCALE_MAX: f64 = 1.5;
+/// Space between two columns, pixels.
+const GUTTER: f64 = 36.0;
+/// Sizes of a value, its unit and its note in a row of full size, pixels.
+const SIZES: [f64; 3] = [38.0, 19.0, 17.0];
+/// Space between a value and its unit, pixels.
+const BEFORE_UNIT: f64 = 8.0;
 /// Height of a bar, pixels.
 const BAR: f64 = 10.0;
 /// Smallest size of a text that does not fit, as a share of its own size.
@@ -128,7 +136,8 @@ fn scene(numbers: &[PreviewNumber], words: &PreviewText<'_>) -> Scene {
         items.push(text_at(at, 19.0, Paint::Muted, (*name).to_owned()));
     }
     let line = (ROWS.1 - ROWS.0) / rows.len().max(1) as f64;
-    let scale = (line / ROW).min(1.0);
+    let widest = shown().map(value_width).fold(1.0, f64::max);
+    let scale = (line / ROW).min(((column - GUTTER) / widest).clamp(1.0, SCALE_MAX));
     for (place, row) in rows.iter().enumerate() {
         let top = ROWS.0 + line * place as f64;
         items.push(Item::Path {
@@ -153,7 +162,7 @@ fn scene(numbers: &[PreviewNumber], words: &PreviewText<'_>) -> Scene {
             let at = columns.iter().position(|name| *name == number.column);
             let at = at.unwrap_or(0);
             let x = MARGIN + NAMES + column * at as f64;
-            items.extend(drawn(number, (x, middle), column - 36.0, scale, at));
+            items.extend(drawn(number, (x, middle), column - GUTTER, scale, at));
         }
     }
     Scene {
@@ -180,6 +189,12 @@ fn shrunk(text: &str, size: f64, room: f64) -> (f64, String) {
     (size, fitted(text, size, room))
 }
 
+/// Width of a value with its unit in a row of full size, pixels.
+fn value_width(number: &PreviewNumber) -> f64 {
+    let [value, unit, _] = SIZES;
+    width(&number.value, value) + BEFORE_UNIT + width(&number.unit, unit)
+}
+
 /// The value with its unit, what stands below it, and a bar of its share with its interval.
 fn drawn(
     number: &PreviewNumber,
@@ -188,8 +203,8 @@ fn drawn(
     scale: f64,
     place: usize,
 ) -> Vec<Item> {
-    let sizes = [38.0, 19.0, 17.0].map(|size| size * scale);
-    let unit_x = x + width(&number.value, sizes[0]) + 8.0 * scale;
+    let sizes = SIZES.map(|size| size * scale);
+    let unit_x = x + width(&number.value, sizes[0]) + BEFORE_UNIT * scale;
     let (note_size, note) = shrunk(&number.note, sizes[2], room);
     let top = middle + 32.0 * scale;
     let bar = Frame {
@@ -327,6 +342,22 @@ mod tests {
                 assert!(frames[..i].iter().all(apart), "{count} rows: {frame:?}");
             }
         }
+    }
+
+    #[test]
+    fn few_rows_are_larger_where_their_values_have_room() {
+        let size = |value: &str, columns: &[&str]| {
+            let numbers = columns.iter().map(|column| PreviewNumber {
+                value: value.to_owned(),
+                ..number("RND 4 KiB", column, false)
+            });
+            let scene = of(&numbers.collect::<Vec<_>>());
+            let shown = scene.texts().find(|text| text.text == value);
+            shown.expect("the value").size
+        };
+        assert_eq!(size("502", &["read", "write"]), SIZES[0] * SCALE_MAX);
+        let long = size("1800, then 100", &["read", "write", "trim"]);
+        assert_eq!(long, SIZES[0]);
     }
 
     #[test]

@@ -65,17 +65,15 @@ pub fn nearest<'a>(name: &str, known: &[&'a str]) -> Vec<&'a str> {
     near.into_iter().map(|(_, name)| name).take(3).collect()
 }
 
-/// Most typing errors between two similar names: one in three letters of the longer one, and in shorter names a swap of two letters.
-/// `foo` is not `flow`.
+/// Most typing errors between two similar names: one in three letters of the longer one. In two letters, one that is not the first, or a
+/// swap. `foo` is not `flow`.
 fn errors_max(name: &str, candidate: &str) -> usize {
-    let has_same_letters = || {
-        let [mut one, mut other] = [name, candidate].map(|name| name.chars().collect::<Vec<_>>());
-        one.sort_unstable();
-        other.sort_unstable();
-        one == other
-    };
-    let longer = name.chars().count().max(candidate.chars().count());
-    (longer / 3).max(usize::from(has_same_letters()))
+    let [mut one, mut other] = [name, candidate].map(|name| name.chars().collect::<Vec<_>>());
+    let begin_alike = one.first() == other.first();
+    one.sort_unstable();
+    other.sort_unstable();
+    let longer = one.len().max(other.len());
+    (longer / 3).max(usize::from(begin_alike || one == other))
 }
 
 /// Whether a word of `candidate` begins with `name`, or `name` is more than half of it: `percent` in `read_percent`.
@@ -157,6 +155,7 @@ mod tests {
         for far in ["zzzzzz", "foo", "bar", "baz", "abc", "xy", "color", "n"] {
             assert_eq!(nearest(far, &known), [""; 0], "{far}");
         }
+        assert_eq!(nearest("bz", &known)[0], "bs");
         assert_eq!(nearest("dept", &known), ["depth"]);
         assert_eq!(nearest("tiem", &known)[0], "time");
         let experiments = ["read-random", "read-size", "write-random", "read-stride"];
