@@ -21,6 +21,7 @@ pub(super) mod witness;
 use iolab_analysis::analysis::{CellAnalysis, Response, SteadyAnalysis};
 use iolab_analysis::compare::{Better, Comparison, Criteria, HypothesisTest, RunSide, SideName};
 use iolab_analysis::equivalence::FIRST_TRIALS;
+use iolab_record::ServedBy;
 use iolab_workload::{Error, Result};
 
 use latency::View;
@@ -141,7 +142,11 @@ fn legend(data: &Data<'_>, series: Option<usize>) -> String {
 /// The meaning of a hollow mark; empty where all cells were served by the device.
 fn hollow<'a>(cells: impl Iterator<Item = &'a CellAnalysis>) -> String {
     let mut verdicts: Vec<String> = Vec::new();
+    // Some of the bytes, or some of the trials of a cell, may have been the device's.
+    let mut is_part = false;
     for cell in cells.filter(|cell| !cell.is_target()) {
+        let only = cell.served.as_ref().and_then(|served| served.unanimous());
+        is_part |= cell.served.is_some() && only.is_none_or(|only| only == ServedBy::Mixed);
         let verdict = verdict(cell);
         if !verdicts.contains(&verdict) {
             verdicts.push(verdict);
@@ -149,7 +154,7 @@ fn hollow<'a>(cells: impl Iterator<Item = &'a CellAnalysis>) -> String {
     }
     match verdicts.as_slice() {
         [] => String::new(),
-        [only] => format!("not served by the device: {only}"),
+        [only] if !is_part => format!("not served by the device: {only}"),
         _ => "not, or not only, served by the device".to_owned(),
     }
 }

@@ -5,7 +5,7 @@ use iolab_workload::Result;
 use super::hatch::Hatch;
 use super::scene::{Anchor, Frame, Item, Paint, Scene, Text};
 use super::svg;
-use super::text::{fitted, width};
+use super::text::{fitted, fitted_name, width, wrapped};
 
 /// Width and height, pixels.
 const SIZE: (f64, f64) = (1200.0, 630.0);
@@ -21,10 +21,22 @@ const NAMES: f64 = 216.0;
 const ROWS_MAX: usize = 6;
 /// Height of a row that has its texts in full size, pixels.
 const ROW: f64 = 93.0;
+/// Largest scale of the texts of a row, where there are few.
+const SCALE_MAX: f64 = 1.5;
+/// Space between two columns, pixels.
+const GUTTER: f64 = 36.0;
+/// Sizes of a value, its unit and its note in a row of full size, pixels.
+const SIZES: [f64; 3] = [38.0, 19.0, 17.0];
+/// Space between a value and its unit, pixels.
+const BEFORE_UNIT: f64 = 8.0;
 /// Height of a bar, pixels.
 const BAR: f64 = 10.0;
 /// Smallest size of a text that does not fit, as a share of its own size.
 const SHRUNK_MIN: f64 = 0.6;
+/// Size of the sentence on trust, pixels.
+const TRUST: f64 = 16.0;
+/// Where its first line stands, pixels from the top.
+const TRUST_AT: f64 = 564.0;
 /// Distance of the lines that hatch a bar, pixels.
 const HATCH: f64 = 7.0;
 
@@ -102,11 +114,15 @@ fn scene(numbers: &[PreviewNumber], words: &PreviewText<'_>) -> Scene {
     for (text, y, size, paint) in [
         (words.title, 72.0, 36.0, Paint::Ink),
         (words.subject, 108.0, 19.0, Paint::Muted),
-        (words.trust, 582.0, 18.0, Paint::Ink),
         (&source, 610.0, 16.0, Paint::Muted),
     ] {
         let (size, text) = shrunk(text, size, room);
         items.push(text_at((MARGIN, y), size, paint, text));
+    }
+    let trust = lines(words.trust, TRUST, room);
+    for (number, text) in trust.into_iter().enumerate() {
+        let y = TRUST_AT + TRUST * 1.35 * number as f64;
+        items.push(text_at((MARGIN, y), TRUST, Paint::Ink, text));
     }
     let mut columns: Vec<&str> = Vec::new();
     for number in shown() {
@@ -120,7 +136,8 @@ fn scene(numbers: &[PreviewNumber], words: &PreviewText<'_>) -> Scene {
         items.push(text_at(at, 19.0, Paint::Muted, (*name).to_owned()));
     }
     let line = (ROWS.1 - ROWS.0) / rows.len().max(1) as f64;
-    let scale = (line / ROW).min(1.0);
+    let widest = shown().map(value_width).fold(1.0, f64::max);
+    let scale = (line / ROW).min(((column - GUTTER) / widest).clamp(1.0, SCALE_MAX));
     for (place, row) in rows.iter().enumerate() {
         let top = ROWS.0 + line * place as f64;
         items.push(Item::Path {
@@ -136,7 +153,8 @@ fn scene(numbers: &[PreviewNumber], words: &PreviewText<'_>) -> Scene {
                 (&first.row, middle - 2.0 * scale, 28.0, Paint::Ink),
                 (&first.row_note, middle + 24.0 * scale, 18.0, Paint::Muted),
             ] {
-                let (size, text) = shrunk(text, size * scale, NAMES - 12.0);
+                let (size, _) = shrunk(text, size * scale, NAMES - 12.0);
+                let text = fitted_name(text, size, NAMES - 12.0);
                 items.push(text_at((MARGIN, y), size, paint, text));
             }
         }
@@ -144,7 +162,7 @@ fn scene(numbers: &[PreviewNumber], words: &PreviewText<'_>) -> Scene {
             let at = columns.iter().position(|name| *name == number.column);
             let at = at.unwrap_or(0);
             let x = MARGIN + NAMES + column * at as f64;
-            items.extend(drawn(number, (x, middle), column - 36.0, scale, at));
+            items.extend(drawn(number, (x, middle), column - GUTTER, scale, at));
         }
     }
     Scene {
@@ -154,11 +172,27 @@ fn scene(numbers: &[PreviewNumber], words: &PreviewText<'_>) -> Scene {
     }
 }
 
+/// The text in at most two lines; what does not fit then is cut.
+fn lines(text: &str, size: f64, room: f64) -> Vec<String> {
+    let mut lines = wrapped(text, size, room);
+    if lines.len() > 2 {
+        let rest = lines.split_off(1).join(" ");
+        lines.push(fitted(&rest, size, room));
+    }
+    lines
+}
+
 /// The text in a size in which it fits, no smaller than [`SHRUNK_MIN`] of the given one; what does not fit then is cut.
 fn shrunk(text: &str, size: f64, room: f64) -> (f64, String) {
     let share = (room / width(text, size)).clamp(SHRUNK_MIN, 1.0);
     let size = size * share;
     (size, fitted(text, size, room))
+}
+
+/// Width of a value with its unit in a row of full size, pixels.
+fn value_width(number: &PreviewNumber) -> f64 {
+    let [value, unit, _] = SIZES;
+    width(&number.value, value) + BEFORE_UNIT + width(&number.unit, unit)
 }
 
 /// The value with its unit, what stands below it, and a bar of its share with its interval.
@@ -169,8 +203,8 @@ fn drawn(
     scale: f64,
     place: usize,
 ) -> Vec<Item> {
-    let sizes = [38.0, 19.0, 17.0].map(|size| size * scale);
-    let unit_x = x + width(&number.value, sizes[0]) + 8.0 * scale;
+    let sizes = SIZES.map(|size| size * scale);
+    let unit_x = x + width(&number.value, sizes[0]) + BEFORE_UNIT * scale;
     let (note_size, note) = shrunk(&number.note, sizes[2], room);
     let top = middle + 32.0 * scale;
     let bar = Frame {
@@ -311,6 +345,22 @@ mod tests {
     }
 
     #[test]
+    fn few_rows_are_larger_where_their_values_have_room() {
+        let size = |value: &str, columns: &[&str]| {
+            let numbers = columns.iter().map(|column| PreviewNumber {
+                value: value.to_owned(),
+                ..number("RND 4 KiB", column, false)
+            });
+            let scene = of(&numbers.collect::<Vec<_>>());
+            let shown = scene.texts().find(|text| text.text == value);
+            shown.expect("the value").size
+        };
+        assert_eq!(size("502", &["read", "write"]), SIZES[0] * SCALE_MAX);
+        let long = size("1800, then 100", &["read", "write", "trim"]);
+        assert_eq!(long, SIZES[0]);
+    }
+
+    #[test]
     fn a_title_of_several_disks_is_smaller_and_not_cut() {
         let title = "Samsung SSD 990 PRO 2TB, WDC WD40EFRX-68N32N0 and /mnt/backup/of/the/lab";
         let words = PreviewText {
@@ -323,6 +373,39 @@ mod tests {
         let shown = scene.texts().find(|text| text.text == title);
         let frame = shown.expect("the whole title").frame();
         assert!(frame.right <= SIZE.0 - MARGIN + 1.0, "{frame:?}");
+    }
+
+    #[test]
+    fn names_of_rows_and_a_long_sentence_on_trust_can_be_told_apart_and_read() {
+        let disks = ["A", "B"].map(|end| format!("Q1 T1 /mnt/by-id/ata-WDC_WD40EFRX_WCC7K0{end}"));
+        let numbers = disks.clone().map(|row_note| PreviewNumber {
+            row_note,
+            ..number("SEQ 1 MiB", "read", true)
+        });
+        let trust =
+            "Trust: poor: other programs used the disk or the CPUs during most cells. ".repeat(2);
+        let words = PreviewText {
+            title: "Two disks",
+            subject: "here",
+            trust: trust.trim_end(),
+            source: "iolab",
+        };
+        let scene = scene(&numbers, &words);
+        let shown: Vec<&Text> = scene.texts().collect();
+        let notes = shown.iter().filter(|text| text.text.starts_with("Q1 T1"));
+        let notes: Vec<&str> = notes.map(|text| text.text.as_str()).collect();
+        assert!(
+            notes[0].ends_with('A') && notes[1].ends_with('B'),
+            "{notes:?}"
+        );
+        let all: Vec<&str> = shown.iter().map(|text| text.text.as_str()).collect();
+        assert!(all.join(" ").contains(words.trust), "{all:?}");
+        for (i, text) in shown.iter().enumerate() {
+            let frame = text.frame();
+            assert!(frame.right <= SIZE.0 && frame.bottom <= SIZE.1, "{text:?}");
+            let apart = |other: &&Text| !frame.overlaps(&other.frame());
+            assert!(shown[..i].iter().all(apart), "{text:?}");
+        }
     }
 
     #[test]

@@ -85,7 +85,23 @@ pub(super) fn fitted(text: &str, size: f64, room: f64) -> String {
     String::new()
 }
 
-/// The text in lines of at most `room` points, broken at spaces; a single longer word is truncated.
+/// A name, with an ellipsis in its middle where it is wider than `room` points: names of disks and paths differ at their ends.
+pub(super) fn fitted_name(name: &str, size: f64, room: f64) -> String {
+    if width(name, size) <= room {
+        return name.to_owned();
+    }
+    let all: Vec<char> = name.chars().collect();
+    let shortened = |kept: usize| {
+        let (head, tail) = (kept.div_ceil(2), all.len() - kept / 2);
+        let [head, tail] = [&all[..head], &all[tail..]].map(String::from_iter);
+        format!("{head}…{tail}")
+    };
+    let mut fitting = (1..all.len()).rev().map(shortened);
+    let fitting = fitting.find(|shortened| width(shortened, size) <= room);
+    fitting.unwrap_or_default()
+}
+
+/// The text in lines of at most `room` points, broken at spaces, and within a word only where it is longer than a line.
 pub(super) fn wrapped(text: &str, size: f64, room: f64) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split_whitespace() {
@@ -96,8 +112,35 @@ pub(super) fn wrapped(text: &str, size: f64, room: f64) -> Vec<String> {
                 continue;
             }
         }
-        lines.push(fitted(word, size, room));
+        lines.extend(broken(word, size, room));
     }
+    lines
+}
+
+/// A word in lines of at most `room` points, broken between the paths of a stripe, else before a part of a path or behind a sign
+/// within a name, else anywhere.
+fn broken(word: &str, size: f64, room: f64) -> Vec<String> {
+    let mut lines = Vec::new();
+    let mut rest = word;
+    while width(rest, size) > room {
+        let ends = rest.char_indices().map(|(at, c)| at + c.len_utf8());
+        let fitting = ends.take_while(|end| width(&rest[..*end], size) <= room);
+        let fitting: Vec<usize> = fitting.collect();
+        let between_paths = |end: &&usize| rest[..**end].ends_with(':');
+        let is_seam = |end: &&usize| {
+            let (line, after) = rest.split_at(**end);
+            after.starts_with('/') || line.ends_with(['-', '_', ','])
+        };
+        let seam = fitting.iter().rfind(between_paths);
+        let seam = seam.or_else(|| fitting.iter().rfind(is_seam));
+        let Some(end) = seam.or(fitting.last()) else {
+            return vec![fitted(word, size, room)];
+        };
+        let (line, after) = rest.split_at(*end);
+        lines.push(line.to_owned());
+        rest = after;
+    }
+    lines.push(rest.to_owned());
     lines
 }
 
@@ -128,5 +171,35 @@ mod tests {
         assert!(lines.len() > 1);
         assert!(lines.iter().all(|line| width(line, 7.0) <= 60.0));
         assert_eq!(lines.join(" "), "median of ten trials with its interval");
+    }
+
+    #[test]
+    fn a_long_name_is_broken_and_keeps_every_letter() {
+        for name in [
+            "/mnt/by-id/ata-WDC_WD40EFRX-68N32N0_WD-WCC7K0AAAAAA:/mnt/by-id/ata-WDC_WD40EFRX-68N32N0_WD-WCC7K0BBBBBB",
+            &"x".repeat(200),
+            "äöü/ßßßßßßßßßßßßßßßßßßßßßßßßßßßß",
+        ] {
+            let lines = wrapped(name, 7.0, 90.0);
+            assert!(lines.len() > 1);
+            assert!(lines.iter().all(|line| width(line, 7.0) <= 90.0));
+            assert_eq!(lines.concat(), name);
+        }
+        let lines = wrapped("/mnt/disks/first:/mnt/disks/second", 7.0, 70.0);
+        assert_eq!(lines, ["/mnt/disks/first:", "/mnt/disks/second"]);
+    }
+
+    #[test]
+    fn a_shortened_name_keeps_its_beginning_and_its_end() {
+        assert_eq!(fitted_name("loop0", 7.0, 100.0), "loop0");
+        let [a, b] = ["A", "B"].map(|end| format!("/mnt/by-id/ata-WDC_WD40EFRX_WCC7K0{end}"));
+        let [a, b] = [&a, &b].map(|name| fitted_name(name, 7.0, 60.0));
+        assert!(
+            a.starts_with("/mnt") && a.contains('…') && a.ends_with('A'),
+            "{a}"
+        );
+        assert!(width(&a, 7.0) <= 60.0);
+        assert_ne!(a, b);
+        assert_eq!(fitted_name("wide", 7.0, 1.0), "");
     }
 }

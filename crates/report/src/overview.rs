@@ -138,11 +138,13 @@ impl<'a> Overview<'a> {
         // Saturates, since a damaged file may have any numbers.
         let times = records().flat_map(|r| &r.samples).map(|s| s.wall_ns);
         let spent = times.fold(0, u64::saturating_add);
-        let targets: BTreeSet<String> = records().flat_map(RunRecord::target_names).collect();
-        let targets: Vec<String> = targets
-            .into_iter()
-            .map(|t| escape_control(&t).into_owned())
-            .collect();
+        let mut targets: Vec<String> = Vec::new();
+        for name in records().flat_map(RunRecord::target_names) {
+            let name = escape_control(&name).into_owned();
+            if !targets.contains(&name) {
+                targets.push(name);
+            }
+        }
         let mut text = format!(
             "Measured: {}, {}, {} in {}, on {}",
             experiments(self.inputs.iter().copied()),
@@ -374,10 +376,10 @@ pub(crate) fn trust(trust: &Trust) -> String {
             counted(trust.unmeasured, "cell")
         ));
     }
-    if trust.faulty > 0 {
+    if trust.ruined > 0 {
         parts.push(format!(
-            "{} with failed trials or wrong data",
-            counted(trust.faulty, "cell")
+            "{} with invalid trials",
+            counted(trust.ruined, "cell")
         ));
     }
     parts.push(match trust.disturbed {
@@ -402,7 +404,7 @@ pub(crate) fn trust(trust: &Trust) -> String {
 fn in_words(reason: Reason) -> &'static str {
     match reason {
         Reason::NoTrials => "nothing was measured",
-        Reason::Faulty => "trials failed, or wrong data was read back",
+        Reason::Ruined(caution) => caution.words,
         Reason::NotAsAsked => "most cells were not served by what they ask for",
         Reason::DisturbedAndImprecise => {
             "do not trust these numbers, other programs used the disk or the CPUs during most cells"

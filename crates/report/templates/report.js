@@ -320,7 +320,7 @@
     switches.addEventListener("submit", (event) => event.preventDefault());
     switches.addEventListener("change", async () => {
       variants = variants || unpacked(byId("variants").textContent);
-      const { figures, svgs } = await variants;
+      const { figures, pictures } = await variants;
       const { metric, axis, center } = Object.fromEntries(new FormData(switches));
       for (const [figure, redraw] of redrawn) {
         const own = figures[figure.dataset.figure];
@@ -331,7 +331,9 @@
         const found = tried.find((name) => name in own);
         if (found === undefined || figure.dataset.shown === found) continue;
         figure.dataset.shown = found;
-        figure.querySelector(".variant").innerHTML = svgs[own[found]];
+        const { svg, caption } = pictures[own[found]];
+        figure.querySelector(".variant").innerHTML = svg;
+        figure.querySelector("figcaption").textContent = caption;
         redraw();
       }
     });

@@ -451,7 +451,12 @@ pub fn unknown_setting(name: &str, further: &[&str]) -> Error {
     if let Some(answer) = answer(name) {
         return Error::usage(format!("'{name}' is not a setting of iolab")).hint(answer.hint());
     }
-    let settings = SETTINGS.iter().map(|setting| setting.name);
+    let names = |setting: &'static Setting| {
+        [setting.name]
+            .into_iter()
+            .chain(setting.aliases.iter().copied())
+    };
+    let settings = SETTINGS.iter().flat_map(names);
     let known: Vec<&str> = settings.chain(further.iter().copied()).collect();
     match nearest(name, &known).is_empty() {
         true => Error::usage(format!("setting '{name}' is unknown"))
@@ -567,7 +572,14 @@ mod tests {
             hint.contains("--settings") && !hint.contains("backend"),
             "{hint}"
         );
-        let near = unknown_setting("patern", &[]);
-        assert!(near.remedy().is_some_and(|hint| hint.contains("pattern")));
+        for (typed, meant) in [
+            ("patern", "pattern"),
+            ("iodepht", "iodepth"),
+            ("numjob", "numjobs"),
+        ] {
+            let near = unknown_setting(typed, &[]);
+            let hint = near.remedy().expect("a hint");
+            assert!(hint.contains(meant), "{hint}");
+        }
     }
 }

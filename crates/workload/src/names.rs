@@ -55,8 +55,8 @@ pub fn nearest<'a>(name: &str, known: &[&'a str]) -> Vec<&'a str> {
         .iter()
         .map(|candidate| (osa_distance(&lower, candidate), *candidate))
         .filter(|(far, candidate)| {
-            *far <= candidate.len().div_ceil(3)
-                || (name.len() > 2 && candidate.contains(&lower))
+            *far <= errors_max(&lower, candidate)
+                || has_word_like(candidate, &lower)
                 || has_same_words(&lower, candidate)
                 || (candidate.len() > 3 && lower.starts_with(candidate))
         })
@@ -65,12 +65,34 @@ pub fn nearest<'a>(name: &str, known: &[&'a str]) -> Vec<&'a str> {
     near.into_iter().map(|(_, name)| name).take(3).collect()
 }
 
+/// Most typing errors between two similar names: one in three letters of the longer one. In two letters, one that is not the first, or a
+/// swap. `foo` is not `flow`.
+fn errors_max(name: &str, candidate: &str) -> usize {
+    let [mut one, mut other] = [name, candidate].map(|name| name.chars().collect::<Vec<_>>());
+    let begin_alike = one.first() == other.first();
+    one.sort_unstable();
+    other.sort_unstable();
+    let longer = one.len().max(other.len());
+    (longer / 3).max(usize::from(begin_alike || one == other))
+}
+
+/// Whether a word of `candidate` begins with `name`, or `name` is more than half of it: `percent` in `read_percent`.
+fn has_word_like(candidate: &str, name: &str) -> bool {
+    let mut words = candidate.split(is_separator);
+    let begins = words.any(|word| word.starts_with(name));
+    name.len() >= WORD_MIN
+        && (begins || 2 * name.len() > candidate.len() && candidate.contains(name))
+}
+
+const fn is_separator(c: char) -> bool {
+    matches!(c, '-' | '_' | '.')
+}
+
 /// Fewest letters that abbreviate a word in a compound name: `randread`.
 const WORD_MIN: usize = 3;
 
 /// Whether `name` consists of the words of `candidate`, or of their beginnings, in any order: `randread` for `read-random`.
 fn has_same_words(name: &str, candidate: &str) -> bool {
-    let is_separator = |c: char| matches!(c, '-' | '_' | '.');
     let mut left = name.replace(is_separator, " ");
     let mut words = 0;
     for word in candidate
@@ -130,7 +152,12 @@ mod tests {
         assert_eq!(nearest("percent", &known)[0], "read_percent");
         // A swap of two adjacent letters counts as one error.
         assert_eq!(nearest("sb", &known)[0], "bs");
-        assert!(nearest("zzzzzz", &known).is_empty());
+        for far in ["zzzzzz", "foo", "bar", "baz", "abc", "xy", "color", "n"] {
+            assert_eq!(nearest(far, &known), [""; 0], "{far}");
+        }
+        assert_eq!(nearest("bz", &known)[0], "bs");
+        assert_eq!(nearest("dept", &known), ["depth"]);
+        assert_eq!(nearest("tiem", &known)[0], "time");
         let experiments = ["read-random", "read-size", "write-random", "read-stride"];
         assert_eq!(nearest("randread", &experiments), ["read-random"]);
         assert_eq!(nearest("random_write", &experiments)[0], "write-random");

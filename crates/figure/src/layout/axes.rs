@@ -99,7 +99,7 @@ fn upright(axis: &Axis, mut names: Vec<Tick>, length: f64, size: f64) -> Chosen 
     let every = (size * text::LINE_HEIGHT / room).ceil().max(1.0) as usize;
     names = names.into_iter().step_by(every).collect();
     for name in &mut names {
-        name.label = text::fitted(&name.label, size, size * NAME_MAX);
+        name.label = text::fitted_name(&name.label, size, size * NAME_MAX);
     }
     Chosen {
         ticks: names,
@@ -126,7 +126,7 @@ pub(super) fn vertical(axis: &Axis, length: f64, size: f64) -> Chosen {
     if let Ticks::Named(names) = &axis.ticks {
         let mut ticks = labelled(axis, names.iter().map(|(at, _)| *at).collect());
         for tick in &mut ticks {
-            tick.label = text::fitted(&tick.label, size, size * NAME_MAX);
+            tick.label = text::fitted_name(&tick.label, size, size * NAME_MAX);
         }
         let mut every = 1;
         while !fits(&ticks.iter().cloned().step_by(every).collect::<Vec<_>>())

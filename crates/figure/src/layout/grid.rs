@@ -207,7 +207,7 @@ impl<'a> Grid<'a> {
         );
         if !panel.title.is_empty() {
             let size = canvas.sizes.tick;
-            let title = text::fitted(&panel.title, size, frame.width());
+            let title = text::fitted_name(&panel.title, size, frame.width());
             canvas.text(
                 frame.left,
                 frame.top - size * 0.5,

@@ -17,6 +17,8 @@ const DIRECT_GAP: f64 = 5.0;
 const SAMPLE: f64 = 2.2;
 /// Space between two entries, points per point of text.
 const ENTRY_GAP: f64 = 1.3;
+/// Most lines of a single name.
+const LINES_MAX: usize = 4;
 
 /// A label at the end of a line.
 #[derive(Debug, Clone, PartialEq)]
@@ -168,15 +170,26 @@ pub(super) fn draw(model: &FigureModel, direct: bool, canvas: &mut Canvas, top: 
             LegendEntry::Heading(_) => 0.0,
             _ => size * (SAMPLE + 0.5),
         };
-        let text = text::fitted(&entry.text(), size, room - sample);
-        let width = sample + text::width(&text, size);
+        let lines = name_lines(&entry.text(), size, room - sample);
+        let widths = lines.iter().map(|line| text::width(line, size));
+        let width = sample + widths.fold(0.0, f64::max);
         if x > MARGIN && x + width > MARGIN + room {
             (x, y) = (MARGIN, y + line);
         }
-        draw_entry(canvas, entry, text, x, y);
+        draw_entry(canvas, entry, &lines, (x, y), line);
         x += width + size * ENTRY_GAP;
+        y += line * lines.len().saturating_sub(1) as f64;
     }
     y + size * 0.6
+}
+
+/// A name in lines; what is longer than [`LINES_MAX`] of them is shortened, as a name may have the length of a path.
+fn name_lines(name: &str, size: f64, room: f64) -> Vec<String> {
+    let lines = text::wrapped(name, size, room);
+    match lines.len() <= LINES_MAX {
+        true => lines,
+        false => vec![text::fitted_name(name, size, room)],
+    }
 }
 
 /// The distinct series of all panels, in order.
@@ -191,13 +204,26 @@ fn distinct(model: &FigureModel) -> Vec<&Series> {
     series
 }
 
-fn draw_entry(canvas: &mut Canvas, of: &LegendEntry<'_>, text: String, x: f64, baseline: f64) {
+/// Draws an entry from the baseline of its first line on.
+fn draw_entry(
+    canvas: &mut Canvas,
+    of: &LegendEntry<'_>,
+    lines: &[String],
+    (x, baseline): (f64, f64),
+    line: f64,
+) {
     let size = canvas.sizes.tick;
     let middle = baseline - size * text::CAP_HEIGHT / 2.0;
     let end = x + size * SAMPLE;
+    let write = |canvas: &mut Canvas, left: f64, paint: &Paint| {
+        for (number, text) in lines.iter().enumerate() {
+            let at = baseline + line * number as f64;
+            canvas.text(left, at, size, Anchor::Start, paint.clone(), text.as_str());
+        }
+    };
     match of {
         LegendEntry::Heading(_) => {
-            canvas.text(x, baseline, size, Anchor::Start, Paint::Muted, text);
+            write(canvas, x, &Paint::Muted);
             return;
         }
         LegendEntry::Hollow(_, bars) => {
@@ -219,14 +245,7 @@ fn draw_entry(canvas: &mut Canvas, of: &LegendEntry<'_>, text: String, x: f64, b
             sample(canvas, series, (x, end), middle);
         }
     }
-    canvas.text(
-        end + size * 0.5,
-        baseline,
-        size,
-        Anchor::Start,
-        Paint::Ink,
-        text,
-    );
+    write(canvas, end + size * 0.5, &Paint::Ink);
     canvas.close();
 }
 

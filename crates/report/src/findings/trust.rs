@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use iolab_analysis::analysed_run::AnalysedRun;
-use iolab_analysis::analysis::{Analysis, CellAnalysis};
+use iolab_analysis::analysis::{Analysis, Caution, CellAnalysis};
 use iolab_record::environment::KEYS;
 use iolab_record::{RunStatus, ServedBy};
 
@@ -23,8 +23,8 @@ pub enum Level {
 pub enum Reason {
     /// Nothing was measured.
     NoTrials,
-    /// Trials failed, or data was wrong.
-    Faulty,
+    /// Trials without a valid number: the worst of what ruins them.
+    Ruined(Caution),
     /// Most cells were not served by what they ask for.
     NotAsAsked,
     /// Others used the disk or the CPUs during most cells, and most missed the precision goal.
@@ -66,8 +66,8 @@ pub struct Trust {
     pub widest: Option<f64>,
     /// Cells that were disturbed from outside.
     pub disturbed: usize,
-    /// Cells with a failed trial or wrong data.
-    pub faulty: usize,
+    /// Cells with a trial that has no valid number.
+    pub ruined: usize,
     /// Whether the machine is virtual; `None` where that is not known or differs between runs.
     pub is_virtual: Option<bool>,
     /// Runs that did not finish.
@@ -105,10 +105,12 @@ impl Trust {
             .collect();
         let all = || runs.iter().flat_map(|(_, own)| own.iter().copied());
         let measured: Vec<&CellAnalysis> = all().filter(|cell| cell.n > 0).collect();
-        let is_faulty = |cell: &&&CellAnalysis| {
-            let mut cautions = cell.flags.iter().filter_map(|flag| flag.caution());
-            cautions.any(|caution| caution.ruins)
+        let ruin = |cell: &&CellAnalysis| {
+            let cautions = cell.flags.iter().filter_map(|flag| flag.caution());
+            let ruins = cautions.filter(|caution| caution.ruins);
+            ruins.min_by_key(|caution| caution.rank)
         };
+        let ruins: Vec<Caution> = measured.iter().filter_map(ruin).collect();
         let mut served = BTreeMap::new();
         for cell in &measured {
             let verdict = cell
@@ -149,7 +151,7 @@ impl Trust {
                 .filter_map(|cell| cell.precision)
                 .max_by(f64::total_cmp),
             disturbed: measured.iter().filter(|cell| cell.is_disturbed()).count(),
-            faulty: measured.iter().filter(is_faulty).count(),
+            ruined: ruins.len(),
             is_virtual: first.filter(|_| virtuals.all(|other| other == first)),
             unfinished: runs
                 .iter()
@@ -165,7 +167,11 @@ impl Trust {
             .iter()
             .filter(|cell| cell.precision.is_some_and(|p| p > 1.0))
             .count();
-        trust.reason = trust.judge(asked, unprecise);
+        let worst = ruins.into_iter().min_by_key(|caution| caution.rank);
+        trust.reason = match worst {
+            Some(caution) => Some(Reason::Ruined(caution)),
+            None => trust.judge(asked, unprecise),
+        };
         trust.level = trust.reason.map_or(Level::Good, Reason::level);
         trust
     }
@@ -176,7 +182,6 @@ impl Trust {
         let is_most = |n: usize| 2 * n > self.cells;
         let reasons = [
             (self.cells == 0, Reason::NoTrials),
-            (self.faulty > 0, Reason::Faulty),
             (2 * asked < self.cells, Reason::NotAsAsked),
             (
                 is_most(self.disturbed) && is_most(imprecise),
@@ -201,7 +206,7 @@ impl Reason {
     fn level(self) -> Level {
         match self {
             Self::NoTrials
-            | Self::Faulty
+            | Self::Ruined(_)
             | Self::NotAsAsked
             | Self::DisturbedAndImprecise
             | Self::NothingPrecise => Level::Poor,

@@ -4,6 +4,10 @@ use super::captioned::Captioned;
 use super::section::Section;
 use crate::layout::Grid;
 
+/// Most characters of a value that stands on one line: a longer one, such as the paths of a stripe, would push the numbers beside
+/// it out of sight.
+const ON_ONE_LINE: usize = 32;
+
 /// A table with its caption in two parts.
 #[derive(Debug)]
 pub(super) struct PageTable<'a> {
@@ -20,6 +24,21 @@ impl<'a> PageTable<'a> {
     /// With all of its notes.
     pub(super) fn of(table: &'a Captioned) -> Self {
         Shared(Vec::new()).without(table)
+    }
+
+    /// The classes of the value in a column; empty where it has none.
+    pub(super) fn class(&self, column: &usize, value: &str) -> &'static str {
+        let is_right = self
+            .grid
+            .headings
+            .get(*column)
+            .is_some_and(|(_, right)| *right);
+        match (is_right, value.chars().count() > ON_ONE_LINE) {
+            (false, false) => "",
+            (true, false) => "r",
+            (false, true) => "long",
+            (true, true) => "r long",
+        }
     }
 
     /// The id of a row; empty where it has none.

@@ -12,6 +12,7 @@ use iolab_figure::{Center, Figure, FigureKind, FigureRun, Options, default_kind,
 use serde::Serialize;
 
 use super::{Input, clean};
+use crate::notation::on_page;
 
 /// Width and text size on a page, points: 640 pixels, and 12 pixels for labels.
 const PAGE: (f64, f64) = (480.0, 9.0);
@@ -41,7 +42,15 @@ pub(super) struct Picture {
 pub(super) struct Variants {
     /// For the id of each figure: the place of its picture for `METRIC AXIS CENTER`, where AXIS is `auto`, `log` or `linear`.
     figures: BTreeMap<String, BTreeMap<String, usize>>,
-    svgs: Vec<String>,
+    pictures: Vec<Drawn>,
+}
+
+/// One way to draw a figure.
+#[derive(Debug, Serialize)]
+struct Drawn {
+    svg: String,
+    /// What it shows, for the line below it: another metric has other ends.
+    caption: String,
 }
 
 impl Variants {
@@ -87,9 +96,12 @@ impl Variants {
                     let place = match same {
                         Some((_, place)) => *place,
                         None => {
-                            self.svgs.push(figure.svg());
-                            known.push((figure, self.svgs.len() - 1));
-                            self.svgs.len() - 1
+                            self.pictures.push(Drawn {
+                                svg: figure.svg(),
+                                caption: on_page(&clean(figure.description())),
+                            });
+                            known.push((figure, self.pictures.len() - 1));
+                            self.pictures.len() - 1
                         }
                     };
                     places.insert(format!("{} {axis} {center_name}", metric.name()), place);
@@ -109,7 +121,7 @@ impl Variants {
     /// # Errors
     /// When it cannot be written to memory.
     pub(super) fn packed(&self) -> std::io::Result<String> {
-        if self.svgs.len() == self.figures.len() {
+        if self.pictures.len() == self.figures.len() {
             return Ok(String::new());
         }
         let mut packer = GzEncoder::new(Vec::new(), Compression::best());

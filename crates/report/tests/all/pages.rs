@@ -145,6 +145,48 @@ fn two_disks_share_the_axes_of_each_small_figure() {
 }
 
 #[test]
+fn targets_stand_in_the_order_in_which_they_were_given() {
+    let mut inputs = two_disks();
+    // The study of the second one first: by name, the first one would be.
+    inputs.rotate_left(6);
+    let page = StudyReport::new(&inputs).html().unwrap();
+    let first = &inputs[0].run.record().run.target;
+    let second = &inputs[6].run.record().run.target;
+    let subject = between(&page, "<p class=\"subject\">", "</p>");
+    let title = between(&page, "<h1>", "</h1>");
+    for text in [subject, title] {
+        let places = [first, second].map(|target| text.find(target.as_str()));
+        assert!(places[0].is_some() && places[0] < places[1], "{text}");
+    }
+}
+
+#[test]
+fn long_names_of_targets_break_in_tables() {
+    let long = "/mnt/by-id/ata-WDC_WD40EFRX-68N32N0_WD-WCC7K0AAAAAA:/mnt/by-id/ata-WDC_WD40EFRX-68N32N0_WD-WCC7K0BBBBBB";
+    let mut record = record("read-random", &["bs", "target"]);
+    for target in ["/mnt/a", long] {
+        add_cell(
+            &mut record,
+            &["bs=4KiB", &format!("target={target}")],
+            &[60.0],
+        );
+    }
+    let inputs = vec![Input::new(
+        PathBuf::from("s.iolab"),
+        AnalysedRun::of(record),
+    )];
+    let page = StudyReport::new(&inputs).html().unwrap();
+    let cell = |name: &str| {
+        let at = page
+            .find(&format!(">{name}</td>"))
+            .expect("a cell of the table");
+        &page[page[..at].rfind('<').expect("its tag")..at]
+    };
+    assert!(cell(long).contains("long"), "{}", cell(long));
+    assert!(!cell("/mnt/a").contains("long"), "{}", cell("/mnt/a"));
+}
+
+#[test]
 fn one_disk_has_no_key() {
     let page = StudyReport::new(&crate::overview::study()).html().unwrap();
     let overview = between(&page, "<nav id=\"overview\"", "</nav>");

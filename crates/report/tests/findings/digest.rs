@@ -1,6 +1,7 @@
 //! Several runs on one screen: the glance, the verdict on trust, the headlines.
 
 use iolab_analysis::analysed_run::AnalysedRun;
+use iolab_analysis::analysis::Flag;
 use iolab_analysis::claim::HEADLINES_MAX;
 use iolab_analysis::headline_numbers::{AccessOperation, AccessOrder, HeadlineNumbers};
 use iolab_record::environment::KEYS;
@@ -284,4 +285,32 @@ fn a_run_that_is_given_twice_says_the_same_once() {
     let twice = told(&[run(), run()], texts);
     assert!(!once.is_empty());
     assert_eq!(once, twice);
+}
+
+#[test]
+fn trust_names_the_worst_of_what_makes_trials_invalid() {
+    let with = |change: fn(&mut RunRecord)| {
+        let mut all = curve("read-size", &["pattern=seq"], &READS);
+        change(&mut all);
+        let trust = Trust::of(&[&AnalysedRun::of(all)]);
+        let Some(Reason::Ruined(caution)) = trust.reason else {
+            panic!("{trust:?}");
+        };
+        assert_eq!((trust.level, trust.ruined), (Level::Poor, 1));
+        caution
+    };
+    // Stopped by Ctrl-Z: nothing failed, and no data was wrong.
+    let stopped = |all: &mut RunRecord| {
+        let sample = all.samples.iter_mut().rfind(|sample| !sample.warmup);
+        let sample = sample.expect("a trial");
+        sample.counters.pressure.suspended_ns = Some(3_000_000_000);
+    };
+    assert_eq!(Some(with(stopped)), Flag::Suspended.caution());
+    let failed = |all: &mut RunRecord| {
+        let sample = all.samples.iter_mut().rfind(|sample| !sample.warmup);
+        let sample = sample.expect("a trial");
+        sample.counters.pressure.suspended_ns = Some(3_000_000_000);
+        sample.errors = 1;
+    };
+    assert_eq!(Some(with(failed)), Flag::Errors.caution());
 }
