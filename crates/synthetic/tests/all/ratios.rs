@@ -1,7 +1,6 @@
 //! What is said of two cells of a run, graded.
 
 use iolab_analysis::analysed_run::AnalysedRun;
-use iolab_analysis::claim;
 use iolab_analysis::compare::{Better, CellVerdict, Comparison, Criteria, HypothesisTest, RunSide};
 use iolab_record::RunRecord;
 use iolab_stats::alternatives::ratio_of_medians_recovered;
@@ -142,33 +141,4 @@ fn recovered_intervals_of_separate_runs_hold_the_truth_between_two_groups_too() 
     };
     let score = grade("recovered", 200, make, judge);
     assert!(score.is_false_at_most(2.0 * (1.0 - CONFIDENCE)), "{score}");
-}
-
-/// What decides about two cells, from the blocks that they share and from runs that share none. The ratio of the medians with the interval of Price
-/// and Bonett misses the truth here in a fifth of the runs.
-#[test]
-fn the_ratio_that_is_claimed_holds_the_truth_between_two_groups_too() {
-    let scenario = Scenario {
-        noise: GROUPS,
-        effects: vec![(At::levels("bs=1M"), 1.3)],
-        trials: 20,
-        ..Scenario::of("read-size", &["bs=4k,1M"])
-    };
-    for shares_blocks in [true, false] {
-        let judge = |(record, truth): (RunRecord, Truth)| {
-            let run = AnalysedRun::of(record);
-            let side = |cell: usize| {
-                let (values, blocks) = run.analysis().cells[cell].trials();
-                (values, if shares_blocks { blocks } else { &[] })
-            };
-            let ratio = claim::ratio(side(0), side(1)).expect("positive values");
-            assert_eq!(ratio.blocks, shares_blocks.then_some(20));
-            let (low, high) = ratio.interval.expect("20 trials");
-            outcome(low, high, truth.ratio(0, 1))
-        };
-        let name = format!("shares blocks: {shares_blocks}");
-        let score = grade(&name, 400, |seed| scenario.run(seed), judge);
-        assert_eq!(score.claimed, 400);
-        assert!(score.is_false_at_most(0.05), "{name}: {score}");
-    }
 }
