@@ -153,6 +153,8 @@ pub struct CellAnalysis {
     pub stages: Option<CellStages>,
     /// What went on around its trials.
     pub disturbance: CellDisturbance,
+    /// Whether it only reads, and the storage may still have been writing what other cells had left in its volatile cache.
+    pub reads_after_writes: bool,
     /// How often the run had written the whole region before its last five trials; `None` for cells that do not write.
     pub overwritten: Option<f64>,
     /// Step of the clock that timed its requests, ns; `None` where that is not known, and of another tool's trials.
@@ -285,8 +287,6 @@ pub struct Analysis {
     pub inquiry: Option<Inquiry>,
     /// Whether the order of its cells may decide their results.
     pub depends_on_order: bool,
-    /// Cells that only read while the storage may still be writing what other cells left in its volatile cache.
-    pub reads_after_writes: usize,
     /// How its trials follow each other; `None` where that is not known.
     pub trial_order: Option<TrialOrder>,
 }
@@ -300,6 +300,12 @@ impl Analysis {
         let mut targets = self.targets.iter();
         let found = targets.find(|target| target.path == named.as_str());
         found.map_or(named.as_str(), |target| &target.name)
+    }
+
+    /// Number of cells that only read while the storage may still have been writing what other cells had left in its volatile cache.
+    pub fn reads_after_writes(&self) -> usize {
+        let cells = self.cells.iter();
+        cells.filter(|cell| cell.reads_after_writes).count()
     }
 
     /// Whether several processes (ranks) measured together.
@@ -324,7 +330,7 @@ pub(crate) fn analyse_timed(record: &RunRecord, timed: impl Fn(u32) -> ShownLate
         let measured = cells.iter().filter(|cell| cell.n > 0);
         depends_on_order(&experiment.design, measured.map(|cell| &cell.cell.spec))
     });
-    let reads_after_writes = trials::reads_after_writes(record, &cells);
+    trials::mark_reads_after_writes(record, &mut cells);
     let has_added =
         |experiment: &Experiment| experiment.refined.is_some() || experiment.seek.is_some();
     if experiment.is_some_and(has_added) {
@@ -370,7 +376,6 @@ pub(crate) fn analyse_timed(record: &RunRecord, timed: impl Fn(u32) -> ShownLate
         steady,
         inquiry: experiment.and_then(|experiment| experiment.inquiry.clone()),
         depends_on_order,
-        reads_after_writes,
         // Trials that iolab did not make are in an order of their own.
         trial_order: experiment
             .filter(|_| record.run.target_kind != TargetKind::Imported)
@@ -467,6 +472,7 @@ impl Context {
             served: served_by::served(&ok),
             verified: CellVerified::of(trials),
             stages: CellStages::of(&ok),
+            reads_after_writes: false,
             disturbance: CellDisturbance::of(cell, &ok, self.cpus, |s| {
                 s.value(self.response, timed)
             }),

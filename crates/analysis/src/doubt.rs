@@ -71,6 +71,8 @@ pub enum Reason {
     Suspended,
     /// Two sides differ in a disturbance.
     Imbalance(Imbalance),
+    /// A side only reads, and the storage may still have written what other cells had left in its volatile cache.
+    ReadsAfterWrites,
     /// Both sides missed their rates, so that times grow with the length of a trial.
     RateNotHeld,
     /// A time is not known better than the clock resolves.
@@ -134,7 +136,10 @@ impl Reason {
         let looks_better = match self {
             Self::NotSynced(_) | Self::NeverFlushed { .. } => true,
             Self::ServedBy { served_by, .. } if *served_by != ServedBy::NotStorage => true,
-            Self::Disturbed { .. } | Self::Preempted { .. } | Self::Imbalance(_) => false,
+            Self::Disturbed { .. }
+            | Self::Preempted { .. }
+            | Self::Imbalance(_)
+            | Self::ReadsAfterWrites => false,
             // Says nothing about the storage in either direction.
             Self::ServedBy { .. }
             | Self::Suspended
@@ -159,6 +164,7 @@ impl Reason {
             | Self::ServedBy { .. }
             | Self::NeverFlushed { .. }
             | Self::Suspended
+            | Self::ReadsAfterWrites
             | Self::RateNotHeld
             | Self::ClockResolution { .. }
             | Self::Contradicted
@@ -185,6 +191,7 @@ impl Reason {
             Self::NeverFlushed { syncs: _ }
             | Self::Preempted { per_second: _ }
             | Self::Suspended
+            | Self::ReadsAfterWrites
             | Self::RateNotHeld
             | Self::ClockResolution {
                 step_ns: _,
@@ -207,6 +214,7 @@ impl Reason {
             Self::Disturbed { by, .. } => by.name(),
             Self::Preempted { .. } => "preempted",
             Self::Suspended => "suspended",
+            Self::ReadsAfterWrites => "reads_after_writes",
             Self::Imbalance(found) => found.what.name(),
             Self::RateNotHeld => "rate_not_held",
             Self::ClockResolution { .. } => "clock_resolution",

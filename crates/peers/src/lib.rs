@@ -291,7 +291,7 @@ fn settle(spec: &TrialSpec, files: &Files<'_>, outcome: &mut Outcome) {
         outcome.ended = Ended::Time;
     }
     outcome.all_active_ns = outcome.elapsed_ns;
-    trial::flush_dirty_pages(spec, files, outcome);
+    trial::write_out(spec, files, outcome);
 }
 
 /// Makes a trial a failed one whose numbers cannot be read.

@@ -28,28 +28,32 @@ pub fn depends_on_order<'a>(design: &Design, cells: impl Iterator<Item = &'a Cel
     uses.any(|(cells, is_written)| cells > 1 && is_written)
 }
 
-/// How many of these cells only read, from a target to which others write without a sync and whose cache `may_hold` writes: what those leave
+/// Which of these cells, by their places, only read, from a target to which others write without a sync and whose cache `may_hold` writes: what those leave
 /// there, the storage may still be writing while these read. `None` stands for the target of the run.
 pub fn reads_after_writes<'a>(
     cells: impl Iterator<Item = &'a CellSpec>,
     may_hold: impl Fn(Option<&TargetName>) -> bool,
-) -> usize {
-    let cells: Vec<&CellSpec> = cells.filter(|cell| !cell.runs_program()).collect();
-    let leaves = |cell: &&&CellSpec| {
+) -> Vec<usize> {
+    let cells: Vec<(usize, &CellSpec)> = cells
+        .enumerate()
+        .filter(|(_, cell)| !cell.runs_program())
+        .collect();
+    let leaves = |(_, cell): &&(usize, &CellSpec)| {
         let mut trials = cell.trials().into_iter();
         trials.any(|trial| trial.writes() && trial.sync == SyncPolicy::None)
     };
     let left: BTreeSet<Option<&TargetName>> = cells
         .iter()
         .filter(leaves)
-        .flat_map(|cell| cell.targets())
+        .flat_map(|(_, cell)| cell.targets())
         .filter(|target| may_hold(*target))
         .collect();
-    let finds = |cell: &&&CellSpec| {
+    let finds = |(_, cell): &&(usize, &CellSpec)| {
         let mut targets = cell.targets().into_iter();
         !writes(cell) && targets.any(|target| left.contains(&target))
     };
-    cells.iter().filter(finds).count()
+    let finding = cells.iter().filter(finds);
+    finding.map(|(place, _)| *place).collect()
 }
 
 fn writes(cell: &CellSpec) -> bool {
@@ -79,7 +83,7 @@ mod tests {
                 experiment.apply_set(set).expect("a change");
             }
             let cells = cells(&experiment).expect("valid");
-            reads_after_writes(cells.iter().map(|cell| &cell.spec), |_| true)
+            reads_after_writes(cells.iter().map(|cell| &cell.spec), |_| true).len()
         };
         let grid = ["bs=4k,64k", "threads=1"];
         let of = |more: &str| count("disk-grid", &[&grid[..], &[more]].concat());

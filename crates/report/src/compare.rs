@@ -6,7 +6,7 @@ pub(crate) mod data;
 use std::io::{self, Write};
 
 use crate::doubt::{on_side, remedy};
-use crate::findings::{overall, tally};
+use crate::findings::overall;
 use iolab_analysis::analysis::Response;
 use iolab_analysis::compare::{
     CellComparison, Comparison, Difference, Further, HypothesisTest, POWER, ReplicationUnit, Side,
@@ -244,10 +244,9 @@ pub(crate) fn value(response: Option<Response>, value: f64) -> String {
     response.map_or_else(|| digits(value, 5), |r| bare(r, value))
 }
 
-/// Conclusions from the table, in sentences.
+/// What the table rests on and what would settle it, in sentences; how many cells have which verdict stands in [`conclusion`].
 pub fn remarks(comparison: &Comparison) -> Vec<String> {
-    let mut remarks = vec![tally(comparison)];
-    remarks.extend(undefined(&comparison.undefined));
+    let mut remarks: Vec<String> = undefined(&comparison.undefined).collect();
     remarks.extend(comparison.unsteady.iter().map(|name| {
         format!(
             "The rounds of {} did NOT become steady: its values are those of the last ones.",

@@ -56,6 +56,7 @@ pub fn words(doubt: &Doubt, all: &Doubts) -> String {
         ),
         Reason::Suspended => format!("{trials} the machine or iolab was suspended"),
         Reason::Imbalance(_)
+        | Reason::ReadsAfterWrites
         | Reason::RateNotHeld
         | Reason::ClockResolution { .. }
         | Reason::Contradicted
@@ -125,6 +126,9 @@ pub fn of_side(reason: &Reason) -> String {
             found.base_words(),
             found.new_words()
         ),
+        Reason::ReadsAfterWrites => {
+            "the drive may still have written for other cells during the reads".to_owned()
+        }
         Reason::RateNotHeld => "both sides fell behind their requested rates, so that their times grow with the length of a trial".to_owned(),
         Reason::ClockResolution { step_ns, share } => format!(
             "the clock resolves {}, {} of the value",
@@ -168,6 +172,7 @@ pub(crate) fn remedy(reason: &Reason) -> Option<String> {
             ..
         } => "'iolab doctor TARGET' shows what iolab can see of it",
         Reason::Imbalance(found) => without(found.what),
+        Reason::ReadsAfterWrites => "measure reads in a run of their own",
         Reason::RateNotHeld => "lower the rate (--rate) until it is held",
         Reason::Contradicted => {
             "repeat both experiments; 'iolab history' shows how runs differ over time"

@@ -21,7 +21,7 @@ mod stages;
 mod tail;
 pub mod trust;
 
-pub use agreement::{agreement, overall, tally};
+pub use agreement::{agreement, overall};
 pub use ceiling::exceeds_ceiling;
 pub use conclusion::{Conclusion, conclusions};
 pub use disturbance::{

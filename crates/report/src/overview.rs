@@ -412,6 +412,7 @@ fn in_words(reason: Reason) -> &'static str {
         Reason::NothingPrecise => "most intervals are wider than their medians",
         Reason::SomeNotAsAsked => "some cells were not served by what they ask for",
         Reason::SomeDisturbed => "other programs used the disk or the CPUs during some cells",
+        Reason::ReadsAfterWrites => "the drive may have written for other cells while some read",
         Reason::Unfinished => "a run did not finish",
         Reason::NoDefinition => "the definition in a run file cannot be read",
         Reason::Imprecise => "cells missed the precision goal",

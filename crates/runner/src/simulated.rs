@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use iolab_diskmodel::{Completion, Model, Request};
 use iolab_engine::simulation::{self, Ask};
+use iolab_engine::trial;
 use iolab_workload::outcome::{Ended, Outcome};
 use iolab_workload::{Error, Result};
 
@@ -66,7 +67,8 @@ impl<'a> Simulated<'a> {
         }
     }
 
-    /// Makes durable what earlier trials have written, as the engine does before a trial that writes.
+    /// Makes durable what earlier trials have written, as the engine does before a trial that writes, and after one that leaves writes in a
+    /// cache.
     fn flush(&mut self) {
         let flushed =
             iolab_diskmodel::serve(&mut *self.running.model, self.now_ns, &Request::flush());
@@ -83,7 +85,13 @@ impl Executor for Simulated<'_> {
         if cell.trial.writes() {
             self.flush();
         }
-        self.trial(cell, stop)
+        let mut outcome = self.trial(cell, stop)?;
+        if leaves_writes(cell, &outcome) {
+            let began = self.now_ns;
+            self.flush();
+            outcome.region.owed_sync_ns = Some(self.now_ns - began);
+        }
+        Ok(outcome)
     }
 
     fn purge(&mut self, _cell: &CellSpec) -> Result<std::result::Result<(u64, Duration), String>> {
@@ -113,6 +121,19 @@ impl Executor for Simulated<'_> {
 
     fn now(&self) -> Duration {
         Duration::from_nanos(self.now_ns)
+    }
+}
+
+/// Whether a trial has left writes in a cache that no sync of its own has made durable.
+fn leaves_writes(cell: &CellSpec, outcome: &Outcome) -> bool {
+    match cell.has_groups() {
+        true => {
+            let groups = cell.group_trials();
+            let own = groups.iter().zip(&outcome.groups);
+            own.into_iter()
+                .any(|(group, own)| trial::owes_sync(&group.trial, &own.outcome))
+        }
+        false => trial::owes_sync(&cell.trial, outcome),
     }
 }
 

@@ -9,7 +9,7 @@ use iolab_record::{
 };
 use iolab_workload::response::Response;
 use iolab_workload::settings::{CellSpec, Setting};
-use iolab_workload::trial::{Rate, TrialSpec};
+use iolab_workload::trial::{Rate, SyncPolicy, TrialSpec};
 
 /// What such a record was made for: blocks of one trial of each cell in random order, after a warm-up.
 const DEFINITION: &str = "name = 'made-up'
@@ -182,7 +182,12 @@ pub fn trial(cell: &Cell, requests: u64, mb_s: f64) -> Sample {
             }),
             ..Counters::default()
         },
-        region: Region::default(),
+        region: Region {
+            // What it leaves in a cache is written out before the next one.
+            owed_sync_ns: (written > 0 && cell.trial().sync == SyncPolicy::None)
+                .then_some(elapsed_ns / 100),
+            ..Region::default()
+        },
         rate_report: None,
         verified: None,
         traced: None,

@@ -80,7 +80,7 @@ pub struct CellDisturbance {
     pub preemptions: Option<f64>,
     /// Time that the machine was suspended, or iolab stopped, during trials, ns.
     pub suspended_ns: u64,
-    /// Median time of the `fdatasync` that followed buffered writes, ns.
+    /// Median time of the `fdatasync` that followed writes without a sync, ns.
     pub owed_sync_ns: Option<f64>,
     /// Median of that time over the timed span.
     pub owed: Option<f64>,
@@ -210,6 +210,9 @@ impl CellDisturbance {
         };
         let of_cpus = f64::from(cpus.unwrap_or(1).max(1));
         let owed = |s: &Sample| s.region.owed_sync_ns.map(|ns| ns as f64);
+        // What the cache of a drive still holds is not write-back: the kernel has written it.
+        let mut asked = cell.spec.trials().into_iter();
+        let is_buffered = asked.any(|one| one.writes() && one.cache != CacheState::Direct);
         Self {
             others: pooled(trials, |s| others(cell, s)),
             read_ahead: pooled(trials, |s| fetched(cell, s)),
@@ -228,7 +231,7 @@ impl CellDisturbance {
             suspended_ns: sum(trials, slept_ns),
             owed_sync_ns: median_of(trials, owed),
             owed: median_of(trials, |s| {
-                (s.elapsed_ns > 0).then(|| owed(s).map(|ns| ns / elapsed(s)))?
+                (is_buffered && s.elapsed_ns > 0).then(|| owed(s).map(|ns| ns / elapsed(s)))?
             }),
             empty: median_of(trials, |s| s.region.empty_share(cell.trial().region)),
         }

@@ -1,6 +1,6 @@
 //! The trials of a run, by what they are of, and the cells that are made of them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use iolab_plan::carry_over;
 use iolab_record::environment::KEYS;
@@ -126,8 +126,9 @@ fn is_unvisited(record: &RunRecord, cell: &Cell) -> bool {
         && record.samples.iter().all(|sample| sample.cell != cell.id)
 }
 
-/// Cells that only read from storage while its volatile cache may still hold what other cells left there.
-pub(super) fn reads_after_writes(record: &RunRecord, cells: &[CellAnalysis]) -> usize {
+/// Marks the cells that only read from storage while its volatile cache may still hold what other cells left there: what is written out
+/// between trials is not left.
+pub(super) fn mark_reads_after_writes(record: &RunRecord, cells: &mut [CellAnalysis]) {
     // Of what memory or a file server served nothing is known to be left in a disk.
     let is_elsewhere = |served: &ServedBy| {
         matches!(
@@ -144,6 +145,16 @@ pub(super) fn reads_after_writes(record: &RunRecord, cells: &[CellAnalysis]) -> 
         let cache = record.environment.get_of(number, &KEYS.device_write_cache);
         cache.is_none_or(|state| state.trim() != "write through")
     };
+    let own = record.samples.iter();
+    let unsynced = own.filter(|sample| sample.region.owed_sync_ns.is_none());
+    let leaves_or_reads: BTreeSet<i64> = unsynced.map(|sample| sample.cell).collect();
     let used = cells.iter().filter(reaches_storage);
-    carry_over::reads_after_writes(used.map(|cell| &cell.cell.spec), may_hold)
+    let used = used.filter(|cell| leaves_or_reads.contains(&cell.cell.id));
+    let used: Vec<&CellAnalysis> = used.collect();
+    let specs = used.iter().map(|cell| &cell.cell.spec);
+    let found = carry_over::reads_after_writes(specs, may_hold);
+    let found: BTreeSet<i64> = found.into_iter().map(|place| used[place].cell.id).collect();
+    for cell in cells {
+        cell.reads_after_writes = found.contains(&cell.cell.id);
+    }
 }

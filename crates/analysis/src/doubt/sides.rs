@@ -42,9 +42,14 @@ impl SideDoubts {
                 .into_iter()
                 .map(move |reason| SideDoubt::of(side, reason))
         });
+        let after_writes = sides
+            .into_iter()
+            .filter(|(_, cell)| cell.reads_after_writes)
+            .map(|(side, _)| SideDoubt::of(side, Reason::ReadsAfterWrites));
         Self(
             foreign(&[base], &[new], response)
                 .chain(disturbed)
+                .chain(after_writes)
                 .chain(coarse(&[base], &[new], response))
                 .collect(),
         )
@@ -56,7 +61,9 @@ impl SideDoubts {
         for cell in cells {
             let slept = cell.disturbance.suspended_ns > 0;
             let slept = slept.then_some(Reason::Suspended);
+            let after_writes = cell.reads_after_writes.then_some(Reason::ReadsAfterWrites);
             let found = disturbances(cell).into_iter().chain(slept);
+            let found = found.chain(after_writes);
             all.add(found.map(|reason| SideDoubt { side: None, reason }));
         }
         all
@@ -282,6 +289,7 @@ impl Reason {
             | Self::NeverFlushed { .. }
             | Self::ServedBy { .. }
             | Self::Suspended
+            | Self::ReadsAfterWrites
             | Self::Imbalance(_)
             | Self::RateNotHeld
             | Self::Contradicted

@@ -1,6 +1,8 @@
 //! The analysis of synthetic run records.
 
 use iolab_analysis::analysis::{CellAnalysis, Flag, analyse};
+use iolab_analysis::claim::{Claim, Difference, claims};
+use iolab_analysis::doubt::Reason;
 use iolab_record::environment::Environment;
 use iolab_record::{FurtherTarget, OperationSummary, Residency, RunRecord, ServedBy};
 use iolab_workload::trial::CacheState;
@@ -266,8 +268,19 @@ fn reads_come_after_writes_only_where_a_cache_may_hold_these() {
         for (cell, served_by) in served {
             serve(&mut record, *cell, *served_by, "");
         }
-        analyse(&record).reads_after_writes
+        analyse(&record).reads_after_writes()
     };
+    // What is written out after the trial is not left for another.
+    let written_out = |cells: &[i64]| {
+        let mut record = made();
+        for sample in &mut record.samples {
+            let own = cells.contains(&sample.cell);
+            sample.region.owed_sync_ns = own.then_some(1_000_000);
+        }
+        analyse(&record).reads_after_writes()
+    };
+    assert_eq!(written_out(&[0, 2]), 0);
+    assert_eq!(written_out(&[0]), 1, "of /b nothing is written out");
     let through = "write through";
     let (of_a, of_b) = ("device_write_cache", "target_1_device_write_cache");
     assert_eq!(count(&[], &[]), 2, "not known");
@@ -278,4 +291,36 @@ fn reads_come_after_writes_only_where_a_cache_may_hold_these() {
         assert_eq!(count(&[], &[(0, elsewhere)]), 1, "the writes of /a");
         assert_eq!(count(&[], &[(3, elsewhere)]), 1, "the reads of /b");
     }
+}
+
+/// A read beside writes that other cells have left looks slower than it is: it is neither called slower nor a base of what is faster.
+#[test]
+fn reads_beside_writes_that_are_left_decide_nothing_that_these_explain() {
+    let of = |owed: Option<u64>, reads: f64| {
+        let mut record = record("disk-grid", &["workload"]);
+        for (workload, read_percent, mb_s) in [("WS", 0, 100.0), ("RS", 100, reads)] {
+            let level = format!("workload={workload}");
+            let cell = add_cell(&mut record, &[&level], &around(mb_s));
+            record.cells[cell].spec.trial.read_percent = read_percent;
+        }
+        for sample in record.samples.iter_mut().filter(|sample| sample.cell == 0) {
+            sample.region.owed_sync_ns = owed;
+        }
+        let run = analyse(&record);
+        let all = claims(&[&run]);
+        let found = all.iter().find_map(|claim| match claim {
+            Claim::Comparison(comparison) => comparison.effects.first().cloned(),
+            _ => None,
+        });
+        let effect = found.expect("writes are compared with reads");
+        let doubts = effect.doubts.into_iter().map(|doubt| doubt.reason);
+        (effect.difference, doubts.collect::<Vec<Reason>>())
+    };
+    let left = vec![Reason::ReadsAfterWrites];
+    assert_eq!(of(None, 50.0), (Difference::CannotTell, left.clone()));
+    assert_eq!(of(None, 100.0), (Difference::CannotTell, left));
+    // Writes are slower still.
+    assert_eq!(of(None, 200.0), (Difference::Lower, Vec::new()));
+    assert_eq!(of(Some(5_000), 50.0), (Difference::Higher, Vec::new()));
+    assert_eq!(of(Some(5_000), 100.0), (Difference::Equivalent, Vec::new()));
 }

@@ -5,5 +5,6 @@ mod causes;
 mod compare;
 mod latencies;
 mod phenomena;
+mod ratio;
 mod run_to_run;
 mod runs;

@@ -101,6 +101,30 @@ fn reads_of_a_grid_are_not_reported_as_writes() {
     assert_eq!(threads.of(Difference::Lower).count(), 1);
 }
 
+/// What writes leave in the cache of a drive is written out before others read: between writes reads are as fast as by themselves. The drive of
+/// this model would else write small blocks for longer than a trial lasts.
+#[test]
+fn reads_beside_writes_are_as_fast_as_reads_alone() {
+    let sizes = "disk-grid model:sata-7200 --set bs=4k,64k --threads 1";
+    let medians = |more: &[&str]| -> Vec<f64> {
+        let folder = folder();
+        let sets: Vec<&str> = sizes.split(' ').chain(more.iter().copied()).collect();
+        let run = measured(folder.path(), &sets);
+        let analysis = run.analysis();
+        assert_eq!(analysis.reads_after_writes(), 0);
+        let reads = analysis.cells.iter();
+        let reads = reads.filter(|cell| !cell.cell.trial().writes());
+        let throughput = reads.map(|cell| cell.response.expect("measured").median);
+        throughput.collect()
+    };
+    let (beside, alone) = (medians(&[]), medians(&["--set", "workload=RS,RR"]));
+    assert_eq!((beside.len(), alone.len()), (4, 4));
+    for (beside, alone) in beside.iter().zip(&alone) {
+        let ratio = beside / alone;
+        assert!((0.8..1.25).contains(&ratio), "{beside} MB/s, {alone} MB/s");
+    }
+}
+
 /// A skip that is waited for costs; a skip after which no rotation is lost gains.
 #[test]
 fn skips_that_gain_are_claimed_as_skips_that_cost() {

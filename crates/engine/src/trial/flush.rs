@@ -1,4 +1,5 @@
-//! What a trial has left in the page cache is written out after it, so that the next one does not wait for it.
+//! What a trial has left in the page cache, or in that of the drive, is written out after it: the next one neither waits for it nor runs
+//! beside it.
 
 use std::ops::Range;
 use std::time::Instant;
@@ -7,18 +8,18 @@ use super::fail;
 use iolab_host::page_cache::make_durable;
 use iolab_storage::Target;
 use iolab_workload::outcome::{Failure, Outcome};
-use iolab_workload::trial::{CacheState, SyncPolicy, TrialSpec};
+use iolab_workload::trial::{SyncPolicy, TrialSpec};
 
-/// Writes out what a trial has left in the page cache, where that was not requested, and notes how long it took. The next
-/// trial that writes would have to wait for it anyway. Data that cannot be written out makes the trial a failed one.
-pub fn flush_dirty_pages(spec: &TrialSpec, files: &[(&Target, Range<u64>)], outcome: &mut Outcome) {
+/// Writes out what a trial has left in caches, where that was not requested, and notes how long it took. The next trial that writes
+/// would have to wait for it anyway, and reads would be slowed by it. Data that cannot be written out makes the trial a failed one.
+pub fn write_out(spec: &TrialSpec, files: &[(&Target, Range<u64>)], outcome: &mut Outcome) {
     if owes_sync(spec, outcome) {
         pay_sync(files.iter().cloned(), outcome);
     }
 }
 
-/// Whether a trial may have left data in the page cache that no sync of its own has made durable.
-pub(super) fn owes_sync(spec: &TrialSpec, outcome: &Outcome) -> bool {
+/// Whether a trial may have left data in the page cache, or in the volatile cache of the drive, that no sync of its own has made durable.
+pub fn owes_sync(spec: &TrialSpec, outcome: &Outcome) -> bool {
     let unsynced = match spec.sync {
         SyncPolicy::None => true,
         // The writes of a worker since its last sync.
@@ -32,10 +33,7 @@ pub(super) fn owes_sync(spec: &TrialSpec, outcome: &Outcome) -> bool {
         }
         _ => false,
     };
-    spec.cache != CacheState::Direct
-        && unsynced
-        && outcome.operations.write.bytes > 0
-        && outcome.ended.is_whole()
+    unsynced && outcome.operations.write.bytes > 0 && outcome.ended.is_whole()
 }
 
 pub(super) fn pay_sync<'a>(

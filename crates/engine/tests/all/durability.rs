@@ -10,7 +10,8 @@ use iolab_workload::trial::{
     Allocate, Backend, CacheState, FileLayout, Pattern, SyncPolicy, TrialLimit, TrialSpec,
 };
 
-use crate::files::clock;
+use crate::files::{clock, scratch};
+use crate::trial::{SIZE, variants};
 
 /// The mean size of an entry in the log of etcd, and no multiple of anything.
 const ENTRY: u64 = 2300;
@@ -244,5 +245,29 @@ fn what_has_no_meaning_is_refused_by_name() {
             name.parse::<SyncPolicy>().expect("known").to_string(),
             *name
         );
+    }
+}
+
+/// Past the page cache too: what the cache of the drive holds is written out before another trial reads.
+#[test]
+fn writes_without_a_sync_are_written_out_after_the_trial() {
+    let (_directory, target) = scratch(SIZE);
+    for spec in variants(&target) {
+        for (sync, read_percent, is_left) in [
+            (SyncPolicy::None, 0, true),
+            (SyncPolicy::None, 100, false),
+            (SyncPolicy::End, 0, false),
+        ] {
+            let spec = TrialSpec {
+                read_percent,
+                sync,
+                ..spec.clone()
+            };
+            let region = trial::run(&spec, &target, clock(), &AtomicBool::new(false))
+                .expect("runs")
+                .region;
+            let what = format!("{} {} {sync} {read_percent}", spec.backend, spec.cache);
+            assert_eq!(region.owed_sync_ns.is_some(), is_left, "{what}");
+        }
     }
 }

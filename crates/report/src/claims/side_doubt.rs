@@ -42,6 +42,7 @@ impl Against {
                 | Reason::NeverFlushed { .. }
                 | Reason::NotSynced(_)
                 | Reason::ServedBy { .. }
+                | Reason::ReadsAfterWrites
                 | Reason::RateNotHeld
                 | Reason::Contradicted
                 | Reason::TwoGroups { .. }

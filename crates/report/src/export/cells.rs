@@ -220,7 +220,7 @@ fn disturbance<'a>() -> Columns<'a> {
         .known(),
         DataColumn::number(
             "owed_sync_ns_median",
-            "time of the `fdatasync` that followed buffered writes, ns; median over the trials",
+            "time of the `fdatasync` that followed writes without a sync, ns; median over the trials",
             |row: &CellRow<'_>| row.cell.disturbance.owed_sync_ns,
         ),
         DataColumn::number(

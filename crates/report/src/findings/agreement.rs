@@ -31,11 +31,6 @@ pub fn agreement(comparisons: &[Comparison]) -> Vec<Finding> {
     comparisons.iter().flat_map(sentences).collect()
 }
 
-/// How many cells have which verdict.
-pub fn tally(comparison: &Comparison) -> String {
-    format!("Of {}", verdicts(comparison))
-}
-
 /// The cells, and how many of them have which verdict.
 fn verdicts(comparison: &Comparison) -> String {
     let cells: Vec<&CellComparison> = comparison.cells.iter().collect();
@@ -85,7 +80,7 @@ pub(super) fn tally_of(cells: &[&CellComparison], terms: &Criteria) -> String {
 pub fn overall(comparison: &Comparison) -> Option<String> {
     let overall = comparison.overall.as_ref()?;
     Some(format!(
-        "All of them together, in {} blocks: ratio {}; {}.",
+        "All cells together, in {} blocks: ratio {}; {}.",
         overall.estimate.blocks.unwrap_or_default(),
         format_estimate(&overall.estimate),
         shown(overall, comparison),

@@ -1,7 +1,7 @@
 //! Whether the intervals are as narrow as was asked for.
 
 use iolab_analysis::analysis::{Analysis, CellAnalysis, TRIALS_MIN};
-use iolab_record::EndedBy;
+use iolab_record::{EndedBy, RunStatus};
 use iolab_workload::quantity::format_percent;
 
 use super::{Finding, Rule, Says, cells_of, has, levels_of};
@@ -57,7 +57,7 @@ pub fn below_precision(analysis: &Analysis) -> Vec<Finding> {
         };
         findings.push(Finding {
             rule: BELOW_PRECISION,
-            text: format!("{missed} {}", more_trials(&wide)),
+            text: format!("{missed} {}", more_trials(analysis, &wide)),
         });
     }
     if !without.is_empty() {
@@ -67,7 +67,7 @@ pub fn below_precision(analysis: &Analysis) -> Vec<Finding> {
                 "{} {} too few trials for a 95 % interval of the median ({TRIALS_MIN} are needed). {}",
                 cells_of(without.len(), analysis),
                 has(without.len()),
-                more_trials(&without),
+                more_trials(analysis, &without),
             ),
         });
     }
@@ -86,10 +86,12 @@ pub fn below_precision(analysis: &Analysis) -> Vec<Finding> {
     findings
 }
 
-/// What gives these cells more trials: that which ended their repetition.
-fn more_trials(cells: &[&CellAnalysis]) -> &'static str {
+/// What gives these cells more trials: that which ended their repetition, or the run.
+fn more_trials(analysis: &Analysis, cells: &[&CellAnalysis]) -> &'static str {
     let ended = |by: Option<EndedBy>| cells.iter().any(|c| c.cell.ended_by == by);
-    if ended(Some(EndedBy::User)) {
+    let is_cut =
+        cells.iter().any(|c| c.cell.ended_by.is_none()) && analysis.status != RunStatus::Done;
+    if is_cut || ended(Some(EndedBy::User)) {
         return "'iolab resume FILE' gives more trials.";
     }
     match (
@@ -99,6 +101,6 @@ fn more_trials(cells: &[&CellAnalysis]) -> &'static str {
         (true, false) => "A larger --budget gives more trials.",
         (true, true) => "A larger --budget and --set trials_max=N give more trials.",
         (false, true) => "--set trials_max=N gives more trials.",
-        (false, false) => "More trials narrow it.",
+        (false, false) => "More trials help.",
     }
 }

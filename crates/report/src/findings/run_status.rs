@@ -110,7 +110,7 @@ pub(super) fn order_of_cells(analysis: &Analysis) -> Vec<Finding> {
 
 /// Cells that read while the storage may be writing what others left.
 pub(super) fn reads_after_writes(analysis: &Analysis) -> Vec<Finding> {
-    match analysis.reads_after_writes {
+    match analysis.reads_after_writes() {
         0 => Vec::new(),
         n => {
             // A standard says which trials follow each other.

@@ -35,6 +35,8 @@ pub enum Reason {
     SomeNotAsAsked,
     /// Some cells were disturbed.
     SomeDisturbed,
+    /// Some cells only read while the storage may still have written for others.
+    ReadsAfterWrites,
     /// A run did not finish.
     Unfinished,
     /// The definition of a run cannot be read.
@@ -66,6 +68,8 @@ pub struct Trust {
     pub widest: Option<f64>,
     /// Cells that were disturbed from outside.
     pub disturbed: usize,
+    /// Cells that only read while the storage may still have written for others.
+    pub after_writes: usize,
     /// Cells with a trial that has no valid number.
     pub ruined: usize,
     /// Whether the machine is virtual; `None` where that is not known or differs between runs.
@@ -151,6 +155,10 @@ impl Trust {
                 .filter_map(|cell| cell.precision)
                 .max_by(f64::total_cmp),
             disturbed: measured.iter().filter(|cell| cell.is_disturbed()).count(),
+            after_writes: measured
+                .iter()
+                .filter(|cell| cell.reads_after_writes)
+                .count(),
             ruined: ruins.len(),
             is_virtual: first.filter(|_| virtuals.all(|other| other == first)),
             unfinished: runs
@@ -190,6 +198,7 @@ impl Trust {
             (is_most(unprecise), Reason::NothingPrecise),
             (asked < self.cells, Reason::SomeNotAsAsked),
             (self.disturbed > 0, Reason::SomeDisturbed),
+            (self.after_writes > 0, Reason::ReadsAfterWrites),
             (self.unfinished > 0, Reason::Unfinished),
             (self.undefined > 0, Reason::NoDefinition),
             (
@@ -212,6 +221,7 @@ impl Reason {
             | Self::NothingPrecise => Level::Poor,
             Self::SomeNotAsAsked
             | Self::SomeDisturbed
+            | Self::ReadsAfterWrites
             | Self::Unfinished
             | Self::NoDefinition
             | Self::Imprecise => Level::Limited,

@@ -59,8 +59,11 @@ fn a_grid_is_told_by_direction_pattern_and_threads() {
         let (workload, rest) = levels.split_once(' ').expect("three levels");
         let (bs, threads) = rest.split_once(' ').expect("two levels");
         let cell = add_cell(&mut grid, &[workload, bs, threads], &around(*mb_s));
+        let reads = workload.contains("=R");
+        let own = grid.samples.iter_mut().filter(|s| s.cell == cell as i64);
+        own.for_each(|sample| sample.region.owed_sync_ns = (!reads).then_some(1_000_000));
         let trial = &mut grid.cells[cell].spec.trial;
-        trial.read_percent = if workload.contains("=R") { 100 } else { 0 };
+        trial.read_percent = if reads { 100 } else { 0 };
         trial.pattern = if workload.ends_with('R') {
             Pattern::Rand
         } else {
@@ -98,6 +101,48 @@ fn what_a_run_compares_itself_is_not_compared_again_across_runs() {
     let both = [("pattern=seq", 100.0), ("pattern=rand", 50.0)];
     assert_eq!(across(&run(&["pattern"], &both)), 0);
     assert_eq!(across(&run(&["pattern"], &both[1..])), 1);
+}
+
+/// Several experiments have sequential accesses with the settings of the random ones: each random cell is compared with one of them.
+#[test]
+fn random_accesses_are_compared_with_one_baseline_whatever_other_experiments_have() {
+    let sequential = |name: &str, mb_s: f64| {
+        let mut record = run(&["pattern"], &[("pattern=seq", mb_s)]);
+        record.experiment.name = name.to_owned();
+        record
+    };
+    let mut random = run(&["pattern"], &[("pattern=rand", 50.0)]);
+    random.experiment.name = "read-random".to_owned();
+    let own_too = run(
+        &["pattern"],
+        &[("pattern=seq", 100.0), ("pattern=rand", 50.0)],
+    );
+    let records = [
+        sequential("read-size", 100.0),
+        random,
+        sequential("disk-grid", 101.0),
+        own_too,
+    ];
+    let analyses = records.each_ref().map(analyse);
+    for of in [&[0, 1, 2][..], &[0, 1, 2, 3], &[2, 1, 0], &[3, 2, 1, 0]] {
+        let runs: Vec<&Analysis> = of.iter().map(|place| &analyses[*place]).collect();
+        let mut compared = Vec::new();
+        let mut kinds = Vec::new();
+        for claim in claims(&runs) {
+            if let Claim::Comparison(comparison) = &claim {
+                compared.extend(comparison.effects.iter().map(|effect| effect.other));
+                kinds.push((claim.kind().0, claim.runs()));
+            }
+        }
+        let (pairs, claimed) = (compared.len(), kinds.len());
+        assert_eq!(pairs, if of.len() == 3 { 1 } else { 2 }, "{of:?}");
+        compared.sort_unstable();
+        compared.dedup();
+        assert_eq!(compared.len(), pairs, "{of:?}: a cell has two baselines");
+        kinds.sort();
+        kinds.dedup();
+        assert_eq!(kinds.len(), claimed, "{of:?}: one claim twice");
+    }
 }
 
 /// A size that is near may be shown to be worse all the same: it does not stand among those that are not.

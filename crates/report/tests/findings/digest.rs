@@ -5,12 +5,13 @@ use iolab_analysis::analysis::Flag;
 use iolab_analysis::claim::HEADLINES_MAX;
 use iolab_analysis::headline_numbers::{AccessOperation, AccessOrder, HeadlineNumbers};
 use iolab_record::environment::KEYS;
-use iolab_record::{RunRecord, ServedBy};
+use iolab_record::{RunRecord, RunStatus, ServedBy};
 use iolab_report::findings::digest::{Digest, Told};
 use iolab_report::findings::interpretation::Interpretation;
 use iolab_report::findings::trust::{Level, Reason, Trust};
 
 use iolab_synthetic::{add_cell, around, record, serve};
+use iolab_workload::trial::SyncPolicy;
 
 /// A curve over sizes of one kind of access.
 fn curve(name: &str, access: &[&str], points: &[(&str, f64)]) -> RunRecord {
@@ -251,6 +252,59 @@ fn a_run_that_was_disturbed_throughout_and_is_imprecise_is_not_to_be_trusted() {
         (all.level, all.reason),
         (Level::Poor, Some(Reason::DisturbedAndImprecise))
     );
+}
+
+/// Each reason with the level that it makes, the worst of several first.
+#[test]
+fn every_level_of_trust_has_its_reason() {
+    let quiet = || curve("read-size", &[], &READS);
+    let of = |change: &dyn Fn(&mut RunRecord)| {
+        let mut record = quiet();
+        change(&mut record);
+        let trust = Trust::of(&[&AnalysedRun::of(record)]);
+        (trust.level, trust.reason)
+    };
+    let scatter = |record: &mut RunRecord, by: u64, cells: i64| {
+        let of_cells = record.samples.iter_mut().filter(|s| s.cell < cells);
+        for (place, sample) in of_cells.enumerate() {
+            sample.elapsed_ns += sample.elapsed_ns * by * (place as u64 * 7 % 4) / 4;
+        }
+    };
+    assert_eq!(of(&|_| ()), (Level::Good, None));
+    let poor = |reason| (Level::Poor, Some(reason));
+    assert_eq!(of(&|r| r.samples.clear()), poor(Reason::NoTrials));
+    assert_eq!(of(&|r| r.samples[3].ok = false), poor(Reason::Faulty));
+    let elsewhere = |count: usize| {
+        move |record: &mut RunRecord| {
+            for cell in 0..count {
+                serve(record, cell, ServedBy::PageCache, "");
+            }
+        }
+    };
+    assert_eq!(of(&elsewhere(READS.len())), poor(Reason::NotAsAsked));
+    assert_eq!(
+        of(&|r| scatter(r, 40, i64::MAX)),
+        poor(Reason::NothingPrecise)
+    );
+    let limited = |reason| (Level::Limited, Some(reason));
+    assert_eq!(of(&elsewhere(1)), limited(Reason::SomeNotAsAsked));
+    assert_eq!(
+        of(&|r| r.run.status = RunStatus::Interrupted),
+        limited(Reason::Unfinished)
+    );
+    assert_eq!(of(&|r| scatter(r, 1, 2)), limited(Reason::Imprecise));
+    let left = |owed: Option<u64>| {
+        move |record: &mut RunRecord| {
+            record.cells[0].spec.trial.read_percent = 0;
+            record.cells[0].spec.trial.sync = SyncPolicy::None;
+            for sample in record.samples.iter_mut().filter(|s| s.cell == 0) {
+                sample.operations.write = std::mem::take(&mut sample.operations.read);
+                sample.region.owed_sync_ns = owed;
+            }
+        }
+    };
+    assert_eq!(of(&left(None)), limited(Reason::ReadsAfterWrites));
+    assert_eq!(of(&left(Some(1_000))), (Level::Good, None));
 }
 
 /// Why numbers are as they are is the news, and comes before how large the difference is.

@@ -267,16 +267,21 @@ fn one_odd_trial_is_no_group_and_others_ios_are_not_counted() {
 
 #[test]
 fn write_back_that_is_owed_is_told_with_its_time() {
-    let with = |share: f64| {
-        one_cell(|_, sample| {
+    let with = |share: f64, cache| {
+        let mut record = one_cell(|_, sample| {
             sample.region.owed_sync_ns = Some((sample.elapsed_ns as f64 * share) as u64);
-        })
+        });
+        record.cells[0].spec.trial.read_percent = 0;
+        record.cells[0].spec.trial.cache = cache;
+        record
     };
-    let record = with(2.0);
+    let record = with(2.0, CacheState::Cold);
     assert_eq!(only_cell(&record).flags, [Flag::WriteBackOwed]);
     let told = text(&write_back_owed(&analyse(&record)));
     insta::assert_snapshot!(told);
-    assert_eq!(only_cell(&with(0.01)).flags, []);
+    assert_eq!(only_cell(&with(0.01, CacheState::Cold)).flags, []);
+    // That is what the cache of the drive still had to write.
+    assert_eq!(only_cell(&with(2.0, CacheState::Direct)).flags, []);
 }
 
 #[test]
@@ -286,6 +291,7 @@ fn writes_that_nothing_made_durable_are_told() {
             sample.region.owed_sync_ns = Some(sample.elapsed_ns * owed);
         });
         record.cells[0].spec.trial.read_percent = read_percent;
+        record.cells[0].spec.trial.cache = CacheState::Cold;
         record.cells[0].spec.trial.sync = sync.parse().expect("a value");
         text(&not_durable(&analyse(&record)))
     };

@@ -90,7 +90,7 @@ fn wide_intervals_are_told() {
     let wide = [80.0, 90.0, 95.0, 100.0, 105.0, 110.0, 120.0];
     add_cell(&mut record, &["bs=16MiB"], &wide);
     insta::assert_snapshot!(text(&below_precision(&analyse(&record))), @r"
-    1 of 6 cells missed the 5.0 % precision goal (worst: bs=16MiB, +/- 20 % after 7 trials). More trials narrow it.
+    1 of 6 cells missed the 5.0 % precision goal (worst: bs=16MiB, +/- 20 % after 7 trials). More trials help.
     ");
     assert_eq!(below_precision(&analyse(&bent())), []);
 }
@@ -100,7 +100,7 @@ fn missing_intervals_are_told() {
     let mut record = bent();
     add_cell(&mut record, &["bs=16MiB"], &[100.0, 101.0]);
     insta::assert_snapshot!(text(&below_precision(&analyse(&record))), @r"
-    1 of 6 cells has too few trials for a 95 % interval of the median (6 are needed). More trials narrow it.
+    1 of 6 cells has too few trials for a 95 % interval of the median (6 are needed). More trials help.
     ");
 }
 

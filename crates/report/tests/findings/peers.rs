@@ -34,10 +34,10 @@ fn how_far_tools_agree_is_told() {
     let of = |record| agreement(&with_peers(&AnalysedRun::of(record)));
     let told = |share| of(beside_fio(share));
     insta::assert_snapshot!(told(1.01)[0].text, @r"
-    Throughput of iolab over that of fio, in the same blocks of 2 cells: 2 equivalent within 10 %. All of them together, in 8 blocks: ratio 0.990 (95 % interval 0.990 to 0.990); equivalent within 10 %.
+    Throughput of iolab over that of fio, in the same blocks of 2 cells: 2 equivalent within 10 %. All cells together, in 8 blocks: ratio 0.990 (95 % interval 0.990 to 0.990); equivalent within 10 %.
     ");
     insta::assert_snapshot!(told(2.0)[0].text, @r"
-    Throughput of iolab over that of fio, in the same blocks of 2 cells: 2 slower. All of them together, in 8 blocks: ratio 0.500 (95 % interval 0.500 to 0.500); lower.
+    Throughput of iolab over that of fio, in the same blocks of 2 cells: 2 slower. All cells together, in 8 blocks: ratio 0.500 (95 % interval 0.500 to 0.500); lower.
     ");
     assert!(of(size_curve("read-size", &[("4KiB", 1.0)])).is_empty());
 }

@@ -222,7 +222,7 @@ pub(super) fn extents() -> Columns {
         known!(
             "owed_sync_ns",
             region.owed_sync_ns,
-            "time of the `fdatasync` that followed buffered writes which no sync of the trial had made durable, after the timed span"
+            "time of the `fdatasync` that followed writes which no sync of the trial had made durable, after the timed span"
         ),
         plain!(
             "evidence_ns",

@@ -24,7 +24,7 @@ pub(super) fn all(analyses: &[&Analysis], claims: &[Claim]) -> Vec<Caveat> {
     caveats.extend(undefined(analyses));
     caveats.extend(ordered(analyses));
     caveats.extend(flagged(analyses));
-    let after_writes = analyses.iter().map(|a| a.reads_after_writes).sum();
+    let after_writes = analyses.iter().map(|a| a.reads_after_writes()).sum();
     caveats.extend(about(
         after_writes,
         "the drive may still write for other cells during reads",
