@@ -17,7 +17,9 @@ pub use crate::key::derive;
 pub use permutation::Permutation;
 use skewed::{Law, Skewed};
 
-use crate::trial::{FileLayout, FirstOffset, Pattern, Places, Sequence, TrialSpec, Zone, Zones};
+use crate::trial::{
+    FileLayout, FirstOffset, Pattern, SegmentLayout, Sequence, TrialSpec, Zone, Zones,
+};
 
 /// The purpose of the key that draws where an ordered pattern begins.
 const FIRST: u64 = 1 << 48;
@@ -113,7 +115,7 @@ struct Listed {
 #[derive(Debug, Clone)]
 struct Segmented {
     offsets: Offsets,
-    places: Places,
+    places: SegmentLayout,
 }
 
 #[derive(Debug, Clone)]
@@ -194,7 +196,7 @@ impl Offsets {
         }
     }
 
-    fn in_segments(spec: &TrialSpec, worker: u32, places: Places) -> Self {
+    fn in_segments(spec: &TrialSpec, worker: u32, places: SegmentLayout) -> Self {
         let joined = TrialSpec {
             segments: None,
             offset: 0,
