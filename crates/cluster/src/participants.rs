@@ -79,15 +79,22 @@ mod tests {
         assert_eq!(of(Some(4), None), [0, 1, 3, 5]);
         assert_eq!(of(None, Some(2)), [0, 1, 2, 3, 4]);
         assert_eq!(of(Some(4), Some(2)), [0, 1, 3, 4]);
-        for (ranks, on, what) in [
-            (Some(7), None, "there are 6"),
-            (None, Some(4), "3 hosts"),
-            (Some(6), Some(2), "5 on so many"),
-            (Some(1), Some(2), "ranks=1 on hosts=2"),
-        ] {
+        let told = [
+            (Some(7), None),
+            (None, Some(4)),
+            (Some(6), Some(2)),
+            (Some(1), Some(2)),
+        ]
+        .map(|(ranks, on)| {
             let error = taking_part(&hosts, ranks, on).expect_err("more than there are");
-            assert!(error.message().contains(what), "{error}");
-        }
+            error.message().to_owned()
+        });
+        insta::assert_snapshot!(told.join("\n"), @r"
+        ranks=7, and there are 6
+        hosts=4, and the ranks are on 3 hosts
+        ranks=6, and there are 5 on so many hosts
+        ranks=1 on hosts=2
+        ");
     }
 
     proptest! {

@@ -15,7 +15,7 @@ use iolab_workload::{Error, Result};
 
 use crate::device::Device;
 use crate::pseudo_files::{chosen, number_of, text_of};
-use journal::{During, Entry, Journal, Opened};
+use journal::{During, Journal, JournalEntry, Opened};
 pub use others::OtherControl;
 use others::other_control;
 pub use restore::restore_own;
@@ -40,7 +40,7 @@ pub struct SystemControl {
 #[derive(Debug)]
 pub struct Changed<'a> {
     control: &'a SystemControl,
-    entries: Vec<Entry>,
+    entries: Vec<JournalEntry>,
     adapted: Vec<String>,
 }
 
@@ -157,7 +157,7 @@ impl SystemControl {
         Ok(changed)
     }
 
-    fn keep(&self, entries: &[Entry]) -> Result<()> {
+    fn keep(&self, entries: &[JournalEntry]) -> Result<()> {
         match &mut *self.journal.borrow_mut() {
             Some(journal) => journal.write(entries),
             None => Err(Error::failed("the journal is closed")),
@@ -169,7 +169,7 @@ impl SystemControl {
         &self,
         settings: &SystemSettings,
         devices: &[Option<(u32, u32)>],
-    ) -> Result<Vec<Entry>> {
+    ) -> Result<Vec<JournalEntry>> {
         let SystemSettings {
             request_limit,
             scheduler,
@@ -231,7 +231,7 @@ impl SystemControl {
     /// Adds a file, where its value is another one.
     fn add(
         &self,
-        entries: &mut Vec<Entry>,
+        entries: &mut Vec<JournalEntry>,
         path: PathBuf,
         during: String,
         lacks: &str,
@@ -246,7 +246,7 @@ impl SystemControl {
         // Two targets can share a disk.
         let is_known = entries.iter().any(|entry| entry.path == path);
         if before != during && !is_known {
-            entries.push(Entry {
+            entries.push(JournalEntry {
                 path,
                 before,
                 during: During::Asked(during),
@@ -256,7 +256,12 @@ impl SystemControl {
     }
 
     /// Adds the schedulers of those queues that know this one, with what the kernel resets beside them.
-    fn schedulers(&self, entries: &mut Vec<Entry>, queues: &[PathBuf], name: &str) -> Result<()> {
+    fn schedulers(
+        &self,
+        entries: &mut Vec<JournalEntry>,
+        queues: &[PathBuf],
+        name: &str,
+    ) -> Result<()> {
         let knows = |queue: &&PathBuf| {
             let list = text_of(self.sys.join(queue).join("scheduler")).unwrap_or_default();
             let mut words = list.split_whitespace();
@@ -290,7 +295,7 @@ impl SystemControl {
             entries.extend(reset.filter_map(|file| {
                 let path = queue.join(file);
                 let before = current(&self.sys.join(&path))?;
-                Some(Entry {
+                Some(JournalEntry {
                     path,
                     before,
                     during: During::Reset,

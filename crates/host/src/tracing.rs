@@ -41,7 +41,7 @@ mod sources;
 pub mod syncs;
 mod traced_request;
 
-pub use event::{DiskNumber, Edge, Event, Kind, Step, Transfer, kernel_number};
+pub use event::{DiskNumber, Edge, Event, Step, TraceEventKind, Transfer, kernel_number};
 pub use sources::{TracedPlaces, TracedThreads};
 pub use traced_request::{Owner, TracedRequest, Way};
 

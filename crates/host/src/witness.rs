@@ -36,7 +36,7 @@ use before::Before;
 use course::{Pace, Recorder};
 use descriptors::{Descriptors, Owner};
 use exits::Exits;
-use group::Group;
+use group::WitnessGroup;
 use running_process::RunningProcess;
 use signals::{Came, Signals};
 use trace::ProgramTracer;
@@ -92,7 +92,7 @@ struct Watch {
     signals: Signals,
     exits: Option<Exits>,
     /// The control group of the program or process, where it has one of its own.
-    group: Option<Group>,
+    group: Option<WitnessGroup>,
     tracer: Option<ProgramTracer>,
     pace: Pace,
     recorder: Recorder,
@@ -182,8 +182,8 @@ impl Witness<'_> {
         let exits = Exits::watch();
         let (before, ready) = Before::read(self, watched)?;
         let group = match self.of {
-            WitnessOf::Program { .. } => Group::of_next(),
-            WitnessOf::Process(process) => Group::of(process),
+            WitnessOf::Program { .. } => WitnessGroup::of_next(),
+            WitnessOf::Process(process) => WitnessGroup::of(process),
             WitnessOf::Devices(_) => None,
         };
         let began = Instant::now();
@@ -229,7 +229,11 @@ impl Ready<'_> {
     }
 }
 
-fn start(file: &Path, words: &[OsString], group: Option<&Group>) -> Result<std::process::Child> {
+fn start(
+    file: &Path,
+    words: &[OsString],
+    group: Option<&WitnessGroup>,
+) -> Result<std::process::Child> {
     let mut command = Command::new(file);
     if let Some((name, arguments)) = words.split_first() {
         std::os::unix::process::CommandExt::arg0(&mut command, name);

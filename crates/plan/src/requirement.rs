@@ -374,17 +374,32 @@ remedy = "a faster disk"
         let good = Requirement::from_toml(GOOD, "mine.toml").expect("good");
         assert_eq!(good.workloads[0].experiment.name, "mine-log");
         assert_eq!(good.workloads[0].experiment.design.trials_max, 10);
-        for (from, to, part) in [
-            ("syncs.p99<10ms", "p99", "line 9"),
-            ("fdatasync", "maybe", "line 7"),
-            ("hold = \"10s\"", "hold = \"3s\"", "3 trials"),
-            ("remedy = \"a faster disk\"\n", "", "remedy"),
-            ("[[workload.level]]", "[[workload.levels]]", "level"),
-        ] {
-            let error = Requirement::from_toml(&GOOD.replacen(from, to, 1), "mine.toml");
-            let error = error.expect_err(part);
-            assert!(error.message().contains(part), "{error}");
-        }
+        let told = [
+            ("syncs.p99<10ms", "p99"),
+            ("fdatasync", "maybe"),
+            ("hold = \"10s\"", "hold = \"3s\""),
+            ("remedy = \"a faster disk\"\n", ""),
+            ("[[workload.level]]", "[[workload.levels]]"),
+        ]
+        .map(|(from, to)| {
+            let read = Requirement::from_toml(&GOOD.replacen(from, to, 1), "mine.toml");
+            read.expect_err(to).message().to_owned()
+        });
+        insta::assert_snapshot!(told.join("\n"), @r"
+        mine.toml, line 9, column 9: 'p99' is not a level: it has no < or >
+        mine.toml, line 7, column 21: sync: sync policy 'maybe' is unknown
+        mine: 3 s of load are 3 trials
+        mine.toml: TOML parse error at line 8, column 1
+          |
+        8 | [[workload.level]]
+          | ^^^^^^^^^^^^^^^^^^
+        missing field `remedy`
+        mine.toml: TOML parse error at line 8, column 12
+          |
+        8 | [[workload.levels]]
+          |            ^^^^^^
+        unknown field `levels`, expected one of `name`, `settings`, `level`
+        ");
         let error = Requirement::find("etc").expect_err("unknown");
         insta::assert_snapshot!(error.to_string(), @r"
 requirement 'etc' is unknown

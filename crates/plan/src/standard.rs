@@ -8,7 +8,7 @@ use std::time::Duration;
 use iolab_workload::settings::{CellSpec, SETTINGS, Setting};
 use iolab_workload::trial::{CacheState, Pattern, Segments};
 
-use self::points::{KIB, Point};
+use self::points::{KIB, MeasuringPoint};
 use crate::experiment::{Edition, Experiment, Standard};
 use crate::precondition::Emptying;
 
@@ -440,7 +440,7 @@ impl Standard {
 
     fn missing(self, cells: &[&CellSpec]) -> Option<Deviation> {
         let points = self.points(cells);
-        let lacks = |point: &&Point| !cells.iter().any(|cell| point.is_of(cell));
+        let lacks = |point: &&MeasuringPoint| !cells.iter().any(|cell| point.is_of(cell));
         let missing = points.iter().filter(lacks).count();
         (missing > 0).then_some(Deviation::Cells {
             missing,

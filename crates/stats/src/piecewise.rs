@@ -7,7 +7,7 @@ mod spline;
 use crate::interval::Interval;
 use crate::random::Resampler;
 use crate::summary::CONFIDENCE;
-use breakpoint_search::{Places, best_places, improve};
+use breakpoint_search::{Breakpoints, best_places, improve};
 use points::Points;
 use spline::Spline;
 
@@ -124,9 +124,9 @@ pub fn fit_piecewise(
 }
 
 /// The best breakpoints for none, one, and so on, as far as the points allow.
-fn fits_by_knots(points: &Points, breakpoints_max: usize) -> Vec<Places> {
+fn fits_by_knots(points: &Points, breakpoints_max: usize) -> Vec<Breakpoints> {
     let allowed = breakpoints_max.min(points.len().saturating_sub(5) / 2);
-    let mut fits = vec![Places::new()];
+    let mut fits = vec![Breakpoints::new()];
     while fits.len() <= allowed {
         match best_places(points, &fits[fits.len() - 1]) {
             Some(places) => fits.push(places),
@@ -136,7 +136,7 @@ fn fits_by_knots(points: &Points, breakpoints_max: usize) -> Vec<Places> {
     fits
 }
 
-fn criterion(points: &Points, places: &Places) -> f64 {
+fn criterion(points: &Points, places: &Breakpoints) -> f64 {
     /// Octaves; far below the resolution of any measurement.
     const RESIDUAL_MIN: f64 = 1e-6;
     let n = points.len() as f64;
@@ -152,7 +152,7 @@ fn criterion(points: &Points, places: &Places) -> f64 {
 fn intervals(
     points: &Points,
     trials: &[&[f64]],
-    places: &Places,
+    places: &Breakpoints,
     resamples: usize,
     seed: u64,
 ) -> Vec<Option<Interval>> {

@@ -20,7 +20,7 @@ pub use permutation::Permutation;
 use skewed::{Law, Skewed};
 
 use crate::trial::{
-    FileLayout, FileSet, FirstOffset, Pattern, Places, Sequence, TrialSpec, Zone, Zones,
+    FileLayout, FileSet, FirstOffset, Pattern, SegmentLayout, Sequence, TrialSpec, Zone, Zones,
 };
 
 /// The purpose of the key that draws where an ordered pattern begins.
@@ -118,7 +118,7 @@ struct Listed {
 #[derive(Debug, Clone)]
 struct Segmented {
     offsets: Offsets,
-    places: Places,
+    places: SegmentLayout,
 }
 
 #[derive(Debug, Clone)]
@@ -202,7 +202,7 @@ impl Offsets {
         }
     }
 
-    fn in_segments(spec: &TrialSpec, worker: u32, places: Places) -> Self {
+    fn in_segments(spec: &TrialSpec, worker: u32, places: SegmentLayout) -> Self {
         let joined = TrialSpec {
             segments: None,
             offset: 0,

@@ -20,6 +20,8 @@ mod pattern;
 mod pauses;
 mod rate;
 mod reach;
+#[cfg(test)]
+mod refusals;
 mod segments;
 mod sequence;
 mod sharing;
@@ -36,7 +38,7 @@ pub use flags::{Advice, IoPriority, PRIORITY_LEVEL_MAX, WriteHint};
 pub use pattern::Pattern;
 pub use pauses::Bursts;
 pub use rate::{RATE_MAX, Rate};
-pub use segments::{Places, Segments};
+pub use segments::{SegmentLayout, Segments};
 pub use sequence::Sequence;
 pub use sharing::{Descriptors, FileLayout, Others, Shift, share};
 pub use sizes::{SizeMix, SizeShare, Sizes};

@@ -237,7 +237,7 @@ fn tell_jobs(
         requests: 0..requests.len(),
         syncs: 0..syncs.len(),
         has_queue: of_jobs.iter().flatten().all(|job| job.has_queue),
-        carried_by: together(of_jobs.iter().flatten().map(|job| job.carried_by)),
+        carried_by: merge_carriers(of_jobs.iter().flatten().map(|job| job.carried_by)),
     };
     TracedJobs {
         each: of_jobs.iter().map(|job| job.as_ref().map(told)).collect(),
@@ -255,7 +255,7 @@ struct Recorded {
 }
 
 /// What carries out the requests of several jobs or files together.
-fn together(all: impl IntoIterator<Item = CarriedBy>) -> CarriedBy {
+fn merge_carriers(all: impl IntoIterator<Item = CarriedBy>) -> CarriedBy {
     let mut all = all.into_iter();
     let first = all.next().unwrap_or_default();
     match all.all(|other| other == first) {
@@ -323,7 +323,7 @@ impl<'a> TracedFiles<'a> {
     }
 
     fn carried_by(&self) -> CarriedBy {
-        together(self.each.iter().map(|file| match file.way {
+        merge_carriers(self.each.iter().map(|file| match file.way {
             FileWay::Disk(_) | FileWay::Moving(_) | FileWay::Unknown => CarriedBy::Disk,
             FileWay::FileServer(_) => CarriedBy::FileServer,
             FileWay::Fuse(_) => CarriedBy::Server,

@@ -152,7 +152,7 @@ pub(in super::super) fn model(runs: &[FigureRun<'_>], _options: &Options) -> Res
         .div_ceil(ROWS_MAX)
         .next_power_of_two();
     let lowest = lowest - lowest % step;
-    let rows = Rows {
+    let rows = BucketRows {
         lowest,
         step,
         count: (highest - lowest) / step + 1,
@@ -204,7 +204,7 @@ fn of_cell(runs: &[FigureRun<'_>], run: usize, cell: i64) -> Option<LatencyOverT
 }
 
 /// Buckets of latency that are a row each.
-struct Rows {
+struct BucketRows {
     /// The first bucket.
     lowest: usize,
     /// Buckets of a row.
@@ -212,7 +212,7 @@ struct Rows {
     count: usize,
 }
 
-impl Rows {
+impl BucketRows {
     /// Shares of the requests of each interval, percent, row by row.
     fn shares(&self, latency: &LatencyOverTime) -> Vec<Vec<f64>> {
         let shares = latency.intervals.iter().map(|one| {

@@ -97,7 +97,7 @@ pub(in super::super) fn model(runs: &[FigureRun<'_>], options: &Options) -> Resu
         }
     }
     let one_host = cells().all(|(_, _, ranks)| ranks.hosts == 1);
-    let rows = Rows {
+    let rows = RankRows {
         names: &names,
         what: match (latency, one_host) {
             (Some(_), _) => "Client",
@@ -212,7 +212,7 @@ fn keep_slowest(lines: &mut Vec<RankRow>, quantity: Response) {
 }
 
 /// What all panels share.
-struct Rows<'a> {
+struct RankRows<'a> {
     names: &'a [String],
     /// What they are.
     what: &'static str,
@@ -220,7 +220,7 @@ struct Rows<'a> {
     scale: Scale,
 }
 
-fn panel(factors: &[String], cell: &CellAnalysis, lines: &[RankRow], rows: &Rows<'_>) -> Panel {
+fn panel(factors: &[String], cell: &CellAnalysis, lines: &[RankRow], rows: &RankRows<'_>) -> Panel {
     let mut blocks: Vec<u32> = lines
         .iter()
         .flat_map(|line| line.values.iter().map(|(block, _)| *block))

@@ -33,12 +33,12 @@ const BARS_SHARE: f64 = 0.76;
 const TRIALS_WIDTH: f64 = 4.0;
 
 /// Positions of a panel's values.
-struct Places<'a> {
+struct MarkPositions<'a> {
     frame: Frame,
     panel: &'a Panel,
 }
 
-impl Places<'_> {
+impl MarkPositions<'_> {
     fn x(&self, value: f64) -> Option<f64> {
         let share = self.panel.x.scale.share(value)?;
         Some(self.frame.left + share * self.frame.width())
@@ -89,7 +89,7 @@ impl Places<'_> {
 
 /// Draws all of it.
 pub(super) fn draw(canvas: &mut Canvas, frame: Frame, panel: &Panel) {
-    let places = Places { frame, panel };
+    let places = MarkPositions { frame, panel };
     for band in &panel.bands {
         if let (Some(top), Some(bottom)) = (places.y(band.high), places.y(band.low)) {
             let corners = [
@@ -128,7 +128,7 @@ fn along(frame: Frame) -> Vec<(f64, Anchor)> {
 
 /// Reference lines with labels above or below, where they overlap the curves least. A line that has others close on both sides is named
 /// beside the nearest label.
-fn lines(canvas: &mut Canvas, places: &Places<'_>) {
+fn lines(canvas: &mut Canvas, places: &MarkPositions<'_>) {
     let size = canvas.sizes.small;
     let frame = places.frame;
     let drawn = traced(places);
@@ -209,7 +209,7 @@ fn lines(canvas: &mut Canvas, places: &Places<'_>) {
 }
 
 /// Points along everything drawn, closer together than the width of a letter.
-fn traced(places: &Places<'_>) -> Vec<(f64, f64)> {
+fn traced(places: &MarkPositions<'_>) -> Vec<(f64, f64)> {
     const STEPS: u32 = 24;
     let mut all = Vec::new();
     for series in &places.panel.series {
@@ -232,7 +232,7 @@ fn traced(places: &Places<'_>) -> Vec<(f64, f64)> {
     all
 }
 
-fn draw_series(canvas: &mut Canvas, places: &Places<'_>, series: &Series, crowded: bool) {
+fn draw_series(canvas: &mut Canvas, places: &MarkPositions<'_>, series: &Series, crowded: bool) {
     canvas.items.push(Item::Open {
         class: "series",
         series: Some(series.place),
@@ -272,7 +272,7 @@ fn draw_series(canvas: &mut Canvas, places: &Places<'_>, series: &Series, crowde
     canvas.close();
 }
 
-fn band(canvas: &mut Canvas, places: &Places<'_>, series: &Series) {
+fn band(canvas: &mut Canvas, places: &MarkPositions<'_>, series: &Series) {
     if series.band.len() < 2 {
         return;
     }
@@ -294,7 +294,7 @@ fn band(canvas: &mut Canvas, places: &Places<'_>, series: &Series) {
 }
 
 /// Single trials in the order of time, spread around the position of their cell.
-fn trials(canvas: &mut Canvas, places: &Places<'_>, series: &Series) {
+fn trials(canvas: &mut Canvas, places: &MarkPositions<'_>, series: &Series) {
     let mut points = Vec::with_capacity(series.trials.len());
     for chunk in series.trials.chunk_by(|a, b| a.0 == b.0) {
         let step = TRIALS_WIDTH / chunk.len() as f64;
@@ -312,7 +312,7 @@ fn trials(canvas: &mut Canvas, places: &Places<'_>, series: &Series) {
     }
 }
 
-fn line(canvas: &mut Canvas, places: &Places<'_>, series: &Series) {
+fn line(canvas: &mut Canvas, places: &MarkPositions<'_>, series: &Series) {
     let at = |p: &Mark| Some((places.across(series, p.x)?, places.y(p.y)?));
     let points: Vec<(f64, f64)> = series.points.iter().filter_map(at).collect();
     canvas.dashed(
@@ -325,7 +325,7 @@ fn line(canvas: &mut Canvas, places: &Places<'_>, series: &Series) {
 }
 
 /// Smaller markers where points are closer than two of them.
-fn radius(places: &Places<'_>, series: &Series) -> f64 {
+fn radius(places: &MarkPositions<'_>, series: &Series) -> f64 {
     let count = series.points.len().max(1) as f64;
     (places.frame.width() / count * 0.32).clamp(RADIUS_MIN, RADIUS)
 }
@@ -357,7 +357,7 @@ fn open_mark(canvas: &mut Canvas, point: &Mark) {
 
 fn draw_point(
     canvas: &mut Canvas,
-    places: &Places<'_>,
+    places: &MarkPositions<'_>,
     series: &Series,
     point: &Mark,
     radius: f64,
@@ -377,7 +377,7 @@ fn draw_point(
     canvas.close();
 }
 
-fn interval(canvas: &mut Canvas, places: &Places<'_>, point: &Mark, x: f64, paint: Paint) {
+fn interval(canvas: &mut Canvas, places: &MarkPositions<'_>, point: &Mark, x: f64, paint: Paint) {
     let Some((low, high)) = point.interval else {
         return;
     };
@@ -388,13 +388,13 @@ fn interval(canvas: &mut Canvas, places: &Places<'_>, point: &Mark, x: f64, pain
     }
 }
 
-fn bar_width(places: &Places<'_>, of: usize) -> f64 {
+fn bar_width(places: &MarkPositions<'_>, of: usize) -> f64 {
     let (low, high) = places.panel.x.scale.ends();
     let step = places.frame.width() / (high - low);
     (step * BARS_SHARE / of as f64).min(BAR_WIDTH_MAX)
 }
 
-fn bar(canvas: &mut Canvas, places: &Places<'_>, series: &Series, point: &Mark, of: usize) {
+fn bar(canvas: &mut Canvas, places: &MarkPositions<'_>, series: &Series, point: &Mark, of: usize) {
     let (Some(centre), Some(top)) = (places.across(series, point.x), places.y(point.y)) else {
         return;
     };
@@ -448,7 +448,7 @@ pub(super) fn hollow_sample(canvas: &mut Canvas, x: f64, y: f64) {
 }
 
 /// Texts at points, each on the first side that is free of other texts, and of markers where there is one.
-fn notes(canvas: &mut Canvas, places: &Places<'_>) {
+fn notes(canvas: &mut Canvas, places: &MarkPositions<'_>) {
     let size = canvas.sizes.small;
     let markers = markers(places);
     let mut taken: Vec<Frame> = Vec::new();
@@ -484,7 +484,7 @@ fn notes(canvas: &mut Canvas, places: &Places<'_>) {
 }
 
 /// The places of the markers that say something of themselves.
-fn markers(places: &Places<'_>) -> Vec<Frame> {
+fn markers(places: &MarkPositions<'_>) -> Vec<Frame> {
     let points = places.panel.series.iter().flat_map(|series| &series.points);
     let points = points.filter(|point| !point.origin.text.is_empty());
     let at = points.filter_map(|point| places.at(point.x, point.y));

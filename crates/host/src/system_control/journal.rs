@@ -23,7 +23,7 @@ const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
 
 /// A file of sysfs that is changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Entry {
+pub(super) struct JournalEntry {
     /// Its path below `/sys`.
     pub(super) path: PathBuf,
     /// Its value before.
@@ -124,7 +124,7 @@ impl Journal {
     ///
     /// # Errors
     /// It cannot be read, or is no journal.
-    pub(super) fn left(&mut self) -> Result<Vec<Entry>> {
+    pub(super) fn left(&mut self) -> Result<Vec<JournalEntry>> {
         let mut text = String::new();
         self.file
             .rewind()
@@ -139,7 +139,7 @@ impl Journal {
     ///
     /// # Errors
     /// It cannot be written.
-    pub(super) fn write(&mut self, entries: &[Entry]) -> Result<()> {
+    pub(super) fn write(&mut self, entries: &[JournalEntry]) -> Result<()> {
         let mut text = match entries.is_empty() {
             true => String::new(),
             false => text_of(BOOT_ID).unwrap_or_default() + "\n",
@@ -207,14 +207,14 @@ fn next(path: &Path) -> PathBuf {
 ///
 /// # Errors
 /// As [`Journal::left`].
-pub(super) fn held(path: &Path) -> Result<Vec<Entry>> {
+pub(super) fn held(path: &Path) -> Result<Vec<JournalEntry>> {
     let text = std::fs::read_to_string(path)
         .map_err(|error| Error::failed(format!("cannot read {}: {error}", path.display())))?;
     entries_of(&text, path)
 }
 
 /// The entries of the text of a journal; none of an earlier boot.
-fn entries_of(text: &str, path: &Path) -> Result<Vec<Entry>> {
+fn entries_of(text: &str, path: &Path) -> Result<Vec<JournalEntry>> {
     let Some((boot, lines)) = text.split_once('\n') else {
         return Ok(Vec::new());
     };
@@ -231,7 +231,7 @@ fn entries_of(text: &str, path: &Path) -> Result<Vec<Entry>> {
 }
 
 /// `devices/.../queue/scheduler`, the value before, what is known of the one meanwhile, and that one, between tabs.
-fn parsed(line: &str) -> Option<Entry> {
+fn parsed(line: &str) -> Option<JournalEntry> {
     let mut parts = line.split('\t');
     let path = PathBuf::from(parts.next()?);
     let (before, state, during) = (parts.next()?, parts.next()?, parts.next()?);
@@ -244,7 +244,7 @@ fn parsed(line: &str) -> Option<Entry> {
     let is_below = path
         .components()
         .all(|part| matches!(part, Component::Normal(_)));
-    (is_below && parts.next().is_none()).then(|| Entry {
+    (is_below && parts.next().is_none()).then(|| JournalEntry {
         path,
         before: before.to_owned(),
         during,

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use iolab_workload::{Error, Result};
 
-use super::journal::{self, During, Entry, Journal};
+use super::journal::{self, During, Journal, JournalEntry};
 use super::{JOURNAL, SYS, current, put};
 
 /// Restores what this process has changed, and names it, where the thread that did so cannot go on. The journal stays as it is: the
@@ -44,11 +44,11 @@ pub(super) fn restore(sys: &Path, journal: &mut Journal) -> Result<Vec<String>> 
 
 /// Gives files their values again, and names those that had another one. What somebody else has changed meanwhile stays, and so does what is gone
 /// with its device.
-pub(super) fn put_back(sys: &Path, entries: &[Entry]) -> Result<Vec<String>> {
+pub(super) fn put_back(sys: &Path, entries: &[JournalEntry]) -> Result<Vec<String>> {
     let mut named = Vec::new();
     let mut failed = Vec::new();
     // The last change first; what the kernel resets with another one after that.
-    let (changed, reset): (Vec<&Entry>, Vec<&Entry>) = entries
+    let (changed, reset): (Vec<&JournalEntry>, Vec<&JournalEntry>) = entries
         .iter()
         .partition(|entry| entry.during != During::Reset);
     for entry in changed.into_iter().rev().chain(reset) {
@@ -87,7 +87,7 @@ fn not_restored(why: &str) -> Error {
 }
 
 /// The scheduler whose change resets an entry.
-fn scheduler_of<'a>(reset: &Entry, entries: &'a [Entry]) -> Option<&'a Entry> {
+fn scheduler_of<'a>(reset: &JournalEntry, entries: &'a [JournalEntry]) -> Option<&'a JournalEntry> {
     entries.iter().find(|entry| {
         let queue = entry.path.parent();
         let is_scheduler = entry.during != During::Reset && entry.path.ends_with("scheduler");

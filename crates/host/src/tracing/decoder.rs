@@ -1,6 +1,6 @@
 //! From records, as the kernel writes them, to events.
 
-use super::event::{Edge, Event, Kind, Step, Transfer};
+use super::event::{Edge, Event, Step, TraceEventKind, Transfer};
 use super::format::{FieldPlace, Format};
 use super::pages::Records;
 use super::sources::{Source, SourceKind};
@@ -13,7 +13,7 @@ const FUSE_FSYNC: u64 = 20;
 
 /// Where the fields of an event lie that are read.
 #[derive(Debug, Clone, Copy)]
-enum Places {
+enum FieldPositions {
     Block {
         step: Step,
         disk: FieldPlace,
@@ -76,7 +76,7 @@ enum Places {
 
 /// Reads records by the formats of their events.
 #[derive(Debug, Default)]
-pub(super) struct Decoder(Vec<(u16, Places)>);
+pub(super) struct Decoder(Vec<(u16, FieldPositions)>);
 
 impl Decoder {
     /// Adds the format of an event.
@@ -86,7 +86,7 @@ impl Decoder {
     pub(super) fn add(&mut self, source: Source, format: &str) -> Result<()> {
         let format = Format::parse(format)?;
         let places = match source.kind {
-            SourceKind::Block(step) => Places::Block {
+            SourceKind::Block(step) => FieldPositions::Block {
                 step,
                 disk: format.place("dev")?,
                 first: format.place("sector")?,
@@ -94,25 +94,25 @@ impl Decoder {
                 flags: format.place("rwbs")?,
                 thread: format.place("common_pid")?,
             },
-            SourceKind::Began => Places::Began {
+            SourceKind::Began => FieldPositions::Began {
                 thread: format.place("pid")?,
                 by: format.place("common_pid")?,
             },
-            SourceKind::Wakeup => Places::Wakeup(format.place("pid")?),
-            SourceKind::Switch => Places::Switch(format.place("next_pid")?),
-            SourceKind::Fuse(Edge::Begin) => Places::FuseSend {
+            SourceKind::Wakeup => FieldPositions::Wakeup(format.place("pid")?),
+            SourceKind::Switch => FieldPositions::Switch(format.place("next_pid")?),
+            SourceKind::Fuse(Edge::Begin) => FieldPositions::FuseSend {
                 connection: format.place("connection")?,
                 number: format.place("unique")?,
                 operation: format.place("opcode")?,
                 message: format.place("len")?,
                 thread: format.place("common_pid")?,
             },
-            SourceKind::Fuse(Edge::End) => Places::FuseEnd {
+            SourceKind::Fuse(Edge::End) => FieldPositions::FuseEnd {
                 connection: format.place("connection")?,
                 number: format.place("unique")?,
                 message: format.place("len")?,
             },
-            SourceKind::FileServer(edge, transfer) => Places::FileServer {
+            SourceKind::FileServer(edge, transfer) => FieldPositions::FileServer {
                 edge,
                 transfer,
                 mount: format.place("dev")?,
@@ -126,7 +126,7 @@ impl Decoder {
                     }
                 },
             },
-            SourceKind::Moved => Places::Moved {
+            SourceKind::Moved => FieldPositions::Moved {
                 file_system: format.place("fsid")?,
                 subvolume: format.place("root_objectid")?,
                 inode: format.place("ino")?,
@@ -135,17 +135,17 @@ impl Decoder {
                 place: format.place("start")?,
                 bytes_there: format.place("disk_len")?,
             },
-            SourceKind::Sync(edge) => Places::Sync {
+            SourceKind::Sync(edge) => FieldPositions::Sync {
                 edge,
                 file_system: format.place("dev")?,
                 inode: format.place("ino")?,
                 thread: format.place("common_pid")?,
             },
-            SourceKind::SyncCall(edge) => Places::SyncCall {
+            SourceKind::SyncCall(edge) => FieldPositions::SyncCall {
                 edge,
                 thread: format.place("common_pid")?,
             },
-            SourceKind::Commit(edge) => Places::Commit {
+            SourceKind::Commit(edge) => FieldPositions::Commit {
                 edge,
                 file_system: format.place("dev")?,
             },
@@ -166,16 +166,18 @@ impl Decoder {
             for record in Records::of(page) {
                 self.event(record.bytes, &mut |kind| {
                     let own = match kind {
-                        Kind::Woken(thread) | Kind::Runs(thread) => threads.contains(&thread),
-                        Kind::Block { .. }
-                        | Kind::Began { .. }
-                        | Kind::FileServer { .. }
-                        | Kind::Moved { .. }
-                        | Kind::FuseSend { .. }
-                        | Kind::FuseEnd { .. }
-                        | Kind::Sync { .. }
-                        | Kind::SyncCall { .. }
-                        | Kind::Commit { .. } => true,
+                        TraceEventKind::Woken(thread) | TraceEventKind::Runs(thread) => {
+                            threads.contains(&thread)
+                        }
+                        TraceEventKind::Block { .. }
+                        | TraceEventKind::Began { .. }
+                        | TraceEventKind::FileServer { .. }
+                        | TraceEventKind::Moved { .. }
+                        | TraceEventKind::FuseSend { .. }
+                        | TraceEventKind::FuseEnd { .. }
+                        | TraceEventKind::Sync { .. }
+                        | TraceEventKind::SyncCall { .. }
+                        | TraceEventKind::Commit { .. } => true,
                     };
                     if own {
                         events.push(Event {
@@ -189,18 +191,18 @@ impl Decoder {
     }
 
     /// What a record says; nothing where it is of another event.
-    fn event(&self, record: &[u8], see: &mut impl FnMut(Kind)) -> Option<()> {
+    fn event(&self, record: &[u8], see: &mut impl FnMut(TraceEventKind)) -> Option<()> {
         let id = u16::from_le_bytes(record.get(..2)?.try_into().ok()?);
         let (_, places) = self.0.iter().find(|(known, _)| *known == id)?;
         match *places {
-            Places::Block {
+            FieldPositions::Block {
                 step,
                 disk,
                 first,
                 count,
                 flags,
                 thread,
-            } => see(Kind::Block {
+            } => see(TraceEventKind::Block {
                 step,
                 disk: disk.number(record)? as u32,
                 first: first.number(record)?,
@@ -209,61 +211,63 @@ impl Decoder {
                 metadata: is_metadata(flags.bytes(record)?),
                 thread: thread.number(record)? as u32,
             }),
-            Places::Began { thread, by } => see(Kind::Began {
+            FieldPositions::Began { thread, by } => see(TraceEventKind::Began {
                 thread: thread.number(record)? as u32,
                 by: by.number(record)? as u32,
             }),
-            Places::Sync {
+            FieldPositions::Sync {
                 edge,
                 file_system,
                 inode,
                 thread,
-            } => see(Kind::Sync {
+            } => see(TraceEventKind::Sync {
                 edge,
                 file_system: file_system.number(record)? as u32,
                 inode: inode.number(record)?,
                 thread: thread.number(record)? as u32,
             }),
-            Places::SyncCall { edge, thread } => see(Kind::SyncCall {
+            FieldPositions::SyncCall { edge, thread } => see(TraceEventKind::SyncCall {
                 edge,
                 thread: thread.number(record)? as u32,
             }),
-            Places::Commit { edge, file_system } => see(Kind::Commit {
+            FieldPositions::Commit { edge, file_system } => see(TraceEventKind::Commit {
                 edge,
                 file_system: file_system.number(record)? as u32,
             }),
-            Places::Wakeup(thread) => see(Kind::Woken(thread.number(record)? as u32)),
-            Places::Switch(next) => see(Kind::Runs(next.number(record)? as u32)),
-            Places::FuseSend {
+            FieldPositions::Wakeup(thread) => {
+                see(TraceEventKind::Woken(thread.number(record)? as u32))
+            }
+            FieldPositions::Switch(next) => see(TraceEventKind::Runs(next.number(record)? as u32)),
+            FieldPositions::FuseSend {
                 connection,
                 number,
                 operation,
                 message,
                 thread,
-            } => see(Kind::FuseSend {
+            } => see(TraceEventKind::FuseSend {
                 connection: connection.number(record)? as u32,
                 number: number.number(record)?,
                 transfer: fuse_transfer(operation.number(record)?),
                 message: message.number(record)? as u32,
                 thread: thread.number(record)? as u32,
             }),
-            Places::FuseEnd {
+            FieldPositions::FuseEnd {
                 connection,
                 number,
                 message,
-            } => see(Kind::FuseEnd {
+            } => see(TraceEventKind::FuseEnd {
                 connection: connection.number(record)? as u32,
                 number: number.number(record)?,
                 message: message.number(record)? as u32,
             }),
-            Places::FileServer {
+            FieldPositions::FileServer {
                 edge,
                 transfer,
                 mount,
                 inode,
                 first,
                 count,
-            } => see(Kind::FileServer {
+            } => see(TraceEventKind::FileServer {
                 edge,
                 mount: mount.number(record)? as u32,
                 inode: inode.number(record)?,
@@ -274,7 +278,7 @@ impl Decoder {
                 },
                 transfer,
             }),
-            Places::Moved {
+            FieldPositions::Moved {
                 file_system,
                 subvolume,
                 inode,
@@ -285,7 +289,7 @@ impl Decoder {
             } => {
                 let bytes = bytes.number(record)?;
                 let is_as_long = bytes_there.number(record)? == bytes;
-                see(Kind::Moved {
+                see(TraceEventKind::Moved {
                     file_system: btrfs_id(file_system.bytes(record)?, subvolume.number(record)?)?,
                     inode: inode.number(record)?,
                     offset: offset.number(record)?,

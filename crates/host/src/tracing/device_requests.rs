@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use super::event::{Edge, Event, Kind, Step, Transfer};
+use super::event::{Edge, Event, Step, TraceEventKind, Transfer};
 use super::syncs::Span;
 use super::traced_request::{Owner, Passage};
 
@@ -82,9 +82,9 @@ struct RequestStep {
 
 impl RequestStep {
     /// `None` of an event that is of none.
-    fn of(kind: Kind) -> Option<Self> {
+    fn of(kind: TraceEventKind) -> Option<Self> {
         match kind {
-            Kind::Block {
+            TraceEventKind::Block {
                 step,
                 disk,
                 first,
@@ -101,7 +101,7 @@ impl RequestStep {
                 metadata,
                 thread,
             }),
-            Kind::FileServer {
+            TraceEventKind::FileServer {
                 edge,
                 mount,
                 inode,
@@ -122,15 +122,15 @@ impl RequestStep {
                 // Threads of the kernel send for others.
                 thread: 0,
             }),
-            Kind::Began { .. }
-            | Kind::Moved { .. }
-            | Kind::FuseSend { .. }
-            | Kind::FuseEnd { .. }
-            | Kind::Sync { .. }
-            | Kind::Commit { .. }
-            | Kind::Woken(_)
-            | Kind::SyncCall { .. }
-            | Kind::Runs(_) => None,
+            TraceEventKind::Began { .. }
+            | TraceEventKind::Moved { .. }
+            | TraceEventKind::FuseSend { .. }
+            | TraceEventKind::FuseEnd { .. }
+            | TraceEventKind::Sync { .. }
+            | TraceEventKind::Commit { .. }
+            | TraceEventKind::Woken(_)
+            | TraceEventKind::SyncCall { .. }
+            | TraceEventKind::Runs(_) => None,
         }
     }
 }
@@ -304,7 +304,7 @@ mod tests {
     fn block(at: u64, step: Step, first: u64, count: u32) -> Event {
         Event {
             at,
-            kind: Kind::Block {
+            kind: TraceEventKind::Block {
                 step,
                 disk: 1,
                 first,
@@ -401,7 +401,7 @@ mod tests {
     fn requests_are_counted_as_the_device_counts_them() {
         let flush = |at, step, transfer| Event {
             at,
-            kind: Kind::Block {
+            kind: TraceEventKind::Block {
                 step,
                 disk: 1,
                 first: 0,
@@ -446,7 +446,7 @@ mod tests {
     fn requests_to_a_file_server_are_those_of_its_files() {
         let told = |at, edge, inode, first, count, transfer| Event {
             at,
-            kind: Kind::FileServer {
+            kind: TraceEventKind::FileServer {
                 edge,
                 mount: 39,
                 inode,

@@ -12,12 +12,12 @@ pub struct Event {
     /// When, a stamp of the clock of the trial.
     pub at: u64,
     /// What happened.
-    pub kind: Kind,
+    pub kind: TraceEventKind,
 }
 
 /// What happened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum TraceEventKind {
     /// A request of a disk came to a step on its way.
     Block {
         /// To which one.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::event::{Event, Kind, Transfer};
+use super::event::{Event, TraceEventKind, Transfer};
 use super::syncs::Span;
 use super::traced_request::{Owner, Passage, TracedRequest, Way};
 
@@ -49,7 +49,7 @@ impl FuseActivity {
         let mut syncing: BTreeMap<(u32, u64), (u32, u64)> = BTreeMap::new();
         for event in events {
             match event.kind {
-                Kind::FuseSend {
+                TraceEventKind::FuseSend {
                     connection,
                     number,
                     transfer: Transfer::Flush,
@@ -58,7 +58,7 @@ impl FuseActivity {
                 } => {
                     syncing.insert((connection, number), (thread, event.at));
                 }
-                Kind::FuseSend {
+                TraceEventKind::FuseSend {
                     connection,
                     number,
                     transfer,
@@ -74,7 +74,7 @@ impl FuseActivity {
                         answered: None,
                     });
                 }
-                Kind::FuseEnd {
+                TraceEventKind::FuseEnd {
                     connection,
                     number,
                     message: answer,
@@ -97,15 +97,15 @@ impl FuseActivity {
                         own[place].bytes = answer.saturating_sub(ANSWER_HEADER).into();
                     }
                 }
-                Kind::Block { .. }
-                | Kind::Began { .. }
-                | Kind::FileServer { .. }
-                | Kind::Moved { .. }
-                | Kind::Sync { .. }
-                | Kind::SyncCall { .. }
-                | Kind::Commit { .. }
-                | Kind::Woken(_)
-                | Kind::Runs(_) => {}
+                TraceEventKind::Block { .. }
+                | TraceEventKind::Began { .. }
+                | TraceEventKind::FileServer { .. }
+                | TraceEventKind::Moved { .. }
+                | TraceEventKind::Sync { .. }
+                | TraceEventKind::SyncCall { .. }
+                | TraceEventKind::Commit { .. }
+                | TraceEventKind::Woken(_)
+                | TraceEventKind::Runs(_) => {}
             }
         }
         for own in seen.of_threads.values_mut() {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::device_requests::{Activity, DeviceRequest, of_events};
-use super::event::{Event, Kind, Transfer};
+use super::event::{Event, TraceEventKind, Transfer};
 use super::fuse_requests::FuseActivity;
 use super::syncs::{Background, JoinedSyncs, Span, TracedSync, join_syncs};
 use super::traced_request::{Owner, Passage, TracedRequest, Way};
@@ -267,17 +267,17 @@ impl Threads {
         let mut threads = Self::default();
         for event in events {
             let (thread, moment) = match event.kind {
-                Kind::Woken(thread) => (thread, ThreadMoment::Woken),
-                Kind::Runs(thread) => (thread, ThreadMoment::Runs),
-                Kind::Block { .. }
-                | Kind::Began { .. }
-                | Kind::FileServer { .. }
-                | Kind::Moved { .. }
-                | Kind::FuseSend { .. }
-                | Kind::FuseEnd { .. }
-                | Kind::Sync { .. }
-                | Kind::SyncCall { .. }
-                | Kind::Commit { .. } => continue,
+                TraceEventKind::Woken(thread) => (thread, ThreadMoment::Woken),
+                TraceEventKind::Runs(thread) => (thread, ThreadMoment::Runs),
+                TraceEventKind::Block { .. }
+                | TraceEventKind::Began { .. }
+                | TraceEventKind::FileServer { .. }
+                | TraceEventKind::Moved { .. }
+                | TraceEventKind::FuseSend { .. }
+                | TraceEventKind::FuseEnd { .. }
+                | TraceEventKind::Sync { .. }
+                | TraceEventKind::SyncCall { .. }
+                | TraceEventKind::Commit { .. } => continue,
             };
             threads
                 .0

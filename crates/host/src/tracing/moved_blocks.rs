@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use super::event::{Event, Kind};
+use super::event::{Event, TraceEventKind};
 
 /// Bytes of a file that got a place together, and when.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -35,7 +35,7 @@ impl MovedBlocks {
     pub fn of(events: &[Event]) -> Self {
         let mut moved = Self::default();
         for event in events {
-            let Kind::Moved {
+            let TraceEventKind::Moved {
                 file_system,
                 inode,
                 offset,
@@ -110,7 +110,7 @@ mod tests {
     fn moved(at: u64, inode: u64, offset: u64, bytes: u64, place: Option<u64>) -> Event {
         Event {
             at,
-            kind: Kind::Moved {
+            kind: TraceEventKind::Moved {
                 file_system: 3,
                 inode,
                 offset,

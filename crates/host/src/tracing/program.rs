@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::device_requests::{DeviceRequest, of_events};
-use super::event::{Event, Kind, Transfer};
+use super::event::{Event, TraceEventKind, Transfer};
 use super::join::join;
 use super::syncs::{TracedSync, calls};
 use super::traced_request::Owner;
@@ -40,7 +40,7 @@ impl Threads {
             threads.spans.insert(*thread, vec![(0, u64::MAX)]);
         }
         for event in events {
-            let Kind::Began { thread, by } = event.kind else {
+            let TraceEventKind::Began { thread, by } = event.kind else {
                 continue;
             };
             let is_own = parent == Some(by) || threads.has(by, event.at);
@@ -201,7 +201,7 @@ mod tests {
     const DISK: u32 = 7;
 
     fn block(at: u64, step: Step, first: u64, thread: u32, transfer: Transfer) -> Event {
-        let kind = Kind::Block {
+        let kind = TraceEventKind::Block {
             step,
             disk: DISK,
             first,
@@ -224,7 +224,7 @@ mod tests {
     }
 
     fn began(at: u64, thread: u32, by: u32) -> Event {
-        let kind = Kind::Began { thread, by };
+        let kind = TraceEventKind::Began { thread, by };
         Event { at, kind }
     }
 
@@ -284,7 +284,7 @@ mod tests {
     #[test]
     fn syncs_are_counted_with_their_flushes() {
         let sync = |at, edge, thread, inode| {
-            let kind = Kind::Sync {
+            let kind = TraceEventKind::Sync {
                 edge,
                 file_system: DISK + 1,
                 inode,
@@ -316,7 +316,7 @@ mod tests {
     #[test]
     fn calls_end_the_syncs_of_file_systems_that_do_not() {
         let sync = |at, thread, inode| {
-            let kind = Kind::Sync {
+            let kind = TraceEventKind::Sync {
                 edge: Edge::Begin,
                 file_system: DISK + 1,
                 inode,
@@ -325,7 +325,7 @@ mod tests {
             Event { at, kind }
         };
         let call = |at, edge, thread| {
-            let kind = Kind::SyncCall { edge, thread };
+            let kind = TraceEventKind::SyncCall { edge, thread };
             Event { at, kind }
         };
         let events = in_order(vec![

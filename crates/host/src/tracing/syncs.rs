@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-use super::event::{Edge, Event, Kind};
+use super::event::{Edge, Event, TraceEventKind};
 use super::traced_request::Owner;
 use iolab_workload::stages::{Journal, PerStage, SyncCounts};
 
@@ -223,7 +223,7 @@ fn commits(events: &[Event]) -> Vec<Span> {
     let mut running: BTreeMap<u32, u64> = BTreeMap::new();
     let mut all = Vec::new();
     for event in events {
-        let Kind::Commit { edge, file_system } = event.kind else {
+        let TraceEventKind::Commit { edge, file_system } = event.kind else {
             continue;
         };
         match edge {
@@ -296,13 +296,13 @@ pub(super) fn calls(events: &[Event]) -> BTreeMap<FileKey, Vec<(Call, bool)>> {
     let mut inside: BTreeMap<u32, Option<(FileKey, usize)>> = BTreeMap::new();
     for event in events {
         let (edge, file_system, inode, thread) = match event.kind {
-            Kind::Sync {
+            TraceEventKind::Sync {
                 edge,
                 file_system,
                 inode,
                 thread,
             } => (edge, file_system, inode, thread),
-            Kind::SyncCall { edge, thread } => {
+            TraceEventKind::SyncCall { edge, thread } => {
                 match edge {
                     Edge::Begin => {
                         inside.insert(thread, None);
@@ -318,15 +318,15 @@ pub(super) fn calls(events: &[Event]) -> BTreeMap<FileKey, Vec<(Call, bool)>> {
                 }
                 continue;
             }
-            Kind::Block { .. }
-            | Kind::Began { .. }
-            | Kind::Commit { .. }
-            | Kind::Woken(_)
-            | Kind::Runs(_)
-            | Kind::FileServer { .. }
-            | Kind::Moved { .. }
-            | Kind::FuseSend { .. }
-            | Kind::FuseEnd { .. } => continue,
+            TraceEventKind::Block { .. }
+            | TraceEventKind::Began { .. }
+            | TraceEventKind::Commit { .. }
+            | TraceEventKind::Woken(_)
+            | TraceEventKind::Runs(_)
+            | TraceEventKind::FileServer { .. }
+            | TraceEventKind::Moved { .. }
+            | TraceEventKind::FuseSend { .. }
+            | TraceEventKind::FuseEnd { .. } => continue,
         };
         let calls = files.entry((file_system, inode)).or_default();
         let by = (file_system, inode, thread);

@@ -74,7 +74,7 @@ pub(super) struct Descriptors {
     pub(super) stacks: Vec<Stack>,
     pub(super) ways: IoWays,
     /// Files that were seen and are not kept.
-    known: BTreeMap<FileId, Kind>,
+    known: BTreeMap<FileId, StoredKind>,
     /// What this process has as standard output and standard error.
     report: BTreeSet<FileId>,
     pipes_read: BTreeSet<FileId>,
@@ -84,7 +84,7 @@ pub(super) struct Descriptors {
 
 /// What a regular file is for an account of I/O.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum StoredKind {
     /// Its bytes are storage's, or another machine's.
     Stored,
     /// It lies in memory.
@@ -152,7 +152,7 @@ impl Descriptors {
         };
         for (id, mut file) in self.files.extract_if(.., |_, file| is_deleted(file)) {
             keep_report(&mut self.stacks, &mut file);
-            self.known.insert(id, Kind::Stored);
+            self.known.insert(id, StoredKind::Stored);
         }
     }
 
@@ -216,7 +216,7 @@ impl Descriptors {
             }
         } else if kind.is_file() || kind.is_block_device() {
             match self.stored(&metadata, link, (reads, writes), is_report) {
-                Some(Kind::Stored) if !is_report => {
+                Some(StoredKind::Stored) if !is_report => {
                     let is_direct = flags.contains(OFlags::DIRECT);
                     let note = |ways: &mut OpenWays| match is_direct {
                         true => ways.direct = true,
@@ -229,7 +229,9 @@ impl Descriptors {
                         note(&mut self.ways.writes);
                     }
                 }
-                Some(Kind::Memory) => self.note(NoStorage::Memory, reads, writes && !is_report),
+                Some(StoredKind::Memory) => {
+                    self.note(NoStorage::Memory, reads, writes && !is_report)
+                }
                 _ => {}
             }
         } else {
@@ -261,7 +263,7 @@ impl Descriptors {
         link: &Path,
         (reads, writes): (bool, bool),
         is_report: bool,
-    ) -> Option<Kind> {
+    ) -> Option<StoredKind> {
         let id = id_of(metadata);
         if is_deleted(metadata)
             && self
@@ -270,7 +272,7 @@ impl Descriptors {
                 .is_some_and(|file| file.opened.is_none())
         {
             self.files.remove(&id);
-            self.known.insert(id, Kind::Stored);
+            self.known.insert(id, StoredKind::Stored);
         }
         if let Some(file) = self.files.get_mut(&id) {
             file.is_read |= reads;
@@ -278,18 +280,18 @@ impl Descriptors {
             if !is_report {
                 count(&mut self.stacks, file.report_on.take());
             }
-            return Some(Kind::Stored);
+            return Some(StoredKind::Stored);
         }
         if let Some(kind) = self.known.get(&id) {
             return Some(*kind);
         }
         let path = fs::read_link(link).ok()?;
         let kind = if path.starts_with("/proc") || path.starts_with("/sys") || is_library(&path) {
-            Kind::Pseudo
+            StoredKind::Pseudo
         } else {
             let opened = Opened::open(link).ok()?;
             match opened.medium() {
-                Medium::Memory => Kind::Memory,
+                Medium::Memory => StoredKind::Memory,
                 medium @ (Medium::Storage | Medium::Elsewhere) if self.files.len() < FILES_MAX => {
                     let stack = opened.stack();
                     let has_device = stack.device.is_some();
@@ -310,9 +312,9 @@ impl Descriptors {
                         report_on,
                     };
                     self.files.insert(id, file);
-                    return Some(Kind::Stored);
+                    return Some(StoredKind::Stored);
                 }
-                Medium::Storage | Medium::Elsewhere => Kind::Stored,
+                Medium::Storage | Medium::Elsewhere => StoredKind::Stored,
             }
         };
         self.known.insert(id, kind);

@@ -38,7 +38,7 @@ const COST_MODEL: &str = "io.cost.qos";
 pub(super) type Traffic = BTreeMap<Number, GroupTraffic>;
 
 /// A group whose traffic is counted.
-pub(super) struct Group {
+pub(super) struct WitnessGroup {
     folder: PathBuf,
     /// It was made for the program, and is removed.
     is_made: bool,
@@ -47,10 +47,10 @@ pub(super) struct Group {
     before: Traffic,
 }
 
-impl Group {
+impl WitnessGroup {
     /// That of a program which is started next; `None` where nothing is counted.
     pub(super) fn of_next() -> Option<Self> {
-        let place = Place::of(Path::new("/proc"), "self")?;
+        let place = GroupFolder::of(Path::new("/proc"), "self")?;
         place
             .leaf(Path::new("/sys"), std::process::id())
             .or_else(|| place.shared())
@@ -58,7 +58,7 @@ impl Group {
 
     /// That of a process.
     pub(super) fn of(process: u32) -> Option<Self> {
-        Place::of(Path::new("/proc"), &process.to_string())?.shared()
+        GroupFolder::of(Path::new("/proc"), &process.to_string())?.shared()
     }
 
     /// Has a program begin in the group that was made for it.
@@ -89,7 +89,7 @@ impl Group {
     }
 }
 
-impl Drop for Group {
+impl Drop for WitnessGroup {
     fn drop(&mut self) {
         if self.is_made {
             remove(&self.folder);
@@ -98,12 +98,12 @@ impl Drop for Group {
 }
 
 /// Where the group of a process is.
-struct Place {
+struct GroupFolder {
     folder: PathBuf,
     is_root: bool,
 }
 
-impl Place {
+impl GroupFolder {
     /// By `proc` (`/proc`).
     fn of(proc: &Path, process: &str) -> Option<Self> {
         let mounts = fs::read(proc.join("self/mountinfo")).ok()?;
@@ -143,14 +143,14 @@ impl Place {
     }
 
     /// A new group below the root, where it changes nothing. Those that killed processes left are removed.
-    fn leaf(&self, sys: &Path, process: u32) -> Option<Group> {
+    fn leaf(&self, sys: &Path, process: u32) -> Option<WitnessGroup> {
         if !self.counts_only(sys) {
             return None;
         }
         remove_leftovers(&self.folder);
         let folder = self.folder.join(format!("{PREFIX}{process}"));
         fs::create_dir(&folder).ok()?;
-        let group = Group {
+        let group = WitnessGroup {
             _lock: locked(&folder),
             folder,
             is_made: true,
@@ -161,11 +161,11 @@ impl Place {
     }
 
     /// The group as it is. That of the root counts the whole machine.
-    fn shared(self) -> Option<Group> {
+    fn shared(self) -> Option<WitnessGroup> {
         if self.is_root {
             return None;
         }
-        Some(Group {
+        Some(WitnessGroup {
             before: traffic(&self.folder)?,
             folder: self.folder,
             is_made: false,
@@ -278,8 +278,8 @@ mod tests {
         tree
     }
 
-    fn place(tree: &Tree) -> Place {
-        Place::of(&tree.path().join("proc"), "self").expect("a group")
+    fn place(tree: &Tree) -> GroupFolder {
+        GroupFolder::of(&tree.path().join("proc"), "self").expect("a group")
     }
 
     #[test]

@@ -159,35 +159,44 @@ mod tests {
         let text = experiment.to_toml().expect("TOML");
         let again = Experiment::from_toml(&text, "again").expect("valid");
         assert_eq!(again, experiment);
-        for (sets, levels, part) in [
-            (&["threads=1,2"][..], "p99<1ms", "threads varies too"),
-            (&["tool=iolab,fio"], "p99<1ms", "tool varies too"),
-            (&["tool=fio"], "p99<1ms", "another tool"),
-            (&[], "iops>500", "bounds a rate"),
-        ] {
-            let error = sought(sets, levels).expect_err(part);
-            assert!(error.message().contains(part), "{error}");
+        let told = [
+            (&["threads=1,2"][..], "p99<1ms"),
+            (&["tool=iolab,fio"], "p99<1ms"),
+            (&["tool=fio"], "p99<1ms"),
+            (&[], "iops>500"),
+        ]
+        .map(|(sets, levels)| {
+            let error = sought(sets, levels).expect_err("no search");
             assert!(error.remedy().is_some(), "{error}");
-        }
+            error.message().to_owned()
+        });
+        insta::assert_snapshot!(told.join("\n"), @r"
+        a search for a rate, and threads varies too
+        a search for a rate, and tool varies too
+        a search for a rate, and another tool is to measure
+        the level iops>500 bounds a rate, which the search chooses
+        ");
     }
 
     #[test]
     fn a_definition_is_held_to_the_same() {
         let text = sought(&[], "p99<1ms").expect("a search").to_toml();
         let text = text.expect("TOML");
-        for (from, to, part) in [
-            (
-                "[factors]\n",
-                "[factors]\nthreads = [1, 2]\n",
-                "threads varies too",
-            ),
-            ("rate = [1000, 2000]", "", "no rates"),
-            ("p99<1ms", "iops>500", "bounds a rate"),
-        ] {
+        let told = [
+            ("[factors]\n", "[factors]\nthreads = [1, 2]\n"),
+            ("rate = [1000, 2000]", ""),
+            ("p99<1ms", "iops>500"),
+        ]
+        .map(|(from, to)| {
             let wrong = text.replacen(from, to, 1);
             assert_ne!(wrong, text);
-            let error = Experiment::from_toml(&wrong, "mine.toml").expect_err(part);
-            assert!(error.message().contains(part), "{error}");
-        }
+            let read = Experiment::from_toml(&wrong, "mine.toml");
+            read.expect_err(to).message().to_owned()
+        });
+        insta::assert_snapshot!(told.join("\n"), @r"
+        mine.toml: a search for a rate, and threads varies too
+        mine.toml: a search for a rate has no rates to begin with
+        mine.toml: the level iops>500 bounds a rate, which the search chooses
+        ");
     }
 }

@@ -29,13 +29,13 @@ const WAITS: [u64; 6] = [0, 5, 10, 15, 25, 50];
 
 /// A cell of a test by what tells it from the others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Point {
+pub(super) enum MeasuringPoint {
     Access { read_percent: u8, bs: u64 },
     Load { threads: u32, depth: u32 },
     Wait(Duration),
 }
 
-impl Point {
+impl MeasuringPoint {
     pub(super) fn is_of(self, cell: &CellSpec) -> bool {
         let trial = &cell.trial;
         match self {
@@ -50,11 +50,11 @@ impl Point {
 
 impl Standard {
     /// The cells of the test; of the throughput test those of the sizes that are measured.
-    pub(super) fn points(self, cells: &[&CellSpec]) -> Vec<Point> {
-        let grid = |mixes: &[u8], sizes: &[u64]| -> Vec<Point> {
+    pub(super) fn points(self, cells: &[&CellSpec]) -> Vec<MeasuringPoint> {
+        let grid = |mixes: &[u8], sizes: &[u64]| -> Vec<MeasuringPoint> {
             let of_mix = |read_percent: &u8| {
                 let read_percent = *read_percent;
-                sizes.iter().map(move |bs| Point::Access {
+                sizes.iter().map(move |bs| MeasuringPoint::Access {
                     read_percent,
                     bs: *bs,
                 })
@@ -75,11 +75,11 @@ impl Standard {
             }
             Self::PtsWriteSaturation | Self::PtsLatencyHistogram => grid(&[0], &[4 * KIB]),
             Self::PtsComposite => {
-                let of = |threads: u32| LOADS.map(|depth| Point::Load { threads, depth });
+                let of = |threads: u32| LOADS.map(|depth| MeasuringPoint::Load { threads, depth });
                 LOADS.into_iter().flat_map(of).collect()
             }
             Self::PtsHostIdle => WAITS
-                .map(|seconds| Point::Wait(Duration::from_secs(seconds)))
+                .map(|seconds| MeasuringPoint::Wait(Duration::from_secs(seconds)))
                 .to_vec(),
             // Its only cell has stages.
             Self::PtsCrossStimulus => Vec::new(),
@@ -87,8 +87,8 @@ impl Standard {
     }
 
     /// The cells whose response tells that the rounds are steady.
-    pub(super) fn tracked(self, cells: &[&CellSpec]) -> Vec<Point> {
-        let access = |read_percent, kib: u64| Point::Access {
+    pub(super) fn tracked(self, cells: &[&CellSpec]) -> Vec<MeasuringPoint> {
+        let access = |read_percent, kib: u64| MeasuringPoint::Access {
             read_percent,
             bs: kib * KIB,
         };
@@ -97,10 +97,10 @@ impl Standard {
             Self::PtsLatency => vec![access(0, 4)],
             Self::PtsWriteSaturation | Self::PtsThroughput => {
                 let points = self.points(cells).into_iter();
-                let writes = |point: &Point| {
+                let writes = |point: &MeasuringPoint| {
                     matches!(
                         point,
-                        Point::Access {
+                        MeasuringPoint::Access {
                             read_percent: 0,
                             ..
                         }
@@ -108,11 +108,11 @@ impl Standard {
                 };
                 points.filter(writes).collect()
             }
-            Self::PtsComposite => vec![Point::Load {
+            Self::PtsComposite => vec![MeasuringPoint::Load {
                 threads: 32,
                 depth: 32,
             }],
-            Self::PtsHostIdle => vec![Point::Wait(Duration::ZERO)],
+            Self::PtsHostIdle => vec![MeasuringPoint::Wait(Duration::ZERO)],
             Self::PtsCrossStimulus | Self::PtsLatencyHistogram => Vec::new(),
         }
     }

@@ -20,7 +20,8 @@ macro_rules! pressure_columns {
     };
     ($row:ty, $of:ident => $place:expr; $($field:ident $($since:literal)? = $doc:expr,)+) => {{
         use iolab_workload::counters::Pressure;
-        let _: fn(Pressure) = |Pressure { $($field: _,)+ }| ();
+        // Names a field that has no column.
+        let _: fn(Pressure) -> Pressure = |of| Pressure { $($field: of.$field,)+ };
         vec![$(
             $crate::column::Column::number(
                 stringify!($field),

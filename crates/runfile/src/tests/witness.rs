@@ -3,11 +3,8 @@
 use std::collections::BTreeSet;
 
 use iolab_record::witness::{Claimed, ToolClaim, Witnessed};
-use iolab_record::{
-    DeviceStat, Extents, NfsIo, Pressure, ProcessIo, Region, Residency, ResourceUse,
-};
-use iolab_record::{ServedBy, ServedVerdict};
-use iolab_workload::counters::{DeviceWaits, Traffic};
+use iolab_record::{Extents, Region, Residency, ServedBy, ServedVerdict};
+use iolab_workload::counters::{CounterSet, Traffic};
 use iolab_workload::medium::Medium;
 use iolab_workload::witness::{
     Course, DiskTraffic, GroupHolds, GroupLimits, GroupTraffic, IoWays, Moment, NoStorage,
@@ -27,29 +24,9 @@ impl Numbers {
         self.0
     }
 
-    fn io(&mut self) -> ProcessIo {
-        ProcessIo {
-            rchar: self.next(),
-            wchar: self.next(),
-            syscr: self.next(),
-            syscw: self.next(),
-            read_bytes: self.next(),
-            write_bytes: self.next(),
-        }
-    }
-
-    fn stat(&mut self) -> DeviceStat {
-        DeviceStat {
-            read_ios: self.next(),
-            read_merges: self.next(),
-            read_bytes: self.next(),
-            write_ios: self.next(),
-            write_merges: self.next(),
-            write_bytes: self.next(),
-            flush_ios: self.next(),
-            busy_ms: self.next(),
-            queue_ms: Some(self.next()),
-        }
+    /// Each counter of a set, however many there are.
+    fn counters<T: CounterSet>(&mut self) -> T {
+        T::from_numbers(|| Some(Some(self.next()))).expect("numbers do not end")
     }
 
     fn times(&mut self) -> Times {
@@ -86,17 +63,10 @@ impl Numbers {
             running: self.next(),
             ignores_children: true,
             is_complete: false,
-            io: Some(self.io()),
+            io: Some(self.counters()),
             cancelled_write_bytes: self.next(),
             fault_bytes: Some(self.next()),
-            usage: Some(ResourceUse {
-                user_ns: self.next(),
-                system_ns: self.next(),
-                minor_faults: self.next(),
-                major_faults: self.next(),
-                voluntary_switches: self.next(),
-                involuntary_switches: self.next(),
-            }),
+            usage: Some(self.counters()),
             run_delay_ns: self.next(),
         }
     }
@@ -120,25 +90,12 @@ impl Numbers {
         }
     }
 
-    fn pressure(&mut self) -> Pressure {
-        Pressure {
-            cpu_stall_ns: Some(self.next()),
-            io_stall_ns: Some(self.next()),
-            memory_stall_ns: Some(self.next()),
-            steal_ns: Some(self.next()),
-            interrupts: Some(self.next()),
-            suspended_ns: Some(self.next()),
-            throttled_ns: Some(self.next()),
-            cpu_khz: Some(self.next()),
-        }
-    }
-
     fn moment(&mut self) -> Moment {
         Moment {
             start_ns: self.next(),
             length_ns: self.next(),
-            program: Some(self.io()),
-            devices: vec![self.stat(), self.stat()],
+            program: Some(self.counters()),
+            devices: vec![self.counters(), self.counters()],
         }
     }
 
@@ -190,12 +147,9 @@ impl Numbers {
                 ObservedDevice {
                     name: "dm-0".to_owned(),
                     disks: vec!["vda".to_owned(), "vdb".to_owned()],
-                    traffic: Some(self.stat()),
-                    waits: Some(DeviceWaits {
-                        read_ms: self.next(),
-                        write_ms: self.next(),
-                    }),
-                    below: Some(self.stat()),
+                    traffic: Some(self.counters()),
+                    waits: Some(self.counters()),
+                    below: Some(self.counters()),
                     in_file: true,
                 },
                 ObservedDevice::default(),
@@ -203,7 +157,7 @@ impl Numbers {
             disks: vec![DiskTraffic {
                 name: "vda".to_owned(),
                 number: (254, 16),
-                traffic: self.stat(),
+                traffic: self.counters(),
                 of_group: Some(GroupTraffic {
                     read_bytes: self.next(),
                     write_bytes: self.next(),
@@ -227,11 +181,8 @@ impl Numbers {
                 sees_ended: true,
             },
             dirty_before_bytes: Some(self.next()),
-            nfs: Some(NfsIo {
-                read_bytes: self.next(),
-                write_bytes: self.next(),
-            }),
-            pressure: self.pressure(),
+            nfs: Some(self.counters()),
+            pressure: self.counters(),
             course: Course {
                 devices: vec!["vdb".to_owned(), "vda".to_owned()],
                 moments: vec![self.moment(), self.moment()],

@@ -7,7 +7,7 @@ use super::points::Points;
 use super::spline::Spline;
 
 /// The places of the breakpoints, ascending, each at least 1 from the next and from both ends.
-pub(super) type Places = Vec<f64>;
+pub(super) type Breakpoints = Vec<f64>;
 
 /// Between two candidates, as long as there are not more than [`CANDIDATES_MAX`].
 const STEP: f64 = 0.25;
@@ -25,7 +25,7 @@ const ROUNDS_MAX: usize = 30;
 /// A single breakpoint may have settled in the middle of two bends, and moving one breakpoint at a time
 /// does not always leave such a place. So the search starts from the new breakpoint at each of the
 /// places in turn, and from even spacing.
-pub(super) fn best_places(points: &Points, fewer: &Places) -> Option<Places> {
+pub(super) fn best_places(points: &Points, fewer: &Breakpoints) -> Option<Breakpoints> {
     let grown = candidates(points)
         .step_by(STARTS_APART)
         .filter_map(|place| inserted(points, fewer, place));
@@ -35,12 +35,12 @@ pub(super) fn best_places(points: &Points, fewer: &Places) -> Option<Places> {
 }
 
 /// Moves each breakpoint to its best place in turn until none moves, then finely.
-pub(super) fn improve(points: &Points, places: Places) -> Places {
+pub(super) fn improve(points: &Points, places: Breakpoints) -> Breakpoints {
     refine(points, settle(points, places))
 }
 
 /// Moves each breakpoint to the best of the candidates in turn until none moves.
-fn settle(points: &Points, places: Places) -> (f64, Places) {
+fn settle(points: &Points, places: Breakpoints) -> (f64, Breakpoints) {
     let mut best = (rss(points, &places), places);
     for _ in 0..ROUNDS_MAX {
         let before = best.0;
@@ -65,14 +65,14 @@ fn candidates(points: &Points) -> impl Iterator<Item = f64> + use<> {
     (0..count as u32).map(move |i| first + f64::from(i) * step)
 }
 
-fn least(sets: impl Iterator<Item = (f64, Places)>) -> Option<(f64, Places)> {
+fn least(sets: impl Iterator<Item = (f64, Breakpoints)>) -> Option<(f64, Breakpoints)> {
     // Of two breakpoints between x that are equal but for the last digit there is no fit.
     sets.filter(|set| set.0.is_finite())
         .min_by(|a, b| a.0.total_cmp(&b.0))
 }
 
 /// The places with one more; `None` when it is too close to another.
-fn inserted(points: &Points, places: &[f64], place: f64) -> Option<Places> {
+fn inserted(points: &Points, places: &[f64], place: f64) -> Option<Breakpoints> {
     let index = places.partition_point(|other| *other < place);
     let mut more = places.to_vec();
     more.insert(index, place);
@@ -93,13 +93,13 @@ fn room(points: &Points, places: &[f64], breakpoint: usize) -> (f64, f64) {
 }
 
 /// Evenly spaced places, or `None` when that is too close.
-fn even(points: &Points, count: usize) -> Option<Places> {
+fn even(points: &Points, count: usize) -> Option<Breakpoints> {
     let gap = (points.len() as f64 - 1.0) / (count as f64 + 1.0);
     (gap >= 1.0).then(|| (1..=count).map(|i| gap * i as f64).collect())
 }
 
 /// The best of all candidates for one breakpoint, which may pass the others.
-fn moved(points: &Points, best: (f64, Places), breakpoint: usize) -> (f64, Places) {
+fn moved(points: &Points, best: (f64, Breakpoints), breakpoint: usize) -> (f64, Breakpoints) {
     let mut others = best.1.clone();
     others.remove(breakpoint);
     candidates(points)
@@ -109,7 +109,7 @@ fn moved(points: &Points, best: (f64, Places), breakpoint: usize) -> (f64, Place
 }
 
 /// Golden sections between the neighbouring candidates of each breakpoint, in turn.
-fn refine(points: &Points, mut best: (f64, Places)) -> Places {
+fn refine(points: &Points, mut best: (f64, Breakpoints)) -> Breakpoints {
     /// The share of the sum of squares that is not worth another round.
     const ENOUGH: f64 = 1e-9;
     let span = points.len() as f64 - 3.0;
@@ -132,10 +132,10 @@ fn refine(points: &Points, mut best: (f64, Places)) -> Places {
 /// Kiefer, "Sequential minimax search for a maximum", Proceedings of the AMS 4 (1953) 502-506.
 fn golden_section(
     points: &Points,
-    best: (f64, Places),
+    best: (f64, Breakpoints),
     breakpoint: usize,
     (mut low, mut high): (f64, f64),
-) -> (f64, Places) {
+) -> (f64, Breakpoints) {
     const RATIO: f64 = 0.618_033_988_749_894_8;
     /// In points; far below what the bootstrap intervals resolve.
     const FINE: f64 = 1e-5;
@@ -205,7 +205,7 @@ mod tests {
         let found = (0..60)
             .filter(|seed| {
                 let points = wandering(*seed);
-                let one = best_places(&points, &Places::new()).unwrap();
+                let one = best_places(&points, &Breakpoints::new()).unwrap();
                 let two = best_places(&points, &one).unwrap();
                 rss(&points, &two) <= best_pair(&points) * (1.0 + 1e-9)
             })
@@ -217,7 +217,7 @@ mod tests {
     fn a_knot_more_never_fits_worse() {
         for seed in 0..20 {
             let points = wandering(seed);
-            let mut places = Places::new();
+            let mut places = Breakpoints::new();
             for _ in 0..4 {
                 let more = best_places(&points, &places).unwrap();
                 assert!(rss(&points, &more) <= rss(&points, &places) * (1.0 + 1e-9));

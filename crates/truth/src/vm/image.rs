@@ -12,13 +12,13 @@ use crate::cleanup::Cleanup;
 use crate::system::{Made, Unmade, failed, needs_root, warn};
 
 /// A folder of the cache: the script of `vm` that makes it, and all that it is made from.
-struct Part {
+struct CachedPart {
     script: &'static str,
     inputs: &'static [&'static str],
 }
 
 /// The root file system, which all kernels share.
-const ROOT: Part = Part {
+const ROOT: CachedPart = CachedPart {
     script: "root.sh",
     inputs: &[
         include_str!("../../vm/root.sh"),
@@ -28,7 +28,7 @@ const ROOT: Part = Part {
 };
 
 /// A kernel with its modules.
-const KERNEL: Part = Part {
+const KERNEL: CachedPart = CachedPart {
     script: "kernel.sh",
     inputs: &[
         include_str!("../../vm/kernel.sh"),
@@ -100,7 +100,7 @@ impl Image {
     }
 }
 
-impl Part {
+impl CachedPart {
     /// The folder in the cache, built by the script with these further arguments where it is not there yet.
     fn folder(&self, name: &str, arguments: &[&OsStr]) -> Made<PathBuf> {
         let mut hash = DefaultHasher::new();

@@ -174,29 +174,33 @@ fn what_groups_cannot_be_is_refused() {
         rate: Some(Rate::ZERO),
         ..writer()
     };
-    for (groups, part) in [
-        (vec![("a", verified.clone()), ("b", writer())], "same bytes"),
-        (vec![("a", private), ("b", writer())], "layout=private"),
-        (vec![("a", many.clone()), ("b", many)], "1200 threads"),
-        (vec![("a", idle)], "nothing is done"),
-        (
-            vec![
-                (
-                    "a",
-                    TrialSpec {
-                        flow: Some(2),
-                        ..writer()
-                    },
-                ),
-                ("b", writer()),
-            ],
-            "no other group has one",
-        ),
-        (vec![("a", TrialSpec { bs: 0, ..writer() })], "group a"),
-    ] {
-        let error = cell(groups).check().expect_err(part);
-        assert!(error.to_string().contains(part), "{error}");
-    }
+    let weighted = TrialSpec {
+        flow: Some(2),
+        ..writer()
+    };
+    let told = [
+        vec![("a", verified.clone()), ("b", writer())],
+        vec![("a", private), ("b", writer())],
+        vec![("a", many.clone()), ("b", many)],
+        vec![("a", idle)],
+        vec![("a", weighted), ("b", writer())],
+        vec![("a", TrialSpec { bs: 0, ..writer() })],
+    ]
+    .map(|groups| cell(groups).check().expect_err("refused").to_string());
+    insta::assert_snapshot!(told.join("\n"), @r"
+    verify in group a, and group b writes the same bytes
+      give each a range of its own with offset and region, or leave verify out
+    group a: layout=private in a group
+      groups share one file: give each a range of its own with offset and region, and layout=shared
+    the groups have 1200 threads together
+      choose 1 to 1024 threads over all groups
+    every group has the rate 0, so that nothing is done
+      give one of the groups another rate
+    group a has a flow, and no other group has one
+      flows are a proportion: give another group one too, or set flow=none
+    group a: bs is 0 bytes
+      choose an I/O size from 1 byte to 2 GiB minus 4 KiB, the most one system call transfers
+    ");
     let apart = TrialSpec {
         offset: 1 << 30,
         ..writer()

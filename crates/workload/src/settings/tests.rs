@@ -1,4 +1,7 @@
+use std::collections::BTreeSet;
+
 use super::*;
+use crate::trial::TrialSpec;
 
 /// For each setting, a value as users write it, and its canonical form.
 const EXAMPLES: &[(&str, &str, &str)] = &[
@@ -100,6 +103,111 @@ fn every_setting_sets_what_it_says() {
             assert_eq!(other.get(&cell), untouched, "{name} changed {}", other.name);
         }
     }
+}
+
+/// The settings of a type whose fields these are: a field that has no line here does not compile.
+macro_rules! settings_of {
+    ($type:ident { $($field:ident: $settings:expr,)+ }) => {{
+        let $type { $($field: _,)+ } = $type::default();
+        [$(&$settings[..]),+].concat()
+    }};
+}
+
+#[test]
+fn every_field_of_a_cell_is_a_setting() {
+    const NONE: [&str; 0] = [];
+    let of_trial = settings_of!(TrialSpec {
+        backend: ["backend"],
+        pattern: ["pattern"],
+        bs: ["bs"],
+        bs_mix: ["bs_mix"],
+        skip: ["skip"],
+        skip_every: ["skip_every"],
+        random_every: ["random_every"],
+        stripe: ["stripe"],
+        offset: ["offset"],
+        region: ["region"],
+        segments: ["segments"],
+        threads: ["threads"],
+        // Those of other ranks, as the run finds them.
+        others: NONE,
+        ranks: ["ranks"],
+        hosts: ["hosts"],
+        shift: ["shift"],
+        cpus: ["cpus"],
+        placement: ["placement"],
+        memory_node: ["memory_node"],
+        depth: ["depth"],
+        batch: ["batch"],
+        read_percent: ["read_percent"],
+        trim_percent: ["trim_percent"],
+        trim_by: ["trim_by"],
+        trim_first: ["trim_first"],
+        layout: ["layout"],
+        descriptors: ["descriptors"],
+        fresh: ["fresh"],
+        sync: ["sync"],
+        sync_every: ["sync_every"],
+        allocate: ["allocate"],
+        cache: ["cache"],
+        first_offset: ["first_offset"],
+        buffer_init: ["buffer_init"],
+        buffer_memory: ["buffer_memory"],
+        content: ["content"],
+        write_hint: ["write_hint"],
+        compressible: ["compressible"],
+        dedup: ["dedup"],
+        verify: ["verify"],
+        limit: ["bytes", "requests", "time"],
+        steady: ["steady"],
+        rate: ["rate"],
+        arrivals: ["arrivals"],
+        thinktime: ["thinktime"],
+        thinktime_every: ["thinktime_every"],
+        thinktime_spin: ["thinktime_spin"],
+        bursts: ["bursts"],
+        latency: ["latency"],
+        latency_over_time: ["latency_over_time"],
+        hardware_counters: ["hardware_counters"],
+        // One for each trial, from that of the run.
+        seed: NONE,
+        registered: ["registered"],
+        sqpoll: ["sqpoll"],
+        sqpoll_cpu: ["sqpoll_cpu"],
+        iopoll: ["iopoll"],
+        noatime: ["noatime"],
+        // As fine as what looks at the series asks for.
+        series_ns: NONE,
+        dontcache: ["dontcache"],
+        atomic: ["atomic"],
+        nowait: ["nowait"],
+        fadvise: ["fadvise"],
+        ioprio: ["ioprio"],
+        nice: ["nice"],
+        realtime: ["realtime"],
+        start_delay: ["start_delay"],
+        flow: ["flow"],
+        ends_trial: ["ends_trial"],
+        trace: ["trace"],
+    });
+    let of_cell = settings_of!(CellSpec {
+        trial: of_trial,
+        // Each has settings of its own.
+        groups: NONE,
+        active: ["active"],
+        workload: ["workload"],
+        // A value of `batch`.
+        batch_auto: NONE,
+        linkage: ["linkage"],
+        command: ["command"],
+        tool: ["tool"],
+        target: ["target"],
+        system: ["system"],
+        idle: ["idle"],
+    });
+    let fields = BTreeSet::from_iter(of_cell);
+    let rows = SETTINGS.iter().map(|setting| setting.name).collect();
+    assert_eq!(fields, rows);
 }
 
 #[test]

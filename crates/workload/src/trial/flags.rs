@@ -194,8 +194,8 @@ impl TrialSpec {
 
 #[cfg(test)]
 mod tests {
+    use super::super::refusals::{refusals, trial};
     use super::*;
-    use crate::settings::{CellSpec, Setting};
 
     #[test]
     fn priorities_read_as_they_are_written() {
@@ -208,17 +208,6 @@ mod tests {
         }
     }
 
-    /// The default trial with these settings.
-    fn trial(sets: &str) -> TrialSpec {
-        let mut cell = CellSpec::default();
-        for set in sets.split_whitespace() {
-            let (name, value) = set.split_once('=').expect(set);
-            let setting = Setting::find(name).expect(set);
-            setting.set(&mut cell, value).expect(set);
-        }
-        cell.trial
-    }
-
     #[test]
     fn flags_without_a_meaning_are_refused() {
         const CACHED: &str = "backend=pvsync2 cache=cold";
@@ -226,47 +215,49 @@ mod tests {
         for flag in ["dontcache=true", "nowait=true", "fadvise=random"] {
             trial(&format!("{CACHED} {flag}")).check().expect(flag);
         }
-        trial(ATOMIC).check().expect(ATOMIC);
-        let refusals = [
-            "write_hint=short".to_owned(),
-            "sqpoll_cpu=0".to_owned(),
-            "realtime=50 sqpoll=true".to_owned(),
-            "realtime=50 nice=0".to_owned(),
-            format!("{CACHED} dontcache=true backend=psync"),
-            format!("{CACHED} dontcache=true cache=direct"),
-            format!("{ATOMIC} backend=sync"),
-            format!("{ATOMIC} read_percent=100"),
-            format!("{ATOMIC} registered=true"),
-            format!("{ATOMIC} cache=hot"),
-            format!("{ATOMIC} bs=12288"),
-            format!("{ATOMIC} bs=8192 offset=4096"),
-            format!("{ATOMIC} bs_mix=4k"),
-            format!("{CACHED} nowait=true backend=io_uring"),
-            format!("{CACHED} fadvise=random backend=mmap"),
-            format!("{CACHED} fadvise=random cache=direct"),
-        ]
-        .map(|sets| {
-            let error = trial(&sets).check().expect_err(&sets);
-            assert!(error.remedy().is_some(), "{error}");
-            error.message().to_owned()
-        });
-        insta::assert_snapshot!(refusals.join("\n"), @r"
-        write_hint in a trial that writes nothing
-        sqpoll_cpu without sqpoll
-        realtime with sqpoll
-        realtime with nice
-        dontcache with backend psync
-        dontcache with cache=direct
-        atomic with backend sync
-        atomic in a trial that writes nothing
-        atomic with registered buffers of io_uring
-        atomic with buffered I/O
-        atomic with a bs that is not a power of two, or an offset or skip that is not a multiple of bs
-        atomic with a bs that is not a power of two, or an offset or skip that is not a multiple of bs
-        atomic with bs_mix
-        nowait with backend io_uring
-        fadvise with backend mmap
-        fadvise with cache=direct
+        let of_threads = [
+            "write_hint=short",
+            "sqpoll_cpu=0",
+            "realtime=50 sqpoll=true",
+            "realtime=50 nice=0",
+        ];
+        insta::assert_snapshot!(refusals("", &of_threads), @r"
+        write_hint=short: write_hint in a trial that writes nothing
+        sqpoll_cpu=0: sqpoll_cpu without sqpoll
+        realtime=50 sqpoll=true: realtime with sqpoll
+        realtime=50 nice=0: realtime with nice
+        ");
+        let of_cached = [
+            "dontcache=true backend=psync",
+            "dontcache=true cache=direct",
+            "nowait=true backend=io_uring",
+            "fadvise=random backend=mmap",
+            "fadvise=random cache=direct",
+        ];
+        insta::assert_snapshot!(refusals(CACHED, &of_cached), @r"
+        dontcache=true backend=psync: dontcache with backend psync
+        dontcache=true cache=direct: dontcache with cache=direct
+        nowait=true backend=io_uring: nowait with backend io_uring
+        fadvise=random backend=mmap: fadvise with backend mmap
+        fadvise=random cache=direct: fadvise with cache=direct
+        ");
+        let of_atomic = [
+            "backend=sync",
+            "read_percent=100",
+            "registered=true",
+            "cache=hot",
+            "bs=12288",
+            "bs=8192 offset=4096",
+            "bs_mix=4k",
+        ];
+        insta::assert_snapshot!(refusals(ATOMIC, &of_atomic), @r"
+        backend=sync: atomic with backend sync
+        read_percent=100: atomic in a trial that writes nothing
+        registered=true: atomic with registered buffers of io_uring
+        cache=hot: atomic with buffered I/O
+        bs=12288: atomic with a bs that is not a power of two, or an offset or skip that is not a multiple of bs
+        bs=8192 offset=4096: atomic with a bs that is not a power of two, or an offset or skip that is not a multiple of bs
+        bs_mix=4k: atomic with bs_mix
         ");
     }
 }

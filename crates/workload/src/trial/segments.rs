@@ -25,11 +25,11 @@ pub struct Segments {
 
 /// Where the segments of a region lie: one in each of as many slots of equal length, at a drawn place of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Places {
+pub struct SegmentLayout {
     segments: Segments,
     /// Bytes from one slot to the next.
     slot: u64,
-    /// Places of a segment within its slot, so that it never touches the next one.
+    /// SegmentLayout of a segment within its slot, so that it never touches the next one.
     choices: u64,
 }
 
@@ -50,11 +50,11 @@ impl Segments {
     }
 
     /// Where they lie in a region of so many bytes; `None` where they would touch.
-    pub fn places(self, region: u64) -> Option<Places> {
+    pub fn places(self, region: u64) -> Option<SegmentLayout> {
         let alignment = self.alignment();
         let slot = region / self.count / alignment * alignment;
         let choices = slot.checked_sub(self.size)? / alignment;
-        (choices > 0).then_some(Places {
+        (choices > 0).then_some(SegmentLayout {
             segments: self,
             slot,
             choices,
@@ -62,7 +62,7 @@ impl Segments {
     }
 }
 
-impl Places {
+impl SegmentLayout {
     /// The byte of the region that is byte `at` of all segments one behind the other.
     pub fn of(&self, at: u64) -> u64 {
         let size = self.segments.size;
@@ -110,7 +110,7 @@ impl FromStr for Segments {
 mod tests {
     use proptest::prelude::*;
 
-    use super::super::{FileLayout, Pattern, TrialSpec};
+    use super::super::refusals::{refusals, trial};
     use super::*;
 
     proptest! {
@@ -146,46 +146,18 @@ mod tests {
         }
         let segments: Segments = "4/16M".parse().expect("segments");
         assert_eq!(segments.to_string(), "4/16MiB");
-        let spec = TrialSpec {
-            segments: Some(segments),
-            region: 64 << 20,
-            ..TrialSpec::default()
-        };
-        spec.check().expect("possible");
-        assert_eq!(spec.requests_bound(), Some(4096), "a pass over them");
-        for (wrong, part) in [
-            (
-                TrialSpec {
-                    region: 16 << 20,
-                    ..spec.clone()
-                },
-                "do not fit",
-            ),
-            (
-                TrialSpec {
-                    bs: 2 << 20,
-                    ..spec.clone()
-                },
-                "multiples of 1MiB",
-            ),
-            (
-                TrialSpec {
-                    pattern: Pattern::Strided,
-                    ..spec.clone()
-                },
-                "strided",
-            ),
-            (
-                TrialSpec {
-                    layout: FileLayout::Private,
-                    ..spec.clone()
-                },
-                "layout=private",
-            ),
-        ] {
-            let error = wrong.check().expect_err(part);
-            assert!(error.message().contains(part), "{error}");
-            assert!(error.remedy().is_some());
-        }
+        let possible = "segments=4/16M region=64M";
+        assert_eq!(
+            trial(possible).requests_bound(),
+            Some(4096),
+            "a pass over them"
+        );
+        let changes = ["region=16M", "bs=2M", "pattern=strided", "layout=private"];
+        insta::assert_snapshot!(refusals(possible, &changes), @r"
+        region=16M: segments=4/16MiB do not fit into a region of 16MiB with gaps between them
+        bs=2M: segments=4/16MiB with bs=2MiB: they begin at multiples of 1MiB
+        pattern=strided: segments=4/16MiB with pattern=strided
+        layout=private: segments=4/16MiB with layout=private
+        ");
     }
 }

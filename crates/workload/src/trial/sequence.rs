@@ -145,6 +145,6 @@ mod tests {
         };
         of(3 * 4096).check().expect("three blocks");
         let error = of(2 * 4096).check().expect_err("two blocks");
-        assert!(error.message().contains("block 2 of 2"), "{error}");
+        insta::assert_snapshot!(error.message(), @"pattern=sequence:2:0:1: block 2 of 2, which are numbered from 0 on");
     }
 }

@@ -341,6 +341,7 @@ impl TrialSpec {
 
 #[cfg(test)]
 mod tests {
+    use super::super::refusals::{refusals, trial};
     use super::*;
 
     #[test]
@@ -396,68 +397,28 @@ mod tests {
 
     #[test]
     fn what_a_mix_cannot_be_is_refused_with_its_reason() {
-        let spec = TrialSpec {
-            bs_mix: Some("4k:50,64k:50".parse().expect("a mix")),
-            region: 1 << 20,
-            ..TrialSpec::default()
-        };
-        spec.check().expect("possible");
         // Smaller requests also begin at a block.
-        let small = TrialSpec {
-            bs_mix: Some("512:50,1536:20,8k:30".parse().expect("a mix")),
-            ..spec.clone()
-        };
-        small.check().expect("possible");
-        assert_eq!(spec.largest_request(), 65536);
-        assert_eq!(spec.bytes_bound(), Some(1 << 20));
-        for (wrong, part) in [
-            (
-                TrialSpec {
-                    bs: 12_288,
-                    ..spec.clone()
-                },
-                "neither below bs=12KiB",
-            ),
-            (
-                TrialSpec {
-                    region: 32768,
-                    ..spec.clone()
-                },
-                "more than the share",
-            ),
-            (
-                TrialSpec {
-                    threads: 32,
-                    ..spec.clone()
-                },
-                "more than the share",
-            ),
-            (
-                TrialSpec {
-                    pattern: Pattern::Strided,
-                    ..spec.clone()
-                },
-                "strided",
-            ),
-            (
-                TrialSpec {
-                    layout: FileLayout::Interleaved,
-                    ..spec.clone()
-                },
-                "interleaved",
-            ),
-            (
-                TrialSpec {
-                    verify: true,
-                    read_percent: 0,
-                    ..spec.clone()
-                },
-                "verify",
-            ),
-        ] {
-            let error = wrong.check().expect_err(part);
-            assert!(error.message().contains(part), "{error}");
-            assert!(error.remedy().is_some());
-        }
+        trial("region=1M bs_mix=512:50,1536:20,8k:30")
+            .check()
+            .expect("possible");
+        let mixed = trial("region=1M bs_mix=4k:50,64k:50");
+        assert_eq!(mixed.largest_request(), 65536);
+        assert_eq!(mixed.bytes_bound(), Some(1 << 20));
+        let changes = [
+            "bs=12k",
+            "region=32k",
+            "threads=32",
+            "pattern=strided",
+            "layout=interleaved",
+            "verify=true read_percent=0",
+        ];
+        insta::assert_snapshot!(refusals("region=1M bs_mix=4k:50,64k:50", &changes), @r"
+        bs=12k: bs_mix has requests of 64 KiB, which is neither below bs=12KiB nor a multiple of it
+        region=32k: bs_mix has requests of 64 KiB, more than the share of a thread
+        threads=32: bs_mix has requests of 64 KiB, more than the share of a thread
+        pattern=strided: bs_mix with pattern strided and layout shared
+        layout=interleaved: bs_mix with pattern seq and layout interleaved
+        verify=true read_percent=0: verify with bs_mix
+        ");
     }
 }

@@ -52,50 +52,15 @@ impl TrialSpec {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::super::refusals::refusals;
 
     #[test]
     fn trials_whose_requests_have_no_events_of_their_own_are_refused() {
-        let traced = TrialSpec {
-            trace: true,
-            ..TrialSpec::default()
-        };
-        traced.check().expect("possible");
-        for (wrong, part) in [
-            (
-                TrialSpec {
-                    cache: CacheState::Cold,
-                    ..traced.clone()
-                },
-                "buffered I/O",
-            ),
-            (
-                TrialSpec {
-                    backend: Backend::Null,
-                    ..traced.clone()
-                },
-                "null",
-            ),
-            (
-                TrialSpec {
-                    latency: false,
-                    ..traced
-                },
-                "latency=false",
-            ),
-        ] {
-            let error = wrong.check().expect_err(part);
-            assert_eq!(
-                error.message(),
-                format!(
-                    "trace=true with {}",
-                    match part {
-                        "null" => "backend null",
-                        other => other,
-                    }
-                )
-            );
-            assert!(error.remedy().is_some());
-        }
+        let changes = ["cache=cold", "backend=null", "latency=false"];
+        insta::assert_snapshot!(refusals("trace=true", &changes), @r"
+        cache=cold: trace=true with buffered I/O
+        backend=null: trace=true with backend null
+        latency=false: trace=true with latency=false
+        ");
     }
 }

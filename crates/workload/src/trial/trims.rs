@@ -92,109 +92,50 @@ impl TrialSpec {
 
 #[cfg(test)]
 mod tests {
+    use super::super::refusals::{refusals, trial};
     use super::*;
 
     #[test]
     fn trims_without_a_meaning_are_refused() {
-        let spec = TrialSpec {
-            read_percent: 0,
-            trim_percent: 100,
-            ..TrialSpec::default()
-        };
-        spec.check().expect("possible");
+        let spec = trial("read_percent=0 trim_percent=100");
         assert!(spec.trims() && spec.writes() && !spec.writes_data());
-        let first = TrialSpec {
-            trim_percent: 0,
-            trim_first: true,
-            ..spec.clone()
-        };
-        first.check().expect("possible");
+        let first = trial("read_percent=0 trim_first=true");
         assert!(first.trims() && first.writes_data());
-        let pass = TrialSpec {
-            trim_first: false,
-            ..first.clone()
-        };
+        let pass = trial("read_percent=0");
         assert_eq!(
             first.requests_bound(),
             pass.requests_bound().map(|writes| 2 * writes)
         );
-        for (wrong, part) in [
-            (
-                TrialSpec {
-                    backend: Backend::Pool,
-                    depth: 2,
-                    ..first.clone()
-                },
-                "trim_first with",
-            ),
-            (
-                TrialSpec {
-                    trim_percent: 30,
-                    ..first.clone()
-                },
-                "trim_first with",
-            ),
-            (
-                TrialSpec {
-                    read_percent: 30,
-                    ..first.clone()
-                },
-                "trim_first with read_percent=30",
-            ),
-            (
-                TrialSpec {
-                    read_percent: 100,
-                    ..first
-                },
-                "reads alone",
-            ),
-            (
-                TrialSpec {
-                    trim_percent: 101,
-                    ..spec.clone()
-                },
-                "trim_percent is 101",
-            ),
-            (
-                TrialSpec {
-                    read_percent: 100,
-                    ..spec.clone()
-                },
-                "reads alone",
-            ),
-            (
-                TrialSpec {
-                    backend: Backend::IoUring,
-                    ..spec.clone()
-                },
-                "io_uring",
-            ),
-            (
-                TrialSpec {
-                    verify: true,
-                    ..spec.clone()
-                },
-                "verify",
-            ),
-            (
-                TrialSpec {
-                    fresh: true,
-                    ..spec.clone()
-                },
-                "new file",
-            ),
-            (
-                TrialSpec {
-                    trim_percent: 0,
-                    trim_by: TrimBy::WriteZeroes,
-                    ..spec.clone()
-                },
-                "without trims",
-            ),
-        ] {
-            let error = wrong.check().expect_err(part);
-            assert!(error.message().contains(part), "{error}");
-            assert!(error.remedy().is_some());
-        }
+        let changes = [
+            "backend=pool depth=2",
+            "trim_percent=30",
+            "read_percent=30",
+            "read_percent=100",
+        ];
+        insta::assert_snapshot!(refusals("read_percent=0 trim_first=true", &changes), @r"
+        backend=pool depth=2: trim_first with trim_percent, bs_mix or several requests in flight
+        trim_percent=30: trim_first with trim_percent, bs_mix or several requests in flight
+        read_percent=30: trim_first with read_percent=30
+        read_percent=100: trim_first=true with reads alone
+        ");
+        let changes = [
+            "read_percent=100",
+            "backend=io_uring",
+            "verify=true",
+            "fresh=true",
+            "trim_percent=0 trim_by=write_zeroes",
+        ];
+        insta::assert_snapshot!(refusals("read_percent=0 trim_percent=100", &changes), @r"
+        read_percent=100: trim_percent=100 with reads alone
+        backend=io_uring: trim_percent=100 with backend io_uring
+        verify=true: verify with trims
+        fresh=true: trims on a new file
+        trim_percent=0 trim_by=write_zeroes: trim_by=write_zeroes without trims
+        ");
+        let beyond = TrialSpec {
+            trim_percent: 101,
+            ..spec
+        };
+        assert!(beyond.check().is_err());
     }
 }

@@ -132,18 +132,32 @@ mod tests {
         // A part smaller than a block gets one within the region.
         assert_eq!(zones.of(1), [zone(50, 0, 1), zone(100, 0, 1)]);
         assert_eq!(zones.of(10), [zone(50, 0, 1), zone(100, 2, 8)]);
-        for (text, part) in [
-            ("", "whole number"),
-            ("50/5", "less than"),
-            ("50/50:60/50", "more than 100"),
-            ("50/x:50/50", "whole number"),
-            ("100/0:0/100", "without blocks"),
-            ("50/:50/50", "whole number"),
-            ("99999999999/100", "whole number"),
-        ] {
-            let error = text.parse::<Zones>().expect_err(text).to_string();
-            assert!(error.contains(part), "{text}: {error}");
-        }
+        let wrong = [
+            "",
+            "50/5",
+            "50/50:60/50",
+            "50/x:50/50",
+            "100/0:0/100",
+            "50/:50/50",
+            "99999999999/100",
+        ];
+        let told = wrong.map(|text| text.parse::<Zones>().expect_err(text).to_string());
+        insta::assert_snapshot!(told.join("\n"), @r"
+        '' are no zones: a share is not a whole number
+          write the percentage of the requests and of the region for each zone, each adding up to 100: zones:50/5:30/15:20/80
+        '50/5' are no zones: they add up to less than 100 %
+          write the percentage of the requests and of the region for each zone, each adding up to 100: zones:50/5:30/15:20/80
+        '50/50:60/50' are no zones: they add up to more than 100 %
+          write the percentage of the requests and of the region for each zone, each adding up to 100: zones:50/5:30/15:20/80
+        '50/x:50/50' are no zones: a share is not a whole number
+          write the percentage of the requests and of the region for each zone, each adding up to 100: zones:50/5:30/15:20/80
+        '100/0:0/100' are no zones: a zone without blocks has requests
+          write the percentage of the requests and of the region for each zone, each adding up to 100: zones:50/5:30/15:20/80
+        '50/:50/50' are no zones: a share is not a whole number
+          write the percentage of the requests and of the region for each zone, each adding up to 100: zones:50/5:30/15:20/80
+        '99999999999/100' are no zones: a share is not a whole number
+          write the percentage of the requests and of the region for each zone, each adding up to 100: zones:50/5:30/15:20/80
+        ");
         assert!(["1/1"; 17].join(":").parse::<Zones>().is_err());
     }
 }

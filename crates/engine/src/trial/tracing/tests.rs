@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use iolab_host::tracing::{Event, Kind, Step, Transfer};
+use iolab_host::tracing::{Event, Step, TraceEventKind, Transfer};
 use iolab_storage::sectors::Sectors;
 
 use super::*;
@@ -31,7 +31,7 @@ fn events_of(first: u64, count: u32, start: u64, complete: u64) -> [Event; 3] {
     ];
     steps.map(|(at, step)| Event {
         at,
-        kind: Kind::Block {
+        kind: TraceEventKind::Block {
             step,
             disk: DISK,
             first,
@@ -166,7 +166,7 @@ fn no_journal_is_an_answer() {
         events.extend(
             [(220, Step::Issue), (280, Step::Complete)].map(|(at, step)| Event {
                 at,
-                kind: Kind::Block {
+                kind: TraceEventKind::Block {
                     step,
                     disk: DISK,
                     first: 0,

@@ -49,7 +49,7 @@ fn records_are_read_by_the_formats_of_their_events() {
             (34, b"FWFSM"),
         ],
     );
-    let block = Kind::Block {
+    let block = TraceEventKind::Block {
         step: Step::Issue,
         disk,
         first: 1 << 40,
@@ -60,7 +60,7 @@ fn records_are_read_by_the_formats_of_their_events() {
     };
     assert_eq!(seen(&issue), [block]);
     let switch = record(372, &[(56, &9u32.to_le_bytes())]);
-    assert_eq!(seen(&switch), [Kind::Runs(9)]);
+    assert_eq!(seen(&switch), [TraceEventKind::Runs(9)]);
     assert_eq!(seen(&record(1, &[])), []);
     assert_eq!(seen(&issue[..20]), []);
     // A kernel without a field that is needed is refused.
@@ -78,7 +78,7 @@ fn a_thread_that_begins_is_read_with_the_one_that_made_it() {
     let began = record(205, &[(4, &7u32.to_le_bytes()), (8, &9u32.to_le_bytes())]);
     let mut all = Vec::new();
     decoder.event(&began, &mut |kind| all.push(kind));
-    assert_eq!(all, [Kind::Began { thread: 9, by: 7 }]);
+    assert_eq!(all, [TraceEventKind::Began { thread: 9, by: 7 }]);
 }
 
 #[test]
@@ -97,7 +97,7 @@ fn a_sync_is_read_with_its_file_and_its_thread() {
     ];
     let mut all = Vec::new();
     decoder.event(&record(900, &fields), &mut |kind| all.push(kind));
-    let exit = Kind::Sync {
+    let exit = TraceEventKind::Sync {
         edge: Edge::End,
         file_system: disk,
         inode,
@@ -142,7 +142,7 @@ fn a_request_of_a_file_system_in_user_space_is_read_with_its_thread() {
             ],
         );
         decoder.event(&own, &mut |kind| all.push(kind));
-        let expected = Kind::FuseSend {
+        let expected = TraceEventKind::FuseSend {
             connection: 39,
             number: 416,
             transfer,
@@ -160,7 +160,7 @@ fn a_request_of_a_file_system_in_user_space_is_read_with_its_thread() {
         ],
     );
     decoder.event(&answer, &mut |kind| all.push(kind));
-    let expected = Kind::FuseEnd {
+    let expected = TraceEventKind::FuseEnd {
         connection: 39,
         number: 416,
         message: 4112,
@@ -205,7 +205,7 @@ fn requests_to_a_file_server_are_read_with_what_was_transferred() {
     ] {
         let mut all = Vec::new();
         decoder.event(&record(id, &fields), &mut |kind| all.push(kind));
-        let expected = Kind::FileServer {
+        let expected = TraceEventKind::FileServer {
             edge,
             mount: 39,
             inode: 1 << 33,
@@ -252,7 +252,7 @@ fn an_extent_of_btrfs_is_read_with_its_place() {
         }
         let mut all = Vec::new();
         decoder.event(&bytes, &mut |kind| all.push(kind));
-        let expected = Kind::Moved {
+        let expected = TraceEventKind::Moved {
             file_system: (2 ^ 8 ^ 5) << 32 | (1 ^ 4 ^ 3),
             inode: 257,
             offset: 8192,

@@ -24,7 +24,7 @@ fn request(start: u64, end: u64, first: u64, count: u32) -> TracedRequest {
 fn block(at: u64, step: Step, first: u64, count: u32) -> Event {
     Event {
         at,
-        kind: Kind::Block {
+        kind: TraceEventKind::Block {
             step,
             disk: DISK,
             first,
@@ -62,7 +62,10 @@ fn counts(joined: &Joined) -> TraceCounts {
 fn each_stage_is_between_two_events() {
     let thread = |at, kind| Event { at, kind };
     let mut events = events_of(80, 8, [110, 120, 220]).to_vec();
-    events.extend([thread(230, Kind::Woken(7)), thread(290, Kind::Runs(7))]);
+    events.extend([
+        thread(230, TraceEventKind::Woken(7)),
+        thread(290, TraceEventKind::Runs(7)),
+    ]);
     let joined = join(&[request(100, 300, 80, 8)], &[], &in_order(events));
     let expected = PerStage {
         admission: 10,
@@ -84,11 +87,11 @@ fn a_thread_that_was_put_aside_waits_for_a_cpu_from_the_completion_on() {
         // The thread never slept: it was preempted, and did not run when the device was done.
         (vec![], (0, 70, 10)),
         // It sleeps for another request, is woken before the device is done, and waits for a CPU.
-        (vec![thread(210, Kind::Woken(7))], (0, 70, 10)),
+        (vec![thread(210, TraceEventKind::Woken(7))], (0, 70, 10)),
     ] {
         let mut events = events_of(80, 8, [110, 120, 220]).to_vec();
         events.extend(before);
-        events.push(thread(290, Kind::Runs(7)));
+        events.push(thread(290, TraceEventKind::Runs(7)));
         let joined = join(&[request(100, 300, 80, 8)], &[], &in_order(events));
         let seen = joined.stages[0].expect("joined");
         assert_eq!((seen.completion, seen.cpu_wait, seen.reaping), expected);
@@ -155,7 +158,7 @@ fn requests_of_others_are_counted_and_join_nothing() {
 }
 
 fn sent(at: u64, number: u64, transfer: Transfer, message: u32, thread: u32) -> Event {
-    let kind = Kind::FuseSend {
+    let kind = TraceEventKind::FuseSend {
         connection: 39,
         number,
         transfer,
@@ -166,7 +169,7 @@ fn sent(at: u64, number: u64, transfer: Transfer, message: u32, thread: u32) -> 
 }
 
 fn answered(at: u64, number: u64, message: u32) -> Event {
-    let kind = Kind::FuseEnd {
+    let kind = TraceEventKind::FuseEnd {
         connection: 39,
         number,
         message,
@@ -196,11 +199,11 @@ fn requests_to_a_file_system_in_user_space_are_known_by_thread_transfer_and_byte
         answered(180, 2, 4112),
         Event {
             at: 185,
-            kind: Kind::Woken(7),
+            kind: TraceEventKind::Woken(7),
         },
         Event {
             at: 195,
-            kind: Kind::Runs(7),
+            kind: TraceEventKind::Runs(7),
         },
         // A write in two parts, and a look-up between them.
         sent(210, 6, Transfer::Write, 80 + 4096, 7),

@@ -29,7 +29,7 @@ fn span(start: u64, end: u64) -> Span {
 }
 
 fn call(at: u64, edge: Edge, thread: u32) -> Event {
-    let kind = Kind::Sync {
+    let kind = TraceEventKind::Sync {
         edge,
         file_system: FILE_SYSTEM,
         inode: 12,
@@ -39,7 +39,7 @@ fn call(at: u64, edge: Edge, thread: u32) -> Event {
 }
 
 fn commit(at: u64, edge: Edge) -> Event {
-    let kind = Kind::Commit {
+    let kind = TraceEventKind::Commit {
         edge,
         file_system: FILE_SYSTEM,
     };

@@ -316,15 +316,21 @@ mod tests {
                 (5, Said::Option("runtime".to_owned(), None)),
             ]
         );
-        for (text, part) in [
-            ("bs=${BS}", "BS is not in the environment"),
-            ("bs=${BS", "closing brace"),
-            ("numjobs=$ncpus", "$ncpus"),
-            ("include x.fio", "no folder"),
-        ] {
+        let told = ["bs=${BS}", "bs=${BS", "numjobs=$ncpus", "include x.fio"].map(|text| {
             let (lines, told) = said(text, None);
-            assert!(lines.is_empty() && told.contains(part), "{told}");
-        }
+            assert_eq!(lines, [], "{text}");
+            told
+        });
+        insta::assert_snapshot!(told.join("\n"), @r"
+        line 1: the variable BS is not in the environment
+          set it: BS=VALUE iolab run JOB.fio
+        line 1: a variable has no closing brace
+          write ${NAME}
+        line 1: $ncpus depends on the machine
+          write the number itself
+        line 1: include x.fio: there is no folder to look in
+          put the options into the file itself
+        ");
     }
 
     #[test]
@@ -351,17 +357,36 @@ mod tests {
             lines[1..],
             [(2, given("direct", "1")), (2, given("bs", "4k"))]
         );
-        for (text, part) in [
-            ("include loop.fio", "a file includes itself"),
-            ("include job.fio", "a file includes itself"),
-            ("include 0.fio", "include each other"),
-            ("include many.fio", "files are included"),
-            ("include section.fio", "has a section"),
-            ("include none.fio", "cannot read"),
-        ] {
+        let told = [
+            "include loop.fio",
+            "include job.fio",
+            "include 0.fio",
+            "include many.fio",
+            "include section.fio",
+            "include none.fio",
+        ]
+        .map(|text| {
             write("job.fio", text);
             let (_, told) = said(text, Some(&job));
-            assert!(told.contains(part), "{told}");
-        }
+            // Of many mistakes the first.
+            told.lines().take(3).collect::<Vec<_>>().join("\n")
+        });
+        let folder = format!("{}", folder.path().display());
+        insta::assert_snapshot!(told.join("\n").replace(&folder, "DIR"), @r"
+        line 1 (loop.fio, line 1, line 1): a file includes itself
+          take out this line
+        line 1: a file includes itself
+          take out this line
+        line 1 (0.fio, line 1, line 1, line 1, line 1, line 1, line 1, line 1, line 1): more than 8 files include each other
+          include fewer
+        101 mistakes
+          line 1 (many.fio, line 1, line 99): more than 100 files are included
+            include fewer
+        line 1 (section.fio, line 1): an included file has a section
+          included files have options alone, as in fio
+        line 1: cannot read DIR/none.fio: No such file or directory (os error 2)
+          check the name, which counts from the folder of the file that names it
+          --allow-include lets a job file include any file that you can read
+        ");
     }
 }

@@ -82,9 +82,9 @@ const QUANTITIES: [Quantity; 9] = [
 ];
 
 /// A part of a summary: the end of its column's name, what it is, its value.
-pub(super) type Part = (&'static str, &'static str, fn(&Summary) -> Option<f64>);
+pub(super) type SummaryPart = (&'static str, &'static str, fn(&Summary) -> Option<f64>);
 
-pub(super) const PARTS: [Part; 14] = [
+pub(super) const PARTS: [SummaryPart; 14] = [
     ("median", "median over the trials", |s| Some(s.median)),
     (
         "median_low",
