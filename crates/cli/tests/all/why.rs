@@ -25,10 +25,8 @@ fn a_cause_is_told_in_ten_lines() {
         "{text}"
     );
     insta::assert_snapshot!(text, @r"
-    why on model:sata-7200, throughput at pattern=rand is 0.0589 times that at pattern=seq: cause:
-      read-ahead of sequential reads (without it the difference is reversed); contributes: the size of
-      the region (by itself 42 % (40 to 44 %) of the difference); few requests in flight (without it
-      36 % (35 to 37 %) of the difference is gone)
+    why on model:sata-7200: cause: read-ahead of sequential reads; contributes: the size of the
+      region; few requests in flight
 
     Reproduced: throughput at pattern=rand is 0.0589 times that at pattern=seq; here 0.0582 times
       (0.0569 to 0.0596) in 30 blocks.
