@@ -128,7 +128,7 @@ pub fn answer(input: &Input, claims: &[Claim], caveat_lines: usize, width: u16) 
         let caveats = match caveat_lines {
             0 => String::new(),
             lines => {
-                let all = limits.caveats(lines, width);
+                let all = limits.caveats_or(lines, width, "");
                 let own = cut(all.trim_start_matches('\n'), lines, width);
                 own.replacen("Caveats", "\nCaveats", 1)
             }

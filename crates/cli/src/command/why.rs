@@ -8,6 +8,7 @@ use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::analysis::{Analysis, CellAnalysis, TRIALS_MIN};
 use iolab_analysis::claim::{
     Again, Claim, Phenomenon, Unexplainable, Verdict, changes_inside, claims, leftover, phenomena,
+    remainders,
 };
 use iolab_host::pseudo_files::chosen as in_force;
 use iolab_plan::cells::FittedPlan;
@@ -24,6 +25,7 @@ use iolab_runfile::NewFile;
 use iolab_runner::Disk;
 use iolab_storage::Consent;
 use iolab_workload::escape_control::escape_control;
+use iolab_workload::shell::shell_word;
 use iolab_workload::{Error, Result};
 
 use crate::arguments::Why;
@@ -97,6 +99,10 @@ pub(crate) fn why(options: &Why) -> Outcome {
     write!(to, "{answer}")?;
     to.flush()?;
     note(format_args!("\nrun file: {}", path.display()));
+    if !remainders(input.run.analysis()).is_empty() {
+        let file = shell_word(&path.to_string_lossy());
+        note(format_args!("figure: iolab plot {file} -o why.svg"));
+    }
     to.end(path.display())?;
     match (interrupt, is_told(&claims)) {
         (Some(interrupt), _) => Err(interrupt),
