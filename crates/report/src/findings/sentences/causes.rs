@@ -439,12 +439,15 @@ mod tests {
             ..suspected(1.0, (0.99, 1.0))
         };
         let of = |verdict, one: &Suspected| {
-            of_suspects(&Suspects {
-                run: 0,
-                verdict,
-                suspects: vec![one.clone(), one.clone()],
-                blocks: 30,
-            })
+            of_suspects(
+                &Suspects {
+                    run: 0,
+                    verdict,
+                    suspects: vec![one.clone(), one.clone()],
+                    blocks: 30,
+                },
+                Detail::Full,
+            )
         };
         insta::assert_snapshot!(of(Verdict::Cause, &reversed), @"Cause: a write cache: with sync=odsync the difference is reversed (0.348 times).");
         insta::assert_snapshot!(of(Verdict::Joint, &reversed), @"Joint cause: a write cache; a write cache. The difference remains without one of them: without all of them it is reversed.");
@@ -500,12 +503,15 @@ mod tests {
                 left: 0.2,
             },
         ];
-        let text = of_suspects(&Suspects {
-            run: 0,
-            verdict: Verdict::NotTried,
-            suspects: reasons.map(because).to_vec(),
-            blocks: 30,
-        });
+        let text = of_suspects(
+            &Suspects {
+                run: 0,
+                verdict: Verdict::NotTried,
+                suspects: reasons.map(because).to_vec(),
+                blocks: 30,
+            },
+            Detail::Full,
+        );
         insta::assert_snapshot!(text.replace(". Not", ".\nNot"), @r"
         Not tried (the two sides differ in nothing else): a write cache.
         Not tried (the level of throughput of a side changes during a run, and idle time does not restore it: run the experiment with --precondition, then explain that run): a write cache.
@@ -546,12 +552,15 @@ mod tests {
             ],
             ..suspected(0.6, (0.5, 0.7))
         };
-        let text = of_suspects(&Suspects {
-            run: 0,
-            verdict: Verdict::CannotTell,
-            suspects: vec![one],
-            blocks: 30,
-        });
+        let text = of_suspects(
+            &Suspects {
+                run: 0,
+                verdict: Verdict::CannotTell,
+                suspects: vec![one],
+                blocks: 30,
+            },
+            Detail::Full,
+        );
         insta::assert_snapshot!(text, @"Cannot tell: a write cache (but waiting for memory, 61 % with it, 2.0 % without it; the machine or iolab was suspended during a trial).");
     }
 
