@@ -96,7 +96,7 @@ pub fn plan(inquiry: &Inquiry) -> String {
     format!("{}; {tried}{shorter}{idle}{untried}", inquiry.phenomenon)
 }
 
-/// Most lines of an answer on a screen of [`COLUMNS`] columns or more, empty ones aside.
+/// Most lines of an answer on a screen of 80 columns or more, empty ones aside.
 pub const LINES_MAX: usize = 10;
 /// The columns of a screen on which it has no more.
 const COLUMNS: u16 = 80;
