@@ -212,19 +212,25 @@ fn explained(scene: &Scene, device: &Path) {
     assert_eq!(code, Some(0), "{said}");
 }
 
-/// An explanation, stopped within a trial that has changed the limit of requests.
-fn within_a_trial(scene: &Scene, device: &Path) -> Child {
+/// Whether a trial has changed the limit of requests of [`explained`].
+fn is_changed(device: &Path) -> bool {
+    value(device, "max_sectors_kb") != "64"
+}
+
+/// An explanation, once a trial has changed the limit of requests.
+fn explanation(scene: &Scene, device: &Path) -> Child {
     let why = words("why shown.iolab --change-system --budget 60s --seed 6 --quiet -o why.iolab");
-    let is_changed = || value(device, "max_sectors_kb") != "64";
-    let child = under_way(scene, &why, is_changed);
-    let pid = Pid::from_child(&child);
-    loop {
-        kill_process(pid, Signal::STOP).expect("it runs");
-        // The trial may have ended before the stop.
-        if is_changed() {
-            return child;
-        }
+    under_way(scene, &why, || is_changed(device))
+}
+
+/// Stops an explanation within a trial that has changed the limit of requests.
+fn stop_within_a_trial(child: &Child, device: &Path) {
+    let pid = Pid::from_child(child);
+    kill_process(pid, Signal::STOP).expect("it runs");
+    // The trial may have ended before the stop.
+    while !is_changed(device) {
         kill_process(pid, Signal::CONT).expect("it runs");
+        kill_process(pid, Signal::STOP).expect("it runs");
     }
 }
 
@@ -243,7 +249,8 @@ fn an_explanation_leaves_nothing_changed() {
     assert!(!limits.is_empty(), "{said}");
     assert_eq!(settings(&device), before, "{said}");
     // Ctrl-C within a trial.
-    let mut child = within_a_trial(&scene, &device);
+    let mut child = explanation(&scene, &device);
+    stop_within_a_trial(&child, &device);
     let pid = Pid::from_child(&child);
     kill_process(pid, Signal::INT).expect("it runs");
     assert_eq!(signal(&mut child, Signal::CONT), Some(130));
@@ -260,7 +267,8 @@ fn what_a_killed_explanation_changed_is_restored_by_the_next_run() {
     };
     explained(&scene, &device);
     let before = settings(&device);
-    let mut child = within_a_trial(&scene, &device);
+    let mut child = explanation(&scene, &device);
+    stop_within_a_trial(&child, &device);
     assert_eq!(signal(&mut child, Signal::KILL), None);
     scene.keeper.forget();
     assert_ne!(settings(&device), before, "left by the kill");
