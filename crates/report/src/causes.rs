@@ -6,9 +6,13 @@ use iolab_analysis::analysis::Analysis;
 use iolab_analysis::claim::{Claim, Phenomenon};
 use iolab_plan::experiment::Inquiry;
 use iolab_plan::suspect::Suspect;
+use iolab_workload::escape_control::escape_control;
 use iolab_workload::quantity::{counted, exact_duration, significant};
 
-use crate::findings::sentences;
+use crate::findings::sentences::{self, Detail};
+use crate::input::Input;
+use crate::layout::{cut, paragraph};
+use crate::overview::Overview;
 
 /// A difference in words: `throughput at pattern=rand is 0.0123 times that at pattern=seq (bs=4KiB)`.
 pub fn phenomenon(run: &Analysis, phenomenon: &Phenomenon) -> String {
@@ -92,8 +96,55 @@ pub fn plan(inquiry: &Inquiry) -> String {
     format!("{}; {tried}{shorter}{idle}{untried}", inquiry.phenomenon)
 }
 
-/// What was found, a line each, the phenomenon first.
-pub fn lines(claims: &[Claim], run: &Analysis) -> Vec<String> {
-    let (shown, _) = sentences::written(claims, &[run]);
-    shown.into_iter().map(|one| one.finding.text).collect()
+/// Most lines of an answer on a screen of 80 columns or more, empty ones aside.
+pub const LINES_MAX: usize = 10;
+/// The columns of a screen on which it has no more.
+const COLUMNS: u16 = 80;
+
+/// What a run shows that was made to explain a difference, on [`LINES_MAX`] lines at most: whether that is there again and what of it is not
+/// explained, causes with their shares, what is cleared, what was not tried. Where there are many suspects, their reasons and small shares are
+/// left out, then what the answer has said, and then all but their names. `caveat_lines` are for what limits the numbers, and part of these; 0 leaves it out.
+pub fn answer(input: &Input, claims: &[Claim], caveat_lines: usize, width: u16) -> String {
+    let texts = [
+        (Detail::Full, caveat_lines),
+        (Detail::Short, caveat_lines),
+        (Detail::Short, caveat_lines.min(1)),
+        (Detail::Answered, caveat_lines.min(1)),
+        (Detail::Listed, caveat_lines.min(1)),
+        (Detail::Names, caveat_lines.min(1)),
+        (Detail::Names, 0),
+    ];
+    let limits = Overview::new([input]);
+    let text = |(detail, caveat_lines): (Detail, usize), width: u16| {
+        let found = sentences::causes_in_lines(claims, input.run.analysis(), detail);
+        let mut found = found.iter();
+        let mut text = String::new();
+        if let Some(answer) = found.next() {
+            text = paragraph(&escape_control(answer), "", width) + "\n";
+        }
+        for line in found {
+            text += &paragraph(&escape_control(line), "", width);
+        }
+        let caveats = match caveat_lines {
+            0 => String::new(),
+            lines => {
+                let all = limits.caveats_or(lines, width, "");
+                let own = cut(all.trim_start_matches('\n'), lines, width);
+                own.replacen("Caveats", "\nCaveats", 1)
+            }
+        };
+        (text, caveats)
+    };
+    let lines = |text: &str| text.lines().filter(|line| !line.is_empty()).count();
+    let fits = |one: &&(Detail, usize)| {
+        let (text, caveats) = text(**one, width.max(COLUMNS));
+        lines(&text) + lines(&caveats) <= LINES_MAX
+    };
+    if let Some(chosen) = texts.iter().find(fits) {
+        let (text, caveats) = text(*chosen, width);
+        return text + &caveats;
+    }
+    // Texts of any length, which a file can hold. The empty line after the first paragraph counts.
+    let (text, _) = text((Detail::Names, 0), width);
+    cut(&text, LINES_MAX + 1, width)
 }

@@ -305,6 +305,11 @@ impl<'a> Overview<'a> {
 
     /// The limits of the numbers after an empty line; empty without any. Whole caveats, in at most this many lines.
     pub fn caveats(&self, lines: usize, width: u16) -> String {
+        self.caveats_or(lines, width, " (--full)")
+    }
+
+    /// The same; `option` says how to get those for which there is no room.
+    pub(crate) fn caveats_or(&self, lines: usize, width: u16, option: &str) -> String {
         let texts = self.caveat_words();
         if texts.is_empty() {
             return String::new();
@@ -313,7 +318,7 @@ impl<'a> Overview<'a> {
         let block = |shown: usize| {
             let more = match texts.len() - shown {
                 0 => String::new(),
-                n => format!("; and {n} more (--full)"),
+                n => format!("; and {n} more{option}"),
             };
             let all = format!("Caveats: {}{more}.", texts[..shown].join("; "));
             paragraph(&escape_control(&all), "", width)

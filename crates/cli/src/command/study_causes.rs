@@ -14,7 +14,7 @@ use iolab_workload::units::format_duration;
 use iolab_workload::{Error, Result};
 
 use crate::command::read_run;
-use crate::command::why::{self, Explanation, announce, measure};
+use crate::command::why::{Explanation, announce, measure};
 use crate::exit::{Failure, Outcome};
 use crate::output::{self, Results};
 use crate::signals::Signals;
@@ -98,7 +98,8 @@ impl Explains {
             ) {
                 Ok((Some(found), ended)) => {
                     let claims: Vec<Claim> = claims(&[found.run.analysis()]);
-                    why::write_found(&found, &claims, to)?;
+                    // The study has its own caveats.
+                    write!(to, "{}", causes::answer(&found, &claims, 0, width))?;
                     to.flush()?;
                     explained.push(found);
                     if ended.is_some() {

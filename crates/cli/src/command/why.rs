@@ -8,6 +8,7 @@ use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::analysis::{Analysis, CellAnalysis, TRIALS_MIN};
 use iolab_analysis::claim::{
     Again, Claim, Phenomenon, Unexplainable, Verdict, changes_inside, claims, leftover, phenomena,
+    remainders,
 };
 use iolab_host::pseudo_files::chosen as in_force;
 use iolab_plan::cells::FittedPlan;
@@ -20,11 +21,11 @@ use iolab_record::{Cell, EndedBy, RunRecord, TargetKind};
 use iolab_report::causes;
 use iolab_report::input::Input;
 use iolab_report::layout::paragraph;
-use iolab_report::overview::Overview;
 use iolab_runfile::NewFile;
 use iolab_runner::Disk;
 use iolab_storage::Consent;
 use iolab_workload::escape_control::escape_control;
+use iolab_workload::shell::shell_word;
 use iolab_workload::{Error, Result};
 
 use crate::arguments::Why;
@@ -93,11 +94,15 @@ pub(crate) fn why(options: &Why) -> Outcome {
     let input = Input::new(path.clone(), read_run(&path)?);
     let claims = claims(&[input.run.analysis()]);
     let mut to = Results::new();
-    write_found(&input, &claims, &mut to)?;
-    let caveats = Overview::new([&input]).caveats(CAVEAT_LINES, output::style().width);
-    write!(to, "{caveats}")?;
+    let width = output::style().width;
+    let answer = causes::answer(&input, &claims, CAVEAT_LINES, width);
+    write!(to, "{answer}")?;
     to.flush()?;
     note(format_args!("\nrun file: {}", path.display()));
+    if !remainders(input.run.analysis()).is_empty() {
+        let file = shell_word(&path.to_string_lossy());
+        note(format_args!("figure: iolab plot {file} -o why.svg"));
+    }
     to.end(path.display())?;
     match (interrupt, is_told(&claims)) {
         (Some(interrupt), _) => Err(interrupt),
@@ -106,19 +111,12 @@ pub(crate) fn why(options: &Why) -> Outcome {
     }
 }
 
-/// Writes what was found, the cause in one line first.
-pub(super) fn write_found(input: &Input, claims: &[Claim], to: &mut Results) -> Outcome {
-    output::conclusions(&input.interpretation, to)?;
-    writeln!(to)?;
-    for line in causes::lines(claims, input.run.analysis()) {
-        write!(to, "{}", paragraph(&line, "", output::style().width))?;
-    }
-    Ok(())
-}
-
 /// Says what is measured, and where.
 pub(super) fn announce(site: &Site, inquiry: &Inquiry) {
-    note(format_args!("note: {}", causes::plan(inquiry)));
+    note(format_args!(
+        "note: {}",
+        escape_control(&causes::plan(inquiry))
+    ));
     if site.model.is_none() {
         let targets = site
             .targets
@@ -160,7 +158,8 @@ pub(super) fn measure(
 /// Prints a paragraph.
 fn say(text: &str) -> Outcome {
     let mut to = Results::new();
-    write!(to, "{}", paragraph(text, "", output::style().width))?;
+    let text = escape_control(text);
+    write!(to, "{}", paragraph(&text, "", output::style().width))?;
     Ok(to.flush()?)
 }
 
@@ -177,6 +176,7 @@ fn list(run: &AnalysedRun, found: &[Phenomenon]) -> Outcome {
         };
         let text = causes::phenomenon(run.analysis(), phenomenon) + disturbed;
         let mark = format!("{number:>3}  ");
+        let text = escape_control(&text);
         write!(to, "{}", paragraph(&text, &mark, output::style().width))?;
     }
     Ok(to.flush()?)
@@ -413,11 +413,9 @@ fn check_model(record: &RunRecord, model: Option<&Disk>) -> Result<()> {
 
 /// Says that no suspect applies.
 fn no_suspect(experiment: &Experiment) -> Outcome {
-    let mut to = Results::new();
     let inquiry = experiment.inquiry.as_ref();
     let text = inquiry.map_or_else(String::new, causes::plan);
-    write!(to, "{}", paragraph(&text, "", output::style().width))?;
-    to.flush()?;
+    say(&text)?;
     Err(Failure::CannotTell)
 }
 

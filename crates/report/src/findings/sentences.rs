@@ -5,6 +5,7 @@ mod answers;
 mod best;
 mod cause_in_short;
 mod causes;
+mod causes_in_lines;
 mod change;
 mod comparison;
 mod concurrency;
@@ -25,7 +26,8 @@ use crate::findings::{Finding, FindingKind, Rule};
 
 pub use best::choice;
 pub(crate) use cause_in_short::cause_in_short;
-pub(crate) use causes::{by_reason, obstacle, why_untried};
+pub(crate) use causes::{Detail, by_reason, obstacle, why_untried};
+pub(crate) use causes_in_lines::causes_in_lines;
 pub(super) use change::done;
 pub(crate) use comparison::accesses;
 use comparison::nothings;
@@ -102,9 +104,9 @@ fn said(claim: &Claim, first: &Analysis, runs: &[&Analysis]) -> (String, &'stati
         Claim::Bent(bent) => (answers::of_bends(bent), BENDS),
         Claim::Together(together) => (answers::of_together(together), TOGETHER),
         Claim::Course(course) => (series::of_course(course, first), series::basis(course)),
-        Claim::Reproduced(found) => (causes::of_reproduction(found), REPRODUCED),
+        Claim::Reproduced(found) => (causes::of_reproduction(found, Detail::Full), REPRODUCED),
         Claim::Suspects(found) => (
-            causes::of_suspects(found) + &causes::difference(found, runs),
+            causes::of_suspects(found, Detail::Full) + &causes::difference(found, runs),
             SUSPECTS,
         ),
     }
@@ -229,6 +231,11 @@ pub(crate) fn margin() -> String {
 
 /// Reasons for doubt in words, each once: `waiting for a CPU (36 % and 40 %); other traffic on the device (80 %)`.
 fn doubts(all: &[SideDoubt]) -> String {
+    doubt_words(all).join("; ")
+}
+
+/// Reasons for doubt in words, each once.
+fn doubt_words(all: &[SideDoubt]) -> Vec<String> {
     let mut kinds: Vec<Vec<&Reason>> = Vec::new();
     for doubt in all {
         let reason = &doubt.reason;
@@ -237,8 +244,7 @@ fn doubts(all: &[SideDoubt]) -> String {
             None => kinds.push(vec![reason]),
         }
     }
-    let words: Vec<String> = kinds.iter().flat_map(|kind| of_sides(kind)).collect();
-    words.join("; ")
+    kinds.iter().flat_map(|kind| of_sides(kind)).collect()
 }
 
 /// The reasons for 'cannot tell': ` at bs=4KiB (and in 2 more): other traffic on the device (80 %). In 1 more for another reason.`

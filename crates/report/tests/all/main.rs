@@ -1,6 +1,7 @@
 //! What is written about made-up runs. One program, so that it is linked once.
 
 mod browser;
+mod causes;
 mod compare;
 mod doctor;
 mod durable;

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use iolab_truth::device::loop_over;
 use iolab_truth::files::{MIB, noise};
-use iolab_truth::iolab::{run, told};
+use iolab_truth::iolab::{run, samples, told, told_with_code};
 use iolab_truth::system::unless_missing;
 use iolab_truth::{Made, Scene};
 use rustix::process::{Pid, Signal, kill_process};
@@ -65,28 +65,38 @@ fn remedies_of_others(scene: &Scene) -> Option<String> {
     found["remedy"].as_str().map(str::to_owned)
 }
 
-/// A long run whose trials set the limit of requests, once one of them has begun.
-fn under_way(scene: &Scene, device: &Path) -> Child {
+/// A command of iolab, once `is_changed`.
+fn under_way(scene: &Scene, arguments: &[&str], is_changed: impl Fn() -> bool) -> Child {
     let mut command = Command::new(scene.binary());
-    command.current_dir(scene.folder()).stdin(Stdio::null());
-    let limit = format!("system=max_sectors_kb:{LIMIT}");
     command
-        .args(["run", "read-size"])
-        .arg(device)
-        .args(["--bs", "64k", "--time", "60s", "--change-system", "--set"])
-        .args([limit.as_str(), "--quiet", "-o", "long.iolab"])
+        .current_dir(scene.folder())
+        .args(arguments)
+        .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::null());
     let mut child = command.spawn().expect("iolab starts");
     scene.keeper.end(&child);
     let deadline = Instant::now() + Duration::from_secs(60);
-    while value(device, "max_sectors_kb") != LIMIT {
+    while !is_changed() {
         let ended = child.try_wait().expect("it can be waited for");
         assert!(ended.is_none(), "{ended:?} before a trial");
         assert!(Instant::now() < deadline, "no trial within a minute");
         std::thread::sleep(Duration::from_millis(5));
     }
     child
+}
+
+/// A long run whose trials set the limit of requests, once one of them has begun.
+fn long_run(scene: &Scene, device: &Path) -> Child {
+    let target = device.display().to_string();
+    let set = format!("system=max_sectors_kb:{LIMIT}");
+    let mut arguments = vec!["run", "read-size", &target, "--set", &set];
+    arguments.extend(words(
+        "--bs 64k --time 60s --change-system --quiet -o long.iolab",
+    ));
+    under_way(scene, &arguments, || {
+        value(device, "max_sectors_kb") == LIMIT
+    })
 }
 
 fn signal(child: &mut Child, signal: Signal) -> Option<i32> {
@@ -149,7 +159,7 @@ fn a_run_that_is_ended_restores_what_it_changed() {
         return;
     };
     let before = settings(&device);
-    let mut child = under_way(&scene, &device);
+    let mut child = long_run(&scene, &device);
     assert_eq!(signal(&mut child, Signal::TERM), Some(130));
     scene.keeper.forget();
     assert_eq!(settings(&device), before);
@@ -165,7 +175,7 @@ fn what_a_killed_run_changed_is_restored_by_the_next() {
         return;
     };
     let before = settings(&device);
-    let mut child = under_way(&scene, &device);
+    let mut child = long_run(&scene, &device);
     let changing = child.id();
     assert!(remedies_of_others(&nobody).is_some_and(|told| told.contains(&changing.to_string())));
     // One at a time: a second one is refused, and changes nothing.
@@ -184,6 +194,91 @@ fn what_a_killed_run_changed_is_restored_by_the_next() {
     assert_eq!(value(&device, "max_sectors_kb"), LIMIT, "left by the kill");
     assert!(remedies_of_others(&nobody).is_some_and(|told| !told.contains(&changing.to_string())));
     let next = run(&scene, "read-size", &target, &short);
+    assert_eq!(next.code, Some(0), "{}", next.text);
+    assert_eq!(settings(&device), before);
+    assert!(!Path::new(JOURNAL).exists());
+}
+
+/// A limit of requests of 64 KiB, and a run with requests below and above it: what `iolab why` explains by another limit.
+fn explained(scene: &Scene, device: &Path) {
+    std::fs::write(queue(device).join("scheduler"), "mq-deadline").expect("it has this one");
+    std::fs::write(queue(device).join("max_sectors_kb"), "64").expect("it can be set");
+    let target = device.display().to_string();
+    let mut arguments = vec!["run", "read-size", &target];
+    arguments.extend(words(
+        "--direct --bs 4k,1M --time 100ms --budget 6s --seed 5 -o shown.iolab",
+    ));
+    let (code, said) = told_with_code(scene, &arguments);
+    assert_eq!(code, Some(0), "{said}");
+}
+
+/// Whether a trial has changed the limit of requests of [`explained`].
+fn is_changed(device: &Path) -> bool {
+    value(device, "max_sectors_kb") != "64"
+}
+
+/// An explanation, once a trial has changed the limit of requests.
+fn explanation(scene: &Scene, device: &Path) -> Child {
+    let why = words("why shown.iolab --change-system --budget 60s --seed 6 --quiet -o why.iolab");
+    under_way(scene, &why, || is_changed(device))
+}
+
+/// Stops an explanation within a trial that has changed the limit of requests.
+fn stop_within_a_trial(child: &Child, device: &Path) {
+    let pid = Pid::from_child(child);
+    kill_process(pid, Signal::STOP).expect("it runs");
+    // The trial may have ended before the stop.
+    while !is_changed(device) {
+        kill_process(pid, Signal::CONT).expect("it runs");
+        kill_process(pid, Signal::STOP).expect("it runs");
+    }
+}
+
+#[test]
+fn an_explanation_leaves_nothing_changed() {
+    let _alone = alone();
+    let Some((scene, device)) = unless_missing(device()) else {
+        return;
+    };
+    explained(&scene, &device);
+    let before = settings(&device);
+    let why = words("why shown.iolab --change-system --budget 15s --seed 6 -o whole.iolab");
+    let (code, said) = told_with_code(&scene, &why);
+    assert!(matches!(code, Some(0 | 5)), "{code:?}: {said}");
+    let limits = samples(&scene.folder().join("whole.iolab"));
+    assert!(!limits.is_empty(), "{said}");
+    assert_eq!(settings(&device), before, "{said}");
+    // Ctrl-C within a trial.
+    let mut child = explanation(&scene, &device);
+    stop_within_a_trial(&child, &device);
+    let pid = Pid::from_child(&child);
+    kill_process(pid, Signal::INT).expect("it runs");
+    assert_eq!(signal(&mut child, Signal::CONT), Some(130));
+    scene.keeper.forget();
+    assert_eq!(settings(&device), before);
+    assert!(!Path::new(JOURNAL).exists());
+}
+
+#[test]
+fn what_a_killed_explanation_changed_is_restored_by_the_next_run() {
+    let _alone = alone();
+    let Some((scene, device)) = unless_missing(device()) else {
+        return;
+    };
+    explained(&scene, &device);
+    let before = settings(&device);
+    let mut child = explanation(&scene, &device);
+    stop_within_a_trial(&child, &device);
+    assert_eq!(signal(&mut child, Signal::KILL), None);
+    scene.keeper.forget();
+    assert_ne!(settings(&device), before, "left by the kill");
+    let target = device.display().to_string();
+    let next = run(
+        &scene,
+        "read-size",
+        &target,
+        &words("--bs 4k --time 20ms --budget 1s"),
+    );
     assert_eq!(next.code, Some(0), "{}", next.text);
     assert_eq!(settings(&device), before);
     assert!(!Path::new(JOURNAL).exists());

@@ -2,17 +2,37 @@
 
 use iolab_analysis::analysis::Analysis;
 use iolab_analysis::claim::{
-    Again, Claim, Reproduction, Suspected, Suspects, Verdict, claims as claims_of,
+    Again, Claim, Reproduction, Share, Suspected, Suspects, Verdict, claims as claims_of,
 };
 use iolab_workload::quantity::{counted, significant};
 
-use super::causes::{self, REST, of_share};
+use super::causes::{REST, of_share, short};
 use super::doubts;
 
 /// The cause of a difference in a clause: `cause: a write cache (without it 84 % (80 to 88 %) of the difference is gone); cleared: 2
 /// suspects`; `None` of a run that looks for none.
 pub(crate) fn cause_in_short(analysis: &Analysis) -> Option<String> {
-    let claims = claims_of(&[analysis]);
+    of_claims(&claims_of(&[analysis]), Said::All)
+}
+
+/// What a clause says beside the names of causes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Said {
+    /// Nothing.
+    Names,
+    /// Their shares.
+    Shares,
+    /// The same by their names in files, of at most [`ACCUSED_MAX`] of a verdict.
+    ByName,
+    /// Shares, what is not explained, and how many suspects are left.
+    All,
+}
+
+/// Most suspects of a verdict that are named where there is little room.
+const ACCUSED_MAX: usize = 4;
+
+/// The same of claims, with less.
+pub(super) fn of_claims(claims: &[Claim], said: Said) -> Option<String> {
     let found = claims.iter().find_map(|claim| match claim {
         Claim::Reproduced(found) => Some(found),
         _ => None,
@@ -25,7 +45,10 @@ pub(crate) fn cause_in_short(analysis: &Analysis) -> Option<String> {
         })
         .collect();
     Some(match found.again {
-        Again::Reproduced => answer(found, &suspects),
+        Again::Reproduced => answer(found, &suspects, said),
+        // The sentence has the numbers.
+        Again::NotReproduced if said != Said::All => "not reproduced".to_owned(),
+        Again::CannotTell if said != Said::All => "cannot tell".to_owned(),
         Again::NotReproduced => format!("not reproduced, {}", here(found)),
         Again::CannotTell => {
             let but = match found.doubts.as_slice() {
@@ -56,17 +79,42 @@ fn here(found: &Reproduction) -> String {
 }
 
 /// What makes a difference that is there again, how much of it that leaves, and how many suspects it is not.
-fn answer(found: &Reproduction, suspects: &[&Suspects]) -> String {
+fn answer(found: &Reproduction, suspects: &[&Suspects], said: Said) -> String {
     let of = |verdict: Verdict| {
         let own = suspects.iter().filter(move |one| one.verdict == verdict);
         own.flat_map(|one| &one.suspects)
     };
+    let count = |verdict: Verdict| of(verdict).count();
+    let most = match said {
+        Said::ByName => ACCUSED_MAX,
+        Said::Names | Said::Shares | Said::All => usize::MAX,
+    };
+    let with_rest = |verdict: Verdict, mut named: Vec<String>, rest: &str| {
+        let more = count(verdict) - named.len();
+        named.extend((more > 0).then(|| format!("{rest}{more} more")));
+        named
+    };
     let mut is_spelt = false;
     let mut list = |verdict: Verdict| -> Vec<String> {
-        of(verdict).map(|one| part(one, &mut is_spelt)).collect()
+        let part = |one: &Suspected| match said {
+            Said::Names => short(&one.suspect),
+            Said::ByName => by_name(one),
+            Said::Shares | Said::All => part(one, &mut is_spelt),
+        };
+        let named = of(verdict).take(most).map(part).collect();
+        with_rest(verdict, named, "and ")
     };
     let (causes, contributions) = (list(Verdict::Cause), list(Verdict::Contributes));
-    let joint: Vec<String> = of(Verdict::Joint).map(|one| what(&one.suspect)).collect();
+    let joint = |one: &Suspected| match said {
+        Said::ByName => one.suspect.clone(),
+        Said::Names | Said::Shares | Said::All => short(&one.suspect),
+    };
+    let joint = of(Verdict::Joint).take(most).map(joint).collect();
+    let joint: Vec<String> = with_rest(Verdict::Joint, joint, "");
+    let without_all = match said {
+        Said::Names | Said::ByName => None,
+        Said::Shares | Said::All => of(Verdict::Joint).find_map(without_all),
+    };
     let named = [
         (
             match causes.len() {
@@ -77,13 +125,12 @@ fn answer(found: &Reproduction, suspects: &[&Suspects]) -> String {
         ),
         (
             "joint cause (each is enough): ",
-            joint.join(" and ") + &of(Verdict::Joint).find_map(without_all).unwrap_or_default(),
+            joint.join(" and ") + &without_all.unwrap_or_default(),
         ),
         ("contributes: ", contributions.join("; ")),
     ];
     let named = named.into_iter().filter(|(_, list)| !list.is_empty());
     let mut parts: Vec<String> = named.map(|(verb, list)| format!("{verb}{list}")).collect();
-    let count = |verdict: Verdict| of(verdict).count();
     let (unsettled, cleared) = (count(Verdict::CannotTell), count(Verdict::Cleared));
     let untried = count(Verdict::NotTried);
     if parts.is_empty() {
@@ -92,6 +139,9 @@ fn answer(found: &Reproduction, suspects: &[&Suspects]) -> String {
             (0, _) => "none of the suspects is the cause".to_owned(),
             _ => "cannot tell".to_owned(),
         });
+    }
+    if said != Said::All {
+        return parts.join("; ");
     }
     let left = found.unexplained.filter(|_| !found.is_explained);
     let left = left.filter(|left| left.share >= REST);
@@ -106,20 +156,10 @@ fn answer(found: &Reproduction, suspects: &[&Suspects]) -> String {
     parts.join("; ")
 }
 
-/// A suspect in words, without what explains them.
-fn what(name: &str) -> String {
-    let words = causes::what(name);
-    let end = [" (", ", which"]
-        .into_iter()
-        .filter_map(|rest| words.find(rest))
-        .min();
-    words[..end.unwrap_or(words.len())].to_owned()
-}
-
 /// `a write cache (without it 84 % (80 to 88 %) of the difference is gone)`; once that `is_spelt`, `few requests in flight (36 %)`: parts that
 /// go without one suspect each do not add up.
 fn part(one: &Suspected, is_spelt: &mut bool) -> String {
-    let what = what(&one.suspect);
+    let what = short(&one.suspect);
     match &one.share {
         _ if one.is_reversed => format!("{what} (without it the difference is reversed)"),
         None => what,
@@ -133,6 +173,18 @@ fn part(one: &Suspected, is_spelt: &mut bool) -> String {
             "{what} (without it {} of the difference is gone)",
             of_share(share)
         ),
+    }
+}
+
+/// `write-cache (84 %)`.
+fn by_name(one: &Suspected) -> String {
+    let share = one.share.filter(|_| !one.is_reversed);
+    match share.map(|share| Share {
+        interval: None,
+        ..share
+    }) {
+        None => one.suspect.clone(),
+        Some(share) => format!("{} ({})", one.suspect, of_share(&share)),
     }
 }
 

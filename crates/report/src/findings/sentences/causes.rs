@@ -12,15 +12,33 @@ use iolab_plan::untried_suspect::Obstacle;
 use iolab_workload::quantity::{exact_duration, significant};
 use iolab_workload::units::format_duration;
 
-use super::doubts;
+use super::{doubt_words, doubts};
 
 /// Below this share nothing is left to be explained.
 pub(super) const REST: f64 = 0.1;
 /// From this share on most is.
 const MOST: f64 = 0.5;
 
+/// How much is said of what interventions show. Of each there are the verdict, the names of its suspects, and what is not explained.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Detail {
+    /// All that the claims have.
+    Full,
+    /// Suspects without what explains their names, and those that are cleared without their small shares.
+    Short,
+    /// Likewise, with causes in the answer and nowhere else.
+    Answered,
+    /// Likewise, and the other suspects by their names without reasons.
+    Listed,
+    /// All by their names.
+    Names,
+}
+
+/// Most characters of a difference in words where names are all that is said of suspects.
+const PHENOMENON_MAX: usize = 160;
+
 /// Whether a phenomenon is there again, and what of it no suspect explains.
-pub(super) fn of_reproduction(found: &Reproduction) -> String {
+pub(super) fn of_reproduction(found: &Reproduction, detail: Detail) -> String {
     let here = match (found.ratio, found.interval) {
         (Some(ratio), Some((low, high))) => format!(
             "{} times ({} to {}) in {} blocks",
@@ -39,14 +57,19 @@ pub(super) fn of_reproduction(found: &Reproduction) -> String {
             exact_duration(Duration::from_nanos(ns))
         ),
     };
-    let phenomenon = &found.phenomenon;
+    let phenomenon = match detail {
+        Detail::Full | Detail::Short | Detail::Answered | Detail::Listed => {
+            found.phenomenon.clone()
+        }
+        Detail::Names => shortened(&found.phenomenon, PHENOMENON_MAX),
+    };
     match found.again {
         Again::Reproduced => {
             format!(
                 "Reproduced: {phenomenon}; here {here}.{}",
                 match found.is_explained {
                     true => String::new(),
-                    false => rest(found),
+                    false => rest(found, detail),
                 }
             )
         }
@@ -66,7 +89,7 @@ pub(super) fn of_reproduction(found: &Reproduction) -> String {
         }
         Again::CannotTell if !found.doubts.is_empty() => format!(
             "Cannot tell whether it is there again: {phenomenon}; here {here}, but {}.",
-            doubts(&found.doubts)
+            in_detail(&found.doubts, detail)
         ),
         Again::CannotTell => format!(
             "Cannot tell whether it is there again: {phenomenon}; here {here}. Increase --budget."
@@ -75,10 +98,10 @@ pub(super) fn of_reproduction(found: &Reproduction) -> String {
 }
 
 /// What is left without suspects, and what else could make it.
-fn rest(found: &Reproduction) -> String {
+fn rest(found: &Reproduction, detail: Detail) -> String {
     let others = match found.doubts.as_slice() {
         [] => String::new(),
-        all => format!("; it could also come from {}", doubts(all)),
+        all => format!("; it could also come from {}", in_detail(all, detail)),
     };
     let without = match found.unexplained_without {
         None => "without all suspects that were tried",
@@ -89,6 +112,9 @@ fn rest(found: &Reproduction) -> String {
             " What remains of it without all suspects that were tried is not known{others}."
         ),
         Some(share) if share.share < REST => String::new(),
+        Some(share) if detail != Detail::Full => {
+            format!(" Not explained: {}{others}.", of_share(share))
+        }
         Some(share) if share.share < MOST => {
             format!(" {} of it remains {without}{others}.", of_share(share))
         }
@@ -99,14 +125,39 @@ fn rest(found: &Reproduction) -> String {
     }
 }
 
-/// What interventions show of suspects.
-pub(super) fn of_suspects(found: &Suspects) -> String {
+/// Doubts in words.
+fn in_detail(all: &[SideDoubt], detail: Detail) -> String {
+    in_list(&doubt_words(all), detail)
+}
+
+/// Several texts; the first of them and how many more there are, where little is said.
+fn in_list(all: &[String], detail: Detail) -> String {
+    match (detail, all) {
+        (Detail::Full, _) | (_, [] | [_]) => all.join("; "),
+        (_, [first, ..]) => format!("{first}; and {} more", all.len() - 1),
+    }
+}
+
+/// A text with dots for its end where it is longer than so many characters.
+pub(super) fn shortened(text: &str, most: usize) -> String {
+    match text.chars().count() > most {
+        true => text.chars().take(most).collect::<String>() + " ...",
+        false => text.to_owned(),
+    }
+}
+
+/// What interventions show of suspects, whole or short.
+pub(super) fn of_suspects(found: &Suspects, detail: Detail) -> String {
+    let what = |name: &str| match detail {
+        Detail::Full => what(name),
+        _ => short(name),
+    };
     let names = || {
         let names = found.suspects.iter().map(|one| what(&one.suspect));
         names.collect::<Vec<_>>()
     };
     let of_one = |verb: &str| match found.suspects.first() {
-        Some(one) => accused(verb, one),
+        Some(one) => accused(verb, &what(&one.suspect), one),
         None => String::new(),
     };
     match found.verdict {
@@ -129,12 +180,23 @@ pub(super) fn of_suspects(found: &Suspects) -> String {
             // A share above the margin is there, though it is not what makes the difference.
             let has_none = |one: &&Suspected| one.share.is_none_or(|s| s.share.abs() <= MARGIN);
             let (none, some): (Vec<&Suspected>, Vec<_>) = found.suspects.iter().partition(has_none);
-            let sentences = [("Cleared", none), ("Not the main cause", some)].into_iter();
-            let sentences = sentences.filter(|(_, ones)| !ones.is_empty());
-            let sentences = sentences.map(|(verb, ones)| {
-                let each: Vec<String> = ones.into_iter().map(cleared).collect();
-                format!("{verb}: {}.", each.join("; "))
+            let is_full = detail == Detail::Full;
+            let none = none.into_iter().map(|one| match is_full {
+                true => cleared(&what(&one.suspect), one),
+                false => what(&one.suspect),
             });
+            let some = some.into_iter().map(|one| match one.share {
+                Some(share) if !is_full && share.share > 0.0 => {
+                    format!("{} ({})", what(&one.suspect), of_share(&share))
+                }
+                _ => cleared(&what(&one.suspect), one),
+            });
+            let sentences: [(_, Vec<String>); 2] = [
+                ("Cleared", none.collect()),
+                ("Not the main cause", some.collect()),
+            ];
+            let sentences = sentences.into_iter().filter(|(_, ones)| !ones.is_empty());
+            let sentences = sentences.map(|(verb, ones)| format!("{verb}: {}.", ones.join("; ")));
             sentences.collect::<Vec<_>>().join(" ")
         }
         Verdict::CannotTell => {
@@ -150,7 +212,11 @@ pub(super) fn of_suspects(found: &Suspects) -> String {
                 .iter()
                 .map(|one| match one.doubts.is_empty() {
                     true => what(&one.suspect),
-                    false => format!("{} (but {})", what(&one.suspect), against(&one.doubts)),
+                    false => format!(
+                        "{} (but {})",
+                        what(&one.suspect),
+                        against(&one.doubts, detail)
+                    ),
                 });
             let each: Vec<String> = each.collect();
             format!("Cannot tell{needed}: {}.", each.join("; "))
@@ -169,7 +235,7 @@ pub(super) fn of_suspects(found: &Suspects) -> String {
 }
 
 /// What could make the same change as an intervention. Its sides are the cells with the suspect and without it, and not those of the difference.
-fn against(all: &[SideDoubt]) -> String {
+fn against(all: &[SideDoubt], detail: Detail) -> String {
     let of_one = |doubt: &SideDoubt| match &doubt.reason {
         Reason::Imbalance(found) => format!(
             "{}, {} with it, {} without it",
@@ -180,7 +246,7 @@ fn against(all: &[SideDoubt]) -> String {
         _ => doubts(std::slice::from_ref(doubt)),
     };
     let each: Vec<String> = all.iter().map(of_one).collect();
-    each.join("; ")
+    in_list(&each, detail)
 }
 
 /// Which difference it is about, where the runs explain several: ` The difference: throughput at bs=64KiB is 0.5 times that at bs=4KiB.`
@@ -210,10 +276,9 @@ pub(crate) fn by_reason<W: PartialEq>(
 }
 
 /// `Cause: read-ahead of sequential reads: 84 % (80 to 88 %) of the difference is gone with sequential reads in reverse order (0.9 times).`
-fn accused(verb: &str, one: &Suspected) -> String {
+fn accused(verb: &str, what: &str, one: &Suspected) -> String {
     let change = Suspect::find(&one.suspect).map_or("", |suspect| suspect.change);
     let share = one.share.as_ref().map_or_else(String::new, of_share);
-    let what = what(&one.suspect);
     if one.by_itself {
         return format!(
             "{verb}: {what}: without the other suspects it makes {share} of the difference."
@@ -231,10 +296,9 @@ fn accused(verb: &str, one: &Suspected) -> String {
 }
 
 /// `few requests in flight (12 % (8 to 16 %) of the difference is gone)`.
-fn cleared(one: &Suspected) -> String {
-    let what = what(&one.suspect);
+fn cleared(what: &str, one: &Suspected) -> String {
     match &one.share {
-        None => what,
+        None => what.to_owned(),
         // More of it without the suspect.
         Some(share) if share.share <= -0.005 => {
             let more = Share {
@@ -308,8 +372,18 @@ pub(crate) fn obstacle(why: &Obstacle) -> String {
     }
 }
 
-pub(super) fn what(name: &str) -> String {
+fn what(name: &str) -> String {
     Suspect::find(name).map_or_else(|| name.to_owned(), |suspect| suspect.what.to_owned())
+}
+
+/// A suspect in words, without what explains them.
+pub(super) fn short(name: &str) -> String {
+    let words = what(name);
+    let end = [" (", ", which"]
+        .into_iter()
+        .filter_map(|rest| words.find(rest))
+        .min();
+    words[..end.unwrap_or(words.len())].to_owned()
 }
 
 /// `83 % (75 to 90 %)`; estimates beyond the whole are all of it, and those below 0 nothing.
@@ -346,12 +420,15 @@ mod tests {
     }
 
     fn text(verdict: Verdict, share: f64, interval: (f64, f64)) -> String {
-        of_suspects(&Suspects {
-            run: 0,
-            verdict,
-            suspects: vec![suspected(share, interval)],
-            blocks: 30,
-        })
+        of_suspects(
+            &Suspects {
+                run: 0,
+                verdict,
+                suspects: vec![suspected(share, interval)],
+                blocks: 30,
+            },
+            Detail::Full,
+        )
     }
 
     /// The share is that of what can go, at most all: what lies beyond it is a reversal.
@@ -362,12 +439,15 @@ mod tests {
             ..suspected(1.0, (0.99, 1.0))
         };
         let of = |verdict, one: &Suspected| {
-            of_suspects(&Suspects {
-                run: 0,
-                verdict,
-                suspects: vec![one.clone(), one.clone()],
-                blocks: 30,
-            })
+            of_suspects(
+                &Suspects {
+                    run: 0,
+                    verdict,
+                    suspects: vec![one.clone(), one.clone()],
+                    blocks: 30,
+                },
+                Detail::Full,
+            )
         };
         insta::assert_snapshot!(of(Verdict::Cause, &reversed), @"Cause: a write cache: with sync=odsync the difference is reversed (0.348 times).");
         insta::assert_snapshot!(of(Verdict::Joint, &reversed), @"Joint cause: a write cache; a write cache. The difference remains without one of them: without all of them it is reversed.");
@@ -423,12 +503,15 @@ mod tests {
                 left: 0.2,
             },
         ];
-        let text = of_suspects(&Suspects {
-            run: 0,
-            verdict: Verdict::NotTried,
-            suspects: reasons.map(because).to_vec(),
-            blocks: 30,
-        });
+        let text = of_suspects(
+            &Suspects {
+                run: 0,
+                verdict: Verdict::NotTried,
+                suspects: reasons.map(because).to_vec(),
+                blocks: 30,
+            },
+            Detail::Full,
+        );
         insta::assert_snapshot!(text.replace(". Not", ".\nNot"), @r"
         Not tried (the two sides differ in nothing else): a write cache.
         Not tried (the level of throughput of a side changes during a run, and idle time does not restore it: run the experiment with --precondition, then explain that run): a write cache.
@@ -469,12 +552,15 @@ mod tests {
             ],
             ..suspected(0.6, (0.5, 0.7))
         };
-        let text = of_suspects(&Suspects {
-            run: 0,
-            verdict: Verdict::CannotTell,
-            suspects: vec![one],
-            blocks: 30,
-        });
+        let text = of_suspects(
+            &Suspects {
+                run: 0,
+                verdict: Verdict::CannotTell,
+                suspects: vec![one],
+                blocks: 30,
+            },
+            Detail::Full,
+        );
         insta::assert_snapshot!(text, @"Cannot tell: a write cache (but waiting for memory, 61 % with it, 2.0 % without it; the machine or iolab was suspended during a trial).");
     }
 

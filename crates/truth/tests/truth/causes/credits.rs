@@ -1,11 +1,15 @@
 //! A target that keeps state: credits, which a trial uses up and which come back while the target is idle.
 
+use std::time::Duration;
+
 use iolab_truth::Scene;
 use iolab_truth::fuse::{Behaviour, Credits};
 use iolab_truth::iolab::{samples, told_with_code};
 use iolab_truth::system::unless_missing;
 
-use super::{World, cached, explain, random_against_sequential};
+use super::{
+    World, cached, explain, explain_served, random_against_sequential, threads_on_one_descriptor,
+};
 use crate::stage::alone;
 
 /// The cache, one request at a time, with credits for 64 MiB, of which sequential reads use more than what comes back, and random ones less.
@@ -61,4 +65,28 @@ fn credits_come_back_before_each_trial_of_an_explanation() {
         !scene.folder().join("short.iolab").exists(),
         "nothing is measured"
     );
+}
+
+/// Credits that the first trial of either side uses up: both are as slow as what comes back, and no suspect is accused of it.
+#[test]
+fn credits_that_are_gone_after_the_warm_up_accuse_no_suspect() {
+    let behaviour = Behaviour {
+        delay: |_| Duration::from_micros(500),
+        credits: Some(Credits {
+            full: 512 << 10,
+            refill: 4e6,
+        }),
+        ..Behaviour::default()
+    };
+    let world = World {
+        shown_by: &threads_on_one_descriptor("backend=psync", "region=32M", "300ms"),
+        planted: &[],
+        budget: "60s",
+        more: &[],
+    };
+    let Some(all) = explain_served(behaviour, &world) else {
+        return;
+    };
+    let rest = &all[0]["evidence"]["unexplained"]["share"];
+    assert!(rest.as_f64().is_none_or(|share| share > 0.8), "{rest}");
 }

@@ -1,0 +1,299 @@
+//! What `iolab why` prints, of made-up verdicts: ten lines, whatever it tried and however long its reasons are.
+
+use std::path::PathBuf;
+
+use iolab_analysis::analysed_run::AnalysedRun;
+use iolab_analysis::claim::{
+    Again, Claim, Reproduction, Share, Suspected, Suspects, Verdict, WhyUntried,
+};
+use iolab_analysis::doubt::{Reason, SideDoubt};
+use iolab_analysis::imbalance::Disturber;
+use iolab_plan::suspect::Suspect;
+use iolab_plan::untried_suspect::Obstacle;
+use iolab_report::causes::{LINES_MAX, answer};
+use iolab_report::input::Input;
+use iolab_synthetic::{add_cell, around, record};
+use proptest::prelude::*;
+
+/// Most suspects that the property has: those of two real cells are about ten.
+const SUSPECTS_MAX: usize = 14;
+/// Lines for what limits the numbers.
+const CAVEAT_LINES: usize = 3;
+/// Columns of the screen.
+const WIDTH: u16 = 80;
+
+fn input(target: &str) -> Input {
+    let mut record = record("why", &["bs"]);
+    record.run.target = target.to_owned();
+    add_cell(&mut record, &["bs=4KiB"], &around(500.0));
+    add_cell(&mut record, &["bs=64KiB"], &around(1000.0));
+    Input::new(PathBuf::from("why.iolab"), AnalysedRun::of(record))
+}
+
+/// Doubts, the first ones of a list.
+fn doubts(count: usize) -> Vec<SideDoubt> {
+    let disturbed = |by| Reason::Disturbed { by, worst: 0.42 };
+    let reasons = [
+        disturbed(Disturber::MemoryPressure),
+        Reason::Suspended,
+        Reason::Preempted { per_second: 1234.5 },
+        Reason::TwoGroups {
+            low: 0.123,
+            high: 4.56,
+        },
+        Reason::Dependent {
+            independence: 0.123,
+        },
+        Reason::RateNotHeld,
+    ];
+    let reasons = reasons.into_iter().take(count);
+    reasons
+        .map(|reason| SideDoubt { side: None, reason })
+        .collect()
+}
+
+/// Reasons of suspects that were not tried, short and long.
+fn untried(number: usize) -> WhyUntried {
+    match number % 5 {
+        0 => WhyUntried::Planned(Obstacle::NeedsChangeSystem),
+        1 => WhyUntried::Planned(Obstacle::NoTime {
+            budget_s: 720,
+            idle_ns: 1_500_000_000,
+        }),
+        2 => WhyUntried::CpuWaitLeft {
+            before: 0.98,
+            left: 0.95,
+        },
+        3 => WhyUntried::DeviceIosLeft {
+            before: 2.1,
+            left: 2.0,
+        },
+        _ => WhyUntried::Planned(Obstacle::KeepsState),
+    }
+}
+
+/// What was made up of a run.
+#[derive(Debug, Clone)]
+struct Found {
+    phenomenon: String,
+    /// The share that is not explained.
+    left: f64,
+    /// How many doubts there are of the whole, and of each verdict that is open.
+    doubts: usize,
+    /// The verdict of each suspect, the first ones of all.
+    verdicts: Vec<Verdict>,
+}
+
+impl Found {
+    fn suspected(&self, number: usize) -> Suspected {
+        let verdict = self.verdicts[number];
+        let share = Share {
+            share: 0.83 / (1.0 + number as f64),
+            interval: Some((0.4 / (1.0 + number as f64), 0.95 / (1.0 + number as f64))),
+        };
+        Suspected {
+            suspect: Suspect::all()[number].name.to_owned(),
+            share: (verdict != Verdict::NotTried).then_some(share),
+            by_itself: number % 4 == 3,
+            ratio_without: Some(0.348),
+            blocks_needed: (verdict == Verdict::CannotTell).then_some(123),
+            is_reversed: false,
+            untried: (verdict == Verdict::NotTried).then(|| untried(number)),
+            doubts: match verdict {
+                Verdict::CannotTell => doubts(self.doubts),
+                _ => Vec::new(),
+            },
+        }
+    }
+
+    /// The suspects of a verdict.
+    fn of(&self, verdict: Verdict) -> Vec<Suspected> {
+        let numbers = (0..self.verdicts.len()).filter(|number| self.verdicts[*number] == verdict);
+        numbers.map(|number| self.suspected(number)).collect()
+    }
+
+    /// As the analysis makes them: a claim of each that is accused alone, and one of each other verdict.
+    fn claims(&self) -> Vec<Claim> {
+        let reproduced = Reproduction {
+            run: 0,
+            phenomenon: self.phenomenon.clone(),
+            seen: 0.0122,
+            expected: 1.0,
+            ratio: Some(0.02471),
+            interval: Some((0.00936, 0.0580)),
+            blocks: 22,
+            shorter_ns: Some(123_000_000),
+            again: Again::Reproduced,
+            unexplained: Some(Share {
+                share: self.left,
+                interval: Some((self.left / 2.0, self.left)),
+            }),
+            unexplained_without: None,
+            doubts: doubts(self.doubts),
+            is_explained: false,
+        };
+        let claim = |verdict, suspects| {
+            Claim::Suspects(Suspects {
+                run: 0,
+                verdict,
+                suspects,
+                blocks: 22,
+            })
+        };
+        let mut claims = vec![Claim::Reproduced(reproduced)];
+        for verdict in [Verdict::Cause, Verdict::Contributes] {
+            let each = self.of(verdict).into_iter();
+            claims.extend(each.map(|one| claim(verdict, vec![one])));
+        }
+        for verdict in [
+            Verdict::Joint,
+            Verdict::Cleared,
+            Verdict::CannotTell,
+            Verdict::NotTried,
+        ] {
+            let all = self.of(verdict);
+            claims.extend((!all.is_empty()).then(|| claim(verdict, all)));
+        }
+        claims
+    }
+}
+
+fn lines(text: &str) -> usize {
+    text.lines().filter(|line| !line.is_empty()).count()
+}
+
+/// The text in one line.
+fn in_one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// A suspect in words, without what explains them.
+fn words(suspect: &Suspect) -> &'static str {
+    let end = suspect.what.find(" (").into_iter();
+    let end = end.chain(suspect.what.find(", which")).min();
+    &suspect.what[..end.unwrap_or(suspect.what.len())]
+}
+
+fn any_verdict() -> impl Strategy<Value = Verdict> {
+    prop_oneof![
+        1 => Just(Verdict::Cause),
+        1 => Just(Verdict::Contributes),
+        1 => Just(Verdict::Joint),
+        4 => Just(Verdict::Cleared),
+        4 => Just(Verdict::CannotTell),
+        4 => Just(Verdict::NotTried),
+    ]
+}
+
+fn any_found() -> impl Strategy<Value = Found> {
+    let sides = prop::sample::select(vec![
+        "IOPS at threads=8 is 0.895 times that at threads=1, not 8.00 times (backend=sync, descriptors=shared, layout=shared)",
+        "throughput at bs=16MiB is 0.0122 times that at bs=64KiB",
+    ]);
+    let verdicts = prop::collection::vec(any_verdict(), 1..SUSPECTS_MAX);
+    let all = (sides, 0.0..1.0, 0..=6_usize, verdicts);
+    all.prop_map(|(phenomenon, left, doubts, verdicts)| Found {
+        phenomenon: phenomenon.to_owned(),
+        left,
+        doubts,
+        verdicts,
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// And each of them has the difference, what it is here, what is not explained, the share of a cause, and every suspect.
+    #[test]
+    fn ten_lines_have_all_that_matters(found in any_found()) {
+        let text = answer(&input("/mnt/disk"), &found.claims(), CAVEAT_LINES, WIDTH);
+        prop_assert!(lines(&text) <= LINES_MAX, "{text}");
+        let one = in_one_line(&text);
+        prop_assert!(one.contains(&found.phenomenon), "{text}");
+        prop_assert!(one.contains("0.0247 times"), "{text}");
+        let left = format!("{:.0} %", 100.0 * found.left);
+        prop_assert!(found.left < 0.1 || one.contains(&left), "{left}: {text}");
+        for (suspect, verdict) in Suspect::all().iter().zip(&found.verdicts) {
+            let is_named = one.contains(words(suspect)) || one.contains(suspect.name);
+            let is_accused = matches!(verdict, Verdict::Cause | Verdict::Contributes | Verdict::Joint);
+            let accused = found.verdicts.iter().filter(|one| *one == verdict).count();
+            prop_assert!(is_named || is_accused && accused > 4, "{}: {text}", suspect.name);
+        }
+    }
+
+    /// A file can hold texts of any length; on a narrow screen there are more lines.
+    #[test]
+    fn texts_of_any_length_take_ten_lines(
+        target in "\\PC{0,4000}",
+        phenomenon in "\\PC{0,4000}",
+        suspects in 0..Suspect::all().len(),
+        width in WIDTH..200,
+    ) {
+        let found = Found {
+            phenomenon,
+            left: 0.5,
+            doubts: 6,
+            verdicts: vec![Verdict::Contributes; suspects],
+        };
+        let text = answer(&input(&target), &found.claims(), CAVEAT_LINES, width);
+        prop_assert!(lines(&text) <= LINES_MAX, "{text}");
+    }
+}
+
+#[test]
+fn reasons_are_left_out_where_there_are_many() {
+    use Verdict::{CannotTell, Cause, Cleared, NotTried};
+    let of = |verdicts: &[Verdict]| {
+        let found = Found {
+            phenomenon: "throughput at bs=16MiB is 0.0122 times that at bs=64KiB".to_owned(),
+            left: 0.53,
+            doubts: 2,
+            verdicts: verdicts.to_vec(),
+        };
+        answer(&input("/mnt/disk"), &found.claims(), CAVEAT_LINES, WIDTH)
+    };
+    insta::assert_snapshot!(of(&[Cause, Cleared, NotTried]), @"
+    why on /mnt/disk: cause: allocation of space for a new file (without it 83 %
+      (40 to 95 %) of the difference is gone)
+
+    Reproduced: throughput at bs=16MiB is 0.0122 times that at bs=64KiB; here
+      0.0247 times (0.00936 to 0.0580) in 22 blocks of shorter trials (123 ms). Not
+      explained: 53 % (26 to 53 %); it could also come from waiting for memory
+      (42 %); and 1 more.
+    Not the main cause: a limit of bytes per second (42 % (20 to 48 %)).
+    Not tried (threads still waited for a CPU that others used in 95 % of their
+      time, before in 98 %): buffers larger than a cache of the CPU.
+
+    Caveats: not measured: regions above 1 GiB, the page cache, response time at ...
+    ");
+    insta::assert_snapshot!(of(&[Cause, Cleared, Cleared, NotTried, NotTried]), @"
+    why on /mnt/disk: cause: allocation of space for a new file (without it 83 %
+      (40 to 95 %) of the difference is gone)
+
+    Reproduced: throughput at bs=16MiB is 0.0122 times that at bs=64KiB; here
+      0.0247 times (0.00936 to 0.0580) in 22 blocks of shorter trials (123 ms). Not
+      explained: 53 % (26 to 53 %); it could also come from waiting for memory
+      (42 %); and 1 more.
+    Cleared: bandwidth, buffer-footprint. Not tried: buffer-pieces, cpu-binding.
+      'iolab table' of this run has the rest.
+
+    Caveats: not measured: regions above 1 GiB, the page cache, response time at ...
+    ");
+    insta::assert_snapshot!(
+        of(&[Cause, Cleared, Cleared, CannotTell, CannotTell, NotTried, NotTried, NotTried]),
+        @"
+    why on /mnt/disk: cause: allocation of space for a new file (without it 83 %
+      (40 to 95 %) of the difference is gone)
+
+    Reproduced: throughput at bs=16MiB is 0.0122 times that at bs=64KiB; here
+      0.0247 times (0.00936 to 0.0580) in 22 blocks of shorter trials (123 ms). Not
+      explained: 53 % (26 to 53 %); it could also come from waiting for memory
+      (42 %); and 1 more.
+    Cleared: bandwidth, buffer-footprint. Cannot tell: buffer-pieces, cpu-binding.
+      Not tried: cpu-waiting, durability, file-lock. 'iolab table' of this run has
+      the rest.
+
+    Caveats: not measured: regions above 1 GiB, the page cache, response time at ...
+    "
+    );
+}
