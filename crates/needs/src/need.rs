@@ -49,6 +49,7 @@ needs! {
     Nvmet, "nvmet", [], "the kernel module nvmet";
     Vm, "vm", [], "guests under QEMU: root, qemu-system-x86_64, mmdebstrap, a server of packages for the first build";
     Arm64, "arm64", ["qemu-system-aarch64"], "guests under qemu-system-aarch64, and the static program for 64-bit ARM, named in IOLAB_ARM64";
+    OldKernel, "old-kernel", ["qemu-system-x86_64"], "a guest under qemu-system-x86_64, and the static program for x86-64, named in IOLAB_STATIC";
     Ext4, "mkfs.ext4", ["mkfs.ext4"], "mkfs.ext4, and a kernel with ext4";
     Xfs, "mkfs.xfs", ["mkfs.xfs"], "mkfs.xfs, and a kernel with XFS";
     Btrfs, "mkfs.btrfs", ["mkfs.btrfs"], "mkfs.btrfs, and a kernel with btrfs";
