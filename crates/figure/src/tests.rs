@@ -17,8 +17,21 @@ use made_up::{
 fn every_kind_is_as_it_was_looked_at() {
     for (name, records, options) in gallery() {
         let svg = figure_of(&records, &options).unwrap().svg();
-        insta::assert_snapshot!(format!("figure_{name}"), svg);
+        insta::assert_snapshot!(format!("figure_{name}"), of_any_machine(&svg));
     }
+}
+
+/// A drawing with 12 digits of its data: the last digits of powers and logarithms are those of a machine's mathematical library.
+fn of_any_machine(svg: &str) -> String {
+    let mut pieces: Vec<String> = Vec::new();
+    for piece in svg.split('"') {
+        let attribute = pieces.last().and_then(|before| before.rsplit(' ').next());
+        let is_data = attribute.is_some_and(|name| name.starts_with("data-"));
+        let number: Option<f64> = piece.parse().ok().filter(|_| is_data);
+        let rounded = number.and_then(|number| format!("{number:.11e}").parse::<f64>().ok());
+        pieces.push(rounded.map_or_else(|| piece.to_owned(), |number| number.to_string()));
+    }
+    pieces.join("\"")
 }
 
 /// Fails where a text leaves the paper or meets another one.

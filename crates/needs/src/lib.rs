@@ -78,8 +78,13 @@ pub fn root() -> bool {
 }
 
 /// The first installed program of a need; a skip if there is none.
+///
+/// # Panics
+///
+/// If the need lists no programs: the test would be skipped everywhere.
 #[track_caller]
 pub fn tool(need: Need) -> Option<&'static str> {
+    assert!(!need.programs().is_empty(), "{need} lists no programs");
     let found = need.program();
     if found.is_none() {
         let names = need.programs().join(", ");

@@ -49,6 +49,7 @@ needs! {
     Nvmet, "nvmet", [], "the kernel module nvmet";
     Vm, "vm", [], "guests under QEMU: root, qemu-system-x86_64, mmdebstrap, a server of packages for the first build";
     Arm64, "arm64", ["qemu-system-aarch64"], "guests under qemu-system-aarch64, and the static program for 64-bit ARM, named in IOLAB_ARM64";
+    OldKernel, "old-kernel", ["qemu-system-x86_64"], "a guest under qemu-system-x86_64, and the static program for x86-64, named in IOLAB_STATIC";
     Ext4, "mkfs.ext4", ["mkfs.ext4"], "mkfs.ext4, and a kernel with ext4";
     Xfs, "mkfs.xfs", ["mkfs.xfs"], "mkfs.xfs, and a kernel with XFS";
     Btrfs, "mkfs.btrfs", ["mkfs.btrfs"], "mkfs.btrfs, and a kernel with btrfs";
@@ -105,12 +106,12 @@ needs! {
     Signals, "signals", [], "signals that are not ignored already (no nohup)";
     Quiet, "quiet", [], "a machine that is not busy with something else";
     DriveTraces, "drive-traces", [], "a folder with the traces of DiskSim 4.0, named by IOLAB_DRIVES";
-    DebPackage, "deb", [], "a package of release/build, named by IOLAB_DEB";
+    Packages, "packages", [], "what release/build makes, in a folder named in IOLAB_PACKAGES";
     Lintian, "lintian", ["lintian"], "lintian, which checks Debian packages";
-    Tarball, "tarball", [], "a tarball of release/build, named in IOLAB_TARBALL";
-    Wheel, "wheel", [], "the Python wheel, named in IOLAB_WHEEL";
     Pandas, "pandas", [], "pandas, which pip installs from its index";
-    StaticBinary, "static-binary", [], "the static program, named in IOLAB_STATIC";
+    QemuX86, "qemu-x86_64", ["qemu-x86_64-static"], "qemu-user, which runs programs for x86-64 elsewhere";
+    QemuArm64, "qemu-aarch64", ["qemu-aarch64-static"], "qemu-user, which runs programs for 64-bit ARM elsewhere";
+    Binstall, "cargo-binstall", ["cargo-binstall"], "cargo-binstall";
     Buildah, "buildah", ["buildah"], "buildah, which builds images of containers";
     Runc, "runc", ["runc"], "runc, which runs containers";
 }

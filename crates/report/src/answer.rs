@@ -11,6 +11,7 @@ use iolab_workload::service_level::ServiceLevel;
 use iolab_workload::trial_description::requests_in_words;
 use serde_json::Value;
 
+use crate::document_header::{IOLAB_VERSION, SCHEMA};
 use crate::exported_run::{Exported, run_fields};
 use crate::fitness::{self, Asked, AskedWorkload, Fitness, Measured, unit};
 use crate::layout::{Grid, paragraph};
@@ -325,6 +326,8 @@ pub(crate) fn rows((name, record, answer): &Exported<'_>) -> Vec<Vec<Field>> {
     let row = |rest: Vec<Field>| {
         let mut row = run_fields(name).to_vec();
         row.extend([
+            field("schema", SCHEMA),
+            text("iolab_version", IOLAB_VERSION),
             text("experiment", &record.experiment.name),
             text("kind", question.kind().name()),
             field("complete", answer.is_complete()),

@@ -212,6 +212,8 @@ fn service_levels_are_answered_wherever_the_run_file_is_read() {
             (all.len(), &all[0]["kind"], &all[0]["answer"]),
             (1, &kind.into(), &answer.into())
         );
+        assert_eq!(all[0]["schema"], 1);
+        assert_eq!(all[0]["iolab_version"], env!("CARGO_PKG_VERSION"));
     }
     let plain = run(
         folder.path(),

@@ -27,6 +27,7 @@ mod model;
 mod model_claims;
 mod moments;
 mod old_kernel;
+mod packages;
 mod paths;
 mod peers;
 mod plot;

@@ -12,7 +12,7 @@ const LINUX_4_18: Kernel = Kernel {
     package: "linux-image-unsigned-4.18.0-25-generic",
     suite: "bionic-updates",
     architecture: "amd64",
-    need: Need::StaticBinary,
+    need: Need::OldKernel,
 };
 
 /// Backends that take direct I/O there.
