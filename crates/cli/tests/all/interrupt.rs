@@ -40,7 +40,7 @@ fn an_interrupted_run_cleans_up_and_can_be_finished() {
         run(folder.path(), &["table", "r.iolab"]).expect(0);
         assert_eq!(status(&folder.path().join("r.iolab")), "interrupted");
         let plan = run(folder.path(), &["resume", "r.iolab", "--dry-run"]).expect(0);
-        let made = format!("r.iolab: {measured} trials made before");
+        let made = format!("r.iolab: {measured} trials made earlier");
         assert!(plan.stdout.contains(&made), "{}", plan.stdout);
         assert_eq!(sample_count(&folder.path().join("r.iolab")), Some(measured));
         resumed_is_whole(folder.path(), SAMPLES);

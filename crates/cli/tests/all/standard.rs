@@ -177,7 +177,7 @@ fn a_steady_state_is_said_only_where_it_is_shown() {
     Cannot tell whether it is steady: 1 round, and a window needs 5. Increase --budget.
 
     steady-rounds
-    pts-lat on model:qlc-slc-cached: 6441 IOPS (read_percent=100, bs=8KiB) to 67227 IOPS (read_percent=0, bs=4KiB), computed by a model; steady after 5 rounds; scaled, not PTS
+    pts-lat on model:qlc-slc-cached: 6542 IOPS (read_percent=100, bs=8KiB) to 67227 IOPS (read_percent=0, bs=4KiB), computed by a model; steady after 5 rounds; scaled, not PTS
     Steady by the limits asked after 5 rounds: over the last 5, IOPS at read_percent=0, bs=4KiB ranges over 0.0 % of its mean (99 % allowed) with a slope of 0.0 % (10 % allowed).
     ");
 }

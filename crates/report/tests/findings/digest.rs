@@ -273,7 +273,10 @@ fn every_level_of_trust_has_its_reason() {
     assert_eq!(of(&|_| ()), (Level::Good, None));
     let poor = |reason| (Level::Poor, Some(reason));
     assert_eq!(of(&|r| r.samples.clear()), poor(Reason::NoTrials));
-    assert_eq!(of(&|r| r.samples[3].ok = false), poor(Reason::Faulty));
+    assert_eq!(
+        of(&|r| r.samples[3].ok = false),
+        poor(Reason::Ruined(Flag::Errors.caution().expect("it is one")))
+    );
     let elsewhere = |count: usize| {
         move |record: &mut RunRecord| {
             for cell in 0..count {
