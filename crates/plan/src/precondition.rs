@@ -490,6 +490,7 @@ mod tests {
         precondition seq: '999999999999' is not a number of passes from 1 to 100
         precondition rand: '101' is not a number of passes from 1 to 100
         precondition 'steady+trim' has its steps in another order
+        precondition 'purge+trim' purges and trims: a purge leaves nothing to trim
         precondition 'rand:2+seq:1' has its steps in another order
         precondition 'seq:1+seq:1' has a step twice
         precondition steady, round: '1000000h' is longer than a year

@@ -42,7 +42,7 @@ fn intervals_that_cannot_be_are_told() {
     let bench = Fixture::new();
     let count = "WITH RECURSIVE n (i) AS (SELECT 2 UNION ALL SELECT i + 1 FROM n WHERE i < 5000)";
     let endless = format!(
-        "{count} INSERT INTO series SELECT 1, i * 100000000, 100000000, 0, 0, 0, 0, 0, 0, 0 FROM n;
+        "{count} INSERT INTO series SELECT 1, i * 100000000, 100000000, 0, 0, 0, 0, 0, 0, 0, NULL FROM n;
          UPDATE series SET length_ns = 100000000"
     );
     for (number, (sql, part)) in [
