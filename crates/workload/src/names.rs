@@ -58,7 +58,7 @@ pub fn nearest<'a>(name: &str, known: &[&'a str]) -> Vec<&'a str> {
             *far <= errors_max(&lower, candidate)
                 || has_word_like(candidate, &lower)
                 || has_same_words(&lower, candidate)
-                || (candidate.len() > 3 && lower.starts_with(candidate))
+                || (candidate.len() > 1 && lower.starts_with(candidate))
         })
         .collect();
     near.sort_by_key(|(far, candidate)| (!has_same_words(&lower, candidate), *far));
