@@ -1,6 +1,7 @@
 //! One thread's hot loop, monomorphised over the backend and over what is recorded of a request: no allocation, no
 //! lock, no formatting, and no system call but the I/O.
 
+mod chance;
 pub(crate) mod group_weights;
 pub(crate) mod latency_log;
 mod loop_steps;

@@ -57,14 +57,6 @@ pub enum Emptying {
 }
 
 impl Emptying {
-    /// Whether anything is done.
-    pub fn is_done(self) -> bool {
-        match self {
-            Self::Not => false,
-            Self::Trim | Self::Purge => true,
-        }
-    }
-
     /// The step that is typed for it; `None` where nothing is done.
     fn step(self) -> Option<&'static str> {
         match self {
@@ -141,7 +133,7 @@ impl Precondition {
             steady,
         } = self;
         let writes = |steady: SteadyRounds| matches!(steady.round, Round::Writes(_));
-        emptying.is_done() || seq + rand > 0 || steady.is_some_and(writes)
+        emptying != Emptying::Not || seq + rand > 0 || steady.is_some_and(writes)
     }
 
     /// What of it comes before the first trial.

@@ -97,11 +97,11 @@ pub fn plan(inquiry: &Inquiry) -> String {
 }
 
 /// Most lines of an answer on a screen of 80 columns or more, empty ones aside.
-pub const LINES_MAX: usize = 10;
+pub const CAUSE_LINES_MAX: usize = 10;
 /// The columns of a screen on which it has no more.
 const COLUMNS: u16 = 80;
 
-/// What a run shows that was made to explain a difference, on [`LINES_MAX`] lines at most: whether that is there again and what of it is not
+/// What a run shows that was made to explain a difference, on [`CAUSE_LINES_MAX`] lines at most: whether that is there again and what of it is not
 /// explained, causes with their shares, what is cleared, what was not tried. Where there are many suspects, their reasons and small shares are
 /// left out, then what the answer has said, and then all but their names. `caveat_lines` are for what limits the numbers, and part of these; 0 leaves it out.
 pub fn answer(input: &Input, claims: &[Claim], caveat_lines: usize, width: u16) -> String {
@@ -138,7 +138,7 @@ pub fn answer(input: &Input, claims: &[Claim], caveat_lines: usize, width: u16) 
     let lines = |text: &str| text.lines().filter(|line| !line.is_empty()).count();
     let fits = |one: &&(Detail, usize)| {
         let (text, caveats) = text(**one, width.max(COLUMNS));
-        lines(&text) + lines(&caveats) <= LINES_MAX
+        lines(&text) + lines(&caveats) <= CAUSE_LINES_MAX
     };
     if let Some(chosen) = texts.iter().find(fits) {
         let (text, caveats) = text(*chosen, width);
@@ -146,5 +146,5 @@ pub fn answer(input: &Input, claims: &[Claim], caveat_lines: usize, width: u16) 
     }
     // Texts of any length, which a file can hold. The empty line after the first paragraph counts.
     let (text, _) = text((Detail::Names, 0), width);
-    cut(&text, LINES_MAX + 1, width)
+    cut(&text, CAUSE_LINES_MAX + 1, width)
 }

@@ -129,9 +129,8 @@ fn leaves_writes(cell: &CellSpec, outcome: &Outcome) -> bool {
     match cell.has_groups() {
         true => {
             let groups = cell.group_trials();
-            let own = groups.iter().zip(&outcome.groups);
-            own.into_iter()
-                .any(|(group, own)| trial::owes_sync(&group.trial, &own.outcome))
+            let mut own = groups.iter().zip(&outcome.groups);
+            own.any(|(group, own)| trial::owes_sync(&group.trial, &own.outcome))
         }
         false => trial::owes_sync(&cell.trial, outcome),
     }

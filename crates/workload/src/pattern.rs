@@ -287,7 +287,7 @@ impl Offsets {
 
 /// A draw from `0..bound` by Lemire's multiplication without a division; its bias is below 2^-16.
 #[inline(always)]
-fn below(rng: &mut Xoshiro256PlusPlus, bound: u64) -> u64 {
+pub fn below(rng: &mut Xoshiro256PlusPlus, bound: u64) -> u64 {
     ((u128::from(rng.next_u64()) * u128::from(bound)) >> 64) as u64
 }
 

@@ -146,7 +146,8 @@ pub(super) fn mark_reads_after_writes(record: &RunRecord, cells: &mut [CellAnaly
         cache.is_none_or(|state| state.trim() != "write through")
     };
     let own = record.samples.iter();
-    let unsynced = own.filter(|sample| sample.region.owed_sync_ns.is_none());
+    // A failed trial is none of a run file without these syncs: it ended before its own.
+    let unsynced = own.filter(|sample| sample.ok && sample.region.owed_sync_ns.is_none());
     let leaves_or_reads: BTreeSet<i64> = unsynced.map(|sample| sample.cell).collect();
     let used = cells.iter().filter(reaches_storage);
     let used = used.filter(|cell| leaves_or_reads.contains(&cell.cell.id));

@@ -281,6 +281,18 @@ fn reads_come_after_writes_only_where_a_cache_may_hold_these() {
     };
     assert_eq!(written_out(&[0, 2]), 0);
     assert_eq!(written_out(&[0]), 1, "of /b nothing is written out");
+    let with_a_failed_trial = {
+        let mut record = made();
+        for sample in &mut record.samples {
+            sample.region.owed_sync_ns = [0, 2].contains(&sample.cell).then_some(1_000_000);
+        }
+        let mut writes = record.samples.iter_mut().filter(|sample| sample.cell == 0);
+        let failed = writes.next().expect("it has trials");
+        failed.ok = false;
+        failed.region.owed_sync_ns = None;
+        analyse(&record).reads_after_writes()
+    };
+    assert_eq!(with_a_failed_trial, 0);
     let through = "write through";
     let (of_a, of_b) = ("device_write_cache", "target_1_device_write_cache");
     assert_eq!(count(&[], &[]), 2, "not known");

@@ -166,9 +166,16 @@ fn check(options: &Export, format: ExportFormat) -> Result<()> {
                 Error::usage("--force without -o").hint("name the file to replace: -o FILE.prom")
             );
         };
-        output::check_replaceable(path, Replaceable::Gauges)?;
+        return output::check_replaceable(path, Replaceable::Gauges);
     }
-    Ok(())
+    let gauges = options
+        .output
+        .as_deref()
+        .filter(|_| format == ExportFormat::Prometheus);
+    match gauges.filter(|path| path.symlink_metadata().is_ok()) {
+        Some(path) => Err(output::exists_without_force(path, Replaceable::Gauges)),
+        None => Ok(()),
+    }
 }
 
 fn rows(records: &[RunRecord], options: &Export, format: Format, to: &mut dyn Write) -> Outcome {

@@ -38,7 +38,7 @@ pub(crate) fn plot(options: &Plot) -> Outcome {
         if options.force {
             output::check_replaceable(&options.output, Replaceable::Figure)?;
         } else if options.output.symlink_metadata().is_ok() {
-            return Err(output::exists(&options.output).into());
+            return Err(output::exists_without_force(&options.output, Replaceable::Figure).into());
         }
     }
     let figure = figure(options)?;

@@ -207,6 +207,15 @@ pub(crate) fn make_folder(folder: &Path) -> Result<()> {
     })
 }
 
+/// The refusal to overwrite what --force may replace.
+pub(crate) fn exists_without_force(path: &Path, by: Replaceable) -> Error {
+    match check_replaceable(path, by) {
+        Ok(()) => Error::refused(format!("{} exists already", path.display()))
+            .hint("replace it with --force, or choose another name with -o"),
+        Err(_) => exists(path),
+    }
+}
+
 /// The refusal to overwrite a result.
 pub(crate) fn exists(path: &Path) -> Error {
     Error::refused(format!("{} exists already", path.display()))

@@ -276,7 +276,8 @@ fn gauges_are_replaced_at_once_and_nothing_else_is() {
     series.sort_unstable();
     series.dedup();
     assert_eq!(series.len(), count, "no series is there twice");
-    run(path, &[&export[..], &["io.prom"]].concat()).expect(3);
+    let taken = run(path, &[&export[..], &["io.prom"]].concat()).expect(3);
+    assert!(taken.stderr.contains("--force"), "{}", taken.stderr);
     std::fs::write(path.join("io.prom"), "# HELP iolab_trials old\n").unwrap();
     run(path, &[&export[..], &["io.prom", "--force"]].concat()).expect(0);
     assert_eq!(std::fs::read_to_string(path.join("io.prom")).unwrap(), text);

@@ -1,10 +1,10 @@
 //! Writes that repeat data: that of one block, or of the first blocks that the threads of a trial write.
 
-use rand_core::{Rng, SeedableRng};
+use rand_core::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use super::requests::{Chance, REPEATS};
-use iolab_workload::pattern::derive;
+use super::chance::Chance;
+use iolab_workload::pattern::{below, derive};
 use iolab_workload::trial::TrialSpec;
 
 /// What the stamp of a block of data says: an offset and a generation.
@@ -12,8 +12,10 @@ pub(crate) type Stamp = (u64, u64);
 
 /// The stamp of the one block that repeats.
 const REPEATED: Stamp = (0, 0);
-/// The stamps of each thread's blocks begin so many bytes apart, which is more than a request has.
-const THREADS: u32 = 40;
+/// What these draws are for: another purpose than those of sizes and trims, so that they do not depend on each other.
+const REPEATS: u64 = 3 << 56;
+/// The first part of a stamp of repeated data is one more than the number of a thread, shifted left by so many bits.
+const THREAD_SHIFT: u32 = 40;
 
 /// Which writes repeat data, and which data.
 pub(crate) struct Repeats {
@@ -68,14 +70,13 @@ impl RepeatedSet {
     }
 
     fn draw(&mut self) -> Stamp {
-        let all = u128::from(self.workers * self.each);
-        let draw = ((u128::from(self.rng.next_u64()) * all) >> 64) as u64;
+        let draw = below(&mut self.rng, self.workers * self.each);
         Self::block(draw % self.workers, draw / self.workers + 1)
     }
 
     /// The block of this number, from 1 on, of a thread.
     fn block(thread: u64, number: u64) -> Stamp {
-        ((thread + 1) << THREADS, number)
+        ((thread + 1) << THREAD_SHIFT, number)
     }
 }
 

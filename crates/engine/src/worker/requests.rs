@@ -3,6 +3,7 @@
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
+use super::chance::Chance;
 use super::group_weights::FlowPart;
 use super::pauses::{Pauses, Rest};
 use super::repeats::{Repeats, Stamp};
@@ -16,7 +17,6 @@ use iolab_workload::trial::{SizeMix, TrialSpec, share};
 /// What draws are for, so that they do not depend on each other.
 const SIZES: u64 = 1 << 56;
 const TRIMS: u64 = 2 << 56;
-pub(super) const REPEATS: u64 = 3 << 56;
 
 /// An endless stream of requests.
 pub(crate) trait Requests {
@@ -283,28 +283,6 @@ impl Sequences {
         *end = offset + room;
         self.left = self.left.checked_sub(1).unwrap_or(self.every - 1);
         offset
-    }
-}
-
-/// Something that befalls a share of the requests, independently of each other.
-pub(super) struct Chance {
-    rng: Xoshiro256PlusPlus,
-    percent: u64,
-}
-
-impl Chance {
-    /// With draws of its own for each purpose; `None` where it never comes.
-    pub(super) fn of(percent: u8, spec: &TrialSpec, worker: u32, purpose: u64) -> Option<Self> {
-        let key = derive(spec.seed, purpose | (u64::from(spec.number_of(worker)) + 1));
-        (percent > 0).then(|| Self {
-            rng: Xoshiro256PlusPlus::seed_from_u64(key),
-            percent: percent.into(),
-        })
-    }
-
-    #[inline]
-    pub(super) fn comes(&mut self) -> bool {
-        ((self.rng.next_u64() >> 32) * 100) >> 32 < self.percent
     }
 }
 

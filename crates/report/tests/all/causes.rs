@@ -10,7 +10,7 @@ use iolab_analysis::doubt::{Reason, SideDoubt};
 use iolab_analysis::imbalance::Disturber;
 use iolab_plan::suspect::Suspect;
 use iolab_plan::untried_suspect::Obstacle;
-use iolab_report::causes::{LINES_MAX, answer};
+use iolab_report::causes::{CAUSE_LINES_MAX, answer};
 use iolab_report::input::Input;
 use iolab_synthetic::{add_cell, around, record};
 use proptest::prelude::*;
@@ -207,7 +207,7 @@ proptest! {
     #[test]
     fn ten_lines_have_all_that_matters(found in any_found()) {
         let text = answer(&input("/mnt/disk"), &found.claims(), CAVEAT_LINES, WIDTH);
-        prop_assert!(lines(&text) <= LINES_MAX, "{text}");
+        prop_assert!(lines(&text) <= CAUSE_LINES_MAX, "{text}");
         let one = in_one_line(&text);
         prop_assert!(one.contains(&found.phenomenon), "{text}");
         prop_assert!(one.contains("0.0247 times"), "{text}");
@@ -236,7 +236,7 @@ proptest! {
             verdicts: vec![Verdict::Contributes; suspects],
         };
         let text = answer(&input(&target), &found.claims(), CAVEAT_LINES, width);
-        prop_assert!(lines(&text) <= LINES_MAX, "{text}");
+        prop_assert!(lines(&text) <= CAUSE_LINES_MAX, "{text}");
     }
 }
 

@@ -147,6 +147,23 @@ fn explain_served(behaviour: Behaviour, world: &World<'_>) -> Option<Vec<Value>>
     Some(explain(&scene, world))
 }
 
+/// Explains, on a server, that threads on one descriptor are not as many times as fast, where no suspect makes it; each trial takes `time`.
+#[track_caller]
+fn explain_threads_without_suspect(behaviour: Behaviour, time: &str) -> Option<Vec<Value>> {
+    let world = World {
+        shown_by: &threads_on_one_descriptor("backend=psync", "region=32M", time),
+        planted: &[],
+        budget: "60s",
+        more: &[],
+    };
+    explain_served(behaviour, &world)
+}
+
+/// The share of the difference that remains without all suspects; `None` where nothing is known of it.
+fn unexplained(all: &[Value]) -> Option<f64> {
+    all[0]["evidence"]["unexplained"]["share"].as_f64()
+}
+
 /// A server that holds each request for half a millisecond, several at once.
 fn parallel() -> Behaviour {
     Behaviour {

@@ -29,7 +29,7 @@ pub struct SegmentLayout {
     segments: Segments,
     /// Bytes from one slot to the next.
     slot: u64,
-    /// SegmentLayout of a segment within its slot, so that it never touches the next one.
+    /// Places of a segment within its slot, so that it never touches the next one.
     choices: u64,
 }
 

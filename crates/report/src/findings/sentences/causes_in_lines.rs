@@ -14,25 +14,16 @@ const TARGET_MAX: usize = 100;
 const ACCUSED: [Verdict; 3] = [Verdict::Cause, Verdict::Joint, Verdict::Contributes];
 /// The verdicts that accuse nothing.
 const REST: [Verdict; 3] = [Verdict::Cleared, Verdict::CannotTell, Verdict::NotTried];
-/// All verdicts.
-const ALL: [Verdict; 6] = [
-    Verdict::Cause,
-    Verdict::Joint,
-    Verdict::Contributes,
-    Verdict::Cleared,
-    Verdict::CannotTell,
-    Verdict::NotTried,
-];
 
 /// The answer, then whether the difference is there again with what is not explained, then each verdict. `run` is the one that the claims
 /// were made of.
 pub(crate) fn causes_in_lines(claims: &[Claim], run: &Analysis, detail: Detail) -> Vec<String> {
     // What the answer says, and the verdicts that are in it, or in the list at the end.
-    let (said, left): (Said, &[Verdict]) = match detail {
+    let (said, left): (Said, &[[Verdict; 3]]) = match detail {
         Detail::Full | Detail::Short => (Said::Names, &[]),
-        Detail::Answered => (Said::Shares, &ACCUSED),
-        Detail::Listed => (Said::Shares, &ALL),
-        Detail::Names => (Said::ByName, &ALL),
+        Detail::Answered => (Said::Shares, &[ACCUSED]),
+        Detail::Listed => (Said::Shares, &[ACCUSED, REST]),
+        Detail::Names => (Said::ByName, &[ACCUSED, REST]),
     };
     let target = match detail {
         Detail::Full | Detail::Short | Detail::Answered | Detail::Listed => run.target.clone(),
@@ -43,7 +34,7 @@ pub(crate) fn causes_in_lines(claims: &[Claim], run: &Analysis, detail: Detail) 
     let (shown, _) = ordered(claims);
     let sentences = shown.into_iter().filter_map(|claim| match claim {
         Claim::Reproduced(found) => Some(of_reproduction(found, detail)),
-        Claim::Suspects(found) if left.contains(&found.verdict) => None,
+        Claim::Suspects(found) if left.as_flattened().contains(&found.verdict) => None,
         Claim::Suspects(found) => Some(of_suspects(found, detail)),
         other => Some(finding(other, &[run]).text),
     });

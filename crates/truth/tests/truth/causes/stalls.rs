@@ -4,7 +4,10 @@ use std::time::Duration;
 
 use iolab_truth::fuse::{Behaviour, Stall};
 
-use super::{World, cached, explain_served, random_against_sequential, threads_on_one_descriptor};
+use super::{
+    World, cached, explain_served, explain_threads_without_suspect, random_against_sequential,
+    threads_on_one_descriptor, unexplained,
+};
 
 /// One request at a time, and every 20th is held for longer: no setting changes that, and none is accused.
 #[test]
@@ -17,17 +20,11 @@ fn a_serial_server_that_stalls_is_not_explained() {
         serial: true,
         ..Behaviour::default()
     };
-    let world = World {
-        shown_by: &threads_on_one_descriptor("backend=psync", "region=32M", "100ms"),
-        planted: &[],
-        budget: "60s",
-        more: &[],
-    };
-    let Some(all) = explain_served(behaviour, &world) else {
+    let Some(all) = explain_threads_without_suspect(behaviour, "100ms") else {
         return;
     };
-    let rest = &all[0]["evidence"]["unexplained"]["share"];
-    assert!(rest.as_f64().is_some_and(|share| share > 0.8), "{rest}");
+    let rest = unexplained(&all);
+    assert!(rest.is_some_and(|share| share > 0.8), "{rest:?}");
 }
 
 /// Threads that share a descriptor, and a server that holds every 20th request of each open file for longer, several at once: that slows threads
@@ -72,7 +69,7 @@ fn stalls_of_the_server_remain_without_the_shared_descriptor() {
     let Some(all) = explain_served(behaviour, &world) else {
         return;
     };
-    let rest = all[0]["evidence"]["unexplained"]["share"].as_f64();
+    let rest = unexplained(&all);
     assert!(
         rest.is_some_and(|share| (0.25..0.65).contains(&share)),
         "{rest:?}"
