@@ -20,6 +20,7 @@ mod steady_rounds;
 mod trial_order;
 mod trials;
 mod verified;
+mod write_out;
 
 pub use ceiling::Efficiency;
 pub use concurrency::{Concurrency, FasterCell, Shortfall};
@@ -39,6 +40,7 @@ pub use standard_followed::StandardFollowed;
 pub use steady_rounds::{RoundsEnd, SteadyAnalysis, Tracked, TrackedOf, limits};
 pub use trial_order::TrialOrder;
 pub use verified::CellVerified;
+pub use write_out::WriteOut;
 
 use iolab_stats::{Summary, median, summary};
 use iolab_workload::target::TargetName;
@@ -287,6 +289,8 @@ pub struct Analysis {
     pub inquiry: Option<Inquiry>,
     /// Whether the order of its cells may decide their results.
     pub depends_on_order: bool,
+    /// What it spent on writing out what trials left in caches; `None` where that is little or its definition cannot be read.
+    pub write_out: Option<WriteOut>,
     /// How its trials follow each other; `None` where that is not known.
     pub trial_order: Option<TrialOrder>,
 }
@@ -376,6 +380,7 @@ pub(crate) fn analyse_timed(record: &RunRecord, timed: impl Fn(u32) -> ShownLate
         steady,
         inquiry: experiment.and_then(|experiment| experiment.inquiry.clone()),
         depends_on_order,
+        write_out: experiment.and_then(|experiment| WriteOut::of(record, experiment)),
         // Trials that iolab did not make are in an order of their own.
         trial_order: experiment
             .filter(|_| record.run.target_kind != TargetKind::Imported)

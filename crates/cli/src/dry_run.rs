@@ -90,6 +90,7 @@ pub(crate) fn print(
         .iter()
         .filter_map(|plan| forecast::standard(plan, medium, model.map(Disk::bytes)));
     lines.extend(standards);
+    lines.extend(forecast::write_out(&forecasts).map(str::to_owned));
     lines.extend(written(plans, &forecasts, filled(targets, needs), by));
     let mut to = output::open(None)?;
     match (follows, model) {

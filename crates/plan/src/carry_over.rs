@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use iolab_workload::settings::CellSpec;
 use iolab_workload::target::TargetName;
-use iolab_workload::trial::SyncPolicy;
+use iolab_workload::trial::{Backend, SyncPolicy};
 
 use crate::experiment::{Design, INTERVAL_TRIALS, WarmUp};
 
@@ -38,10 +38,7 @@ pub fn reads_after_writes<'a>(
         .enumerate()
         .filter(|(_, cell)| !cell.runs_program())
         .collect();
-    let leaves = |(_, cell): &&(usize, &CellSpec)| {
-        let mut trials = cell.trials().into_iter();
-        trials.any(|trial| trial.writes() && trial.sync == SyncPolicy::None)
-    };
+    let leaves = |(_, cell): &&(usize, &CellSpec)| leaves_writes(cell);
     let left: BTreeSet<Option<&TargetName>> = cells
         .iter()
         .filter(leaves)
@@ -54,6 +51,15 @@ pub fn reads_after_writes<'a>(
     };
     let finding = cells.iter().filter(finds);
     finding.map(|(place, _)| *place).collect()
+}
+
+/// Whether trials of a cell write without a sync, so that a cache may hold what they wrote.
+pub(crate) fn leaves_writes(cell: &CellSpec) -> bool {
+    let mut trials = cell.trials().into_iter();
+    !cell.runs_program()
+        && trials.any(|trial| {
+            trial.writes() && trial.sync == SyncPolicy::None && trial.backend != Backend::Null
+        })
 }
 
 fn writes(cell: &CellSpec) -> bool {

@@ -5,6 +5,7 @@ use std::time::Duration;
 use iolab_workload::settings::CellSpec;
 use iolab_workload::trial::TrialSpec;
 
+use crate::carry_over::leaves_writes;
 use crate::cells::{Plan, PlannedCell};
 use crate::precondition::Precondition;
 
@@ -24,6 +25,8 @@ pub struct Forecast {
     pub time: (Option<Duration>, Duration),
     /// Most bytes that the trials write.
     pub written: Written,
+    /// Whether trials write without a sync: what caches then hold is written out between trials, which `time` does not count.
+    pub leaves_writes: bool,
     /// What is written before the first trial, as passes over this many bytes.
     pub precondition: (Precondition, u64),
     /// For each cell that writes: its share of the time, times the share of its requests that write; and its limit in bytes
@@ -67,6 +70,7 @@ impl Forecast {
                 budget.max(granted),
             ),
             written: Written::of(cells, u64::from(design.trials_max + design.warm_ups())),
+            leaves_writes: cells.iter().any(|cell| leaves_writes(&cell.spec)),
             precondition: (design.precondition, region),
             writing: cells
                 .iter()

@@ -172,7 +172,9 @@ pub(crate) fn remedy(reason: &Reason) -> Option<String> {
             ..
         } => "'iolab doctor TARGET' shows what iolab can see of it",
         Reason::Imbalance(found) => without(found.what),
-        Reason::ReadsAfterWrites => "measure reads in a run of their own",
+        Reason::ReadsAfterWrites => {
+            "measure again with this version, which writes out between trials what others left"
+        }
         Reason::RateNotHeld => "lower the rate (--rate) until it is held",
         Reason::Contradicted => {
             "repeat both experiments; 'iolab history' shows how runs differ over time"

@@ -115,6 +115,14 @@ pub fn preconditioning(forecast: &Forecast) -> Option<String> {
     ))
 }
 
+/// What the trials and times of forecasts leave out: writing out what trials leave in caches; `None` where there is nothing to be left.
+pub fn write_out(forecasts: &[Forecast]) -> Option<&'static str> {
+    let leaves = forecasts.iter().any(|forecast| forecast.leaves_writes);
+    leaves.then_some(
+        "Not forecast: after each trial, the time of writing out what it wrote without a sync. The budget counts it, so that slow storage gets fewer trials.",
+    )
+}
+
 /// Which test of a standard a plan follows, and where it deviates from it as far as that is known before its target is opened, which is
 /// of this medium and has this many usable bytes, if known; `None` without a standard.
 pub fn standard(plan: &Plan, medium: Option<Medium>, bytes: Option<u64>) -> Option<String> {

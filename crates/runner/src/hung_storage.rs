@@ -19,7 +19,7 @@ use iolab_host::system_control::restore_own;
 use iolab_host::tracing::THREAD_NAMES;
 use iolab_storage::Target;
 use iolab_workload::quantity::exact_duration;
-use iolab_workload::trial::{CacheState, TrialSpec};
+use iolab_workload::trial::TrialSpec;
 use iolab_workload::{Error, Result};
 
 use crate::ranks::ANSWER;
@@ -200,10 +200,10 @@ fn due(trial: &TrialSpec) -> Duration {
     trial.limit.time.unwrap_or_else(bounded)
 }
 
-/// How long its threads may stand still: a sync may have all of the region to write, a trim all of it to give back.
+/// How long its threads may stand still: a sync may have all of the region to write, a trim all of it to give back. Direct writes too are
+/// synced after the trial, from the cache of the drive.
 fn patience(trial: &TrialSpec) -> Duration {
-    let is_dirty = trial.writes_data() && trial.cache != CacheState::Direct;
-    match is_dirty || trial.trims() {
+    match trial.writes_data() || trial.trims() {
         true => moving(trial.region, ANSWER),
         false => ANSWER,
     }
@@ -346,7 +346,7 @@ fn with_settings(error: Error, restored: Result<Vec<String>>) -> Error {
 mod tests {
     use std::sync::Mutex;
 
-    use iolab_workload::trial::TrialLimit;
+    use iolab_workload::trial::{CacheState, TrialLimit};
 
     use super::*;
 
@@ -374,12 +374,14 @@ mod tests {
         };
         // At 4 MiB per second.
         assert!(due(&bounded) >= Duration::from_secs(256));
-        let written = TrialSpec {
-            read_percent: 0,
-            cache: CacheState::Cold,
-            ..bounded
-        };
-        assert_eq!(patience(&written), ANSWER + Duration::from_secs(256));
+        for cache in [CacheState::Cold, CacheState::Direct] {
+            let written = TrialSpec {
+                read_percent: 0,
+                cache,
+                ..bounded.clone()
+            };
+            assert_eq!(patience(&written), ANSWER + Duration::from_secs(256));
+        }
     }
 
     #[test]

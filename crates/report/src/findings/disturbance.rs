@@ -1,8 +1,10 @@
 //! What the reader must know of the disturbance: other traffic, read-ahead, split requests, CPU, sleep, write-back.
 
 use super::rule::DEVICE_REQUESTS;
-use super::{Finding, Rule, Says, cells_of, within};
-use iolab_analysis::analysis::{Analysis, CellAnalysis, CellDisturbance, Flag, Split, TrialGroup};
+use super::{Finding, Rule, Says, capitalised, cells_of, within};
+use iolab_analysis::analysis::{
+    Analysis, CellAnalysis, CellDisturbance, Flag, Split, TrialGroup, WriteOut,
+};
 use iolab_record::ServedBy;
 use iolab_workload::quantity::{format_ns, format_percent, significant};
 use iolab_workload::settings::cell_label;
@@ -23,6 +25,10 @@ pub(crate) const WRITE_BACK_OWED: Rule = Rule::doubt(
 );
 pub(crate) const NOT_DURABLE: Rule =
     Rule::limit("not-durable", "the sync policy of each cell that writes");
+pub(crate) const WRITE_OUT: Rule = Rule::limit(
+    "write-out",
+    "an fdatasync that was timed after each trial, over the budget",
+);
 pub(crate) const CPU_CONTENDED: Rule = Rule::doubt(
     "cpu-contended",
     "pressure stall information and steal time, over all trials of a cell",
@@ -47,6 +53,7 @@ pub(crate) const SAYS: &[Says] = &[
     requests_in_pieces,
     read_ahead,
     write_back_owed,
+    written_out,
     not_durable,
 ];
 
@@ -192,6 +199,38 @@ pub fn write_back_owed(analysis: &Analysis) -> Vec<Finding> {
         at(analysis, cell),
     );
     WRITE_BACK_OWED.one(text)
+}
+
+/// Time of the budget for what trials had left in caches.
+pub fn written_out(analysis: &Analysis) -> Vec<Finding> {
+    let Some(write_out) = analysis.write_out else {
+        return Vec::new();
+    };
+    let advice = match (write_out.cut_short, analysis.standard.is_some()) {
+        // A standard says how its writes are synced.
+        (_, true) | (false, _) => "",
+        (true, false) => {
+            " A larger --budget gives more trials; with --set sync=end that time is a part of the trials."
+        }
+    };
+    WRITE_OUT.one(format!(
+        "{}. The budget counts both.{advice}",
+        capitalised(&in_words_of(write_out))
+    ))
+}
+
+/// `writing out what trials had left in caches took 641 s, the trials themselves 35.1 s`.
+pub(super) fn in_words_of(write_out: WriteOut) -> String {
+    let WriteOut {
+        took_ns,
+        trials_ns,
+        cut_short: _,
+    } = write_out;
+    format!(
+        "writing out what trials had left in caches took {}, the trials themselves {}",
+        format_ns(took_ns as f64),
+        format_ns(trials_ns as f64)
+    )
 }
 
 /// CPU time that iolab was not allowed.

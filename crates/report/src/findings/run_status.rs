@@ -116,10 +116,10 @@ pub(super) fn reads_after_writes(analysis: &Analysis) -> Vec<Finding> {
             // A standard says which trials follow each other.
             let advice = match analysis.standard.is_some() {
                 true => "",
-                false => " Measure reads in a run of their own.",
+                false => " Measure again: this version writes that out between trials.",
             };
             READS_AFTER_WRITES.one(format!(
-                "Other cells write without a sync. While {} read, the storage may still write what these left in its cache; then reads look slower than they are.{advice}",
+                "Other cells write without a sync. During the reads of {}, the storage may still write what these left in its cache; then reads look slower than they are.{advice}",
                 within(n, analysis)
             ))
         }

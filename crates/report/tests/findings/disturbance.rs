@@ -1,10 +1,10 @@
 //! What went on around the trials: every rule once where it speaks and once where it keeps silent.
 
 use iolab_analysis::analysis::{CellAnalysis, Flag, analyse};
-use iolab_record::{Bottom, Extents, Region, Residency, RunRecord, Sample, ServedBy};
+use iolab_record::{Bottom, EndedBy, Extents, Region, Residency, RunRecord, Sample, ServedBy};
 use iolab_report::findings::{
     Finding, cpu_contended, not_durable, other_traffic, read_ahead, requests_in_pieces,
-    requests_split, suspended, write_back_owed,
+    requests_split, suspended, write_back_owed, written_out,
 };
 use iolab_workload::trial::{CacheState, Rate};
 use proptest::prelude::*;
@@ -282,6 +282,26 @@ fn write_back_that_is_owed_is_told_with_its_time() {
     assert_eq!(only_cell(&with(0.01, CacheState::Cold)).flags, []);
     // That is what the cache of the drive still had to write.
     assert_eq!(only_cell(&with(2.0, CacheState::Direct)).flags, []);
+}
+
+#[test]
+fn writing_out_is_told_from_a_tenth_of_the_budget_on() {
+    let with = |owed_s: u64| {
+        let mut record = one_cell(|_, sample| {
+            sample.region.owed_sync_ns = Some(owed_s * 1_000_000_000);
+        });
+        record.cells[0].spec.trial.read_percent = 0;
+        record.cells[0].ended_by = Some(EndedBy::Budget);
+        analyse(&record)
+    };
+    let short = with(0);
+    assert_eq!(short.write_out, None);
+    assert!(written_out(&short).is_empty());
+    let long = with(3600);
+    let found = long.write_out.expect("more than a tenth");
+    assert!(found.cut_short && found.took_ns > found.trials_ns);
+    assert_eq!(found.took_ns % 3_600_000_000_000, 0);
+    assert_eq!(written_out(&long).len(), 1);
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use iolab_workload::trial::CacheState;
 
+use crate::findings::disturbance::in_words_of;
 use crate::findings::run_status::is_by_user;
 use crate::findings::sentences::{in_words_of_standard, state_in_short};
 use iolab_analysis::analysis::{Analysis, Caution, CellAnalysis, Flag, Response};
@@ -29,6 +30,7 @@ pub(super) fn all(analyses: &[&Analysis], claims: &[Claim]) -> Vec<Caveat> {
         after_writes,
         "the drive may still write for other cells during reads",
     ));
+    caveats.extend(written_out(analyses));
     caveats.extend(of_rounds(analyses));
     caveats.extend(unsteady(analyses));
     // The levels of an inquiry are no answer: what it compares has intervals of its own.
@@ -101,6 +103,13 @@ fn flagged(analyses: &[&Analysis]) -> Vec<Caveat> {
         )
     });
     raised.collect()
+}
+
+/// Runs of which writing out what trials left in caches took much.
+fn written_out(analyses: &[&Analysis]) -> Vec<Caveat> {
+    let all = analyses.iter().filter_map(|analysis| analysis.write_out);
+    all.map(|write_out| of_run(in_words_of(write_out)))
+        .collect()
 }
 
 /// Rounds that are not shown to have come to a steady state, and tests of a standard that are smaller than it.

@@ -9,7 +9,7 @@ use iolab_analysis::claim::{
 use iolab_analysis::doubt::{Reason, SideDoubt};
 use iolab_plan::suspect::Suspect;
 use iolab_plan::untried_suspect::Obstacle;
-use iolab_workload::quantity::{exact_duration, significant};
+use iolab_workload::quantity::{counted, exact_duration, significant};
 use iolab_workload::units::format_duration;
 
 use super::{doubt_words, doubts};
@@ -41,13 +41,17 @@ const PHENOMENON_MAX: usize = 160;
 pub(super) fn of_reproduction(found: &Reproduction, detail: Detail) -> String {
     let here = match (found.ratio, found.interval) {
         (Some(ratio), Some((low, high))) => format!(
-            "{} times ({} to {}) in {} blocks",
+            "{} times ({} to {}) in {}",
             significant(ratio),
             significant(low),
             significant(high),
-            found.blocks
+            counted(found.blocks, "block")
         ),
-        (Some(ratio), None) => format!("{} times in {} blocks", significant(ratio), found.blocks),
+        (Some(ratio), None) => format!(
+            "{} times in {}",
+            significant(ratio),
+            counted(found.blocks, "block")
+        ),
         (None, _) => "no block with both sides".to_owned(),
     };
     let here = match found.shorter_ns {

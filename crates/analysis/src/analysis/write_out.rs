@@ -1,0 +1,35 @@
+//! The time of writing out what trials leave in caches.
+
+use iolab_plan::experiment::Experiment;
+use iolab_record::{EndedBy, RunRecord, Sample};
+
+/// From this share of the budget on the time is worth telling.
+const SHARE: f64 = 0.1;
+
+/// Time that a run spent on writing out what trials had left in caches without a sync, where that is more than a tenth of its budget.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WriteOut {
+    /// Between the trials, ns.
+    pub took_ns: u64,
+    /// Of the trials themselves, ns.
+    pub trials_ns: u64,
+    /// Whether the budget ended the repetition of a cell.
+    pub cut_short: bool,
+}
+
+impl WriteOut {
+    /// Of a run with this definition.
+    pub(super) fn of(record: &RunRecord, experiment: &Experiment) -> Option<Self> {
+        let total = |ns: &dyn Fn(&Sample) -> u64| {
+            record.samples.iter().map(ns).fold(0, u64::saturating_add)
+        };
+        let took_ns = total(&|sample| sample.region.owed_sync_ns.unwrap_or(0));
+        let most = experiment.design.budget.as_nanos() as f64 * SHARE;
+        let mut cells = record.cells.iter();
+        (took_ns as f64 > most).then(|| Self {
+            took_ns,
+            trials_ns: total(&|sample| sample.elapsed_ns),
+            cut_short: cells.any(|cell| cell.ended_by == Some(EndedBy::Budget)),
+        })
+    }
+}
