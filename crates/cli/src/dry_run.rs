@@ -159,7 +159,7 @@ fn written(plans: &[Plan], forecasts: &[Forecast], filled: u64, by: By) -> Vec<S
 fn filled(targets: &[PathBuf], needs: &[Need]) -> u64 {
     let scratch = targets.iter().zip(needs).filter(|(path, _)| path.is_dir());
     let bytes = scratch.map(|(_, need)| match need.size {
-        Size::Exactly(bytes) | Size::AtMost { most: bytes, .. } => bytes,
+        Size::Exactly(bytes) | Size::AtMost { most: bytes, .. } => need.beside.filled(bytes),
     });
     bytes.fold(0, u64::saturating_add)
 }

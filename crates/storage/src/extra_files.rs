@@ -5,7 +5,7 @@ use std::path::Path;
 use iolab_workload::trial::FileSet;
 use iolab_workload::{Error, Result};
 
-use super::Size;
+use super::{Size, scratch};
 
 /// Trials of which every worker has files of its own.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -21,19 +21,14 @@ pub struct PrivateFiles {
 }
 
 impl PrivateFiles {
-    /// Sizes of the files of one process's workers for a region, bytes: those of each worker one after the other.
+    /// Sizes of the files of one process's workers for a region or a smaller one, bytes: those of each worker one after the other.
     fn sizes(&self, region: u64) -> Vec<u64> {
         let blocks = region / self.bs.max(1);
         let workers = u64::from(self.threads.max(1)) * u64::from(self.ranks.max(1));
         let most = blocks.div_ceil(workers);
         let own: Vec<u64> = match self.files {
             None => vec![most],
-            // A share has so many blocks or one fewer, which moves where each file ends.
-            Some(files) => {
-                let fewer = files.blocks_of_each(blocks / workers);
-                let each = files.blocks_of_each(most).into_iter().zip(fewer);
-                each.map(|(one, other)| one.max(other)).collect()
-            }
+            Some(files) => files.most_of_each(most),
         };
         let bytes = own.iter().map(|blocks| blocks.saturating_mul(self.bs));
         let count = own.len() * self.threads as usize;
@@ -63,7 +58,7 @@ impl ExtraFiles {
         self
     }
 
-    /// Sizes of the files of one process's workers for a region, bytes.
+    /// Sizes of the files of one process's workers for a region or a smaller one, bytes.
     pub fn sizes(&self, region: u64) -> Vec<u64> {
         let mut sizes: Vec<u64> = Vec::new();
         for private in &self.private {
@@ -76,15 +71,18 @@ impl ExtraFiles {
         sizes
     }
 
-    /// Bytes of all files together for a region, its own included.
-    pub(super) fn total(&self, region: u64) -> u64 {
-        let fresh = if self.fresh { region } else { 0 };
+    /// Bytes that are filled before the first trial, for a region: its own, and the files of all workers.
+    pub fn filled(&self, region: u64) -> u64 {
         let ranks = self.private.iter().map(|p| p.ranks).max().unwrap_or(1);
         let own = self.sizes(region).into_iter();
         let own = own.fold(0, u64::saturating_add);
-        own.saturating_mul(ranks.into())
-            .saturating_add(region)
-            .saturating_add(fresh)
+        own.saturating_mul(ranks.into()).saturating_add(region)
+    }
+
+    /// Bytes of all files together for a region, its own included.
+    pub(super) fn total(&self, region: u64) -> u64 {
+        let fresh = if self.fresh { region } else { 0 };
+        self.filled(region).saturating_add(fresh)
     }
 
     /// The largest region, up to `most`, of which all files together fit into `room` bytes.
@@ -122,6 +120,11 @@ impl ExtraFiles {
             .map_err(|error| error.within(why))
     }
 
+    /// Refuses more files than belong to one scratch file, before the first is made. Of the fresh ones of a trial one is certain.
+    pub(super) fn check_count(&self) -> Result<()> {
+        scratch::check_count(self.sizes(0).len() + usize::from(self.fresh))
+    }
+
     /// Refuses what only a directory can offer.
     pub(super) fn check_existing(&self, path: &Path) -> Result<()> {
         if self.is_empty() {
@@ -144,6 +147,7 @@ impl ExtraFiles {
 
 #[cfg(test)]
 mod tests {
+    use iolab_workload::trial::{FileLayout, TrialSpec};
     use proptest::prelude::*;
 
     use super::*;
@@ -174,6 +178,45 @@ mod tests {
             ..beside
         };
         assert_eq!(fresh.total(100), 410);
+        assert_eq!(fresh.filled(100), 310);
+    }
+
+    #[test]
+    fn files_have_room_for_each_smaller_region() {
+        let files = PrivateFiles {
+            threads: 2,
+            bs: 4096,
+            ranks: 1,
+            files: "5".parse().ok(),
+        };
+        for of_thread in 5..40u64 {
+            let room = files.sizes(2 * of_thread * 4096);
+            for fewer in 5..=of_thread {
+                let trial = TrialSpec {
+                    files: files.files,
+                    layout: FileLayout::Private,
+                    threads: files.threads,
+                    region: 2 * fewer * 4096,
+                    ..TrialSpec::default()
+                };
+                let own = (0..2).flat_map(|worker| trial.private_files(worker));
+                let fits = own.zip(&room).all(|(own, room)| own <= *room);
+                assert!(fits, "{fewer} of {of_thread}");
+            }
+        }
+    }
+
+    #[test]
+    fn more_files_than_are_listed_are_refused() {
+        let several = |threads| {
+            let files = "1000".parse().ok();
+            let mut beside = private(&[threads], 4096);
+            beside.private.iter_mut().for_each(|own| own.files = files);
+            beside.check_count()
+        };
+        assert!(several(4).is_ok());
+        let error = several(5).expect_err("refused");
+        assert_eq!(error.kind(), iolab_workload::Kind::Usage);
     }
 
     #[test]

@@ -46,6 +46,7 @@ impl Prepared {
             device_state::check_awake(&found.path, number)?;
         }
         if found.file_type() == FileType::Directory {
+            need.beside.check_count()?;
             check_stores(&found)?;
             users::check_directory(&found)?;
             scratch::check_writable(&found.handle, &found.path)?;

@@ -35,7 +35,7 @@ mod footer;
 mod leftovers;
 
 use footer::Register;
-pub(super) use footer::{FOOTER_LEN, Listed, ListedFile};
+pub(super) use footer::{FOOTER_LEN, Listed, ListedFile, check_count};
 pub(super) use leftovers::{remove_leftovers, remove_leftovers_but};
 
 const PREFIX: &str = ".iolab-scratch-";

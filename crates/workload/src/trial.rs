@@ -33,7 +33,7 @@ mod zones;
 
 pub use check::{VERIFIED_BLOCKS_MAX, verify_table_bytes};
 pub use durability::{Allocate, SyncCall, SyncPolicy};
-pub use files::{FILES_MAX, FileOrder, FileSet};
+pub use files::{FILES_MAX, FileOrder, FileSet, SPREAD_MAX};
 pub use flags::{Advice, IoPriority, PRIORITY_LEVEL_MAX, WriteHint};
 pub use pattern::Pattern;
 pub use pauses::Bursts;

@@ -134,6 +134,7 @@ pub fn requests_in_words(trial: &TrialSpec) -> String {
     };
     let files = match (trial.files, trial.threads) {
         (None, _) => String::new(),
+        (Some(files), _) if files.count == 1 => String::new(),
         (Some(files), 1) => format!(", in {} files", files.count),
         (Some(files), _) => format!(" in {} files each", files.count),
     };
@@ -209,9 +210,14 @@ mod tests {
             threads: 1,
             ..mail.clone()
         };
+        let one_file = TrialSpec {
+            files: "1".parse().ok(),
+            ..alone.clone()
+        };
         for (trial, words) in [
             (&mail, "4 KiB random reads, by 2 threads in 100 files each"),
             (&alone, "4 KiB random reads, in 100 files"),
+            (&one_file, "4 KiB random reads"),
             (
                 &trimmed,
                 "4 KiB random writes in runs of 8, each after a trim of its block, never synced",

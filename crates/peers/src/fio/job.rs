@@ -106,8 +106,9 @@ impl JobFile {
         }
         let target = target.map(Path::to_owned).or(named);
         let whole = target.as_deref().and_then(target::bytes_of);
-        let read_back = ReadBack::of(&jobs, &stages);
-        let mut cells = cells_of(&jobs, whole, &read_back, &mut mistakes);
+        let cells = cells_of(&jobs, whole, &mut mistakes);
+        let read_back = ReadBack::of(&jobs, &cells, &stages);
+        let mut cells = settled(&jobs, cells, &read_back, &mut mistakes);
         mistakes.told()?;
         for (cell, ends) in cells.iter_mut().zip(ends) {
             cell.trial.ends_trial = ends;
@@ -173,40 +174,52 @@ impl JobFile {
     }
 }
 
-/// What each job measures; of those with mistakes nothing.
-fn cells_of(
-    jobs: &[Job],
-    whole: Option<u64>,
-    read_back: &ReadBack,
-    mistakes: &mut Mistakes,
-) -> Vec<CellSpec> {
+/// What each job measures; `None` for those with mistakes.
+fn cells_of(jobs: &[Job], whole: Option<u64>, mistakes: &mut Mistakes) -> Vec<Option<CellSpec>> {
     let size = FileSize {
         known: whole,
         otherwise: whole.unwrap_or(CellSpec::default().trial.region),
     };
     let mut cells = Vec::with_capacity(jobs.len());
-    for (number, job) in jobs.iter().enumerate() {
+    for job in jobs {
         // It is not waited for, but has to be a time all the same.
         let ramp = job.options.get("ramp_time");
         if let Some(Err(fault)) = ramp.map(|text| duration("ramp_time", text)) {
             mistakes.add(&job.place_of(fault.option), fault.error);
         }
-        match cell_or_faults(&job.options, size) {
-            Ok(mut cell) => {
-                read_back.settle(number, &mut cell);
-                match cell.trial.check() {
-                    Ok(()) => cells.push(cell),
-                    Err(error) => mistakes.add(&job.place(), error),
-                }
-            }
-            Err(faults) => {
+        let read = cell_or_faults(&job.options, size);
+        cells.push(read.map_or_else(
+            |faults| {
                 for fault in faults {
                     mistakes.add(&job.place_of(fault.option), fault.error);
                 }
-            }
-        }
+                None
+            },
+            Some,
+        ));
     }
     cells
+}
+
+/// The cells with what is checked where, of those that can be carried out.
+fn settled(
+    jobs: &[Job],
+    cells: Vec<Option<CellSpec>>,
+    read_back: &ReadBack,
+    mistakes: &mut Mistakes,
+) -> Vec<CellSpec> {
+    let mut settled = Vec::with_capacity(jobs.len());
+    for (number, (job, cell)) in jobs.iter().zip(cells).enumerate() {
+        let Some(mut cell) = cell else {
+            continue;
+        };
+        read_back.settle(number, &mut cell);
+        match cell.trial.check() {
+            Ok(()) => settled.push(cell),
+            Err(error) => mistakes.add(&job.place(), error),
+        }
+    }
+    settled
 }
 
 fn question(name: &str, jobs: &[Job]) -> String {

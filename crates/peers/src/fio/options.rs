@@ -425,11 +425,6 @@ const CHECKSUMS: [&str; 16] = [
     "meta",
 ];
 
-/// Whether a job checks data.
-pub(crate) fn verifies(options: &Options) -> bool {
-    matches!(verified(options), Ok(true))
-}
-
 fn verified(options: &Options) -> Read<bool> {
     let checked = text(options, "do_verify") != Some("0");
     match value(options, "verify") {

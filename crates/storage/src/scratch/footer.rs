@@ -105,6 +105,24 @@ pub(super) fn mark(file: &File, path: &Path, region: u64) -> Result<()> {
     })
 }
 
+/// Refuses so many files at once where the list cannot hold them.
+///
+/// # Errors
+/// Of kind [`Usage`](iolab_workload::Kind::Usage).
+pub(in super::super) fn check_count(files: usize) -> Result<()> {
+    match files > ENTRIES {
+        true => Err(too_many()),
+        false => Ok(()),
+    }
+}
+
+fn too_many() -> Error {
+    Error::usage(format!(
+        "more than {ENTRIES} files beside one scratch file are needed at once"
+    ))
+    .hint("use fewer threads or files with layout=private")
+}
+
 /// The files that the footer of a file of this length lists; `None` where it has no footer.
 pub(super) fn companions(file: &File, length: u64) -> Option<Vec<ListedFile>> {
     let region = length.checked_sub(FOOTER_LEN)?;
@@ -149,10 +167,7 @@ impl Register {
         let free = entries.iter().position(|entry| *entry == ListedFile::FREE);
         let slot = free.unwrap_or(entries.len());
         if slot == ENTRIES {
-            return Err(Error::usage(format!(
-                "more than {ENTRIES} files beside one scratch file are needed at once"
-            ))
-            .hint("use fewer threads or files with layout=private"));
+            return Err(too_many());
         }
         self.write(slot, file).map_err(|error| {
             let (length, at) = (ENTRY_LEN as u64, self.place(slot));

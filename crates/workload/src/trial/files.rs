@@ -7,11 +7,12 @@ use super::{Backend, FileLayout, Pattern, TrialSpec, share};
 use crate::error::{Error, Result};
 use crate::key::derive;
 use crate::pattern::Permutation;
+use crate::quantity::exact_size;
 
 /// Most files of a thread: each takes three file descriptors.
 pub const FILES_MAX: u32 = 1000;
 /// Greatest size of a file relative to the smallest.
-const SPREAD_MAX: f64 = 1_000_000.0;
+pub const SPREAD_MAX: f64 = 1_000_000.0;
 /// The key of the sizes: the same in all trials of all runs, which use the same files.
 const SIZES: u64 = 0xf11e;
 
@@ -62,10 +63,33 @@ impl FileSet {
 
     /// The blocks of each file, of a thread that has so many.
     pub fn blocks_of_each(&self, blocks: u64) -> Vec<u64> {
-        let sizes = Permutation::new(self.count.into(), derive(SIZES, self.count.into()));
+        let sizes = self.places();
         (0..u64::from(self.count))
             .map(|number| self.blocks_at(blocks, sizes.apply(number)))
             .collect()
+    }
+
+    /// The blocks that each file has at most, of a thread that has so many or fewer: where files end moves with the number, and
+    /// one of fewer blocks can be larger.
+    pub fn most_of_each(&self, blocks: u64) -> Vec<u64> {
+        // What is rounded down on either side of a file is less than a block; equal sizes are exact.
+        let inexact = match self.spread == 1.0 {
+            true => 0.0,
+            false => blocks as f64 * 16.0 * f64::EPSILON,
+        };
+        let all = self.weight(self.count.into());
+        let sizes = self.places();
+        (0..u64::from(self.count))
+            .map(|number| {
+                let own = 1.0 + self.step() * sizes.apply(number) as f64;
+                (blocks as f64 * own / all + inexact).ceil() as u64
+            })
+            .collect()
+    }
+
+    /// The place of each file in the order of the sizes.
+    fn places(&self) -> Permutation {
+        Permutation::new(self.count.into(), derive(SIZES, self.count.into()))
     }
 
     /// Blocks of the file at this place in the order of the sizes, from the smallest on.
@@ -78,10 +102,17 @@ impl FileSet {
         if files >= u64::from(self.count) {
             return blocks;
         }
-        let (count, files) = (f64::from(self.count), files as f64);
-        let step = (self.spread - 1.0) / (count - 1.0).max(1.0);
-        let weight = |files: f64| files + step * files * (files - 1.0) / 2.0;
-        (blocks as f64 * weight(files) / weight(count)) as u64
+        (blocks as f64 * self.weight(files as f64) / self.weight(self.count.into())) as u64
+    }
+
+    /// How much larger a file is than the next smaller one, in sizes of the smallest.
+    fn step(&self) -> f64 {
+        (self.spread - 1.0) / (f64::from(self.count) - 1.0).max(1.0)
+    }
+
+    /// So many smallest files together, in sizes of the smallest.
+    fn weight(&self, files: f64) -> f64 {
+        files + self.step() * files * (files - 1.0) / 2.0
     }
 
     /// Blocks that a thread needs for a smallest file of so many.
@@ -173,7 +204,9 @@ impl TrialSpec {
         if blocks < u64::from(files.count) || smallest < request {
             return fail(
                 format!(
-                    "the smallest file of files={files} has {smallest} bytes, less than a request of {request}"
+                    "the smallest file of files={files} has {}, less than a request of {}",
+                    exact_size(smallest),
+                    exact_size(request)
                 ),
                 "enlarge the region with --size, or choose fewer files, a smaller spread or a smaller bs",
             );
@@ -225,12 +258,20 @@ impl FromStr for FileSet {
         let mut parts = text.split('/').map(str::trim);
         let count = parts.next().and_then(|text| number(text, FILES_MAX));
         let mut files = Self::of(count.ok_or_else(|| wrong("their number is out of range"))?);
+        let mut given: Vec<&str> = Vec::new();
         for part in parts {
+            let option = part.split_once('=').map_or("an order", |(name, _)| name);
+            if given.contains(&option) {
+                return Err(wrong(&format!("{option} is given twice")));
+            }
+            given.push(option);
             if let Some(spread) = part.strip_prefix("spread=") {
                 let spread = spread.parse::<f64>().ok();
                 files.spread = spread
                     .filter(|spread| (1.0..=SPREAD_MAX).contains(spread))
-                    .ok_or_else(|| wrong("the spread is no number from 1 on"))?;
+                    .ok_or_else(|| {
+                        wrong(&format!("the spread is no number from 1 to {SPREAD_MAX}"))
+                    })?;
             } else if let Some(open) = part.strip_prefix("open=") {
                 let open = number(open, files.count);
                 let open = open.ok_or_else(|| wrong("open is a number up to that of the files"))?;
@@ -279,6 +320,14 @@ mod tests {
             let each = files.blocks_of_each(blocks);
             prop_assert_eq!(each.iter().sum::<u64>(), blocks);
             prop_assert_eq!(each.len(), count as usize);
+            let room = files.most_of_each(blocks);
+            for (own, most) in each.iter().zip(&room) {
+                prop_assert!((*own..=own + 2).contains(most), "{most} for {own}");
+            }
+            for fewer in (blocks - more / 2..blocks).rev().take(20) {
+                let fits = files.blocks_of_each(fewer).into_iter().zip(&room);
+                prop_assert!(fits.into_iter().all(|(own, most)| own <= *most), "{fewer}");
+            }
             let (least, most) = (each.iter().min().unwrap(), each.iter().max().unwrap());
             prop_assert!(*least >= 1);
             let smallest = blocks as f64 / (f64::from(count) * (1.0 + spread) / 2.0);
@@ -312,6 +361,10 @@ mod tests {
             "4/",
             "4/spread=0.5",
             "4/spread=nan",
+            "4/spread=1000001",
+            "4/spread=2/spread=9",
+            "4/open=2/open=2",
+            "4/random/sequential",
             "4/open=5",
             "4/open=0",
             "4/random:0",

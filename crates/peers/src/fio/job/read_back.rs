@@ -1,8 +1,8 @@
 //! Jobs that check what an earlier job has written: iolab checks it after each trial that writes, and they read alone.
 
 use iolab_workload::settings::CellSpec;
+use iolab_workload::trial::{FileLayout, TrialSpec};
 
-use super::super::options::verifies;
 use super::jobs::Job;
 use super::side_by_side::has_several;
 
@@ -10,20 +10,19 @@ use super::side_by_side::has_several;
 pub(super) struct ReadBack(Vec<Option<usize>>);
 
 impl ReadBack {
-    /// Looks for them among jobs that run one after the other.
-    pub(super) fn of(jobs: &[Job], stages: &[usize]) -> Self {
+    /// Looks for them among jobs that run one after the other, each with what it measures; `None` for one with mistakes.
+    pub(super) fn of(jobs: &[Job], cells: &[Option<CellSpec>], stages: &[usize]) -> Self {
+        let trial = |number: usize| Some(&cells.get(number)?.as_ref()?.trial);
         let writer = |(number, job): (usize, &Job)| {
-            if has_several(stages) || writes(job) || !verifies(&job.options) {
-                return None;
-            }
-            let wrote = |other: &&Job| {
+            let read = trial(number).filter(|trial| trial.verify && !trial.writes())?;
+            let wrote = |(place, other): &(usize, &Job)| {
                 let same = |name| other.options.get(name) == job.options.get(name);
-                writes(other) && ["filename", "directory", "verify"].into_iter().all(same)
+                ["filename", "directory", "verify"].into_iter().all(same)
+                    && trial(*place).is_some_and(|written| covers(written, read))
             };
-            let before = jobs.iter().take(number).enumerate().rev();
-            before
-                .map(|(place, other)| (place, wrote(&other)))
-                .find_map(|(place, wrote)| wrote.then_some(place))
+            let mut before = jobs.iter().enumerate().take(number).rev();
+            let (place, _) = before.find(wrote)?;
+            (!has_several(stages)).then_some(place)
         };
         Self(jobs.iter().enumerate().map(writer).collect())
     }
@@ -51,10 +50,12 @@ impl ReadBack {
     }
 }
 
-fn writes(job: &Job) -> bool {
-    let order = ["rw", "readwrite"].map(|name| job.options.get(name));
-    let order = order.into_iter().flatten().next();
-    order.is_some_and(|order| order.contains("write") || order.contains("rw"))
+/// Whether a job writes data in all of the range that another one reads, in the one file that both have.
+fn covers(written: &TrialSpec, read: &TrialSpec) -> bool {
+    let range = |trial: &TrialSpec| (trial.offset, trial.offset.saturating_add(trial.region));
+    let ((from, to), (first, end)) = (range(written), range(read));
+    let is_one_file = [written, read].map(|trial| trial.layout != FileLayout::Private);
+    written.writes_data() && is_one_file == [true; 2] && from <= first && end <= to
 }
 
 #[cfg(test)]
@@ -65,6 +66,18 @@ mod tests {
 
     const SCAN: &str = "[global]\nverify=meta\nverify_interval=512\nsize=1m\nfilename=x\n\
         [write]\nrw=write\nfill_device=1\ndo_verify=0\n[read]\nstonewall\nrw=read\n";
+
+    /// Reads as much as was written, from another offset.
+    const BEHIND: &str = "[global]\nverify=crc32c\nsize=1m\nfilename=x\n\
+        [write]\nrw=write\n[read]\nstonewall\nrw=read\noffset=OFFSET\n";
+
+    #[test]
+    fn a_part_of_what_was_written_is_read_back() {
+        for part in ["0", "0\nsize=512k", "512k\nsize=512k"] {
+            let text = BEHIND.replace("OFFSET", part);
+            JobFile::parse(&text, "part").expect(part);
+        }
+    }
 
     #[test]
     fn what_a_later_job_reads_back_is_checked_once() {
@@ -85,6 +98,9 @@ mod tests {
             SCAN.replace("rw=write", "rw=read"),
             SCAN.replace("[read]\n", "[read]\nverify=crc32c\n"),
             SCAN.replace("[read]\n", "[read]\nfilename=y\n"),
+            BEHIND.replace("OFFSET", "1m"),
+            BEHIND.replace("OFFSET", "0\nsize=2m"),
+            BEHIND.replace("OFFSET", "4k"),
         ] {
             let error = JobFile::parse(&text, "scan").expect_err("refused");
             assert!(error.remedy().is_some(), "{error}");

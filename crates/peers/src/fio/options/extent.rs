@@ -108,6 +108,18 @@ impl Extent {
         }
     }
 
+    /// Where the files of a job are not what they should be: its sizes mean nothing then.
+    fn unread(bytes: u64) -> Self {
+        Self {
+            offset: 0,
+            increment: None,
+            sized: None,
+            given: bytes,
+            own: bytes,
+            transferred: bytes,
+        }
+    }
+
     fn read(options: &Options, trial: &TrialSpec, size: FileSize, faults: &mut Faults) -> Self {
         let file = faults.or(file_size(options), None);
         let whole = file.or(size.known);
@@ -170,12 +182,13 @@ pub(super) fn bounds(
     size: FileSize,
     faults: &mut Faults,
 ) {
-    let files = files::files(options, trial.bs, size.otherwise);
-    let files = faults.or(files, None);
-    trial.files = files.as_ref().map(|files| files.set);
-    let extent = match files {
-        Some(files) => Extent::of_files(options, files.bytes, faults),
-        None => Extent::read(options, trial, size, faults),
+    let extent = match files::files(options, trial.bs, size.otherwise) {
+        Ok(Some(files)) => {
+            trial.files = Some(files.set);
+            Extent::of_files(options, files.bytes, faults)
+        }
+        Ok(None) => Extent::read(options, trial, size, faults),
+        Err(fault) => faults.or(Err(fault), Extent::unread(size.otherwise)),
     };
     limit(options, trial, &extent, faults);
     trial.offset = extent.offset;

@@ -1,9 +1,9 @@
 //! Several files of a job (`nrfiles`): how many, how large, and which of them has the next request.
 
 use iolab_workload::Error;
-use iolab_workload::trial::{FILES_MAX, FileOrder, FileSet};
+use iolab_workload::trial::{FILES_MAX, FileOrder, FileSet, SPREAD_MAX};
 
-use super::{Fault, Options, Read, is_set, short, size, unknown, value};
+use super::{Fault, Options, Read, short, size, unknown, value};
 
 /// The files of one clone.
 pub(super) struct JobFiles {
@@ -34,11 +34,28 @@ pub(super) fn files(options: &Options, bs: u64, otherwise: u64) -> Read<Option<J
         let error = error.hint(format!("give at most {FILES_MAX}, or more jobs"));
         return Err(Fault { option, error });
     }
-    let beside = ["filename", "offset", "offset_increment"];
-    let is_given = |name: &&&str| options.contains_key(**name) && is_set(options, name);
-    if let Some(name) = beside.iter().find(is_given) {
+    let beside = [
+        (
+            "filename",
+            "iolab makes the files of a job that has several",
+        ),
+        (
+            "offset",
+            "each of several files is used from its first byte",
+        ),
+        (
+            "offset_increment",
+            "each of several files is used from its first byte",
+        ),
+        ("fill_device", "several files have the sizes that are given"),
+    ];
+    let given = beside.into_iter().find_map(|(name, why)| {
+        let (name, text) = value(options, name)?;
+        (text != "0").then_some((name, why))
+    });
+    if let Some((name, why)) = given {
         let error = Error::usage(format!("{option}={count} with {name}"));
-        let error = error.hint("iolab makes the files of a job that has several, each used from its first byte: leave one of the two out");
+        let error = error.hint(format!("{why}: leave one of the two out"));
         return Err(Fault { option, error });
     }
     let (each, spread) = sizes(options, bs.max(1), (count, otherwise))?;
@@ -94,6 +111,16 @@ fn sizes(options: &Options, bs: u64, (count, otherwise): (u32, u64)) -> Read<(u6
     let most = most.max(least);
     // Three digits are enough for blocks.
     let spread = (most as f64 / least as f64 * 1000.0).round() / 1000.0;
+    if spread > SPREAD_MAX {
+        let error = Error::usage(format!(
+            "{name}={}: the largest file has more than {SPREAD_MAX} times the size of the smallest",
+            short(text)
+        ));
+        return Err(Fault {
+            option: name,
+            error: error.hint("give sizes that are closer to each other"),
+        });
+    }
     Ok((least.saturating_add(most), spread))
 }
 
@@ -166,6 +193,7 @@ mod tests {
             "nrfiles=0",
             "openfiles=2",
             "nrfiles=1 filename=x",
+            "nrfiles=1 fill_device=1",
         ] {
             assert!(read(text).expect(text).is_none(), "{text}");
         }
@@ -178,6 +206,9 @@ mod tests {
             ("nrfiles=1001", "nrfiles"),
             ("nrfiles=2 filename=x", "nrfiles"),
             ("nrfiles=2 offset=4k", "nrfiles"),
+            ("nrfiles=2 size=8k fill_device=1", "nrfiles"),
+            ("nrfiles=2 size=8k fill_fs=1", "nrfiles"),
+            ("nrfiles=2 filesize=4k-8g", "filesize"),
             ("nrfiles=2 size=4k", "size"),
             ("nrfiles=2 size=50%", "size"),
             ("nrfiles=2 filesize=1k-8k", "filesize"),
