@@ -19,7 +19,7 @@ pub struct Timeouts {
     pub preparing: Duration,
     /// To carry it out.
     pub carrying: Duration,
-    /// For what follows: dirty pages are written out, trimmed blocks filled again, data read back.
+    /// For what follows: written data is synced, trimmed blocks filled again, data read back.
     pub settling: Duration,
 }
 
@@ -36,8 +36,8 @@ impl Timeouts {
         // What each rank does with all of a region that they share.
         let by_each = trial.region.saturating_mul(ranks);
         let only_if = |does: bool, bytes: u64| if does { bytes } else { 0 };
-        let is_buffered = trial.cache != CacheState::Direct;
-        let dirty = only_if(is_buffered && trial.writes_data(), trial.region);
+        // Direct writes too, which the drive may hold in its cache until a sync.
+        let dirty = only_if(trial.writes_data(), trial.region);
         let warmed = only_if(trial.cache == CacheState::Hot, by_each);
         let refilled = only_if(trial.trims(), by_each);
         let read_back = only_if(trial.verify, trial.region);
@@ -130,7 +130,7 @@ mod tests {
             cache: CacheState::Direct,
             ..writes
         };
-        assert_eq!(Timeouts::of(&direct, 4, ANSWER).settling, ANSWER);
+        assert_eq!(Timeouts::of(&direct, 4, ANSWER), timeouts);
     }
 
     #[test]

@@ -90,23 +90,26 @@ impl StartBarrier {
         self.enter(Phase::Abandoned);
     }
 
-    /// Coordinator: waits until this many workers have finished, or for at most so long; whether they have.
-    pub(crate) fn have_finished(&self, workers: u32, at_most: Option<Duration>) -> bool {
-        self.is_reached(|finished| finished.all >= workers, at_most)
+    /// Coordinator: waits until this many workers have finished.
+    pub(crate) fn wait_for_all(&self, workers: u32) {
+        self.wait_until(|finished| finished.all >= workers);
     }
 
-    /// Coordinator: as [`StartBarrier::have_finished`], of workers that lead.
-    pub(crate) fn have_leading_finished(&self, workers: u32, at_most: Option<Duration>) -> bool {
-        self.is_reached(|finished| finished.leading >= workers, at_most)
+    /// Coordinator: waits until this many workers that lead have finished.
+    pub(crate) fn wait_for_leading(&self, workers: u32) {
+        self.wait_until(|finished| finished.leading >= workers);
     }
 
     /// Coordinator: waits for at most so long until a worker has ended the trial, or this many that lead have finished;
     /// whether that is so.
     pub(crate) fn has_ended(&self, leading: u32, at_most: Duration) -> bool {
-        self.is_reached(
-            |finished| finished.ending > 0 || finished.leading >= leading,
-            Some(at_most),
-        )
+        let is_so = |finished: Finished| finished.ending > 0 || finished.leading >= leading;
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let goes_on = |state: &mut State| !is_so(state.finished);
+        let waited = self
+            .worker_finished
+            .wait_timeout_while(state, at_most, goes_on);
+        is_so(waited.unwrap_or_else(PoisonError::into_inner).0.finished)
     }
 
     /// Coordinator: lets the workers tear down.
@@ -131,23 +134,14 @@ impl StartBarrier {
             .phase
     }
 
-    /// Coordinator: waits until enough workers have finished, or for at most so long; whether they have.
-    fn is_reached(&self, reached: impl Fn(Finished) -> bool, at_most: Option<Duration>) -> bool {
+    /// Coordinator: waits until enough workers have finished.
+    fn wait_until(&self, reached: impl Fn(Finished) -> bool) {
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let goes_on = |state: &mut State| !reached(state.finished);
-        let state = match at_most {
-            Some(at_most) => {
-                let waited = self
-                    .worker_finished
-                    .wait_timeout_while(state, at_most, goes_on);
-                waited.unwrap_or_else(PoisonError::into_inner).0
-            }
-            None => {
-                let waited = self.worker_finished.wait_while(state, goes_on);
-                waited.unwrap_or_else(PoisonError::into_inner)
-            }
-        };
-        reached(state.finished)
+        let _finished = self
+            .worker_finished
+            .wait_while(state, goes_on)
+            .unwrap_or_else(PoisonError::into_inner);
     }
 }
 

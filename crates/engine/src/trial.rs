@@ -442,8 +442,9 @@ fn carry_out(
         };
         let (anchor, before) = begin().inspect_err(|_| barrier.abandon())?;
         barrier.open();
-        let mut temperatures = Temperatures::new(thermometer);
-        wait_for_end(jobs, &barrier, (stop, halt), &mut temperatures);
+        let temperatures = thermometer.and_then(Temperatures::of);
+        wait_for_end(jobs, &barrier, (stop, halt));
+        let temperatures = temperatures.map(Temperatures::into_readings);
         let ended = meeting.ended();
         if let Some(tracer) = &tracer {
             tracer.stop();
@@ -461,7 +462,7 @@ fn carry_out(
         Ok(Carried {
             workers,
             seen,
-            temperatures: temperatures.into_readings(),
+            temperatures: temperatures.unwrap_or_default(),
             drift_ppm,
             traced,
         })

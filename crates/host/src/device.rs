@@ -308,11 +308,11 @@ pub(crate) fn temperature_input(sys: &Path, number: (u32, u32)) -> Option<PathBu
     Some(sensor(disk_of(&folder))?.join("temp1_input"))
 }
 
-/// The sensor of a disk.
+/// The sensor of a disk; of one with several paths that of the first controller that has one.
 fn sensor(disk: &Path) -> Option<PathBuf> {
-    let device = disk.join("device");
-    let sensors = [device.clone(), device.join("hwmon")];
-    sensors.iter().find_map(|folder| {
+    let controllers = sysfs::nvme_controllers(disk).into_iter();
+    let mut folders = controllers.flat_map(|folder| [folder.join("hwmon"), folder]);
+    folders.find_map(|folder| {
         let entries = fs::read_dir(folder).ok()?;
         let mut paths = entries.filter_map(Result::ok).map(|entry| entry.path());
         paths.find(|path| {
@@ -408,6 +408,15 @@ mod tests {
         let of = |number| Thermometer::of(tree.path(), [number]).read();
         assert_eq!(of((259, 2)), Some(45_850));
         assert_eq!([of((253, 0)), of((7, 7)), of((8, 0))], [None; 3]);
+        // One with several paths has that of a controller; its own folder has none.
+        let head = "devices/virtual/nvme-subsystem/nvme-subsys1/nvme1n1";
+        let paths = "devices/virtual/nvme-subsystem/nvme-subsys1";
+        tree.files(head, &[("dev", "259:9")]);
+        tree.files(paths, &[("nvme2/hwmon5/temp1_input", "38850")]);
+        tree.files(paths, &[("nvme3/transport", "tcp")]);
+        tree.link(&format!("{head}/device"), paths);
+        tree.link("dev/block/259:9", head);
+        assert_eq!(of((259, 9)), Some(38_850));
         // Of several the hottest; a sensor whose disk is gone has no reading.
         let both = Thermometer::of(tree.path(), [(259, 0), (259, 2), (7, 7)]);
         assert_eq!((both.read(), both.has_sensors()), (Some(45_850), true));

@@ -1,5 +1,6 @@
 //! What is looked at around the timed span of a trial, by the thread that coordinates it: kernel counters, and the
-//! state that the page cache and the file are in. Nothing of it happens within the span.
+//! state that the page cache and the file are in. Nothing of it happens within the span but
+//! readings of the [`Thermometer`], where a trial has its latency over time.
 
 use std::path::Path;
 use std::time::{Duration, Instant};

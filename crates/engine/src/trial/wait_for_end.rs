@@ -1,6 +1,8 @@
-//! The end of the workers, which the thread that coordinates a trial waits for; meanwhile it reads the temperature of the drive.
+//! The end of the workers, which the thread that coordinates a trial waits for; meanwhile another one reads the temperature of the drive.
 
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use iolab_host::thermometer::Thermometer;
@@ -15,77 +17,114 @@ const LOOK: Duration = Duration::from_millis(50);
 /// Time between two readings: sensors of drives have a new value about once a second.
 const EVERY: Duration = Duration::from_secs(1);
 
-/// Waits until all workers are done, and raises `halt` for those that end with others; reads temperatures meanwhile.
+/// The name of the thread that reads.
+const NAME: &str = "thermometer";
+
+/// Waits until all workers are done, and raises `halt` for those that end with others.
 pub(super) fn wait_for_end(
     jobs: &[Job<'_>],
     barrier: &StartBarrier,
     (stop, halt): (&AtomicBool, &AtomicBool),
-    temperatures: &mut Temperatures,
 ) {
     let all = threads(jobs, |_| true);
     let leading = threads(jobs, |job| job.side != GroupRole::Follows);
     if jobs.iter().any(|job| job.side == GroupRole::Ends) {
         // Workers of such a trial look at one flag alone, so that the other is passed on here.
-        while !stop.load(Ordering::Relaxed) && !barrier.has_ended(leading, LOOK) {
-            temperatures.look();
-        }
+        while !stop.load(Ordering::Relaxed) && !barrier.has_ended(leading, LOOK) {}
         halt.store(true, Ordering::Relaxed);
     } else if leading < all {
-        while !barrier.have_leading_finished(leading, temperatures.every()) {
-            temperatures.look();
-        }
+        barrier.wait_for_leading(leading);
         halt.store(true, Ordering::Relaxed);
     }
-    while !barrier.have_finished(all, temperatures.every()) {
-        temperatures.look();
-    }
+    barrier.wait_for_all(all);
 }
 
-/// What is read in a trial.
+/// What is read in a trial, by a thread of its own: the one that coordinates stands still while the storage does not answer, by which
+/// that is noticed. Nobody waits for it, as a sensor may not answer either.
 pub(super) struct Temperatures {
-    /// `None` where nothing is read.
-    thermometer: Option<Thermometer>,
-    began: Instant,
-    last: Duration,
-    readings: Vec<TemperatureReading>,
+    readings: Receiver<TemperatureReading>,
+    _over: Sender<()>,
 }
 
 impl Temperatures {
-    /// Of a trial that begins now; reads nothing without a sensor.
-    pub(super) fn new(thermometer: Option<Thermometer>) -> Self {
-        Self {
-            thermometer: thermometer.filter(Thermometer::has_sensors),
-            began: Instant::now(),
-            last: Duration::ZERO,
-            readings: Vec::new(),
-        }
+    /// Of a trial that begins now; `None` without a sensor, and where the thread cannot be started.
+    pub(super) fn of(thermometer: Thermometer) -> Option<Self> {
+        let has_sensors = thermometer.has_sensors();
+        has_sensors.then(|| Self::read_by(move || thermometer.read(), EVERY))?
     }
 
-    /// How long to wait for the workers until the next look; `None`: until their end.
-    pub(super) fn every(&self) -> Option<Duration> {
-        self.thermometer.as_ref().map(|_| EVERY)
-    }
-
-    /// Reads the sensors, where the last reading is long enough ago.
-    pub(super) fn look(&mut self) {
-        let Some(thermometer) = &self.thermometer else {
-            return;
+    /// Those that `read` returns, thousandths of a degree Celsius.
+    fn read_by(read: impl Fn() -> Option<u64> + Send + 'static, every: Duration) -> Option<Self> {
+        let (reading, readings) = mpsc::channel();
+        let (over, is_over) = mpsc::channel::<()>();
+        let began = Instant::now();
+        let look = move || {
+            while is_over.recv_timeout(every) == Err(RecvTimeoutError::Timeout) {
+                let at = began.elapsed();
+                let Some(millidegrees) = read() else {
+                    continue;
+                };
+                let read = TemperatureReading {
+                    at_ns: u64::try_from(at.as_nanos()).unwrap_or(u64::MAX),
+                    millidegrees,
+                };
+                if reading.send(read).is_err() {
+                    return;
+                }
+            }
         };
-        let now = self.began.elapsed();
-        if now.saturating_sub(self.last) < EVERY {
-            return;
-        }
-        self.last = now;
-        if let Some(millidegrees) = thermometer.read() {
-            self.readings.push(TemperatureReading {
-                at_ns: u64::try_from(now.as_nanos()).unwrap_or(u64::MAX),
-                millidegrees,
-            });
-        }
+        let thread = thread::Builder::new().name(NAME.to_owned());
+        thread.spawn(look).ok()?;
+        Some(Self {
+            readings,
+            _over: over,
+        })
     }
 
-    /// All readings, in the order of time.
+    /// All readings up to now, in the order of time.
     pub(super) fn into_readings(self) -> Vec<TemperatureReading> {
-        self.readings
+        self.readings.try_iter().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const STEP: Duration = Duration::from_millis(1);
+
+    #[test]
+    fn a_sensor_is_read_until_the_trial_is_over() {
+        let (told, tells) = mpsc::channel();
+        let read = move || {
+            told.send(()).ok()?;
+            Some(41_000)
+        };
+        let temperatures = Temperatures::read_by(read, STEP).expect("a thread");
+        for _ in 0..3 {
+            tells.recv().expect("a reading");
+        }
+        // Two were sent before the third one was begun.
+        let readings = temperatures.into_readings();
+        assert!(readings.len() >= 2, "{readings:?}");
+        assert!(readings.iter().all(|read| read.millidegrees == 41_000));
+        assert!(readings.is_sorted_by(|a, b| a.at_ns < b.at_ns));
+        // Its end drops what it reads with.
+        while tells.recv().is_ok() {}
+    }
+
+    #[test]
+    fn a_sensor_that_does_not_answer_is_not_waited_for() {
+        let (told, tells) = mpsc::channel();
+        let (answer, answers) = mpsc::channel::<u64>();
+        let read = move || {
+            told.send(()).ok()?;
+            answers.recv().ok()
+        };
+        let temperatures = Temperatures::read_by(read, STEP).expect("a thread");
+        tells.recv().expect("a reading");
+        assert_eq!(temperatures.into_readings(), Vec::new());
+        answer.send(41_000).expect("it is waited for");
+        while tells.recv().is_ok() {}
     }
 }

@@ -129,7 +129,6 @@ fn fresh_files_are_made_for_a_trial_and_go_with_it() {
     let spec = TrialSpec {
         fresh: true,
         sync: SyncPolicy::Fdatasync,
-        sync_every: 4,
         ..spec(FILES)
     };
     let (directory, target) = scratch(&spec);
@@ -137,7 +136,7 @@ fn fresh_files_are_made_for_a_trial_and_go_with_it() {
     assert_eq!(before, 1 + 12, "the scratch file, and six for each worker");
     let outcome = run(&spec, &target).expect("runs");
     assert_eq!(outcome.operations.write.bytes, spec.region);
-    assert_eq!(outcome.operations.sync.requests, 200 / 4);
+    assert_eq!(outcome.operations.sync.requests, 200);
     let empty = outcome.region.extents.map(|extents| extents.empty_bytes());
     assert!(empty.is_none_or(|bytes| bytes == spec.region), "{empty:?}");
     let seen = stamped(directory.path(), &offsets(&spec));

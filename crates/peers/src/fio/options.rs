@@ -91,6 +91,7 @@ pub(crate) fn cell_or_faults(
     requests_and_threads::flags(options, &mut trial, &mut faults);
     requests_and_threads::pauses(options, &mut trial, &mut faults);
     let sync = durability(options);
+    let sync = sync.and_then(|sync| files::check_syncs(options, sync.1).map(|()| sync));
     (trial.sync, trial.sync_every) = faults.or(sync, (trial.sync, trial.sync_every));
     extent::bounds(options, &mut trial, size, &mut faults);
     extent::zones(options, &mut trial, &mut faults);

@@ -181,6 +181,11 @@ impl TrialSpec {
                 "set random_every=1",
             ),
             (
+                self.sync_every > 1,
+                "sync_every: a sync reaches the file of one write only",
+                "set sync_every=1, or sync=end",
+            ),
+            (
                 matches!(self.pattern, Pattern::Sequence(_)),
                 "pattern=sequence: its blocks are numbered in one file",
                 "choose another pattern, or one file",
@@ -308,7 +313,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::trial::SizeMix;
+    use crate::trial::{SizeMix, SyncPolicy};
 
     proptest! {
         #[test]
@@ -409,6 +414,13 @@ mod tests {
             TrialSpec {
                 pattern: Pattern::Rand,
                 random_every: 2,
+                ..good.clone()
+            },
+            // The other files of the four writes would stay unsynced.
+            TrialSpec {
+                read_percent: 0,
+                sync: SyncPolicy::Each,
+                sync_every: 4,
                 ..good.clone()
             },
             TrialSpec {

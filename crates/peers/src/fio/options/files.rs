@@ -70,6 +70,24 @@ pub(super) fn files(options: &Options, bs: u64, otherwise: u64) -> Read<Option<J
     }))
 }
 
+/// Checks that the sync after so many writes of a job reaches all of them: it is of one file.
+pub(super) fn check_syncs(options: &Options, every: u32) -> Read<()> {
+    let Some((files, count)) = file_count(options).filter(|_| every > 1) else {
+        return Ok(());
+    };
+    let option = match is_set(options, "fsync") {
+        true => "fsync",
+        false => "fdatasync",
+    };
+    let error = Error::usage(format!(
+        "{option}={every} with {files}={count}: a sync reaches one file, and not all that was written since the last one"
+    ));
+    let error = error.hint(format!(
+        "give {option}=1, or end_fsync=1 in its place, which syncs all files"
+    ));
+    Err(Fault { option, error })
+}
+
 /// Twice the mean size of the files, bytes, and that of the largest over that of the smallest. fio draws a size between two that
 /// are given, below the second one, and rounds it down to whole blocks.
 fn sizes(options: &Options, bs: u64, (count, otherwise): (u32, u64)) -> Read<(u64, f64)> {
@@ -196,6 +214,21 @@ mod tests {
             "nrfiles=1 fill_device=1",
         ] {
             assert!(read(text).expect(text).is_none(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_sync_that_does_not_reach_all_writes_is_refused_at_its_option() {
+        let check = |given: &[(&str, &str)], every| {
+            let own = |(name, text): &(&str, &str)| ((*name).to_owned(), (*text).to_owned());
+            check_syncs(&given.iter().map(own).collect(), every)
+        };
+        for name in ["fsync", "fdatasync"] {
+            let fault = check(&[("nrfiles", "4"), (name, "8")], 8).expect_err(name);
+            assert_eq!(fault.option, name);
+            assert!(fault.error.remedy().is_some(), "{name}");
+            assert!(check(&[("nrfiles", "4"), (name, "1")], 1).is_ok(), "{name}");
+            assert!(check(&[(name, "8")], 8).is_ok(), "{name}");
         }
     }
 

@@ -264,12 +264,29 @@ fn the_paths_of_a_disk_are_counted_together() {
 #[test]
 fn a_device_that_is_suspended_in_mid_run_is_named() {
     let Some(mut lab) = lab() else { return };
-    let a = disk("a");
-    let run = in_background(
-        "/lab/iolab run read-random --log json /dev/mapper/still --bs 4k --size 4M --direct --time .5 --budget 60 --precision .0001 -o run.iolab",
-    );
+    is_named_once_suspended(&mut lab, &disk("a"), "");
+}
+
+/// The thread that coordinates stands still too where temperatures are read within the trial.
+#[test]
+fn a_drive_with_a_sensor_that_is_suspended_in_mid_run_is_named() {
+    let Some(mut lab) = lab() else { return };
+    let drive = lab.namespace("lab", 1);
+    let name = drive.trim_start_matches("/dev/");
+    // It lies with the controller, or with one of its paths.
     lab.shell(&format!(
-        "dmsetup create still --table '0 131072 linear {a} 0'
+        "cd /sys/block/{name}/device; [ -n \"$(ls {{.,nvme*}}/{{.,hwmon}}/hwmon*/temp1_input 2>/dev/null || :)\" ]"
+    ));
+    is_named_once_suspended(&mut lab, &drive, "--set latency_over_time=true");
+}
+
+/// Suspends a mapping of a disk in the middle of a run with these arguments, and resumes it once the run has ended.
+fn is_named_once_suspended(lab: &mut Lab, disk: &str, arguments: &str) {
+    let run = in_background(&format!(
+        "/lab/iolab run read-random --log json /dev/mapper/still --bs 4k --size 4M --direct --time .5 --budget 60 --precision .0001 {arguments} -o run.iolab",
+    ));
+    lab.shell(&format!(
+        "dmsetup create still --table '0 16384 linear {disk} 0'
         {run}
         {UNTIL_MEASURED}
         dmsetup suspend --nolockfs --noflush still"
