@@ -119,6 +119,11 @@ impl Asked {
             || (self.share.is_some() && setting == "region")
     }
 
+    /// Whether the command line asks for a purge of devices.
+    pub(crate) fn purges(&self) -> bool {
+        self.changes.iter().any(Change::purges)
+    }
+
     /// The requested budget.
     pub(crate) fn budget(&self) -> Option<Duration> {
         self.changes.iter().rev().find_map(Change::budget)

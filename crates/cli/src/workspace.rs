@@ -28,7 +28,7 @@ use crate::output::note;
 use crate::progress::Display;
 use crate::signals::StopFlags;
 pub(crate) use crate::target_names::TargetNames;
-pub(crate) use site::{Opened, Region, Site, SystemConsent, open_all, sites};
+pub(crate) use site::{Opened, PurgeConsent, Region, Site, SystemConsent, open_all, sites};
 
 /// The system under test, opened.
 enum OpenedSystem {

@@ -19,7 +19,7 @@ use super::programs::Programs;
 use super::target_numbers::{devices_of, number_of};
 use crate::evidence::Origin;
 use crate::hung_storage::{Allowance, Watch};
-use crate::ranks::Ranks;
+use crate::ranks::{ANSWER, Ranks};
 use crate::resume_command::advice_after_silence;
 use iolab_peers::Peers;
 use iolab_plan::cells::PlannedCell;
@@ -42,11 +42,18 @@ pub trait Executor {
     /// When it could not be set up; a request that failed is counted in the outcome instead.
     fn run(&mut self, cell: &CellSpec, stop: &AtomicBool) -> Result<Outcome>;
 
-    /// Purges all of the device of the target that a cell names; bytes of the device, and how long it took.
+    /// Purges all of the device of the target that a cell names; bytes of the device, and how long it took. `begins` hears which device,
+    /// before anything is sent to it.
     ///
     /// # Errors
-    /// Of the outer result: a purge that failed. Of the inner one: why there is none, in words that follow the name of the target.
-    fn purge(&mut self, cell: &CellSpec) -> Result<std::result::Result<(u64, Duration), String>>;
+    /// Of the outer result: a purge that failed, what `begins` meets, or the user's interrupt before the purge. Of the inner one: why there
+    /// is none, in words that follow the name of the target.
+    fn purge(
+        &mut self,
+        cell: &CellSpec,
+        stop: &AtomicBool,
+        begins: &mut dyn FnMut(&str) -> Result<()>,
+    ) -> Result<std::result::Result<(u64, Duration), String>>;
 
     /// What each process did in the last trial, where several carried it out.
     fn by_ranks(&mut self) -> RankReport {
@@ -186,7 +193,12 @@ impl Executor for Engine<'_> {
         }
     }
 
-    fn purge(&mut self, cell: &CellSpec) -> Result<std::result::Result<(u64, Duration), String>> {
+    fn purge(
+        &mut self,
+        cell: &CellSpec,
+        stop: &AtomicBool,
+        begins: &mut dyn FnMut(&str) -> Result<()>,
+    ) -> Result<std::result::Result<(u64, Duration), String>> {
         if self.ranks.is_some() || self.programs.is_some() {
             return Ok(Err("is used by other processes of this run".to_owned()));
         }
@@ -195,10 +207,15 @@ impl Executor for Engine<'_> {
             Ok(purge) => purge,
             Err(why) => return Ok(Err(why)),
         };
+        begins(&purge.subject(target))?;
+        if stop.load(Ordering::Relaxed) {
+            return Err(Error::interrupted());
+        }
         let _in_use = self.watch.use_targets();
-        let _purge = self
-            .watch
-            .during(Allowance::of_program(Some(PURGE_MAX), purge.bytes()));
+        let _purge = self.watch.during(Allowance {
+            time: Some(PURGE_MAX),
+            patience: ANSWER,
+        });
         let took = purge.carry_out(target)?;
         Ok(Ok((purge.bytes(), took)))
     }

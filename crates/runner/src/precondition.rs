@@ -1,6 +1,6 @@
 //! Brings a target into the state of long use before the first trial.
 
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use rustix::io::Errno;
@@ -228,15 +228,31 @@ impl Steps<'_> {
         matches!(origin, Origin::Model)
     }
 
+    /// Ends the run where the user wants that.
+    fn check_stop(&self) -> Result<()> {
+        match self.stop.load(Ordering::Relaxed) {
+            true => Err(Error::interrupted()),
+            false => Ok(()),
+        }
+    }
+
     /// Purges all of the device, where it offers that; else trims the range.
     fn purge(&mut self) -> Result<()> {
         if self.is_new() {
             return Ok(());
         }
+        self.check_stop()?;
         let place = self.place();
         self.report.step(&format!("precondition{place}: purge"));
         let cell = self.cell(TrialSpec::default());
-        let purged = self.executor.purge(&cell);
+        let report = &mut *self.report;
+        let mut begins = |device: &str| {
+            let message = format!(
+                "precondition: purge of {device} begins; it cannot be interrupted once it has begun"
+            );
+            report.done(EventKind::Note, &message)
+        };
+        let purged = self.executor.purge(&cell, self.stop, &mut begins);
         let (bytes, time) = match &purged {
             Ok(Ok(purged)) => *purged,
             Ok(Err(_)) | Err(_) => (0, Duration::ZERO),
@@ -253,13 +269,14 @@ impl Steps<'_> {
             ..PreparationStep::default()
         })?;
         match purged.map_err(|error| error.within("precondition"))? {
-            Ok(_) => self.report.done(
-                EventKind::Note,
-                &format!(
+            Ok(_) => {
+                let message = format!(
                     "precondition{place}: purged all {} of the device",
                     format_bytes(bytes as f64)
-                ),
-            ),
+                );
+                self.report.done(EventKind::Note, &message)?;
+                self.check_stop()
+            }
             Err(why) => {
                 let message = format!(
                     "precondition{place}: not purged but trimmed, because the target {why}"

@@ -94,7 +94,12 @@ impl Executor for Simulated<'_> {
         Ok(outcome)
     }
 
-    fn purge(&mut self, _cell: &CellSpec) -> Result<std::result::Result<(u64, Duration), String>> {
+    fn purge(
+        &mut self,
+        _cell: &CellSpec,
+        _stop: &AtomicBool,
+        _begins: &mut dyn FnMut(&str) -> Result<()>,
+    ) -> Result<std::result::Result<(u64, Duration), String>> {
         Ok(Err("is new".to_owned()))
     }
 

@@ -9,7 +9,9 @@ use std::os::fd::AsRawFd;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use iolab_workload::quantity::format_bytes;
 use iolab_workload::{Error, Result};
+use rustix::io::Errno;
 
 use super::errno::of_std;
 use super::sysfs::value;
@@ -57,42 +59,61 @@ struct AdminCommand {
 }
 
 /// A purge that a device offers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Purge {
     namespace: u32,
     /// Dword 10 of Format NVM: the format that the namespace has, and what is erased.
     format: u32,
     /// Bytes of the namespace, all of which are erased.
     bytes: u64,
+    /// What the disk calls itself.
+    model: Option<String>,
+}
+
+/// A command that did not succeed.
+#[derive(Debug)]
+struct Failed {
+    why: String,
+    /// Whether the drive may have begun it.
+    is_sent: bool,
 }
 
 impl Purge {
-    /// What purges, for messages.
-    pub fn name(self) -> &'static str {
-        "NVMe Format NVM, user data erase"
+    /// Bytes that it erases: all of the device, whatever part of it the run uses.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
     }
 
-    /// Bytes that it erases: all of the device, whatever part of it the run uses.
-    pub fn bytes(self) -> u64 {
-        self.bytes
+    /// What it erases, for messages: name, size and model of the device.
+    pub fn subject(&self, target: &Target) -> String {
+        let model = self.model.as_deref().unwrap_or("model unknown");
+        let size = format_bytes(self.bytes as f64);
+        format!("{} ({size}, {model})", target.named().display())
     }
 
     /// Purges all of the device of a target, which has to be open for writing, and waits for the end; how long that took.
     ///
     /// # Errors
     /// Of kind [`Failed`](iolab_workload::Kind::Failed): what the drive or the kernel answered.
-    pub fn carry_out(self, target: &Target) -> Result<Duration> {
-        let failed = |why: String| {
-            Error::failed(format!(
-                "{}: {} failed: {why}",
-                target.named().display(),
-                self.name()
-            ))
-            .hint("the contents are undefined now. Look at dmesg, format the drive by its maker's tool, or leave out purge")
+    pub fn carry_out(&self, target: &Target) -> Result<Duration> {
+        let failed = |Failed { why, is_sent }| {
+            let error = Error::failed(format!(
+                "{}: NVMe Format NVM, user data erase, failed: {why}",
+                target.named().display()
+            ));
+            match is_sent {
+                true => error.hint("the contents are undefined now. Look at dmesg, format the drive by its maker's tool, or leave out purge"),
+                false => error.hint("nothing was sent to the drive. Run iolab as root, or leave out purge"),
+            }
         };
-        let flags = rustix::fs::fcntl_getfl(target.file()).map_err(|e| failed(e.to_string()))?;
+        let unsent = |why: String| Failed {
+            why,
+            is_sent: false,
+        };
+        let flags = rustix::fs::fcntl_getfl(target.file())
+            .map_err(|error| failed(unsent(error.to_string())))?;
         if !flags.contains(rustix::fs::OFlags::RDWR) {
-            return Err(failed("it is not open for writing".to_owned()));
+            return Err(failed(unsent("it is not open for writing".to_owned())));
         }
         let command = AdminCommand {
             opcode: FORMAT_NVM,
@@ -122,21 +143,65 @@ impl Target {
         if folder.join("partition").exists() {
             return Err("is a partition, and a purge reaches all of its disk".to_owned());
         }
-        // In units of 512 bytes, whatever the blocks of the device are.
-        let bytes = value(&folder.join("size")).map_or(0, |sectors| sectors.saturating_mul(512));
+        let (nsid, bytes) = namespace_in(&folder)?;
         let file = self.file();
-        let namespace = namespace_of(file).ok_or("is no NVMe namespace")?;
+        let namespace = namespace_of(file)
+            .filter(|own| u64::from(*own) == nsid)
+            .ok_or("is no NVMe namespace")?;
         let page = |of| identify(file, namespace, of);
-        let unknown = |why: String| format!("does not say what it offers: {why}");
+        let unknown = |failed: Failed| format!("does not say what it offers: {}", failed.why);
         let controller = page(OF_CONTROLLER).map_err(unknown)?;
         let own = page(OF_NAMESPACE).map_err(unknown)?;
+        if capacity(&own) != Some(bytes) {
+            return Err("has another size than its NVMe namespace".to_owned());
+        }
         let format = format(&controller, &own).map_err(str::to_owned)?;
+        let model = std::fs::read_to_string(folder.join("device/model")).ok();
+        let model = model.map(|model| model.trim().to_owned());
         Ok(Purge {
             namespace,
             format,
             bytes,
+            model: model.filter(|model| !model.is_empty()),
         })
     }
+}
+
+/// Number and bytes of the namespace that a folder of sysfs shows. Nothing else will do: a device that stands on a disk (device mapper)
+/// passes commands on to that disk, and so would erase what lies beside it.
+fn namespace_in(folder: &Path) -> std::result::Result<(u64, u64), String> {
+    // Only the kernel's own node of a namespace has it.
+    let nsid = value(&folder.join("nsid")).ok_or("is no NVMe namespace")?;
+    // In units of 512 bytes, whatever the blocks of the device are.
+    let sectors = value(&folder.join("size")).ok_or("does not say its size")?;
+    let names = |of: &Path| {
+        let entries = std::fs::read_dir(of)
+            .map_err(|error| format!("does not say what stands on it: {error}"))?;
+        let paths = entries.map(|entry| entry.map(|entry| entry.path()));
+        paths
+            .collect::<std::io::Result<Vec<_>>>()
+            .map_err(|error| format!("does not say what stands on it: {error}"))
+    };
+    if !names(&folder.join("holders"))?.is_empty() {
+        return Err("carries other devices".to_owned());
+    }
+    if names(folder)?
+        .iter()
+        .any(|entry| entry.join("partition").exists())
+    {
+        return Err("has partitions".to_owned());
+    }
+    Ok((nsid, sectors.saturating_mul(512)))
+}
+
+/// Bytes of a namespace by its own data structure; `None` where that is not a size.
+fn capacity(own: &[u8; PAGE]) -> Option<u64> {
+    let mut blocks = [0; 8];
+    blocks.copy_from_slice(&own[..8]);
+    let sizes = usize::from(own[26]);
+    let format = (sizes & 0xf) | (((sizes >> 5) & 0b11) << 4);
+    let block = 1_u64.checked_shl(u32::from(own[128 + 4 * format + 2]))?;
+    u64::from_le_bytes(blocks).checked_mul(block)
 }
 
 /// Dword 10 of the command that purges a namespace, by the data structures of its controller and its own.
@@ -180,7 +245,7 @@ fn identify(
     file: &File,
     namespace: u32,
     structure: u32,
-) -> std::result::Result<Box<[u8; PAGE]>, String> {
+) -> std::result::Result<Box<[u8; PAGE]>, Failed> {
     let mut page = Box::new([0; PAGE]);
     let command = AdminCommand {
         opcode: IDENTIFY,
@@ -201,7 +266,7 @@ fn send(
     file: &File,
     mut command: AdminCommand,
     data: &mut [u8],
-) -> std::result::Result<(), String> {
+) -> std::result::Result<(), Failed> {
     command.address = data.as_mut_ptr().expose_provenance() as u64;
     command.data_length = u32::try_from(data.len()).unwrap_or(0);
     // SAFETY: the request reads and writes one `nvme_passthru_cmd`, whose layout `AdminCommand` has, and writes at most `data_length`
@@ -209,8 +274,17 @@ fn send(
     let answer = unsafe { libc::ioctl(file.as_raw_fd(), ADMIN, &raw mut command) };
     match answer {
         0 => Ok(()),
-        status if status > 0 => Err(format!("NVMe status 0x{status:x}")),
-        _ => Err(of_std(&std::io::Error::last_os_error()).to_string()),
+        status if status > 0 => Err(Failed {
+            why: format!("NVMe status 0x{status:x}"),
+            is_sent: true,
+        }),
+        _ => {
+            let errno = of_std(&std::io::Error::last_os_error());
+            Err(Failed {
+                why: errno.to_string(),
+                is_sent: ![Errno::ACCESS, Errno::PERM, Errno::NOTTY].contains(&errno),
+            })
+        }
     }
 }
 
@@ -258,6 +332,42 @@ mod tests {
     }
 
     #[test]
+    fn a_namespace_has_the_blocks_of_its_format() {
+        let mut own = [0; PAGE];
+        own[..8].copy_from_slice(&262_144_u64.to_le_bytes());
+        // 512 bytes in format 0, 4096 in format 33.
+        (own[130], own[128 + 4 * 33 + 2]) = (9, 12);
+        assert_eq!(capacity(&own), Some(128 << 20));
+        own[26] = 0b100_0001;
+        assert_eq!(capacity(&own), Some(1 << 30));
+        own[128 + 4 * 33 + 2] = 64;
+        assert_eq!(capacity(&own), None);
+    }
+
+    #[test]
+    fn only_a_free_namespace_is_one() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let at = folder.path();
+        let write = |name: &str, text: &str| std::fs::write(at.join(name), text).expect("written");
+        write("size", "262144\n");
+        // As device mapper, partitions and bcache: no number of a namespace.
+        std::fs::create_dir(at.join("holders")).expect("made");
+        assert!(namespace_in(at).is_err());
+        write("nsid", "1\n");
+        assert_eq!(namespace_in(at), Ok((1, 128 << 20)));
+        write("holders/dm-0", "");
+        assert!(namespace_in(at).is_err());
+        std::fs::remove_file(at.join("holders/dm-0")).expect("removed");
+        std::fs::create_dir(at.join("p1")).expect("made");
+        write("p1/partition", "1\n");
+        assert!(namespace_in(at).is_err());
+        std::fs::remove_dir_all(at.join("p1")).expect("removed");
+        std::fs::remove_dir(at.join("holders")).expect("removed");
+        assert!(namespace_in(at).is_err());
+        assert!(namespace_in(&at.join("nowhere")).is_err());
+    }
+
+    #[test]
     fn a_command_has_the_size_that_its_number_names() {
         assert_eq!(size_of::<AdminCommand>(), ((ADMIN as usize) >> 16) & 0x3fff);
     }
@@ -267,6 +377,6 @@ mod tests {
         let file = tempfile::tempfile().expect("a file");
         assert_eq!(namespace_of(&file), None);
         let refused = identify(&file, 1, OF_CONTROLLER);
-        assert!(refused.is_err());
+        assert!(refused.is_err_and(|failed| !failed.is_sent));
     }
 }

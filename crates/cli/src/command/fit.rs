@@ -30,7 +30,7 @@ use crate::experiment_options::new_seed;
 use crate::output::{self, Results, listed, make_folder, note};
 use crate::output_format::check_folder;
 use crate::signals::Signals;
-use crate::workspace::{Region, Site, SystemConsent, TargetNames, Workspace};
+use crate::workspace::{PurgeConsent, Region, Site, SystemConsent, TargetNames, Workspace};
 
 /// Measures the workloads of the requirement, and answers.
 pub(crate) fn fit(options: &Fit) -> Outcome {
@@ -47,6 +47,7 @@ pub(crate) fn fit(options: &Fit) -> Outcome {
         signals: Signals::default(),
         consent: options.consent.consent(),
         changes_system: SystemConsent::NoOption,
+        purges: PurgeConsent::NoOption,
         ranks: None,
         region: Region::Cut,
         keeps_cache: false,

@@ -26,7 +26,7 @@ use crate::dry_run::Made;
 use crate::exit::{Outcome, answered, interrupted};
 use crate::output::{self, Results, listed, note};
 use crate::signals::Signals;
-use crate::workspace::{Region, Site, SystemConsent, TargetNames};
+use crate::workspace::{PurgeConsent, Region, Site, SystemConsent, TargetNames};
 
 /// Refuses to go on with another number of processes than the run began with.
 fn check_ranks(record: &RunRecord, file: &Path, ranks: Option<&Rc<Ranks>>) -> Result<()> {
@@ -264,6 +264,7 @@ fn begun(
         signals: Signals::default(),
         consent: options.consent.consent(),
         changes_system: SystemConsent::of(options.system.change_system),
+        purges: PurgeConsent::NoOption,
         ranks,
         region: Region::Had(record.target_bytes().collect()),
         keeps_cache: true,

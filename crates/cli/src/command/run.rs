@@ -27,7 +27,9 @@ use crate::experiment_options::{Asked, Definition, budget_in_words, budget_of_ta
 use crate::output::{self, Results, listed, make_folder, note};
 use crate::output_format::{check_run_file, is_folder};
 use crate::signals::Signals;
-use crate::workspace::{Opened, Region, Site, SystemConsent, TargetNames, open_all, sites};
+use crate::workspace::{
+    Opened, PurgeConsent, Region, Site, SystemConsent, TargetNames, open_all, sites,
+};
 
 /// Folder of run files by default.
 const FOLDER: &str = "iolab-results";
@@ -56,6 +58,7 @@ pub(crate) fn run(options: &Run, ranks: Option<Rc<Ranks>>) -> Outcome {
         signals: Signals::default(),
         consent: options.changes.consent.consent(),
         changes_system: SystemConsent::of(options.changes.system.change_system),
+        purges: PurgeConsent::of(changes.purges()),
         ranks: ranks.clone(),
         region: Region::of(changes.has("region")),
         keeps_cache: changes.has("cache"),

@@ -29,7 +29,7 @@ use crate::output_format::check_folder;
 use crate::progress::SharedBudget;
 use crate::signals::Signals;
 use crate::workspace::{
-    Opened, Region, Site, SystemConsent, TargetNames, Workspace, open_all, sites,
+    Opened, PurgeConsent, Region, Site, SystemConsent, TargetNames, Workspace, open_all, sites,
 };
 
 /// Runs all experiments of the suite and says what was found.
@@ -55,6 +55,7 @@ pub(crate) fn study(options: &Study) -> Outcome {
         signals: Signals::default(),
         consent: options.changes.consent.consent(),
         changes_system: SystemConsent::of(options.changes.system.change_system),
+        purges: PurgeConsent::of(asked.purges()),
         ranks: None,
         region: Region::of(asked.has("region")),
         keeps_cache: asked.has("cache"),

@@ -35,7 +35,7 @@ use crate::exit::{Failure, Outcome};
 use crate::experiment_options::new_seed;
 use crate::output::{self, Results, note};
 use crate::signals::Signals;
-use crate::workspace::{Opened, Region, Site, SystemConsent, TargetNames};
+use crate::workspace::{Opened, PurgeConsent, Region, Site, SystemConsent, TargetNames};
 
 /// Most lines of what limits the numbers.
 const CAVEAT_LINES: usize = 3;
@@ -390,6 +390,7 @@ impl Explanation<'_> {
             // The file names the target, and no file decides that data may be destroyed.
             consent: Consent::No,
             changes_system: SystemConsent::of(self.changes_system),
+            purges: PurgeConsent::NoOption,
             ranks: None,
             region,
             keeps_cache: true,

@@ -1,6 +1,7 @@
 //! The way from experiments to plans that are ready to be carried out, the same for every command that measures: an experiment
 //! becomes a plan, plans and their place are opened and fitted to each other, the place is filled and looked at.
 
+use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::Duration;
@@ -11,6 +12,7 @@ use iolab_peers::overhead;
 use iolab_plan::cells::{FittedPlan, OneProcess, Plan, Processes};
 use iolab_plan::experiment::Experiment;
 use iolab_plan::forecast::Forecast;
+use iolab_plan::precondition::Emptying;
 use iolab_report::forecast;
 use iolab_runner::ranks::{AssumedRanks, Ranks};
 use iolab_runner::{Disk, Fitted, GivenTargets, Programs, settle_targets};
@@ -40,6 +42,8 @@ pub(crate) struct Site {
     pub(crate) consent: Consent,
     /// Whether the user allows trials to change settings of the kernel.
     pub(crate) changes_system: SystemConsent,
+    /// Whether the user asks for purges of devices.
+    pub(crate) purges: PurgeConsent,
     /// The other processes of the run.
     pub(crate) ranks: Option<Rc<Ranks>>,
     pub(crate) region: Region,
@@ -71,6 +75,27 @@ pub(crate) enum SystemConsent {
 }
 
 impl SystemConsent {
+    /// Of a command with the option.
+    pub(crate) fn of(is_given: bool) -> Self {
+        match is_given {
+            true => Self::Given,
+            false => Self::NotGiven,
+        }
+    }
+}
+
+/// Whether the user allows purges, which erase more than the region. The text of an experiment is no consent: it is somebody else's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum PurgeConsent {
+    /// By a precondition that is typed, and purges.
+    Given,
+    /// None is typed.
+    NotGiven,
+    /// The command has no option for it.
+    NoOption,
+}
+
+impl PurgeConsent {
     /// Of a command with the option.
     pub(crate) fn of(is_given: bool) -> Self {
         match is_given {
@@ -246,6 +271,37 @@ impl Site {
         Err(Error::refused(what).hint(hint))
     }
 
+    /// Refuses plans that purge a device, where the user does not ask for that.
+    fn check_purge(&self, plans: &[Plan]) -> Result<()> {
+        let hint = match self.purges {
+            _ if self.model.is_some() => return Ok(()),
+            PurgeConsent::Given => return Ok(()),
+            PurgeConsent::NotGiven => {
+                "type --precondition purge (with the other steps of the definition) and --destroy-data, or --precondition trim"
+            }
+            PurgeConsent::NoOption => {
+                "this command does not purge: start a new run with --precondition purge and --destroy-data typed, or take purge out of the definition"
+            }
+        };
+        let emptying = |plan: &Plan| plan.experiment().design.precondition.emptying;
+        if !plans.iter().any(|plan| emptying(plan) == Emptying::Purge) {
+            return Ok(());
+        }
+        // Nothing else is ever purged.
+        let is_device = |path: &&PathBuf| {
+            let found = path.metadata();
+            found.is_ok_and(|found| found.file_type().is_block_device())
+        };
+        let Some(device) = self.targets.iter().find(is_device) else {
+            return Ok(());
+        };
+        Err(Error::refused(format!(
+            "refusing to purge {}, which erases all of it: the definition asks for that, and the command line does not",
+            device.display()
+        ))
+        .hint(hint))
+    }
+
     /// What real-time threads of the plans mean for other programs; `None` without any.
     ///
     /// # Errors
@@ -300,6 +356,7 @@ impl Site {
         does: &[String],
     ) -> Outcome {
         self.check_system(plans)?;
+        self.check_purge(plans)?;
         let realtime = self.check_realtime(plans)?;
         self.check_blocks(plans)?;
         let does: Vec<String> = does.iter().cloned().chain(realtime).collect();
@@ -322,6 +379,7 @@ impl Site {
     /// When a target does not have what is needed, must not be used, or what does not fit it.
     pub(crate) fn open(self, plans: Vec<Plan>) -> Result<(Opened, Vec<FittedPlan>)> {
         self.check_system(&plans)?;
+        self.check_purge(&plans)?;
         let realtime = self.check_realtime(&plans)?;
         let needs = self.needs(&plans)?;
         let mut workspace = self.workspace(&plans, &needs)?;

@@ -8,7 +8,7 @@ use iolab_workload::{Error, Result};
 use super::design::{WarmUp, set_budget, set_settle};
 use super::standard_name::Edition;
 use super::{DESIGN, Experiment, GroupSetting};
-use crate::precondition::Precondition;
+use crate::precondition::{Emptying, Precondition};
 use iolab_workload::command_template::split_list;
 use iolab_workload::settings::ValueKind;
 use iolab_workload::units::parse_share;
@@ -124,6 +124,14 @@ impl Change {
             What::Budget(_) => name == "budget",
             What::TrialsMin(_) => name == "trials_min",
             What::TrialsMax(_) => name == "trials_max",
+            _ => false,
+        }
+    }
+
+    /// Whether it asks for a purge of devices before the first trial.
+    pub fn purges(&self) -> bool {
+        match self.what {
+            What::Precondition(precondition) => precondition.emptying == Emptying::Purge,
             _ => false,
         }
     }

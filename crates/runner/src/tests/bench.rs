@@ -59,7 +59,15 @@ impl Executor for Mock<'_> {
         Ok(outcome)
     }
 
-    fn purge(&mut self, _cell: &CellSpec) -> Result<std::result::Result<(u64, Duration), String>> {
+    fn purge(
+        &mut self,
+        _cell: &CellSpec,
+        _stop: &AtomicBool,
+        begins: &mut dyn FnMut(&str) -> Result<()>,
+    ) -> Result<std::result::Result<(u64, Duration), String>> {
+        if self.purge.is_ok() {
+            begins("/dev/disk (1.10 TB, a disk)")?;
+        }
         Ok(self.purge.map_err(str::to_owned))
     }
 

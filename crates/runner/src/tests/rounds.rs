@@ -371,6 +371,43 @@ fn a_device_that_cannot_be_purged_is_trimmed_and_both_are_kept() {
 }
 
 #[test]
+fn an_interrupt_before_a_purge_leaves_the_device() {
+    let bench = bench(&["precondition=purge"]);
+    let mut executor = Mock {
+        purge: Ok((1 << 40, Duration::from_secs(3))),
+        ..mock(&settling)
+    };
+    let stop = AtomicBool::new(true);
+    let stopped = bench
+        .session(&mut Silent)
+        .expect("a run file")
+        .carry_out(&mut executor, Stop::at_once(&stop));
+    assert_eq!(stopped.expect_err("interrupted").kind(), Kind::Interrupted);
+    let record = bench.record();
+    assert_eq!(record.preparation, []);
+    assert!(
+        !record
+            .events
+            .iter()
+            .any(|event| event.message.contains("purge"))
+    );
+}
+
+#[test]
+fn a_purge_is_kept_before_it_begins() {
+    let bench = bench(&["precondition=purge"]);
+    let mut executor = Mock {
+        purge: Ok((1 << 40, Duration::from_secs(3))),
+        ..mock(&settling)
+    };
+    bench.start(&mut executor).expect("done");
+    let events = bench.record().events;
+    let place = |word: &str| events.iter().position(|event| event.message.contains(word));
+    let (begins, done) = (place("/dev/disk"), place("purged all"));
+    assert!(begins.is_some() && begins < done, "{events:?}");
+}
+
+#[test]
 fn a_run_goes_on_where_the_target_refuses_trims() {
     let bench = bench(&["precondition=trim"]);
     let mut executor = Mock {

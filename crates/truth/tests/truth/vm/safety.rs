@@ -511,3 +511,43 @@ fn a_purge_erases_all_of_its_namespace_and_nothing_else() {
         "{left} bytes are left"
     );
 }
+
+#[test]
+fn a_purge_of_a_volume_leaves_the_rest_of_its_disk() {
+    let Some(mut lab) = lab() else { return };
+    let disk = lab.namespace("lab", 1);
+    let words = "--size 4M --set bs=64k --precondition purge --set bytes=64k --set time=none --set trials_min=1 --set trials_max=1 --destroy-data";
+    let purge = |lab: &mut Lab| {
+        let words: Vec<&str> = words.split(' ').collect();
+        let run = [
+            "run",
+            "write-random",
+            "/dev/mapper/volume",
+            "-o",
+            "run.iolab",
+        ];
+        let done = lab.iolab(&[&run[..], &words].concat());
+        assert_eq!(done.code, Some(0), "{}{}", done.stdout, done.stderr);
+    };
+    // A volume beside a mounted one on the same namespace.
+    lab.shell(&format!(
+        "dmsetup create beside --table '0 65536 linear {disk} 0'
+        dmsetup create volume --table '0 65536 linear {disk} 65536'"
+    ));
+    mounted(&mut lab, "/dev/mapper/beside", "beside");
+    purge(&mut lab);
+    is_whole(&mut lab, "/dev/mapper/beside", "beside");
+    lab.shell("umount /mnt/beside; dmsetup remove volume; dmsetup remove beside; rm -f run.iolab");
+    // A volume on a partition beside a mounted one.
+    lab.shell(&format!(
+        "wipefs -qa {disk}; printf 'label: gpt\\nsize=32MiB\\nsize=32MiB\\n' | sfdisk -q {disk}; udevadm settle
+        dmsetup create volume --table \"0 $(blockdev --getsz {disk}p2) linear {disk}p2 0\""
+    ));
+    let first = format!("{disk}p1");
+    mounted(&mut lab, &first, "beside");
+    purge(&mut lab);
+    is_whole(&mut lab, &first, "beside");
+    lab.shell(&format!(
+        "umount /mnt/beside; dmsetup remove volume; wipefs -qa {disk}; blockdev --rereadpt {disk}"
+    ));
+}
