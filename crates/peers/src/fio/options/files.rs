@@ -3,7 +3,7 @@
 use iolab_workload::Error;
 use iolab_workload::trial::{FILES_MAX, FileOrder, FileSet, SPREAD_MAX};
 
-use super::{Fault, Options, Read, short, size, unknown, value};
+use super::{Fault, Options, Read, is_set, short, size, unknown, value};
 
 /// The files of one clone.
 pub(super) struct JobFiles {
