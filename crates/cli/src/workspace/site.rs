@@ -280,7 +280,7 @@ impl Site {
                 "type --precondition purge (with the other steps of the definition) and --destroy-data, or --precondition trim"
             }
             PurgeConsent::NoOption => {
-                "this command does not purge: start a new run with --precondition purge and --destroy-data typed, or take purge out of the definition"
+                "this command does not purge: start a new run, and type --precondition purge and --destroy-data"
             }
         };
         let emptying = |plan: &Plan| plan.experiment().design.precondition.emptying;
