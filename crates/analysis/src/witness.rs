@@ -17,7 +17,7 @@ use std::collections::BTreeSet;
 
 use iolab_record::ServedVerdict;
 use iolab_record::witness::{Claimed, ToolClaim, Witnessed};
-use iolab_workload::counters::{DeviceStat, DeviceWaits};
+use iolab_workload::counters::{DeviceStat, DeviceWaits, ProcessIo};
 use iolab_workload::medium::Medium;
 use iolab_workload::witness::{
     DiskTraffic, NoStorage, Observed, ObservedDevice, Subject, UncountedWay,
@@ -368,19 +368,35 @@ impl<'a> Reading<'a> {
         self.observed.ways.reads.any() && held.is_none_or(|bytes| bytes >= NOTEWORTHY)
     }
 
-    /// Bytes that storage carried for its read calls: page faults fetch program files and other mappings. What is open with `O_DIRECT`
-    /// alone is served by nothing but storage. Of a mapped data file a single fault can fetch all: reads in order trigger read-ahead
-    /// before they fault.
+    /// Bytes that storage carried for its read calls: page faults fetch program files and other mappings. Of a mapped data file a single
+    /// fault can fetch all: reads in order trigger read-ahead before they fault.
     pub fn fetched_by_calls(&self) -> Option<Bounds> {
-        let processes = &self.observed.processes;
-        let fetched = processes.io?.read_bytes;
-        let ways = &self.observed.ways;
-        let faults = match ways.uncounted.contains(&UncountedWay::Mmap) {
+        let io = self.observed.processes.io?;
+        let fetched = io.read_bytes;
+        let faults = match self.observed.ways.uncounted.contains(&UncountedWay::Mmap) {
             true => u64::MAX,
-            false if ways.reads.is_direct() => 0,
-            false => processes.fault_bytes.unwrap_or(0),
+            false => self.beside_direct(io, self.faults()),
         };
         Some(Bounds::between(fetched.saturating_sub(faults), fetched))
+    }
+
+    /// Bytes that page faults in its program files and libraries are taken to have fetched.
+    fn faults(&self) -> u64 {
+        self.observed.processes.fault_bytes.unwrap_or(0)
+    }
+
+    /// No more of so many bytes than storage can have carried beside what was read with `O_DIRECT`, where all files that were seen are
+    /// open so: nothing but storage serves these reads, and what loaders and messages read is little.
+    fn beside_direct(&self, io: ProcessIo, bytes: u64) -> u64 {
+        let ways = &self.observed.ways;
+        let is_counted = ways.uncounted.is_empty() && ways.sources.is_empty() && !ways.inner_pipes;
+        match ways.reads.is_direct() && is_counted {
+            true => {
+                let direct = io.rchar.saturating_sub(NOTEWORTHY);
+                bytes.min(io.read_bytes.saturating_sub(direct))
+            }
+            false => bytes,
+        }
     }
 
     /// The names of the devices in question: those of the target, else of the files that were seen, else the only disk that was used.
@@ -443,18 +459,24 @@ impl<'a> Reading<'a> {
 
     /// What of the program's reads the devices in question carried.
     pub fn carried_reads(&self) -> Option<Bounds> {
-        let fetched = self.observed.processes.io?.read_bytes;
+        let io = self.observed.processes.io?;
+        let fetched = io.read_bytes;
         let device = self.traffic()?.read_bytes;
         let elsewhere = match self.reads_only_there(fetched) {
-            true => 0,
+            // Its program and libraries need not lie there. Loaders read of these too, which fetches a window of read-ahead.
+            true => {
+                let code = self.faults().saturating_add(NOTEWORTHY);
+                self.elsewhere()
+                    .read_bytes
+                    .min(self.beside_direct(io, code))
+            }
             false => self.elsewhere().read_bytes,
         };
         let by_disks = fetched
             .saturating_sub(elsewhere)
             .saturating_sub(self.network_reads());
-        let by_processes = self
-            .by_others()
-            .map_or(0, |(read, _)| device.saturating_sub(read));
+        let others = self.by_others().filter(|_| !self.in_flight().reads);
+        let by_processes = others.map_or(0, |(read, _)| device.saturating_sub(read));
         let counted = self.counted_reads(fetched);
         let most = match self.observed.processes.lack_some() {
             true => device,

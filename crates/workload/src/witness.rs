@@ -362,6 +362,29 @@ pub struct ObservedDevice {
     pub below: Option<DeviceStat>,
     /// A loop device lies on the way, whose file the page cache may hold.
     pub in_file: bool,
+    /// Its requests when the observation began.
+    pub in_flight: InFlight,
+}
+
+/// Whether requests were in flight when an observation began: what they moved is in the counters of the device from then on, and in
+/// the accounts of their processes from before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct InFlight {
+    /// Reads were.
+    pub reads: bool,
+    /// Writes were.
+    pub writes: bool,
+}
+
+impl InFlight {
+    /// Those of this one, or of another.
+    #[must_use]
+    pub fn or(self, other: Self) -> Self {
+        Self {
+            reads: self.reads || other.reads,
+            writes: self.writes || other.writes,
+        }
+    }
 }
 
 /// What a disk carried.
@@ -377,6 +400,8 @@ pub struct DiskTraffic {
     pub of_group: Option<GroupTraffic>,
     /// What of it was traced; `None` where it was not.
     pub traced: Option<TracedDisk>,
+    /// Its requests when the observation began.
+    pub in_flight: InFlight,
 }
 
 /// What processes did that do not belong to the program.

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use iolab_workload::counters::DeviceStat;
-use iolab_workload::witness::ObservedDevice;
+use iolab_workload::witness::{InFlight, ObservedDevice};
 
 use super::{Evidence, Flushes, Reading, Transfer};
 
@@ -17,6 +17,16 @@ impl Reading<'_> {
                 Some(sum.plus(one.traffic?))
             }),
         }
+    }
+
+    /// Requests of any of these that were in flight when the observation began.
+    pub(super) fn in_flight(&self) -> InFlight {
+        let devices = &self.observed.devices;
+        let of_devices = devices.iter().map(|one| one.in_flight);
+        let of_disk = self.only_disk().into_iter().map(|only| only.in_flight);
+        of_devices
+            .chain(of_disk)
+            .fold(InFlight::default(), InFlight::or)
     }
 
     /// What of that sum can have been counted twice, at most: of devices that share a disk below, all but what the busiest carried. One

@@ -1,4 +1,4 @@
-use iolab_workload::counters::{NfsIo, ProcessIo};
+use iolab_workload::counters::NfsIo;
 use iolab_workload::region_state::Residency;
 use iolab_workload::witness::{
     DiskTraffic, GroupHolds, GroupTraffic, ObservedDevice, ObservedFile, ObservedTarget, OpenWays,
@@ -8,6 +8,7 @@ use proptest::prelude::*;
 
 use super::*;
 
+mod code;
 mod others;
 mod unseen;
 
@@ -172,7 +173,12 @@ fn files_that_all_lie_on_the_device_close_what_another_disk_leaves_open() {
         after: None,
     };
     observed.files = vec![file(64 * MIB, true)];
-    assert_eq!(carried(&observed), Some(Bounds::exact(64 * MIB)));
+    // Its loader can have fetched a little of libraries that lie elsewhere.
+    let but_little = Bounds {
+        least: 64 * MIB - NOTEWORTHY,
+        most: 64 * MIB,
+    };
+    assert_eq!(carried(&observed), Some(but_little));
     // A file on an unknown device, and a file smaller than what was fetched.
     observed.files.push(file(MIB, false));
     assert_eq!(carried(&observed), Some(open));
@@ -183,7 +189,7 @@ fn files_that_all_lie_on_the_device_close_what_another_disk_leaves_open() {
         direct: true,
         buffered: false,
     };
-    assert_eq!(carried(&observed), Some(Bounds::exact(64 * MIB)));
+    assert_eq!(carried(&observed), Some(but_little));
 }
 
 #[test]

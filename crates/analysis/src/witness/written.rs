@@ -103,7 +103,8 @@ impl Reading<'_> {
             true => device,
             false => most.saturating_sub(self.owed().unwrap_or(0)).min(device),
         };
-        let by_others = self.by_others().zip(self.observed.dirty_before_bytes);
+        let by_others = self.by_others().filter(|_| !self.in_flight().writes);
+        let by_others = by_others.zip(self.observed.dirty_before_bytes);
         let once = device.saturating_sub(self.counted_twice(|stat| stat.write_bytes));
         let by_others = by_others.map_or(0, |((_, written), before)| {
             once.saturating_sub(written).saturating_sub(before)

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use iolab_storage::{Stack, sysfs};
 use iolab_workload::counters::{DeviceStat, DeviceWaits};
-use iolab_workload::witness::{DiskTraffic, ObservedDevice, TracedDisk};
+use iolab_workload::witness::{DiskTraffic, InFlight, ObservedDevice, TracedDisk};
 use rustix::fs::{major, minor};
 
 use super::{Number, group};
@@ -30,6 +30,7 @@ struct Counted {
     is_disk: bool,
     /// Whether it has requests, which pass a queue; others take bios as they come.
     has_requests: bool,
+    in_flight: InFlight,
 }
 
 impl AllDevices {
@@ -47,6 +48,8 @@ impl AllDevices {
             let below = sysfs::linked_devices(&folder.join("slaves")).unwrap_or_default();
             let counted = Counted {
                 name: sysfs::name_of(&folder),
+                // Read before the counters: what ends in between counts as in flight.
+                in_flight: in_flight(&folder),
                 stat: read_device(sys, number)?,
                 waits: read_waits(sys, number),
                 is_disk: !is_part && below.is_empty(),
@@ -64,6 +67,12 @@ impl AllDevices {
         let now = self.devices.get(&number)?.stat;
         let before = earlier.devices.get(&number).map(|counted| counted.stat);
         Some(now.since(before.unwrap_or_default()))
+    }
+
+    /// Its requests at this reading; of a device that was not there, none.
+    fn in_flight(&self, number: &Number) -> InFlight {
+        let counted = self.devices.get(number);
+        counted.map(|counted| counted.in_flight).unwrap_or_default()
     }
 
     fn waits(&self, earlier: &Self, number: Number) -> Option<DeviceWaits> {
@@ -115,6 +124,7 @@ impl AllDevices {
                 traffic,
                 of_group: of_group.map(|all| all.get(number).copied().unwrap_or_default()),
                 traced: traced.map(|all| all.get(number).copied().unwrap_or_default()),
+                in_flight: earlier.in_flight(number),
             })
         });
         traffic.collect()
@@ -143,9 +153,21 @@ impl AllDevices {
                 waits: self.waits(earlier, number),
                 below: bottom.and_then(sum),
                 in_file: stack.in_file,
+                in_flight: earlier.in_flight(&number),
             })
         });
         devices.collect()
+    }
+}
+
+/// The requests of a device that are in flight; all where the kernel does not say.
+fn in_flight(folder: &Path) -> InFlight {
+    let text = std::fs::read_to_string(folder.join("inflight"));
+    let counts = text.unwrap_or_default();
+    let mut counts = counts.split_ascii_whitespace().map(|count| count != "0");
+    InFlight {
+        reads: counts.next().unwrap_or(true),
+        writes: counts.next().unwrap_or(true),
     }
 }
 

@@ -7,10 +7,10 @@ use iolab_record::{Extents, Region, Residency, ServedBy, ServedVerdict};
 use iolab_workload::counters::{CounterSet, Traffic};
 use iolab_workload::medium::Medium;
 use iolab_workload::witness::{
-    Course, DiskTraffic, GroupHolds, GroupLimits, GroupTraffic, IoWays, Moment, NoStorage,
-    Observed, ObservedDevice, ObservedEnd, ObservedFile, ObservedTarget, OpenWays, OtherProcess,
-    OtherProcesses, ProcessTotals, Subject, SyncTimes, Times, TracedDisk, TracedProgram,
-    TracedRequests, TracedSyncs, UncountedWay,
+    Course, DiskTraffic, GroupHolds, GroupLimits, GroupTraffic, InFlight, IoWays, Moment,
+    NoStorage, Observed, ObservedDevice, ObservedEnd, ObservedFile, ObservedTarget, OpenWays,
+    OtherProcess, OtherProcesses, ProcessTotals, Subject, SyncTimes, Times, TracedDisk,
+    TracedProgram, TracedRequests, TracedSyncs, UncountedWay,
 };
 
 use super::*;
@@ -151,6 +151,10 @@ impl Numbers {
                     waits: Some(self.counters()),
                     below: Some(self.counters()),
                     in_file: true,
+                    in_flight: InFlight {
+                        reads: true,
+                        writes: false,
+                    },
                 },
                 ObservedDevice::default(),
             ],
@@ -167,6 +171,10 @@ impl Numbers {
                     writes: self.requests(),
                     others: self.next(),
                 }),
+                in_flight: InFlight {
+                    reads: false,
+                    writes: true,
+                },
             }],
             others: OtherProcesses {
                 active: vec![OtherProcess {

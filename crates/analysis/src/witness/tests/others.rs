@@ -60,3 +60,31 @@ fn a_little_use_is_told_from_none() {
     assert_eq!(of(OWN_DATA), OtherUse::Little { most: OWN_DATA });
     assert!(matches!(of(OWN_DATA + 1), OtherUse::Some { .. }));
 }
+
+/// The counters of a device count a request at its end, the account of a process at its beginning: what was in flight at the start can
+/// be another's that no account has.
+#[test]
+fn what_was_in_flight_at_the_start_is_not_the_programs() {
+    let mut observed = reader(3 * MIB, 3 * MIB, 4 * MIB, 9 * MIB);
+    let least = |observed: &Observed| {
+        let carried = Reading::of(observed).carried_reads();
+        carried.expect("all is counted").least
+    };
+    by_another(&mut observed, 2 * MIB, 0);
+    assert_eq!(least(&observed), 2 * MIB);
+    observed.devices[0].in_flight.writes = true;
+    assert_eq!(least(&observed), 2 * MIB);
+    observed.devices[0].in_flight.reads = true;
+    assert_eq!(least(&observed), 0);
+
+    let mut observed = writer(0, 64 * MIB);
+    observed.files.clear();
+    let least = |observed: &Observed| {
+        let carried = Reading::of(observed).carried_writes();
+        carried.expect("all is counted").least
+    };
+    by_another(&mut observed, 0, 24 * MIB);
+    assert_eq!(least(&observed), 40 * MIB);
+    observed.devices[0].in_flight.writes = true;
+    assert_eq!(least(&observed), 0);
+}

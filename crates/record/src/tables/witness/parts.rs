@@ -118,6 +118,9 @@ pub static WITNESS_FILE: LazyLock<Table<ObservedFile>> = LazyLock::new(|| {
     )
 });
 
+const IN_FLIGHT: &str =
+    "whether reads, and whether writes, of any process were in flight when the observation began";
+
 /// Table `witness_device`.
 pub static WITNESS_DEVICE: LazyLock<Table<ObservedDevice>> = LazyLock::new(|| {
     type Row = ObservedDevice;
@@ -144,6 +147,8 @@ pub static WITNESS_DEVICE: LazyLock<Table<ObservedDevice>> = LazyLock::new(|| {
                     in_file,
                     "a loop device lies on the way, whose file the page cache may hold"
                 ),
+                flag!("reads_in_flight", Row, in_flight.reads, IN_FLIGHT),
+                flag!("writes_in_flight", Row, in_flight.writes, IN_FLIGHT),
                 of!("read_wait_ms", Row, waits => read_ms, WAITS),
                 of!("write_wait_ms", Row, waits => write_ms, WAITS),
             ],
@@ -190,6 +195,8 @@ pub static WITNESS_DISK: LazyLock<Table<DiskTraffic>> = LazyLock::new(|| {
                 )
                 .between(0, u32::MAX.into())
                 .doc("its number"),
+                flag!("reads_in_flight", Row, in_flight.reads, IN_FLIGHT),
+                flag!("writes_in_flight", Row, in_flight.writes, IN_FLIGHT),
             ],
             traffic!(
                 "",
