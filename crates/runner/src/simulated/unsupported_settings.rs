@@ -2,6 +2,7 @@
 //! its factors that have none; what the user asks for is refused.
 
 use iolab_workload::cpus::Placement;
+use iolab_workload::refuse;
 use iolab_workload::treatment::{TreatedField, Treatment};
 use iolab_workload::trial::{
     Allocate, Backend, BufferInit, BufferMemory, CacheState, Content, Descriptors, FileLayout,
@@ -119,18 +120,12 @@ pub fn adapt(experiment: &mut Experiment, asked: &dyn Fn(&str) -> bool) -> Resul
             continue;
         }
         let named = format!("{}={}", setting.name, without.join(","));
-        if kept.is_empty() || asked(setting.name) {
-            return Err(Error::usage(format!(
-                "{} does not apply to a model: {named}: {why}",
-                experiment.name
-            ))
-            .hint(match asked(setting.name) {
-                true => "leave it out, or measure a file or a device".to_owned(),
-                false => format!(
-                    "choose another value (--set {}=...), or measure a file or a device",
-                    setting.name
-                ),
-            }));
+        refuse! {
+            kept.is_empty() || asked(setting.name) => format!("{} does not apply to a model: {named}: {why}", experiment.name),
+                match asked(setting.name) {
+                    true => "leave it out, or measure a file or a device".to_owned(),
+                    false => format!("choose another value (--set {}=...), or measure a file or a device", setting.name),
+                };
         }
         experiment.sweep(setting, &kept)?;
         match left_out.iter_mut().find(|(other, _)| *other == why) {
