@@ -37,9 +37,9 @@ impl TreatedField {
     }
 }
 
-/// The [`TreatedField`]s of a value of a type with named fields: those that are the same, those that are adapted, with the reason
-/// for each list, and those of which values are refused, each with its conditions and reasons, in the order in which they are
-/// said. A field that stands in none of the lists does not compile.
+/// The [fields](treatment::TreatedField) of a value of a type with named fields: those that are the same, those that are adapted,
+/// with the reason for each list, and those of which values are refused, each with its conditions and reasons, in the order in
+/// which they are said. A field that stands in none of the lists does not compile, and is named.
 #[macro_export]
 macro_rules! treated {
     ($spec:expr => $type:ident {
@@ -47,7 +47,9 @@ macro_rules! treated {
         adapted: [$($how:literal: [$($adapted:ident),+ $(,)?]),* $(,)?],
         cannot: [$($field:ident: { $($refused:expr => $why:expr),+ $(,)? }),* $(,)?] $(,)?
     }) => {{
-        let $type { $($same: _,)* $($($adapted: _,)+)* $($field: _,)* } = $spec;
+        // Names a field that stands in none of the lists.
+        let _ = |of: $type| $type { $($same: of.$same,)* $($($adapted: of.$adapted,)+)* $($field: of.$field,)* };
+        let _: &$type = $spec;
         use $crate::treatment::{TreatedField, Treatment};
         let field = |name, treatment| TreatedField { name, treatment };
         [

@@ -100,6 +100,8 @@ impl<T: Number, V: Numbers<T>> Numbers<T> for Option<V> {
 /// Checks the numbers of a value: each field has bounds, takes anything, or is bound to its name for what follows.
 macro_rules! bounds {
     ($value:expr => $type:ident { $($field:ident: $bounds:expr,)* } $(any [$($free:ident),*])? $(then [$($rest:ident),*])?) => {
+        // Names a field that is left out.
+        let _ = |of: $type| $type { $($field: of.$field,)* $($($free: of.$free,)*)? $($($rest: of.$rest,)*)? };
         let $type { $($field,)* $($($free: _,)*)? $($($rest,)*)? } = $value;
         $(Numbers::check($field, stringify!($field), $bounds)?;)*
     };
