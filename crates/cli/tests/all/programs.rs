@@ -198,7 +198,12 @@ fn a_program_that_fails_ends_the_run_with_its_last_words() {
     let command = "command=sh -c 'echo it broke >&2; exit 9' {file}";
     let more = ["-o", "f.iolab", "--set", command, "--size", "1"];
     let done = linkage(folder.path(), &more).expect(1);
-    insta::assert_snapshot!(done.stderr);
+    let why = done.stderr.split(" ended with ").nth(1);
+    insta::assert_snapshot!(why.expect("how it ended"), @r"
+    exit code 9; it wrote: it broke
+      run the command by hand on a file of that size to see more; then resume the run
+      1 trial kept in f.iolab
+    ");
     let rows = exported(folder.path(), "f.iolab");
     assert_eq!(rows.len(), 1);
     assert_eq!(
