@@ -34,7 +34,8 @@ pub use answers::{
 pub use best::{Best, Candidate, Standing};
 use best::{best_of_curves, ways};
 pub use causes::{
-    Again, Remainder, Reproduction, Share, Suspected, Suspects, Verdict, WhyUntried, remainders,
+    Again, CauseVerdict, Remainder, Reproduction, Share, Suspected, Suspects, WhyUntried,
+    remainders,
 };
 pub use change::{Change, ChangePlace, NoChange};
 pub use choice::{Access, Choice, choices};

@@ -162,7 +162,7 @@ pub(crate) enum Command {
     /// Compare two runs cell by cell: ratio, interval, p, verdict; exit code for CI
     Compare(Compare),
     /// Write run files as one document: findings, tables, evidence, method, data
-    Report(Report),
+    Report(ReportOptions),
     /// Find what causes a difference that a run shows, by measuring without each suspect
     #[cfg(feature = "measure")]
     Why(Why),
@@ -333,7 +333,7 @@ pub(crate) enum DoctorFormat {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Report {
+pub(crate) struct ReportOptions {
     /// Run files
     #[arg(required = true)]
     pub(crate) files: Vec<PathBuf>,

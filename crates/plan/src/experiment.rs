@@ -23,6 +23,7 @@ mod workload_overlap;
 use std::path::{Component, Path, PathBuf};
 
 use iolab_workload::names::check_file_name;
+use iolab_workload::refuse;
 use iolab_workload::{Error, Result};
 use serde::Deserialize;
 use toml::Spanned;
@@ -265,11 +266,8 @@ impl Experiment {
         let mut canonical: Vec<String> = Vec::with_capacity(levels.len());
         for level in levels {
             let level = setting.canonical(level)?;
-            if canonical.contains(&level) {
-                return Err(
-                    Error::usage(format!("factor {of} has the level {level} twice"))
-                        .hint("name every level once"),
-                );
+            refuse! {
+                canonical.contains(&level) => format!("factor {of} has the level {level} twice"), "name every level once";
             }
             canonical.push(level);
         }
@@ -382,12 +380,10 @@ impl Experiment {
 
     /// Refuses a latency as the response where latencies are not recorded.
     fn check_latency(&self) -> Result<()> {
-        if self.response.is_latency() && self.ever("latency", |value| value == "false") {
-            return Err(Error::usage(format!(
-                "the response is {}, but latency=false leaves latencies unrecorded",
-                self.response.name()
-            ))
-            .hint("set latency=true, or ask for another response"));
+        refuse! {
+            self.response.is_latency() && self.ever("latency", |value| value == "false") =>
+                format!("the response is {}, but latency=false leaves latencies unrecorded", self.response.name()),
+                "set latency=true, or ask for another response";
         }
         Ok(())
     }
@@ -515,11 +511,8 @@ pub fn read_text(path: &Path) -> Result<String> {
 
 /// Refuses control characters, which could control the terminal that shows the text.
 pub(crate) fn check_question(text: &str) -> Result<String> {
-    if text.chars().any(char::is_control) {
-        return Err(
-            Error::usage("the text has a control character or a line break")
-                .hint("write it on one line"),
-        );
+    refuse! {
+        text.chars().any(char::is_control) => "the text has a control character or a line break", "write it on one line";
     }
     Ok(text.to_owned())
 }

@@ -4,6 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
+use iolab_workload::refuse;
 use iolab_workload::units::{
     format_duration, format_size, parse_duration, parse_share, parse_size,
 };
@@ -254,12 +255,13 @@ impl FromStr for Precondition {
                 None => (part, None),
             };
             let step = step_number(name).ok_or_else(wrong)?;
-            if step <= last {
-                return Err(Error::usage(match step == last {
-                    true => format!("precondition '{text}' has a step twice"),
-                    false => format!("precondition '{text}' has its steps in another order"),
-                })
-                .hint("write each step once, in this order: purge or trim, seq, rand, steady"));
+            refuse! {
+                step <= last =>
+                    match step == last {
+                        true => format!("precondition '{text}' has a step twice"),
+                        false => format!("precondition '{text}' has its steps in another order"),
+                    },
+                    "write each step once, in this order: purge or trim, seq, rand, steady";
             }
             last = step;
             match (name, value) {
@@ -299,11 +301,9 @@ fn sized(text: &str) -> Result<(&str, Option<u64>)> {
         return Ok((text, None));
     };
     let bytes = parse_size(size).map_err(|error| error.within("precondition seq"))?;
-    if bytes == 0 || bytes > SEQ_BS_MAX || !bytes.is_multiple_of(512) {
-        return Err(
-            Error::usage(format!("precondition seq:{text}: the I/O size is {size}"))
-                .hint("choose a multiple of 512 bytes of at most 1 GiB, for example 128KiB"),
-        );
+    refuse! {
+        bytes == 0 || bytes > SEQ_BS_MAX || !bytes.is_multiple_of(512) => format!("precondition seq:{text}: the I/O size is {size}"),
+            "choose a multiple of 512 bytes of at most 1 GiB, for example 128KiB";
     }
     Ok((passes, Some(bytes)))
 }
@@ -368,18 +368,12 @@ fn steady(options: &str) -> Result<SteadyRounds> {
             _ => return Err(wrong("write round, window, range, slope, rounds or fills")),
         }
     }
-    if found.fills.is_some() && found.round != Round::Cells {
-        return Err(Error::usage(
+    refuse! {
+        found.fills.is_some() && found.round != Round::Cells =>
             "precondition steady: fills limits rounds of cells, and these are rounds of writes",
-        )
-        .hint("write round=cells,fills=4, or limit rounds of writes with rounds=25"));
-    }
-    if found.rounds < found.window {
-        return Err(Error::usage(format!(
-            "precondition steady: rounds={} is less than window={}",
-            found.rounds, found.window
-        ))
-        .hint("allow at least as many rounds as the window has"));
+            "write round=cells,fills=4, or limit rounds of writes with rounds=25";
+        found.rounds < found.window => format!("precondition steady: rounds={} is less than window={}", found.rounds, found.window),
+            "allow at least as many rounds as the window has";
     }
     Ok(found)
 }

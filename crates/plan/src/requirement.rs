@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use iolab_workload::names::unknown;
 use iolab_workload::quantity::{counted, exact_duration, exact_size};
+use iolab_workload::refuse;
 use iolab_workload::response::Response;
 use iolab_workload::service_level::Need;
 use iolab_workload::settings::{CellSpec, Setting};
@@ -101,14 +102,9 @@ impl Requirement {
             .map_err(|error| source.at(document.question.span(), error))?;
         let hold = budget(&source, &document.hold)?;
         let count = document.workload.len();
-        if count == 0 || count > WORKLOADS_MAX {
-            return Err(Error::usage(format!(
-                "{}: the requirement has {count} workloads",
-                source.name
-            ))
-            .hint(format!(
-                "give it 1 to {WORKLOADS_MAX}, each as [[workload]] with name, settings and levels"
-            )));
+        refuse! {
+            count == 0 || count > WORKLOADS_MAX => format!("{}: the requirement has {count} workloads", source.name),
+                format!("give it 1 to {WORKLOADS_MAX}, each as [[workload]] with name, settings and levels");
         }
         let workloads = document
             .workload
@@ -170,28 +166,11 @@ impl Requirement {
             let experiment = &mut workload.experiment;
             let trial = experiment.base()?.trial.limit.time.unwrap_or(TRIAL);
             let trials = (hold.as_secs_f64() / trial.as_secs_f64()).round() as u32;
-            if trials < 8 {
-                return Err(Error::usage(format!(
-                    "{}: {} s of load are {}",
-                    self.name,
-                    hold.as_secs_f64(),
-                    counted(trials, "trial")
-                ))
-                .hint(format!(
-                    "an interval takes 8: load the storage for at least {} s",
-                    8.0 * trial.as_secs_f64()
-                )));
-            }
-            if trials > TRIALS_MAX {
-                return Err(Error::usage(format!(
-                    "{}: {} of load are more than {TRIALS_MAX} trials",
-                    self.name,
-                    exact_duration(hold)
-                ))
-                .hint(format!(
-                    "load the storage for at most {}",
-                    exact_duration(trial.saturating_mul(TRIALS_MAX))
-                )));
+            refuse! {
+                trials < 8 => format!("{}: {} s of load are {}", self.name, hold.as_secs_f64(), counted(trials, "trial")),
+                    format!("an interval takes 8: load the storage for at least {} s", 8.0 * trial.as_secs_f64());
+                trials > TRIALS_MAX => format!("{}: {} of load are more than {TRIALS_MAX} trials", self.name, exact_duration(hold)),
+                    format!("load the storage for at most {}", exact_duration(trial.saturating_mul(TRIALS_MAX)));
             }
             experiment.design = Design {
                 trials_min: trials,

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
+use iolab_workload::refuse;
 use iolab_workload::{Error, Result};
 use serde::Deserialize;
 use toml::{Spanned, Value};
@@ -191,18 +192,11 @@ impl SuiteEntry {
 }
 
 fn check_extent(budget: Duration, experiments: usize) -> Result<()> {
-    if budget.is_zero() || budget > BUDGET_MAX {
-        return Err(
-            Error::usage("the budget of the suite is zero or above 30 days")
-                .hint("choose a time above zero and at most 30 days"),
-        );
-    }
-    if experiments == 0 || experiments > EXPERIMENTS_MAX {
-        return Err(
-            Error::usage(format!("the suite has {experiments} experiments")).hint(format!(
-                "give it 1 to {EXPERIMENTS_MAX}, each as [[experiments]] with use = \"NAME\""
-            )),
-        );
+    refuse! {
+        budget.is_zero() || budget > BUDGET_MAX => "the budget of the suite is zero or above 30 days",
+            "choose a time above zero and at most 30 days";
+        experiments == 0 || experiments > EXPERIMENTS_MAX => format!("the suite has {experiments} experiments"),
+            format!("give it 1 to {EXPERIMENTS_MAX}, each as [[experiments]] with use = \"NAME\"");
     }
     Ok(())
 }
@@ -230,11 +224,8 @@ fn share_budget(
             cells += experiment.cell_count();
         }
     }
-    if cells > 0 && left.is_zero() {
-        return Err(
-            Error::usage("the budgets of the experiments use up the budget of the suite")
-                .hint("increase the budget of the suite"),
-        );
+    refuse! {
+        cells > 0 && left.is_zero() => "the budgets of the experiments use up the budget of the suite", "increase the budget of the suite";
     }
     for (experiment, own) in experiments.iter_mut().zip(own_budget) {
         if !own {

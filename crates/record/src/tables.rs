@@ -4,6 +4,7 @@ use std::sync::LazyLock;
 
 use super::column::{Column, Null, Table};
 use super::{ClockDomain, Event, EventKind, ExperimentRecord, Part, Run, RunStatus, TargetKind};
+use crate::columns;
 use crate::{Interval, Operation, PartId, RequestTime};
 use iolab_workload::Error;
 use iolab_workload::response::Response;
@@ -93,30 +94,24 @@ pub use witness::{
 };
 
 /// Table `run`.
-pub static RUN: LazyLock<Table<Run>> = LazyLock::new(|| {
-    Table {
+pub static RUN: LazyLock<Table<Run>> = LazyLock::new(|| Table {
     name: "run",
     doc: "one row",
     exported: false,
-    columns: vec![
-        Column::number("id", |_: &Run| Some(1), |_, _| ()).key().doc("1"),
-        word!("status", Run, status, RunStatus)
-            .doc("how it stands: `running` (or cut off by a crash), `done`, `interrupted`, `failed`"),
-        text!("tool_version", Run, tool_version).doc("version of iolab"),
-        text!("started_utc", Run, started_utc).doc("when the run began"),
-        text!("ended_utc", Run, ended_utc?)
-            .doc("when the status last changed; NULL while it is running"),
-        text!("target", Run, target).doc("the target as the user named it, made absolute; of a path that is not UTF-8 the readable part, and `environment` has its bytes in hexadecimal as `target_path_hex`"),
-        word!("target_kind", Run, target_kind, TargetKind).doc(
-            "`scratch` (a file of iolab's own), `file`, `block-device`, `char-device`, `imported` (another tool measured, before), `model` (a disk that is computed)",
-        ),
-        whole!("target_bytes", Run, target_bytes as u64)
-            .doc("usable size of the target; of all files together where programs are run"),
-        whole!("seed", Run, seed as u64)
-            .doc("seed of the plan; the orders of the blocks and the seeds of the trials follow from it"),
-        word!("clock_domain", Run, clock_domain, ClockDomain)
-            .doc("`real`, or `virtual`: the time of a disk that is computed"),
-        measured!("clock_cost_ns", Run, clock_cost_ns).doc("cost of one time stamp"),
+    columns: columns! {
+        Column::number("id", |_: &Run| Some(1), |_, _| ()).key().doc("1");
+        word!("status", Run, status, RunStatus).doc("how it stands: `running` (or cut off by a crash), `done`, `interrupted`, `failed`");
+        text!("tool_version", Run, tool_version).doc("version of iolab");
+        text!("started_utc", Run, started_utc).doc("when the run began");
+        text!("ended_utc", Run, ended_utc?).doc("when the status last changed; NULL while it is running");
+        text!("target", Run, target)
+            .doc("the target as the user named it, made absolute; of a path that is not UTF-8 the readable part, and `environment` has its bytes in hexadecimal as `target_path_hex`");
+        word!("target_kind", Run, target_kind, TargetKind)
+            .doc("`scratch` (a file of iolab's own), `file`, `block-device`, `char-device`, `imported` (another tool measured, before), `model` (a disk that is computed)");
+        whole!("target_bytes", Run, target_bytes as u64).doc("usable size of the target; of all files together where programs are run");
+        whole!("seed", Run, seed as u64).doc("seed of the plan; the orders of the blocks and the seeds of the trials follow from it");
+        word!("clock_domain", Run, clock_domain, ClockDomain).doc("`real`, or `virtual`: the time of a disk that is computed");
+        measured!("clock_cost_ns", Run, clock_cost_ns).doc("cost of one time stamp");
         Column::real(
             "clock_resolution_ns",
             |run: &Run| run.clock_resolution_ns,
@@ -124,14 +119,12 @@ pub static RUN: LazyLock<Table<Run>> = LazyLock::new(|| {
         )
         .null(Null::Account)
         .since(6)
-            .doc("step in which time stamps grow: no latency is known better"),
-        text!("clock_source", Run, clock_source).doc("the clock that was used, and why"),
-        measured!("floor_ns", Run, floor_ns).doc(
-            "what one request of the `null` backend costs: iolab's own share; without recording its latency when no cell does",
-        ),
-    ],
+            .doc("step in which time stamps grow: no latency is known better");
+        text!("clock_source", Run, clock_source).doc("the clock that was used, and why");
+        measured!("floor_ns", Run, floor_ns)
+            .doc("what one request of the `null` backend costs: iolab's own share; without recording its latency when no cell does");
+    },
     constraints: &["CHECK (id = 1)"],
-}
 });
 
 /// A further target of a run, in addition to that of table `run`.
@@ -152,14 +145,12 @@ pub static TARGET: LazyLock<Table<FurtherTarget>> = LazyLock::new(|| Table {
     name: "target",
     doc: "one row per further target, where a run has several",
     exported: false,
-    columns: vec![
-        whole!("id", FurtherTarget, id as u32)
-            .key()
-            .doc("from 1; 0 is the target of table `run`"),
-        text!("target", FurtherTarget, target).doc("as in table `run`"),
-        word!("target_kind", FurtherTarget, kind, TargetKind).doc("as in table `run`"),
-        whole!("target_bytes", FurtherTarget, bytes as u64).doc("its usable size"),
-    ],
+    columns: columns! {
+        whole!("id", FurtherTarget, id as u32).key().doc("from 1; 0 is the target of table `run`");
+        text!("target", FurtherTarget, target).doc("as in table `run`");
+        word!("target_kind", FurtherTarget, kind, TargetKind).doc("as in table `run`");
+        whole!("target_bytes", FurtherTarget, bytes as u64).doc("its usable size");
+    },
     constraints: &[],
 });
 
@@ -213,61 +204,50 @@ pub static ENVIRONMENT: LazyLock<Table<Fact>> = LazyLock::new(|| Table {
     name: "environment",
     doc: "one row per fact",
     exported: false,
-    columns: vec![
-        whole!("host_id", Fact, host as u32).doc("the host that it is of; 0 in a run on one host"),
-        whole!("position", Fact, position as u64).doc("order, from 0"),
-        text!("key", Fact, key)
-            .doc("what, with its unit: `memory_bytes`, `cpu_model`, `device_scheduler`"),
-        text!("value", Fact, value)
-            .doc("text as the system gave it; what it does not give has no row"),
-    ],
+    columns: columns! {
+        whole!("host_id", Fact, host as u32).doc("the host that it is of; 0 in a run on one host");
+        whole!("position", Fact, position as u64).doc("order, from 0");
+        text!("key", Fact, key).doc("what, with its unit: `memory_bytes`, `cpu_model`, `device_scheduler`");
+        text!("value", Fact, value).doc("text as the system gave it; what it does not give has no row");
+    },
     constraints: &["PRIMARY KEY (host_id, position)", "UNIQUE (host_id, key)"],
 });
 
 /// Table `experiment`.
 pub static EXPERIMENT: LazyLock<Table<ExperimentRecord>> = LazyLock::new(|| {
-    type Row = ExperimentRecord;
     const NAMED: &str = "as in the definition";
     const TRIALS: &str = "fewest and most measured trials per cell";
     Table {
         name: "experiment",
         doc: "one row",
         exported: false,
-        columns: vec![
-            Column::number("id", |_: &Row| Some(1), |_, _| ()).key().doc("1"),
-            text!("name", Row, name).doc(NAMED),
-            text!("question", Row, question).doc(NAMED),
-            word!("response", Row, response, Response).doc(
-                "`throughput`, `iops`, `latency` (the median response time of cells with a rate, the median service time of others), `elapsed` (the time of a whole trial)",
-            ),
-            text!("response_group", Row, response_group?)
-                .since(6)
-                .doc("the group whose response it is; NULL for that of whole trials"),
-            text!("toml", Row, toml).doc(
-                "the whole definition as it was run, overrides included; `iolab run` takes it. Finer sizes that the run has added stand in `[refined]`, with the first block that measures them",
-            ),
+        columns: columns! {
+            Column::number("id", |_: &ExperimentRecord| Some(1), |_, _| ()).key().doc("1");
+            text!("name", ExperimentRecord, name).doc(NAMED);
+            text!("question", ExperimentRecord, question).doc(NAMED);
+            word!("response", ExperimentRecord, response, Response)
+                .doc("`throughput`, `iops`, `latency` (the median response time of cells with a rate, the median service time of others), `elapsed` (the time of a whole trial)");
+            text!("response_group", ExperimentRecord, response_group?).since(6).doc("the group whose response it is; NULL for that of whole trials");
+            text!("toml", ExperimentRecord, toml)
+                .doc("the whole definition as it was run, overrides included; `iolab run` takes it. Finer sizes that the run has added stand in `[refined]`, with the first block that measures them");
             Column::text(
                 "factors",
-                |row: &Row| Some(serde_json::json!(row.factors).to_string().into()),
+                |row: &ExperimentRecord| Some(serde_json::json!(row.factors).to_string().into()),
                 |row, text| {
                     let factors = serde_json::from_str(text);
                     factors.map(|factors| row.factors = factors).is_ok()
                 },
             )
-            .doc("names of the factors, a JSON array in their order"),
-            Column::real("precision", |row: &Row| Some(row.precision), |row, n| {
+            .doc("names of the factors, a JSON array in their order");
+            Column::real("precision", |row: &ExperimentRecord| Some(row.precision), |row, n| {
                 row.precision = n;
             })
             .within(f64::MIN_POSITIVE, 1.0 - f64::EPSILON)
-            .doc("goal: half-width of the median's 95 % interval, over the median"),
-            whole!("budget_ns", Row, budget_ns as u64).doc("time for the run"),
-            whole!("trials_min", Row, trials_min as u32)
-                .between(1, u32::MAX.into())
-                .doc(TRIALS),
-            whole!("trials_max", Row, trials_max as u32)
-                .between(1, u32::MAX.into())
-                .doc(TRIALS),
-        ],
+            .doc("goal: half-width of the median's 95 % interval, over the median");
+            whole!("budget_ns", ExperimentRecord, budget_ns as u64).doc("time for the run");
+            whole!("trials_min", ExperimentRecord, trials_min as u32).between(1, u32::MAX.into()).doc(TRIALS);
+            whole!("trials_max", ExperimentRecord, trials_max as u32).between(1, u32::MAX.into()).doc(TRIALS);
+        },
         constraints: &["CHECK (id = 1)", "CHECK (trials_max >= trials_min)"],
     }
 });
@@ -299,18 +279,14 @@ pub static PART: LazyLock<Table<Part>> = LazyLock::new(|| {
         doc: "one row per part of a sample, where it has several: what a group did on a rank, to a target",
         exported: false,
         columns: [
-            vec![
-                whole!("sample_id", Part, sample as i64).doc("the sample"),
-                whole!("group_id", Part, id.group as u32)
-                    .doc("the group; 0 where the cell has none"),
-                whole!("rank_id", Part, id.rank as u32).doc("the rank; 0 is the one that plans"),
-                whole!("target_id", Part, id.target as u32)
-                    .doc("the target; 0 is that of table `run`"),
-                whole!("start_ns", Part, start_ns as u64)
-                    .doc("its first worker's start, from that of the sample"),
-                whole!("elapsed_ns", Part, elapsed_ns as u64)
-                    .doc("its first worker's start to its last worker's end"),
-            ],
+            columns! {
+                whole!("sample_id", Part, sample as i64).doc("the sample");
+                whole!("group_id", Part, id.group as u32).doc("the group; 0 where the cell has none");
+                whole!("rank_id", Part, id.rank as u32).doc("the rank; 0 is the one that plans");
+                whole!("target_id", Part, id.target as u32).doc("the target; 0 is that of table `run`");
+                whole!("start_ns", Part, start_ns as u64).doc("its first worker's start, from that of the sample");
+                whole!("elapsed_ns", Part, elapsed_ns as u64).doc("its first worker's start to its last worker's end");
+            },
             done,
             vec![whole!("errors", Part, errors as u64).doc("requests that failed")],
         ]
@@ -347,23 +323,17 @@ pub static LATENCY: LazyLock<Table<LatencyRow>> = LazyLock::new(|| {
         name: "latency",
         doc: "one row per part of a sample, operation and quantity with requests",
         exported: false,
-        columns: vec![
-            whole!("sample_id", LatencyRow, sample as i64).doc("the sample"),
-            whole!("group_id", LatencyRow, part.group as u32).doc(PART),
-            whole!("rank_id", LatencyRow, part.rank as u32).doc(PART),
-            whole!("target_id", LatencyRow, part.target as u32).doc(PART),
-            word!("operation", LatencyRow, operation, Operation)
-                .doc("what the requests did: `read`, `write`, `sync`, `trim`, `metadata`"),
-            word!("quantity", LatencyRow, quantity, RequestTime).doc(
-                "`service`: service times; with a rate also `response`: response times, and `lateness`: how late requests were submitted",
-            ),
-            Column::bytes(
-                "histogram",
-                |row: &LatencyRow| &row.histogram,
-                |row, bytes| row.histogram = bytes.to_vec(),
-            )
-            .doc("in ns: HdrHistogram, V2 encoding without compression, 3 significant digits, 1 ns to 1 h"),
-        ],
+        columns: columns! {
+            whole!("sample_id", LatencyRow, sample as i64).doc("the sample");
+            whole!("group_id", LatencyRow, part.group as u32).doc(PART);
+            whole!("rank_id", LatencyRow, part.rank as u32).doc(PART);
+            whole!("target_id", LatencyRow, part.target as u32).doc(PART);
+            word!("operation", LatencyRow, operation, Operation).doc("what the requests did: `read`, `write`, `sync`, `trim`, `metadata`");
+            word!("quantity", LatencyRow, quantity, RequestTime)
+                .doc("`service`: service times; with a rate also `response`: response times, and `lateness`: how late requests were submitted");
+            Column::bytes("histogram", |row: &LatencyRow| &row.histogram, |row, bytes| row.histogram = bytes.to_vec())
+                .doc("in ns: HdrHistogram, V2 encoding without compression, 3 significant digits, 1 ns to 1 h");
+        },
         constraints: &[
             "PRIMARY KEY (sample_id, group_id, rank_id, target_id, operation, quantity)",
             "FOREIGN KEY (sample_id) REFERENCES sample (id)",
@@ -409,16 +379,10 @@ pub static SERIES: LazyLock<Table<IntervalRow>> = LazyLock::new(|| {
                 .since(6)
                 .doc("`fsync` and `fdatasync` calls completed in it, without the final one"),
         ],
-        Operation::Trim => vec![
-            count!("trim_requests", done.trim.requests)
-                .null(Null::Free)
-                .since(6)
-                .doc(TRIMS),
-            count!("trim_bytes", done.trim.bytes)
-                .null(Null::Free)
-                .since(6)
-                .doc(TRIMS),
-        ],
+        Operation::Trim => columns! {
+            count!("trim_requests", done.trim.requests).null(Null::Free).since(6).doc(TRIMS);
+            count!("trim_bytes", done.trim.bytes).null(Null::Free).since(6).doc(TRIMS);
+        },
     });
     let done = done.collect();
     Table {
@@ -426,24 +390,14 @@ pub static SERIES: LazyLock<Table<IntervalRow>> = LazyLock::new(|| {
         doc: "one row per interval of a sample",
         exported: true,
         columns: [
-            vec![
-                whole!("sample_id", IntervalRow, sample as i64)
-                    .hidden()
-                    .doc("the sample"),
-                count!("start_ns", start_ns)
-                    .doc("from the start of the timed span; with `sample_id` the key"),
-                count!("length_ns", length_ns)
-                    .between(1, super::column::COUNT_MAX)
-                    .doc("of the interval"),
-            ],
+            columns! {
+                whole!("sample_id", IntervalRow, sample as i64).hidden().doc("the sample");
+                count!("start_ns", start_ns).doc("from the start of the timed span; with `sample_id` the key");
+                count!("length_ns", length_ns).between(1, super::column::COUNT_MAX).doc("of the interval");
+            },
             done,
-            vec![
-                Column::real(
-                    "throughput_mb_s",
-                    |row: &IntervalRow| Some(row.interval.throughput_mb_s()),
-                    |_, _| (),
-                )
-                .derived(),
+            columns! {
+                Column::real("throughput_mb_s", |row: &IntervalRow| Some(row.interval.throughput_mb_s()), |_, _| ()).derived();
                 Column::number(
                     "drive_millidegrees",
                     |row: &IntervalRow| row.interval.drive_millidegrees,
@@ -451,8 +405,8 @@ pub static SERIES: LazyLock<Table<IntervalRow>> = LazyLock::new(|| {
                 )
                 .null(Null::Free)
                 .since(6)
-                .doc("highest temperature of the drive that was read in it (hwmon, once a second with `latency_over_time=true`), in thousandths of a degree Celsius"),
-            ],
+                .doc("highest temperature of the drive that was read in it (hwmon, once a second with `latency_over_time=true`), in thousandths of a degree Celsius");
+            },
         ]
         .into_iter()
         .flatten()
@@ -465,20 +419,15 @@ pub static SERIES: LazyLock<Table<IntervalRow>> = LazyLock::new(|| {
 });
 
 /// Table `event`.
-pub static EVENT: LazyLock<Table<Event>> = LazyLock::new(|| {
-    Table {
+pub static EVENT: LazyLock<Table<Event>> = LazyLock::new(|| Table {
     name: "event",
     doc: "one row per thing that happened",
     exported: false,
-    columns: vec![
-        Column::number("id", |_: &Event| None, |_, _| ())
-            .null(Null::Free)
-            .key()
-            .doc("in the order of time"),
-        text!("at_utc", Event, at_utc).doc("when"),
-        word!("kind", Event, kind, EventKind).doc(
-            "`note`, `warning`, `error`, `choice` (made by measurement), `resume`, `gap` (why a cell has no trial)",
-        ),
+    columns: columns! {
+        Column::number("id", |_: &Event| None, |_, _| ()).null(Null::Free).key().doc("in the order of time");
+        text!("at_utc", Event, at_utc).doc("when");
+        word!("kind", Event, kind, EventKind)
+            .doc("`note`, `warning`, `error`, `choice` (made by measurement), `resume`, `gap` (why a cell has no trial)");
         Column::number(
             "cell_id",
             |event: &Event| event.cell.map(|cell| cell as u64),
@@ -486,9 +435,8 @@ pub static EVENT: LazyLock<Table<Event>> = LazyLock::new(|| {
         )
         .any()
         .null(Null::Free)
-        .doc("the cell it concerns, or NULL"),
-        text!("message", Event, message).doc("in words"),
-    ],
+        .doc("the cell it concerns, or NULL");
+        text!("message", Event, message).doc("in words");
+    },
     constraints: &["FOREIGN KEY (cell_id) REFERENCES cell (id)"],
-}
 });

@@ -229,7 +229,7 @@ fn client_of<'a>(record: &'a RunRecord, part: &Part) -> Option<&'a Sample> {
 
 /// The latencies of one operation in one sample.
 #[derive(Debug, Clone)]
-pub struct LatencyRow {
+pub struct ExportedLatency {
     /// The run.
     pub run: Rc<RunName>,
     /// Name of the experiment.
@@ -249,7 +249,7 @@ pub struct LatencyRow {
 /// # Errors
 /// When the output cannot be written, or the first error that `rows` gives.
 pub fn buckets<E: From<io::Error>>(
-    rows: impl IntoIterator<Item = Result<LatencyRow, E>>,
+    rows: impl IntoIterator<Item = Result<ExportedLatency, E>>,
     format: Format,
     to: &mut dyn Write,
 ) -> Result<(), E> {
@@ -288,7 +288,7 @@ pub fn buckets<E: From<io::Error>>(
 
 /// The time series of one trial.
 #[derive(Debug, Clone)]
-pub struct SeriesRow {
+pub struct ExportedInterval {
     /// The run.
     pub run: Rc<RunName>,
     /// Name of the experiment.
@@ -304,7 +304,7 @@ pub struct SeriesRow {
 /// # Errors
 /// When the output cannot be written, or the first error that `rows` gives.
 pub fn series<E: From<io::Error>>(
-    rows: impl IntoIterator<Item = Result<SeriesRow, E>>,
+    rows: impl IntoIterator<Item = Result<ExportedInterval, E>>,
     format: Format,
     to: &mut dyn Write,
 ) -> Result<(), E> {

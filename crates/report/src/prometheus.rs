@@ -17,6 +17,7 @@ use iolab_record::question::Asked;
 use iolab_stats::Summary;
 use iolab_workload::escape_control::escape_control;
 use iolab_workload::settings::{CellSpec, SETTINGS};
+use iolab_workload::table;
 
 /// A run with its answer.
 #[derive(Debug)]
@@ -304,48 +305,17 @@ fn question(run: &GaugeRun) -> Option<Vec<Label>> {
 type Extra = Option<(&'static str, String)>;
 type Values = fn(&CellAnalysis) -> Vec<(Extra, f64)>;
 
-const GAUGES: [(&str, &str, Values); 7] = [
-    (
-        "iolab_throughput_bytes_per_second",
-        "Median over the trials, and its 95 % interval.",
-        |c| spread(c.throughput.as_ref(), 1e6),
-    ),
-    (
-        "iolab_requests_per_second",
-        "Median over the trials, and its 95 % interval.",
-        |c| spread(c.iops.as_ref(), 1.0),
-    ),
-    (
-        "iolab_latency_seconds",
-        "Quantiles of the median trial: response time at a given rate, else service time.",
-        latencies,
-    ),
-    (
-        "iolab_elapsed_seconds",
-        "Time of a trial: median over the trials, and its 95 % interval.",
-        |c| spread(c.elapsed.as_ref(), 1e-9),
-    ),
-    (
-        "iolab_device_ratio",
-        "Share of the bytes that the storage device carried, where it is known.",
-        |c| {
-            let share = c.served.as_ref().and_then(|s| s.device_fraction);
-            share.map(|share| (None, share)).into_iter().collect()
-        },
-    ),
-    ("iolab_trials", "Measured trials.", |c| {
-        vec![(None, c.n as f64)]
-    }),
-    (
-        "iolab_flag",
-        "1 for everything about the cell that its reader must know.",
-        |c| {
-            let flag =
-                |flag: &iolab_analysis::analysis::Flag| (Some(("flag", flag.to_string())), 1.0);
-            c.flags.iter().map(flag).collect()
-        },
-    ),
-];
+const GAUGES: [(&str, &str, Values); 7] = table! {
+    ("iolab_throughput_bytes_per_second", "Median over the trials, and its 95 % interval.", |c| spread(c.throughput.as_ref(), 1e6));
+    ("iolab_requests_per_second", "Median over the trials, and its 95 % interval.", |c| spread(c.iops.as_ref(), 1.0));
+    ("iolab_latency_seconds", "Quantiles of the median trial: response time at a given rate, else service time.", latencies);
+    ("iolab_elapsed_seconds", "Time of a trial: median over the trials, and its 95 % interval.", |c| spread(c.elapsed.as_ref(), 1e-9));
+    ("iolab_device_ratio", "Share of the bytes that the storage device carried, where it is known.",
+     |c| c.served.as_ref().and_then(|s| s.device_fraction).map(|share| (None, share)).into_iter().collect());
+    ("iolab_trials", "Measured trials.", |c| vec![(None, c.n as f64)]);
+    ("iolab_flag", "1 for everything about the cell that its reader must know.",
+     |c| c.flags.iter().map(|flag| (Some(("flag", flag.to_string())), 1.0)).collect());
+};
 
 fn spread(summary: Option<&Summary>, scale: f64) -> Vec<(Extra, f64)> {
     let Some(summary) = summary else {

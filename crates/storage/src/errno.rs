@@ -13,137 +13,37 @@ struct Words {
     remedy: &'static str,
 }
 
-const fn words(
-    errno: Errno,
-    name: &'static str,
-    reason: &'static str,
-    remedy: &'static str,
-) -> Words {
-    Words {
-        errno,
-        name,
-        reason,
-        remedy,
-    }
+macro_rules! failures {
+    ($($errno:ident $name:literal: $reason:literal, $remedy:literal;)+) => {
+        &[$(Words { errno: Errno::$errno, name: $name, reason: $reason, remedy: $remedy }),+]
+    };
 }
 
 /// Failures with a remedy.
-const KNOWN: &[Words] = &[
-    words(
-        Errno::ACCESS,
-        "EACCES",
-        "permission denied",
-        "check its permissions and those of every directory above it (`namei -l PATH`), or run as a user with access",
-    ),
-    words(
-        Errno::PERM,
-        "EPERM",
-        "operation not permitted",
-        "it may be immutable or append-only (`lsattr PATH`), or blocked by a security policy; choose another target",
-    ),
-    words(
-        Errno::NOENT,
-        "ENOENT",
-        "no such file or directory",
-        "give an existing directory, file or block device; in a directory iolab makes its own scratch file",
-    ),
-    words(
-        Errno::NOTDIR,
-        "ENOTDIR",
-        "a part of the path is not a directory",
-        "correct the path",
-    ),
-    words(
-        Errno::LOOP,
-        "ELOOP",
-        "too many symbolic links",
-        "the link leads back to itself; give the real path",
-    ),
-    words(
-        Errno::NAMETOOLONG,
-        "ENAMETOOLONG",
-        "the name is too long",
-        "give a shorter path, for example relative to its directory",
-    ),
-    words(
-        Errno::ROFS,
-        "EROFS",
-        "the file system is read-only",
-        "choose a target on a writable file system",
-    ),
-    words(
-        Errno::NOSPC,
-        "ENOSPC",
-        "no space left",
-        "free some space there, choose a smaller --size, or another directory",
-    ),
-    words(
-        Errno::DQUOT,
-        "EDQUOT",
-        "the disk quota is used up",
-        "free some of your files there, choose a smaller --size, or another directory",
-    ),
-    words(
-        Errno::FBIG,
-        "EFBIG",
-        "the file would be larger than allowed",
-        "choose a smaller --size, or raise `ulimit -f`",
-    ),
-    words(
-        Errno::IO,
-        "EIO",
-        "the storage reported an error",
-        "look into `dmesg` and check the device before trusting it with data",
-    ),
-    words(
-        Errno::BUSY,
-        "EBUSY",
-        "it is in use",
-        "stop what uses it (`lsblk` and `fuser -v PATH` show it), or choose another target",
-    ),
-    words(
-        Errno::TXTBSY,
-        "ETXTBSY",
-        "it is being executed or used as swap",
-        "choose another target",
-    ),
-    words(
-        Errno::NXIO,
-        "ENXIO",
-        "there is no device behind it",
-        "choose another target",
-    ),
-    words(
-        Errno::NODEV,
-        "ENODEV",
-        "there is no device behind it",
-        "choose another target",
-    ),
-    words(
-        Errno::NOMEDIUM,
-        "ENOMEDIUM",
-        "there is no medium in the drive",
-        "insert one, or choose another target",
-    ),
-    words(
-        Errno::MFILE,
-        "EMFILE",
-        "too many open files",
-        "raise `ulimit -n` or use fewer threads or files",
-    ),
-    words(
-        Errno::NFILE,
-        "ENFILE",
-        "too many open files in the system",
-        "raise fs.file-max or close other programs",
-    ),
-    words(
-        Errno::STALE,
-        "ESTALE",
-        "the file is gone from the server",
-        "mount the file system again",
-    ),
-];
+const KNOWN: &[Words] = failures! {
+    ACCESS "EACCES": "permission denied",
+        "check its permissions and those of every directory above it (`namei -l PATH`), or run as a user with access";
+    PERM "EPERM": "operation not permitted",
+        "it may be immutable or append-only (`lsattr PATH`), or blocked by a security policy; choose another target";
+    NOENT "ENOENT": "no such file or directory",
+        "give an existing directory, file or block device; in a directory iolab makes its own scratch file";
+    NOTDIR "ENOTDIR": "a part of the path is not a directory", "correct the path";
+    LOOP "ELOOP": "too many symbolic links", "the link leads back to itself; give the real path";
+    NAMETOOLONG "ENAMETOOLONG": "the name is too long", "give a shorter path, for example relative to its directory";
+    ROFS "EROFS": "the file system is read-only", "choose a target on a writable file system";
+    NOSPC "ENOSPC": "no space left", "free some space there, choose a smaller --size, or another directory";
+    DQUOT "EDQUOT": "the disk quota is used up", "free some of your files there, choose a smaller --size, or another directory";
+    FBIG "EFBIG": "the file would be larger than allowed", "choose a smaller --size, or raise `ulimit -f`";
+    IO "EIO": "the storage reported an error", "look into `dmesg` and check the device before trusting it with data";
+    BUSY "EBUSY": "it is in use", "stop what uses it (`lsblk` and `fuser -v PATH` show it), or choose another target";
+    TXTBSY "ETXTBSY": "it is being executed or used as swap", "choose another target";
+    NXIO "ENXIO": "there is no device behind it", "choose another target";
+    NODEV "ENODEV": "there is no device behind it", "choose another target";
+    NOMEDIUM "ENOMEDIUM": "there is no medium in the drive", "insert one, or choose another target";
+    MFILE "EMFILE": "too many open files", "raise `ulimit -n` or use fewer threads or files";
+    NFILE "ENFILE": "too many open files in the system", "raise fs.file-max or close other programs";
+    STALE "ESTALE": "the file is gone from the server", "mount the file system again";
+};
 
 fn known(errno: Errno) -> Option<&'static Words> {
     KNOWN.iter().find(|words| words.errno == errno)

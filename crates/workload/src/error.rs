@@ -26,6 +26,16 @@ pub struct Error {
 /// Result with the workspace's [`Error`].
 pub type Result<T> = std::result::Result<T, Error>;
 
+/// Returns the first error whose condition holds, of kind [`Usage`](Kind::Usage): condition, what is wrong, what to do.
+#[macro_export]
+macro_rules! refuse {
+    ($($condition:expr => $message:expr, $hint:expr;)+) => {
+        $(if $condition {
+            return Err($crate::Error::usage($message).hint($hint));
+        })+
+    };
+}
+
 impl Error {
     /// An error of kind [`Kind::Usage`].
     pub fn usage(message: impl Into<String>) -> Self {

@@ -4,6 +4,7 @@ use std::ops::Range;
 use std::time::Duration;
 
 pub use crate::group_names::{ALL, Active, check_group_name, split_group};
+use crate::refuse;
 use crate::settings::CellSpec;
 pub use crate::settings::GroupSpec;
 use crate::target::TargetName;
@@ -142,11 +143,8 @@ impl CellSpec {
                 None => Ok(()),
             };
         }
-        if self.active().next().is_none() {
-            return Err(
-                Error::usage("every group has the rate 0, so that nothing is done")
-                    .hint("give one of the groups another rate"),
-            );
+        refuse! {
+            self.active().next().is_none() => "every group has the rate 0, so that nothing is done", "give one of the groups another rate";
         }
         for group in self.active() {
             group
@@ -157,11 +155,9 @@ impl CellSpec {
             .active()
             .map(|group| u64::from(group.spec.trial.threads))
             .sum();
-        if threads > u64::from(THREADS_MAX) {
-            return Err(
-                Error::usage(format!("the groups have {threads} threads together"))
-                    .hint("choose 1 to 1024 threads over all groups"),
-            );
+        refuse! {
+            threads > u64::from(THREADS_MAX) => format!("the groups have {threads} threads together"),
+                "choose 1 to 1024 threads over all groups";
         }
         self.check_flows()?;
         self.check_idle()?;
@@ -438,28 +434,15 @@ impl GroupSpec {
             // That of all groups; checked with them.
             idle: _,
         } = &self.spec;
-        if !system.is_none() {
-            return Err(
-                Error::usage("settings of the kernel (system) with groups").hint(
-                    "they apply to all that runs: compare runs without groups, or leave system out",
-                ),
-            );
-        }
-        if tool.is_peer() || linkage.is_some() || command.is_some() {
-            return Err(
-                Error::usage("another tool or a program beside other groups").hint(
-                    "iolab carries groups out by itself: leave tool, linkage and command out",
-                ),
-            );
-        }
-        if trial.layout == FileLayout::Private {
-            return Err(Error::usage("layout=private in a group").hint(
-                "groups share one file: give each a range of its own with offset and region, and layout=shared",
-            ));
-        }
-        if self.spec.striped().is_some() || trial.stripe.is_some() {
-            return Err(Error::usage("a group striped over several targets")
-                .hint("groups have one target each: give it one, and leave stripe out"));
+        refuse! {
+            !system.is_none() => "settings of the kernel (system) with groups",
+                "they apply to all that runs: compare runs without groups, or leave system out";
+            tool.is_peer() || linkage.is_some() || command.is_some() => "another tool or a program beside other groups",
+                "iolab carries groups out by itself: leave tool, linkage and command out";
+            trial.layout == FileLayout::Private => "layout=private in a group",
+                "groups share one file: give each a range of its own with offset and region, and layout=shared";
+            self.spec.striped().is_some() || trial.stripe.is_some() => "a group striped over several targets",
+                "groups have one target each: give it one, and leave stripe out";
         }
         trial.check()
     }

@@ -17,6 +17,7 @@ mod value;
 mod values;
 
 pub use self::cell::{CellSpec, GroupSpec, cell_label};
+use self::setting::rows;
 pub use self::setting::{Setting, Topic};
 use self::sorted_table::{count, in_order};
 pub use self::value::{Value, ValueKind};
@@ -38,71 +39,20 @@ const TOPICS: &[&[Setting]] = &[
     programs::ROWS,
 ];
 
+macro_rules! names {
+    ($($name:ident)+) => {
+        &[$(stringify!($name)),+]
+    };
+}
+
 /// Existing columns of files and exports keep this order. A new setting is not listed: its column comes last.
-const COLUMN_ORDER: &[&str] = &[
-    "backend",
-    "pattern",
-    "bs",
-    "bs_mix",
-    "skip",
-    "skip_every",
-    "offset",
-    "region",
-    "threads",
-    "cpus",
-    "placement",
-    "memory_node",
-    "depth",
-    "batch",
-    "read_percent",
-    "trim_percent",
-    "trim_by",
-    "workload",
-    "layout",
-    "descriptors",
-    "fresh",
-    "sync",
-    "sync_every",
-    "allocate",
-    "cache",
-    "first_offset",
-    "buffer_init",
-    "buffer_memory",
-    "content",
-    "compressible",
-    "dedup",
-    "verify",
-    "bytes",
-    "requests",
-    "time",
-    "rate",
-    "arrivals",
-    "thinktime",
-    "thinktime_every",
-    "bursts",
-    "latency",
-    "hardware_counters",
-    "registered",
-    "sqpoll",
-    "iopoll",
-    "noatime",
-    "dontcache",
-    "atomic",
-    "nowait",
-    "fadvise",
-    "ioprio",
-    "start_delay",
-    "flow",
-    "ends_trial",
-    "active",
-    "linkage",
-    "command",
-    "tool",
-    "target",
-    "ranks",
-    "hosts",
-    "shift",
-];
+const COLUMN_ORDER: &[&str] = names! {
+    backend pattern bs bs_mix skip skip_every offset region threads cpus placement memory_node depth batch read_percent trim_percent
+    trim_by workload layout descriptors fresh sync sync_every allocate cache first_offset buffer_init buffer_memory content
+    compressible dedup verify bytes requests time rate arrivals thinktime thinktime_every bursts latency hardware_counters registered
+    sqpoll iopoll noatime dontcache atomic nowait fadvise ioprio start_delay flow ends_trial active linkage command tool target ranks
+    hosts shift
+};
 
 #[cfg(test)]
 mod tests;

@@ -85,7 +85,7 @@ pub struct Reproduction {
 
 /// What interventions showed of a suspect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Verdict {
+pub enum CauseVerdict {
     /// Without it half of the phenomenon or more is gone.
     Cause,
     /// Several, each of which is enough: the phenomenon goes with all of them, and with none alone.
@@ -178,7 +178,7 @@ pub struct Suspects {
     /// The run.
     pub run: usize,
     /// The verdict.
-    pub verdict: Verdict,
+    pub verdict: CauseVerdict,
     /// In the order in which they were tried.
     pub suspects: Vec<Suspected>,
     /// Blocks of the run.

@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::answers::Aspect;
 use super::best::Best;
-use super::causes::Verdict;
+use super::causes::CauseVerdict;
 use super::change::{Change, ChangePlace, NoChange};
 use super::comparison::{Comparison, Contrast, TARGET};
 use super::effect::{Difference, Effect, MARGIN};
@@ -96,8 +96,12 @@ impl Claim {
             Self::Course(_) => Role::Weakness,
             Self::Reproduced(_) => Role::Answer,
             Self::Suspects(suspects) => match suspects.verdict {
-                Verdict::Cause | Verdict::Joint | Verdict::Contributes => Role::Explanation,
-                Verdict::Cleared | Verdict::CannotTell | Verdict::NotTried => Role::Detail,
+                CauseVerdict::Cause | CauseVerdict::Joint | CauseVerdict::Contributes => {
+                    Role::Explanation
+                }
+                CauseVerdict::Cleared | CauseVerdict::CannotTell | CauseVerdict::NotTried => {
+                    Role::Detail
+                }
             },
         }
     }
@@ -312,12 +316,12 @@ impl Claim {
             },
             Self::Reproduced(_) => ("phenomenon", ""),
             Self::Suspects(suspects) => match suspects.verdict {
-                Verdict::Cause => ("cause", suspects.first()),
-                Verdict::Joint => ("joint-cause", ""),
-                Verdict::Contributes => ("contributes", suspects.first()),
-                Verdict::Cleared => ("cleared", ""),
-                Verdict::CannotTell => ("suspects-open", ""),
-                Verdict::NotTried => ("suspects-not-tried", ""),
+                CauseVerdict::Cause => ("cause", suspects.first()),
+                CauseVerdict::Joint => ("joint-cause", ""),
+                CauseVerdict::Contributes => ("contributes", suspects.first()),
+                CauseVerdict::Cleared => ("cleared", ""),
+                CauseVerdict::CannotTell => ("suspects-open", ""),
+                CauseVerdict::NotTried => ("suspects-not-tried", ""),
             },
         }
     }

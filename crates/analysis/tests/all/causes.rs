@@ -1,7 +1,9 @@
 //! Verdicts on suspects where the evidence of the cells has something against them.
 
 use iolab_analysis::analysis::{Analysis, analyse};
-use iolab_analysis::claim::{Claim, Suspected, Verdict, WhyUntried, claims, leftover, phenomena};
+use iolab_analysis::claim::{
+    CauseVerdict, Claim, Suspected, WhyUntried, claims, leftover, phenomena,
+};
 use iolab_analysis::timeline::{Access, DisturbedTrials, Levels, RunShift};
 use iolab_plan::experiment::{Inquiry, Variant};
 use iolab_plan::suspect::Leftover;
@@ -44,12 +46,12 @@ fn explained_in(cells: &[(&str, f64)]) -> Analysis {
 }
 
 /// The verdict on the only suspect, and how many doubts it has.
-fn verdict(analysis: &Analysis) -> (Verdict, usize) {
+fn verdict(analysis: &Analysis) -> (CauseVerdict, usize) {
     let (verdict, found) = suspected(analysis);
     (verdict, found.doubts.len())
 }
 
-fn suspected(analysis: &Analysis) -> (Verdict, Suspected) {
+fn suspected(analysis: &Analysis) -> (CauseVerdict, Suspected) {
     let all = claims(&[analysis]);
     let found = all.iter().find_map(|claim| match claim {
         Claim::Suspects(found) => Some((found.verdict, found.suspects[0].clone())),
@@ -67,14 +69,14 @@ fn waits(analysis: &mut Analysis, place: usize) {
 
 #[test]
 fn without_doubts_the_cause_is_named() {
-    assert_eq!(verdict(&explained()), (Verdict::Cause, 0));
+    assert_eq!(verdict(&explained()), (CauseVerdict::Cause, 0));
 }
 
 #[test]
 fn a_wait_of_the_worse_cell_alone_leaves_the_verdict_open() {
     let mut analysis = explained();
     waits(&mut analysis, 1);
-    assert_eq!(verdict(&analysis), (Verdict::CannotTell, 1));
+    assert_eq!(verdict(&analysis), (CauseVerdict::CannotTell, 1));
 }
 
 /// Waiting for a tenth of the time makes no cell half as fast.
@@ -87,25 +89,25 @@ fn a_wait_that_is_too_short_for_the_change_is_no_doubt() {
         }
         verdict(&analysis)
     };
-    assert_eq!(with(0.1), (Verdict::Cause, 0));
-    assert_eq!(with(0.6), (Verdict::CannotTell, 1));
+    assert_eq!(with(0.1), (CauseVerdict::Cause, 0));
+    assert_eq!(with(0.6), (CauseVerdict::CannotTell, 1));
 }
 
 #[test]
 fn what_turns_round_is_not_told_of_a_verdict_that_is_open() {
     let mut analysis = explained_in(&[CELLS[0], CELLS[1], CELLS[2], ("16MiB", 1500.0)]);
     let (cause, found) = suspected(&analysis);
-    assert_eq!((cause, found.is_reversed), (Verdict::Cause, true));
+    assert_eq!((cause, found.is_reversed), (CauseVerdict::Cause, true));
     waits(&mut analysis, 1);
     let (open, found) = suspected(&analysis);
-    assert_eq!((open, found.is_reversed), (Verdict::CannotTell, false));
+    assert_eq!((open, found.is_reversed), (CauseVerdict::CannotTell, false));
 }
 
 #[test]
 fn a_wait_of_the_better_cell_is_no_doubt() {
     let mut analysis = explained();
     waits(&mut analysis, 3);
-    assert_eq!(verdict(&analysis), (Verdict::Cause, 0));
+    assert_eq!(verdict(&analysis), (CauseVerdict::Cause, 0));
 }
 
 #[test]
@@ -134,10 +136,10 @@ fn a_limit_of_requests_counts_as_taken_away_where_the_device_counts_fewer() {
     let of = |ios: [Option<f64>; 4]| verdict(&limited(ios)).0;
     let split = [Some(1.0), Some(2.0), Some(1.0)];
     let fewer = [split[0], split[1], split[2], Some(1.0)];
-    assert_eq!(of(fewer), Verdict::Cause);
+    assert_eq!(of(fewer), CauseVerdict::Cause);
     let as_many = [split[0], split[1], split[2], Some(2.0)];
-    assert_eq!(of(as_many), Verdict::NotTried);
-    assert_eq!(of([None; 4]), Verdict::NotTried);
+    assert_eq!(of(as_many), CauseVerdict::NotTried);
+    assert_eq!(of([None; 4]), CauseVerdict::NotTried);
 }
 
 #[test]
@@ -152,8 +154,8 @@ fn waiting_for_a_cpu_counts_as_taken_away_where_threads_wait_half_as_long() {
         }
         verdict(&analysis).0
     };
-    assert_eq!(of(0.1), Verdict::Cause);
-    assert_eq!(of(0.4), Verdict::NotTried);
+    assert_eq!(of(0.1), CauseVerdict::Cause);
+    assert_eq!(of(0.4), CauseVerdict::NotTried);
 }
 
 /// Three threads on two CPUs wait for each other, however idle the machine is.
@@ -211,11 +213,11 @@ fn shift(of: Access, factor: f64) -> RunShift {
 fn a_level_that_changes_in_spite_of_idle_time_leaves_no_suspect_tried() {
     let mut analysis = explained();
     analysis.timeline.over_run = vec![shift(Access::Reads, 0.5)];
-    assert_ne!(verdict(&analysis).0, Verdict::NotTried);
+    assert_ne!(verdict(&analysis).0, CauseVerdict::NotTried);
     let inquiry = analysis.inquiry.as_mut().expect("one");
     inquiry.idle_ns = Some(1_500_000_000);
     let (verdict, suspect) = suspected(&analysis);
-    assert_eq!(verdict, Verdict::NotTried);
+    assert_eq!(verdict, CauseVerdict::NotTried);
     let why = WhyUntried::LevelChanged {
         idle_ns: 1_500_000_000,
     };
@@ -269,8 +271,8 @@ fn a_side_that_still_falls_leaves_no_suspect_tried() {
     let falling = analysis.cells.remove(0);
     let mut explained = explained();
     explained.inquiry.as_mut().expect("one").idle_ns = Some(1_500_000_000);
-    assert_ne!(verdict(&explained).0, Verdict::NotTried);
+    assert_ne!(verdict(&explained).0, CauseVerdict::NotTried);
     explained.cells[1].series_tests = falling.series_tests;
     explained.cells[1].values = falling.values;
-    assert_eq!(verdict(&explained).0, Verdict::NotTried);
+    assert_eq!(verdict(&explained).0, CauseVerdict::NotTried);
 }

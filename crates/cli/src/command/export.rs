@@ -11,7 +11,7 @@ use iolab_analysis::latencies::{self, CellLatencies};
 use iolab_analysis::runs::RunName;
 use iolab_record::RunRecord;
 use iolab_record::{SampleLatency, SampleLatencyOverTime};
-use iolab_report::export::{self, Exported, LatencyRow, SeriesRow};
+use iolab_report::export::{self, Exported, ExportedInterval, ExportedLatency};
 use iolab_report::fio::{self, CellFile};
 use iolab_report::formats::{ExportFormat, Writer};
 use iolab_report::prometheus::GaugeRun;
@@ -214,7 +214,7 @@ fn rows(records: &[RunRecord], options: &Export, format: Format, to: &mut dyn Wr
                         Ok(one) => one.sample == series.sample,
                         Err(_) => true,
                     });
-                    Ok(SeriesRow {
+                    Ok(ExportedInterval {
                         run: run.clone(),
                         experiment: experiment.clone(),
                         latency: own.collect::<Result<_>>()?,
@@ -274,13 +274,13 @@ fn row(
     run: Rc<RunName>,
     record: &RunRecord,
     latency: Result<SampleLatency>,
-) -> Outcome<LatencyRow> {
+) -> Outcome<ExportedLatency> {
     let latency = latency?;
     let direction = match record.group_of(latency.sample, latency.part) {
         Some(group) => format!("{group}.{}", latency.of),
         None => latency.of.to_string(),
     };
-    Ok(LatencyRow {
+    Ok(ExportedLatency {
         run,
         experiment: record.experiment.name.clone(),
         sample: latency.sample,

@@ -11,7 +11,7 @@ use iolab_report::report::{Bundle, DepositFile, ProgramInput, StudyReport};
 use iolab_runfile::Content;
 use iolab_workload::{Error, Result};
 
-use crate::arguments::{Report as Options, ReportFormat};
+use crate::arguments::{ReportFormat, ReportOptions as Options};
 use crate::command::{analysed, input, without_copies};
 use crate::exit::Outcome;
 use crate::output::{self, make_folder};

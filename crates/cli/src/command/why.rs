@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::analysis::{Analysis, CellAnalysis, TRIALS_MIN};
 use iolab_analysis::claim::{
-    Again, Claim, Phenomenon, Unexplainable, Verdict, changes_inside, claims, leftover, phenomena,
-    remainders,
+    Again, CauseVerdict, Claim, Phenomenon, Unexplainable, changes_inside, claims, leftover,
+    phenomena, remainders,
 };
 use iolab_host::pseudo_files::chosen as in_force;
 use iolab_plan::cells::FittedPlan;
@@ -425,8 +425,11 @@ fn is_told(claims: &[Claim]) -> bool {
     claims.iter().any(|claim| match claim {
         Claim::Reproduced(found) => found.again == Again::NotReproduced,
         Claim::Suspects(found) => match found.verdict {
-            Verdict::Cause | Verdict::Joint | Verdict::Contributes | Verdict::Cleared => true,
-            Verdict::CannotTell | Verdict::NotTried => false,
+            CauseVerdict::Cause
+            | CauseVerdict::Joint
+            | CauseVerdict::Contributes
+            | CauseVerdict::Cleared => true,
+            CauseVerdict::CannotTell | CauseVerdict::NotTried => false,
         },
         _ => false,
     })

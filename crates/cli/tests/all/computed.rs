@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use crate::support::words::words;
-use crate::support::{entries, folder, run};
+use crate::support::{entries, folder, refusals, run};
 
 /// A disk with bursts: 300 requests a second, 3,000 while it has credits, which last 20 s.
 pub(crate) const CREDITS: &str = "title = \"Bursts of 20 s\"\nsource = [\"made up\"]\n[model.limit]\n\
@@ -83,21 +83,17 @@ fn the_same_seed_gives_the_same_run_file() {
 #[test]
 fn what_a_model_has_not_is_refused() {
     let folder = folder();
-    for (arguments, says) in [
-        (&["run", "read-size", "--buffered"][..], "page cache"),
-        (&["run", "read-size", "--peer", "fio"], "iolab serve"),
-        (&["run", "write-size", "--verify"], "keeps no data"),
-        (&["run", "write-size", "--fresh"], "without files"),
-        (&["run", "linkage"], "without files"),
-        (&["run", "read-size", "--size", "2TiB"], "beyond"),
-        (&["run", "read-size", "--peak", "measure"], "state them"),
-        (&["study", "--set", "buffer_init=huge"], "no data is copied"),
-    ] {
-        let mut all = arguments.to_vec();
-        // The target comes after the experiment.
-        let at = if arguments[0] == "study" { 1 } else { 2 };
-        all.insert(at, "model:hp-97560");
-        let done = run(folder.path(), &all).expect(2);
-        assert!(done.stderr.contains(says), "{all:?}: {}", done.stderr);
-    }
+    let lines = [
+        &["run", "read-size", "model:hp-97560", "--buffered"][..],
+        &["run", "read-size", "model:hp-97560", "--peer", "fio"],
+        &["run", "write-size", "model:hp-97560", "--verify"],
+        &["run", "write-size", "model:hp-97560", "--fresh"],
+        &["run", "linkage", "model:hp-97560"],
+        &["run", "read-size", "model:hp-97560", "--size", "2TiB"],
+        &["study", "model:hp-97560", "--set", "buffer_init=huge"],
+    ];
+    insta::assert_snapshot!(refusals(folder.path(), &lines));
+    // This is known once the run has a place.
+    let peak = words!("run read-size model:hp-97560 --peak measure");
+    insta::assert_snapshot!(run(folder.path(), &peak).expect(2).stderr);
 }

@@ -13,20 +13,8 @@ use crate::support::{
 fn run_measures_and_reports() {
     let folder = folder();
     let done = run_tiny(folder.path(), "read-size", &[]).expect(0);
-    for part in [
-        "How does",
-        "MB/s",
-        "95 % interval",
-        "served by",
-        "4KiB",
-        "64KiB",
-        "read-size on ",
-    ] {
-        assert!(
-            done.stdout.contains(part),
-            "{part} is missing:\n{}",
-            done.stdout
-        );
+    for level in ["4KiB", "64KiB"] {
+        assert!(done.stdout.contains(level), "{level}: {}", done.stdout);
     }
     assert_eq!(entries(folder.path()), ["iolab-results"]);
     assert_eq!(run_files(folder.path()).len(), 1);
@@ -53,9 +41,7 @@ fn measuring_ends_even_if_nobody_reads_standard_output() {
     let study = [&["study", "--suite", "two.toml"][..], &TINY].concat();
     for (arguments, files) in [(run, "r.iolab"), (study, "iolab-results/")] {
         let done = without_reader(folder.path(), &arguments).expect(0);
-        for part in ["standard output was closed early", files] {
-            assert!(done.stderr.contains(part), "{part}: {}", done.stderr);
-        }
+        assert!(done.stderr.contains(files), "{files}: {}", done.stderr);
     }
     // A disk that is full is.
     let full = std::fs::File::options().write(true).open("/dev/full");
@@ -128,21 +114,6 @@ fn study_runs_them_all_and_compares() {
         ["iolab-results"],
         "the scratch file is gone"
     );
-    for part in [
-        "Measured: 7 experiments",
-        "Trust: ",
-        "Sequential 1 MiB",
-        "Random 4 KiB",
-        "durable write",
-        "Caveats: ",
-        "Run files in iolab-results",
-    ] {
-        assert!(
-            done.stdout.contains(part),
-            "{part} is missing:\n{}",
-            done.stdout
-        );
-    }
     let left = done.stderr.lines().find(|line| line.contains("16MiB"));
     insta::assert_snapshot!(left.expect("a note"), @"note: read-size: left out bs 16MiB, 64MiB, larger than the 4 MiB there are");
     for file in &files {
@@ -171,13 +142,8 @@ fn study_in_full_prints_every_run() {
     std::fs::write(folder.path().join("two.toml"), suite).unwrap();
     let arguments = [&["study", "--suite", "two.toml", "--full"][..], &TINY].concat();
     let done = run(folder.path(), &arguments).expect(0);
-    for part in [
-        "All together",
-        "Run files:",
-        "read-size on ",
-        "read-random on ",
-    ] {
-        assert!(done.stdout.contains(part), "{part}:\n{}", done.stdout);
+    for name in ["read-size on ", "read-random on "] {
+        assert!(done.stdout.contains(name), "{name}:\n{}", done.stdout);
     }
 }
 

@@ -39,15 +39,7 @@ fn both_builds_of_the_reader_are_timed_and_compared() {
     if done.code == Some(2) {
         return needs::skip(needs::Need::Cc, done.stderr);
     }
-    let done = done.expect(0);
-    for part in [
-        "time",
-        "static",
-        "dynamic",
-        "ratio of the times within blocks",
-    ] {
-        assert!(done.stdout.contains(part), "{part}: {}", done.stdout);
-    }
+    done.expect(0);
     assert_eq!(entries(folder.path()), ["l.iolab", "tmp"]);
     assert!(
         entries(&folder.path().join("tmp")).is_empty(),
@@ -162,35 +154,22 @@ fn what_cannot_be_is_refused_before_anything_is_made() {
     let folder = folder();
     std::fs::write(folder.path().join("mine"), "data").unwrap();
     let one = "command=cat {file}";
-    for (more, part) in [
-        (&["mine", "--set", one][..], "is not a directory"),
-        (&["/dev/null", "--set", one], "is not a directory"),
-        (
-            &[".", "--set", one, "--threads", "4"],
-            "threads does not apply",
-        ),
-        (&[".", "--set", one, "--depth", "4"], "depth does not apply"),
-        (
-            &[".", "--set", one, "--set", "backend=psync"],
-            "backend does not apply",
-        ),
-        (&[".", "--set", one, "--direct"], "cache is direct"),
-        (&[".", "--set", "command=cat {path}"], "{path} is unknown"),
-        (&[".", "--set", "command=cat {file} | wc"], "shell"),
-        (
-            &[".", "--set", "command=no-such-program {file}"],
-            "no-such-program",
-        ),
-        (
-            &[".", "--set", "command=./mine {file}"],
-            "not an executable program",
-        ),
-        (&[".", "--set", "command=true"], "neither {file} nor {size}"),
-    ] {
-        let done = linkage(folder.path(), more).expect(2);
-        assert!(done.stderr.contains(part), "{part}: {}", done.stderr);
-        assert_eq!(entries(folder.path()), ["mine"], "{more:?}");
-    }
+    let more = [
+        &["mine", "--set", one][..],
+        &["/dev/null", "--set", one],
+        &[".", "--set", one, "--threads", "4"],
+        &[".", "--set", one, "--depth", "4"],
+        &[".", "--set", one, "--set", "backend=psync"],
+        &[".", "--set", one, "--direct"],
+        &[".", "--set", "command=cat {path}"],
+        &[".", "--set", "command=cat {file} | wc"],
+        &[".", "--set", "command=no-such-program {file}"],
+        &[".", "--set", "command=./mine {file}"],
+        &[".", "--set", "command=true"],
+    ];
+    let lines = more.map(|more| [&["run", "linkage"], more].concat());
+    let lines = lines.each_ref().map(Vec::as_slice);
+    insta::assert_snapshot!(refusals(folder.path(), &lines));
     assert_eq!(std::fs::read(folder.path().join("mine")).unwrap(), b"data");
 }
 
@@ -219,9 +198,12 @@ fn a_program_that_fails_ends_the_run_with_its_last_words() {
     let command = "command=sh -c 'echo it broke >&2; exit 9' {file}";
     let more = ["-o", "f.iolab", "--set", command, "--size", "1"];
     let done = linkage(folder.path(), &more).expect(1);
-    for part in ["exit code 9", "it wrote: it broke", "kept in f.iolab"] {
-        assert!(done.stderr.contains(part), "{part}: {}", done.stderr);
-    }
+    let why = done.stderr.split(" ended with ").nth(1);
+    insta::assert_snapshot!(why.expect("how it ended"), @r"
+    exit code 9; it wrote: it broke
+      run the command by hand on a file of that size to see more; then resume the run
+      1 trial kept in f.iolab
+    ");
     let rows = exported(folder.path(), "f.iolab");
     assert_eq!(rows.len(), 1);
     assert_eq!(

@@ -14,7 +14,7 @@ use iolab_analysis::runs::{FiledRun, RunName};
 use iolab_plan::experiment::Experiment;
 use iolab_report::answer::Answers;
 use iolab_report::chart::{Style, chart};
-use iolab_report::export::{self, LatencyRow, SeriesRow};
+use iolab_report::export::{self, ExportedInterval, ExportedLatency};
 use iolab_report::findings::cross_findings;
 use iolab_report::history;
 use iolab_report::input::Input;
@@ -108,13 +108,15 @@ fn use_it(path: &Path) {
     }
     if let Ok(latencies) = iolab_runfile::read_latency(path) {
         let rows = latencies.map(|latency| {
-            latency.map_err(Failure::Lab).map(|latency| LatencyRow {
-                run: RunName::default().into(),
-                experiment: "x".to_owned(),
-                sample: latency.sample,
-                direction: latency.of.to_string(),
-                histogram: latency.histogram,
-            })
+            latency
+                .map_err(Failure::Lab)
+                .map(|latency| ExportedLatency {
+                    run: RunName::default().into(),
+                    experiment: "x".to_owned(),
+                    sample: latency.sample,
+                    direction: latency.of.to_string(),
+                    histogram: latency.histogram,
+                })
         });
         let _ = export::buckets(rows, Format::Csv, &mut sink());
     }
@@ -122,7 +124,7 @@ fn use_it(path: &Path) {
     if let (Ok(all), Ok(latency)) = (iolab_runfile::read_series(path), latency) {
         let latency: Vec<_> = latency.filter_map(Result::ok).collect();
         let rows = all.map(|series| {
-            series.map_err(Failure::Lab).map(|series| SeriesRow {
+            series.map_err(Failure::Lab).map(|series| ExportedInterval {
                 run: RunName::default().into(),
                 experiment: "x".to_owned(),
                 latency: latency.clone(),

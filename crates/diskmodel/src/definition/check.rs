@@ -52,28 +52,65 @@ const DEPTH_MAX: usize = 16;
 /// Most entries in all tables of a model: cylinders, blocks of flash, and blocks by their valid slots.
 const ENTRIES_MAX: u64 = 1 << 24;
 
-/// Refuses a value outside its bounds, and NaN.
-fn within<T: PartialOrd + Display + Copy>(name: &str, value: T, [least, most]: [T; 2]) -> Checked {
-    match value >= least && value <= most {
-        true => Ok(()),
-        false => Err(format!("{name} = {value}: a model takes {least} to {most}")),
+/// A number, or several of one type, each within the same bounds.
+trait Numbers<T> {
+    /// Refuses the first number outside the bounds, and NaN.
+    fn check(&self, name: &str, bounds: [T; 2]) -> Checked;
+}
+
+/// The types of numbers that definitions have.
+trait Number: PartialOrd + Display + Copy {}
+impl Number for f64 {}
+impl Number for u32 {}
+impl Number for u64 {}
+
+impl<T: Number> Numbers<T> for T {
+    fn check(&self, name: &str, [least, most]: [T; 2]) -> Checked {
+        match *self >= least && *self <= most {
+            true => Ok(()),
+            false => Err(format!("{name} = {self}: a model takes {least} to {most}")),
+        }
     }
 }
 
-fn all<'a, T: PartialOrd + Display + Copy + 'a>(
-    name: &str,
-    values: impl IntoIterator<Item = &'a T>,
-    bounds: [T; 2],
-) -> Checked {
-    let mut values = values.into_iter();
-    values.try_for_each(|value| within(name, *value, bounds))
+impl<T: Number, V: Numbers<T>> Numbers<T> for [V] {
+    fn check(&self, name: &str, bounds: [T; 2]) -> Checked {
+        self.iter().try_for_each(|value| value.check(name, bounds))
+    }
 }
 
-/// Times of steps, ms.
-fn steps<'a>(named: impl IntoIterator<Item = (&'a str, f64)>) -> Checked {
-    let mut named = named.into_iter();
-    named.try_for_each(|(name, ms)| within(name, ms, [0.0, STEP_MS]))
+impl<T: Number, V: Numbers<T>, const N: usize> Numbers<T> for [V; N] {
+    fn check(&self, name: &str, bounds: [T; 2]) -> Checked {
+        self.as_slice().check(name, bounds)
+    }
 }
+
+impl<T: Number, V: Numbers<T>> Numbers<T> for Vec<V> {
+    fn check(&self, name: &str, bounds: [T; 2]) -> Checked {
+        self.as_slice().check(name, bounds)
+    }
+}
+
+impl<T: Number, V: Numbers<T>> Numbers<T> for Option<V> {
+    fn check(&self, name: &str, bounds: [T; 2]) -> Checked {
+        self.as_slice().check(name, bounds)
+    }
+}
+
+/// Checks the numbers of a value: each field has bounds, takes anything, or is bound to its name for what follows.
+macro_rules! bounds {
+    ($value:expr => $type:ident { $($field:ident: $bounds:expr,)* } $(any [$($free:ident),*])? $(then [$($rest:ident),*])?) => {
+        // Names a field that is left out.
+        let _ = |of: $type| $type { $($field: of.$field,)* $($($free: of.$free,)*)? $($($rest: of.$rest,)*)? };
+        let $type { $($field,)* $($($free: _,)*)? $($($rest,)*)? } = $value;
+        $(Numbers::check($field, stringify!($field), $bounds)?;)*
+    };
+}
+
+/// Times of steps of a request, ms.
+const STEP: [f64; 2] = [0.0, STEP_MS];
+/// Times of a part, microseconds.
+const PART_US: [f64; 2] = [0.0, STEP_US];
 
 /// Totals over the parts of a model.
 #[derive(Default)]
@@ -89,11 +126,7 @@ impl Definition {
     ///
     /// The first invalid value, with the valid range.
     pub fn check(&self) -> Checked {
-        let Self {
-            title: _,
-            source: _,
-            model,
-        } = self;
+        bounds!(self => Definition {} any [title, source] then [model]);
         part(model, 1, &mut Size::default())
     }
 }
@@ -108,101 +141,46 @@ fn part(definition: &PartDefinition, depth: usize, size: &mut Size) -> Checked {
     match definition {
         PartDefinition::Disk(disk) => check_disk(disk, size)?,
         PartDefinition::Ssd(ssd) => check_ssd(ssd, size)?,
-        PartDefinition::Memory(bytes) => within("memory", *bytes, [1, i64::MAX as u64])?,
+        PartDefinition::Memory(memory) => memory.check("memory", [1, i64::MAX as u64])?,
         PartDefinition::Latency(latency) => {
-            let LatencyDefinition {
-                read_us,
-                write_us,
-                inner,
-            } = &**latency;
-            all("latency", [read_us, write_us], [0.0, STEP_US])?;
+            bounds!(&**latency => LatencyDefinition { read_us: PART_US, write_us: PART_US, } then [inner]);
             part(inner, depth + 1, size)?;
         }
         PartDefinition::Limit(limit) => {
-            let LimitDefinition {
-                requests,
-                request_bytes: _,
-                bytes,
-                inner,
-            } = &**limit;
+            bounds!(&**limit => LimitDefinition {} any [request_bytes] then [requests, bytes, inner]);
             requests.iter().chain(bytes).try_for_each(check_rate)?;
             part(inner, depth + 1, size)?;
         }
         PartDefinition::Server(server) => {
-            let ServerDefinition { slots: _, inner } = &**server;
+            bounds!(&**server => ServerDefinition {} any [slots] then [inner]);
             part(inner, depth + 1, size)?;
         }
         PartDefinition::Cache(cache) => {
-            let CacheDefinition {
-                bytes,
-                line,
-                hit_us,
-                inner,
-            } = &**cache;
-            within("bytes", *bytes, [0, BUFFER_MAX])?;
-            within("line", *line, BLOCK)?;
-            within("hit_us", *hit_us, [0.0, STEP_US])?;
+            bounds!(&**cache => CacheDefinition { bytes: [0, BUFFER_MAX], line: BLOCK, hit_us: PART_US, } then [inner]);
             part(inner, depth + 1, size)?;
         }
         PartDefinition::Region(region) => {
-            let RegionDefinition {
-                start: _,
-                bytes: _,
-                factor,
-                read_us,
-                write_us,
-                inner,
-            } = &**region;
-            within("factor", *factor, [1.0, FACTOR_MAX])?;
-            all("region", [read_us, write_us], [0.0, STEP_US])?;
+            bounds!(&**region => RegionDefinition { factor: [1.0, FACTOR_MAX], read_us: PART_US, write_us: PART_US, } any [start, bytes] then [inner]);
             part(inner, depth + 1, size)?;
         }
         PartDefinition::WriteBack(cache) => {
-            let WriteBackDefinition {
-                bytes,
-                hit_us,
-                drain_mb_s,
-                inner,
-            } = &**cache;
-            within("bytes", *bytes, [1, BUFFER_MAX])?;
-            within("hit_us", *hit_us, [0.0, STEP_US])?;
-            all("drain_mb_s", drain_mb_s, RATE_MB_S)?;
+            bounds!(&**cache => WriteBackDefinition { bytes: [1, BUFFER_MAX], hit_us: PART_US, drain_mb_s: RATE_MB_S, } then [inner]);
             part(inner, depth + 1, size)?;
         }
         PartDefinition::Noise(noise) => {
-            let NoiseDefinition {
-                sigma,
-                drift_sigma,
-                drift_ms,
-                inner,
-            } = &**noise;
-            all("sigma", [sigma, drift_sigma], [0.0, SIGMA_MAX])?;
-            within("drift_ms", *drift_ms, PERIOD_MS)?;
+            bounds!(&**noise => NoiseDefinition { sigma: [0.0, SIGMA_MAX], drift_sigma: [0.0, SIGMA_MAX], drift_ms: PERIOD_MS, } then [inner]);
             part(inner, depth + 1, size)?;
         }
         PartDefinition::Stall(stall) => {
-            let StallDefinition {
-                stall_ms,
-                every: _,
-                mean_ms,
-                inner,
-            } = &**stall;
-            within("stall_ms", *stall_ms, [0.0, STEP_MS])?;
-            all("mean_ms", mean_ms, PERIOD_MS)?;
+            bounds!(&**stall => StallDefinition { stall_ms: STEP, mean_ms: PERIOD_MS, } any [every] then [inner]);
             part(inner, depth + 1, size)?;
         }
         PartDefinition::Split(split) => {
-            let SplitDefinition { bytes, inner } = &**split;
-            within("bytes", *bytes, BLOCK)?;
+            bounds!(&**split => SplitDefinition { bytes: BLOCK, } then [inner]);
             part(inner, depth + 1, size)?;
         }
         PartDefinition::Raid(raid) => {
-            let RaidDefinition {
-                level: _,
-                chunk,
-                members,
-            } = &**raid;
-            within("chunk", *chunk, BLOCK)?;
+            bounds!(&**raid => RaidDefinition { chunk: BLOCK, } any [level] then [members]);
             for member in members {
                 part(member, depth + 1, size)?;
             }
@@ -218,293 +196,105 @@ fn part(definition: &PartDefinition, depth: usize, size: &mut Size) -> Checked {
 }
 
 fn check_rate(rate: &Rate) -> Checked {
-    let Rate {
-        sustained,
-        burst,
-        credits,
-    } = rate;
-    within("sustained", *sustained, [1e-3, 1e18])?;
-    all("burst", burst, [1e-3, 1e18])?;
-    within("credits", *credits, [0.0, 1e18])
+    bounds!(rate => Rate { sustained: [1e-3, 1e18], burst: [1e-3, 1e18], credits: [0.0, 1e18], });
+    Ok(())
 }
 
 fn check_disk(disk: &DiskDefinition, size: &mut Size) -> Checked {
-    let DiskDefinition {
-        block,
-        geometry,
-        mechanics,
-        overhead,
-        bus,
-        buffer,
-        queue,
-    } = disk;
-    within("block", *block, BLOCK)?;
+    bounds!(disk => DiskDefinition { block: BLOCK, } then [geometry, mechanics, overhead, bus, buffer, queue]);
     check_geometry(geometry)?;
     size.entries += u64::from(geometry.cylinders);
     check_mechanics(mechanics)?;
     check_overhead(overhead)?;
-    let Bus {
-        read_block_ms,
-        write_block_ms,
-        hold_reads: _,
-        hold_writes: _,
-        never_disconnect: _,
-    } = bus;
-    within("read_block_ms", *read_block_ms, [0.0, BLOCK_MS])?;
-    within("write_block_ms", *write_block_ms, [0.0, BLOCK_MS])?;
+    bounds!(bus => Bus { read_block_ms: [0.0, BLOCK_MS], write_block_ms: [0.0, BLOCK_MS], } any [hold_reads, hold_writes, never_disconnect]);
     check_buffer(buffer)?;
-    let Queue {
-        policy: _,
-        depth,
-        patience_ms,
-    } = queue;
-    within("depth", *depth, [0, 1 << 16])?;
-    within("patience_ms", *patience_ms, [0.0, 1e9])
+    bounds!(queue => Queue { depth: [0, 1 << 16], patience_ms: [0.0, 1e9], } any [policy]);
+    Ok(())
 }
 
 fn check_geometry(geometry: &Geometry) -> Checked {
-    let Geometry {
-        surfaces,
-        cylinders,
-        order: _,
-        spares: _,
-        range,
-        zone,
-    } = geometry;
-    within("surfaces", *surfaces, [1, 1024])?;
-    within("cylinders", *cylinders, [1, MANY as u32])?;
-    within("range", *range, [0, MANY as u32])?;
+    bounds!(geometry => Geometry {
+        surfaces: [1, 1024], cylinders: [1, MANY as u32], range: [0, MANY as u32],
+    } any [order, spares] then [zone]);
     zone.iter().try_for_each(|zone| {
-        let Zone {
-            cylinders: _,
-            sectors,
-            offset,
-            track_skew,
-            cylinder_skew,
-            reserved,
-            spares,
-            slips,
-            defects,
-        } = zone;
-        within("sectors", *sectors, [1, 1 << 20])?;
-        let turned = [offset, track_skew, cylinder_skew];
-        all("a skew or offset", turned, [-1e9, 1e9])?;
-        within("reserved", *reserved, [0, 1 << 54])?;
-        within("spares", *spares, [0, 1 << 32])?;
-        all("slips", slips, [0, 1 << 54])?;
-        all("defects", defects.iter().flatten(), [0, 1 << 54])
+        bounds!(zone => Zone {
+            sectors: [1, 1 << 20], offset: [-1e9, 1e9], track_skew: [-1e9, 1e9], cylinder_skew: [-1e9, 1e9], reserved: [0, 1 << 54],
+            spares: [0, 1 << 32], slips: [0, 1 << 54], defects: [0, 1 << 54],
+        } any [cylinders]);
+        Ok(())
     })
 }
 
 fn check_mechanics(mechanics: &Mechanics) -> Checked {
-    let Mechanics {
-        rpm,
-        seek,
-        head_switch_ms,
-        write_settle_ms,
-        rotation: _,
-        constant_access_ms,
-    } = mechanics;
-    within("rpm", *rpm, [60.0, 1e6])?;
-    steps([("head_switch_ms", *head_switch_ms)])?;
-    within("write_settle_ms", *write_settle_ms, [SHORTENED_MS, STEP_MS])?;
-    all("constant_access_ms", constant_access_ms, [0.0, STEP_MS])?;
+    bounds!(mechanics => Mechanics {
+        rpm: [60.0, 1e6], head_switch_ms: STEP, write_settle_ms: [SHORTENED_MS, STEP_MS], constant_access_ms: STEP,
+    } any [rotation] then [seek]);
     // Building the disk checks the curve for every distance.
-    let number = |values: &[f64]| all("seek", values, [-1e9, 1e9]);
+    const SEEK: [f64; 2] = [-1e9, 1e9];
     match seek {
-        Seek::Constant(ms) => number(&[*ms]),
-        Seek::Measured(points) => points.iter().try_for_each(|point| number(point)),
-        Seek::Lines(three) | Seek::Lee(three) => number(three),
+        Seek::Constant(ms) => ms.check("seek", SEEK),
+        Seek::Measured(points) => points.check("seek", SEEK),
+        Seek::Lines(three) | Seek::Lee(three) => three.check("seek", SEEK),
         Seek::Curve(curve) => {
-            let SeekCurve {
-                limit: _,
-                short,
-                long,
-                first,
-            } = curve;
-            [&short[..], long, first].into_iter().try_for_each(number)
+            bounds!(curve => SeekCurve { short: SEEK, long: SEEK, first: SEEK, } any [limit]);
+            Ok(())
         }
     }
 }
 
 fn check_overhead(overhead: &Overhead) -> Checked {
-    let Overhead {
-        request,
-        scale,
-        read_hit,
-        read_miss,
-        write_hit,
-        write_miss,
-        read_complete,
-        write_complete,
-        data_preparation,
-        reselect,
-        reselect_again,
-        read_disconnect,
-        write_disconnect,
-        extra_disconnect,
-        write_seek_least,
-    } = overhead;
-    within("scale", *scale, [0.0, 10.0])?;
-    steps([
-        ("request", *request),
-        ("read_complete", *read_complete),
-        ("write_complete", *write_complete),
-        ("data_preparation", *data_preparation),
-        ("reselect", *reselect),
-        ("reselect_again", *reselect_again),
-        ("write_disconnect", *write_disconnect),
-        ("write_seek_least", *write_seek_least),
-    ])?;
-    for (name, pair) in [
-        ("read_hit", read_hit),
-        ("read_miss", read_miss),
-        ("write_hit", write_hit),
-        ("write_miss", write_miss),
-        ("read_disconnect", read_disconnect),
-    ] {
-        all(name, pair, [0.0, STEP_MS])?;
-    }
+    bounds!(overhead => Overhead {
+        scale: [0.0, 10.0], request: STEP, read_complete: STEP, write_complete: STEP, data_preparation: STEP, reselect: STEP,
+        reselect_again: STEP, write_disconnect: STEP, write_seek_least: STEP, read_hit: STEP, read_miss: STEP, write_hit: STEP,
+        write_miss: STEP, read_disconnect: STEP,
+    } then [extra_disconnect]);
     extra_disconnect.iter().try_for_each(|extra| {
-        let ExtraDisconnect {
-            command,
-            disconnect,
-            pause,
-            disconnect_again,
-            seek_delay,
-        } = extra;
-        steps([
-            ("command", *command),
-            ("disconnect", *disconnect),
-            ("pause", *pause),
-            ("disconnect_again", *disconnect_again),
-        ])?;
-        within("seek_delay", *seek_delay, [SHORTENED_MS, STEP_MS])
+        bounds!(extra => ExtraDisconnect {
+            command: STEP, disconnect: STEP, pause: STEP, disconnect_again: STEP, seek_delay: [SHORTENED_MS, STEP_MS],
+        });
+        Ok(())
     })
 }
 
 fn check_buffer(buffer: &Buffer) -> Checked {
-    let Buffer {
-        segments,
-        segment_blocks,
-        write_segment: _,
-        cache: _,
-        read_written: _,
-        read_ahead: _,
-        read_ahead_least,
-        read_ahead_most,
-        read_ahead_over_request: _,
-        read_ahead_after_hit: _,
-        almost_hits: _,
-        hits_while_busy: _,
-        partial_hit_at_once: _,
-        read_watermark,
-        watermark_of_request: _,
-        read_on_arrival: _,
-        write_on_arrival: _,
-        keep_passing: _,
-        stop_within_sector: _,
-        write_start,
-        write_back: _,
-        join_writes: _,
-        write_back_bytes,
-        next_seek: _,
-    } = buffer;
-    within("segments", *segments, [0, 4096])?;
-    for (name, blocks) in [
-        ("segment_blocks", segment_blocks),
-        ("read_ahead_least", read_ahead_least),
-        ("read_ahead_most", read_ahead_most),
-    ] {
-        within(name, *blocks, [0, MANY])?;
-    }
-    within("read_watermark", *read_watermark, [0.0, 1.0])?;
-    all("write_start", write_start.iter().flatten(), [0, MANY])?;
-    within("write_back_bytes", *write_back_bytes, [0, BUFFER_MAX])
+    bounds!(buffer => Buffer {
+        segments: [0, 4096], segment_blocks: [0, MANY], read_ahead_least: [0, MANY], read_ahead_most: [0, MANY],
+        read_watermark: [0.0, 1.0], write_start: [0, MANY], write_back_bytes: [0, BUFFER_MAX],
+    } any [
+        write_segment, cache, read_written, read_ahead, read_ahead_over_request, read_ahead_after_hit, almost_hits,
+        hits_while_busy, partial_hit_at_once, watermark_of_request, read_on_arrival, write_on_arrival, keep_passing,
+        stop_within_sector, write_back, join_writes, next_seek
+    ]);
+    Ok(())
 }
 
 fn check_ssd(ssd: &SsdDefinition, size: &mut Size) -> Checked {
-    let SsdDefinition {
-        slot,
-        flash,
-        over_provisioning,
-        collection: _,
-        free_blocks,
-        controller,
-        slc,
-    } = ssd;
-    within("slot", *slot, BLOCK)?;
-    within("over_provisioning", *over_provisioning, [0.0, 100.0])?;
+    bounds!(ssd => SsdDefinition { slot: BLOCK, over_provisioning: [0.0, 100.0], } any [collection] then [flash, free_blocks, controller, slc]);
     check_flash(flash)?;
-    within("free_blocks", *free_blocks, [0, flash.blocks])?;
+    free_blocks.check("free_blocks", [0, flash.blocks])?;
     let dies = u64::from(flash.channels) * u64::from(flash.chips) * u64::from(flash.dies);
     let slots = flash.page * u64::from(flash.planes) / slot * u64::from(flash.pages);
     let of_die = u64::from(flash.blocks).saturating_add(slots);
     let entries = dies.saturating_mul(of_die);
     size.entries = size.entries.saturating_add(entries);
-    let Controller {
-        link_mb_s,
-        half_duplex: _,
-        command_us,
-        read_us,
-        long_read_us,
-        write_us,
-        write_slot_us,
-        buffer,
-        read_ahead,
-        read_unwritten: _,
-    } = controller;
-    within("link_mb_s", *link_mb_s, RATE_MB_S)?;
-    let times = [command_us, read_us, long_read_us, write_us];
-    all("a time of the controller", times, [0.0, STEP_US])?;
-    within("write_slot_us", *write_slot_us, [0.0, FLASH_US])?;
-    within("buffer", *buffer, [0, BUFFER_MAX])?;
-    within("read_ahead", *read_ahead, [0, 1 << 30])?;
+    bounds!(controller => Controller {
+        link_mb_s: RATE_MB_S, command_us: PART_US, read_us: PART_US, long_read_us: PART_US, write_us: PART_US,
+        write_slot_us: [0.0, FLASH_US], buffer: [0, BUFFER_MAX], read_ahead: [0, 1 << 30],
+    } any [half_duplex, read_unwritten]);
     slc.iter().try_for_each(|slc| {
-        let Slc {
-            fixed,
-            of_free,
-            program_us,
-            empty_mb_s,
-            idle_after_ms,
-        } = slc;
-        within("fixed", *fixed, [0, BUFFER_MAX])?;
-        within("of_free", *of_free, [0.0, 10.0])?;
-        within("program_us", *program_us, [0.0, FLASH_US])?;
-        within("empty_mb_s", *empty_mb_s, [0.0, RATE_MB_S[1]])?;
-        within("idle_after_ms", *idle_after_ms, [0.0, 1e9])
+        bounds!(slc => Slc {
+            fixed: [0, BUFFER_MAX], of_free: [0.0, 10.0], program_us: [0.0, FLASH_US], empty_mb_s: [0.0, RATE_MB_S[1]],
+            idle_after_ms: [0.0, 1e9],
+        });
+        Ok(())
     })
 }
 
 fn check_flash(flash: &Flash) -> Checked {
-    let Flash {
-        channels,
-        chips,
-        dies,
-        planes,
-        blocks,
-        pages,
-        page,
-        read_us,
-        program_us,
-        erase_us,
-        read_spread,
-        channel_mb_s,
-    } = flash;
-    for (name, count) in [
-        ("channels", channels),
-        ("chips", chips),
-        ("dies", dies),
-        ("planes", planes),
-    ] {
-        within(name, *count, [1, 1024])?;
-    }
-    within("blocks", *blocks, [1, MANY as u32])?;
-    within("pages", *pages, [1, 1 << 20])?;
-    within("page", *page, BLOCK)?;
-    all("read_us", read_us, [0.0, FLASH_US])?;
-    all("program_us", program_us, [0.0, FLASH_US])?;
-    within("erase_us", *erase_us, [0.0, FLASH_US])?;
-    within("read_spread", *read_spread, [0.0, 1.0])?;
-    within("channel_mb_s", *channel_mb_s, RATE_MB_S)
+    bounds!(flash => Flash {
+        channels: [1, 1024], chips: [1, 1024], dies: [1, 1024], planes: [1, 1024], blocks: [1, MANY as u32], pages: [1, 1 << 20],
+        page: BLOCK, read_us: [0.0, FLASH_US], program_us: [0.0, FLASH_US], erase_us: [0.0, FLASH_US], read_spread: [0.0, 1.0],
+        channel_mb_s: RATE_MB_S,
+    });
+    Ok(())
 }

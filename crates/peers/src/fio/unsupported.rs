@@ -1,10 +1,12 @@
 //! Settings that fio does not have, or gives another meaning.
 
+use iolab_workload::treated;
+use iolab_workload::treatment::TreatedField;
 use iolab_workload::trial::{
     Advice, Backend, BufferInit, FirstOffset, Pattern, SyncPolicy, TrialSpec, share,
 };
 
-use crate::refusal::{Refusal, first_refusal};
+use crate::refusal::first_refusal;
 
 /// The backends that are engines of fio, by the same names.
 const ENGINES: [Backend; 7] = [
@@ -17,220 +19,71 @@ const ENGINES: [Backend; 7] = [
     Backend::Null,
 ];
 
+const FLAGS: &str = "not every version of it has options for dontcache and atomic, and it counts a request that would wait (nowait) as an error";
+const TRIMS: &str = "iolab has not tried how it trims";
+
 /// Refuses what fio cannot do, or would do otherwise.
 pub(super) fn check(spec: &TrialSpec) -> Result<(), String> {
-    // Every setting stands here, so that a new one is passed on or refused, and not forgotten.
-    let TrialSpec {
-        // Options of the same meaning say these.
-        bs: _,
-        skip: _,
-        skip_every: _,
-        random_every: _,
-        write_hint: _,
-        sqpoll_cpu: _,
-        offset: _,
-        region: _,
-        threads: _,
-        cpus: _,
-        placement: _,
-        memory_node: _,
-        depth: _,
-        batch: _,
-        read_percent: _,
-        layout: _,
-        sync_every: _,
-        cache: _,
-        buffer_memory: _,
-        content: _,
-        compressible: _,
-        dedup: _,
-        limit: _,
-        thinktime: _,
-        thinktime_every: _,
-        thinktime_spin: _,
-        bursts: _,
-        latency: _,
-        seed: _,
-        registered: _,
-        sqpoll: _,
-        iopoll: _,
-        ioprio: _,
-        // iolab does these itself, around the program: the file with its space, what is counted, when others start.
-        fresh: _,
-        allocate: _,
-        hardware_counters: _,
-        // They say how a rate, trims, ranks, groups and stripes go, which are refused, here or where a run is planned.
-        arrivals: _,
-        trim_by: _,
-        others: _,
-        ranks: _,
-        hosts: _,
-        shift: _,
-        stripe: _,
-        start_delay: _,
-        flow: _,
-        ends_trial: _,
-        // It keeps a descriptor for each job, and no series that iolab reads.
-        descriptors: _,
-        series_ns: _,
-        // Judged by `trials`.
-        rate: _,
-        segments: _,
-        files: _,
-        steady: _,
-        trace: _,
-        trim_percent: _,
-        trim_first: _,
-        verify: _,
-        // Judged by `buffers` and `syncs`.
-        dedup_set: _,
-        buffer_init: _,
-        backend: _,
-        sync: _,
-        // Judged by `order`.
-        pattern: _,
-        bs_mix: _,
-        first_offset: _,
-        // Judged by `flags`.
-        dontcache: _,
-        atomic: _,
-        nowait: _,
-        noatime: _,
-        fadvise: _,
-        nice: _,
-        realtime: _,
-        // Latencies over time are kept of iolab's own requests.
-        latency_over_time: _,
-    } = spec;
-    first_refusal(&[
-        &trials(spec),
-        &buffers(spec),
-        &order(spec),
-        &flags(spec),
-        &syncs(spec),
-    ])
+    first_refusal(treatments(spec))
 }
 
-/// What ends its trials, and what of them iolab reads.
-fn trials(spec: &TrialSpec) -> [Refusal; 7] {
-    [
-        (
-            spec.rate.is_some(),
-            "its latencies at a given rate do not count from the intended start",
-        ),
-        (
-            spec.steady.is_some(),
-            "iolab does not read at what time it was steady",
-        ),
-        (
-            spec.segments.is_some(),
-            "it has no segments with gaps between them",
-        ),
-        (
-            spec.files.is_some(),
-            "it draws the sizes of several files itself, and is given one for each thread",
-        ),
-        (spec.trace, "iolab traces its own requests only"),
-        (
-            spec.trim_percent > 0 || spec.trim_first,
-            "iolab has not tried how it trims",
-        ),
-        (spec.verify, "iolab cannot verify what it writes"),
-    ]
-}
-
-fn buffers(spec: &TrialSpec) -> [Refusal; 3] {
-    [
-        (
-            spec.dedup_set.is_some(),
-            "not every version of it repeats data of several blocks (dedupe_global)",
-        ),
-        (
-            spec.buffer_init != BufferInit::Random,
-            "the preparation of its buffers cannot be chosen",
-        ),
-        (!ENGINES.contains(&spec.backend), "it has no such engine"),
-    ]
-}
-
-fn flags(spec: &TrialSpec) -> [Refusal; 5] {
-    [
-        (
-            spec.dontcache || spec.atomic || spec.nowait,
-            "not every version of it has options for dontcache and atomic, and it counts a request that would wait (nowait) as an error",
-        ),
-        (
-            spec.noatime,
-            "it opens files without O_NOATIME: set noatime=false",
-        ),
-        (
-            matches!(spec.fadvise, Some(Advice::Normal | Advice::NoReuse)),
-            "its only advice is sequential or random",
-        ),
-        (
-            spec.nice.is_some(),
-            "its nice value is added to that of the process",
-        ),
-        (
-            spec.realtime.is_some(),
-            "it has no option for real-time threads",
-        ),
-    ]
-}
-
-fn order(spec: &TrialSpec) -> [Refusal; 8] {
+/// What fio makes of each field. Those of `same` are options of the same meaning, which `write_job` writes.
+fn treatments(spec: &TrialSpec) -> impl AsRef<[TreatedField]> {
     let (pattern, sizes) = (spec.pattern, spec.bs_mix.as_ref());
-    [
-        (
-            pattern == Pattern::Reverse,
-            "its backward reads wrap at the end of the file, not of the region",
-        ),
-        (
-            pattern == Pattern::Strided && !ends_within_first_phase(spec),
-            "at the end of a strided pass it reads the same blocks again, where iolab takes those between (bound the trial by bytes within one pass)",
-        ),
-        (
-            pattern == Pattern::Rand && sizes.is_some(),
-            "it shortens requests of several sizes if its map of visited blocks has no room for them (set pattern=rand-replace)",
-        ),
-        (
-            sizes.is_some_and(|mix| mix.has_ranges() && !mix.is_single()),
-            "it has a range of sizes, or sizes with shares, and not both",
-        ),
-        (
-            pattern == Pattern::Zipf(1.0),
-            "its Zipf distribution has no exponent of 1",
-        ),
-        (
-            spec.first_offset != FirstOffset::Zero,
-            "it begins an ordered pass at the start of the region: set first_offset=zero",
-        ),
-        (
-            matches!(pattern, Pattern::Sequence(_)),
-            "only versions after 3.42 have sequences of blocks",
-        ),
-        (
-            has_one_place(spec),
-            "in an ordered mix each direction has a place of its own in the file",
-        ),
-    ]
-}
-
-fn syncs(spec: &TrialSpec) -> [Refusal; 3] {
-    [
-        (
-            spec.reads() && spec.writes() && spec.sync.follows_writes(),
-            "in a mix it syncs after reads too",
-        ),
-        (
-            spec.sync == SyncPolicy::RwfDsync,
-            "it has no option for RWF_DSYNC",
-        ),
-        (
-            spec.backend == Backend::Mmap && spec.sync.follows_writes(),
-            "its mmap engine makes single pages durable, not the file",
-        ),
-    ]
+    treated!(spec => TrialSpec {
+        same: [
+            bs, skip, skip_every, random_every, write_hint, sqpoll_cpu, offset, region, threads, cpus, placement, memory_node, depth,
+            batch, read_percent, layout, sync_every, cache, buffer_memory, content, compressible, dedup, limit, thinktime,
+            thinktime_every, thinktime_spin, bursts, latency, seed, registered, sqpoll, iopoll, ioprio,
+        ],
+        adapted: [
+            "iolab does it around the program": [fresh, allocate, hardware_counters],
+            "it says how something goes that is refused, here or where a run is planned": [
+                arrivals, trim_by, others, ranks, hosts, shift, stripe, start_delay, flow, ends_trial,
+            ],
+            "it keeps a descriptor for each job": [descriptors],
+            "iolab records it of its own requests": [series_ns, latency_over_time],
+        ],
+        cannot: [
+            rate: { spec.rate.is_some() => "its latencies at a given rate do not count from the intended start" },
+            steady: { spec.steady.is_some() => "iolab does not read at what time it was steady" },
+            segments: { spec.segments.is_some() => "it has no segments with gaps between them" },
+            files: { spec.files.is_some() => "it draws the sizes of several files itself, and is given one for each thread" },
+            trace: { spec.trace => "iolab traces its own requests only" },
+            trim_percent: { spec.trim_percent > 0 => TRIMS },
+            trim_first: { spec.trim_first => TRIMS },
+            verify: { spec.verify => "iolab cannot verify what it writes" },
+            dedup_set: { spec.dedup_set.is_some() => "not every version of it repeats data of several blocks (dedupe_global)" },
+            buffer_init: { spec.buffer_init != BufferInit::Random => "the preparation of its buffers cannot be chosen" },
+            backend: { !ENGINES.contains(&spec.backend) => "it has no such engine" },
+            pattern: {
+                pattern == Pattern::Reverse => "its backward reads wrap at the end of the file, not of the region",
+                pattern == Pattern::Strided && !ends_within_first_phase(spec) =>
+                    "at the end of a strided pass it reads the same blocks again, where iolab takes those between (bound the trial by bytes within one pass)",
+                pattern == Pattern::Zipf(1.0) => "its Zipf distribution has no exponent of 1",
+                matches!(pattern, Pattern::Sequence(_)) => "only versions after 3.42 have sequences of blocks",
+                has_one_place(spec) => "in an ordered mix each direction has a place of its own in the file",
+            },
+            bs_mix: {
+                pattern == Pattern::Rand && sizes.is_some() =>
+                    "it shortens requests of several sizes if its map of visited blocks has no room for them (set pattern=rand-replace)",
+                sizes.is_some_and(|mix| mix.has_ranges() && !mix.is_single()) => "it has a range of sizes, or sizes with shares, and not both",
+            },
+            first_offset: { spec.first_offset != FirstOffset::Zero => "it begins an ordered pass at the start of the region: set first_offset=zero" },
+            dontcache: { spec.dontcache => FLAGS },
+            atomic: { spec.atomic => FLAGS },
+            nowait: { spec.nowait => FLAGS },
+            noatime: { spec.noatime => "it opens files without O_NOATIME: set noatime=false" },
+            fadvise: { matches!(spec.fadvise, Some(Advice::Normal | Advice::NoReuse)) => "its only advice is sequential or random" },
+            nice: { spec.nice.is_some() => "its nice value is added to that of the process" },
+            realtime: { spec.realtime.is_some() => "it has no option for real-time threads" },
+            sync: {
+                spec.reads() && spec.writes() && spec.sync.follows_writes() => "in a mix it syncs after reads too",
+                spec.sync == SyncPolicy::RwfDsync => "it has no option for RWF_DSYNC",
+                spec.backend == Backend::Mmap && spec.sync.follows_writes() => "its mmap engine makes single pages durable, not the file",
+            },
+        ],
+    })
 }
 
 /// Whether ordered reads and writes share one place in the file, where fio keeps one for each direction.

@@ -4,13 +4,15 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use iolab_workload::cpus::Placement;
+use iolab_workload::treated;
+use iolab_workload::treatment::TreatedField;
 use iolab_workload::trial::{
     Backend, BufferInit, BufferMemory, CacheState, Content, FileLayout, FirstOffset, Pattern,
     SyncPolicy, TrialSpec,
 };
 
 use crate::CommandLine;
-use crate::refusal::{Refusal, first_refusal};
+use crate::refusal::first_refusal;
 
 /// Most threads of IOzone as it is delivered (`MAXSTREAMS`).
 const THREADS_MAX: u32 = 256;
@@ -18,6 +20,12 @@ const THREADS_MAX: u32 = 256;
 const RECORD_MAX: u64 = 16 << 20;
 /// The backends that make one request after the other.
 const CALLS: [Backend; 3] = [Backend::Sync, Backend::Psync, Backend::Pvsync2];
+const ONE_REQUEST: &str = "it makes one request after the other, by read and write";
+const ONE_SIZE: &str = "its requests have one size, and follow each other without a pause";
+const NO_FLAG: &str = "its requests have no such flag, advice or priority";
+const NOT_PLACED: &str = "its threads cannot be placed";
+const NO_TRIM: &str = "it does not trim";
+const FIXED_DATA: &str = "what it writes cannot be chosen";
 
 /// The arguments of a run of IOzone: one pass by each thread over a file of its own.
 ///
@@ -53,235 +61,82 @@ pub(super) fn arguments(spec: &TrialSpec, files: &[PathBuf]) -> CommandLine {
 }
 
 fn check(spec: &TrialSpec) -> Result<(), String> {
-    // Every setting stands here, so that a new one is passed on or refused, and not forgotten.
-    let TrialSpec {
-        // iolab does these itself, around the program: the file with its space, what is counted, when others start.
-        fresh: _,
-        allocate: _,
-        hardware_counters: _,
-        // They say how ordered patterns, rates, trims, ranks, groups, stripes and rings go, which are refused, here or where a run is
-        // planned.
-        skip: _,
-        skip_every: _,
-        arrivals: _,
-        trim_by: _,
-        others: _,
-        ranks: _,
-        hosts: _,
-        shift: _,
-        stripe: _,
-        start_delay: _,
-        flow: _,
-        ends_trial: _,
-        batch: _,
-        registered: _,
-        sqpoll: _,
-        sqpoll_cpu: _,
-        sync_every: _,
-        // It keeps a descriptor for each thread, visits blocks by its own random numbers, and reports no times.
-        descriptors: _,
-        seed: _,
-        latency: _,
-        series_ns: _,
-        // Judged by `kinds`.
-        backend: _,
-        depth: _,
-        read_percent: _,
-        trim_percent: _,
-        trim_first: _,
-        sync: _,
-        // Judged by `data`.
-        content: _,
-        compressible: _,
-        dedup: _,
-        dedup_set: _,
-        buffer_memory: _,
-        buffer_init: _,
-        // Judged by `order`.
-        pattern: _,
-        random_every: _,
-        first_offset: _,
-        offset: _,
-        limit: _,
-        // Judged by `sizes`.
-        bs: _,
-        bs_mix: _,
-        cache: _,
-        thinktime: _,
-        thinktime_every: _,
-        thinktime_spin: _,
-        bursts: _,
-        // Judged by `files`.
-        region: _,
-        threads: _,
-        layout: _,
-        files: _,
-        // Judged by `flags`.
-        dontcache: _,
-        atomic: _,
-        nowait: _,
-        fadvise: _,
-        ioprio: _,
-        write_hint: _,
-        nice: _,
-        realtime: _,
-        noatime: _,
-        iopoll: _,
-        cpus: _,
-        placement: _,
-        memory_node: _,
-        // Judged by `trials`.
-        rate: _,
-        segments: _,
-        steady: _,
-        trace: _,
-        verify: _,
-        latency_over_time: _,
-    } = spec;
-    first_refusal(&[
-        &files(spec),
-        &order(spec),
-        &sizes(spec),
-        &kinds(spec),
-        &flags(spec),
-        &trials(spec),
-        &data(spec),
-    ])
+    first_refusal(treatments(spec))
 }
 
-fn flags(spec: &TrialSpec) -> [Refusal; 4] {
-    let has_flags = spec.dontcache
-        || spec.atomic
-        || spec.nowait
-        || spec.fadvise.is_some()
-        || spec.ioprio.is_some()
-        || spec.write_hint.is_some()
-        || spec.nice.is_some()
-        || spec.realtime.is_some();
-    let is_placed =
-        spec.cpus.is_some() || spec.placement != Placement::Float || spec.memory_node.is_some();
-    [
-        (
-            has_flags,
-            "its requests have no such flag, advice or priority",
-        ),
-        (
-            spec.noatime,
-            "it opens files without O_NOATIME: set noatime=false",
-        ),
-        (spec.iopoll, "it does not poll"),
-        (is_placed, "its threads cannot be placed"),
-    ]
-}
-
-fn trials(spec: &TrialSpec) -> [Refusal; 5] {
-    [
-        (spec.rate.is_some(), "it has no rate"),
-        (spec.steady.is_some(), "it does not end when it is steady"),
-        (
-            spec.segments.is_some(),
-            "it has no segments with gaps between them",
-        ),
-        (spec.trace, "iolab traces its own requests only"),
-        (spec.verify, "iolab cannot verify what it writes"),
-    ]
-}
-
-/// What its requests do and how many go on at once.
-fn kinds(spec: &TrialSpec) -> [Refusal; 4] {
-    [
-        (
-            !CALLS.contains(&spec.backend) || spec.depth > 1,
-            "it makes one request after the other, by read and write",
-        ),
-        (
-            !matches!(spec.read_percent, 0 | 100),
-            "it cannot mix reads with writes",
-        ),
-        (spec.trim_percent > 0 || spec.trim_first, "it does not trim"),
-        (
-            spec.sync.follows_writes() || spec.sync == SyncPolicy::RwfDsync,
-            "it syncs at the end only, or with O_SYNC or O_DSYNC",
-        ),
-    ]
-}
-
-/// What its buffers hold and where they lie.
-fn data(spec: &TrialSpec) -> [Refusal; 4] {
-    [
-        (
-            spec.writes() && spec.content == Content::Unique,
-            "it writes the same data into every record: set content=repeated",
-        ),
-        (
-            spec.compressible > 0 || spec.dedup > 0,
-            "what it writes cannot be chosen",
-        ),
-        (
-            spec.buffer_memory == BufferMemory::Contiguous,
-            "its buffers lie in whatever pages the kernel gives (set buffer_memory=kernel)",
-        ),
-        (
-            spec.buffer_init != BufferInit::Random,
-            "the preparation of its buffers cannot be chosen",
-        ),
-    ]
-}
-
-fn files(spec: &TrialSpec) -> [Refusal; 4] {
+/// What IOzone makes of each field. Those of `same` are in the command line.
+fn treatments(spec: &TrialSpec) -> impl AsRef<[TreatedField]> {
     let blocks = spec.region / spec.bs;
-    [
-        (
-            spec.threads > 1 && spec.layout != FileLayout::Private,
-            "each of its threads takes a file of its own: set layout=private",
-        ),
-        (spec.files.is_some(), "each of its threads has one file"),
-        (spec.threads > THREADS_MAX, "it has at most 256 threads"),
-        (
-            !blocks.is_multiple_of(u64::from(spec.threads)),
-            "all its files have the same size: choose a --size that threads times bs divides",
-        ),
-    ]
-}
-
-fn order(spec: &TrialSpec) -> [Refusal; 5] {
     let is_pass = spec.limit.time.is_none()
-        && spec.requests_bound() == Some(spec.region / spec.bs)
+        && spec.requests_bound() == Some(blocks)
         && spec.region.is_multiple_of(spec.bs);
-    [
-        (
-            !matches!(spec.pattern, Pattern::Seq | Pattern::Rand),
-            "it has the patterns seq and rand only",
-        ),
-        (
-            spec.random_every > 1,
-            "it has no runs of requests between random offsets: set random_every=1",
-        ),
-        (
-            !is_pass,
-            "it makes one pass over its file, whatever the time: set time=none and bytes=none",
-        ),
-        (spec.offset > 0, "it begins at the start of its file"),
-        (
-            spec.first_offset != FirstOffset::Zero,
-            "it begins an ordered pass at the start of its file: set first_offset=zero",
-        ),
-    ]
-}
-
-fn sizes(spec: &TrialSpec) -> [Refusal; 3] {
     let is_direct = spec.cache == CacheState::Direct;
-    [
-        (
-            !spec.bs.is_multiple_of(1024) || is_direct && !spec.bs.is_multiple_of(4096),
-            "its record sizes are whole KiB, with direct I/O multiples of 4 KiB",
-        ),
-        (spec.bs > RECORD_MAX, "its largest record has 16 MiB"),
-        (
-            spec.bs_mix.is_some() || spec.pauses(),
-            "its requests have one size, and follow each other without a pause",
-        ),
-    ]
+    let pauses = spec.pauses();
+    treated!(spec => TrialSpec {
+        same: [cache],
+        adapted: [
+            "iolab does it around the program": [fresh, allocate, hardware_counters],
+            "it says how something goes that is refused, here or where a run is planned": [
+                skip, skip_every, arrivals, trim_by, others, ranks, hosts, shift, stripe, start_delay, flow, ends_trial, batch,
+                registered, sqpoll, sqpoll_cpu, sync_every, dedup_set, thinktime_every,
+            ],
+            "it keeps a descriptor for each thread": [descriptors],
+            "it visits blocks by its own random numbers": [seed],
+            "iolab records it of its own requests": [latency, series_ns, latency_over_time],
+        ],
+        cannot: [
+            layout: { spec.threads > 1 && spec.layout != FileLayout::Private => "each of its threads takes a file of its own: set layout=private" },
+            files: { spec.files.is_some() => "each of its threads has one file" },
+            threads: { spec.threads > THREADS_MAX => "it has at most 256 threads" },
+            region: { !blocks.is_multiple_of(u64::from(spec.threads)) =>
+                "all its files have the same size: choose a --size that threads times bs divides" },
+            pattern: { !matches!(spec.pattern, Pattern::Seq | Pattern::Rand) => "it has the patterns seq and rand only" },
+            random_every: { spec.random_every > 1 => "it has no runs of requests between random offsets: set random_every=1" },
+            limit: { !is_pass => "it makes one pass over its file, whatever the time: set time=none and bytes=none" },
+            offset: { spec.offset > 0 => "it begins at the start of its file" },
+            first_offset: { spec.first_offset != FirstOffset::Zero => "it begins an ordered pass at the start of its file: set first_offset=zero" },
+            bs: {
+                !spec.bs.is_multiple_of(1024) || is_direct && !spec.bs.is_multiple_of(4096) =>
+                    "its record sizes are whole KiB, with direct I/O multiples of 4 KiB",
+                spec.bs > RECORD_MAX => "its largest record has 16 MiB",
+            },
+            bs_mix: { spec.bs_mix.is_some() => ONE_SIZE },
+            thinktime: { pauses => ONE_SIZE },
+            thinktime_spin: { pauses => ONE_SIZE },
+            bursts: { pauses => ONE_SIZE },
+            backend: { !CALLS.contains(&spec.backend) => ONE_REQUEST },
+            depth: { spec.depth > 1 => ONE_REQUEST },
+            read_percent: { !matches!(spec.read_percent, 0 | 100) => "it cannot mix reads with writes" },
+            trim_percent: { spec.trim_percent > 0 => NO_TRIM },
+            trim_first: { spec.trim_first => NO_TRIM },
+            sync: { spec.sync.follows_writes() || spec.sync == SyncPolicy::RwfDsync => "it syncs at the end only, or with O_SYNC or O_DSYNC" },
+            dontcache: { spec.dontcache => NO_FLAG },
+            atomic: { spec.atomic => NO_FLAG },
+            nowait: { spec.nowait => NO_FLAG },
+            fadvise: { spec.fadvise.is_some() => NO_FLAG },
+            ioprio: { spec.ioprio.is_some() => NO_FLAG },
+            write_hint: { spec.write_hint.is_some() => NO_FLAG },
+            nice: { spec.nice.is_some() => NO_FLAG },
+            realtime: { spec.realtime.is_some() => NO_FLAG },
+            noatime: { spec.noatime => "it opens files without O_NOATIME: set noatime=false" },
+            iopoll: { spec.iopoll => "it does not poll" },
+            cpus: { spec.cpus.is_some() => NOT_PLACED },
+            placement: { spec.placement != Placement::Float => NOT_PLACED },
+            memory_node: { spec.memory_node.is_some() => NOT_PLACED },
+            rate: { spec.rate.is_some() => "it has no rate" },
+            steady: { spec.steady.is_some() => "it does not end when it is steady" },
+            segments: { spec.segments.is_some() => "it has no segments with gaps between them" },
+            trace: { spec.trace => "iolab traces its own requests only" },
+            verify: { spec.verify => "iolab cannot verify what it writes" },
+            content: { spec.writes() && spec.content == Content::Unique =>
+                "it writes the same data into every record: set content=repeated" },
+            compressible: { spec.compressible > 0 => FIXED_DATA },
+            dedup: { spec.dedup > 0 => FIXED_DATA },
+            buffer_memory: { spec.buffer_memory == BufferMemory::Contiguous =>
+                "its buffers lie in whatever pages the kernel gives (set buffer_memory=kernel)" },
+            buffer_init: { spec.buffer_init != BufferInit::Random => "the preparation of its buffers cannot be chosen" },
+        ],
+    })
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use iolab_workload::quantity::{counted, exact_duration};
+use iolab_workload::refuse;
 use iolab_workload::{Error, Result};
 
 use super::standard_name::Edition;
@@ -239,32 +240,16 @@ impl Design {
     /// Refuses bounds that contradict each other or exceed the maximum.
     pub(super) fn check(&self) -> Result<()> {
         self.check_rounds()?;
-        if self.trials_min == 0 || self.trials_min > self.trials_max {
-            return Err(Error::usage(format!(
-                "trials_min is {} and trials_max {}",
-                self.trials_min, self.trials_max
-            ))
-            .hint("trials_min is at least 1 and at most trials_max"));
-        }
-        if self.trials_max > TRIALS_MAX {
-            return Err(Error::usage(format!("trials_max is {}", self.trials_max))
-                .hint(format!("choose at most {TRIALS_MAX}")));
-        }
-        if !(self.precision > 0.0 && self.precision < 1.0) {
-            return Err(Error::usage(format!("precision is {}", self.precision))
-                .hint("choose a share above 0 and below 1, for example 0.05 for 5 %"));
-        }
-        if self.settle > SETTLE_MAX {
-            return Err(
-                Error::usage(format!("settle is {}", exact_duration(self.settle)))
-                    .hint("choose a pause of at most an hour"),
-            );
-        }
-        if self.budget.is_zero() || self.budget > BUDGET_MAX {
-            return Err(
-                Error::usage(format!("the budget is {}", exact_duration(self.budget)))
-                    .hint("choose a time above zero and at most 30 days"),
-            );
+        refuse! {
+            self.trials_min == 0 || self.trials_min > self.trials_max =>
+                format!("trials_min is {} and trials_max {}", self.trials_min, self.trials_max),
+                "trials_min is at least 1 and at most trials_max";
+            self.trials_max > TRIALS_MAX => format!("trials_max is {}", self.trials_max), format!("choose at most {TRIALS_MAX}");
+            !(self.precision > 0.0 && self.precision < 1.0) => format!("precision is {}", self.precision),
+                "choose a share above 0 and below 1, for example 0.05 for 5 %";
+            self.settle > SETTLE_MAX => format!("settle is {}", exact_duration(self.settle)), "choose a pause of at most an hour";
+            self.budget.is_zero() || self.budget > BUDGET_MAX => format!("the budget is {}", exact_duration(self.budget)),
+                "choose a time above zero and at most 30 days";
         }
         Ok(())
     }

@@ -1,5 +1,6 @@
 //! Experiments whose trials run programs: which settings apply to them.
 
+use iolab_workload::refuse;
 use iolab_workload::{Error, Result};
 
 use super::Experiment;
@@ -35,30 +36,14 @@ impl Experiment {
         if !self.runs_programs() {
             return Ok(());
         }
-        if NAMING.iter().all(|name| self.names_program(name)) {
-            return Err(Error::usage("linkage and command both name a program")
-                .hint("leave one of them out"));
-        }
-        if NAMING
-            .iter()
-            .any(|name| self.names_program(name) && self.ever(name, |value| value == "none"))
-        {
-            return Err(
-                Error::usage("some cells run a program and some issue requests")
-                    .hint("use two experiments"),
-            );
-        }
-        if self.response.is_latency() {
-            return Err(
-                Error::usage("the requests of a program are not timed one by one")
-                    .hint("set the response to elapsed, the time of the whole program"),
-            );
-        }
-        if self.design.precondition.writes() {
-            return Err(Error::usage(
-                "precondition does not apply to programs, because iolab makes their files",
-            )
-            .hint("leave it out"));
+        refuse! {
+            NAMING.iter().all(|name| self.names_program(name)) => "linkage and command both name a program", "leave one of them out";
+            NAMING.iter().any(|name| self.names_program(name) && self.ever(name, |value| value == "none")) =>
+                "some cells run a program and some issue requests",
+                "use two experiments";
+            self.response.is_latency() => "the requests of a program are not timed one by one",
+                "set the response to elapsed, the time of the whole program";
+            self.design.precondition.writes() => "precondition does not apply to programs, because iolab makes their files", "leave it out";
         }
         let fixed = self.settings.iter().map(|(setting, _)| *setting);
         let swept = self.factors.iter().map(|factor| factor.of.setting);

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use iolab_workload::refuse;
 use iolab_workload::service_level::ServiceLevels;
 use iolab_workload::settings::Setting;
 use iolab_workload::tool::Tool;
@@ -40,12 +41,10 @@ impl Experiment {
         levels: &ServiceLevels,
         is_given: &dyn Fn(&str) -> bool,
     ) -> Result<()> {
-        if self.design.precondition.rounds_of_cells().is_some() {
-            return Err(Error::usage(format!(
-                "precondition={} does not go with service levels, which are judged over blocks",
-                self.design.precondition
-            ))
-            .hint("choose another precondition: seq:1+rand:2, steady; or leave --slo out"));
+        refuse! {
+            self.design.precondition.rounds_of_cells().is_some() =>
+                format!("precondition={} does not go with service levels, which are judged over blocks", self.design.precondition),
+                "choose another precondition: seq:1+rand:2, steady; or leave --slo out";
         }
         let at_rates = is_given(RATE);
         if !is_given("budget") {
@@ -91,11 +90,8 @@ impl Experiment {
                     .hint(format!("fix it: --set {name}={}", factor.levels[0])),
             );
         }
-        if self.rates().is_none() {
-            return Err(
-                Error::usage("a search for a rate has no rates to begin with")
-                    .hint("give two: --set rate=1000,2000"),
-            );
+        refuse! {
+            self.rates().is_none() => "a search for a rate has no rates to begin with", "give two: --set rate=1000,2000";
         }
         if let Some(level) = levels.all().iter().find(|level| !level.is_of_time()) {
             return Err(Error::usage(format!(
@@ -103,16 +99,11 @@ impl Experiment {
             ))
             .hint("bound times: p99<1ms, mean<500us, max<50ms"));
         }
-        if self.design.warmup == WarmUp::None {
-            return Err(Error::usage("a search for a rate without a warm-up").hint(
-                "leave warmup=none out: the first rate is tried on storage that is not warm yet",
-            ));
-        }
-        if self.ever("tool", |tool| tool != Tool::IOLAB.name()) {
-            return Err(
-                Error::usage("a search for a rate, and another tool is to measure")
-                    .hint("response times at a rate are iolab's: --set tool=iolab"),
-            );
+        refuse! {
+            self.design.warmup == WarmUp::None => "a search for a rate without a warm-up",
+                "leave warmup=none out: the first rate is tried on storage that is not warm yet";
+            self.ever("tool", |tool| tool != Tool::IOLAB.name()) => "a search for a rate, and another tool is to measure",
+                "response times at a rate are iolab's: --set tool=iolab";
         }
         Ok(())
     }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use iolab_workload::refuse;
 use iolab_workload::tool::Tool;
 use iolab_workload::units::format_duration;
 use iolab_workload::{Error, Result};
@@ -82,21 +83,12 @@ impl Experiment {
     }
 
     fn check_soak(&self) -> Result<()> {
-        if self.runs_programs() {
-            return Err(Error::usage("a program decides how long it runs")
-                .hint("give an experiment that issues requests"));
-        }
-        if self.ever("tool", |tool| tool != Tool::IOLAB.name()) {
-            return Err(
-                Error::usage("another tool keeps no course of a trial over time")
-                    .hint("leave --peer out, or set tool=iolab"),
-            );
-        }
-        if self.seek.is_some() || self.hold.is_some() {
-            return Err(Error::usage(
-                "the experiment asks for service levels, which takes several trials",
-            )
-            .hint("give the time of its trials with --time"));
+        refuse! {
+            self.runs_programs() => "a program decides how long it runs", "give an experiment that issues requests";
+            self.ever("tool", |tool| tool != Tool::IOLAB.name()) => "another tool keeps no course of a trial over time",
+                "leave --peer out, or set tool=iolab";
+            self.seek.is_some() || self.hold.is_some() => "the experiment asks for service levels, which takes several trials",
+                "give the time of its trials with --time";
         }
         Ok(())
     }

@@ -6,6 +6,7 @@ use iolab_workload::settings::{CellSpec, SETTINGS};
 use iolab_workload::trial::Rate;
 
 use crate::column::{COUNT_MAX, Column, Null, Table};
+use crate::columns;
 use crate::{Cell, EndedBy};
 
 /// A column with the rate of a cell in bytes per second, which the column of the setting lacks.
@@ -42,14 +43,11 @@ pub static CELL: LazyLock<Table<CellRow>> = LazyLock::new(|| {
             |row| &mut row.cell.spec,
         )
     });
-    let mut columns = vec![
-        whole!("id", CellRow, cell.id as i64).key().hidden().doc(
-            "from 0, in the order of the definition; the last factor varies fastest; cells of finer sizes come behind those of the grid",
-        ),
-        text!("levels", CellRow, levels)
-            .hidden()
-            .doc("a JSON object, factor to level: `{\"bs\":\"4KiB\",\"pattern\":\"rand\"}`"),
-    ];
+    let mut columns = columns! {
+        whole!("id", CellRow, cell.id as i64).key().hidden()
+            .doc("from 0, in the order of the definition; the last factor varies fastest; cells of finer sizes come behind those of the grid");
+        text!("levels", CellRow, levels).hidden().doc("a JSON object, factor to level: `{\"bs\":\"4KiB\",\"pattern\":\"rand\"}`");
+    };
     columns.extend(settings);
     columns.push(byte_rate!(CellRow, cell.spec));
     columns.push(
@@ -118,13 +116,12 @@ pub static CELL_GROUP: LazyLock<Table<GroupRow>> = LazyLock::new(|| {
     let settings = SETTINGS
         .iter()
         .map(|setting| Column::setting(setting, |row: &GroupRow| &row.spec, |row| &mut row.spec));
-    let mut columns = vec![
-        whole!("cell_id", GroupRow, cell as i64).doc("the cell"),
-        whole!("group_id", GroupRow, id as u32).doc("from 1, in the order of the definition"),
-        text!("name", GroupRow, name).doc("its name"),
-        whole!("target_id", GroupRow, target as u32)
-            .doc("the target that it works on; 0 is that of table `run`"),
-    ];
+    let mut columns = columns! {
+        whole!("cell_id", GroupRow, cell as i64).doc("the cell");
+        whole!("group_id", GroupRow, id as u32).doc("from 1, in the order of the definition");
+        text!("name", GroupRow, name).doc("its name");
+        whole!("target_id", GroupRow, target as u32).doc("the target that it works on; 0 is that of table `run`");
+    };
     columns.extend(settings);
     columns.push(byte_rate!(GroupRow, spec));
     Table {

@@ -6,6 +6,7 @@ use std::time::Duration;
 use iolab_workload::service_level::ServiceLevel;
 
 use crate::column::{Column, Null, Table};
+use crate::columns;
 use crate::question::{Fit, QuestionKind};
 
 /// A row of table `question`.
@@ -60,19 +61,16 @@ pub static QUESTION: LazyLock<Table<QuestionRow>> = LazyLock::new(|| {
     name: "question",
     doc: "one row where service levels are asked about (`fit`, `--slo`)",
     exported: false,
-    columns: vec![
-        Column::number("id", |_: &QuestionRow| Some(1), |_, _| ()).key().doc("1"),
-        word!("kind", QuestionRow, kind, QuestionKind).doc(
-            "`cells`: whether the levels hold in every cell (`--slo` with rates); `limit`: up to which rate (`--slo`); `fit`: whether they hold in a workload (`iolab fit`)",
-        ),
-        Column::text("answer", |_: &QuestionRow| None, |_, _| true)
-            .null(Null::Free)
-            .one_of(ANSWERS)
-            .doc("`yes`, `no` or `cannot tell`: what the run answered when it was done; NULL before. Of `limit` it is `yes` where the limit was found; of `fit` it is about the run's own workload. For queries only: iolab never reads it, and judges the trials each time"),
-        of_fit!("fit_id", id).doc("the runs of all workloads of one `iolab fit` share it; NULL for other questions, like the next ones"),
-        of_fit!("requirement", requirement).doc("name of the requirement"),
-        of_fit!("workload", workload).doc("the workload that the run is of"),
-        list_of_fit!("workloads", workloads).doc("names of all workloads, a JSON array"),
+    columns: columns! {
+        Column::number("id", |_: &QuestionRow| Some(1), |_, _| ()).key().doc("1");
+        word!("kind", QuestionRow, kind, QuestionKind)
+            .doc("`cells`: whether the levels hold in every cell (`--slo` with rates); `limit`: up to which rate (`--slo`); `fit`: whether they hold in a workload (`iolab fit`)");
+        Column::text("answer", |_: &QuestionRow| None, |_, _| true).null(Null::Free).one_of(ANSWERS)
+            .doc("`yes`, `no` or `cannot tell`: what the run answered when it was done; NULL before. Of `limit` it is `yes` where the limit was found; of `fit` it is about the run's own workload. For queries only: iolab never reads it, and judges the trials each time");
+        of_fit!("fit_id", id).doc("the runs of all workloads of one `iolab fit` share it; NULL for other questions, like the next ones");
+        of_fit!("requirement", requirement).doc("name of the requirement");
+        of_fit!("workload", workload).doc("the workload that the run is of");
+        list_of_fit!("workloads", workloads).doc("names of all workloads, a JSON array");
         Column::number(
             "hold_ns",
             |row: &QuestionRow| {
@@ -82,11 +80,10 @@ pub static QUESTION: LazyLock<Table<QuestionRow>> = LazyLock::new(|| {
             |row, ns| row.fit.get_or_insert_default().hold = Duration::from_nanos(ns),
         )
         .null(Null::Account)
-        .doc("how long each workload loads the storage"),
-        of_fit!("not_covered", not).doc("what the answer does not cover"),
-        list_of_fit!("limits", limits)
-            .doc("what else it does not cover on this target, a JSON array"),
-    ]
+        .doc("how long each workload loads the storage");
+        of_fit!("not_covered", not).doc("what the answer does not cover");
+        list_of_fit!("limits", limits).doc("what else it does not cover on this target, a JSON array");
+    }
     .into_iter()
     .map(|column| column.since(6))
     .collect(),

@@ -5,6 +5,7 @@ use std::sync::LazyLock;
 use iolab_workload::verify::Faults;
 
 use crate::column::{Column, Null, Table};
+use crate::columns;
 use crate::{Cpus, Ended, Hardware, NoHardware, RateReport, RequestSizes, Sample, ServedBy};
 
 type Columns = Vec<Column<Sample>>;
@@ -146,18 +147,13 @@ fn own_start() -> Column<Sample> {
 
 /// Table `group_sample`: the sample of one group.
 pub static GROUP_SAMPLE: LazyLock<Table<Sample>> = LazyLock::new(|| {
-    let key = vec![
-        whole_trial(),
-        Column::number(
-            "group_id",
-            |s: &Sample| Some(s.group.into()),
-            |s, n| s.group = n as u32,
-        )
-        .between(1, u32::MAX.into())
-        .doc("the group, as in table `cell_group`"),
-        own_start(),
-        ended(),
-    ];
+    let key = columns! {
+        whole_trial();
+        Column::number("group_id", |s: &Sample| Some(s.group.into()), |s, n| s.group = n as u32).between(1, u32::MAX.into())
+            .doc("the group, as in table `cell_group`");
+        own_start();
+        ended();
+    };
     Table {
         name: "group_sample",
         doc: "one row per trial and group, where a cell has groups",
@@ -187,28 +183,15 @@ pub static GROUP_SAMPLE: LazyLock<Table<Sample>> = LazyLock::new(|| {
 
 /// Table `client_sample`: the sample of one client.
 pub static CLIENT_SAMPLE: LazyLock<Table<Sample>> = LazyLock::new(|| {
-    let key = vec![
-        whole_trial(),
-        Column::number(
-            "rank_id",
-            |s: &Sample| Some(s.client.into()),
-            |s, n| s.client = n as u32,
-        )
-        .between(0, u32::MAX.into())
-        .doc("the client, by the first of its ranks that took part"),
-        own_start(),
-        plain!(
-            "elapsed_ns",
-            elapsed_ns,
-            "its first worker's start to its last worker's end"
-        ),
-        plain!(
-            "syncs",
-            operations.sync.requests,
-            "`fsync` and `fdatasync` calls"
-        ),
-        plain!("errors", errors, "requests that failed"),
-    ];
+    let key = columns! {
+        whole_trial();
+        Column::number("rank_id", |s: &Sample| Some(s.client.into()), |s, n| s.client = n as u32).between(0, u32::MAX.into())
+            .doc("the client, by the first of its ranks that took part");
+        own_start();
+        plain!("elapsed_ns", elapsed_ns, "its first worker's start to its last worker's end");
+        plain!("syncs", operations.sync.requests, "`fsync` and `fdatasync` calls");
+        plain!("errors", errors, "requests that failed");
+    };
     Table {
         name: "client_sample",
         doc: "one row per trial and client, where several ranks measured",
@@ -237,47 +220,21 @@ pub static CLIENT_SAMPLE: LazyLock<Table<Sample>> = LazyLock::new(|| {
 });
 
 fn place() -> Columns {
-    vec![
-        Column::number("id", |s: &Sample| Some(s.id as u64), |s, n| s.id = n as i64)
-            .key()
-            .hidden()
-            .doc("in the order of time"),
-        Column::number(
-            "cell_id",
-            |s: &Sample| Some(s.cell as u64),
-            |s, n| s.cell = n as i64,
-        )
-        .hidden()
-        .doc("the cell"),
-        Column::number(
-            "block",
-            |s: &Sample| Some(s.block.into()),
-            |s, n| s.block = n as u32,
-        )
-        .between(0, u32::MAX.into())
-        .doc("the block; block 0 is the warm-up"),
-        Column::number(
-            "visit",
-            |s: &Sample| Some(s.visit.into()),
-            |s, n| s.visit = n as u32,
-        )
-        .between(0, u32::MAX.into())
-        .hidden()
-        .doc("which visit of the block to the cell, from 0. There is one `ok` sample at most per cell, block and visit"),
-        Column::number(
-            "position",
-            |s: &Sample| Some(s.position.into()),
-            |s, n| s.position = n as u32,
-        )
-        .between(0, u32::MAX.into())
-        .doc("the place within the block"),
-        Column::flag("warmup", |s: &Sample| Some(s.warmup), |s, on| s.warmup = on).doc(
-            "1: to be left out of summaries: the cell's first trial; in a run with finer sizes also every trial before these were added, once the run is done",
-        ),
-        Column::flag("ok", |s: &Sample| Some(s.ok), |s, on| s.ok = on).doc("0: the trial failed"),
-        text!("started_utc", Sample, started_utc).doc("when it began"),
-        ended(),
-    ]
+    columns! {
+        Column::number("id", |s: &Sample| Some(s.id as u64), |s, n| s.id = n as i64).key().hidden().doc("in the order of time");
+        Column::number("cell_id", |s: &Sample| Some(s.cell as u64), |s, n| s.cell = n as i64).hidden().doc("the cell");
+        Column::number("block", |s: &Sample| Some(s.block.into()), |s, n| s.block = n as u32).between(0, u32::MAX.into())
+            .doc("the block; block 0 is the warm-up");
+        Column::number("visit", |s: &Sample| Some(s.visit.into()), |s, n| s.visit = n as u32).between(0, u32::MAX.into()).hidden()
+            .doc("which visit of the block to the cell, from 0. There is one `ok` sample at most per cell, block and visit");
+        Column::number("position", |s: &Sample| Some(s.position.into()), |s, n| s.position = n as u32).between(0, u32::MAX.into())
+            .doc("the place within the block");
+        Column::flag("warmup", |s: &Sample| Some(s.warmup), |s, on| s.warmup = on)
+            .doc("1: to be left out of summaries: the cell's first trial; in a run with finer sizes also every trial before these were added, once the run is done");
+        Column::flag("ok", |s: &Sample| Some(s.ok), |s, on| s.ok = on).doc("0: the trial failed");
+        text!("started_utc", Sample, started_utc).doc("when it began");
+        ended();
+    }
 }
 
 fn ended() -> Column<Sample> {
@@ -286,69 +243,29 @@ fn ended() -> Column<Sample> {
 }
 
 fn timing() -> Columns {
-    vec![
-        Column::real(
-            "throughput_mb_s",
-            |s: &Sample| Some(s.throughput_mb_s()),
-            |_, _| (),
-        )
-        .derived()
-        .doc("bytes transferred over `elapsed_ns`, MB/s (10^6 bytes)"),
-        Column::real("iops", |s: &Sample| Some(s.iops()), |_, _| ())
-            .derived()
-            .doc("requests completed over `elapsed_ns`, per second"),
-        plain!(
-            "elapsed_ns",
-            elapsed_ns,
-            "first worker's start to last worker's end"
-        ),
-        plain!(
-            "all_active_ns",
-            all_active_ns,
-            "span in which every worker was active"
-        ),
-        Column::real(
-            "in_flight",
-            |s: &Sample| s.in_flight,
-            |s, n| s.in_flight = Some(n),
-        )
-        .within(0.0, f64::MAX)
-        .null(Null::Free)
-        .since(6)
-        .doc("requests in flight on average while every worker was active: the times of a worker's requests over its span, added up; NULL where times were not recorded"),
-        plain!(
-            "end_sync_ns",
-            end_sync_ns,
-            "the part of `elapsed_ns` in the final `fsync` of policy `end`"
-        ),
-        plain!(
-            "paused_ns",
-            paused_ns,
-            "time in pauses (`thinktime`, `bursts`), summed over all threads"
-        )
-        .null(Null::Free)
-        .since(6),
-        plain!(
-            "wall_ns",
-            wall_ns,
-            "idle time, preparation, trial and bookkeeping: what it took from the budget"
-        ),
+    columns! {
+        Column::real("throughput_mb_s", |s: &Sample| Some(s.throughput_mb_s()), |_, _| ()).derived()
+            .doc("bytes transferred over `elapsed_ns`, MB/s (10^6 bytes)");
+        Column::real("iops", |s: &Sample| Some(s.iops()), |_, _| ()).derived().doc("requests completed over `elapsed_ns`, per second");
+        plain!("elapsed_ns", elapsed_ns, "first worker's start to last worker's end");
+        plain!("all_active_ns", all_active_ns, "span in which every worker was active");
+        Column::real("in_flight", |s: &Sample| s.in_flight, |s, n| s.in_flight = Some(n)).within(0.0, f64::MAX).null(Null::Free).since(6)
+            .doc("requests in flight on average while every worker was active: the times of a worker's requests over its span, added up; NULL where times were not recorded");
+        plain!("end_sync_ns", end_sync_ns, "the part of `elapsed_ns` in the final `fsync` of policy `end`");
+        plain!("paused_ns", paused_ns, "time in pauses (`thinktime`, `bursts`), summed over all threads").null(Null::Free).since(6);
+        plain!("wall_ns", wall_ns, "idle time, preparation, trial and bookkeeping: what it took from the budget");
         Column::real(
             "clock_drift_ppm",
             |s: &Sample| Some(s.clock_drift_ppm).filter(|ppm| !ppm.is_nan()),
             |s, n| s.clock_drift_ppm = n,
         )
         .null(Null::Account)
-        .doc("time-stamp counter against CLOCK_MONOTONIC_RAW over the trial"),
-        plain!("seed", seed, "seed of the trial").any(),
-        plain!(
-            "syncs",
-            operations.sync.requests,
-            "`fsync` and `fdatasync` calls"
-        ),
-        plain!("errors", errors, "requests that failed"),
-        text!("failure", Sample, failure?).doc("the first of them in words"),
-    ]
+        .doc("time-stamp counter against CLOCK_MONOTONIC_RAW over the trial");
+        plain!("seed", seed, "seed of the trial").any();
+        plain!("syncs", operations.sync.requests, "`fsync` and `fdatasync` calls");
+        plain!("errors", errors, "requests that failed");
+        text!("failure", Sample, failure?).doc("the first of them in words");
+    }
 }
 
 fn rank_activity() -> Columns {
@@ -386,19 +303,11 @@ fn sizes() -> Columns {
 }
 
 fn cpus() -> Columns {
-    vec![
-        known!(
-            "waited_requests",
-            waited,
-            "requests that would have waited (RWF_NOWAIT) and were repeated without the flag; NULL without `nowait`"
-        )
-        .since(6),
-        known!(
-            "run_delay_ns",
-            run_delay_ns,
-            "time in which workers were ready to run and waited for a CPU (schedstat), summed over all threads; NULL where the kernel does not count it, and for several ranks"
-        )
-        .since(6),
+    columns! {
+        known!("waited_requests",
+            waited, "requests that would have waited (RWF_NOWAIT) and were repeated without the flag; NULL without `nowait`").since(6);
+        known!("run_delay_ns",
+            run_delay_ns, "time in which workers were ready to run and waited for a CPU (schedstat), summed over all threads; NULL where the kernel does not count it, and for several ranks").since(6);
         Column::text(
             "cpus_used",
             |s: &Sample| {
@@ -409,8 +318,8 @@ fn cpus() -> Columns {
         )
         .null(Null::Free)
         .since(6)
-        .doc("CPUs that threads ran on (`0-3,8`), sampled at start and end of each thread and at every interval of its series; NULL if not sampled"),
-    ]
+        .doc("CPUs that threads ran on (`0-3,8`), sampled at start and end of each thread and at every interval of its series; NULL if not sampled");
+    }
 }
 
 fn rate_report() -> Columns {
@@ -519,7 +428,7 @@ fn effective() -> Columns {
             .doc("why something asked for was not in force, or not counted"),
     ];
     let stored = columns.map(|column| column.hidden());
-    let mut columns = vec![
+    let mut columns = columns! {
         Column::text(
             "hardware_missing",
             |s: &Sample| {
@@ -533,15 +442,10 @@ fn effective() -> Columns {
         )
         .null(Null::Free)
         .one_of(NoHardware::NAMES)
-        .doc("why no events were counted; NULL when they were"),
-        Column::text(
-            "effective",
-            |s: &Sample| Some(s.effective_text().into()),
-            |_, _| true,
-        )
-        .derived()
-        .doc("what was in force where that can differ from what was asked for, then the command line of another tool and the note"),
-    ];
+        .doc("why no events were counted; NULL when they were");
+        Column::text("effective", |s: &Sample| Some(s.effective_text().into()), |_, _| true).derived()
+            .doc("what was in force where that can differ from what was asked for, then the command line of another tool and the note");
+    };
     columns.extend(stored);
     columns
 }

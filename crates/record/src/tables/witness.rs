@@ -8,6 +8,7 @@ use iolab_workload::witness::ObservedTarget;
 use serde_json::json;
 
 use crate::column::{Column, Null, Table};
+use crate::columns;
 use crate::witness::Witnessed;
 
 /// A number that every row has.
@@ -162,140 +163,52 @@ fn processes() -> Vec<Column<Witnessed>> {
     const IO: &str = "from the I/O accounts of all its processes: bytes of read and write calls, and their number";
     const STORED: &str = "fetched from storage; sent to storage, or dirtied in the page cache";
     const USAGE: &str = "CPU time, page faults without and with I/O, context switches; NULL where iolab did not start it";
-    vec![
-        count!(
-            "collected",
-            Witnessed,
-            observed.processes.collected,
-            "processes whose ends iolab collected"
-        ),
-        count!(
-            "cut_short",
-            Witnessed,
-            observed.processes.cut_short,
-            "processes that ended without an account of their end"
-        ),
-        count!(
-            "unread",
-            Witnessed,
-            observed.processes.unread,
-            "processes that had not ended and whose account could not be read"
-        ),
-        count!(
-            "running",
-            Witnessed,
-            observed.processes.running,
-            "processes that had not ended"
-        ),
-        flag!(
-            "ignores_children",
-            Witnessed,
-            observed.processes.ignores_children,
-            "one ignored the ends of its children, whose accounts are in no other one"
-        ),
-        flag!(
-            "is_complete",
-            Witnessed,
-            observed.processes.is_complete,
-            "the accounts of all tasks that ended were received"
-        ),
-        of!("rchar_bytes", Witnessed, observed.processes.io => rchar, IO),
-        of!("wchar_bytes", Witnessed, observed.processes.io => wchar, IO),
-        of!("read_calls", Witnessed, observed.processes.io => syscr, IO),
-        of!("write_calls", Witnessed, observed.processes.io => syscw, IO),
-        of!("read_bytes", Witnessed, observed.processes.io => read_bytes, STORED),
-        of!("write_bytes", Witnessed, observed.processes.io => write_bytes, STORED),
-        count!(
-            "cancelled_write_bytes",
-            Witnessed,
-            observed.processes.cancelled_write_bytes,
-            "bytes among those to be written that never will be"
-        ),
-        maybe!(
-            "fault_bytes",
-            Witnessed,
-            observed.processes.fault_bytes,
-            "bytes of `read_bytes` that page faults are taken to have fetched, and no read call: two windows of read-ahead each; no bound where `uncounted` has `mmap`; NULL where faults are not counted"
-        ),
-        of!("user_ns", Witnessed, observed.processes.usage => user_ns, USAGE),
-        of!("system_ns", Witnessed, observed.processes.usage => system_ns, USAGE),
-        of!("minor_faults", Witnessed, observed.processes.usage => minor_faults, USAGE),
-        of!("major_faults", Witnessed, observed.processes.usage => major_faults, USAGE),
-        of!("voluntary_switches", Witnessed, observed.processes.usage => voluntary_switches, USAGE),
-        of!("involuntary_switches", Witnessed, observed.processes.usage => involuntary_switches, USAGE),
-        count!(
-            "run_delay_ns",
-            Witnessed,
-            observed.processes.run_delay_ns,
-            "time in which its threads waited for a CPU, up to the last look at each"
-        ),
-    ]
+    columns! {
+        count!("collected", Witnessed, observed.processes.collected, "processes whose ends iolab collected");
+        count!("cut_short", Witnessed, observed.processes.cut_short, "processes that ended without an account of their end");
+        count!("unread", Witnessed, observed.processes.unread, "processes that had not ended and whose account could not be read");
+        count!("running", Witnessed, observed.processes.running, "processes that had not ended");
+        flag!("ignores_children",
+            Witnessed, observed.processes.ignores_children, "one ignored the ends of its children, whose accounts are in no other one");
+        flag!("is_complete", Witnessed, observed.processes.is_complete, "the accounts of all tasks that ended were received");
+        of!("rchar_bytes", Witnessed, observed.processes.io => rchar, IO);
+        of!("wchar_bytes", Witnessed, observed.processes.io => wchar, IO);
+        of!("read_calls", Witnessed, observed.processes.io => syscr, IO);
+        of!("write_calls", Witnessed, observed.processes.io => syscw, IO);
+        of!("read_bytes", Witnessed, observed.processes.io => read_bytes, STORED);
+        of!("write_bytes", Witnessed, observed.processes.io => write_bytes, STORED);
+        count!("cancelled_write_bytes",
+            Witnessed, observed.processes.cancelled_write_bytes, "bytes among those to be written that never will be");
+        maybe!("fault_bytes",
+            Witnessed, observed.processes.fault_bytes, "bytes of `read_bytes` that page faults are taken to have fetched, and no read call: two windows of read-ahead each; no bound where `uncounted` has `mmap`; NULL where faults are not counted");
+        of!("user_ns", Witnessed, observed.processes.usage => user_ns, USAGE);
+        of!("system_ns", Witnessed, observed.processes.usage => system_ns, USAGE);
+        of!("minor_faults", Witnessed, observed.processes.usage => minor_faults, USAGE);
+        of!("major_faults", Witnessed, observed.processes.usage => major_faults, USAGE);
+        of!("voluntary_switches", Witnessed, observed.processes.usage => voluntary_switches, USAGE);
+        of!("involuntary_switches", Witnessed, observed.processes.usage => involuntary_switches, USAGE);
+        count!("run_delay_ns",
+            Witnessed, observed.processes.run_delay_ns, "time in which its threads waited for a CPU, up to the last look at each");
+    }
 }
 
 fn ways() -> Vec<Column<Witnessed>> {
     const UNCOUNTED: &str = "whether storage was open for reading, with `O_DIRECT` and without, in processes that had one of these ways";
     const OPEN: &str =
         "whether storage was open for reading and for writing, with `O_DIRECT` and without";
-    vec![
-        count!(
-            "looks",
-            Witnessed,
-            observed.ways.looks,
-            "looks at what its processes had open; with 0 the next columns are empty"
-        ),
-        flag!("direct_reads", Witnessed, observed.ways.reads.direct, OPEN),
-        flag!(
-            "buffered_reads",
-            Witnessed,
-            observed.ways.reads.buffered,
-            OPEN
-        ),
-        flag!(
-            "direct_writes",
-            Witnessed,
-            observed.ways.writes.direct,
-            OPEN
-        ),
-        flag!(
-            "buffered_writes",
-            Witnessed,
-            observed.ways.writes.buffered,
-            OPEN
-        ),
-        words!(
-            "uncounted",
-            observed.ways.uncounted,
-            "ways of I/O whose bytes the kernel does not count as calls, a JSON array"
-        ),
-        flag!(
-            "direct_uncounted_reads",
-            Witnessed,
-            observed.ways.uncounted_reads.direct,
-            UNCOUNTED
-        ),
-        flag!(
-            "buffered_uncounted_reads",
-            Witnessed,
-            observed.ways.uncounted_reads.buffered,
-            UNCOUNTED
-        ),
-        words!(
-            "sources",
-            observed.ways.sources,
-            "what else it could read from, a JSON array"
-        ),
-        words!(
-            "sinks",
-            observed.ways.sinks,
-            "what else it could write to, a JSON array"
-        ),
-        flag!(
-            "inner_pipes",
-            Witnessed,
-            observed.ways.inner_pipes,
-            "pipes led from one of its processes to another"
-        ),
-    ]
+    columns! {
+        count!("looks", Witnessed, observed.ways.looks, "looks at what its processes had open; with 0 the next columns are empty");
+        flag!("direct_reads", Witnessed, observed.ways.reads.direct, OPEN);
+        flag!("buffered_reads", Witnessed, observed.ways.reads.buffered, OPEN);
+        flag!("direct_writes", Witnessed, observed.ways.writes.direct, OPEN);
+        flag!("buffered_writes", Witnessed, observed.ways.writes.buffered, OPEN);
+        words!("uncounted", observed.ways.uncounted, "ways of I/O whose bytes the kernel does not count as calls, a JSON array");
+        flag!("direct_uncounted_reads", Witnessed, observed.ways.uncounted_reads.direct, UNCOUNTED);
+        flag!("buffered_uncounted_reads", Witnessed, observed.ways.uncounted_reads.buffered, UNCOUNTED);
+        words!("sources", observed.ways.sources, "what else it could read from, a JSON array");
+        words!("sinks", observed.ways.sinks, "what else it could write to, a JSON array");
+        flag!("inner_pipes", Witnessed, observed.ways.inner_pipes, "pipes led from one of its processes to another");
+    }
 }
 
 /// The target in an observation, whose columns make it one.
@@ -413,28 +326,15 @@ fn target() -> Vec<Column<Witnessed>> {
 fn machine() -> Vec<Column<Witnessed>> {
     const LIMITS: &str = "limits of the control groups of a program that iolab started: CPU time per time, memory; NULL for none";
     const NFS: &str = "bytes that NFS clients fetched from their servers and sent to them; NULL where the target does not lie on NFS";
-    let mut columns = vec![
-        count!(
-            "others_unread",
-            Witnessed,
-            observed.others.unread,
-            "other processes whose account could not be read"
-        ),
-        flag!(
-            "others_sees_ended",
-            Witnessed,
-            observed.others.sees_ended,
-            "whether other processes that ended meanwhile are in `witness_process`: only root sees them"
-        ),
-        maybe!(
-            "dirty_before_bytes",
-            Witnessed,
-            observed.dirty_before_bytes,
-            "bytes of the machine's page cache that had to be written at the start"
-        ),
-        of!("nfs_read_bytes", Witnessed, observed.nfs => read_bytes, NFS),
-        of!("nfs_write_bytes", Witnessed, observed.nfs => write_bytes, NFS),
-    ];
+    let mut columns = columns! {
+        count!("others_unread", Witnessed, observed.others.unread, "other processes whose account could not be read");
+        flag!("others_sees_ended",
+            Witnessed, observed.others.sees_ended, "whether other processes that ended meanwhile are in `witness_process`: only root sees them");
+        maybe!("dirty_before_bytes",
+            Witnessed, observed.dirty_before_bytes, "bytes of the machine's page cache that had to be written at the start");
+        of!("nfs_read_bytes", Witnessed, observed.nfs => read_bytes, NFS);
+        of!("nfs_write_bytes", Witnessed, observed.nfs => write_bytes, NFS);
+    };
     columns.extend(pressure_columns!(Witnessed, row => row.observed.pressure));
     columns.extend([
         Column::real(

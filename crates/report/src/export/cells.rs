@@ -9,6 +9,7 @@ use iolab_analysis::analysis::{
 };
 use iolab_analysis::runs::RunName;
 use iolab_record::EndedBy;
+use iolab_record::columns;
 use serde_json::Value;
 
 use super::{answer_column, level_fields, run_columns, setting_columns};
@@ -22,7 +23,7 @@ use quantities::PARTS;
 type NamedRun = (RunName, AnalysedRun);
 
 /// What the columns of one row are computed from.
-struct CellRow<'a> {
+struct ExportedCell<'a> {
     name: &'a RunName,
     run: &'a AnalysedRun,
     cell: &'a CellAnalysis,
@@ -30,7 +31,7 @@ struct CellRow<'a> {
     group: Option<&'a str>,
 }
 
-type Columns<'a> = Vec<DataColumn<'a, CellRow<'a>>>;
+type Columns<'a> = Vec<DataColumn<'a, ExportedCell<'a>>>;
 
 /// The rows of all cells of some runs.
 pub(crate) fn rows(runs: &[NamedRun]) -> Vec<Vec<Field>> {
@@ -38,7 +39,7 @@ pub(crate) fn rows(runs: &[NamedRun]) -> Vec<Vec<Field>> {
     let mut rows = Vec::new();
     for (name, run) in runs {
         let mut add = |cell, group| {
-            let row = CellRow {
+            let row = ExportedCell {
                 name,
                 run,
                 cell,
@@ -58,7 +59,7 @@ pub(crate) fn rows(runs: &[NamedRun]) -> Vec<Vec<Field>> {
     rows
 }
 
-fn fields<'a>((before, behind): &(Columns<'a>, Columns<'a>), row: &CellRow<'a>) -> Vec<Field> {
+fn fields<'a>((before, behind): &(Columns<'a>, Columns<'a>), row: &ExportedCell<'a>) -> Vec<Field> {
     let factors = &row.run.analysis().factors;
     let mut fields: Vec<Field> = before.iter().filter_map(|c| c.field(row)).collect();
     fields.extend(level_fields(factors, &row.cell.cell));
@@ -75,22 +76,22 @@ pub(crate) fn schema() -> Value {
 
 /// The columns before the levels of the factors, and those behind them.
 fn columns<'a>() -> (Columns<'a>, Columns<'a>) {
-    let mut before: Columns<'a> = run_columns(|row: &CellRow<'_>| row.name);
+    let mut before: Columns<'a> = run_columns(|row: &ExportedCell<'_>| row.name);
     before.extend([
         answer_column(
-            |row: &CellRow<'_>| row.run.answer(),
+            |row: &ExportedCell<'_>| row.run.answer(),
             |row| row.run.answer().is_some(),
         ),
         DataColumn::text(
             "experiment",
             "name of the experiment",
-            |row: &CellRow<'_>| Some(&row.run.analysis().experiment),
+            |row: &ExportedCell<'_>| Some(&row.run.analysis().experiment),
         )
         .known(),
         DataColumn::whole(
             "cell",
             "id of the cell in its run file, as in `export` and in `claims`",
-            |row: &CellRow<'_>| Some(row.cell.cell.id),
+            |row: &ExportedCell<'_>| Some(row.cell.cell.id),
         )
         .known(),
     ]);
@@ -98,7 +99,7 @@ fn columns<'a>() -> (Columns<'a>, Columns<'a>) {
         DataColumn::text(
             "group",
             "group of workers that the row is of; `all` for the whole trial",
-            |row: &CellRow<'_>| row.group,
+            |row: &ExportedCell<'_>| row.group,
         )
         .only_of(|row| row.group.is_some()),
     ];
@@ -118,51 +119,42 @@ fn columns<'a>() -> (Columns<'a>, Columns<'a>) {
 }
 
 fn settings<'a>() -> Columns<'a> {
-    setting_columns(|row: &CellRow<'_>| Some(&row.cell.cell))
+    setting_columns(|row: &ExportedCell<'_>| Some(&row.cell.cell))
 }
 
 /// What the processes of a run across hosts did; no columns where there was one.
 fn ranks<'a>() -> Columns<'a> {
-    fn of<'r>(row: &'r CellRow<'_>) -> Option<&'r CellRanks> {
+    fn of<'r>(row: &'r ExportedCell<'_>) -> Option<&'r CellRanks> {
         row.cell.ranks.as_ref()
     }
-    let mut columns = vec![
-        DataColumn::whole(
-            "ranks",
-            "processes (ranks) that took part",
-            |row: &CellRow<'_>| of(row).map(|r| r.ranks),
-        ),
-        DataColumn::whole("hosts", "hosts that they ran on", |row: &CellRow<'_>| {
-            of(row).map(|r| r.hosts)
-        }),
-        DataColumn::number(
-            "clock_bound",
-            "greatest error that the clocks of the hosts allow in the throughput from the first start to the last end, a share of it",
-            |row: &CellRow<'_>| of(row).map(|r| r.clock_bound),
-        ),
-    ];
+    let mut columns = columns! {
+        DataColumn::whole("ranks", "processes (ranks) that took part", |row: &ExportedCell<'_>| of(row).map(|r| r.ranks));
+        DataColumn::whole("hosts", "hosts that they ran on", |row: &ExportedCell<'_>| of(row).map(|r| r.hosts));
+        DataColumn::number("clock_bound", "greatest error that the clocks of the hosts allow in the throughput from the first start to the last end, a share of it",
+            |row: &ExportedCell<'_>| of(row).map(|r| r.clock_bound));
+    };
     columns.extend(PARTS.map(|(part, doc, value)| {
         let doc = format!("{doc} of the throughput while all ranks were active, MB/s");
         DataColumn::number(
             &format!("all_active_mb_s_{part}"),
             &doc,
-            move |row: &CellRow<'_>| of(row)?.all_active.as_ref().and_then(value),
+            move |row: &ExportedCell<'_>| of(row)?.all_active.as_ref().and_then(value),
         )
     }));
     columns.extend([
         DataColumn::number(
             "all_active_clock_bound",
             "greatest error that the clocks allow in the throughput while all ranks were active, a share of it",
-            |row: &CellRow<'_>| of(row).map(|r| r.all_active_bound),
+            |row: &ExportedCell<'_>| of(row).map(|r| r.all_active_bound),
         ),
-        DataColumn::whole("start_skew_ns_max", "longest time from the first start of a rank to the last one, ns", |row: &CellRow<'_>| {
+        DataColumn::whole("start_skew_ns_max", "longest time from the first start of a rank to the last one, ns", |row: &ExportedCell<'_>| {
             of(row).map(|r| r.start_skew_ns)
         }),
         DataColumn::objects(
             "clients",
             "the ranks that share a page cache: those of a host, or one rank with a target of its own",
             clients::schema(),
-            |row: &CellRow<'_>| clients::objects(row.cell),
+            |row: &ExportedCell<'_>| clients::objects(row.cell),
         ),
     ]);
     let of_several = columns
@@ -173,35 +165,20 @@ fn ranks<'a>() -> Columns<'a> {
 
 /// What went on around the trials.
 fn disturbance<'a>() -> Columns<'a> {
-    let mut columns = vec![
-        DataColumn::number(
-            "other_traffic",
-            "bytes that the device carried for others, a share of all that it carried",
-            |row: &CellRow<'_>| row.cell.disturbance.others,
-        ),
-        DataColumn::number(
-            "read_ahead",
-            "bytes that were fetched from storage over the bytes that were read through the page cache",
-            |row: &CellRow<'_>| row.cell.disturbance.read_ahead,
-        ),
-        DataColumn::number(
-            "device_ios_per_request_median",
-            "requests that reached the device over the requests that were issued; median over the trials",
-            |row: &CellRow<'_>| row.cell.disturbance.ios_per_request,
-        ),
-        DataColumn::number(
-            "device_mean_ns_median",
-            "mean time of a request at the device by the device's own counters, ns, where it carried nothing for others; median over the trials",
-            |row: &CellRow<'_>| row.cell.disturbance.device_mean_ns,
-        ),
-        DataColumn::whole(
-            "trials_with_fewer_device_ios",
-            "trials in the group with fewer device requests per request, where the trials fall into two groups",
-            |row: &CellRow<'_>| row.cell.disturbance.split.map(|split| split.whole.trials),
-        ),
-    ];
+    let mut columns = columns! {
+        DataColumn::number("other_traffic", "bytes that the device carried for others, a share of all that it carried",
+            |row: &ExportedCell<'_>| row.cell.disturbance.others);
+        DataColumn::number("read_ahead", "bytes that were fetched from storage over the bytes that were read through the page cache",
+            |row: &ExportedCell<'_>| row.cell.disturbance.read_ahead);
+        DataColumn::number("device_ios_per_request_median", "requests that reached the device over the requests that were issued; median over the trials",
+            |row: &ExportedCell<'_>| row.cell.disturbance.ios_per_request);
+        DataColumn::number("device_mean_ns_median", "mean time of a request at the device by the device's own counters, ns, where it carried nothing for others; median over the trials",
+            |row: &ExportedCell<'_>| row.cell.disturbance.device_mean_ns);
+        DataColumn::whole("trials_with_fewer_device_ios", "trials in the group with fewer device requests per request, where the trials fall into two groups",
+            |row: &ExportedCell<'_>| row.cell.disturbance.split.map(|split| split.whole.trials));
+    };
     columns.extend(clients::STALLS.map(|(name, doc, value)| {
-        DataColumn::number(name, doc, move |row: &CellRow<'_>| {
+        DataColumn::number(name, doc, move |row: &ExportedCell<'_>| {
             value(&row.cell.disturbance)
         })
     }));
@@ -209,24 +186,24 @@ fn disturbance<'a>() -> Columns<'a> {
         DataColumn::number(
             "cpu_quota_wait",
             "time in which the CPU quota of the control group was used up, a share of the time of all CPUs",
-            |row: &CellRow<'_>| row.cell.disturbance.quota_wait,
+            |row: &ExportedCell<'_>| row.cell.disturbance.quota_wait,
         ),
-        DataColumn::number("preemptions_per_s", "times per second that a worker was preempted", |row: &CellRow<'_>| {
+        DataColumn::number("preemptions_per_s", "times per second that a worker was preempted", |row: &ExportedCell<'_>| {
             row.cell.disturbance.preemptions
         }),
-        DataColumn::whole("suspended_ns", "time that the machine slept, or iolab was stopped, during the trials, ns", |row: &CellRow<'_>| {
+        DataColumn::whole("suspended_ns", "time that the machine slept, or iolab was stopped, during the trials, ns", |row: &ExportedCell<'_>| {
             Some(row.cell.disturbance.suspended_ns)
         })
         .known(),
         DataColumn::number(
             "owed_sync_ns_median",
             "time of the `fdatasync` that followed writes without a sync, ns; median over the trials",
-            |row: &CellRow<'_>| row.cell.disturbance.owed_sync_ns,
+            |row: &ExportedCell<'_>| row.cell.disturbance.owed_sync_ns,
         ),
         DataColumn::number(
             "empty_median",
             "part of the region in holes and unwritten extents, a share; median over the trials",
-            |row: &CellRow<'_>| row.cell.disturbance.empty,
+            |row: &ExportedCell<'_>| row.cell.disturbance.empty,
         ),
     ]);
     columns
@@ -234,97 +211,51 @@ fn disturbance<'a>() -> Columns<'a> {
 
 /// Requests in flight, and what the device gives at most.
 fn limits<'a>() -> Columns<'a> {
-    fn at_once(row: &CellRow<'_>) -> Option<Concurrency> {
+    fn at_once(row: &ExportedCell<'_>) -> Option<Concurrency> {
         row.cell.concurrency
     }
-    fn efficiency(row: &CellRow<'_>) -> Option<Efficiency> {
+    fn efficiency(row: &ExportedCell<'_>) -> Option<Efficiency> {
         row.cell.efficiency
     }
-    vec![
-        DataColumn::whole(
-            "in_flight_asked",
-            "requests in flight that were asked for: threads times depth",
-            |row: &CellRow<'_>| at_once(row).map(|c| c.asked),
-        ),
-        DataColumn::number(
-            "in_flight_median",
-            "requests in flight, seen from the threads; median over the trials",
-            |row: &CellRow<'_>| at_once(row)?.in_flight,
-        ),
-        DataColumn::number(
-            "device_in_flight_median",
-            "requests in flight at the device, in requests of this cell's size; median over the trials",
-            |row: &CellRow<'_>| at_once(row)?.at_device,
-        ),
-        DataColumn::number(
-            "iops_over_one_in_flight",
-            "requests per second over those of the cell with one request in flight, a ratio",
-            |row: &CellRow<'_>| at_once(row)?.served,
-        ),
-        DataColumn::number(
-            "ceiling",
-            "what the device gives at most, in `ceiling_unit`",
-            |row: &CellRow<'_>| efficiency(row).map(|e| e.ceiling),
-        ),
-        DataColumn::text("ceiling_unit", "unit of `ceiling`", |row: &CellRow<'_>| {
-            efficiency(row).map(|e| if e.is_iops { "IOPS" } else { "MB/s" })
-        })
-        .one_of(&["IOPS", "MB/s"]),
-        DataColumn::text(
-            "ceiling_source",
-            "where the ceiling is from: stated, linked or measured",
-            |row: &CellRow<'_>| efficiency(row).map(|e| e.source.to_string()),
-        ),
-        DataColumn::number(
-            "efficiency",
-            "median over the ceiling, a share",
-            |row: &CellRow<'_>| efficiency(row).map(|e| e.share),
-        ),
-        DataColumn::text(
-            "efficiency_cause",
-            "why `efficiency` is above 1, where the evidence says so",
-            |row: &CellRow<'_>| efficiency(row)?.cause,
-        ),
-    ]
+    columns! {
+        DataColumn::whole("in_flight_asked", "requests in flight that were asked for: threads times depth",
+            |row: &ExportedCell<'_>| at_once(row).map(|c| c.asked));
+        DataColumn::number("in_flight_median", "requests in flight, seen from the threads; median over the trials",
+            |row: &ExportedCell<'_>| at_once(row)?.in_flight);
+        DataColumn::number("device_in_flight_median", "requests in flight at the device, in requests of this cell's size; median over the trials",
+            |row: &ExportedCell<'_>| at_once(row)?.at_device);
+        DataColumn::number("iops_over_one_in_flight", "requests per second over those of the cell with one request in flight, a ratio",
+            |row: &ExportedCell<'_>| at_once(row)?.served);
+        DataColumn::number("ceiling", "what the device gives at most, in `ceiling_unit`",
+            |row: &ExportedCell<'_>| efficiency(row).map(|e| e.ceiling));
+        DataColumn::text("ceiling_unit", "unit of `ceiling`",
+            |row: &ExportedCell<'_>| { efficiency(row).map(|e| if e.is_iops { "IOPS" } else { "MB/s" }) }).one_of(&["IOPS", "MB/s"]);
+        DataColumn::text("ceiling_source", "where the ceiling is from: stated, linked or measured",
+            |row: &ExportedCell<'_>| efficiency(row).map(|e| e.source.to_string()));
+        DataColumn::number("efficiency", "median over the ceiling, a share", |row: &ExportedCell<'_>| efficiency(row).map(|e| e.share));
+        DataColumn::text("efficiency_cause", "why `efficiency` is above 1, where the evidence says so",
+            |row: &ExportedCell<'_>| efficiency(row)?.cause);
+    }
 }
 
 /// How a rate was kept, and latencies beside that of the requests themselves.
 fn load<'a>() -> Columns<'a> {
-    fn kept<'r>(row: &'r CellRow<'_>) -> Option<&'r CellRate> {
+    fn kept<'r>(row: &'r ExportedCell<'_>) -> Option<&'r CellRate> {
         row.cell.rate_report.as_ref()
     }
-    let mut columns = vec![
-        DataColumn::number(
-            "latency_max_ns",
-            "greatest latency of any request of any trial, ns",
-            |row: &CellRow<'_>| row.cell.latency.map(|l| l.max_ns),
-        ),
-        DataColumn::number(
-            "rate_wanted",
-            "requests per second that were asked for",
-            |row: &CellRow<'_>| kept(row).map(|p| p.rate_wanted),
-        ),
-        DataColumn::number(
-            "rate_achieved_median",
-            "requests per second that were submitted; median over the trials",
-            |row: &CellRow<'_>| kept(row).map(|p| p.rate_achieved),
-        ),
-        DataColumn::whole(
-            "rate_not_held_trials",
-            "trials in which the rate was not held",
-            |row: &CellRow<'_>| kept(row).map(|p| p.not_held),
-        ),
-        DataColumn::whole(
-            "backlog_max",
-            "most requests that were due and not submitted, of any trial",
-            |row: &CellRow<'_>| kept(row).map(|p| p.backlog_max),
-        ),
-        DataColumn::whole(
-            "backlog_end_max",
-            "most of these at the end of a trial, of any trial",
-            |row: &CellRow<'_>| kept(row).map(|p| p.backlog_end),
-        ),
-    ];
+    let mut columns = columns! {
+        DataColumn::number("latency_max_ns", "greatest latency of any request of any trial, ns",
+            |row: &ExportedCell<'_>| row.cell.latency.map(|l| l.max_ns));
+        DataColumn::number("rate_wanted", "requests per second that were asked for", |row: &ExportedCell<'_>| kept(row).map(|p| p.rate_wanted));
+        DataColumn::number("rate_achieved_median", "requests per second that were submitted; median over the trials",
+            |row: &ExportedCell<'_>| kept(row).map(|p| p.rate_achieved));
+        DataColumn::whole("rate_not_held_trials", "trials in which the rate was not held",
+            |row: &ExportedCell<'_>| kept(row).map(|p| p.not_held));
+        DataColumn::whole("backlog_max", "most requests that were due and not submitted, of any trial",
+            |row: &ExportedCell<'_>| kept(row).map(|p| p.backlog_max));
+        DataColumn::whole("backlog_end_max", "most of these at the end of a trial, of any trial",
+            |row: &ExportedCell<'_>| kept(row).map(|p| p.backlog_end));
+    };
     columns.extend(quantiles(
         "service",
         "service time (completion minus submission) where there is a rate",
@@ -346,13 +277,13 @@ fn load<'a>() -> Columns<'a> {
 fn quantiles<'a>(
     name: &str,
     what: &str,
-    of: fn(&CellRow<'_>) -> Option<Latency>,
-) -> [DataColumn<'a, CellRow<'a>>; 4] {
+    of: fn(&ExportedCell<'_>) -> Option<Latency>,
+) -> [DataColumn<'a, ExportedCell<'a>>; 4] {
     let column = |part: &str, doc: &str, value: fn(Latency) -> f64| {
         DataColumn::number(
             &format!("{name}_{part}"),
             &format!("{doc} of the {what}, ns"),
-            move |row: &CellRow<'_>| of(row).map(value),
+            move |row: &ExportedCell<'_>| of(row).map(value),
         )
     };
     [
@@ -377,48 +308,27 @@ fn quantiles<'a>(
 
 /// What the numbers are worth.
 fn verdict<'a>() -> Columns<'a> {
-    vec![
-        DataColumn::text(
-            "served_by",
-            "where the bytes came from: `device`, `page-cache`, `mixed`, `hole`, `not-storage`, `network`, `model`, `unknown`; several with their numbers of trials",
-            |row: &CellRow<'_>| row.cell.served.as_ref().map(ToString::to_string),
-        ),
-        DataColumn::number(
-            "device_fraction",
-            "bytes that the device carried, a share; median over the trials",
-            |row: &CellRow<'_>| row.cell.served.as_ref()?.device_fraction,
-        ),
-        DataColumn::text(
-            "response",
-            "quantity that the experiment asks about, or `--metric` names",
-            |row: &CellRow<'_>| Some(row.run.analysis().asked()),
-        )
-        .known(),
-        DataColumn::number(
-            "precision",
-            "half of the interval of the response's median, a share of the median",
-            |row: &CellRow<'_>| row.cell.precision,
-        ),
-        DataColumn::number(
-            "precision_goal",
-            "precision at which repetition ends, a share",
-            |row: &CellRow<'_>| Some(row.run.analysis().precision_goal),
-        )
-        .known(),
-        DataColumn::text(
-            "ended_by",
-            "what ended the repetition of the cell",
-            |row: &CellRow<'_>| row.cell.cell.ended_by.map(EndedBy::name),
-        )
-        .one_of(EndedBy::NAMES),
+    columns! {
+        DataColumn::text("served_by", "where the bytes came from: `device`, `page-cache`, `mixed`, `hole`, `not-storage`, `network`, `model`, `unknown`; several with their numbers of trials",
+            |row: &ExportedCell<'_>| row.cell.served.as_ref().map(ToString::to_string));
+        DataColumn::number("device_fraction", "bytes that the device carried, a share; median over the trials",
+            |row: &ExportedCell<'_>| row.cell.served.as_ref()?.device_fraction);
+        DataColumn::text("response", "quantity that the experiment asks about, or `--metric` names",
+            |row: &ExportedCell<'_>| Some(row.run.analysis().asked())).known();
+        DataColumn::number("precision", "half of the interval of the response's median, a share of the median",
+            |row: &ExportedCell<'_>| row.cell.precision);
+        DataColumn::number("precision_goal", "precision at which repetition ends, a share",
+            |row: &ExportedCell<'_>| Some(row.run.analysis().precision_goal)).known();
+        DataColumn::text("ended_by", "what ended the repetition of the cell",
+            |row: &ExportedCell<'_>| row.cell.cell.ended_by.map(EndedBy::name)).one_of(EndedBy::NAMES);
         DataColumn::text(
             "flags",
             "what to be careful about, separated by `, `; METHODS.md has the rules",
-            |row: &CellRow<'_>| {
+            |row: &ExportedCell<'_>| {
                 let flags: Vec<String> = row.cell.flags.iter().map(ToString::to_string).collect();
                 Some(flags.join(", "))
             },
         )
-        .known(),
-    ]
+        .known();
+    }
 }

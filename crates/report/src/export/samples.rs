@@ -15,7 +15,7 @@ use crate::document_header::LEVEL;
 use crate::rows::Field;
 
 /// What the columns of one row are computed from.
-pub(crate) struct SampleRow<'a> {
+pub(crate) struct ExportedSample<'a> {
     name: &'a RunName,
     answer: Option<&'a RunAnswer>,
     record: &'a RunRecord,
@@ -30,7 +30,7 @@ pub(crate) struct SampleRow<'a> {
     kinds: String,
 }
 
-impl<'a> SampleRow<'a> {
+impl<'a> ExportedSample<'a> {
     fn new(
         (name, record, answer): &'a Exported<'a>,
         cell: Option<&'a Cell>,
@@ -63,43 +63,46 @@ impl<'a> SampleRow<'a> {
 
 /// The columns of the rows: those before the levels of the factors, and those behind them.
 pub(crate) struct Columns<'a> {
-    before: Vec<DataColumn<'a, SampleRow<'a>>>,
-    behind: Vec<DataColumn<'a, SampleRow<'a>>>,
+    before: Vec<DataColumn<'a, ExportedSample<'a>>>,
+    behind: Vec<DataColumn<'a, ExportedSample<'a>>>,
 }
 
 /// The columns of the rows of samples.
 pub(crate) fn columns<'a>() -> Columns<'a> {
-    let mut before = run_columns(|row: &SampleRow<'_>| row.name);
+    let mut before = run_columns(|row: &ExportedSample<'_>| row.name);
     before.extend([
-        answer_column(|row: &SampleRow<'_>| row.answer, |row| row.answer.is_some()),
+        answer_column(
+            |row: &ExportedSample<'_>| row.answer,
+            |row| row.answer.is_some(),
+        ),
         DataColumn::text(
             "experiment",
             "name of the experiment",
-            |row: &SampleRow<'_>| Some(&row.record.experiment.name),
+            |row: &ExportedSample<'_>| Some(&row.record.experiment.name),
         )
         .known(),
         DataColumn::text(
             "target",
             "the targets that the trial read or wrote, with commas between",
-            |row: &SampleRow<'_>| Some(row.targets.clone()),
+            |row: &ExportedSample<'_>| Some(row.targets.clone()),
         )
         .known(),
         DataColumn::text(
             "target_kind",
             "what kinds these are of, each once",
-            |row: &SampleRow<'_>| Some(row.kinds.clone()),
+            |row: &ExportedSample<'_>| Some(row.kinds.clone()),
         )
         .known(),
         DataColumn::whole(
             "sample",
             "id of the trial in its run file",
-            |row: &SampleRow<'_>| Some(row.sample.id),
+            |row: &ExportedSample<'_>| Some(row.sample.id),
         )
         .known(),
         DataColumn::whole(
             "cell",
             "id of the cell in its run file, as in `table`",
-            |row: &SampleRow<'_>| Some(row.sample.cell),
+            |row: &ExportedSample<'_>| Some(row.sample.cell),
         )
         .known(),
     ]);
@@ -107,13 +110,17 @@ pub(crate) fn columns<'a>() -> Columns<'a> {
         DataColumn::text(
             "group",
             "group of workers that the row is of; `all` for the whole trial",
-            |row: &SampleRow<'_>| row.group,
+            |row: &ExportedSample<'_>| row.group,
         )
         .only_of(|row| row.group.is_some()),
     ];
-    behind.extend(setting_columns(|row: &SampleRow<'_>| row.cell.as_deref()));
+    behind.extend(setting_columns(|row: &ExportedSample<'_>| {
+        row.cell.as_deref()
+    }));
     let shown = SAMPLE.columns.iter().filter(|column| column.exported);
-    behind.extend(shown.map(|column| DataColumn::stored(column, |row: &SampleRow<'_>| row.sample)));
+    behind.extend(
+        shown.map(|column| DataColumn::stored(column, |row: &ExportedSample<'_>| row.sample)),
+    );
     Columns { before, behind }
 }
 
@@ -126,11 +133,11 @@ pub(crate) fn rows<'a>(
     record.samples.iter().flat_map(move |sample| {
         let cell = record.cells.iter().find(|c| c.id == sample.cell);
         let all = std::iter::once(sample).chain(record.groups_of(sample.id));
-        all.map(move |sample| fields(columns, &SampleRow::new(run, cell, sample)))
+        all.map(move |sample| fields(columns, &ExportedSample::new(run, cell, sample)))
     })
 }
 
-fn fields<'a>(columns: &Columns<'a>, row: &SampleRow<'a>) -> Vec<Field> {
+fn fields<'a>(columns: &Columns<'a>, row: &ExportedSample<'a>) -> Vec<Field> {
     let factors = &row.record.experiment.factors;
     let mut fields: Vec<Field> = columns.before.iter().filter_map(|c| c.field(row)).collect();
     fields.extend(row.cell.iter().flat_map(|cell| level_fields(factors, cell)));

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use iolab_record::columns;
 use iolab_record::{Sample, ServedBy, ShownLatency};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
@@ -49,15 +50,15 @@ struct RunData {
     /// Id and levels of each cell.
     cells: Vec<(i64, Vec<String>)>,
     /// All samples in the order of time, including warm-up and failed ones; values in the order of `columns`.
-    samples: Vec<SampleRow>,
+    samples: Vec<PageSample>,
 }
 
 /// The values of a sample, in the order of the columns.
 #[derive(Serialize)]
 #[serde(transparent)]
-struct SampleRow(Vec<Value>);
+struct PageSample(Vec<Value>);
 
-impl JsonSchema for SampleRow {
+impl JsonSchema for PageSample {
     fn schema_name() -> Cow<'static, str> {
         "Sample".into()
     }
@@ -71,63 +72,24 @@ impl JsonSchema for SampleRow {
 fn columns(timed: ShownLatency) -> Vec<DataColumn<'static, Sample>> {
     type S = Sample;
     let latency = move |sample: &S| timed.requests(sample).waited();
-    vec![
-        DataColumn::whole("cell", "id of its cell in the run file", |s: &S| {
-            Some(s.cell)
-        })
-        .known(),
-        DataColumn::whole("sample", "its id in the run file", |s: &S| Some(s.id)).known(),
-        DataColumn::whole("block", "block that it belongs to", |s: &S| Some(s.block)).known(),
-        DataColumn::whole("position", "its place in the block", |s: &S| {
-            Some(s.position)
-        })
-        .known(),
-        DataColumn::whole(
-            "warmup",
-            "1: it is a warm-up trial, which is excluded",
-            |s: &S| Some(u8::from(s.warmup)),
-        )
-        .known(),
-        DataColumn::whole("ok", "0: it failed, and is excluded", |s: &S| {
-            Some(u8::from(s.ok))
-        })
-        .known(),
-        DataColumn::whole("requests", "requests that it carried out", |s: &S| {
-            Some(s.requests())
-        })
-        .known(),
-        DataColumn::whole("bytes", "bytes of these", |s: &S| Some(s.bytes())).known(),
-        DataColumn::whole("elapsed_ns", "its timed span, ns", |s: &S| {
-            Some(s.elapsed_ns)
-        })
-        .known(),
-        DataColumn::whole(
-            "latency_p50_ns",
-            "median latency, ns: response time where there is a rate, else service time",
-            move |s: &S| latency(s).map(|l| l.p50_ns),
-        ),
-        DataColumn::whole(
-            "latency_p99_ns",
-            "99th percentile of the same, ns",
-            move |s: &S| latency(s).map(|l| l.p99_ns),
-        ),
-        DataColumn::whole(
-            "cpu_ns",
-            "CPU time in user mode and in the kernel, ns",
-            |s: &S| Some(s.cpu_ns()),
-        )
-        .known(),
-        DataColumn::number(
-            "device_fraction",
-            "bytes that the device carried, a share",
-            |s: &S| s.verdict.device_fraction,
-        ),
-        DataColumn::text("served_by", "where the bytes came from", |s: &S| {
-            Some(s.verdict.served_by.name())
-        })
-        .one_of(ServedBy::NAMES)
-        .known(),
-    ]
+    columns! {
+        DataColumn::whole("cell", "id of its cell in the run file", |s: &S| Some(s.cell)).known();
+        DataColumn::whole("sample", "its id in the run file", |s: &S| Some(s.id)).known();
+        DataColumn::whole("block", "block that it belongs to", |s: &S| Some(s.block)).known();
+        DataColumn::whole("position", "its place in the block", |s: &S| Some(s.position)).known();
+        DataColumn::whole("warmup", "1: it is a warm-up trial, which is excluded", |s: &S| Some(u8::from(s.warmup))).known();
+        DataColumn::whole("ok", "0: it failed, and is excluded", |s: &S| Some(u8::from(s.ok))).known();
+        DataColumn::whole("requests", "requests that it carried out", |s: &S| Some(s.requests())).known();
+        DataColumn::whole("bytes", "bytes of these", |s: &S| Some(s.bytes())).known();
+        DataColumn::whole("elapsed_ns", "its timed span, ns", |s: &S| Some(s.elapsed_ns)).known();
+        DataColumn::whole("latency_p50_ns", "median latency, ns: response time where there is a rate, else service time",
+            move |s: &S| latency(s).map(|l| l.p50_ns));
+        DataColumn::whole("latency_p99_ns", "99th percentile of the same, ns", move |s: &S| latency(s).map(|l| l.p99_ns));
+        DataColumn::whole("cpu_ns", "CPU time in user mode and in the kernel, ns", |s: &S| Some(s.cpu_ns())).known();
+        DataColumn::number("device_fraction", "bytes that the device carried, a share", |s: &S| s.verdict.device_fraction);
+        DataColumn::text("served_by", "where the bytes came from",
+            |s: &S| Some(s.verdict.served_by.name())).one_of(ServedBy::NAMES).known();
+    }
 }
 
 /// Everything that the script of the page reads, escaped for a `<script>` element. `latest` are the indices of the runs about
@@ -169,7 +131,7 @@ fn run(input: &Input) -> RunData {
     let experiment = &record.experiment;
     let clean = |text: &String| escape_control(text).into_owned();
     let all_clean = |texts: &[String]| texts.iter().map(clean).collect();
-    let row = |sample| SampleRow(columns.iter().map(|column| column.value(sample)).collect());
+    let row = |sample| PageSample(columns.iter().map(|column| column.value(sample)).collect());
     RunData {
         run: record.id(),
         experiment: clean(&experiment.name),

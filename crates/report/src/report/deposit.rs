@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use iolab_analysis::runs::RunName;
+use iolab_workload::table;
 use iolab_workload::{Error, Result};
 use sha2::{Digest, Sha256};
 
@@ -32,52 +33,19 @@ enum Holding {
 }
 
 /// What lies where.
-const CONTENTS: [(Holding, &str); 11] = [
-    (
-        Holding::Any,
-        "report.html        all results on one page; needs no network and no other file",
-    ),
-    (
-        Holding::Any,
-        "figures/           each figure as SVG and as PDF",
-    ),
-    (
-        Holding::Runs,
-        "data/cells.csv     one row per cell: medians, intervals, evidence",
-    ),
-    (
-        Holding::Runs,
-        "data/samples.csv   one row per trial, warm-up and failed ones included",
-    ),
-    (
-        Holding::Observations,
-        "data/*.json        what 'iolab witness' saw; 'iolab schema witness' describes it",
-    ),
-    (
-        Holding::Any,
-        "runs/              the run files (SQLite), from which 'iolab report' makes everything else again",
-    ),
-    (
-        Holding::Runs,
-        "experiments/       the definition of each experiment",
-    ),
-    (
-        Holding::Any,
-        "environment.csv    machine, kernel, file system and device of each run",
-    ),
-    (
-        Holding::Any,
-        "CITATION.cff       how to cite the data: add your name",
-    ),
-    (
-        Holding::Any,
-        "LICENSE            what the data may be used for",
-    ),
-    (
-        Holding::Any,
-        "SHA256SUMS         checksums; check them with: sha256sum -c SHA256SUMS",
-    ),
-];
+const CONTENTS: [(Holding, &str); 11] = table! {
+    (Holding::Any, "report.html        all results on one page; needs no network and no other file");
+    (Holding::Any, "figures/           each figure as SVG and as PDF");
+    (Holding::Runs, "data/cells.csv     one row per cell: medians, intervals, evidence");
+    (Holding::Runs, "data/samples.csv   one row per trial, warm-up and failed ones included");
+    (Holding::Observations, "data/*.json        what 'iolab witness' saw; 'iolab schema witness' describes it");
+    (Holding::Any, "runs/              the run files (SQLite), from which 'iolab report' makes everything else again");
+    (Holding::Runs, "experiments/       the definition of each experiment");
+    (Holding::Any, "environment.csv    machine, kernel, file system and device of each run");
+    (Holding::Any, "CITATION.cff       how to cite the data: add your name");
+    (Holding::Any, "LICENSE            what the data may be used for");
+    (Holding::Any, "SHA256SUMS         checksums; check them with: sha256sum -c SHA256SUMS");
+};
 
 /// The files, in a fixed order. `run_files` and `observations` are the contents of the run files, and of those of observations, each
 /// in the order of the report.

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::claim::{
-    Again, Claim, Reproduction, Share, Suspected, Suspects, Verdict, WhyUntried,
+    Again, CauseVerdict, Claim, Reproduction, Share, Suspected, Suspects, WhyUntried,
 };
 use iolab_analysis::doubt::{Reason, SideDoubt};
 use iolab_analysis::imbalance::Disturber;
@@ -81,7 +81,7 @@ struct Found {
     /// How many doubts there are of the whole, and of each verdict that is open.
     doubts: usize,
     /// The verdict of each suspect, the first ones of all.
-    verdicts: Vec<Verdict>,
+    verdicts: Vec<CauseVerdict>,
 }
 
 impl Found {
@@ -93,21 +93,21 @@ impl Found {
         };
         Suspected {
             suspect: Suspect::all()[number].name.to_owned(),
-            share: (verdict != Verdict::NotTried).then_some(share),
+            share: (verdict != CauseVerdict::NotTried).then_some(share),
             by_itself: number % 4 == 3,
             ratio_without: Some(0.348),
-            blocks_needed: (verdict == Verdict::CannotTell).then_some(123),
+            blocks_needed: (verdict == CauseVerdict::CannotTell).then_some(123),
             is_reversed: false,
-            untried: (verdict == Verdict::NotTried).then(|| untried(number)),
+            untried: (verdict == CauseVerdict::NotTried).then(|| untried(number)),
             doubts: match verdict {
-                Verdict::CannotTell => doubts(self.doubts),
+                CauseVerdict::CannotTell => doubts(self.doubts),
                 _ => Vec::new(),
             },
         }
     }
 
     /// The suspects of a verdict.
-    fn of(&self, verdict: Verdict) -> Vec<Suspected> {
+    fn of(&self, verdict: CauseVerdict) -> Vec<Suspected> {
         let numbers = (0..self.verdicts.len()).filter(|number| self.verdicts[*number] == verdict);
         numbers.map(|number| self.suspected(number)).collect()
     }
@@ -141,15 +141,15 @@ impl Found {
             })
         };
         let mut claims = vec![Claim::Reproduced(reproduced)];
-        for verdict in [Verdict::Cause, Verdict::Contributes] {
+        for verdict in [CauseVerdict::Cause, CauseVerdict::Contributes] {
             let each = self.of(verdict).into_iter();
             claims.extend(each.map(|one| claim(verdict, vec![one])));
         }
         for verdict in [
-            Verdict::Joint,
-            Verdict::Cleared,
-            Verdict::CannotTell,
-            Verdict::NotTried,
+            CauseVerdict::Joint,
+            CauseVerdict::Cleared,
+            CauseVerdict::CannotTell,
+            CauseVerdict::NotTried,
         ] {
             let all = self.of(verdict);
             claims.extend((!all.is_empty()).then(|| claim(verdict, all)));
@@ -174,14 +174,14 @@ fn words(suspect: &Suspect) -> &'static str {
     &suspect.what[..end.unwrap_or(suspect.what.len())]
 }
 
-fn any_verdict() -> impl Strategy<Value = Verdict> {
+fn any_verdict() -> impl Strategy<Value = CauseVerdict> {
     prop_oneof![
-        1 => Just(Verdict::Cause),
-        1 => Just(Verdict::Contributes),
-        1 => Just(Verdict::Joint),
-        4 => Just(Verdict::Cleared),
-        4 => Just(Verdict::CannotTell),
-        4 => Just(Verdict::NotTried),
+        1 => Just(CauseVerdict::Cause),
+        1 => Just(CauseVerdict::Contributes),
+        1 => Just(CauseVerdict::Joint),
+        4 => Just(CauseVerdict::Cleared),
+        4 => Just(CauseVerdict::CannotTell),
+        4 => Just(CauseVerdict::NotTried),
     ]
 }
 
@@ -215,7 +215,7 @@ proptest! {
         prop_assert!(found.left < 0.1 || one.contains(&left), "{left}: {text}");
         for (suspect, verdict) in Suspect::all().iter().zip(&found.verdicts) {
             let is_named = one.contains(words(suspect)) || one.contains(suspect.name);
-            let is_accused = matches!(verdict, Verdict::Cause | Verdict::Contributes | Verdict::Joint);
+            let is_accused = matches!(verdict, CauseVerdict::Cause | CauseVerdict::Contributes | CauseVerdict::Joint);
             let accused = found.verdicts.iter().filter(|one| *one == verdict).count();
             prop_assert!(is_named || is_accused && accused > 4, "{}: {text}", suspect.name);
         }
@@ -233,7 +233,7 @@ proptest! {
             phenomenon,
             left: 0.5,
             doubts: 6,
-            verdicts: vec![Verdict::Contributes; suspects],
+            verdicts: vec![CauseVerdict::Contributes; suspects],
         };
         let text = answer(&input(&target), &found.claims(), CAVEAT_LINES, width);
         prop_assert!(lines(&text) <= CAUSE_LINES_MAX, "{text}");
@@ -242,8 +242,8 @@ proptest! {
 
 #[test]
 fn reasons_are_left_out_where_there_are_many() {
-    use Verdict::{CannotTell, Cause, Cleared, NotTried};
-    let of = |verdicts: &[Verdict]| {
+    use CauseVerdict::{CannotTell, Cause, Cleared, NotTried};
+    let of = |verdicts: &[CauseVerdict]| {
         let found = Found {
             phenomenon: "throughput at bs=16MiB is 0.0122 times that at bs=64KiB".to_owned(),
             left: 0.53,

@@ -10,7 +10,7 @@ use iolab_record::EndedBy;
 use iolab_record::{FurtherTarget, RunRecord, RunStatus, ServedBy, TargetKind};
 use iolab_report::chart::{Style, chart};
 use iolab_report::document;
-use iolab_report::export::{self, LatencyRow};
+use iolab_report::export::{self, ExportedLatency};
 use iolab_report::prometheus::GaugeRun;
 use iolab_report::rows::Format;
 use iolab_report::{benchstat, gbench, prometheus, table};
@@ -465,7 +465,7 @@ fn buckets_count_every_request() {
     for ns in [100, 100, 4096, 1_000_000] {
         histogram.record(ns).unwrap();
     }
-    let row = LatencyRow {
+    let row = ExportedLatency {
         run: RunName::default().into(),
         experiment: "read-size".to_owned(),
         sample: 3,

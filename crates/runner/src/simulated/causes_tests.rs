@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::tests::measure;
 use iolab_analysis::analysis::{Analysis, analyse};
-use iolab_analysis::claim::{Again, Claim, Suspected, Verdict, claims, phenomena};
+use iolab_analysis::claim::{Again, CauseVerdict, Claim, Suspected, claims, phenomena};
 use iolab_diskmodel::definition::Definition;
 use iolab_diskmodel::definition::parts::{
     CacheDefinition, LatencyDefinition, LimitDefinition, NoiseDefinition, PartDefinition, Rate,
@@ -288,7 +288,7 @@ impl Grade {
     fn add(&mut self, world: &World, analysis: &Analysis) {
         self.runs += 1;
         let all = claims(&[analysis]);
-        let mut suspects: Vec<(Verdict, Suspected)> = Vec::new();
+        let mut suspects: Vec<(CauseVerdict, Suspected)> = Vec::new();
         for claim in all {
             match claim {
                 Claim::Reproduced(found) => {
@@ -304,7 +304,7 @@ impl Grade {
             }
         }
         for (verdict, one) in suspects {
-            let is_accused = verdict < Verdict::Cleared;
+            let is_accused = verdict < CauseVerdict::Cleared;
             match world.planted.contains(&one.suspect.as_str()) {
                 true => {
                     self.named += usize::from(is_accused);
@@ -314,7 +314,7 @@ impl Grade {
                 false => {
                     self.innocent += 1;
                     self.accused += usize::from(is_accused);
-                    self.cleared += usize::from(verdict == Verdict::Cleared);
+                    self.cleared += usize::from(verdict == CauseVerdict::Cleared);
                     if is_accused {
                         println!("{}: accused {} {:?}", world.name, one.suspect, one.share);
                     }

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use iolab_diskmodel::Model;
 use iolab_diskmodel::definition::Definition;
+use iolab_workload::refuse;
 use iolab_workload::trial::{Batch, TrialSpec};
 use iolab_workload::{Error, Result};
 
@@ -165,14 +166,10 @@ impl Disk {
 
     /// Checks what is asked of one group of workers.
     fn check(&self, spec: &TrialSpec) -> Result<()> {
-        if spec.offset + spec.region > self.bytes {
-            return Err(Error::usage(format!(
-                "the region ends at byte {}, beyond the {} bytes of {}",
-                spec.offset + spec.region,
-                self.bytes,
-                self.name
-            ))
-            .hint("choose a smaller offset or region"));
+        refuse! {
+            spec.offset + spec.region > self.bytes =>
+                format!("the region ends at byte {}, beyond the {} bytes of {}", spec.offset + spec.region, self.bytes, self.name),
+                "choose a smaller offset or region";
         }
         let block = self.block();
         if let Some(bytes) = spec.unaligned_request(block) {
@@ -188,13 +185,10 @@ impl Disk {
             ("offset", spec.offset),
             ("skip", spec.skip),
         ] {
-            if !value.is_multiple_of(block) {
-                return Err(Error::usage(format!(
-                    "{name} of {value} bytes is not a multiple of {}, the block of {}",
-                    exact_size(block),
-                    self.name
-                ))
-                .hint(format!("choose a multiple of {}", exact_size(block))));
+            refuse! {
+                !value.is_multiple_of(block) =>
+                    format!("{name} of {value} bytes is not a multiple of {}, the block of {}", exact_size(block), self.name),
+                    format!("choose a multiple of {}", exact_size(block));
             }
         }
         Ok(())

@@ -2,18 +2,19 @@
 //! its factors that have none; what the user asks for is refused.
 
 use iolab_workload::cpus::Placement;
+use iolab_workload::refuse;
+use iolab_workload::treatment::{TreatedField, Treatment};
 use iolab_workload::trial::{
     Allocate, Backend, BufferInit, BufferMemory, CacheState, Content, Descriptors, FileLayout,
     TrialSpec,
 };
-use iolab_workload::{Error, Result};
+use iolab_workload::{Error, Result, treated};
 
 use iolab_plan::cells::cells;
 use iolab_plan::experiment::Experiment;
 use iolab_workload::settings::{CellSpec, Setting};
 
 const NO_PEER: &str = "other tools need a file: 'iolab serve' offers a model as one";
-const NO_CACHE: &str = "a model has no page cache";
 const NO_FILES: &str = "a model is one disk without files";
 const NO_HOST: &str = "system calls take no time on a model";
 const NO_PROCESSOR: &str = "a model has no processor";
@@ -22,206 +23,85 @@ const NO_DATA: &str = "a model keeps no data";
 const NO_TRIM: &str = "a model has no trim";
 const NO_COPY: &str = "no data is copied on a model";
 
-/// A setting of which not all values have a meaning.
-struct Meaning {
-    setting: &'static str,
-    /// Whether its value in a cell has one.
-    has: bool,
-    /// Why other values have none.
-    why: &'static str,
+/// What a model makes of each field of a cell, those first that tell most.
+fn treatments(cell: &CellSpec) -> impl Iterator<Item = TreatedField> {
+    let programs = treated!(cell => CellSpec {
+        same: [idle],
+        adapted: [
+            "each group is judged by itself": [groups, active],
+            "it is one word for settings of the trial": [workload, batch_auto],
+            "models of several targets are refused where these are named": [target],
+            "its fields follow": [trial],
+        ],
+        cannot: [
+            tool: { cell.tool.is_peer() => NO_PEER },
+            command: { cell.command.is_some() => NO_FILES },
+            linkage: { cell.linkage.is_some() => NO_FILES },
+            system: { !cell.system.is_none() => NO_KERNEL },
+        ],
+    });
+    programs.into_iter().chain(of_trial(&cell.trial))
 }
 
-/// Settings whose other values have no meaning for the same reason.
-fn because<const N: usize>(
-    why: &'static str,
-    rows: [(&'static str, bool); N],
-) -> impl Iterator<Item = Meaning> {
-    rows.into_iter()
-        .map(move |(setting, has)| Meaning { setting, has, why })
-}
-
-/// Which settings of a cell have a meaning, those first that tell most.
-fn meanings(cell: &CellSpec) -> impl Iterator<Item = Meaning> {
-    // Every setting stands here, or in `of_trial`, so that a new one is simulated or refused, and not forgotten.
-    let CellSpec {
-        trial,
-        groups: _,
-        active: _,
-        workload: _,
-        batch_auto: _,
-        linkage,
-        command,
-        tool,
-        // Models of several targets are refused where these are named.
-        target: _,
-        system,
-        // A session lets that much virtual time pass.
-        idle: _,
-    } = cell;
-    let programs = [
-        ("command", command.is_none()),
-        ("linkage", linkage.is_none()),
-    ];
-    because(NO_PEER, [("tool", !tool.is_peer())])
-        .chain(because(NO_FILES, programs))
-        .chain(of_trial(trial))
-        .chain(because(NO_KERNEL, [("system", system.is_none())]))
-}
-
-fn of_trial(trial: &TrialSpec) -> impl Iterator<Item = Meaning> {
-    let TrialSpec {
-        // The simulation heeds these.
-        pattern: _,
-        bs: _,
-        bs_mix: _,
-        skip: _,
-        skip_every: _,
-        random_every: _,
-        offset: _,
-        region: _,
-        segments: _,
-        threads: _,
-        depth: _,
-        batch: _,
-        read_percent: _,
-        sync: _,
-        sync_every: _,
-        first_offset: _,
-        limit: _,
-        steady: _,
-        rate: _,
-        arrivals: _,
-        thinktime: _,
-        thinktime_every: _,
-        bursts: _,
-        latency: _,
-        seed: _,
-        series_ns: _,
-        start_delay: _,
-        flow: _,
-        ends_trial: _,
-        // They say how trims, ranks and stripes go, which no model has.
-        trim_by: _,
-        others: _,
-        ranks: _,
-        hosts: _,
-        shift: _,
-        stripe: _,
-        latency_over_time: _,
-        // Judged below, by theme.
-        backend: _,
-        registered: _,
-        sqpoll: _,
-        sqpoll_cpu: _,
-        iopoll: _,
-        cache: _,
-        layout: _,
-        // Only with layout=private.
-        files: _,
-        descriptors: _,
-        fresh: _,
-        allocate: _,
-        noatime: _,
-        buffer_init: _,
-        buffer_memory: _,
-        content: _,
-        write_hint: _,
-        verify: _,
-        compressible: _,
-        dedup: _,
-        // Only with dedup.
-        dedup_set: _,
-        hardware_counters: _,
-        thinktime_spin: _,
-        cpus: _,
-        placement: _,
-        memory_node: _,
-        dontcache: _,
-        atomic: _,
-        nowait: _,
-        fadvise: _,
-        ioprio: _,
-        nice: _,
-        realtime: _,
-        trace: _,
-        trim_percent: _,
-        trim_first: _,
-    } = trial;
-    let trims = [
-        ("trim_percent", trial.trim_percent == 0),
-        ("trim_first", !trial.trim_first),
-    ];
-    because(NO_CACHE, [("cache", trial.cache == CacheState::Direct)])
-        .chain(because(NO_HOST, calls(trial)))
-        .chain(because(NO_FILES, files(trial)))
-        .chain(because(NO_COPY, buffers(trial)))
-        .chain(because(NO_DATA, data(trial)))
-        .chain(because(NO_PROCESSOR, processor(trial)))
-        .chain(because(NO_KERNEL, kernel(trial)))
-        .chain(because(NO_TRIM, trims))
-}
-
-fn calls(trial: &TrialSpec) -> [(&'static str, bool); 5] {
+fn of_trial(trial: &TrialSpec) -> impl IntoIterator<Item = TreatedField> + use<> {
     // They stand for one request and for several outstanding ones.
     let simulated = [Backend::Psync, Backend::Libaio, Backend::IoUring];
-    [
-        ("backend", simulated.contains(&trial.backend)),
-        ("registered", trial.registered),
-        ("sqpoll", !trial.sqpoll),
-        ("sqpoll_cpu", trial.sqpoll_cpu.is_none()),
-        ("iopoll", !trial.iopoll),
-    ]
-}
-
-fn files(trial: &TrialSpec) -> [(&'static str, bool); 5] {
     let is_plain_space = matches!(trial.allocate, None | Some(Allocate::Recycled));
-    [
-        ("layout", trial.layout != FileLayout::Private),
-        ("descriptors", trial.descriptors == Descriptors::Private),
-        ("fresh", !trial.fresh),
-        ("allocate", is_plain_space),
-        ("noatime", !trial.noatime),
-    ]
+    treated!(trial => TrialSpec {
+        same: [
+            pattern, bs, bs_mix, skip, skip_every, random_every, offset, region, segments, threads, depth, batch, read_percent, sync,
+            sync_every, first_offset, limit, steady, rate, arrivals, thinktime, thinktime_every, bursts, latency, seed, series_ns,
+            start_delay, flow, ends_trial, latency_over_time,
+        ],
+        adapted: [
+            "it says how trims, ranks and stripes go, which no model has": [trim_by, others, ranks, hosts, shift, stripe],
+            "it goes only with layout=private": [files],
+            "it goes only with dedup": [dedup_set],
+        ],
+        cannot: [
+            cache: { trial.cache != CacheState::Direct => "a model has no page cache" },
+            backend: { !simulated.contains(&trial.backend) => NO_HOST },
+            registered: { !trial.registered => NO_HOST },
+            sqpoll: { trial.sqpoll => NO_HOST },
+            sqpoll_cpu: { trial.sqpoll_cpu.is_some() => NO_HOST },
+            iopoll: { trial.iopoll => NO_HOST },
+            layout: { trial.layout == FileLayout::Private => NO_FILES },
+            descriptors: { trial.descriptors != Descriptors::Private => NO_FILES },
+            fresh: { trial.fresh => NO_FILES },
+            allocate: { !is_plain_space => NO_FILES },
+            noatime: { trial.noatime => NO_FILES },
+            buffer_init: { trial.buffer_init != BufferInit::Random => NO_COPY },
+            buffer_memory: { trial.buffer_memory != BufferMemory::Kernel => NO_COPY },
+            content: { trial.content != Content::Unique => NO_DATA },
+            write_hint: { trial.write_hint.is_some() => NO_DATA },
+            verify: { trial.verify => NO_DATA },
+            compressible: { trial.compressible > 0 => NO_DATA },
+            dedup: { trial.dedup > 0 => NO_DATA },
+            hardware_counters: { trial.hardware_counters => NO_PROCESSOR },
+            cpus: { trial.cpus.is_some() => NO_PROCESSOR },
+            placement: { trial.placement != Placement::Float => NO_PROCESSOR },
+            memory_node: { trial.memory_node.is_some() => NO_PROCESSOR },
+            thinktime_spin: { !trial.thinktime_spin.is_zero() => NO_PROCESSOR },
+            dontcache: { trial.dontcache => NO_KERNEL },
+            atomic: { trial.atomic => NO_KERNEL },
+            nowait: { trial.nowait => NO_KERNEL },
+            fadvise: { trial.fadvise.is_some() => NO_KERNEL },
+            ioprio: { trial.ioprio.is_some() => NO_KERNEL },
+            nice: { trial.nice.is_some() => NO_KERNEL },
+            realtime: { trial.realtime.is_some() => NO_KERNEL },
+            trace: { trial.trace => NO_KERNEL },
+            trim_percent: { trial.trim_percent > 0 => NO_TRIM },
+            trim_first: { trial.trim_first => NO_TRIM },
+        ],
+    })
 }
 
-fn buffers(trial: &TrialSpec) -> [(&'static str, bool); 2] {
-    [
-        ("buffer_init", trial.buffer_init == BufferInit::Random),
-        ("buffer_memory", trial.buffer_memory == BufferMemory::Kernel),
-    ]
-}
-
-fn data(trial: &TrialSpec) -> [(&'static str, bool); 5] {
-    [
-        ("content", trial.content == Content::Unique),
-        ("write_hint", trial.write_hint.is_none()),
-        ("verify", !trial.verify),
-        ("compressible", trial.compressible == 0),
-        ("dedup", trial.dedup == 0),
-    ]
-}
-
-fn processor(trial: &TrialSpec) -> [(&'static str, bool); 5] {
-    [
-        ("hardware_counters", !trial.hardware_counters),
-        ("cpus", trial.cpus.is_none()),
-        ("placement", trial.placement == Placement::Float),
-        ("memory_node", trial.memory_node.is_none()),
-        ("thinktime_spin", trial.thinktime_spin.is_zero()),
-    ]
-}
-
-fn kernel(trial: &TrialSpec) -> [(&'static str, bool); 8] {
-    [
-        ("dontcache", !trial.dontcache),
-        ("atomic", !trial.atomic),
-        ("nowait", !trial.nowait),
-        ("fadvise", trial.fadvise.is_none()),
-        ("ioprio", trial.ioprio.is_none()),
-        ("nice", trial.nice.is_none()),
-        ("realtime", trial.realtime.is_none()),
-        ("trace", !trial.trace),
-    ]
+/// The settings of which values are refused, each with the reason.
+fn refusable(cell: &CellSpec) -> impl Iterator<Item = (&'static str, bool, &'static str)> {
+    treatments(cell).filter_map(|field| match field.treatment {
+        Treatment::Cannot { refused, why } => Some((field.name, refused, why)),
+        Treatment::Adapted(_) | Treatment::Same => None,
+    })
 }
 
 /// Leaves out the levels of an experiment that have no meaning on a model, and gives what was left out in words. `asked` says
@@ -231,7 +111,7 @@ fn kernel(trial: &TrialSpec) -> [(&'static str, bool); 8] {
 /// Of kind [`Usage`](iolab_workload::Kind::Usage): a setting none of whose values has a meaning, or one that the user asked for.
 pub fn adapt(experiment: &mut Experiment, asked: &dyn Fn(&str) -> bool) -> Result<Option<String>> {
     let mut left_out: Vec<(&str, Vec<String>)> = Vec::new();
-    for Meaning { setting, why, .. } in meanings(&CellSpec::default()) {
+    for (setting, _, why) in refusable(&CellSpec::default()) {
         let Some(setting) = Setting::find(setting) else {
             continue;
         };
@@ -240,18 +120,12 @@ pub fn adapt(experiment: &mut Experiment, asked: &dyn Fn(&str) -> bool) -> Resul
             continue;
         }
         let named = format!("{}={}", setting.name, without.join(","));
-        if kept.is_empty() || asked(setting.name) {
-            return Err(Error::usage(format!(
-                "{} does not apply to a model: {named}: {why}",
-                experiment.name
-            ))
-            .hint(match asked(setting.name) {
-                true => "leave it out, or measure a file or a device".to_owned(),
-                false => format!(
-                    "choose another value (--set {}=...), or measure a file or a device",
-                    setting.name
-                ),
-            }));
+        refuse! {
+            kept.is_empty() || asked(setting.name) => format!("{} does not apply to a model: {named}: {why}", experiment.name),
+                match asked(setting.name) {
+                    true => "leave it out, or measure a file or a device".to_owned(),
+                    false => format!("choose another value (--set {}=...), or measure a file or a device", setting.name),
+                };
         }
         experiment.sweep(setting, &kept)?;
         match left_out.iter_mut().find(|(other, _)| *other == why) {
@@ -281,7 +155,8 @@ pub fn adapt(experiment: &mut Experiment, asked: &dyn Fn(&str) -> bool) -> Resul
 fn check_groups(experiment: &Experiment) -> Result<()> {
     for cell in cells(experiment)? {
         for group in cell.spec.active() {
-            if let Some(Meaning { setting, why, .. }) = meanings(&group.spec).find(|m| !m.has) {
+            let refused = treatments(&group.spec).find_map(|f| Some((f.name, f.refusal()?)));
+            if let Some((setting, why)) = refused {
                 let value = Setting::find(setting).map(|setting| setting.get(&group.spec));
                 return Err(Error::usage(format!(
                     "{}: {}.{setting}={} has no meaning on a model: {why}",
@@ -311,7 +186,7 @@ fn parted(
     for level in levels {
         let mut cell = base.clone();
         setting.set(&mut cell, &level)?;
-        match meanings(&cell).any(|m| m.setting == setting.name && !m.has) {
+        match treatments(&cell).any(|f| f.name == setting.name && f.refusal().is_some()) {
             false => kept.push(level),
             true => without.push(level),
         }

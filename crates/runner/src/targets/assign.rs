@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use iolab_plan::experiment::{Experiment, GroupSetting};
 use iolab_workload::group::{ALL, check_group_name};
 use iolab_workload::quantity::counted;
+use iolab_workload::refuse;
 use iolab_workload::settings::Setting;
 use iolab_workload::target::TargetName;
 use iolab_workload::{Error, Result};
@@ -58,12 +59,9 @@ fn target_setting() -> Result<&'static Setting> {
 /// groups already.
 pub fn join_targets(experiment: &mut Experiment, given: &[PathBuf]) -> Result<()> {
     check_several("--together", given)?;
-    if !experiment.groups.is_empty() {
-        return Err(Error::usage(format!(
-            "--together, and {} has groups already",
-            experiment.name
-        ))
-        .hint("give each group its target: --set GROUP.target=PATH"));
+    refuse! {
+        !experiment.groups.is_empty() => format!("--together, and {} has groups already", experiment.name),
+            "give each group its target: --set GROUP.target=PATH";
     }
     let (target, active) = (target_setting()?, "active");
     let active =
@@ -99,12 +97,9 @@ pub fn join_targets(experiment: &mut Experiment, given: &[PathBuf]) -> Result<()
 /// groups.
 pub fn stripe_targets(experiment: &mut Experiment, given: &[PathBuf]) -> Result<()> {
     check_several("--striped", given)?;
-    if !experiment.groups.is_empty() {
-        return Err(Error::usage(format!(
-            "--striped, and {} has groups, which have one target each",
-            experiment.name
-        ))
-        .hint("give each group its target: --set GROUP.target=PATH"));
+    refuse! {
+        !experiment.groups.is_empty() => format!("--striped, and {} has groups, which have one target each", experiment.name),
+            "give each group its target: --set GROUP.target=PATH";
     }
     let names = given.iter().map(|path| level(path));
     let names = names.collect::<Result<Vec<String>>>()?;
@@ -121,14 +116,9 @@ pub fn stripe_targets(experiment: &mut Experiment, given: &[PathBuf]) -> Result<
 
 /// Refuses to use fewer than two targets at once.
 fn check_several(option: &str, given: &[PathBuf]) -> Result<()> {
-    if given.len() < 2 {
-        return Err(Error::usage(format!(
-            "{option} with {}",
-            counted(given.len() as u64, "target")
-        ))
-        .hint(format!(
-            "name two or more: iolab run EXPERIMENT {option} /dev/sda /dev/sdb"
-        )));
+    refuse! {
+        given.len() < 2 => format!("{option} with {}", counted(given.len() as u64, "target")),
+            format!("name two or more: iolab run EXPERIMENT {option} /dev/sda /dev/sdb");
     }
     Ok(())
 }

@@ -91,6 +91,32 @@ pub struct Setting {
     pub(super) get: fn(&CellSpec) -> Value,
 }
 
+/// The rows of one topic, four lines each, with the fields of [`Setting`].
+macro_rules! rows {
+    ($topic:ident: $({
+        name: $name:literal, aliases: [$($alias:literal),*], kind: $kind:ident, unit: $unit:literal, column: $column:literal,
+        since: $since:literal, exported: $exported:literal,
+        doc: $doc:expr,
+        set: $set:expr,
+        get: $get:expr
+    })+) => {
+        &[$(Setting {
+            name: $name,
+            topic: $crate::settings::Topic::$topic,
+            aliases: &[$($alias),*],
+            unit: $unit,
+            doc: $doc,
+            kind: $crate::settings::ValueKind::$kind,
+            column: $column,
+            since: $since,
+            exported: $exported,
+            set: $set,
+            get: $get,
+        }),+]
+    };
+}
+pub(super) use rows;
+
 impl PartialEq for Setting {
     /// Names are unique in the table.
     fn eq(&self, other: &Self) -> bool {

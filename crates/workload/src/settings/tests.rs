@@ -108,7 +108,8 @@ fn every_setting_sets_what_it_says() {
 /// The settings of a type whose fields these are: a field that has no line here does not compile.
 macro_rules! settings_of {
     ($type:ident { $($field:ident: $settings:expr,)+ }) => {{
-        let $type { $($field: _,)+ } = $type::default();
+        // Names a field without a line.
+        let _ = |of: $type| $type { $($field: of.$field,)+ };
         [$(&$settings[..]),+].concat()
     }};
 }

@@ -8,16 +8,13 @@ use super::{
 };
 use crate::error::{Error, Result};
 use crate::quantity::exact_duration;
+use crate::refuse;
 use crate::units::format_size;
 
 /// Each sector of a verified block has a checksum, bytes.
 const SECTOR: u64 = 512;
 /// Most blocks that can be verified: their table has 8 bytes each, 1 GiB in all.
 pub const VERIFIED_BLOCKS_MAX: u64 = 1 << 27;
-
-fn fail(message: String, hint: &str) -> Result<()> {
-    Err(Error::usage(message).hint(hint))
-}
 
 impl TrialSpec {
     /// Checks everything that does not depend on the target.
@@ -61,95 +58,54 @@ impl TrialSpec {
 
     /// Checks that there are latencies to keep over time.
     fn check_latency_over_time(&self) -> Result<()> {
-        match self.latency_over_time && !self.latency && self.rate.is_none() {
-            true => fail(
-                "latency_over_time=true with latency=false".to_owned(),
-                "set latency=true: without it no request is timed",
-            ),
-            false => Ok(()),
+        refuse! {
+            self.latency_over_time && !self.latency && self.rate.is_none() => "latency_over_time=true with latency=false",
+                "set latency=true: without it no request is timed";
         }
+        Ok(())
     }
 
     /// Checks the size of requests and the range that they access.
     fn check_extent(&self) -> Result<()> {
-        if self.bs == 0 || self.bs > BS_MAX {
-            return fail(
-                format!("bs is {} bytes", self.bs),
-                "choose an I/O size from 1 byte to 2 GiB minus 4 KiB, the most one system call transfers",
-            );
-        }
-        if self.region < self.bs {
-            return fail(
-                format!(
-                    "the region of {} bytes is smaller than one request of {} bytes",
-                    self.region, self.bs
-                ),
-                "enlarge it with --size or choose a smaller bs",
-            );
-        }
-        if self.region / self.bs > BLOCKS_MAX {
-            return fail(
-                format!("{} blocks are more than 2^48", self.region / self.bs),
-                "choose a larger bs or a smaller region",
-            );
+        refuse! {
+            self.bs == 0 || self.bs > BS_MAX => format!("bs is {} bytes", self.bs),
+                "choose an I/O size from 1 byte to 2 GiB minus 4 KiB, the most one system call transfers";
+            self.region < self.bs => format!("the region of {} bytes is smaller than one request of {} bytes", self.region, self.bs),
+                "enlarge it with --size or choose a smaller bs";
+            self.region / self.bs > BLOCKS_MAX => format!("{} blocks are more than 2^48", self.region / self.bs),
+                "choose a larger bs or a smaller region";
         }
         let end = self.offset.checked_add(self.region);
-        if end.is_none_or(|end| end > i64::MAX as u64) {
-            return fail(
-                "offset plus region is beyond what a file can have".to_owned(),
-                "choose a smaller offset or region",
-            );
+        refuse! {
+            end.is_none_or(|end| end > i64::MAX as u64) => "offset plus region is beyond what a file can have",
+                "choose a smaller offset or region";
         }
         Ok(())
     }
 
     /// Checks threads, depth, and that there are enough blocks for all threads. Relies on `bs` > 0.
     fn check_concurrency(&self) -> Result<()> {
-        if self.threads == 0 || self.threads > THREADS_MAX {
-            return fail(
-                format!("threads is {}", self.threads),
-                "choose 1 to 1024 threads",
-            );
-        }
-        if self.depth == 0 || self.depth > DEPTH_MAX {
-            return fail(
-                format!("depth is {}", self.depth),
-                "choose a depth from 1 to 4096",
-            );
-        }
-        if self.depth > 1 && !self.backend.is_asynchronous() {
-            return fail(
-                format!("depth {} with backend {}", self.depth, self.backend),
-                "it keeps one request outstanding; raise threads instead, or set backend=io_uring or libaio",
-            );
+        refuse! {
+            self.threads == 0 || self.threads > THREADS_MAX => format!("threads is {}", self.threads), "choose 1 to 1024 threads";
+            self.depth == 0 || self.depth > DEPTH_MAX => format!("depth is {}", self.depth), "choose a depth from 1 to 4096";
+            self.depth > 1 && !self.backend.is_asynchronous() => format!("depth {} with backend {}", self.depth, self.backend),
+                "it keeps one request outstanding; raise threads instead, or set backend=io_uring or libaio";
         }
         let blocks = self.visited_bytes() / self.bs;
-        if blocks < u64::from(self.workers()) && self.parts_region() {
-            return fail(
-                format!(
-                    "{} threads share {blocks} blocks of {} bytes",
-                    self.workers(),
-                    self.bs
-                ),
-                "each thread needs at least one block: enlarge the region, or use fewer threads or a smaller bs",
-            );
+        refuse! {
+            blocks < u64::from(self.workers()) && self.parts_region() =>
+                format!("{} threads share {blocks} blocks of {} bytes", self.workers(), self.bs),
+                "each thread needs at least one block: enlarge the region, or use fewer threads or a smaller bs";
         }
         Ok(())
     }
 
     /// Checks the kind of requests, and the content of their buffers.
     fn check_requests(&self) -> Result<()> {
-        if self.read_percent > 100 {
-            return fail(
-                format!("read_percent is {}", self.read_percent),
-                "choose 0 to 100",
-            );
-        }
-        if self.writes() && self.buffer_init == BufferInit::Untouched {
-            return fail(
-                "buffer_init=untouched with writes".to_owned(),
-                "an untouched buffer has nothing to write; set another buffer_init",
-            );
+        refuse! {
+            self.read_percent > 100 => format!("read_percent is {}", self.read_percent), "choose 0 to 100";
+            self.writes() && self.buffer_init == BufferInit::Untouched => "buffer_init=untouched with writes",
+                "an untouched buffer has nothing to write; set another buffer_init";
         }
         Ok(())
     }
@@ -157,23 +113,13 @@ impl TrialSpec {
     /// Checks cache states and sync policies that a backend does not support.
     fn check_backend(&self) -> Result<()> {
         let is_mapped = self.backend == Backend::Mmap;
-        if is_mapped && self.cache == CacheState::Direct {
-            return fail(
-                "backend mmap with cache=direct".to_owned(),
-                "a mapping lives in the page cache; set cache=cold or cache=hot",
-            );
-        }
-        if self.iopoll && self.cache != CacheState::Direct && self.backend != Backend::Null {
-            return fail(
-                "iopoll with buffered I/O".to_owned(),
-                "polled completions need cache=direct",
-            );
-        }
-        if is_mapped && matches!(self.sync, SyncPolicy::Osync | SyncPolicy::Odsync) {
-            return fail(
-                format!("backend mmap with sync={}", self.sync),
-                "the flag has no effect on a mapping; set sync=each or sync=end",
-            );
+        refuse! {
+            is_mapped && self.cache == CacheState::Direct => "backend mmap with cache=direct",
+                "a mapping lives in the page cache; set cache=cold or cache=hot";
+            self.iopoll && self.cache != CacheState::Direct && self.backend != Backend::Null => "iopoll with buffered I/O",
+                "polled completions need cache=direct";
+            is_mapped && matches!(self.sync, SyncPolicy::Osync | SyncPolicy::Odsync) => format!("backend mmap with sync={}", self.sync),
+                "the flag has no effect on a mapping; set sync=each or sync=end";
         }
         Ok(())
     }
@@ -181,47 +127,33 @@ impl TrialSpec {
     /// Checks the start and the limits of a trial.
     fn check_limits(&self) -> Result<()> {
         let limit = &self.limit;
-        if limit.bytes == Some(0) || limit.requests == Some(0) || limit.time == Some(Duration::ZERO)
-        {
-            return fail(
-                "limits that leave a trial nothing to do".to_owned(),
-                "give bytes, requests or time a value above zero",
-            );
-        }
-        if self.first_offset == FirstOffset::Random && self.allocate == Some(Allocate::Append) {
-            return fail(
-                "first_offset=random with allocate=append".to_owned(),
-                "a file that grows begins at its first byte; set first_offset=zero",
-            );
+        refuse! {
+            limit.bytes == Some(0) || limit.requests == Some(0) || limit.time == Some(Duration::ZERO) =>
+                "limits that leave a trial nothing to do",
+                "give bytes, requests or time a value above zero";
+            self.first_offset == FirstOffset::Random && self.allocate == Some(Allocate::Append) =>
+                "first_offset=random with allocate=append",
+                "a file that grows begins at its first byte; set first_offset=zero";
         }
         Ok(())
     }
 
     /// Checks the bytes between two skips, and the requests between two random offsets.
     fn check_skip(&self) -> Result<()> {
-        if self.random_every == 0 || self.random_every > 1 && self.pattern.is_ordered() {
-            return Err(Error::usage(format!(
-                "random_every={} with pattern {}",
-                self.random_every, self.pattern
-            ))
-            .hint("it counts the requests from one random offset to the next, from 1: set a random pattern, or random_every=1"));
+        refuse! {
+            self.random_every == 0 || self.random_every > 1 && self.pattern.is_ordered() =>
+                format!("random_every={} with pattern {}", self.random_every, self.pattern),
+                "it counts the requests from one random offset to the next, from 1: set a random pattern, or random_every=1";
         }
         let Some(every) = self.skip_every else {
             return Ok(());
         };
-        if self.pattern != Pattern::Strided {
-            return Err(
-                Error::usage(format!("skip_every with pattern {}", self.pattern))
-                    .hint("only pattern=strided skips bytes: set it, or leave skip_every out"),
-            );
-        }
-        if self.bs == 0 || every == 0 || !every.is_multiple_of(self.bs) {
-            return Err(Error::usage(format!(
-                "skip_every={} is not a multiple of bs={}",
-                format_size(every),
-                format_size(self.bs)
-            ))
-            .hint("choose a multiple of bs, or none to skip after each I/O"));
+        refuse! {
+            self.pattern != Pattern::Strided => format!("skip_every with pattern {}", self.pattern),
+                "only pattern=strided skips bytes: set it, or leave skip_every out";
+            self.bs == 0 || every == 0 || !every.is_multiple_of(self.bs) =>
+                format!("skip_every={} is not a multiple of bs={}", format_size(every), format_size(self.bs)),
+                "choose a multiple of bs, or none to skip after each I/O";
         }
         Ok(())
     }
@@ -246,83 +178,50 @@ fn check_verify(spec: &TrialSpec) -> Result<()> {
 
 /// Refuses verification where it is unknown which write each block should hold.
 fn check_known_writes(spec: &TrialSpec) -> Result<()> {
-    if !spec.writes() {
-        return fail(
-            "verify in a trial that only reads".to_owned(),
-            "only data that the trial itself has written can be verified: set read_percent below 100, or leave verify out",
-        );
+    refuse! {
+        !spec.writes() => "verify in a trial that only reads",
+            "only data that the trial itself has written can be verified: set read_percent below 100, or leave verify out";
     }
     let are_apart = spec.pattern.is_ordered() && spec.parts_region();
-    if spec.others != Others::default() && !are_apart {
-        return fail(
-            "verify in a trial of several processes that write the same blocks".to_owned(),
-            "a process knows only what its own threads have written: set pattern=seq and layout=shared or interleaved, or leave verify out",
-        );
-    }
-    if spec.backend == Backend::Mmap && spec.threads > 1 && !are_apart {
-        return fail(
-            "verify with backend mmap and several threads that write the same blocks".to_owned(),
-            "two copies into a mapping can mix within a sector, which would look like damage: set threads=1, backend=psync, or pattern=seq with layout=shared or interleaved",
-        );
+    refuse! {
+        spec.others != Others::default() && !are_apart => "verify in a trial of several processes that write the same blocks",
+            "a process knows only what its own threads have written: set pattern=seq and layout=shared or interleaved, or leave verify out";
+        spec.backend == Backend::Mmap && spec.threads > 1 && !are_apart =>
+            "verify with backend mmap and several threads that write the same blocks",
+            "two copies into a mapping can mix within a sector, which would look like damage: set threads=1, backend=psync, or pattern=seq with layout=shared or interleaved";
     }
     Ok(())
 }
 
 /// Refuses verification of blocks that cannot be read back, recognised, or kept in memory.
 fn check_read_back(spec: &TrialSpec) -> Result<()> {
-    if spec.backend == Backend::Null {
-        return fail(
-            "verify with backend null".to_owned(),
-            "it writes nothing, so that there is nothing to read back: choose another backend, or leave verify out",
-        );
-    }
-    if spec.layout == FileLayout::Private {
-        return fail(
-            "verify with layout=private".to_owned(),
-            "what is written is read back from one file: set another layout, or leave verify out",
-        );
-    }
-    if spec.content != Content::Unique {
-        return fail(
-            format!("verify with content={}", spec.content),
-            "blocks that are all alike cannot tell which is which: set content=unique, or leave verify out",
-        );
-    }
-    if !spec.bs.is_multiple_of(SECTOR) {
-        return fail(
-            format!("verify with bs of {} bytes", spec.bs),
-            "every 512 bytes have a checksum: choose a multiple of 512, or leave verify out",
-        );
+    refuse! {
+        spec.backend == Backend::Null => "verify with backend null",
+            "it writes nothing, so that there is nothing to read back: choose another backend, or leave verify out";
+        spec.layout == FileLayout::Private => "verify with layout=private",
+            "what is written is read back from one file: set another layout, or leave verify out";
+        spec.content != Content::Unique => format!("verify with content={}", spec.content),
+            "blocks that are all alike cannot tell which is which: set content=unique, or leave verify out";
+        !spec.bs.is_multiple_of(SECTOR) => format!("verify with bs of {} bytes", spec.bs),
+            "every 512 bytes have a checksum: choose a multiple of 512, or leave verify out";
     }
     let blocks = verify_table_bytes(spec) / 8;
-    if blocks > VERIFIED_BLOCKS_MAX {
-        return fail(
-            format!("verify of {blocks} blocks, more than {VERIFIED_BLOCKS_MAX}"),
-            "8 bytes of memory are needed for each block: choose a larger bs or a smaller region, or leave verify out",
-        );
+    refuse! {
+        blocks > VERIFIED_BLOCKS_MAX => format!("verify of {blocks} blocks, more than {VERIFIED_BLOCKS_MAX}"),
+            "8 bytes of memory are needed for each block: choose a larger bs or a smaller region, or leave verify out";
     }
     Ok(())
 }
 
 /// Checks how the workers share, except for what depends on the target.
 fn check_sharing(spec: &TrialSpec) -> Result<()> {
-    if !spec.sharing_applies() {
-        return fail(
-            "descriptors=shared with layout=private".to_owned(),
-            "a file per thread has a descriptor per thread; set descriptors=private or another layout",
-        );
-    }
-    if spec.layout == FileLayout::Interleaved && spec.pattern == Pattern::Strided {
-        return fail(
-            "layout interleaved with pattern strided".to_owned(),
-            "both define the gap after a block; set layout=shared, or pattern=seq",
-        );
-    }
-    if spec.layout == FileLayout::Private && spec.offset > 0 {
-        return fail(
-            format!("offset {} with layout=private", spec.offset),
-            "files of their own begin at 0; leave the offset out",
-        );
+    refuse! {
+        !spec.sharing_applies() => "descriptors=shared with layout=private",
+            "a file per thread has a descriptor per thread; set descriptors=private or another layout";
+        spec.layout == FileLayout::Interleaved && spec.pattern == Pattern::Strided => "layout interleaved with pattern strided",
+            "both define the gap after a block; set layout=shared, or pattern=seq";
+        spec.layout == FileLayout::Private && spec.offset > 0 => format!("offset {} with layout=private", spec.offset),
+            "files of their own begin at 0; leave the offset out";
     }
     Ok(())
 }
@@ -333,9 +232,9 @@ fn check_rate(spec: &TrialSpec) -> Result<()> {
         return Ok(());
     };
     let per_second = rate.per_second(spec.mean_request());
-    if !(f64::MIN_POSITIVE..=RATE_MAX as f64).contains(&per_second) {
-        return Err(Error::usage(format!("rate is {rate}"))
-            .hint(format!("choose a rate from 1 to {RATE_MAX} requests per second, or leave it out to issue the next request as soon as one completes; only a group may have the rate 0")));
+    refuse! {
+        !(f64::MIN_POSITIVE..=RATE_MAX as f64).contains(&per_second) => format!("rate is {rate}"),
+            format!("choose a rate from 1 to {RATE_MAX} requests per second, or leave it out to issue the next request as soon as one completes; only a group may have the rate 0");
     }
     if let Some(time) = spec.limit.time
         && per_second * time.as_secs_f64() < 1.0
@@ -346,14 +245,10 @@ fn check_rate(spec: &TrialSpec) -> Result<()> {
                 .hint("choose a higher rate, or a longer --time"),
         );
     }
-    if !spec.latency {
-        return Err(Error::usage("a rate with latency=false")
-            .hint("a rate measures response times: set latency=true, or leave the rate out"));
-    }
-    if spec.batch != Batch::One {
-        return Err(Error::usage(format!("a rate with batch={}", spec.batch)).hint(
-            "at a given rate each completion is taken as it comes: set batch=one, or leave batch or the rate out",
-        ));
+    refuse! {
+        !spec.latency => "a rate with latency=false", "a rate measures response times: set latency=true, or leave the rate out";
+        spec.batch != Batch::One => format!("a rate with batch={}", spec.batch),
+            "at a given rate each completion is taken as it comes: set batch=one, or leave batch or the rate out";
     }
     Ok(())
 }

@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use crate::error::{Error, Result};
 use crate::named_enum::named;
+use crate::refuse;
 
 use super::{Backend, TrialSpec};
 
@@ -80,29 +81,14 @@ impl TrialSpec {
             return Ok(());
         }
         let shift = self.shift;
-        if alone {
-            return Err(
-                Error::usage(format!("shift={shift}, and this is one process"))
-                    .hint("start at least two with mpirun or srun, or leave shift out"),
-            );
-        }
-        if self.layout != FileLayout::Shared {
-            return Err(
-                Error::usage(format!("shift={shift} with layout={}", self.layout)).hint(
-                    "each rank reads the contiguous part that another one wrote: set layout=shared",
-                ),
-            );
-        }
-        if !self.pattern.is_ordered() {
-            return Err(
-                Error::usage(format!("shift={shift} with pattern={}", self.pattern)).hint(
-                    "random requests go to the whole region, also to what the rank wrote itself: set pattern=seq, reverse or strided",
-                ),
-            );
-        }
-        if self.ranks.or(self.hosts).is_some() {
-            return Err(Error::usage(format!("shift={shift} with ranks or hosts"))
-                .hint("with fewer ranks the parts are others than those that were written: leave ranks and hosts out"));
+        refuse! {
+            alone => format!("shift={shift}, and this is one process"), "start at least two with mpirun or srun, or leave shift out";
+            self.layout != FileLayout::Shared => format!("shift={shift} with layout={}", self.layout),
+                "each rank reads the contiguous part that another one wrote: set layout=shared";
+            !self.pattern.is_ordered() => format!("shift={shift} with pattern={}", self.pattern),
+                "random requests go to the whole region, also to what the rank wrote itself: set pattern=seq, reverse or strided";
+            self.ranks.or(self.hosts).is_some() => format!("shift={shift} with ranks or hosts"),
+                "with fewer ranks the parts are others than those that were written: leave ranks and hosts out";
         }
         Ok(())
     }

@@ -6,7 +6,7 @@
 
 use iolab_plan::experiment::Inquiry;
 
-use super::{Again, Reproduction, Suspected, Suspects, Verdict, sides};
+use super::{Again, CauseVerdict, Reproduction, Suspected, Suspects, sides};
 use crate::analysis::{Analysis, CellAnalysis};
 use crate::doubt::{Direction, Reason, SideDoubt, SideDoubts};
 use crate::imbalance::{Disturber, Imbalance};
@@ -31,19 +31,19 @@ pub(super) fn weigh(
         again.again = Again::CannotTell;
         again.unexplained = None;
         // Of what may not be there nothing is told but what was not tried.
-        found.retain(|group| group.verdict == Verdict::NotTried);
+        found.retain(|group| group.verdict == CauseVerdict::NotTried);
         return;
     }
     let mut open: Vec<Suspected> = Vec::new();
     for group in found.iter_mut() {
         match group.verdict {
-            Verdict::Cause | Verdict::Contributes => {
+            CauseVerdict::Cause | CauseVerdict::Contributes => {
                 let (doubtful, sure) = parted(analysis, inquiry, &group.suspects);
                 group.suspects = sure;
                 open.extend(doubtful);
             }
             // Of several that are each enough none is one without the others.
-            Verdict::Joint => {
+            CauseVerdict::Joint => {
                 let (doubtful, sure) = parted(analysis, inquiry, &group.suspects);
                 match doubtful.is_empty() {
                     true => group.suspects = sure,
@@ -53,7 +53,7 @@ pub(super) fn weigh(
                     }
                 }
             }
-            Verdict::Cleared | Verdict::CannotTell | Verdict::NotTried => {}
+            CauseVerdict::Cleared | CauseVerdict::CannotTell | CauseVerdict::NotTried => {}
         }
     }
     found.retain(|group| !group.suspects.is_empty());
@@ -72,12 +72,12 @@ pub(super) fn weigh(
     let (run, blocks) = (again.run, again.blocks);
     match found
         .iter_mut()
-        .find(|group| group.verdict == Verdict::CannotTell)
+        .find(|group| group.verdict == CauseVerdict::CannotTell)
     {
         Some(group) => group.suspects.extend(open),
         None => found.push(Suspects {
             run,
-            verdict: Verdict::CannotTell,
+            verdict: CauseVerdict::CannotTell,
             suspects: open,
             blocks,
         }),

@@ -7,7 +7,7 @@ use iolab_stats::{SignedRank, holm, signed_rank, signed_rank_within};
 
 use super::variants::{Variants, differences, paired};
 use super::{
-    ALPHA, Again, Deviations, Reproduction, Share, Suspected, Suspects, Verdict, WhyUntried,
+    ALPHA, Again, CauseVerdict, Deviations, Reproduction, Share, Suspected, Suspects, WhyUntried,
     direction,
 };
 use crate::analysis::TRIALS_MIN;
@@ -82,35 +82,35 @@ pub(super) fn judge(
         untried: Some(WhyUntried::Planned(one.why.clone())),
         doubts: Vec::new(),
     });
-    found.extend(untried.map(|one| (Verdict::NotTried, one)));
+    found.extend(untried.map(|one| (CauseVerdict::NotTried, one)));
     // Of several that are each enough, one was not taken away: nothing is known of the rest.
-    let is_joint = |(verdict, one): &(Verdict, Suspected)| {
-        *verdict == Verdict::Joint && unchecked.contains_key(&one.suspect)
+    let is_joint = |(verdict, one): &(CauseVerdict, Suspected)| {
+        *verdict == CauseVerdict::Joint && unchecked.contains_key(&one.suspect)
     };
     let joint_fails = found.iter().any(is_joint);
     for (verdict, suspected) in &mut found {
-        if joint_fails && *verdict == Verdict::Joint {
-            (*verdict, suspected.share) = (Verdict::CannotTell, None);
+        if joint_fails && *verdict == CauseVerdict::Joint {
+            (*verdict, suspected.share) = (CauseVerdict::CannotTell, None);
         }
         if let Some(why) = unchecked.get(&suspected.suspect) {
-            *verdict = Verdict::NotTried;
+            *verdict = CauseVerdict::NotTried;
             (suspected.share, suspected.untried) = (None, Some(why.clone()));
         }
         let left = variants.left(&[&suspected.suspect]);
         suspected.ratio_without = left.map(|left| ratio(left.centre));
         suspected.is_reversed = match verdict {
-            Verdict::Cause | Verdict::Contributes if !suspected.by_itself => left,
-            Verdict::Joint => variants.left(&all),
-            Verdict::Cause
-            | Verdict::Contributes
-            | Verdict::Cleared
-            | Verdict::CannotTell
-            | Verdict::NotTried => None,
+            CauseVerdict::Cause | CauseVerdict::Contributes if !suspected.by_itself => left,
+            CauseVerdict::Joint => variants.left(&all),
+            CauseVerdict::Cause
+            | CauseVerdict::Contributes
+            | CauseVerdict::Cleared
+            | CauseVerdict::CannotTell
+            | CauseVerdict::NotTried => None,
         }
         .is_some_and(|left| variants.is_reversed(&left));
     }
     reproduction.is_explained = found.iter().any(|(verdict, one)| {
-        *verdict == Verdict::Cause && one.share.is_some_and(|share| share.share >= EXPLAINED)
+        *verdict == CauseVerdict::Cause && one.share.is_some_and(|share| share.share >= EXPLAINED)
     });
     if let Some((rest, without)) = variants.left_without_one(&found, unexplained) {
         reproduction.unexplained = Some(rest);
@@ -120,8 +120,8 @@ pub(super) fn judge(
 }
 
 /// Causes one by one, the greatest share first; all of other verdicts together.
-fn grouped(found: Vec<(Verdict, Suspected)>, run: usize, blocks: usize) -> Vec<Suspects> {
-    let mut by_verdict: BTreeMap<Verdict, Vec<Suspected>> = BTreeMap::new();
+fn grouped(found: Vec<(CauseVerdict, Suspected)>, run: usize, blocks: usize) -> Vec<Suspects> {
+    let mut by_verdict: BTreeMap<CauseVerdict, Vec<Suspected>> = BTreeMap::new();
     for (verdict, suspected) in found {
         by_verdict.entry(verdict).or_default().push(suspected);
     }
@@ -133,7 +133,7 @@ fn grouped(found: Vec<(Verdict, Suspected)>, run: usize, blocks: usize) -> Vec<S
     };
     let mut all = Vec::new();
     for (verdict, mut suspects) in by_verdict {
-        if !matches!(verdict, Verdict::Cause | Verdict::Contributes) {
+        if !matches!(verdict, CauseVerdict::Cause | CauseVerdict::Contributes) {
             all.push(of(verdict, suspects));
             continue;
         }
@@ -183,7 +183,7 @@ impl Variants<'_> {
     }
 
     /// The verdict on each suspect that was tried.
-    fn verdicts(&self) -> Vec<(Verdict, Suspected)> {
+    fn verdicts(&self) -> Vec<(CauseVerdict, Suspected)> {
         let (tried, size) = (&self.inquiry.tried, self.size);
         let (whole, nothing) = (self.of::<&str>(&[]), self.of(tried));
         // Taken away from all, and from nothing else but itself: one is missed where another suspect is enough, the other where another one is needed.
@@ -235,20 +235,20 @@ impl Variants<'_> {
                     .as_ref()
                     .is_some_and(|one| one.test.centre >= CAUSE * size)
                 {
-                    true => Verdict::Cause,
-                    false => Verdict::Contributes,
+                    true => CauseVerdict::Cause,
+                    false => CauseVerdict::Contributes,
                 };
             }
             if joint(&place) {
-                return Verdict::Joint;
+                return CauseVerdict::Joint;
             }
             match (is_enough[place], is_small(alone) && is_small(only)) {
-                (true, _) => Verdict::Contributes,
-                (false, true) if !lacks_partner => Verdict::Cleared,
-                (false, _) => Verdict::CannotTell,
+                (true, _) => CauseVerdict::Contributes,
+                (false, true) if !lacks_partner => CauseVerdict::Cleared,
+                (false, _) => CauseVerdict::CannotTell,
             }
         };
-        let verdicts: Vec<Verdict> = (0..tried.len()).map(verdict).collect();
+        let verdicts: Vec<CauseVerdict> = (0..tried.len()).map(verdict).collect();
         let places = verdicts.iter().enumerate();
         places
             .map(|(place, verdict)| {
@@ -256,17 +256,17 @@ impl Variants<'_> {
                 let others: Vec<&String> = tried.iter().filter(|one| *one != suspect).collect();
                 let by_itself = is_enough[place] && !is_needed[place];
                 let gone = match verdict {
-                    Verdict::Joint => differences(&whole, &nothing),
+                    CauseVerdict::Joint => differences(&whole, &nothing),
                     _ if by_itself => differences(&self.of(&others), &nothing),
                     _ => differences(&whole, &self.of(&[suspect])),
                 };
-                let needed = (*verdict == Verdict::CannotTell)
+                let needed = (*verdict == CauseVerdict::CannotTell)
                     .then(|| blocks_needed(&removals[place], least))
                     .flatten();
                 let suspected = Suspected {
                     suspect: suspect.clone(),
                     share: self.share(&gone, &whole),
-                    by_itself: by_itself && *verdict == Verdict::Contributes,
+                    by_itself: by_itself && *verdict == CauseVerdict::Contributes,
                     ratio_without: None,
                     blocks_needed: needed,
                     is_reversed: false,
@@ -283,12 +283,12 @@ impl Variants<'_> {
     /// What is left without the cause with the greatest share, with its name, where that is shown to be less than what is left without all.
     fn left_without_one(
         &self,
-        found: &[(Verdict, Suspected)],
+        found: &[(CauseVerdict, Suspected)],
         all: Option<Share>,
     ) -> Option<(Share, String)> {
         let causes = found
             .iter()
-            .filter(|(verdict, one)| *verdict == Verdict::Cause && !one.by_itself);
+            .filter(|(verdict, one)| *verdict == CauseVerdict::Cause && !one.by_itself);
         let share = |one: &Suspected| one.share.map_or(0.0, |share| share.share);
         let (_, most) = causes.max_by(|a, b| share(&a.1).total_cmp(&share(&b.1)))?;
         let rest = self.share(&self.of(&[&most.suspect]), &self.of::<&str>(&[]))?;

@@ -2,6 +2,7 @@
 
 use iolab_workload::quantity::format_bytes;
 use iolab_workload::settings::CellSpec;
+use iolab_workload::table;
 use iolab_workload::trial::{FileLayout, Pattern, SyncPolicy, TrialSpec};
 
 use super::super::options::is_set;
@@ -75,80 +76,38 @@ impl Asked<'_> {
         let several = side_by_side::has_several(self.stages);
         let sized = |job: &Job| sets_any(job, &["size", "filesize"]);
         let has_own_file = |job: &Job| !job.options.contains_key("filename");
-        [
-            (
-                self.has_option(&["ramp_time"]),
-                "ramp_time is ignored: the first trial of every cell is a warm-up",
-            ),
-            (
-                self.any_with(&["startdelay", "start_delay"], |trial| {
-                    trial.start_delay.is_zero()
-                }),
-                "startdelay is ignored for a job that runs alone: its trials begin at once",
-            ),
-            (
-                self.has_option(&["randrepeat", "randseed"]),
-                "--seed replaces randrepeat and randseed: the same seed gives the same offsets",
-            ),
-            (
-                self.jobs.len() > 1 && !several,
-                "the jobs are cells: each runs several times, in random order",
-            ),
-            (
-                several,
-                "jobs that run side by side are groups of one trial, each measured separately",
-            ),
-            (
-                several && self.stages.last() > Some(&0),
-                "what runs one after the other are cells: each runs several times, in random order",
-            ),
-            (
-                several && self.jobs.iter().any(has_own_file),
-                "a file of a job is a range of one file (offset, region), a thread's a share of it",
-            ),
-            (
-                self.whole.is_none() && !self.jobs.iter().all(sized),
-                "a job names no size: it uses 1 GiB of a directory; --size changes that",
-            ),
-            (
-                self.jobs.iter().any(|job| job.leaves_filename),
-                "filename is not used where libblkio_path names the file",
-            ),
-        ]
+        table! {
+            (self.has_option(&["ramp_time"]), "ramp_time is ignored: the first trial of every cell is a warm-up");
+            (self.any_with(&["startdelay", "start_delay"], |trial| trial.start_delay.is_zero()),
+             "startdelay is ignored for a job that runs alone: its trials begin at once");
+            (self.has_option(&["randrepeat", "randseed"]), "--seed replaces randrepeat and randseed: the same seed gives the same offsets");
+            (self.jobs.len() > 1 && !several, "the jobs are cells: each runs several times, in random order");
+            (several, "jobs that run side by side are groups of one trial, each measured separately");
+            (several && self.stages.last() > Some(&0), "what runs one after the other are cells: each runs several times, in random order");
+            (several && self.jobs.iter().any(has_own_file),
+             "a file of a job is a range of one file (offset, region), a thread's a share of it");
+            (self.whole.is_none() && !self.jobs.iter().all(sized),
+             "a job names no size: it uses 1 GiB of a directory; --size changes that");
+            (self.jobs.iter().any(|job| job.leaves_filename), "filename is not used where libblkio_path names the file");
+        }
     }
 
     /// The way through a file, and its end.
     fn passes(&self) -> [Note; 6] {
         let is_bounded = |trial: &TrialSpec| trial.limit.bytes.is_some();
         let is_strided = |trial: &TrialSpec| trial.pattern == Pattern::Strided;
-        [
-            (
-                self.any_with(&["time_based"], |trial| trial.limit.time.is_none()),
-                "time_based has no effect without runtime, as in fio",
-            ),
-            (
-                self.any_with(&["number_ios"], |trial| trial.limit.requests.is_none()),
-                "number_ios has no effect with time_based, as in fio",
-            ),
-            (
-                self.any(|trial| trial.skip_every.is_some() && is_bounded(trial)),
-                "a trial visits each zone once; fio begins again with the first one until it has transferred the size of the file",
-            ),
-            (
-                self.any(|trial| {
-                    is_strided(trial) && trial.skip_every.is_none() && is_bounded(trial)
-                }),
-                "a trial visits the blocks of its strides once; fio begins again with the first one until it has transferred the size of the file",
-            ),
-            (
-                self.any(|trial| is_strided(trial) && !is_bounded(trial)),
-                "behind the last of its strides iolab goes over the blocks between them, fio over the same blocks again",
-            ),
-            (
-                self.any(has_one_place),
-                "ordered reads and writes of a mix share one position in the file; in fio each direction has its own",
-            ),
-        ]
+        table! {
+            (self.any_with(&["time_based"], |trial| trial.limit.time.is_none()), "time_based has no effect without runtime, as in fio");
+            (self.any_with(&["number_ios"], |trial| trial.limit.requests.is_none()), "number_ios has no effect with time_based, as in fio");
+            (self.any(|trial| trial.skip_every.is_some() && is_bounded(trial)),
+             "a trial visits each zone once; fio begins again with the first one until it has transferred the size of the file");
+            (self.any(|trial| is_strided(trial) && trial.skip_every.is_none() && is_bounded(trial)),
+             "a trial visits the blocks of its strides once; fio begins again with the first one until it has transferred the size of the file");
+            (self.any(|trial| is_strided(trial) && !is_bounded(trial)),
+             "behind the last of its strides iolab goes over the blocks between them, fio over the same blocks again");
+            (self.any(has_one_place),
+             "ordered reads and writes of a mix share one position in the file; in fio each direction has its own");
+        }
     }
 
     /// When requests are made, and what goes with them.
@@ -164,38 +123,21 @@ impl Asked<'_> {
             "iodepth_batch",
             "iodepth_batch_complete_max",
         ];
-        [
-            (
-                self.jobs.iter().zip(self.cells).any(counts_complete),
-                "thinktime counts requests when they are submitted, as fio with thinktime_blocks_type=issue; fio otherwise counts those that are complete, of which several at once can pass without a pause",
-            ),
-            (
-                self.any_with(&["end_fsync", "fsync_on_close"], |trial| {
-                    trial.writes() && trial.sync != SyncPolicy::End
-                }),
-                "beside fsync, fdatasync or sync, iolab makes nothing durable once more at the end of a trial (end_fsync, fsync_on_close)",
-            ),
-            (
-                self.any(drops_at_each_pass),
-                "iolab drops the page cache before each trial; fio also before each further pass over the file (invalidate=1)",
-            ),
-            (
-                self.any(|trial| trial.ends_trial),
-                "a trial ends for all groups once a thread of a job that ends the others (exitall) is done, as in fio",
-            ),
-            (
-                self.any(|trial| trial.rate.is_some()),
-                "with a rate, latency counts from the time at which a request was due",
-            ),
-            (
-                self.has_option(&batches),
-                "fio submits and collects this many requests at a time, iolab all that are ready: one at a time made fio 5 to 10 % faster on one disk, for twice the CPU time (docs/METHODS.md, Recipes)",
-            ),
-            (
-                self.any(|trial| trial.steady.is_some()),
-                "each thread ends once it is steady by fio's rule (steadystate), or with the time of its trial",
-            ),
-        ]
+        table! {
+            (self.jobs.iter().zip(self.cells).any(counts_complete),
+             "thinktime counts requests when they are submitted, as fio with thinktime_blocks_type=issue; fio otherwise counts those that are complete, of which several at once can pass without a pause");
+            (self.any_with(&["end_fsync", "fsync_on_close"], |trial| trial.writes() && trial.sync != SyncPolicy::End),
+             "beside fsync, fdatasync or sync, iolab makes nothing durable once more at the end of a trial (end_fsync, fsync_on_close)");
+            (self.any(drops_at_each_pass),
+             "iolab drops the page cache before each trial; fio also before each further pass over the file (invalidate=1)");
+            (self.any(|trial| trial.ends_trial),
+             "a trial ends for all groups once a thread of a job that ends the others (exitall) is done, as in fio");
+            (self.any(|trial| trial.rate.is_some()), "with a rate, latency counts from the time at which a request was due");
+            (self.has_option(&batches),
+             "fio submits and collects this many requests at a time, iolab all that are ready: one at a time made fio 5 to 10 % faster on one disk, for twice the CPU time (docs/METHODS.md, Recipes)");
+            (self.any(|trial| trial.steady.is_some()),
+             "each thread ends once it is steady by fio's rule (steadystate), or with the time of its trial");
+        }
     }
 
     /// What files hold, and how it is checked.
@@ -204,55 +146,26 @@ impl Asked<'_> {
             let trial = &cell.trial;
             trial.dedup_set.is_some() && trial.threads > 1 && !is_set(&job.options, "dedupe_global")
         };
-        [
-            (
-                self.jobs.iter().zip(self.cells).any(of_all),
-                "each clone of fio repeats data of its own (dedupe_global=0), a thread of iolab that of all threads",
-            ),
-            (
-                self.any_with(&["create_on_open"], TrialSpec::reads),
-                "fio makes a file when it opens it (create_on_open), and ends with an error at a read of what it has not written; iolab fills files before the trials",
-            ),
-            (
-                self.has_option(&["fill_device", "fill_fs"]) && self.whole.is_none(),
-                "fio writes until the file system is full (fill_device); iolab leaves space free, and writes as much as --size says",
-            ),
-            (
-                self.whole.is_none() && self.any(TrialSpec::trims),
-                "fio trims devices only, and ends with an error at the first trim of a file; iolab makes holes in its file",
-            ),
-            (
-                self.any_with(&["openfiles", "file_service_type"], |trial| {
-                    trial.files.is_none()
-                }),
-                "openfiles and file_service_type have no effect on a job with one file",
-            ),
-            (
-                self.any_with(
-                    &["buffer_compress_percentage", "dedupe_percentage"],
-                    |trial| !trial.writes_data(),
-                ),
-                "buffer_compress_percentage and dedupe_percentage have no effect on a job that writes no data",
-            ),
-            (
-                self.has_option(&["verify_backlog"]),
-                "fio reads back between its writes and within their time (verify_backlog), so that it reports fewer writes per second; iolab reads back after each trial",
-            ),
-            (
-                self.any_with(&["offset_increment"], |trial| {
-                    trial.layout == FileLayout::Private
-                }),
-                "each thread goes over a file of its own from its first byte; fio as far over its own, from a multiple of offset_increment",
-            ),
-            (
-                self.any(|trial| trial.verify),
-                "data is checked with iolab's own checksum (CRC-32C), after each trial and outside its time",
-            ),
-            (
-                self.any(TrialSpec::writes),
-                "writes go to a file that is filled already, as with overwrite=1",
-            ),
-        ]
+        table! {
+            (self.jobs.iter().zip(self.cells).any(of_all),
+             "each clone of fio repeats data of its own (dedupe_global=0), a thread of iolab that of all threads");
+            (self.any_with(&["create_on_open"], TrialSpec::reads),
+             "fio makes a file when it opens it (create_on_open), and ends with an error at a read of what it has not written; iolab fills files before the trials");
+            (self.has_option(&["fill_device", "fill_fs"]) && self.whole.is_none(),
+             "fio writes until the file system is full (fill_device); iolab leaves space free, and writes as much as --size says");
+            (self.whole.is_none() && self.any(TrialSpec::trims),
+             "fio trims devices only, and ends with an error at the first trim of a file; iolab makes holes in its file");
+            (self.any_with(&["openfiles", "file_service_type"], |trial| trial.files.is_none()),
+             "openfiles and file_service_type have no effect on a job with one file");
+            (self.any_with(&["buffer_compress_percentage", "dedupe_percentage"], |trial| !trial.writes_data()),
+             "buffer_compress_percentage and dedupe_percentage have no effect on a job that writes no data");
+            (self.has_option(&["verify_backlog"]),
+             "fio reads back between its writes and within their time (verify_backlog), so that it reports fewer writes per second; iolab reads back after each trial");
+            (self.any_with(&["offset_increment"], |trial| trial.layout == FileLayout::Private),
+             "each thread goes over a file of its own from its first byte; fio as far over its own, from a multiple of offset_increment");
+            (self.any(|trial| trial.verify), "data is checked with iolab's own checksum (CRC-32C), after each trial and outside its time");
+            (self.any(TrialSpec::writes), "writes go to a file that is filled already, as with overwrite=1");
+        }
     }
 }
 

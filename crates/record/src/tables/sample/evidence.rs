@@ -5,6 +5,7 @@ use iolab_workload::region_state::Residency;
 
 use super::Columns;
 use crate::column::{Column, Null};
+use crate::columns;
 use crate::{Hardware, Sample};
 
 pub(super) fn process() -> Columns {
@@ -16,57 +17,45 @@ pub(super) fn process() -> Columns {
     const CALLS: &str = "read and write system calls (io_uring and libaio do not count here)";
     const NFS: &str = "from `/proc/self/mountstats`: bytes that NFS clients fetched from their servers and sent to them, of all processes; NULL where no target lies on NFS";
     const STORED: &str = "fetched from storage; sent to storage, or dirtied in the page cache";
-    vec![
-        plain!("user_ns", counters.usage.user_ns, CPU),
-        plain!("system_ns", counters.usage.system_ns, CPU),
-        plain!("minor_faults", counters.usage.minor_faults, FAULTS),
-        plain!("major_faults", counters.usage.major_faults, FAULTS),
-        plain!(
-            "voluntary_switches",
-            counters.usage.voluntary_switches,
-            SWITCHES
-        ),
-        plain!(
-            "involuntary_switches",
-            counters.usage.involuntary_switches,
-            SWITCHES
-        ),
-        of!("process_rchar_bytes", counters.process_io => rchar, MOVED),
-        of!("process_wchar_bytes", counters.process_io => wchar, MOVED),
-        of!("process_read_calls", counters.process_io => syscr, CALLS),
-        of!("process_write_calls", counters.process_io => syscw, CALLS),
-        of!("process_read_bytes", counters.process_io => read_bytes, STORED),
-        of!("process_write_bytes", counters.process_io => write_bytes, STORED),
-        of!("nfs_read_bytes", counters.nfs => read_bytes, NFS).since(6),
-        of!("nfs_write_bytes", counters.nfs => write_bytes, NFS).since(6),
-    ]
+    columns! {
+        plain!("user_ns", counters.usage.user_ns, CPU);
+        plain!("system_ns", counters.usage.system_ns, CPU);
+        plain!("minor_faults", counters.usage.minor_faults, FAULTS);
+        plain!("major_faults", counters.usage.major_faults, FAULTS);
+        plain!("voluntary_switches", counters.usage.voluntary_switches, SWITCHES);
+        plain!("involuntary_switches", counters.usage.involuntary_switches, SWITCHES);
+        of!("process_rchar_bytes", counters.process_io => rchar, MOVED);
+        of!("process_wchar_bytes", counters.process_io => wchar, MOVED);
+        of!("process_read_calls", counters.process_io => syscr, CALLS);
+        of!("process_write_calls", counters.process_io => syscw, CALLS);
+        of!("process_read_bytes", counters.process_io => read_bytes, STORED);
+        of!("process_write_bytes", counters.process_io => write_bytes, STORED);
+        of!("nfs_read_bytes", counters.nfs => read_bytes, NFS).since(6);
+        of!("nfs_write_bytes", counters.nfs => write_bytes, NFS).since(6);
+    }
 }
 
 pub(super) fn device() -> Columns {
     const IOS: &str = "requests that the block device completed, everybody's";
     const MERGES: &str = "requests that were merged into others";
     const BYTES: &str = "bytes that the block device transferred, everybody's";
-    vec![
-        of!("device_read_ios", counters.device => read_ios, IOS),
-        of!("device_read_merges", counters.device => read_merges, MERGES),
-        of!("device_read_bytes", counters.device => read_bytes, BYTES),
-        of!("device_write_ios", counters.device => write_ios, IOS),
-        of!("device_write_merges", counters.device => write_merges, MERGES),
-        of!("device_write_bytes", counters.device => write_bytes, BYTES),
-        of!("device_flush_ios", counters.device => flush_ios, IOS),
-        of!(
-            "device_busy_ms",
-            counters.device => busy_ms,
-            "time the device had requests in flight"
-        ),
+    columns! {
+        of!("device_read_ios", counters.device => read_ios, IOS);
+        of!("device_read_merges", counters.device => read_merges, MERGES);
+        of!("device_read_bytes", counters.device => read_bytes, BYTES);
+        of!("device_write_ios", counters.device => write_ios, IOS);
+        of!("device_write_merges", counters.device => write_merges, MERGES);
+        of!("device_write_bytes", counters.device => write_bytes, BYTES);
+        of!("device_flush_ios", counters.device => flush_ios, IOS);
+        of!("device_busy_ms", counters.device => busy_ms, "time the device had requests in flight");
         Column::number(
             "device_queue_ms",
             |s: &Sample| s.counters.device.and_then(|d| d.queue_ms),
             |s, n| s.counters.device.get_or_insert_default().queue_ms = Some(n),
         )
         .null(Null::Free)
-        .doc("sum of the times that requests were in flight there; over `elapsed_ns` it is their mean number"),
-    ]
+        .doc("sum of the times that requests were in flight there; over `elapsed_ns` it is their mean number");
+    }
 }
 
 /// A column with a counter of the disks below a stacked device.

@@ -2,6 +2,7 @@
 
 use super::Columns;
 use crate::column::{Column, Null};
+use crate::columns;
 use crate::{LatencySummary, Operation, Sample};
 
 const SERVICE: &str = "service time (completion minus submission): mean, quantiles 0.5, 0.9, 0.99, 0.999, greatest; with sync `each` and `fdatasync` a write's includes the sync that follows it; NULL without requests, and with `latency=false`";
@@ -17,19 +18,11 @@ const SHORT: &str = "transfers that the kernel cut short and iolab continued";
 /// Columns of an operation that transfers data. Arguments: prefix of the names, field.
 macro_rules! moved {
     ($name:literal, $operation:ident) => {{
-        let mut columns = vec![
-            plain!(
-                concat!($name, "_requests"),
-                operations.$operation.requests,
-                REQUESTS
-            ),
-            plain!(concat!($name, "_bytes"), operations.$operation.bytes, BYTES),
-            plain!(
-                concat!($name, "_short_transfers"),
-                operations.$operation.short_transfers,
-                SHORT
-            ),
-        ];
+        let mut columns = columns! {
+            plain!(concat!($name, "_requests"), operations.$operation.requests, REQUESTS);
+            plain!(concat!($name, "_bytes"), operations.$operation.bytes, BYTES);
+            plain!(concat!($name, "_short_transfers"), operations.$operation.short_transfers, SHORT);
+        };
         columns.extend(latency!(
             concat!($name, "_latency"),
             operations.$operation.latency,

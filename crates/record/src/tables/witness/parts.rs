@@ -10,6 +10,7 @@ use serde_json::json;
 
 use super::{table, traced};
 use crate::column::{Column, Null, Table};
+use crate::columns;
 
 /// The counters of a device, NULL together where there are none.
 macro_rules! traffic {
@@ -63,52 +64,24 @@ fn row_number<T>() -> Vec<Column<T>> {
 
 /// Table `witness_file`.
 pub static WITNESS_FILE: LazyLock<Table<ObservedFile>> = LazyLock::new(|| {
-    type Row = ObservedFile;
     table(
         "witness_file",
         "one row per file or device of storage that the program was seen to have open",
         vec![
             row_number(),
-            vec![
-                Column::text(
-                    "path",
-                    |row: &Row| Some(row.path.to_string_lossy()),
-                    |row, text| {
-                        row.path = text.into();
-                        true
-                    },
-                )
-                .doc("its path; of one that is not UTF-8 the readable part"),
-                word!("medium", Row, medium, Medium).doc("what answers for its bytes"),
-                count!("bytes", Row, bytes, "its size at the end"),
-                maybe!(
-                    "allocated_bytes",
-                    Row,
-                    allocated_bytes,
-                    "bytes that have space of their own; the rest are holes, or compressed"
-                ),
-                flag!(
-                    "is_read",
-                    Row,
-                    is_read,
-                    "whether it was open for reading, and for writing"
-                ),
-                flag!(
-                    "is_written",
-                    Row,
-                    is_written,
-                    "whether it was open for reading, and for writing"
-                ),
-                flag!(
-                    "has_device",
-                    Row,
-                    has_device,
-                    "whether the device that it lies on is known"
-                ),
-            ],
+            columns! {
+                Column::text("path", |row: &ObservedFile| Some(row.path.to_string_lossy()), |row, text| { row.path = text.into(); true })
+                    .doc("its path; of one that is not UTF-8 the readable part");
+                word!("medium", ObservedFile, medium, Medium).doc("what answers for its bytes");
+                count!("bytes", ObservedFile, bytes, "its size at the end");
+                maybe!("allocated_bytes", ObservedFile, allocated_bytes, "bytes that have space of their own; the rest are holes, or compressed");
+                flag!("is_read", ObservedFile, is_read, "whether it was open for reading, and for writing");
+                flag!("is_written", ObservedFile, is_written, "whether it was open for reading, and for writing");
+                flag!("has_device", ObservedFile, has_device, "whether the device that it lies on is known");
+            },
             cache!(
                 "after_",
-                Row,
+                ObservedFile,
                 |row| row.after,
                 |row| &mut row.after,
                 "bytes that were looked at at the end, in the page cache, dirty, being written"
@@ -123,45 +96,39 @@ const IN_FLIGHT: &str =
 
 /// Table `witness_device`.
 pub static WITNESS_DEVICE: LazyLock<Table<ObservedDevice>> = LazyLock::new(|| {
-    type Row = ObservedDevice;
     const WAITS: &str = "sum of the times of all reads, and of all writes, queueing included";
     table(
         "witness_device",
         "one row per device that these files, the target, or the user named",
         vec![
             row_number(),
-            vec![
-                text!("name", Row, name).doc("its name: `vda1`"),
+            columns! {
+                text!("name", ObservedDevice, name).doc("its name: `vda1`");
                 Column::text(
                     "disks",
-                    |row: &Row| Some(json!(row.disks).to_string().into()),
+                    |row: &ObservedDevice| Some(json!(row.disks).to_string().into()),
                     |row, text| {
                         let disks = serde_json::from_str(text);
                         disks.map(|disks| row.disks = disks).is_ok()
                     },
                 )
-                .doc("the disks below it, a JSON array; itself where it is one"),
-                flag!(
-                    "in_file",
-                    Row,
-                    in_file,
-                    "a loop device lies on the way, whose file the page cache may hold"
-                ),
-                flag!("reads_in_flight", Row, in_flight.reads, IN_FLIGHT),
-                flag!("writes_in_flight", Row, in_flight.writes, IN_FLIGHT),
-                of!("read_wait_ms", Row, waits => read_ms, WAITS),
-                of!("write_wait_ms", Row, waits => write_ms, WAITS),
-            ],
+                .doc("the disks below it, a JSON array; itself where it is one");
+                flag!("in_file", ObservedDevice, in_file, "a loop device lies on the way, whose file the page cache may hold");
+                flag!("reads_in_flight", ObservedDevice, in_flight.reads, IN_FLIGHT);
+                flag!("writes_in_flight", ObservedDevice, in_flight.writes, IN_FLIGHT);
+                of!("read_wait_ms", ObservedDevice, waits => read_ms, WAITS);
+                of!("write_wait_ms", ObservedDevice, waits => write_ms, WAITS);
+            },
             traffic!(
                 "",
-                Row,
+                ObservedDevice,
                 |row| row.traffic,
                 |row| row.traffic.get_or_insert_default(),
                 "what it carried, of all processes: as in table `sample`; NULL where it does not count"
             ),
             traffic!(
                 "below_",
-                Row,
+                ObservedDevice,
                 |row| row.below,
                 |row| row.below.get_or_insert_default(),
                 "the same of the disks below it; NULL where it is one itself"
@@ -173,34 +140,23 @@ pub static WITNESS_DEVICE: LazyLock<Table<ObservedDevice>> = LazyLock::new(|| {
 
 /// Table `witness_disk`.
 pub static WITNESS_DISK: LazyLock<Table<DiskTraffic>> = LazyLock::new(|| {
-    type Row = DiskTraffic;
     table(
         "witness_disk",
         "one row per disk of the machine that carried something",
         vec![
             row_number(),
-            vec![
-                text!("name", Row, name).doc("its name"),
-                Column::number(
-                    "major",
-                    |row: &Row| Some(row.number.0.into()),
-                    |row, n| row.number.0 = n as u32,
-                )
-                .between(0, u32::MAX.into())
-                .doc("its number"),
-                Column::number(
-                    "minor",
-                    |row: &Row| Some(row.number.1.into()),
-                    |row, n| row.number.1 = n as u32,
-                )
-                .between(0, u32::MAX.into())
-                .doc("its number"),
-                flag!("reads_in_flight", Row, in_flight.reads, IN_FLIGHT),
-                flag!("writes_in_flight", Row, in_flight.writes, IN_FLIGHT),
-            ],
+            columns! {
+                text!("name", DiskTraffic, name).doc("its name");
+                Column::number("major", |row: &DiskTraffic| Some(row.number.0.into()), |row, n| row.number.0 = n as u32).between(0, u32::MAX.into())
+                    .doc("its number");
+                Column::number("minor", |row: &DiskTraffic| Some(row.number.1.into()), |row, n| row.number.1 = n as u32).between(0, u32::MAX.into())
+                    .doc("its number");
+                flag!("reads_in_flight", DiskTraffic, in_flight.reads, IN_FLIGHT);
+                flag!("writes_in_flight", DiskTraffic, in_flight.writes, IN_FLIGHT);
+            },
             traffic!(
                 "",
-                Row,
+                DiskTraffic,
                 |row| Some(row.traffic),
                 |row| &mut row.traffic,
                 "what it carried, of all processes"
@@ -213,35 +169,20 @@ pub static WITNESS_DISK: LazyLock<Table<DiskTraffic>> = LazyLock::new(|| {
 
 /// Table `witness_process`.
 pub static WITNESS_PROCESS: LazyLock<Table<OtherProcess>> = LazyLock::new(|| {
-    type Row = OtherProcess;
     table(
         "witness_process",
         "one row per other process that did I/O meanwhile, on any disk",
         vec![
             row_number(),
-            vec![
-                whole!("pid", Row, pid as u32).doc("its number"),
-                text!("name", Row, name).doc("its name"),
-                flag!(
-                    "is_kernel",
-                    Row,
-                    is_kernel,
-                    "whether it is a thread of the kernel: it writes what others have left in the page cache"
-                ),
-                flag!("has_ended", Row, has_ended, "whether it has ended"),
-                count!(
-                    "read_bytes",
-                    Row,
-                    read_bytes,
-                    "fetched from storage; sent to storage, or dirtied in the page cache"
-                ),
-                count!(
-                    "write_bytes",
-                    Row,
-                    write_bytes,
-                    "fetched from storage; sent to storage, or dirtied in the page cache"
-                ),
-            ],
+            columns! {
+                whole!("pid", OtherProcess, pid as u32).doc("its number");
+                text!("name", OtherProcess, name).doc("its name");
+                flag!("is_kernel",
+                    OtherProcess, is_kernel, "whether it is a thread of the kernel: it writes what others have left in the page cache");
+                flag!("has_ended", OtherProcess, has_ended, "whether it has ended");
+                count!("read_bytes", OtherProcess, read_bytes, "fetched from storage; sent to storage, or dirtied in the page cache");
+                count!("write_bytes", OtherProcess, write_bytes, "fetched from storage; sent to storage, or dirtied in the page cache");
+            },
         ],
         &[],
     )
@@ -249,27 +190,21 @@ pub static WITNESS_PROCESS: LazyLock<Table<OtherProcess>> = LazyLock::new(|| {
 
 /// Table `witness_moment`; the devices of a moment are in [`WITNESS_MOMENT_DEVICE`].
 pub static WITNESS_MOMENT: LazyLock<Table<Moment>> = LazyLock::new(|| {
-    type Row = Moment;
     const IO: &str =
         "what the accounts of the program grew by, as in table `witness`; NULL without an account";
     table(
         "witness_moment",
         "one row per part of the time of an observation",
-        vec![vec![
-            count!(
-                "start_ns",
-                Row,
-                start_ns,
-                "from the start of the observation"
-            ),
-            count!("length_ns", Row, length_ns, "its length"),
-            of!("rchar_bytes", Row, program => rchar, IO),
-            of!("wchar_bytes", Row, program => wchar, IO),
-            of!("read_calls", Row, program => syscr, IO),
-            of!("write_calls", Row, program => syscw, IO),
-            of!("read_bytes", Row, program => read_bytes, IO),
-            of!("write_bytes", Row, program => write_bytes, IO),
-        ]],
+        vec![columns! {
+            count!("start_ns", Moment, start_ns, "from the start of the observation");
+            count!("length_ns", Moment, length_ns, "its length");
+            of!("rchar_bytes", Moment, program => rchar, IO);
+            of!("wchar_bytes", Moment, program => wchar, IO);
+            of!("read_calls", Moment, program => syscr, IO);
+            of!("write_calls", Moment, program => syscw, IO);
+            of!("read_bytes", Moment, program => read_bytes, IO);
+            of!("write_bytes", Moment, program => write_bytes, IO);
+        }],
         &["PRIMARY KEY (start_ns)"],
     )
 });
@@ -287,23 +222,17 @@ pub struct MomentDeviceRow {
 
 /// Table `witness_moment_device`.
 pub static WITNESS_MOMENT_DEVICE: LazyLock<Table<MomentDeviceRow>> = LazyLock::new(|| {
-    type Row = MomentDeviceRow;
     table(
         "witness_moment_device",
         "one row per device and part of the time",
         vec![
-            vec![
-                count!(
-                    "start_ns",
-                    Row,
-                    start_ns,
-                    "start of the part in `witness_moment`"
-                ),
-                text!("device", Row, device).doc("its name"),
-            ],
+            columns! {
+                count!("start_ns", MomentDeviceRow, start_ns, "start of the part in `witness_moment`");
+                text!("device", MomentDeviceRow, device).doc("its name");
+            },
             traffic!(
                 "",
-                Row,
+                MomentDeviceRow,
                 |row| Some(row.did),
                 |row| &mut row.did,
                 "what it carried in it, of all processes"

@@ -5,6 +5,7 @@ use iolab_workload::witness::{ObservedEnd, Subject};
 use serde_json::json;
 
 use crate::column::{Column, Null};
+use crate::columns;
 use crate::witness::Witnessed;
 
 named! {
@@ -34,12 +35,10 @@ named! {
 }
 
 pub(super) fn subject() -> Vec<Column<Witnessed>> {
-    vec![
-        Column::number("id", |_: &Witnessed| Some(1), |_, _| ())
-            .key()
-            .doc("1"),
-        text!("tool_version", Witnessed, tool_version).doc("version of iolab"),
-        text!("started_utc", Witnessed, started_utc).doc("when the observation began"),
+    columns! {
+        Column::number("id", |_: &Witnessed| Some(1), |_, _| ()).key().doc("1");
+        text!("tool_version", Witnessed, tool_version).doc("version of iolab");
+        text!("started_utc", Witnessed, started_utc).doc("when the observation began");
         Column::text(
             "subject",
             |row: &Witnessed| {
@@ -68,7 +67,7 @@ pub(super) fn subject() -> Vec<Column<Witnessed>> {
         .one_of(SubjectKind::NAMES)
         .doc(
             "what was observed: `program` (iolab started it), `process` (it ran before), `devices`",
-        ),
+        );
         Column::text(
             "command",
             |row: &Witnessed| Some(json!(row.observed.subject.command()).to_string().into()),
@@ -85,7 +84,7 @@ pub(super) fn subject() -> Vec<Column<Witnessed>> {
                 true
             },
         )
-        .doc("name and arguments of the program, a JSON array; empty for devices"),
+        .doc("name and arguments of the program, a JSON array; empty for devices");
         Column::number(
             "pid",
             |row: &Witnessed| match row.observed.subject {
@@ -100,8 +99,8 @@ pub(super) fn subject() -> Vec<Column<Witnessed>> {
         )
         .between(0, u32::MAX.into())
         .null(Null::Account)
-        .doc("number of a process that ran before"),
-    ]
+        .doc("number of a process that ran before");
+    }
 }
 
 pub(super) fn end() -> Vec<Column<Witnessed>> {

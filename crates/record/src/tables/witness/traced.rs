@@ -3,6 +3,7 @@
 use iolab_workload::witness::{DiskTraffic, GroupHolds, SyncTimes};
 
 use crate::column::{Column, Null};
+use crate::columns;
 use crate::witness::Witnessed;
 
 /// A number of what was traced of a program, NULL without a trace.
@@ -52,7 +53,7 @@ pub(super) fn program() -> Vec<Column<Witnessed>> {
     const WITHIN: &str = "of the syncs whose end is known: within which the disk completed a flush of its cache; on disks without a volatile cache";
     const TIMES: &str = "time of these syncs in the file system: median, 99th percentile";
     const PARTS: &str = "mean time of these syncs in which the disk flushed its cache, else the journal was written, else the disk wrote, and the rest";
-    vec![
+    columns! {
         Column::text(
             "group_holds",
             |row: &Witnessed| Some(row.observed.group?.name().into()),
@@ -63,40 +64,28 @@ pub(super) fn program() -> Vec<Column<Witnessed>> {
         )
         .one_of(GroupHolds::NAMES)
         .null(Null::Free)
-        .doc("what the control group holds whose traffic is in `witness_disk`: `program` (it was made for it), `program-and-observer`, `others` as well"),
-        traced!("trace_syncs", syncs.syncs, SYNCS),
-        traced!("trace_timed_syncs", syncs.timed, SYNCS),
-        traced!("trace_flushed_syncs", syncs.flushed, WITHIN),
-        traced!("trace_uncached_syncs", syncs.uncached, WITHIN),
-        traced!(
-            "trace_commits",
-            syncs.commits,
-            "journal commits that these waited for"
-        ),
-        sync_time!(
-            "trace_sync_mean_ns",
-            "mean time of these syncs in the file system",
-            whole.mean_ns as real
-        ),
-        sync_time!("trace_sync_p50_ns", TIMES, whole.p50_ns),
-        sync_time!("trace_sync_p99_ns", TIMES, whole.p99_ns),
-        sync_time!("trace_sync_flush_ns", PARTS, flush_ns as real),
-        sync_time!("trace_sync_journal_ns", PARTS, journal_ns as real),
-        sync_time!("trace_sync_write_ns", PARTS, write_ns as real),
-        sync_time!("trace_sync_host_ns", PARTS, host_ns as real),
-        traced!(
-            "trace_lost",
-            lost,
-            "events that the kernel had no room for"
-        ),
+        .doc("what the control group holds whose traffic is in `witness_disk`: `program` (it was made for it), `program-and-observer`, `others` as well");
+        traced!("trace_syncs", syncs.syncs, SYNCS);
+        traced!("trace_timed_syncs", syncs.timed, SYNCS);
+        traced!("trace_flushed_syncs", syncs.flushed, WITHIN);
+        traced!("trace_uncached_syncs", syncs.uncached, WITHIN);
+        traced!("trace_commits", syncs.commits, "journal commits that these waited for");
+        sync_time!("trace_sync_mean_ns", "mean time of these syncs in the file system", whole.mean_ns as real);
+        sync_time!("trace_sync_p50_ns", TIMES, whole.p50_ns);
+        sync_time!("trace_sync_p99_ns", TIMES, whole.p99_ns);
+        sync_time!("trace_sync_flush_ns", PARTS, flush_ns as real);
+        sync_time!("trace_sync_journal_ns", PARTS, journal_ns as real);
+        sync_time!("trace_sync_write_ns", PARTS, write_ns as real);
+        sync_time!("trace_sync_host_ns", PARTS, host_ns as real);
+        traced!("trace_lost", lost, "events that the kernel had no room for");
         Column::number(
             "trace_until_ns",
             |row: &Witnessed| row.observed.trace?.until_ns,
             |row, ns| row.observed.trace.get_or_insert_default().until_ns = Some(ns),
         )
         .null(Null::Free)
-        .doc("from the start to the moment from which on nothing was recorded; NULL where all was"),
-    ]
+        .doc("from the start to the moment from which on nothing was recorded; NULL where all was");
+    }
 }
 
 /// Requests that a program's threads sent in one direction: their number and bytes, NULL together without a trace, and their times.

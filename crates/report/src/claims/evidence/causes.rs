@@ -1,6 +1,6 @@
 //! The cause of a difference: whether the difference is there again, and what was found of each suspect.
 
-use iolab_analysis::claim::{Again, Reproduction, Share, Suspected, Suspects, Verdict};
+use iolab_analysis::claim::{Again, CauseVerdict, Reproduction, Share, Suspected, Suspects};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -124,12 +124,12 @@ pub(crate) struct SuspectData {
 impl SuspectsData {
     pub(in crate::claims) fn of(found: &Suspects) -> Self {
         let verdict = match found.verdict {
-            Verdict::Cause => "cause",
-            Verdict::Joint => "joint",
-            Verdict::Contributes => "contributes",
-            Verdict::Cleared => "cleared",
-            Verdict::CannotTell => "cannot_tell",
-            Verdict::NotTried => "not_tried",
+            CauseVerdict::Cause => "cause",
+            CauseVerdict::Joint => "joint",
+            CauseVerdict::Contributes => "contributes",
+            CauseVerdict::Cleared => "cleared",
+            CauseVerdict::CannotTell => "cannot_tell",
+            CauseVerdict::NotTried => "not_tried",
         };
         let suspect = |one: &Suspected| SuspectData {
             name: clean(&one.suspect),

@@ -3,7 +3,7 @@
 use iolab_analysis::analysis::StageNumbers;
 use iolab_workload::stages::{CarriedBy, Journal, Stage, SyncCounts};
 
-use super::{CellRow, Columns};
+use super::{Columns, ExportedCell};
 use crate::data_column::DataColumn;
 
 /// A count of what traced syncs waited for: the name of its column, what it is, its value.
@@ -42,7 +42,7 @@ pub(super) fn stages<'a>() -> Columns<'a> {
     let mut columns = vec![DataColumn::number(
         "unjoined_share_max",
         "requests of a traced trial that miss events of the kernel, a share; the greatest of any trial",
-        |row: &CellRow<'_>| row.cell.stages.as_ref().map(|stages| stages.unjoined_share),
+        |row: &ExportedCell<'_>| row.cell.stages.as_ref().map(|stages| stages.unjoined_share),
     )];
     for stage in Stage::ALL {
         let name = stage.name().replace('-', "_");
@@ -50,7 +50,7 @@ pub(super) fn stages<'a>() -> Columns<'a> {
             columns.push(DataColumn::number(
                 &format!("stage_{name}_{part}"),
                 &format!("{what} of stage {stage} (docs/METHODS.md), where requests were traced; median over the trials"),
-                move |row: &CellRow<'_>| value(row.cell.stages.as_ref()?.stages[*stage].as_ref()?),
+                move |row: &ExportedCell<'_>| value(row.cell.stages.as_ref()?.stages[*stage].as_ref()?),
             ));
         };
         add("mean_ns", "mean", |stage| Some(stage.mean_ns));
@@ -69,12 +69,12 @@ pub(super) fn stages<'a>() -> Columns<'a> {
         add("share", whole, StageNumbers::share);
         add("tail_share", slowest, StageNumbers::tail_share);
     }
-    let syncs = |row: &CellRow<'_>| -> Option<SyncCounts> {
+    let syncs = |row: &ExportedCell<'_>| -> Option<SyncCounts> {
         let stages = row.cell.stages.as_ref()?;
         stages.journal.map(|_| stages.syncs)
     };
     columns.extend(SYNCS.map(|(name, meaning, count)| {
-        DataColumn::whole(name, meaning, move |row: &CellRow<'_>| {
+        DataColumn::whole(name, meaning, move |row: &ExportedCell<'_>| {
             syncs(row).map(count)
         })
     }));
@@ -82,7 +82,7 @@ pub(super) fn stages<'a>() -> Columns<'a> {
         DataColumn::text(
             "trace_journal",
             "how the journal of the file system shows in traced syncs",
-            |row: &CellRow<'_>| Some(row.cell.stages.as_ref()?.journal?.name().to_owned()),
+            |row: &ExportedCell<'_>| Some(row.cell.stages.as_ref()?.journal?.name().to_owned()),
         )
         .one_of(Journal::NAMES),
     );
@@ -90,7 +90,7 @@ pub(super) fn stages<'a>() -> Columns<'a> {
         DataColumn::text(
             "trace_carrier",
             "what has a request in the stage device: a disk, the server of a file system in user space (FUSE), a file server with its network (NFS), or several of these, of groups",
-            |row: &CellRow<'_>| Some(row.cell.stages.as_ref()?.carried_by.name().to_owned()),
+            |row: &ExportedCell<'_>| Some(row.cell.stages.as_ref()?.carried_by.name().to_owned()),
         )
         .one_of(CarriedBy::NAMES),
     );

@@ -1,30 +1,24 @@
 //! Columns of the quantities that are summarised over the trials of a cell.
 
 use iolab_analysis::analysis::CellAnalysis;
+use iolab_record::columns;
 use iolab_stats::Summary;
+use iolab_workload::table;
 
-use super::{CellRow, Columns};
+use super::{Columns, ExportedCell};
 use crate::data_column::DataColumn;
 
 /// Trials, and the quantities that are summarised over them.
 pub(super) fn trials<'a>() -> Columns<'a> {
-    let mut columns = vec![
-        DataColumn::whole(
-            "n",
-            "measured trials, warm-up and failed ones excluded",
-            |row: &CellRow<'_>| Some(row.cell.n),
-        )
-        .known(),
-        DataColumn::whole("failed", "trials that failed", |row: &CellRow<'_>| {
-            Some(row.cell.failed)
-        })
-        .known(),
-    ];
+    let mut columns = columns! {
+        DataColumn::whole("n", "measured trials, warm-up and failed ones excluded", |row: &ExportedCell<'_>| Some(row.cell.n)).known();
+        DataColumn::whole("failed", "trials that failed", |row: &ExportedCell<'_>| Some(row.cell.failed)).known();
+    };
     for (name, what, summary) in QUANTITIES {
         columns.extend(PARTS.map(|(part, doc, value)| {
             let name = format!("{name}_{part}");
             let doc = format!("{doc} of {what}");
-            DataColumn::number(&name, &doc, move |row: &CellRow<'_>| {
+            DataColumn::number(&name, &doc, move |row: &ExportedCell<'_>| {
                 summary(row.cell).and_then(value)
             })
         }));
@@ -39,96 +33,36 @@ type Quantity = (
     fn(&CellAnalysis) -> Option<&Summary>,
 );
 
-const QUANTITIES: [Quantity; 9] = [
-    ("throughput_mb_s", "throughput of a trial, MB/s", |cell| {
-        cell.throughput.as_ref()
-    }),
-    ("iops", "requests per second of a trial", |cell| {
-        cell.iops.as_ref()
-    }),
-    (
-        "latency_p50_ns",
-        "median latency of a trial, ns: service time, or response time where there is a rate",
-        |cell| cell.latency_p50.as_ref(),
-    ),
-    ("elapsed_ns", "elapsed time of a trial, ns", |cell| {
-        cell.elapsed.as_ref()
-    }),
-    (
-        "latency_p90_ns",
-        "90th percentile of latency of a trial, ns",
-        |cell| cell.tails.p90.as_ref(),
-    ),
-    (
-        "latency_p99_ns",
-        "99th percentile of latency of a trial, ns",
-        |cell| cell.tails.p99.as_ref(),
-    ),
-    (
-        "latency_p999_ns",
-        "99.9th percentile of latency of a trial, ns",
-        |cell| cell.tails.p999.as_ref(),
-    ),
-    (
-        "latency_max_ns",
-        "greatest latency of a trial, ns",
-        |cell| cell.tails.max.as_ref(),
-    ),
-    (
-        "cpu_ns_per_request",
-        "CPU time per request of a trial, ns",
-        |cell| cell.tails.cpu.as_ref(),
-    ),
-];
+const QUANTITIES: [Quantity; 9] = table! {
+    ("throughput_mb_s", "throughput of a trial, MB/s", |cell| { cell.throughput.as_ref() });
+    ("iops", "requests per second of a trial", |cell| { cell.iops.as_ref() });
+    ("latency_p50_ns", "median latency of a trial, ns: service time, or response time where there is a rate",
+     |cell| cell.latency_p50.as_ref());
+    ("elapsed_ns", "elapsed time of a trial, ns", |cell| { cell.elapsed.as_ref() });
+    ("latency_p90_ns", "90th percentile of latency of a trial, ns", |cell| cell.tails.p90.as_ref());
+    ("latency_p99_ns", "99th percentile of latency of a trial, ns", |cell| cell.tails.p99.as_ref());
+    ("latency_p999_ns", "99.9th percentile of latency of a trial, ns", |cell| cell.tails.p999.as_ref());
+    ("latency_max_ns", "greatest latency of a trial, ns", |cell| cell.tails.max.as_ref());
+    ("cpu_ns_per_request", "CPU time per request of a trial, ns", |cell| cell.tails.cpu.as_ref());
+};
 
 /// A part of a summary: the end of its column's name, what it is, its value.
 pub(super) type SummaryPart = (&'static str, &'static str, fn(&Summary) -> Option<f64>);
 
-pub(super) const PARTS: [SummaryPart; 14] = [
-    ("median", "median over the trials", |s| Some(s.median)),
-    (
-        "median_low",
-        "low end of the exact interval of the median",
-        |s| s.median_interval.map(|i| i.low),
-    ),
-    (
-        "median_high",
-        "high end of the exact interval of the median",
-        |s| s.median_interval.map(|i| i.high),
-    ),
-    (
-        "median_confidence",
-        "confidence of the exact interval of the median, a share,",
-        |s| s.median_interval.map(|i| i.confidence),
-    ),
-    (
-        "median_interpolated_low",
-        "low end of the interpolated 95 % interval of the median, which is narrower and not exact,",
-        |s| s.median_interpolated.map(|i| i.low),
-    ),
-    (
-        "median_interpolated_high",
-        "high end of the interpolated 95 % interval of the median",
-        |s| s.median_interpolated.map(|i| i.high),
-    ),
-    ("q1", "first quartile over the trials", |s| {
-        Some(s.quartiles()?.0)
-    }),
-    ("q3", "third quartile over the trials", |s| {
-        Some(s.quartiles()?.1)
-    }),
-    ("min", "least value over the trials", |s| Some(s.min)),
-    ("max", "greatest value over the trials", |s| Some(s.max)),
-    ("mean", "mean over the trials", |s| s.mean),
-    (
-        "mean_low",
-        "low end of the 95 % t interval of the mean",
-        |s| s.mean_interval.map(|i| i.low),
-    ),
-    (
-        "mean_high",
-        "high end of the 95 % t interval of the mean",
-        |s| s.mean_interval.map(|i| i.high),
-    ),
-    ("sd", "standard deviation over the trials", |s| s.sd),
-];
+pub(super) const PARTS: [SummaryPart; 14] = table! {
+    ("median", "median over the trials", |s| Some(s.median));
+    ("median_low", "low end of the exact interval of the median", |s| s.median_interval.map(|i| i.low));
+    ("median_high", "high end of the exact interval of the median", |s| s.median_interval.map(|i| i.high));
+    ("median_confidence", "confidence of the exact interval of the median, a share,", |s| s.median_interval.map(|i| i.confidence));
+    ("median_interpolated_low", "low end of the interpolated 95 % interval of the median, which is narrower and not exact,",
+     |s| s.median_interpolated.map(|i| i.low));
+    ("median_interpolated_high", "high end of the interpolated 95 % interval of the median", |s| s.median_interpolated.map(|i| i.high));
+    ("q1", "first quartile over the trials", |s| { Some(s.quartiles()?.0) });
+    ("q3", "third quartile over the trials", |s| { Some(s.quartiles()?.1) });
+    ("min", "least value over the trials", |s| Some(s.min));
+    ("max", "greatest value over the trials", |s| Some(s.max));
+    ("mean", "mean over the trials", |s| s.mean);
+    ("mean_low", "low end of the 95 % t interval of the mean", |s| s.mean_interval.map(|i| i.low));
+    ("mean_high", "high end of the 95 % t interval of the mean", |s| s.mean_interval.map(|i| i.high));
+    ("sd", "standard deviation over the trials", |s| s.sd);
+};

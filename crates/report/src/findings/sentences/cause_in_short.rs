@@ -2,7 +2,7 @@
 
 use iolab_analysis::analysis::Analysis;
 use iolab_analysis::claim::{
-    Again, Claim, Reproduction, Share, Suspected, Suspects, Verdict, claims as claims_of,
+    Again, CauseVerdict, Claim, Reproduction, Share, Suspected, Suspects, claims as claims_of,
 };
 use iolab_workload::quantity::{counted, significant};
 
@@ -80,22 +80,22 @@ fn here(found: &Reproduction) -> String {
 
 /// What makes a difference that is there again, how much of it that leaves, and how many suspects it is not.
 fn answer(found: &Reproduction, suspects: &[&Suspects], said: Said) -> String {
-    let of = |verdict: Verdict| {
+    let of = |verdict: CauseVerdict| {
         let own = suspects.iter().filter(move |one| one.verdict == verdict);
         own.flat_map(|one| &one.suspects)
     };
-    let count = |verdict: Verdict| of(verdict).count();
+    let count = |verdict: CauseVerdict| of(verdict).count();
     let most = match said {
         Said::ByName => ACCUSED_MAX,
         Said::Names | Said::Shares | Said::All => usize::MAX,
     };
-    let with_rest = |verdict: Verdict, mut named: Vec<String>, rest: &str| {
+    let with_rest = |verdict: CauseVerdict, mut named: Vec<String>, rest: &str| {
         let more = count(verdict) - named.len();
         named.extend((more > 0).then(|| format!("{rest}{more} more")));
         named
     };
     let mut is_spelt = false;
-    let mut list = |verdict: Verdict| -> Vec<String> {
+    let mut list = |verdict: CauseVerdict| -> Vec<String> {
         let part = |one: &Suspected| match said {
             Said::Names => short(&one.suspect),
             Said::ByName => by_name(one),
@@ -104,16 +104,16 @@ fn answer(found: &Reproduction, suspects: &[&Suspects], said: Said) -> String {
         let named = of(verdict).take(most).map(part).collect();
         with_rest(verdict, named, "and ")
     };
-    let (causes, contributions) = (list(Verdict::Cause), list(Verdict::Contributes));
+    let (causes, contributions) = (list(CauseVerdict::Cause), list(CauseVerdict::Contributes));
     let joint = |one: &Suspected| match said {
         Said::ByName => one.suspect.clone(),
         Said::Names | Said::Shares | Said::All => short(&one.suspect),
     };
-    let joint = of(Verdict::Joint).take(most).map(joint).collect();
-    let joint: Vec<String> = with_rest(Verdict::Joint, joint, "");
+    let joint = of(CauseVerdict::Joint).take(most).map(joint).collect();
+    let joint: Vec<String> = with_rest(CauseVerdict::Joint, joint, "");
     let without_all = match said {
         Said::Names | Said::ByName => None,
-        Said::Shares | Said::All => of(Verdict::Joint).find_map(without_all),
+        Said::Shares | Said::All => of(CauseVerdict::Joint).find_map(without_all),
     };
     let named = [
         (
@@ -131,8 +131,11 @@ fn answer(found: &Reproduction, suspects: &[&Suspects], said: Said) -> String {
     ];
     let named = named.into_iter().filter(|(_, list)| !list.is_empty());
     let mut parts: Vec<String> = named.map(|(verb, list)| format!("{verb}{list}")).collect();
-    let (unsettled, cleared) = (count(Verdict::CannotTell), count(Verdict::Cleared));
-    let untried = count(Verdict::NotTried);
+    let (unsettled, cleared) = (
+        count(CauseVerdict::CannotTell),
+        count(CauseVerdict::Cleared),
+    );
+    let untried = count(CauseVerdict::NotTried);
     if parts.is_empty() {
         parts.push(match (unsettled, cleared) {
             (0, 0) => "cannot tell: no suspect was removed".to_owned(),

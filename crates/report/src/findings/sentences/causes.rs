@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use iolab_analysis::analysis::Analysis;
 use iolab_analysis::claim::{
-    Again, MARGIN, Reproduction, Share, Suspected, Suspects, Verdict, WhyUntried,
+    Again, CauseVerdict, MARGIN, Reproduction, Share, Suspected, Suspects, WhyUntried,
 };
 use iolab_analysis::doubt::{Reason, SideDoubt};
 use iolab_plan::suspect::Suspect;
@@ -165,9 +165,9 @@ pub(super) fn of_suspects(found: &Suspects, detail: Detail) -> String {
         None => String::new(),
     };
     match found.verdict {
-        Verdict::Cause => of_one("Cause"),
-        Verdict::Contributes => of_one("Contributes"),
-        Verdict::Joint => {
+        CauseVerdict::Cause => of_one("Cause"),
+        CauseVerdict::Contributes => of_one("Contributes"),
+        CauseVerdict::Joint => {
             let share = found.suspects.iter().find_map(|one| one.share);
             let share = match found.suspects.iter().any(|one| one.is_reversed) {
                 true => ": without all of them it is reversed".to_owned(),
@@ -180,7 +180,7 @@ pub(super) fn of_suspects(found: &Suspects, detail: Detail) -> String {
                 names().join("; ")
             )
         }
-        Verdict::Cleared => {
+        CauseVerdict::Cleared => {
             // A share above the margin is there, though it is not what makes the difference.
             let has_none = |one: &&Suspected| one.share.is_none_or(|s| s.share.abs() <= MARGIN);
             let (none, some): (Vec<&Suspected>, Vec<_>) = found.suspects.iter().partition(has_none);
@@ -203,7 +203,7 @@ pub(super) fn of_suspects(found: &Suspects, detail: Detail) -> String {
             let sentences = sentences.map(|(verb, ones)| format!("{verb}: {}.", ones.join("; ")));
             sentences.collect::<Vec<_>>().join(" ")
         }
-        Verdict::CannotTell => {
+        CauseVerdict::CannotTell => {
             let needed = found.suspects.iter().filter_map(|one| one.blocks_needed);
             let needed = needed.max().map_or_else(String::new, |blocks| {
                 format!(
@@ -225,7 +225,7 @@ pub(super) fn of_suspects(found: &Suspects, detail: Detail) -> String {
             let each: Vec<String> = each.collect();
             format!("Cannot tell{needed}: {}.", each.join("; "))
         }
-        Verdict::NotTried => {
+        CauseVerdict::NotTried => {
             let reasons = found.suspects.iter().map(|one| {
                 let why = one.untried.as_ref();
                 (what(&one.suspect), why.map(why_untried).unwrap_or_default())
@@ -423,7 +423,7 @@ mod tests {
         }
     }
 
-    fn text(verdict: Verdict, share: f64, interval: (f64, f64)) -> String {
+    fn text(verdict: CauseVerdict, share: f64, interval: (f64, f64)) -> String {
         of_suspects(
             &Suspects {
                 run: 0,
@@ -453,9 +453,9 @@ mod tests {
                 Detail::Full,
             )
         };
-        insta::assert_snapshot!(of(Verdict::Cause, &reversed), @"Cause: a write cache: with sync=odsync the difference is reversed (0.348 times).");
-        insta::assert_snapshot!(of(Verdict::Joint, &reversed), @"Joint cause: a write cache; a write cache. The difference remains without one of them: without all of them it is reversed.");
-        insta::assert_snapshot!(text(Verdict::Cause, 1.0, (0.99, 1.0)), @"Cause: a write cache: 100 % (99 to 100 %) of the difference is gone with sync=odsync (0.348 times).");
+        insta::assert_snapshot!(of(CauseVerdict::Cause, &reversed), @"Cause: a write cache: with sync=odsync the difference is reversed (0.348 times).");
+        insta::assert_snapshot!(of(CauseVerdict::Joint, &reversed), @"Joint cause: a write cache; a write cache. The difference remains without one of them: without all of them it is reversed.");
+        insta::assert_snapshot!(text(CauseVerdict::Cause, 1.0, (0.99, 1.0)), @"Cause: a write cache: 100 % (99 to 100 %) of the difference is gone with sync=odsync (0.348 times).");
     }
 
     #[test]
@@ -510,7 +510,7 @@ mod tests {
         let text = of_suspects(
             &Suspects {
                 run: 0,
-                verdict: Verdict::NotTried,
+                verdict: CauseVerdict::NotTried,
                 suspects: reasons.map(because).to_vec(),
                 blocks: 30,
             },
@@ -559,7 +559,7 @@ mod tests {
         let text = of_suspects(
             &Suspects {
                 run: 0,
-                verdict: Verdict::CannotTell,
+                verdict: CauseVerdict::CannotTell,
                 suspects: vec![one],
                 blocks: 30,
             },
@@ -571,15 +571,15 @@ mod tests {
     #[test]
     fn a_cleared_suspect_has_its_share() {
         assert_eq!(
-            text(Verdict::Cleared, 0.12, (0.08, 0.16)),
+            text(CauseVerdict::Cleared, 0.12, (0.08, 0.16)),
             "Not the main cause: a write cache (12 % (8 to 16 %) of the difference is gone)."
         );
         assert_eq!(
-            text(Verdict::Cleared, -0.12, (-0.16, -0.08)),
+            text(CauseVerdict::Cleared, -0.12, (-0.16, -0.08)),
             "Not the main cause: a write cache (without it the difference is 12 % (8 to 16 %) greater)."
         );
         assert_eq!(
-            text(Verdict::Cleared, -0.001, (-0.002, 0.001)),
+            text(CauseVerdict::Cleared, -0.001, (-0.002, 0.001)),
             "Cleared: a write cache (0 % of the difference is gone)."
         );
     }

@@ -1,7 +1,7 @@
 //! What interventions show, a paragraph each, with as much as there is room for.
 
 use iolab_analysis::analysis::Analysis;
-use iolab_analysis::claim::{Claim, Verdict, ordered};
+use iolab_analysis::claim::{CauseVerdict, Claim, ordered};
 
 use super::cause_in_short::{Said, of_claims};
 use super::causes::{Detail, of_reproduction, of_suspects, shortened};
@@ -11,15 +11,23 @@ use super::finding;
 const TARGET_MAX: usize = 100;
 
 /// The verdicts that accuse a suspect.
-const ACCUSED: [Verdict; 3] = [Verdict::Cause, Verdict::Joint, Verdict::Contributes];
+const ACCUSED: [CauseVerdict; 3] = [
+    CauseVerdict::Cause,
+    CauseVerdict::Joint,
+    CauseVerdict::Contributes,
+];
 /// The verdicts that accuse nothing.
-const REST: [Verdict; 3] = [Verdict::Cleared, Verdict::CannotTell, Verdict::NotTried];
+const REST: [CauseVerdict; 3] = [
+    CauseVerdict::Cleared,
+    CauseVerdict::CannotTell,
+    CauseVerdict::NotTried,
+];
 
 /// The answer, then whether the difference is there again with what is not explained, then each verdict. `run` is the one that the claims
 /// were made of.
 pub(crate) fn causes_in_lines(claims: &[Claim], run: &Analysis, detail: Detail) -> Vec<String> {
     // What the answer says, and the verdicts that are in it, or in the list at the end.
-    let (said, left): (Said, &[[Verdict; 3]]) = match detail {
+    let (said, left): (Said, &[[CauseVerdict; 3]]) = match detail {
         Detail::Full | Detail::Short => (Said::Names, &[]),
         Detail::Answered => (Said::Shares, &[ACCUSED]),
         Detail::Listed => (Said::Shares, &[ACCUSED, REST]),
@@ -47,7 +55,7 @@ pub(crate) fn causes_in_lines(claims: &[Claim], run: &Analysis, detail: Detail) 
 
 /// `Cleared: reach, tlb. Not tried: cpu-waiting. 'iolab table' of this run has the rest.`: the suspects that are not accused; `None` without any.
 fn names(claims: &[Claim]) -> Option<String> {
-    let of = |wanted: Verdict| {
+    let of = |wanted: CauseVerdict| {
         let all = claims.iter().filter_map(move |claim| match claim {
             Claim::Suspects(found) if found.verdict == wanted => Some(found),
             _ => None,

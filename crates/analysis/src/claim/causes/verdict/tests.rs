@@ -69,7 +69,7 @@ fn judged(inquiry: &Inquiry, deviations: &[Deviations]) -> (Reproduction, Vec<Su
     judge(inquiry, deviations, &BTreeMap::new(), 0)
 }
 
-fn verdicts(found: &[Suspects]) -> BTreeMap<String, Verdict> {
+fn verdicts(found: &[Suspects]) -> BTreeMap<String, CauseVerdict> {
     let all = found.iter().flat_map(|group| {
         let verdict = group.verdict;
         group
@@ -80,7 +80,7 @@ fn verdicts(found: &[Suspects]) -> BTreeMap<String, Verdict> {
     all.collect()
 }
 
-fn of(found: &[Suspects], name: &str) -> Verdict {
+fn of(found: &[Suspects], name: &str) -> CauseVerdict {
     verdicts(found)[name]
 }
 
@@ -90,10 +90,10 @@ fn a_cause_is_named_with_its_share_and_the_others_are_cleared() {
     let (inquiry, deviations) = world(effect, (30, 0.03), 1);
     let (again, found) = judged(&inquiry, &deviations);
     assert_eq!(again.again, Again::Reproduced);
-    assert_eq!(of(&found, "reach"), Verdict::Cause);
-    assert_eq!(of(&found, "read-ahead"), Verdict::Cleared);
-    assert_eq!(of(&found, "waiting"), Verdict::Cleared);
-    assert_eq!(of(&found, "write-cache"), Verdict::NotTried);
+    assert_eq!(of(&found, "reach"), CauseVerdict::Cause);
+    assert_eq!(of(&found, "read-ahead"), CauseVerdict::Cleared);
+    assert_eq!(of(&found, "waiting"), CauseVerdict::Cleared);
+    assert_eq!(of(&found, "write-cache"), CauseVerdict::NotTried);
     let share = found[0].suspects[0].share.expect("a share");
     let (low, high) = share.interval.expect("enough blocks");
     assert!(low < 0.9 && 0.9 < high && high - low < 0.1, "{share:?}");
@@ -111,7 +111,7 @@ fn a_suspect_that_was_not_taken_away_is_no_cause() {
     };
     let unchecked = BTreeMap::from([("waiting".to_owned(), why.clone())]);
     let found = judge(&inquiry, &deviations, &unchecked, 0).1;
-    assert_eq!(of(&found, "waiting"), Verdict::NotTried);
+    assert_eq!(of(&found, "waiting"), CauseVerdict::NotTried);
     let all = found.iter().flat_map(|group| &group.suspects);
     let reasons: Vec<&WhyUntried> = all.filter_map(|one| one.untried.as_ref()).collect();
     assert!(reasons.contains(&&why));
@@ -144,9 +144,9 @@ fn two_that_are_each_enough_are_a_joint_cause() {
     };
     let (inquiry, deviations) = world(effect, (30, 0.03), 2);
     let found = judged(&inquiry, &deviations).1;
-    assert_eq!(of(&found, "reach"), Verdict::Joint);
-    assert_eq!(of(&found, "read-ahead"), Verdict::Joint);
-    assert_eq!(of(&found, "waiting"), Verdict::Cleared);
+    assert_eq!(of(&found, "reach"), CauseVerdict::Joint);
+    assert_eq!(of(&found, "read-ahead"), CauseVerdict::Joint);
+    assert_eq!(of(&found, "waiting"), CauseVerdict::Cleared);
 }
 
 #[test]
@@ -157,9 +157,9 @@ fn two_that_are_both_needed_are_both_causes() {
     };
     let (inquiry, deviations) = world(effect, (30, 0.03), 3);
     let found = judged(&inquiry, &deviations).1;
-    assert_eq!(of(&found, "reach"), Verdict::Cause);
-    assert_eq!(of(&found, "waiting"), Verdict::Cause);
-    assert_eq!(of(&found, "read-ahead"), Verdict::Cleared);
+    assert_eq!(of(&found, "reach"), CauseVerdict::Cause);
+    assert_eq!(of(&found, "waiting"), CauseVerdict::Cause);
+    assert_eq!(of(&found, "read-ahead"), CauseVerdict::Cleared);
 }
 
 #[test]
@@ -174,9 +174,9 @@ fn none_of_two_that_stand_in_for_each_other_beside_a_third_is_cleared() {
     };
     let (inquiry, deviations) = world(effect, (30, 0.03), 4);
     let found = judged(&inquiry, &deviations).1;
-    assert_eq!(of(&found, "reach"), Verdict::Cause);
-    assert_eq!(of(&found, "read-ahead"), Verdict::CannotTell);
-    assert_eq!(of(&found, "waiting"), Verdict::CannotTell);
+    assert_eq!(of(&found, "reach"), CauseVerdict::Cause);
+    assert_eq!(of(&found, "read-ahead"), CauseVerdict::CannotTell);
+    assert_eq!(of(&found, "waiting"), CauseVerdict::CannotTell);
 }
 
 #[test]
@@ -187,8 +187,8 @@ fn shares_add_up_where_effects_do() {
     };
     let (inquiry, deviations) = world(effect, (30, 0.03), 5);
     let found = judged(&inquiry, &deviations).1;
-    assert_eq!(of(&found, "reach"), Verdict::Cause);
-    assert_eq!(of(&found, "read-ahead"), Verdict::Contributes);
+    assert_eq!(of(&found, "reach"), CauseVerdict::Cause);
+    assert_eq!(of(&found, "read-ahead"), CauseVerdict::Contributes);
 }
 
 /// One intervention doubles the phenomenon: what the others then take from the double is no part of it.
@@ -202,7 +202,7 @@ fn what_an_intervention_adds_is_no_part_of_the_phenomenon() {
     let (again, found) = judged(&inquiry, &deviations);
     assert!((again.unexplained.expect("there").share - 1.0).abs() < 0.05);
     for name in NAMES {
-        assert_eq!(of(&found, name), Verdict::Cleared, "{name}");
+        assert_eq!(of(&found, name), CauseVerdict::Cleared, "{name}");
     }
 }
 
@@ -212,7 +212,7 @@ fn what_no_suspect_removes_is_not_explained() {
     let (again, found) = judged(&inquiry, &deviations);
     assert!((again.unexplained.expect("there").share - 1.0).abs() < 0.05);
     for name in NAMES {
-        assert_eq!(of(&found, name), Verdict::Cleared);
+        assert_eq!(of(&found, name), CauseVerdict::Cleared);
     }
 }
 
@@ -234,7 +234,7 @@ fn noise_gives_no_verdict_and_says_what_would_settle_it() {
     let found = judged(&inquiry, &deviations).1;
     let open = found
         .iter()
-        .find(|group| group.verdict == Verdict::CannotTell);
+        .find(|group| group.verdict == CauseVerdict::CannotTell);
     let open = open.expect("noise of a fifth");
     let needed = open.suspects.iter().filter_map(|one| one.blocks_needed);
     assert!(needed.max().is_some_and(|blocks| blocks > 20));
@@ -250,10 +250,10 @@ fn innocents_are_seldom_accused() {
     for seed in 0..200 {
         let (inquiry, deviations) = world(effect, (30, 0.03), seed);
         let found = verdicts(&judged(&inquiry, &deviations).1);
-        named += u32::from(found["reach"] == Verdict::Cause);
+        named += u32::from(found["reach"] == CauseVerdict::Cause);
         for innocent in ["read-ahead", "waiting"] {
-            accused += u32::from(found[innocent] < Verdict::Cleared);
-            cleared += u32::from(found[innocent] == Verdict::Cleared);
+            accused += u32::from(found[innocent] < CauseVerdict::Cleared);
+            cleared += u32::from(found[innocent] == CauseVerdict::Cleared);
         }
     }
     assert!(accused <= 20, "{accused}");
