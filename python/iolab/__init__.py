@@ -94,27 +94,29 @@ class Runs:
     def latency(
         self,
         sample: int,
-        operation: str = "read",
+        operation: str | None = None,
         quantity: str = "service",
         run: str | None = None,
     ) -> Histogram:
         """Latencies of one trial, in ns.
 
-        ``operation`` is read, write, sync, trim or metadata; ``quantity`` is service, response or lateness. ``run`` is the id of the run
-        (column ``run``), needed where there are several. Histograms can be added up.
+        ``operation`` is read, write, sync, trim or metadata, needed where the trial has several besides syncs; ``quantity`` is service,
+        response or lateness. ``run`` is the id of the run (column ``run``), needed where there are several. Histograms can be added up.
 
-        Raises :class:`KeyError` where the trial has none.
+        Raises :class:`KeyError` where the trial has none, :class:`ValueError` where something that is needed is missing.
         """
         if quantity not in QUANTITIES:
             raise ValueError(f"quantity is one of {', '.join(QUANTITIES)}, not {quantity}")
         file = self._file_of(run)
-        query = """SELECT histogram FROM latency
-            WHERE sample_id = ? AND operation = ? AND quantity = ? AND group_id = 0 AND rank_id = 0 AND target_id = 0"""
+        query = """SELECT operation, histogram FROM latency
+            WHERE sample_id = ? AND quantity = ? AND group_id = 0 AND rank_id = 0 AND target_id = 0"""
         with _database(file) as database:
-            found = database.execute(query, (int(sample), operation, quantity)).fetchone()
-        if found is None:
+            found = dict(database.execute(query, (int(sample), quantity)))
+        if operation is None:
+            operation = _only_operation(found, f"sample {sample} of {file}")
+        if operation not in found:
             raise KeyError(f"sample {sample} of {file} has no {quantity} times of {operation}s")
-        return Histogram.decode(found[0])
+        return Histogram.decode(found[operation])
 
     def meaning(self, column: str) -> str:
         """What a column of ``samples`` or ``cells()`` means, with its unit."""
@@ -184,6 +186,16 @@ def _meaning(rows: dict, column: str) -> str | None:
     return named and named["description"]
 
 
+def _only_operation(found: dict[str, bytes], what: str) -> str:
+    """The operation that a trial consists of; a sync belongs to the others."""
+    operations = [name for name in found if name != "sync"] or list(found)
+    if not operations:
+        raise KeyError(f"{what} has no such times")
+    if len(operations) > 1:
+        raise ValueError(f"{what} has several operations: name one of {', '.join(operations)}")
+    return operations[0]
+
+
 def _frame(rows: list[dict], schema: dict):
     """Rows as a DataFrame with the types of their schema, or as they are without pandas."""
     try:
@@ -208,20 +220,33 @@ def _frame(rows: list[dict], schema: dict):
 
 
 def _levels(frame, name: str) -> list[str]:
-    """The levels of a factor in their order: of sizes and numbers theirs, of others that of the experiment."""
+    """The levels of a factor in their order: of sizes, times, rates and numbers theirs, of others that of the experiment."""
     named = frame.loc[frame[name].notna(), ["cell", name]]
     levels = list(named.sort_values("cell", kind="stable")[name].unique())
     amounts = [_amount(level) for level in levels]
-    if None in amounts:
+    # Nothing is nothing in every unit; others of different kinds have no order.
+    kinds = {amount and amount[0] for amount in amounts if amount is None or amount[1]}
+    if None in kinds or len(kinds) > 1:
         return levels
-    return [level for _, level in sorted(zip(amounts, levels))]
+    return [level for _, level in sorted(zip((amount[1] for amount in amounts), levels))]
 
 
-_UNITS = {"": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40, "%": 1}
+_TIMES = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9, "min": 60 * 10**9, "h": 3600 * 10**9}
+_BINARY = {f"{prefix}iB": 1 << 10 * power for power, prefix in enumerate("KMGTP", 1)}
+_DECIMAL = {"B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9}
+# Kind and factor of each unit of levels; a size without one is in bytes.
+_UNITS = {
+    "": ("number", 1),
+    **{unit: ("number", factor) for unit, factor in _BINARY.items()},
+    **{f"{unit}/s": ("rate", factor) for unit, factor in (_BINARY | _DECIMAL).items()},
+    **{unit: ("time", factor) for unit, factor in _TIMES.items()},
+}
 
 
-def _amount(level: str) -> float | None:
-    found = re.fullmatch(r"([0-9.]+)([A-Za-z%]*)", level)
+def _amount(level: str) -> tuple[str, float] | None:
+    """A kind of amount and how much; None of words."""
+    found = re.fullmatch(r"([0-9.]+)([A-Za-z/]*)", level)
     if found is None or found[2] not in _UNITS:
         return None
-    return float(found[1]) * _UNITS[found[2]]
+    kind, factor = _UNITS[found[2]]
+    return kind, float(found[1]) * factor

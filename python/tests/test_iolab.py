@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import textwrap
 import unittest
 from pathlib import Path
 
@@ -127,24 +128,35 @@ class Results(unittest.TestCase):
             self.both.latency(1)
         with self.assertRaises(KeyError):
             self.one.latency(1, "trim")
+        with self.assertRaises(KeyError):
+            self.one.latency(1_000_000)
         for blob in (b"", b"x" * 40, b"\x1c\x84\x93\x13" + b"\0" * 50):
             with self.assertRaises(ValueError):
                 iolab.Histogram.decode(blob)
 
     @unittest.skipIf(pandas is None, "pandas is not installed")
-    def test_the_example_of_the_documentation_runs(self):
-        guide = Path(__file__).parents[2] / "docs" / "INSTALL.md"
-        (example,) = re.findall(r"```python\n(.*?)```", guide.read_text(encoding="utf-8"), re.DOTALL)
+    def test_the_examples_of_the_documentation_run(self):
+        root = Path(__file__).parents[2]
+        (guide,) = re.findall(r"```python\n(.*?)```", (root / "docs/INSTALL.md").read_text(encoding="utf-8"), re.DOTALL)
+        readme = (root / "python/README.md").read_text(encoding="utf-8")
+        readme = textwrap.dedent(readme[readme.index("    import iolab") :])
+        # Also of runs without the usual factor, whose first trial writes.
+        durable = ["run", "write-random", "model:nvme-970pro", "--bs", "4k", "--set", "sync=none,each", "-o", "three.iolab"]
         with tempfile.TemporaryDirectory() as folder:
-            results = Path(folder) / "iolab-results"
-            results.mkdir()
-            for name in "one.iolab", "two.iolab":
-                shutil.copy(self.folder / name, results)
-            done = subprocess.run([sys.executable, "-B", "-c", example], cwd=folder, capture_output=True, text=True)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        for claim in self.one.claims():
-            self.assertIn(claim["sentence"], done.stdout)
-        self.assertRegex(done.stdout, r"\d ns\n$")
+            subprocess.run([iolab.program(), *durable], cwd=folder, check=True, capture_output=True)
+            for names in ["one.iolab", "two.iolab"], ["three.iolab"]:
+                results = Path(folder) / "iolab-results"
+                results.mkdir()
+                for name in names:
+                    shutil.copy((self.folder if name != "three.iolab" else Path(folder)) / name, results)
+                claims = iolab.read(results).claims()
+                for example in guide, readme:
+                    done = subprocess.run([sys.executable, "-B", "-c", example], cwd=folder, capture_output=True, text=True)
+                    self.assertEqual(done.returncode, 0, done.stderr)
+                    for claim in claims:
+                        self.assertIn(claim["sentence"], done.stdout)
+                    self.assertRegex(done.stdout, r"\d ns\n$")
+                shutil.rmtree(results)
 
     @unittest.skipIf(pandas is None, "pandas is not installed")
     def test_frames_have_types_and_units(self):
@@ -155,6 +167,20 @@ class Results(unittest.TestCase):
         self.assertEqual(str(samples.warmup.dtype), "boolean")
         self.assertEqual(str(samples.bs_bytes.dtype), "Int64")
         self.assertIn("MB/s", samples.attrs["columns"]["throughput_mb_s"])
+
+    @unittest.skipIf(pandas is None, "pandas is not installed")
+    def test_levels_have_an_order(self):
+        # As they are named, and as the frame has them.
+        for factor, named, expected in [
+            ("thinktime", "1ms,20us,0.5ms", ["20us", "500us", "1ms"]),
+            ("rate", "20MB/s,8MiB/s", ["8MiB/s", "20MB/s"]),
+            ("pattern", "seq,rand,reverse", ["seq", "rand", "reverse"]),
+        ]:
+            with self.subTest(factor), tempfile.TemporaryDirectory() as folder:
+                words = ["run", "read-random", "model:nvme-970pro", "--bs", "4k", "--set", f"{factor}={named}", "-o", "f.iolab"]
+                subprocess.run([iolab.program(), *words], cwd=folder, check=True, capture_output=True)
+                for frame in (runs := iolab.read(folder)).samples, runs.cells():
+                    self.assertEqual(list(frame[f"level_{factor}"].cat.categories), expected)
 
 
 if __name__ == "__main__":

@@ -18,6 +18,25 @@ impl Mask {
     fn bit(cpu: u32) -> (usize, Word) {
         ((cpu / Word::BITS) as usize, 1 << (cpu % Word::BITS))
     }
+
+    /// These CPUs; an error where one is above [`CPU_MAX`].
+    fn of(cpus: &Cpus) -> io::Result<Self> {
+        let mut mask = Self::new();
+        for cpu in cpus.numbers() {
+            let (word, bit) = Self::bit(*cpu);
+            let word = mask.0.get_mut(word);
+            *word.ok_or(io::ErrorKind::InvalidInput)? |= bit;
+        }
+        Ok(mask)
+    }
+
+    fn cpus(&self) -> Cpus {
+        let is_set = |cpu: &u32| {
+            let (word, bit) = Self::bit(*cpu);
+            self.0[word] & bit != 0
+        };
+        Cpus::new((0..=CPU_MAX).filter(is_set))
+    }
 }
 
 /// The CPUs that this thread may run on.
@@ -38,11 +57,7 @@ pub(crate) fn allowed() -> io::Result<Cpus> {
     if status < 0 {
         return Err(io::Error::last_os_error());
     }
-    let is_set = |cpu: &u32| {
-        let (word, bit) = Mask::bit(*cpu);
-        mask.0[word] & bit != 0
-    };
-    Ok(Cpus::new((0..=CPU_MAX).filter(is_set)))
+    Ok(mask.cpus())
 }
 
 /// Has this thread run on these CPUs alone.
@@ -50,12 +65,7 @@ pub(crate) fn allowed() -> io::Result<Cpus> {
 /// # Errors
 /// What the kernel says.
 pub(crate) fn restrict(cpus: &Cpus) -> io::Result<()> {
-    let mut mask = Mask::new();
-    for cpu in cpus.numbers() {
-        let (word, bit) = Mask::bit(*cpu);
-        let word = mask.0.get_mut(word);
-        *word.ok_or(io::ErrorKind::InvalidInput)? |= bit;
-    }
+    let mask = Mask::of(cpus)?;
     // SAFETY: the kernel reads as many bytes as the mask has, and changes nothing but the affinity of the calling thread.
     let status = unsafe {
         libc::syscall(
@@ -89,6 +99,13 @@ mod tests {
             thread.join().expect("no panic")
         });
         assert_eq!(seen, (last, all));
+    }
+
+    #[test]
+    fn a_mask_has_more_than_1024_cpus() {
+        let cpus: Cpus = "0,63-64,1023-1025,2047,8191".parse().expect("a list");
+        assert_eq!(Mask::of(&cpus).expect("room").cpus(), cpus);
+        assert!(Mask::of(&Cpus::new([CPU_MAX + 1])).is_err());
     }
 
     #[test]

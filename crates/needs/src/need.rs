@@ -112,6 +112,7 @@ needs! {
     QemuX86, "qemu-x86_64", ["qemu-x86_64-static"], "qemu-user, which runs programs for x86-64 elsewhere";
     QemuArm64, "qemu-aarch64", ["qemu-aarch64-static"], "qemu-user, which runs programs for 64-bit ARM elsewhere";
     Binstall, "cargo-binstall", ["cargo-binstall"], "cargo-binstall";
+    Openssl, "openssl", ["openssl"], "openssl, which serves files by HTTPS";
     Buildah, "buildah", ["buildah"], "buildah, which builds images of containers";
     Runc, "runc", ["runc"], "runc, which runs containers";
 }

@@ -3,19 +3,15 @@
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::answer::{AnswerBasis, RunAnswer};
 use iolab_analysis::consent::NeededConsent;
-use iolab_analysis::fitness::{Answer, CellAnswer, LevelAnswer, merge_answers};
+use iolab_analysis::fitness::{Answer, CellAnswer, merge_answers};
 use iolab_record::question::{Asked as AskedOf, Fit, Question};
 use iolab_record::{RunRecord, TargetKind};
 use iolab_workload::escape_control::escape_control;
-use iolab_workload::service_level::ServiceLevel;
 use iolab_workload::trial_description::requests_in_words;
 use serde_json::Value;
 
-use crate::document_header::{IOLAB_VERSION, SCHEMA};
-use crate::exported_run::{Exported, run_fields};
-use crate::fitness::{self, Asked, AskedWorkload, Fitness, Measured, unit};
+use crate::fitness::{self, Asked, AskedWorkload, Fitness, Measured};
 use crate::layout::{Grid, paragraph};
-use crate::rows::{Field, field, text};
 use crate::slo::{SearchResult, at_rates, cell_columns, cell_remarks, sentence_at_rates};
 use crate::{latex, markdown};
 
@@ -311,72 +307,4 @@ fn fitness(runs: Vec<FitRun<'_>>) -> Fitness {
         found,
         limits: fit.limits.clone(),
     }
-}
-
-/// A row per level; for a search, a single row.
-pub(crate) fn rows((name, record, answer): &Exported<'_>) -> Vec<Vec<Field>> {
-    let (Some(question), Some(answer)) = (&record.experiment.asked, answer) else {
-        return Vec::new();
-    };
-    let fit = match &question.of {
-        AskedOf::Fit(fit) => Some(fit),
-        AskedOf::Cells | AskedOf::Limit => None,
-    };
-    let of = |get: fn(&Fit) -> &str| fit.map(|fit| escape_control(get(fit)).into_owned());
-    let row = |rest: Vec<Field>| {
-        let mut row = run_fields(name).to_vec();
-        row.extend([
-            field("schema", SCHEMA),
-            text("iolab_version", IOLAB_VERSION),
-            text("experiment", &record.experiment.name),
-            text("kind", question.kind().name()),
-            field("complete", answer.is_complete()),
-            text("answer", answer.answer().name()),
-            field("fit_id", of(|fit| &fit.id)),
-            field("requirement", of(|fit| &fit.requirement)),
-            field("workload", of(|fit| &fit.workload)),
-        ]);
-        row.extend(rest);
-        row
-    };
-    match &answer.found {
-        AnswerBasis::Cells(found) => {
-            let levels = found.cells.iter().flat_map(|cell| {
-                let levels = cell.levels.iter();
-                levels.map(|level| row(level_fields(&cell.cell, level)))
-            });
-            levels.collect()
-        }
-        AnswerBasis::Workload(found) => {
-            let levels = found.levels.iter();
-            levels.map(|level| row(level_fields("", level))).collect()
-        }
-        AnswerBasis::Limit(found) => vec![row(vec![
-            text("cell", ""),
-            text("level", &found.levels.to_string()),
-            text("unit", "1/s"),
-            field("measured", found.limit.estimate),
-            field("low", found.limit.holds),
-            field("high", found.limit.fails),
-        ])],
-    }
-}
-
-fn level_fields(cell: &str, answer: &LevelAnswer) -> Vec<Field> {
-    let judged = &answer.judged;
-    let level: &ServiceLevel = &judged.level;
-    vec![
-        text("cell", cell),
-        text("level", &level.to_string()),
-        text("unit", unit(level)),
-        field("measured", judged.estimate),
-        field("low", judged.low),
-        field("high", judged.high),
-        field("limit", level.limit()),
-        field("requests", judged.requests),
-        field("trials", judged.trials),
-        text("level_answer", answer.answer.name()),
-        text("as_measured", judged.answer.name()),
-        text("why", &fitness::why(judged)),
-    ]
 }

@@ -14,7 +14,7 @@ use serde_json::ser::Formatter;
 
 use crate::claims::{self, ClaimData, IdentifiedRun, RemarkData};
 use crate::document_header::{IOLAB_VERSION, SCHEMA};
-use crate::export::{cells, samples, stages};
+use crate::export::{answers, cells, samples, stages};
 use crate::findings::Conclusion;
 use crate::findings::interpretation::concluded;
 use crate::rows::{Field, columns_of, in_columns};
@@ -111,6 +111,19 @@ impl JsonSchema for StagesDocument {
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         schemars::json_schema!({"type": "array", "items": stages::schema()})
+    }
+}
+
+/// What `iolab export --answers --format json` prints: one object per level that a run was asked about, and one of a search.
+pub(crate) struct AnswersDocument;
+
+impl JsonSchema for AnswersDocument {
+    fn schema_name() -> Cow<'static, str> {
+        "Answers".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        schemars::json_schema!({"type": "array", "items": answers::schema()})
     }
 }
 

@@ -1,5 +1,6 @@
 //! All measurements as rows for other programs: cells, samples, their intervals, latency buckets.
 
+pub(crate) mod answers;
 pub(crate) mod cells;
 mod over_time;
 pub(crate) mod samples;
@@ -24,7 +25,6 @@ use iolab_workload::settings::Setting;
 
 use over_time::CourseInterval;
 
-use crate::answer;
 use crate::data_column::{DataColumn, column_value};
 pub use crate::exported_run::Exported;
 use crate::exported_run::{RUN_COLUMNS, level_fields, run_fields};
@@ -101,7 +101,7 @@ pub fn samples(runs: &[Exported<'_>], format: Format, to: &mut dyn Write) -> io:
 /// # Errors
 /// When the output cannot be written.
 pub fn answers(runs: &[Exported<'_>], format: Format, to: &mut dyn Write) -> io::Result<()> {
-    let rows: Vec<Vec<Field>> = runs.iter().flat_map(answer::rows).collect();
+    let rows: Vec<Vec<Field>> = runs.iter().flat_map(answers::rows).collect();
     let mut writer = RowWriter::new(to, format, columns_of(&rows))?;
     for row in &rows {
         writer.row(row)?;

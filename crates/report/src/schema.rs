@@ -5,7 +5,8 @@ use schemars::transform::{RecursiveTransform, Transform};
 use schemars::{JsonSchema, Schema};
 
 use crate::compare::data::Compared;
-use crate::document::{SamplesDocument, StagesDocument, TableDocument};
+use crate::document::{AnswersDocument, SamplesDocument, StagesDocument, TableDocument};
+use crate::document_header::SCHEMA;
 use crate::fitness::data::FitDocument;
 use crate::report::data::ReportDocument;
 use crate::runs::data::{GateDocument, RunsDocument};
@@ -34,6 +35,7 @@ macro_rules! documents {
                     $(Self::$document => of::<$type>(),)+
                 };
                 schema.insert("title".to_owned(), self.command().into());
+                schema.insert("$id".to_owned(), self.id().into());
                 RecursiveTransform(unwrap).transform(&mut schema);
                 schema
             }
@@ -45,6 +47,7 @@ documents! {
     Table = "table", "iolab table --format json", TableDocument;
     Export = "export", "iolab export --format json", SamplesDocument;
     Stages = "stages", "iolab export --stages --format json", StagesDocument;
+    Answers = "answers", "iolab export --answers --format json", AnswersDocument;
     Compare = "compare", "iolab compare --format json", Compared<'_>;
     CompareRuns = "compare-runs", "iolab compare --base FILE... --new FILE... --format json", RunsDocument<'_>;
     Fit = "fit", "iolab fit --format json", FitDocument<'_>;
@@ -54,6 +57,11 @@ documents! {
 }
 
 impl Document {
+    /// What its schema is identified by, with the version of the schemas.
+    fn id(self) -> String {
+        format!("urn:iolab:schema:{}:{SCHEMA}", self.name())
+    }
+
     /// Its schema as text, as docs/schema has it.
     pub fn text(self) -> String {
         format!("{:#}\n", self.schema().as_value())

@@ -103,6 +103,7 @@ fn a_fit_is_answered_wherever_its_run_files_are_read() {
         &[&["export", "--format", "json", "--answers"], &FILES[..]].concat(),
     );
     let all: Vec<Value> = serde_json::from_str(&all.expect(0).stdout).unwrap();
+    assert_as_described(folder, "answers", &Value::Array(all.clone()));
     let of = |name: &str| {
         all.iter()
             .map(|row| row[name].as_str().unwrap())
@@ -212,6 +213,7 @@ fn service_levels_are_answered_wherever_the_run_file_is_read() {
             (all.len(), &all[0]["kind"], &all[0]["answer"]),
             (1, &kind.into(), &answer.into())
         );
+        assert_as_described(path, "answers", &Value::Array(all.clone()));
         assert_eq!(all[0]["schema"], 1);
         assert_eq!(all[0]["iolab_version"], env!("CARGO_PKG_VERSION"));
     }

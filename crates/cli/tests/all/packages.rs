@@ -4,11 +4,10 @@
 //!     IOLAB_PACKAGES=target/package cargo test -p iolab --test all packages::
 
 use std::ffi::OsStr;
-use std::io::{BufRead, BufReader, Write};
-use std::net::TcpListener;
+use std::io::{BufRead, BufReader};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Child, Command, Output, Stdio};
 
 use needs::Need;
 use serde_json::{Value, json};
@@ -231,21 +230,27 @@ impl Packages {
         Some(program)
     }
 
-    /// The tarball is served as the releases of a repository have it.
+    /// The tarball is served as the releases of a repository have it, and by HTTPS: `cargo binstall` takes nothing else.
     #[track_caller]
     fn binstall(&self) -> Option<()> {
         let binstall = needs::tool(Need::Binstall)?;
-        let path = self.filled("pkg-url").replace("{ repo }", "");
-        let (_, name) = path.rsplit_once('/').expect("a path");
-        let repository = serve(path.clone(), self.file(name)?);
+        let openssl = needs::tool(Need::Openssl)?;
         let place = folder();
-        let (bin, used) = (place.path().join("bin"), place.path().join("used"));
+        let inside = |name: &str| place.path().join(name);
+        let path = self.filled("pkg-url").replace("{ repo }/", "");
+        let served = inside("site").join(&path);
+        let (_, name) = path.rsplit_once('/').expect("a path");
+        std::fs::create_dir_all(served.parent().expect("a folder")).expect("a new folder");
+        std::fs::copy(self.file(name)?, &served).expect("room");
+        let server = Server::start(openssl, &inside("site"));
+        let (bin, used) = (inside("bin"), inside("used"));
         std::fs::create_dir(&used).expect("a new folder");
         let mut binstall = Command::new(binstall);
         binstall.arg("iolab").arg("--manifest-path").arg(manifest());
         binstall
             .arg("--pkg-url")
-            .arg(template("pkg-url").replace("{ repo }", &repository));
+            .arg(template("pkg-url").replace("{ repo }", &server.address));
+        binstall.arg("--root-certificates").arg(&server.certificate);
         binstall.args([
             "--strategies",
             "crate-meta-data",
@@ -433,36 +438,68 @@ fn template(key: &str) -> String {
     template.trim_matches('"').to_owned()
 }
 
-/// Serves a file under one path over HTTP, as long as this process lasts; the address without that path.
-fn serve(path: String, file: PathBuf) -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
-    let address = listener.local_addr().expect("it is bound");
-    std::thread::spawn(move || {
-        for stream in listener.incoming() {
-            let mut stream = stream.expect("a connection");
-            let lines = BufReader::new(&stream).lines().map_while(Result::ok);
-            let head: Vec<String> = lines.take_while(|line| !line.is_empty()).collect();
-            let request = head.first().map_or("", String::as_str);
-            let mut words = request.split(' ');
-            let (method, asked) = (words.next(), words.next());
-            let (status, body) = match asked == Some(&path) {
-                true => ("200 OK", std::fs::read(&file).expect("the tarball")),
-                false => ("404 Not Found", Vec::new()),
-            };
-            let length = body.len();
-            let head = format!(
-                "HTTP/1.1 {status}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n"
-            );
-            let body = if method == Some("GET") {
-                body
-            } else {
-                Vec::new()
-            };
-            // A client may go after the head.
-            let _ = stream.write_all(&[head.into_bytes(), body].concat());
+/// A folder that is served by HTTPS, until this is dropped.
+struct Server {
+    process: Child,
+    address: String,
+    /// The file of its certificate, in the folder.
+    certificate: PathBuf,
+}
+
+impl Server {
+    /// For 127.0.0.1, signed by itself. It is no authority, which a server's must not be.
+    const CERTIFICATE: &str = "[req]
+distinguished_name = name
+x509_extensions = extensions
+[name]
+[extensions]
+subjectAltName = IP:127.0.0.1
+basicConstraints = critical, CA:FALSE
+";
+
+    fn start(openssl: &str, folder: &Path) -> Self {
+        std::fs::write(folder.join("request"), Self::CERTIFICATE).expect("room");
+        let mut request = Command::new(openssl);
+        request.args(["req", "-x509", "-config", "request", "-nodes", "-days", "2"]);
+        request.args(["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1"]);
+        request.args([
+            "-subj",
+            "/CN=127.0.0.1",
+            "-keyout",
+            "key",
+            "-out",
+            "certificate",
+        ]);
+        succeeds(request.current_dir(folder));
+        let mut served = Command::new(openssl);
+        served.args(["s_server", "-accept", "127.0.0.1:0", "-WWW"]);
+        served.args(["-cert", "certificate", "-key", "key"]);
+        served
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null());
+        let mut process = served.current_dir(folder).spawn().expect("openssl starts");
+        let lines = BufReader::new(process.stdout.take().expect("piped")).lines();
+        let mut lines = lines.map_while(Result::ok);
+        let port = lines.find_map(|line| {
+            let bound = line.strip_prefix("ACCEPT ")?;
+            Some(bound.rsplit_once(':')?.1.to_owned())
+        });
+        // What it writes later is read, so that it never waits.
+        std::thread::spawn(move || lines.for_each(drop));
+        Self {
+            process,
+            address: format!("https://127.0.0.1:{}", port.expect("it is bound")),
+            certificate: folder.join("certificate"),
         }
-    });
-    format!("http://{address}")
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
 }
 
 /// A run file of one cell, as the program of this build reads it.

@@ -49,7 +49,7 @@ impl Check<'_> {
     fn said(&self, schema: &Value, value: &Value, path: &str, found: &mut Vec<String>) {
         for (keyword, part) in schema.as_object().expect("a schema") {
             let is_as_said = match keyword.as_str() {
-                "$schema" | "$defs" | "title" | "description" | "format" => true,
+                "$schema" | "$id" | "$defs" | "title" | "description" | "format" => true,
                 // Checked with the list or the object that has it.
                 "properties"
                 | "patternProperties"

@@ -1,0 +1,248 @@
+//! Rows of answers: one per level that a run was asked about; of a search one.
+
+use iolab_analysis::answer::{AnswerBasis, RunAnswer};
+use iolab_analysis::fitness::{Answer, LevelAnswer};
+use iolab_analysis::runs::RunName;
+use iolab_analysis::slo::SearchAnswer;
+use iolab_record::RunRecord;
+use iolab_record::question::{Asked, Fit, Question, QuestionKind};
+use serde_json::Value;
+
+use super::run_columns;
+use crate::data_column::{DataColumn, row_schema};
+use crate::document_header::{IOLAB_VERSION, SCHEMA};
+use crate::exported_run::Exported;
+use crate::fitness::{unit, why};
+use crate::rows::Field;
+
+/// What the columns of one row are computed from.
+struct AnswerRow<'a> {
+    name: &'a RunName,
+    record: &'a RunRecord,
+    question: &'a Question,
+    answer: &'a RunAnswer,
+    of: RowOf<'a>,
+}
+
+/// What a row is about.
+enum RowOf<'a> {
+    /// A level, in a cell in words; empty where there is one cell only.
+    Level(&'a str, &'a LevelAnswer),
+    Search(&'a SearchAnswer),
+}
+
+impl<'a> AnswerRow<'a> {
+    fn fit(&self) -> Option<&'a Fit> {
+        match &self.question.of {
+            Asked::Fit(fit) => Some(fit),
+            Asked::Cells | Asked::Limit => None,
+        }
+    }
+
+    fn level(&self) -> Option<&'a LevelAnswer> {
+        match self.of {
+            RowOf::Level(_, level) => Some(level),
+            RowOf::Search(_) => None,
+        }
+    }
+
+    /// A number of a level or of a search.
+    fn either<T>(
+        &self,
+        of_level: fn(&'a LevelAnswer) -> T,
+        of_search: fn(&'a SearchAnswer) -> T,
+    ) -> T {
+        match self.of {
+            RowOf::Level(_, level) => of_level(level),
+            RowOf::Search(search) => of_search(search),
+        }
+    }
+}
+
+fn columns<'a>() -> Vec<DataColumn<'a, AnswerRow<'a>>> {
+    type Row<'a> = AnswerRow<'a>;
+    let mut columns = run_columns(|row: &Row<'a>| row.name);
+    columns.extend([
+        DataColumn::whole(
+            "schema",
+            "version of this schema: it rises where a name vanishes or changes its meaning, not where one is added",
+            |_: &Row<'a>| Some(SCHEMA),
+        )
+        .known(),
+        DataColumn::text(
+            "iolab_version",
+            "version of iolab that wrote this",
+            |_: &Row<'a>| Some(IOLAB_VERSION),
+        )
+        .known(),
+        DataColumn::text("experiment", "name of the experiment", |row: &Row<'a>| {
+            Some(&row.record.experiment.name)
+        })
+        .known(),
+        DataColumn::text(
+            "kind",
+            "`fit`, `cells` (`--slo` with rates) or `limit` (`--slo`: up to which rate)",
+            |row: &Row<'a>| Some(row.question.kind().name()),
+        )
+        .one_of(QuestionKind::NAMES)
+        .known(),
+        DataColumn::flag(
+            "complete",
+            "whether the run measured its whole plan; otherwise its answer is `cannot tell`",
+            |row: &Row<'a>| Some(row.answer.is_complete()),
+        )
+        .known(),
+        DataColumn::text(
+            "answer",
+            "answer of the run; of a search `yes` where it found the limit",
+            |row: &Row<'a>| Some(row.answer.answer().name()),
+        )
+        .one_of(Answer::NAMES)
+        .known(),
+        DataColumn::text(
+            "fit_id",
+            "of `fit`: what the runs of one answer share",
+            |row: &Row<'a>| row.fit().map(|fit| &fit.id),
+        ),
+        DataColumn::text(
+            "requirement",
+            "of `fit`: name of the requirement",
+            |row: &Row<'a>| row.fit().map(|fit| &fit.requirement),
+        ),
+        DataColumn::text(
+            "workload",
+            "of `fit`: the workload that the run is of",
+            |row: &Row<'a>| row.fit().map(|fit| &fit.workload),
+        ),
+        DataColumn::text(
+            "cell",
+            "the cell in words; empty where there is one only",
+            |row: &Row<'a>| match row.of {
+                RowOf::Level(cell, _) => Some(cell),
+                RowOf::Search(_) => Some(""),
+            },
+        )
+        .known(),
+        DataColumn::text(
+            "level",
+            "the level as it was asked; of a search all of them",
+            |row: &Row<'a>| {
+                Some(row.either(
+                    |level| level.judged.level.to_string(),
+                    |search| search.levels.to_string(),
+                ))
+            },
+        )
+        .known(),
+        DataColumn::text(
+            "unit",
+            "unit of `measured`, `low`, `high` and `limit`: `ns`, `1/s` or `MB/s`",
+            |row: &Row<'a>| Some(row.either(|level| unit(&level.judged.level), |_| "1/s")),
+        )
+        .known(),
+        DataColumn::number(
+            "measured",
+            "the measured quantity; of a search the rate up to which the levels hold",
+            |row: &Row<'a>| {
+                row.either(
+                    |level| level.judged.estimate,
+                    |search| search.limit.estimate,
+                )
+            },
+        ),
+        DataColumn::number(
+            "low",
+            "lower end of its 95 % interval",
+            |row: &Row<'a>| {
+                row.either(
+                    |level| level.judged.low,
+                    |search| search.limit.holds.map(|rate| rate as f64),
+                )
+            },
+        ),
+        DataColumn::number(
+            "high",
+            "upper end of its 95 % interval; null where too few requests were measured for one",
+            |row: &Row<'a>| {
+                row.either(
+                    |level| level.judged.high,
+                    |search| search.limit.fails.map(|rate| rate as f64),
+                )
+            },
+        ),
+    ]);
+    columns.extend(level_columns());
+    columns
+}
+
+/// The columns that a search lacks.
+fn level_columns<'a>() -> [DataColumn<'a, AnswerRow<'a>>; 6] {
+    type Row<'a> = AnswerRow<'a>;
+    let columns = [
+        DataColumn::number("limit", "bound of the level", |row: &Row<'a>| {
+            row.level().map(|level| level.judged.level.limit())
+        }),
+        DataColumn::whole("requests", "requests measured", |row: &Row<'a>| {
+            row.level().map(|level| level.judged.requests)
+        }),
+        DataColumn::whole("trials", "trials measured", |row: &Row<'a>| {
+            row.level().map(|level| level.judged.trials)
+        }),
+        DataColumn::text(
+            "level_answer",
+            "whether the level holds",
+            |row: &Row<'a>| row.level().map(|level| level.answer.name()),
+        )
+        .one_of(Answer::NAMES),
+        DataColumn::text(
+            "as_measured",
+            "whether it holds before any doubt",
+            |row: &Row<'a>| row.level().map(|level| level.judged.answer.name()),
+        )
+        .one_of(Answer::NAMES),
+        DataColumn::text(
+            "why",
+            "why `as_measured` is `cannot tell`; empty otherwise",
+            |row: &Row<'a>| row.level().map(|level| why(&level.judged)),
+        ),
+    ];
+    columns.map(|column| column.only_of(|row| row.level().is_some()))
+}
+
+/// The rows of a run; none where it has no question.
+pub(super) fn rows((name, record, answer): &Exported<'_>) -> Vec<Vec<Field>> {
+    let (Some(question), Some(answer)) = (&record.experiment.asked, answer) else {
+        return Vec::new();
+    };
+    let of: Vec<RowOf<'_>> = match &answer.found {
+        AnswerBasis::Cells(found) => {
+            let levels = found.cells.iter().flat_map(|cell| {
+                let levels = cell.levels.iter();
+                levels.map(|level| RowOf::Level(&cell.cell, level))
+            });
+            levels.collect()
+        }
+        AnswerBasis::Workload(found) => {
+            let levels = found.levels.iter();
+            levels.map(|level| RowOf::Level("", level)).collect()
+        }
+        AnswerBasis::Limit(found) => vec![RowOf::Search(found)],
+    };
+    let columns = columns();
+    let row = |of| {
+        let row = AnswerRow {
+            name,
+            record,
+            question,
+            answer,
+            of,
+        };
+        columns.iter().filter_map(|c| c.field(&row)).collect()
+    };
+    of.into_iter().map(row).collect()
+}
+
+/// What JSON Schema says of a row.
+pub(crate) fn schema() -> Value {
+    row_schema(&columns(), &[])
+}
