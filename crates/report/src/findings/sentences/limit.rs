@@ -5,8 +5,8 @@ use iolab_workload::quantity::{digits, format_percent, significant};
 /// Digits that tell a share from its limit, at most.
 const DIGITS_MAX: usize = 6;
 
-/// `9.8 % (10 % allowed)`, `10.04 % (10 % allowed)`: with as many digits as show on which side of its limit a share lies.
-pub(super) fn beside_limit(share: f64, limit: f64) -> String {
+/// `9.8 %` and `10 %`, `10.04 %` and `10 %`: a share with as many digits as show on which side of its limit it lies, and the limit.
+pub(super) fn beside_limit(share: f64, limit: f64) -> (String, String) {
     let allowed = in_percent(limit);
     let (percent, most) = (share * 100.0, limit * 100.0);
     // Also a limit is known only as it is shown: the two are told apart by these texts.
@@ -20,7 +20,7 @@ pub(super) fn beside_limit(share: f64, limit: f64) -> String {
             true => format!("just above {allowed}"),
             false => format!("just below {allowed}"),
         });
-    format!("{text} ({allowed} allowed)")
+    (text, allowed)
 }
 
 /// `20 %`, `0.01 %`: also one that a tenth of a percent does not show.
@@ -50,7 +50,8 @@ mod tests {
             (0.0, 0.0001, "0.0 % (0.0100 % allowed)"),
         ];
         for (share, limit, expected) in cases {
-            assert_eq!(beside_limit(share, limit), expected);
+            let (text, allowed) = beside_limit(share, limit);
+            assert_eq!(format!("{text} ({allowed} allowed)"), expected);
         }
     }
 }

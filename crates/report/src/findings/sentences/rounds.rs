@@ -135,7 +135,7 @@ pub(crate) fn state_in_short(analysis: &Analysis, steady: &SteadyAnalysis) -> St
     }
 }
 
-/// `over the last 5, iops at bs=4KiB ranges over 3.1 % (20 % allowed) of its mean, with a slope of 1.0 % (10 % allowed)`.
+/// `over the last 5, iops at bs=4KiB ranges over 3.1 % of its mean (20 % allowed) with a slope of 1.0 % (10 % allowed)`.
 fn window(found: &Rounds, worst: &TrackedState, steady: Steadiness, run: &Analysis) -> String {
     let subject = match (worst.cell, &worst.target) {
         (Some(cell), _) => format!("{}{}", run.quantity(), at_cell(run, cell)),
@@ -147,10 +147,10 @@ fn window(found: &Rounds, worst: &TrackedState, steady: Steadiness, run: &Analys
         n if worst.cell.is_some() => format!(", the least steady of {n} tracked cells,"),
         n => format!(", the least steady of {n} targets,"),
     };
+    let (range, most) = beside_limit(steady.range, found.asked.range);
+    let (slope, steepest) = beside_limit(steady.slope, found.asked.slope);
     format!(
-        "over the last {}, {subject}{of_several} ranges over {} of its mean, with a slope of {}",
+        "over the last {}, {subject}{of_several} ranges over {range} of its mean ({most} allowed) with a slope of {slope} ({steepest} allowed)",
         found.asked.window,
-        beside_limit(steady.range, found.asked.range),
-        beside_limit(steady.slope, found.asked.slope)
     )
 }

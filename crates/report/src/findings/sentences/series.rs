@@ -98,12 +98,14 @@ pub(super) fn of_steady(steady: &Steady, run: &Analysis) -> String {
             worst,
             range,
             slope,
-        } => format!(
-            "{cells}: not settled. The last 5 trials{} spread over {} with a slope of {}. More trials, --settle or --precondition may reach it.",
-            at_cell(run, *worst),
-            beside_limit(*range, SteadyLimits::SNIA.range),
-            beside_limit(*slope, SteadyLimits::SNIA.slope)
-        ),
+        } => {
+            let (range, most) = beside_limit(*range, SteadyLimits::SNIA.range);
+            let (slope, steepest) = beside_limit(*slope, SteadyLimits::SNIA.slope);
+            format!(
+                "{cells}: not settled. The last 5 trials{} spread over {range} ({most} allowed) with a slope of {slope} ({steepest} allowed). More trials, --settle or --precondition may reach it.",
+                at_cell(run, *worst),
+            )
+        }
     }
 }
 
