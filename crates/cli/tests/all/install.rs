@@ -3,7 +3,7 @@
 use crate::support::{folder, refusals, run};
 
 // The example itself: Cargo builds its program only where all targets are tested.
-#[allow(dead_code)]
+#[allow(dead_code, unreachable_pub)]
 #[path = "../../examples/man.rs"]
 mod man;
 
