@@ -91,9 +91,14 @@ pub fn png(numbers: &[PreviewNumber], words: &PreviewText<'_>) -> Result<Vec<u8>
 /// The picture as SVG, with ids that begin with `id`.
 pub fn svg(numbers: &[PreviewNumber], words: &PreviewText<'_>, id: &str) -> String {
     let described = |number: &PreviewNumber| {
+        let name = [&number.row, &number.row_aside, &number.row_note].map(String::as_str);
+        let name: Vec<&str> = name.into_iter().filter(|text| !text.is_empty()).collect();
         format!(
-            "{} {} {} {}: {} {}",
-            number.row, number.row_aside, number.row_note, number.column, number.value, number.unit
+            "{} {}: {} {}",
+            name.join(" "),
+            number.column,
+            number.value,
+            number.unit
         )
     };
     let description: Vec<String> = numbers.iter().map(described).collect();
