@@ -23,6 +23,7 @@ pub mod headline_numbers;
 pub mod history;
 pub mod imbalance;
 pub mod latencies;
+pub mod level_value;
 pub mod optimum;
 pub mod refine;
 pub mod runs;

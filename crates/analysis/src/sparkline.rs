@@ -4,13 +4,14 @@ use std::collections::HashMap;
 
 use crate::analysis::{Analysis, CellAnalysis, Response};
 use crate::curve::held_levels;
+use crate::level_value::level_value;
 
 /// Curves of one run along one factor.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sparkline {
     /// The factor along the curves.
     pub factor: String,
-    /// Its levels in order.
+    /// Its levels: numbers in ascending order, names in that of the definition.
     pub levels: Vec<String>,
     /// The measured quantity.
     pub response: Response,
@@ -70,7 +71,16 @@ impl Sparkline {
         let is_target = |factor: &str| factor == "target";
         let along = longest_axis(analysis, |factor| !is_target(factor))?;
         let levels = analysis.levels(along).into_iter();
-        let levels: Vec<String> = levels.map(str::to_owned).collect();
+        let mut levels: Vec<String> = levels.map(str::to_owned).collect();
+        // Numbers ascend, whatever the order in which the definition names them.
+        let factor = analysis.factors.get(along)?;
+        if levels
+            .iter()
+            .all(|level| level_value(factor, level).is_some())
+        {
+            let value = |level: &String| level_value(factor, level).unwrap_or_default();
+            levels.sort_by(|a, b| value(a).total_cmp(&value(b)));
+        }
         let places: HashMap<&String, usize> = levels.iter().zip(0..).collect();
         let mut curves: Vec<SparklineCurve> = Vec::new();
         let mut named: HashMap<(String, String), usize> = HashMap::new();
@@ -96,7 +106,7 @@ impl Sparkline {
             curves[curve].points.push((place, point));
         }
         (!curves.is_empty()).then_some(Self {
-            factor: analysis.factors.get(along)?.clone(),
+            factor: factor.clone(),
             levels,
             response: analysis.response,
             curves,

@@ -7,12 +7,19 @@ mod source {
     pub mod arguments;
 }
 
+use std::path::Path;
+
 use clap::CommandFactory;
+
+/// Writes all of them into this folder, which exists.
+pub fn write(folder: &Path) -> std::io::Result<()> {
+    clap_mangen::generate_to(source::arguments::Arguments::command(), folder)
+}
 
 fn main() -> std::io::Result<()> {
     let Some(folder) = std::env::args_os().nth(1) else {
         return Err(std::io::Error::other("usage: man DIR"));
     };
     std::fs::create_dir_all(&folder)?;
-    clap_mangen::generate_to(source::arguments::Arguments::command(), folder)
+    write(Path::new(&folder))
 }

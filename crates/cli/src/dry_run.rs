@@ -91,7 +91,13 @@ pub(crate) fn print(
         .filter_map(|plan| forecast::standard(plan, medium, model.map(Disk::bytes)));
     lines.extend(standards);
     lines.extend(forecast::write_out(&forecasts).map(str::to_owned));
-    lines.extend(written(plans, &forecasts, filled(targets, needs), by));
+    lines.extend(written(
+        plans,
+        &forecasts,
+        medium,
+        filled(targets, needs),
+        by,
+    ));
     let mut to = output::open(None)?;
     match (follows, model) {
         (true, Some(model)) => writeln!(to, "\nThen {}, in virtual time:\n", model.name())?,
@@ -106,7 +112,7 @@ pub(crate) fn print(
 }
 
 /// What the targets are; `None` where they do not exist or differ.
-fn medium(targets: &[PathBuf], model: Option<&Disk>) -> Option<Medium> {
+pub(crate) fn medium(targets: &[PathBuf], model: Option<&Disk>) -> Option<Medium> {
     if model.is_some() {
         return Some(Medium::Model);
     }
@@ -123,7 +129,13 @@ fn medium(targets: &[PathBuf], model: Option<&Disk>) -> Option<Medium> {
 }
 
 /// Bytes written: to fill scratch files (`filled`), to precondition, by the trials.
-fn written(plans: &[Plan], forecasts: &[Forecast], filled: u64, by: By) -> Vec<String> {
+fn written(
+    plans: &[Plan],
+    forecasts: &[Forecast],
+    medium: Option<Medium>,
+    filled: u64,
+    by: By,
+) -> Vec<String> {
     if by == By::Model {
         return vec!["A model reads and writes no storage.".to_owned()];
     }
@@ -138,7 +150,7 @@ fn written(plans: &[Plan], forecasts: &[Forecast], filled: u64, by: By) -> Vec<S
         ));
     }
     for (plan, forecast) in plans.iter().zip(forecasts) {
-        if let Some(text) = forecast::preconditioning(forecast) {
+        if let Some(text) = forecast::preconditioning(forecast, medium) {
             let name = escape_control(&plan.experiment().name);
             lines.push(format!(
                 "Preconditioning of {name} {text}, beside the budget"

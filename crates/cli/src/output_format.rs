@@ -6,6 +6,8 @@ use std::path::{Path, is_separator};
 
 use iolab_workload::{Error, Result};
 
+use crate::output::is_stdout;
+
 /// Extensions of the output of any command, and of what people expect from one.
 const TELLING: [&str; 22] = [
     "doc", "docx", "eps", "jpg", "odt", "xlsx", "csv", "htm", "html", "iolab", "json", "jsonl",
@@ -81,7 +83,23 @@ pub(crate) fn format_of<F: Copy + PartialEq>(
 /// Of kind [`Usage`](iolab_workload::Kind::Usage).
 #[cfg(feature = "measure")]
 pub(crate) fn check_run_file(named: &Path) -> Result<()> {
+    check_not_stdout(named, "run.iolab")?;
     format_of(Some(named), None, Some(()), &[((), &["iolab"])])
+}
+
+/// Refuses stdout for what needs a name, such as this one.
+///
+/// # Errors
+///
+/// Of kind [`Usage`](iolab_workload::Kind::Usage).
+pub(crate) fn check_not_stdout(named: &Path, example: &str) -> Result<()> {
+    match is_stdout(named) {
+        true => Err(
+            Error::usage("this command cannot write its results to stdout")
+                .hint(format!("name a place for them: -o {example}")),
+        ),
+        false => Ok(()),
+    }
 }
 
 /// Refuses the extension of a file for a folder.
@@ -91,6 +109,7 @@ pub(crate) fn check_run_file(named: &Path) -> Result<()> {
 /// Of kind [`Usage`](iolab_workload::Kind::Usage).
 #[cfg(feature = "measure")]
 pub(crate) fn check_folder(named: &Path) -> Result<()> {
+    check_not_stdout(named, "results")?;
     let extension = extension_of(named).filter(|_| !is_folder(named));
     match extension.filter(|extension| TELLING.contains(&extension.as_str())) {
         Some(extension) => Err(Error::usage(format!(
@@ -156,6 +175,8 @@ mod tests {
         assert!(check_run_file(Path::new("run-1.5")).is_ok());
         assert!(check_folder(Path::new("results.html")).is_err());
         assert!(check_folder(Path::new("results")).is_ok());
+        assert!(check_folder(Path::new("-")).is_err());
+        assert!(check_run_file(Path::new("-")).is_err());
         assert!(check_folder(Path::new("results.d")).is_ok());
     }
 }

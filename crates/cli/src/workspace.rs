@@ -11,6 +11,7 @@ use iolab_doctor::Preflight;
 use iolab_host::clock::Clock;
 use iolab_host::system_control::SystemControl;
 use iolab_plan::cells::{FittedPlan, Plan};
+use iolab_plan::standard::Medium;
 use iolab_record::environment::Environment;
 use iolab_record::peak_source::PeakSource;
 use iolab_record::peaks::Peaks;
@@ -185,6 +186,21 @@ impl Workspace {
             OpenedSystem::Programs(programs) => programs.bytes(),
             OpenedSystem::Model(_) => 0,
         }
+    }
+
+    /// What the targets are; `None` where they differ.
+    fn medium(&self) -> Option<Medium> {
+        let targets = match &self.place {
+            OpenedSystem::Model(_) => return Some(Medium::Model),
+            OpenedSystem::Programs(_) => return Some(Medium::File),
+            OpenedSystem::Targets(targets) => targets,
+        };
+        let mut media = targets.iter().map(|(_, target)| match target.kind() {
+            TargetKind::BlockDevice => Medium::Device,
+            TargetKind::Scratch | TargetKind::File | TargetKind::CharDevice => Medium::File,
+        });
+        let first = media.next();
+        first.filter(|first| media.all(|medium| medium == *first))
     }
 
     /// Bytes of the smallest of the targets; without targets there is no limit.

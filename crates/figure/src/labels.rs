@@ -1,12 +1,12 @@
 //! Labels of figures: the form of factors, levels, responses and ticks.
 
 use iolab_analysis::analysis::Response;
+pub(super) use iolab_analysis::level_value::level_value as position;
 use iolab_workload::group::split_group;
 use iolab_workload::quantity::{format_percent, significant};
 use iolab_workload::service_level::{Quantity, Requests, ServiceLevel};
 use iolab_workload::settings::{Setting, ValueKind};
 use iolab_workload::trial::Rate;
-use iolab_workload::units::{parse_duration, parse_size};
 
 use super::RUN;
 use iolab_workload::escape_control::escape_control;
@@ -34,19 +34,6 @@ pub(super) fn measure(factor: &str) -> Measure {
         Some(ValueKind::Time) => Measure::Time,
         Some(ValueKind::Rate) => Measure::Rate,
         _ => Measure::Name,
-    }
-}
-
-/// The number for a level; `None` for names.
-pub(super) fn position(factor: &str, level: &str) -> Option<f64> {
-    match measure(factor) {
-        Measure::Size => parse_size(level).ok().map(|bytes| bytes as f64),
-        Measure::Count => level.parse().ok().filter(|value: &f64| value.is_finite()),
-        Measure::Time => parse_duration(level)
-            .ok()
-            .map(|time| time.as_nanos() as f64),
-        Measure::Rate => level.parse::<Rate>().ok().map(|rate| rate.per_second(1.0)),
-        Measure::Name => None,
     }
 }
 

@@ -17,6 +17,8 @@ const MARGIN: f64 = 48.0;
 const ROWS: (f64, f64) = (168.0, 540.0);
 /// Width of the names of the rows, pixels.
 const NAMES: f64 = 216.0;
+/// Space between the name of a row and its first value, pixels.
+const BEFORE_VALUES: f64 = 20.0;
 /// Most rows that can be read.
 const ROWS_MAX: usize = 6;
 /// Height of a row that has its texts in full size, pixels.
@@ -58,6 +60,8 @@ pub struct PreviewText<'a> {
 pub struct PreviewNumber {
     /// Name of its row; numbers of the same name and note stand side by side.
     pub row: String,
+    /// What stands beside that name, smaller.
+    pub row_aside: String,
     /// What stands below that name.
     pub row_note: String,
     /// Name of its column.
@@ -87,9 +91,14 @@ pub fn png(numbers: &[PreviewNumber], words: &PreviewText<'_>) -> Result<Vec<u8>
 /// The picture as SVG, with ids that begin with `id`.
 pub fn svg(numbers: &[PreviewNumber], words: &PreviewText<'_>, id: &str) -> String {
     let described = |number: &PreviewNumber| {
+        let name = [&number.row, &number.row_aside, &number.row_note].map(String::as_str);
+        let name: Vec<&str> = name.into_iter().filter(|text| !text.is_empty()).collect();
         format!(
-            "{} {} {}: {} {}",
-            number.row, number.row_note, number.column, number.value, number.unit
+            "{} {}: {} {}",
+            name.join(" "),
+            number.column,
+            number.value,
+            number.unit
         )
     };
     let description: Vec<String> = numbers.iter().map(described).collect();
@@ -149,14 +158,7 @@ fn scene(numbers: &[PreviewNumber], words: &PreviewText<'_>) -> Scene {
         });
         let middle = top + line / 2.0;
         if let Some(first) = row.first() {
-            for (text, y, size, paint) in [
-                (&first.row, middle - 2.0 * scale, 28.0, Paint::Ink),
-                (&first.row_note, middle + 24.0 * scale, 18.0, Paint::Muted),
-            ] {
-                let (size, _) = shrunk(text, size * scale, NAMES - 12.0);
-                let text = fitted_name(text, size, NAMES - 12.0);
-                items.push(text_at((MARGIN, y), size, paint, text));
-            }
+            items.extend(name_of(first, middle, scale));
         }
         for number in row {
             let at = columns.iter().position(|name| *name == number.column);
@@ -170,6 +172,37 @@ fn scene(numbers: &[PreviewNumber], words: &PreviewText<'_>) -> Scene {
         height: SIZE.1,
         items,
     }
+}
+
+/// The name of a row, what stands beside it, and what stands below both.
+fn name_of(first: &PreviewNumber, middle: f64, scale: f64) -> Vec<Item> {
+    let room = NAMES - BEFORE_VALUES;
+    let (aside_size, aside) = (18.0 * scale, &first.row_aside);
+    let aside_width = match aside.is_empty() {
+        true => 0.0,
+        false => width(aside, aside_size) + BEFORE_UNIT,
+    };
+    let (size, row) = shrunk(&first.row, 28.0 * scale, room - aside_width);
+    let y = middle - 2.0 * scale;
+    let aside_x = MARGIN + width(&row, size) + BEFORE_UNIT;
+    let mut items = vec![text_at((MARGIN, y), size, Paint::Ink, row)];
+    if !aside.is_empty() {
+        items.push(text_at(
+            (aside_x, y),
+            aside_size,
+            Paint::Muted,
+            aside.clone(),
+        ));
+    }
+    let (size, _) = shrunk(&first.row_note, 18.0 * scale, room);
+    let note = fitted_name(&first.row_note, size, room);
+    items.push(text_at(
+        (MARGIN, middle + 24.0 * scale),
+        size,
+        Paint::Muted,
+        note,
+    ));
+    items
 }
 
 /// The text in at most two lines; what does not fit then is cut.
@@ -270,7 +303,15 @@ fn whisker((low, high): (f64, f64), bar: Frame) -> [Item; 3] {
 
 /// The rows that are shown, each with its numbers.
 fn rows(numbers: &[PreviewNumber]) -> Vec<Vec<&PreviewNumber>> {
-    let key = |number: &PreviewNumber| (number.row.clone(), number.row_note.clone());
+    let key = |number: &PreviewNumber| {
+        let PreviewNumber {
+            row,
+            row_aside,
+            row_note,
+            ..
+        } = number;
+        (row.clone(), row_aside.clone(), row_note.clone())
+    };
     let mut rows: Vec<Vec<&PreviewNumber>> = Vec::new();
     for number in numbers {
         match rows
@@ -304,6 +345,7 @@ mod tests {
     fn number(row: &str, column: &str, is_doubtful: bool) -> PreviewNumber {
         PreviewNumber {
             row: row.to_owned(),
+            row_aside: String::new(),
             row_note: "Q1 T1".to_owned(),
             column: column.to_owned(),
             value: "502".to_owned(),
@@ -377,8 +419,9 @@ mod tests {
 
     #[test]
     fn names_of_rows_and_a_long_sentence_on_trust_can_be_told_apart_and_read() {
-        let disks = ["A", "B"].map(|end| format!("Q1 T1 /mnt/by-id/ata-WDC_WD40EFRX_WCC7K0{end}"));
+        let disks = ["A", "B"].map(|end| format!("/mnt/by-id/ata-WDC_WD40EFRX_WCC7K0{end}"));
         let numbers = disks.clone().map(|row_note| PreviewNumber {
+            row_aside: "Q32 T16".to_owned(),
             row_note,
             ..number("SEQ 1 MiB", "read", true)
         });
@@ -392,7 +435,7 @@ mod tests {
         };
         let scene = scene(&numbers, &words);
         let shown: Vec<&Text> = scene.texts().collect();
-        let notes = shown.iter().filter(|text| text.text.starts_with("Q1 T1"));
+        let notes = shown.iter().filter(|text| text.text.starts_with("/mnt"));
         let notes: Vec<&str> = notes.map(|text| text.text.as_str()).collect();
         assert!(
             notes[0].ends_with('A') && notes[1].ends_with('B'),

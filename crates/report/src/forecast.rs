@@ -80,15 +80,20 @@ pub fn written(forecast: &Forecast) -> String {
     in_words(forecast.writes_at(ASSUMED_RATE))
 }
 
-/// What preconditioning does to the target: `trims (discards) 16 MiB and writes 32 MiB in 0.1 s at 3 GB/s (trim+seq:2)`; `None` where
-/// it does nothing.
-pub fn preconditioning(forecast: &Forecast) -> Option<String> {
+/// What preconditioning does to targets of this medium, `None` where they are not known or differ:
+/// `trims (discards) 16 MiB and writes 32 MiB in 0.1 s at 3 GB/s (trim+seq:2)`; `None` where it does nothing.
+pub fn preconditioning(forecast: &Forecast, medium: Option<Medium>) -> Option<String> {
     let (plan, region) = forecast.precondition;
     let trimmed = format!("trims (discards) {}", format_bytes(region as f64));
-    let trims = match plan.emptying {
-        Emptying::Not => None,
-        Emptying::Trim => Some(trimmed),
-        Emptying::Purge => Some(format!(
+    let trims = match (plan.emptying, medium) {
+        // A new model holds nothing.
+        (Emptying::Not, _) | (_, Some(Medium::Model)) => None,
+        (Emptying::Trim, _) => Some(trimmed),
+        // Only an NVMe namespace can be purged.
+        (Emptying::Purge, Some(Medium::File)) => {
+            Some(format!("{trimmed} instead of purging a file"))
+        }
+        (Emptying::Purge, Some(Medium::Device) | None) => Some(format!(
             "purges all of the device, also beyond the range that is measured, if it is an NVMe namespace with Format NVM; else {trimmed}"
         )),
     };

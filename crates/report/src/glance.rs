@@ -109,16 +109,17 @@ impl Overview<'_> {
             let (value, unit) = text.rsplit_once(' ').unwrap_or((&text, ""));
             let precision = summary.precision();
             let cell = analysis.cell(cell.cell.id)?;
-            let label = cell_label(&analysis.factors, &cell.cell.levels);
+            let label = label(&analysis.factors, cell);
+            let label = label.map_or_else(String::new, |label| format!("   {label}"));
             Some(FirstNumber {
                 shown: PreviewNumber {
                     row: escape_control(&name).into_owned(),
+                    row_aside: String::new(),
                     row_note: response.to_string(),
                     column: column.to_owned(),
-                    value: value.to_owned(),
+                    value: on_page(value),
                     unit: unit.to_owned(),
-                    note: escape_control(&format!("{}   {label}", in_words(precision)))
-                        .into_owned(),
+                    note: escape_control(&format!("{}{label}", in_words(precision))).into_owned(),
                     share: 0.0,
                     interval: None,
                     is_doubtful: is_doubtful(cell),
@@ -157,15 +158,16 @@ impl Overview<'_> {
         let column = |heading: &str, value: &dyn Fn(&FirstNumber<'_>) -> String| {
             Column::new(heading, 0, numbers.iter().map(value))
         };
-        let label = |number: &FirstNumber<'_>| {
+        let cell = |number: &FirstNumber<'_>| {
             let analysis = self.inputs.get(number.run).map(|i| i.run.analysis());
-            let levels = analysis.map(|a| cell_label(&a.factors, &number.cell.cell.levels));
-            escape_control(&levels.unwrap_or_default()).into_owned()
+            let levels = analysis.and_then(|a| label(&a.factors, number.cell));
+            let levels = levels.map_or_else(String::new, |label| format!(": {label}"));
+            escape_control(&format!("{}{levels}", number.shown.column)).into_owned()
         };
         vec![
             column("at a glance", &|n| n.shown.row.clone()).left(),
             column("quantity", &|n| n.shown.row_note.clone()).left(),
-            column("cell", &|n| format!("{}: {}", n.shown.column, label(n))).left(),
+            column("cell", &cell).left(),
             column("median", &|n| format!("{} {}", n.shown.value, n.shown.unit)),
             column("+/-", &|n| n.precision.map_or_else(none, format_percent)),
             column("p99", &|n| p99_of_each(n.cell)),
@@ -212,6 +214,11 @@ impl Overview<'_> {
     }
 }
 
+/// The levels of a cell; `None` where nothing varies.
+fn label(factors: &[String], cell: &CellAnalysis) -> Option<String> {
+    (!factors.is_empty()).then(|| cell_label(factors, &cell.cell.levels))
+}
+
 /// The name of a target without the folders that it shares with all others.
 fn own_part<'a>(name: &'a str, all: &[&str]) -> &'a str {
     let folders = name.match_indices('/').map(|(at, _)| &name[..=at]);
@@ -228,7 +235,11 @@ fn of_access<'a>(row: &HeadlineCell<'a>, target: Option<&str>) -> Option<FirstNu
         AccessOrder::Sequential => "SEQ",
         AccessOrder::Random => "RND",
     };
-    let target = target.map_or_else(String::new, |name| format!(" {}", escape_control(name)));
+    let at_once = format!("Q{} T{}", trial.depth, trial.threads);
+    let (row_aside, row_note) = match target {
+        Some(name) => (at_once, escape_control(name).into_owned()),
+        None => (String::new(), at_once),
+    };
     let p99 = row.latency().filter(|_| row.has_tail());
     let p99 = p99.map_or_else(String::new, |l| format!("   p99 {}", format_ns(l.p99_ns)));
     let served = row.cell.served.as_ref().filter(|_| !row.cell.is_device());
@@ -236,7 +247,8 @@ fn of_access<'a>(row: &HeadlineCell<'a>, target: Option<&str>) -> Option<FirstNu
     Some(FirstNumber {
         shown: PreviewNumber {
             row: on_page(&format!("{order} {}", exact_size(trial.bs))),
-            row_note: format!("Q{} T{}{target}", trial.depth, trial.threads),
+            row_aside,
+            row_note,
             column: row.operation.name().to_owned(),
             value: on_page(&number(&rate)),
             unit: rate.unit.to_owned(),

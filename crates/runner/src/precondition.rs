@@ -130,7 +130,7 @@ fn of_one(
     };
     match emptying {
         Emptying::Not => {}
-        Emptying::Trim => steps.trim()?,
+        Emptying::Trim => steps.trim(None)?,
         Emptying::Purge => steps.purge()?,
     }
     let all = seq + rand;
@@ -243,10 +243,10 @@ impl Steps<'_> {
         }
         self.check_stop()?;
         let place = self.place();
-        self.report.step(&format!("precondition{place}: purge"));
         let cell = self.cell(TrialSpec::default());
         let report = &mut *self.report;
         let mut begins = |device: &str| {
+            report.step(&format!("precondition{place}: purge"));
             let message = format!(
                 "precondition: purge of {device} begins; it cannot be interrupted once it has begun"
             );
@@ -277,36 +277,43 @@ impl Steps<'_> {
                 self.report.done(EventKind::Note, &message)?;
                 self.check_stop()
             }
-            Err(why) => {
-                let message = format!(
-                    "precondition{place}: not purged but trimmed, because the target {why}"
-                );
-                self.report.done(EventKind::Warning, &message)?;
-                self.trim()
-            }
+            Err(why) => self.trim(Some(&why)),
         }
     }
 
-    /// Trims the range, where the target can.
-    fn trim(&mut self) -> Result<()> {
+    /// Trims the range, where the target can; instead of a purge, which the target does not offer for this reason.
+    fn trim(&mut self, no_purge: Option<&str>) -> Result<()> {
         if self.is_new() {
             return Ok(());
         }
         let (specs, place) = (self.range.trims(), self.place());
         match self.make(PreparationKind::Trim, 1, "trim", specs) {
-            Ok(step) => self.report.done(
-                EventKind::Note,
-                &format!(
-                    "precondition{place}: {} trimmed, which is not a purge",
-                    format_bytes(step.bytes as f64)
-                ),
-            ),
+            Ok(step) => {
+                let trimmed = format_bytes(step.bytes as f64);
+                let (kind, message) = match no_purge {
+                    None => (
+                        EventKind::Note,
+                        format!("precondition{place}: {trimmed} trimmed, which is not a purge"),
+                    ),
+                    Some(why) => (
+                        EventKind::Warning,
+                        format!(
+                            "precondition{place}: {trimmed} trimmed instead of purged, because the target {why}"
+                        ),
+                    ),
+                };
+                self.report.done(kind, &message)
+            }
             Err(Unfinished {
                 error,
                 is_refusal: true,
             }) => {
+                let purged = match no_purge {
+                    None => String::new(),
+                    Some(why) => format!("not purged, because the target {why}, and "),
+                };
                 let message = format!(
-                    "precondition{place}: not trimmed, so that what lies there stays: {}",
+                    "precondition{place}: {purged}not trimmed, so that what lies there stays: {}",
                     error.message()
                 );
                 self.report.done(EventKind::Warning, &message)

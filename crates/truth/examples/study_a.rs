@@ -4,6 +4,7 @@
 //! `cargo run --release -p iolab-truth --example study_a`; about a minute. It replaces what stands between the two marks in
 //! docs/GALLERY.md, and the figures docs/gallery/disks-*.svg.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -87,13 +88,19 @@ fn figure(root: &Path, work: &Path, name: &str, title: &str, by: &str) -> String
     let (least, most) = ratios.fold((f64::INFINITY, 0.0_f64), |(least, most), ratio| {
         (least.min(ratio), most.max(ratio))
     });
-    let remark = compared["remarks"][0].as_str().unwrap_or_default();
+    let mut verdicts: BTreeMap<&str, usize> = BTreeMap::new();
+    for verdict in cells.iter().filter_map(|cell| cell["verdict"].as_str()) {
+        *verdicts.entry(verdict).or_default() += 1;
+    }
+    let verdicts = verdicts.iter().map(|(verdict, n)| format!("{n} {verdict}"));
+    let tally = verdicts.collect::<Vec<_>>().join(", ");
     format!(
         "\n### {title}\n\n    {}\n    iolab compare {hdd} {ssd}\n\n![{title} on a hard disk and a solid-state disk](gallery/disks-{name}.svg)\n\n\
-         {SSD} against {HDD}: {} to {} times the throughput. {remark}\n",
+         {SSD} against {HDD}: {} to {} times the throughput. Of {} cells: {tally}.\n",
         format_args!("iolab {} -o disks-{name}.svg", plot.join(" ")),
         short(least),
         short(most),
+        cells.len(),
     )
 }
 

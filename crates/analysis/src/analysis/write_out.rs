@@ -6,7 +6,8 @@ use iolab_record::{EndedBy, RunRecord, Sample};
 /// From this share of the budget on the time is worth telling.
 const SHARE: f64 = 0.1;
 
-/// Time that a run spent on writing out what trials had left in caches without a sync, where that is more than a tenth of its budget.
+/// Time that a run spent on writing out what trials had left in caches without a sync, where that is more than a tenth of its budget
+/// and of the trials themselves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WriteOut {
     /// Between the trials, ns.
@@ -24,11 +25,14 @@ impl WriteOut {
             record.samples.iter().map(ns).fold(0, u64::saturating_add)
         };
         let took_ns = total(&|sample| sample.region.owed_sync_ns.unwrap_or(0));
-        let most = experiment.design.budget.as_nanos() as f64 * SHARE;
+        let trials_ns = total(&|sample| sample.elapsed_ns);
+        // The trials that each cell gets may take more than the budget.
+        let paid = (experiment.design.budget.as_nanos() as f64).max(trials_ns as f64);
+        let most = paid * SHARE;
         let mut cells = record.cells.iter();
         (took_ns as f64 > most).then(|| Self {
             took_ns,
-            trials_ns: total(&|sample| sample.elapsed_ns),
+            trials_ns,
             cut_short: cells.any(|cell| cell.ended_by == Some(EndedBy::Budget)),
         })
     }

@@ -45,7 +45,8 @@ pub(crate) fn export(options: &Export) -> Outcome {
     if let Some(folder) = fio_folder(options, format) {
         return files_of_cells(&fio::files(&with_latencies(records, options)?), folder);
     }
-    let replaced = options.output.as_deref().filter(|_| options.force);
+    let replaced = options.output.as_deref();
+    let replaced = replaced.filter(|path| options.force && !output::is_stdout(path));
     if let Some(path) = replaced {
         let mut text = Vec::new();
         write(records, options, format, &mut text)?;

@@ -17,7 +17,7 @@ use iolab_workload::{Error, Result};
 use crate::arguments::Plot;
 use crate::command::{read_run_by, slo};
 use crate::exit::Outcome;
-use crate::output::{self, Replaceable};
+use crate::output::{self, Replaceable, is_stdout};
 
 /// Pixels per inch of a PNG: what journals ask for.
 const DPI: f64 = 300.0;
@@ -52,10 +52,6 @@ pub(crate) fn bytes(figure: &Figure, format: Format) -> Result<Vec<u8>> {
         Format::Png => figure.png(DPI),
         Format::Pdf => figure.pdf(),
     }
-}
-
-fn is_stdout(path: &Path) -> bool {
-    path == Path::new("-")
 }
 
 /// The format that the name of a file asks for.

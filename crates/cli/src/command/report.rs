@@ -15,11 +15,14 @@ use crate::arguments::{ReportFormat, ReportOptions as Options};
 use crate::command::{analysed, input, without_copies};
 use crate::exit::Outcome;
 use crate::output::{self, make_folder};
-use crate::output_format::{format_of, is_folder};
+use crate::output_format::{check_not_stdout, format_of, is_folder};
 use crate::target_names::give;
 
 /// Writes the report to a new file, and its name to stdout.
 pub(crate) fn report(options: &Options) -> Outcome {
+    if let Some(path) = &options.output {
+        check_not_stdout(path, "report.html")?;
+    }
     if let Some(path) = &options.bundle {
         return archive(&options.files, &options.names, path);
     }

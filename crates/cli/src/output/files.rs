@@ -10,13 +10,19 @@ use iolab_workload::{Error, Result};
 use crate::escape_output::Harmless;
 use crate::exit::Outcome;
 
-/// Opens the output of a command: a new file, or stdout, filtered by [`harmless`](crate::escape_output). Output that is not flushed at the end is
+/// Whether the name of an output means stdout: `-`.
+pub(crate) fn is_stdout(path: &Path) -> bool {
+    path == Path::new("-")
+}
+
+/// Opens the output of a command: a new file, or stdout (also as `-`), filtered by [`harmless`](crate::escape_output). Output that is not flushed at the end is
 /// discarded.
 ///
 /// # Errors
 ///
 /// Of kind [`Refused`](iolab_workload::Kind::Refused) when the file exists.
 pub(crate) fn open(path: Option<&Path>) -> Result<Box<dyn Write>> {
+    let path = path.filter(|path| !is_stdout(path));
     let is_shown_as_ascii = path.is_none() && super::style().ascii;
     // The filter buffers, so that it sees whole characters.
     Ok(Box::new(BufWriter::new(Harmless::new(
@@ -31,7 +37,7 @@ pub(crate) fn open(path: Option<&Path>) -> Result<Box<dyn Write>> {
 ///
 /// Those of [`open`].
 pub(crate) fn open_raw(path: Option<&Path>) -> Result<Box<dyn Write>> {
-    let Some(path) = path else {
+    let Some(path) = path.filter(|path| !is_stdout(path)) else {
         return Ok(Box::new(BufWriter::new(io::stdout().lock())));
     };
     Ok(Box::new(NewFile {

@@ -13,6 +13,7 @@ use iolab_plan::cells::{FittedPlan, OneProcess, Plan, Processes};
 use iolab_plan::experiment::Experiment;
 use iolab_plan::forecast::Forecast;
 use iolab_plan::precondition::Emptying;
+use iolab_plan::standard::Medium;
 use iolab_report::forecast;
 use iolab_runner::ranks::{AssumedRanks, Ranks};
 use iolab_runner::{Disk, Fitted, GivenTargets, Programs, settle_targets};
@@ -440,13 +441,15 @@ fn forecasts(plans: &[FittedPlan], (made, spent): Made) -> Vec<Forecast> {
 
 /// Says what the run will write, before anything is written: to fill scratch files (`filled`), to precondition, in its trials. What
 /// programs write is theirs.
-fn tell_writes(forecasts: &[Forecast], filled: u64, runs_programs: bool) {
+fn tell_writes(forecasts: &[Forecast], medium: Option<Medium>, filled: u64, runs_programs: bool) {
     let mut parts = Vec::new();
     if filled > 0 {
         let bytes = format_bytes(filled as f64);
         parts.push(format!("filling scratch files writes {bytes}"));
     }
-    let conditioning = forecasts.iter().filter_map(forecast::preconditioning);
+    let conditioning = forecasts.iter();
+    let conditioning =
+        conditioning.filter_map(|forecast| forecast::preconditioning(forecast, medium));
     parts.extend(conditioning.map(|text| format!("preconditioning {text}")));
     let writes = forecasts.iter().any(Forecast::writes);
     if writes || (!parts.is_empty() && !runs_programs) {
@@ -493,6 +496,7 @@ impl Opened {
         if !workspace.is_virtual() {
             tell_writes(
                 &forecasts(plans, made),
+                workspace.medium(),
                 workspace.fill_bytes(),
                 workspace.runs_programs(),
             );

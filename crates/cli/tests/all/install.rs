@@ -1,9 +1,11 @@
 //! What is installed beside the program: completions and man pages.
 
-use std::path::{Path, PathBuf};
-use std::process::Command;
-
 use crate::support::{folder, refusals, run};
+
+// The example itself: Cargo builds its program only where all targets are tested.
+#[allow(dead_code, unreachable_pub)]
+#[path = "../../examples/man.rs"]
+mod man;
 
 const COMMANDS: [&str; 6] = ["study", "run", "doctor", "compare", "report", "completions"];
 
@@ -20,20 +22,10 @@ fn completions_know_every_command() {
     insta::assert_snapshot!(told);
 }
 
-/// Cargo builds examples for tests, too: beside the folder that this test lies in.
-fn man() -> PathBuf {
-    let test = std::env::current_exe().unwrap();
-    test.parent()
-        .and_then(Path::parent)
-        .unwrap()
-        .join("examples/man")
-}
-
 #[test]
 fn every_command_has_a_man_page() {
     let folder = folder();
-    let made = Command::new(man()).arg(folder.path()).status().unwrap();
-    assert!(made.success());
+    man::write(folder.path()).unwrap();
     for command in COMMANDS {
         let page = folder.path().join(format!("iolab-{command}.1"));
         let text = std::fs::read_to_string(&page).unwrap();

@@ -10,10 +10,12 @@ mod change;
 mod comparison;
 mod concurrency;
 mod layers;
+mod limit;
 mod programs;
 mod rounds;
 mod series;
 mod standard;
+mod undecided;
 
 use iolab_analysis::analysis::{Analysis, CellAnalysis, TRIALS_MIN};
 use iolab_analysis::claim::{CellId, Claim, Estimate, LongTail, MARGIN, Role, State, ordered};

@@ -5,7 +5,7 @@ use iolab_workload::trial::CacheState;
 use crate::findings::disturbance::in_words_of;
 use crate::findings::run_status::is_by_user;
 use crate::findings::sentences::{in_words_of_standard, state_in_short};
-use iolab_analysis::analysis::{Analysis, Caution, CellAnalysis, Flag, Response};
+use iolab_analysis::analysis::{Analysis, Caution, CellAnalysis, Flag, Response, WriteOut};
 use iolab_analysis::claim::{Claim, RoundsState, dependent_cells, drifting_cells, groups};
 use iolab_record::{RunStatus, ServedBy};
 use iolab_workload::quantity::{format_bytes, format_percent};
@@ -105,11 +105,15 @@ fn flagged(analyses: &[&Analysis]) -> Vec<Caveat> {
     raised.collect()
 }
 
-/// Runs of which writing out what trials left in caches took much.
-fn written_out(analyses: &[&Analysis]) -> Vec<Caveat> {
+/// Runs of which writing out what trials left in caches took much, together.
+fn written_out(analyses: &[&Analysis]) -> Option<Caveat> {
     let all = analyses.iter().filter_map(|analysis| analysis.write_out);
-    all.map(|write_out| of_run(in_words_of(write_out)))
-        .collect()
+    let together = all.reduce(|a, b| WriteOut {
+        took_ns: a.took_ns.saturating_add(b.took_ns),
+        trials_ns: a.trials_ns.saturating_add(b.trials_ns),
+        cut_short: a.cut_short || b.cut_short,
+    });
+    together.map(|write_out| of_run(in_words_of(write_out)))
 }
 
 /// Rounds that are not shown to have come to a steady state, and tests of a standard that are smaller than it.

@@ -1,7 +1,7 @@
 //! Best sizes, and settings to choose, in words.
 
 use iolab_analysis::analysis::{Analysis, CellAnalysis, Response};
-use iolab_analysis::claim::{Best, Candidate, Choice, Standing};
+use iolab_analysis::claim::{Best, Candidate, Choice, Estimate, MARGIN, Standing};
 use iolab_workload::quantity::counted;
 use iolab_workload::trial_description;
 use iolab_workload::units::format_size;
@@ -253,7 +253,7 @@ pub(super) fn of_ways(ways: &Best, run: &Analysis, runs: &[&Analysis]) -> String
     let parts = lower.iter().filter_map(|one| {
         Some(format!(
             "{} with {}",
-            times(&one.of_best?),
+            times_worse(&one.of_best?),
             in_cell(run, one.cell)
         ))
     });
@@ -284,6 +284,17 @@ fn value(best: &Best, one: &Candidate) -> String {
     }
 }
 
+/// `0.3 times (0.28 to 0.31)`; where the ratio itself lies within the margin, that the interval does not: such a size is not among those
+/// within it.
+fn times_worse(estimate: &Estimate) -> String {
+    let text = times(estimate);
+    let is_within = (1.0 - MARGIN..=1.0 + MARGIN).contains(&estimate.ratio);
+    match text.strip_suffix(')') {
+        Some(start) if is_within => format!("{start}; not shown to be within {})", margin()),
+        _ => text,
+    }
+}
+
 /// The sizes on either side of the best ones that are shown to be worse.
 fn falls(best: &Best, worse: &str) -> String {
     let is_worse = |one: &&Candidate| one.standing == Standing::Worse && one.of_best.is_some();
@@ -296,7 +307,7 @@ fn falls(best: &Best, worse: &str) -> String {
         .filter_map(|one| {
             Some(format!(
                 "{} at {}",
-                times(&one.of_best?),
+                times_worse(&one.of_best?),
                 format_size(one.bs)
             ))
         })

@@ -7,7 +7,9 @@ use iolab_analysis::claim::{Claim, Comparison, Contrast, Difference, Effect, MAR
 use iolab_workload::quantity::{counted, significant};
 use iolab_workload::trial::Pattern;
 
-use super::{WrittenClaims, and_more, at, cell, finding, margin, quantity, times, untold};
+use super::{
+    WrittenClaims, and_more, at, cell, finding, margin, quantity, times, undecided, untold,
+};
 use crate::findings::{Finding, capitalised, origin};
 
 /// Claims that show nothing, one sentence for all levels of a factor.
@@ -19,6 +21,14 @@ pub(super) fn nothings<'c>(claims: &[&'c Claim], runs: &[&Analysis]) -> Vec<Writ
             claims: vec![*claim],
             finding: finding(claim, runs),
         };
+        let mut before = claims.iter().take_while(|other| *other != claim);
+        if before.any(|other| undecided::is_alike(other, claim)) {
+            continue;
+        }
+        if let Some(written) = undecided::together(claim, claims, runs) {
+            found.push(written);
+            continue;
+        }
         let Claim::Comparison(Comparison {
             contrast: Contrast::Levels { factor, base, .. },
             ..
@@ -108,7 +118,7 @@ pub(crate) fn accesses(read_percent: u8) -> String {
     }
 }
 
-fn compares_targets(contrast: &Contrast) -> bool {
+pub(super) fn compares_targets(contrast: &Contrast) -> bool {
     matches!(contrast, Contrast::Levels { factor, .. } if factor == "target")
 }
 
@@ -150,6 +160,24 @@ fn sides(contrast: &Contrast, effect: &Effect, runs: &[&Analysis]) -> (String, S
             format!("{factor}={}", effect.levels.1),
         ),
     }
+}
+
+/// The two sides of a comparison without a place, as nouns: the base first.
+pub(super) fn said_sides(
+    comparison: &Comparison,
+    first: &Effect,
+    runs: &[&Analysis],
+) -> (String, String) {
+    let (base, other) = sides(&comparison.contrast, first, runs);
+    match &comparison.contrast {
+        Contrast::Ordered { factor } => (base, more(factor)),
+        _ => (base, other),
+    }
+}
+
+/// ` at bs=4KiB`: where one effect was measured.
+pub(super) fn place_of(comparison: &Comparison, effect: &Effect) -> String {
+    at_level(comparison, effect)
 }
 
 /// The other side of one effect, and where it was measured: a policy of syncs is one of the writes alone, whatever they are compared

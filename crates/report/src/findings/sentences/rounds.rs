@@ -5,9 +5,10 @@ use iolab_analysis::claim::{Outside, Rounds, RoundsDoubts, RoundsState, TrackedS
 use iolab_plan::precondition::Round;
 use iolab_stats::Steadiness;
 use iolab_workload::escape_control::escape_control;
-use iolab_workload::quantity::{counted, format_percent, format_percent_of_whole, significant};
+use iolab_workload::quantity::{counted, format_percent_of_whole, significant};
 
 use super::at_cell;
+use super::limit::beside_limit;
 
 /// What the sentence rests on.
 pub(super) const BASIS: &str = "the last rounds of all cells, or of the writes before them: their range and the line of least squares through them, over their mean";
@@ -146,20 +147,10 @@ fn window(found: &Rounds, worst: &TrackedState, steady: Steadiness, run: &Analys
         n if worst.cell.is_some() => format!(", the least steady of {n} tracked cells,"),
         n => format!(", the least steady of {n} targets,"),
     };
+    let (range, most) = beside_limit(steady.range, found.asked.range);
+    let (slope, steepest) = beside_limit(steady.slope, found.asked.slope);
     format!(
-        "over the last {}, {subject}{of_several} ranges over {} of its mean ({} allowed) with a slope of {} ({} allowed)",
+        "over the last {}, {subject}{of_several} ranges over {range} of its mean ({most} allowed) with a slope of {slope} ({steepest} allowed)",
         found.asked.window,
-        format_percent(steady.range),
-        limit(found.asked.range),
-        format_percent(steady.slope),
-        limit(found.asked.slope)
     )
-}
-
-/// `20 %`, `0.01 %`: also one that a tenth of a percent does not show.
-fn limit(share: f64) -> String {
-    match share > 0.0 && share < 0.000_95 {
-        true => format!("{} %", significant(share * 100.0)),
-        false => format_percent(share),
-    }
 }

@@ -2,8 +2,10 @@
 
 use iolab_analysis::analysis::Analysis;
 use iolab_analysis::claim::{Course, Shape, State, Steady};
+use iolab_stats::SteadyLimits;
 use iolab_workload::quantity::{counted, digits, format_percent};
 
+use super::limit::beside_limit;
 use super::{at_cell, in_cell};
 use crate::findings::{cells_of, within};
 
@@ -96,12 +98,14 @@ pub(super) fn of_steady(steady: &Steady, run: &Analysis) -> String {
             worst,
             range,
             slope,
-        } => format!(
-            "{cells}: not settled. The last 5 trials{} spread over {} (20 % allowed) with a slope of {} (10 % allowed). More trials, --settle or --precondition may reach it.",
-            at_cell(run, *worst),
-            format_percent(*range),
-            format_percent(*slope)
-        ),
+        } => {
+            let (range, most) = beside_limit(*range, SteadyLimits::SNIA.range);
+            let (slope, steepest) = beside_limit(*slope, SteadyLimits::SNIA.slope);
+            format!(
+                "{cells}: not settled. The last 5 trials{} spread over {range} ({most} allowed) with a slope of {slope} ({steepest} allowed). More trials, --settle or --precondition may reach it.",
+                at_cell(run, *worst),
+            )
+        }
     }
 }
 
