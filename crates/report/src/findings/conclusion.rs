@@ -305,7 +305,7 @@ impl<'a> Subject<'a> {
         let shifts = &analysis.timeline.over_run;
         let is_shown = |cell: i64| self.cells.iter().any(|own| own.cell.id == cell);
         if is_of_cells && shifts.iter().any(|shift| is_shown(shift.cell)) {
-            words.push("throughput changed its level during the run".to_owned());
+            words.insert(0, "throughput changed its level during the run".to_owned());
         }
         if analysis.status != RunStatus::Done {
             let how = match is_by_user(analysis) {
