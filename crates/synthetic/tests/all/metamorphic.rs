@@ -47,7 +47,7 @@ fn study(seed: u64) -> Vec<RunRecord> {
     };
     let elsewhere = Scenario {
         mb_s: 250.0,
-        ..slower.on("/other")
+        ..slower.on("/other").later()
     };
     let all = [
         sizes("read-size"),
