@@ -239,7 +239,8 @@ pub fn headlines(claims: &[Claim]) -> Vec<&Claim> {
     };
     let decides = |claim: &Claim| match claim.role() {
         _ if is_of_ways(claim) => false,
-        Role::Effect => claim.size() > MARGIN.ln_1p(),
+        // Sizes that are all alike leave nothing to choose.
+        Role::Effect | Role::BestInSettings => claim.size() > MARGIN.ln_1p(),
         role => role <= Role::Equivalence,
     };
     for claim in ordered(claims).0.into_iter().filter(|claim| decides(claim)) {

@@ -125,17 +125,24 @@ impl Model for RateLimit {
                 request.len.div_ceil(self.request_bytes).max(1)
             };
             let units = [count as f64, request.len as f64];
+            let before_last = count - 1;
+            let before_last = [before_last, before_last * self.request_bytes];
             let mut buckets = [self.requests.as_mut(), self.bytes.as_mut()];
             for (bucket, units) in buckets.iter().zip(units) {
                 at = bucket
                     .as_ref()
                     .map_or(at, |bucket| bucket.admission(at, units));
             }
-            for (bucket, units) in buckets.iter_mut().zip(units) {
+            let mut whole = at;
+            for ((bucket, units), before) in buckets.iter_mut().zip(units).zip(before_last) {
                 if let Some(bucket) = bucket {
                     bucket.pass(at, units);
+                    // Its pieces follow each other at the burst rate.
+                    let pieces = (before as f64 / bucket.burst).ceil() as Ns;
+                    whole = whole.max(at.saturating_add(pieces));
                 }
             }
+            at = whole;
         }
         self.last = at;
         if at == now && self.waiting.is_empty() {

@@ -105,7 +105,7 @@ fn a_rate_spaces_requests_and_bytes() {
         ),
         [(0, 100), (1, 5100), (2, 5101)]
     );
-    // Units: a request of three begun units counts as three.
+    // Units: a request of three begun units counts as three, and is served when the third is admitted.
     let mut units = build(&format!(
         "limit = {{ request_bytes = 1000, requests = {{ sustained = 1000 }}, inner = {} }}",
         latency(1 << 20)
@@ -116,8 +116,30 @@ fn a_rate_spaces_requests_and_bytes() {
             0,
             &[Request::read(0, 2001), Request::read(0, 1)]
         ),
-        [(0, 100), (1, 3100)]
+        [(0, 2100), (1, 3100)]
     );
+}
+
+/// However large its requests and however short a trial: no idle time before it lends them bytes.
+#[test]
+fn no_request_is_served_faster_than_its_bytes_are_admitted() {
+    let volume = catalogue::find("cloud-volume").unwrap().unwrap();
+    let mut volume = iolab_diskmodel::build(&volume, 0).unwrap();
+    for bs in [1 << 20, 64 << 20] {
+        let begun = 1_000_000_000_000 * u64::from(bs > 1 << 20);
+        volume.submit(begun, 0, &Request::read(0, bs));
+        let mut out = Vec::new();
+        while out.is_empty() {
+            let at = volume.next_event().expect("a request that waits");
+            volume.advance(at, &mut out);
+        }
+        let took_ns = out[0].finished - begun;
+        // The first piece of 256 KiB is admitted at once.
+        let admitted = (bs - (256 << 10)) as f64 / 134_217_728.0;
+        let latency_ns = 700_000;
+        let expected_ns = (admitted * 1e9) as u64 + latency_ns;
+        assert!(took_ns.abs_diff(expected_ns) <= 1, "{bs}: {took_ns} ns");
+    }
 }
 
 #[test]

@@ -301,6 +301,12 @@ impl<'a> Subject<'a> {
                 .iter()
                 .map(|(n, what)| format!("{n} of {all} cells {what}")),
         );
+        // A median over both levels is that of neither.
+        let shifts = &analysis.timeline.over_run;
+        let is_shown = |cell: i64| self.cells.iter().any(|own| own.cell.id == cell);
+        if is_of_cells && shifts.iter().any(|shift| is_shown(shift.cell)) {
+            words.insert(0, "throughput changed its level during the run".to_owned());
+        }
         if analysis.status != RunStatus::Done {
             let how = match is_by_user(analysis) {
                 true => "the user ended the run",

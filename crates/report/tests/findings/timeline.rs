@@ -324,6 +324,20 @@ fn falling_behind_a_rate_is_a_change_and_catching_up_is_none() {
     assert_eq!(named("level-within-trials", &analyse(&record)), []);
 }
 
+/// The first line is what is pasted: its median mixes both levels, or has the later one alone.
+#[test]
+fn the_answer_names_a_change_over_the_run() {
+    let said = "; throughput changed its level during the run";
+    for (factor, is_said) in [(3.0, true), (1.0, false)] {
+        let record = writing(&["1MiB"], 12, |block, _| {
+            let speed = 1200.0 * noise(block, 0.02);
+            if block < 6 { speed } else { speed / factor }
+        });
+        let line = &conclusions(&analyse(&record), &[])[0].text;
+        assert_eq!(line.contains(said), is_said, "{line}");
+    }
+}
+
 #[test]
 fn the_answer_has_both_levels_of_an_only_trial() {
     let line = &conclusions(&analyse(&falling(0)), &[])[0].text;

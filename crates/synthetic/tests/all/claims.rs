@@ -20,6 +20,7 @@ use iolab_synthetic::{
     At, Common, Curve, Disturbance, Disturber, Evidence, Noise, Outcome, Scenario, Score, Truth,
     grade,
 };
+use iolab_workload::response::Response;
 
 /// Greatest share of runs in which a kind may make a false claim.
 pub(crate) const FALSE_MAX: f64 = 0.05;
@@ -92,10 +93,13 @@ pub(crate) fn place(id: CellId, truth: &Truth) -> usize {
     places.position(|cell| cell == id.cell).expect("a cell")
 }
 
-/// Whether an effect is true, where it is claimed.
-fn of_effect(effect: &Effect, truth: &Truth) -> Outcome {
-    let ratio = truth.ratio(place(effect.base, truth), place(effect.other, truth));
-    judged(effect.difference, ratio)
+/// Whether an effect on a response is true, where it is claimed.
+fn of_effect(effect: &Effect, response: Response, truth: &Truth) -> Outcome {
+    let value = |id| {
+        let own = truth.cells[place(id, truth)].value(response);
+        own.expect("a response that follows from the throughput")
+    };
+    judged(effect.difference, value(effect.other) / value(effect.base))
 }
 
 /// Whether a difference is true where the true ratio is this.
@@ -131,15 +135,21 @@ pub(crate) fn of_best(best: &Best, truth: &Truth) -> Outcome {
 }
 
 /// The comparisons of one contrast that a run makes.
-fn compared((record, truth): (RunRecord, Truth), is_asked: impl Fn(&Contrast) -> bool) -> Outcome {
+pub(crate) fn compared(
+    (record, truth): (RunRecord, Truth),
+    is_asked: impl Fn(&Contrast) -> bool,
+) -> Outcome {
     let analysis = analyse(&record);
     let all = claims(&[&analysis]);
     let own = all.iter().filter_map(|claim| match claim {
         Claim::Comparison(comparison) if is_asked(&comparison.contrast) => Some(comparison),
         _ => None,
     });
-    let effects = own.flat_map(|comparison: &Comparison| &comparison.effects);
-    Outcome::of_all(effects.map(|effect| of_effect(effect, &truth)))
+    let judge = |of: &Comparison| {
+        let effects = of.effects.iter();
+        Outcome::of_all(effects.map(|effect| of_effect(effect, of.response, &truth)))
+    };
+    Outcome::of_all(own.map(judge))
 }
 
 pub(crate) fn bests((record, truth): (RunRecord, Truth)) -> Outcome {

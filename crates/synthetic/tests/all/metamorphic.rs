@@ -1,13 +1,16 @@
 //! What must not change what is claimed of several runs: their order, and whether they are looked at together or one by one.
 
 use iolab_analysis::analysis::{Analysis, analyse};
-use iolab_analysis::claim::{CellId, Claim, Difference, Standing, claims};
+use iolab_analysis::claim::{
+    CellId, Claim, Comparison, Contrast, Difference, Effect, Standing, claims,
+};
 use iolab_record::RunRecord;
-use iolab_synthetic::{At, Curve, Scenario};
+use iolab_synthetic::{At, Curve, Disturbance, Disturber, Evidence, Scenario};
 
 use crate::claims::{drifting, shapes};
 
-/// Runs of a study with effects of either sign, two of which compare the same settings.
+/// Runs of a study with effects of either sign, two of which compare the same settings; one has mixed reads and writes, one is disturbed, and one
+/// is of another target.
 fn study(seed: u64) -> Vec<RunRecord> {
     let (_, noise) = shapes().swap_remove(seed as usize % 4);
     let grid = |ratio: f64| Scenario {
@@ -28,12 +31,33 @@ fn study(seed: u64) -> Vec<RunRecord> {
     } else {
         1.0 / 1.5
     };
+    let mixed = Scenario {
+        effects: vec![(At::levels("read_percent=50"), 0.6)],
+        ..Scenario::of("read-random", &["bs=8k", "read_percent=0,50,100"])
+    };
+    let disturbed = Scenario {
+        disturbances: vec![Disturbance {
+            by: Disturber::Traffic,
+            at: At::levels("threads=8"),
+            share: 1.0,
+            ratio: 0.7,
+            evidence: Evidence::Shown,
+        }],
+        ..Scenario::of("disk-grid", &["workload=WS,WR", "bs=16k", "threads=1,8"])
+    };
+    let elsewhere = Scenario {
+        mb_s: 250.0,
+        ..slower.on("/other").later()
+    };
     let all = [
         sizes("read-size"),
         slower.later(),
         grid(1.5),
         grid(again).later(),
         sizes("write-size"),
+        mixed,
+        disturbed,
+        elsewhere,
     ];
     let of = |(place, one): (u64, Scenario)| {
         let own = Scenario {
@@ -57,6 +81,42 @@ struct Decided {
     way: String,
 }
 
+/// What an effect decides. Of two targets the first in the order of runs is the base: here it is the first by its name.
+fn of_effect(
+    comparison: &Comparison,
+    effect: &Effect,
+    name: impl Fn(CellId) -> (String, i64),
+) -> Option<Decided> {
+    let is_of_targets = match &comparison.contrast {
+        Contrast::Levels { factor, .. } => factor == "target",
+        _ => false,
+    };
+    let mut about = vec![name(effect.base), name(effect.other)];
+    let is_swapped = is_of_targets && about[0] > about[1];
+    let difference = match (effect.difference, is_swapped) {
+        (Difference::NotFound | Difference::CannotTell, _) => return None,
+        (Difference::Higher, true) => Difference::Lower,
+        (Difference::Lower, true) => Difference::Higher,
+        (same, _) => same,
+    };
+    let ratio = match is_swapped {
+        true => 1.0 / effect.estimate.ratio,
+        false => effect.estimate.ratio,
+    };
+    if is_swapped {
+        about.reverse();
+    }
+    let of = match is_of_targets {
+        true => format!("targets {:?}", comparison.response),
+        false => format!("{:?} {:?}", comparison.contrast, comparison.response),
+    };
+    Some(Decided {
+        of,
+        about,
+        way: format!("{difference:?} {ratio:.9}"),
+    })
+}
+
 /// What is decided, whatever the order of runs.
 fn decided(runs: &[&RunRecord]) -> Vec<Decided> {
     let analyses: Vec<Analysis> = runs.iter().map(|run| analyse(run)).collect();
@@ -70,16 +130,9 @@ fn decided(runs: &[&RunRecord]) -> Vec<Decided> {
     for claim in claims(&all) {
         match claim {
             Claim::Comparison(comparison) => {
-                let of = format!("{:?} {:?}", comparison.contrast, comparison.response);
-                for effect in comparison.effects {
-                    let way = match effect.difference {
-                        Difference::NotFound | Difference::CannotTell => continue,
-                        decided => format!("{decided:?} {:.9}", effect.estimate.ratio),
-                    };
-                    let about = vec![name(effect.base), name(effect.other)];
-                    let of = of.clone();
-                    found.push(Decided { of, about, way });
-                }
+                let effects = comparison.effects.iter();
+                let own = effects.filter_map(|effect| of_effect(&comparison, effect, name));
+                found.extend(own);
             }
             Claim::Best(curves) => {
                 for one in curves.iter().flat_map(|best| &best.candidates) {
@@ -111,7 +164,11 @@ fn the_order_of_runs_changes_no_claim() {
         let records = study(seed);
         let mut runs: Vec<&RunRecord> = records.iter().collect();
         let own = decided(&runs);
-        assert!(own.len() > 10, "seed {seed}: {own:?}");
+        let is_of = |what: &str| own.iter().any(|one| one.of.contains(what));
+        assert!(
+            own.len() > 10 && is_of("targets") && is_of("read_percent"),
+            "seed {seed}: {own:?}"
+        );
         for _ in 1..runs.len() {
             runs.rotate_left(1);
             assert_eq!(decided(&runs), own, "seed {seed}");

@@ -3,7 +3,7 @@
 
 use iolab_analysis::analysis::analyse;
 use iolab_analysis::claim::{Claim, Comparison, Contrast, claims, headlines};
-use iolab_synthetic::{At, Change, Noise, Scenario};
+use iolab_synthetic::{At, Change, Curve, Noise, Scenario};
 
 /// What a page about a run begins with.
 fn first_claims(scenario: &Scenario) -> Vec<Claim> {
@@ -73,4 +73,25 @@ fn a_cliff_stands_before_the_tail_of_its_requests() {
         .map(|claim| claim.kind().0)
         .collect();
     assert_eq!(kinds, ["level-over-run", "long-tail"]);
+}
+
+/// Sizes of several curves within 5 % of each other are no effect, whichever of them has the highest median.
+#[test]
+fn sizes_that_are_all_alike_begin_no_page() {
+    let grid = |curve: Curve| Scenario {
+        curves: vec![("bs", curve)],
+        ..Scenario::of("disk-grid", &["workload=RS,RR", "bs=4k,64k", "threads=1"])
+    };
+    let begins = |scenario: &Scenario| {
+        let first = first_claims(scenario);
+        first.iter().any(|claim| matches!(claim, Claim::Best(_)))
+    };
+    for noise in [Noise::None, Noise::Lognormal { sigma: 0.005 }] {
+        let alike = Scenario {
+            noise,
+            ..grid(Curve::Flat)
+        };
+        assert!(!begins(&alike), "{noise:?}");
+    }
+    assert!(begins(&grid(Curve::Amortised { half: 65536.0 })));
 }

@@ -73,6 +73,10 @@ pub(super) fn of_change(change: &Change, run: &Analysis) -> String {
                     let such = if is_one { "" } else { "such " };
                     format!("for {after} {such}trials after {before}")
                 }
+                // The only cell's trials before it are those of the run, which stand at the beginning.
+                Levels::Time { after_ns, .. } if is_one => {
+                    format!("inside a trial, for {}", format_ns(after_ns as f64))
+                }
                 Levels::Time {
                     before_ns,
                     after_ns,

@@ -161,10 +161,15 @@ fn equivalence(pair: &ProgramPair, margin: usize) -> String {
         (None, Some(naive)) => format!(
             "Equivalence within {within} is not shown{to}: {naive}, but there are too few trials, or their spread is too wide. Increase --budget."
         ),
-        (None, None) => format!(
-            "Equivalence within {within} is not shown{to}, and the ratio lies outside of it{}.",
-            if many { " there" } else { "" },
-        ),
+        (None, None) => {
+            let largest = pair.points.last();
+            let measured = largest.and_then(|point| Some((at(point), times(&point.ratio?))));
+            let why = measured.map_or_else(
+                || "too few trials".to_owned(),
+                |(place, ratio)| format!("the measured ratio {place} is {ratio}"),
+            );
+            format!("Equivalence within {within} is not shown{to}: {why}.")
+        }
     }
 }
 

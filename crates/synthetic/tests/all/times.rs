@@ -1,0 +1,158 @@
+//! What is claimed of times of requests, where less is better: their median and 99th percentile, and the best sizes by them. `claims.rs` tells how
+//! the table of docs/METHODS.md is made.
+
+use iolab_analysis::analysis::analyse;
+use iolab_analysis::claim::{Best, Claim, Contrast, MARGIN, Standing, claims};
+use iolab_plan::experiment::Experiment;
+use iolab_record::RunRecord;
+use iolab_synthetic::{At, Disturbance, Disturber, Evidence, Noise, Outcome, Scenario, Truth};
+use iolab_workload::response::Response;
+
+use super::claims::{SAID_MIN, compared, drifting, hold, outcome, place, shapes};
+
+/// Trials of each cell: the fewest that have an interval, and more.
+const TRIALS: [u32; 2] = [6, 16];
+/// The times that are asked for.
+const TIMES: [(Response, &str); 2] = [(Response::Latency, "median"), (Response::P99, "p99")];
+
+fn is_depth(contrast: &Contrast) -> bool {
+    matches!(contrast, Contrast::Ordered { factor } if factor == "depth")
+}
+
+/// Sizes and depths, asked for a time. Requests in flight wait for each other: without an effect the times are equal.
+fn waiting(response: Response, noise: Noise, trials: u32) -> Scenario {
+    let grid = Scenario::of(
+        "read-random",
+        &["bs=4k,64k", "backend=io_uring", "depth=1,4"],
+    );
+    Scenario {
+        experiment: Experiment {
+            response,
+            ..grid.experiment
+        },
+        effects: vec![(At::levels("depth=4"), 4.0)],
+        noise,
+        common: drifting(),
+        trials,
+        ..grid
+    }
+}
+
+#[test]
+fn times_without_a_difference_are_rarely_told_apart() {
+    for (response, what) in TIMES {
+        for (name, noise) in shapes() {
+            for trials in TRIALS {
+                let equal = waiting(response, noise, trials);
+                let name = format!("{what}, {name}");
+                hold("times, none", &equal, &name, |run| compared(run, is_depth));
+            }
+        }
+    }
+}
+
+#[test]
+fn large_differences_of_times_are_said() {
+    for (response, what) in TIMES {
+        for trials in TRIALS {
+            for ratio in [2.0, 0.5] {
+                let mut apart = waiting(response, Noise::Lognormal { sigma: 0.03 }, trials);
+                apart.effects.push((At::levels("depth=4"), 1.0 / ratio));
+                let name = format!("{what}, lognormal 3 %, ratio {ratio}");
+                let score = hold("times", &apart, &name, |run| compared(run, is_depth));
+                assert!(score.is_true_at_least(SAID_MIN), "{score}");
+            }
+        }
+    }
+}
+
+/// Others make times longer, never shorter.
+#[test]
+fn times_that_only_a_disturbance_makes_are_not_claimed() {
+    for by in [Disturber::Traffic, Disturber::Cpu] {
+        let disturbed = Scenario {
+            disturbances: vec![Disturbance {
+                by,
+                at: At::levels("depth=4"),
+                share: 1.0,
+                ratio: 0.65,
+                evidence: Evidence::Shown,
+            }],
+            ..waiting(Response::Latency, Noise::Lognormal { sigma: 0.03 }, 10)
+        };
+        let name = format!("median, {by:?}");
+        hold("times, disturbed", &disturbed, &name, |run| {
+            compared(run, is_depth)
+        });
+    }
+}
+
+/// Whether the sizes that are called worse or near in a time are.
+fn of_best(best: &Best, truth: &Truth) -> Outcome {
+    let time = |i: usize| {
+        let cell = &truth.cells[place(best.candidates[i].cell, truth)];
+        cell.value(best.response).expect("a time")
+    };
+    let all = best.candidates.iter().enumerate();
+    let least = all
+        .clone()
+        .map(|(i, _)| time(i))
+        .fold(f64::INFINITY, f64::min);
+    Outcome::of_all(all.map(|(i, one)| match one.standing {
+        Standing::Worse => outcome(time(i) > least),
+        Standing::Near => outcome(time(i) <= (1.0 + MARGIN) * least * (1.0 + 1e-9)),
+        Standing::Open | Standing::Doubtful | Standing::Unknown => Outcome::NotClaimed,
+    }))
+}
+
+fn bests((record, truth): (RunRecord, Truth)) -> Outcome {
+    let analysis = analyse(&record);
+    let all = claims(&[&analysis]);
+    let curves = all.iter().filter_map(|claim| match claim {
+        Claim::Best(curves) => Some(curves),
+        _ => None,
+    });
+    Outcome::of_all(curves.flatten().map(|best| of_best(best, &truth)))
+}
+
+#[test]
+fn the_size_with_the_shortest_time_is_never_ruled_out() {
+    for (name, noise) in shapes() {
+        for trials in TRIALS {
+            // As much longer as they are larger: all have the same time.
+            let equal = Scenario {
+                effects: vec![
+                    (At::levels("bs=16k"), 4.0),
+                    (At::levels("bs=64k"), 16.0),
+                    (At::levels("bs=256k"), 64.0),
+                ],
+                ..asked_for_time(noise, trials)
+            };
+            let name = format!("equal, {name}");
+            hold("best size by time", &equal, &name, bests);
+        }
+    }
+    // A size four times as large takes four times as long.
+    let longer = asked_for_time(Noise::Lognormal { sigma: 0.03 }, 12);
+    let score = hold(
+        "best size by time",
+        &longer,
+        "as long as they are large, lognormal 3 %",
+        bests,
+    );
+    assert!(score.is_true_at_least(SAID_MIN), "{score}");
+}
+
+fn asked_for_time(noise: Noise, trials: u32) -> Scenario {
+    let sizes = Scenario::of("read-random", &["bs=4k,16k,64k,256k"]);
+    Scenario {
+        experiment: Experiment {
+            response: Response::Latency,
+            ..sizes.experiment
+        },
+        noise,
+        common: drifting(),
+        trials,
+        ..sizes
+    }
+}
