@@ -176,10 +176,7 @@ mod tests {
         assert_eq!(beside.sizes(100), [100, 50, 30, 30]);
         assert_eq!(beside.total(100), 310);
         assert_eq!(ExtraFiles::default().sizes(100), [0u64; 0]);
-        let fresh = ExtraFiles {
-            fresh: 3,
-            ..beside
-        };
+        let fresh = ExtraFiles { fresh: 3, ..beside };
         assert_eq!(fresh.total(100), 410);
         assert_eq!(fresh.filled(100), 310);
     }
