@@ -73,7 +73,7 @@ mod tests {
     fn both_options_are_named_beside_other_faults() {
         let verify = [("rw", "randwrite"), ("verify", "md5"), ("numjobs", "4")];
         let two = ("verify", "verify=md5 with numjobs=4".to_owned());
-        assert_eq!(faults_of(&verify), [two.clone()]);
+        assert_eq!(faults_of(&verify), std::slice::from_ref(&two));
         let engine = ("ioengine", "libcufile");
         let all = faults_of(&[&verify[..], &[engine]].concat());
         assert_eq!(all.len(), 2, "{all:?}");
