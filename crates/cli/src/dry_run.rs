@@ -228,6 +228,9 @@ fn place(path: &Path, need: &Need) -> Result<String> {
         }
         return Ok(text);
     }
+    if let Err(error) = need.beside.check_count() {
+        return Ok(format!("{}: iolab refuses to make them", error.message()));
+    }
     let free = iolab_storage::free(path)?;
     let text = free.map_or("unknown".to_owned(), |bytes| format_bytes(bytes as f64));
     let text = format!(

@@ -50,8 +50,8 @@ pub struct Own {
     pub write: bool,
     /// Trials with a file for each worker: workers, and of these I/O size and number of ranks.
     pub private: Vec<(u64, (u64, u64))>,
-    /// Whether trials start on fresh files.
-    pub fresh: bool,
+    /// Files of the trial that starts on most fresh ones.
+    pub fresh: u64,
     /// The name of the root's scratch file, which may lie in the same store, behind a mount with locks of its own.
     pub roots: Option<String>,
 }

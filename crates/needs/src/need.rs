@@ -63,6 +63,7 @@ needs! {
     Unshare, "unshare", ["unshare"], "unshare";
     XfsIo, "xfs_io", ["xfs_io"], "xfs_io";
     Fio, "fio", ["fio"], "fio";
+    FioExamples, "fio-examples", [], "fio's example job files, in /usr/share/doc/fio/examples or the folder named by IOLAB_FIO_EXAMPLES";
     Iozone, "iozone", ["iozone"], "IOzone";
     Jq, "jq", ["jq"], "jq";
     Cc, "cc", ["cc"], "a C compiler that links programs, static and not";

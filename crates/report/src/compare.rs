@@ -33,13 +33,15 @@ pub fn text(comparison: &Comparison, width: u16) -> String {
 /// The comparison in one line: `new.iolab against base.iolab: 3 of 8 cells slower, the most 0.71 times (0.66 to 0.77) at bs=4KiB;
 /// cannot tell in 2: disturbed`.
 pub fn conclusion(comparison: &Comparison) -> String {
+    let requests_min = comparison.response.map_or(1, Response::requests_min);
+    let lacks = |cell: &CellComparison| cell.base.summary.is_none() || cell.new.summary.is_none();
     let cells = comparison.cells.iter().map(|cell| SaidOfCell {
         verdict: cell.verdict,
         ratio: cell
             .estimate
             .map(|estimate| (estimate.ratio, estimate.interval)),
         at: cell_label(&comparison.factors, &cell.levels),
-        lacks_values: cell.base.summary.is_none() || cell.new.summary.is_none(),
+        lacks_values: lacks(cell).then_some(requests_min),
     });
     let cells: Vec<SaidOfCell> = cells.collect();
     let text = format!(

@@ -36,7 +36,7 @@ fn table_text(compared: &RunsComparison, width: u16) -> String {
 /// The comparison in one line: `read-size on /mnt/disk, 4 runs against 5: 2 of 7 cells slower, the most 0.71 times (0.66 to 0.77)
 /// at bs=4KiB; cannot tell in 5: wide intervals`.
 pub fn conclusion(compared: &RunsComparison) -> String {
-    let said = |judged: &Judged, at: String, lacks_values: bool| SaidOfCell {
+    let said = |judged: &Judged, at: String, lacks_values: Option<u64>| SaidOfCell {
         verdict: judged.verdict,
         ratio: judged
             .contrast
@@ -46,7 +46,8 @@ pub fn conclusion(compared: &RunsComparison) -> String {
         lacks_values,
     };
     let each = compared.cells.iter().map(|cell| {
-        let lacks_values = known(&cell.base) == 0 || known(&cell.new) == 0;
+        let lacks = known(&cell.base) == 0 || known(&cell.new) == 0;
+        let lacks_values = lacks.then(|| compared.response.requests_min());
         let at = cell_label(&compared.factors, &cell.levels);
         said(&cell.judged, at, lacks_values)
     });
@@ -55,7 +56,7 @@ pub fn conclusion(compared: &RunsComparison) -> String {
     let told = [CellVerdict::Slower, CellVerdict::Faster];
     let together = together.filter(|all| told.contains(&all.verdict));
     let together = together.map(|all| {
-        let all = answer(&[said(all, String::new(), false)], compared.terms.margin);
+        let all = answer(&[said(all, String::new(), None)], compared.terms.margin);
         format!("; all cells together {all}")
     });
     let text = format!(

@@ -73,7 +73,7 @@ pub(super) fn need_of(
         },
         write: specs().any(TrialSpec::writes) || experiment.design.precondition.writes(),
         consent,
-        beside: beside(specs()),
+        beside: beside(cells.iter().map(|cell| cell.spec.trials_on(is_it))),
         lends: cells.iter().any(|cell| cell.spec.tool.is_peer()),
     })
 }
@@ -106,20 +106,29 @@ fn bounds(size: &Size) -> (u64, u64) {
     }
 }
 
-/// The files that cells need beside the scratch file.
-fn beside<'a>(specs: impl Iterator<Item = &'a TrialSpec>) -> ExtraFiles {
+/// The files that cells need beside the scratch file, of the groups of each cell.
+fn beside<'a>(cells: impl Iterator<Item = Vec<&'a TrialSpec>>) -> ExtraFiles {
     let mut beside = ExtraFiles::default();
-    for spec in specs.filter(|spec| spec.backend != Backend::Null) {
-        let files = PrivateFiles {
-            threads: spec.threads,
-            bs: spec.bs,
-            ranks: spec.workers() / spec.threads.max(1),
-            files: spec.files,
-        };
-        if spec.layout == FileLayout::Private && !beside.private.contains(&files) {
-            beside.private.push(files);
+    for groups in cells {
+        let mut fresh: u32 = 0;
+        for spec in groups {
+            if spec.backend == Backend::Null {
+                continue;
+            }
+            let files = PrivateFiles {
+                threads: spec.threads,
+                bs: spec.bs,
+                ranks: spec.workers() / spec.threads.max(1),
+                files: spec.files,
+            };
+            if spec.layout == FileLayout::Private && !beside.private.contains(&files) {
+                beside.private.push(files);
+            }
+            if spec.starts_fresh() {
+                fresh = fresh.saturating_add(spec.files_of_all());
+            }
         }
-        beside.fresh |= spec.starts_fresh();
+        beside.fresh = beside.fresh.max(fresh);
     }
     beside
 }

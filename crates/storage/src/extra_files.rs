@@ -41,20 +41,20 @@ impl PrivateFiles {
 pub struct ExtraFiles {
     /// Trials with files of each worker. They use the same files, each as large as the largest of its shares.
     pub private: Vec<PrivateFiles>,
-    /// Whether trials start on files that are made for them, with as much space as the region again.
-    pub fresh: bool,
+    /// Files of the trial that starts on most fresh ones; those of a trial take as much space as the region. 0: none does.
+    pub fresh: u32,
 }
 
 impl ExtraFiles {
     /// Whether nothing is needed.
     pub fn is_empty(&self) -> bool {
-        self.private.is_empty() && !self.fresh
+        self.private.is_empty() && self.fresh == 0
     }
 
     /// The files that serve both needs.
     pub fn and(mut self, other: Self) -> Self {
         self.private.extend(other.private);
-        self.fresh |= other.fresh;
+        self.fresh = self.fresh.max(other.fresh);
         self
     }
 
@@ -81,7 +81,7 @@ impl ExtraFiles {
 
     /// Bytes of all files together for a region, its own included.
     pub(super) fn total(&self, region: u64) -> u64 {
-        let fresh = if self.fresh { region } else { 0 };
+        let fresh = if self.fresh > 0 { region } else { 0 };
         self.filled(region).saturating_add(fresh)
     }
 
@@ -120,9 +120,12 @@ impl ExtraFiles {
             .map_err(|error| error.within(why))
     }
 
-    /// Refuses more files than belong to one scratch file, before the first is made. Of the fresh ones of a trial one is certain.
-    pub(super) fn check_count(&self) -> Result<()> {
-        scratch::check_count(self.sizes(0).len() + usize::from(self.fresh))
+    /// Refuses more files than one scratch file can list, before the first is made.
+    ///
+    /// # Errors
+    /// Of kind [`Usage`](iolab_workload::Kind::Usage).
+    pub fn check_count(&self) -> Result<()> {
+        scratch::check_count(self.sizes(0).len() + self.fresh as usize)
     }
 
     /// Refuses what only a directory can offer.
@@ -163,7 +166,7 @@ mod tests {
                     files: None,
                 })
                 .collect(),
-            fresh: false,
+            fresh: 0,
         }
     }
 
@@ -173,10 +176,7 @@ mod tests {
         assert_eq!(beside.sizes(100), [100, 50, 30, 30]);
         assert_eq!(beside.total(100), 310);
         assert_eq!(ExtraFiles::default().sizes(100), [0u64; 0]);
-        let fresh = ExtraFiles {
-            fresh: true,
-            ..beside
-        };
+        let fresh = ExtraFiles { fresh: 3, ..beside };
         assert_eq!(fresh.total(100), 410);
         assert_eq!(fresh.filled(100), 310);
     }
@@ -217,6 +217,13 @@ mod tests {
         assert!(several(4).is_ok());
         let error = several(5).expect_err("refused");
         assert_eq!(error.kind(), iolab_workload::Kind::Usage);
+        // Fresh files are listed beside those of the workers.
+        let fresh = |files, threads| ExtraFiles {
+            fresh: files,
+            ..private(&[threads], 4096)
+        };
+        assert!(fresh(2000, 2000).check_count().is_ok());
+        assert!(fresh(3000, 2000).check_count().is_err());
     }
 
     #[test]
@@ -229,7 +236,7 @@ mod tests {
     proptest! {
         #[test]
         fn the_region_is_the_largest_that_fits(
-            threads in prop::collection::vec(1u32..60, 0..5), bs in 1u64..5000, fresh: bool,
+            threads in prop::collection::vec(1u32..60, 0..5), bs in 1u64..5000, fresh in 0u32..3,
             room in 0u64..10_000_000, most in 1u64..20_000_000,
         ) {
             let beside = ExtraFiles { fresh, ..private(&threads, bs) };

@@ -212,7 +212,7 @@ impl Target {
         };
         let (scratch, file) = Scratch::create(found.handle, &dir, size)?;
         let mut target = Self::of_scratch(scratch, file, size, notes);
-        target.fresh = if need.beside.fresh { size } else { 0 };
+        target.fresh = if need.beside.fresh > 0 { size } else { 0 };
         target.private = need
             .beside
             .sizes(size)

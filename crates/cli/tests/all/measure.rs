@@ -182,6 +182,31 @@ fn a_dry_run_says_what_the_run_refuses() {
     let plan = words!("run read-random missing --bs 4k --size 1M");
     insta::assert_snapshot!(dry_run(folder.path(), &plan));
     run(folder.path(), &plan).expect(2);
+    let plan = words!("run read-random --bs 4k --size 32M --set layout=private");
+    let several = words!("--set threads=1000 --set files=5");
+    let plan = [&plan[..], &several[..]].concat();
+    insta::assert_snapshot!(dry_run(folder.path(), &plan));
+    run(folder.path(), &plan).expect(2);
+}
+
+#[test]
+fn fresh_files_count_towards_the_files_of_a_scratch_file() {
+    let folder = folder();
+    let plan = |files: &'static str| {
+        let plan = words!("run write-random --bs 4k --size 32M --set layout=private --fresh");
+        let short = ["--time", "5ms", "--budget", "1s", "--set", files];
+        [&plan[..], &short[..], &["--set", "threads=500"]].concat()
+    };
+    let refused = |plan: &[&str]| {
+        let dry = run(folder.path(), &[plan, &["--dry-run"]].concat()).expect(0);
+        dry.stdout.contains("refuses")
+    };
+    // 500 threads x 8 files would do, were it not for as many fresh ones.
+    assert!(!refused(&plan("files=4")));
+    assert!(refused(&plan("files=8")));
+    run(folder.path(), &plan("files=8")).expect(2);
+    let left = std::fs::read_dir(folder.path()).expect("a folder");
+    assert_eq!(left.count(), 0);
 }
 
 #[test]

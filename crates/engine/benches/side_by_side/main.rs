@@ -4,12 +4,13 @@
 //! and a ratio is the median of the rounds' own ratios (with its interval), so that a machine that gets slower gets
 //! slower for all.
 //! What is not installed or not permitted is skipped with the reason. `cargo bench -p iolab-engine -- tracing` prints only what
-//! tracing costs.
+//! tracing costs, `-- open-loop` only what requests at a rate cost.
 
 #![allow(clippy::print_stdout, reason = "a benchmark prints")]
 
 mod bare;
 mod fio;
+mod open_loop;
 mod tracing;
 mod zram;
 
@@ -297,7 +298,8 @@ fn writes(directory: &Path, clock: &Clock, score: &mut Score) {
 
 fn main() {
     // cargo runs a bench target with --bench; listing has no meaning here.
-    let only_tracing = std::env::args().any(|word| word == "tracing");
+    let asks = |name: &str| std::env::args().any(|word| word == name);
+    let (only_tracing, only_open_loop) = (asks("tracing"), asks("open-loop"));
     let directory = Path::new(env!("CARGO_TARGET_TMPDIR"));
     let clock = Clock::calibrate();
     println!(
@@ -308,12 +310,16 @@ fn main() {
     if only_tracing {
         return tracing::costs(&clock);
     }
+    if only_open_loop {
+        return open_loop::costs(&clock);
+    }
     let mut score = Score { missed: 0 };
     null(&clock, &mut score);
     hot_reads(directory, &clock, &mut score);
     small_reads(directory, &clock, &mut score);
     deep_reads(directory, &clock, &mut score);
     writes(directory, &clock, &mut score);
+    open_loop::costs(&clock);
     tracing::costs(&clock);
     if score.missed > 0 {
         println!("{} goals missed", score.missed);

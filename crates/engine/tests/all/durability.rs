@@ -42,7 +42,11 @@ fn run(spec: &TrialSpec) -> Result<Outcome> {
     let need = Need {
         beside: ExtraFiles {
             private,
-            fresh: spec.starts_fresh(),
+            fresh: if spec.starts_fresh() {
+                spec.files_of_all()
+            } else {
+                0
+            },
         },
         ..Need::writing(REGION)
     };

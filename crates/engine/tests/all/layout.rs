@@ -18,7 +18,7 @@ const SIZE: u64 = 1 << 20;
 const BLOCK: u64 = 4096;
 const THREADS: u32 = 3;
 
-fn need(fresh: bool) -> Need {
+fn need(fresh: u32) -> Need {
     let private = [1, THREADS].map(|threads| PrivateFiles {
         threads,
         bs: BLOCK,
@@ -36,7 +36,7 @@ fn need(fresh: bool) -> Need {
 
 fn scratch() -> (tempfile::TempDir, Target) {
     let directory = folder();
-    let target = Target::open(directory.path(), &need(true)).expect("scratch files");
+    let target = Target::open(directory.path(), &need(THREADS)).expect("scratch files");
     let mut last = 0;
     target
         .fill(7, &AtomicBool::new(false), &mut |done| last = done)
@@ -224,7 +224,7 @@ fn all_files_are_as_large_as_they_must_be_and_go_together() {
     assert_eq!(sizes(directory.path()), [share, share, SIZE, SIZE + 65536]);
     target.remove().expect("removed");
     assert_eq!(sizes(directory.path()), [0u64; 0]);
-    drop(Target::open(directory.path(), &need(false)).expect("again"));
+    drop(Target::open(directory.path(), &need(0)).expect("again"));
     assert_eq!(sizes(directory.path()), [0u64; 0]);
 }
 
@@ -244,7 +244,7 @@ fn what_only_is_named_like_files_of_a_killed_run_stays() {
         fs::copy(file, left.join(file.file_name().expect("a name"))).expect("copied");
     }
     drop(target);
-    let next = Target::open(&left, &need(false)).expect("again");
+    let next = Target::open(&left, &need(0)).expect("again");
     drop(next);
     assert_eq!(sizes(&left), [share, share, SIZE]);
 }
@@ -254,14 +254,14 @@ fn what_cannot_be_is_refused() {
     let directory = folder();
     let path = directory.path().join("file");
     fs::write(&path, vec![1; SIZE as usize]).expect("written");
-    let error = Target::open(&path, &need(false)).expect_err("a file");
+    let error = Target::open(&path, &need(0)).expect_err("a file");
     assert_eq!(error.kind(), Kind::Usage);
     assert!(error.message().contains("layout=private"), "{error}");
 
     let plain = Need {
         write: false,
         beside: ExtraFiles::default(),
-        ..need(false)
+        ..need(0)
     };
     let file = Target::open(&path, &plain).expect("to read");
     let error = run(&spec(FileLayout::Private), &file).expect_err("no files beside it");
@@ -269,7 +269,7 @@ fn what_cannot_be_is_refused() {
 
     let huge = Need {
         size: Size::Exactly(1 << 50),
-        ..need(true)
+        ..need(THREADS)
     };
     let error = Target::open(directory.path(), &huge).expect_err("too large");
     assert_eq!(error.kind(), Kind::Refused);

@@ -43,7 +43,7 @@ fn scratch(spec: &TrialSpec) -> (tempfile::TempDir, Target) {
     let need = Need {
         beside: ExtraFiles {
             private: vec![private],
-            fresh: true,
+            fresh: spec.files_of_all(),
         },
         ..Need::writing(spec.region)
     };

@@ -1,6 +1,7 @@
 //! fio's options of a job, and the cell that they describe.
 
 mod aliases;
+mod conflicts;
 mod extent;
 mod files;
 mod requests_and_threads;
@@ -105,6 +106,7 @@ pub(crate) fn cell_or_faults(
     trial.verify = faults.or(verified(options), false);
     steady::steady(options, &mut trial, &mut faults);
     requests_and_threads::check_lockmem(options, &trial, &mut faults);
+    conflicts::check(options, &trial, &mut faults);
     if !faults.0.is_empty() {
         return Err(faults.0);
     }
@@ -280,6 +282,7 @@ fn requests(options: &Options, trial: &mut TrialSpec, faults: &mut Faults) {
             .hint(error.remedy().unwrap_or_default()),
         }),
     };
+    let is_known = backend.is_ok();
     trial.backend = faults.or(backend, trial.backend);
     let bytes = block_size(options);
     trial.bs = faults.or(bytes, trial.bs);
@@ -295,7 +298,7 @@ fn requests(options: &Options, trial: &mut TrialSpec, faults: &mut Faults) {
     }
     trial.threads = faults.or(count(options, "numjobs", THREADS_MAX), 1);
     let depth = faults.or(count(options, "iodepth", DEPTH_MAX), 1);
-    trial.depth = match trial.backend.is_asynchronous() {
+    trial.depth = match trial.backend.is_asynchronous() || !is_known {
         true => depth,
         // Synchronous engines have one request in flight, and ignore iodepth.
         false => 1,
@@ -334,9 +337,10 @@ fn batch(options: &Options, depth: u32) -> Read<Batch> {
         let Some((name, text)) = value(options, name) else {
             return Ok(("iodepth_batch", 1));
         };
-        let count = text.parse::<u32>().ok().filter(|count| *count <= depth);
+        // More than the depth is the depth, which is 1 of a synchronous engine.
+        let count = text.parse::<u32>().ok();
         count
-            .map(|count| (name, count))
+            .map(|count| (name, count.min(depth)))
             .ok_or_else(|| unknown(name, text))
     };
     let (mut name, mut waits) = number("iodepth_batch_complete")?;

@@ -1,7 +1,9 @@
 //! A comparison in one line that can be pasted.
 
+use std::borrow::Cow;
+
 use iolab_analysis::compare::CellVerdict;
-use iolab_workload::quantity::{format_percent, significant};
+use iolab_workload::quantity::{counted, format_percent, significant};
 
 use super::all_cells;
 
@@ -16,8 +18,8 @@ pub(crate) struct SaidOfCell {
     pub(crate) ratio: Option<RatioShown>,
     /// Its levels; empty where there is one cell only.
     pub(crate) at: String,
-    /// Whether a side has trials without any value of the quantity.
-    pub(crate) lacks_values: bool,
+    /// Where no trial of a side has a value of the quantity: how many requests a trial needs for one.
+    pub(crate) lacks_values: Option<u64>,
 }
 
 impl SaidOfCell {
@@ -36,8 +38,8 @@ impl SaidOfCell {
     }
 
     /// Why there is no conclusion about it.
-    fn why(&self) -> Option<&'static str> {
-        match self.verdict {
+    fn why(&self) -> Option<Cow<'static, str>> {
+        let why = match self.verdict {
             CellVerdict::Drifting => Some("trials depend on each other"),
             CellVerdict::OneRunEach => Some("one run each"),
             CellVerdict::Disturbed => Some("disturbed"),
@@ -46,10 +48,17 @@ impl SaidOfCell {
             CellVerdict::CannotTell if self.ratio.is_some_and(|(_, i)| i.is_some()) => {
                 Some("intervals too wide")
             }
-            CellVerdict::CannotTell if self.lacks_values => {
-                Some("no trial of a side has a value of this")
-            }
-            CellVerdict::CannotTell => Some("too few trials"),
+            CellVerdict::CannotTell => match self.lacks_values {
+                None => Some("too few trials"),
+                Some(0 | 1) => Some("no trial of a side has a value of this"),
+                Some(requests) => {
+                    let needs = counted(requests, "request");
+                    let text = format!(
+                        "no trial of a side has a value of this, for which it needs {needs}"
+                    );
+                    return Some(text.into());
+                }
+            },
             CellVerdict::Faster
             | CellVerdict::Slower
             | CellVerdict::Higher
@@ -57,7 +66,8 @@ impl SaidOfCell {
             | CellVerdict::Equivalent
             | CellVerdict::Identical
             | CellVerdict::NoChange => None,
-        }
+        };
+        why.map(Cow::Borrowed)
     }
 }
 
@@ -106,7 +116,7 @@ pub(crate) fn answer(cells: &[SaidOfCell], margin: f64) -> String {
         });
     }
     let open: Vec<&SaidOfCell> = cells.iter().filter(|c| c.verdict.is_open()).collect();
-    let mut reasons: Vec<&str> = Vec::new();
+    let mut reasons: Vec<Cow<'static, str>> = Vec::new();
     for why in open.iter().filter_map(|cell| cell.why()) {
         if !reasons.contains(&why) {
             reasons.push(why);
@@ -127,4 +137,25 @@ pub(crate) fn answer(cells: &[SaidOfCell], margin: f64) -> String {
         (open, _) => parts.push(format!("cannot tell in {}: {reasons}", open.len())),
     }
     parts.join("; ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_quantile_without_a_value_names_the_requests_that_it_needs() {
+        let of = |lacks_values| SaidOfCell {
+            verdict: CellVerdict::CannotTell,
+            ratio: None,
+            at: String::new(),
+            lacks_values,
+        };
+        let told = [None, Some(1), Some(368_887)].map(|needed| answer(&[of(needed)], 0.05));
+        insta::assert_snapshot!(told.join("\n"), @r"
+        cannot tell; too few trials
+        cannot tell; no trial of a side has a value of this
+        cannot tell; no trial of a side has a value of this, for which it needs 368887 requests
+        ");
+    }
 }

@@ -97,7 +97,7 @@ pub(super) fn of(
         private: files
             .map(|files| (files.threads.into(), (files.bs, files.ranks.into())))
             .collect(),
-        fresh: need.beside.fresh,
+        fresh: need.beside.fresh.into(),
         roots: target
             .path()
             .file_name()
@@ -148,7 +148,7 @@ fn need_of(own: &root_order::Own, bytes: u64) -> Need {
         consent: Consent::No,
         beside: ExtraFiles {
             private: private.collect(),
-            fresh: own.fresh,
+            fresh: count(own.fresh),
         },
         lends: false,
     }

@@ -208,7 +208,7 @@ fn with_private_files() -> Need {
     Need {
         beside: ExtraFiles {
             private: vec![private],
-            fresh: false,
+            fresh: 0,
         },
         ..need(MIB)
     }

@@ -7,6 +7,7 @@ mod causes;
 mod containers;
 mod devices;
 mod faults;
+mod fio_examples;
 mod fit;
 mod gates;
 mod holes;

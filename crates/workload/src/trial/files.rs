@@ -136,6 +136,17 @@ impl TrialSpec {
         }
     }
 
+    /// How many files the workers of this process use.
+    pub fn files_of_all(&self) -> u32 {
+        match self.layout {
+            FileLayout::Private => {
+                let each = self.files.map_or(1, |files| files.count);
+                self.threads.saturating_mul(each)
+            }
+            FileLayout::Shared | FileLayout::Interleaved | FileLayout::Overlapping => 1,
+        }
+    }
+
     /// Distance between the first bytes of two files of a worker in its offsets: the size of the largest file of any worker, bytes.
     pub fn file_slot(&self) -> u64 {
         // Shares have so many blocks or one fewer, the last ones the fewer.
