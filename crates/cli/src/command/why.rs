@@ -207,7 +207,7 @@ fn list(run: &AnalysedRun, found: &[Phenomenon]) -> Outcome {
     let mut to = Results::new();
     for (number, phenomenon) in (1..).zip(found) {
         let disturbed = match phenomenon.is_disturbed {
-            true => "; what others did meanwhile could have made it",
+            true => "; disturbances during the run could explain it",
             false => "",
         };
         let text = causes::phenomenon(run.analysis(), phenomenon) + disturbed;
