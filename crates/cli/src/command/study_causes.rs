@@ -2,7 +2,7 @@
 
 use std::io::Write;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use iolab_analysis::claim::{Claim, Phenomenon, claims, phenomena};
 use iolab_plan::experiment::{Change, INQUIRY};
@@ -139,6 +139,7 @@ impl Explains {
         seed: u64,
         signals: &Signals,
     ) -> Outcome<Explained> {
+        let began = Instant::now();
         let experiment = explanation.experiment(self.budget)?;
         let inquiry = experiment.inquiry.clone();
         let Some(inquiry) = inquiry.filter(|inquiry| !inquiry.tried.is_empty()) else {
@@ -153,7 +154,7 @@ impl Explains {
         };
         let title = "iolab study --explain";
         let opened = site.open_one(plan)?;
-        Ok(match measure(opened, self.budget, place, seed, title)? {
+        Ok(match measure(opened, (began, self.budget), place, seed, title)? {
             Measured::FillsTooSlowly(reason) => Explained::Unmeasured(reason),
             Measured::Run(path, ended) => {
                 let run = read_run(&path)?;

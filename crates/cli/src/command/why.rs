@@ -46,6 +46,7 @@ const TRIAL_TIME: Duration = Duration::from_secs(1);
 
 /// Measures both sides of a difference without each suspect, and says what was found.
 pub(crate) fn why(options: &Why) -> Outcome {
+    let began = Instant::now();
     let run = read_run(&options.file)?;
     let found = match phenomena(run.analysis()) {
         Ok(found) => found,
@@ -92,7 +93,7 @@ pub(crate) fn why(options: &Why) -> Outcome {
     let place = place_of(options.output.as_deref(), INQUIRY)?;
     let seed = options.seed.unwrap_or_else(new_seed);
     let title = format!("iolab why {}", options.file.display());
-    let (path, interrupt) = match measure((opened, plan), budget, place, seed, &title)? {
+    let (path, interrupt) = match measure((opened, plan), (began, budget), place, seed, &title)? {
         Measured::Run(path, interrupt) => (path, interrupt),
         Measured::FillsTooSlowly(text) => {
             say(&format!("Nothing is measured: {text}."))?;
@@ -146,16 +147,15 @@ pub(super) enum Measured {
     FillsTooSlowly(String),
 }
 
-/// Measures the variants within the budget, of which filling the scratch file is a part.
+/// Measures the variants within the budget, of which opening the target and filling the scratch file are a part: it began when the command did.
 pub(super) fn measure(
     (opened, plan): (Opened, FittedPlan),
-    budget: Duration,
+    (began, budget): (Instant, Duration),
     place: NewFile<'_>,
     seed: u64,
     title: &str,
 ) -> Outcome<Measured> {
     iolab_runfile::check_place(place)?;
-    let began = Instant::now();
     let trials = plan.experiment().design.budget;
     // At least half of the blocks are left.
     let limit = FillLimit(budget.saturating_sub(trials / 2));
@@ -169,7 +169,7 @@ pub(super) fn measure(
     };
     let plan = match workspace.is_virtual() {
         true => plan,
-        false => plan.with_budget(budget.saturating_sub(began.elapsed()))?,
+        false => plan.with_budget(budget.saturating_sub(began.elapsed()).max(trials / 2))?,
     };
     let mut display = workspace.display(INQUIRY).titled(title);
     let finished = iolab_runner::run(plan, seed, place, workspace.setup(), &mut display);
@@ -181,13 +181,14 @@ pub(super) fn measure(
     Ok(Measured::Run(path, interrupt))
 }
 
-/// `filling the scratch file takes about 85 s of the budget of 60 s; increase it: --budget 3min`.
+/// `filling the scratch file would take about 67 s, which leaves too little of the budget of 30 s for trials: --budget 3min`. The next
+/// explanation foresees no more of it than this one did, and gives filling at least half of its budget.
 fn fills_too_slowly(fill: Duration, budget: Duration, trials: Duration) -> String {
     format!(
-        "filling the scratch file takes about {} of the budget of {}; increase it: --budget {}",
+        "filling the scratch file would take about {}, which leaves too little of the budget of {} for trials: --budget {}",
         rough_duration(fill),
         rough_duration(budget),
-        format_duration(whole_minutes(fill + trials))
+        format_duration(whole_minutes(fill + trials.max(fill)))
     )
 }
 

@@ -161,7 +161,8 @@ impl Experiment {
             Design {
                 trials_min: trials,
                 trials_max: trials,
-                budget: phenomenon.trials_time(),
+                // No budget is zero, also where nothing is tried.
+                budget: phenomenon.trials_time().max(Duration::from_nanos(1)),
                 precondition: phenomenon.precondition.before_trials(),
                 ..Design::default()
             },

@@ -115,6 +115,5 @@ fn time_of_filling_leaves_less_for_trials() {
     };
     assert_eq!(inquiry.untried[0].why, no_time);
     slow.fill = Duration::from_secs(600);
-    let (trials, inquiry) = of(&slow);
-    assert_eq!((trials, inquiry.tried.len()), (Duration::ZERO, 0));
+    assert!(of(&slow).1.tried.is_empty());
 }
