@@ -143,7 +143,9 @@ impl Explains {
         let experiment = explanation.experiment(self.budget)?;
         let inquiry = experiment.inquiry.clone();
         let Some(inquiry) = inquiry.filter(|inquiry| !inquiry.tried.is_empty()) else {
-            return Ok(Explained::Unmeasured("no suspect can be removed".to_owned()));
+            return Ok(Explained::Unmeasured(
+                "no suspect can be removed".to_owned(),
+            ));
         };
         let site = explanation.site(false, signals.clone())?;
         announce(&site, &inquiry);
@@ -154,13 +156,15 @@ impl Explains {
         };
         let title = "iolab study --explain";
         let opened = site.open_one(plan)?;
-        Ok(match measure(opened, (began, self.budget), place, seed, title)? {
-            Measured::FillsTooSlowly(reason) => Explained::Unmeasured(reason),
-            Measured::Run(path, ended) => {
-                let run = read_run(&path)?;
-                Explained::Run(Box::new(Input::new(path, run)), ended)
-            }
-        })
+        Ok(
+            match measure(opened, (began, self.budget), place, seed, title)? {
+                Measured::FillsTooSlowly(reason) => Explained::Unmeasured(reason),
+                Measured::Run(path, ended) => {
+                    let run = read_run(&path)?;
+                    Explained::Run(Box::new(Input::new(path, run)), ended)
+                }
+            },
+        )
     }
 }
 

@@ -21,8 +21,8 @@ use crate::untried_suspect::Obstacle;
 
 /// What a run is called that finds a cause.
 pub const INQUIRY: &str = "why";
-/// Most blocks: from there on more of them settle little.
-const BLOCKS_MAX: u32 = 30;
+/// Most blocks of an explanation, the warm-up aside: from there on more of them settle little.
+pub const BLOCKS_MAX: u32 = 30;
 
 /// A difference to be explained, and the cells that do so; written into the definition of the run that measures them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

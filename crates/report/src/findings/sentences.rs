@@ -10,6 +10,7 @@ mod change;
 mod comparison;
 mod concurrency;
 mod layers;
+mod more_blocks;
 mod programs;
 mod rounds;
 mod series;

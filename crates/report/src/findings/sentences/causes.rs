@@ -12,7 +12,7 @@ use iolab_plan::untried_suspect::Obstacle;
 use iolab_workload::quantity::{counted, exact_duration, significant};
 use iolab_workload::units::{format_duration, rough_duration};
 
-use super::{doubt_words, doubts};
+use super::{doubt_words, doubts, more_blocks};
 
 /// Below this share nothing is left to be explained.
 pub(super) const REST: f64 = 0.1;
@@ -96,7 +96,8 @@ pub(super) fn of_reproduction(found: &Reproduction, detail: Detail) -> String {
             in_detail(&found.doubts, detail)
         ),
         Again::CannotTell => format!(
-            "Cannot tell whether it is there again: {phenomenon}; here {here}. Increase --budget."
+            "Cannot tell whether it is there again: {phenomenon}; here {here}.{}",
+            more_blocks::of_phenomenon(found.blocks)
         ),
     }
 }
@@ -205,11 +206,8 @@ pub(super) fn of_suspects(found: &Suspects, detail: Detail) -> String {
         }
         Verdict::CannotTell => {
             let needed = found.suspects.iter().filter_map(|one| one.blocks_needed);
-            let needed = needed.max().map_or_else(String::new, |blocks| {
-                format!(
-                    " (about {blocks} blocks, here {}: increase --budget)",
-                    found.blocks
-                )
+            let needed = needed.max().map_or_else(String::new, |needed| {
+                more_blocks::of_verdict(needed, found.blocks)
             });
             let each = found
                 .suspects
