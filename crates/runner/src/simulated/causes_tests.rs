@@ -13,7 +13,7 @@ use iolab_analysis::claim::{Again, Claim, Suspected, Verdict, claims, phenomena}
 use iolab_diskmodel::definition::Definition;
 use iolab_diskmodel::definition::parts::{
     CacheDefinition, LatencyDefinition, LimitDefinition, NoiseDefinition, PartDefinition, Rate,
-    RegionDefinition, ServerDefinition, SplitDefinition, StallDefinition, WriteBackDefinition,
+    ServerDefinition, SplitDefinition, StallDefinition, WriteBackDefinition,
 };
 use iolab_plan::experiment::{Experiment, Phenomenon};
 use iolab_plan::suspect::{MachineState, Sides};
@@ -85,19 +85,6 @@ fn limit(bytes: f64, inner: PartDefinition) -> PartDefinition {
 
 fn one_at_a_time(inner: PartDefinition) -> PartDefinition {
     PartDefinition::Server(Box::new(ServerDefinition { slots: 1, inner }))
-}
-
-/// Four times as slow from 16 MiB on.
-fn slow_range(inner: PartDefinition) -> PartDefinition {
-    const FAST: u64 = 16 << 20;
-    PartDefinition::Region(Box::new(RegionDefinition {
-        start: FAST,
-        bytes: (4 << 30) - FAST,
-        factor: 4.0,
-        read_us: 0.0,
-        write_us: 0.0,
-        inner,
-    }))
 }
 
 /// Stands still for 10 ms with every 20th request.
@@ -217,12 +204,6 @@ fn worlds() -> Vec<World> {
             one_at_a_time(latency(400.0)),
             THREADS,
             &[],
-        ),
-        alone(
-            "a slow range",
-            one_at_a_time(slow_range(latency(200.0))),
-            SMALL,
-            &["reach"],
         ),
         world(
             "stalls, a serial server",
