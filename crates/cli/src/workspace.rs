@@ -1,18 +1,20 @@
 //! The environment of a command that measures: signals, target, clock. [`Site`] makes it.
 
+mod fill_time;
 mod site;
 
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::rc::Rc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
 
 use iolab_doctor::Preflight;
 use iolab_host::clock::Clock;
 use iolab_host::system_control::SystemControl;
 use iolab_plan::cells::{FittedPlan, Plan};
 use iolab_plan::standard::Medium;
-use iolab_record::environment::Environment;
+use iolab_record::environment::{Environment, KEYS};
 use iolab_record::peak_source::PeakSource;
 use iolab_record::peaks::Peaks;
 use iolab_runner::peak_probe;
@@ -29,6 +31,7 @@ use crate::output::note;
 use crate::progress::Display;
 use crate::signals::StopFlags;
 pub(crate) use crate::target_names::TargetNames;
+pub(crate) use fill_time::{Fill, FillLimit};
 pub(crate) use site::{Opened, PurgeConsent, Region, Site, SystemConsent, open_all, sites};
 
 /// The system under test, opened.
@@ -215,12 +218,43 @@ impl Workspace {
         matches!(self.place, OpenedSystem::Programs(_))
     }
 
-    /// Fills scratch files, so that no read meets a hole.
+    /// Fills scratch files, so that no read meets a hole, and notes the rate; gives up what takes longer than the limit.
     ///
     /// # Errors
     ///
     /// A write fails, or the user interrupts.
-    fn fill(&self, seed: u64) -> Result<()> {
+    fn fill(&mut self, seed: u64, limit: Option<FillLimit>) -> Result<Fill> {
+        let (began, total) = (Instant::now(), self.fill_bytes());
+        let mut too_slow = None;
+        let ended = AtomicBool::new(self.stop.soon().load(Ordering::Relaxed));
+        // Heard after each part, as an interrupt is.
+        let mut watch = |done: u64| {
+            too_slow = limit.and_then(|limit| limit.exceeded(began.elapsed(), done, total));
+            let ends = too_slow.is_some() || self.stop.soon().load(Ordering::Relaxed);
+            ended.store(ends, Ordering::Relaxed);
+        };
+        let filled = self.fill_watched(seed, &ended, &mut watch);
+        if filled.is_ok() && total > 0 {
+            // The last sync is a part of it.
+            watch(total);
+        }
+        if let Some(time) = too_slow {
+            return Ok(Fill::TooSlow(time));
+        }
+        filled?;
+        let rate = total as f64 / 1e6 / began.elapsed().as_secs_f64().max(1e-9);
+        let rate = (total > 0).then_some(rate);
+        self.known.put(&KEYS.scratch_fill_mb_s, rate);
+        Ok(Fill::Done)
+    }
+
+    /// Fills scratch files until `ended`; `watch` gets the bytes that are written after each part.
+    fn fill_watched(
+        &self,
+        seed: u64,
+        ended: &AtomicBool,
+        watch: &mut dyn FnMut(u64),
+    ) -> Result<()> {
         let total = self.fill_bytes();
         match &self.place {
             OpenedSystem::Model(_) => Ok(()),
@@ -235,8 +269,9 @@ impl Workspace {
                 };
                 let mut display = Display::filling(what, total);
                 let mut own = || {
-                    targets.fill(seed, self.stop.soon(), &mut |done| {
-                        display.filled(done, total)
+                    targets.fill(seed, ended, &mut |done| {
+                        display.filled(done, total);
+                        watch(done);
                     })
                 };
                 match &self.ranks {
@@ -246,8 +281,9 @@ impl Workspace {
             }
             OpenedSystem::Programs(programs) => {
                 let mut display = Display::filling("filling the scratch files", total);
-                programs.fill(seed, self.stop.soon(), &mut |done| {
-                    display.filled(done, total)
+                programs.fill(seed, ended, &mut |done| {
+                    display.filled(done, total);
+                    watch(done);
                 })
             }
         }

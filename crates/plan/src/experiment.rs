@@ -37,7 +37,7 @@ pub use design::{
 };
 pub(crate) use design::{set_budget, set_settle};
 pub use group_settings::{Combination, ExperimentGroup, GroupSetting};
-pub use inquiry::{INQUIRY, Inquiry, Phenomenon, Untried, Variant};
+pub use inquiry::{BLOCKS_MAX, INQUIRY, Inquiry, Phenomenon, Untried, Variant};
 pub use missing_levels::LevelChange;
 pub use refined_sizes::{REFINE_MAX, Refined};
 pub use standard_name::{Edition, Standard};

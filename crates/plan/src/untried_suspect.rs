@@ -21,6 +21,9 @@ pub enum Obstacle {
         /// Idle time before each trial, ns, which is part of that budget; 0 where none is needed.
         #[serde(default, skip_serializing_if = "is_zero")]
         idle_ns: u64,
+        /// Time of filling the scratch file, ns, which is part of that budget; 0 where none is foreseen.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        fill_ns: u64,
     },
     /// A side without it has settings that cannot be together.
     Conflict {
@@ -74,6 +77,7 @@ mod tests {
             Obstacle::NoTime {
                 budget_s: 120,
                 idle_ns: 0,
+                fill_ns: 0,
             },
             Obstacle::Conflict {
                 error: "depth above 1 needs an asynchronous backend".to_owned(),

@@ -8,6 +8,7 @@ use iolab_plan::experiment::Inquiry;
 use iolab_plan::suspect::Suspect;
 use iolab_workload::escape_control::escape_control;
 use iolab_workload::quantity::{counted, exact_duration, significant};
+use iolab_workload::units::rough_duration;
 
 use crate::findings::sentences::{self, Detail};
 use crate::input::Input;
@@ -93,7 +94,17 @@ pub fn plan(inquiry: &Inquiry) -> String {
             let time = exact_duration(Duration::from_nanos(ns));
             format!("; trials are shortened to {time}, because the budget would allow too few longer ones")
         });
-    format!("{}; {tried}{shorter}{idle}{untried}", inquiry.phenomenon)
+    let fill = inquiry
+        .fill_ns
+        .filter(is_measured)
+        .map_or_else(String::new, |ns| {
+            let time = rough_duration(Duration::from_nanos(ns));
+            format!("; filling the scratch file takes about {time} of the budget")
+        });
+    format!(
+        "{}; {tried}{shorter}{idle}{fill}{untried}",
+        inquiry.phenomenon
+    )
 }
 
 /// Most lines of an answer on a screen of 80 columns or more, empty ones aside.

@@ -18,7 +18,7 @@ const CHUNK: usize = 4 << 20;
 /// Start of the buffer: what any direct I/O asks for.
 pub(super) const ALIGNMENT: u64 = 4096;
 /// Buffered data that may be dirty before it is flushed, so that an interrupt is soon heard.
-const DIRTY_MAX: u64 = 256 << 20;
+const DIRTY_MAX: u64 = 64 << 20;
 
 /// The file to fill, through two descriptors.
 pub(super) struct Filling<'a> {

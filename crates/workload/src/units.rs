@@ -131,6 +131,12 @@ pub fn rough_duration(duration: Duration) -> String {
     }
 }
 
+/// The next whole minute, at least one: a budget to recommend.
+pub fn whole_minutes(time: Duration) -> Duration {
+    let seconds = time.as_secs() + u64::from(time.subsec_nanos() > 0);
+    Duration::from_secs(seconds.div_ceil(60).max(1).saturating_mul(60))
+}
+
 /// Formats a duration with one unit and at most three decimal places: `250ms`, `1.5s`, `2min`. [`parse_duration`] reads it back,
 /// exactly where the value fits that form.
 pub fn format_duration(duration: Duration) -> String {

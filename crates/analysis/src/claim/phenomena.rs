@@ -38,8 +38,14 @@ pub enum Unexplainable {
     Explains,
     /// Its cells run programs, from which no setting takes a mechanism away.
     Programs,
-    /// Its cells have groups, or several processes, targets or tools.
-    Composed,
+    /// A trial has groups of workers.
+    Groups,
+    /// Several processes measured together.
+    Ranks,
+    /// Its cells are those of several targets.
+    Targets,
+    /// Another tool measured some of its cells.
+    Tools,
 }
 
 /// The phenomena of a run, the greatest first.
@@ -54,12 +60,17 @@ pub fn phenomena(run: &Analysis) -> Result<Vec<Phenomenon>, Unexplainable> {
     if any(&|cell| cell.cell.spec.runs_program()) {
         return Err(Unexplainable::Programs);
     }
-    let is_composed = |cell: &CellAnalysis| {
-        let spec = &cell.cell.spec;
-        spec.has_groups() || spec.tool.is_peer() || spec.target.is_some()
-    };
-    if run.spans_ranks() || any(&is_composed) {
-        return Err(Unexplainable::Composed);
+    if run.spans_ranks() {
+        return Err(Unexplainable::Ranks);
+    }
+    if any(&|cell| cell.cell.spec.has_groups()) {
+        return Err(Unexplainable::Groups);
+    }
+    if any(&|cell| cell.cell.spec.tool.is_peer()) {
+        return Err(Unexplainable::Tools);
+    }
+    if any(&|cell| cell.cell.spec.target.is_some()) {
+        return Err(Unexplainable::Targets);
     }
     let mut all: Vec<Phenomenon> = Vec::new();
     for claim in claims(&[run]) {

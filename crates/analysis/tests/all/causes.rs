@@ -37,6 +37,7 @@ fn explained_in(cells: &[(&str, f64)]) -> Analysis {
         untried: Vec::new(),
         idle_ns: None,
         shorter_ns: None,
+        fill_ns: None,
         variants: vec![
             variant(&[], "4KiB", "64KiB"),
             variant(&["reach"], "1MiB", "16MiB"),

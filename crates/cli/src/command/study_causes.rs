@@ -2,7 +2,7 @@
 
 use std::io::Write;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use iolab_analysis::claim::{Claim, Phenomenon, claims, phenomena};
 use iolab_plan::experiment::{Change, INQUIRY};
@@ -14,7 +14,7 @@ use iolab_workload::units::format_duration;
 use iolab_workload::{Error, Result};
 
 use crate::command::read_run;
-use crate::command::why::{Explanation, announce, measure};
+use crate::command::why::{Explanation, Measured, announce, measure};
 use crate::exit::{Failure, Outcome};
 use crate::output::{self, Results};
 use crate::signals::Signals;
@@ -28,6 +28,14 @@ pub(super) struct Explains {
     budget: Duration,
     /// Whether the user allows trials to change settings of the kernel.
     changes_system: bool,
+}
+
+/// What came of an effect.
+enum Explained {
+    /// The run that explains it, and what ended that early.
+    Run(Box<Input>, Option<Failure>),
+    /// Nothing is measured: why, in the middle of a sentence.
+    Unmeasured(String),
 }
 
 /// An effect with its place among the runs of the study.
@@ -96,19 +104,19 @@ impl Explains {
                 seed.wrapping_add(1000 * number),
                 signals,
             ) {
-                Ok((Some(found), ended)) => {
+                Ok(Explained::Run(found, ended)) => {
                     let claims: Vec<Claim> = claims(&[found.run.analysis()]);
                     // The study has its own caveats.
                     write!(to, "{}", causes::answer(&found, &claims, 0, width))?;
                     to.flush()?;
-                    explained.push(found);
+                    explained.push(*found);
                     if ended.is_some() {
                         return Ok((explained, ended));
                     }
                 }
-                Ok((None, _)) => {
+                Ok(Explained::Unmeasured(reason)) => {
                     let text = causes::phenomenon(input.run.analysis(), &phenomenon);
-                    let text = format!("Not explained: {text}: no suspect can be removed.");
+                    let text = format!("Not explained: {text}: {reason}.");
                     write!(to, "{}", paragraph(&text, "", width))?;
                 }
                 // What the study has measured is shown all the same.
@@ -130,11 +138,14 @@ impl Explains {
         folder: &Path,
         seed: u64,
         signals: &Signals,
-    ) -> Outcome<(Option<Input>, Option<Failure>)> {
-        let experiment = explanation.experiment(Some(self.budget))?;
+    ) -> Outcome<Explained> {
+        let began = Instant::now();
+        let experiment = explanation.experiment(self.budget)?;
         let inquiry = experiment.inquiry.clone();
         let Some(inquiry) = inquiry.filter(|inquiry| !inquiry.tried.is_empty()) else {
-            return Ok((None, None));
+            return Ok(Explained::Unmeasured(
+                "no suspect can be removed".to_owned(),
+            ));
         };
         let site = explanation.site(false, signals.clone())?;
         announce(&site, &inquiry);
@@ -144,9 +155,16 @@ impl Explains {
             name: INQUIRY,
         };
         let title = "iolab study --explain";
-        let (path, ended) = measure(site.open_one(plan)?, place, seed, title)?;
-        let input = Input::new(path.clone(), read_run(&path)?);
-        Ok((Some(input), ended))
+        let opened = site.open_one(plan)?;
+        Ok(
+            match measure(opened, (began, self.budget), place, seed, title)? {
+                Measured::FillsTooSlowly(reason) => Explained::Unmeasured(reason),
+                Measured::Run(path, ended) => {
+                    let run = read_run(&path)?;
+                    Explained::Run(Box::new(Input::new(path, run)), ended)
+                }
+            },
+        )
     }
 }
 

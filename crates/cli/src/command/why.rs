@@ -12,7 +12,7 @@ use iolab_analysis::claim::{
 };
 use iolab_host::pseudo_files::chosen as in_force;
 use iolab_plan::cells::FittedPlan;
-use iolab_plan::experiment::{self, Change, Experiment, INQUIRY, Inquiry};
+use iolab_plan::experiment::{self, BUDGET_MAX, Change, Experiment, INQUIRY, Inquiry};
 use iolab_plan::precondition::Precondition;
 use iolab_plan::suspect::{Leftover, MachineState, Sides};
 use iolab_record::environment::KEYS;
@@ -26,6 +26,7 @@ use iolab_runner::Disk;
 use iolab_storage::Consent;
 use iolab_workload::escape_control::escape_control;
 use iolab_workload::shell::shell_word;
+use iolab_workload::units::{format_duration, rough_duration, whole_minutes};
 use iolab_workload::{Error, Result};
 
 use crate::arguments::Why;
@@ -35,7 +36,7 @@ use crate::exit::{Failure, Outcome};
 use crate::experiment_options::new_seed;
 use crate::output::{self, Results, note};
 use crate::signals::Signals;
-use crate::workspace::{Opened, PurgeConsent, Region, Site, SystemConsent, TargetNames};
+use crate::workspace::{FillLimit, Opened, PurgeConsent, Region, Site, SystemConsent, TargetNames};
 
 /// Most lines of what limits the numbers.
 const CAVEAT_LINES: usize = 3;
@@ -45,6 +46,7 @@ const TRIAL_TIME: Duration = Duration::from_secs(1);
 
 /// Measures both sides of a difference without each suspect, and says what was found.
 pub(crate) fn why(options: &Why) -> Outcome {
+    let began = Instant::now();
     let run = read_run(&options.file)?;
     let found = match phenomena(run.analysis()) {
         Ok(found) => found,
@@ -70,6 +72,7 @@ pub(crate) fn why(options: &Why) -> Outcome {
         return say(&said);
     }
     let budget = Change::of("budget", &options.budget)?.budget();
+    let budget = explanation.budget(budget)?;
     let experiment = explanation.experiment(budget)?;
     let site = explanation.site(options.dry_run, Signals::default())?;
     let inquiry = experiment.inquiry.clone();
@@ -90,7 +93,13 @@ pub(crate) fn why(options: &Why) -> Outcome {
     let place = place_of(options.output.as_deref(), INQUIRY)?;
     let seed = options.seed.unwrap_or_else(new_seed);
     let title = format!("iolab why {}", options.file.display());
-    let (path, interrupt) = measure((opened, plan), place, seed, &title)?;
+    let (path, interrupt) = match measure((opened, plan), (began, budget), place, seed, &title)? {
+        Measured::Run(path, interrupt) => (path, interrupt),
+        Measured::FillsTooSlowly(text) => {
+            say(&format!("Nothing is measured: {text}."))?;
+            return Err(Failure::CannotTell);
+        }
+    };
     let input = Input::new(path.clone(), read_run(&path)?);
     let claims = claims(&[input.run.analysis()]);
     let mut to = Results::new();
@@ -130,21 +139,37 @@ pub(super) fn announce(site: &Site, inquiry: &Inquiry) {
     }
 }
 
-/// Measures the variants, and gives the run file.
+/// What came of an explanation.
+pub(super) enum Measured {
+    /// Its run file, and what ended it early.
+    Run(PathBuf, Option<Failure>),
+    /// Nothing: filling the scratch file would have left too little of the budget. The reason and the remedy, in the middle of a sentence.
+    FillsTooSlowly(String),
+}
+
+/// Measures the variants within the budget, of which opening the target and filling the scratch file are a part: it began when the command did.
 pub(super) fn measure(
     (opened, plan): (Opened, FittedPlan),
+    (began, budget): (Instant, Duration),
     place: NewFile<'_>,
     seed: u64,
     title: &str,
-) -> Outcome<(PathBuf, Option<Failure>)> {
+) -> Outcome<Measured> {
     iolab_runfile::check_place(place)?;
-    let began = Instant::now();
-    let workspace = opened.prepare(seed, std::slice::from_ref(&plan), None)?;
-    // Filling scratch files is part of what it may take.
-    let budget = plan.experiment().design.budget;
+    let trials = plan.experiment().design.budget;
+    // At least half of the blocks are left.
+    let limit = FillLimit(budget.saturating_sub(trials / 2));
+    let workspace = match opened.prepare_within(limit, seed, &plan)? {
+        Ok(workspace) => workspace,
+        Err(fill) => {
+            return Ok(Measured::FillsTooSlowly(fills_too_slowly(
+                fill, budget, trials,
+            )));
+        }
+    };
     let plan = match workspace.is_virtual() {
         true => plan,
-        false => plan.with_budget(budget.saturating_sub(began.elapsed()).max(budget / 2))?,
+        false => plan.with_budget(budget.saturating_sub(began.elapsed()).max(trials / 2))?,
     };
     let mut display = workspace.display(INQUIRY).titled(title);
     let finished = iolab_runner::run(plan, seed, place, workspace.setup(), &mut display);
@@ -152,7 +177,19 @@ pub(super) fn measure(
     drop(display);
     let finished = finished.map(|finished| finished.path);
     let measured = ended(finished, path.as_deref(), &workspace);
-    workspace.close_after(measured)
+    let (path, interrupt) = workspace.close_after(measured)?;
+    Ok(Measured::Run(path, interrupt))
+}
+
+/// `filling the scratch file would take about 67 s, which leaves too little of the budget of 30 s for trials: --budget 3min`. The next
+/// explanation foresees no more of it than this one did, and gives filling at least half of its budget.
+fn fills_too_slowly(fill: Duration, budget: Duration, trials: Duration) -> String {
+    format!(
+        "filling the scratch file would take about {}, which leaves too little of the budget of {} for trials: --budget {}",
+        rough_duration(fill),
+        rough_duration(budget),
+        format_duration(whole_minutes(fill + trials.max(fill)))
+    )
 }
 
 /// Prints a paragraph.
@@ -171,7 +208,7 @@ fn list(run: &AnalysedRun, found: &[Phenomenon]) -> Outcome {
     let mut to = Results::new();
     for (number, phenomenon) in (1..).zip(found) {
         let disturbed = match phenomenon.is_disturbed {
-            true => "; what others did meanwhile could have made it",
+            true => "; disturbances during the run could explain it",
             false => "",
         };
         let text = causes::phenomenon(run.analysis(), phenomenon) + disturbed;
@@ -226,7 +263,10 @@ fn unexplainable(reason: Unexplainable, file: &Path) -> String {
             "'iolab why' cannot explain differences between programs: no setting of iolab takes a mechanism away from a program. What they differ in: iolab table {}",
             file.display()
         ),
-        Unexplainable::Composed => "'iolab why' explains differences between trials of one iolab process on one target, without groups and other tools: this run has others.".to_owned(),
+        Unexplainable::Groups => "'iolab why' cannot explain differences between trials with groups of workers, as this run has them.".to_owned(),
+        Unexplainable::Ranks => "'iolab why' explains differences between trials of one process; several processes (ranks) measured this run. Measure with one, and explain that run.".to_owned(),
+        Unexplainable::Targets => "'iolab why' explains differences on one target; this run compares several. Measure one alone, and explain that run.".to_owned(),
+        Unexplainable::Tools => "'iolab why' explains differences between trials of iolab; another tool measured a part of this run. Measure without --peer, and explain that run.".to_owned(),
     }
 }
 
@@ -321,14 +361,43 @@ impl Explanation<'_> {
             .map(|suspect| causes::by_construction(self.run.analysis(), self.phenomenon, suspect)))
     }
 
-    /// The experiment that explains it, by default with the budget of the run's own.
+    /// What the run measured.
+    fn definition(&self) -> Result<Experiment> {
+        let text = &self.run.record().experiment.toml;
+        Experiment::from_toml(text, &self.file.display().to_string())
+    }
+
+    /// The budget that is asked for, by default that of the run.
+    ///
+    /// # Errors
+    /// A run file whose definition cannot be read.
+    pub(super) fn budget(&self, asked: Option<Duration>) -> Result<Duration> {
+        match asked {
+            Some(budget) => Ok(budget),
+            None => Ok(self.definition()?.design.budget),
+        }
+    }
+
+    /// What filling a scratch file takes, at the rate at which the run filled its own; nothing where none is filled, or the run does not say.
+    fn fill_foreseen(&self) -> Duration {
+        let record = self.run.record();
+        let rate = record.environment.get(&KEYS.scratch_fill_mb_s);
+        let is_filled = record.run.target_kind == TargetKind::Scratch;
+        let seconds = rate
+            .filter(|_| is_filled)
+            .map(|rate| record.run.target_bytes as f64 / 1e6 / rate);
+        // A file may hold any number.
+        let time = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+        time.unwrap_or_default().min(BUDGET_MAX)
+    }
+
+    /// The experiment that explains it within this time.
     ///
     /// # Errors
     /// A run file that lacks what it needs.
-    pub(super) fn experiment(&self, budget: Option<Duration>) -> Result<Experiment> {
+    pub(super) fn experiment(&self, budget: Duration) -> Result<Experiment> {
         let record = self.run.record();
-        let definition =
-            Experiment::from_toml(&record.experiment.toml, &self.file.display().to_string())?;
+        let definition = self.definition()?;
         let took = |id: i64| {
             let elapsed = self.run.analysis().cell(id)?.elapsed.as_ref()?;
             Some(Duration::from_nanos(elapsed.median as u64))
@@ -343,7 +412,8 @@ impl Explanation<'_> {
             response: record.experiment.response,
             precondition: definition.design.precondition,
             changes_inside: changes_inside(self.run.analysis(), self.phenomenon),
-            budget: budget.unwrap_or(definition.design.budget),
+            budget,
+            fill: self.fill_foreseen(),
         })
     }
 

@@ -22,7 +22,7 @@ use iolab_workload::quantity::format_bytes;
 use iolab_workload::settings::CellSpec;
 use iolab_workload::{Error, Result};
 
-use super::{TargetNames, Workspace};
+use super::{Fill, FillLimit, TargetNames, Workspace};
 use crate::dry_run::{self, Made};
 use crate::exit::Outcome;
 use crate::output::note;
@@ -439,6 +439,20 @@ fn forecasts(plans: &[FittedPlan], (made, spent): Made) -> Vec<Forecast> {
     all.map(|forecast| forecast.after(made, spent)).collect()
 }
 
+impl Workspace {
+    /// Says what plans will write beyond the trials that were made of each; nothing is written to a model.
+    fn announce_writes(&self, plans: &[FittedPlan], made: Made) {
+        if !self.is_virtual() {
+            tell_writes(
+                &forecasts(plans, made),
+                self.medium(),
+                self.fill_bytes(),
+                self.runs_programs(),
+            );
+        }
+    }
+}
+
 /// Says what the run will write, before anything is written: to fill scratch files (`filled`), to precondition, in its trials. What
 /// programs write is theirs.
 fn tell_writes(forecasts: &[Forecast], medium: Option<Medium>, filled: u64, runs_programs: bool) {
@@ -493,20 +507,34 @@ impl Opened {
         peak: Option<&str>,
     ) -> Result<Workspace> {
         let Self(mut workspace) = self;
-        if !workspace.is_virtual() {
-            tell_writes(
-                &forecasts(plans, made),
-                workspace.medium(),
-                workspace.fill_bytes(),
-                workspace.runs_programs(),
-            );
-        }
-        workspace.fill(seed)?;
+        workspace.announce_writes(plans, made);
+        // Without a limit it is never given up.
+        workspace.fill(seed, None)?;
         if let Some(peak) = peak {
             let writes = plans.iter().any(|plan| plan.writes());
             workspace.determine_peaks(peak, writes)?;
         }
         workspace.check_before_run(plans);
         Ok(workspace)
+    }
+
+    /// As [`Opened::prepare`] without ceilings, where filling may take no longer than this. What it takes is given if that is more.
+    ///
+    /// # Errors
+    /// As [`Opened::prepare`].
+    pub(crate) fn prepare_within(
+        self,
+        limit: FillLimit,
+        seed: u64,
+        plan: &FittedPlan,
+    ) -> Result<std::result::Result<Workspace, Duration>> {
+        let Self(mut workspace) = self;
+        let plans = std::slice::from_ref(plan);
+        workspace.announce_writes(plans, (0, Duration::ZERO));
+        if let Fill::TooSlow(time) = workspace.fill(seed, Some(limit))? {
+            return Ok(Err(time));
+        }
+        workspace.check_before_run(plans);
+        Ok(Ok(workspace))
     }
 }

@@ -43,7 +43,7 @@ pub(in super::super) fn model(runs: &[FigureRun<'_>], _: &Options) -> Result<Fig
         label: "Without".to_owned(),
         scale: Scale::Linear {
             low: -0.5,
-            high: bars.len() as f64 - 0.5,
+            high: (1.0 + LABEL) * bars.len() as f64 - 0.5,
         },
         ticks: Ticks::Named(names.collect()),
     };
@@ -79,6 +79,9 @@ pub(in super::super) fn model(runs: &[FigureRun<'_>], _: &Options) -> Result<Fig
         ..FigureModel::of(vec![panel])
     })
 }
+
+/// The share of the width that the label of the line takes, right of all bars.
+const LABEL: f64 = 0.08;
 
 /// Most of a difference that a bar shows; what is left may be more.
 const SHOWN_MAX: f64 = 2.0;

@@ -109,12 +109,12 @@ pub(super) fn read_thread_run_delay_ns() -> Option<u64> {
 }
 
 /// The time in which a thread waited for a CPU, ns: the second number of its `schedstat`
-/// (Documentation/scheduler/sched-stats.rst of Linux). Where the kernel keeps no such statistics all numbers are 0: the first one,
-/// the time on a CPU, is not 0 of a thread that has run.
+/// (Documentation/scheduler/sched-stats.rst of Linux). Where the kernel keeps no such statistics all numbers are 0: the third one,
+/// how often it was given a CPU, is not 0 of a thread that has run. The first one, its time on a CPU, stays 0 until the first tick of a new thread.
 pub(crate) fn parse_run_delay_ns(text: &str) -> Option<u64> {
     let mut fields = text.split_whitespace().map(|field| field.parse().ok());
-    let (on_cpu, waited): (u64, u64) = (fields.next()??, fields.next()??);
-    (on_cpu > 0).then_some(waited)
+    let (_, waited, runs): (u64, u64, u64) = (fields.next()??, fields.next()??, fields.next()??);
+    (runs > 0).then_some(waited)
 }
 
 fn usage_of(whose: libc::c_int) -> ResourceUse {
@@ -161,6 +161,8 @@ mod tests {
     fn the_second_number_of_schedstat_is_the_wait() {
         assert_eq!(parse_run_delay_ns("66319 1234 17\n"), Some(1234));
         assert_eq!(parse_run_delay_ns("66319 0 17\n"), Some(0));
+        // A new thread, which has not seen a tick.
+        assert_eq!(parse_run_delay_ns("0 101812 1\n"), Some(101_812));
         // The last is what a kernel without these statistics prints.
         for text in ["", "17", "17 x 3", "1 -1 1", "0 0 0\n"] {
             assert_eq!(parse_run_delay_ns(text), None, "{text:?}");

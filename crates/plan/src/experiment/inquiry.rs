@@ -21,8 +21,8 @@ use crate::untried_suspect::Obstacle;
 
 /// What a run is called that finds a cause.
 pub const INQUIRY: &str = "why";
-/// Most blocks: from there on more of them settle little.
-const BLOCKS_MAX: u32 = 30;
+/// Most blocks of an explanation, the warm-up aside: from there on more of them settle little.
+pub const BLOCKS_MAX: u32 = 30;
 
 /// A difference to be explained, and the cells that do so; written into the definition of the run that measures them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -45,6 +45,9 @@ pub struct Inquiry {
     /// The time of each trial where that is less than in the run, whose trials the budget could not pay for, ns; `None` where they are as long.
     #[serde(default)]
     pub shorter_ns: Option<u64>,
+    /// What filling the scratch file was foreseen to take of the budget, ns; `None` where nothing is known of it.
+    #[serde(default)]
+    pub fill_ns: Option<u64>,
     /// The first has all suspects.
     pub variants: Vec<Variant>,
 }
@@ -90,8 +93,10 @@ pub struct Phenomenon {
     pub precondition: Precondition,
     /// Whether throughput of a side changes its level within its trials: shorter ones would show another difference.
     pub changes_inside: bool,
-    /// Time for all trials.
+    /// Time for all trials, and for filling before them.
     pub budget: Duration,
+    /// What filling the scratch file takes of that, as far as is known before.
+    pub fill: Duration,
 }
 
 impl Experiment {
@@ -118,7 +123,7 @@ impl Experiment {
         let pair: Duration = times.map(|(side, time)| side.idle + time + around).sum();
         let blocks = |suspects: usize| {
             let block = pair.as_secs_f64() * variants(suspects).len() as f64;
-            let blocks = phenomenon.budget.as_secs_f64() / block.max(1e-9);
+            let blocks = phenomenon.trials_time().as_secs_f64() / block.max(1e-9);
             // One is a warm-up.
             (blocks as u32).saturating_sub(1)
         };
@@ -134,7 +139,7 @@ impl Experiment {
             let left = tried.pop().into_iter();
             untried.extend(left.map(|suspect| Untried {
                 suspect: suspect.name.to_owned(),
-                why: no_time(idle, wanted),
+                why: no_time(idle, phenomenon.fill, wanted),
             }));
         }
         let trials = blocks(tried.len()).clamp(least, BLOCKS_MAX);
@@ -156,7 +161,8 @@ impl Experiment {
             Design {
                 trials_min: trials,
                 trials_max: trials,
-                budget: phenomenon.budget,
+                // No budget is zero, also where nothing is tried.
+                budget: phenomenon.trials_time().max(Duration::from_nanos(1)),
                 precondition: phenomenon.precondition.before_trials(),
                 ..Design::default()
             },
@@ -185,6 +191,7 @@ impl Experiment {
             untried,
             idle_ns: Some(idle.as_nanos() as u64).filter(|ns| *ns > 0),
             shorter_ns: shorter.map(|time| time.as_nanos() as u64),
+            fill_ns: Some(phenomenon.fill.as_nanos() as u64).filter(|ns| *ns > 0),
             variants: variants.collect(),
         });
         experiment.check()?;
@@ -377,6 +384,7 @@ mod tests {
             precondition: Precondition::default(),
             changes_inside: false,
             budget: Duration::from_secs(budget),
+            fill: Duration::ZERO,
         }
     }
 
@@ -450,6 +458,7 @@ mod tests {
         let no_time = Obstacle::NoTime {
             budget_s: 480,
             idle_ns: 1_000_000_000,
+            fill_ns: 0,
         };
         assert_eq!(inquiry.untried[0].why, no_time);
     }
@@ -489,7 +498,8 @@ mod tests {
             inquiry.untried[0].why,
             Obstacle::NoTime {
                 budget_s: 120,
-                idle_ns: 0
+                idle_ns: 0,
+                fill_ns: 0,
             }
         );
     }

@@ -131,6 +131,7 @@ keys! {
     model_block_bytes: Bytes = "smallest unit that the model addresses";
     ranks: Whole = "processes (ranks) that measured together; lacks where there was one, without MPI";
     rank_hosts: Whole = "hosts that they ran on";
+    scratch_fill_mb_s: Tenths (passing) = "rate at which the scratch files were filled before the first trial, MB/s; lacks where none were";
     target_name: Text = "what the user calls the target (`--name`), where that is not its path";
     target_path_hex: Hex = "bytes of the target's path, where it is not UTF-8";
     imported_from: Text = "the file that an imported run was read from";

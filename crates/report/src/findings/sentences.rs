@@ -11,6 +11,7 @@ mod comparison;
 mod concurrency;
 mod layers;
 mod limit;
+mod more_blocks;
 mod programs;
 mod rounds;
 mod series;

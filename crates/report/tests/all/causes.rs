@@ -59,6 +59,7 @@ fn untried(number: usize) -> WhyUntried {
         1 => WhyUntried::Planned(Obstacle::NoTime {
             budget_s: 720,
             idle_ns: 1_500_000_000,
+            fill_ns: 51_700_000_000,
         }),
         2 => WhyUntried::CpuWaitLeft {
             before: 0.98,

@@ -8,6 +8,7 @@ use super::super::{BUILTIN, Experiment};
 use super::Phenomenon;
 use crate::cells::{OneProcess, Plan, PlannedCell, cells};
 use crate::suspect::{Leftover, MachineState, Sides};
+use crate::untried_suspect::Obstacle;
 
 /// As if a cell of an experiment differed from its first one.
 fn phenomenon(experiment: &Experiment, sides: [&CellSpec; 2], machine: MachineState) -> Phenomenon {
@@ -27,6 +28,7 @@ fn phenomenon(experiment: &Experiment, sides: [&CellSpec; 2], machine: MachineSt
         precondition: experiment.design.precondition,
         changes_inside: false,
         budget: Duration::from_secs(300),
+        fill: Duration::ZERO,
     }
 }
 
@@ -81,4 +83,37 @@ fn explanations_of_all_built_in_experiments_fit_their_budget() {
         experiments += usize::from(explained > before);
     }
     assert!(experiments >= 12, "{experiments} of {}", BUILTIN.len());
+}
+
+/// The scratch file is filled within the budget: less is left for trials, and nothing where that takes all of it.
+#[test]
+fn time_of_filling_leaves_less_for_trials() {
+    let mut experiment = Experiment::find("read-size").expect("built in");
+    for set in ["pattern=seq,rand", "bs=64k", "time=300ms"] {
+        experiment.apply_set(set).expect("a setting");
+    }
+    let all = cells(&experiment).expect("two cells");
+    let sides = [&all[0].spec, &all[1].spec];
+    let mut slow = phenomenon(&experiment, sides, MachineState::default());
+    slow.sides.is_model = true;
+    let of = |asked: &Phenomenon| {
+        let experiment = Experiment::inquiry(asked).expect("valid");
+        let inquiry = experiment.inquiry.clone().expect("an inquiry");
+        (experiment.design.budget, inquiry)
+    };
+    assert_eq!(of(&slow).1.tried.len(), 3);
+    slow.fill = Duration::from_secs(200);
+    let (trials, inquiry) = of(&slow);
+    assert_eq!(trials, Duration::from_secs(100));
+    assert_eq!(inquiry.fill_ns, Some(200_000_000_000));
+    // All three take 8 variants of two sides, and 21 trials of 0.3 s each.
+    assert_eq!(inquiry.tried, ["read-ahead", "waiting"]);
+    let no_time = Obstacle::NoTime {
+        budget_s: 360,
+        idle_ns: 0,
+        fill_ns: 200_000_000_000,
+    };
+    assert_eq!(inquiry.untried[0].why, no_time);
+    slow.fill = Duration::from_secs(600);
+    assert!(of(&slow).1.tried.is_empty());
 }

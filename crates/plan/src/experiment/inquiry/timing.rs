@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use iolab_workload::trial::TrialSpec;
+use iolab_workload::units::whole_minutes;
 
 use super::{Phenomenon, suspects, variants};
 use crate::suspect::Leftover;
@@ -40,6 +41,11 @@ impl Phenomenon {
         }
     }
 
+    /// What filling the scratch file leaves of the budget.
+    pub(super) fn trials_time(&self) -> Duration {
+        self.budget.saturating_sub(self.fill)
+    }
+
     /// A time limit below what a trial took, where the budget has no room for trials of that length in enough blocks: one that has room for all
     /// suspects, but no less than a second if that has room for one. `None` where trials stay as long, or have to.
     pub(super) fn shorter(&self) -> Option<Duration> {
@@ -49,7 +55,7 @@ impl Phenomenon {
         }
         let room = |suspects: usize| {
             let trials = 2 * variants(suspects).len() as u32 * (BLOCKS_WANTED + 1);
-            let each = (self.budget / trials).saturating_sub(self.around());
+            let each = (self.trials_time() / trials).saturating_sub(self.around());
             each.div_f64(1.0 + self.drained())
         };
         let all = suspects(&self.sides).0.len();
@@ -74,20 +80,16 @@ impl Phenomenon {
     }
 }
 
-/// Why a suspect is not tried for which the budget has no time, which would be `wanted`.
-pub(super) fn no_time(idle: Duration, wanted: Duration) -> Obstacle {
+/// Why a suspect is not tried for which the budget has no time, which trials of `wanted` would take after filling.
+pub(super) fn no_time(idle: Duration, fill: Duration, wanted: Duration) -> Obstacle {
     Obstacle::NoTime {
-        budget_s: whole_minutes(wanted).as_secs(),
+        budget_s: whole_minutes(wanted + fill).as_secs(),
         idle_ns: idle.as_nanos() as u64,
+        fill_ns: fill.as_nanos() as u64,
     }
 }
 
 /// The next whole tenth of a second.
 fn tenths_of_a_second(time: Duration) -> Duration {
     Duration::from_millis(100 * (time.as_millis() as u64).div_ceil(100))
-}
-
-/// The next whole minute.
-fn whole_minutes(time: Duration) -> Duration {
-    Duration::from_secs(time.as_secs().div_ceil(60).max(1) * 60)
 }

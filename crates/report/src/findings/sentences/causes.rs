@@ -10,9 +10,9 @@ use iolab_analysis::doubt::{Reason, SideDoubt};
 use iolab_plan::suspect::Suspect;
 use iolab_plan::untried_suspect::Obstacle;
 use iolab_workload::quantity::{counted, exact_duration, significant};
-use iolab_workload::units::format_duration;
+use iolab_workload::units::{format_duration, rough_duration};
 
-use super::{doubt_words, doubts};
+use super::{doubt_words, doubts, more_blocks};
 
 /// Below this share nothing is left to be explained.
 pub(super) const REST: f64 = 0.1;
@@ -96,7 +96,8 @@ pub(super) fn of_reproduction(found: &Reproduction, detail: Detail) -> String {
             in_detail(&found.doubts, detail)
         ),
         Again::CannotTell => format!(
-            "Cannot tell whether it is there again: {phenomenon}; here {here}. Increase --budget."
+            "Cannot tell whether it is there again: {phenomenon}; here {here}.{}",
+            more_blocks::of_phenomenon(found.blocks)
         ),
     }
 }
@@ -205,11 +206,8 @@ pub(super) fn of_suspects(found: &Suspects, detail: Detail) -> String {
         }
         CauseVerdict::CannotTell => {
             let needed = found.suspects.iter().filter_map(|one| one.blocks_needed);
-            let needed = needed.max().map_or_else(String::new, |blocks| {
-                format!(
-                    " (about {blocks} blocks, here {}: increase --budget)",
-                    found.blocks
-                )
+            let needed = needed.max().map_or_else(String::new, |needed| {
+                more_blocks::of_verdict(needed, found.blocks)
             });
             let each = found
                 .suspects
@@ -361,7 +359,11 @@ pub(crate) fn obstacle(why: &Obstacle) -> String {
         Obstacle::KeepsState => "the level of throughput of a side changes during a run, and idle time does not restore it: run the experiment with --precondition, then explain that run".to_owned(),
         Obstacle::NeedsChangeSystem => "it needs --change-system, as root".to_owned(),
         Obstacle::NeedsRoot => "only root may raise the priority of threads".to_owned(),
-        Obstacle::NoTime { budget_s, idle_ns } => {
+        Obstacle::NoTime {
+            budget_s,
+            idle_ns,
+            fill_ns,
+        } => {
             let idle = match *idle_ns {
                 0 => String::new(),
                 ns => format!(
@@ -369,8 +371,15 @@ pub(crate) fn obstacle(why: &Obstacle) -> String {
                     exact_duration(Duration::from_nanos(ns))
                 ),
             };
+            let fill = match *fill_ns {
+                0 => String::new(),
+                ns => format!(
+                    " after {} of filling the scratch file",
+                    rough_duration(Duration::from_nanos(ns))
+                ),
+            };
             let wanted = format_duration(Duration::from_secs(*budget_s));
-            format!("no time within the budget{idle}: --budget {wanted}")
+            format!("no time within the budget{fill}{idle}: --budget {wanted}")
         }
         Obstacle::Conflict { error: text } | Obstacle::Words(text) => text.clone(),
     }
@@ -473,10 +482,12 @@ mod tests {
             WhyUntried::Planned(Obstacle::NoTime {
                 budget_s: 720,
                 idle_ns: 1_000_000_000,
+                fill_ns: 0,
             }),
             WhyUntried::Planned(Obstacle::NoTime {
                 budget_s: u64::MAX,
                 idle_ns: 0,
+                fill_ns: 51_700_000_000,
             }),
             WhyUntried::Planned(Obstacle::Conflict {
                 error: "depth=16 needs an asynchronous backend".to_owned(),
@@ -522,7 +533,7 @@ mod tests {
         Not tried (it needs --change-system, as root): a write cache.
         Not tried (only root may raise the priority of threads): a write cache.
         Not tried (no time within the budget for 1 s of idle time before each trial, which restores the level of throughput: --budget 12min): a write cache.
-        Not tried (no time within the budget: --budget 18446744073709551615s): a write cache.
+        Not tried (no time within the budget after 52 s of filling the scratch file: --budget 18446744073709551615s): a write cache.
         Not tried (depth=16 needs an asynchronous backend): a write cache.
         Not tried (as before): a write cache.
         Not tried (no trial without it succeeded): a write cache.

@@ -84,6 +84,8 @@ fn credits_that_are_gone_after_the_warm_up_accuse_no_suspect() {
     };
     match unexplained(&all) {
         Some(share) => assert!(share > 0.8, "{share}"),
+        // No suspect is tried where a level that seems to change would take idle time for which there is none.
+        None if all.is_empty() => {}
         // Nothing is known of what remains where the level has changed so that a suspect is not tried.
         None => {
             let verdicts = verdicts(&all);

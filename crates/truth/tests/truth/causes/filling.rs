@@ -1,0 +1,69 @@
+//! Storage that is slow to fill: filling is a part of the time that an explanation may take.
+
+use std::time::Duration;
+
+use iolab_truth::Scene;
+use iolab_truth::device::{loop_over, mounted};
+use iolab_truth::fuse::Behaviour;
+use iolab_truth::iolab::{told, told_with_code};
+use iolab_truth::system::unless_missing;
+
+use crate::stage::alone;
+
+/// What is written before writes become slow, bytes: the file system, the scratch file of the run, and a part of the next one.
+const FAST: u64 = 40 << 20;
+
+/// A server that takes 2 ms for each request, and for writes after [`FAST`] bytes 200 ms.
+fn slow_to_fill() -> Behaviour {
+    Behaviour {
+        bytes: 128 << 20,
+        delay: |context| match context.written < FAST {
+            true => Duration::from_millis(2),
+            false => Duration::from_millis(200),
+        },
+        serial: true,
+        ..Behaviour::default()
+    }
+}
+
+/// The run shows how fast storage is filled. That foresees nothing of what is slower afterwards: filling is given up, and nothing is measured or left.
+#[test]
+fn filling_that_takes_the_budget_is_given_up() {
+    let _alone = alone();
+    let folder = Scene::on_fuse(slow_to_fill()).and_then(|scene| {
+        let device = loop_over(&scene, &scene.target, true)?;
+        let at = mounted(&scene, &device, &["mkfs.ext4", "-q", "-F"], "noatime")?;
+        Ok(scene.on(at))
+    });
+    let Some(scene) = unless_missing(folder) else {
+        return;
+    };
+    let target = scene.target.display().to_string();
+    let shown = [
+        "run",
+        "read-size",
+        &target,
+        "--direct",
+        "--set",
+        "bs=4k,64k",
+        "--set",
+        "region=24M",
+        "--time",
+        "50ms",
+        "--budget",
+        "4s",
+        "--seed",
+        "5",
+        "-o",
+        "shown.iolab",
+    ];
+    let shown = told(&scene, &shown);
+    let why = ["why", "shown.iolab", "--budget", "20s", "-o", "why.iolab"];
+    let (code, said) = told_with_code(&scene, &why);
+    assert_eq!(code, Some(5), "{shown}\n{said}");
+    assert!(!scene.folder().join("why.iolab").exists(), "{said}");
+    let left = std::fs::read_dir(&scene.target).expect("readable");
+    let left = left.filter_map(|file| file.ok()?.file_name().into_string().ok());
+    assert_eq!(left.collect::<Vec<_>>(), ["lost+found"], "{said}");
+    println!("{said}");
+}
