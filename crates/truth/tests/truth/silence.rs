@@ -160,13 +160,12 @@ fn runs_on_a_server_that_stops_say_so_and_end_when_it_goes_on() {
         assert!(!samples(&run.file).is_empty(), "{}", run.said());
     }
     let Some(folder) = &folder else { return };
-    // What their ends left there is removed by the next run.
+    // What their ends left there, if the processes that remove it were not faster, is removed by the next run.
     let names = || {
         let entries = folder.read_dir().expect("a folder").flatten();
         let names = entries.map(|entry| entry.file_name());
         names.filter(|name| name != "lost+found").count()
     };
-    assert!(names() > 0);
     let target = folder.display().to_string();
     let next = told(
         &scene,
