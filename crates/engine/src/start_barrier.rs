@@ -2,7 +2,6 @@
 //! read. Unlike a plain barrier it can be abandoned when a worker could not be set up.
 
 use std::sync::{Condvar, Mutex, PoisonError};
-use std::time::Duration;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
@@ -100,16 +99,9 @@ impl StartBarrier {
         self.wait_until(|finished| finished.leading >= workers);
     }
 
-    /// Coordinator: waits for at most so long until a worker has ended the trial, or this many that lead have finished;
-    /// whether that is so.
-    pub(crate) fn has_ended(&self, leading: u32, at_most: Duration) -> bool {
-        let is_so = |finished: Finished| finished.ending > 0 || finished.leading >= leading;
-        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let goes_on = |state: &mut State| !is_so(state.finished);
-        let waited = self
-            .worker_finished
-            .wait_timeout_while(state, at_most, goes_on);
-        is_so(waited.unwrap_or_else(PoisonError::into_inner).0.finished)
+    /// Coordinator: waits until a worker has ended the trial, or this many that lead have finished.
+    pub(crate) fn wait_for_ending_or_leading(&self, leading: u32) {
+        self.wait_until(|finished| finished.ending > 0 || finished.leading >= leading);
     }
 
     /// Coordinator: lets the workers tear down.

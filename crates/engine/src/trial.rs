@@ -51,7 +51,7 @@ pub(crate) use merge::{merge, sum};
 use rank_barrier::Alone;
 pub use rank_barrier::RankBarrier;
 use tracing::TracedJobs;
-use wait_for_end::{Temperatures, wait_for_end};
+use wait_for_end::{Relay, Temperatures, wait_for_end};
 use worker_thread::work;
 
 /// Null trials that show iolab's own cost: the median of a few leaves out those that were interrupted.
@@ -434,16 +434,18 @@ fn carry_out(
         // Counters are read as close to the start as the other processes allow.
         let begin = || -> Result<_> {
             ready?;
+            let relay = Relay::start(scope, jobs, (stop, halt))?;
             meeting.ready()?;
             let (anchor, before) = (clock.anchor(), observation.before());
             tracer.as_mut().map_or(Ok(()), Tracer::start)?;
             meeting.start()?;
-            Ok((anchor, before))
+            Ok((anchor, before, relay))
         };
-        let (anchor, before) = begin().inspect_err(|_| barrier.abandon())?;
+        let (anchor, before, relay) = begin().inspect_err(|_| barrier.abandon())?;
         barrier.open();
         let temperatures = thermometer.and_then(Temperatures::of);
-        wait_for_end(jobs, &barrier, (stop, halt));
+        wait_for_end(jobs, &barrier, halt);
+        drop(relay);
         let temperatures = temperatures.map(Temperatures::into_readings);
         let ended = meeting.ended();
         if let Some(tracer) = &tracer {

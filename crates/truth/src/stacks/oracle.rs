@@ -179,13 +179,16 @@ fn beside(plan: &Plan, target: &Extent) -> Option<String> {
     foreign.then(|| "what it holds was made by another way".to_owned())
 }
 
-/// The bytes of the file systems that the target lies in, down to the bottom.
+/// The bytes of the file systems that the target lies in, and of the devices whose bytes a mapping gives out in an order of its own, down
+/// to the bottom.
 fn way(plan: &Plan) -> Vec<Extent> {
     let below = plan
         .all()
-        .filter(|(id, _)| plan.stands_on(plan.target, *id));
-    let devices = below.flat_map(|(_, step)| match step {
+        .filter(|(id, _)| *id == plan.target || plan.stands_on(plan.target, *id));
+    let base = |id: Id| plan.extent(id).map(|extent| extent.base);
+    let devices = below.flat_map(|(id, step)| match step {
         Step::Format { on, .. } => on.clone(),
+        Step::Mapped { over, .. } if base(id) != base(*over) => vec![*over],
         _ => Vec::new(),
     });
     devices.filter_map(|device| plan.extent(device)).collect()

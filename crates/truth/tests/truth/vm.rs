@@ -1,7 +1,8 @@
 //! Cases in a guest: what iolab says of storage that no host has at hand, and what it leaves alone there.
 //!
-//! One guest serves most of them, one after another, one the random stacks, two those of several hosts, and two those of file servers;
-//! one that does not answer is ended, and the next case boots another.
+//! One guest serves the cases of safety, one after another, one those of evidence, one the random stacks, two those of several hosts, and
+//! two those of file servers; one that does not answer is ended, and the next case boots another. What each case of the first three took is
+//! printed as a line of JSON.
 //!
 //!     cargo test -p iolab-truth --test truth vm::
 //!

@@ -3,7 +3,7 @@
 use iolab_truth::iolab::error_among;
 use serde_json::Value;
 
-use super::lab::{Lab, UNTIL_MEASURED, disk, in_background, lab, until_ended};
+use super::lab::{Lab, UNTIL_MEASURED, disk, in_background, lab_of_evidence, until_ended};
 
 /// Carries out `iolab run` with these arguments; its exit code, what it printed, and its samples.
 fn samples(lab: &mut Lab, arguments: &str) -> (Option<i32>, String, Vec<Value>) {
@@ -28,7 +28,9 @@ fn mapped(lab: &mut Lab, name: &str, kind: &str, rest: &str) -> String {
 #[test]
 fn a_delay_is_the_latency() {
     const DELAY_NS: f64 = 30e6;
-    let Some(mut lab) = lab() else { return };
+    let Some(mut lab) = lab_of_evidence() else {
+        return;
+    };
     let slow = mapped(&mut lab, "slow", "delay", "30");
     let line =
         format!("read-random {slow} --bs 4k --size 4M --direct --depth 1 --time .5 --budget 3");
@@ -49,7 +51,9 @@ fn a_delay_is_the_latency() {
 
 #[test]
 fn verification_finds_what_a_device_drops_and_corrupts() {
-    let Some(mut lab) = lab() else { return };
+    let Some(mut lab) = lab_of_evidence() else {
+        return;
+    };
     for (name, rest, kinds) in [
         ("drops", "0 100 1 drop_writes", &["lost", "stale"][..]),
         (
@@ -75,7 +79,9 @@ fn verification_finds_what_a_device_drops_and_corrupts() {
 
 #[test]
 fn errors_of_a_device_are_errors() {
-    let Some(mut lab) = lab() else { return };
+    let Some(mut lab) = lab_of_evidence() else {
+        return;
+    };
     let flaky = mapped(&mut lab, "fails", "flakey", "0 100");
     let line = format!("read-random {flaky} --bs 4k --size 4M --budget 1");
     let (code, text, samples) = samples(&mut lab, &line);
@@ -87,7 +93,9 @@ fn errors_of_a_device_are_errors() {
 #[test]
 fn a_limit_of_the_cgroup_is_what_is_measured() {
     const LIMIT: f64 = 4e6;
-    let Some(mut lab) = lab() else { return };
+    let Some(mut lab) = lab_of_evidence() else {
+        return;
+    };
     let a = lab.shell(&format!("readlink -f {}", disk("a")));
     lab.shell(&format!(
         "echo +io >/sys/fs/cgroup/cgroup.subtree_control; mkdir -p /sys/fs/cgroup/limit
@@ -109,7 +117,10 @@ fn a_limit_of_the_cgroup_is_what_is_measured() {
 
 #[test]
 fn namespaces_of_one_disk_are_counted_apart() {
-    let Some(mut lab) = lab() else { return };
+    let Some(mut lab) = lab_of_evidence() else {
+        return;
+    };
+    let mut ids = Vec::new();
     for (number, block) in [(1, 512), (2, 4096)] {
         let target = &lab.namespace("lab", number);
         let line = format!("read-random {target} --bs 4k --size 4M --direct --time .2 --budget 1");
@@ -130,12 +141,18 @@ fn namespaces_of_one_disk_are_counted_apart() {
             (&"nvme".into(), &block.to_string().into()),
             "{doctor:#}"
         );
+        // A worldwide name each.
+        let id = facts["device_id"].as_str().map(str::to_owned);
+        ids.push(id.unwrap_or_else(|| panic!("{doctor:#}")));
     }
+    assert_ne!(ids[0], ids[1]);
 }
 
 #[test]
 fn a_disk_of_zones_can_be_read() {
-    let Some(mut lab) = lab() else { return };
+    let Some(mut lab) = lab_of_evidence() else {
+        return;
+    };
     let zoned = lab.namespace("lab", 3);
     let line = format!("read-random {zoned} --bs 4k --size 4M --time .2 --budget 1");
     let (code, text, _) = samples(&mut lab, &line);
@@ -144,7 +161,9 @@ fn a_disk_of_zones_can_be_read() {
 
 #[test]
 fn doctor_tells_what_each_layer_does() {
-    let Some(mut lab) = lab() else { return };
+    let Some(mut lab) = lab_of_evidence() else {
+        return;
+    };
     let (a, b) = (disk("a"), disk("b"));
     let key = "0123456789abcdef".repeat(4);
     let crypt = format!("$(blockdev --getsz {a})");
@@ -170,7 +189,9 @@ fn doctor_tells_what_each_layer_does() {
 fn a_device_of_the_kernels_own_is_as_it_was_made() {
     const LATENCY_NS: f64 = 20e6;
     const LIMIT: f64 = 8e6;
-    let Some(mut lab) = lab() else { return };
+    let Some(mut lab) = lab_of_evidence() else {
+        return;
+    };
     lab.shell(
         "modprobe null_blk nr_devices=0; at=/sys/kernel/config
         mountpoint -q $at || mount -t configfs config $at
@@ -218,7 +239,9 @@ fn a_device_of_the_kernels_own_is_as_it_was_made() {
 /// A control group with less memory than the region holds none of it for long: what is asked of the page cache is not called its.
 #[test]
 fn a_region_larger_than_the_memory_of_the_cgroup_is_not_called_cached() {
-    let Some(mut lab) = lab() else { return };
+    let Some(mut lab) = lab_of_evidence() else {
+        return;
+    };
     let a = disk("a");
     lab.shell(
         "echo +memory >/sys/fs/cgroup/cgroup.subtree_control; mkdir -p /sys/fs/cgroup/little
@@ -247,7 +270,9 @@ fn a_region_larger_than_the_memory_of_the_cgroup_is_not_called_cached() {
 /// A disk with two paths is one disk, and its counters are those of both.
 #[test]
 fn the_paths_of_a_disk_are_counted_together() {
-    let Some(mut lab) = lab() else { return };
+    let Some(mut lab) = lab_of_evidence() else {
+        return;
+    };
     let both = lab.namespace("paths", 1);
     assert_eq!(both.lines().count(), 1, "one device for two paths: {both}");
     let line = format!("read-random {both} --bs 4k --size 4M --direct --time .2 --budget 1");
@@ -260,46 +285,70 @@ fn the_paths_of_a_disk_are_counted_together() {
     }
 }
 
-/// A device that stops answering in mid-run: the run does not wait in silence.
-#[test]
-fn a_device_that_is_suspended_in_mid_run_is_named() {
-    let Some(mut lab) = lab() else { return };
-    is_named_once_suspended(&mut lab, &disk("a"), "");
-}
+/// A trial of two groups, one of which ends it: its workers look at a flag of their own.
+const ENDED_BY_A_GROUP: &str = r#"
+name = "groups"
+question = "How fast are two groups, one of which ends the trial?"
+response = "reads.throughput"
+[settings]
+pattern = "rand"
+[group.reads]
+ends_trial = true
+[group.others]
+"#;
 
-/// The thread that coordinates stands still too where temperatures are read within the trial.
+/// Devices that stop answering in mid-run: no run waits in silence. The thread that coordinates stands still too where temperatures are
+/// read within the trial, and where one of its groups ends it. All of them at once: each waits for a minute.
 #[test]
-fn a_drive_with_a_sensor_that_is_suspended_in_mid_run_is_named() {
-    let Some(mut lab) = lab() else { return };
+fn devices_that_are_suspended_in_mid_run_are_named() {
+    let Some(mut lab) = lab_of_evidence() else {
+        return;
+    };
     let drive = lab.namespace("lab", 1);
     let name = drive.trim_start_matches("/dev/");
-    // It lies with the controller, or with one of its paths.
+    // A sensor lies with the controller, or with one of its paths.
     lab.shell(&format!(
-        "cd /sys/block/{name}/device; [ -n \"$(ls {{.,nvme*}}/{{.,hwmon}}/hwmon*/temp1_input 2>/dev/null || :)\" ]"
+        "cat >groups.toml <<'END'\n{ENDED_BY_A_GROUP}\nEND
+        cd /sys/block/{name}/device; [ -n \"$(ls {{.,nvme*}}/{{.,hwmon}}/hwmon*/temp1_input 2>/dev/null || :)\" ]"
     ));
-    is_named_once_suspended(&mut lab, &drive, "--set latency_over_time=true");
-}
-
-/// Suspends a mapping of a disk in the middle of a run with these arguments, and resumes it once the run has ended.
-fn is_named_once_suspended(lab: &mut Lab, disk: &str, arguments: &str) {
-    let run = in_background(&format!(
-        "/lab/iolab run read-random --log json /dev/mapper/still --bs 4k --size 4M --direct --time .5 --budget 60 --precision .0001 {arguments} -o run.iolab",
-    ));
-    lab.shell(&format!(
-        "dmsetup create still --table '0 16384 linear {disk} 0'
-        {run}
-        {UNTIL_MEASURED}
-        dmsetup suspend --nolockfs --noflush still"
-    ));
-    let text = lab.shell(
-        "for n in $(seq 105); do grep -q '\"event\":\"error\"' out || [ -e code ] && break; sleep 1; done; cat out
-        for at in /proc/$(pgrep -x iolab)/task/*; do echo $at $(cat $at/comm $at/schedstat $at/wchan) $(grep State $at/status); done",
-    );
-    let error = error_among(&text);
-    assert!(
-        error.is_some_and(|error| error.contains("/dev/dm-0")),
-        "{text}"
-    );
-    lab.shell(&format!("dmsetup resume still\n{}", until_ended(30)));
-    assert_eq!(lab.shell("cat code"), "1", "{text}");
+    let rows = [
+        ("still", disk("a"), "read-random"),
+        ("warm", drive, "read-random --set latency_over_time=true"),
+        ("groups", disk("b"), "../groups.toml"),
+    ];
+    for (name, disk, what) in &rows {
+        let run = in_background(&format!(
+            "/lab/iolab run {what} /dev/mapper/{name} --log json --bs 4k --size 4M --direct --time .5 --set trials_max=1000 --budget 600 --precision .0001 -o run.iolab",
+        ));
+        lab.shell(&format!(
+            "dmsetup create {name} --table '0 16384 linear {disk} 0'
+            mkdir {name}; cd {name}
+            {run}"
+        ));
+    }
+    for (name, ..) in &rows {
+        lab.shell(&format!("cd {name}\n{UNTIL_MEASURED}"));
+    }
+    for (name, ..) in &rows {
+        lab.shell(&format!("dmsetup suspend --nolockfs --noflush {name}"));
+    }
+    for (name, ..) in &rows {
+        let text = lab.shell(&format!(
+            "cd {name}; for n in $(seq 105); do grep -q '\"event\":\"error\"' out || [ -e code ] && break; sleep 1; done; cat out; readlink -f /dev/mapper/{name} >device
+            for process in $(pgrep -x iolab); do for at in /proc/$process/task/*; do echo $at $(cat $at/comm $at/schedstat $at/wchan) $(grep State $at/status); done; done"
+        ));
+        let device = lab.shell(&format!("cat {name}/device"));
+        let error = error_among(&text);
+        assert!(
+            error.is_some_and(|error| error.contains(&device)),
+            "{name}, {device}: {text}"
+        );
+    }
+    for (name, ..) in &rows {
+        lab.shell(&format!(
+            "cd {name}; dmsetup resume {name}\n{}",
+            until_ended(30)
+        ));
+        assert_eq!(lab.shell(&format!("cat {name}/code")), "1", "{name}");
+    }
 }

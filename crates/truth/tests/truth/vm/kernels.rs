@@ -27,7 +27,7 @@ fn guest(suite: &str) -> Option<Guest> {
     let mut guest = unless_missing(Guest::boot(&image))?;
     let (a, b, c) = (disk("a"), disk("b"), disk("c"));
     let script = format!(
-        "set -e; /lib/systemd/systemd-udevd --daemon; udevadm trigger --type=subsystems; udevadm trigger; udevadm settle
+        "set -e; /lib/systemd/systemd-udevd --daemon; udevadm trigger --subsystem-match=block; udevadm settle
         dmsetup create plain --table '0 131072 linear {a} 0'; modprobe raid1
         mdadm -q --create /dev/md9 --run --level=1 --raid-devices=2 --assume-clean --bitmap=none {b} {c}; udevadm settle"
     );

@@ -1,4 +1,4 @@
-//! The guest that all cases share, and what they ask of it.
+//! The guests that cases share, and what these ask of them.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -6,8 +6,9 @@ use std::hash::{DefaultHasher, Hasher};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLockReadGuard};
+use std::time::Instant;
 
-use iolab_truth::system::{Unmade, unless_missing};
+use iolab_truth::system::{Unmade, unless_missing, warn};
 use iolab_truth::vm::guest::{Answer, DISKS, Guest};
 use iolab_truth::vm::image::Image;
 use rustix::fs::SeekFrom;
@@ -22,10 +23,14 @@ pub(super) const SUITE: &str = "bookworm";
 /// How long a stack may take: tens of commands, and a run for each of its nodes.
 const STACK_SECONDS: u64 = 900;
 
-static GUEST: Mutex<Option<Guest>> = Mutex::new(None);
+/// The guest of the cases of safety, which compute most of the time.
+static OF_SAFETY: Mutex<Option<Guest>> = Mutex::new(None);
+
+/// That of the cases of evidence, which wait most of the time: for devices that are slow or do not answer.
+static OF_EVIDENCE: Mutex<Option<Guest>> = Mutex::new(None);
 
 /// That of the random stacks, which take as long as all other cases.
-static GUEST_OF_STACKS: Mutex<Option<Guest>> = Mutex::new(None);
+static OF_STACKS: Mutex<Option<Guest>> = Mutex::new(None);
 
 /// Ends what the guest exports, and its connections to that.
 pub(crate) const END_EXPORTS: &str = r"
@@ -103,29 +108,39 @@ pub(crate) fn disk(name: &str) -> String {
     format!("/dev/disk/by-id/virtio-{name}")
 }
 
-/// The guest, for one case.
+/// A guest, for one case.
 pub(crate) struct Lab {
     guest: MutexGuard<'static, Option<Guest>>,
+    /// When the case began, and the CPU time of the guest then.
+    began: (Instant, Option<f64>),
     _in_guests: RwLockReadGuard<'static, ()>,
 }
 
-/// The guest with empty disks; a skip where it cannot be had.
+/// The guest of safety with empty disks; a skip where it cannot be had.
 #[track_caller]
-pub(crate) fn lab() -> Option<Lab> {
-    lab_in(&GUEST)
+pub(crate) fn lab_of_safety() -> Option<Lab> {
+    lab_in(&OF_SAFETY)
+}
+
+/// One like it for evidence.
+#[track_caller]
+pub(crate) fn lab_of_evidence() -> Option<Lab> {
+    lab_in(&OF_EVIDENCE)
 }
 
 /// One like it for random stacks.
 #[track_caller]
 pub(super) fn lab_of_stacks() -> Option<Lab> {
-    lab_in(&GUEST_OF_STACKS)
+    lab_in(&OF_STACKS)
 }
 
 #[track_caller]
 fn lab_in(place: &'static Mutex<Option<Guest>>) -> Option<Lab> {
     let in_guests = in_guests();
+    let guest = unless_missing(guest_in(place))?;
     let mut lab = Lab {
-        guest: unless_missing(guest_in(place))?,
+        began: (Instant::now(), guest.as_ref().and_then(Guest::cpu_seconds)),
+        guest,
         _in_guests: in_guests,
     };
     lab.shell(&format!("set +e\n{END_EXPORTS}\n{RESET}"));
@@ -140,12 +155,27 @@ fn guest_in(
     if guest.is_none() {
         let mut new = Guest::boot(&Image::of_suite(SUITE)?)?;
         // A RAID that a case has stopped is to stay so.
+        // Names of block devices are all that cases need of it: the others would take as long as the boot.
         let devices = "mkdir -p /run/udev/rules.d; ln -s /dev/null /run/udev/rules.d/64-md-raid-assembly.rules
-            /lib/systemd/systemd-udevd --daemon; udevadm trigger --type=subsystems; udevadm trigger; udevadm settle";
+            /lib/systemd/systemd-udevd --daemon; udevadm trigger --subsystem-match=block; udevadm settle";
         new.shell(devices, 60)?;
         *guest = Some(new);
     }
     Ok(guest)
+}
+
+impl Drop for Lab {
+    /// Tells what the case took, as a line of JSON.
+    fn drop(&mut self) {
+        let (began, cpu_before) = self.began;
+        let cpu = self.guest.as_ref().and_then(Guest::cpu_seconds);
+        let took = serde_json::json!({
+            "case": std::thread::current().name(),
+            "seconds": began.elapsed().as_secs_f64().round(),
+            "cpu_seconds": cpu.zip(cpu_before).map(|(now, then)| (now - then).round()),
+        });
+        warn(&took.to_string());
+    }
 }
 
 /// The checksum of a file, of blocks that hold more than zeros: a disk is a hole for the most part, and looking at all of it would take

@@ -24,6 +24,9 @@ static OF_SERVERS: Mutex<Option<Pair>> = Mutex::new(None);
 /// Those with another kernel, for one case.
 static OF_SUITE: Mutex<Option<Pair>> = Mutex::new(None);
 
+/// The folder of a case.
+const CASE: &str = "/data/case";
+
 /// Ends what an earlier case has left, and makes file systems anew: on each guest one on disk b at `/mnt/HOST`; vm1 serves its disk a as
 /// `/srv/e`.
 const RESET: &str = r"
@@ -56,6 +59,8 @@ pub(super) struct Hosts {
     kept: bool,
     /// By which runs of several ranks are started.
     mpi: Mpi,
+    /// Where commands are carried out, on both.
+    folder: String,
     _in_guests: RwLockReadGuard<'static, ()>,
 }
 
@@ -84,6 +89,7 @@ fn hosts_in(place: &'static Mutex<Option<Pair>>, suite: &str, kept: bool) -> Opt
         pair: place.lock().unwrap_or_else(PoisonError::into_inner),
         kept,
         mpi: Mpi::Mpich,
+        folder: CASE.to_owned(),
         _in_guests: in_guests,
     };
     hosts.end_if_apart();
@@ -101,23 +107,11 @@ fn hosts_in(place: &'static Mutex<Option<Pair>>, suite: &str, kept: bool) -> Opt
 #[track_caller]
 pub(super) fn hosts_of_ranks(mpi: Mpi) -> Option<Hosts> {
     let mut hosts = hosts()?;
-    if hosts
-        .pair
-        .as_ref()
-        .is_some_and(|pair| pair.mpi.contains(&mpi))
-    {
-        hosts.mpi = mpi;
-        return Some(hosts);
+    if !hosts.has(mpi) {
+        return None;
     }
-    needs::skip(
-        Need::Mpi,
-        format_args!(
-            "no binary for guests: on Debian 12, MPICC={} cargo build --features mpi --target-dir FOLDER; {}=FOLDER/debug/iolab cargo test ...",
-            mpi.compiler(),
-            mpi.variable()
-        ),
-    );
-    None
+    hosts.mpi = mpi;
+    Some(hosts)
 }
 
 /// How a version of NFS is mounted by vm2: its name and the arguments of mount(8).
@@ -137,6 +131,39 @@ impl Hosts {
         if let Some(Ok(Some(told))) = lost {
             warn(&format!("the guests have lost each other: {told}"));
             *self.pair = None;
+        }
+    }
+
+    /// Whether there is a binary that runs across hosts by this implementation; a skip where there is none.
+    #[track_caller]
+    pub(super) fn has(&self, mpi: Mpi) -> bool {
+        let built = self.pair.as_ref().map(|pair| pair.mpi.as_slice());
+        let is_built = built.unwrap_or_default().contains(&mpi);
+        if !is_built {
+            needs::skip(
+                Need::Mpi,
+                format_args!(
+                    "no binary for guests: on Debian 12, MPICC={} cargo build --features mpi --target-dir FOLDER; {}=FOLDER/debug/iolab cargo test ...",
+                    mpi.compiler(),
+                    mpi.variable()
+                ),
+            );
+        }
+        is_built
+    }
+
+    /// Starts further runs by this implementation, in a folder of their own.
+    pub(super) fn run_by(&mut self, mpi: Mpi) {
+        self.folder = format!("{CASE}/{}", mpi.name());
+        self.mpi = mpi;
+    }
+
+    /// Makes that folder on both.
+    #[track_caller]
+    pub(super) fn make_folder(&mut self) {
+        let make = format!("mkdir -p {}", self.folder);
+        for number in [1, 2] {
+            self.shell(number, &make);
         }
     }
 
@@ -161,7 +188,7 @@ impl Hosts {
     /// Carries a script out on a guest; what it prints.
     #[track_caller]
     pub(super) fn shell(&mut self, number: usize, script: &str) -> String {
-        let whole = format!("set -e; cd /data/case 2>/dev/null || :\n{script}");
+        let whole = format!("set -e; cd {} 2>/dev/null || :\n{script}", self.folder);
         let answer = self.command(number, &["bash", "-c", &whole]);
         let Answer {
             code,
@@ -180,19 +207,23 @@ impl Hosts {
 
     /// Carries iolab out on vm2, with the words of a line.
     pub(super) fn iolab(&mut self, line: &str) -> Answer {
-        let script = format!("cd /data/case; rm -f run.iolab; exec /lab/iolab {line}");
+        let script = format!(
+            "cd {}; rm -f run.iolab; exec /lab/iolab {line}",
+            self.folder
+        );
         self.command(2, &["bash", "-c", &script])
     }
 
     /// Carries iolab out as one rank on each guest, from vm1, with a new run file.
     pub(super) fn ranks(&mut self, line: &str) -> Answer {
-        self.command(1, &["rm", "-f", "/data/case/run.iolab"]);
+        let file = format!("{}/run.iolab", self.folder);
+        self.command(1, &["rm", "-f", &file]);
         self.ranks_again(line)
     }
 
     /// The same with the run file that is there.
     pub(super) fn ranks_again(&mut self, line: &str) -> Answer {
-        let script = format!("cd /data/case; exec {}", self.on_both(line));
+        let script = format!("cd {}; exec {}", self.folder, self.on_both(line));
         self.command(1, &["bash", "-c", &script])
     }
 
@@ -214,7 +245,10 @@ impl Hosts {
     /// The trials of `run.iolab` on a guest, by rank where that is asked for.
     #[track_caller]
     pub(super) fn samples(&mut self, number: usize, more: &str) -> Vec<Value> {
-        let script = format!("cd /data/case; /lab/iolab export run.iolab --format json {more}");
+        let script = format!(
+            "cd {}; /lab/iolab export run.iolab --format json {more}",
+            self.folder
+        );
         let answer = self.command(number, &["bash", "-c", &script]);
         let samples = answer.json().as_array().cloned().unwrap_or_default();
         assert!(!samples.is_empty(), "{}{}", answer.stdout, answer.stderr);

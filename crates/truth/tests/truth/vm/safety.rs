@@ -1,6 +1,6 @@
 //! Nothing in use is written, whatever stands between it and the target; what is free is.
 
-use super::lab::{END_EXPORTS, Lab, disk, lab};
+use super::lab::{END_EXPORTS, Lab, disk, lab_of_safety};
 
 /// An ext4 on a device, mounted at `/mnt/NAME`, with a file whose checksum [`is_whole`] compares. It is left read-only: the
 /// kernel writes nothing of its own.
@@ -22,7 +22,9 @@ fn is_whole(lab: &mut Lab, device: &str, name: &str) {
 
 #[test]
 fn a_mapped_device_keeps_what_lies_below_it() {
-    let Some(mut lab) = lab() else { return };
+    let Some(mut lab) = lab_of_safety() else {
+        return;
+    };
     let (a, b) = (disk("a"), disk("b"));
     lab.shell(&format!(
         "printf '0 65536 linear {a} 2048\n65536 65536 linear {b} 0\n' | dmsetup create pair"
@@ -48,7 +50,9 @@ fn a_mapped_device_keeps_what_lies_below_it() {
 
 #[test]
 fn two_mapped_devices_over_the_same_bytes_are_no_two() {
-    let Some(mut lab) = lab() else { return };
+    let Some(mut lab) = lab_of_safety() else {
+        return;
+    };
     let a = disk("a");
     lab.shell(&format!(
         "dmsetup create first --table '0 65536 linear {a} 0'
@@ -67,7 +71,9 @@ fn two_mapped_devices_over_the_same_bytes_are_no_two() {
 
 #[test]
 fn volumes_are_told_apart() {
-    let Some(mut lab) = lab() else { return };
+    let Some(mut lab) = lab_of_safety() else {
+        return;
+    };
     let (a, b) = (disk("a"), disk("b"));
     lab.shell(&format!(
         "vgcreate -q group {a} {b}; lvcreate -qy -L 40m -n used group {a}; lvcreate -qy -L 40m -n free group {a}"
@@ -89,7 +95,9 @@ fn volumes_are_told_apart() {
 /// Volumes of a pool have blocks of their own, and its free space together.
 #[test]
 fn thin_volumes_are_told_apart_and_their_pool_is_not_filled() {
-    let Some(mut lab) = lab() else { return };
+    let Some(mut lab) = lab_of_safety() else {
+        return;
+    };
     let a = disk("a");
     lab.shell(&format!(
         "vgcreate -q group {a}; lvcreate -qy --type thin-pool -L 64m --chunksize 64k --poolmetadatasize 4m -Zn -n pool group
@@ -124,7 +132,9 @@ fn thin_volumes_are_told_apart_and_their_pool_is_not_filled() {
 
 #[test]
 fn a_snapshot_and_its_origin_are_one() {
-    let Some(mut lab) = lab() else { return };
+    let Some(mut lab) = lab_of_safety() else {
+        return;
+    };
     let a = disk("a");
     lab.shell(&format!(
         "vgcreate -q group {a}; lvcreate -qy -L 40m -n origin group"
@@ -146,7 +156,9 @@ fn a_snapshot_and_its_origin_are_one() {
 
 #[test]
 fn members_of_a_raid_are_in_use_and_told_by_their_metadata() {
-    let Some(mut lab) = lab() else { return };
+    let Some(mut lab) = lab_of_safety() else {
+        return;
+    };
     let (a, b) = (disk("a"), disk("b"));
     for metadata in ["0.90", "1.0", "1.2"] {
         lab.shell(&format!(
@@ -182,7 +194,9 @@ fn members_of_a_raid_are_in_use_and_told_by_their_metadata() {
 
 #[test]
 fn a_cipher_hides_what_lies_above_and_not_that_it_is_in_use() {
-    let Some(mut lab) = lab() else { return };
+    let Some(mut lab) = lab_of_safety() else {
+        return;
+    };
     let a = disk("a");
     lab.shell(&format!(
         "echo -n secret >key; cryptsetup -q luksFormat --pbkdf pbkdf2 --pbkdf-force-iterations 1000 {a} key
@@ -197,7 +211,9 @@ fn a_cipher_hides_what_lies_above_and_not_that_it_is_in_use() {
 
 #[test]
 fn swap_on_a_volume_on_a_partition_is_named() {
-    let Some(mut lab) = lab() else { return };
+    let Some(mut lab) = lab_of_safety() else {
+        return;
+    };
     let a = disk("a");
     lab.shell(&format!(
         "printf 'label: gpt\nsize=100M\n' | sfdisk -q {a}; udevadm settle
@@ -214,7 +230,9 @@ fn swap_on_a_volume_on_a_partition_is_named() {
 
 #[test]
 fn the_systems_names_are_followed_and_others_are_not() {
-    let Some(mut lab) = lab() else { return };
+    let Some(mut lab) = lab_of_safety() else {
+        return;
+    };
     let (a, real) = (disk("a"), lab.shell(&format!("readlink -f {}", disk("a"))));
     lab.accepted(&a, "--destroy-data", &["b", "c"]);
     lab.accepted(&real, "--destroy-data", &["b", "c"]);
@@ -235,7 +253,9 @@ fn the_systems_names_are_followed_and_others_are_not() {
 
 #[test]
 fn what_a_usb_gadget_exports_is_in_use() {
-    let Some(mut lab) = lab() else { return };
+    let Some(mut lab) = lab_of_safety() else {
+        return;
+    };
     let a = disk("a");
     let at = "/sys/kernel/config/usb_gadget/g1";
     lab.shell(&format!(
@@ -255,7 +275,9 @@ fn what_a_usb_gadget_exports_is_in_use() {
 
 #[test]
 fn flash_memory_below_volumes_is_in_use() {
-    let Some(mut lab) = lab() else { return };
+    let Some(mut lab) = lab_of_safety() else {
+        return;
+    };
     lab.shell("modprobe nandsim; modprobe mtdblock; modprobe ubi mtd=0");
     lab.refused("/dev/mtdblock0", "--destroy-data", &["ubi0"]);
     lab.shell("modprobe -r ubi");
@@ -268,7 +290,9 @@ fn flash_memory_below_volumes_is_in_use() {
 
 #[test]
 fn who_sends_commands_to_a_disk_past_its_block_device_uses_it() {
-    let Some(mut lab) = lab() else { return };
+    let Some(mut lab) = lab_of_safety() else {
+        return;
+    };
     let (first, second) = (lab.namespace("lab", 1), lab.namespace("lab", 2));
     lab.holding(&first.replace("nvme", "ng"), |lab| {
         lab.refused(&first, "--destroy-data", &["open for writing"]);
@@ -298,10 +322,25 @@ fn who_sends_commands_to_a_disk_past_its_block_device_uses_it() {
     lab.shell("udevadm settle; modprobe -r scsi_debug");
 }
 
+/// The doctor says that a disk is attached in this way, and what that means for results.
+#[track_caller]
+fn assert_network(lab: &mut Lab, device: &str, transport: &str) {
+    let doctor = lab.doctor(device);
+    assert_eq!(
+        doctor["environment"]["device_transport"], transport,
+        "{doctor:#}"
+    );
+    let findings = doctor["findings"].as_array().expect("a list");
+    let is_told = findings.iter().any(|found| found["rule"] == "layer");
+    assert!(is_told, "{doctor:#}");
+}
+
 /// What this machine exports, and is connected to itself, is one disk: what uses it below uses it above, and the export is no other use.
 #[test]
 fn an_export_that_its_own_machine_is_connected_to_is_what_it_exports() {
-    let Some(mut lab) = lab() else { return };
+    let Some(mut lab) = lab_of_safety() else {
+        return;
+    };
     let a = disk("a");
     lab.shell(&format!(
         "modprobe -a nvmet nvmet-tcp nvme-tcp; mountpoint -q /sys/kernel/config || mount -t configfs config /sys/kernel/config
@@ -315,7 +354,7 @@ fn an_export_that_its_own_machine_is_connected_to_is_what_it_exports() {
     let client = lab.namespace("own", 1);
     lab.refused(&a, "--destroy-data", &["exported by nvmet (subsystem own"]);
     lab.accepted(&client, "--destroy-data", &["b", "c"]);
-    assert!(lab.finds(&client, "layer"), "{client}");
+    assert_network(&mut lab, &client, "nvme-fabric");
     // The kernel exports it without a claim.
     mounted(&mut lab, &a, "own");
     lab.refused(&client, "--destroy-data=ext4", &["mounted at /mnt/own"]);
@@ -347,7 +386,9 @@ fn an_export_that_its_own_machine_is_connected_to_is_what_it_exports() {
 
 #[test]
 fn a_server_of_a_network_block_device_uses_its_disk() {
-    let Some(mut lab) = lab() else { return };
+    let Some(mut lab) = lab_of_safety() else {
+        return;
+    };
     let a = disk("a");
     lab.shell(&format!(
         "modprobe nbd; printf '[generic]\nuser=root\ngroup=root\n[x]\nexportname={a}\n' >conf
@@ -357,13 +398,15 @@ fn a_server_of_a_network_block_device_uses_its_disk() {
     mounted(&mut lab, "/dev/nbd0", "nbd");
     lab.refused(&a, "--destroy-data=ext4", &["nbd-server"]);
     lab.refused("/dev/nbd0", "--destroy-data=ext4", &["mounted at /mnt/nbd"]);
-    assert!(lab.finds("/dev/nbd0", "layer"));
+    assert_network(&mut lab, "/dev/nbd0", "network");
     lab.shell("umount /mnt/nbd; nbd-client -d /dev/nbd0; kill $(cat /tmp/nbd.pid)");
 }
 
 #[test]
 fn two_paths_to_a_disk_are_one_with_a_layer_between_and_without() {
-    let Some(mut lab) = lab() else { return };
+    let Some(mut lab) = lab_of_safety() else {
+        return;
+    };
     lab.shell("modprobe sd_mod; modprobe dm-multipath; modprobe dm-round-robin; modprobe scsi_debug dev_size_mb=64 add_host=2 per_host_store=0 vpd_use_hostno=0");
     let names = lab.shell("udevadm settle; for at in /sys/block/sd*; do echo /dev/${at##*/}; done");
     let [one, other] = names.lines().collect::<Vec<_>>()[..] else {
@@ -391,7 +434,9 @@ fn two_paths_to_a_disk_are_one_with_a_layer_between_and_without() {
 /// A disk that has grown shows its new size on the path that was scanned again.
 #[test]
 fn a_path_that_shows_an_older_size_leads_to_the_same_disk() {
-    let Some(mut lab) = lab() else { return };
+    let Some(mut lab) = lab_of_safety() else {
+        return;
+    };
     lab.shell("modprobe sd_mod; modprobe scsi_debug dev_size_mb=64 add_host=2 per_host_store=0 vpd_use_hostno=0");
     let names = lab.shell("udevadm settle; for at in /sys/block/sd*; do echo ${at##*/}; done");
     let [one, other] = names.lines().collect::<Vec<_>>()[..] else {
@@ -414,16 +459,34 @@ fn a_path_that_shows_an_older_size_leads_to_the_same_disk() {
 
 #[test]
 fn a_disk_of_zones_is_refused_with_the_reason() {
-    let Some(mut lab) = lab() else { return };
+    let Some(mut lab) = lab_of_safety() else {
+        return;
+    };
     let zoned = lab.namespace("lab", 3);
-    let answer = lab.write(&zoned, "--destroy-data");
-    assert_eq!(answer.code, Some(2), "{}", answer.stderr);
-    assert!(answer.stderr.contains("host-managed"), "{}", answer.stderr);
+    // Also from its start to its end: zones that hold data take no write there.
+    let in_order = lab.iolab(&[
+        "run",
+        "write-size",
+        &zoned,
+        "--bs",
+        "64k",
+        "--size",
+        "4M",
+        "--budget",
+        ".3",
+        "--destroy-data",
+    ]);
+    for answer in [lab.write(&zoned, "--destroy-data"), in_order] {
+        assert_eq!(answer.code, Some(2), "{}", answer.stderr);
+        assert!(answer.stderr.contains("host-managed"), "{}", answer.stderr);
+    }
 }
 
 #[test]
 fn a_suspended_device_is_named_at_once() {
-    let Some(mut lab) = lab() else { return };
+    let Some(mut lab) = lab_of_safety() else {
+        return;
+    };
     let a = disk("a");
     lab.shell(&format!("dmsetup create quiet --table '0 131072 linear {a} 0'; dmsetup create above --table '0 65536 linear /dev/mapper/quiet 0'"));
     mounted(&mut lab, "/dev/mapper/above", "above");
@@ -464,7 +527,9 @@ fn a_suspended_device_is_named_at_once() {
 
 #[test]
 fn a_purge_erases_all_of_its_namespace_and_nothing_else() {
-    let Some(mut lab) = lab() else { return };
+    let Some(mut lab) = lab_of_safety() else {
+        return;
+    };
     let (own, shared) = (lab.namespace("lab", 1), lab.namespace("lab", 2));
     let fill = |lab: &mut Lab, device: &str| {
         lab.shell(&format!(
@@ -514,7 +579,9 @@ fn a_purge_erases_all_of_its_namespace_and_nothing_else() {
 
 #[test]
 fn a_purge_of_a_volume_leaves_the_rest_of_its_disk() {
-    let Some(mut lab) = lab() else { return };
+    let Some(mut lab) = lab_of_safety() else {
+        return;
+    };
     let disk = lab.namespace("lab", 1);
     let words = "--size 4M --set bs=64k --precondition purge --set bytes=64k --set time=none --set trials_min=1 --set trials_max=1 --destroy-data";
     let purge = |lab: &mut Lab| {

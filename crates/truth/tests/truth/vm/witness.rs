@@ -1,6 +1,6 @@
 //! What `iolab witness` says of a program where the kernel counts by control group, and of the files of a server.
 
-use super::lab::{Lab, disk, lab};
+use super::lab::{Lab, disk, lab_of_evidence};
 use super::pair::{Hosts, VERSIONS, hosts, servers};
 use serde_json::Value;
 
@@ -34,7 +34,9 @@ fn reads(target: &str, other: &str) -> String {
 
 #[test]
 fn a_group_of_its_own_counts_what_each_disk_did_for_a_program() {
-    let Some(mut lab) = lab() else { return };
+    let Some(mut lab) = lab_of_evidence() else {
+        return;
+    };
     let (a, b) = (disk("a"), disk("b"));
     lab.shell(COUNT);
     let busy = format!(
@@ -59,7 +61,9 @@ fn a_group_of_its_own_counts_what_each_disk_did_for_a_program() {
 /// Where groups count no I/O, none is made, and nothing is changed; a group that holds nothing else serves as well.
 #[test]
 fn a_group_that_holds_nothing_else_counts_too() {
-    let Some(mut lab) = lab() else { return };
+    let Some(mut lab) = lab_of_evidence() else {
+        return;
+    };
     let (a, b) = (disk("a"), disk("b"));
     lab.shell("echo '-io' >/sys/fs/cgroup/cgroup.subtree_control");
     let script = reads(&a, &b);
@@ -82,7 +86,9 @@ fn a_group_that_holds_nothing_else_counts_too() {
 /// A killed iolab leaves a group, which the next one removes; its program goes on.
 #[test]
 fn what_a_kill_leaves_is_removed_by_the_next_run() {
-    let Some(mut lab) = lab() else { return };
+    let Some(mut lab) = lab_of_evidence() else {
+        return;
+    };
     lab.shell(COUNT);
     lab.shell(
         "mkfifo go; /lab/iolab witness -- bash -c 'echo ready >began; read line <go' >/dev/null 2>&1 & echo $! >pid
