@@ -11,3 +11,4 @@ mod ratios;
 mod scenarios;
 mod study;
 mod targets;
+mod trust;
