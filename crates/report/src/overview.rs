@@ -97,7 +97,9 @@ impl<'a> Overview<'a> {
             true => head.clone(),
             false => format!("{head}\n{}", sparkline_panels::text(&outlines, style)),
         };
-        let head = match all.lines().count() <= left(&drawn) {
+        let lines = |text: &str| text.lines().count();
+        let drawn_lines = lines(&drawn) + lines(&all) + lines(&caveats) + LINES_BELOW;
+        let head = match drawn_lines <= LINES_MAX {
             true => drawn,
             false => head,
         };
