@@ -171,7 +171,11 @@ fn what_comes_first_is_trusted_as_far_as_its_own_cells() {
             let first: Vec<&Claim> = headlines(&all).into_iter().take(HEADLINES_MAX).collect();
             let trust = trust(&runs, &first, &[]);
             assert_eq!(trust.claims, first.len());
-            assert_eq!(trust.level != Level::Good, is_rested_on, "{seed} {trust:?}");
+            // A claim may be left open by chance, as trials that seem to depend on each other do; that is no disturbance.
+            let is_lowered = trust
+                .reason
+                .is_some_and(|reason| reason <= Reason::SomeDisturbed);
+            assert_eq!(is_lowered, is_rested_on, "{seed} {trust:?}");
         }
     }
 }
