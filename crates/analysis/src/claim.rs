@@ -6,7 +6,7 @@
 //!
 //! Files to begin with: `effect.rs` two cells, `comparison.rs` two levels of a factor in all settings, `best.rs` the best sizes
 //! of a curve, `series.rs` the trials of a cell in their order, `rounds.rs` rounds until they are steady, `standard.rs` tests of a standard without them, `change.rs` levels over time,
-//! `concurrency.rs` requests in flight, `shared_limit.rs` groups at once, `answers.rs` claims of particular experiments, `phenomena.rs` what can be explained, `causes.rs` what interventions
+//! `concurrency.rs` requests in flight, `shared_limit.rs` groups at once, `answers.rs` claims of particular experiments, `grounds.rs` cells and doubts of each kind, `phenomena.rs` what can be explained, `causes.rs` what interventions
 //! show, `contradictions.rs` contradictions, `order.rs` the order of claims.
 
 mod answers;
@@ -18,6 +18,7 @@ mod comparison;
 mod concurrency;
 mod contradictions;
 pub(crate) mod effect;
+mod grounds;
 mod leftover;
 mod order;
 mod phenomena;

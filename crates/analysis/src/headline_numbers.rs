@@ -6,6 +6,7 @@ use iolab_workload::trial::{Backend, Pattern, SyncPolicy};
 use iolab_record::Operation;
 
 use crate::analysis::{Analysis, CellAnalysis, Latency, OperationNumbers};
+use crate::claim::CellId;
 use crate::timeline::TrialShift;
 
 /// The order of the accesses.
@@ -106,6 +107,14 @@ impl AccessOperation {
 }
 
 impl HeadlineCell<'_> {
+    /// Identifies its cell among the runs.
+    pub fn id(&self) -> CellId {
+        CellId {
+            run: self.run,
+            cell: self.cell.cell.id,
+        }
+    }
+
     /// Throughput for large blocks, IOPS for small ones.
     pub fn rate(&self) -> Option<HeadlineRate> {
         let large = self.cell.cell.trial().bs > IOPS_UP_TO;

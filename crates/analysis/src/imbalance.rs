@@ -62,20 +62,6 @@ impl Disturber {
         }
     }
 
-    /// A description.
-    pub fn words(self) -> &'static str {
-        match self {
-            Self::Steal => "CPU time taken by the hypervisor",
-            Self::CpuPressure => "waiting for a CPU",
-            Self::WorkerWait => "iolab's threads waiting for a CPU",
-            Self::MemoryPressure => "waiting for memory",
-            Self::OtherTraffic => "other traffic on the device",
-            Self::Quota => "waiting for the CPU quota",
-            Self::Splitting => "device I/Os per request",
-            Self::Fragmentation => "pieces of memory per request",
-        }
-    }
-
     /// Disturbances of some trials by other processes that are large enough for a flag, with their values.
     pub(crate) fn taken_by_others(around: &CellDisturbance) -> impl Iterator<Item = (Self, f64)> {
         let traffic = around.others.filter(|_| around.has_other_traffic());
@@ -169,28 +155,6 @@ fn range(what: Disturber, runs: &[&CellDisturbance]) -> Option<(f64, f64)> {
     Some((least, most))
 }
 
-impl Imbalance {
-    /// The values of one side, formatted.
-    fn side(&self, (least, most): (f64, f64)) -> String {
-        let (least, most) = (self.what.format(least), self.what.format(most));
-        if least == most {
-            least
-        } else {
-            format!("{least} to {most}")
-        }
-    }
-
-    /// The values of the base's runs, formatted.
-    pub fn base_words(&self) -> String {
-        self.side(self.base)
-    }
-
-    /// The values of the new runs, formatted.
-    pub fn new_words(&self) -> String {
-        self.side(self.new)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -208,8 +172,8 @@ mod tests {
         let found = imbalances(&[&quiet, &busy], &[&busier]);
         assert_eq!(found.len(), 1);
         assert_eq!(found[0].what, Disturber::OtherTraffic);
-        assert_eq!(found[0].base_words(), "1.0 % to 37 %");
-        assert_eq!(found[0].new_words(), "82 %");
+        assert_eq!(found[0].base, (0.01, 0.37));
+        assert_eq!(found[0].new, (0.82, 0.82));
         // One run of the base has the same load.
         assert_eq!(imbalances(&[&quiet, &busier], &[&busy]), []);
         // A disturbed base is an imbalance too.
@@ -238,6 +202,6 @@ mod tests {
         };
         assert_eq!(imbalances(&[&pieces(1.0)], &[&pieces(1.1)]), []);
         let found = imbalances(&[&pieces(1.0)], &[&pieces(3.87)]);
-        assert_eq!(found[0].new_words(), "3.87");
+        assert_eq!(found[0].new, (3.87, 3.87));
     }
 }

@@ -303,10 +303,12 @@ fn claims_are_the_same_in_every_format() {
     let mut number = 0;
     for name in STORED {
         let file = format!("{name}.iolab");
-        let claims = table_json(folder.path(), &[&file])["claims"].clone();
+        let printed = table_json(folder.path(), &[&file]);
+        let (claims, trust) = (printed["claims"].clone(), printed["trust"].clone());
         let page = page(folder.path(), &file);
         let data = statements::data(&page);
         assert_eq!(data["claims"], claims, "{name}");
+        assert_eq!(data["trust"], trust, "{name}");
         let claims = claims.as_array().expect("a list");
         let text = |claim: &Value, what: &str| claim[what].as_str().expect("text").to_owned();
         bases.extend(claims.iter().map(|claim| text(claim, "basis")));
@@ -347,6 +349,16 @@ fn claims_are_the_same_in_every_format() {
                 wanted.iter().collect::<Vec<_>>(),
                 "{name}: {format}"
             );
+        }
+
+        // How far that can be trusted is one sentence.
+        let trust = trust["sentence"].as_str().expect("text");
+        for (format, document) in [
+            ("page", statements::unescaped_html(&visible(&page))),
+            ("Markdown", statements::unescaped_markdown(&markdown)),
+            ("LaTeX", statements::unescaped_latex(&latex)),
+        ] {
+            assert!(document.contains(trust), "{name}: {format}");
         }
 
         // A page begins with some of those that matter most, in their order.

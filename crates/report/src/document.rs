@@ -16,8 +16,10 @@ use crate::claims::{self, ClaimData, IdentifiedRun, RemarkData};
 use crate::document_header::{IOLAB_VERSION, SCHEMA};
 use crate::export::{answers, cells, samples, stages};
 use crate::findings::Conclusion;
+use crate::findings::digest::{Digest, Told};
 use crate::findings::interpretation::concluded;
 use crate::rows::{Field, columns_of, in_columns};
+use crate::trust::TrustData;
 
 /// What `iolab table --format json` prints.
 #[derive(Serialize, JsonSchema)]
@@ -28,6 +30,8 @@ pub(crate) struct TableDocument {
     iolab_version: &'static str,
     /// Each run in one line per target.
     summaries: Vec<RunSummary>,
+    /// How far the claims that matter most, and the main numbers, can be trusted: as a report of these runs begins.
+    trust: TrustData,
     /// One object per cell of each run; of a cell with groups one per group, and one of all together.
     cells: CellRows,
     /// What each run shows, and then what several of them show together, in the order in which it is printed.
@@ -154,14 +158,18 @@ pub fn table(runs: &[(RunName, AnalysedRun)], to: &mut dyn Write) -> io::Result<
             bends: Cow::Owned(Bends::of(run.analysis())),
         })
         .collect();
+    let concluded: Vec<_> = runs.iter().map(|(_, run)| concluded(run)).collect();
+    let told = runs.iter().zip(&concluded);
+    let told = told.map(|((_, run), (_, peers))| Told { run, peers });
+    let digest = Digest::of(&told.collect::<Vec<_>>());
+    let summaries = runs.iter().zip(&concluded);
+    let summaries = summaries.flat_map(|((name, _), (lines, _))| RunSummary::of(&name.id, lines));
     write(
         &TableDocument {
             schema: SCHEMA,
             iolab_version: IOLAB_VERSION,
-            summaries: runs
-                .iter()
-                .flat_map(|(name, run)| RunSummary::of(&name.id, &concluded(run).0))
-                .collect(),
+            summaries: summaries.collect(),
+            trust: TrustData::of(&digest.trust),
             cells: CellRows(cells::rows(runs)),
             claims: claims::of_runs(&identified),
             remarks: claims::remarks(&identified),

@@ -7,6 +7,8 @@ use iolab_analysis::imbalance::Disturber;
 use iolab_record::ServedBy;
 use iolab_workload::quantity::{counted, format_ns, format_percent, significant};
 
+use crate::disturber::{self, of_both};
+
 /// The doubt as a clause: `in 8 of 8 trials other programs used the device: ...`.
 pub fn words(doubt: &Doubt, all: &Doubts) -> String {
     let trials = format!(
@@ -47,7 +49,7 @@ pub fn words(doubt: &Doubt, all: &Doubts) -> String {
                 Disturber::Quota => format!(
                     "{trials} the CPU quota of the control group stopped iolab, for up to {worst} of the time of all CPUs"
                 ),
-                other => format!("{trials} {}, up to {worst}", other.words()),
+                other => format!("{trials} {}, up to {worst}", disturber::words(*other)),
             }
         }
         Reason::Preempted { per_second } => format!(
@@ -85,11 +87,11 @@ pub(crate) fn on_side(doubt: &SideDoubt, base: &str, new: &str) -> String {
 pub(crate) fn of_sides(alike: &[&Reason]) -> Vec<String> {
     let mut clauses: Vec<String> = Vec::new();
     let mut extents: Vec<String> = Vec::new();
-    let mut disturber = None;
+    let mut by_others = None;
     for reason in alike {
         let (known, own) = match reason {
             Reason::Disturbed { by, worst } => {
-                disturber = Some(*by);
+                by_others = Some(*by);
                 (&mut extents, by.format(*worst))
             }
             other => (&mut clauses, of_side(other)),
@@ -98,7 +100,8 @@ pub(crate) fn of_sides(alike: &[&Reason]) -> Vec<String> {
             known.push(own);
         }
     }
-    let disturbed = disturber.map(|by| format!("{} ({})", by.words(), extents.join(" and ")));
+    let disturbed =
+        by_others.map(|by| format!("{} ({})", disturber::words(by), extents.join(" and ")));
     disturbed.into_iter().chain(clauses).collect()
 }
 
@@ -109,7 +112,9 @@ pub fn of_side(reason: &Reason) -> String {
         Reason::NeverFlushed { syncs } => {
             format!("none of {syncs} syncs flushed the write cache of the device")
         }
-        Reason::Disturbed { by, worst } => format!("{} ({})", by.words(), by.format(*worst)),
+        Reason::Disturbed { by, worst } => {
+            format!("{} ({})", disturber::words(*by), by.format(*worst))
+        },
         Reason::Preempted { per_second } => format!(
             "each worker was preempted {} times per second",
             significant(*per_second)
@@ -120,12 +125,7 @@ pub fn of_side(reason: &Reason) -> String {
             ..
         } => "the source of the bytes of one side is unknown".to_owned(),
         Reason::ServedBy { served_by, .. } => format!("one side was served by: {served_by}"),
-        Reason::Imbalance(found) => format!(
-            "{}, {} on the base's side, {} on the new one",
-            found.what.words(),
-            found.base_words(),
-            found.new_words()
-        ),
+        Reason::Imbalance(found) => of_both(found, "on the base's side", "on the new one"),
         Reason::ReadsAfterWrites => {
             "the drive may still have written for other cells during the reads".to_owned()
         }

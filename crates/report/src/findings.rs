@@ -1,7 +1,7 @@
 //! Findings in plain sentences: claims in words, and limits of the numbers.
 //!
 //! Files to begin with: `sentences.rs` claims as sentences, `rule.rs` other findings and their basis, one file per topic, `digest.rs`
-//! what several runs mean for a decision (`trust.rs` how reliable they are, `digest/` findings by weight, merged).
+//! what several runs mean for a decision (`digest/` findings by weight, merged).
 
 mod agreement;
 mod ceiling;
@@ -19,7 +19,6 @@ mod run_status;
 pub mod sentences;
 mod stages;
 mod tail;
-pub mod trust;
 
 pub use agreement::{agreement, overall};
 pub use ceiling::exceeds_ceiling;

@@ -11,9 +11,10 @@ use iolab_workload::settings::cell_label;
 
 use crate::layout::{Column, none};
 use crate::notation::on_page;
+use crate::overview::Overview;
 use crate::overview::main_numbers::number;
-use crate::overview::{Overview, trust};
 use crate::report::summary;
+use crate::trust;
 
 /// A first number with the cell that it is of.
 #[derive(Debug, Clone)]
@@ -208,7 +209,7 @@ impl Overview<'_> {
         PictureWords {
             title: summary::drives(&records),
             subject: on_page(&self.subject()),
-            trust: on_page(&trust(&self.digest.trust)),
+            trust: on_page(&trust::sentence(&self.digest.trust)),
             source,
         }
     }

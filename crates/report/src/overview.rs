@@ -5,21 +5,20 @@ pub(crate) mod main_numbers;
 
 use std::collections::BTreeSet;
 
-use crate::findings::capitalised;
 use crate::findings::digest::{Digest, Headline, Told};
-use crate::findings::trust::{Reason, Trust};
 use iolab_analysis::analysis::Analysis;
 use iolab_analysis::sparkline::Sparkline;
 use iolab_record::environment::KEYS;
-use iolab_record::{RunRecord, ServedBy, TargetKind};
+use iolab_record::{RunRecord, TargetKind};
 use iolab_workload::Result;
-use iolab_workload::quantity::{counted, format_bytes, format_percent};
+use iolab_workload::quantity::{counted, format_bytes};
 use iolab_workload::units::rough_duration;
 
 use crate::chart::Style;
 use crate::input::{Input, experiments};
 use crate::layout::paragraph;
 use crate::sparkline_panels;
+use crate::trust;
 use iolab_figure::preview_image;
 use iolab_workload::escape_control::escape_control;
 
@@ -51,7 +50,7 @@ impl<'a> Overview<'a> {
         let inputs: Vec<&Input> = inputs.into_iter().collect();
         let told = inputs.iter().map(|input| Told {
             run: &input.run,
-            interpretation: &input.interpretation,
+            peers: &input.interpretation.peers,
         });
         Self {
             digest: Digest::of(&told.collect::<Vec<_>>()),
@@ -81,7 +80,7 @@ impl<'a> Overview<'a> {
         if !head.is_empty() {
             head.push('\n');
         }
-        for text in [self.subject(), trust(&self.digest.trust)] {
+        for text in [self.subject(), trust::sentence(&self.digest.trust)] {
             head.push_str(&paragraph(&text, "", style.width));
         }
         head.push('\n');
@@ -98,7 +97,9 @@ impl<'a> Overview<'a> {
             true => head.clone(),
             false => format!("{head}\n{}", sparkline_panels::text(&outlines, style)),
         };
-        let head = match all.lines().count() <= left(&drawn) {
+        let lines = |text: &str| text.lines().count();
+        let drawn_lines = lines(&drawn) + lines(&all) + lines(&caveats) + LINES_BELOW;
+        let head = match drawn_lines <= LINES_MAX {
             true => drawn,
             false => head,
         };
@@ -110,7 +111,7 @@ impl<'a> Overview<'a> {
     /// Findings and caveats for the end of a single run whose text has `used` lines so far: for few cells as many as fit on a
     /// screen, and always some.
     pub fn findings_text(&self, used: usize, width: u16) -> String {
-        if self.digest.trust.cells > FEW_CELLS {
+        if self.digest.cells > FEW_CELLS {
             return self.findings(usize::MAX, width) + &self.caveats(CAVEAT_LINES, width);
         }
         let left = RUN_LINES_MAX.saturating_sub(used);
@@ -124,7 +125,7 @@ impl<'a> Overview<'a> {
     /// Whether a single run with few cells, whose text has `used` lines so far, ends within a screen.
     pub fn fits(&self, used: usize, width: u16) -> bool {
         let findings = self.findings_text(used, width);
-        self.digest.trust.cells > FEW_CELLS || used + findings.lines().count() <= RUN_LINES_MAX
+        self.digest.cells > FEW_CELLS || used + findings.lines().count() <= RUN_LINES_MAX
     }
 
     /// What was measured, and on what.
@@ -148,7 +149,7 @@ impl<'a> Overview<'a> {
         let mut text = format!(
             "Measured: {}, {}, {} in {}, on {}",
             experiments(self.inputs.iter().copied()),
-            counted(self.digest.trust.cells, "cell"),
+            counted(self.digest.cells, "cell"),
             counted(measured().count(), "trial"),
             rough_duration(std::time::Duration::from_nanos(spent)),
             targets.join(", "),
@@ -351,79 +352,6 @@ fn is_curve(outline: &Sparkline) -> bool {
     outline.levels.len() > 2 && outline.curves.iter().any(|curve| curve.points.len() > 2)
 }
 
-/// The verdict about reliability with its basis.
-pub(crate) fn trust(trust: &Trust) -> String {
-    let mut parts = Vec::new();
-    for (verdict, cells) in &trust.served {
-        let all = *cells == trust.cells;
-        let count = match all {
-            true if trust.cells == 1 => "the cell was".to_owned(),
-            true => format!("all {cells} cells were"),
-            false if *cells == 1 => format!("1 of {} cells was", trust.cells),
-            false => format!("{cells} of {} cells were", trust.cells),
-        };
-        parts.push(format!("{count} {}", served(*verdict)));
-    }
-    if trust.sought > 0 {
-        let widest = trust.widest.filter(|widest| *widest > trust.goal);
-        let widest =
-            widest.map_or_else(String::new, |w| format!(" (widest {})", format_percent(w)));
-        parts.push(format!(
-            "{} of {} within {}{widest}",
-            trust.precise,
-            trust.sought,
-            format_percent(trust.goal)
-        ));
-    }
-    if trust.unmeasured > 0 {
-        parts.push(format!(
-            "{} without a trial",
-            counted(trust.unmeasured, "cell")
-        ));
-    }
-    if trust.ruined > 0 {
-        parts.push(format!(
-            "{} with invalid trials",
-            counted(trust.ruined, "cell")
-        ));
-    }
-    parts.push(match trust.disturbed {
-        0 => "no disturbance".to_owned(),
-        n => format!("{} disturbed", counted(n, "cell")),
-    });
-    parts.extend(trust.is_virtual.map(|is| match is {
-        true => "virtual machine".to_owned(),
-        false => "physical machine".to_owned(),
-    }));
-    let reason = trust
-        .reason
-        .map_or_else(String::new, |reason| format!(": {}", in_words(reason)));
-    format!(
-        "Trust: {}{reason}. {}.",
-        trust.level.name(),
-        capitalised(&parts.join("; "))
-    )
-}
-
-/// Why numbers are not fully reliable.
-fn in_words(reason: Reason) -> &'static str {
-    match reason {
-        Reason::NoTrials => "nothing was measured",
-        Reason::Ruined(caution) => caution.words,
-        Reason::NotAsAsked => "most cells were not served by what they ask for",
-        Reason::DisturbedAndImprecise => {
-            "do not trust these numbers, other programs used the disk or the CPUs during most cells"
-        }
-        Reason::NothingPrecise => "most intervals are wider than their medians",
-        Reason::SomeNotAsAsked => "some cells were not served by what they ask for",
-        Reason::SomeDisturbed => "other programs used the disk or the CPUs during some cells",
-        Reason::ReadsAfterWrites => "the drive may have written for other cells while some read",
-        Reason::Unfinished => "a run did not finish",
-        Reason::NoDefinition => "the definition in a run file cannot be read",
-        Reason::Imprecise => "cells missed the precision goal",
-    }
-}
-
 fn kind(kind: TargetKind) -> &'static str {
     match kind {
         TargetKind::Scratch => "scratch file",
@@ -432,18 +360,5 @@ fn kind(kind: TargetKind) -> &'static str {
         TargetKind::CharDevice => "character device",
         TargetKind::Imported => "imported results",
         TargetKind::Model => "model",
-    }
-}
-
-fn served(verdict: ServedBy) -> &'static str {
-    match verdict {
-        ServedBy::Device => "served by the device",
-        ServedBy::PageCache => "served by the page cache",
-        ServedBy::Mixed => "served in part by the page cache",
-        ServedBy::Hole => "read from holes",
-        ServedBy::NotStorage => "not served by storage",
-        ServedBy::Network => "served by a file server",
-        ServedBy::Model => "served by a model",
-        ServedBy::Unknown => "of unknown source",
     }
 }

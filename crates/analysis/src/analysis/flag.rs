@@ -18,8 +18,6 @@ pub(crate) const CLOCK_SHOWS: f64 = 0.01;
 pub struct Caution {
     /// Its rank among all cautions, the worst first.
     pub rank: u8,
-    /// A short description.
-    pub words: &'static str,
     /// Whether it is a disturbance from outside.
     pub disturbs: bool,
     /// Whether it makes the numbers of the cell useless.
@@ -27,10 +25,9 @@ pub struct Caution {
 }
 
 impl Caution {
-    const fn new(rank: u8, words: &'static str) -> Self {
+    const fn new(rank: u8) -> Self {
         Self {
             rank,
-            words,
             disturbs: false,
             ruins: false,
         }
@@ -96,68 +93,68 @@ macro_rules! flags {
 flags! {
     /// The page cache served some or all of it. Not raised where the page cache was filled on purpose.
     PageCache = "page cache",
-        Some(Caution::new(5, "bytes from the page cache")),
+        Some(Caution::new(5)),
         |seen| seen.cell.cell.trial().cache != CacheState::Hot
             && (seen.is_served(ServedBy::PageCache) || seen.is_served(ServedBy::Mixed));
     /// Its tool cannot carry it out, or failed.
     Gap = "gap",
-        Some(Caution::new(17, "not carried out by their tool")),
+        Some(Caution::new(17)),
         |seen| seen.cell.gap.is_some();
     /// It read ranges that were never written.
     Hole = "hole",
-        Some(Caution::new(4, "reads of data that was never written")),
+        Some(Caution::new(4)),
         |seen| seen.is_served(ServedBy::Hole);
     /// No storage was involved.
     NotStorage = "not storage",
-        Some(Caution::new(3, "bytes not served by storage")),
+        Some(Caution::new(3)),
         |seen| seen.is_served(ServedBy::NotStorage);
     /// The device transferred more than 5 % for others.
     OtherTraffic = "other traffic",
-        Some(Caution::new(8, "other traffic on the device").disturbs()),
+        Some(Caution::new(8).disturbs()),
         |seen| seen.cell.disturbance.has_other_traffic();
     /// The kernel read more than 5 % beyond what was requested.
     ReadAhead = "read-ahead",
-        Some(Caution::new(14, "read-ahead by the kernel")),
+        Some(Caution::new(14)),
         |seen| seen.cell.disturbance.has_read_ahead();
     /// Most of the data of requests with `dontcache` stayed in the page cache.
     PagesKept = "pages kept",
-        Some(Caution::new(14, "dontcache without effect")),
+        Some(Caution::new(14)),
         |seen| seen.kept_share().is_some_and(|share| share > KEPT_MAX);
     /// Its trials form groups by the number of pieces of a request, with different responses.
     RequestsSplit = "requests split",
-        Some(Caution::new(12, "requests split differently from trial to trial").disturbs()),
+        Some(Caution::new(12).disturbs()),
         |seen| seen.cell.disturbance.split.is_some_and(|split| split.matters());
     /// Outstanding write-back took more than 5 % of the timed span.
     WriteBackOwed = "write-back owed",
-        Some(Caution::new(13, "writes left in the page cache").disturbs()),
+        Some(Caution::new(13).disturbs()),
         |seen| seen.cell.disturbance.owes_write_back();
     /// The hypervisor or other programs used CPU time.
     CpuContended = "cpu contended",
-        Some(Caution::new(9, "CPUs shared with others").disturbs()),
+        Some(Caution::new(9).disturbs()),
         |seen| seen.cell.disturbance.is_cpu_contended();
     /// The CPU quota of the control group slowed iolab.
     CpuQuota = "cpu quota",
-        Some(Caution::new(9, "held back by a CPU quota").disturbs()),
+        Some(Caution::new(9).disturbs()),
         |seen| seen.cell.disturbance.held_by_quota().is_some();
     /// The machine was suspended, or iolab stopped, during a trial.
     Suspended = "suspended",
-        Some(Caution::new(7, "the machine slept, or iolab was stopped").disturbs().ruins()),
+        Some(Caution::new(7).disturbs().ruins()),
         |seen| seen.cell.disturbance.suspended_ns > 0;
     /// iolab or the CPU may have been the limit, not the storage.
     ToolBound = "tool-bound",
-        Some(Caution::new(10, "limited by the CPU or by iolab")),
+        Some(Caution::new(10)),
         |seen| seen.is_tool_bound();
     /// A time stamp costs more than 1 % of the median request.
     ClockCost = "clock cost",
-        Some(Caution::new(15, "time stamps above 1 % of a request")),
+        Some(Caution::new(15)),
         |seen| seen.clock_shows();
     /// Time stamps grow in steps of more than 1 % of the median request.
     ClockResolution = "clock resolution",
-        Some(Caution::new(15, "clock steps above 1 % of a request")),
+        Some(Caution::new(15)),
         |seen| seen.clock_is_coarse();
     /// Fewer requests were made than the rate asks for.
     RateNotHeld = "rate not held",
-        Some(Caution::new(11, "rate not held")),
+        Some(Caution::new(11)),
         |seen| seen.cell.rate_report.as_ref().is_some_and(|report| report.not_held > 0);
     /// Less than half of the requested concurrency was in flight.
     FewInFlight = "few in flight",
@@ -169,23 +166,23 @@ flags! {
         |seen| seen.cell.concurrency.is_some_and(|c| c.shortfall == Some(Shortfall::ReachedDevice));
     /// Above a ceiling, without a known reason.
     ExceedsCeiling = "exceeds ceiling",
-        Some(Caution::new(6, "values above a ceiling")),
+        Some(Caution::new(6)),
         |seen| seen.cell.efficiency.is_some_and(|e| e.exceeds());
     /// Too few trials for an interval, or fewer than the experiment requests without its precision goal.
     FewTrials = "few trials",
-        Some(Caution::new(16, "too few trials")),
+        Some(Caution::new(16)),
         |seen| seen.has_few_trials();
     /// Enough trials, but too few of them with enough requests for the quantile of the response.
     FewRequests = "few requests",
-        Some(Caution::new(16, "too few requests for an interval")),
+        Some(Caution::new(16)),
         |seen| seen.has_few_requests();
     /// Data that was read back differed from what was written.
     VerifyFailed = "verify failed",
-        Some(Caution::new(1, "wrong data was read back").ruins()),
+        Some(Caution::new(1).ruins()),
         |seen| seen.cell.verified.is_some_and(|verified| verified.failed > 0);
     /// A trial failed.
     Errors = "errors",
-        Some(Caution::new(2, "failed trials").ruins()),
+        Some(Caution::new(2).ruins()),
         |seen| seen.has_failed || seen.ok.iter().any(|s| s.errors > 0);
     /// The kernel cut transfers short.
     ShortTransfers = "short transfers",

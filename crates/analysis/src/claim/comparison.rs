@@ -433,7 +433,7 @@ pub(super) fn targets_across_runs(runs: &[&Analysis]) -> Vec<Comparison> {
                 && run.response_group.is_none()
                 && run.inquiry.is_none()
         });
-        let mut last: Vec<(String, String, OfRun<'_>)> = Vec::new();
+        let mut last: Vec<((&str, &str), String, OfRun<'_>)> = Vec::new();
         for (place, run) in alike {
             for cell in run.cells.iter().filter(|cell| is_plain(cell)) {
                 let place_of = target_of(run, cell);
@@ -442,19 +442,19 @@ pub(super) fn targets_across_runs(runs: &[&Analysis]) -> Vec<Comparison> {
                 last.push((place_of, settings, (place, *run, cell)));
             }
         }
-        let mut targets: Vec<&String> = Vec::new();
+        let mut targets: Vec<(&str, &str)> = Vec::new();
         for (target, ..) in &last {
-            if !targets.contains(&target) {
-                targets.push(target);
+            if !targets.contains(target) {
+                targets.push(*target);
             }
         }
         let Some((first, others)) = targets.split_first() else {
             return Vec::new();
         };
-        let pairs_with = |other: &&String| {
+        let pairs_with = |other: &(&str, &str)| {
             let mut pairs = Vec::new();
-            for (_, settings, one) in last.iter().filter(|(its, ..)| its == *other) {
-                let mut base = last.iter().filter(|(its, ..)| its == *first);
+            for (_, settings, one) in last.iter().filter(|(its, ..)| its == other) {
+                let mut base = last.iter().filter(|(its, ..)| its == first);
                 let base = base.find(|(_, own, _)| own == settings);
                 // One run compares its targets itself.
                 pairs.extend(
@@ -488,9 +488,9 @@ fn is_plain(cell: &CellAnalysis) -> bool {
 }
 
 /// What tells the target of a cell from others: its name, and which storage that is.
-fn target_of(run: &Analysis, cell: &CellAnalysis) -> String {
+fn target_of<'a>(run: &'a Analysis, cell: &'a CellAnalysis) -> (&'a str, &'a str) {
     let name = run.target_of(cell.cell.spec.target.as_ref());
-    format!("{name} {}", run.storage)
+    (name, &run.storage)
 }
 
 /// A cell with its run and the place of that.

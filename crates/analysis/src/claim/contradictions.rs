@@ -35,7 +35,14 @@ enum Relation {
 }
 
 /// Two settings of one target, and the quantity in which they are compared.
-type Key = (String, String, String, String);
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct Key {
+    target: String,
+    storage: String,
+    group: Option<String>,
+    response: String,
+    settings: (String, String),
+}
 
 /// Sets every pair of comparisons of the same settings and target that cannot both be true to [`Difference::CannotTell`].
 pub(super) fn reconcile(claims: &mut [Claim], runs: &[&Analysis]) {
@@ -85,11 +92,6 @@ fn said(claims: &[Claim], runs: &[&Analysis]) -> HashMap<Key, Vec<Said>> {
             settings.entry(id).or_insert_with(of).clone()
         };
         let (base_text, other_text) = (text(base), text(other));
-        let quantity = format!(
-            "{} {}",
-            run.response_group.as_deref().unwrap_or_default(),
-            run.response
-        );
         let turned = other_text < base_text;
         let said = Said {
             source,
@@ -103,12 +105,17 @@ fn said(claims: &[Claim], runs: &[&Analysis]) -> HashMap<Key, Vec<Said>> {
                 (same, _) => same,
             },
         };
-        let (first, second) = match turned {
+        let settings = match turned {
             false => (base_text, other_text),
             true => (other_text, base_text),
         };
-        let place = format!("{} {}", run.target, run.storage);
-        let key = (place, quantity, first, second);
+        let key = Key {
+            target: run.target.clone(),
+            storage: run.storage.clone(),
+            group: run.response_group.clone(),
+            response: run.response.to_string(),
+            settings,
+        };
         all.entry(key).or_default().push(said);
     };
     for (claim, one) in claims.iter().enumerate() {

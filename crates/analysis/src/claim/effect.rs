@@ -414,10 +414,10 @@ pub(crate) fn judge(
     let difference = estimate.shows(margin);
     let (low, high) = estimate.interval.unwrap_or((0.0, f64::INFINITY));
     // The smallest difference that the interval allows; a doubt that cannot explain this much does not count.
-    let (sides, size) = match difference {
-        Difference::Higher => (Direction::of_sides(more_is_better), low),
-        Difference::Lower => (Direction::of_sides(!more_is_better), 1.0 / high),
-        Difference::Equivalent => ([Direction::Equal; 2], 1.0 + margin),
+    let size = match difference {
+        Difference::Higher => low,
+        Difference::Lower => 1.0 / high,
+        Difference::Equivalent => 1.0 + margin,
         // What others took may hide what would have been found.
         Difference::NotFound => {
             let hiding = against.turning([Direction::Equal; 2], 1.0 + margin);
@@ -428,7 +428,13 @@ pub(crate) fn judge(
         }
         Difference::CannotTell => return (difference, Vec::new()),
     };
-    let mut doubts = against.turning(sides, size);
+    let mut doubts = reversing(
+        estimate,
+        margin,
+        against,
+        more_is_better,
+        (difference, size),
+    );
     let wider = estimate.dependent_interval;
     if wider.is_some_and(|wider| shown(wider, margin) != difference) {
         doubts.push(SideDoubt {
@@ -438,6 +444,47 @@ pub(crate) fn judge(
             },
         });
     }
+    match doubts.is_empty() {
+        true => (difference, doubts),
+        false => (Difference::CannotTell, doubts),
+    }
+}
+
+/// The doubts that would be left if further trials showed what the ratio suggests. Trials that depend on each other are none of these:
+/// more of them help.
+pub(crate) fn against_suggested(
+    estimate: &Estimate,
+    margin: f64,
+    against: &SideDoubts,
+    more_is_better: bool,
+) -> Vec<SideDoubt> {
+    let ratio = estimate.ratio;
+    let suggested = shown((ratio, ratio), margin);
+    let size = match suggested {
+        Difference::Equivalent => 1.0 + margin,
+        Difference::Higher | Difference::Lower | Difference::NotFound | Difference::CannotTell => {
+            ratio.max(1.0 / ratio)
+        }
+    };
+    reversing(estimate, margin, against, more_is_better, (suggested, size))
+}
+
+/// The doubts that could reverse a difference of at least this factor, or equivalence: those of the evidence, and two groups of trials.
+fn reversing(
+    estimate: &Estimate,
+    margin: f64,
+    against: &SideDoubts,
+    more_is_better: bool,
+    (difference, size): (Difference, f64),
+) -> Vec<SideDoubt> {
+    let sides = match difference {
+        Difference::Higher => Direction::of_sides(more_is_better),
+        Difference::Lower => Direction::of_sides(!more_is_better),
+        Difference::Equivalent | Difference::NotFound | Difference::CannotTell => {
+            [Direction::Equal; 2]
+        }
+    };
+    let mut doubts = against.turning(sides, size);
     // What holds between one group and another may not hold between the rest: which of them comes next is not known.
     let other = |ratio: f64| shown((ratio, ratio), margin);
     let turned = |ratio: f64| match difference {
@@ -452,8 +499,5 @@ pub(crate) fn judge(
         side: None,
         reason: Reason::TwoGroups { low, high },
     }));
-    match doubts.is_empty() {
-        true => (difference, doubts),
-        false => (Difference::CannotTell, doubts),
-    }
+    doubts
 }

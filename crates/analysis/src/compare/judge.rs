@@ -10,7 +10,9 @@ use super::{
     Overall, POWER, Pair, Repeats, ReplicationUnit, Side,
 };
 use crate::analysis::TRIALS_MIN;
-use crate::claim::effect::{confidence, independence, judge, of_blocks, of_samples};
+use crate::claim::effect::{
+    against_suggested, confidence, independence, judge, of_blocks, of_samples,
+};
 use crate::claim::{Difference, Estimate};
 use crate::doubt::{SideDoubt, SideDoubts};
 
@@ -29,7 +31,7 @@ pub(super) fn compare(
         let (shown, doubts) = shown(&cell, pair, terms, confidence);
         cell.verdict = allowed(shown, &doubts, unit);
         cell.doubts = doubts;
-        // More trials do not help against differences between runs.
+        // More trials help neither against differences between runs nor against a doubt, which has a verdict of its own.
         if cell.verdict == CellVerdict::CannotTell && unit != ReplicationUnit::Runs {
             cell.further = further(&cell, pair, terms, confidence);
         }
@@ -153,7 +155,13 @@ fn shown(
         Difference::NotFound | Difference::CannotTell => false,
     };
     if !is_told {
-        return (CellVerdict::CannotTell, pair.against.foreign());
+        let suggested = against_suggested(estimate, terms.margin, &pair.against, more_is_better);
+        let foreign = pair.against.foreign().into_iter();
+        let further = foreign.filter(|doubt| !suggested.contains(doubt));
+        return (
+            CellVerdict::CannotTell,
+            further.chain(suggested.clone()).collect(),
+        );
     }
     let (difference, doubts) = judge(estimate, terms.margin, &pair.against, more_is_better);
     let verdict = match difference {

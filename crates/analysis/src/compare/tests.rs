@@ -4,6 +4,8 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::judge;
 use super::*;
+use crate::doubt::ComparedSide;
+use crate::imbalance::Disturber;
 
 fn terms() -> Criteria {
     Criteria {
@@ -94,6 +96,71 @@ fn a_change_that_is_real_but_within_the_margin_is_no_alarm() {
         ..terms()
     };
     assert_eq!(one(&base, &new, strict).verdict, CellVerdict::Slower);
+}
+
+/// Two sides whose trials overlap, with this against them.
+fn overlapping(against: SideDoubts, base: &[f64], new: &[f64]) -> CellComparison {
+    let pair = Pair {
+        base: base.to_vec(),
+        new: new.to_vec(),
+        against,
+        ..Pair::default()
+    };
+    let mut cells = judge::compare(&[pair], &terms(), ReplicationUnit::TrialsWithinRuns);
+    cells.pop().expect("one cell")
+}
+
+/// What a doubt leaves open, no number of trials settles.
+#[test]
+fn more_trials_are_offered_only_where_precision_is_what_is_lacking() {
+    let scores = [0.2, -1.0, 1.35, -0.2, 1.0, -1.35];
+    let around = |median: f64| scores.map(|z| median * (0.2_f64 * z).exp());
+    let (fast, slow) = (around(100.0), around(85.0));
+    let disturbed = |side| {
+        SideDoubts::made_of([SideDoubt {
+            side: Some(side),
+            reason: Reason::Disturbed {
+                by: Disturber::OtherTraffic,
+                worst: 0.4,
+            },
+        }])
+    };
+    let none = SideDoubts::default();
+    let undisturbed = overlapping(none, &fast, &slow);
+    assert_eq!(undisturbed.verdict, CellVerdict::CannotTell);
+    assert!(undisturbed.further.is_some());
+    for (side, base, new) in [
+        (ComparedSide::New, &fast, &slow),
+        (ComparedSide::Base, &slow, &fast),
+    ] {
+        let cell = overlapping(disturbed(side), base, new);
+        assert_eq!(cell.verdict, CellVerdict::Disturbed);
+        assert_eq!((cell.further, cell.doubts.len()), (None, 1));
+    }
+    // What slowed the faster side makes it no less fast: more trials would tell.
+    for (side, base, new) in [
+        (ComparedSide::Base, &fast, &slow),
+        (ComparedSide::New, &slow, &fast),
+    ] {
+        let cell = overlapping(disturbed(side), base, new);
+        assert_eq!(cell.verdict, CellVerdict::CannotTell);
+        assert_eq!((cell.further, cell.doubts.len()), (undisturbed.further, 0));
+    }
+    // A disturbance too small for the difference that the ratio suggests.
+    let slight = SideDoubts::made_of([SideDoubt {
+        side: Some(ComparedSide::New),
+        reason: Reason::Disturbed {
+            by: Disturber::OtherTraffic,
+            worst: 0.06,
+        },
+    }]);
+    assert!(overlapping(slight, &fast, &slow).further.is_some());
+    // Either way where they look equal.
+    let alike = around(101.0);
+    for side in [ComparedSide::Base, ComparedSide::New] {
+        let cell = overlapping(disturbed(side), &fast, &alike);
+        assert_eq!((cell.verdict, cell.further), (CellVerdict::Disturbed, None));
+    }
 }
 
 #[test]
@@ -195,28 +262,45 @@ fn a_verdict_says_what_its_interval_shows_and_swapped_sides_mirror_it() {
     }
 }
 
-#[test]
-fn blocks_that_depend_on_each_other_need_more_of_them() {
-    let mut machine = Machine::new(7);
-    // Half of the run with one shift, half with another: 30 blocks worth about two.
-    let mut shifts = |centre: f64| -> Vec<f64> {
-        let noise = machine.trials(15, 1.0, 0.02);
-        noise.iter().map(|x| centre + x.ln()).collect()
-    };
-    let ratios = [shifts(-2.8), shifts(0.4)].concat();
+/// The verdict on the ratios of blocks, from their logarithms.
+fn in_blocks(ratios: Vec<f64>) -> CellComparison {
     let pair = Pair {
-        base: vec![100.0; 30],
+        base: vec![100.0; ratios.len()],
         new: ratios.iter().map(|r| 100.0 * r.exp()).collect(),
         within_blocks: Some(ratios),
         ..Pair::default()
     };
-    let cells = judge::compare(&[pair], &terms(), ReplicationUnit::Blocks);
-    assert_eq!(cells[0].verdict, CellVerdict::CannotTell);
-    match cells[0].further {
+    let mut cells = judge::compare(&[pair], &terms(), ReplicationUnit::Blocks);
+    cells.pop().expect("one cell")
+}
+
+#[test]
+fn blocks_that_depend_on_each_other_need_more_of_them() {
+    let mut machine = Machine::new(7);
+    // They rise all the time: 30 blocks worth about two.
+    let noise = machine.trials(30, 1.0, 0.02);
+    let ratios = (0..)
+        .zip(noise)
+        .map(|(block, x)| -1.2 + f64::from(block) / 15.0 + x.ln());
+    let cell = in_blocks(ratios.collect());
+    assert_eq!(cell.verdict, CellVerdict::CannotTell);
+    match cell.further {
         Some(Further::Trials(more)) => assert!(more >= 30, "{more} more trials"),
         Some(Further::TooMany) => {}
         None => panic!("no advice"),
     }
+}
+
+/// Half of the run lower, half higher: which comes next, further trials do not tell.
+#[test]
+fn further_trials_are_not_offered_against_two_groups() {
+    let mut machine = Machine::new(7);
+    let mut shifts = |centre: f64| -> Vec<f64> {
+        let noise = machine.trials(15, 1.0, 0.02);
+        noise.iter().map(|x| centre + x.ln()).collect()
+    };
+    let cell = in_blocks([shifts(-2.8), shifts(0.4)].concat());
+    assert_eq!((cell.verdict, cell.further), (CellVerdict::TwoGroups, None));
 }
 
 #[test]

@@ -120,9 +120,20 @@ impl SideDoubts {
         }
     }
 
+    /// These.
+    #[cfg(test)]
+    pub(crate) fn made_of(doubts: impl IntoIterator<Item = SideDoubt>) -> Self {
+        Self(doubts.into_iter().collect())
+    }
+
     /// Whether there is no doubt.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
+    }
+
+    /// All reasons, whichever side they are about.
+    pub(crate) fn reasons(&self) -> impl Iterator<Item = &Reason> {
+        self.0.iter().map(|SideDoubt { side: _, reason }| reason)
     }
 
     /// The disturbances in which the sides differ.

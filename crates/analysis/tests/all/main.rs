@@ -1,5 +1,7 @@
 //! Tests of the analysis, mostly on synthetic records. One program, so that it is linked once.
 
+#![allow(clippy::disallowed_macros)]
+
 mod analysis;
 mod causes;
 mod compare;

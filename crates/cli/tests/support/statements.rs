@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::visible;
 
 /// Text whose words are separated by one blank each.
-fn plain(text: &str) -> String {
+pub(crate) fn plain(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
@@ -42,18 +42,22 @@ pub(crate) fn of_markdown(markdown: &str) -> Vec<(String, String)> {
     };
     let lines = parts.iter().filter_map(part).flat_map(str::lines);
     let lines = lines.filter_map(|line| line.strip_prefix("- ")?.split_once(" Based on: "));
-    let unescaped = |text: &str| {
-        let text = text.replace('\\', "");
-        plain(
-            &text
-                .replace("&lt;", "<")
-                .replace("&gt;", ">")
-                .replace("&amp;", "&"),
-        )
-    };
     lines
-        .map(|(text, basis)| (unescaped(text), unescaped(basis.trim_end_matches('.'))))
+        .map(|(text, basis)| {
+            let basis = basis.trim_end_matches('.');
+            (unescaped_markdown(text), unescaped_markdown(basis))
+        })
         .collect()
+}
+
+pub(crate) fn unescaped_markdown(text: &str) -> String {
+    let text = text.replace('\\', "");
+    plain(
+        &text
+            .replace("&lt;", "<")
+            .replace("&gt;", ">")
+            .replace("&amp;", "&"),
+    )
 }
 
 /// What a page begins with, and what its sections state.
@@ -69,7 +73,7 @@ pub(crate) fn of_page(page: &str) -> (Vec<String>, Vec<String>) {
     (lines(first), lines(sections))
 }
 
-fn unescaped_html(text: &str) -> String {
+pub(crate) fn unescaped_html(text: &str) -> String {
     let mut text = text.to_owned();
     for (escaped, c) in [
         ("&#60;", "<"),
@@ -95,27 +99,31 @@ pub(crate) fn of_latex(latex: &str) -> Vec<String> {
         let item = line
             .strip_prefix("\\item ")
             .and_then(|item| item.split_once(": "));
-        let mut text = item.map_or(line, |(_, text)| text).to_owned();
-        for (escaped, plain) in [
-            ("~", " "),
-            ("\\,", ""),
-            ("\\textless{}", "<"),
-            ("\\textgreater{}", ">"),
-            ("\\textquotesingle{}", "'"),
-            ("\\textbar{}", "|"),
-            ("{-}", "-"),
-            ("{[}", "["),
-            ("{]}", "]"),
-            ("\\%", "%"),
-            ("\\_", "_"),
-            ("\\&", "&"),
-            ("\\#", "#"),
-        ] {
-            text = text.replace(escaped, plain);
-        }
-        plain(&text)
+        unescaped_latex(item.map_or(line, |(_, text)| text))
     });
     lines.collect()
+}
+
+pub(crate) fn unescaped_latex(text: &str) -> String {
+    let mut text = text.to_owned();
+    for (escaped, plain) in [
+        ("~", " "),
+        ("\\,", ""),
+        ("\\textless{}", "<"),
+        ("\\textgreater{}", ">"),
+        ("\\textquotesingle{}", "'"),
+        ("\\textbar{}", "|"),
+        ("{-}", "-"),
+        ("{[}", "["),
+        ("{]}", "]"),
+        ("\\%", "%"),
+        ("\\_", "_"),
+        ("\\&", "&"),
+        ("\\#", "#"),
+    ] {
+        text = text.replace(escaped, plain);
+    }
+    plain(&text)
 }
 
 /// The data in a page.

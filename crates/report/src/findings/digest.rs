@@ -2,13 +2,13 @@
 
 mod caveat;
 
-use crate::findings::interpretation::Interpretation;
-use crate::findings::trust::Trust;
 use crate::findings::{agreement, sentences, stragglers};
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::analysis::Analysis;
 use iolab_analysis::claim::{self, CellId, Claim, HEADLINES_MAX};
+use iolab_analysis::compare::Comparison;
 use iolab_analysis::headline_numbers::HeadlineNumbers;
+use iolab_analysis::trust::{Shown, Trust};
 
 pub use caveat::Caveat;
 
@@ -17,8 +17,8 @@ pub use caveat::Caveat;
 pub struct Told<'a> {
     /// The run.
     pub run: &'a AnalysedRun,
-    /// What it says alone.
-    pub interpretation: &'a Interpretation,
+    /// iolab against each of its peers.
+    pub peers: &'a [Comparison],
 }
 
 /// A statement that matters.
@@ -43,7 +43,9 @@ pub struct Headline {
 pub struct Digest<'a> {
     /// The numbers that are compared most.
     pub glance: HeadlineNumbers<'a>,
-    /// How far they can be trusted.
+    /// Cells with measured trials.
+    pub cells: usize,
+    /// How far these numbers and the headlines can be trusted.
     pub trust: Trust,
     /// At most [`HEADLINES_MAX`] statements, the weightiest first.
     pub headlines: Vec<Headline>,
@@ -57,57 +59,78 @@ impl<'a> Digest<'a> {
         let analyses: Vec<&Analysis> = runs.iter().map(|told| told.run.analysis()).collect();
         let analysed: Vec<&AnalysedRun> = runs.iter().map(|told| told.run).collect();
         let claims = claim::claims(&analyses);
+        let glance = HeadlineNumbers::of(&analyses);
+        let (headlines, shown) = headlines(runs, &analyses, &claims);
+        // Without a finding its tables and curves are what is shown, with the numbers of all cells.
+        let rows = glance.rows.iter().filter(|_| !shown.is_empty());
+        let numbers: Vec<CellId> = rows.map(|row| row.id()).collect();
+        let cells = analyses.iter().flat_map(|run| &run.cells);
         Self {
-            glance: HeadlineNumbers::of(&analyses),
-            trust: Trust::of(&analysed),
-            headlines: headlines(runs, &analyses, &claims),
+            glance,
+            cells: cells.filter(|cell| cell.n > 0).count(),
+            trust: Trust::of(&Shown {
+                runs: &analysed,
+                claims: &shown,
+                numbers: &numbers,
+            }),
+            headlines,
             caveats: caveat::all(&analyses, &claims),
         }
     }
 }
 
 /// What held a run across hosts up, how tools agree, where that was asked, then what the runs show; what several runs say in the same
-/// words stands once.
-fn headlines(runs: &[Told<'_>], analyses: &[&Analysis], claims: &[Claim]) -> Vec<Headline> {
+/// words stands once. With them the claims that they are.
+fn headlines<'c>(
+    runs: &[Told<'_>],
+    analyses: &[&Analysis],
+    claims: &'c [Claim],
+) -> (Vec<Headline>, Vec<&'c Claim>) {
     // All other numbers of such a run are those of its slowest part.
     let of_stragglers = analyses.iter().enumerate().flat_map(|(run, analysis)| {
         let found = stragglers(analysis).into_iter();
-        found.map(move |finding| (vec![run], Vec::new(), (finding.text, None), false))
+        found.map(move |finding| (None, vec![run], Vec::new(), (finding.text, None), false))
     });
     let of_tools = runs.iter().enumerate().flat_map(|(run, told)| {
-        let found = agreement(&told.interpretation.peers).into_iter().take(1);
-        found.map(move |finding| (vec![run], Vec::new(), (finding.text, None), false))
+        let found = agreement(told.peers).into_iter().take(1);
+        found.map(move |finding| (None, vec![run], Vec::new(), (finding.text, None), false))
     });
     let of_claims = claim::headlines(claims).into_iter();
     let of_claims = of_claims.map(|one| {
         let text = sentences::finding(one, analyses).text;
         let short = sentences::main_sentence(one, analyses);
         (
+            Some(one),
             one.runs(),
             one.cells(),
             (text, short),
             one.compares_targets(),
         )
     });
-    let mut all: Vec<Headline> = Vec::new();
-    for (runs, cells, (text, short), names_targets) in
+    let mut all: Vec<(Headline, Vec<&Claim>)> = Vec::new();
+    for (claim, runs, cells, (text, short), names_targets) in
         of_stragglers.chain(of_tools).chain(of_claims)
     {
-        match all.iter_mut().find(|other| other.text == text) {
-            Some(other) => {
+        match all.iter_mut().find(|(other, _)| other.text == text) {
+            Some((other, its)) => {
                 other.runs.extend(runs);
                 other.cells.extend(cells);
+                its.extend(claim);
             }
-            None => all.push(Headline {
-                names_runs: runs.len() > 1 && !names_targets,
-                names_targets,
-                runs,
-                cells,
-                text,
-                short,
-            }),
+            None => {
+                let headline = Headline {
+                    names_runs: runs.len() > 1 && !names_targets,
+                    names_targets,
+                    runs,
+                    cells,
+                    text,
+                    short,
+                };
+                all.push((headline, claim.into_iter().collect()));
+            }
         }
     }
     all.truncate(HEADLINES_MAX);
-    all
+    let (headlines, its): (Vec<Headline>, Vec<Vec<&Claim>>) = all.into_iter().unzip();
+    (headlines, its.concat())
 }

@@ -1,14 +1,15 @@
 //! The main numbers: sequential and random access of each target, as a sentence and as a table.
 
-use crate::findings::trust::Trust;
 use iolab_analysis::analysis::MeasuredTarget;
 use iolab_analysis::headline_numbers::{AccessOperation, AccessOrder, HeadlineCell, HeadlineRate};
+use iolab_analysis::trust::{Shown, Trust};
 use iolab_record::TargetKind;
 use iolab_workload::escape_control::escape_control;
 use iolab_workload::quantity::{exact_size, format_bytes, format_ns, format_percent, significant};
 
-use super::{Overview, in_words, kind};
+use super::{Overview, kind};
 use crate::layout::{self, Column, none};
+use crate::trust::in_words;
 
 /// Characters of what a target is in a row of the glance.
 const DESCRIPTION_WIDTH: usize = 24;
@@ -22,12 +23,17 @@ impl Overview<'_> {
         targets.dedup();
         let line = |target: &str| {
             let runs: Vec<_> = self.inputs.iter().map(|input| &input.run).collect();
-            let trust = Trust::on(&runs, target);
+            let own = rows.iter().filter(|row| row.target == target);
+            let own: Vec<&HeadlineCell<'_>> = own.collect();
+            let numbers: Vec<_> = own.iter().map(|row| row.id()).collect();
+            let trust = Trust::of(&Shown {
+                runs: &runs,
+                claims: &[],
+                numbers: &numbers,
+            });
             let reason = trust
                 .reason
                 .map_or_else(String::new, |reason| format!(" ({})", in_words(reason)));
-            let own = rows.iter().filter(|row| row.target == target);
-            let own: Vec<&HeadlineCell<'_>> = own.collect();
             let text = format!(
                 "{target}: {} ({}); trust: {}{reason}",
                 fastest(&own),

@@ -8,12 +8,13 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::Input;
 use super::section::file_name;
+use super::{Input, StudyReport};
 use crate::claims::{self, ClaimData, IdentifiedRun, RemarkData};
 use crate::data_column::{DataColumn, list_schema};
 use crate::document::RunSummary;
 use crate::document_header::{IOLAB_VERSION, SCHEMA};
+use crate::trust::TrustData;
 use iolab_workload::escape_control::escape_control;
 
 /// What the page of `iolab report` holds in its element `samples`.
@@ -27,6 +28,8 @@ pub(crate) struct ReportDocument {
     columns: Vec<String>,
     /// Each run in one line per target.
     summaries: Vec<RunSummary>,
+    /// How far the claims and main numbers that the page begins with can be trusted.
+    trust: TrustData,
     /// The runs, with all their samples.
     runs: Vec<RunData>,
     /// The claims about the latest run of each experiment, then those about several of them together, in the order of the page.
@@ -92,9 +95,9 @@ fn columns(timed: ShownLatency) -> Vec<DataColumn<'static, Sample>> {
     }
 }
 
-/// Everything that the script of the page reads, escaped for a `<script>` element. `latest` are the indices of the runs about
-/// which the page makes claims.
-pub(super) fn json(inputs: &[Input], latest: &[usize]) -> String {
+/// Everything that the script of the page reads, escaped for a `<script>` element.
+pub(super) fn json(report: &StudyReport<'_>) -> String {
+    let (inputs, latest) = (report.inputs, &report.latest);
     let columns = columns(ShownLatency::Own);
     let shown = latest.iter().filter_map(|place| inputs.get(*place));
     let shown: Vec<_> = shown
@@ -118,6 +121,7 @@ pub(super) fn json(inputs: &[Input], latest: &[usize]) -> String {
                 RunSummary::of(&input.run.record().id(), &input.interpretation.conclusions)
             })
             .collect(),
+        trust: TrustData::of(&report.overview.digest.trust),
         runs: runs.collect(),
         claims: claims::of_runs(&shown),
         remarks: claims::remarks(&shown),

@@ -1,7 +1,6 @@
 //! The report as one HTML page.
 
 use crate::findings::FindingKind;
-use crate::findings::trust::Level;
 use askama::Template;
 use iolab_workload::{Error, Result};
 
@@ -19,7 +18,7 @@ use super::{StudyReport, clean};
 use crate::glance::FirstNumber;
 use crate::layout::Grid;
 use crate::notation::on_page;
-use crate::overview;
+use crate::trust;
 
 /// The values of the template, which escapes every text. Only our own style and script, and escaped JSON, are inserted unescaped.
 #[derive(Template)]
@@ -167,12 +166,8 @@ pub(super) fn page<'a>(report: &'a StudyReport<'a>) -> Result<String> {
             .map(|answer| (answer, PageTable::of(&answer.table)))
             .collect(),
         glance: glance(report, row_of),
-        trust: overview::trust(&digest.trust),
-        level: match digest.trust.level {
-            Level::Good => "good",
-            Level::Limited => "limited",
-            Level::Poor => "poor",
-        },
+        trust: trust::sentence(&digest.trust),
+        level: digest.trust.level.name(),
         caveats: overview
             .caveat_words()
             .iter()
@@ -199,7 +194,7 @@ pub(super) fn page<'a>(report: &'a StudyReport<'a>) -> Result<String> {
         figure_style: iolab_figure::style(),
         style: include_str!("../../templates/report.css"),
         script: include_str!("../../templates/report.js"),
-        data: data::json(report.inputs, &report.latest),
+        data: data::json(report),
         rules: method::rules(&report.orders()),
     };
     page.render().map_err(|error| failed(&error))

@@ -14,7 +14,7 @@ use super::statement::{Statement, statements};
 use super::{AnswerPart, StudyReport, clean, program};
 use crate::latex::{escaped, sentence};
 use crate::layout::Grid;
-use crate::overview;
+use crate::trust;
 
 const PREAMBLE: &str = r"\pdfminorversion=7
 \documentclass[a4paper,10pt,twocolumn]{article}
@@ -149,7 +149,7 @@ fn summary(report: &StudyReport<'_>) -> String {
         "\\begin{{abstract}}\n{}\n{}\n{}\n\\end{{abstract}}\n\n",
         sentence(&report.overview.subject()),
         found.join("\n"),
-        sentence(&overview::trust(&report.overview.digest.trust))
+        sentence(&trust::sentence(&report.overview.digest.trust))
     )
 }
 

@@ -11,6 +11,7 @@ use super::section::Section;
 use super::statement::{Statement, StatementGroup};
 use super::{StudyReport, program};
 use crate::markdown::{escaped, sentence};
+use crate::trust;
 
 /// The text, with its figures as SVG.
 pub(super) fn bundle(report: &StudyReport<'_>, prefix: &str) -> Result<Bundle> {
@@ -37,6 +38,10 @@ fn text(report: &StudyReport<'_>, chapters: &[Chapter<'_>], programs: &[Bundle])
     }
     for words in &report.summary {
         let _ = writeln!(text, "{}\n", sentence(words));
+    }
+    if !report.inputs.is_empty() {
+        let trust = trust::sentence(&report.overview.digest.trust);
+        let _ = writeln!(text, "{}\n", sentence(&trust));
     }
     text.push_str(&answers(report));
     text.push_str(&questions(chapters));

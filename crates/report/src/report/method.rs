@@ -76,10 +76,10 @@ const RULES: &[MethodRule] = &[
     MethodRule {
         name: "Ratio of medians",
         text: Cow::Borrowed(
-            "An interval on the logarithms, from the spread of the order statistics around each median; from 6 positive values on each side.",
+            "Of cells that share no blocks: the low end of the exact interval of one median over the high end of the other, and the high end over the low one. It assumes nothing about either distribution, and holds between two groups of values too.",
         ),
-        formula: "ln(median(new) / median(base)) ± z · √(w(new) + w(base)), w = ((ln x(n−c+1) − ln x(c)) / (2 z(c)))²",
-        source: "Price and Bonett, J. Statist. Comput. Simul. 72 (2002) 119-124",
+        formula: "median(new) / median(base); low(new) / high(base) to high(new) / low(base)",
+        source: "David and Nagaraja, Order Statistics, 3rd ed. (2003), section 7.1",
     },
     MethodRule {
         name: "Claims",

@@ -11,6 +11,7 @@ mod overview;
 mod pages;
 mod report;
 mod schema;
+mod screen;
 mod slo;
 mod snapshots;
 mod witness;

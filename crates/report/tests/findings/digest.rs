@@ -4,11 +4,11 @@ use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::analysis::Flag;
 use iolab_analysis::claim::HEADLINES_MAX;
 use iolab_analysis::headline_numbers::{AccessOperation, AccessOrder, HeadlineNumbers};
+use iolab_analysis::trust::{Level, Reason, Trust};
 use iolab_record::environment::KEYS;
 use iolab_record::{RunRecord, RunStatus, ServedBy};
 use iolab_report::findings::digest::{Digest, Told};
 use iolab_report::findings::interpretation::Interpretation;
-use iolab_report::findings::trust::{Level, Reason, Trust};
 
 use iolab_synthetic::{add_cell, around, record, serve};
 use iolab_workload::trial::SyncPolicy;
@@ -49,13 +49,18 @@ fn study() -> Vec<AnalysedRun> {
     records.map(AnalysedRun::of).into()
 }
 
+/// How far what is shown of runs can be trusted.
+fn trust(runs: &[AnalysedRun]) -> Trust {
+    told(runs, |digest| digest.trust.clone())
+}
+
 fn told<T>(runs: &[AnalysedRun], use_it: impl FnOnce(&Digest<'_>) -> T) -> T {
     let interpretations: Vec<Interpretation> = runs.iter().map(Interpretation::of).collect();
     let pairs = runs.iter().zip(&interpretations);
     let told: Vec<Told<'_>> = pairs
         .map(|(run, interpretation)| Told {
             run,
-            interpretation,
+            peers: &interpretation.peers,
         })
         .collect();
     use_it(&Digest::of(&told))
@@ -147,7 +152,6 @@ fn what_the_device_served_comes_before_what_it_did_not() {
 #[test]
 fn trust_falls_with_what_was_found() {
     let good = study();
-    let trust = |runs: &[AnalysedRun]| Trust::of(&runs.iter().collect::<Vec<_>>());
     assert_eq!(trust(&good).level, Level::Good);
     assert_eq!(trust(&good).precise, 12);
 
@@ -203,7 +207,7 @@ fn the_page_cache_is_no_fault_where_it_was_asked_for() {
             .iter()
             .all(|cell| cell.flags.is_empty())
     );
-    assert_eq!(Trust::of(&[&run]).level, Level::Good);
+    assert_eq!(trust(&[run]).level, Level::Good);
 }
 
 #[test]
@@ -241,7 +245,7 @@ fn a_run_that_was_disturbed_throughout_and_is_imprecise_is_not_to_be_trusted() {
                 device.write_bytes = 2 * device.read_bytes;
             }
         }
-        Trust::of(&[&AnalysedRun::of(all)])
+        trust(&[AnalysedRun::of(all)])
     };
     let (some, all) = (disturbed(1), disturbed(3));
     assert_eq!(
@@ -254,6 +258,31 @@ fn a_run_that_was_disturbed_throughout_and_is_imprecise_is_not_to_be_trusted() {
     );
 }
 
+/// Cells that no finding and no main number rests on do not count: here those of strided reads, which nothing is
+/// compared with.
+#[test]
+fn only_what_is_shown_is_judged() {
+    let runs = |disturbed: usize| {
+        let mut strides = record("read-stride", &[]);
+        add_cell(
+            &mut strides,
+            &["bs=64KiB", "pattern=strided"],
+            &[100.0, 101.0],
+        );
+        let mut all = [curve("read-size", &["pattern=seq"], &READS), strides];
+        for sample in all[disturbed].samples.iter_mut() {
+            let device = sample.counters.device.as_mut().expect("counted");
+            device.read_bytes +=
+                2 * sample.operations.read.bytes + 2 * sample.operations.write.bytes;
+        }
+        trust(&all.map(AnalysedRun::of))
+    };
+    let (rested, other) = (runs(0), runs(1));
+    assert!(other.cells < other.measured, "{other:?}");
+    assert_eq!((other.reason, other.disturbed), (None, 0), "{other:?}");
+    assert_eq!(rested.reason, Some(Reason::SomeDisturbed), "{rested:?}");
+}
+
 /// Each reason with the level that it makes, the worst of several first.
 #[test]
 fn every_level_of_trust_has_its_reason() {
@@ -261,7 +290,7 @@ fn every_level_of_trust_has_its_reason() {
     let of = |change: &dyn Fn(&mut RunRecord)| {
         let mut record = quiet();
         change(&mut record);
-        let trust = Trust::of(&[&AnalysedRun::of(record)]);
+        let trust = trust(&[AnalysedRun::of(record)]);
         (trust.level, trust.reason)
     };
     let scatter = |record: &mut RunRecord, by: u64, cells: i64| {
@@ -275,7 +304,7 @@ fn every_level_of_trust_has_its_reason() {
     assert_eq!(of(&|r| r.samples.clear()), poor(Reason::NoTrials));
     assert_eq!(
         of(&|r| r.samples[3].ok = false),
-        poor(Reason::Ruined(Flag::Errors.caution().expect("it is one")))
+        poor(Reason::Ruined(Flag::Errors))
     );
     let elsewhere = |count: usize| {
         move |record: &mut RunRecord| {
@@ -349,12 +378,12 @@ fn trust_names_the_worst_of_what_makes_trials_invalid() {
     let with = |change: fn(&mut RunRecord)| {
         let mut all = curve("read-size", &["pattern=seq"], &READS);
         change(&mut all);
-        let trust = Trust::of(&[&AnalysedRun::of(all)]);
-        let Some(Reason::Ruined(caution)) = trust.reason else {
+        let trust = trust(&[AnalysedRun::of(all)]);
+        let Some(Reason::Ruined(flag)) = trust.reason else {
             panic!("{trust:?}");
         };
         assert_eq!((trust.level, trust.ruined), (Level::Poor, 1));
-        caution
+        flag
     };
     // Stopped by Ctrl-Z: nothing failed, and no data was wrong.
     let stopped = |all: &mut RunRecord| {
@@ -362,12 +391,12 @@ fn trust_names_the_worst_of_what_makes_trials_invalid() {
         let sample = sample.expect("a trial");
         sample.counters.pressure.suspended_ns = Some(3_000_000_000);
     };
-    assert_eq!(Some(with(stopped)), Flag::Suspended.caution());
+    assert_eq!(with(stopped), Flag::Suspended);
     let failed = |all: &mut RunRecord| {
         let sample = all.samples.iter_mut().rfind(|sample| !sample.warmup);
         let sample = sample.expect("a trial");
         sample.counters.pressure.suspended_ns = Some(3_000_000_000);
         sample.errors = 1;
     };
-    assert_eq!(Some(with(failed)), Flag::Errors.caution());
+    assert_eq!(with(failed), Flag::Errors);
 }

@@ -14,3 +14,4 @@ mod scenarios;
 mod study;
 mod targets;
 mod times;
+mod trust;

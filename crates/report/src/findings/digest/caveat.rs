@@ -5,6 +5,7 @@ use iolab_workload::trial::CacheState;
 use crate::findings::disturbance::in_words_of;
 use crate::findings::run_status::is_by_user;
 use crate::findings::sentences::{in_words_of_standard, state_in_short};
+use crate::flag::in_words;
 use iolab_analysis::analysis::{Analysis, Caution, CellAnalysis, Flag, Response, WriteOut};
 use iolab_analysis::claim::{Claim, RoundsState, dependent_cells, drifting_cells, groups};
 use iolab_record::{RunStatus, ServedBy};
@@ -96,10 +97,10 @@ fn flagged(analyses: &[&Analysis]) -> Vec<Caveat> {
         .filter_map(|flag| Some((flag.caution()?, flag)))
         .collect();
     cautions.sort_by_key(|(caution, _)| caution.rank);
-    let raised = cautions.into_iter().filter_map(|(caution, flag)| {
+    let raised = cautions.into_iter().filter_map(|(_, flag)| {
         about(
             count(analyses, |cell| cell.flags.contains(flag)),
-            caution.words,
+            in_words(*flag),
         )
     });
     raised.collect()

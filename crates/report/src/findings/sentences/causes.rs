@@ -13,6 +13,7 @@ use iolab_workload::quantity::{counted, exact_duration, significant};
 use iolab_workload::units::{format_duration, rough_duration};
 
 use super::{doubt_words, doubts, more_blocks};
+use crate::disturber::of_both;
 
 /// Below this share nothing is left to be explained.
 pub(super) const REST: f64 = 0.1;
@@ -239,12 +240,7 @@ pub(super) fn of_suspects(found: &Suspects, detail: Detail) -> String {
 /// What could make the same change as an intervention. Its sides are the cells with the suspect and without it, and not those of the difference.
 fn against(all: &[SideDoubt], detail: Detail) -> String {
     let of_one = |doubt: &SideDoubt| match &doubt.reason {
-        Reason::Imbalance(found) => format!(
-            "{}, {} with it, {} without it",
-            found.what.words(),
-            found.base_words(),
-            found.new_words()
-        ),
+        Reason::Imbalance(found) => of_both(found, "with it", "without it"),
         _ => doubts(std::slice::from_ref(doubt)),
     };
     let each: Vec<String> = all.iter().map(of_one).collect();

@@ -1,0 +1,86 @@
+//! What each kind of claim rests on: its cells, and the doubts that turned a part of it.
+
+use std::collections::BTreeSet;
+
+use super::{Best, Candidate, CellId, Claim, Suspected};
+use crate::analysis::{Analysis, CellAnalysis};
+use crate::doubt::{Reason, SideDoubt};
+
+impl Claim {
+    /// The cells that it rests on, by the indices of these runs. A claim about a run as a whole rests on those of its cells that can show
+    /// it, with [`cells`](Self::cells) it is just these.
+    pub(crate) fn rests_on(&self, runs: &[&Analysis]) -> BTreeSet<CellId> {
+        let of_run = |run: &usize, is: &dyn Fn(&CellAnalysis) -> bool| {
+            let cells = runs.get(*run).into_iter().flat_map(|run| &run.cells);
+            let own = cells.filter(|cell| is(cell)).map(|cell| CellId {
+                run: *run,
+                cell: cell.cell.id,
+            });
+            own.collect()
+        };
+        match self {
+            Self::Verified(one) => of_run(&one.run, &|cell| cell.verified.is_some()),
+            Self::Load(one) => of_run(&one.run, &|cell| cell.rate_report.is_some()),
+            Self::Programs(one) => of_run(&one.run, &|_| true),
+            Self::Preparation(one) => of_run(&one.run, &|_| true),
+            Self::FixedCosts(one) => of_run(&one.run, &|_| true),
+            Self::Bent(one) => of_run(&one.run, &|_| true),
+            Self::Rounds(one) => of_run(&one.run, &|_| true),
+            Self::Standard(one) => of_run(&one.run, &|_| true),
+            Self::Reproduced(one) => of_run(&one.run, &|_| true),
+            Self::Suspects(one) => of_run(&one.run, &|_| true),
+            Self::Comparison(_)
+            | Self::Best(_)
+            | Self::Ways(_)
+            | Self::TooFew(_)
+            | Self::NoChange(_)
+            | Self::Steady(_)
+            | Self::Course(_)
+            | Self::LongTail(_)
+            | Self::TimeByLayer(_)
+            | Self::Change(_)
+            | Self::Queued(_)
+            | Self::Together(_) => self.cells().into_iter().collect(),
+        }
+    }
+
+    /// The doubts that turned a part of it to "cannot tell".
+    pub(crate) fn doubts(&self) -> impl Iterator<Item = &Reason> {
+        let all: Vec<&SideDoubt> = match self {
+            Self::Comparison(comparison) => {
+                let effects = comparison.effects.iter();
+                effects.flat_map(|effect| &effect.doubts).collect()
+            }
+            Self::Best(curves) => curves.iter().flat_map(of_best).collect(),
+            Self::Ways(ways) => of_best(ways).collect(),
+            Self::Load(load) => load.doubts.iter().collect(),
+            Self::Together(together) => together.doubts.iter().collect(),
+            Self::Reproduced(found) => found.doubts.iter().collect(),
+            Self::Suspects(found) => {
+                let suspects = found.suspects.iter();
+                suspects.flat_map(|one: &Suspected| &one.doubts).collect()
+            }
+            Self::Verified(_)
+            | Self::Programs(_)
+            | Self::TooFew(_)
+            | Self::Preparation(_)
+            | Self::Change(_)
+            | Self::NoChange(_)
+            | Self::LongTail(_)
+            | Self::TimeByLayer(_)
+            | Self::Steady(_)
+            | Self::Rounds(_)
+            | Self::Standard(_)
+            | Self::Queued(_)
+            | Self::FixedCosts(_)
+            | Self::Bent(_)
+            | Self::Course(_) => Vec::new(),
+        };
+        all.into_iter().map(|SideDoubt { side: _, reason }| reason)
+    }
+}
+
+fn of_best(best: &Best) -> impl Iterator<Item = &SideDoubt> {
+    let all = best.candidates.iter();
+    all.flat_map(|one: &Candidate| &one.doubts)
+}

@@ -1,0 +1,344 @@
+//! How far what an output shows can be trusted, in one verdict with what it rests on.
+//!
+//! The verdict follows from the claims and numbers that the output shows: from the evidence of exactly the cells that these rest on,
+//! and from the doubts that turned a part of a claim to "cannot tell". Other cells do not count. Text, page, paper, picture and JSON
+//! have the same verdict, because they show the same claims.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use iolab_record::environment::KEYS;
+use iolab_record::{RunStatus, ServedBy};
+
+use crate::analysed_run::AnalysedRun;
+use crate::analysis::{Analysis, CellAnalysis, Flag};
+use crate::claim::{CellId, Claim};
+use crate::doubt::{self, SideDoubts};
+
+/// The verdict, best first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Level {
+    /// Nothing was found that weakens what is shown, and nearly all of its cells reached the precision goal.
+    Good,
+    /// Some of its cells are disturbed, imprecise or not of the device, or a part of it cannot be told.
+    Limited,
+    /// Trials failed, data was wrong, or most of its cells say nothing of the device.
+    Poor,
+}
+
+/// Why what is shown is not fully trusted: the first of these that holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Reason {
+    /// Nothing was measured.
+    NoTrials,
+    /// Trials without a valid number: the worst of what ruins them.
+    Ruined(Flag),
+    /// Most cells were not served by what they ask for.
+    NotAsAsked,
+    /// Others used the disk or the CPUs during most cells, and most missed the precision goal.
+    DisturbedAndImprecise,
+    /// Most intervals are wider than their medians.
+    NothingPrecise,
+    /// Some cells were not served by what they ask for.
+    SomeNotAsAsked,
+    /// Some cells were disturbed.
+    SomeDisturbed,
+    /// Some cells only read while the storage may still have written for others.
+    ReadsAfterWrites,
+    /// A part of the claims could be the other way round, by the trials themselves: two groups, dependence, the clock, another run.
+    Undecided,
+    /// A run did not finish.
+    Unfinished,
+    /// The definition of a run cannot be read.
+    NoDefinition,
+    /// More than a tenth of the cells missed the precision goal.
+    Imprecise,
+}
+
+/// What an output shows.
+#[derive(Debug, Clone, Copy)]
+pub struct Shown<'a> {
+    /// The runs, by whose indices claims and numbers name their cells.
+    pub runs: &'a [&'a AnalysedRun],
+    /// The claims that it makes.
+    pub claims: &'a [&'a Claim],
+    /// The cells whose numbers it shows by themselves.
+    pub numbers: &'a [CellId],
+}
+
+/// How far what is shown can be trusted. Counts are of the cells that it rests on, where they have measured trials.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Trust {
+    /// The verdict.
+    pub level: Level,
+    /// Why it is not the best one.
+    pub reason: Option<Reason>,
+    /// Number of claims that it rests on.
+    pub claims: usize,
+    /// Cells that claims and numbers rest on; all cells, where neither is shown.
+    pub cells: usize,
+    /// Cells of the runs, whether or not something rests on them.
+    pub measured: usize,
+    /// Cells of the runs without measured trials.
+    pub unmeasured: usize,
+    /// Cells per source of their bytes; a cell whose trials disagree counts as [`ServedBy::Mixed`].
+    pub served: BTreeMap<ServedBy, usize>,
+    /// Cells whose run repeats trials for a precision goal.
+    pub sought: usize,
+    /// Those of them that reached it.
+    pub precise: usize,
+    /// The least strict goal of the runs.
+    pub goal: f64,
+    /// The widest interval: its half-width over the median.
+    pub widest: Option<f64>,
+    /// Cells that were disturbed from outside.
+    pub disturbed: usize,
+    /// Cells that only read while the storage may still have written for others.
+    pub after_writes: usize,
+    /// Cells with a trial that has no valid number.
+    pub ruined: usize,
+    /// Claims of which a part could be the other way round.
+    pub undecided: usize,
+    /// Whether the machine is virtual; `None` where that is not known or differs between runs.
+    pub is_virtual: Option<bool>,
+    /// Runs that did not finish.
+    pub unfinished: usize,
+    /// Runs whose definition cannot be read.
+    pub undefined: usize,
+}
+
+/// Share of cells that may miss the precision goal where what is shown is trusted.
+const IMPRECISE_MAX: f64 = 0.1;
+
+/// A run with those of its cells that count.
+type OfRun<'a> = (&'a AnalysedRun, Vec<&'a CellAnalysis>);
+
+impl Trust {
+    /// Judges what an output shows; where that is neither a claim nor a number, all cells of its runs.
+    pub fn of(shown: &Shown<'_>) -> Self {
+        let runs = of_runs(shown);
+        let all = || runs.iter().flat_map(|(_, own)| own.iter().copied());
+        let cells: Vec<&CellAnalysis> = all().filter(|cell| cell.n > 0).collect();
+        let weakened = |is: fn(&doubt::Reason) -> bool| {
+            let weakened = cells.iter().filter(|cell| {
+                let evidence = SideDoubts::of_values([**cell]);
+                evidence.reasons().any(is)
+            });
+            weakened.count()
+        };
+        let against = shown
+            .claims
+            .iter()
+            .map(|claim| claim.doubts().collect::<Vec<_>>());
+        let against: Vec<Vec<&doubt::Reason>> = against.collect();
+        let ruins: Vec<Flag> = cells.iter().filter_map(|cell| ruin(cell)).collect();
+        let seeking = || {
+            let seeking = runs.iter();
+            seeking.filter(|(run, _)| run.analysis().seeks_precision)
+        };
+        let sought = || seeking().flat_map(|(_, own)| own.iter().copied());
+        let precise = seeking()
+            .map(|(run, own)| precise(run.analysis(), own))
+            .sum();
+        let every = || shown.runs.iter().flat_map(|run| &run.analysis().cells);
+        let measured = every().filter(|cell| cell.n > 0).count();
+        let is_of_run = |is: fn(&Analysis) -> bool| {
+            let own = runs.iter().filter(|(run, _)| is(run.analysis()));
+            own.count()
+        };
+        let trust = Self {
+            level: Level::Good,
+            reason: None,
+            claims: shown.claims.len(),
+            cells: cells.len(),
+            measured,
+            unmeasured: every().count() - measured,
+            served: served(&cells),
+            sought: sought().filter(|cell| cell.n > 0).count(),
+            precise,
+            goal: seeking()
+                .map(|(run, _)| run.analysis().precision_goal)
+                .fold(0.0, f64::max),
+            widest: sought()
+                .filter_map(|cell| cell.precision)
+                .max_by(f64::total_cmp),
+            disturbed: weakened(doubt::Reason::is_disturbance),
+            after_writes: weakened(|reason| matches!(reason, doubt::Reason::ReadsAfterWrites)),
+            ruined: ruins.len(),
+            undecided: against.iter().filter(|doubts| !doubts.is_empty()).count(),
+            is_virtual: is_virtual(&runs),
+            unfinished: is_of_run(|run| run.status != RunStatus::Done),
+            undefined: is_of_run(|run| !run.has_definition),
+        };
+        let worst = ruins.into_iter().min_by_key(|flag| rank(*flag));
+        let of_claims = against.into_iter().flatten().map(|doubt| Reason::of(doubt));
+        let reason = match worst {
+            Some(flag) => Some(Reason::Ruined(flag)),
+            None => trust.judge(&cells, of_claims.min()),
+        };
+        Self {
+            level: reason.map_or(Level::Good, Reason::level),
+            reason,
+            ..trust
+        }
+    }
+
+    /// The first reason that holds; `of_claims` is the worst of those that turned a part of a claim.
+    fn judge(&self, cells: &[&CellAnalysis], of_claims: Option<Reason>) -> Option<Reason> {
+        let asked = cells.iter().filter(|cell| cell.is_as_asked()).count();
+        let is_unprecise = |cell: &&&CellAnalysis| cell.precision.is_some_and(|p| p > 1.0);
+        let unprecise = cells.iter().filter(is_unprecise).count();
+        let imprecise = self.sought - self.precise;
+        let is_most = |n: usize| 2 * n > self.cells;
+        let reasons = [
+            (self.cells == 0, Reason::NoTrials),
+            (2 * asked < self.cells, Reason::NotAsAsked),
+            (
+                is_most(self.disturbed) && is_most(imprecise),
+                Reason::DisturbedAndImprecise,
+            ),
+            (is_most(unprecise), Reason::NothingPrecise),
+            (asked < self.cells, Reason::SomeNotAsAsked),
+            (self.disturbed > 0, Reason::SomeDisturbed),
+            (self.after_writes > 0, Reason::ReadsAfterWrites),
+            (self.unfinished > 0, Reason::Unfinished),
+            (self.undefined > 0, Reason::NoDefinition),
+            (
+                imprecise as f64 > IMPRECISE_MAX * self.cells as f64,
+                Reason::Imprecise,
+            ),
+        ];
+        let found = reasons.into_iter().filter(|(holds, _)| *holds);
+        found.map(|(_, reason)| reason).chain(of_claims).min()
+    }
+}
+
+/// The cells that what is shown rests on, by their run; runs that nothing rests on are left out.
+fn of_runs<'a>(shown: &Shown<'a>) -> Vec<OfRun<'a>> {
+    let analyses: Vec<&Analysis> = shown.runs.iter().map(|run| run.analysis()).collect();
+    let of_claims = shown
+        .claims
+        .iter()
+        .flat_map(|claim| claim.rests_on(&analyses));
+    let rests: BTreeSet<CellId> = of_claims.chain(shown.numbers.iter().copied()).collect();
+    let own = shown.runs.iter().enumerate().map(|(place, run)| {
+        let is_own = |cell: &&CellAnalysis| {
+            rests.is_empty()
+                || rests.contains(&CellId {
+                    run: place,
+                    cell: cell.cell.id,
+                })
+        };
+        let cells = run.analysis().cells.iter().filter(is_own);
+        (*run, cells.collect::<Vec<_>>())
+    });
+    own.filter(|(_, cells)| rests.is_empty() || !cells.is_empty())
+        .collect()
+}
+
+/// The worst of what makes the numbers of a cell useless.
+fn ruin(cell: &CellAnalysis) -> Option<Flag> {
+    let ruins = |flag: &Flag| flag.caution().is_some_and(|caution| caution.ruins);
+    let all = cell.flags.iter().copied().filter(ruins);
+    all.min_by_key(|flag| rank(*flag))
+}
+
+/// The place of a flag among all, the worst first.
+fn rank(flag: Flag) -> Option<u8> {
+    flag.caution().map(|caution| caution.rank)
+}
+
+/// How many cells of a run reached its goal, or were asked for nothing that has one.
+fn precise(analysis: &Analysis, own: &[&CellAnalysis]) -> usize {
+    let goal = analysis.precision_goal;
+    let is_silent = |cell: &CellAnalysis| cell.n > 0 && !analysis.has_response(cell);
+    let reached =
+        |cell: &&&CellAnalysis| cell.precision.is_some_and(|p| p <= goal) || is_silent(cell);
+    own.iter().filter(reached).count()
+}
+
+fn served(cells: &[&CellAnalysis]) -> BTreeMap<ServedBy, usize> {
+    let mut served = BTreeMap::new();
+    for cell in cells {
+        let verdict = cell
+            .served
+            .as_ref()
+            .map(|s| s.unanimous().unwrap_or(ServedBy::Mixed));
+        *served.entry(verdict.unwrap_or_default()).or_insert(0) += 1;
+    }
+    served
+}
+
+fn is_virtual(runs: &[OfRun<'_>]) -> Option<bool> {
+    let mut all = runs
+        .iter()
+        .map(|(run, _)| run.record().environment.get(&KEYS.machine_is_virtual));
+    let first = all.next().flatten();
+    first.filter(|_| all.all(|other| other == first))
+}
+
+impl Reason {
+    /// What it means for what is shown that this turned a part of a claim to "cannot tell".
+    fn of(doubt: &doubt::Reason) -> Self {
+        match doubt {
+            doubt::Reason::ServedBy { .. }
+            | doubt::Reason::NotSynced(_)
+            | doubt::Reason::NeverFlushed { .. } => Self::SomeNotAsAsked,
+            doubt::Reason::Disturbed { .. }
+            | doubt::Reason::Preempted { .. }
+            | doubt::Reason::Imbalance(_)
+            | doubt::Reason::Suspended => Self::SomeDisturbed,
+            doubt::Reason::ReadsAfterWrites => Self::ReadsAfterWrites,
+            doubt::Reason::RateNotHeld
+            | doubt::Reason::ClockResolution { .. }
+            | doubt::Reason::Contradicted
+            | doubt::Reason::TwoGroups { .. }
+            | doubt::Reason::Dependent { .. } => Self::Undecided,
+        }
+    }
+
+    fn level(self) -> Level {
+        match self {
+            Self::NoTrials
+            | Self::Ruined(_)
+            | Self::NotAsAsked
+            | Self::DisturbedAndImprecise
+            | Self::NothingPrecise => Level::Poor,
+            Self::SomeNotAsAsked
+            | Self::SomeDisturbed
+            | Self::ReadsAfterWrites
+            | Self::Undecided
+            | Self::Unfinished
+            | Self::NoDefinition
+            | Self::Imprecise => Level::Limited,
+        }
+    }
+
+    /// Its name for programs.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::NoTrials => "no_trials",
+            Self::Ruined(_) => "invalid_trials",
+            Self::NotAsAsked => "most_not_as_asked",
+            Self::DisturbedAndImprecise => "most_disturbed_and_imprecise",
+            Self::NothingPrecise => "most_intervals_above_medians",
+            Self::SomeNotAsAsked => "some_not_as_asked",
+            Self::SomeDisturbed => "some_disturbed",
+            Self::ReadsAfterWrites => "reads_after_writes",
+            Self::Undecided => "undecided",
+            Self::Unfinished => "unfinished",
+            Self::NoDefinition => "no_definition",
+            Self::Imprecise => "imprecise",
+        }
+    }
+}
+
+impl Level {
+    /// In one word.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Good => "good",
+            Self::Limited => "limited",
+            Self::Poor => "poor",
+        }
+    }
+}

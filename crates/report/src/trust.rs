@@ -1,0 +1,159 @@
+//! How far what an output shows can be trusted, in words and as data: one sentence for all formats.
+
+use iolab_analysis::trust::{Reason, Trust};
+use iolab_record::ServedBy;
+use iolab_workload::quantity::{counted, format_percent};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::findings::capitalised;
+use crate::flag;
+
+/// How far what is shown can be trusted.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[schemars(rename = "Trust")]
+pub(crate) struct TrustData {
+    /// `good`, `limited` or `poor`.
+    level: &'static str,
+    /// Why it is not good: `no_trials`, `invalid_trials`, `most_not_as_asked`, `most_disturbed_and_imprecise`,
+    /// `most_intervals_above_medians`, `some_not_as_asked`, `some_disturbed`, `reads_after_writes`, `undecided`, `unfinished`, `no_definition`
+    /// or `imprecise`; `null` where it is good.
+    reason: Option<&'static str>,
+    /// What iolab prints.
+    sentence: String,
+    /// Claims that it rests on: those that an overview begins with.
+    claims: usize,
+    /// Claims of which a doubt turned a part to `cannot_tell`.
+    undecided: usize,
+    /// Measured cells that these claims and the main numbers rest on; all cells where there is neither.
+    cells: usize,
+    /// Measured cells of the runs.
+    measured_cells: usize,
+    /// Of the cells that it rests on, those that others disturbed.
+    disturbed_cells: usize,
+    /// Of the cells that it rests on, those with a trial that has no valid number.
+    invalid_cells: usize,
+}
+
+impl TrustData {
+    pub(crate) fn of(trust: &Trust) -> Self {
+        Self {
+            level: trust.level.name(),
+            reason: trust.reason.map(Reason::name),
+            sentence: sentence(trust),
+            claims: trust.claims,
+            undecided: trust.undecided,
+            cells: trust.cells,
+            measured_cells: trust.measured,
+            disturbed_cells: trust.disturbed,
+            invalid_cells: trust.ruined,
+        }
+    }
+}
+
+/// The verdict about reliability with its basis.
+pub(crate) fn sentence(trust: &Trust) -> String {
+    let mut parts: Vec<String> = basis(trust).into_iter().collect();
+    for (verdict, cells) in &trust.served {
+        let all = *cells == trust.cells;
+        let count = match all {
+            true if trust.cells == 1 => "the cell was".to_owned(),
+            true => format!("all {cells} cells were"),
+            false if *cells == 1 => format!("1 of {} cells was", trust.cells),
+            false => format!("{cells} of {} cells were", trust.cells),
+        };
+        parts.push(format!("{count} {}", served(*verdict)));
+    }
+    if trust.sought > 0 {
+        let widest = trust.widest.filter(|widest| *widest > trust.goal);
+        let widest =
+            widest.map_or_else(String::new, |w| format!(" (widest {})", format_percent(w)));
+        parts.push(format!(
+            "{} of {} within {}{widest}",
+            trust.precise,
+            trust.sought,
+            format_percent(trust.goal)
+        ));
+    }
+    if trust.unmeasured > 0 {
+        parts.push(format!(
+            "{} without a trial",
+            counted(trust.unmeasured, "cell")
+        ));
+    }
+    if trust.ruined > 0 {
+        parts.push(format!(
+            "{} with invalid trials",
+            counted(trust.ruined, "cell")
+        ));
+    }
+    parts.push(match trust.disturbed {
+        0 => "no disturbance".to_owned(),
+        n => format!("{} disturbed", counted(n, "cell")),
+    });
+    parts.extend(trust.is_virtual.map(|is| match is {
+        true => "virtual machine".to_owned(),
+        false => "physical machine".to_owned(),
+    }));
+    let reason = trust
+        .reason
+        .map_or_else(String::new, |reason| format!(": {}", in_words(reason)));
+    format!(
+        "Trust: {}{reason}. {}.",
+        trust.level.name(),
+        capitalised(&parts.join("; "))
+    )
+}
+
+/// Why numbers are not fully reliable.
+pub(crate) fn in_words(reason: Reason) -> &'static str {
+    match reason {
+        Reason::NoTrials => "nothing was measured",
+        Reason::Ruined(flag) => flag::in_words(flag),
+        Reason::NotAsAsked => "most cells were not served by what they ask for",
+        Reason::DisturbedAndImprecise => {
+            "do not trust these numbers, other programs used the disk or the CPUs during most cells"
+        }
+        Reason::NothingPrecise => "most intervals are wider than their medians",
+        Reason::SomeNotAsAsked => "some cells were not served by what they ask for",
+        Reason::SomeDisturbed => "other programs used the disk or the CPUs during some cells",
+        Reason::ReadsAfterWrites => "the drive may have written for other cells while some read",
+        Reason::Undecided => "what is shown cannot be told in some settings",
+        Reason::Unfinished => "a run did not finish",
+        Reason::NoDefinition => "the definition in a run file cannot be read",
+        Reason::Imprecise => "cells missed the precision goal",
+    }
+}
+
+/// Which cells were judged, where that is not all of them for what is shown.
+fn basis(trust: &Trust) -> Option<String> {
+    let Trust {
+        claims,
+        cells,
+        measured,
+        ..
+    } = *trust;
+    match (claims, cells) {
+        (_, 0) => None,
+        (_, n) if n < measured => Some(format!(
+            "judged by the {n} of {} behind what is shown first",
+            counted(measured, "cell")
+        )),
+        (0, 1) => Some("judged by its only cell, since no finding is shown".to_owned()),
+        (0, _) => Some("judged by all cells, since no finding is shown".to_owned()),
+        _ => None,
+    }
+}
+
+fn served(verdict: ServedBy) -> &'static str {
+    match verdict {
+        ServedBy::Device => "served by the device",
+        ServedBy::PageCache => "served by the page cache",
+        ServedBy::Mixed => "served in part by the page cache",
+        ServedBy::Hole => "read from holes",
+        ServedBy::NotStorage => "not served by storage",
+        ServedBy::Network => "served by a file server",
+        ServedBy::Model => "served by a model",
+        ServedBy::Unknown => "of unknown source",
+    }
+}
