@@ -33,10 +33,10 @@ pub(crate) use causes::{Detail, by_reason, obstacle, why_untried};
 pub(crate) use causes_in_lines::causes_in_lines;
 pub(super) use change::done;
 pub(crate) use comparison::accesses;
-use comparison::nothings;
 pub(crate) use rounds::state_in_short;
 pub(crate) use series::median_of_groups;
 pub(crate) use standard::{deviation, foreseen, in_words_of_standard};
+use undecided::nothings;
 
 const COMPARISON: &str = "ratios within the blocks that both cells share (of medians where they share none), with intervals that hold for all comparisons of this kind in the run together in 95 %";
 const BEST: &str = "ratios within the blocks that both cells share, with intervals that hold for all pairs together in 95 %";

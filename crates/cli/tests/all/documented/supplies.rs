@@ -133,6 +133,7 @@ const LINKS: &[(&str, &str)] = &[
     ("iops.iolab", "other-iops.iolab"),
     ("read-size.iolab", "order.iolab"),
     ("read-size.iolab", "wr.iolab"),
+    ("read-size.iolab", "disk.iolab"),
     ("threads.iolab", "serialised.iolab"),
 ];
 
