@@ -170,7 +170,7 @@ impl Trust {
             undefined: is_of_run(|run| !run.has_definition),
         };
         let worst = ruins.into_iter().min_by_key(|flag| rank(*flag));
-        let of_claims = against.into_iter().flatten().map(|doubt| Reason::of(doubt));
+        let of_claims = against.into_iter().flatten().map(Reason::of);
         let reason = match worst {
             Some(flag) => Some(Reason::Ruined(flag)),
             None => trust.judge(&cells, of_claims.min()),
