@@ -75,6 +75,7 @@ impl Run {
             .arg(target)
             .args(words.split(' '))
             .args(["--size", "4M", "--time", ".3", "--budget", "1h"])
+            .args(["--set", "trials_max=10000"])
             .args(["--precision", ".0001", "--log", "json", "-o"])
             .arg(&file)
             .stdout(Stdio::null())
@@ -114,7 +115,8 @@ fn folder(scene: &Scene, model: &ServedModel) -> Made<PathBuf> {
     mounted(scene, &device, &["mkfs.ext4", "-qF"], "noatime")
 }
 
-/// By every way of issuing requests, and in a trial that one of its groups ends, on the file of a server and on a file system whose disk is that file: the message comes while the
+/// By every way of issuing requests, and in a trial that one of its groups ends, on the file of a server and on a file system whose disk is
+/// that file: the message comes while the
 /// server is silent, the process ends with exit code 1 when it answers again, and the trials before are kept.
 #[test]
 fn runs_on_a_server_that_stops_say_so_and_end_when_it_goes_on() {
