@@ -17,7 +17,7 @@ use std::collections::BTreeSet;
 
 use iolab_record::ServedVerdict;
 use iolab_record::witness::{Claimed, ToolClaim, Witnessed};
-use iolab_workload::counters::{DeviceStat, DeviceWaits, ProcessIo};
+use iolab_workload::counters::{DeviceWaits, ProcessIo};
 use iolab_workload::medium::Medium;
 use iolab_workload::witness::{
     DiskTraffic, NoStorage, Observed, ObservedDevice, Subject, UncountedWay,
@@ -386,16 +386,15 @@ impl<'a> Reading<'a> {
     }
 
     /// No more of so many bytes than storage can have carried beside what was read with `O_DIRECT`, where all files that were seen are
-    /// open so: nothing but storage serves these reads, and what loaders and messages read is little.
+    /// open so and it carried as much as the calls read, but for what loaders and messages read. Where it carried less, some of them
+    /// came from holes, or from the page cache after all.
     fn beside_direct(&self, io: ProcessIo, bytes: u64) -> u64 {
         let ways = &self.observed.ways;
         let is_counted = ways.uncounted.is_empty() && ways.sources.is_empty() && !ways.inner_pipes;
-        match ways.reads.is_direct() && is_counted {
-            true => {
-                let direct = io.rchar.saturating_sub(NOTEWORTHY);
-                bytes.min(io.read_bytes.saturating_sub(direct))
-            }
-            false => bytes,
+        let direct = io.rchar.saturating_sub(NOTEWORTHY);
+        match io.read_bytes.checked_sub(direct) {
+            Some(rest) if ways.reads.is_direct() && is_counted => bytes.min(rest),
+            _ => bytes,
         }
     }
 
@@ -426,8 +425,9 @@ impl<'a> Reading<'a> {
         is_there.then_some(only)
     }
 
-    /// What all disks carried that the devices in question do not lie on.
-    fn elsewhere(&self) -> DeviceStat {
+    /// Bytes read, at most, of other devices than those in question: from the disks that these do not lie on, and past them from those
+    /// that they do. What a loop device gives can come from the page cache of its file, and all that the disk carried from elsewhere.
+    fn read_elsewhere(&self) -> u64 {
         let names = self.devices();
         let own: BTreeSet<&str> = self
             .observed
@@ -439,7 +439,13 @@ impl<'a> Reading<'a> {
             .collect();
         let others = self.observed.disks.iter();
         let others = others.filter(|disk| !own.contains(disk.name.as_str()));
-        others.fold(DeviceStat::default(), |sum, disk| sum.plus(disk.traffic))
+        let others = others.map(|disk| disk.traffic.read_bytes);
+        let past = self.observed.devices.iter().filter_map(|device| {
+            let below = device.below?.read_bytes;
+            let through = device.traffic.filter(|_| !device.in_file);
+            Some(below.saturating_sub(through.map_or(0, |through| through.read_bytes)))
+        });
+        others.chain(past).fold(0, u64::saturating_add)
     }
 
     /// What other processes than threads of the kernel moved, bytes read and written; `None` where some cannot be seen.
@@ -466,11 +472,9 @@ impl<'a> Reading<'a> {
             // Its program and libraries need not lie there. Loaders read of these too, which fetches a window of read-ahead.
             true => {
                 let code = self.faults().saturating_add(NOTEWORTHY);
-                self.elsewhere()
-                    .read_bytes
-                    .min(self.beside_direct(io, code))
+                self.read_elsewhere().min(self.beside_direct(io, code))
             }
-            false => self.elsewhere().read_bytes,
+            false => self.read_elsewhere(),
         };
         let by_disks = fetched
             .saturating_sub(elsewhere)

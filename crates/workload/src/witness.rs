@@ -368,7 +368,8 @@ pub struct ObservedDevice {
 
 /// Whether requests were in flight when an observation began: what they moved is in the counters of the device from then on, and in
 /// the accounts of their processes from before.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+/// Where that is not known, both may have been: that is the default.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct InFlight {
     /// Reads were.
     pub reads: bool,
@@ -376,7 +377,22 @@ pub struct InFlight {
     pub writes: bool,
 }
 
+impl Default for InFlight {
+    fn default() -> Self {
+        Self {
+            reads: true,
+            writes: true,
+        }
+    }
+}
+
 impl InFlight {
+    /// None were.
+    pub const NONE: Self = Self {
+        reads: false,
+        writes: false,
+    };
+
     /// Those of this one, or of another.
     #[must_use]
     pub fn or(self, other: Self) -> Self {

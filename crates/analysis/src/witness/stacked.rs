@@ -24,9 +24,7 @@ impl Reading<'_> {
         let devices = &self.observed.devices;
         let of_devices = devices.iter().map(|one| one.in_flight);
         let of_disk = self.only_disk().into_iter().map(|only| only.in_flight);
-        of_devices
-            .chain(of_disk)
-            .fold(InFlight::default(), InFlight::or)
+        of_devices.chain(of_disk).fold(InFlight::NONE, InFlight::or)
     }
 
     /// What of that sum can have been counted twice, at most: of devices that share a disk below, all but what the busiest carried. One
@@ -165,6 +163,7 @@ mod tests {
             disks: vec![disk.to_owned()],
             traffic: Some(stat),
             in_file,
+            in_flight: InFlight::NONE,
             ..ObservedDevice::default()
         }
     }
@@ -193,6 +192,7 @@ mod tests {
             disks: vec![DiskTraffic {
                 name: "vda".to_owned(),
                 traffic: vda,
+                in_flight: InFlight::NONE,
                 ..DiskTraffic::default()
             }],
             dirty_before_bytes: Some(0),

@@ -1,8 +1,8 @@
-use iolab_workload::counters::NfsIo;
+use iolab_workload::counters::{DeviceStat, NfsIo};
 use iolab_workload::region_state::Residency;
 use iolab_workload::witness::{
-    DiskTraffic, GroupHolds, GroupTraffic, ObservedDevice, ObservedFile, ObservedTarget, OpenWays,
-    OtherProcess, OtherProcesses, ProcessTotals, Times, TracedDisk,
+    DiskTraffic, GroupHolds, GroupTraffic, InFlight, ObservedDevice, ObservedFile, ObservedTarget,
+    OpenWays, OtherProcess, OtherProcesses, ProcessTotals, Times, TracedDisk,
 };
 use proptest::prelude::*;
 
@@ -29,6 +29,7 @@ fn reader(rchar: u64, read_bytes: u64, vda: u64, vdb: u64) -> Observed {
         name: name.to_owned(),
         number: (8, 0),
         traffic: traffic(read, 0),
+        in_flight: InFlight::NONE,
         ..DiskTraffic::default()
     };
     let mut observed = Observed {
@@ -45,6 +46,7 @@ fn reader(rchar: u64, read_bytes: u64, vda: u64, vdb: u64) -> Observed {
             name: "vda".to_owned(),
             disks: vec!["vda".to_owned()],
             traffic: Some(traffic(vda, 0)),
+            in_flight: InFlight::NONE,
             ..ObservedDevice::default()
         }],
         disks: vec![disk("vda", vda), disk("vdb", vdb)],

@@ -72,7 +72,7 @@ impl AllDevices {
     /// Its requests at this reading; of a device that was not there, none.
     fn in_flight(&self, number: &Number) -> InFlight {
         let counted = self.devices.get(number);
-        counted.map(|counted| counted.in_flight).unwrap_or_default()
+        counted.map_or(InFlight::NONE, |counted| counted.in_flight)
     }
 
     fn waits(&self, earlier: &Self, number: Number) -> Option<DeviceWaits> {

@@ -1,7 +1,7 @@
 use iolab_workload::counters::DeviceStat;
 use iolab_workload::region_state::{Extents, Residency};
 use iolab_workload::witness::{
-    ObservedDevice, ObservedFile, ObservedTarget, OpenWays, ProcessTotals, Subject,
+    InFlight, ObservedDevice, ObservedFile, ObservedTarget, OpenWays, ProcessTotals, Subject,
 };
 
 use super::*;
@@ -34,6 +34,7 @@ fn reader(read_bytes: u64) -> Observed {
                 read_bytes,
                 ..DeviceStat::default()
             }),
+            in_flight: InFlight::NONE,
             ..ObservedDevice::default()
         }],
         target: Some(ObservedTarget {

@@ -59,3 +59,35 @@ proptest! {
         prop_assert!(carried.least <= own + here && own + here <= carried.most, "{:?}", carried);
     }
 }
+
+/// A loop device over a file of a disk, which carries code too, past the loop device.
+#[test]
+fn code_can_lie_on_the_disk_below() {
+    let code = 16 << 10;
+    let mut observed = reader(6 * MIB + code, 6 * MIB + code, 30 * MIB, 0);
+    observed.ways.reads.buffered = false;
+    observed.ways.reads.direct = true;
+    observed.files = vec![ObservedFile {
+        is_read: true,
+        has_device: true,
+        bytes: 64 * MIB,
+        ..ObservedFile::default()
+    }];
+    observed.others.unread = 1;
+    observed.devices = vec![ObservedDevice {
+        name: "loop0".to_owned(),
+        disks: vec!["vda".to_owned()],
+        traffic: Some(traffic(30 * MIB, 0)),
+        below: Some(traffic(30 * MIB + code, 0)),
+        in_file: true,
+        ..ObservedDevice::default()
+    }];
+    let least = |observed: &Observed| {
+        let carried = Reading::of(observed).carried_reads();
+        carried.expect("all is counted").least
+    };
+    assert_eq!(least(&observed), 6 * MIB + code - NOTEWORTHY);
+    // A partition passes all of its own on: the rest of the disk is no more than that.
+    observed.devices[0].in_file = false;
+    assert_eq!(least(&observed), 6 * MIB);
+}
