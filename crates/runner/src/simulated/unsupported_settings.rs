@@ -2,12 +2,12 @@
 //! its factors that have none; what the user asks for is refused.
 
 use iolab_workload::cpus::Placement;
-use iolab_workload::refuse;
 use iolab_workload::treatment::{TreatedField, Treatment};
 use iolab_workload::trial::{
     Allocate, Backend, BufferInit, BufferMemory, CacheState, Content, Descriptors, FileLayout,
     TrialSpec,
 };
+use iolab_workload::usage_errors;
 use iolab_workload::{Error, Result, treated};
 
 use iolab_plan::cells::cells;
@@ -120,7 +120,7 @@ pub fn adapt(experiment: &mut Experiment, asked: &dyn Fn(&str) -> bool) -> Resul
             continue;
         }
         let named = format!("{}={}", setting.name, without.join(","));
-        refuse! {
+        usage_errors! {
             kept.is_empty() || asked(setting.name) => format!("{} does not apply to a model: {named}: {why}", experiment.name),
                 match asked(setting.name) {
                     true => "leave it out, or measure a file or a device".to_owned(),
