@@ -23,7 +23,7 @@ mod workload_overlap;
 use std::path::{Component, Path, PathBuf};
 
 use iolab_workload::names::check_file_name;
-use iolab_workload::refuse;
+use iolab_workload::usage_errors;
 use iolab_workload::{Error, Result};
 use serde::Deserialize;
 use toml::Spanned;
@@ -266,7 +266,7 @@ impl Experiment {
         let mut canonical: Vec<String> = Vec::with_capacity(levels.len());
         for level in levels {
             let level = setting.canonical(level)?;
-            refuse! {
+            usage_errors! {
                 canonical.contains(&level) => format!("factor {of} has the level {level} twice"), "name every level once";
             }
             canonical.push(level);
@@ -380,7 +380,7 @@ impl Experiment {
 
     /// Refuses a latency as the response where latencies are not recorded.
     fn check_latency(&self) -> Result<()> {
-        refuse! {
+        usage_errors! {
             self.response.is_latency() && self.ever("latency", |value| value == "false") =>
                 format!("the response is {}, but latency=false leaves latencies unrecorded", self.response.name()),
                 "set latency=true, or ask for another response";
@@ -511,7 +511,7 @@ pub fn read_text(path: &Path) -> Result<String> {
 
 /// Refuses control characters, which could control the terminal that shows the text.
 pub(crate) fn check_question(text: &str) -> Result<String> {
-    refuse! {
+    usage_errors! {
         text.chars().any(char::is_control) => "the text has a control character or a line break", "write it on one line";
     }
     Ok(text.to_owned())

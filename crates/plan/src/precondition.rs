@@ -4,10 +4,10 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-use iolab_workload::refuse;
 use iolab_workload::units::{
     format_duration, format_size, parse_duration, parse_share, parse_size,
 };
+use iolab_workload::usage_errors;
 use iolab_workload::{Error, Result};
 
 /// Most passes of one kind.
@@ -255,7 +255,7 @@ impl FromStr for Precondition {
                 None => (part, None),
             };
             let step = step_number(name).ok_or_else(wrong)?;
-            refuse! {
+            usage_errors! {
                 step <= last =>
                     match step == last {
                         true => format!("precondition '{text}' has a step twice"),
@@ -301,7 +301,7 @@ fn sized(text: &str) -> Result<(&str, Option<u64>)> {
         return Ok((text, None));
     };
     let bytes = parse_size(size).map_err(|error| error.within("precondition seq"))?;
-    refuse! {
+    usage_errors! {
         bytes == 0 || bytes > SEQ_BS_MAX || !bytes.is_multiple_of(512) => format!("precondition seq:{text}: the I/O size is {size}"),
             "choose a multiple of 512 bytes of at most 1 GiB, for example 128KiB";
     }
@@ -368,7 +368,7 @@ fn steady(options: &str) -> Result<SteadyRounds> {
             _ => return Err(wrong("write round, window, range, slope, rounds or fills")),
         }
     }
-    refuse! {
+    usage_errors! {
         found.fills.is_some() && found.round != Round::Cells =>
             "precondition steady: fills limits rounds of cells, and these are rounds of writes",
             "write round=cells,fills=4, or limit rounds of writes with rounds=25";

@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use iolab_workload::names::unknown;
 use iolab_workload::quantity::{counted, exact_duration, exact_size};
-use iolab_workload::refuse;
 use iolab_workload::response::Response;
 use iolab_workload::service_level::Need;
 use iolab_workload::settings::{CellSpec, Setting};
 use iolab_workload::trial::{Backend, CacheState, FileLayout};
 use iolab_workload::units::format_size;
+use iolab_workload::usage_errors;
 use iolab_workload::{Error, Result};
 use serde::Deserialize;
 use toml::{Spanned, Value};
@@ -102,7 +102,7 @@ impl Requirement {
             .map_err(|error| source.at(document.question.span(), error))?;
         let hold = budget(&source, &document.hold)?;
         let count = document.workload.len();
-        refuse! {
+        usage_errors! {
             count == 0 || count > WORKLOADS_MAX => format!("{}: the requirement has {count} workloads", source.name),
                 format!("give it 1 to {WORKLOADS_MAX}, each as [[workload]] with name, settings and levels");
         }
@@ -166,7 +166,7 @@ impl Requirement {
             let experiment = &mut workload.experiment;
             let trial = experiment.base()?.trial.limit.time.unwrap_or(TRIAL);
             let trials = (hold.as_secs_f64() / trial.as_secs_f64()).round() as u32;
-            refuse! {
+            usage_errors! {
                 trials < 8 => format!("{}: {} s of load are {}", self.name, hold.as_secs_f64(), counted(trials, "trial")),
                     format!("an interval takes 8: load the storage for at least {} s", 8.0 * trial.as_secs_f64());
                 trials > TRIALS_MAX => format!("{}: {} of load are more than {TRIALS_MAX} trials", self.name, exact_duration(hold)),

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use iolab_workload::refuse;
+use iolab_workload::usage_errors;
 use iolab_workload::{Error, Result};
 use serde::Deserialize;
 use toml::{Spanned, Value};
@@ -192,7 +192,7 @@ impl SuiteEntry {
 }
 
 fn check_extent(budget: Duration, experiments: usize) -> Result<()> {
-    refuse! {
+    usage_errors! {
         budget.is_zero() || budget > BUDGET_MAX => "the budget of the suite is zero or above 30 days",
             "choose a time above zero and at most 30 days";
         experiments == 0 || experiments > EXPERIMENTS_MAX => format!("the suite has {experiments} experiments"),
@@ -224,7 +224,7 @@ fn share_budget(
             cells += experiment.cell_count();
         }
     }
-    refuse! {
+    usage_errors! {
         cells > 0 && left.is_zero() => "the budgets of the experiments use up the budget of the suite", "increase the budget of the suite";
     }
     for (experiment, own) in experiments.iter_mut().zip(own_budget) {

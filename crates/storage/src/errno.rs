@@ -13,6 +13,7 @@ struct Words {
     remedy: &'static str,
 }
 
+/// A table of failures, one a line or two: number, name, reason and remedy. rustfmt would make six of each.
 macro_rules! failures {
     ($($errno:ident $name:literal: $reason:literal, $remedy:literal;)+) => {
         &[$(Words { errno: Errno::$errno, name: $name, reason: $reason, remedy: $remedy }),+]

@@ -26,9 +26,10 @@ pub struct Error {
 /// Result with the workspace's [`Error`].
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// Returns the first error whose condition holds, of kind [`Usage`](Kind::Usage): condition, what is wrong, what to do.
+/// Returns from the function it stands in, with the first error whose condition holds: condition, what is wrong, what to do. All
+/// are of kind [`Usage`](Kind::Usage).
 #[macro_export]
-macro_rules! refuse {
+macro_rules! usage_errors {
     ($($condition:expr => $message:expr, $hint:expr;)+) => {
         $(if $condition {
             return Err($crate::Error::usage($message).hint($hint));

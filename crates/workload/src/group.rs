@@ -4,11 +4,11 @@ use std::ops::Range;
 use std::time::Duration;
 
 pub use crate::group_names::{ALL, Active, check_group_name, split_group};
-use crate::refuse;
 use crate::settings::CellSpec;
 pub use crate::settings::GroupSpec;
 use crate::target::TargetName;
 use crate::trial::{Backend, CacheState, FileLayout, THREADS_MAX, TrialLimit, TrialSpec};
+use crate::usage_errors;
 use crate::{Error, Result};
 
 /// Most groups of a trial.
@@ -143,7 +143,7 @@ impl CellSpec {
                 None => Ok(()),
             };
         }
-        refuse! {
+        usage_errors! {
             self.active().next().is_none() => "every group has the rate 0, so that nothing is done", "give one of the groups another rate";
         }
         for group in self.active() {
@@ -155,7 +155,7 @@ impl CellSpec {
             .active()
             .map(|group| u64::from(group.spec.trial.threads))
             .sum();
-        refuse! {
+        usage_errors! {
             threads > u64::from(THREADS_MAX) => format!("the groups have {threads} threads together"),
                 "choose 1 to 1024 threads over all groups";
         }
@@ -434,7 +434,7 @@ impl GroupSpec {
             // That of all groups; checked with them.
             idle: _,
         } = &self.spec;
-        refuse! {
+        usage_errors! {
             !system.is_none() => "settings of the kernel (system) with groups",
                 "they apply to all that runs: compare runs without groups, or leave system out";
             tool.is_peer() || linkage.is_some() || command.is_some() => "another tool or a program beside other groups",

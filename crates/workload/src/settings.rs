@@ -39,6 +39,7 @@ const TOPICS: &[&[Setting]] = &[
     programs::ROWS,
 ];
 
+/// Names as words, many a line: rustfmt would give each string a line of its own.
 macro_rules! names {
     ($($name:ident)+) => {
         &[$(stringify!($name)),+]

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::refuse;
+use crate::usage_errors;
 use crate::{Error, Result};
 
 const BINARY: [(&str, u32); 6] = [
@@ -34,7 +34,7 @@ pub fn parse_size(text: &str) -> Result<u64> {
         .strip_suffix("ib")
         .or_else(|| lower.strip_suffix('i'))
         .unwrap_or(&lower);
-    refuse! {
+    usage_errors! {
         unit.len() == 2 && unit.ends_with('b') =>
             format!("'{text}' is ambiguous: {suffix} is 1000-based to some and 1024-based to others"),
             format!("write {number}{}iB for a binary size, or the bytes as a bare number", &suffix[..1].to_ascii_uppercase());
@@ -54,7 +54,7 @@ pub fn parse_size(text: &str) -> Result<u64> {
             });
     }
     let value = number.parse::<f64>().map_err(|_| wrong())? * (1u64 << shift) as f64;
-    refuse! {
+    usage_errors! {
         value.fract() != 0.0 || value >= i64::MAX as f64 => format!("'{text}' is not a whole number of bytes"), "choose a size that is";
     }
     Ok(value as u64)

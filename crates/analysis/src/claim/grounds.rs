@@ -2,7 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use super::{Best, Candidate, CellId, Claim, Suspected};
+use super::{
+    Bent, Best, Candidate, CellId, Claim, Conformance, FixedCosts, Preparation, Reproduction,
+    Rounds, Suspected, Suspects,
+};
 use crate::analysis::{Analysis, CellAnalysis};
 use crate::doubt::{Reason, SideDoubt};
 
@@ -22,13 +25,13 @@ impl Claim {
             Self::Verified(one) => of_run(&one.run, &|cell| cell.verified.is_some()),
             Self::Load(one) => of_run(&one.run, &|cell| cell.rate_report.is_some()),
             Self::Programs(one) => of_run(&one.run, &|_| true),
-            Self::Preparation(one) => of_run(&one.run, &|_| true),
-            Self::FixedCosts(one) => of_run(&one.run, &|_| true),
-            Self::Bent(one) => of_run(&one.run, &|_| true),
-            Self::Rounds(one) => of_run(&one.run, &|_| true),
-            Self::Standard(one) => of_run(&one.run, &|_| true),
-            Self::Reproduced(one) => of_run(&one.run, &|_| true),
-            Self::Suspects(one) => of_run(&one.run, &|_| true),
+            Self::Preparation(Preparation { run, .. })
+            | Self::FixedCosts(FixedCosts { run, .. })
+            | Self::Bent(Bent { run, .. })
+            | Self::Rounds(Rounds { run, .. })
+            | Self::Standard(Conformance { run, .. })
+            | Self::Reproduced(Reproduction { run, .. })
+            | Self::Suspects(Suspects { run, .. }) => of_run(run, &|_| true),
             Self::Comparison(_)
             | Self::Best(_)
             | Self::Ways(_)

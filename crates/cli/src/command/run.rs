@@ -202,7 +202,8 @@ fn plan(
     if options.verify {
         experiment.apply(&Change::of("verify", "true")?)?;
     }
-    let (plan, left_out) = site.plan(experiment, &|name| changes.has(name))?;
+    let is_chosen = |name: &str| changes.has(name) || options.verify && name == "verify";
+    let (plan, left_out) = site.plan(experiment, &is_chosen)?;
     left_out.into_iter().for_each(&mut say);
     let specs = plan.cells().iter().map(|cell| &cell.spec);
     if depends_on_order(&plan.experiment().design, specs) {

@@ -97,9 +97,10 @@ impl<T: Number, V: Numbers<T>> Numbers<T> for Option<V> {
     }
 }
 
-/// Checks the numbers of a value: each field has bounds, takes anything, or is bound to its name for what follows.
+/// Checks the numbers of a value: each field has bounds, or takes anything (`any`), or is bound to its name for what follows
+/// (`then`).
 macro_rules! bounds {
-    ($value:expr => $type:ident { $($field:ident: $bounds:expr,)* } $(any [$($free:ident),*])? $(then [$($rest:ident),*])?) => {
+    ($value:expr => $type:ident { $($field:ident: $bounds:expr),* $(,)? } $(any [$($free:ident),*])? $(then [$($rest:ident),*])?) => {
         // Names a field that is left out.
         let _ = |of: $type| $type { $($field: of.$field,)* $($($free: of.$free,)*)? $($($rest: of.$rest,)*)? };
         let $type { $($field,)* $($($free: _,)*)? $($($rest,)*)? } = $value;
@@ -143,7 +144,7 @@ fn part(definition: &PartDefinition, depth: usize, size: &mut Size) -> Checked {
         PartDefinition::Ssd(ssd) => check_ssd(ssd, size)?,
         PartDefinition::Memory(memory) => memory.check("memory", [1, i64::MAX as u64])?,
         PartDefinition::Latency(latency) => {
-            bounds!(&**latency => LatencyDefinition { read_us: PART_US, write_us: PART_US, } then [inner]);
+            bounds!(&**latency => LatencyDefinition { read_us: PART_US, write_us: PART_US } then [inner]);
             part(inner, depth + 1, size)?;
         }
         PartDefinition::Limit(limit) => {
@@ -156,31 +157,31 @@ fn part(definition: &PartDefinition, depth: usize, size: &mut Size) -> Checked {
             part(inner, depth + 1, size)?;
         }
         PartDefinition::Cache(cache) => {
-            bounds!(&**cache => CacheDefinition { bytes: [0, BUFFER_MAX], line: BLOCK, hit_us: PART_US, } then [inner]);
+            bounds!(&**cache => CacheDefinition { bytes: [0, BUFFER_MAX], line: BLOCK, hit_us: PART_US } then [inner]);
             part(inner, depth + 1, size)?;
         }
         PartDefinition::Region(region) => {
-            bounds!(&**region => RegionDefinition { factor: [1.0, FACTOR_MAX], read_us: PART_US, write_us: PART_US, } any [start, bytes] then [inner]);
+            bounds!(&**region => RegionDefinition { factor: [1.0, FACTOR_MAX], read_us: PART_US, write_us: PART_US } any [start, bytes] then [inner]);
             part(inner, depth + 1, size)?;
         }
         PartDefinition::WriteBack(cache) => {
-            bounds!(&**cache => WriteBackDefinition { bytes: [1, BUFFER_MAX], hit_us: PART_US, drain_mb_s: RATE_MB_S, } then [inner]);
+            bounds!(&**cache => WriteBackDefinition { bytes: [1, BUFFER_MAX], hit_us: PART_US, drain_mb_s: RATE_MB_S } then [inner]);
             part(inner, depth + 1, size)?;
         }
         PartDefinition::Noise(noise) => {
-            bounds!(&**noise => NoiseDefinition { sigma: [0.0, SIGMA_MAX], drift_sigma: [0.0, SIGMA_MAX], drift_ms: PERIOD_MS, } then [inner]);
+            bounds!(&**noise => NoiseDefinition { sigma: [0.0, SIGMA_MAX], drift_sigma: [0.0, SIGMA_MAX], drift_ms: PERIOD_MS } then [inner]);
             part(inner, depth + 1, size)?;
         }
         PartDefinition::Stall(stall) => {
-            bounds!(&**stall => StallDefinition { stall_ms: STEP, mean_ms: PERIOD_MS, } any [every] then [inner]);
+            bounds!(&**stall => StallDefinition { stall_ms: STEP, mean_ms: PERIOD_MS } any [every] then [inner]);
             part(inner, depth + 1, size)?;
         }
         PartDefinition::Split(split) => {
-            bounds!(&**split => SplitDefinition { bytes: BLOCK, } then [inner]);
+            bounds!(&**split => SplitDefinition { bytes: BLOCK } then [inner]);
             part(inner, depth + 1, size)?;
         }
         PartDefinition::Raid(raid) => {
-            bounds!(&**raid => RaidDefinition { chunk: BLOCK, } any [level] then [members]);
+            bounds!(&**raid => RaidDefinition { chunk: BLOCK } any [level] then [members]);
             for member in members {
                 part(member, depth + 1, size)?;
             }
@@ -196,19 +197,19 @@ fn part(definition: &PartDefinition, depth: usize, size: &mut Size) -> Checked {
 }
 
 fn check_rate(rate: &Rate) -> Checked {
-    bounds!(rate => Rate { sustained: [1e-3, 1e18], burst: [1e-3, 1e18], credits: [0.0, 1e18], });
+    bounds!(rate => Rate { sustained: [1e-3, 1e18], burst: [1e-3, 1e18], credits: [0.0, 1e18] });
     Ok(())
 }
 
 fn check_disk(disk: &DiskDefinition, size: &mut Size) -> Checked {
-    bounds!(disk => DiskDefinition { block: BLOCK, } then [geometry, mechanics, overhead, bus, buffer, queue]);
+    bounds!(disk => DiskDefinition { block: BLOCK } then [geometry, mechanics, overhead, bus, buffer, queue]);
     check_geometry(geometry)?;
     size.entries += u64::from(geometry.cylinders);
     check_mechanics(mechanics)?;
     check_overhead(overhead)?;
-    bounds!(bus => Bus { read_block_ms: [0.0, BLOCK_MS], write_block_ms: [0.0, BLOCK_MS], } any [hold_reads, hold_writes, never_disconnect]);
+    bounds!(bus => Bus { read_block_ms: [0.0, BLOCK_MS], write_block_ms: [0.0, BLOCK_MS] } any [hold_reads, hold_writes, never_disconnect]);
     check_buffer(buffer)?;
-    bounds!(queue => Queue { depth: [0, 1 << 16], patience_ms: [0.0, 1e9], } any [policy]);
+    bounds!(queue => Queue { depth: [0, 1 << 16], patience_ms: [0.0, 1e9] } any [policy]);
     Ok(())
 }
 
@@ -236,7 +237,7 @@ fn check_mechanics(mechanics: &Mechanics) -> Checked {
         Seek::Measured(points) => points.check("seek", SEEK),
         Seek::Lines(three) | Seek::Lee(three) => three.check("seek", SEEK),
         Seek::Curve(curve) => {
-            bounds!(curve => SeekCurve { short: SEEK, long: SEEK, first: SEEK, } any [limit]);
+            bounds!(curve => SeekCurve { short: SEEK, long: SEEK, first: SEEK } any [limit]);
             Ok(())
         }
     }
@@ -269,7 +270,7 @@ fn check_buffer(buffer: &Buffer) -> Checked {
 }
 
 fn check_ssd(ssd: &SsdDefinition, size: &mut Size) -> Checked {
-    bounds!(ssd => SsdDefinition { slot: BLOCK, over_provisioning: [0.0, 100.0], } any [collection] then [flash, free_blocks, controller, slc]);
+    bounds!(ssd => SsdDefinition { slot: BLOCK, over_provisioning: [0.0, 100.0] } any [collection] then [flash, free_blocks, controller, slc]);
     check_flash(flash)?;
     free_blocks.check("free_blocks", [0, flash.blocks])?;
     let dies = u64::from(flash.channels) * u64::from(flash.chips) * u64::from(flash.dies);

@@ -31,7 +31,7 @@ impl Cache {
     pub fn new(definition: &CacheDefinition, inner: Box<dyn Model>) -> Result<Self, String> {
         if definition.line == 0 || definition.bytes < definition.line {
             return Err(format!(
-                "a cache of {} bytes does not hold a line of {}",
+                "a cache with bytes = {} has no room for a line of {} bytes: raise bytes, or lower line",
                 definition.bytes, definition.line
             ));
         }

@@ -508,7 +508,7 @@ fn a_write_back_cache_drains_at_its_rate() {
 fn parts_that_make_no_model_say_why() {
     let error = |model: &str| iolab_diskmodel::build(&definition(model), 0).err().unwrap();
     insta::assert_snapshot!(error("server = { slots = 0, inner = { memory = 1 } }"), @"a server needs at least one slot");
-    insta::assert_snapshot!(error("cache = { bytes = 1, line = 512, hit_us = 0, inner = { memory = 1 } }"), @"a cache of 1 bytes does not hold a line of 512");
+    insta::assert_snapshot!(error("cache = { bytes = 1, line = 512, hit_us = 0, inner = { memory = 1 } }"), @"a cache with bytes = 1 has no room for a line of 512 bytes: raise bytes, or lower line");
     insta::assert_snapshot!(error("write-back = { bytes = 1, hit_us = 0, inner = { server = { slots = 0, inner = { memory = 1 } } } }"), @"a server needs at least one slot");
     insta::assert_snapshot!(error("raid = { level = 'parity', members = [{ memory = 1 }] }"), @"an array needs chunks and at least 3 members; it has 1");
     insta::assert_snapshot!(error("limit = { requests = { sustained = 2, burst = 1 }, inner = { memory = 1 } }"), @"a rate of 2 per second with bursts of 1: no rate");

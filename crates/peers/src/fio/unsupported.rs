@@ -1,7 +1,7 @@
 //! Settings that fio does not have, or gives another meaning.
 
 use iolab_workload::treated;
-use iolab_workload::treatment::TreatedField;
+use iolab_workload::treatment::RefusableField;
 use iolab_workload::trial::{
     Advice, Backend, BufferInit, FirstOffset, Pattern, SyncPolicy, TrialSpec, share,
 };
@@ -28,7 +28,7 @@ pub(super) fn check(spec: &TrialSpec) -> Result<(), String> {
 }
 
 /// What fio makes of each field. Those of `same` are options of the same meaning, which `write_job` writes.
-fn treatments(spec: &TrialSpec) -> impl AsRef<[TreatedField]> {
+fn treatments(spec: &TrialSpec) -> impl AsRef<[RefusableField]> {
     let (pattern, sizes) = (spec.pattern, spec.bs_mix.as_ref());
     treated!(spec => TrialSpec {
         same: [

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use iolab_workload::cpus::Placement;
 use iolab_workload::treated;
-use iolab_workload::treatment::TreatedField;
+use iolab_workload::treatment::RefusableField;
 use iolab_workload::trial::{
     Backend, BufferInit, BufferMemory, CacheState, Content, FileLayout, FirstOffset, Pattern,
     SyncPolicy, TrialSpec,
@@ -65,7 +65,7 @@ fn check(spec: &TrialSpec) -> Result<(), String> {
 }
 
 /// What IOzone makes of each field. Those of `same` are in the command line.
-fn treatments(spec: &TrialSpec) -> impl AsRef<[TreatedField]> {
+fn treatments(spec: &TrialSpec) -> impl AsRef<[RefusableField]> {
     let blocks = spec.region / spec.bs;
     let is_pass = spec.limit.time.is_none()
         && spec.requests_bound() == Some(blocks)

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use iolab_workload::quantity::{counted, exact_duration};
-use iolab_workload::refuse;
+use iolab_workload::usage_errors;
 use iolab_workload::{Error, Result};
 
 use super::standard_name::Edition;
@@ -240,7 +240,7 @@ impl Design {
     /// Refuses bounds that contradict each other or exceed the maximum.
     pub(super) fn check(&self) -> Result<()> {
         self.check_rounds()?;
-        refuse! {
+        usage_errors! {
             self.trials_min == 0 || self.trials_min > self.trials_max =>
                 format!("trials_min is {} and trials_max {}", self.trials_min, self.trials_max),
                 "trials_min is at least 1 and at most trials_max";

@@ -1,6 +1,6 @@
 //! Experiments whose trials run programs: which settings apply to them.
 
-use iolab_workload::refuse;
+use iolab_workload::usage_errors;
 use iolab_workload::{Error, Result};
 
 use super::Experiment;
@@ -36,7 +36,7 @@ impl Experiment {
         if !self.runs_programs() {
             return Ok(());
         }
-        refuse! {
+        usage_errors! {
             NAMING.iter().all(|name| self.names_program(name)) => "linkage and command both name a program", "leave one of them out";
             NAMING.iter().any(|name| self.names_program(name) && self.ever(name, |value| value == "none")) =>
                 "some cells run a program and some issue requests",

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use iolab_workload::refuse;
 use iolab_workload::service_level::ServiceLevels;
 use iolab_workload::settings::Setting;
 use iolab_workload::tool::Tool;
 use iolab_workload::trial::{RATE_MAX, Rate};
 use iolab_workload::units::format_duration;
+use iolab_workload::usage_errors;
 use iolab_workload::{Error, Result};
 
 use super::{Change, Experiment, WarmUp};
@@ -41,7 +41,7 @@ impl Experiment {
         levels: &ServiceLevels,
         is_given: &dyn Fn(&str) -> bool,
     ) -> Result<()> {
-        refuse! {
+        usage_errors! {
             self.design.precondition.rounds_of_cells().is_some() =>
                 format!("precondition={} does not go with service levels, which are judged over blocks", self.design.precondition),
                 "choose another precondition: seq:1+rand:2, steady; or leave --slo out";
@@ -90,7 +90,7 @@ impl Experiment {
                     .hint(format!("fix it: --set {name}={}", factor.levels[0])),
             );
         }
-        refuse! {
+        usage_errors! {
             self.rates().is_none() => "a search for a rate has no rates to begin with", "give two: --set rate=1000,2000";
         }
         if let Some(level) = levels.all().iter().find(|level| !level.is_of_time()) {
@@ -99,7 +99,7 @@ impl Experiment {
             ))
             .hint("bound times: p99<1ms, mean<500us, max<50ms"));
         }
-        refuse! {
+        usage_errors! {
             self.design.warmup == WarmUp::None => "a search for a rate without a warm-up",
                 "leave warmup=none out: the first rate is tried on storage that is not warm yet";
             self.ever("tool", |tool| tool != Tool::IOLAB.name()) => "a search for a rate, and another tool is to measure",

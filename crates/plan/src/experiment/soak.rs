@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use iolab_workload::refuse;
 use iolab_workload::tool::Tool;
 use iolab_workload::units::format_duration;
+use iolab_workload::usage_errors;
 use iolab_workload::{Error, Result};
 
 use super::{BUDGET_MAX, Change, Experiment, WarmUp};
@@ -83,7 +83,7 @@ impl Experiment {
     }
 
     fn check_soak(&self) -> Result<()> {
-        refuse! {
+        usage_errors! {
             self.runs_programs() => "a program decides how long it runs", "give an experiment that issues requests";
             self.ever("tool", |tool| tool != Tool::IOLAB.name()) => "another tool keeps no course of a trial over time",
                 "leave --peer out, or set tool=iolab";

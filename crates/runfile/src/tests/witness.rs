@@ -99,6 +99,45 @@ impl Numbers {
         }
     }
 
+    fn devices(&mut self) -> Vec<ObservedDevice> {
+        vec![
+            ObservedDevice {
+                name: "dm-0".to_owned(),
+                disks: vec!["vda".to_owned(), "vdb".to_owned()],
+                traffic: Some(self.counters()),
+                waits: Some(self.counters()),
+                below: Some(self.counters()),
+                in_file: true,
+                in_flight: InFlight {
+                    reads: true,
+                    writes: false,
+                },
+            },
+            ObservedDevice::default(),
+        ]
+    }
+
+    fn disks(&mut self) -> Vec<DiskTraffic> {
+        vec![DiskTraffic {
+            name: "vda".to_owned(),
+            number: (254, 16),
+            traffic: self.counters(),
+            of_group: Some(GroupTraffic {
+                read_bytes: self.next(),
+                write_bytes: self.next(),
+            }),
+            traced: Some(TracedDisk {
+                reads: self.requests(),
+                writes: self.requests(),
+                others: self.next(),
+            }),
+            in_flight: InFlight {
+                reads: false,
+                writes: true,
+            },
+        }]
+    }
+
     fn observed(&mut self) -> Observed {
         Observed {
             subject: Subject::Process {
@@ -143,39 +182,8 @@ impl Numbers {
                 ObservedFile::default(),
             ],
             target: Some(self.target()),
-            devices: vec![
-                ObservedDevice {
-                    name: "dm-0".to_owned(),
-                    disks: vec!["vda".to_owned(), "vdb".to_owned()],
-                    traffic: Some(self.counters()),
-                    waits: Some(self.counters()),
-                    below: Some(self.counters()),
-                    in_file: true,
-                    in_flight: InFlight {
-                        reads: true,
-                        writes: false,
-                    },
-                },
-                ObservedDevice::default(),
-            ],
-            disks: vec![DiskTraffic {
-                name: "vda".to_owned(),
-                number: (254, 16),
-                traffic: self.counters(),
-                of_group: Some(GroupTraffic {
-                    read_bytes: self.next(),
-                    write_bytes: self.next(),
-                }),
-                traced: Some(TracedDisk {
-                    reads: self.requests(),
-                    writes: self.requests(),
-                    others: self.next(),
-                }),
-                in_flight: InFlight {
-                    reads: false,
-                    writes: true,
-                },
-            }],
+            devices: self.devices(),
+            disks: self.disks(),
             others: OtherProcesses {
                 active: vec![OtherProcess {
                     pid: 4711,

@@ -4,8 +4,8 @@ use std::path::Path;
 
 use iolab_diskmodel::Model;
 use iolab_diskmodel::definition::Definition;
-use iolab_workload::refuse;
 use iolab_workload::trial::{Batch, TrialSpec};
+use iolab_workload::usage_errors;
 use iolab_workload::{Error, Result};
 
 use super::super::fit_cells::{cut_region, fit_groups};
@@ -166,7 +166,7 @@ impl Disk {
 
     /// Checks what is asked of one group of workers.
     fn check(&self, spec: &TrialSpec) -> Result<()> {
-        refuse! {
+        usage_errors! {
             spec.offset + spec.region > self.bytes =>
                 format!("the region ends at byte {}, beyond the {} bytes of {}", spec.offset + spec.region, self.bytes, self.name),
                 "choose a smaller offset or region";
@@ -185,7 +185,7 @@ impl Disk {
             ("offset", spec.offset),
             ("skip", spec.skip),
         ] {
-            refuse! {
+            usage_errors! {
                 !value.is_multiple_of(block) =>
                     format!("{name} of {value} bytes is not a multiple of {}, the block of {}", exact_size(block), self.name),
                     format!("choose a multiple of {}", exact_size(block));

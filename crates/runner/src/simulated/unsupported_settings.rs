@@ -2,12 +2,12 @@
 //! its factors that have none; what the user asks for is refused.
 
 use iolab_workload::cpus::Placement;
-use iolab_workload::refuse;
-use iolab_workload::treatment::{TreatedField, Treatment};
+use iolab_workload::treatment::RefusableField;
 use iolab_workload::trial::{
     Allocate, Backend, BufferInit, BufferMemory, CacheState, Content, Descriptors, FileLayout,
     TrialSpec,
 };
+use iolab_workload::usage_errors;
 use iolab_workload::{Error, Result, treated};
 
 use iolab_plan::cells::cells;
@@ -24,7 +24,7 @@ const NO_TRIM: &str = "a model has no trim";
 const NO_COPY: &str = "no data is copied on a model";
 
 /// What a model makes of each field of a cell, those first that tell most.
-fn treatments(cell: &CellSpec) -> impl Iterator<Item = TreatedField> {
+fn treatments(cell: &CellSpec) -> impl Iterator<Item = RefusableField> {
     let programs = treated!(cell => CellSpec {
         same: [idle],
         adapted: [
@@ -43,7 +43,7 @@ fn treatments(cell: &CellSpec) -> impl Iterator<Item = TreatedField> {
     programs.into_iter().chain(of_trial(&cell.trial))
 }
 
-fn of_trial(trial: &TrialSpec) -> impl IntoIterator<Item = TreatedField> + use<> {
+fn of_trial(trial: &TrialSpec) -> impl IntoIterator<Item = RefusableField> + use<> {
     // They stand for one request and for several outstanding ones.
     let simulated = [Backend::Psync, Backend::Libaio, Backend::IoUring];
     let is_plain_space = matches!(trial.allocate, None | Some(Allocate::Recycled));
@@ -96,14 +96,6 @@ fn of_trial(trial: &TrialSpec) -> impl IntoIterator<Item = TreatedField> + use<>
     })
 }
 
-/// The settings of which values are refused, each with the reason.
-fn refusable(cell: &CellSpec) -> impl Iterator<Item = (&'static str, bool, &'static str)> {
-    treatments(cell).filter_map(|field| match field.treatment {
-        Treatment::Cannot { refused, why } => Some((field.name, refused, why)),
-        Treatment::Adapted(_) | Treatment::Same => None,
-    })
-}
-
 /// Leaves out the levels of an experiment that have no meaning on a model, and gives what was left out in words. `asked` says
 /// of which settings the user has chosen the levels.
 ///
@@ -111,8 +103,8 @@ fn refusable(cell: &CellSpec) -> impl Iterator<Item = (&'static str, bool, &'sta
 /// Of kind [`Usage`](iolab_workload::Kind::Usage): a setting none of whose values has a meaning, or one that the user asked for.
 pub fn adapt(experiment: &mut Experiment, asked: &dyn Fn(&str) -> bool) -> Result<Option<String>> {
     let mut left_out: Vec<(&str, Vec<String>)> = Vec::new();
-    for (setting, _, why) in refusable(&CellSpec::default()) {
-        let Some(setting) = Setting::find(setting) else {
+    for RefusableField { name, why, .. } in treatments(&CellSpec::default()) {
+        let Some(setting) = Setting::find(name) else {
             continue;
         };
         let (kept, without) = parted(experiment, setting)?;
@@ -120,7 +112,7 @@ pub fn adapt(experiment: &mut Experiment, asked: &dyn Fn(&str) -> bool) -> Resul
             continue;
         }
         let named = format!("{}={}", setting.name, without.join(","));
-        refuse! {
+        usage_errors! {
             kept.is_empty() || asked(setting.name) => format!("{} does not apply to a model: {named}: {why}", experiment.name),
                 match asked(setting.name) {
                     true => "leave it out, or measure a file or a device".to_owned(),

@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use iolab_plan::experiment::{Experiment, GroupSetting};
 use iolab_workload::group::{ALL, check_group_name};
 use iolab_workload::quantity::counted;
-use iolab_workload::refuse;
 use iolab_workload::settings::Setting;
 use iolab_workload::target::TargetName;
+use iolab_workload::usage_errors;
 use iolab_workload::{Error, Result};
 
 use super::full;
@@ -59,7 +59,7 @@ fn target_setting() -> Result<&'static Setting> {
 /// groups already.
 pub fn join_targets(experiment: &mut Experiment, given: &[PathBuf]) -> Result<()> {
     check_several("--together", given)?;
-    refuse! {
+    usage_errors! {
         !experiment.groups.is_empty() => format!("--together, and {} has groups already", experiment.name),
             "give each group its target: --set GROUP.target=PATH";
     }
@@ -97,7 +97,7 @@ pub fn join_targets(experiment: &mut Experiment, given: &[PathBuf]) -> Result<()
 /// groups.
 pub fn stripe_targets(experiment: &mut Experiment, given: &[PathBuf]) -> Result<()> {
     check_several("--striped", given)?;
-    refuse! {
+    usage_errors! {
         !experiment.groups.is_empty() => format!("--striped, and {} has groups, which have one target each", experiment.name),
             "give each group its target: --set GROUP.target=PATH";
     }
@@ -116,7 +116,7 @@ pub fn stripe_targets(experiment: &mut Experiment, given: &[PathBuf]) -> Result<
 
 /// Refuses to use fewer than two targets at once.
 fn check_several(option: &str, given: &[PathBuf]) -> Result<()> {
-    refuse! {
+    usage_errors! {
         given.len() < 2 => format!("{option} with {}", counted(given.len() as u64, "target")),
             format!("name two or more: iolab run EXPERIMENT {option} /dev/sda /dev/sdb");
     }

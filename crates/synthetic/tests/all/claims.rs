@@ -1,7 +1,7 @@
 //! What is claimed of runs whose truth is known: how often it is false, and how often what is large is said.
 //!
-//! `IOLAB_GRADE_RUNS=2000 cargo test --release -p iolab-synthetic claims:: -- --nocapture` prints the table of docs/METHODS.md;
-//! without it each kind is graded on a tenth of these runs. With `IOLAB_GRADE_ONLY=TEXT` only rows that hold this text are made.
+//! `IOLAB_GRADE_RUNS=2000 cargo test --release -p iolab-synthetic --test all -- claims:: --nocapture` prints its rows of the table of
+//! docs/METHODS.md, which names the command for all of them; without it each kind is graded on a tenth of these runs. With `IOLAB_GRADE_ONLY=TEXT` only rows that hold this text are made.
 
 #![allow(
     clippy::print_stdout,

@@ -81,13 +81,7 @@ pub(super) const ROWS: &[Setting] = rows! { Load:
     { name: "active", aliases: [], kind: Word, unit: "", column: "active", since: 6, exported: false,
       doc: "groups that run: all, or names with plus signs between: reader+writer",
       set: put_active,
-      get: |cell| {
-          Value::word(Some(
-              cell.active
-                  .as_ref()
-                  .map_or(ALL.to_owned(), ToString::to_string),
-          ))
-      } }
+      get: |cell| Value::word(Some(cell.active.as_ref().map_or(ALL.to_owned(), ToString::to_string))) }
     { name: "ranks", aliases: [], kind: Count, unit: "", column: "ranks", since: 6, exported: false,
       doc: "processes (ranks) that take part, of those that mpirun or srun started, spread evenly over hosts; none: all",
       set: |cell, text| put_part(&mut cell.trial.ranks, text),

@@ -8,8 +8,8 @@ use super::{
 };
 use crate::error::{Error, Result};
 use crate::quantity::exact_duration;
-use crate::refuse;
 use crate::units::format_size;
+use crate::usage_errors;
 
 /// Each sector of a verified block has a checksum, bytes.
 const SECTOR: u64 = 512;
@@ -58,7 +58,7 @@ impl TrialSpec {
 
     /// Checks that there are latencies to keep over time.
     fn check_latency_over_time(&self) -> Result<()> {
-        refuse! {
+        usage_errors! {
             self.latency_over_time && !self.latency && self.rate.is_none() => "latency_over_time=true with latency=false",
                 "set latency=true: without it no request is timed";
         }
@@ -67,7 +67,7 @@ impl TrialSpec {
 
     /// Checks the size of requests and the range that they access.
     fn check_extent(&self) -> Result<()> {
-        refuse! {
+        usage_errors! {
             self.bs == 0 || self.bs > BS_MAX => format!("bs is {} bytes", self.bs),
                 "choose an I/O size from 1 byte to 2 GiB minus 4 KiB, the most one system call transfers";
             self.region < self.bs => format!("the region of {} bytes is smaller than one request of {} bytes", self.region, self.bs),
@@ -76,7 +76,7 @@ impl TrialSpec {
                 "choose a larger bs or a smaller region";
         }
         let end = self.offset.checked_add(self.region);
-        refuse! {
+        usage_errors! {
             end.is_none_or(|end| end > i64::MAX as u64) => "offset plus region is beyond what a file can have",
                 "choose a smaller offset or region";
         }
@@ -85,14 +85,14 @@ impl TrialSpec {
 
     /// Checks threads, depth, and that there are enough blocks for all threads. Relies on `bs` > 0.
     fn check_concurrency(&self) -> Result<()> {
-        refuse! {
+        usage_errors! {
             self.threads == 0 || self.threads > THREADS_MAX => format!("threads is {}", self.threads), "choose 1 to 1024 threads";
             self.depth == 0 || self.depth > DEPTH_MAX => format!("depth is {}", self.depth), "choose a depth from 1 to 4096";
             self.depth > 1 && !self.backend.is_asynchronous() => format!("depth {} with backend {}", self.depth, self.backend),
                 "it keeps one request outstanding; raise threads instead, or set backend=io_uring or libaio";
         }
         let blocks = self.visited_bytes() / self.bs;
-        refuse! {
+        usage_errors! {
             blocks < u64::from(self.workers()) && self.parts_region() =>
                 format!("{} threads share {blocks} blocks of {} bytes", self.workers(), self.bs),
                 "each thread needs at least one block: enlarge the region, or use fewer threads or a smaller bs";
@@ -102,7 +102,7 @@ impl TrialSpec {
 
     /// Checks the kind of requests, and the content of their buffers.
     fn check_requests(&self) -> Result<()> {
-        refuse! {
+        usage_errors! {
             self.read_percent > 100 => format!("read_percent is {}", self.read_percent), "choose 0 to 100";
             self.writes() && self.buffer_init == BufferInit::Untouched => "buffer_init=untouched with writes",
                 "an untouched buffer has nothing to write; set another buffer_init";
@@ -113,7 +113,7 @@ impl TrialSpec {
     /// Checks cache states and sync policies that a backend does not support.
     fn check_backend(&self) -> Result<()> {
         let is_mapped = self.backend == Backend::Mmap;
-        refuse! {
+        usage_errors! {
             is_mapped && self.cache == CacheState::Direct => "backend mmap with cache=direct",
                 "a mapping lives in the page cache; set cache=cold or cache=hot";
             self.iopoll && self.cache != CacheState::Direct && self.backend != Backend::Null => "iopoll with buffered I/O",
@@ -127,7 +127,7 @@ impl TrialSpec {
     /// Checks the start and the limits of a trial.
     fn check_limits(&self) -> Result<()> {
         let limit = &self.limit;
-        refuse! {
+        usage_errors! {
             limit.bytes == Some(0) || limit.requests == Some(0) || limit.time == Some(Duration::ZERO) =>
                 "limits that leave a trial nothing to do",
                 "give bytes, requests or time a value above zero";
@@ -140,7 +140,7 @@ impl TrialSpec {
 
     /// Checks the bytes between two skips, and the requests between two random offsets.
     fn check_skip(&self) -> Result<()> {
-        refuse! {
+        usage_errors! {
             self.random_every == 0 || self.random_every > 1 && self.pattern.is_ordered() =>
                 format!("random_every={} with pattern {}", self.random_every, self.pattern),
                 "it counts the requests from one random offset to the next, from 1: set a random pattern, or random_every=1";
@@ -148,7 +148,7 @@ impl TrialSpec {
         let Some(every) = self.skip_every else {
             return Ok(());
         };
-        refuse! {
+        usage_errors! {
             self.pattern != Pattern::Strided => format!("skip_every with pattern {}", self.pattern),
                 "only pattern=strided skips bytes: set it, or leave skip_every out";
             self.bs == 0 || every == 0 || !every.is_multiple_of(self.bs) =>
@@ -178,12 +178,12 @@ fn check_verify(spec: &TrialSpec) -> Result<()> {
 
 /// Refuses verification where it is unknown which write each block should hold.
 fn check_known_writes(spec: &TrialSpec) -> Result<()> {
-    refuse! {
+    usage_errors! {
         !spec.writes() => "verify in a trial that only reads",
             "only data that the trial itself has written can be verified: set read_percent below 100, or leave verify out";
     }
     let are_apart = spec.pattern.is_ordered() && spec.parts_region();
-    refuse! {
+    usage_errors! {
         spec.others != Others::default() && !are_apart => "verify in a trial of several processes that write the same blocks",
             "a process knows only what its own threads have written: set pattern=seq and layout=shared or interleaved, or leave verify out";
         spec.backend == Backend::Mmap && spec.threads > 1 && !are_apart =>
@@ -195,7 +195,7 @@ fn check_known_writes(spec: &TrialSpec) -> Result<()> {
 
 /// Refuses verification of blocks that cannot be read back, recognised, or kept in memory.
 fn check_read_back(spec: &TrialSpec) -> Result<()> {
-    refuse! {
+    usage_errors! {
         spec.backend == Backend::Null => "verify with backend null",
             "it writes nothing, so that there is nothing to read back: choose another backend, or leave verify out";
         spec.layout == FileLayout::Private => "verify with layout=private",
@@ -206,7 +206,7 @@ fn check_read_back(spec: &TrialSpec) -> Result<()> {
             "every 512 bytes have a checksum: choose a multiple of 512, or leave verify out";
     }
     let blocks = verify_table_bytes(spec) / 8;
-    refuse! {
+    usage_errors! {
         blocks > VERIFIED_BLOCKS_MAX => format!("verify of {blocks} blocks, more than {VERIFIED_BLOCKS_MAX}"),
             "8 bytes of memory are needed for each block: choose a larger bs or a smaller region, or leave verify out";
     }
@@ -215,7 +215,7 @@ fn check_read_back(spec: &TrialSpec) -> Result<()> {
 
 /// Checks how the workers share, except for what depends on the target.
 fn check_sharing(spec: &TrialSpec) -> Result<()> {
-    refuse! {
+    usage_errors! {
         !spec.sharing_applies() => "descriptors=shared with layout=private",
             "a file per thread has a descriptor per thread; set descriptors=private or another layout";
         spec.layout == FileLayout::Interleaved && spec.pattern == Pattern::Strided => "layout interleaved with pattern strided",
@@ -232,7 +232,7 @@ fn check_rate(spec: &TrialSpec) -> Result<()> {
         return Ok(());
     };
     let per_second = rate.per_second(spec.mean_request());
-    refuse! {
+    usage_errors! {
         !(f64::MIN_POSITIVE..=RATE_MAX as f64).contains(&per_second) => format!("rate is {rate}"),
             format!("choose a rate from 1 to {RATE_MAX} requests per second, or leave it out to issue the next request as soon as one completes; only a group may have the rate 0");
     }
@@ -245,7 +245,7 @@ fn check_rate(spec: &TrialSpec) -> Result<()> {
                 .hint("choose a higher rate, or a longer --time"),
         );
     }
-    refuse! {
+    usage_errors! {
         !spec.latency => "a rate with latency=false", "a rate measures response times: set latency=true, or leave the rate out";
         spec.batch != Batch::One => format!("a rate with batch={}", spec.batch),
             "at a given rate each completion is taken as it comes: set batch=one, or leave batch or the rate out";

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use crate::error::{Error, Result};
 use crate::named_enum::named;
-use crate::refuse;
+use crate::usage_errors;
 
 use super::{Backend, TrialSpec};
 
@@ -81,7 +81,7 @@ impl TrialSpec {
             return Ok(());
         }
         let shift = self.shift;
-        refuse! {
+        usage_errors! {
             alone => format!("shift={shift}, and this is one process"), "start at least two with mpirun or srun, or leave shift out";
             self.layout != FileLayout::Shared => format!("shift={shift} with layout={}", self.layout),
                 "each rank reads the contiguous part that another one wrote: set layout=shared";

@@ -76,11 +76,6 @@ pub(super) fn said_sides(
     }
 }
 
-/// ` at bs=4KiB`: where one effect was measured.
-pub(super) fn place_of(comparison: &Comparison, effect: &Effect) -> String {
-    at_level(comparison, effect)
-}
-
 /// The other side of one effect, and where it was measured: a policy of syncs is one of the writes alone, whatever they are compared
 /// with.
 fn other_and_place(contrast: &Contrast, effect: &Effect, other: String) -> (String, String) {
@@ -272,7 +267,7 @@ fn reasons(comparison: &Comparison) -> Option<String> {
 }
 
 /// Where an effect was measured, with the level of the ordered factor.
-fn at_level(comparison: &Comparison, effect: &Effect) -> String {
+pub(super) fn at_level(comparison: &Comparison, effect: &Effect) -> String {
     match &comparison.contrast {
         Contrast::Ordered { factor } => {
             let mut all = effect.held.clone();

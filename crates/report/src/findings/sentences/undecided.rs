@@ -4,7 +4,7 @@ use iolab_analysis::analysis::Analysis;
 use iolab_analysis::claim::{Claim, Comparison, Contrast, Difference, Effect};
 use iolab_workload::quantity::{counted, significant};
 
-use super::comparison::{compares_targets, place_of, said_sides, width};
+use super::comparison::{at_level, compares_targets, said_sides, width};
 use super::{WrittenClaims, doubts, finding, quantity, share_a_reason};
 use crate::findings::Finding;
 
@@ -136,7 +136,7 @@ pub(super) fn together<'c>(
         "Cannot compare the {} {} or {last}, in any of {count} comparisons. For example{}: {}.",
         quantity(runs, effect.base),
         before.join(", "),
-        place_of(first, effect),
+        at_level(first, effect),
         doubts(&effect.doubts),
     );
     Some(WrittenClaims {

@@ -1,6 +1,6 @@
 //! Nothing in use is written, whatever stands between it and the target; what is free is.
 
-use super::lab::{END_EXPORTS, Lab, disk, lab_of_safety};
+use super::lab::{END_EXPORTS, Lab, disk, lab_of_safety as lab};
 
 /// An ext4 on a device, mounted at `/mnt/NAME`, with a file whose checksum [`is_whole`] compares. It is left read-only: the
 /// kernel writes nothing of its own.
@@ -22,9 +22,7 @@ fn is_whole(lab: &mut Lab, device: &str, name: &str) {
 
 #[test]
 fn a_mapped_device_keeps_what_lies_below_it() {
-    let Some(mut lab) = lab_of_safety() else {
-        return;
-    };
+    let Some(mut lab) = lab() else { return };
     let (a, b) = (disk("a"), disk("b"));
     lab.shell(&format!(
         "printf '0 65536 linear {a} 2048\n65536 65536 linear {b} 0\n' | dmsetup create pair"
@@ -50,9 +48,7 @@ fn a_mapped_device_keeps_what_lies_below_it() {
 
 #[test]
 fn two_mapped_devices_over_the_same_bytes_are_no_two() {
-    let Some(mut lab) = lab_of_safety() else {
-        return;
-    };
+    let Some(mut lab) = lab() else { return };
     let a = disk("a");
     lab.shell(&format!(
         "dmsetup create first --table '0 65536 linear {a} 0'
@@ -71,9 +67,7 @@ fn two_mapped_devices_over_the_same_bytes_are_no_two() {
 
 #[test]
 fn volumes_are_told_apart() {
-    let Some(mut lab) = lab_of_safety() else {
-        return;
-    };
+    let Some(mut lab) = lab() else { return };
     let (a, b) = (disk("a"), disk("b"));
     lab.shell(&format!(
         "vgcreate -q group {a} {b}; lvcreate -qy -L 40m -n used group {a}; lvcreate -qy -L 40m -n free group {a}"
@@ -95,9 +89,7 @@ fn volumes_are_told_apart() {
 /// Volumes of a pool have blocks of their own, and its free space together.
 #[test]
 fn thin_volumes_are_told_apart_and_their_pool_is_not_filled() {
-    let Some(mut lab) = lab_of_safety() else {
-        return;
-    };
+    let Some(mut lab) = lab() else { return };
     let a = disk("a");
     lab.shell(&format!(
         "vgcreate -q group {a}; lvcreate -qy --type thin-pool -L 64m --chunksize 64k --poolmetadatasize 4m -Zn -n pool group
@@ -132,9 +124,7 @@ fn thin_volumes_are_told_apart_and_their_pool_is_not_filled() {
 
 #[test]
 fn a_snapshot_and_its_origin_are_one() {
-    let Some(mut lab) = lab_of_safety() else {
-        return;
-    };
+    let Some(mut lab) = lab() else { return };
     let a = disk("a");
     lab.shell(&format!(
         "vgcreate -q group {a}; lvcreate -qy -L 40m -n origin group"
@@ -156,9 +146,7 @@ fn a_snapshot_and_its_origin_are_one() {
 
 #[test]
 fn members_of_a_raid_are_in_use_and_told_by_their_metadata() {
-    let Some(mut lab) = lab_of_safety() else {
-        return;
-    };
+    let Some(mut lab) = lab() else { return };
     let (a, b) = (disk("a"), disk("b"));
     for metadata in ["0.90", "1.0", "1.2"] {
         lab.shell(&format!(
@@ -194,9 +182,7 @@ fn members_of_a_raid_are_in_use_and_told_by_their_metadata() {
 
 #[test]
 fn a_cipher_hides_what_lies_above_and_not_that_it_is_in_use() {
-    let Some(mut lab) = lab_of_safety() else {
-        return;
-    };
+    let Some(mut lab) = lab() else { return };
     let a = disk("a");
     lab.shell(&format!(
         "echo -n secret >key; cryptsetup -q luksFormat --pbkdf pbkdf2 --pbkdf-force-iterations 1000 {a} key
@@ -211,9 +197,7 @@ fn a_cipher_hides_what_lies_above_and_not_that_it_is_in_use() {
 
 #[test]
 fn swap_on_a_volume_on_a_partition_is_named() {
-    let Some(mut lab) = lab_of_safety() else {
-        return;
-    };
+    let Some(mut lab) = lab() else { return };
     let a = disk("a");
     lab.shell(&format!(
         "printf 'label: gpt\nsize=100M\n' | sfdisk -q {a}; udevadm settle
@@ -230,9 +214,7 @@ fn swap_on_a_volume_on_a_partition_is_named() {
 
 #[test]
 fn the_systems_names_are_followed_and_others_are_not() {
-    let Some(mut lab) = lab_of_safety() else {
-        return;
-    };
+    let Some(mut lab) = lab() else { return };
     let (a, real) = (disk("a"), lab.shell(&format!("readlink -f {}", disk("a"))));
     lab.accepted(&a, "--destroy-data", &["b", "c"]);
     lab.accepted(&real, "--destroy-data", &["b", "c"]);
@@ -253,9 +235,7 @@ fn the_systems_names_are_followed_and_others_are_not() {
 
 #[test]
 fn what_a_usb_gadget_exports_is_in_use() {
-    let Some(mut lab) = lab_of_safety() else {
-        return;
-    };
+    let Some(mut lab) = lab() else { return };
     let a = disk("a");
     let at = "/sys/kernel/config/usb_gadget/g1";
     lab.shell(&format!(
@@ -275,9 +255,7 @@ fn what_a_usb_gadget_exports_is_in_use() {
 
 #[test]
 fn flash_memory_below_volumes_is_in_use() {
-    let Some(mut lab) = lab_of_safety() else {
-        return;
-    };
+    let Some(mut lab) = lab() else { return };
     lab.shell("modprobe nandsim; modprobe mtdblock; modprobe ubi mtd=0");
     lab.refused("/dev/mtdblock0", "--destroy-data", &["ubi0"]);
     lab.shell("modprobe -r ubi");
@@ -290,9 +268,7 @@ fn flash_memory_below_volumes_is_in_use() {
 
 #[test]
 fn who_sends_commands_to_a_disk_past_its_block_device_uses_it() {
-    let Some(mut lab) = lab_of_safety() else {
-        return;
-    };
+    let Some(mut lab) = lab() else { return };
     let (first, second) = (lab.namespace("lab", 1), lab.namespace("lab", 2));
     lab.holding(&first.replace("nvme", "ng"), |lab| {
         lab.refused(&first, "--destroy-data", &["open for writing"]);
@@ -338,9 +314,7 @@ fn assert_network(lab: &mut Lab, device: &str, transport: &str) {
 /// What this machine exports, and is connected to itself, is one disk: what uses it below uses it above, and the export is no other use.
 #[test]
 fn an_export_that_its_own_machine_is_connected_to_is_what_it_exports() {
-    let Some(mut lab) = lab_of_safety() else {
-        return;
-    };
+    let Some(mut lab) = lab() else { return };
     let a = disk("a");
     lab.shell(&format!(
         "modprobe -a nvmet nvmet-tcp nvme-tcp; mountpoint -q /sys/kernel/config || mount -t configfs config /sys/kernel/config
@@ -386,9 +360,7 @@ fn an_export_that_its_own_machine_is_connected_to_is_what_it_exports() {
 
 #[test]
 fn a_server_of_a_network_block_device_uses_its_disk() {
-    let Some(mut lab) = lab_of_safety() else {
-        return;
-    };
+    let Some(mut lab) = lab() else { return };
     let a = disk("a");
     lab.shell(&format!(
         "modprobe nbd; printf '[generic]\nuser=root\ngroup=root\n[x]\nexportname={a}\n' >conf
@@ -404,9 +376,7 @@ fn a_server_of_a_network_block_device_uses_its_disk() {
 
 #[test]
 fn two_paths_to_a_disk_are_one_with_a_layer_between_and_without() {
-    let Some(mut lab) = lab_of_safety() else {
-        return;
-    };
+    let Some(mut lab) = lab() else { return };
     lab.shell("modprobe sd_mod; modprobe dm-multipath; modprobe dm-round-robin; modprobe scsi_debug dev_size_mb=64 add_host=2 per_host_store=0 vpd_use_hostno=0");
     let names = lab.shell("udevadm settle; for at in /sys/block/sd*; do echo /dev/${at##*/}; done");
     let [one, other] = names.lines().collect::<Vec<_>>()[..] else {
@@ -434,9 +404,7 @@ fn two_paths_to_a_disk_are_one_with_a_layer_between_and_without() {
 /// A disk that has grown shows its new size on the path that was scanned again.
 #[test]
 fn a_path_that_shows_an_older_size_leads_to_the_same_disk() {
-    let Some(mut lab) = lab_of_safety() else {
-        return;
-    };
+    let Some(mut lab) = lab() else { return };
     lab.shell("modprobe sd_mod; modprobe scsi_debug dev_size_mb=64 add_host=2 per_host_store=0 vpd_use_hostno=0");
     let names = lab.shell("udevadm settle; for at in /sys/block/sd*; do echo ${at##*/}; done");
     let [one, other] = names.lines().collect::<Vec<_>>()[..] else {
@@ -459,9 +427,7 @@ fn a_path_that_shows_an_older_size_leads_to_the_same_disk() {
 
 #[test]
 fn a_disk_of_zones_is_refused_with_the_reason() {
-    let Some(mut lab) = lab_of_safety() else {
-        return;
-    };
+    let Some(mut lab) = lab() else { return };
     let zoned = lab.namespace("lab", 3);
     // Also from its start to its end: zones that hold data take no write there.
     let in_order = lab.iolab(&[
@@ -484,9 +450,7 @@ fn a_disk_of_zones_is_refused_with_the_reason() {
 
 #[test]
 fn a_suspended_device_is_named_at_once() {
-    let Some(mut lab) = lab_of_safety() else {
-        return;
-    };
+    let Some(mut lab) = lab() else { return };
     let a = disk("a");
     lab.shell(&format!("dmsetup create quiet --table '0 131072 linear {a} 0'; dmsetup create above --table '0 65536 linear /dev/mapper/quiet 0'"));
     mounted(&mut lab, "/dev/mapper/above", "above");
@@ -527,9 +491,7 @@ fn a_suspended_device_is_named_at_once() {
 
 #[test]
 fn a_purge_erases_all_of_its_namespace_and_nothing_else() {
-    let Some(mut lab) = lab_of_safety() else {
-        return;
-    };
+    let Some(mut lab) = lab() else { return };
     let (own, shared) = (lab.namespace("lab", 1), lab.namespace("lab", 2));
     let fill = |lab: &mut Lab, device: &str| {
         lab.shell(&format!(
@@ -579,9 +541,7 @@ fn a_purge_erases_all_of_its_namespace_and_nothing_else() {
 
 #[test]
 fn a_purge_of_a_volume_leaves_the_rest_of_its_disk() {
-    let Some(mut lab) = lab_of_safety() else {
-        return;
-    };
+    let Some(mut lab) = lab() else { return };
     let disk = lab.namespace("lab", 1);
     let words = "--size 4M --set bs=64k --precondition purge --set bytes=64k --set time=none --set trials_min=1 --set trials_max=1 --destroy-data";
     let purge = |lab: &mut Lab| {
