@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Best, Candidate, CellId, Claim, Suspected};
+use super::{Best, Candidate, CellId, ChangePlace, Claim, State, Suspected};
 use crate::analysis::{Analysis, CellAnalysis};
 use crate::doubt::{Reason, SideDoubt};
 
@@ -77,6 +77,42 @@ impl Claim {
             | Self::Course(_) => Vec::new(),
         };
         all.into_iter().map(|SideDoubt { side: _, reason }| reason)
+    }
+
+    /// Whether it says that the level of measured trials changed, so that their median is that of no time.
+    pub(crate) fn is_of_change(&self) -> bool {
+        match self {
+            Self::Change(change) => match change.place {
+                ChangePlace::OverRun { .. } => true,
+                // Where both levels were asked for, both are shown.
+                ChangePlace::WithinTrials { asked, .. } => !asked,
+                ChangePlace::InWarmUp => false,
+            },
+            Self::Steady(steady) => match steady.state {
+                State::NotReached { .. } => true,
+                State::Reached | State::NotWrittenOver { .. } => false,
+            },
+            Self::Comparison(_)
+            | Self::Best(_)
+            | Self::Ways(_)
+            | Self::Load(_)
+            | Self::Together(_)
+            | Self::Reproduced(_)
+            | Self::Suspects(_)
+            | Self::Verified(_)
+            | Self::Programs(_)
+            | Self::TooFew(_)
+            | Self::Preparation(_)
+            | Self::NoChange(_)
+            | Self::LongTail(_)
+            | Self::TimeByLayer(_)
+            | Self::Rounds(_)
+            | Self::Standard(_)
+            | Self::Queued(_)
+            | Self::FixedCosts(_)
+            | Self::Bent(_)
+            | Self::Course(_) => false,
+        }
     }
 }
 
