@@ -1,8 +1,8 @@
 //! How far what an output shows can be trusted, in one verdict with what it rests on.
 //!
 //! The verdict follows from the claims and numbers that the output shows: from the evidence of exactly the cells that these rest on,
-//! and from the doubts that turned a part of a claim to "cannot tell". Other cells do not count. Text, page, paper, picture and JSON
-//! have the same verdict, because they show the same claims.
+//! and from the doubts that turned a part of a claim to "cannot tell". Other cells do not count. Text, page, paper and JSON have the
+//! same verdict, because they show the same claims; a picture shows numbers only, and judges just these.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,12 +11,12 @@ use iolab_record::{RunStatus, ServedBy};
 
 use crate::analysed_run::AnalysedRun;
 use crate::analysis::{Analysis, CellAnalysis, Flag};
-use crate::claim::{CellId, Claim};
+use crate::claim::{self, CellId, Claim};
 use crate::doubt::{self, SideDoubts};
 
 /// The verdict, best first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Level {
+pub enum TrustLevel {
     /// Nothing was found that weakens what is shown, and nearly all of its cells reached the precision goal.
     Good,
     /// Some of its cells are disturbed, imprecise or not of the device, or a part of it cannot be told.
@@ -27,7 +27,7 @@ pub enum Level {
 
 /// Why what is shown is not fully trusted: the first of these that holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Reason {
+pub enum TrustReason {
     /// Nothing was measured.
     NoTrials,
     /// Trials without a valid number: the worst of what ruins them.
@@ -46,12 +46,20 @@ pub enum Reason {
     ReadsAfterWrites,
     /// A part of the claims could be the other way round, by the trials themselves: two groups, dependence, the clock, another run.
     Undecided,
+    /// The level of some cells changed or drifted during the run: their median may be that of no time.
+    LevelChanged,
+    /// The trials of some cells form two groups: their median may be that of no trial.
+    TwoGroups,
+    /// Trials of some cells depend on the ones before: their intervals are too narrow.
+    Dependent,
     /// A run did not finish.
     Unfinished,
     /// The definition of a run cannot be read.
     NoDefinition,
     /// More than a tenth of the cells missed the precision goal.
     Imprecise,
+    /// The same, and all of these have no interval.
+    NoIntervals,
 }
 
 /// What an output shows.
@@ -69,14 +77,14 @@ pub struct Shown<'a> {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Trust {
     /// The verdict.
-    pub level: Level,
+    pub level: TrustLevel,
     /// Why it is not the best one.
-    pub reason: Option<Reason>,
+    pub reason: Option<TrustReason>,
     /// Number of claims that it rests on.
     pub claims: usize,
     /// Cells that claims and numbers rest on; all cells, where neither is shown.
     pub cells: usize,
-    /// Cells of the runs, whether or not something rests on them.
+    /// Cells of the runs with measured trials, whether or not something rests on them.
     pub measured: usize,
     /// Cells of the runs without measured trials.
     pub unmeasured: usize,
@@ -86,6 +94,8 @@ pub struct Trust {
     pub sought: usize,
     /// Those of them that reached it.
     pub precise: usize,
+    /// Those of them that have too few trials for an interval.
+    pub without_interval: usize,
     /// The least strict goal of the runs.
     pub goal: f64,
     /// The widest interval: its half-width over the median.
@@ -146,7 +156,7 @@ impl Trust {
             own.count()
         };
         let trust = Self {
-            level: Level::Good,
+            level: TrustLevel::Good,
             reason: None,
             claims: shown.claims.len(),
             cells: cells.len(),
@@ -155,6 +165,9 @@ impl Trust {
             served: served(&cells),
             sought: sought().filter(|cell| cell.n > 0).count(),
             precise,
+            without_interval: seeking()
+                .map(|(run, own)| without_interval(run.analysis(), own))
+                .sum(),
             goal: seeking()
                 .map(|(run, _)| run.analysis().precision_goal)
                 .fold(0.0, f64::max),
@@ -170,45 +183,53 @@ impl Trust {
             undefined: is_of_run(|run| !run.has_definition),
         };
         let worst = ruins.into_iter().min_by_key(|flag| rank(*flag));
-        let of_claims = against.into_iter().flatten().map(Reason::of);
+        let of_claims = against.into_iter().flatten().map(TrustReason::of);
+        let unsettled = runs
+            .iter()
+            .flat_map(|(run, own)| unsettled(run.analysis(), own));
+        let changed = shown.claims.iter().filter(|claim| claim.is_of_change());
+        let of_trials = unsettled.chain(changed.map(|_| TrustReason::LevelChanged));
         let reason = match worst {
-            Some(flag) => Some(Reason::Ruined(flag)),
-            None => trust.judge(&cells, of_claims.min()),
+            Some(flag) => Some(TrustReason::Ruined(flag)),
+            None => trust.judge(&cells, of_claims.chain(of_trials).min()),
         };
         Self {
-            level: reason.map_or(Level::Good, Reason::level),
+            level: reason.map_or(TrustLevel::Good, TrustReason::level),
             reason,
             ..trust
         }
     }
 
-    /// The first reason that holds; `of_claims` is the worst of those that turned a part of a claim.
-    fn judge(&self, cells: &[&CellAnalysis], of_claims: Option<Reason>) -> Option<Reason> {
+    /// The first reason that holds; `further` is the worst of those that turned a part of a claim, and of the order and groups of trials.
+    fn judge(&self, cells: &[&CellAnalysis], further: Option<TrustReason>) -> Option<TrustReason> {
         let asked = cells.iter().filter(|cell| cell.is_as_asked()).count();
         let is_unprecise = |cell: &&&CellAnalysis| cell.precision.is_some_and(|p| p > 1.0);
         let unprecise = cells.iter().filter(is_unprecise).count();
         let imprecise = self.sought - self.precise;
         let is_most = |n: usize| 2 * n > self.cells;
         let reasons = [
-            (self.cells == 0, Reason::NoTrials),
-            (2 * asked < self.cells, Reason::NotAsAsked),
+            (self.cells == 0, TrustReason::NoTrials),
+            (2 * asked < self.cells, TrustReason::NotAsAsked),
             (
                 is_most(self.disturbed) && is_most(imprecise),
-                Reason::DisturbedAndImprecise,
+                TrustReason::DisturbedAndImprecise,
             ),
-            (is_most(unprecise), Reason::NothingPrecise),
-            (asked < self.cells, Reason::SomeNotAsAsked),
-            (self.disturbed > 0, Reason::SomeDisturbed),
-            (self.after_writes > 0, Reason::ReadsAfterWrites),
-            (self.unfinished > 0, Reason::Unfinished),
-            (self.undefined > 0, Reason::NoDefinition),
+            (is_most(unprecise), TrustReason::NothingPrecise),
+            (asked < self.cells, TrustReason::SomeNotAsAsked),
+            (self.disturbed > 0, TrustReason::SomeDisturbed),
+            (self.after_writes > 0, TrustReason::ReadsAfterWrites),
+            (self.unfinished > 0, TrustReason::Unfinished),
+            (self.undefined > 0, TrustReason::NoDefinition),
             (
                 imprecise as f64 > IMPRECISE_MAX * self.cells as f64,
-                Reason::Imprecise,
+                match self.without_interval == imprecise {
+                    true => TrustReason::NoIntervals,
+                    false => TrustReason::Imprecise,
+                },
             ),
         ];
         let found = reasons.into_iter().filter(|(holds, _)| *holds);
-        found.map(|(_, reason)| reason).chain(of_claims).min()
+        found.map(|(_, reason)| reason).chain(further).min()
     }
 }
 
@@ -256,6 +277,44 @@ fn precise(analysis: &Analysis, own: &[&CellAnalysis]) -> usize {
     own.iter().filter(reached).count()
 }
 
+/// How many measured cells of a run have no interval, though they were asked for something that has one.
+fn without_interval(analysis: &Analysis, own: &[&CellAnalysis]) -> usize {
+    let is_without = |cell: &&&CellAnalysis| {
+        cell.n > 0 && cell.precision.is_none() && analysis.has_response(cell)
+    };
+    own.iter().filter(is_without).count()
+}
+
+/// What the order, the groups and the rates of the trials of some cells say against their numbers.
+fn unsettled(analysis: &Analysis, own: &[&CellAnalysis]) -> Vec<TrustReason> {
+    let timeline = &analysis.timeline;
+    let over_run = timeline.over_run.iter().map(|shift| shift.cell);
+    // A run that asks about the beginning of its trials shows both levels.
+    let within = timeline.within.iter().filter(|_| !timeline.is_of_beginning);
+    let shifted: BTreeSet<_> = over_run.chain(within.map(|shift| shift.cell)).collect();
+    let ids = |cells: Vec<&CellAnalysis>| -> BTreeSet<_> {
+        cells.into_iter().map(|cell| cell.cell.id).collect()
+    };
+    let drifting = ids(claim::drifting_cells(analysis));
+    let dependent = ids(claim::dependent_cells(analysis));
+    let any = |is: &dyn Fn(&CellAnalysis) -> bool| own.iter().any(|cell| is(cell));
+    let is_changed =
+        |cell: &CellAnalysis| drifting.contains(&cell.cell.id) || shifted.contains(&cell.cell.id);
+    let found = [
+        (any(&is_changed), TrustReason::LevelChanged),
+        (
+            any(&|cell| claim::groups(analysis, cell).is_some()),
+            TrustReason::TwoGroups,
+        ),
+        (
+            any(&|cell| dependent.contains(&cell.cell.id)),
+            TrustReason::Dependent,
+        ),
+    ];
+    let found = found.into_iter().filter(|(holds, _)| *holds);
+    found.map(|(_, reason)| reason).collect()
+}
+
 fn served(cells: &[&CellAnalysis]) -> BTreeMap<ServedBy, usize> {
     let mut served = BTreeMap::new();
     for cell in cells {
@@ -276,7 +335,7 @@ fn is_virtual(runs: &[OfRun<'_>]) -> Option<bool> {
     first.filter(|_| all.all(|other| other == first))
 }
 
-impl Reason {
+impl TrustReason {
     /// What it means for what is shown that this turned a part of a claim to "cannot tell".
     fn of(doubt: &doubt::Reason) -> Self {
         match doubt {
@@ -296,20 +355,24 @@ impl Reason {
         }
     }
 
-    fn level(self) -> Level {
+    fn level(self) -> TrustLevel {
         match self {
             Self::NoTrials
             | Self::Ruined(_)
             | Self::NotAsAsked
             | Self::DisturbedAndImprecise
-            | Self::NothingPrecise => Level::Poor,
+            | Self::NothingPrecise => TrustLevel::Poor,
             Self::SomeNotAsAsked
             | Self::SomeDisturbed
             | Self::ReadsAfterWrites
             | Self::Undecided
+            | Self::LevelChanged
+            | Self::TwoGroups
+            | Self::Dependent
             | Self::Unfinished
             | Self::NoDefinition
-            | Self::Imprecise => Level::Limited,
+            | Self::Imprecise
+            | Self::NoIntervals => TrustLevel::Limited,
         }
     }
 
@@ -325,14 +388,18 @@ impl Reason {
             Self::SomeDisturbed => "some_disturbed",
             Self::ReadsAfterWrites => "reads_after_writes",
             Self::Undecided => "undecided",
+            Self::LevelChanged => "level_changed",
+            Self::TwoGroups => "two_groups",
+            Self::Dependent => "dependent",
             Self::Unfinished => "unfinished",
             Self::NoDefinition => "no_definition",
             Self::Imprecise => "imprecise",
+            Self::NoIntervals => "no_intervals",
         }
     }
 }
 
-impl Level {
+impl TrustLevel {
     /// In one word.
     pub fn name(self) -> &'static str {
         match self {

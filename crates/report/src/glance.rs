@@ -2,7 +2,9 @@
 //! worst cell of each experiment.
 
 use iolab_analysis::analysis::CellAnalysis;
+use iolab_analysis::claim::CellId;
 use iolab_analysis::headline_numbers::{AccessOrder, HeadlineCell};
+use iolab_analysis::trust::{Shown, Trust};
 use iolab_figure::preview_image::{PreviewNumber, PreviewText};
 use iolab_record::Operation;
 use iolab_workload::escape_control::escape_control;
@@ -175,8 +177,28 @@ impl Overview<'_> {
         ]
     }
 
-    /// The numbers of the picture: of several targets those with the most requests in flight.
+    /// The numbers of the picture.
     pub(crate) fn picture_numbers(&self) -> Vec<PreviewNumber> {
+        let numbers = self.pictured().into_iter();
+        numbers.map(|number| number.shown).collect()
+    }
+
+    /// How far the numbers of the picture can be trusted: it shows no findings.
+    fn picture_trust(&self) -> Trust {
+        let runs: Vec<_> = self.inputs.iter().map(|input| &input.run).collect();
+        let numbers = self.pictured().into_iter().map(|number| CellId {
+            run: number.run,
+            cell: number.cell.cell.id,
+        });
+        Trust::of(&Shown {
+            runs: &runs,
+            claims: &[],
+            numbers: &numbers.collect::<Vec<_>>(),
+        })
+    }
+
+    /// The first numbers that the picture shows: of several targets those with the most requests in flight.
+    fn pictured(&self) -> Vec<FirstNumber<'_>> {
         let varies = self.digest.glance.varies_in_target();
         let mut numbers = self.first_numbers();
         if varies {
@@ -192,7 +214,7 @@ impl Overview<'_> {
             let mut kept = kept.into_iter();
             numbers.retain(|_| kept.next().unwrap_or(true));
         }
-        numbers.into_iter().map(|number| number.shown).collect()
+        numbers
     }
 
     /// The text above and below the numbers of the picture.
@@ -209,7 +231,7 @@ impl Overview<'_> {
         PictureWords {
             title: summary::drives(&records),
             subject: on_page(&self.subject()),
-            trust: on_page(&trust::sentence(&self.digest.trust)),
+            trust: on_page(&trust::sentence(&self.picture_trust())),
             source,
         }
     }

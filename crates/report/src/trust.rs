@@ -1,12 +1,12 @@
 //! How far what an output shows can be trusted, in words and as data: one sentence for all formats.
 
-use iolab_analysis::trust::{Reason, Trust};
+use iolab_analysis::trust::{Trust, TrustReason};
 use iolab_record::ServedBy;
 use iolab_workload::quantity::{counted, format_percent};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::findings::capitalised;
+use crate::findings::{beside_limit, capitalised};
 use crate::flag;
 
 /// How far what is shown can be trusted.
@@ -16,8 +16,8 @@ pub(crate) struct TrustData {
     /// `good`, `limited` or `poor`.
     level: &'static str,
     /// Why it is not good: `no_trials`, `invalid_trials`, `most_not_as_asked`, `most_disturbed_and_imprecise`,
-    /// `most_intervals_above_medians`, `some_not_as_asked`, `some_disturbed`, `reads_after_writes`, `undecided`, `unfinished`, `no_definition`
-    /// or `imprecise`; `null` where it is good.
+    /// `most_intervals_above_medians`, `some_not_as_asked`, `some_disturbed`, `reads_after_writes`, `undecided`,
+    /// `level_changed`, `two_groups`, `dependent`, `unfinished`, `no_definition`, `imprecise` or `no_intervals`; `null` where it is good.
     reason: Option<&'static str>,
     /// What iolab prints.
     sentence: String,
@@ -39,7 +39,7 @@ impl TrustData {
     pub(crate) fn of(trust: &Trust) -> Self {
         Self {
             level: trust.level.name(),
-            reason: trust.reason.map(Reason::name),
+            reason: trust.reason.map(TrustReason::name),
             sentence: sentence(trust),
             claims: trust.claims,
             undecided: trust.undecided,
@@ -58,7 +58,7 @@ pub(crate) fn sentence(trust: &Trust) -> String {
         let all = *cells == trust.cells;
         let count = match all {
             true if trust.cells == 1 => "the cell was".to_owned(),
-            true => format!("all {cells} cells were"),
+            true => format!("{} were", all_of(*cells)),
             false if *cells == 1 => format!("1 of {} cells was", trust.cells),
             false => format!("{cells} of {} cells were", trust.cells),
         };
@@ -66,8 +66,9 @@ pub(crate) fn sentence(trust: &Trust) -> String {
     }
     if trust.sought > 0 {
         let widest = trust.widest.filter(|widest| *widest > trust.goal);
-        let widest =
-            widest.map_or_else(String::new, |w| format!(" (widest {})", format_percent(w)));
+        let widest = widest.map_or_else(String::new, |widest| {
+            format!(" (widest {})", beside_limit(widest, trust.goal).0)
+        });
         parts.push(format!(
             "{} of {} within {}{widest}",
             trust.precise,
@@ -95,9 +96,7 @@ pub(crate) fn sentence(trust: &Trust) -> String {
         true => "virtual machine".to_owned(),
         false => "physical machine".to_owned(),
     }));
-    let reason = trust
-        .reason
-        .map_or_else(String::new, |reason| format!(": {}", in_words(reason)));
+    let reason = in_words(trust).map_or_else(String::new, |words| format!(": {words}"));
     format!(
         "Trust: {}{reason}. {}.",
         trust.level.name(),
@@ -106,23 +105,36 @@ pub(crate) fn sentence(trust: &Trust) -> String {
 }
 
 /// Why numbers are not fully reliable.
-pub(crate) fn in_words(reason: Reason) -> &'static str {
-    match reason {
-        Reason::NoTrials => "nothing was measured",
-        Reason::Ruined(flag) => flag::in_words(flag),
-        Reason::NotAsAsked => "most cells were not served by what they ask for",
-        Reason::DisturbedAndImprecise => {
+pub(crate) fn in_words(trust: &Trust) -> Option<&'static str> {
+    let reason = trust.reason?;
+    Some(match reason {
+        TrustReason::NoTrials => "nothing was measured",
+        TrustReason::Ruined(flag) => flag::in_words(flag),
+        TrustReason::NotAsAsked => "most cells were not served by what they ask for",
+        TrustReason::DisturbedAndImprecise => {
             "do not trust these numbers, other programs used the disk or the CPUs during most cells"
         }
-        Reason::NothingPrecise => "most intervals are wider than their medians",
-        Reason::SomeNotAsAsked => "some cells were not served by what they ask for",
-        Reason::SomeDisturbed => "other programs used the disk or the CPUs during some cells",
-        Reason::ReadsAfterWrites => "the drive may have written for other cells while some read",
-        Reason::Undecided => "what is shown cannot be told in some settings",
-        Reason::Unfinished => "a run did not finish",
-        Reason::NoDefinition => "the definition in a run file cannot be read",
-        Reason::Imprecise => "cells missed the precision goal",
-    }
+        TrustReason::NothingPrecise => "most intervals are wider than their medians",
+        TrustReason::SomeNotAsAsked => "some cells were not served by what they ask for",
+        TrustReason::SomeDisturbed => "other programs used the disk or the CPUs during some cells",
+        TrustReason::ReadsAfterWrites => {
+            "the drive may have written for other cells while some read"
+        }
+        TrustReason::Undecided => "a finding is undecided in some settings",
+        TrustReason::LevelChanged => "the level of some cells changed during the run",
+        TrustReason::TwoGroups => "the trials of some cells form two groups",
+        TrustReason::Dependent => "trials of some cells depend on the ones before",
+        TrustReason::Unfinished => "a run did not finish",
+        TrustReason::NoDefinition => "the definition in a run file cannot be read",
+        TrustReason::Imprecise if trust.sought - trust.precise == 1 => {
+            "a cell missed the precision goal"
+        }
+        TrustReason::Imprecise => "cells missed the precision goal",
+        TrustReason::NoIntervals if trust.without_interval < trust.sought => {
+            "too few trials for some intervals"
+        }
+        TrustReason::NoIntervals => "too few trials for an interval",
+    })
 }
 
 /// Which cells were judged, where that is not all of them for what is shown.
@@ -139,9 +151,18 @@ fn basis(trust: &Trust) -> Option<String> {
             "judged by the {n} of {} behind what is shown first",
             counted(measured, "cell")
         )),
-        (0, 1) => Some("judged by its only cell, since no finding is shown".to_owned()),
-        (0, _) => Some("judged by all cells, since no finding is shown".to_owned()),
+        (0, 1) => Some("judged by the only cell".to_owned()),
+        (0, 2) => Some("judged by both cells".to_owned()),
+        (0, _) => Some("judged by all cells".to_owned()),
         _ => None,
+    }
+}
+
+/// `both cells`, `all 12 cells`.
+fn all_of(cells: usize) -> String {
+    match cells {
+        2 => "both cells".to_owned(),
+        n => format!("all {n} cells"),
     }
 }
 

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use super::{
-    Bent, Best, Candidate, CellId, Claim, Conformance, FixedCosts, Preparation, Reproduction,
-    Rounds, Suspected, Suspects,
+    Bent, Best, Candidate, CellId, ChangePlace, Claim, Conformance, FixedCosts, Preparation,
+    Reproduction, Rounds, State, Suspected, Suspects,
 };
 use crate::analysis::{Analysis, CellAnalysis};
 use crate::doubt::{Reason, SideDoubt};
@@ -80,6 +80,42 @@ impl Claim {
             | Self::Course(_) => Vec::new(),
         };
         all.into_iter().map(|SideDoubt { side: _, reason }| reason)
+    }
+
+    /// Whether it says that the level of measured trials changed, so that their median is that of no time.
+    pub(crate) fn is_of_change(&self) -> bool {
+        match self {
+            Self::Change(change) => match change.place {
+                ChangePlace::OverRun { .. } => true,
+                // Where both levels were asked for, both are shown.
+                ChangePlace::WithinTrials { asked, .. } => !asked,
+                ChangePlace::InWarmUp => false,
+            },
+            Self::Steady(steady) => match steady.state {
+                State::NotReached { .. } => true,
+                State::Reached | State::NotWrittenOver { .. } => false,
+            },
+            Self::Comparison(_)
+            | Self::Best(_)
+            | Self::Ways(_)
+            | Self::Load(_)
+            | Self::Together(_)
+            | Self::Reproduced(_)
+            | Self::Suspects(_)
+            | Self::Verified(_)
+            | Self::Programs(_)
+            | Self::TooFew(_)
+            | Self::Preparation(_)
+            | Self::NoChange(_)
+            | Self::LongTail(_)
+            | Self::TimeByLayer(_)
+            | Self::Rounds(_)
+            | Self::Standard(_)
+            | Self::Queued(_)
+            | Self::FixedCosts(_)
+            | Self::Bent(_)
+            | Self::Course(_) => false,
+        }
     }
 }
 

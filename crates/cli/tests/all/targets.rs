@@ -290,7 +290,7 @@ fn targets_of_a_report_are_called_by_the_names_that_it_is_given() {
     let named: Vec<&str> = text.lines().filter(|line| line.contains("New")).collect();
     insta::assert_snapshot!(named.join("\n"), @r"
     # 1 experiment, 2 runs on Old (model:sata-ssd) and New (model:qlc-slc-cached)
-    **New: sequential 64 KiB read 18101 IOPS (one at a time; +/- 0.2 % at most); trust: good**
+    **New: sequential 64 KiB read 18101 IOPS (one at a time; +/- 0.2 % at most); these numbers: good**
     Target: Old (model:sata-ssd), New (model:qlc-slc-cached) (model).
     - read-size on New: How does the throughput of sequential reads depend on the I/O size?
     - Sequential reads of New have 2.56 times (2.56 to 2.57) the throughput of those of Old at bs=64KiB (1186 MB/s against 463 MB/s). Of 2 comparisons: 2 higher. Based on: ratios within the blocks that both cells share (of medians where they share none), with intervals that hold for all comparisons of this kind in the run together in 95 %.

@@ -2,6 +2,8 @@
 
 mod caveat;
 
+use std::collections::BTreeSet;
+
 use crate::findings::{agreement, sentences, stragglers};
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::analysis::Analysis;
@@ -60,10 +62,17 @@ impl<'a> Digest<'a> {
         let analysed: Vec<&AnalysedRun> = runs.iter().map(|told| told.run).collect();
         let claims = claim::claims(&analyses);
         let glance = HeadlineNumbers::of(&analyses);
-        let (headlines, shown) = headlines(runs, &analyses, &claims);
+        let (headlines, shown, whole) = headlines(runs, &analyses, &claims);
         // Without a finding its tables and curves are what is shown, with the numbers of all cells.
-        let rows = glance.rows.iter().filter(|_| !shown.is_empty());
-        let numbers: Vec<CellId> = rows.map(|row| row.id()).collect();
+        let rows = glance.rows.iter().filter(|_| !headlines.is_empty());
+        let of_runs = whole.into_iter().flat_map(|run| {
+            let cells = analyses[run].cells.iter();
+            cells.map(move |cell| CellId {
+                run,
+                cell: cell.cell.id,
+            })
+        });
+        let numbers: Vec<CellId> = rows.map(|row| row.id()).chain(of_runs).collect();
         let cells = analyses.iter().flat_map(|run| &run.cells);
         Self {
             glance,
@@ -80,12 +89,12 @@ impl<'a> Digest<'a> {
 }
 
 /// What held a run across hosts up, how tools agree, where that was asked, then what the runs show; what several runs say in the same
-/// words stands once. With them the claims that they are.
+/// words stands once. With them the claims that they are, and the runs that those without a claim are about.
 fn headlines<'c>(
     runs: &[Told<'_>],
     analyses: &[&Analysis],
     claims: &'c [Claim],
-) -> (Vec<Headline>, Vec<&'c Claim>) {
+) -> (Vec<Headline>, Vec<&'c Claim>, BTreeSet<usize>) {
     // All other numbers of such a run are those of its slowest part.
     let of_stragglers = analyses.iter().enumerate().flat_map(|(run, analysis)| {
         let found = stragglers(analysis).into_iter();
@@ -131,6 +140,9 @@ fn headlines<'c>(
         }
     }
     all.truncate(HEADLINES_MAX);
+    let without = all.iter().filter(|(_, its)| its.is_empty());
+    let whole = without.flat_map(|(headline, _)| headline.runs.iter().copied());
+    let whole = whole.collect();
     let (headlines, its): (Vec<Headline>, Vec<Vec<&Claim>>) = all.into_iter().unzip();
-    (headlines, its.concat())
+    (headlines, its.concat(), whole)
 }

@@ -10,7 +10,7 @@ mod change;
 mod comparison;
 mod concurrency;
 mod layers;
-mod limit;
+pub(crate) mod limit;
 mod more_blocks;
 mod programs;
 mod rounds;

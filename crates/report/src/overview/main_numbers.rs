@@ -16,33 +16,35 @@ const DESCRIPTION_WIDTH: usize = 24;
 
 impl Overview<'_> {
     /// One line per target: `/mnt/disk: sequential 1MiB read 2351, write 1990 MB/s; random 4KiB read 14820 IOPS (the most of 1 to
-    /// 32 in flight; +/- 3.0 % at most); trust: good`. Empty where no run measured any of the main numbers.
+    /// 32 in flight; +/- 3.0 % at most)`, of several with `; these numbers: good`. Empty where no run measured any of the main numbers.
     pub(super) fn answers(&self) -> Vec<String> {
         let rows = &self.digest.glance.rows;
         let mut targets: Vec<&str> = rows.iter().map(|row| row.target).collect();
         targets.dedup();
-        let line = |target: &str| {
+        // Of one target the verdict on all that is shown stands beside it: a second one of its numbers alone would contradict that.
+        let is_one = targets.len() == 1;
+        let trust = |own: &[&HeadlineCell<'_>]| {
             let runs: Vec<_> = self.inputs.iter().map(|input| &input.run).collect();
-            let own = rows.iter().filter(|row| row.target == target);
-            let own: Vec<&HeadlineCell<'_>> = own.collect();
             let numbers: Vec<_> = own.iter().map(|row| row.id()).collect();
             let trust = Trust::of(&Shown {
                 runs: &runs,
                 claims: &[],
                 numbers: &numbers,
             });
-            let reason = trust
-                .reason
-                .map_or_else(String::new, |reason| format!(" ({})", in_words(reason)));
-            let text = format!(
-                "{target}: {} ({}); trust: {}{reason}",
-                fastest(&own),
-                reach(&own),
-                trust.level.name()
-            );
+            let reason = in_words(&trust).map_or_else(String::new, |words| format!(" ({words})"));
+            format!("; these numbers: {}{reason}", trust.level.name())
+        };
+        let line = |target: &str| {
+            let own = rows.iter().filter(|row| row.target == target);
+            let own: Vec<&HeadlineCell<'_>> = own.collect();
+            let trust = match is_one {
+                true => String::new(),
+                false => trust(&own),
+            };
+            let text = format!("{target}: {} ({}){trust}", fastest(&own), reach(&own));
             escape_control(&text).into_owned()
         };
-        targets.into_iter().map(line).collect()
+        targets.iter().map(|target| line(target)).collect()
     }
 
     /// The main numbers as a table, or a line instead where no run measured any.

@@ -4,7 +4,7 @@ use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::analysis::Flag;
 use iolab_analysis::claim::HEADLINES_MAX;
 use iolab_analysis::headline_numbers::{AccessOperation, AccessOrder, HeadlineNumbers};
-use iolab_analysis::trust::{Level, Reason, Trust};
+use iolab_analysis::trust::{Trust, TrustLevel, TrustReason};
 use iolab_record::environment::KEYS;
 use iolab_record::{RunRecord, RunStatus, ServedBy};
 use iolab_report::findings::digest::{Digest, Told};
@@ -152,7 +152,7 @@ fn what_the_device_served_comes_before_what_it_did_not() {
 #[test]
 fn trust_falls_with_what_was_found() {
     let good = study();
-    assert_eq!(trust(&good).level, Level::Good);
+    assert_eq!(trust(&good).level, TrustLevel::Good);
     assert_eq!(trust(&good).precise, 12);
 
     let mut mixed = curve("read-size", &[], &READS);
@@ -161,14 +161,14 @@ fn trust_falls_with_what_was_found() {
     let limited = trust(&[AnalysedRun::of(mixed.clone())]);
     assert_eq!(
         (limited.level, limited.is_virtual),
-        (Level::Limited, Some(true))
+        (TrustLevel::Limited, Some(true))
     );
     assert_eq!(limited.served.get(&ServedBy::PageCache), Some(&1));
 
     for cell in 0..READS.len() {
         serve(&mut mixed, cell, ServedBy::PageCache, "");
     }
-    assert_eq!(trust(&[AnalysedRun::of(mixed)]).level, Level::Poor);
+    assert_eq!(trust(&[AnalysedRun::of(mixed)]).level, TrustLevel::Poor);
 }
 
 #[test]
@@ -180,7 +180,7 @@ fn a_definition_that_cannot_be_read_is_told() {
     let caveats = told(&runs, |digest| {
         assert_eq!(
             (digest.trust.level, digest.trust.reason),
-            (Level::Limited, Some(Reason::NoDefinition))
+            (TrustLevel::Limited, Some(TrustReason::NoDefinition))
         );
         digest.caveats.len()
     });
@@ -207,7 +207,7 @@ fn the_page_cache_is_no_fault_where_it_was_asked_for() {
             .iter()
             .all(|cell| cell.flags.is_empty())
     );
-    assert_eq!(trust(&[run]).level, Level::Good);
+    assert_eq!(trust(&[run]).level, TrustLevel::Good);
 }
 
 #[test]
@@ -250,11 +250,11 @@ fn a_run_that_was_disturbed_throughout_and_is_imprecise_is_not_to_be_trusted() {
     let (some, all) = (disturbed(1), disturbed(3));
     assert_eq!(
         (some.level, some.reason),
-        (Level::Limited, Some(Reason::SomeDisturbed))
+        (TrustLevel::Limited, Some(TrustReason::SomeDisturbed))
     );
     assert_eq!(
         (all.level, all.reason),
-        (Level::Poor, Some(Reason::DisturbedAndImprecise))
+        (TrustLevel::Poor, Some(TrustReason::DisturbedAndImprecise))
     );
 }
 
@@ -280,7 +280,11 @@ fn only_what_is_shown_is_judged() {
     let (rested, other) = (runs(0), runs(1));
     assert!(other.cells < other.measured, "{other:?}");
     assert_eq!((other.reason, other.disturbed), (None, 0), "{other:?}");
-    assert_eq!(rested.reason, Some(Reason::SomeDisturbed), "{rested:?}");
+    assert_eq!(
+        rested.reason,
+        Some(TrustReason::SomeDisturbed),
+        "{rested:?}"
+    );
 }
 
 /// Each reason with the level that it makes, the worst of several first.
@@ -299,12 +303,12 @@ fn every_level_of_trust_has_its_reason() {
             sample.elapsed_ns += sample.elapsed_ns * by * (place as u64 * 7 % 4) / 4;
         }
     };
-    assert_eq!(of(&|_| ()), (Level::Good, None));
-    let poor = |reason| (Level::Poor, Some(reason));
-    assert_eq!(of(&|r| r.samples.clear()), poor(Reason::NoTrials));
+    assert_eq!(of(&|_| ()), (TrustLevel::Good, None));
+    let poor = |reason| (TrustLevel::Poor, Some(reason));
+    assert_eq!(of(&|r| r.samples.clear()), poor(TrustReason::NoTrials));
     assert_eq!(
         of(&|r| r.samples[3].ok = false),
-        poor(Reason::Ruined(Flag::Errors))
+        poor(TrustReason::Ruined(Flag::Errors))
     );
     let elsewhere = |count: usize| {
         move |record: &mut RunRecord| {
@@ -313,18 +317,18 @@ fn every_level_of_trust_has_its_reason() {
             }
         }
     };
-    assert_eq!(of(&elsewhere(READS.len())), poor(Reason::NotAsAsked));
+    assert_eq!(of(&elsewhere(READS.len())), poor(TrustReason::NotAsAsked));
     assert_eq!(
         of(&|r| scatter(r, 40, i64::MAX)),
-        poor(Reason::NothingPrecise)
+        poor(TrustReason::NothingPrecise)
     );
-    let limited = |reason| (Level::Limited, Some(reason));
-    assert_eq!(of(&elsewhere(1)), limited(Reason::SomeNotAsAsked));
+    let limited = |reason| (TrustLevel::Limited, Some(reason));
+    assert_eq!(of(&elsewhere(1)), limited(TrustReason::SomeNotAsAsked));
     assert_eq!(
         of(&|r| r.run.status = RunStatus::Interrupted),
-        limited(Reason::Unfinished)
+        limited(TrustReason::Unfinished)
     );
-    assert_eq!(of(&|r| scatter(r, 1, 2)), limited(Reason::Imprecise));
+    assert_eq!(of(&|r| scatter(r, 1, 2)), limited(TrustReason::Imprecise));
     let left = |owed: Option<u64>| {
         move |record: &mut RunRecord| {
             record.cells[0].spec.trial.read_percent = 0;
@@ -335,8 +339,8 @@ fn every_level_of_trust_has_its_reason() {
             }
         }
     };
-    assert_eq!(of(&left(None)), limited(Reason::ReadsAfterWrites));
-    assert_eq!(of(&left(Some(1_000))), (Level::Good, None));
+    assert_eq!(of(&left(None)), limited(TrustReason::ReadsAfterWrites));
+    assert_eq!(of(&left(Some(1_000))), (TrustLevel::Good, None));
 }
 
 /// Why numbers are as they are is the news, and comes before how large the difference is.
@@ -379,10 +383,10 @@ fn trust_names_the_worst_of_what_makes_trials_invalid() {
         let mut all = curve("read-size", &["pattern=seq"], &READS);
         change(&mut all);
         let trust = trust(&[AnalysedRun::of(all)]);
-        let Some(Reason::Ruined(flag)) = trust.reason else {
+        let Some(TrustReason::Ruined(flag)) = trust.reason else {
             panic!("{trust:?}");
         };
-        assert_eq!((trust.level, trust.ruined), (Level::Poor, 1));
+        assert_eq!((trust.level, trust.ruined), (TrustLevel::Poor, 1));
         flag
     };
     // Stopped by Ctrl-Z: nothing failed, and no data was wrong.

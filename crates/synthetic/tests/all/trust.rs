@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::analysis::Analysis;
 use iolab_analysis::claim::{CellId, Claim, HEADLINES_MAX, claims, headlines};
-use iolab_analysis::trust::{Level, Reason, Shown, Trust};
+use iolab_analysis::trust::{Shown, Trust, TrustLevel, TrustReason};
 use iolab_synthetic::{At, Curve, Disturbance, Disturber, Evidence, Noise, Scenario};
 
 /// Seeds of each combination.
@@ -84,10 +84,10 @@ fn named(claim: &Claim, runs: &[AnalysedRun]) -> BTreeSet<CellId> {
 }
 
 /// The worst reason that a disturbance must at least give.
-fn least(by: Disturber) -> Reason {
+fn least(by: Disturber) -> TrustReason {
     match by {
-        Disturber::Traffic | Disturber::Cpu => Reason::SomeDisturbed,
-        Disturber::PageCache => Reason::SomeNotAsAsked,
+        Disturber::Traffic | Disturber::Cpu => TrustReason::SomeDisturbed,
+        Disturber::PageCache => TrustReason::SomeNotAsAsked,
     }
 }
 
@@ -107,7 +107,11 @@ fn exactly_the_cells_that_a_claim_rests_on_lower_the_trust_in_it() {
                         assert_eq!(before, after, "{by:?} {at} {seed} {claim:?}");
                         kept += 1;
                     } else {
-                        assert_ne!(after.level, Level::Good, "{by:?} {at} {seed} {claim:?}");
+                        assert_ne!(
+                            after.level,
+                            TrustLevel::Good,
+                            "{by:?} {at} {seed} {claim:?}"
+                        );
                         assert!(after.reason <= Some(least(by)), "{after:?}");
                         lowered += 1;
                     }
@@ -132,7 +136,7 @@ fn the_trust_in_a_number_is_that_in_its_cell() {
             };
             let trust = trust(&runs, &[], &[id]);
             assert_eq!(trust.cells, 1);
-            levels.push((trust.level == Level::Good, disturbed.contains(&id)));
+            levels.push((trust.level == TrustLevel::Good, disturbed.contains(&id)));
         }
     }
     assert!(
@@ -147,8 +151,8 @@ fn the_trust_in_a_number_is_that_in_its_cell() {
 #[test]
 fn an_output_that_shows_nothing_rests_on_all_cells() {
     for (by, level) in [
-        (None, Level::Good),
-        (Some((Disturber::Traffic, "bs=1M")), Level::Limited),
+        (None, TrustLevel::Good),
+        (Some((Disturber::Traffic, "bs=1M")), TrustLevel::Limited),
     ] {
         let Study { runs, .. } = study(2, by);
         let trust = trust(&runs, &[], &[]);
@@ -174,7 +178,7 @@ fn what_comes_first_is_trusted_as_far_as_its_own_cells() {
             // A claim may be left open by chance, as trials that seem to depend on each other do; that is no disturbance.
             let is_lowered = trust
                 .reason
-                .is_some_and(|reason| reason <= Reason::SomeDisturbed);
+                .is_some_and(|reason| reason <= TrustReason::SomeDisturbed);
             assert_eq!(is_lowered, is_rested_on, "{seed} {trust:?}");
         }
     }
@@ -198,9 +202,9 @@ fn a_claim_that_another_run_contradicts_is_not_fully_trusted() {
         let trust = trust(&runs, &compared.collect::<Vec<_>>(), &[]);
         (trust.level, trust.reason, trust.undecided > 0)
     };
-    assert_eq!(of(1.5), (Level::Good, None, false));
+    assert_eq!(of(1.5), (TrustLevel::Good, None, false));
     assert_eq!(
         of(1.0 / 1.5),
-        (Level::Limited, Some(Reason::Undecided), true)
+        (TrustLevel::Limited, Some(TrustReason::Undecided), true)
     );
 }

@@ -6,7 +6,7 @@ use iolab_workload::quantity::{digits, format_percent, significant};
 const DIGITS_MAX: usize = 6;
 
 /// `9.8 %` and `10 %`, `10.04 %` and `10 %`: a share with as many digits as show on which side of its limit it lies, and the limit.
-pub(super) fn beside_limit(share: f64, limit: f64) -> (String, String) {
+pub(crate) fn beside_limit(share: f64, limit: f64) -> (String, String) {
     let allowed = in_percent(limit);
     let (percent, most) = (share * 100.0, limit * 100.0);
     // Also a limit is known only as it is shown: the two are told apart by these texts.
