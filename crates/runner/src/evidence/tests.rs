@@ -29,6 +29,7 @@ fn buffered<'a>(counters: &'a Counters, region: &'a Region) -> Facts<'a> {
         does_io: true,
         medium: Medium::Storage,
         direct: false,
+        is_witnessed: false,
         read_bytes: MB,
         write_bytes: 0,
         counters,
