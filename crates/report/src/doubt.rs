@@ -108,16 +108,16 @@ pub(crate) fn of_sides(alike: &[&Reason]) -> Vec<String> {
 /// Whether its clause gives values that are those of one comparison.
 pub(crate) fn has_values(reason: &Reason) -> bool {
     match reason {
-        Reason::NeverFlushed { .. }
+        Reason::NotSynced(_)
+        | Reason::ServedBy { .. }
+        | Reason::NeverFlushed { .. }
         | Reason::Disturbed { .. }
         | Reason::Preempted { .. }
         | Reason::Imbalance(_)
         | Reason::ClockResolution { .. }
         | Reason::TwoGroups { .. }
         | Reason::Dependent { .. } => true,
-        Reason::NotSynced(_)
-        | Reason::ServedBy { .. } // A name: each of these cells has one.
-        | Reason::Suspended
+        Reason::Suspended
         | Reason::ReadsAfterWrites
         | Reason::RateNotHeld
         | Reason::Contradicted => false,
