@@ -470,6 +470,7 @@ proptest! {
         };
         let facts = Facts {
             does_io: true, medium, direct, read_bytes, write_bytes, counters: &counters, region_bytes,
+            is_witnessed: false,
             is_named: true, region: &region,
         };
         let verdict = judge(&facts);
