@@ -9,17 +9,19 @@ mod levels;
 pub(crate) mod matching;
 mod peers;
 mod pressure;
+mod verdict;
 
 use std::fmt;
 
 use iolab_stats::{Equivalence, MannWhitney, Ratio, Summary, TTest, holm};
 
 use crate::claim::{self, Estimate};
-use crate::doubt::{Reason, SideDoubt, SideDoubts};
+use crate::doubt::{SideDoubt, SideDoubts};
 
 pub use difference::Difference;
 pub use matching::RunSide;
 pub use peers::{PEER_MARGIN, with_peers};
+pub use verdict::CellVerdict;
 
 use iolab_plan::experiment::trials_to_compare;
 use iolab_record::TargetKind;
@@ -143,89 +145,6 @@ pub struct Pair {
     pub within_blocks: Option<Vec<f64>>,
     /// Evidence against the comparison.
     pub against: SideDoubts,
-}
-
-/// The verdict on a cell.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum CellVerdict {
-    /// The new side is better by more than the margin.
-    Faster,
-    /// The new side is worse by more than the margin.
-    Slower,
-    /// The new values are higher; whether that is better is unknown.
-    Higher,
-    /// The new values are lower; whether that is better is unknown.
-    Lower,
-    /// The ratio is within the margin.
-    Equivalent,
-    /// Both sides are the same run.
-    Identical,
-    /// A gate found no regression: the new run is within the prediction of the earlier ones.
-    NoChange,
-    /// A difference or equivalence would be shown if the trials were independent.
-    Drifting,
-    /// A difference would be shown if runs of an unchanged machine did not differ; one run on each side does not tell by how much
-    /// they do.
-    OneRunEach,
-    /// A difference or equivalence would be shown, but a disturbance of one side could reverse it.
-    Disturbed,
-    /// The same, but the trials of a side form two groups, and it does not hold between all of them.
-    TwoGroups,
-    /// The same, but the bytes of the two sides came from different sources.
-    OtherSource,
-    /// The trials do not suffice for any of these.
-    CannotTell,
-}
-
-impl CellVerdict {
-    /// The verdict that replaces one that these doubts could reverse; `None` without doubts.
-    pub(crate) fn doubted(doubts: &[SideDoubt]) -> Option<Self> {
-        let is = |of: fn(&Reason) -> bool| doubts.iter().any(|doubt| of(&doubt.reason));
-        if is(|reason| matches!(reason, Reason::ServedBy { .. })) {
-            Some(Self::OtherSource)
-        } else if is(|reason| {
-            !matches!(reason, Reason::Dependent { .. } | Reason::TwoGroups { .. })
-        }) {
-            Some(Self::Disturbed)
-        } else if is(|reason| matches!(reason, Reason::TwoGroups { .. })) {
-            Some(Self::TwoGroups)
-        } else {
-            (!doubts.is_empty()).then_some(Self::Drifting)
-        }
-    }
-
-    /// Whether it leaves the question open.
-    pub fn is_open(self) -> bool {
-        matches!(
-            self,
-            CellVerdict::CannotTell
-                | CellVerdict::Drifting
-                | CellVerdict::OneRunEach
-                | CellVerdict::Disturbed
-                | CellVerdict::TwoGroups
-                | CellVerdict::OtherSource
-        )
-    }
-}
-
-impl fmt::Display for CellVerdict {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            CellVerdict::Faster => "faster",
-            CellVerdict::Slower => "slower",
-            CellVerdict::Higher => "higher",
-            CellVerdict::Lower => "lower",
-            CellVerdict::Equivalent => "equivalent",
-            CellVerdict::Identical => "identical",
-            CellVerdict::NoChange => "no change shown",
-            CellVerdict::Drifting => "cannot tell (drift)",
-            CellVerdict::OneRunEach => "cannot tell (one run each)",
-            CellVerdict::Disturbed => "cannot tell (disturbed)",
-            CellVerdict::TwoGroups => "cannot tell (two groups)",
-            CellVerdict::OtherSource => "cannot tell (other source)",
-            CellVerdict::CannotTell => "cannot tell",
-        })
-    }
 }
 
 /// Number of further trials for a verdict.

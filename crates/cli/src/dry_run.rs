@@ -143,9 +143,12 @@ fn written(
     if filled > 0 {
         let time = Duration::from_secs_f64(filled as f64 / ASSUMED_RATE);
         lines.push(format!(
-            "Filling writes: {}, in about {} at {} GB/s",
+            "Filling writes: {}, in {} at {} GB/s",
             format_bytes(filled as f64),
-            rough_duration(time),
+            match time < Duration::from_secs(1) {
+                true => "less than 1 s".to_owned(),
+                false => format!("about {}", rough_duration(time)),
+            },
             significant(ASSUMED_RATE / 1e9)
         ));
     }
@@ -169,7 +172,9 @@ fn written(
 
 /// Bytes of the scratch files that are filled before the first trial.
 fn filled(targets: &[PathBuf], needs: &[Need]) -> u64 {
-    let scratch = targets.iter().zip(needs).filter(|(path, _)| path.is_dir());
+    let is_made =
+        |(path, need): &(&PathBuf, &Need)| path.is_dir() && need.beside.check_count().is_ok();
+    let scratch = targets.iter().zip(needs).filter(is_made);
     let bytes = scratch.map(|(_, need)| match need.size {
         Size::Exactly(bytes) | Size::AtMost { most: bytes, .. } => need.beside.filled(bytes),
     });
@@ -229,7 +234,10 @@ fn place(path: &Path, need: &Need) -> Result<String> {
         return Ok(text);
     }
     if let Err(error) = need.beside.check_count() {
-        return Ok(format!("{}: iolab refuses to make them", error.message()));
+        let hint = error
+            .remedy()
+            .map_or_else(String::new, |hint| format!("; {hint}"));
+        return Ok(format!("Refused: {}{hint}", error.message()));
     }
     let free = iolab_storage::free(path)?;
     let text = free.map_or("unknown".to_owned(), |bytes| format_bytes(bytes as f64));

@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use iolab_analysis::analysis::Analysis;
 use iolab_analysis::claim::{Claim, Phenomenon};
-use iolab_plan::experiment::Inquiry;
+use iolab_plan::experiment::{Inquiry, Untried};
 use iolab_plan::suspect::Suspect;
+use iolab_plan::untried_suspect::Obstacle;
 use iolab_workload::escape_control::escape_control;
 use iolab_workload::quantity::{counted, exact_duration, significant};
 use iolab_workload::units::rough_duration;
@@ -14,6 +15,9 @@ use crate::findings::sentences::{self, Detail};
 use crate::input::Input;
 use crate::layout::{cut, paragraph};
 use crate::overview::Overview;
+
+/// The least time of filling that is told, ns: less is a small part of any budget.
+const FILL_TOLD_FROM_NS: u64 = 1_000_000_000;
 
 /// A difference in words: `throughput at pattern=rand is 0.0123 times that at pattern=seq (bs=4KiB)`.
 pub fn phenomenon(run: &Analysis, phenomenon: &Phenomenon) -> String {
@@ -55,6 +59,17 @@ pub fn by_construction(run: &Analysis, found: &Phenomenon, suspect: &Suspect) ->
     )
 }
 
+/// Why no suspect is tried, in the middle of a sentence: what only lacks time could be removed.
+pub fn none_tried(inquiry: &Inquiry) -> &'static str {
+    let lacks_time = |one: &Untried| matches!(one.why, Obstacle::NoTime { .. });
+    let without_time = inquiry.untried.iter().filter(|one| lacks_time(one)).count();
+    match without_time {
+        0 => "no suspect can be removed",
+        n if n == inquiry.untried.len() => "no suspect fits the budget",
+        _ => "no suspect can be removed within the budget",
+    }
+}
+
 /// The difference to explain, and the removed suspects.
 pub fn plan(inquiry: &Inquiry) -> String {
     let names = inquiry.tried.iter().filter_map(|name| Suspect::find(name));
@@ -62,7 +77,7 @@ pub fn plan(inquiry: &Inquiry) -> String {
         .map(|suspect| format!("{} ({})", suspect.name, suspect.change))
         .collect();
     let tried = match tried.is_empty() {
-        true => "no suspect can be removed".to_owned(),
+        true => none_tried(inquiry).to_owned(),
         false => format!(
             "{}: {}",
             counted(tried.len() as u64, "suspect"),
@@ -97,6 +112,7 @@ pub fn plan(inquiry: &Inquiry) -> String {
     let fill = inquiry
         .fill_ns
         .filter(is_measured)
+        .filter(|ns| *ns >= FILL_TOLD_FROM_NS)
         .map_or_else(String::new, |ns| {
             let time = rough_duration(Duration::from_nanos(ns));
             format!("; filling the scratch file takes about {time} of the budget")

@@ -5,7 +5,7 @@ pub(crate) mod data;
 
 use std::io::{self, Write};
 
-use crate::doubt::{on_side, remedy};
+use crate::doubt::{has_values, on_side, remedy};
 use crate::findings::overall;
 use iolab_analysis::analysis::Response;
 use iolab_analysis::compare::{
@@ -20,7 +20,7 @@ use crate::markdown::sentence;
 use crate::rows::{Field, Format, RowWriter, columns_of};
 use crate::table::bare;
 use crate::values::fields_of;
-pub(crate) use conclusion::{SaidOfCell, answer};
+pub(crate) use conclusion::{Lacking, SaidOfCell, answer};
 pub(crate) use data::Differing;
 use iolab_workload::escape_control::escape_control;
 
@@ -33,15 +33,20 @@ pub fn text(comparison: &Comparison, width: u16) -> String {
 /// The comparison in one line: `new.iolab against base.iolab: 3 of 8 cells slower, the most 0.71 times (0.66 to 0.77) at bs=4KiB;
 /// cannot tell in 2: disturbed`.
 pub fn conclusion(comparison: &Comparison) -> String {
-    let requests_min = comparison.response.map_or(1, Response::requests_min);
-    let lacks = |cell: &CellComparison| cell.base.summary.is_none() || cell.new.summary.is_none();
+    let lacks = |cell: &CellComparison| {
+        Lacking::of(
+            comparison.response,
+            cell.base.summary.is_none(),
+            cell.new.summary.is_none(),
+        )
+    };
     let cells = comparison.cells.iter().map(|cell| SaidOfCell {
         verdict: cell.verdict,
         ratio: cell
             .estimate
             .map(|estimate| (estimate.ratio, estimate.interval)),
         at: cell_label(&comparison.factors, &cell.levels),
-        lacks_values: lacks(cell).then_some(requests_min),
+        lacks_values: lacks(cell),
     });
     let cells: Vec<SaidOfCell> = cells.collect();
     let text = format!(
@@ -332,7 +337,10 @@ pub(crate) fn doubt_lines<'a>(cells: impl Iterator<Item = &'a [SideDoubt]>) -> V
     }
     let line = |(doubt, n): (&SideDoubt, usize)| {
         let what = on_side(doubt, "the base's side", "the new side");
-        let first = if n == 1 { "" } else { " (values of the first)" };
+        let first = match n > 1 && has_values(&doubt.reason) {
+            true => " (values of the first)",
+            false => "",
+        };
         let follows = match doubt.reason {
             Reason::ServedBy { .. } => "The ratio there says nothing about the storage.",
             Reason::Dependent { .. } => "The interval there is too narrow.",

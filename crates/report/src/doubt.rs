@@ -105,6 +105,25 @@ pub(crate) fn of_sides(alike: &[&Reason]) -> Vec<String> {
     disturbed.into_iter().chain(clauses).collect()
 }
 
+/// Whether its clause gives values that are those of one comparison.
+pub(crate) fn has_values(reason: &Reason) -> bool {
+    match reason {
+        Reason::NotSynced(_)
+        | Reason::ServedBy { .. }
+        | Reason::NeverFlushed { .. }
+        | Reason::Disturbed { .. }
+        | Reason::Preempted { .. }
+        | Reason::Imbalance(_)
+        | Reason::ClockResolution { .. }
+        | Reason::TwoGroups { .. }
+        | Reason::Dependent { .. } => true,
+        Reason::Suspended
+        | Reason::ReadsAfterWrites
+        | Reason::RateNotHeld
+        | Reason::Contradicted => false,
+    }
+}
+
 /// A reason against one side of a comparison, as a clause.
 pub fn of_side(reason: &Reason) -> String {
     match reason {

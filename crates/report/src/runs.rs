@@ -14,7 +14,9 @@ use iolab_workload::quantity::{counted, digits, format_p, format_percent};
 use iolab_workload::response::Response;
 use iolab_workload::settings::cell_label;
 
-use crate::compare::{SaidOfCell, answer, cells, difference_lines, doubt_lines, factor, undefined};
+use crate::compare::{
+    Lacking, SaidOfCell, answer, cells, difference_lines, doubt_lines, factor, undefined,
+};
 use crate::layout::{self, Column, none, wrapped};
 use crate::markdown::sentence;
 use crate::rows::{Field, Format, RowWriter, columns_of};
@@ -36,7 +38,7 @@ fn table_text(compared: &RunsComparison, width: u16) -> String {
 /// The comparison in one line: `read-size on /mnt/disk, 4 runs against 5: 2 of 7 cells slower, the most 0.71 times (0.66 to 0.77)
 /// at bs=4KiB; cannot tell in 5: wide intervals`.
 pub fn conclusion(compared: &RunsComparison) -> String {
-    let said = |judged: &Judged, at: String, lacks_values: Option<u64>| SaidOfCell {
+    let said = |judged: &Judged, at: String, lacks_values: Option<Lacking>| SaidOfCell {
         verdict: judged.verdict,
         ratio: judged
             .contrast
@@ -46,8 +48,11 @@ pub fn conclusion(compared: &RunsComparison) -> String {
         lacks_values,
     };
     let each = compared.cells.iter().map(|cell| {
-        let lacks = known(&cell.base) == 0 || known(&cell.new) == 0;
-        let lacks_values = lacks.then(|| compared.response.requests_min());
+        let lacks_values = Lacking::of(
+            Some(compared.response),
+            known(&cell.base) == 0,
+            known(&cell.new) == 0,
+        );
         let at = cell_label(&compared.factors, &cell.levels);
         said(&cell.judged, at, lacks_values)
     });

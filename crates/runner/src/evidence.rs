@@ -68,6 +68,8 @@ pub struct Facts<'a> {
     pub medium: Medium,
     /// Whether the page cache was bypassed.
     pub direct: bool,
+    /// Whether a program made the requests, whose ways of opening files are seen now and then only.
+    pub is_witnessed: bool,
     /// Bytes read, as counted by the engine.
     pub read_bytes: u64,
     /// Bytes written, as counted by the engine.
@@ -319,7 +321,14 @@ fn classify(facts: &Facts<'_>, share: f64) -> ServedVerdict {
         (false, _) if share <= CACHE_UP_TO => (ServedBy::PageCache, carried + within(facts)),
         (true, _) => (
             ServedBy::Mixed,
-            format!("only {carried}{}; possible causes: a file system that compresses, or that ignores O_DIRECT in part", within(facts)),
+            format!(
+                "only {carried}{}; possible causes: {}a file system that compresses, or that ignores O_DIRECT in part",
+                within(facts),
+                match facts.is_witnessed {
+                    true => "a file that was opened without O_DIRECT between two looks, ",
+                    false => "",
+                }
+            ),
         ),
         _ => (ServedBy::Mixed, carried + within(facts)),
     };

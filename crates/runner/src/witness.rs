@@ -175,6 +175,7 @@ impl<'a> Case<'a> {
             does_io: true,
             medium: self.reading.medium(transfer),
             direct: open.is_direct(),
+            is_witnessed: true,
             read_bytes,
             write_bytes,
             counters,

@@ -142,11 +142,16 @@ impl Explains {
         let began = Instant::now();
         let experiment = explanation.experiment(self.budget)?;
         let inquiry = experiment.inquiry.clone();
-        let Some(inquiry) = inquiry.filter(|inquiry| !inquiry.tried.is_empty()) else {
+        let Some(inquiry) = inquiry else {
             return Ok(Explained::Unmeasured(
                 "no suspect can be removed".to_owned(),
             ));
         };
+        if inquiry.tried.is_empty() {
+            return Ok(Explained::Unmeasured(
+                causes::none_tried(&inquiry).to_owned(),
+            ));
+        }
         let site = explanation.site(false, signals.clone())?;
         announce(&site, &inquiry);
         let (plan, _) = site.plan(experiment, &|_| true)?;

@@ -199,7 +199,7 @@ fn fresh_files_count_towards_the_files_of_a_scratch_file() {
     };
     let refused = |plan: &[&str]| {
         let dry = run(folder.path(), &[plan, &["--dry-run"]].concat()).expect(0);
-        dry.stdout.contains("refuses")
+        dry.stdout.contains("Refused: ")
     };
     // 500 threads x 8 files would do, were it not for as many fresh ones.
     assert!(!refused(&plan("files=4")));

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use iolab_analysis::analysis::Response;
 use iolab_analysis::compare::CellVerdict;
 use iolab_workload::quantity::{counted, format_percent, significant};
 
@@ -9,6 +10,41 @@ use super::all_cells;
 
 /// A ratio and its interval.
 type RatioShown = (f64, Option<(f64, f64)>);
+
+/// Sides of which no trial has a value of the quantity.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Lacking {
+    response: Option<Response>,
+    sides: &'static str,
+}
+
+impl Lacking {
+    /// `None` where both sides have a value.
+    pub(crate) fn of(response: Option<Response>, base: bool, new: bool) -> Option<Self> {
+        let sides = match (base, new) {
+            (true, true) => "either side",
+            (true, false) => "the base",
+            (false, true) => "the new side",
+            (false, false) => return None,
+        };
+        Some(Self { response, sides })
+    }
+
+    fn words(self) -> String {
+        let sides = self.sides;
+        let needs = |response: &Response| response.requests_min() > 1;
+        match self.response.filter(needs) {
+            Some(response) => {
+                let requests = counted(response.requests_min(), "request");
+                format!(
+                    "{} needs {requests} in a trial; no trial of {sides} has so many (increase --time)",
+                    response.name()
+                )
+            }
+            None => format!("no trial of {sides} has a value of this"),
+        }
+    }
+}
 
 /// What is said of one cell.
 pub(crate) struct SaidOfCell {
@@ -18,8 +54,8 @@ pub(crate) struct SaidOfCell {
     pub(crate) ratio: Option<RatioShown>,
     /// Its levels; empty where there is one cell only.
     pub(crate) at: String,
-    /// Where no trial of a side has a value of the quantity: how many requests a trial needs for one.
-    pub(crate) lacks_values: Option<u64>,
+    /// The sides of which no trial has a value of the quantity.
+    pub(crate) lacks_values: Option<Lacking>,
 }
 
 impl SaidOfCell {
@@ -43,6 +79,7 @@ impl SaidOfCell {
             CellVerdict::Drifting => Some("trials depend on each other"),
             CellVerdict::OneRunEach => Some("one run each"),
             CellVerdict::Disturbed => Some("disturbed"),
+            CellVerdict::RateNotHeld => Some("rate not held"),
             CellVerdict::TwoGroups => Some("two groups of trials"),
             CellVerdict::OtherSource => Some("bytes from another source"),
             CellVerdict::CannotTell if self.ratio.is_some_and(|(_, i)| i.is_some()) => {
@@ -50,14 +87,7 @@ impl SaidOfCell {
             }
             CellVerdict::CannotTell => match self.lacks_values {
                 None => Some("too few trials"),
-                Some(0 | 1) => Some("no trial of a side has a value of this"),
-                Some(requests) => {
-                    let needs = counted(requests, "request");
-                    let text = format!(
-                        "no trial of a side has a value of this, for which it needs {needs}"
-                    );
-                    return Some(text.into());
-                }
+                Some(lacking) => return Some(lacking.words().into()),
             },
             CellVerdict::Faster
             | CellVerdict::Slower
@@ -151,11 +181,21 @@ mod tests {
             at: String::new(),
             lacks_values,
         };
-        let told = [None, Some(1), Some(368_887)].map(|needed| answer(&[of(needed)], 0.05));
+        let p99999 = Some(Response::P99999);
+        let lacking = [
+            None,
+            Lacking::of(None, true, false),
+            Lacking::of(p99999, true, true),
+            Lacking::of(p99999, true, false),
+            Lacking::of(p99999, false, true),
+        ];
+        let told = lacking.map(|lacking| answer(&[of(lacking)], 0.05));
         insta::assert_snapshot!(told.join("\n"), @r"
         cannot tell; too few trials
-        cannot tell; no trial of a side has a value of this
-        cannot tell; no trial of a side has a value of this, for which it needs 368887 requests
+        cannot tell; no trial of the base has a value of this
+        cannot tell; p99.999 needs 368887 requests in a trial; no trial of either side has so many (increase --time)
+        cannot tell; p99.999 needs 368887 requests in a trial; no trial of the base has so many (increase --time)
+        cannot tell; p99.999 needs 368887 requests in a trial; no trial of the new side has so many (increase --time)
         ");
     }
 }

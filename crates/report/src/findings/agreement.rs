@@ -59,6 +59,10 @@ pub(super) fn tally_of(cells: &[&CellComparison], terms: &Criteria) -> String {
         (CellVerdict::Drifting, CellVerdict::Drifting.to_string()),
         (CellVerdict::OneRunEach, CellVerdict::OneRunEach.to_string()),
         (CellVerdict::Disturbed, CellVerdict::Disturbed.to_string()),
+        (
+            CellVerdict::RateNotHeld,
+            CellVerdict::RateNotHeld.to_string(),
+        ),
         (CellVerdict::TwoGroups, CellVerdict::TwoGroups.to_string()),
         (
             CellVerdict::OtherSource,

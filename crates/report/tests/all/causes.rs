@@ -8,9 +8,10 @@ use iolab_analysis::claim::{
 };
 use iolab_analysis::doubt::{Reason, SideDoubt};
 use iolab_analysis::imbalance::Disturber;
+use iolab_plan::experiment::{Inquiry, Untried};
 use iolab_plan::suspect::Suspect;
 use iolab_plan::untried_suspect::Obstacle;
-use iolab_report::causes::{CAUSE_LINES_MAX, answer};
+use iolab_report::causes::{CAUSE_LINES_MAX, answer, none_tried};
 use iolab_report::input::Input;
 use iolab_synthetic::{add_cell, around, record};
 use proptest::prelude::*;
@@ -297,4 +298,42 @@ fn reasons_are_left_out_where_there_are_many() {
     Caveats: not measured: regions above 1 GiB, the page cache, response time at ...
     "
     );
+}
+
+#[test]
+fn suspects_that_only_lack_time_are_not_called_irremovable() {
+    let no_time = || Obstacle::NoTime {
+        budget_s: 60,
+        idle_ns: 0,
+        fill_ns: 0,
+    };
+    let of = |obstacles: Vec<Obstacle>| {
+        let untried = obstacles.into_iter().map(|why| Untried {
+            suspect: "write-cache".to_owned(),
+            why,
+        });
+        none_tried(&Inquiry {
+            phenomenon: String::new(),
+            seen: 2.0,
+            expected: 1.0,
+            tried: Vec::new(),
+            untried: untried.collect(),
+            idle_ns: None,
+            shorter_ns: None,
+            fill_ns: None,
+            variants: Vec::new(),
+        })
+    };
+    let told = [
+        of(vec![]),
+        of(vec![Obstacle::NeedsRoot]),
+        of(vec![no_time(), no_time()]),
+        of(vec![Obstacle::NeedsRoot, no_time()]),
+    ];
+    insta::assert_snapshot!(told.join("\n"), @r"
+    no suspect can be removed
+    no suspect can be removed
+    no suspect fits the budget
+    no suspect can be removed within the budget
+    ");
 }

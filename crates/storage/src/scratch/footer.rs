@@ -111,14 +111,14 @@ pub(super) fn mark(file: &File, path: &Path, region: u64) -> Result<()> {
 /// Of kind [`Usage`](iolab_workload::Kind::Usage).
 pub(in super::super) fn check_count(files: usize) -> Result<()> {
     match files > ENTRIES {
-        true => Err(too_many()),
+        true => Err(too_many(files)),
         false => Ok(()),
     }
 }
 
-fn too_many() -> Error {
+fn too_many(files: usize) -> Error {
     Error::usage(format!(
-        "more than {ENTRIES} files beside one scratch file are needed at once"
+        "{files} files are needed beside one scratch file at once, at most {ENTRIES} are possible"
     ))
     .hint("use fewer threads or files with layout=private")
 }
@@ -167,7 +167,7 @@ impl Register {
         let free = entries.iter().position(|entry| *entry == ListedFile::FREE);
         let slot = free.unwrap_or(entries.len());
         if slot == ENTRIES {
-            return Err(too_many());
+            return Err(too_many(ENTRIES + 1));
         }
         self.write(slot, file).map_err(|error| {
             let (length, at) = (ENTRY_LEN as u64, self.place(slot));

@@ -35,8 +35,8 @@ fn accesses_of(cell: &CellAnalysis) -> String {
     format!("{order}{}", accesses(trial.read_percent))
 }
 
-/// The two sides of an effect, as nouns.
-fn sides(contrast: &Contrast, effect: &Effect, runs: &[&Analysis]) -> (String, String) {
+/// The two sides of an effect, as nouns: the base first.
+pub(super) fn sides(contrast: &Contrast, effect: &Effect, runs: &[&Analysis]) -> (String, String) {
     match contrast {
         Contrast::Levels { .. } if compares_targets(contrast) => {
             let noun = cell(runs, effect.other).map_or_else(|| "accesses".to_owned(), accesses_of);
@@ -164,9 +164,14 @@ fn origins(runs: &[&Analysis], effect: &Effect) -> String {
 /// The greatest effect alone, where there is no space for the rest of the sentences; `None` where they have no more.
 pub(super) fn greatest(comparison: &Comparison, runs: &[&Analysis]) -> Option<String> {
     let first = extremes(comparison, runs).into_iter().next()?;
-    match comparison.effects.len() {
-        1 => None,
-        n => Some(format!("{first} This is the largest of {n} effects.")),
+    let n = comparison.effects.len();
+    let of = |difference| comparison.of(difference).count();
+    let decided = of(Difference::Higher) + of(Difference::Lower) + of(Difference::Equivalent);
+    match (decided, of(Difference::CannotTell)) {
+        _ if n == 1 => None,
+        (2.., _) => Some(format!("{first} This is the largest of {decided} effects.")),
+        (_, 0) => Some(first),
+        (_, open) => Some(format!("{first} Of {n} comparisons, {open} cannot tell.")),
     }
 }
 

@@ -4,8 +4,8 @@ use iolab_analysis::analysis::Analysis;
 use iolab_analysis::claim::{Claim, Comparison, Contrast, Difference, Effect};
 use iolab_workload::quantity::{counted, significant};
 
-use super::comparison::{at_level, compares_targets, said_sides, width};
-use super::{WrittenClaims, doubts, finding, quantity, share_a_reason};
+use super::comparison::{compares_targets, said_sides, sides, width};
+use super::{WrittenClaims, at, doubts, finding, quantity, share_a_reason};
 use crate::findings::Finding;
 
 /// Claims that show nothing, one sentence for all levels of a factor.
@@ -132,11 +132,22 @@ pub(super) fn together<'c>(
         .collect();
     let (last, before) = pairs.split_last()?;
     let count: usize = all.iter().map(|one| one.effects.len()).sum();
+    let response = quantity(runs, effect.base);
+    let cannot = match levels_of_one(&all) {
+        Some((factor, base, others)) => format!(
+            "Cannot compare the {response} of {factor}={base} with that of {} ({}).",
+            others.join(", "),
+            counted(count, "comparison"),
+        ),
+        None => format!(
+            "Cannot compare the {response} {} or {last}, in any of {count} comparisons.",
+            before.join(", "),
+        ),
+    };
+    let (base, other) = sides(&first.contrast, effect, runs);
     let text = format!(
-        "Cannot compare the {} {} or {last}, in any of {count} comparisons. For example{}: {}.",
-        quantity(runs, effect.base),
-        before.join(", "),
-        at_level(first, effect),
+        "{cannot} For example {other} and {base}{}: {}.",
+        at(&effect.held),
         doubts(&effect.doubts),
     );
     Some(WrittenClaims {
@@ -146,6 +157,26 @@ pub(super) fn together<'c>(
             ..finding(claim, runs)
         },
     })
+}
+
+/// The factor, the base and the other levels, where all compare levels of one factor with one base; `None` elsewhere.
+fn levels_of_one<'c>(all: &[&'c Comparison]) -> Option<(&'c str, &'c str, Vec<&'c str>)> {
+    let levels = all.iter().map(|one| match &one.contrast {
+        Contrast::Levels {
+            factor,
+            base,
+            other,
+        } => Some((factor.as_str(), base.as_str(), other.as_str())),
+        _ => None,
+    });
+    let levels: Vec<(&str, &str, &str)> = levels.collect::<Option<_>>()?;
+    let (factor, base, _) = *levels.first()?;
+    let is_of_both = |one: &(&str, &str, &str)| (one.0, one.1) == (factor, base);
+    let others = levels.iter().map(|one| one.2).collect();
+    levels
+        .iter()
+        .all(is_of_both)
+        .then_some((factor, base, others))
 }
 
 /// Whether both are about the same runs, and all of their effects are in doubt for a reason in common. Targets have sentences of their own.
