@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use iolab_doctor::Preflight;
 use iolab_host::clock::Clock;
@@ -31,7 +31,7 @@ use crate::output::note;
 use crate::progress::Display;
 use crate::signals::StopFlags;
 pub(crate) use crate::target_names::TargetNames;
-pub(crate) use fill_time::{Fill, FillLimit};
+pub(crate) use fill_time::FillLimit;
 pub(crate) use site::{Opened, PurgeConsent, Region, Site, SystemConsent, open_all, sites};
 
 /// The system under test, opened.
@@ -218,12 +218,13 @@ impl Workspace {
         matches!(self.place, OpenedSystem::Programs(_))
     }
 
-    /// Fills scratch files, so that no read meets a hole, and notes the rate; gives up what takes longer than the limit.
+    /// Fills scratch files, so that no read meets a hole, and notes the rate. What takes longer than the limit is given up, and the time that
+    /// it would take is given.
     ///
     /// # Errors
     ///
     /// A write fails, or the user interrupts.
-    fn fill(&mut self, seed: u64, limit: Option<FillLimit>) -> Result<Fill> {
+    fn fill(&mut self, seed: u64, limit: Option<FillLimit>) -> Result<Option<Duration>> {
         let (began, total) = (Instant::now(), self.fill_bytes());
         let mut too_slow = None;
         let ended = AtomicBool::new(self.stop.soon().load(Ordering::Relaxed));
@@ -238,14 +239,14 @@ impl Workspace {
             // The last sync is a part of it.
             watch(total);
         }
-        if let Some(time) = too_slow {
-            return Ok(Fill::TooSlow(time));
+        let is_stopped = self.stop.soon().load(Ordering::Relaxed);
+        if let Some(time) = fill_time::given_up(filled, too_slow, is_stopped)? {
+            return Ok(Some(time));
         }
-        filled?;
         let rate = total as f64 / 1e6 / began.elapsed().as_secs_f64().max(1e-9);
         let rate = (total > 0).then_some(rate);
         self.known.put(&KEYS.scratch_fill_mb_s, rate);
-        Ok(Fill::Done)
+        Ok(None)
     }
 
     /// Fills scratch files until `ended`; `watch` gets the bytes that are written after each part.

@@ -22,7 +22,7 @@ use iolab_workload::quantity::format_bytes;
 use iolab_workload::settings::CellSpec;
 use iolab_workload::{Error, Result};
 
-use super::{Fill, FillLimit, TargetNames, Workspace};
+use super::{FillLimit, TargetNames, Workspace};
 use crate::dry_run::{self, Made};
 use crate::exit::Outcome;
 use crate::output::note;
@@ -531,7 +531,7 @@ impl Opened {
         let Self(mut workspace) = self;
         let plans = std::slice::from_ref(plan);
         workspace.announce_writes(plans, (0, Duration::ZERO));
-        if let Fill::TooSlow(time) = workspace.fill(seed, Some(limit))? {
+        if let Some(time) = workspace.fill(seed, Some(limit))? {
             return Ok(Err(time));
         }
         workspace.check_before_run(plans);
