@@ -318,7 +318,21 @@ impl Steps<'_> {
                 );
                 self.report.done(EventKind::Warning, &message)
             }
-            Err(unfinished) => Err(unfinished.error),
+            Err(Unfinished {
+                error,
+                is_refusal: false,
+            }) => {
+                // The run file has a purge that was not made: why.
+                let told = no_purge.map_or(Ok(()), |why| {
+                    let message =
+                        format!("precondition{place}: not purged, because the target {why}");
+                    self.report.done(EventKind::Warning, &message)
+                });
+                Err(match told {
+                    Ok(()) => error,
+                    Err(more) => error.also(more.message()),
+                })
+            }
         }
     }
 

@@ -18,7 +18,7 @@ impl RefusableField {
     }
 }
 
-/// The [fields](treatment::RefusableField) of a value of a type with named fields of which some values are refused, each with its
+/// The [fields](crate::treatment::RefusableField) of a value of a type with named fields of which some values are refused, each with its
 /// conditions and reasons, in the order in which they are said. All other fields are listed too, for the reader and the compiler:
 /// those that the consumer carries out the same, and those that it need not know, each list with who sees to them instead, or what
 /// other field decides. A field that stands in none of the lists does not compile, and is named. `$spec` is the value that the

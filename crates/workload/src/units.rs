@@ -133,7 +133,9 @@ pub fn rough_duration(duration: Duration) -> String {
 
 /// The next whole minute, at least one: a budget to recommend.
 pub fn whole_minutes(time: Duration) -> Duration {
-    let seconds = time.as_secs() + u64::from(time.subsec_nanos() > 0);
+    let seconds = time
+        .as_secs()
+        .saturating_add(u64::from(time.subsec_nanos() > 0));
     Duration::from_secs(seconds.div_ceil(60).max(1).saturating_mul(60))
 }
 

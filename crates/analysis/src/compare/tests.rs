@@ -4,7 +4,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::judge;
 use super::*;
-use crate::doubt::ComparedSide;
+use crate::doubt::{ComparedSide, Reason};
 use crate::imbalance::Disturber;
 
 fn terms() -> Criteria {

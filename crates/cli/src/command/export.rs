@@ -105,13 +105,14 @@ fn format(options: &Export) -> Result<ExportFormat> {
     )
 }
 
-/// The folder for a report of each cell, where the output is not a file.
+/// The folder for a report of each cell, where the output is neither a file nor stdout.
 fn fio_folder(options: &Export, format: ExportFormat) -> Option<&Path> {
     let named = options.output.as_deref()?;
     let is_file = named
         .extension()
         .is_some_and(|extension| extension.eq_ignore_ascii_case("json"));
-    (format == ExportFormat::Fio && !is_file).then_some(named)
+    let is_one = is_file || output::is_stdout(named);
+    (format == ExportFormat::Fio && !is_one).then_some(named)
 }
 
 /// Writes each report to its path in a new or empty folder.

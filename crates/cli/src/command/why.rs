@@ -184,11 +184,15 @@ pub(super) fn measure(
 /// `filling the scratch file would take about 67 s, which leaves too little of the budget of 30 s for trials: --budget 3min`. The next
 /// explanation foresees no more of it than this one did, and gives filling at least half of its budget.
 fn fills_too_slowly(fill: Duration, budget: Duration, trials: Duration) -> String {
+    let needed = whole_minutes(fill.saturating_add(trials.max(fill)));
+    let remedy = match needed > BUDGET_MAX {
+        true => "explain a run with a smaller --size".to_owned(),
+        false => format!("--budget {}", format_duration(needed)),
+    };
     format!(
-        "filling the scratch file would take about {}, which leaves too little of the budget of {} for trials: --budget {}",
+        "filling the scratch file would take about {}, which leaves too little of the budget of {} for trials: {remedy}",
         rough_duration(fill),
         rough_duration(budget),
-        format_duration(whole_minutes(fill + trials.max(fill)))
     )
 }
 

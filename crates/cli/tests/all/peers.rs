@@ -157,4 +157,10 @@ fn each_cell_has_a_file_of_its_own_where_fio_plot_looks_for_it() {
     }
     let again = iolab(folder.path(), &export).output().unwrap();
     Done::from(again).expect(3);
+    // One report of all cells, and no folder of that name.
+    let to_stdout = ["export", "r.iolab", "--format", "fio", "-o", "-"];
+    let report = Done::from(iolab(folder.path(), &to_stdout).output().unwrap()).expect(0);
+    let report: serde_json::Value = serde_json::from_str(&report.stdout).unwrap();
+    assert_eq!(report["jobs"].as_array().unwrap().len(), 4);
+    assert!(!folder.path().join("-").exists());
 }

@@ -371,6 +371,32 @@ fn a_device_that_cannot_be_purged_is_trimmed_and_both_are_kept() {
 }
 
 #[test]
+fn a_trim_that_does_not_end_leaves_the_reason_why_nothing_was_purged() {
+    for cut in [Cut::Interrupt, Cut::Fail(5)] {
+        let bench = bench(&["precondition=purge"]);
+        let mut executor = Mock {
+            cut: Some((0, cut)),
+            ..mock(&settling)
+        };
+        bench.start(&mut executor).expect_err("it does not end");
+        let record = bench.record();
+        let kinds = record.preparation.iter().map(|step| (step.kind, step.ok));
+        let expected = [
+            (PreparationKind::Purge, false),
+            (PreparationKind::Trim, false),
+        ];
+        assert_eq!(kinds.collect::<Vec<_>>(), expected);
+        let mut warnings = record.events.iter();
+        assert!(
+            warnings.any(|event| event.kind == EventKind::Warning
+                && event.message.contains("is no NVMe namespace")),
+            "{:?}",
+            record.events
+        );
+    }
+}
+
+#[test]
 fn an_interrupt_before_a_purge_leaves_the_device() {
     let bench = bench(&["precondition=purge"]);
     let mut executor = Mock {

@@ -29,9 +29,21 @@ fn expected() -> BTreeMap<&'static str, Stopped> {
     rows.map(|(name, text)| (name, options(text))).collect()
 }
 
-/// The job files of a folder, sorted; `None` where it has none.
+/// The job files of the folder that is named, or else of the installed one; `None` where that has none.
+///
+/// # Panics
+/// When the named folder has none: nobody asks for a skip.
 fn examples() -> Option<Vec<PathBuf>> {
-    let folder = std::env::var_os(VARIABLE).unwrap_or_else(|| INSTALLED.into());
+    let Some(named) = std::env::var_os(VARIABLE) else {
+        return jobs(Path::new(INSTALLED));
+    };
+    let jobs = jobs(Path::new(&named));
+    assert!(jobs.is_some(), "{VARIABLE}: no job files in {named:?}");
+    jobs
+}
+
+/// The job files of a folder, sorted; `None` where it has none.
+fn jobs(folder: &Path) -> Option<Vec<PathBuf>> {
     let entries = fs::read_dir(folder).ok()?;
     let paths = entries.map(|entry| entry.expect("a file of the folder").path());
     let mut jobs: Vec<PathBuf> = paths

@@ -65,5 +65,4 @@ fn filling_that_takes_the_budget_is_given_up() {
     let left = std::fs::read_dir(&scene.target).expect("readable");
     let left = left.filter_map(|file| file.ok()?.file_name().into_string().ok());
     assert_eq!(left.collect::<Vec<_>>(), ["lost+found"], "{said}");
-    println!("{said}");
 }
