@@ -285,7 +285,10 @@ fn without_interval(analysis: &Analysis, own: &[&CellAnalysis]) -> usize {
     own.iter().filter(is_without).count()
 }
 
-/// What the order, the groups and the rates of the trials of some cells say against their numbers.
+/// How many times too narrow an interval is, at most, where trials drift or depend on the ones before.
+const TOO_NARROW: f64 = 3.0;
+
+/// What the order and the groups of the trials of some cells say against their numbers.
 fn unsettled(analysis: &Analysis, own: &[&CellAnalysis]) -> Vec<TrustReason> {
     let timeline = &analysis.timeline;
     let over_run = timeline.over_run.iter().map(|shift| shift.cell);
@@ -298,8 +301,14 @@ fn unsettled(analysis: &Analysis, own: &[&CellAnalysis]) -> Vec<TrustReason> {
     let drifting = ids(claim::drifting_cells(analysis));
     let dependent = ids(claim::dependent_cells(analysis));
     let any = |is: &dyn Fn(&CellAnalysis) -> bool| own.iter().any(|cell| is(cell));
-    let is_changed =
-        |cell: &CellAnalysis| drifting.contains(&cell.cell.id) || shifted.contains(&cell.cell.id);
+    // Order among numbers that are nearly alike, as those of models, changes nothing that is said of them.
+    let is_wide = |cell: &CellAnalysis| {
+        let widened = cell.precision.map(|precision| TOO_NARROW * precision);
+        widened.is_none_or(|precision| precision > claim::MARGIN)
+    };
+    let is_changed = |cell: &CellAnalysis| {
+        drifting.contains(&cell.cell.id) && is_wide(cell) || shifted.contains(&cell.cell.id)
+    };
     let found = [
         (any(&is_changed), TrustReason::LevelChanged),
         (
@@ -307,7 +316,7 @@ fn unsettled(analysis: &Analysis, own: &[&CellAnalysis]) -> Vec<TrustReason> {
             TrustReason::TwoGroups,
         ),
         (
-            any(&|cell| dependent.contains(&cell.cell.id)),
+            any(&|cell| dependent.contains(&cell.cell.id) && is_wide(cell)),
             TrustReason::Dependent,
         ),
     ];
