@@ -223,6 +223,29 @@ fn a_disturbance_speaks_against_bad_alone() {
     assert_eq!(both(&found), (vec!["suspended"], vec!["suspended"]));
 }
 
+/// A trial of one thread can lose nearly all of its time to others while tasks of the machine waited in no more than a part of it.
+#[test]
+fn what_iolabs_threads_waited_counts_where_it_is_more() {
+    let waited = |share: u64| {
+        samples(|s| {
+            s.counters.pressure.cpu_stall_ns = Some(SECOND * 6 / 10);
+            s.run_delay_ns = Some(SECOND * share / 10);
+        })
+    };
+    let found = |share: u64| {
+        let found = Doubts::of_cell(
+            &log(),
+            &waited(share),
+            &environment(&[("cpu_usable_count", "2")]),
+        );
+        let reasons: Vec<_> = found.all.into_iter().map(|doubt| doubt.reason).collect();
+        reasons
+    };
+    let by = |by, worst| vec![Reason::Disturbed { by, worst }];
+    assert_eq!(found(9), by(Disturber::WorkerWait, 0.9));
+    assert_eq!(found(5), by(Disturber::CpuPressure, 0.6));
+}
+
 #[test]
 fn a_claim_stands_that_the_other_trials_show() {
     let mut all = samples(|_| ());
