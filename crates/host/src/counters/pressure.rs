@@ -1,17 +1,19 @@
 //! What the machine as a whole went through: tasks that had to wait, CPU time that a hypervisor took, sleep; and the time for
 //! which this process was stopped.
 
-use std::fs::read_to_string;
+use std::fs::{read_dir, read_to_string};
+use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
 use super::stopped;
+use crate::pseudo_files::number_of;
 use iolab_workload::counters::Pressure;
 use rustix::time::{ClockId, clock_gettime};
 
 use iolab_storage::procfs::{ControlGroup, CpuTicks, Hierarchy};
 
-/// Most CPUs whose frequency is looked at, so that the cost stays the same on a large machine.
-const CPUS_MAX: usize = 8;
+/// Most groups of CPUs whose frequency is looked at, so that the cost stays the same on a large machine.
+const POLICIES_MAX: usize = 8;
 
 /// Reads everything now but the frequency, which takes longest where there are many CPUs.
 pub(super) fn read() -> Pressure {
@@ -112,15 +114,30 @@ fn parse_throttled(text: &str) -> Option<u64> {
     }
 }
 
-/// The greatest frequency that cpufreq reports of up to [`CPUS_MAX`] CPUs.
+/// The greatest frequency that cpufreq reports, of groups of CPUs evenly among all: a group has one frequency, each kind of core has groups
+/// of its own, and the fast cores may come last (Documentation/admin-guide/pm/cpufreq.rst of Linux: `policyX`).
 fn frequency_khz() -> Option<u64> {
-    let khz = |cpu: usize| -> Option<u64> {
-        let file = format!("/sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_cur_freq");
-        read_to_string(file).ok()?.trim().parse().ok()
-    };
-    // A machine without cpufreq has none on its first CPU either.
-    let first = khz(0)?;
-    (1..CPUS_MAX).map_while(khz).chain([first]).max()
+    static POLICIES: LazyLock<Vec<PathBuf>> =
+        LazyLock::new(|| policies(Path::new("/sys/devices/system/cpu/cpufreq")));
+    let khz = |policy: &PathBuf| number_of(policy.join("scaling_cur_freq"));
+    POLICIES.iter().filter_map(khz).max()
+}
+
+/// Up to [`POLICIES_MAX`] of the policies in this folder, the last one among them.
+fn policies(folder: &Path) -> Vec<PathBuf> {
+    let names = read_dir(folder).into_iter().flatten().flatten();
+    let mut numbers: Vec<u32> = names
+        .filter_map(|entry| {
+            let name = entry.file_name();
+            name.to_str()?.strip_prefix("policy")?.parse().ok()
+        })
+        .collect();
+    numbers.sort_unstable();
+    let step = numbers.len().div_ceil(POLICIES_MAX).max(1);
+    let chosen = numbers.iter().rev().step_by(step);
+    chosen
+        .map(|number| folder.join(format!("policy{number}")))
+        .collect()
 }
 
 #[cfg(test)]
@@ -135,6 +152,29 @@ mod tests {
         assert_eq!(parse_stall(PSI), Some(1_080_279_000));
         assert_eq!(parse_stall("full avg10=0.00 total=7\n"), None);
         assert_eq!(parse_stall("some avg10=0.00 total=x\n"), None);
+    }
+
+    #[test]
+    fn frequencies_are_those_of_groups_evenly_among_all() {
+        let chosen = |names: &[&str]| {
+            let folder = tempfile::tempdir().unwrap();
+            for name in names {
+                std::fs::create_dir(folder.path().join(name)).unwrap();
+            }
+            let found = policies(folder.path()).into_iter();
+            let names =
+                found.map(|path| path.file_name().unwrap().to_owned().into_string().unwrap());
+            names.collect::<Vec<_>>().join(" ")
+        };
+        // A board with two kinds of cores, in groups of four.
+        assert_eq!(chosen(&["policy0", "policy4", "boost"]), "policy4 policy0");
+        let many: Vec<String> = (0..24).map(|number| format!("policy{number}")).collect();
+        let many: Vec<&str> = many.iter().map(String::as_str).collect();
+        assert_eq!(
+            chosen(&many),
+            "policy23 policy20 policy17 policy14 policy11 policy8 policy5 policy2"
+        );
+        assert_eq!(chosen(&[]), "");
     }
 
     #[test]

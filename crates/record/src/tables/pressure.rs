@@ -15,7 +15,7 @@ macro_rules! pressure_columns {
             interrupts 6 = "interrupts that CPUs served, of devices, timers and other CPUs, of the whole machine; polling for completions causes fewer than one per request",
             suspended_ns = "time that the machine slept (CLOCK_BOOTTIME against CLOCK_MONOTONIC) or iolab was stopped (SIGTSTP)",
             throttled_ns 6 = "time in which the control group of iolab or one above it had used up its CPU quota and waited, all CPUs together",
-            cpu_khz = "greatest frequency among up to eight CPUs at the end, where cpufreq tells",
+            cpu_khz = "greatest frequency among up to eight groups of CPUs (cpufreq) at the end, where cpufreq tells",
         )
     };
     ($row:ty, $of:ident => $place:expr; $($field:ident $($since:literal)? = $doc:expr,)+) => {{

@@ -52,7 +52,8 @@ pub(super) fn of(
     let syncs = jobs.iter().zip(cells).filter_map(syncs_of_a_mix);
     let files = syncs.chain(jobs.iter().zip(cells).filter_map(several_files));
     let files = files.chain(shortened_requests(jobs, cells));
-    applying.chain(files).collect()
+    let passes = jobs.iter().zip(cells).filter_map(cached_passes);
+    applying.chain(passes).chain(files).collect()
 }
 
 impl Asked<'_> {
@@ -111,7 +112,7 @@ impl Asked<'_> {
     }
 
     /// When requests are made, and what goes with them.
-    fn requests(&self) -> [Note; 7] {
+    fn requests(&self) -> [Note; 6] {
         let counts_complete = |(job, cell): (&Job, &CellSpec)| {
             let by = job.options.get("thinktime_blocks_type");
             cell.trial.thinktime.is_some()
@@ -128,8 +129,6 @@ impl Asked<'_> {
              "thinktime counts requests when they are submitted, as fio with thinktime_blocks_type=issue; fio otherwise counts those that are complete, of which several at once can pass without a pause");
             (self.any_with(&["end_fsync", "fsync_on_close"], |trial| trial.writes() && trial.sync != SyncPolicy::End),
              "beside fsync, fdatasync or sync, iolab makes nothing durable once more at the end of a trial (end_fsync, fsync_on_close)");
-            (self.any(drops_at_each_pass),
-             "iolab drops the page cache before each trial; fio also before each further pass over the file (invalidate=1)");
             (self.any(|trial| trial.ends_trial),
              "a trial ends for all groups once a thread of a job that ends the others (exitall) is done, as in fio");
             (self.any(|trial| trial.rate.is_some()), "with a rate, latency counts from the time at which a request was due");
@@ -204,6 +203,18 @@ fn syncs_of_a_mix((job, cell): (&Job, &CellSpec)) -> Option<String> {
         "{}: a sync follows writes alone; in a mix of reads and writes fio syncs after reads too, {more:.1} times as often",
         job.name
     ))
+}
+
+/// From where on a job finds the page cache filled, which fio drops before each pass over a file.
+fn cached_passes((job, cell): (&Job, &CellSpec)) -> Option<String> {
+    let trial = &cell.trial;
+    drops_at_each_pass(trial).then(|| {
+        format!(
+            "{}: iolab drops the page cache before each trial, fio also before each further pass over the file (invalidate=1): after {} of a trial iolab finds in the cache what fio reads anew",
+            job.name,
+            format_bytes(trial.region as f64),
+        )
+    })
 }
 
 /// What fio does otherwise with several files, and how much of it.
