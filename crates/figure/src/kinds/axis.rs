@@ -5,11 +5,11 @@ use std::collections::HashMap;
 use iolab_analysis::analysis::Response;
 
 use super::super::data::Data;
-use super::super::folders;
 use super::super::labels;
 use super::super::model::{Axis, Ticks};
 use super::super::options::Options;
 use super::super::scale::Scale;
+use super::super::short_paths;
 use crate::scale::spans_decades;
 use iolab_workload::escape_control::escape_control;
 use iolab_workload::settings::ValueKind;
@@ -73,7 +73,7 @@ pub(super) fn names<'a>(
 ) -> FactorAxis<'a> {
     let places: Vec<(&str, f64)> = levels.into_iter().zip((0..).map(f64::from)).collect();
     let mut texts: Vec<String> = places.iter().map(|(level, _)| written(level)).collect();
-    folders::leave_out_common(&mut texts);
+    short_paths::leave_out_common(&mut texts);
     let ticks = places
         .iter()
         .zip(texts)
