@@ -1,9 +1,9 @@
 //! From records, as the kernel writes them, to events.
 
 use super::event::{Edge, Event, Step, TraceEventKind, Transfer};
-use super::format::{FieldPlace, Format};
-use super::pages::Records;
-use super::sources::{Source, SourceKind};
+use super::event_format::{FieldPlace, Format};
+use super::ring_buffer_pages::Records;
+use super::recorded_events::{Source, SourceKind};
 use iolab_workload::Result;
 
 /// `enum fuse_opcode` of linux/fuse.h.

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::tracing::event::kernel_number;
-use crate::tracing::sources::{
+use crate::tracing::recorded_events::{
     BEGAN_SOURCE, BLOCK_SOURCES, FILE_SERVER_SOURCES, FUSE_SOURCES, MOVED_SOURCE, NO_FILTER,
     SYNC_CALL_SOURCES, SYNC_SOURCES, THREAD_SOURCES, TracedPlaces, TracedThreads,
 };
