@@ -6,8 +6,8 @@
 //! environment.
 
 pub mod column;
-pub mod diagnosis;
-mod effective;
+pub mod doctor_findings;
+mod effective_settings;
 pub mod environment;
 pub mod peak_source;
 pub mod peaks;

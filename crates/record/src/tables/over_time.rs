@@ -3,8 +3,8 @@
 use std::sync::LazyLock;
 
 use crate::column::{COUNT_MAX, Column, Table};
-use iolab_workload::table;
 use crate::{Operation, RequestTime};
+use iolab_workload::table;
 
 /// A row of table `latency_over_time`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
