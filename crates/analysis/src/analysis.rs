@@ -402,8 +402,8 @@ struct Context {
     trials_min: usize,
     seeks_precision: bool,
     precision_goal: f64,
-    floor_ns: f64,
-    clock_cost_ns: f64,
+    floor_ns: Option<f64>,
+    clock_cost_ns: Option<f64>,
     clock_resolution_ns: Option<f64>,
     cpus: Option<u32>,
 }

@@ -1,7 +1,7 @@
 //! Models, and comparisons with measured drives, as text and as JSON.
 
-use iolab_diskmodel::check::{Check, Errors};
 use iolab_diskmodel::definition::Definition;
+use iolab_diskmodel::drive_comparison::{Check, Errors};
 use iolab_workload::quantity::significant;
 use serde_json::{Value, json};
 

@@ -32,7 +32,9 @@ use crate::progress::Display;
 use crate::signals::StopFlags;
 pub(crate) use crate::target_names::TargetNames;
 pub(crate) use fill_time::FillLimit;
-pub(crate) use site::{Opened, PurgeConsent, Region, Site, SystemConsent, open_all, sites};
+pub(crate) use site::{
+    Opened, Prepared, PurgeConsent, Region, Site, SystemConsent, open_all, sites,
+};
 
 /// The system under test, opened.
 enum OpenedSystem {

@@ -8,9 +8,9 @@
 //! definition to its model.
 
 mod build;
-pub mod check;
 pub mod definition;
 pub mod disk;
+pub mod drive_comparison;
 mod model;
 pub mod parts;
 pub mod ssd;

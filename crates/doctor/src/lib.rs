@@ -1,17 +1,17 @@
 //! iolab-doctor: what a target and a machine are, what can be trusted on them, and what to set. Facts are gathered, pure rules
 //! make findings of them. What is in effect is reported, never what was asked for.
 //!
-//! Files to begin with: `environment.rs` what a run is measured on, `gather.rs` the facts, `probes.rs` those that must be
+//! Files to begin with: `environment.rs` what a run is measured on, `collect_facts.rs` the facts, `probes.rs` those that must be
 //! tried, `rules/` one rule a function, `preflight.rs` what is checked right before a run.
 
+mod collect_facts;
 pub mod environment;
 mod facts;
-mod gather;
 mod preflight;
 mod probes;
-mod remarks_of_targets;
 mod rules;
 mod target_content;
+mod target_remarks;
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,12 +20,12 @@ use iolab_host::clock::Clock;
 use iolab_storage::Target;
 use iolab_workload::{Error, Result};
 
-pub use iolab_record::diagnosis::{Diagnosis, Finding, Severity, Topic};
+pub use iolab_record::doctor_findings::{Diagnosis, Finding, Severity, Topic};
 
 pub use facts::{Attempt, Direct, Facts, ProcessLimits, Space, TargetFacts, TimeStamps, Transfer};
 pub use preflight::{Preflight, Remark};
-pub use remarks_of_targets::remarks_of_targets;
 pub use target_content::TargetContent;
+pub use target_remarks::remarks_of_targets;
 
 /// Examines a target: reads what the system tells, and tries what it only promises. Writes to a scratch file of our own
 /// in a directory, and nowhere else. Takes about a second.
@@ -35,8 +35,8 @@ pub use target_content::TargetContent;
 /// file cannot be filled;
 /// of kind [`Interrupted`](iolab_workload::Kind::Interrupted) soon after `stop` is raised.
 pub fn examine(named: &Path, clock: &Clock, stop: &AtomicBool) -> Result<Diagnosis> {
-    let target = Target::open(named, &gather::need(named))?;
-    let facts = gather::everything(named, &target, clock, stop)?;
+    let target = Target::open(named, &collect_facts::need(named))?;
+    let facts = collect_facts::everything(named, &target, clock, stop)?;
     if stop.load(Ordering::Relaxed) {
         return Err(Error::interrupted());
     }

@@ -9,7 +9,7 @@ use iolab_workload::trial::{Backend, CacheState};
 
 use super::facts::Facts;
 use super::probes::Probes;
-use super::{Finding, Severity, Topic, diagnose, gather};
+use super::{Finding, Severity, Topic, collect_facts, diagnose};
 use iolab_workload::settings::CellSpec;
 
 /// Most remarks that are shown; the others are in the run file.
@@ -51,12 +51,12 @@ impl Preflight {
         stop: &AtomicBool,
         direct: bool,
     ) -> Self {
-        let mut facts = gather::quick(named, target, clock);
+        let mut facts = collect_facts::quick(named, target, clock);
         let probes = Probes {
             target,
             clock,
             stop,
-            written: gather::written(target, &facts),
+            written: collect_facts::written(target, &facts),
         };
         if direct && target.kind() != TargetKind::CharDevice {
             facts.direct = Some(probes.direct());

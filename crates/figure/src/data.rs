@@ -7,7 +7,7 @@ use iolab_record::Sample;
 use iolab_stats::{Summary, summary};
 use iolab_workload::{Error, Result};
 
-use super::labels::{self, Measure};
+use super::labels;
 use super::options::Options;
 use super::{FigureRun, RUN};
 
@@ -325,7 +325,7 @@ fn series_worth(data: &Data<'_>, factor: usize) -> (bool, bool, usize) {
 fn x_worth(data: &Data<'_>, factor: usize) -> (bool, usize, std::cmp::Reverse<usize>) {
     let levels = data.levels(factor).len();
     let numeric =
-        labels::measure(data.factors[factor]) != Measure::Name && data.positions(factor).is_some();
+        labels::number_kind(data.factors[factor]).is_some() && data.positions(factor).is_some();
     (
         // Two numbers make no curve; they are preferred to names only where these are as few.
         numeric && levels > 2,

@@ -1,6 +1,5 @@
 //! One file per kind of figure: makes panels from data.
 
-mod annotate;
 mod axis;
 pub(super) mod compare;
 mod course;
@@ -11,6 +10,7 @@ mod load;
 mod order;
 mod over_time;
 mod ranks;
+mod reference_lines;
 mod response;
 mod rounds;
 mod scaling;

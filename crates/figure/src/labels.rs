@@ -1,41 +1,15 @@
 //! Labels of figures: the form of factors, levels, responses and ticks.
 
 use iolab_analysis::analysis::Response;
-pub(super) use iolab_analysis::level_value::level_value as position;
+pub(super) use iolab_analysis::level_value::{level_value as position, number_kind};
 use iolab_workload::group::split_group;
 use iolab_workload::quantity::{format_percent, significant};
 use iolab_workload::service_level::{Quantity, Requests, ServiceLevel};
-use iolab_workload::settings::{Setting, ValueKind};
+use iolab_workload::settings::ValueKind;
 use iolab_workload::trial::Rate;
 
 use super::RUN;
 use iolab_workload::escape_control::escape_control;
-
-/// The kind of a factor's values.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Measure {
-    /// Bytes.
-    Size,
-    /// Numbers.
-    Count,
-    /// Times, in ns.
-    Time,
-    /// Requests or bytes per second.
-    Rate,
-    /// Names without an order.
-    Name,
-}
-
-/// The kind of a factor's values.
-pub(super) fn measure(factor: &str) -> Measure {
-    match Setting::find(split_group(factor).1).map(|setting| setting.kind) {
-        Some(ValueKind::Size) => Measure::Size,
-        Some(ValueKind::Count) => Measure::Count,
-        Some(ValueKind::Time) => Measure::Time,
-        Some(ValueKind::Rate) => Measure::Rate,
-        _ => Measure::Name,
-    }
-}
 
 /// The name of a factor on an axis or in a legend.
 pub(super) fn noun(factor: &str) -> String {
@@ -57,12 +31,12 @@ pub(super) fn noun(factor: &str) -> String {
 
 /// The label of an axis for a factor.
 pub(super) fn axis(factor: &str) -> String {
-    let unit = match (factor, measure(factor)) {
+    let unit = match (factor, number_kind(factor)) {
         ("depth", _) => " (outstanding requests per thread)",
         ("rate", _) => " (requests per second)",
-        (_, Measure::Rate) => " (per second)",
+        (_, Some(ValueKind::Rate)) => " (per second)",
         ("read_percent", _) => " (%)",
-        (_, Measure::Size) => " (bytes)",
+        (_, Some(ValueKind::Size)) => " (bytes)",
         _ => "",
     };
     capital(&format!("{}{unit}", noun(factor)))
@@ -123,15 +97,15 @@ pub(super) fn level(factor: &str, level: &str) -> String {
         "skip" => format!("skip {}", spaced(level)),
         "sync" => format!("sync {level}"),
         RUN => level.to_owned(),
-        _ => match measure(factor) {
-            Measure::Size | Measure::Time => spaced(level),
-            Measure::Count => format!("{} {level}", noun(factor)),
-            Measure::Rate => match level.parse::<Rate>() {
+        _ => match number_kind(factor) {
+            Some(ValueKind::Size | ValueKind::Time) => spaced(level),
+            Some(ValueKind::Count) => format!("{} {level}", noun(factor)),
+            Some(ValueKind::Rate) => match level.parse::<Rate>() {
                 Ok(Rate::Requests(requests)) => format!("{requests}/s"),
                 Ok(Rate::Bytes(_)) => spaced(level),
                 Err(_) => level.to_owned(),
             },
-            Measure::Name => level.to_owned(),
+            _ => level.to_owned(),
         },
     }
 }

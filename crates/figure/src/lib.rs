@@ -13,7 +13,6 @@
 //! without axes.
 
 mod data;
-mod folders;
 mod frame;
 mod hatch;
 mod kind;
@@ -30,6 +29,7 @@ pub mod preview_image;
 mod scale;
 mod scene;
 mod shapes;
+mod short_paths;
 pub mod sparkline;
 mod svg;
 #[cfg(test)]

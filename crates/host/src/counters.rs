@@ -11,7 +11,7 @@ mod nfs;
 mod pressure;
 mod process;
 mod spread_pieces;
-mod stopped;
+mod suspended_time;
 
 pub use extents::extents;
 pub use file_layout::FileBlocks;

@@ -39,11 +39,11 @@ const LAST_WORDS_MAX: usize = 400;
 
 mod arguments;
 mod end_of_process;
-mod stream;
+mod program_output;
 
 pub use arguments::Arguments;
 use end_of_process::end_of_process;
-use stream::{Keep, Stream};
+use program_output::{Keep, Stream};
 
 /// A program to run, ready to be started without a search.
 #[derive(Debug, Clone, PartialEq, Eq)]

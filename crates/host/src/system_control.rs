@@ -2,7 +2,7 @@
 //! process left changed is restored by the next one.
 
 mod journal;
-mod others;
+mod other_iolab;
 mod restore;
 
 use std::cell::RefCell;
@@ -16,8 +16,8 @@ use iolab_workload::{Error, Result};
 use crate::device::Device;
 use crate::pseudo_files::{chosen, number_of, text_of};
 use journal::{During, Journal, JournalEntry, Opened};
-pub use others::OtherControl;
-use others::other_control;
+pub use other_iolab::OtherControl;
+use other_iolab::other_control;
 pub use restore::restore_own;
 use restore::{put_back, restore};
 

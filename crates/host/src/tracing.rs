@@ -1,9 +1,9 @@
 //! The kernel's trace events around the timed span of a trial: what the block layer does with requests, and when threads are
 //! woken and run.
 //!
-//! [`Tracer`] has an instance of tracefs of its own (`tracing/instance.rs`), so that other tracers are left alone. Buffers are
-//! read as pages (`tracing/pages.rs`), events by the formats that the running kernel states (`tracing/format.rs`,
-//! `tracing/decoder.rs`); `tracing/sources.rs` says which are recorded. `tracing/device_requests.rs` makes requests of the device, or of a file
+//! [`Tracer`] has an instance of tracefs of its own (`tracing/tracefs_instance.rs`), so that other tracers are left alone. Buffers are
+//! read as pages (`tracing/ring_buffer_pages.rs`), events by the formats that the running kernel states (`tracing/event_format.rs`,
+//! `tracing/decoder.rs`); `tracing/recorded_events.rs` says which are recorded. `tracing/device_requests.rs` makes requests of the device, or of a file
 //! server, of them, `tracing/fuse_requests.rs` those of file systems in user space, `tracing/moved_blocks.rs` tells where btrfs put
 //! what was written, `tracing/join.rs` joins these with the requests of a trial, `tracing/syncs.rs` with its syncs,
 //! `tracing/program.rs` finds those of a program that is observed: all are pure functions.
@@ -19,30 +19,30 @@ use rustix::io::Errno;
 
 use crate::clock::Clock;
 use decoder::Decoder;
-use instance::Instance;
 use iolab_storage::sectors::Carrier;
 use iolab_workload::{Error, Result};
-use sources::{
+use recorded_events::{
     BEGAN_SOURCE, BLOCK_SOURCES, FILE_SERVER_SOURCES, FUSE_SOURCES, MOVED_SOURCE,
     SYNC_CALL_SOURCES, SYNC_SOURCES, Source, THREAD_SOURCES,
 };
+use tracefs_instance::Instance;
 
 mod decoder;
 mod device_requests;
 mod event;
-mod format;
+mod event_format;
 mod fuse_requests;
-mod instance;
 pub mod join;
 pub mod moved_blocks;
-mod pages;
 pub mod program;
-mod sources;
+mod recorded_events;
+mod ring_buffer_pages;
 pub mod syncs;
 mod traced_request;
+mod tracefs_instance;
 
 pub use event::{DiskNumber, Edge, Event, Step, TraceEventKind, Transfer, kernel_number};
-pub use sources::{TracedPlaces, TracedThreads};
+pub use recorded_events::{TracedPlaces, TracedThreads};
 pub use traced_request::{Owner, TracedRequest, Way};
 
 /// Memory of the buffers of all CPUs together, bytes, and of one CPU.

@@ -5,18 +5,18 @@
 //! it waited for; so no right to read other processes is needed. The program keeps its streams, its terminal and its process group; signals that reach this process alone are passed on.
 
 mod accounts;
-mod before;
-mod course;
 mod descriptors;
 mod disks;
 mod exits;
 mod group;
 mod mappings;
+mod over_time;
+mod process_tree;
 mod running_process;
 mod signals;
+mod start_snapshot;
 mod target;
 mod trace;
-mod tree;
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -32,15 +32,15 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::Pid;
 
 use crate::counters::account_of_collected;
-use before::Before;
-use course::{Pace, Recorder};
 use descriptors::{Descriptors, Owner};
 use exits::Exits;
 use group::WitnessGroup;
+use over_time::{Pace, Recorder};
+use process_tree::Tree;
 use running_process::RunningProcess;
 use signals::{Came, Signals};
+use start_snapshot::Before;
 use trace::ProgramTracer;
-use tree::Tree;
 
 pub use signals::end_by;
 

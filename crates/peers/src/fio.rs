@@ -1,10 +1,10 @@
 //! fio: its command line and its report. Its HOWTO explains every option and every number.
 
+mod between_passes;
 mod command;
 mod import;
 pub mod job;
 mod options;
-mod passes;
 pub mod report;
 mod unsupported;
 pub mod write_job;

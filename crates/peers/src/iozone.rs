@@ -2,7 +2,7 @@
 
 mod command;
 mod import;
-mod needs;
+mod plan_requirements;
 pub mod report;
 
 use std::path::PathBuf;
@@ -66,7 +66,7 @@ impl Peer for Iozone {
     }
 
     fn needs(&self, specs: &[&TrialSpec]) -> Vec<Need> {
-        needs::needs(specs)
+        plan_requirements::needs(specs)
     }
 
     fn take_over(&self, text: &str, spec: &TrialSpec, outcome: &mut Outcome) -> Result<()> {

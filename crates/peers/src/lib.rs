@@ -7,7 +7,7 @@
 //! `iozone/command.rs` a cell as a command line, `fio/job.rs` a job file as an experiment, `fio/write_job.rs` an experiment
 //! as a job file, `fio/import.rs` and `iozone/import.rs` reports of earlier runs.
 
-mod adapt;
+mod common_plan;
 pub mod fio;
 pub mod iozone;
 mod refusal;
@@ -31,7 +31,7 @@ use iolab_workload::counters::Pressure;
 use iolab_workload::outcome::{Effective, Ended, FailedProgram, Failure, Outcome, ProgramEnd};
 use iolab_workload::trial::{Descriptors, FileLayout, TrialSpec};
 
-pub use adapt::{Need, adapt, beyond_budget, waiting};
+pub use common_plan::{Need, adapt, beyond_budget, waiting};
 pub use results::{PeerResult, Results};
 
 use iolab_record::environment::{Environment, KEYS};

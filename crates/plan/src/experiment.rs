@@ -16,7 +16,7 @@ mod region_fit;
 mod serialize;
 mod soak;
 mod standard_name;
-mod tracked;
+mod tracked_cells;
 mod trial_time;
 mod workload_overlap;
 
@@ -28,7 +28,7 @@ use iolab_workload::{Error, Result};
 use serde::Deserialize;
 use toml::Spanned;
 
-use crate::named_file;
+use crate::read_user_file;
 
 pub use builtin::BUILTIN;
 pub use change::Change;
@@ -503,10 +503,10 @@ pub fn of_text(named: &Path, error: Error) -> Error {
 ///
 /// # Errors
 ///
-/// Those of [`named_file::text`].
+/// Those of [`read_user_file::text`].
 pub fn read_text(path: &Path) -> Result<String> {
     let hint = "give a TOML file, or a name that 'iolab list' shows";
-    named_file::text(path, FILE_MAX, hint)
+    read_user_file::text(path, FILE_MAX, hint)
 }
 
 /// Refuses control characters, which could control the terminal that shows the text.

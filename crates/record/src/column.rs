@@ -7,14 +7,6 @@ use iolab_workload::settings::{CellSpec, Setting};
 
 use crate::SCHEMA_OLDEST;
 
-/// A list of columns, one a line or two: rustfmt would make five of each.
-#[macro_export]
-macro_rules! columns {
-    ($($column:expr;)+) => {
-        vec![$($column),+]
-    };
-}
-
 /// Highest number of bytes, requests or nanoseconds of a trial: 1 EiB, 36 years. The sum of a few numbers of a sample then fits
 /// their type.
 pub const COUNT_MAX: u64 = 1 << 60;

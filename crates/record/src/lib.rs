@@ -6,8 +6,8 @@
 //! environment.
 
 pub mod column;
-pub mod diagnosis;
-mod effective;
+pub mod doctor_findings;
+mod effective_settings;
 pub mod environment;
 pub mod peak_source;
 pub mod peaks;
@@ -64,7 +64,7 @@ pub const SCHEMA_VERSION: i64 = 6;
 pub const SCHEMA_OLDEST: i64 = 5;
 
 /// Table `run`: one row.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Run {
     /// Its state.
     pub status: RunStatus,
@@ -84,35 +84,14 @@ pub struct Run {
     pub seed: u64,
     /// The clock of its times.
     pub clock_domain: ClockDomain,
-    /// Cost of one time stamp, ns; NaN where unknown.
-    pub clock_cost_ns: f64,
+    /// Cost of one time stamp, ns; `None` where unknown.
+    pub clock_cost_ns: Option<f64>,
     /// Step in which time stamps grow, ns; `None` where it is not known.
     pub clock_resolution_ns: Option<f64>,
     /// `tsc` (x86-64), `cntvct` (ARM) or `clock_monotonic_raw`, and why.
     pub clock_source: String,
-    /// CPU time of a request of the null backend with latencies recorded, ns: the overhead of iolab; NaN where unknown.
-    pub floor_ns: f64,
-}
-
-impl Default for Run {
-    /// Costs are unknown.
-    fn default() -> Self {
-        Self {
-            status: RunStatus::default(),
-            tool_version: String::new(),
-            started_utc: String::new(),
-            ended_utc: None,
-            target: String::new(),
-            target_kind: TargetKind::default(),
-            target_bytes: 0,
-            seed: 0,
-            clock_domain: ClockDomain::default(),
-            clock_cost_ns: f64::NAN,
-            clock_resolution_ns: None,
-            clock_source: String::new(),
-            floor_ns: f64::NAN,
-        }
-    }
+    /// CPU time of a request of the null backend with latencies recorded, ns: the overhead of iolab; `None` where unknown.
+    pub floor_ns: Option<f64>,
 }
 
 /// Table `experiment`: one row.

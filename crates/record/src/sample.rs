@@ -20,7 +20,7 @@ use iolab_workload::verify::Verified;
 use crate::{Ended, Operation, RequestTime, ServedVerdict, ShownLatency};
 
 /// The result of one trial.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Sample {
     /// Row number in the file, in the order of time.
     pub id: i64,
@@ -72,8 +72,8 @@ pub struct Sample {
     pub paused_ns: u64,
     /// Time used from the budget: idle time, preparation, trial and evidence, ns.
     pub wall_ns: u64,
-    /// Drift of the time-stamp counter against `CLOCK_MONOTONIC_RAW`, ppm; NaN where unknown.
-    pub clock_drift_ppm: f64,
+    /// Drift of the time-stamp counter against `CLOCK_MONOTONIC_RAW`, ppm; `None` where unknown.
+    pub clock_drift_ppm: Option<f64>,
     /// Seed of this trial.
     pub seed: u64,
     /// Kernel counters over the timed span.
@@ -92,49 +92,6 @@ pub struct Sample {
     pub verdict: ServedVerdict,
     /// When its ranks were active; `None` for a single process.
     pub together: Option<RankActivity>,
-}
-
-impl Default for Sample {
-    /// No requests; unknown where that is possible.
-    fn default() -> Self {
-        Self {
-            id: 0,
-            group: 0,
-            client: 0,
-            start_ns: 0,
-            cell: 0,
-            block: 0,
-            visit: 0,
-            position: 0,
-            warmup: false,
-            ok: false,
-            started_utc: String::new(),
-            operations: PerOperation::default(),
-            request_sizes: RequestSizes::default(),
-            waited: None,
-            run_delay_ns: None,
-            cpus_used: Cpus::default(),
-            errors: 0,
-            failure: None,
-            ended: Ended::default(),
-            elapsed_ns: 0,
-            all_active_ns: 0,
-            in_flight: None,
-            end_sync_ns: 0,
-            paused_ns: 0,
-            wall_ns: 0,
-            clock_drift_ppm: f64::NAN,
-            seed: 0,
-            counters: Counters::default(),
-            region: Region::default(),
-            rate_report: None,
-            verified: None,
-            traced: None,
-            effective: Effective::default(),
-            verdict: ServedVerdict::default(),
-            together: None,
-        }
-    }
 }
 
 /// Identifies a part of a sample: one group on one rank with one target.

@@ -4,75 +4,15 @@ use std::sync::LazyLock;
 
 use super::column::{Column, Null, Table};
 use super::{ClockDomain, Event, EventKind, ExperimentRecord, Part, Run, RunStatus, TargetKind};
-use crate::columns;
 use crate::{Interval, Operation, PartId, RequestTime};
 use iolab_workload::Error;
 use iolab_workload::response::Response;
+use iolab_workload::table;
 
-/// A column of text, which with `?` may be NULL.
-macro_rules! text {
-    ($name:literal, $type:ty, $($field:ident).+) => {
-        $crate::column::Column::text(
-            $name,
-            |row: &$type| Some(row.$($field).+.as_str().into()),
-            |row, text| {
-                row.$($field).+ = text.to_owned();
-                true
-            },
-        )
-    };
-    ($name:literal, $type:ty, $($field:ident).+?) => {
-        $crate::column::Column::text(
-            $name,
-            |row: &$type| row.$($field).+.as_deref().map(Into::into),
-            |row, text| {
-                row.$($field).+ = Some(text.to_owned());
-                true
-            },
-        )
-        .null($crate::column::Null::Free)
-    };
-}
-
-/// A column of words of an enum.
-macro_rules! word {
-    ($name:literal, $type:ty, $($field:ident).+, $words:ty) => {
-        $crate::column::Column::text(
-            $name,
-            |row: &$type| Some(row.$($field).+.name().into()),
-            |row, text| {
-                let word = text.parse::<$words>();
-                word.map(|word| row.$($field).+ = word).is_ok()
-            },
-        )
-        .one_of(<$words>::NAMES)
-    };
-}
-
-/// A column of any integer type; its range fits that type.
-macro_rules! whole {
-    ($name:literal, $type:ty, $($field:ident).+ as $as:ty) => {
-        Column::number(
-            $name,
-            |row: &$type| Some(row.$($field).+ as u64),
-            |row, n| row.$($field).+ = n as $as,
-        )
-        .between(0, if size_of::<$as>() == 4 { u32::MAX as u64 } else { i64::MAX as u64 })
-    };
-}
-
-/// A column of numbers that are NaN where unknown.
-macro_rules! measured {
-    ($name:literal, $type:ty, $field:ident) => {
-        Column::real(
-            $name,
-            |row: &$type| Some(row.$field).filter(|n| !n.is_nan()),
-            |row, n| row.$field = n,
-        )
-        .null(Null::Account)
-    };
-}
-
+#[macro_use]
+mod column_macros;
+#[macro_use]
+mod kernel_counters;
 #[macro_use]
 mod pressure;
 
@@ -98,7 +38,7 @@ pub static RUN: LazyLock<Table<Run>> = LazyLock::new(|| Table {
     name: "run",
     doc: "one row",
     exported: false,
-    columns: columns! {
+    columns: Vec::from(table! {
         Column::number("id", |_: &Run| Some(1), |_, _| ()).key().doc("1");
         word!("status", Run, status, RunStatus).doc("how it stands: `running` (or cut off by a crash), `done`, `interrupted`, `failed`");
         text!("tool_version", Run, tool_version).doc("version of iolab");
@@ -111,19 +51,12 @@ pub static RUN: LazyLock<Table<Run>> = LazyLock::new(|| Table {
         whole!("target_bytes", Run, target_bytes as u64).doc("usable size of the target; of all files together where programs are run");
         whole!("seed", Run, seed as u64).doc("seed of the plan; the orders of the blocks and the seeds of the trials follow from it");
         word!("clock_domain", Run, clock_domain, ClockDomain).doc("`real`, or `virtual`: the time of a disk that is computed");
-        measured!("clock_cost_ns", Run, clock_cost_ns).doc("cost of one time stamp");
-        Column::real(
-            "clock_resolution_ns",
-            |run: &Run| run.clock_resolution_ns,
-            |run, ns| run.clock_resolution_ns = Some(ns),
-        )
-        .null(Null::Account)
-        .since(6)
-            .doc("step in which time stamps grow: no latency is known better");
+        real!("clock_cost_ns", Run, clock_cost_ns?, "cost of one time stamp");
+        real!("clock_resolution_ns", Run, clock_resolution_ns?, "step in which time stamps grow: no latency is known better").since(6);
         text!("clock_source", Run, clock_source).doc("the clock that was used, and why");
-        measured!("floor_ns", Run, floor_ns)
-            .doc("what one request of the `null` backend costs: iolab's own share; without recording its latency when no cell does");
-    },
+        real!("floor_ns", Run, floor_ns?,
+            "what one request of the `null` backend costs: iolab's own share; without recording its latency when no cell does");
+    }),
     constraints: &["CHECK (id = 1)"],
 });
 
@@ -145,12 +78,12 @@ pub static TARGET: LazyLock<Table<FurtherTarget>> = LazyLock::new(|| Table {
     name: "target",
     doc: "one row per further target, where a run has several",
     exported: false,
-    columns: columns! {
+    columns: Vec::from(table! {
         whole!("id", FurtherTarget, id as u32).key().doc("from 1; 0 is the target of table `run`");
         text!("target", FurtherTarget, target).doc("as in table `run`");
         word!("target_kind", FurtherTarget, kind, TargetKind).doc("as in table `run`");
         whole!("target_bytes", FurtherTarget, bytes as u64).doc("its usable size");
-    },
+    }),
     constraints: &[],
 });
 
@@ -204,12 +137,12 @@ pub static ENVIRONMENT: LazyLock<Table<Fact>> = LazyLock::new(|| Table {
     name: "environment",
     doc: "one row per fact",
     exported: false,
-    columns: columns! {
+    columns: Vec::from(table! {
         whole!("host_id", Fact, host as u32).doc("the host that it is of; 0 in a run on one host");
         whole!("position", Fact, position as u64).doc("order, from 0");
         text!("key", Fact, key).doc("what, with its unit: `memory_bytes`, `cpu_model`, `device_scheduler`");
         text!("value", Fact, value).doc("text as the system gave it; what it does not give has no row");
-    },
+    }),
     constraints: &["PRIMARY KEY (host_id, position)", "UNIQUE (host_id, key)"],
 });
 
@@ -221,7 +154,7 @@ pub static EXPERIMENT: LazyLock<Table<ExperimentRecord>> = LazyLock::new(|| {
         name: "experiment",
         doc: "one row",
         exported: false,
-        columns: columns! {
+        columns: Vec::from(table! {
             Column::number("id", |_: &ExperimentRecord| Some(1), |_, _| ()).key().doc("1");
             text!("name", ExperimentRecord, name).doc(NAMED);
             text!("question", ExperimentRecord, question).doc(NAMED);
@@ -230,24 +163,14 @@ pub static EXPERIMENT: LazyLock<Table<ExperimentRecord>> = LazyLock::new(|| {
             text!("response_group", ExperimentRecord, response_group?).since(6).doc("the group whose response it is; NULL for that of whole trials");
             text!("toml", ExperimentRecord, toml)
                 .doc("the whole definition as it was run, overrides included; `iolab run` takes it. Finer sizes that the run has added stand in `[refined]`, with the first block that measures them");
-            Column::text(
-                "factors",
-                |row: &ExperimentRecord| Some(serde_json::json!(row.factors).to_string().into()),
-                |row, text| {
-                    let factors = serde_json::from_str(text);
-                    factors.map(|factors| row.factors = factors).is_ok()
-                },
-            )
-            .doc("names of the factors, a JSON array in their order");
-            Column::real("precision", |row: &ExperimentRecord| Some(row.precision), |row, n| {
-                row.precision = n;
-            })
-            .within(f64::MIN_POSITIVE, 1.0 - f64::EPSILON)
-            .doc("goal: half-width of the median's 95 % interval, over the median");
+            json_text!("factors", ExperimentRecord, factors)
+                .doc("names of the factors, a JSON array in their order");
+            real!("precision", ExperimentRecord, precision, "goal: half-width of the median's 95 % interval, over the median")
+                .within(f64::MIN_POSITIVE, 1.0 - f64::EPSILON);
             whole!("budget_ns", ExperimentRecord, budget_ns as u64).doc("time for the run");
             whole!("trials_min", ExperimentRecord, trials_min as u32).between(1, u32::MAX.into()).doc(TRIALS);
             whole!("trials_max", ExperimentRecord, trials_max as u32).between(1, u32::MAX.into()).doc(TRIALS);
-        },
+        }),
         constraints: &["CHECK (id = 1)", "CHECK (trials_max >= trials_min)"],
     }
 });
@@ -279,14 +202,14 @@ pub static PART: LazyLock<Table<Part>> = LazyLock::new(|| {
         doc: "one row per part of a sample, where it has several: what a group did on a rank, to a target",
         exported: false,
         columns: [
-            columns! {
+            Vec::from(table! {
                 whole!("sample_id", Part, sample as i64).doc("the sample");
                 whole!("group_id", Part, id.group as u32).doc("the group; 0 where the cell has none");
                 whole!("rank_id", Part, id.rank as u32).doc("the rank; 0 is the one that plans");
                 whole!("target_id", Part, id.target as u32).doc("the target; 0 is that of table `run`");
                 whole!("start_ns", Part, start_ns as u64).doc("its first worker's start, from that of the sample");
                 whole!("elapsed_ns", Part, elapsed_ns as u64).doc("its first worker's start to its last worker's end");
-            },
+            }),
             done,
             vec![whole!("errors", Part, errors as u64).doc("requests that failed")],
         ]
@@ -323,7 +246,7 @@ pub static LATENCY: LazyLock<Table<LatencyRow>> = LazyLock::new(|| {
         name: "latency",
         doc: "one row per part of a sample, operation and quantity with requests",
         exported: false,
-        columns: columns! {
+        columns: Vec::from(table! {
             whole!("sample_id", LatencyRow, sample as i64).doc("the sample");
             whole!("group_id", LatencyRow, part.group as u32).doc(PART);
             whole!("rank_id", LatencyRow, part.rank as u32).doc(PART);
@@ -333,7 +256,7 @@ pub static LATENCY: LazyLock<Table<LatencyRow>> = LazyLock::new(|| {
                 .doc("`service`: service times; with a rate also `response`: response times, and `lateness`: how late requests were submitted");
             Column::bytes("histogram", |row: &LatencyRow| &row.histogram, |row, bytes| row.histogram = bytes.to_vec())
                 .doc("in ns: HdrHistogram, V2 encoding without compression, 3 significant digits, 1 ns to 1 h");
-        },
+        }),
         constraints: &[
             "PRIMARY KEY (sample_id, group_id, rank_id, target_id, operation, quantity)",
             "FOREIGN KEY (sample_id) REFERENCES sample (id)",
@@ -355,34 +278,24 @@ pub static SERIES: LazyLock<Table<IntervalRow>> = LazyLock::new(|| {
     const REQUESTS: &str = "requests completed in it";
     const BYTES: &str = "bytes transferred in it";
     const TRIMS: &str = "trims completed in it, and the bytes that they covered";
-    macro_rules! count {
-        ($name:literal, $($field:ident).+) => {
-            Column::number(
-                $name,
-                |row: &IntervalRow| Some(row.interval.$($field).+),
-                |row, n| row.interval.$($field).+ = n,
-            )
-        };
-    }
     let done = Operation::ALL.iter().flat_map(|operation| match operation {
         Operation::Read => vec![
-            count!("read_requests", done.read.requests).doc(REQUESTS),
-            count!("read_bytes", done.read.bytes).doc(BYTES),
+            number!("read_requests", IntervalRow, interval.done.read.requests, REQUESTS),
+            number!("read_bytes", IntervalRow, interval.done.read.bytes, BYTES),
         ],
         Operation::Write => vec![
-            count!("write_requests", done.write.requests).doc(REQUESTS),
-            count!("write_bytes", done.write.bytes).doc(BYTES),
+            number!("write_requests", IntervalRow, interval.done.write.requests, REQUESTS),
+            number!("write_bytes", IntervalRow, interval.done.write.bytes, BYTES),
         ],
         Operation::Sync => vec![
-            count!("sync_requests", done.sync.requests)
+            number!("sync_requests", IntervalRow, interval.done.sync.requests, "`fsync` and `fdatasync` calls completed in it, without the final one")
                 .null(Null::Free)
-                .since(6)
-                .doc("`fsync` and `fdatasync` calls completed in it, without the final one"),
+                .since(6),
         ],
-        Operation::Trim => columns! {
-            count!("trim_requests", done.trim.requests).null(Null::Free).since(6).doc(TRIMS);
-            count!("trim_bytes", done.trim.bytes).null(Null::Free).since(6).doc(TRIMS);
-        },
+        Operation::Trim => Vec::from(table! {
+            number!("trim_requests", IntervalRow, interval.done.trim.requests, TRIMS).null(Null::Free).since(6);
+            number!("trim_bytes", IntervalRow, interval.done.trim.bytes, TRIMS).null(Null::Free).since(6);
+        }),
     });
     let done = done.collect();
     Table {
@@ -390,23 +303,17 @@ pub static SERIES: LazyLock<Table<IntervalRow>> = LazyLock::new(|| {
         doc: "one row per interval of a sample",
         exported: true,
         columns: [
-            columns! {
+            Vec::from(table! {
                 whole!("sample_id", IntervalRow, sample as i64).hidden().doc("the sample");
-                count!("start_ns", start_ns).doc("from the start of the timed span; with `sample_id` the key");
-                count!("length_ns", length_ns).between(1, super::column::COUNT_MAX).doc("of the interval");
-            },
+                number!("start_ns", IntervalRow, interval.start_ns, "from the start of the timed span; with `sample_id` the key");
+                number!("length_ns", IntervalRow, interval.length_ns, "of the interval").between(1, super::column::COUNT_MAX);
+            }),
             done,
-            columns! {
+            Vec::from(table! {
                 Column::real("throughput_mb_s", |row: &IntervalRow| Some(row.interval.throughput_mb_s()), |_, _| ()).derived();
-                Column::number(
-                    "drive_millidegrees",
-                    |row: &IntervalRow| row.interval.drive_millidegrees,
-                    |row, n| row.interval.drive_millidegrees = Some(n),
-                )
-                .null(Null::Free)
-                .since(6)
-                .doc("highest temperature of the drive that was read in it (hwmon, once a second with `latency_over_time=true`), in thousandths of a degree Celsius");
-            },
+                number!("drive_millidegrees", IntervalRow, interval.drive_millidegrees?,
+                    "highest temperature of the drive that was read in it (hwmon, once a second with `latency_over_time=true`), in thousandths of a degree Celsius").since(6);
+            }),
         ]
         .into_iter()
         .flatten()
@@ -423,7 +330,7 @@ pub static EVENT: LazyLock<Table<Event>> = LazyLock::new(|| Table {
     name: "event",
     doc: "one row per thing that happened",
     exported: false,
-    columns: columns! {
+    columns: Vec::from(table! {
         Column::number("id", |_: &Event| None, |_, _| ()).null(Null::Free).key().doc("in the order of time");
         text!("at_utc", Event, at_utc).doc("when");
         word!("kind", Event, kind, EventKind)
@@ -437,6 +344,6 @@ pub static EVENT: LazyLock<Table<Event>> = LazyLock::new(|| Table {
         .null(Null::Free)
         .doc("the cell it concerns, or NULL");
         text!("message", Event, message).doc("in words");
-    },
+    }),
     constraints: &["FOREIGN KEY (cell_id) REFERENCES cell (id)"],
 });

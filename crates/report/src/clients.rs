@@ -3,10 +3,10 @@
 use serde_json::{Map, Value};
 
 use iolab_analysis::analysis::{Analysis, CellAnalysis, CellDisturbance, ClientAnalysis, Latency};
-use iolab_record::columns;
 use iolab_stats::median;
 use iolab_workload::escape_control::escape_control;
 use iolab_workload::quantity::{format_ns, format_percent, significant};
+use iolab_workload::table;
 
 use crate::data_column::{DataColumn, row_schema};
 use crate::layout::{Column, none};
@@ -120,7 +120,7 @@ const LATENCIES: [LatencyPart; 4] = [
 fn data_columns() -> Vec<DataColumn<'static, ClientAnalysis>> {
     type Client = ClientAnalysis;
     let served = |client: &Client| client.cell.served.clone();
-    let mut columns = columns! {
+    let mut columns = Vec::from(table! {
         DataColumn::text("client", "name of its host, with the rank where a host has several clients",
             |c: &Client| Some(c.name.clone())).known();
         DataColumn::whole("rank", "the first of its ranks", |c: &Client| Some(c.rank)).known();
@@ -128,7 +128,7 @@ fn data_columns() -> Vec<DataColumn<'static, ClientAnalysis>> {
         DataColumn::whole("n", "measured trials", |c: &Client| Some(c.cell.n)).known();
         DataColumn::number("throughput_mb_s_median", "median throughput over the trials, MB/s",
             |c: &Client| c.cell.throughput.map(|t| t.median));
-    };
+    });
     columns.extend(LATENCIES.map(|(name, doc, value)| {
         DataColumn::number(name, doc, move |c: &Client| c.cell.latency.map(value))
     }));

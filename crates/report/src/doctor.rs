@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use iolab_record::diagnosis::{Diagnosis, Finding, Severity};
+use iolab_record::doctor_findings::{Diagnosis, Finding, Severity};
 use serde_json::{Map, Value, json};
 
 use crate::layout::{WIDTH_MIN, wrap};

@@ -3,15 +3,15 @@
 //! During the run the file is in WAL mode, and can be read. When the run ends for any reason, everything is moved to the one
 //! plain file. A killed process leaves `FILE-wal` next to it; both together are complete and readable.
 //!
-//! Files to begin with: `lib.rs`, `create.rs` atomic creation, `guard.rs` protection against foreign files, `read.rs`,
-//! `upgrade.rs`, `numbers.rs` text files with one number per line.
+//! Files to begin with: `lib.rs`, `create.rs` atomic creation, `sqlite_protection.rs` protection against foreign files, `read.rs`,
+//! `upgrade.rs`, `number_list.rs` text files with one number per line.
 
 mod create;
 mod error;
-mod guard;
+mod large_rows;
 mod location;
 mod model_definition;
-pub mod numbers;
+pub mod number_list;
 mod opening;
 mod over_time;
 mod question;
@@ -19,7 +19,7 @@ mod read;
 mod rows;
 mod schema;
 mod series;
-mod streams;
+mod sqlite_protection;
 mod system;
 mod table_reader;
 #[cfg(test)]
@@ -46,13 +46,13 @@ use iolab_record::{
     Cell, EndedBy, Event, ExperimentRecord, FurtherTarget, LatencyOf, Part, PartId, Pilot,
     PreparationStep, Run, RunRecord, RunStatus, SCHEMA_VERSION, Sample,
 };
+pub use large_rows::{AllSeries, Latencies, read_latency, read_series};
 pub use location::check_place;
 pub use model_definition::{measured_definition, model_definition, wrong_definition};
 use opening::{SIDE_FILES, beside, check_identity, check_regular, check_side_files};
 pub use over_time::{LatenciesOverTime, TrialCourse, read_latency_over_time};
 pub use question::asked_by;
 pub use read::{Content, read, read_content};
-pub use streams::{AllSeries, Latencies, read_latency, read_series};
 pub use witness::create_witness;
 
 /// A run file open for writing. Dropping it keeps everything written so far.
@@ -105,11 +105,11 @@ impl RunFile {
     /// Those of [`read`]; of kind [`Refused`](iolab_workload::Kind::Refused) when another process is writing it.
     pub fn open_resume(path: &Path) -> Result<(Self, RunRecord)> {
         let (mut opened, version) = Self::open_to_write(path)?;
-        let is_complete =
-            guard::is_complete(&opened.connection).map_err(|error| fault(path, &error))?;
+        let is_complete = sqlite_protection::is_complete(&opened.connection)
+            .map_err(|error| fault(path, &error))?;
         let is_current = version == SCHEMA_VERSION && is_complete;
         if is_current {
-            guard::check_ours(&opened.connection, path)?;
+            sqlite_protection::check_ours(&opened.connection, path)?;
         }
         let Content::Run(record) = read::content(&opened.connection, path, version)? else {
             return Err(no_trials(path));
@@ -132,7 +132,7 @@ impl RunFile {
             .open(path)
             .map_err(|error| file_fault(path, "write", &error))?;
         let mut opened = Self::locked(path, file)?;
-        guard::distrust(&mut opened.connection).map_err(|error| fault(path, &error))?;
+        sqlite_protection::distrust(&mut opened.connection).map_err(|error| fault(path, &error))?;
         let version = check_identity(&opened.connection, path)?;
         Ok((opened, version))
     }
@@ -156,7 +156,7 @@ impl RunFile {
             path: path.to_owned(),
             marked_running: false,
         };
-        guard::restrain(&opened.connection).map_err(|error| fault(path, &error))?;
+        sqlite_protection::restrain(&opened.connection).map_err(|error| fault(path, &error))?;
         opened.execute("PRAGMA foreign_keys = ON;")?;
         Ok(opened)
     }

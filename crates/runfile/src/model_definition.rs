@@ -4,7 +4,7 @@ use std::path::Path;
 
 use iolab_diskmodel::definition::{Definition, catalogue};
 use iolab_plan::experiment::of_text;
-use iolab_plan::named_file;
+use iolab_plan::read_user_file;
 use iolab_record::digest;
 use iolab_workload::names::unknown;
 use iolab_workload::{Error, Result};
@@ -61,7 +61,7 @@ fn text_of(name: &str) -> Result<String> {
     let path = Path::new(name);
     if path.exists() || path.extension().is_some_and(|end| end == "toml") {
         let hint = "check the path; 'iolab model list' shows the built-in models";
-        return named_file::text(path, DEFINITION_MAX, hint);
+        return read_user_file::text(path, DEFINITION_MAX, hint);
     }
     let known: Vec<&str> = catalogue::ENTRIES.iter().map(|entry| entry.name).collect();
     Err(unknown("model", name, &known))

@@ -4,14 +4,14 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use iolab_plan::named_file;
+use iolab_plan::read_user_file;
 use iolab_record::{SCHEMA_OLDEST, SCHEMA_VERSION};
 use iolab_workload::{Error, Result};
 use rusqlite::{Connection, OpenFlags};
 
 use super::error::{damaged, fault, file_fault, is_unopenable, newer, not_a_run_file, older};
 use super::system::name_count;
-use super::{guard, schema};
+use super::{schema, sqlite_protection};
 
 /// Opens the file; returns the version of its schema.
 pub(super) fn open_to_read(path: &Path) -> Result<(Connection, i64)> {
@@ -35,8 +35,8 @@ pub(super) fn open_to_read(path: &Path) -> Result<(Connection, i64)> {
 
 /// SQLite opens files lazily: only a first read shows whether the file is readable.
 fn look(mut connection: Connection) -> rusqlite::Result<Connection> {
-    guard::restrain(&connection)?;
-    guard::distrust(&mut connection)?;
+    sqlite_protection::restrain(&connection)?;
+    sqlite_protection::distrust(&mut connection)?;
     connection.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()))?;
     Ok(connection)
 }
@@ -45,7 +45,7 @@ fn look(mut connection: Connection) -> rusqlite::Result<Connection> {
 pub(super) fn check_regular(path: &Path) -> Result<()> {
     check_length(path)?;
     let metadata = std::fs::metadata(path).map_err(|error| file_fault(path, "read", &error))?;
-    named_file::check(&metadata, path)
+    read_user_file::check(&metadata, path)
         .map_err(|why| Error::usage(why).hint("give a run file, NAME.iolab"))
 }
 
@@ -75,7 +75,7 @@ pub(super) fn check_identity(connection: &Connection, path: &Path) -> Result<i64
         let what = format!("it has {} bytes and should have {stated}", found.len());
         return Err(damaged(path, what));
     }
-    guard::check_plain(connection, path)?;
+    sqlite_protection::check_plain(connection, path)?;
     let verdict: String = connection
         .query_row("PRAGMA quick_check(1)", [], |row| row.get(0))
         .map_err(|error| fault(path, &error))?;

@@ -7,7 +7,7 @@ use iolab_workload::Result;
 use rusqlite::Connection;
 
 use super::error::fault;
-use super::{guard, rows, schema, write_plan};
+use super::{rows, schema, sqlite_protection, write_plan};
 use iolab_record::column::Table;
 use iolab_record::tables::{
     CLIENT_SAMPLE, ENVIRONMENT, EVENT, GROUP_SAMPLE, LATENCY, LATENCY_OVER_TIME, PART, PREPARATION,
@@ -23,7 +23,7 @@ use iolab_record::{RunRecord, SCHEMA_VERSION};
 pub(super) fn upgrade(connection: &mut Connection, path: &Path, record: &RunRecord) -> Result<()> {
     let wrong = |error| fault(path, &error);
     // The record has what was in the file. The resulting definitions are checked at the end.
-    guard::trust(connection).map_err(wrong)?;
+    sqlite_protection::trust(connection).map_err(wrong)?;
     // Renaming a table would otherwise change references to it.
     connection
         .execute_batch("PRAGMA foreign_keys = OFF; PRAGMA legacy_alter_table = ON;")
@@ -51,17 +51,17 @@ pub(super) fn upgrade(connection: &mut Connection, path: &Path, record: &RunReco
         .execute_batch(&format!("PRAGMA user_version = {SCHEMA_VERSION}"))
         .map_err(wrong)?;
     // Anything else in the file is foreign; such a file is not written.
-    guard::check_ours(&transaction, path)?;
+    sqlite_protection::check_ours(&transaction, path)?;
     transaction.commit().map_err(wrong)?;
     connection
         .execute_batch("PRAGMA legacy_alter_table = OFF; PRAGMA foreign_keys = ON;")
-        .and_then(|()| guard::distrust(connection))
+        .and_then(|()| sqlite_protection::distrust(connection))
         .map_err(wrong)
 }
 
 /// The tables of this version in the file.
 fn tables(connection: &Connection) -> rusqlite::Result<Vec<String>> {
-    let all = guard::names(connection, guard::TABLE_NAMES)?.into_iter();
+    let all = sqlite_protection::names(connection, sqlite_protection::TABLE_NAMES)?.into_iter();
     Ok(all.filter(|name| schema::is_ours(name)).collect())
 }
 

@@ -14,7 +14,7 @@ use iolab_analysis::analysis::Response;
 use iolab_peers::{PEERS, PeerResult, Results};
 use iolab_plan::cells::{PlannedCell, cells};
 use iolab_plan::experiment::{Design, Experiment};
-use iolab_plan::named_file;
+use iolab_plan::read_user_file;
 use iolab_record::environment::{Environment, KEYS};
 use iolab_record::{
     Counters, Effective, Ended, EndedBy, Event, EventKind, ExperimentRecord, ResourceUse, Run,
@@ -58,7 +58,8 @@ impl Import {
     /// # Errors
     /// As [`Import::parse`]; also when it cannot be read or is larger than [`TEXT_MAX`].
     pub fn read(path: &Path) -> Result<Self> {
-        let bytes = named_file::bytes(path, TEXT_MAX, "give the text that fio or iozone wrote")?;
+        let bytes =
+            read_user_file::bytes(path, TEXT_MAX, "give the text that fio or iozone wrote")?;
         Self::parse(&String::from_utf8_lossy(&bytes)).map_err(|error| error.within(path.display()))
     }
 

@@ -124,21 +124,22 @@ impl<'a> SystemUnderTest<'a> {
 
     /// What it is measured with: the fields of a run that tell of the clock. The host of a model takes no time.
     pub(super) fn timing(self, clock: &Clock, cells: &[PlannedCell]) -> Run {
+        let times = cells.iter().any(|cell| cell.spec.trial.latency);
         match self {
             SystemUnderTest::Model(_) => Run {
                 clock_domain: ClockDomain::Virtual,
-                clock_cost_ns: 0.0,
+                clock_cost_ns: Some(0.0),
                 clock_resolution_ns: None,
                 clock_source: VIRTUAL.to_owned(),
-                floor_ns: 0.0,
+                floor_ns: Some(0.0),
                 ..Run::default()
             },
             SystemUnderTest::Targets(_) | SystemUnderTest::Programs(_) => Run {
                 clock_domain: ClockDomain::Real,
-                clock_cost_ns: clock.cost_ns(),
+                clock_cost_ns: Some(clock.cost_ns()),
                 clock_resolution_ns: Some(clock.resolution_ns()),
                 clock_source: clock.source(),
-                floor_ns: floor_ns(clock, cells.iter().any(|cell| cell.spec.trial.latency)),
+                floor_ns: Some(floor_ns(clock, times)).filter(|ns| !ns.is_nan()),
                 ..Run::default()
             },
         }

@@ -7,10 +7,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use fuser::{Errno, FileHandle, FopenFlags, ReplyData, ReplyEmpty, ReplyWrite};
 use iolab_diskmodel::Request as Asked;
 
-use crate::content::Content;
 use crate::one_file::ServedFile;
 use crate::timer::Timer;
-use crate::wake::Wake;
+use crate::wake_events::Wake;
+use crate::written_content::Content;
 
 /// The only file.
 pub(crate) const FILE: &str = "disk";

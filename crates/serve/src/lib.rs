@@ -6,7 +6,6 @@
 //!
 //! Files to begin with: `timer.rs` answers on time, `disk.rs` takes requests, `one_file.rs` the file system.
 
-mod content;
 mod disk;
 mod mount_folder;
 pub mod one_file;
@@ -14,14 +13,15 @@ mod playback;
 mod request_log;
 mod serve_statistics;
 mod serving;
-mod speed;
 mod timer;
-mod wake;
+mod virtual_speed;
+mod wake_events;
+mod written_content;
 
-pub use content::{Content, PAGE};
 pub use mount_folder::MountFolder;
 pub use playback::{Due, Playback};
 pub use serve_statistics::{OpTally, Punctuality, ServeStatistics};
 pub use serving::{Options, ServeReport, Serving};
-pub use speed::Speed;
-pub use wake::Wake;
+pub use virtual_speed::Speed;
+pub use wake_events::Wake;
+pub use written_content::{Content, PAGE};

@@ -4,7 +4,7 @@ use std::collections::{HashMap, VecDeque};
 
 use iolab_diskmodel::{Completion, Model, Ns, Request, ServedFrom};
 
-use crate::speed::Speed;
+use crate::virtual_speed::Speed;
 
 /// A request whose answer is due. Real times, in ns since the start.
 #[derive(Debug)]

@@ -13,16 +13,16 @@ use iolab_diskmodel::{Model, Ns};
 use iolab_workload::Error;
 use iolab_workload::Result;
 
-use crate::content::Content;
 use crate::disk::{Answer, Disk, FILE, Shared};
 use crate::mount_folder::{MountFolder, Mounted};
 use crate::one_file::OneFile;
 use crate::playback::{Due, Playback};
 use crate::request_log::{LoggedRequest, RequestLog};
 use crate::serve_statistics::ServeStatistics;
-use crate::speed::Speed;
 use crate::timer::Timer;
-use crate::wake::Wake;
+use crate::virtual_speed::Speed;
+use crate::wake_events::Wake;
+use crate::written_content::Content;
 
 /// Reads that measure the way through the kernel, and their bytes.
 const PROBES: u64 = 200;

@@ -5,9 +5,9 @@ use std::borrow::Cow;
 use crate::describe::quantile_of_sorted;
 use crate::interval::is_confidence;
 use crate::normal;
+use crate::quantile_interval::lower_rank;
 use crate::random::Resampler;
 use crate::t_distribution;
-use crate::tail::lower_rank;
 
 /// Fewest clusters from which their variation can be estimated, as for the interval of a median.
 pub const CLUSTERS_MIN: usize = 6;

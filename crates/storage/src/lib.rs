@@ -1,7 +1,7 @@
 //! iolab-storage: targets, which trials read or write (scratch file, file, block device): opening, consent, who else uses their bytes.
 //!
-//! Files to begin with: `lib.rs` the `Target`, `open_existing.rs` and `scratch.rs` the two ways to get one, `lent_file.rs` what other
-//! programs are given of it, `users/` who else uses storage, `signature/` what it holds, `size.rs`, `space.rs` and `space_sources.rs`
+//! Files to begin with: `lib.rs` the `Target`, `open_existing.rs` and `scratch.rs` the two ways to get one, `lent_descriptor.rs` what other
+//! programs are given of it, `users/` who else uses storage, `signature/` what it holds, `target_size.rs`, `space.rs` and `space_sources.rs`
 //! how much and where it is taken from; all checks are in docs/SAFETY.md.
 
 #![allow(unsafe_code)] // system calls that no safe crate has
@@ -28,9 +28,9 @@ mod errno;
 mod extra_files;
 pub mod fiemap;
 mod fill;
-mod inspected;
+mod inspected_target;
 pub mod kernel_units;
-mod lent_file;
+mod lent_descriptor;
 pub mod meminfo;
 pub mod memory_limits;
 mod mounts;
@@ -45,20 +45,21 @@ mod program_files;
 mod purge;
 mod scratch;
 pub mod sectors;
+mod seek_holes;
 mod signature;
-mod size;
 mod space;
 mod space_sources;
-pub mod sync_place;
+pub mod sync_events;
 pub mod sysfs;
 mod system_tools;
 mod target_need;
+mod target_size;
 mod users;
 
 pub use device_stack::{Stack, device_under, lies_in_memory};
 pub use extra_files::{ExtraFiles, PrivateFiles};
-pub use inspected::Opened;
-pub use lent_file::Lent;
+pub use inspected_target::Opened;
+pub use lent_descriptor::Lent;
 use mounts::Mount;
 pub use mounts::{FileSystem, Layers, NfsMount, file_systems, unescape};
 pub use open_mode::OpenMode;
@@ -68,11 +69,12 @@ pub use program_files::ProgramFiles;
 pub use purge::{PURGE_MAX, Purge};
 use scratch::Scratch;
 pub use scratch::ScratchRemover;
-pub use size::Size;
+pub use seek_holes::seek_holes;
 pub use space::{Demand, check_together};
 use space_sources::Sources;
 pub use space_sources::{free, taken};
 pub use target_need::{Consent, Need, Share};
+pub use target_size::Size;
 pub use users::mapped_kinds;
 
 /// What a target is.
@@ -364,7 +366,7 @@ impl Target {
 
     /// What answers for its bytes.
     pub fn medium(&self) -> Medium {
-        inspected::medium_of(self.holder(), || self.stack().in_remote_file)
+        inspected_target::medium_of(self.holder(), || self.stack().in_remote_file)
     }
 
     /// Alignment for direct I/O.

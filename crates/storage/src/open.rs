@@ -13,8 +13,8 @@ use super::scratch::{self, Scratch};
 use super::space::{self, Demand};
 use super::space_sources::{Sources, bounded};
 use super::{
-    Consent, Need, Size, Target, TargetKind, check_stores, device, device_state, errno, lent_file,
-    open_existing, users, wrong_kind,
+    Consent, Need, Size, Target, TargetKind, check_stores, device, device_state, errno,
+    lent_descriptor, open_existing, users, wrong_kind,
 };
 
 /// What a path names, checked as far as it can be before anything is made.
@@ -29,7 +29,7 @@ impl Prepared {
     fn of(path: &Path, need: &Need, cleans: bool) -> Result<Self> {
         need.size.check()?;
         if need.lends {
-            lent_file::check()?;
+            lent_descriptor::check()?;
         }
         let found = path_lookup::find(path)?;
         let mut notes = Vec::new();

@@ -11,8 +11,8 @@ use iolab_workload::{Error, Result};
 
 use super::device::{Number, number_of};
 use super::path_lookup::NamedObject;
-use super::size::check_process_limit;
 use super::space_sources::Sources;
+use super::target_size::check_process_limit;
 use super::users::{self, Users};
 use super::{Consent, Need, TargetKind, device_links, device_state, errno};
 

@@ -7,7 +7,7 @@ use rustix::fs::FileType;
 
 use iolab_workload::{Error, Result};
 
-use super::lent_file::{self, Lent};
+use super::lent_descriptor::{self, Lent};
 use super::private_folder::Private;
 use super::scratch::{self, FOOTER_LEN, Scratch};
 use super::space_sources::{Sources, bounded};
@@ -40,7 +40,7 @@ impl ProgramFiles {
         }
         check_stores(&found)?;
         users::check_directory(&found)?;
-        lent_file::check()?;
+        lent_descriptor::check()?;
         let dir = found.path;
         scratch::check_writable(&found.handle, &dir)?;
         let mut notes = scratch::remove_leftovers(&found.handle, &dir);

@@ -29,7 +29,7 @@ use iolab_workload::{Error, Result};
 use super::errno;
 use super::path_lookup::same_inode;
 use super::private_folder::Private;
-use super::size::check_process_limit;
+use super::target_size::check_process_limit;
 
 mod footer;
 mod leftovers;

@@ -12,7 +12,7 @@ use rustix::io::Errno;
 use super::errno;
 
 mod blkid;
-mod extent;
+mod file_system_size;
 mod formats;
 mod partitions;
 
@@ -80,7 +80,9 @@ pub(super) fn sites(file: &File, start: u64, length: u64) -> Found<Vec<Site>> {
                     // What lies on a partition may have all of it.
                     None if partition.is_some() => vec![whole_of(&probe)],
                     None => vec![Region {
-                        length: extent::of(name, &probe)?.unwrap_or(length).min(length),
+                        length: file_system_size::of(name, &probe)?
+                            .unwrap_or(length)
+                            .min(length),
                         ..whole_of(&probe)
                     }],
                 };

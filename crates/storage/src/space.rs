@@ -10,7 +10,7 @@ use iolab_workload::{Error, Result};
 
 use super::errno;
 use super::mounts::{self, is_memory_fs};
-use super::size::human;
+use super::target_size::human;
 use super::users::{Pool, PoolSpace};
 
 /// Least and greatest reserve that is left free, bytes.

@@ -6,8 +6,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use rustix::fd::AsFd;
-use rustix::fs::{FileType, OFlags, SeekFrom};
-use rustix::io::Errno;
+use rustix::fs::{FileType, OFlags};
 
 use iolab_workload::{Error, Result};
 
@@ -17,6 +16,7 @@ use super::fiemap::{
 };
 use super::overlay;
 use super::path_lookup::{self, NamedObject};
+use super::seek_holes::seek_holes;
 use super::space::{self, Demand};
 use super::target_need::Need;
 use super::users::{self, Image, Pool, Supply};
@@ -352,21 +352,7 @@ fn missing_in_memory(file: &File, range: &Range<u64>) -> Option<u64> {
     if !mounts::is_memory_fs(&stat) {
         return None;
     }
-    let (mut at, mut missing) = (range.start, 0);
-    while at < range.end {
-        let data = match rustix::fs::seek(file, SeekFrom::Data(at)) {
-            Ok(data) => data.clamp(at, range.end),
-            // No data from here to the end of the file.
-            Err(Errno::NXIO) => range.end,
-            Err(_) => return None,
-        };
-        missing += data - at;
-        if data == range.end {
-            break;
-        }
-        let hole = rustix::fs::seek(file, SeekFrom::Hole(data)).ok()?;
-        at = hole.clamp(data + 1, range.end);
-    }
+    let (_, missing) = seek_holes(file, range, usize::MAX)?;
     Some(missing)
 }
 

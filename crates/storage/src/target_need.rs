@@ -4,7 +4,7 @@ use rustix::fs::FileType;
 
 use crate::extra_files::ExtraFiles;
 use crate::path_lookup::NamedObject;
-use crate::size::Size;
+use crate::target_size::Size;
 
 /// The user's consent to destroy what an existing target holds.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -16,33 +16,33 @@ use super::device::Number;
 use super::errno::{self, reason};
 use super::path_lookup::NamedObject;
 use super::signature::{self, Site};
-use super::size::human;
+use super::target_size::human;
 
-mod aliases;
 mod backing_files;
 mod disk_ids;
 mod exports;
 mod files;
-mod graph;
 mod inventory;
 mod kernel_drivers;
-mod lease;
 mod loops;
 mod mapper;
 mod mount_namespace;
 mod openers;
+mod overlay_aliases;
 mod remote_files;
 mod signatures;
 mod space_below;
+mod storage_graph;
+mod write_lease;
 
 use exports::Export;
 pub(super) use files::check_directory;
-use graph::{Below, FileId, Node, Span, Way};
 use inventory::Inventory;
 pub(super) use mapper::PoolSpace;
 pub use mapper::mapped_kinds;
 use openers::{How, Look, Unseen, Wanted};
 pub(super) use space_below::{Image, Pool, Supply, below_device, below_file};
+use storage_graph::{Below, FileId, Node, Span, Way};
 
 /// How long a user that may be gone soon is waited for: udev and others open devices and files for a moment.
 pub(super) const TIMEOUT: Duration = Duration::from_secs(1);

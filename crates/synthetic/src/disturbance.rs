@@ -42,6 +42,17 @@ pub struct Disturbance {
 }
 
 impl Disturbance {
+    /// One that every trial of some cells shows, and that multiplies their throughput.
+    pub fn of_every_trial(by: Disturber, at: At, ratio: f64) -> Self {
+        Self {
+            by,
+            at,
+            share: 1.0,
+            ratio,
+            evidence: Evidence::Shown,
+        }
+    }
+
     /// Adds its evidence to a trial.
     pub(crate) fn mark(&self, sample: &mut Sample) {
         match self.evidence {

@@ -32,10 +32,10 @@ pub fn record(name: &str, factors: &[&str]) -> RunRecord {
             target_bytes: 1 << 30,
             seed: 7,
             clock_domain: ClockDomain::Real,
-            clock_cost_ns: 11.0,
+            clock_cost_ns: Some(11.0),
             clock_resolution_ns: Some(0.5),
             clock_source: "tsc".to_owned(),
-            floor_ns: 30.0,
+            floor_ns: Some(30.0),
         },
         environment,
         experiment: ExperimentRecord {
@@ -153,7 +153,7 @@ pub fn trial(cell: &Cell, requests: u64, mb_s: f64) -> Sample {
         end_sync_ns: 0,
         paused_ns: 0,
         wall_ns: elapsed_ns + 1_000_000,
-        clock_drift_ppm: 0.5,
+        clock_drift_ppm: Some(0.5),
         seed: 99,
         counters: Counters {
             usage: ResourceUse {

@@ -168,9 +168,10 @@ pub struct FailedRequest {
 
 named! {
     /// What ended a trial, the graver the greater: of workers or processes that ended differently, the greatest counts.
-    #[derive(PartialOrd, Ord)]
+    #[derive(PartialOrd, Ord, Default)]
     pub enum Ended: "end of a trial" {
         /// The requested bytes or requests, or the pass, are complete.
+        #[default]
         Done = "done",
         /// It was steady (see [`crate::trial::SteadyRule`]).
         Steady = "steady",
@@ -238,8 +239,8 @@ impl Effective {
     }
 }
 
-/// The result of one trial.
-#[derive(Debug, Clone)]
+/// The result of one trial; by default of one without requests.
+#[derive(Debug, Clone, Default)]
 pub struct Outcome {
     /// Requests by operation.
     pub operations: PerOperation<Tally>,
@@ -302,37 +303,6 @@ pub struct GroupOutcome {
     pub start_ns: u64,
     /// The result of its workers. Its counters are those that the kernel keeps per thread; it has no series.
     pub outcome: Outcome,
-}
-
-/// No requests, zero time.
-impl Default for Outcome {
-    fn default() -> Self {
-        Self {
-            operations: PerOperation::default(),
-            errors: 0,
-            failure: None,
-            ended: Ended::Done,
-            elapsed_ns: 0,
-            all_active_ns: 0,
-            in_flight: None,
-            end_sync_ns: 0,
-            paused_ns: 0,
-            clock_drift_ppm: 0.0,
-            counters: Counters::default(),
-            region: Region::default(),
-            effective: Effective::default(),
-            rate_report: None,
-            series: Series::default(),
-            latency_over_time: None,
-            verified: None,
-            request_sizes: RequestSizes::default(),
-            cpus_used: Cpus::default(),
-            waited: None,
-            run_delay_ns: None,
-            groups: Vec::new(),
-            traced: None,
-        }
-    }
 }
 
 impl Outcome {

@@ -6,16 +6,16 @@
 //! [`Mix`] decides which requests read, [`quota`] how many requests a worker gets, [`RandomBytes`] are the data of files and
 //! buffers; `permutation.rs` is a random order without a list, `skewed.rs` has the distributions that prefer some blocks.
 
-mod in_files;
+mod offsets_in_files;
 mod permutation;
 mod skewed;
 
 use crate::trial::share;
-use in_files::InFiles;
+use offsets_in_files::InFiles;
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-pub use crate::key::derive;
+pub use crate::random_key::derive;
 pub use permutation::Permutation;
 use skewed::{Law, Skewed};
 

@@ -8,70 +8,74 @@ use crate::{Error, Result};
 
 use crate::quantity::{format_ns, significant};
 
-/// A quantity with a value in each trial: the subject of an experiment, or of a comparison of runs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Response {
+/// The responses: name in definitions and run files, name in sentences, fewest requests in a trial for a value.
+macro_rules! responses {
+    ($($(#[$about:meta])* $response:ident: $name:literal, $words:literal, $requests_min:literal;)+) => {
+        /// A quantity with a value in each trial: the subject of an experiment, or of a comparison of runs.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+        pub enum Response {
+            $($(#[$about])* $response,)+
+        }
+
+        impl Response {
+            /// Every response.
+            pub const ALL: [Self; Self::NAMES.len()] = [$(Self::$response),+];
+
+            /// Their names in definitions and run files.
+            pub const NAMES: &'static [&'static str] = &[$($name),+];
+
+            /// Its name in definitions and run files.
+            pub fn name(self) -> &'static str {
+                Self::NAMES[self as usize]
+            }
+
+            /// Fewest requests in a trial for a value: with fewer, the 95 % interval of the quantile has no upper end (see
+            /// `iolab_stats::quantile_ranks`).
+            pub const fn requests_min(self) -> u64 {
+                match self {
+                    $(Self::$response => $requests_min,)+
+                }
+            }
+        }
+
+        /// Name in headings and sentences.
+        impl fmt::Display for Response {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.pad(match self {
+                    $(Self::$response => $words,)+
+                })
+            }
+        }
+    };
+}
+
+responses! {
     /// Bytes per second, in MB/s.
     #[default]
-    Throughput,
+    Throughput: "throughput", "throughput", 1;
     /// Requests per second.
-    Iops,
+    Iops: "iops", "IOPS", 1;
     /// Median response time where a rate is set, else median service time, in ns.
-    Latency,
+    Latency: "latency", "median latency", 1;
     /// Time of a whole trial, in ns.
-    Elapsed,
+    Elapsed: "elapsed", "elapsed time", 1;
     /// 90th percentile of the times of [`Response::Latency`], in ns.
-    P90,
+    P90: "p90", "90th percentile of latency", 36;
     /// 99th percentile, in ns.
-    P99,
+    P99: "p99", "99th percentile of latency", 368;
     /// 99.9th percentile, in ns.
-    P999,
+    P999: "p99.9", "99.9th percentile of latency", 3688;
     /// 99.99th percentile, in ns.
-    P9999,
+    P9999: "p99.99", "99.99th percentile of latency", 36_887;
     /// 99.999th percentile, in ns.
-    P99999,
+    P99999: "p99.999", "99.999th percentile of latency", 368_887;
     /// Longest of these times, in ns.
-    Max,
+    Max: "max", "greatest latency", 1;
     /// CPU time per request, user plus system, in ns.
-    Cpu,
+    Cpu: "cpu", "CPU time per request", 1;
 }
 
 impl Response {
-    /// Every response.
-    pub const ALL: [Self; 11] = [
-        Self::Throughput,
-        Self::Iops,
-        Self::Latency,
-        Self::Elapsed,
-        Self::P90,
-        Self::P99,
-        Self::P999,
-        Self::P9999,
-        Self::P99999,
-        Self::Max,
-        Self::Cpu,
-    ];
-
-    /// Their names in definitions and run files.
-    pub const NAMES: &'static [&'static str] = &[
-        "throughput",
-        "iops",
-        "latency",
-        "elapsed",
-        "p90",
-        "p99",
-        "p99.9",
-        "p99.99",
-        "p99.999",
-        "max",
-        "cpu",
-    ];
-
-    /// Its name in definitions and run files.
-    pub fn name(self) -> &'static str {
-        Self::NAMES[self as usize]
-    }
-
     /// Whether its values are times, in ns.
     pub fn is_time(self) -> bool {
         !matches!(self, Response::Throughput | Response::Iops)
@@ -99,19 +103,6 @@ impl Response {
     /// The value with its sign changed where needed so that higher is better.
     pub fn worth(self, value: f64) -> f64 {
         if self.more_is_better() { value } else { -value }
-    }
-
-    /// Fewest requests in a trial for a value: with fewer, the 95 % interval of the quantile has no upper end (see
-    /// `iolab_stats::quantile_ranks`).
-    pub const fn requests_min(self) -> u64 {
-        match self {
-            Response::P90 => 36,
-            Response::P99 => 368,
-            Response::P999 => 3688,
-            Response::P9999 => 36_887,
-            Response::P99999 => 368_887,
-            _ => 1,
-        }
     }
 
     /// Unit of the values, for headings.
@@ -178,25 +169,6 @@ impl FromStr for Metric {
         Ok(Self {
             group: group.map(str::to_owned),
             response: response.parse()?,
-        })
-    }
-}
-
-/// Name in headings and sentences.
-impl fmt::Display for Response {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Response::Throughput => "throughput",
-            Response::Iops => "IOPS",
-            Response::Latency => "median latency",
-            Response::Elapsed => "elapsed time",
-            Response::P90 => "90th percentile of latency",
-            Response::P99 => "99th percentile of latency",
-            Response::P999 => "99.9th percentile of latency",
-            Response::P9999 => "99.99th percentile of latency",
-            Response::P99999 => "99.999th percentile of latency",
-            Response::Max => "greatest latency",
-            Response::Cpu => "CPU time per request",
         })
     }
 }

@@ -19,9 +19,9 @@ mod flags;
 mod pattern;
 mod pauses;
 mod rate;
-mod reach;
+mod reached_bytes;
 #[cfg(test)]
-mod refusals;
+mod refused_trials;
 mod segments;
 mod sequence;
 mod sharing;

@@ -267,19 +267,20 @@ impl Seen<'_> {
 
     /// The step of the clock shows in the latency of a request, which is a multiple of it.
     fn clock_is_coarse(&self) -> bool {
-        let step = self.cell.clock_resolution_ns;
-        step.is_some_and(|ns| self.shows_in_latency(ns))
+        self.shows_in_latency(self.cell.clock_resolution_ns)
     }
 
-    /// Whether a part of that many ns is more than 1 % of the median request.
-    fn shows_in_latency(&self, part_ns: f64) -> bool {
+    /// Whether a part of that many ns is more than 1 % of the median request; no where one is unknown.
+    fn shows_in_latency(&self, part_ns: Option<f64>) -> bool {
         let cell = self.cell;
         let service = cell
             .rate_report
             .as_ref()
             .and_then(|rate_report| rate_report.service);
         let median = service.or(cell.latency).map(|quantiles| quantiles.p50_ns);
-        median.is_some_and(|ns| part_ns > CLOCK_SHOWS * ns)
+        part_ns
+            .zip(median)
+            .is_some_and(|(part, whole)| part > CLOCK_SHOWS * whole)
     }
 
     /// iolab's overhead is at least a quarter of the time of a request, or the workers of a cell used nine tenths of their CPU
@@ -292,7 +293,8 @@ impl Seen<'_> {
         }
         let threads = f64::from(cell.cell.trial().threads);
         let time_per_request = median_of(ok, |s| per_request(s.elapsed_ns as f64 * threads, s));
-        let near_floor = time_per_request.is_some_and(|t| self.context.floor_ns >= 0.25 * t);
+        let floor = self.context.floor_ns.zip(time_per_request);
+        let near_floor = floor.is_some_and(|(floor, time)| floor >= 0.25 * time);
         let cores = self.context.cpus.map_or(cell.cell.trial().threads, |n| {
             n.min(cell.cell.trial().threads)
         });

@@ -149,7 +149,7 @@ fn a_cell_near_the_floor_is_tool_bound() {
     // 4 KiB at 60 GB/s are 68 ns a request; the floor is 30 ns.
     let mut record = one_cell(&around(60_000.0));
     assert!(only_cell(&record).flags.contains(&Flag::ToolBound));
-    record.run.floor_ns = 5.0;
+    record.run.floor_ns = Some(5.0);
     serve(&mut record, 0, ServedBy::PageCache, "hot");
     assert!(!only_cell(&record).flags.contains(&Flag::ToolBound));
 }
@@ -158,9 +158,9 @@ fn a_cell_near_the_floor_is_tool_bound() {
 fn a_clock_that_shows_in_the_latency_is_flagged() {
     // 68 us a request: one per cent are 680 ns.
     let mut record = one_cell(&around(60.0));
-    record.run.clock_cost_ns = 600.0;
+    record.run.clock_cost_ns = Some(600.0);
     assert_eq!(only_cell(&record).flags, []);
-    record.run.clock_cost_ns = 800.0;
+    record.run.clock_cost_ns = Some(800.0);
     assert_eq!(only_cell(&record).flags, [Flag::ClockCost]);
 }
 

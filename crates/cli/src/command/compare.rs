@@ -9,7 +9,7 @@ use iolab_analysis::compare::{
 };
 use iolab_analysis::runs::{ReportedChanges, RunCriteria, RunsComparison};
 use iolab_report::{benchstat, compare as report, runs as runs_report};
-use iolab_runfile::numbers;
+use iolab_runfile::number_list;
 use iolab_workload::{Error, Result};
 
 use crate::arguments::{BetterName, Compare, CompareFormat, TestName};
@@ -138,7 +138,7 @@ fn is_run(path: &Path) -> Result<bool> {
     if path == Path::new("-") {
         return Ok(false);
     }
-    numbers::is_database(path)
+    number_list::is_database(path)
 }
 
 fn terms(options: &Compare) -> Criteria {
@@ -215,6 +215,6 @@ fn texts(options: &Compare, base: &Path, new: &Path) -> Result<Comparison> {
             .hint("remove them: a text file holds only numbers"));
     }
     let names = [base, new].map(|path| path.display().to_string().into());
-    let (base, new) = (numbers::read(base)?, numbers::read(new)?);
+    let (base, new) = (number_list::read(base)?, number_list::read(new)?);
     Ok(Comparison::of_numbers(names, base, new, terms(options)))
 }

@@ -4,10 +4,10 @@ use std::io::Write;
 use std::path::Path;
 
 use crate::model_text;
-use iolab_diskmodel::check::{check, parse_trace};
 use iolab_diskmodel::definition::catalogue;
+use iolab_diskmodel::drive_comparison::{check, parse_trace};
 use iolab_plan::experiment::of_text;
-use iolab_plan::named_file;
+use iolab_plan::read_user_file;
 use iolab_runfile::model_definition;
 use iolab_workload::{Error, Result};
 
@@ -53,7 +53,7 @@ fn show(name: &str) -> Result<String> {
 
 fn compare(name: &str, path: &Path, format: ModelFormat) -> Result<String> {
     let (_, definition) = model_definition(name)?;
-    let trace = parse_trace(&named_file::text(path, TRACE_MAX, TRACE_HINT)?)
+    let trace = parse_trace(&read_user_file::text(path, TRACE_MAX, TRACE_HINT)?)
         .map_err(|why| Error::usage(why).within(path.display()))
         .map_err(|error| error.hint(TRACE_HINT))
         .map_err(|error| of_text(path, error))?;

@@ -14,7 +14,7 @@ use iolab_plan::requirement::BUILTIN_REQUIREMENTS;
 use iolab_plan::suite::BUILTIN_SUITES;
 use iolab_report::witness;
 use iolab_runfile::Content;
-use iolab_runfile::numbers::is_database;
+use iolab_runfile::number_list::is_database;
 use iolab_workload::Result;
 use iolab_workload::escape_control::escape_control;
 

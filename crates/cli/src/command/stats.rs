@@ -5,7 +5,7 @@ use std::path::Path;
 
 use iolab_analysis::series_tests::series_tests;
 use iolab_report::series;
-use iolab_runfile::numbers;
+use iolab_runfile::number_list;
 use iolab_stats::{Summary, summary};
 use iolab_workload::escape_control::escape_control;
 use iolab_workload::{Error, Result};
@@ -55,11 +55,11 @@ struct Numbers {
 
 fn of_file(path: &Path) -> Result<Numbers> {
     let name = path.display().to_string();
-    if path != Path::new("-") && numbers::is_database(path)? {
+    if path != Path::new("-") && number_list::is_database(path)? {
         return Err(Error::usage(format!("{name} is not a text file"))
             .hint("for a run file use: iolab table, or iolab compare"));
     }
-    let values = numbers::read(path)?;
+    let values = number_list::read(path)?;
     let summary = summary(&values).ok_or_else(|| {
         Error::usage(format!("there is no number in {name}")).hint("write one number per line")
     })?;

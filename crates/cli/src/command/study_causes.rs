@@ -163,7 +163,7 @@ impl Explains {
         let opened = site.open_one(plan)?;
         Ok(
             match measure(opened, (began, self.budget), place, seed, title)? {
-                Measured::FillsTooSlowly(reason) => Explained::Unmeasured(reason),
+                Measured::FillsTooSlowly(fill) => Explained::Unmeasured(fill.to_string()),
                 Measured::Run(path, ended) => {
                     let run = read_run(&path)?;
                     Explained::Run(Box::new(Input::new(path, run)), ended)

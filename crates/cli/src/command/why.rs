@@ -1,5 +1,6 @@
 //! `iolab why`: what causes a difference that a run shows, by measuring without each suspect.
 
+use std::fmt;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -36,7 +37,9 @@ use crate::exit::{Failure, Outcome};
 use crate::experiment_options::new_seed;
 use crate::output::{self, Results, note};
 use crate::signals::Signals;
-use crate::workspace::{FillLimit, Opened, PurgeConsent, Region, Site, SystemConsent, TargetNames};
+use crate::workspace::{
+    FillLimit, Opened, Prepared, PurgeConsent, Region, Site, SystemConsent, TargetNames,
+};
 
 /// Most lines of what limits the numbers.
 const CAVEAT_LINES: usize = 3;
@@ -95,8 +98,8 @@ pub(crate) fn why(options: &Why) -> Outcome {
     let title = format!("iolab why {}", options.file.display());
     let (path, interrupt) = match measure((opened, plan), (began, budget), place, seed, &title)? {
         Measured::Run(path, interrupt) => (path, interrupt),
-        Measured::FillsTooSlowly(text) => {
-            say(&format!("Nothing is measured: {text}."))?;
+        Measured::FillsTooSlowly(fill) => {
+            say(&format!("Nothing is measured: {fill}."))?;
             return Err(Failure::CannotTell);
         }
     };
@@ -143,8 +146,33 @@ pub(super) fn announce(site: &Site, inquiry: &Inquiry) {
 pub(super) enum Measured {
     /// Its run file, and what ended it early.
     Run(PathBuf, Option<Failure>),
-    /// Nothing: filling the scratch file would have left too little of the budget. The reason and the remedy, in the middle of a sentence.
-    FillsTooSlowly(String),
+    /// Nothing: filling the scratch file would have left too little of the budget.
+    FillsTooSlowly(SlowFill),
+}
+
+/// What filling would take, the budget, and the part of it that is for trials. As text the reason and the remedy, for the middle of a
+/// sentence: `filling the scratch file would take about 67 s, which leaves too little of the budget of 30 s for trials: --budget 3min`.
+pub(super) struct SlowFill {
+    fill: Duration,
+    budget: Duration,
+    trials: Duration,
+}
+
+impl fmt::Display for SlowFill {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // The next explanation foresees no more of it than this one did, and gives filling at least half of its budget.
+        let needed = whole_minutes(self.fill.saturating_add(self.trials.max(self.fill)));
+        let remedy = match needed > BUDGET_MAX {
+            true => "explain a run with a smaller --size".to_owned(),
+            false => format!("--budget {}", format_duration(needed)),
+        };
+        write!(
+            f,
+            "filling the scratch file would take about {}, which leaves too little of the budget of {} for trials: {remedy}",
+            rough_duration(self.fill),
+            rough_duration(self.budget),
+        )
+    }
 }
 
 /// Measures the variants within the budget, of which opening the target and filling the scratch file are a part: it began when the command did.
@@ -160,11 +188,13 @@ pub(super) fn measure(
     // At least half of the blocks are left.
     let limit = FillLimit(budget.saturating_sub(trials / 2));
     let workspace = match opened.prepare_within(limit, seed, &plan)? {
-        Ok(workspace) => workspace,
-        Err(fill) => {
-            return Ok(Measured::FillsTooSlowly(fills_too_slowly(
-                fill, budget, trials,
-            )));
+        Prepared::Ready(workspace) => *workspace,
+        Prepared::FillTakes(fill) => {
+            return Ok(Measured::FillsTooSlowly(SlowFill {
+                fill,
+                budget,
+                trials,
+            }));
         }
     };
     let plan = match workspace.is_virtual() {
@@ -179,21 +209,6 @@ pub(super) fn measure(
     let measured = ended(finished, path.as_deref(), &workspace);
     let (path, interrupt) = workspace.close_after(measured)?;
     Ok(Measured::Run(path, interrupt))
-}
-
-/// `filling the scratch file would take about 67 s, which leaves too little of the budget of 30 s for trials: --budget 3min`. The next
-/// explanation foresees no more of it than this one did, and gives filling at least half of its budget.
-fn fills_too_slowly(fill: Duration, budget: Duration, trials: Duration) -> String {
-    let needed = whole_minutes(fill.saturating_add(trials.max(fill)));
-    let remedy = match needed > BUDGET_MAX {
-        true => "explain a run with a smaller --size".to_owned(),
-        false => format!("--budget {}", format_duration(needed)),
-    };
-    format!(
-        "filling the scratch file would take about {}, which leaves too little of the budget of {} for trials: {remedy}",
-        rough_duration(fill),
-        rough_duration(budget),
-    )
 }
 
 /// Prints a paragraph.

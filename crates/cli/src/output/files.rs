@@ -4,7 +4,7 @@ use std::fs::{File, Metadata};
 use std::io::{self, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 
-use iolab_plan::named_file;
+use iolab_plan::read_user_file;
 use iolab_workload::{Error, Result};
 
 use crate::escape_output::Harmless;
@@ -171,7 +171,7 @@ fn has_several_names(metadata: &Metadata) -> bool {
 fn begins_so(path: &Path, metadata: &Metadata, with: &[&[u8]]) -> bool {
     let mut first = Vec::new();
     let read =
-        named_file::open(path, metadata).and_then(|file| file.take(16).read_to_end(&mut first));
+        read_user_file::open(path, metadata).and_then(|file| file.take(16).read_to_end(&mut first));
     let begins = |with: &&[u8]| first.starts_with(with);
     read.is_ok() && (first.is_empty() || with.iter().any(begins))
 }

@@ -518,7 +518,7 @@ impl Opened {
         Ok(workspace)
     }
 
-    /// As [`Opened::prepare`] without ceilings, where filling may take no longer than this. What it takes is given if that is more.
+    /// As [`Opened::prepare`] without ceilings, where filling may take no longer than this.
     ///
     /// # Errors
     /// As [`Opened::prepare`].
@@ -527,14 +527,22 @@ impl Opened {
         limit: FillLimit,
         seed: u64,
         plan: &FittedPlan,
-    ) -> Result<std::result::Result<Workspace, Duration>> {
+    ) -> Result<Prepared> {
         let Self(mut workspace) = self;
         let plans = std::slice::from_ref(plan);
         workspace.announce_writes(plans, (0, Duration::ZERO));
         if let Some(time) = workspace.fill(seed, Some(limit))? {
-            return Ok(Err(time));
+            return Ok(Prepared::FillTakes(time));
         }
         workspace.check_before_run(plans);
-        Ok(Ok(workspace))
+        Ok(Prepared::Ready(Box::new(workspace)))
     }
+}
+
+/// What came of preparing within a limit.
+pub(crate) enum Prepared {
+    /// Scratch files are filled.
+    Ready(Box<Workspace>),
+    /// Filling was given up: it would take this time.
+    FillTakes(Duration),
 }

@@ -8,7 +8,7 @@ use iolab_plan::experiment::{BUILTIN, Experiment};
 use iolab_plan::forecast::Forecast;
 use iolab_plan::suite::{BUILTIN_SUITES, Suite};
 use iolab_runfile::NewFile;
-use iolab_runfile::numbers;
+use iolab_runfile::number_list;
 use iolab_runner::import::Import;
 use iolab_workload::command_template::Template;
 use iolab_workload::settings::{SETTINGS, Setting};
@@ -338,8 +338,8 @@ fn bare_numbers() {
         |mutator| mutator.damaged(&good, &words),
         |bytes| {
             std::fs::write(&path, bytes).expect("written");
-            let _ = numbers::is_database(&path);
-            if let Ok(values) = numbers::read(&path) {
+            let _ = number_list::is_database(&path);
+            if let Ok(values) = number_list::read(&path) {
                 assert!(values.iter().all(|value| value.is_finite()));
             }
         },

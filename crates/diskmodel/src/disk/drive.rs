@@ -7,11 +7,11 @@ use crate::definition::disk::{AlmostHits, Buffer, Bus, DiskDefinition, Policy, W
 
 use super::bus::Timetable;
 use super::costs::Costs;
-use super::job::{Job, Task};
 use super::layout::Layout;
 use super::mechanics::{Arm, Head};
+use super::media_stream::{Arrival, Stream, Writing};
 use super::segments::{Rules, Segments};
-use super::stream::{Arrival, Stream, Writing};
+use super::waiting_request::{Job, Task};
 use super::write_cache::WriteCache;
 use crate::model::{Completion, Done, Model, Ns, Op, Request, ServedFrom, from_ms};
 

@@ -3,12 +3,12 @@
 mod bus;
 mod costs;
 mod drive;
-mod job;
 mod layout;
 mod mechanics;
+mod media_stream;
 mod segments;
-mod stream;
 mod transfer;
+mod waiting_request;
 mod write_cache;
 mod zone;
 

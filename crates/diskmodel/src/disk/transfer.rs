@@ -3,10 +3,10 @@
 use crate::definition::disk::{NextSeek, ReadAhead, WriteBack};
 
 use super::drive::{Behind, Drive};
-use super::job::Job;
 use super::mechanics::Head;
+use super::media_stream::{Arrival, Stream};
 use super::segments::Match;
-use super::stream::{Arrival, Stream};
+use super::waiting_request::Job;
 use crate::model::{Ns, ServedFrom};
 
 impl Drive {

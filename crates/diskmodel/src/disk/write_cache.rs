@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use super::job::Job;
+use super::waiting_request::Job;
 use crate::model::Ns;
 
 /// A flush that waits for accepted writes.

@@ -1,20 +1,20 @@
 //! Simple parts that combine: in front of other models, next to them, or below.
 
 mod cache;
-mod limit;
 mod noise;
 mod raid;
+mod rate_limit;
+mod request_split;
 mod simple;
-mod split;
 mod stall;
 mod write_back;
 
 pub use cache::Cache;
-pub use limit::RateLimit;
 pub use noise::Noise;
 pub use raid::Raid;
+pub use rate_limit::RateLimit;
+pub use request_split::Split;
 pub use simple::{Latency, Memory, Server};
-pub use split::Split;
 pub use stall::Stall;
 pub use write_back::WriteBack;
 

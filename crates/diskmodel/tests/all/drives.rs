@@ -1,7 +1,7 @@
 //! Models of measured drives compared with the measurements.
 
-use iolab_diskmodel::check::{Check, check, distance, parse_trace};
 use iolab_diskmodel::definition::catalogue;
+use iolab_diskmodel::drive_comparison::{Check, check, distance, parse_trace};
 use iolab_diskmodel::{ServedFrom, build};
 
 /// Name in the catalogue, name of the whole trace, published rms in us, and the rms that this model reaches, in ms.
@@ -81,7 +81,7 @@ fn hits_of_the_c2247a_are_hits_of_the_model() {
     let trace = parse_trace(include_str!("traces/hp-c2247a.trace")).unwrap();
     let definition = catalogue::find("hp-c2247a").unwrap().unwrap();
     let mut model = build(&definition, 0).unwrap();
-    let replayed = iolab_diskmodel::check::replay(&mut *model, 512, &trace);
+    let replayed = iolab_diskmodel::drive_comparison::replay(&mut *model, 512, &trace);
     let count = |buffer: &str, served: ServedFrom| {
         trace
             .iter()

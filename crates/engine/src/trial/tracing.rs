@@ -14,7 +14,7 @@ use iolab_host::tracing::{
 };
 use iolab_storage::Target;
 use iolab_storage::sectors::{Carrier, MovingPlaces, SectorMap, Sectors};
-use iolab_storage::sync_place::SyncPlace;
+use iolab_storage::sync_events::SyncPlace;
 use iolab_workload::quantity::counted;
 use iolab_workload::stages::{
     CarriedBy, Journal, PerStage, Stage, StageTimes, TraceCounts, Traced,

@@ -5,13 +5,14 @@ use std::collections::HashMap;
 use iolab_analysis::analysis::Response;
 
 use super::super::data::Data;
-use super::super::folders;
-use super::super::labels::{self, Measure};
+use super::super::labels;
 use super::super::model::{Axis, Ticks};
 use super::super::options::Options;
 use super::super::scale::Scale;
+use super::super::short_paths;
 use crate::scale::spans_decades;
 use iolab_workload::escape_control::escape_control;
+use iolab_workload::settings::ValueKind;
 
 /// Counts with a range of at least this factor are on a log axis.
 const LOG_COUNTS: f64 = 8.0;
@@ -72,7 +73,7 @@ pub(super) fn names<'a>(
 ) -> FactorAxis<'a> {
     let places: Vec<(&str, f64)> = levels.into_iter().zip((0..).map(f64::from)).collect();
     let mut texts: Vec<String> = places.iter().map(|(level, _)| written(level)).collect();
-    folders::leave_out_common(&mut texts);
+    short_paths::leave_out_common(&mut texts);
     let ticks = places
         .iter()
         .zip(texts)
@@ -99,8 +100,8 @@ fn numbers<'a>(
 ) -> FactorAxis<'a> {
     let least = places.iter().copied().fold(f64::INFINITY, f64::min);
     let most = places.iter().copied().fold(0.0, f64::max);
-    let measure = labels::measure(name);
-    let suits_log = measure == Measure::Size || most >= LOG_COUNTS * least;
+    let kind = labels::number_kind(name);
+    let suits_log = kind == Some(ValueKind::Size) || most >= LOG_COUNTS * least;
     let is_log = least > 0.0 && options.log_x.unwrap_or(suits_log);
     if least <= 0.0 && suits_log && options.log_x != Some(false) && most > 0.0 {
         // Zero has no position on a log axis: all levels are one step apart.
@@ -110,8 +111,8 @@ fn numbers<'a>(
         let label = labels::axis(name);
         let written = |level: &str| {
             let place = labels::position(name, level);
-            match measure {
-                Measure::Size => place.map_or_else(String::new, labels::size),
+            match kind {
+                Some(ValueKind::Size) => place.map_or_else(String::new, labels::size),
                 _ => level.to_owned(),
             }
         };
@@ -129,9 +130,9 @@ fn numbers<'a>(
             } else {
                 Scale::linear(values(), false)
             },
-            ticks: match measure {
-                Measure::Size => Ticks::Size,
-                Measure::Time => Ticks::Time,
+            ticks: match kind {
+                Some(ValueKind::Size) => Ticks::Size,
+                Some(ValueKind::Time) => Ticks::Time,
                 _ => Ticks::Levels(sorted),
             },
         },

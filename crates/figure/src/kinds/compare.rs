@@ -6,7 +6,7 @@ use iolab_analysis::equivalence::MARGINS;
 use iolab_workload::quantity::{format_p, significant};
 use iolab_workload::{Error, Result};
 
-use super::super::labels::{self, Measure};
+use super::super::labels;
 use super::super::model::{
     Arrangement, Axis, Band, FigureModel, Look, Mark, Origin, Panel, Series, Ticks,
 };
@@ -52,7 +52,7 @@ impl<'a> Cells<'a> {
             levels
         };
         let worth = |i: &usize| {
-            let numeric = labels::measure(&factors[*i]) != Measure::Name;
+            let numeric = labels::number_kind(&factors[*i]).is_some();
             (numeric, levels(*i).len())
         };
         let x = match &options.x {

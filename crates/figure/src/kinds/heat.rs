@@ -2,6 +2,7 @@
 
 use iolab_analysis::analysis::Response;
 use iolab_workload::quantity::significant;
+use iolab_workload::settings::ValueKind;
 use iolab_workload::{Error, Result};
 
 use super::super::FigureRun;
@@ -91,8 +92,8 @@ fn steps<'a>(data: &Data<'a>, factor: usize) -> FactorAxis<'a> {
         let place = |level: &&str| labels::position(name, level).unwrap_or(0.0);
         levels.sort_by(|a, b| place(a).total_cmp(&place(b)));
     }
-    let written = |level: &str| match (labels::measure(name), labels::position(name, level)) {
-        (labels::Measure::Size, Some(bytes)) => labels::size(bytes),
+    let written = |level: &str| match (labels::number_kind(name), labels::position(name, level)) {
+        (Some(ValueKind::Size), Some(bytes)) => labels::size(bytes),
         _ => labels::level(name, level),
     };
     let label = if numeric {

@@ -12,8 +12,8 @@ use super::super::data::{CellValues, Data, Parts, verdict};
 use super::super::labels;
 use super::super::model::{FigureModel, Look, Mark, Origin, Panel, ReferenceLine, Series};
 use super::super::options::{Center, Options, Spread};
-use super::annotate;
 use super::axis::{self, FactorAxis};
+use super::reference_lines;
 
 /// Most lines of a panel with a band.
 const BANDS_MAX: usize = 3;
@@ -37,7 +37,7 @@ pub(in super::super) fn model(runs: &[FigureRun<'_>], options: &Options) -> Resu
         .chain(
             data.rows
                 .iter()
-                .filter_map(|row| annotate::ceiling(row, quantity))
+                .filter_map(|row| reference_lines::ceiling(row, quantity))
                 .map(|ceiling| ceiling * HEADROOM),
         )
         .collect();
@@ -56,7 +56,9 @@ pub(in super::super) fn model(runs: &[FigureRun<'_>], options: &Options) -> Resu
         let mut panel = Panel::new(along.axis.clone(), y.clone());
         panel.title = super::panel_title(&data, &parts.facets, &key);
         panel.lines = references(options);
-        panel.lines.extend(annotate::ceilings(&rows, quantity));
+        panel
+            .lines
+            .extend(reference_lines::ceilings(&rows, quantity));
         for (place, level) in names.iter().enumerate() {
             let of_series =
                 |row: &&&CellValues<'_>| parts.series.is_none_or(|i| row.levels[i] == *level);
@@ -99,7 +101,7 @@ pub(in super::super) fn model(runs: &[FigureRun<'_>], options: &Options) -> Resu
         hollow: super::hollow(data.rows.iter().map(|row| row.cell)),
         ..FigureModel::of(panels)
     };
-    annotate::thresholds_and_bends(&mut model, runs, &data, &parts);
+    reference_lines::thresholds_and_bends(&mut model, runs, &data, &parts);
     model.note = note(&model, &data, options);
     if let Some(level) = level {
         model.note.push_str(&of_few_requests(level));

@@ -4,9 +4,8 @@ use std::fs::File;
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
-use rustix::fs::{SeekFrom, seek};
-
 use iolab_storage::fiemap::{EXTENTS, FiemapExtent, UNWRITTEN, with_extents};
+use iolab_storage::seek_holes;
 use iolab_workload::region_state::Extents;
 
 use super::spread_pieces::{Counts, FileRange, over, pieces, scaled};
@@ -49,7 +48,7 @@ fn of_part(part: &FileRange<'_>, time: Duration) -> Option<Extents> {
     if let Some(seen) = look(part, time, |piece| by_fiemap(part.file, piece)) {
         return Some(whole(seen));
     }
-    let seen = look(part, time, |piece| by_seeking(part.file, piece))?;
+    let seen = look(part, time, |piece| by_seeking(part.file, &piece))?;
     Some(Extents {
         unwritten_bytes: None,
         ..whole(seen)
@@ -112,28 +111,11 @@ fn tally(piece: &Range<u64>, extents: &[FiemapExtent]) -> Seen {
     }
 }
 
-/// Follows data and holes by lseek(2), as many as one call of FIEMAP could return.
-fn by_seeking(file: &File, piece: Range<u64>) -> Option<Seen> {
-    let (mut at, mut hole) = (piece.start, 0);
-    for _ in 0..EXTENTS {
-        if at >= piece.end {
-            break;
-        }
-        let data = match seek(file, SeekFrom::Data(at)) {
-            Ok(data) => data.clamp(at, piece.end),
-            // No data from here to the end of the file.
-            Err(rustix::io::Errno::NXIO) => piece.end,
-            Err(_) => return None,
-        };
-        hole += data - at;
-        at = data;
-        if data < piece.end {
-            let next = seek(file, SeekFrom::Hole(data)).ok()?;
-            at = next.clamp(data, piece.end);
-        }
-    }
+/// As many extents as one call of FIEMAP could return.
+fn by_seeking(file: &File, piece: &Range<u64>) -> Option<Seen> {
+    let (to, hole) = seek_holes(file, piece, EXTENTS)?;
     Some(Seen {
-        looked: at - piece.start,
+        looked: to - piece.start,
         hole,
         unwritten: 0,
     })
@@ -218,7 +200,7 @@ mod tests {
     #[test]
     fn seeking_sees_the_same_empty_bytes() {
         let (file, _) = patchy();
-        let by_seeking = |piece| by_seeking(&file, piece);
+        let by_seeking = |piece: Range<u64>| by_seeking(&file, &piece);
         let seen = look(&part(&file, 0, 8 * MIB), AMPLE, by_seeking).expect("a look");
         if seen.hole == 0 {
             return needs::skip(needs::Need::Holes, "a sparse file looks full");

@@ -5,7 +5,7 @@ use std::fs::{read_dir, read_to_string};
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
-use super::stopped;
+use super::suspended_time;
 use crate::pseudo_files::number_of;
 use iolab_workload::counters::Pressure;
 use rustix::time::{ClockId, clock_gettime};
@@ -25,7 +25,7 @@ pub(super) fn read() -> Pressure {
         memory_stall_ns: stall("memory"),
         steal_ns: stat.as_deref().and_then(parse_steal),
         interrupts: stat.as_deref().and_then(parse_interrupts),
-        suspended_ns: Some(suspended_ns().saturating_add(stopped::stopped_ns())),
+        suspended_ns: Some(suspended_ns().saturating_add(suspended_time::stopped_ns())),
         throttled_ns: throttled_ns(),
         cpu_khz: None,
     }

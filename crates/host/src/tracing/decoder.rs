@@ -1,9 +1,9 @@
 //! From records, as the kernel writes them, to events.
 
 use super::event::{Edge, Event, Step, TraceEventKind, Transfer};
-use super::format::{FieldPlace, Format};
-use super::pages::Records;
-use super::sources::{Source, SourceKind};
+use super::event_format::{FieldPlace, Format};
+use super::recorded_events::{Source, SourceKind};
+use super::ring_buffer_pages::Records;
 use iolab_workload::Result;
 
 /// `enum fuse_opcode` of linux/fuse.h.
@@ -11,72 +11,59 @@ const FUSE_READ: u64 = 15;
 const FUSE_WRITE: u64 = 16;
 const FUSE_FSYNC: u64 = 20;
 
-/// Where the fields of an event lie that are read.
-#[derive(Debug, Clone, Copy)]
-enum FieldPositions {
-    Block {
-        step: Step,
-        disk: FieldPlace,
-        first: FieldPlace,
-        count: FieldPlace,
-        flags: FieldPlace,
-        thread: FieldPlace,
-    },
-    Began {
-        thread: FieldPlace,
-        by: FieldPlace,
-    },
-    Sync {
-        edge: Edge,
-        file_system: FieldPlace,
-        inode: FieldPlace,
-        thread: FieldPlace,
-    },
-    SyncCall {
-        edge: Edge,
-        thread: FieldPlace,
-    },
-    Commit {
-        edge: Edge,
-        file_system: FieldPlace,
-    },
-    Wakeup(FieldPlace),
-    Switch(FieldPlace),
-    FuseSend {
-        connection: FieldPlace,
-        number: FieldPlace,
-        operation: FieldPlace,
-        message: FieldPlace,
-        thread: FieldPlace,
-    },
-    FuseEnd {
-        connection: FieldPlace,
-        number: FieldPlace,
-        message: FieldPlace,
-    },
-    FileServer {
-        edge: Edge,
-        transfer: Transfer,
-        mount: FieldPlace,
-        inode: FieldPlace,
-        first: FieldPlace,
-        /// Not of a flush.
-        count: Option<FieldPlace>,
-    },
+/// Where the fields of events lie that are read, each with its name in the event's format.
+macro_rules! places {
+    ($($event:ident { $($field:ident = $name:literal),+ })+) => {$(
+        #[derive(Debug, Clone, Copy)]
+        struct $event {
+            $($field: FieldPlace,)+
+        }
+
+        impl $event {
+            fn of(format: &Format) -> Result<Self> {
+                Ok(Self { $($field: format.place($name)?,)+ })
+            }
+        }
+    )+};
+}
+
+places! {
+    Block { disk = "dev", first = "sector", count = "nr_sector", flags = "rwbs", thread = "common_pid" }
+    Began { thread = "pid", by = "common_pid" }
+    Sync { file_system = "dev", inode = "ino", thread = "common_pid" }
+    SyncCall { thread = "common_pid" }
+    Commit { file_system = "dev" }
+    Wakeup { thread = "pid" }
+    Switch { next = "next_pid" }
+    FuseSend { connection = "connection", number = "unique", operation = "opcode", message = "len", thread = "common_pid" }
+    FuseEnd { connection = "connection", number = "unique", message = "len" }
+    FileServer { mount = "dev", inode = "fileid", first = "offset" }
     Moved {
-        file_system: FieldPlace,
-        subvolume: FieldPlace,
-        inode: FieldPlace,
-        offset: FieldPlace,
-        bytes: FieldPlace,
-        place: FieldPlace,
-        bytes_there: FieldPlace,
-    },
+        file_system = "fsid", subvolume = "root_objectid", inode = "ino", offset = "file_offset", bytes = "len", place = "start",
+        bytes_there = "disk_len"
+    }
+}
+
+/// An event with the places of its fields.
+#[derive(Debug, Clone, Copy)]
+enum Recorded {
+    Block(Step, Block),
+    Began(Began),
+    Sync(Edge, Sync),
+    SyncCall(Edge, SyncCall),
+    Commit(Edge, Commit),
+    Wakeup(Wakeup),
+    Switch(Switch),
+    FuseSend(FuseSend),
+    FuseEnd(FuseEnd),
+    /// With the place of the number of bytes, which a flush lacks.
+    FileServer(Edge, Transfer, FileServer, Option<FieldPlace>),
+    Moved(Moved),
 }
 
 /// Reads records by the formats of their events.
 #[derive(Debug, Default)]
-pub(super) struct Decoder(Vec<(u16, FieldPositions)>);
+pub(super) struct Decoder(Vec<(u16, Recorded)>);
 
 impl Decoder {
     /// Adds the format of an event.
@@ -84,73 +71,29 @@ impl Decoder {
     /// # Errors
     /// When a field is missing.
     pub(super) fn add(&mut self, source: Source, format: &str) -> Result<()> {
-        let format = Format::parse(format)?;
-        let places = match source.kind {
-            SourceKind::Block(step) => FieldPositions::Block {
-                step,
-                disk: format.place("dev")?,
-                first: format.place("sector")?,
-                count: format.place("nr_sector")?,
-                flags: format.place("rwbs")?,
-                thread: format.place("common_pid")?,
-            },
-            SourceKind::Began => FieldPositions::Began {
-                thread: format.place("pid")?,
-                by: format.place("common_pid")?,
-            },
-            SourceKind::Wakeup => FieldPositions::Wakeup(format.place("pid")?),
-            SourceKind::Switch => FieldPositions::Switch(format.place("next_pid")?),
-            SourceKind::Fuse(Edge::Begin) => FieldPositions::FuseSend {
-                connection: format.place("connection")?,
-                number: format.place("unique")?,
-                operation: format.place("opcode")?,
-                message: format.place("len")?,
-                thread: format.place("common_pid")?,
-            },
-            SourceKind::Fuse(Edge::End) => FieldPositions::FuseEnd {
-                connection: format.place("connection")?,
-                number: format.place("unique")?,
-                message: format.place("len")?,
-            },
-            SourceKind::FileServer(edge, transfer) => FieldPositions::FileServer {
-                edge,
-                transfer,
-                mount: format.place("dev")?,
-                inode: format.place("fileid")?,
-                first: format.place("offset")?,
-                count: match (transfer, edge) {
+        let format = &Format::parse(format)?;
+        let recorded = match source.kind {
+            SourceKind::Block(step) => Recorded::Block(step, Block::of(format)?),
+            SourceKind::Began => Recorded::Began(Began::of(format)?),
+            SourceKind::Wakeup => Recorded::Wakeup(Wakeup::of(format)?),
+            SourceKind::Switch => Recorded::Switch(Switch::of(format)?),
+            SourceKind::Fuse(Edge::Begin) => Recorded::FuseSend(FuseSend::of(format)?),
+            SourceKind::Fuse(Edge::End) => Recorded::FuseEnd(FuseEnd::of(format)?),
+            SourceKind::FileServer(edge, transfer) => {
+                let count = match (transfer, edge) {
                     (Transfer::Flush | Transfer::Other, _) => None,
-                    (Transfer::Read | Transfer::Write, Edge::Begin) => Some(format.place("count")?),
-                    (Transfer::Read | Transfer::Write, Edge::End) => {
-                        Some(format.place("res_count")?)
-                    }
-                },
-            },
-            SourceKind::Moved => FieldPositions::Moved {
-                file_system: format.place("fsid")?,
-                subvolume: format.place("root_objectid")?,
-                inode: format.place("ino")?,
-                offset: format.place("file_offset")?,
-                bytes: format.place("len")?,
-                place: format.place("start")?,
-                bytes_there: format.place("disk_len")?,
-            },
-            SourceKind::Sync(edge) => FieldPositions::Sync {
-                edge,
-                file_system: format.place("dev")?,
-                inode: format.place("ino")?,
-                thread: format.place("common_pid")?,
-            },
-            SourceKind::SyncCall(edge) => FieldPositions::SyncCall {
-                edge,
-                thread: format.place("common_pid")?,
-            },
-            SourceKind::Commit(edge) => FieldPositions::Commit {
-                edge,
-                file_system: format.place("dev")?,
-            },
+                    (Transfer::Read | Transfer::Write, Edge::Begin) => Some("count"),
+                    (Transfer::Read | Transfer::Write, Edge::End) => Some("res_count"),
+                };
+                let count = count.map(|name| format.place(name)).transpose()?;
+                Recorded::FileServer(edge, transfer, FileServer::of(format)?, count)
+            }
+            SourceKind::Moved => Recorded::Moved(Moved::of(format)?),
+            SourceKind::Sync(edge) => Recorded::Sync(edge, Sync::of(format)?),
+            SourceKind::SyncCall(edge) => Recorded::SyncCall(edge, SyncCall::of(format)?),
+            SourceKind::Commit(edge) => Recorded::Commit(edge, Commit::of(format)?),
         };
-        self.0.push((format.id, places));
+        self.0.push((format.id, recorded));
         Ok(())
     }
 
@@ -164,141 +107,98 @@ impl Decoder {
     ) {
         for page in pages.chunks(page_bytes.max(1)) {
             for record in Records::of(page) {
-                self.event(record.bytes, &mut |kind| {
-                    let own = match kind {
-                        TraceEventKind::Woken(thread) | TraceEventKind::Runs(thread) => {
-                            threads.contains(&thread)
-                        }
-                        TraceEventKind::Block { .. }
-                        | TraceEventKind::Began { .. }
-                        | TraceEventKind::FileServer { .. }
-                        | TraceEventKind::Moved { .. }
-                        | TraceEventKind::FuseSend { .. }
-                        | TraceEventKind::FuseEnd { .. }
-                        | TraceEventKind::Sync { .. }
-                        | TraceEventKind::SyncCall { .. }
-                        | TraceEventKind::Commit { .. } => true,
-                    };
-                    if own {
-                        events.push(Event {
-                            at: record.at,
-                            kind,
-                        });
+                let kind = self.event(record.bytes);
+                let own = |kind: &TraceEventKind| match kind {
+                    TraceEventKind::Woken(thread) | TraceEventKind::Runs(thread) => {
+                        threads.contains(thread)
                     }
-                });
+                    TraceEventKind::Block { .. }
+                    | TraceEventKind::Began { .. }
+                    | TraceEventKind::FileServer { .. }
+                    | TraceEventKind::Moved { .. }
+                    | TraceEventKind::FuseSend { .. }
+                    | TraceEventKind::FuseEnd { .. }
+                    | TraceEventKind::Sync { .. }
+                    | TraceEventKind::SyncCall { .. }
+                    | TraceEventKind::Commit { .. } => true,
+                };
+                let at = record.at;
+                events.extend(kind.filter(own).map(|kind| Event { at, kind }));
             }
         }
     }
 
-    /// What a record says; nothing where it is of another event.
-    fn event(&self, record: &[u8], see: &mut impl FnMut(TraceEventKind)) -> Option<()> {
+    /// What a record says; `None` where it is of another event, or cut off.
+    fn event(&self, record: &[u8]) -> Option<TraceEventKind> {
         let id = u16::from_le_bytes(record.get(..2)?.try_into().ok()?);
-        let (_, places) = self.0.iter().find(|(known, _)| *known == id)?;
-        match *places {
-            FieldPositions::Block {
+        let (_, recorded) = self.0.iter().find(|(known, _)| *known == id)?;
+        let long = |place: FieldPlace| place.number(record);
+        let short = |place: FieldPlace| Some(long(place)? as u32);
+        Some(match *recorded {
+            Recorded::Block(step, at) => TraceEventKind::Block {
                 step,
-                disk,
-                first,
-                count,
-                flags,
-                thread,
-            } => see(TraceEventKind::Block {
-                step,
-                disk: disk.number(record)? as u32,
-                first: first.number(record)?,
-                count: count.number(record)? as u32,
-                transfer: transfer(flags.bytes(record)?),
-                metadata: is_metadata(flags.bytes(record)?),
-                thread: thread.number(record)? as u32,
-            }),
-            FieldPositions::Began { thread, by } => see(TraceEventKind::Began {
-                thread: thread.number(record)? as u32,
-                by: by.number(record)? as u32,
-            }),
-            FieldPositions::Sync {
+                disk: short(at.disk)?,
+                first: long(at.first)?,
+                count: short(at.count)?,
+                transfer: transfer(at.flags.bytes(record)?),
+                metadata: is_metadata(at.flags.bytes(record)?),
+                thread: short(at.thread)?,
+            },
+            Recorded::Began(at) => TraceEventKind::Began {
+                thread: short(at.thread)?,
+                by: short(at.by)?,
+            },
+            Recorded::Sync(edge, at) => TraceEventKind::Sync {
                 edge,
-                file_system,
-                inode,
-                thread,
-            } => see(TraceEventKind::Sync {
+                file_system: short(at.file_system)?,
+                inode: long(at.inode)?,
+                thread: short(at.thread)?,
+            },
+            Recorded::SyncCall(edge, at) => TraceEventKind::SyncCall {
                 edge,
-                file_system: file_system.number(record)? as u32,
-                inode: inode.number(record)?,
-                thread: thread.number(record)? as u32,
-            }),
-            FieldPositions::SyncCall { edge, thread } => see(TraceEventKind::SyncCall {
+                thread: short(at.thread)?,
+            },
+            Recorded::Commit(edge, at) => TraceEventKind::Commit {
                 edge,
-                thread: thread.number(record)? as u32,
-            }),
-            FieldPositions::Commit { edge, file_system } => see(TraceEventKind::Commit {
+                file_system: short(at.file_system)?,
+            },
+            Recorded::Wakeup(at) => TraceEventKind::Woken(short(at.thread)?),
+            Recorded::Switch(at) => TraceEventKind::Runs(short(at.next)?),
+            Recorded::FuseSend(at) => TraceEventKind::FuseSend {
+                connection: short(at.connection)?,
+                number: long(at.number)?,
+                transfer: fuse_transfer(long(at.operation)?),
+                message: short(at.message)?,
+                thread: short(at.thread)?,
+            },
+            Recorded::FuseEnd(at) => TraceEventKind::FuseEnd {
+                connection: short(at.connection)?,
+                number: long(at.number)?,
+                message: short(at.message)?,
+            },
+            Recorded::FileServer(edge, transfer, at, count) => TraceEventKind::FileServer {
                 edge,
-                file_system: file_system.number(record)? as u32,
-            }),
-            FieldPositions::Wakeup(thread) => {
-                see(TraceEventKind::Woken(thread.number(record)? as u32))
-            }
-            FieldPositions::Switch(next) => see(TraceEventKind::Runs(next.number(record)? as u32)),
-            FieldPositions::FuseSend {
-                connection,
-                number,
-                operation,
-                message,
-                thread,
-            } => see(TraceEventKind::FuseSend {
-                connection: connection.number(record)? as u32,
-                number: number.number(record)?,
-                transfer: fuse_transfer(operation.number(record)?),
-                message: message.number(record)? as u32,
-                thread: thread.number(record)? as u32,
-            }),
-            FieldPositions::FuseEnd {
-                connection,
-                number,
-                message,
-            } => see(TraceEventKind::FuseEnd {
-                connection: connection.number(record)? as u32,
-                number: number.number(record)?,
-                message: message.number(record)? as u32,
-            }),
-            FieldPositions::FileServer {
-                edge,
-                transfer,
-                mount,
-                inode,
-                first,
-                count,
-            } => see(TraceEventKind::FileServer {
-                edge,
-                mount: mount.number(record)? as u32,
-                inode: inode.number(record)?,
-                first: first.number(record)?,
+                mount: short(at.mount)?,
+                inode: long(at.inode)?,
+                first: long(at.first)?,
                 count: match count {
-                    Some(count) => count.number(record)? as u32,
+                    Some(count) => short(count)?,
                     None => 0,
                 },
                 transfer,
-            }),
-            FieldPositions::Moved {
-                file_system,
-                subvolume,
-                inode,
-                offset,
-                bytes,
-                place,
-                bytes_there,
-            } => {
-                let bytes = bytes.number(record)?;
-                let is_as_long = bytes_there.number(record)? == bytes;
-                see(TraceEventKind::Moved {
-                    file_system: btrfs_id(file_system.bytes(record)?, subvolume.number(record)?)?,
-                    inode: inode.number(record)?,
-                    offset: offset.number(record)?,
+            },
+            Recorded::Moved(at) => {
+                let bytes = long(at.bytes)?;
+                let is_as_long = long(at.bytes_there)? == bytes;
+                TraceEventKind::Moved {
+                    file_system: btrfs_id(at.file_system.bytes(record)?, long(at.subvolume)?)?,
+                    inode: long(at.inode)?,
+                    offset: long(at.offset)?,
                     bytes,
-                    place: is_as_long.then_some(place.number(record)?),
-                });
+                    place: is_as_long.then_some(long(at.place)?),
+                }
             }
-        }
-        Some(())
+        })
     }
 }
 

@@ -15,9 +15,9 @@ use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use super::accounts::{
     ignores_children, major_faults, run_delay_ns, started, tasks, with_descendants,
 };
-use super::course::Recorder;
 use super::descriptors::{Descriptors, Owner};
 use super::exits::{Exit, Exits, family};
+use super::over_time::Recorder;
 use super::{Followed, Watch, nanoseconds, wait};
 use crate::counters::{OpenAccount, account_of};
 use crate::pseudo_files::lossy_text_of;

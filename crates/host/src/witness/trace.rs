@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use iolab_storage::sync_place::{SyncedFileSystem, synced_file_systems};
+use iolab_storage::sync_events::{SyncedFileSystem, synced_file_systems};
 use iolab_workload::Result;
 use iolab_workload::witness::{TracedDisk, TracedProgram};
 

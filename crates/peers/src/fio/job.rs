@@ -1,13 +1,13 @@
 //! A job file of fio as an experiment: the options that mean something here, and no other.
 
 mod clones;
+mod differences;
 mod explain;
+mod job_errors;
 mod jobs;
 mod latency_target;
 mod line_position;
 mod lines;
-mod mistakes;
-mod notes;
 mod read_back;
 mod shortened_requests;
 mod side_by_side;
@@ -27,9 +27,9 @@ use iolab_workload::response::Response;
 use iolab_workload::settings::{CellSpec, SETTINGS};
 
 pub use self::explain::OptionExplanation;
+use self::job_errors::Mistakes;
 use self::jobs::Job;
 use self::lines::Around;
-use self::mistakes::Mistakes;
 use self::read_back::ReadBack;
 use super::options::{FileSize, cell_or_faults, duration};
 
@@ -142,7 +142,7 @@ impl JobFile {
         Ok(Self {
             experiment,
             target,
-            notes: notes::of(&jobs, &cells, &stages, whole)
+            notes: differences::of(&jobs, &cells, &stages, whole)
                 .into_iter()
                 .chain(read_back.told(&jobs))
                 .collect(),

@@ -5,8 +5,8 @@ use iolab_workload::cpus::Placement;
 use iolab_workload::settings::CellSpec;
 use iolab_workload::trial::{Arrivals, Backend, CacheState, FileLayout, Rate, TrialSpec};
 
+use super::between_passes::drops_at_each_pass;
 use super::command;
-use super::passes::drops_at_each_pass;
 use super::unsupported::check;
 
 /// Options of a command line for one trial that a job file does not need, or that are fio's default.

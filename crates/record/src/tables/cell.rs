@@ -6,8 +6,8 @@ use iolab_workload::settings::{CellSpec, SETTINGS};
 use iolab_workload::trial::Rate;
 
 use crate::column::{COUNT_MAX, Column, Null, Table};
-use crate::columns;
 use crate::{Cell, EndedBy};
+use iolab_workload::table;
 
 /// A column with the rate of a cell in bytes per second, which the column of the setting lacks.
 macro_rules! byte_rate {
@@ -43,27 +43,15 @@ pub static CELL: LazyLock<Table<CellRow>> = LazyLock::new(|| {
             |row| &mut row.cell.spec,
         )
     });
-    let mut columns = columns! {
+    let mut columns = Vec::from(table! {
         whole!("id", CellRow, cell.id as i64).key().hidden()
             .doc("from 0, in the order of the definition; the last factor varies fastest; cells of finer sizes come behind those of the grid");
         text!("levels", CellRow, levels).hidden().doc("a JSON object, factor to level: `{\"bs\":\"4KiB\",\"pattern\":\"rand\"}`");
-    };
+    });
     columns.extend(settings);
     columns.push(byte_rate!(CellRow, cell.spec));
-    columns.push(
-        Column::text(
-            "ended_by",
-            |row: &CellRow| row.cell.ended_by.map(|end| end.name().into()),
-            |row, text| {
-                row.cell.ended_by = text.parse().ok();
-                row.cell.ended_by.is_some()
-            },
-        )
-        .null(Null::Free)
-        .one_of(EndedBy::NAMES)
-        .doc("what ended the repetition; NULL while it is open"),
-    );
-    columns.push(
+    columns.extend(table! {
+        word!("ended_by", CellRow, cell.ended_by?, EndedBy).doc("what ended the repetition; NULL while it is open");
         Column::number(
             "block_visits",
             |row: &CellRow| row.cell.pilot.map(|pilot| pilot.visits.into()),
@@ -73,20 +61,11 @@ pub static CELL: LazyLock<Table<CellRow>> = LazyLock::new(|| {
         .null(Null::Free)
         .since(6)
         .hidden()
-        .doc("visits of each block after the pilot to the cell; NULL without a pilot"),
-    );
-    columns.push(
-        Column::number(
-            "short_time_ns",
-            |row: &CellRow| row.cell.pilot.and_then(|pilot| pilot.time_ns),
-            |row, n| row.cell.pilot.get_or_insert_default().time_ns = Some(n),
-        )
-        .between(1, COUNT_MAX)
-        .null(Null::Free)
-        .since(6)
-        .hidden()
-        .doc("the time that ends a trial after the pilot, where the pilot has shortened it; NULL where it is `time_ns`"),
-    );
+        .doc("visits of each block after the pilot to the cell; NULL without a pilot");
+        number!("short_time_ns", CellRow, cell.pilot?.time_ns?,
+            "the time that ends a trial after the pilot, where the pilot has shortened it; NULL where it is `time_ns`")
+            .between(1, COUNT_MAX).since(6).hidden();
+    });
     Table {
         name: "cell",
         doc: "one row per combination of levels",
@@ -116,12 +95,12 @@ pub static CELL_GROUP: LazyLock<Table<GroupRow>> = LazyLock::new(|| {
     let settings = SETTINGS
         .iter()
         .map(|setting| Column::setting(setting, |row: &GroupRow| &row.spec, |row| &mut row.spec));
-    let mut columns = columns! {
+    let mut columns = Vec::from(table! {
         whole!("cell_id", GroupRow, cell as i64).doc("the cell");
         whole!("group_id", GroupRow, id as u32).doc("from 1, in the order of the definition");
         text!("name", GroupRow, name).doc("its name");
         whole!("target_id", GroupRow, target as u32).doc("the target that it works on; 0 is that of table `run`");
-    };
+    });
     columns.extend(settings);
     columns.push(byte_rate!(GroupRow, spec));
     Table {

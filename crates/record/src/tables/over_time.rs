@@ -3,8 +3,8 @@
 use std::sync::LazyLock;
 
 use crate::column::{COUNT_MAX, Column, Table};
-use crate::columns;
 use crate::{Operation, RequestTime};
+use iolab_workload::table;
 
 /// A row of table `latency_over_time`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -30,7 +30,7 @@ pub static LATENCY_OVER_TIME: LazyLock<Table<LatencyOverTimeRow>> = LazyLock::ne
     name: "latency_over_time",
     doc: "one row per operation of a sample, or of each of its groups, with `latency_over_time=true`",
     exported: false,
-    columns: columns! {
+    columns: Vec::from(table! {
         whole!("sample_id", LatencyOverTimeRow, sample as i64).since(6).doc("the sample");
         whole!("group_id", LatencyOverTimeRow, group as u32).since(6).doc("the group; 0 where the cell has none");
         word!("operation", LatencyOverTimeRow, operation, Operation).since(6).doc("what the requests did: `read`, `write`, `sync`, `trim`");
@@ -42,7 +42,7 @@ pub static LATENCY_OVER_TIME: LazyLock<Table<LatencyOverTimeRow>> = LazyLock::ne
             .doc("end of the last interval, from the start of the timed span");
         Column::bytes("intervals", |row: &LatencyOverTimeRow| &row.intervals, |row, bytes| row.intervals = bytes.to_vec()).since(6)
             .doc("a histogram per interval, encoded as below");
-    },
+    }),
     constraints: &[
         "PRIMARY KEY (sample_id, group_id, operation)",
         "FOREIGN KEY (sample_id) REFERENCES sample (id)",

@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use crate::PreparationKind;
 use crate::column::{Column, Null, Table};
-use crate::columns;
+use iolab_workload::table;
 
 /// A row of table `preparation`: a pass or a round over a target before the first trial of a session.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -45,17 +45,17 @@ pub static PREPARATION: LazyLock<Table<PreparationStep>> = LazyLock::new(|| {
         name: "preparation",
         doc: "one row per pass or round over a target before the first trial (`precondition`); a resumed run prepares its targets again",
         exported: false,
-        columns: columns! {
+        columns: table! {
             Column::number("id", |_: &PreparationStep| None, |_, _| ()).null(Null::Free).key().doc("in the order of time");
             text!("at_utc", PreparationStep, at_utc).doc("when it ended");
             text!("target", PreparationStep, target?).doc("the target as the plan names it; NULL for the only one");
             word!("kind", PreparationStep, kind, PreparationKind)
                 .doc("`purge`: all of the device is purged, by one command; `trim`, `seq`, `rand`: a pass that trims, or writes sequentially or randomly; `round`: random writes for a time, until rounds are steady");
             whole!("number", PreparationStep, number as u32).doc("from 1 among those of its kind, target and session");
-            Column::flag("ok", |row: &PreparationStep| Some(row.ok), |row, on| row.ok = on)
-                .doc("1, or 0 where the target refuses trims or cannot be purged, the step failed, or the user interrupted it");
-            Column::number("bs", |row: &PreparationStep| row.bs, |row, n| row.bs = Some(n)).between(1, i64::MAX as u64).null(Null::Free)
-                .doc("size of its requests, NULL of a purge; a shorter one follows where the range is no multiple");
+            flag!("ok", PreparationStep, ok,
+                "1, or 0 where the target refuses trims or cannot be purged, the step failed, or the user interrupted it");
+            number!("bs", PreparationStep, bs?, "size of its requests, NULL of a purge; a shorter one follows where the range is no multiple")
+                .between(1, i64::MAX as u64);
             whole!("requests", PreparationStep, requests as u64).doc("requests completed");
             whole!("bytes", PreparationStep, bytes as u64).doc("bytes written, trimmed or purged");
             whole!("elapsed_ns", PreparationStep, elapsed_ns as u64)

@@ -6,8 +6,8 @@ use std::time::Duration;
 use iolab_workload::service_level::ServiceLevel;
 
 use crate::column::{Column, Null, Table};
-use crate::columns;
 use crate::question::{Fit, QuestionKind};
+use iolab_workload::table;
 
 /// A row of table `question`.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -21,56 +21,22 @@ pub struct QuestionRow {
 /// The possible answers.
 pub const ANSWERS: &[&str] = &["yes", "no", "cannot tell"];
 
-/// A column with text of a requirement.
-macro_rules! of_fit {
-    ($name:literal, $field:ident) => {
-        Column::text(
-            $name,
-            |row: &QuestionRow| row.fit.as_ref().map(|fit| fit.$field.as_str().into()),
-            |row, text| {
-                row.fit.get_or_insert_default().$field = text.to_owned();
-                true
-            },
-        )
-        .null(Null::Account)
-    };
-}
-
-/// A column with several texts of a requirement, as a JSON array.
-macro_rules! list_of_fit {
-    ($name:literal, $field:ident) => {
-        Column::text(
-            $name,
-            |row: &QuestionRow| {
-                let texts = row.fit.as_ref().map(|fit| &fit.$field)?;
-                Some(serde_json::json!(texts).to_string().into())
-            },
-            |row, text| {
-                let texts = serde_json::from_str(text);
-                let fit = row.fit.get_or_insert_default();
-                texts.map(|texts| fit.$field = texts).is_ok()
-            },
-        )
-        .null(Null::Account)
-    };
-}
-
 /// Table `question`.
 pub static QUESTION: LazyLock<Table<QuestionRow>> = LazyLock::new(|| {
     Table {
     name: "question",
     doc: "one row where service levels are asked about (`fit`, `--slo`)",
     exported: false,
-    columns: columns! {
+    columns: table! {
         Column::number("id", |_: &QuestionRow| Some(1), |_, _| ()).key().doc("1");
         word!("kind", QuestionRow, kind, QuestionKind)
             .doc("`cells`: whether the levels hold in every cell (`--slo` with rates); `limit`: up to which rate (`--slo`); `fit`: whether they hold in a workload (`iolab fit`)");
         Column::text("answer", |_: &QuestionRow| None, |_, _| true).null(Null::Free).one_of(ANSWERS)
             .doc("`yes`, `no` or `cannot tell`: what the run answered when it was done; NULL before. Of `limit` it is `yes` where the limit was found; of `fit` it is about the run's own workload. For queries only: iolab never reads it, and judges the trials each time");
-        of_fit!("fit_id", id).doc("the runs of all workloads of one `iolab fit` share it; NULL for other questions, like the next ones");
-        of_fit!("requirement", requirement).doc("name of the requirement");
-        of_fit!("workload", workload).doc("the workload that the run is of");
-        list_of_fit!("workloads", workloads).doc("names of all workloads, a JSON array");
+        text!("fit_id", QuestionRow, fit?.id).doc("the runs of all workloads of one `iolab fit` share it; NULL for other questions, like the next ones");
+        text!("requirement", QuestionRow, fit?.requirement).doc("name of the requirement");
+        text!("workload", QuestionRow, fit?.workload).doc("the workload that the run is of");
+        json_text!("workloads", QuestionRow, fit?.workloads).doc("names of all workloads, a JSON array");
         Column::number(
             "hold_ns",
             |row: &QuestionRow| {
@@ -81,8 +47,8 @@ pub static QUESTION: LazyLock<Table<QuestionRow>> = LazyLock::new(|| {
         )
         .null(Null::Account)
         .doc("how long each workload loads the storage");
-        of_fit!("not_covered", not).doc("what the answer does not cover");
-        list_of_fit!("limits", limits).doc("what else it does not cover on this target, a JSON array");
+        text!("not_covered", QuestionRow, fit?.not).doc("what the answer does not cover");
+        json_text!("limits", QuestionRow, fit?.limits).doc("what else it does not cover on this target, a JSON array");
     }
     .into_iter()
     .map(|column| column.since(6))

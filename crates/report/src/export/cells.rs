@@ -9,7 +9,7 @@ use iolab_analysis::analysis::{
 };
 use iolab_analysis::runs::RunName;
 use iolab_record::EndedBy;
-use iolab_record::columns;
+use iolab_workload::table;
 use serde_json::Value;
 
 use super::{answer_column, level_fields, run_columns, setting_columns};
@@ -127,12 +127,12 @@ fn ranks<'a>() -> Columns<'a> {
     fn of<'r>(row: &'r ExportedCell<'_>) -> Option<&'r CellRanks> {
         row.cell.ranks.as_ref()
     }
-    let mut columns = columns! {
+    let mut columns = Vec::from(table! {
         DataColumn::whole("ranks", "processes (ranks) that took part", |row: &ExportedCell<'_>| of(row).map(|r| r.ranks));
         DataColumn::whole("hosts", "hosts that they ran on", |row: &ExportedCell<'_>| of(row).map(|r| r.hosts));
         DataColumn::number("clock_bound", "greatest error that the clocks of the hosts allow in the throughput from the first start to the last end, a share of it",
             |row: &ExportedCell<'_>| of(row).map(|r| r.clock_bound));
-    };
+    });
     columns.extend(PARTS.map(|(part, doc, value)| {
         let doc = format!("{doc} of the throughput while all ranks were active, MB/s");
         DataColumn::number(
@@ -165,7 +165,7 @@ fn ranks<'a>() -> Columns<'a> {
 
 /// What went on around the trials.
 fn disturbance<'a>() -> Columns<'a> {
-    let mut columns = columns! {
+    let mut columns = Vec::from(table! {
         DataColumn::number("other_traffic", "bytes that the device carried for others, a share of all that it carried",
             |row: &ExportedCell<'_>| row.cell.disturbance.others);
         DataColumn::number("read_ahead", "bytes that were fetched from storage over the bytes that were read through the page cache",
@@ -176,7 +176,7 @@ fn disturbance<'a>() -> Columns<'a> {
             |row: &ExportedCell<'_>| row.cell.disturbance.device_mean_ns);
         DataColumn::whole("trials_with_fewer_device_ios", "trials in the group with fewer device requests per request, where the trials fall into two groups",
             |row: &ExportedCell<'_>| row.cell.disturbance.split.map(|split| split.whole.trials));
-    };
+    });
     columns.extend(clients::STALLS.map(|(name, doc, value)| {
         DataColumn::number(name, doc, move |row: &ExportedCell<'_>| {
             value(&row.cell.disturbance)
@@ -217,7 +217,7 @@ fn limits<'a>() -> Columns<'a> {
     fn efficiency(row: &ExportedCell<'_>) -> Option<Efficiency> {
         row.cell.efficiency
     }
-    columns! {
+    Vec::from(table! {
         DataColumn::whole("in_flight_asked", "requests in flight that were asked for: threads times depth",
             |row: &ExportedCell<'_>| at_once(row).map(|c| c.asked));
         DataColumn::number("in_flight_median", "requests in flight, seen from the threads; median over the trials",
@@ -235,7 +235,7 @@ fn limits<'a>() -> Columns<'a> {
         DataColumn::number("efficiency", "median over the ceiling, a share", |row: &ExportedCell<'_>| efficiency(row).map(|e| e.share));
         DataColumn::text("efficiency_cause", "why `efficiency` is above 1, where the evidence says so",
             |row: &ExportedCell<'_>| efficiency(row)?.cause);
-    }
+    })
 }
 
 /// How a rate was kept, and latencies beside that of the requests themselves.
@@ -243,7 +243,7 @@ fn load<'a>() -> Columns<'a> {
     fn kept<'r>(row: &'r ExportedCell<'_>) -> Option<&'r CellRate> {
         row.cell.rate_report.as_ref()
     }
-    let mut columns = columns! {
+    let mut columns = Vec::from(table! {
         DataColumn::number("latency_max_ns", "greatest latency of any request of any trial, ns",
             |row: &ExportedCell<'_>| row.cell.latency.map(|l| l.max_ns));
         DataColumn::number("rate_wanted", "requests per second that were asked for", |row: &ExportedCell<'_>| kept(row).map(|p| p.rate_wanted));
@@ -255,7 +255,7 @@ fn load<'a>() -> Columns<'a> {
             |row: &ExportedCell<'_>| kept(row).map(|p| p.backlog_max));
         DataColumn::whole("backlog_end_max", "most of these at the end of a trial, of any trial",
             |row: &ExportedCell<'_>| kept(row).map(|p| p.backlog_end));
-    };
+    });
     columns.extend(quantiles(
         "service",
         "service time (completion minus submission) where there is a rate",
@@ -308,7 +308,7 @@ fn quantiles<'a>(
 
 /// What the numbers are worth.
 fn verdict<'a>() -> Columns<'a> {
-    columns! {
+    Vec::from(table! {
         DataColumn::text("served_by", "where the bytes came from: `device`, `page-cache`, `mixed`, `hole`, `not-storage`, `network`, `model`, `unknown`; several with their numbers of trials",
             |row: &ExportedCell<'_>| row.cell.served.as_ref().map(ToString::to_string));
         DataColumn::number("device_fraction", "bytes that the device carried, a share; median over the trials",
@@ -330,5 +330,5 @@ fn verdict<'a>() -> Columns<'a> {
             },
         )
         .known();
-    }
+    })
 }

@@ -201,6 +201,11 @@ fn at(held: &[(String, String)]) -> String {
 
 /// `4.23 times (4.22 to 4.24)`; where an interval without 1 is that near to it, with as many digits as show that, or `0.9635 times (0.9271 to below 1)`.
 pub(super) fn times(estimate: &Estimate) -> String {
+    times_with(estimate, "")
+}
+
+/// The same with a note behind the interval, where there is one.
+fn times_with(estimate: &Estimate, note: &str) -> String {
     let Some((low, high)) = estimate.interval else {
         return format!("{} times", significant(estimate.ratio));
     };
@@ -220,7 +225,7 @@ pub(super) fn times(estimate: &Estimate) -> String {
         _ => digits(value, count),
     };
     format!(
-        "{} times ({} to {})",
+        "{} times ({} to {}{note})",
         digits(estimate.ratio, count),
         shown(low),
         shown(high)

@@ -2,7 +2,6 @@
 
 use std::borrow::Cow;
 
-use iolab_record::columns;
 use iolab_record::{Sample, ServedBy, ShownLatency};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
@@ -16,6 +15,7 @@ use crate::document::RunSummary;
 use crate::document_header::{IOLAB_VERSION, SCHEMA};
 use crate::trust::TrustData;
 use iolab_workload::escape_control::escape_control;
+use iolab_workload::table;
 
 /// What the page of `iolab report` holds in its element `samples`.
 #[derive(Serialize, JsonSchema)]
@@ -75,7 +75,7 @@ impl JsonSchema for PageSample {
 fn columns(timed: ShownLatency) -> Vec<DataColumn<'static, Sample>> {
     type S = Sample;
     let latency = move |sample: &S| timed.requests(sample).waited();
-    columns! {
+    Vec::from(table! {
         DataColumn::whole("cell", "id of its cell in the run file", |s: &S| Some(s.cell)).known();
         DataColumn::whole("sample", "its id in the run file", |s: &S| Some(s.id)).known();
         DataColumn::whole("block", "block that it belongs to", |s: &S| Some(s.block)).known();
@@ -92,7 +92,7 @@ fn columns(timed: ShownLatency) -> Vec<DataColumn<'static, Sample>> {
         DataColumn::number("device_fraction", "bytes that the device carried, a share", |s: &S| s.verdict.device_fraction);
         DataColumn::text("served_by", "where the bytes came from",
             |s: &S| Some(s.verdict.served_by.name())).one_of(ServedBy::NAMES).known();
-    }
+    })
 }
 
 /// Everything that the script of the page reads, escaped for a `<script>` element.

@@ -82,8 +82,8 @@ fn whatever_would_run_is_refused_by_name() {
 /// A connection without the check for virtual tables, views and triggers.
 fn unlooked_at(path: &Path) -> Connection {
     let mut connection = Connection::open(path).unwrap();
-    guard::restrain(&connection).unwrap();
-    guard::distrust(&mut connection).unwrap();
+    sqlite_protection::restrain(&connection).unwrap();
+    sqlite_protection::distrust(&mut connection).unwrap();
     connection
 }
 

@@ -385,11 +385,11 @@ fn numbers_that_are_not_known_stay_unknown() {
     let bench = Fixture::new();
     let mut file = bench.create("a.iolab");
     let sample = Sample {
-        clock_drift_ppm: f64::NAN,
+        clock_drift_ppm: None,
         ..sample_row(0, 0)
     };
     add(&mut file, &sample);
     drop(file);
     let record = read(&bench.path("a.iolab")).unwrap();
-    assert!(record.samples[0].clock_drift_ppm.is_nan());
+    assert_eq!(record.samples[0].clock_drift_ppm, None);
 }

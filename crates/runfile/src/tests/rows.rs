@@ -33,10 +33,10 @@ pub(super) fn run_row() -> Run {
         target_bytes: 1 << 30,
         seed: 42,
         clock_domain: ClockDomain::Virtual,
-        clock_cost_ns: 11.5,
+        clock_cost_ns: Some(11.5),
         clock_resolution_ns: Some(0.5),
         clock_source: "tsc: invariant".to_owned(),
-        floor_ns: 30.25,
+        floor_ns: Some(30.25),
     }
 }
 
@@ -244,7 +244,7 @@ pub(super) fn sample_row(cell: i64, block: u32) -> Sample {
         waited: Some(3007),
         run_delay_ns: Some(3008),
         wall_ns: 3004,
-        clock_drift_ppm: -1.5,
+        clock_drift_ppm: Some(-1.5),
         seed: i64::MAX as u64,
         counters: counters(),
         region: Region {

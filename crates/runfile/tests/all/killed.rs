@@ -92,10 +92,10 @@ fn plan() -> (Run, ExperimentRecord, Cell) {
         target_bytes: 4096,
         seed: 1,
         clock_domain: ClockDomain::Real,
-        clock_cost_ns: 1.0,
+        clock_cost_ns: Some(1.0),
         clock_resolution_ns: Some(0.5),
         clock_source: String::new(),
-        floor_ns: 1.0,
+        floor_ns: Some(1.0),
     };
     let mut definition = Experiment::find("read-size").unwrap();
     definition.apply_set("bs=4k").unwrap();
@@ -153,7 +153,7 @@ fn sample(block: u32) -> Sample {
         end_sync_ns: 0,
         paused_ns: 0,
         wall_ns: 1000,
-        clock_drift_ppm: 0.0,
+        clock_drift_ppm: Some(0.0),
         seed: 1,
         counters: Default::default(),
         region: Default::default(),

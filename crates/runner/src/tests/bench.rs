@@ -181,10 +181,10 @@ impl Fixture {
             target_bytes: 1 << 30,
             seed: 42,
             clock_domain: ClockDomain::Real,
-            clock_cost_ns: 11.0,
+            clock_cost_ns: Some(11.0),
             clock_resolution_ns: Some(0.5),
             clock_source: "tsc".to_owned(),
-            floor_ns: 30.0,
+            floor_ns: Some(30.0),
         };
         let record = experiment_record(&self.experiment)?;
         let file = RunFile::create(&self.path, &run, &Environment::default(), &record, &rows)?;

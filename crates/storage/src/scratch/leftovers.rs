@@ -8,7 +8,7 @@ use rustix::fs::{AtFlags, FileType, FlockOperation, Mode, OFlags, Stat};
 
 use super::super::path_lookup::same_inode;
 use super::super::private_folder::{self, Left};
-use super::super::size::human;
+use super::super::target_size::human;
 use super::footer::{self, ListedFile};
 use super::{DIGITS, MODE, PREFIX};
 

@@ -2,7 +2,7 @@
 
 use std::fs::File;
 
-use super::super::{lent_file, system_tools};
+use super::super::{lent_descriptor, system_tools};
 
 /// Names that blkid has for what our table calls otherwise; all others are taken in small letters.
 const OURS: &[(&str, &str)] = &[
@@ -30,7 +30,7 @@ const OURS: &[(&str, &str)] = &[
 /// Asks blkid for what it sees in `length` bytes of an open file or device from byte `start`; nothing where it is not
 /// installed.
 pub(super) fn names(file: &File, start: u64, length: u64) -> Vec<String> {
-    let Ok(place) = lent_file::descriptor(file) else {
+    let Ok(place) = lent_descriptor::descriptor(file) else {
         return Vec::new();
     };
     let (start, length) = (start.to_string(), length.to_string());

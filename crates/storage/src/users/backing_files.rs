@@ -6,9 +6,9 @@ use std::path::Path;
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 
-use super::aliases::Aliases;
-use super::graph::{FileId, Node, Span};
 use super::openers::Wanted;
+use super::overlay_aliases::Aliases;
+use super::storage_graph::{FileId, Node, Span};
 use super::{Checked, Number, Use, Users, in_layer, lasting, opened, passing};
 
 const SEE_FILES: &str =

@@ -11,8 +11,8 @@ use super::super::device::{Number, number_of};
 use super::super::errno::{of_std, reason};
 use super::super::sysfs;
 use super::disk_ids::DiskId;
-use super::graph::{Below, FileId, Graph, Node, Piece, Way};
 use super::mount_namespace::{Namespace, rooted};
+use super::storage_graph::{Below, FileId, Graph, Node, Piece, Way};
 use super::{Checked, Users, lasting};
 
 /// What is exported.

@@ -10,12 +10,12 @@ use rustix::io::Errno;
 
 use iolab_workload::Result;
 
-use super::aliases::Aliases;
 use super::exports::Export;
-use super::graph::Node;
 use super::inventory::Inventory;
-use super::lease::{self, Others};
 use super::openers::{self, Wanted};
+use super::overlay_aliases::Aliases;
+use super::storage_graph::Node;
+use super::write_lease::{self, Others};
 use super::{
     Checked, NamedObject, Number, PAUSE, SEE_DEVICES, SEE_EXPORTS, SEE_OPENERS, TIMEOUT, Users,
     errno, in_layer, lasting, opened, passing, refused, signature,
@@ -90,7 +90,7 @@ impl Users {
     /// Asks the kernel whether the file is open elsewhere, and the processes by whom.
     fn look_at_lease(&mut self, handle: &File, aliases: &Aliases) -> Checked {
         let others = match opened(handle, OFlags::RDONLY | OFlags::NONBLOCK) {
-            Ok(file) => lease::others(&file),
+            Ok(file) => write_lease::others(&file),
             Err(errno) => Others::Unknown(errno),
         };
         // A server counts no use by the same client against a delegation.

@@ -17,11 +17,11 @@ use super::super::mounts::{self, Mount, unescape};
 use super::super::sysfs;
 use super::disk_ids;
 use super::exports::Exports;
-use super::graph::{Below, Device, FileId, Graph, Node, Piece};
 use super::kernel_drivers;
 use super::loops::{self, Backing};
 use super::mapper::{self, SECTOR};
 use super::mount_namespace::{Namespace, rooted};
+use super::storage_graph::{Below, Device, FileId, Graph, Node, Piece};
 
 /// What the kernel says.
 #[derive(Debug, Default)]

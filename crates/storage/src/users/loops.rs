@@ -7,7 +7,7 @@ use std::os::fd::AsRawFd;
 use rustix::fs::{major, minor};
 use rustix::io::Errno;
 
-use super::graph::{FileId, Node};
+use super::storage_graph::{FileId, Node};
 
 /// `LOOP_GET_STATUS64` of linux/loop.h.
 const GET_STATUS64: libc::c_ulong = 0x4c05;

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::super::device::Number;
 use super::super::{sysfs, system_tools};
-use super::graph::{Below, Node, Piece};
+use super::storage_graph::{Below, Node, Piece};
 
 /// Sysfs and the device mapper count sectors of 512 bytes, even where the device's own are larger.
 pub(super) const SECTOR: u64 = 512;

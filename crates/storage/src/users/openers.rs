@@ -8,9 +8,9 @@ use rustix::fs::{AtFlags, CWD, Statx, StatxFlags};
 
 use super::super::device::Number;
 use super::super::sysfs;
-use super::graph::{FileId, Node};
 use super::inventory::processes;
 use super::remote_files::Handle;
+use super::storage_graph::{FileId, Node};
 
 /// What is looked for.
 #[derive(Debug, Default)]

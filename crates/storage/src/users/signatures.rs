@@ -8,8 +8,8 @@ use rustix::io::Errno;
 use iolab_workload::Result;
 
 use super::super::Consent;
-use super::super::size::human;
-use super::graph::{Below, Node, Piece, Span};
+use super::super::target_size::human;
+use super::storage_graph::{Below, Node, Piece, Span};
 use super::{Error, NamedObject, Number, Site, Users, errno, opened, signature};
 
 /// Signatures that have to be named, and where they are.

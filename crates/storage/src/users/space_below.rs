@@ -10,9 +10,9 @@ use rustix::fs::{Mode, OFlags};
 use iolab_workload::Result;
 
 use super::super::copy_on_write::moves_data;
-use super::aliases::Aliases;
-use super::graph::{FileId, Node, Span, Way};
 use super::mapper::{self, PoolSpace};
+use super::overlay_aliases::Aliases;
+use super::storage_graph::{FileId, Node, Span, Way};
 use super::{Number, Users};
 
 /// A file that a loop device stands on, directly or by further ones.

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use proptest::prelude::*;
 
-use super::graph::{Device, Graph, Piece};
+use super::storage_graph::{Device, Graph, Piece};
 use super::*;
 
 /// A made-up kernel: sdq with partitions sdq1 and sdq2, loop devices, dm-7 and md9.

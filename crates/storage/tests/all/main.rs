@@ -63,6 +63,11 @@ fn fails(path: &Path, need: &Need, kind: Kind) -> Error {
     error
 }
 
+/// A message without the folder of its test.
+fn said(text: impl ToString, dir: &Path) -> String {
+    text.to_string().replace(&dir.display().to_string(), "DIR")
+}
+
 /// For tests that start processes, and for those that open again what was just closed: a process
 /// being started has a copy of every descriptor, locks included, until it calls exec.
 fn alone() -> MutexGuard<'static, ()> {

@@ -9,9 +9,7 @@ use iolab_analysis::claim::{
 use iolab_analysis::curve::by_size;
 use iolab_analysis::equivalence::MARGINS;
 use iolab_record::RunRecord;
-use iolab_synthetic::{
-    At, Curve, Disturbance, Disturber, Evidence, Noise, Outcome, Scenario, Truth,
-};
+use iolab_synthetic::{At, Curve, Disturbance, Disturber, Noise, Outcome, Scenario, Truth};
 use iolab_workload::group::GroupSpec;
 use iolab_workload::settings::CellSpec;
 use iolab_workload::trial::BufferInit;
@@ -124,13 +122,11 @@ fn programs_are_told_apart_and_alike_only_where_they_are() {
 #[test]
 fn programs_beside_others_are_not_judged() {
     let disturbed = |at: &str| {
-        vec![Disturbance {
-            by: Disturber::Cpu,
-            at: At::levels(at),
-            share: 1.0,
-            ratio: 0.65,
-            evidence: Evidence::Shown,
-        }]
+        vec![Disturbance::of_every_trial(
+            Disturber::Cpu,
+            At::levels(at),
+            0.65,
+        )]
     };
     let slow = Scenario {
         disturbances: disturbed("linkage=dynamic"),
@@ -216,13 +212,11 @@ fn buffers_that_were_not_touched_are_called_slower_only_where_they_are() {
         }
     }
     let disturbed = Scenario {
-        disturbances: vec![Disturbance {
-            by: Disturber::Cpu,
-            at: At::levels("buffer_init=untouched"),
-            share: 1.0,
-            ratio: 0.65,
-            evidence: Evidence::Shown,
-        }],
+        disturbances: vec![Disturbance::of_every_trial(
+            Disturber::Cpu,
+            At::levels("buffer_init=untouched"),
+            0.65,
+        )],
         ..Scenario::of(
             "buffer-size",
             &["buffer_init=untouched,zeroed", "bs=4k,64k"],
@@ -304,13 +298,11 @@ fn a_limit_that_groups_share_is_told_where_there_is_one() {
         }
     }
     let disturbed = Scenario {
-        disturbances: vec![Disturbance {
-            by: Disturber::Traffic,
-            at: At::levels("bs=16k"),
-            share: 1.0,
-            ratio: 0.65,
-            evidence: Evidence::Shown,
-        }],
+        disturbances: vec![Disturbance::of_every_trial(
+            Disturber::Traffic,
+            At::levels("bs=16k"),
+            0.65,
+        )],
         ..groups(Noise::Lognormal { sigma: 0.03 }, 16, 1.0)
     };
     let make = |seed| as_groups(disturbed.run(seed));
@@ -438,13 +430,11 @@ fn a_simpler_setting_is_nearly_as_good() {
 #[test]
 fn a_disturbed_best_makes_nothing_near() {
     let slowed = |at: &str| {
-        vec![Disturbance {
-            by: Disturber::Traffic,
-            at: At::levels(at),
-            share: 1.0,
-            ratio: 0.65,
-            evidence: Evidence::Shown,
-        }]
+        vec![Disturbance::of_every_trial(
+            Disturber::Traffic,
+            At::levels(at),
+            0.65,
+        )]
     };
     let sizes = Scenario {
         curves: vec![("bs", Curve::Amortised { half: 65536.0 })],

@@ -17,8 +17,7 @@ use iolab_analysis::claim::{
 };
 use iolab_record::RunRecord;
 use iolab_synthetic::{
-    At, Common, Curve, Disturbance, Disturber, Evidence, Noise, Outcome, Scenario, Score, Truth,
-    grade,
+    At, Common, Curve, Disturbance, Disturber, Noise, Outcome, Scenario, Score, Truth, grade,
 };
 use iolab_workload::response::Response;
 
@@ -152,14 +151,22 @@ pub(crate) fn compared(
     Outcome::of_all(own.map(judge))
 }
 
-pub(crate) fn bests((record, truth): (RunRecord, Truth)) -> Outcome {
+pub(crate) fn bests(run: (RunRecord, Truth)) -> Outcome {
+    each_best(run, of_best)
+}
+
+/// Judges the best size of each curve.
+pub(crate) fn each_best(
+    (record, truth): (RunRecord, Truth),
+    judge: impl Fn(&Best, &Truth) -> Outcome,
+) -> Outcome {
     let analysis = analyse(&record);
     let all = claims(&[&analysis]);
     let curves = all.iter().filter_map(|claim| match claim {
         Claim::Best(curves) => Some(curves),
         _ => None,
     });
-    Outcome::of_all(curves.flatten().map(|best| of_best(best, &truth)))
+    Outcome::of_all(curves.flatten().map(|best| judge(best, &truth)))
 }
 
 /// Grades a kind, prints its row, and holds it to the limits.
@@ -378,13 +385,11 @@ fn least_size_is_worse((record, _): (RunRecord, Truth)) -> Outcome {
 fn what_only_a_disturbance_makes_is_not_claimed() {
     for by in [Disturber::Traffic, Disturber::Cpu] {
         let disturbed = Scenario {
-            disturbances: vec![Disturbance {
+            disturbances: vec![Disturbance::of_every_trial(
                 by,
-                at: At::levels("threads=8"),
-                share: 1.0,
-                ratio: 0.65,
-                evidence: Evidence::Shown,
-            }],
+                At::levels("threads=8"),
+                0.65,
+            )],
             ..Scenario::of("disk-grid", &["workload=RR", "bs=4k,64k", "threads=1,8"])
         };
         let is = |contrast: &Contrast| matches!(contrast, Contrast::Ordered { .. });

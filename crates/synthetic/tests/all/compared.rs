@@ -5,7 +5,7 @@ use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::compare::{Better, CellVerdict, Comparison, Criteria, HypothesisTest, RunSide};
 use iolab_record::RunRecord;
 use iolab_stats::trials_for_apart;
-use iolab_synthetic::{At, Disturbance, Disturber, Evidence, Noise, Outcome, Scenario, Truth};
+use iolab_synthetic::{At, Disturbance, Disturber, Noise, Outcome, Scenario, Truth};
 
 use super::claims::{SAID_MIN, drifting, hold_made, runs, shapes};
 
@@ -168,13 +168,7 @@ fn what_only_a_disturbance_makes_is_said_of_no_side() {
     for by in [Disturber::Traffic, Disturber::Cpu] {
         let quiet = grid(Noise::Lognormal { sigma: 0.03 }, 10);
         let disturbed = Scenario {
-            disturbances: vec![Disturbance {
-                by,
-                at: At::all(),
-                share: 1.0,
-                ratio: 0.65,
-                evidence: Evidence::Shown,
-            }],
+            disturbances: vec![Disturbance::of_every_trial(by, At::all(), 0.65)],
             ..quiet.later()
         };
         let name = format!("{by:?} in the new run");
@@ -233,13 +227,11 @@ fn pairs() -> impl Iterator<Item = (Made, Made)> {
             [1.0, 1.3, 0.6][seed as usize / 3 % 3],
         )];
         let disturbed = if seed % 2 == 0 { &mut new } else { &mut base };
-        disturbed.disturbances = vec![Disturbance {
-            by: Disturber::Traffic,
-            at: At::levels("bs=4k"),
-            share: 1.0,
-            ratio: 0.7,
-            evidence: Evidence::Shown,
-        }];
+        disturbed.disturbances = vec![Disturbance::of_every_trial(
+            Disturber::Traffic,
+            At::levels("bs=4k"),
+            0.7,
+        )];
         (base.run(2 * seed), new.run(2 * seed + 1))
     })
 }

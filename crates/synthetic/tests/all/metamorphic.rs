@@ -5,7 +5,7 @@ use iolab_analysis::claim::{
     CellId, Claim, Comparison, Contrast, Difference, Effect, Standing, claims,
 };
 use iolab_record::RunRecord;
-use iolab_synthetic::{At, Curve, Disturbance, Disturber, Evidence, Scenario};
+use iolab_synthetic::{At, Curve, Disturbance, Disturber, Scenario};
 
 use crate::claims::{drifting, shapes};
 
@@ -36,13 +36,11 @@ fn study(seed: u64) -> Vec<RunRecord> {
         ..Scenario::of("read-random", &["bs=8k", "read_percent=0,50,100"])
     };
     let disturbed = Scenario {
-        disturbances: vec![Disturbance {
-            by: Disturber::Traffic,
-            at: At::levels("threads=8"),
-            share: 1.0,
-            ratio: 0.7,
-            evidence: Evidence::Shown,
-        }],
+        disturbances: vec![Disturbance::of_every_trial(
+            Disturber::Traffic,
+            At::levels("threads=8"),
+            0.7,
+        )],
         ..Scenario::of("disk-grid", &["workload=WS,WR", "bs=16k", "threads=1,8"])
     };
     let elsewhere = Scenario {

@@ -4,7 +4,7 @@
 use iolab_analysis::analysis::analyse;
 use iolab_analysis::claim::{Claim, claims};
 use iolab_record::RunRecord;
-use iolab_synthetic::{At, Disturbance, Disturber, Evidence, Noise, Outcome, Scenario, Truth};
+use iolab_synthetic::{At, Disturbance, Disturber, Noise, Outcome, Scenario, Truth};
 
 use super::claims::{SAID_MIN, drifting, hold_made, judged, place, runs, shapes};
 
@@ -81,13 +81,7 @@ fn large_differences_between_targets_are_said() {
 fn a_disturbed_target_is_not_called_slower() {
     for by in [Disturber::Traffic, Disturber::Cpu] {
         let mut targets = on_targets(Noise::Lognormal { sigma: 0.03 }, 12, [1.0; 3]);
-        targets[1].disturbances = vec![Disturbance {
-            by,
-            at: At::all(),
-            share: 1.0,
-            ratio: 0.65,
-            evidence: Evidence::Shown,
-        }];
+        targets[1].disturbances = vec![Disturbance::of_every_trial(by, At::all(), 0.65)];
         let name = format!("{by:?} on the second");
         let claim = ("targets across runs, disturbed", name.as_str());
         hold_made(claim, runs(), make(&targets), said);

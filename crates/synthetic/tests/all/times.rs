@@ -1,14 +1,13 @@
 //! What is claimed of times of requests, where less is better: their median and 99th percentile, and the best sizes by them. `claims.rs` tells how
 //! the table of docs/METHODS.md is made.
 
-use iolab_analysis::analysis::analyse;
-use iolab_analysis::claim::{Best, Claim, Contrast, MARGIN, Standing, claims};
+use iolab_analysis::claim::{Best, Contrast, MARGIN, Standing};
 use iolab_plan::experiment::Experiment;
 use iolab_record::RunRecord;
-use iolab_synthetic::{At, Disturbance, Disturber, Evidence, Noise, Outcome, Scenario, Truth};
+use iolab_synthetic::{At, Disturbance, Disturber, Noise, Outcome, Scenario, Truth};
 use iolab_workload::response::Response;
 
-use super::claims::{SAID_MIN, compared, drifting, hold, outcome, place, shapes};
+use super::claims::{SAID_MIN, compared, drifting, each_best, hold, outcome, place, shapes};
 
 /// Trials of each cell: the fewest that have an interval, and more.
 const TRIALS: [u32; 2] = [6, 16];
@@ -71,13 +70,7 @@ fn large_differences_of_times_are_said() {
 fn times_that_only_a_disturbance_makes_are_not_claimed() {
     for by in [Disturber::Traffic, Disturber::Cpu] {
         let disturbed = Scenario {
-            disturbances: vec![Disturbance {
-                by,
-                at: At::levels("depth=4"),
-                share: 1.0,
-                ratio: 0.65,
-                evidence: Evidence::Shown,
-            }],
+            disturbances: vec![Disturbance::of_every_trial(by, At::levels("depth=4"), 0.65)],
             ..waiting(Response::Latency, Noise::Lognormal { sigma: 0.03 }, 10)
         };
         let name = format!("median, {by:?}");
@@ -105,14 +98,8 @@ fn of_best(best: &Best, truth: &Truth) -> Outcome {
     }))
 }
 
-fn bests((record, truth): (RunRecord, Truth)) -> Outcome {
-    let analysis = analyse(&record);
-    let all = claims(&[&analysis]);
-    let curves = all.iter().filter_map(|claim| match claim {
-        Claim::Best(curves) => Some(curves),
-        _ => None,
-    });
-    Outcome::of_all(curves.flatten().map(|best| of_best(best, &truth)))
+fn bests(run: (RunRecord, Truth)) -> Outcome {
+    each_best(run, of_best)
 }
 
 #[test]

@@ -6,7 +6,7 @@ use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::analysis::Analysis;
 use iolab_analysis::claim::{CellId, Claim, HEADLINES_MAX, claims, headlines};
 use iolab_analysis::trust::{Shown, Trust, TrustLevel, TrustReason};
-use iolab_synthetic::{At, Curve, Disturbance, Disturber, Evidence, Noise, Scenario};
+use iolab_synthetic::{At, Curve, Disturbance, Disturber, Noise, Scenario};
 
 /// Seeds of each combination.
 const SEEDS: u64 = 10;
@@ -32,13 +32,9 @@ fn study(seed: u64, by: Option<(Disturber, &str)>) -> Study {
     };
     for (run, one) in [grid, sizes.later()].into_iter().enumerate() {
         // Its trials are as fast as without it: claims stay as they are, only the evidence differs.
-        let disturbances = by.into_iter().map(|(by, at)| Disturbance {
-            by,
-            at: At::levels(at),
-            share: 1.0,
-            ratio: 1.0,
-            evidence: Evidence::Shown,
-        });
+        let disturbances = by
+            .into_iter()
+            .map(|(by, at)| Disturbance::of_every_trial(by, At::levels(at), 1.0));
         let scenario = Scenario {
             noise: Noise::Lognormal { sigma: 0.01 },
             disturbances: disturbances.collect(),

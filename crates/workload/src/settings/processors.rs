@@ -4,46 +4,40 @@ use std::fmt::Display;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 
-use super::values::{put, put_number_or_none, put_or_none};
+use super::values::put_number_or_none;
 use super::{CellSpec, Setting, Value, rows};
 use crate::system_settings::SystemSettings;
 use crate::trial::{NICE, REALTIME};
 use crate::{Error, Result};
 
 pub(super) const ROWS: &[Setting] = rows! { Processors:
-    { name: "cpus", aliases: ["cpus_allowed"], kind: List, unit: "", column: "cpus", since: 6, exported: true,
+    { name: "cpus", aliases: ["cpus_allowed"], kind: List, since: 6, exported: true,
       doc: "CPUs that threads may run on: 0-3,8; none: all that the process may use",
-      set: |cell, text| put_or_none(&mut cell.trial.cpus, text),
-      get: |cell| Value::word(cell.trial.cpus.as_ref()) }
-    { name: "placement", aliases: [], kind: Word, unit: "", column: "placement", since: 6, exported: true,
+      word_or_none: trial.cpus }
+    { name: "placement", kind: Word, since: 6, exported: true,
       doc: "which CPU a thread runs on: float (any of them), spread (one per thread, far apart: packages, then cores, then hardware threads) or packed (one per thread, close together)",
-      set: |cell, text| put(&mut cell.trial.placement, text),
-      get: |cell| Value::word(Some(cell.trial.placement)) }
-    { name: "memory_node", aliases: [], kind: Count, unit: "", column: "memory_node", since: 6, exported: true,
+      word: trial.placement }
+    { name: "memory_node", kind: Count, since: 6, exported: true,
       doc: "NUMA node of the threads' memory, buffers included; none: any",
-      set: |cell, text| put_number_or_none(&mut cell.trial.memory_node, text),
-      get: |cell| cell.trial.memory_node.into() }
-    { name: "buffer_init", aliases: [], kind: Word, unit: "", column: "buffer_init", since: 5, exported: true,
+      number: trial.memory_node, put_number_or_none }
+    { name: "buffer_init", kind: Word, since: 5, exported: true,
       doc: "buffer preparation: untouched, zeroed, touched, populated, huge (huge pages), nohuge or random",
-      set: |cell, text| put(&mut cell.trial.buffer_init, text),
-      get: |cell| Value::word(Some(cell.trial.buffer_init)) }
-    { name: "buffer_memory", aliases: [], kind: Word, unit: "", column: "buffer_memory", since: 6, exported: true,
+      word: trial.buffer_init }
+    { name: "buffer_memory", kind: Word, since: 6, exported: true,
       doc: "memory of the buffers: contiguous (in huge pages; the default with cache=direct) or kernel (mostly single small pages)",
-      set: |cell, text| put(&mut cell.trial.buffer_memory, text),
-      get: |cell| Value::word(Some(cell.trial.buffer_memory)) }
-    { name: "ioprio", aliases: [], kind: Word, unit: "", column: "ioprio", since: 6, exported: true,
+      word: trial.buffer_memory }
+    { name: "ioprio", kind: Word, since: 6, exported: true,
       doc: "I/O priority of the threads: rt:0 to rt:7, be:0 to be:7 (0 is the highest) or idle; none: that of the process",
-      set: |cell, text| put_or_none(&mut cell.trial.ioprio, text),
-      get: |cell| Value::word(cell.trial.ioprio) }
-    { name: "nice", aliases: [], kind: Word, unit: "", column: "nice", since: 6, exported: false,
+      word_or_none: trial.ioprio }
+    { name: "nice", kind: Word, since: 6, exported: false,
       doc: "nice value of the threads: 19 (last to get a CPU) to -20 (first; below that of the process as root); none: that of the process",
       set: put_nice,
       get: |cell| Value::word(cell.trial.nice) }
-    { name: "realtime", aliases: [], kind: Word, unit: "", column: "realtime", since: 6, exported: false,
+    { name: "realtime", kind: Word, since: 6, exported: false,
       doc: "priority of the threads as real-time threads (SCHED_FIFO), 1 to 99 (first), before all ordinary programs, which may get no CPU meanwhile; needs root and --change-system; none: scheduled as the process is",
       set: put_realtime,
       get: |cell| Value::word(cell.trial.realtime) }
-    { name: "system", aliases: [], kind: Word, unit: "", column: "system", since: 6, exported: true,
+    { name: "system", kind: Word, since: 6, exported: true,
       doc: "kernel settings during each trial, restored after it; needs root and --change-system: max_sectors_kb:N (or max), scheduler:NAME, read_ahead_kb:N, transparent_hugepage:always, madvise or never, several joined by +; none: unchanged",
       set: put_system,
       get: |cell| Value::word((!cell.system.is_none()).then_some(&cell.system)) }

@@ -87,34 +87,72 @@ pub struct Setting {
     pub since: i64,
     /// Whether exports include the column.
     pub exported: bool,
-    pub(super) set: fn(&mut CellSpec, &str) -> Result<()>,
+    pub(super) set: Set,
     pub(super) get: fn(&CellSpec) -> Value,
 }
 
-/// The rows of one topic, four lines each, with the fields of [`Setting`].
+type Set = fn(&mut CellSpec, &str) -> Result<()>;
+
+/// Changes a setting in a cell, and reads it.
+pub(super) type Access = (Set, fn(&CellSpec) -> Value);
+
+/// The rows of one topic, three lines each, with the fields of [`Setting`]; without `aliases`, `unit` or `column` it has none, or that
+/// of its name. The third line says where the value is in a cell, and how it is parsed: see [`access`].
 macro_rules! rows {
     ($topic:ident: $({
-        name: $name:literal, aliases: [$($alias:literal),*], kind: $kind:ident, unit: $unit:literal, column: $column:literal,
+        name: $name:literal, $(aliases: [$($alias:literal),+],)? kind: $kind:ident, $(unit: $unit:literal,)? $(column: $column:literal,)?
         since: $since:literal, exported: $exported:literal,
         doc: $doc:expr,
-        set: $set:expr,
-        get: $get:expr
+        $($access:tt)+
     })+) => {
-        &[$(Setting {
-            name: $name,
-            topic: $crate::settings::Topic::$topic,
-            aliases: &[$($alias),*],
-            unit: $unit,
-            doc: $doc,
-            kind: $crate::settings::ValueKind::$kind,
-            column: $column,
-            since: $since,
-            exported: $exported,
-            set: $set,
-            get: $get,
+        &[$({
+            let (set, get): $crate::settings::setting::Access = $crate::settings::setting::access!($($access)+);
+            Setting {
+                name: $name,
+                topic: $crate::settings::Topic::$topic,
+                aliases: &[$($($alias),+)?],
+                unit: concat!($($unit)?),
+                doc: $doc,
+                kind: $crate::settings::ValueKind::$kind,
+                column: $crate::settings::setting::or!($name $(, $column)?),
+                since: $since,
+                exported: $exported,
+                set,
+                get,
+            }
         }),+]
     };
 }
+
+/// The second of two, where there is one.
+macro_rules! or {
+    ($one:literal) => {
+        $one
+    };
+    ($one:literal, $other:literal) => {
+        $other
+    };
+}
+
+/// How a setting is changed and read: a `word`, a `word_or_none`, a `number` with the function that parses it and what that needs, or
+/// two functions of its own.
+macro_rules! access {
+    (word: $($at:ident).+) => {(
+        |cell, text| $crate::settings::values::put(&mut cell.$($at).+, text),
+        |cell| $crate::settings::Value::word(Some(&cell.$($at).+)),
+    )};
+    (word_or_none: $($at:ident).+) => {(
+        |cell, text| $crate::settings::values::put_or_none(&mut cell.$($at).+, text),
+        |cell| $crate::settings::Value::word(cell.$($at).+.as_ref()),
+    )};
+    (number: $($at:ident).+, $put:ident $(, $with:expr)?) => {(
+        |cell, text| $put(&mut cell.$($at).+, text $(, $with)?),
+        |cell| cell.$($at).+.into(),
+    )};
+    (set: $set:expr, get: $get:expr) => { ($set, $get) };
+}
+pub(super) use access;
+pub(super) use or;
 pub(super) use rows;
 
 impl PartialEq for Setting {

@@ -5,9 +5,9 @@ use std::str::FromStr;
 
 use super::{Backend, FileLayout, Pattern, TrialSpec, share};
 use crate::error::{Error, Result};
-use crate::key::derive;
 use crate::pattern::Permutation;
 use crate::quantity::exact_size;
+use crate::random_key::derive;
 
 /// Most files of a thread: each takes three file descriptors.
 pub const FILES_MAX: u32 = 1000;

@@ -194,7 +194,7 @@ impl TrialSpec {
 
 #[cfg(test)]
 mod tests {
-    use super::super::refusals::{refusals, trial};
+    use super::super::refused_trials::{refusals, trial};
     use super::*;
 
     #[test]

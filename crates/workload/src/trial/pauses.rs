@@ -94,7 +94,7 @@ impl TrialSpec {
 
 #[cfg(test)]
 mod tests {
-    use super::super::refusals::refusals;
+    use super::super::refused_trials::refusals;
     use super::*;
 
     #[test]

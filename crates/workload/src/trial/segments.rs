@@ -7,7 +7,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::error::{Error, Result};
-use crate::key::derive;
+use crate::random_key::derive;
 use crate::units::{format_size, parse_size};
 
 /// Segments begin at multiples of this many bytes, or of the greatest power of two that divides their size where that is less.
@@ -110,7 +110,7 @@ impl FromStr for Segments {
 mod tests {
     use proptest::prelude::*;
 
-    use super::super::refusals::{refusals, trial};
+    use super::super::refused_trials::{refusals, trial};
     use super::*;
 
     proptest! {

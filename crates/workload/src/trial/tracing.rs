@@ -52,7 +52,7 @@ impl TrialSpec {
 
 #[cfg(test)]
 mod tests {
-    use super::super::refusals::refusals;
+    use super::super::refused_trials::refusals;
 
     #[test]
     fn trials_whose_requests_have_no_events_of_their_own_are_refused() {

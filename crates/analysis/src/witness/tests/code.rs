@@ -2,6 +2,16 @@
 
 use super::*;
 
+/// One on a device that is known.
+fn read_file(bytes: u64) -> ObservedFile {
+    ObservedFile {
+        is_read: true,
+        has_device: true,
+        bytes,
+        ..ObservedFile::default()
+    }
+}
+
 /// A program that reads past the page cache still has pages of itself fetched, from another disk that others use too.
 #[test]
 fn code_of_a_direct_reader_can_lie_elsewhere() {
@@ -10,12 +20,7 @@ fn code_of_a_direct_reader_can_lie_elsewhere() {
     by_another(&mut observed, 600 * MIB, 0);
     observed.ways.reads.buffered = false;
     observed.ways.reads.direct = true;
-    observed.files = vec![ObservedFile {
-        is_read: true,
-        has_device: true,
-        bytes: 64 * MIB,
-        ..ObservedFile::default()
-    }];
+    observed.files = vec![read_file(64 * MIB)];
     let carried = |observed: &Observed| Reading::of(observed).carried_reads();
     let of = |least: u64| {
         let most = 64 * MIB + code;
@@ -49,12 +54,7 @@ proptest! {
         observed.ways.reads.buffered = !is_direct;
         observed.ways.reads.direct = is_direct;
         observed.processes.fault_bytes = Some(code + more);
-        observed.files = vec![ObservedFile {
-            is_read: true,
-            has_device: true,
-            bytes: own,
-            ..ObservedFile::default()
-        }];
+        observed.files = vec![read_file(own)];
         let carried = Reading::of(&observed).carried_reads().expect("all is counted");
         prop_assert!(carried.least <= own + here && own + here <= carried.most, "{:?}", carried);
     }
@@ -67,12 +67,7 @@ fn code_can_lie_on_the_disk_below() {
     let mut observed = reader(6 * MIB + code, 6 * MIB + code, 30 * MIB, 0);
     observed.ways.reads.buffered = false;
     observed.ways.reads.direct = true;
-    observed.files = vec![ObservedFile {
-        is_read: true,
-        has_device: true,
-        bytes: 64 * MIB,
-        ..ObservedFile::default()
-    }];
+    observed.files = vec![read_file(64 * MIB)];
     observed.others.unread = 1;
     observed.devices = vec![ObservedDevice {
         name: "loop0".to_owned(),

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::tracing::event::kernel_number;
-use crate::tracing::sources::{
+use crate::tracing::recorded_events::{
     BEGAN_SOURCE, BLOCK_SOURCES, FILE_SERVER_SOURCES, FUSE_SOURCES, MOVED_SOURCE, NO_FILTER,
     SYNC_CALL_SOURCES, SYNC_SOURCES, THREAD_SOURCES, TracedPlaces, TracedThreads,
 };
@@ -36,7 +36,7 @@ fn records_are_read_by_the_formats_of_their_events() {
     decoder.add(THREAD_SOURCES[1], SWITCH).expect("a format");
     let seen = |record: &[u8]| {
         let mut all = Vec::new();
-        decoder.event(record, &mut |kind| all.push(kind));
+        all.extend(decoder.event(record));
         all
     };
     let disk = kernel_number((254, 0));
@@ -77,7 +77,7 @@ fn a_thread_that_begins_is_read_with_the_one_that_made_it() {
     decoder.add(BEGAN_SOURCE, format).expect("a format");
     let began = record(205, &[(4, &7u32.to_le_bytes()), (8, &9u32.to_le_bytes())]);
     let mut all = Vec::new();
-    decoder.event(&began, &mut |kind| all.push(kind));
+    all.extend(decoder.event(&began));
     assert_eq!(all, [TraceEventKind::Began { thread: 9, by: 7 }]);
 }
 
@@ -96,7 +96,7 @@ fn a_sync_is_read_with_its_file_and_its_thread() {
         (16, &inode.to_le_bytes()),
     ];
     let mut all = Vec::new();
-    decoder.event(&record(900, &fields), &mut |kind| all.push(kind));
+    all.extend(decoder.event(&record(900, &fields)));
     let exit = TraceEventKind::Sync {
         edge: Edge::End,
         file_system: disk,
@@ -141,7 +141,7 @@ fn a_request_of_a_file_system_in_user_space_is_read_with_its_thread() {
                 (28, &80u32.to_le_bytes()),
             ],
         );
-        decoder.event(&own, &mut |kind| all.push(kind));
+        all.extend(decoder.event(&own));
         let expected = TraceEventKind::FuseSend {
             connection: 39,
             number: 416,
@@ -159,7 +159,7 @@ fn a_request_of_a_file_system_in_user_space_is_read_with_its_thread() {
             (24, &4112u32.to_le_bytes()),
         ],
     );
-    decoder.event(&answer, &mut |kind| all.push(kind));
+    all.extend(decoder.event(&answer));
     let expected = TraceEventKind::FuseEnd {
         connection: 39,
         number: 416,
@@ -204,7 +204,7 @@ fn requests_to_a_file_server_are_read_with_what_was_transferred() {
         (73, Edge::End, 0, flush),
     ] {
         let mut all = Vec::new();
-        decoder.event(&record(id, &fields), &mut |kind| all.push(kind));
+        all.extend(decoder.event(&record(id, &fields)));
         let expected = TraceEventKind::FileServer {
             edge,
             mount: 39,
@@ -251,7 +251,7 @@ fn an_extent_of_btrfs_is_read_with_its_place() {
             bytes[offset..offset + own.len()].copy_from_slice(own);
         }
         let mut all = Vec::new();
-        decoder.event(&bytes, &mut |kind| all.push(kind));
+        all.extend(decoder.event(&bytes));
         let expected = TraceEventKind::Moved {
             file_system: (2 ^ 8 ^ 5) << 32 | (1 ^ 4 ^ 3),
             inode: 257,

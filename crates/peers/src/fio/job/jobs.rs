@@ -7,9 +7,9 @@ use iolab_workload::names::{alternatives, nearest};
 use iolab_workload::{Error, Result};
 
 use super::super::options::{Options, give, is_set, replaced_by, short};
+use super::job_errors::Mistakes;
 use super::line_position::{Hidden, LinePosition};
 use super::lines::{self, Around, Said};
-use super::mistakes::Mistakes;
 
 /// Most jobs of a file.
 pub(super) const JOBS_MAX: usize = 1000;

@@ -8,8 +8,8 @@ use iolab_workload::settings::{CellSpec, Setting};
 use iolab_workload::units::format_duration;
 use iolab_workload::{Error, Result};
 
+use super::job_errors::Mistakes;
 use super::jobs::Job;
-use super::mistakes::Mistakes;
 use crate::fio::options::micros;
 
 /// What such a job asks.

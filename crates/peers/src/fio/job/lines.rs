@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use iolab_plan::experiment::{beside, leads_elsewhere, read_text};
 use iolab_workload::{Error, Result};
 
+use super::job_errors::Mistakes;
 use super::line_position::{Hidden, LinePosition};
-use super::mistakes::Mistakes;
 use crate::fio::options::short;
 
 /// Most files that are included one in the other.

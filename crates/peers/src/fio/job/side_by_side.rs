@@ -9,8 +9,8 @@ use iolab_workload::settings::{CellSpec, SETTINGS, Setting};
 use iolab_workload::trial::{FileLayout, Rate, THREADS_MAX};
 use iolab_workload::{Error, Result};
 
+use super::job_errors::Mistakes;
 use super::jobs::Job;
-use super::mistakes::Mistakes;
 use super::target;
 use crate::fio::options::{file_count, is_set, short};
 

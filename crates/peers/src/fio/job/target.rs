@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use iolab_workload::Error;
 
+use super::job_errors::Mistakes;
 use super::jobs::Job;
-use super::mistakes::Mistakes;
 
 /// The one file or directory that all jobs name; of a file that is not there, its folder.
 pub(super) fn named_by(jobs: &[Job], mistakes: &mut Mistakes) -> Option<PathBuf> {

@@ -1,9 +1,9 @@
 //! Columns of the requests, by operation.
 
 use super::Columns;
-use crate::column::{Column, Null};
-use crate::columns;
-use crate::{LatencySummary, Operation, Sample};
+use crate::column::Null;
+use crate::{Operation, Sample};
+use iolab_workload::table;
 
 const SERVICE: &str = "service time (completion minus submission): mean, quantiles 0.5, 0.9, 0.99, 0.999, greatest; with sync `each` and `fdatasync` a write's includes the sync that follows it; NULL without requests, and with `latency=false`";
 const RESPONSE: &str =
@@ -18,11 +18,11 @@ const SHORT: &str = "transfers that the kernel cut short and iolab continued";
 /// Columns of an operation that transfers data. Arguments: prefix of the names, field.
 macro_rules! moved {
     ($name:literal, $operation:ident) => {{
-        let mut columns = columns! {
-            plain!(concat!($name, "_requests"), operations.$operation.requests, REQUESTS);
-            plain!(concat!($name, "_bytes"), operations.$operation.bytes, BYTES);
-            plain!(concat!($name, "_short_transfers"), operations.$operation.short_transfers, SHORT);
-        };
+        let mut columns = Vec::from(table! {
+            number!(concat!($name, "_requests"), Sample, operations.$operation.requests, REQUESTS);
+            number!(concat!($name, "_bytes"), Sample, operations.$operation.bytes, BYTES);
+            number!(concat!($name, "_short_transfers"), Sample, operations.$operation.short_transfers, SHORT);
+        });
         columns.extend(latency!(
             concat!($name, "_latency"),
             operations.$operation.latency,
@@ -63,8 +63,8 @@ fn syncs() -> Columns {
 fn trims() -> Columns {
     const TRIMS: &str = "requests that trimmed (`trim_percent`), and the bytes that they covered; included in throughput and IOPS";
     let mut columns = vec![
-        plain!("trim_requests", operations.trim.requests, TRIMS).null(Null::Free),
-        plain!("trim_bytes", operations.trim.bytes, TRIMS).null(Null::Free),
+        number!("trim_requests", Sample, operations.trim.requests, TRIMS).null(Null::Free),
+        number!("trim_bytes", Sample, operations.trim.bytes, TRIMS).null(Null::Free),
     ];
     columns.extend(latency!("trim_latency", operations.trim.latency, SERVICE));
     columns.into_iter().map(|c| c.since(6)).collect()

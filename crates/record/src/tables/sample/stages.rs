@@ -1,8 +1,9 @@
 //! What tracing showed: the stages of requests.
 
 use crate::Sample;
-use crate::column::{Column, Null};
-use iolab_workload::stages::{CarriedBy, Journal, StageSummary, TraceSummary};
+use crate::column::Column;
+use iolab_workload::stages::{CarriedBy, Journal};
+use iolab_workload::table;
 
 const JOINED: &str = "requests of a traced trial whose events were all found, and those that miss some; NULL without `trace`, like all of the next";
 const SPLIT: &str = "joined requests that were several to the device";
@@ -11,128 +12,55 @@ const SYNCS: &str = "syncs that followed writes, or that writes carried out them
 const LOST: &str = "events that the kernel had no room for";
 const TIME: &str = "time of a request in this layer, ns: its mean, quantiles, and the mean over the slowest 1 % of the requests; NULL where that is not known. `admission`, `queue`, `device` and `delivery` add up to the service time, `completion`, `cpu_wait` and `reaping` to `delivery`. Those of `sync_` are of a sync that follows a write or is within it, and add up to its time; the write's own are without it. See METHODS.md";
 
-/// A number of what was counted.
-macro_rules! count {
-    ($name:literal, $($field:ident).+, $doc:expr) => {
-        Column::number(
-            $name,
-            |s: &Sample| {
-                s.traced
-                    .as_ref()
-                    .map(|traced: &TraceSummary| traced.counts.$($field).+)
-            },
-            |s, n| s.traced.get_or_insert_default().counts.$($field).+ = n,
-        )
-        .null(Null::Account)
-        .doc($doc)
-    };
-}
-
 /// The numbers of a stage.
 macro_rules! stage {
     ($stage:ident) => {
-        [
-            stage!(real $stage, "_mean_ns", mean_ns),
-            stage!(whole $stage, "_p50_ns", p50_ns),
-            stage!(whole $stage, "_p99_ns", p99_ns),
-            stage!(real $stage, "_tail_mean_ns", tail_mean_ns),
-        ]
+        table! {
+            real!(concat!("stage_", stringify!($stage), "_mean_ns"), Sample, traced?.stages.$stage?.mean_ns, TIME).within(0.0, f64::MAX);
+            number!(concat!("stage_", stringify!($stage), "_p50_ns"), Sample, traced?.stages.$stage?.p50_ns, TIME);
+            number!(concat!("stage_", stringify!($stage), "_p99_ns"), Sample, traced?.stages.$stage?.p99_ns, TIME);
+            real!(concat!("stage_", stringify!($stage), "_tail_mean_ns"), Sample, traced?.stages.$stage?.tail_mean_ns, TIME).within(0.0, f64::MAX);
+        }
     };
-    (real $stage:ident, $unit:literal, $field:ident) => {
-        Column::real(
-            concat!("stage_", stringify!($stage), $unit),
-            |s: &Sample| of(s).and_then(|traced| traced.stages.$stage).map(|stage| stage.$field),
-            |s, n| put(&mut s.traced.get_or_insert_default().stages.$stage).$field = n,
-        )
-        .within(0.0, f64::MAX)
-        .null(Null::Account)
-        .doc(TIME)
-    };
-    (whole $stage:ident, $unit:literal, $field:ident) => {
-        Column::number(
-            concat!("stage_", stringify!($stage), $unit),
-            |s: &Sample| of(s).and_then(|traced| traced.stages.$stage).map(|stage| stage.$field),
-            |s, n| put(&mut s.traced.get_or_insert_default().stages.$stage).$field = n,
-        )
-        .null(Null::Account)
-        .doc(TIME)
-    };
-}
-
-fn of(sample: &Sample) -> Option<&TraceSummary> {
-    sample.traced.as_ref()
-}
-
-fn put(stage: &mut Option<StageSummary>) -> &mut StageSummary {
-    stage.get_or_insert_default()
 }
 
 /// The columns of [`super::SAMPLE`] that only a traced trial has.
 pub fn stages() -> Vec<Column<Sample>> {
-    let mut columns = vec![
-        count!("joined_requests", joined, JOINED),
-        count!("unjoined_requests", unjoined, JOINED),
-        count!("split_requests", split, SPLIT),
-        count!("carrying_requests", carried, CARRIED),
-        count!("other_requests", others, CARRIED),
-        count!("device_flushes", flushes, CARRIED),
-        count!("flush_waits", flush_waits, CARRIED),
-        count!("lost_events", lost, LOST),
-        Column::text(
-            "trace_note",
-            |s: &Sample| of(s).map(|traced| traced.note.as_str().into()),
-            |s, text| {
-                s.traced.get_or_insert_default().note = text.to_owned();
-                true
-            },
-        )
-        .null(Null::Account)
-        .doc("why there are no stages, or not all of them, or not of all requests"),
-        count!("traced_syncs", syncs.syncs, SYNCS),
-        count!("sync_commits", syncs.commits, SYNCS),
-        count!("shared_commits", syncs.shared_commits, SYNCS),
-        count!("sync_flushes", syncs.flushes, SYNCS),
-        count!("shared_flushes", syncs.shared_flushes, SYNCS),
-        Column::text(
-            "trace_journal",
-            |s: &Sample| of(s).and_then(|traced| traced.journal).map(|journal| journal.name().into()),
-            |s, text| {
-                let journal = text.parse().ok();
-                s.traced.get_or_insert_default().journal = journal;
-                journal.is_some()
-            },
-        )
-        .one_of(Journal::NAMES)
-        .null(Null::Account)
-        .doc("how the journal of the file system shows, where syncs were traced: `none`, by its `commits`, by the device's `metadata-writes`, or `hidden`: a server has it, if there is one"),
-        Column::text(
-            "trace_carrier",
-            |s: &Sample| of(s).map(|traced| traced.carried_by.name().into()),
-            |s, text| {
-                let carrier = text.parse().ok();
-                s.traced.get_or_insert_default().carried_by = carrier.unwrap_or_default();
-                carrier.is_some()
-            },
-        )
-        .one_of(CarriedBy::NAMES)
-        .null(Null::Account)
-        .doc("what has a request in the stage `device`: a `disk`, the `server` of a file system in user space, a `file-server` with its network (NFS), or `both`: several of these, of groups"),
+    let counts = table! {
+        number!("joined_requests", Sample, traced?.counts.joined, JOINED);
+        number!("unjoined_requests", Sample, traced?.counts.unjoined, JOINED);
+        number!("split_requests", Sample, traced?.counts.split, SPLIT);
+        number!("carrying_requests", Sample, traced?.counts.carried, CARRIED);
+        number!("other_requests", Sample, traced?.counts.others, CARRIED);
+        number!("device_flushes", Sample, traced?.counts.flushes, CARRIED);
+        number!("flush_waits", Sample, traced?.counts.flush_waits, CARRIED);
+        number!("lost_events", Sample, traced?.counts.lost, LOST);
+        text!("trace_note", Sample, traced?.note).doc("why there are no stages, or not all of them, or not of all requests");
+        number!("traced_syncs", Sample, traced?.counts.syncs.syncs, SYNCS);
+        number!("sync_commits", Sample, traced?.counts.syncs.commits, SYNCS);
+        number!("shared_commits", Sample, traced?.counts.syncs.shared_commits, SYNCS);
+        number!("sync_flushes", Sample, traced?.counts.syncs.flushes, SYNCS);
+        number!("shared_flushes", Sample, traced?.counts.syncs.shared_flushes, SYNCS);
+        word!("trace_journal", Sample, traced?.journal?, Journal)
+            .doc("how the journal of the file system shows, where syncs were traced: `none`, by its `commits`, by the device's `metadata-writes`, or `hidden`: a server has it, if there is one");
+        word!("trace_carrier", Sample, traced?.carried_by, CarriedBy)
+            .doc("what has a request in the stage `device`: a `disk`, the `server` of a file system in user space, a `file-server` with its network (NFS), or `both`: several of these, of groups");
+    };
+    let stages = [
+        stage!(admission),
+        stage!(queue),
+        stage!(device),
+        stage!(delivery),
+        stage!(completion),
+        stage!(cpu_wait),
+        stage!(reaping),
+        stage!(sync_admission),
+        stage!(sync_host),
+        stage!(sync_write),
+        stage!(sync_journal),
+        stage!(sync_flush),
+        stage!(sync_delivery),
     ];
-    columns.extend(stage!(admission));
-    columns.extend(stage!(queue));
-    columns.extend(stage!(device));
-    columns.extend(stage!(delivery));
-    columns.extend(stage!(completion));
-    columns.extend(stage!(cpu_wait));
-    columns.extend(stage!(reaping));
-    columns.extend(stage!(sync_admission));
-    columns.extend(stage!(sync_host));
-    columns.extend(stage!(sync_write));
-    columns.extend(stage!(sync_journal));
-    columns.extend(stage!(sync_flush));
-    columns.extend(stage!(sync_delivery));
-    columns
-        .into_iter()
-        .map(|column| column.since(6).hidden())
-        .collect()
+    let columns = counts.into_iter().chain(stages.into_iter().flatten());
+    columns.map(|column| column.since(6).hidden()).collect()
 }

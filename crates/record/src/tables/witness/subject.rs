@@ -5,8 +5,8 @@ use iolab_workload::witness::{ObservedEnd, Subject};
 use serde_json::json;
 
 use crate::column::{Column, Null};
-use crate::columns;
 use crate::witness::Witnessed;
+use iolab_workload::table;
 
 named! {
     /// What an observation is of.
@@ -35,7 +35,7 @@ named! {
 }
 
 pub(super) fn subject() -> Vec<Column<Witnessed>> {
-    columns! {
+    Vec::from(table! {
         Column::number("id", |_: &Witnessed| Some(1), |_, _| ()).key().doc("1");
         text!("tool_version", Witnessed, tool_version).doc("version of iolab");
         text!("started_utc", Witnessed, started_utc).doc("when the observation began");
@@ -100,11 +100,11 @@ pub(super) fn subject() -> Vec<Column<Witnessed>> {
         .between(0, u32::MAX.into())
         .null(Null::Account)
         .doc("number of a process that ran before");
-    }
+    })
 }
 
 pub(super) fn end() -> Vec<Column<Witnessed>> {
-    vec![
+    Vec::from(table! {
         Column::text(
             "ended",
             |row: &Witnessed| {
@@ -130,7 +130,7 @@ pub(super) fn end() -> Vec<Column<Witnessed>> {
             },
         )
         .one_of(EndKind::NAMES)
-        .doc("how the program ended: `exit-code`, `signal`, `gone` (a process that iolab did not start), `running` (it had not ended)"),
+        .doc("how the program ended: `exit-code`, `signal`, `gone` (a process that iolab did not start), `running` (it had not ended)");
         Column::number(
             "ended_by",
             |row: &Witnessed| match row.observed.end {
@@ -147,9 +147,9 @@ pub(super) fn end() -> Vec<Column<Witnessed>> {
         )
         .between(0, 255)
         .null(Null::Account)
-        .doc("the exit code, or the number of the signal"),
-        count!("elapsed_ns", Witnessed, observed.elapsed_ns, "from the start to the end of the program, or of the observation"),
-        count!("observed_ns", Witnessed, observed.observed_ns, "from the start to the end of the observation"),
-        count!("observer_cpu_ns", Witnessed, observed.observer_cpu_ns, "CPU time that observing took"),
-    ]
+        .doc("the exit code, or the number of the signal");
+        number!("elapsed_ns", Witnessed, observed.elapsed_ns, "from the start to the end of the program, or of the observation");
+        number!("observed_ns", Witnessed, observed.observed_ns, "from the start to the end of the observation");
+        number!("observer_cpu_ns", Witnessed, observed.observer_cpu_ns, "CPU time that observing took");
+    })
 }

@@ -1,7 +1,6 @@
 //! Columns of the quantities that are summarised over the trials of a cell.
 
 use iolab_analysis::analysis::CellAnalysis;
-use iolab_record::columns;
 use iolab_stats::Summary;
 use iolab_workload::table;
 
@@ -10,10 +9,10 @@ use crate::data_column::DataColumn;
 
 /// Trials, and the quantities that are summarised over them.
 pub(super) fn trials<'a>() -> Columns<'a> {
-    let mut columns = columns! {
+    let mut columns = Vec::from(table! {
         DataColumn::whole("n", "measured trials, warm-up and failed ones excluded", |row: &ExportedCell<'_>| Some(row.cell.n)).known();
         DataColumn::whole("failed", "trials that failed", |row: &ExportedCell<'_>| Some(row.cell.failed)).known();
-    };
+    });
     for (name, what, summary) in QUANTITIES {
         columns.extend(PARTS.map(|(part, doc, value)| {
             let name = format!("{name}_{part}");

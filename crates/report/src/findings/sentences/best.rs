@@ -6,7 +6,7 @@ use iolab_workload::quantity::counted;
 use iolab_workload::trial_description;
 use iolab_workload::units::format_size;
 
-use super::{and_more, at, cell, in_cell, margin, quantity, times, untold};
+use super::{and_more, at, cell, in_cell, margin, quantity, times, times_with, untold};
 use crate::findings::{Finding, FindingKind, Rule, capitalised, origin};
 
 /// What a choice rests on.
@@ -287,12 +287,11 @@ fn value(best: &Best, one: &Candidate) -> String {
 /// `0.3 times (0.28 to 0.31)`; where the ratio itself lies within the margin, that the interval does not: such a size is not among those
 /// within it.
 fn times_worse(estimate: &Estimate) -> String {
-    let text = times(estimate);
-    let is_within = (1.0 - MARGIN..=1.0 + MARGIN).contains(&estimate.ratio);
-    match text.strip_suffix(')') {
-        Some(start) if is_within => format!("{start}; not shown to be within {})", margin()),
-        _ => text,
-    }
+    let note = match (1.0 - MARGIN..=1.0 + MARGIN).contains(&estimate.ratio) {
+        true => format!("; not shown to be within {}", margin()),
+        false => String::new(),
+    };
+    times_with(estimate, &note)
 }
 
 /// The sizes on either side of the best ones that are shown to be worse.

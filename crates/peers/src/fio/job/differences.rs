@@ -5,8 +5,8 @@ use iolab_workload::settings::CellSpec;
 use iolab_workload::table;
 use iolab_workload::trial::{FileLayout, Pattern, SyncPolicy, TrialSpec};
 
+use super::super::between_passes::drops_at_each_pass;
 use super::super::options::is_set;
-use super::super::passes::drops_at_each_pass;
 use super::super::unsupported::has_one_place;
 use super::jobs::Job;
 use super::shortened_requests::mean_request;

@@ -12,9 +12,9 @@ use iolab_workload::witness::{ObservedEnd, ProcessTotals, Subject};
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::accounts::{descendants, ignores_children, major_faults, run_delay_ns};
-use super::course::Recorder;
 use super::descriptors::{Descriptors, Owner};
 use super::exits::{Exits, family, total};
+use super::over_time::Recorder;
 use super::signals::Came;
 use super::{Followed, Milestone, Watch, lost, nanoseconds, wait};
 use crate::counters::{account_of, account_of_collected, resource_use};

@@ -10,10 +10,10 @@ use rustix::fs::{FileType, Mode, OFlags, Stat};
 use super::super::device::Number;
 use super::super::mounts::Mount;
 use super::super::overlay;
-use super::graph::FileId;
 use super::inventory::Inventory;
 use super::mount_namespace::{Namespace, rooted};
 use super::remote_files::{Handle, Server};
+use super::storage_graph::FileId;
 
 /// What is known of a file besides its own identity.
 #[derive(Debug, Default)]

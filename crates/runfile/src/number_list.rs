@@ -5,7 +5,7 @@ use std::io::{self, BufRead, BufReader, Read, Take};
 use std::path::Path;
 
 use iolab_plan::experiment::of_text;
-use iolab_plan::named_file;
+use iolab_plan::read_user_file;
 use iolab_workload::{Error, Result};
 
 /// Largest file, bytes: more than ten million numbers.
@@ -46,8 +46,8 @@ pub fn read(path: &Path) -> Result<Vec<f64>> {
 
 fn open(path: &Path) -> Result<Take<File>> {
     let metadata = std::fs::metadata(path).map_err(|error| unreadable(path, &error))?;
-    named_file::check(&metadata, path).map_err(|why| Error::usage(why).hint(HINT))?;
-    named_file::open(path, &metadata).map_err(|error| unreadable(path, &error))
+    read_user_file::check(&metadata, path).map_err(|why| Error::usage(why).hint(HINT))?;
+    read_user_file::open(path, &metadata).map_err(|error| unreadable(path, &error))
 }
 
 fn unreadable(path: &Path, error: &io::Error) -> Error {

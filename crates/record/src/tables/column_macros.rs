@@ -1,0 +1,131 @@
+//! Macros for columns at a path into a row, such as `observed.trace?.lost`. A `?` follows a part that may be missing: the column is NULL without
+//! that part, and the first column that is read makes it. A `?` at the end: the value itself may be NULL.
+
+/// A column of numbers or flags: `number`, `real` or `flag` of [`Column`], name, type of the rows, path, meaning.
+macro_rules! column {
+    ($make:ident, $name:expr, $type:ty, $($at:ident).+ $(? $(.$in:tt)+)*, $doc:expr) => {
+        $crate::column::Column::$make(
+            $name,
+            |row: &$type| Some(row.$($at).+ $(.as_ref()? $(.$in)+)*),
+            |row, value| row.$($at).+ $(.get_or_insert_default() $(.$in)+)* = value,
+        )
+        .null(null!($(? $(.$in)+)*))
+        .doc($doc)
+    };
+    ($make:ident, $name:expr, $type:ty, $($at:ident).+ $(? $(.$in:tt)+)* ?, $doc:expr) => {
+        $crate::column::Column::$make(
+            $name,
+            |row: &$type| row.$($at).+ $(.as_ref()? $(.$in)+)*,
+            |row, value| row.$($at).+ $(.get_or_insert_default() $(.$in)+)* = Some(value),
+        )
+        .null($crate::column::Null::Free)
+        .doc($doc)
+    };
+}
+
+/// When a value is NULL that lies in these parts, each of which may be missing.
+macro_rules! null {
+    () => {
+        $crate::column::Null::Never
+    };
+    ($($part:tt)+) => {
+        $crate::column::Null::Account
+    };
+}
+
+/// A column of numbers.
+macro_rules! number {
+    ($($of:tt)+) => { column!(number, $($of)+) };
+}
+
+/// A column of floating-point numbers.
+macro_rules! real {
+    ($($of:tt)+) => { column!(real, $($of)+) };
+}
+
+/// A column of flags.
+macro_rules! flag {
+    ($($of:tt)+) => { column!(flag, $($of)+) };
+}
+
+/// A column of text.
+macro_rules! text {
+    ($name:expr, $type:ty, $($at:ident).+ $(? $(.$in:tt)+)*) => {
+        $crate::column::Column::text(
+            $name,
+            |row: &$type| Some(row.$($at).+ $(.as_ref()? $(.$in)+)*.as_str().into()),
+            |row, text| {
+                text.clone_into(&mut row.$($at).+ $(.get_or_insert_default() $(.$in)+)*);
+                true
+            },
+        )
+        .null(null!($(? $(.$in)+)*))
+    };
+    ($name:expr, $type:ty, $($at:ident).+ ?) => {
+        $crate::column::Column::text(
+            $name,
+            |row: &$type| row.$($at).+.as_deref().map(Into::into),
+            |row, text| {
+                row.$($at).+ = Some(text.to_owned());
+                true
+            },
+        )
+        .null($crate::column::Null::Free)
+    };
+}
+
+/// A column of words of an enum.
+macro_rules! word {
+    ($name:expr, $type:ty, $($at:ident).+ $(? $(.$in:tt)+)*, $words:ty) => {
+        $crate::column::Column::text(
+            $name,
+            |row: &$type| Some(row.$($at).+ $(.as_ref()? $(.$in)+)*.name().into()),
+            |row, text| {
+                let word = text.parse::<$words>();
+                word.map(|word| row.$($at).+ $(.get_or_insert_default() $(.$in)+)* = word).is_ok()
+            },
+        )
+        .one_of(<$words>::NAMES)
+        .null(null!($(? $(.$in)+)*))
+    };
+    ($name:expr, $type:ty, $($at:ident).+ $(? $(.$in:tt)+)* ?, $words:ty) => {
+        $crate::column::Column::text(
+            $name,
+            |row: &$type| Some(row.$($at).+ $(.as_ref()? $(.$in)+)*?.name().into()),
+            |row, text| {
+                let word = text.parse::<$words>();
+                word.map(|word| row.$($at).+ $(.get_or_insert_default() $(.$in)+)* = Some(word)).is_ok()
+            },
+        )
+        .one_of(<$words>::NAMES)
+        .null($crate::column::Null::Free)
+    };
+}
+
+/// A column of a value that serde reads and writes, as JSON.
+macro_rules! json_text {
+    ($name:expr, $type:ty, $($at:ident).+ $(? $(.$in:tt)+)*) => {
+        $crate::column::Column::text(
+            $name,
+            |row: &$type| Some(serde_json::json!(row.$($at).+ $(.as_ref()? $(.$in)+)*).to_string().into()),
+            |row, text| {
+                let value = serde_json::from_str(text);
+                let place = &mut row.$($at).+ $(.get_or_insert_default() $(.$in)+)*;
+                value.map(|value| *place = value).is_ok()
+            },
+        )
+        .null(null!($(? $(.$in)+)*))
+    };
+}
+
+/// A column of any integer type; its range fits that type.
+macro_rules! whole {
+    ($name:literal, $type:ty, $($field:ident).+ as $as:ty) => {
+        $crate::column::Column::number(
+            $name,
+            |row: &$type| Some(row.$($field).+ as u64),
+            |row, n| row.$($field).+ = n as $as,
+        )
+        .between(0, if size_of::<$as>() == 4 { u32::MAX as u64 } else { i64::MAX as u64 })
+    };
+}

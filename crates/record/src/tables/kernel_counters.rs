@@ -1,0 +1,79 @@
+//! Macros for groups of counters of the kernel that several tables have: prefix of the names, type of the rows, path of the group in
+//! brackets, meanings.
+
+/// The I/O account of processes. Meanings: of bytes that calls moved, of calls, of bytes that storage moved.
+macro_rules! process_io {
+    ($prefix:literal, $type:ty, [$($at:tt)+], $moved:expr, $calls:expr, $stored:expr) => {
+        [
+            number!(concat!($prefix, "rchar_bytes"), $type, $($at)+.rchar, $moved),
+            number!(concat!($prefix, "wchar_bytes"), $type, $($at)+.wchar, $moved),
+            number!(concat!($prefix, "read_calls"), $type, $($at)+.syscr, $calls),
+            number!(concat!($prefix, "write_calls"), $type, $($at)+.syscw, $calls),
+            number!(concat!($prefix, "read_bytes"), $type, $($at)+.read_bytes, $stored),
+            number!(concat!($prefix, "write_bytes"), $type, $($at)+.write_bytes, $stored),
+        ]
+    };
+}
+
+/// CPU time, page faults and context switches, with a meaning of each of the three.
+macro_rules! resource_use {
+    ($type:ty, [$($at:tt)+], $cpu:expr, $faults:expr, $switches:expr) => {
+        [
+            number!("user_ns", $type, $($at)+.user_ns, $cpu),
+            number!("system_ns", $type, $($at)+.system_ns, $cpu),
+            number!("minor_faults", $type, $($at)+.minor_faults, $faults),
+            number!("major_faults", $type, $($at)+.major_faults, $faults),
+            number!("voluntary_switches", $type, $($at)+.voluntary_switches, $switches),
+            number!("involuntary_switches", $type, $($at)+.involuntary_switches, $switches),
+        ]
+    };
+}
+
+/// The counters of a block device, NULL together where there are none; one meaning for all, or of requests, merges, bytes, the busy
+/// time and the sum of the times.
+macro_rules! device_stat {
+    ($prefix:literal, $type:ty, [$($at:tt)+], $doc:expr) => {
+        device_stat!($prefix, $type, [$($at)+], $doc, $doc, $doc, $doc, $doc)
+    };
+    ($prefix:literal, $type:ty, [$($at:tt)+], $ios:expr, $merges:expr, $bytes:expr, $busy:expr, $queue:expr) => {
+        [
+            number!(concat!($prefix, "read_ios"), $type, $($at)+.read_ios, $ios),
+            number!(concat!($prefix, "read_merges"), $type, $($at)+.read_merges, $merges),
+            number!(concat!($prefix, "read_bytes"), $type, $($at)+.read_bytes, $bytes),
+            number!(concat!($prefix, "write_ios"), $type, $($at)+.write_ios, $ios),
+            number!(concat!($prefix, "write_merges"), $type, $($at)+.write_merges, $merges),
+            number!(concat!($prefix, "write_bytes"), $type, $($at)+.write_bytes, $bytes),
+            number!(concat!($prefix, "flush_ios"), $type, $($at)+.flush_ios, $ios),
+            number!(concat!($prefix, "busy_ms"), $type, $($at)+.busy_ms, $busy),
+        ]
+        .map(|column| column.null($crate::column::Null::Account))
+        .into_iter()
+        .chain([number!(concat!($prefix, "queue_ms"), $type, $($at)+.queue_ms?, $queue)])
+    };
+}
+
+/// The part of a region in the page cache; one meaning for all, or of bytes looked at, held, dirty and being written.
+macro_rules! residency {
+    ($prefix:literal, $type:ty, [$($at:tt)+], $doc:expr) => {
+        residency!($prefix, $type, [$($at)+], $doc, $doc, $doc, $doc)
+    };
+    ($prefix:literal, $type:ty, [$($at:tt)+], $looked:expr, $held:expr, $dirty:expr, $writeback:expr) => {
+        [
+            number!(concat!($prefix, "looked_bytes"), $type, $($at)+.looked_bytes, $looked),
+            number!(concat!($prefix, "bytes"), $type, $($at)+.resident_bytes, $held),
+            number!(concat!($prefix, "dirty_bytes"), $type, $($at)+.dirty_bytes?, $dirty),
+            number!(concat!($prefix, "writeback_bytes"), $type, $($at)+.writeback_bytes?, $writeback),
+        ]
+    };
+}
+
+/// Where the extents of a region are in holes and unwritten, with a meaning of bytes looked at and of both.
+macro_rules! extents {
+    ($type:ty, [$($at:tt)+], $looked:expr, $empty:expr) => {
+        [
+            number!("extents_looked_bytes", $type, $($at)+.looked_bytes, $looked),
+            number!("hole_bytes", $type, $($at)+.hole_bytes, $empty),
+            number!("unwritten_bytes", $type, $($at)+.unwritten_bytes?, $empty),
+        ]
+    };
+}
