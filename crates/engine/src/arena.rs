@@ -117,19 +117,24 @@ pub(crate) fn unit(spec: &TrialSpec) -> usize {
     }
 }
 
+/// How many arenas the buffers of all workers lie in, and those of how many workers lie in each.
+pub(crate) fn division(spec: &TrialSpec) -> (u32, u32) {
+    match is_contiguous(spec) {
+        true => (1, spec.threads),
+        false => (spec.threads, 1),
+    }
+}
+
 /// Memory that the buffers of all workers take, bytes.
 pub(crate) fn bytes_of(spec: &TrialSpec) -> u64 {
     let unit = unit(spec) as u64;
-    let (arenas, workers) = match is_contiguous(spec) {
-        true => (1, u64::from(spec.threads)),
-        false => (u64::from(spec.threads), 1),
-    };
+    let (arenas, workers) = division(spec);
     (stride(spec) as u64)
         .saturating_mul(u64::from(spec.depth))
-        .saturating_mul(workers)
+        .saturating_mul(u64::from(workers))
         .div_ceil(unit)
         .saturating_mul(unit)
-        .saturating_mul(arenas)
+        .saturating_mul(u64::from(arenas))
 }
 
 pub(crate) fn no_memory(spec: &TrialSpec) -> Error {

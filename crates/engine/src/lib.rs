@@ -14,7 +14,8 @@
 //! **Memory of requests.** Each buffer has one `Slot`, a value that cannot be copied and without which no code touches
 //! the buffer. It goes to the backend with the request and returns with the completion. Buffers are unmapped when all
 //! slots are back; after a failure of the mechanism itself the worker waits up to a second (`settle`), and where a slot
-//! stays away the mapping stays too, since the kernel may still write into it.
+//! stays away the mapping stays too, since the kernel may still write into it. Where many workers have many small buffers, who carries
+//! trials out keeps their memory for the next one ([`KeptMemory`]).
 //!
 //! **The hot loop** allocates nothing, locks nothing, formats nothing, and calls the kernel only for the I/O. Slots,
 //! completion list and histograms have their final size before the clock starts. What one stamp for two purposes hides
@@ -38,12 +39,14 @@ mod backend;
 mod buffer;
 mod clock_sampling;
 pub mod flag_support;
+mod kept_memory;
 mod kernel_support;
 pub mod placement;
 mod request;
 pub mod schedule;
 pub mod series;
 pub mod simulation;
+mod spare_histograms;
 mod start_barrier;
 pub mod trial;
 pub mod verify;
@@ -51,4 +54,5 @@ mod worker;
 mod write_hint;
 
 pub use backend::asynchronous;
+pub use kept_memory::KeptMemory;
 pub use kernel_support::{MissingLevel, missing_levels};

@@ -61,6 +61,11 @@ fn nodes() -> Cpus {
     text.trim().parse().unwrap_or_default()
 }
 
+/// Whether memory can lie nearer to one CPU than to another.
+pub(crate) fn has_several_nodes() -> bool {
+    nodes().numbers().len() > 1
+}
+
 /// The CPUs that this process may use.
 pub fn allowed() -> Cpus {
     affinity::allowed().unwrap_or_default()

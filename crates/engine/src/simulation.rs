@@ -8,6 +8,7 @@ mod worker;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use crate::spare_histograms::SpareHistograms;
 use crate::trial::{merge, merge_groups, sum};
 use iolab_host::clock::Clock;
 use iolab_workload::counters::Counters;
@@ -78,7 +79,7 @@ pub fn run(
     let mut workers = workers(spec, 0, &clock, start_ns);
     let now = carry_out(&mut workers, disk, start_ns, stop)?;
     let outcomes = workers.into_iter().map(Worker::into_outcome).collect();
-    let outcome = merge(outcomes, &clock, seen(), 0.0);
+    let outcome = merge(outcomes, &clock, seen(), 0.0, &SpareHistograms::default());
     match outcome.elapsed_ns {
         0 if outcome.ended != Ended::Interrupted => Err(takes_no_time()),
         _ => Ok((outcome, now)),
@@ -123,7 +124,7 @@ pub fn run_groups(
             outcome: sum(own, &clock),
         });
     }
-    let mut outcome = merge(all, &clock, seen(), 0.0);
+    let mut outcome = merge(all, &clock, seen(), 0.0, &SpareHistograms::default());
     merge_groups(&mut outcome, &apart);
     outcome.groups = apart;
     match outcome.elapsed_ns {

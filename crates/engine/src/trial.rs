@@ -17,16 +17,16 @@ use std::thread::{self, Scope, ScopedJoinHandle};
 
 use rustix::fs::FileType;
 
-use crate::arena::{self, Arena};
+use crate::arena;
 use crate::backend::trim;
 use crate::flag_support;
+use crate::kept_memory::{KeptMemory, TrialMemory};
 use crate::kernel_support;
 use crate::placement;
 use crate::start_barrier::StartBarrier;
 use crate::verify::{self, Reading, Signed};
 use crate::worker::WorkerOutcome;
 use crate::worker::group_weights::Flow;
-use crate::worker::{latency_log, request_log};
 use files::Files;
 pub use files::files_of;
 use flush::pay_sync;
@@ -59,7 +59,7 @@ const FLOOR_TRIALS: usize = 5;
 /// Requests of each of them.
 const FLOOR_REQUESTS: u64 = 20_000;
 
-/// Carries one trial out on `target`. Raising `stop` ends it early, with what was done until then.
+/// Carries one trial out on `target`, with memory of its own. Raising `stop` ends it early, with what was done until then.
 ///
 /// A request that fails is no error of this function: it is counted in the outcome, which then
 /// says [`Ended::Failed`].
@@ -67,10 +67,12 @@ const FLOOR_REQUESTS: u64 = 20_000;
 /// # Errors
 /// When the settings do not fit the target, or the trial cannot be set up. Nothing was measured then.
 pub fn run(spec: &TrialSpec, target: &Target, clock: &Clock, stop: &AtomicBool) -> Result<Outcome> {
-    run_with(spec, &[target], clock, stop, &mut Alone)
+    let mut own = KeptMemory::default();
+    run_over(spec, &[target], clock, stop, &mut own)
 }
 
-/// As [`run`], with its requests striped over all targets (see [`iolab_workload::stripe`]), where there are several.
+/// As [`run`], with its requests striped over all targets (see [`iolab_workload::stripe`]), where there are several; and with the
+/// memory that an earlier trial left, where it can use it.
 ///
 /// # Errors
 /// As [`run`].
@@ -79,8 +81,9 @@ pub fn run_over(
     targets: &[&Target],
     clock: &Clock,
     stop: &AtomicBool,
+    kept: &mut KeptMemory,
 ) -> Result<Outcome> {
-    run_with(spec, targets, clock, stop, &mut Alone)
+    run_with(spec, targets, clock, stop, &mut Alone, kept)
 }
 
 /// As [`run_over`], together with the processes that `meeting` stands for.
@@ -93,14 +96,19 @@ pub fn run_with(
     clock: &Clock,
     stop: &AtomicBool,
     meeting: &mut dyn RankBarrier,
+    kept: &mut KeptMemory,
 ) -> Result<Outcome> {
     let side = Side::new(spec, targets, stop)?;
+    let memory = kept.claim(&[spec])?;
     side.prepare(stop)?;
-    let mut carried = carry_out(&[side.job(clock)], stop, stop, meeting)?;
+    let mut carried = carry_out(&[side.job(clock)], stop, stop, meeting, memory)?;
     let workers = carried.workers.pop().unwrap_or_default();
     meeting.worked(workers.iter().map(|own| (own.start, own.end)).collect());
     let signed = signed(&workers);
-    let mut outcome = merge(workers, clock, carried.seen, carried.drift_ppm);
+    let memory = carried.memory;
+    let spare = &memory.histograms;
+    let mut outcome = merge(workers, clock, carried.seen, carried.drift_ppm, spare);
+    kept.keep(memory);
     outcome.series.note_temperatures(&carried.temperatures);
     outcome.traced = carried.traced.all;
     side.settle(&mut outcome, &signed, stop)?;
@@ -388,9 +396,12 @@ pub fn floor_ns(clock: &Clock, latency: bool) -> f64 {
         flow: None,
     };
     let mut times = [0; FLOOR_TRIALS].map(|_| {
-        carry_out(&[job], &stop, &stop, &mut Alone).map_or(f64::NAN, |mut carried| {
+        let memory = KeptMemory::default().claim(&[&spec]);
+        let carried = memory.and_then(|memory| carry_out(&[job], &stop, &stop, &mut Alone, memory));
+        carried.map_or(f64::NAN, |mut carried| {
             let workers = carried.workers.pop().unwrap_or_default();
-            let outcome = merge(workers, clock, carried.seen, carried.drift_ppm);
+            let spare = &carried.memory.histograms;
+            let outcome = merge(workers, clock, carried.seen, carried.drift_ppm, spare);
             outcome.elapsed_ns as f64 / FLOOR_REQUESTS as f64
         })
     });
@@ -408,6 +419,8 @@ struct Carried {
     drift_ppm: f64,
     /// What tracing showed of each job, and of all.
     traced: TracedJobs,
+    /// What they used.
+    memory: TrialMemory,
 }
 
 /// Carries a trial out: the workers of all jobs start at once. `halt` is raised when those jobs are over that lead, or a
@@ -417,20 +430,18 @@ fn carry_out(
     stop: &AtomicBool,
     halt: &AtomicBool,
     meeting: &mut dyn RankBarrier,
+    memory: TrialMemory,
 ) -> Result<Carried> {
     let Some(clock) = jobs.first().map(|job| job.clock) else {
         return Err(Error::failed("a trial without workers"));
     };
-    let logs = |job: &Job<'_>| latency_log::bytes(job.spec) + request_log::bytes(job.spec);
-    memory_limits::check(threads(jobs, |_| true), jobs.iter().map(logs).sum())?;
     let barrier = StartBarrier::new();
-    let arenas = arenas(jobs)?;
     let mut observation = Observation::new(watched(jobs).into_iter());
     let is_over_time = jobs.iter().any(|job| job.spec.latency_over_time);
     let thermometer = is_over_time.then(|| observation.thermometer());
     let mut tracer = tracing::tracer(jobs, clock)?;
     thread::scope(|scope| {
-        let (workers, ready) = set_up(scope, jobs, &arenas, &barrier);
+        let (workers, ready) = set_up(scope, jobs, &memory, &barrier);
         // Counters are read as close to the start as the other processes allow.
         let begin = || -> Result<_> {
             ready?;
@@ -467,6 +478,7 @@ fn carry_out(
             temperatures: temperatures.unwrap_or_default(),
             drift_ppm,
             traced,
+            memory,
         })
     })
 }
@@ -477,15 +489,6 @@ fn threads(jobs: &[Job<'_>], counts: impl Fn(&Job<'_>) -> bool) -> u32 {
     counted.map(|job| job.spec.threads).sum()
 }
 
-/// The memory of each job's buffers, where it is contiguous.
-fn arenas(jobs: &[Job<'_>]) -> Result<Vec<Option<Arc<Arena>>>> {
-    let of = |Job { spec, .. }: &Job<'_>| match arena::is_contiguous(spec) {
-        true => Arena::new(spec, spec.threads).map(|arena| Some(Arc::new(arena))),
-        false => Ok(None),
-    };
-    jobs.iter().map(of).collect()
-}
-
 /// A thread, and the number of the job that it works for.
 type JobThread<'scope> = (usize, ScopedJoinHandle<'scope, Option<WorkerOutcome>>);
 
@@ -494,19 +497,19 @@ type JobThread<'scope> = (usize, ScopedJoinHandle<'scope, Option<WorkerOutcome>>
 fn set_up<'scope, 'env>(
     scope: &'scope Scope<'scope, 'env>,
     jobs: &'env [Job<'env>],
-    arenas: &[Option<Arc<Arena>>],
+    memory: &TrialMemory,
     barrier: &'env StartBarrier,
 ) -> (Vec<JobThread<'scope>>, Result<()>) {
     let (ready, setups) = mpsc::channel();
     let mut workers = Vec::with_capacity(threads(jobs, |_| true) as usize);
-    let numbers = jobs.iter().zip(arenas).enumerate();
-    let numbers = numbers.flat_map(|(place, (job, arena))| {
-        (0..job.spec.threads).map(move |number| (place, *job, arena.clone(), number))
+    let numbers = jobs.iter().enumerate().flat_map(|(place, job)| {
+        let each = 0..job.spec.threads;
+        each.map(move |number| (place, *job, memory.of(place, number), number))
     });
     let mut set_up = Ok(());
-    for (place, job, arena, number) in numbers {
+    for (place, job, own_memory, number) in numbers {
         let ready = ready.clone();
-        let body = move || work(job, number, barrier, arena, &ready);
+        let body = move || work(job, number, barrier, own_memory, &ready);
         let name = format!("{THREAD_NAMES}{}", workers.len());
         match thread::Builder::new().name(name).spawn_scoped(scope, body) {
             Ok(worker) => workers.push((place, worker)),

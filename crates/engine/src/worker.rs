@@ -6,7 +6,7 @@ pub(crate) mod group_weights;
 pub(crate) mod latency_log;
 mod loop_steps;
 pub(crate) mod open_loop;
-mod outcome;
+pub(crate) mod outcome;
 pub(crate) mod pauses;
 mod repeats;
 pub(crate) mod request_log;

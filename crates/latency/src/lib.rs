@@ -25,6 +25,11 @@ pub fn unused_latency_histogram() -> LatencyHistogram {
     Histogram::new_with_bounds(1, 2, 3).expect("valid bounds")
 }
 
+/// Whether it is such a placeholder.
+pub fn is_placeholder(histogram: &LatencyHistogram) -> bool {
+    histogram.high() < LATENCY_MAX_NS
+}
+
 /// Adds a histogram to a sum; values beyond the bounds of the sum count as its highest value.
 pub fn add(sum: &mut LatencyHistogram, part: &LatencyHistogram) {
     if sum.add(part).is_err() {

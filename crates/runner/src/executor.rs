@@ -1,12 +1,13 @@
 //! Executors carry trials out: the engine, or a simulated one in tests of the runner.
 
+use std::cell::RefCell;
 use std::iter;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use iolab_analysis::consent::NeededConsent;
-use iolab_engine::trial;
+use iolab_engine::{KeptMemory, trial};
 use iolab_host::clock::Clock;
 use iolab_host::system_control::{Changed, SystemControl};
 use iolab_storage::{PURGE_MAX, Target};
@@ -97,6 +98,8 @@ pub(super) struct Engine<'a> {
     pub(super) ranks: Option<&'a Ranks>,
     pub(super) system: Option<&'a SystemControl>,
     pub(super) watch: Watch,
+    /// What the last trial left for the next one.
+    pub(super) kept: RefCell<KeptMemory>,
     pub(super) began: Instant,
 }
 
@@ -118,7 +121,13 @@ impl<'a> Engine<'a> {
             .iter()
             .map(|group| self.target(group.target.as_ref()));
         let targets = targets.collect::<Result<Vec<&Target>>>()?;
-        trial::run_groups(&groups, &targets, self.clock, stop)
+        let kept = &mut *self.kept.borrow_mut();
+        trial::run_groups(&groups, &targets, self.clock, stop, kept)
+    }
+
+    /// Gives the memory that is kept for the next trial back to the system.
+    fn keep_nothing(&self) {
+        drop(self.kept.take());
     }
 
     /// Changes the settings of the kernel that a cell asks for, until what is given is dropped.
@@ -159,7 +168,8 @@ impl<'a> Engine<'a> {
         if cell.striped().is_some() {
             let targets = cell.own_targets().into_iter().map(|name| self.target(name));
             let targets = targets.collect::<Result<Vec<&Target>>>()?;
-            return trial::run_over(&cell.trial, &targets, self.clock, stop);
+            let kept = &mut *self.kept.borrow_mut();
+            return trial::run_over(&cell.trial, &targets, self.clock, stop, kept);
         }
         let name = cell.target.as_ref();
         let target = self.target(name)?;
@@ -168,8 +178,15 @@ impl<'a> Engine<'a> {
         }
         match self.programs {
             Some(programs) => programs.run(cell, self.clock, stop),
-            None if cell.tool.is_peer() => self.peers.run(cell, target, self.clock, stop),
-            None => trial::run(&cell.trial, target, self.clock, stop),
+            None if cell.tool.is_peer() => {
+                // Another program may need the room.
+                self.keep_nothing();
+                self.peers.run(cell, target, self.clock, stop)
+            }
+            None => {
+                let kept = &mut *self.kept.borrow_mut();
+                trial::run_over(&cell.trial, &[target], self.clock, stop, kept)
+            }
         }
     }
 }
@@ -183,7 +200,14 @@ impl Executor for Engine<'_> {
     fn run(&mut self, cell: &CellSpec, stop: &AtomicBool) -> Result<Outcome> {
         let _in_use = self.watch.use_targets();
         let changed = self.change_system(cell)?;
+        let changes_pages = cell.system.huge_pages.is_some();
+        if changes_pages {
+            self.keep_nothing();
+        }
         let mut outcome = self.carry_out(cell, stop);
+        if changes_pages {
+            self.keep_nothing();
+        }
         if let (Some(changed), Ok(outcome)) = (&changed, &mut outcome) {
             outcome.effective.add_note(&changed.adapted().join(", "));
         }
@@ -260,6 +284,8 @@ impl Executor for Engine<'_> {
         if let Some(ranks) = self.ranks {
             ranks.span_cell(cell)?;
         }
+        // It would count as memory that others use.
+        self.keep_nothing();
         fit_cells::fit(cell, &self.targets)
     }
 

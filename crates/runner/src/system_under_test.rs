@@ -1,5 +1,6 @@
 //! What a run measures: files and devices, programs, or a modelled disk.
 
+use std::cell::RefCell;
 use std::path::Path;
 use std::time::Instant;
 
@@ -198,6 +199,7 @@ impl<'a> SystemUnderTest<'a> {
             ranks: setup.ranks,
             system: setup.system,
             watch,
+            kept: RefCell::default(),
             began: Instant::now(),
         }))
     }

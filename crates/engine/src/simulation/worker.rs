@@ -2,6 +2,7 @@
 
 use super::{Ask, Disk};
 use crate::request::Action;
+use crate::spare_histograms::SpareHistograms;
 use crate::worker::latency_log::LatencyLog;
 use crate::worker::open_loop::Open;
 use crate::worker::{Following, NoLog, Requests, Steady, Varied, WorkerOutcome};
@@ -90,7 +91,8 @@ impl<'a> Worker<'a> {
             started: 0,
             flushing: false,
         };
-        let mut outcome = WorkerOutcome::begun(spec, timed, clock, Effective::default());
+        let (effective, spare) = (Effective::default(), SpareHistograms::default());
+        let mut outcome = WorkerOutcome::begun(spec, timed, clock, effective, &spare);
         (outcome.start, outcome.end) = (start, start);
         outcome.series.led_by(delay);
         let time = spec.limit.time.map(|time| time.as_nanos() as u64);

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use crate::kept_memory::KeptMemory;
 use crate::worker::group_weights::Flow;
 
 use super::rank_barrier::Alone;
@@ -12,13 +13,13 @@ use iolab_storage::Target;
 use iolab_workload::group::GroupTrial;
 use iolab_workload::operation::Operation;
 use iolab_workload::outcome::{Ended, GroupOutcome, Outcome, Tally};
-use iolab_workload::trial::CacheState;
+use iolab_workload::trial::{CacheState, TrialSpec};
 use iolab_workload::verify::Verified;
 use iolab_workload::{Error, Result};
 
 /// Carries a trial of several groups out, each on its own of the `targets`; what each did stands in [`Outcome::groups`]. A group that follows is
 /// ended when those that do not are over, and every group once a worker of one that ends the trial is done. Raising `stop`
-/// ends it early.
+/// ends it early. It uses the memory that an earlier trial left, where it can.
 ///
 /// # Errors
 /// As [`super::run`].
@@ -27,6 +28,7 @@ pub fn run_groups(
     targets: &[&Target],
     clock: &Clock,
     stop: &AtomicBool,
+    kept: &mut KeptMemory,
 ) -> Result<Outcome> {
     let halt = AtomicBool::new(false);
     let ends = groups.iter().any(|group| group.ends);
@@ -43,6 +45,8 @@ pub fn run_groups(
         .zip(targets)
         .map(|(group, target)| Side::new(&group.trial, &[target], flag(group)))
         .collect::<Result<_>>()?;
+    let specs: Vec<&TrialSpec> = sides.iter().map(|side| side.spec).collect();
+    let memory = kept.claim(&specs)?;
     // What one group has dropped from the page cache another may want in it.
     let (hot, others): (Vec<_>, Vec<_>) = sides
         .iter()
@@ -72,7 +76,7 @@ pub fn run_groups(
             job
         })
         .collect();
-    let mut carried = carry_out(&jobs, stop, &halt, &mut Alone)?;
+    let mut carried = carry_out(&jobs, stop, &halt, &mut Alone, memory)?;
     let interrupted = stop.load(Ordering::Relaxed);
     for (workers, group) in carried.workers.iter_mut().zip(groups) {
         // What was ended with the others has come to its end.
@@ -98,7 +102,10 @@ pub fn run_groups(
         });
     }
     let workers = carried.workers.into_iter().flatten().collect();
-    let mut outcome = merge(workers, clock, carried.seen, carried.drift_ppm);
+    let memory = carried.memory;
+    let spare = &memory.histograms;
+    let mut outcome = merge(workers, clock, carried.seen, carried.drift_ppm, spare);
+    kept.keep(memory);
     outcome.series.note_temperatures(&carried.temperatures);
     merge_groups(&mut outcome, &apart);
     outcome.traced = carried.traced.all;

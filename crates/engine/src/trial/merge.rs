@@ -1,6 +1,7 @@
 //! What the workers of a trial did, as one outcome.
 
 use crate::arena::Pieces;
+use crate::spare_histograms::SpareHistograms;
 use crate::worker::WorkerOutcome;
 use iolab_host::clock::Clock;
 use iolab_workload::counters::{Counters, Hardware, ProcessIo};
@@ -10,12 +11,13 @@ use iolab_workload::operation::PerOperation;
 use iolab_workload::outcome::{Failure, Outcome, RateReport, Tally, Waits};
 use iolab_workload::region_state::Region;
 
-/// What all workers of a trial did.
+/// What all workers of a trial did. What they have recorded into goes to `spare`.
 pub(crate) fn merge(
     workers: Vec<WorkerOutcome>,
     clock: &Clock,
     (counters, region): (Counters, Region),
     clock_drift_ppm: f64,
+    spare: &SpareHistograms,
 ) -> Outcome {
     let mut merged = sum(&workers, clock);
     merged.counters = Counters {
@@ -25,7 +27,10 @@ pub(crate) fn merge(
     };
     merged.region = region;
     merged.clock_drift_ppm = clock_drift_ppm;
-    let series = workers.into_iter().map(|worker| worker.series);
+    let series = workers.into_iter().map(|worker| {
+        spare.put(worker.operations);
+        worker.series
+    });
     merged.series = crate::series::merged(series, clock);
     merged
 }

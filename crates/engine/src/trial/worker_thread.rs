@@ -9,11 +9,13 @@ use std::time::Duration;
 use rustix::thread::UnshareFlags;
 
 use super::{GroupRole, Job};
-use crate::arena::{Arena, Pieces};
+use crate::arena::Pieces;
 use crate::backend::null::Null;
 use crate::backend::{Drive, WorkerFiles, open};
 use crate::buffer::Buffers;
+use crate::kept_memory::WorkerMemory;
 use crate::placement;
+use crate::spare_histograms::SpareHistograms;
 use crate::start_barrier::{Running, StartBarrier};
 use crate::verify::Signer;
 use crate::worker::group_weights::{Flow, FlowPart};
@@ -37,10 +39,15 @@ pub(super) fn work(
     job: Job<'_>,
     number: u32,
     barrier: &StartBarrier,
-    arena: Option<Arc<Arena>>,
+    memory: WorkerMemory,
     ready: &mpsc::Sender<Result<()>>,
 ) -> Option<WorkerOutcome> {
     let Job { spec, files, .. } = job;
+    let WorkerMemory {
+        arena,
+        before,
+        histograms,
+    } = memory;
     if spec.descriptors == Descriptors::Private {
         use_private_descriptors();
     }
@@ -48,10 +55,7 @@ pub(super) fn work(
     let setup = || -> Result<(Option<Vec<File>>, Buffers)> {
         placement::settle(spec, number)?;
         let opened = files.map(|files| files.open(number)).transpose()?;
-        let buffers = match arena {
-            Some(arena) => Buffers::in_arena(spec, number, arena, number)?,
-            None => Buffers::new(spec, number)?,
-        };
+        let buffers = Buffers::in_arena(spec, number, arena, before)?;
         Ok((opened, buffers))
     };
     let run = Stage {
@@ -59,6 +63,7 @@ pub(super) fn work(
         number,
         barrier,
         ready,
+        histograms,
     };
     let (opened, buffers) = match setup() {
         Ok(parts) => parts,
@@ -93,6 +98,7 @@ struct Stage<'a> {
     number: u32,
     barrier: &'a StartBarrier,
     ready: &'a mpsc::Sender<Result<()>>,
+    histograms: SpareHistograms,
 }
 
 /// What counts while a worker runs.
@@ -219,7 +225,8 @@ impl Stage<'_> {
         let signer = spec
             .verify
             .then(|| Signer::new(spec, self.number, identity, &mut buffers));
-        Common::new(spec, self.number, (timed, effective), buffers, clock, stop)
+        let begun = WorkerOutcome::begun(spec, timed, clock, effective, &self.histograms);
+        Common::new(spec, self.number, begun, buffers, clock, stop)
             .signed_by(signer)
             .led_by(clock.ticks(spec.start_delay.as_nanos() as u64))
     }

@@ -12,7 +12,7 @@ use crate::request::{Action, Backend, Completion, Request, SystemFailure};
 use crate::verify::Signer;
 use iolab_host::clock::Clock;
 use iolab_workload::operation::{Moved, PerOperation};
-use iolab_workload::outcome::{Effective, Ended, FailedRequest, Tally};
+use iolab_workload::outcome::{Ended, FailedRequest, Tally};
 use iolab_workload::pattern::{derive, quota};
 use iolab_workload::trial::{Content, SyncPolicy, TrialSpec};
 
@@ -62,11 +62,10 @@ pub(crate) struct Common<'a> {
 }
 
 impl<'a> Common<'a> {
-    /// `timed` says whether it records how long requests take.
     pub(crate) fn new(
         spec: &TrialSpec,
         worker: u32,
-        (timed, effective): (bool, Effective),
+        begun: WorkerOutcome,
         buffers: Buffers,
         clock: &'a Clock,
         stop: &'a AtomicBool,
@@ -97,7 +96,7 @@ impl<'a> Common<'a> {
             stopping: false,
             outcome: WorkerOutcome {
                 cpus: Some(Box::default()),
-                ..WorkerOutcome::begun(spec, timed, clock, effective)
+                ..begun
             },
             buffers,
             clock,

@@ -4,11 +4,12 @@ use super::NotedRequests;
 use crate::arena::Pieces;
 use crate::placement::Seen;
 use crate::series::Recorder;
+use crate::spare_histograms::SpareHistograms;
 use crate::verify::Signed;
 use iolab_host::clock::Clock;
 use iolab_workload::counters::{Counters, Hardware};
 use iolab_workload::histogram::over_time::LatencyOverTime;
-use iolab_workload::histogram::{new_latency_histogram, unused_latency_histogram};
+use iolab_workload::histogram::unused_latency_histogram;
 use iolab_workload::operation::PerOperation;
 use iolab_workload::outcome::{Effective, Ended, FailedRequest, RateReport, Tally};
 use iolab_workload::request_sizes::RequestSizes;
@@ -61,13 +62,14 @@ impl WorkerOutcome {
         timed: bool,
         clock: &Clock,
         effective: Effective,
+        histograms: &SpareHistograms,
     ) -> Self {
         let tally = |used| Tally {
             requests: 0,
             bytes: 0,
             short_transfers: 0,
             latency: match used && timed {
-                true => new_latency_histogram(),
+                true => histograms.take(),
                 false => unused_latency_histogram(),
             },
             waits: None,
@@ -79,12 +81,7 @@ impl WorkerOutcome {
             .map(|time| time.saturating_add(spec.start_delay));
         let due_ns = due.map(|due| u64::try_from(due.as_nanos()).unwrap_or(u64::MAX));
         Self {
-            operations: PerOperation {
-                read: tally(spec.reads()),
-                write: tally(spec.writes()),
-                sync: tally(spec.sync.follows_writes()),
-                trim: tally(spec.trims()),
-            },
+            operations: used_operations(spec).map(tally),
             errors: 0,
             failure: None,
             ended: Ended::Done,
@@ -106,5 +103,25 @@ impl WorkerOutcome {
             noted: None,
             over_time: None,
         }
+    }
+}
+
+/// The operations of a trial that its workers count each for itself.
+fn used_operations(spec: &TrialSpec) -> PerOperation<bool> {
+    PerOperation {
+        read: spec.reads(),
+        write: spec.writes(),
+        sync: spec.sync.follows_writes(),
+        trim: spec.trims(),
+    }
+}
+
+/// Histograms that the workers of a trial record into, those of waits left out.
+pub(crate) fn histograms(spec: &TrialSpec) -> usize {
+    let used = used_operations(spec);
+    let each = used.iter().filter(|(_, used)| **used).count();
+    match spec.latency || spec.rate.is_some() {
+        true => spec.threads as usize * each,
+        false => 0,
     }
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::open_loop::Open;
 use super::*;
 use crate::request::SystemFailure;
+use crate::spare_histograms::SpareHistograms;
 use iolab_host::clock::Clock;
 use iolab_workload::trial::{Rate, TrialLimit, TrialSpec};
 
@@ -75,7 +76,8 @@ where
     Worker<'a, B, T, Plain>: Run<Remains = (B, Buffers)>,
 {
     let buffers = Buffers::new(spec, 0).expect("a few KiB");
-    let begun = (T::TIMED, backend.effective());
+    let spare = SpareHistograms::default();
+    let begun = WorkerOutcome::begun(spec, T::TIMED, clock, backend.effective(), &spare);
     Worker {
         common: Common::new(spec, 0, begun, buffers, clock, stop),
         requests: Plain::new(spec, 0),

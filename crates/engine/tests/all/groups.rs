@@ -4,7 +4,7 @@ use std::os::unix::fs::FileExt;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use iolab_engine::{flag_support, trial};
+use iolab_engine::{KeptMemory, flag_support, trial};
 use iolab_host::counters::{FileRange, residency};
 use iolab_host::page_cache;
 use iolab_storage::Target;
@@ -54,7 +54,8 @@ fn run(cell: &CellSpec, target: &Target) -> Outcome {
     let stop = AtomicBool::new(false);
     let trials = cell.group_trials();
     let targets = vec![target; trials.len()];
-    trial::run_groups(&trials, &targets, clock(), &stop).expect("it runs")
+    let mut kept = KeptMemory::default();
+    trial::run_groups(&trials, &targets, clock(), &stop, &mut kept).expect("it runs")
 }
 
 #[test]
@@ -264,7 +265,8 @@ fn an_interrupt_ends_all_groups() {
         let cell = cell(groups);
         let outcome = std::thread::scope(|scope| {
             let run = scope.spawn(|| {
-                trial::run_groups(&cell.group_trials(), &[&target, &target], clock(), &stop)
+                let (trials, mut kept) = (cell.group_trials(), KeptMemory::default());
+                trial::run_groups(&trials, &[&target, &target], clock(), &stop, &mut kept)
             });
             stop.store(true, std::sync::atomic::Ordering::Relaxed);
             run.join().expect("no panic")
@@ -379,6 +381,7 @@ fn an_interrupt_ends_the_preparation_of_groups_that_end_together() {
         &[&target, &target],
         clock(),
         &AtomicBool::new(true),
+        &mut KeptMemory::default(),
     );
     let error = interrupted.expect_err("interrupted");
     assert_eq!(error.kind(), iolab_workload::Kind::Interrupted);

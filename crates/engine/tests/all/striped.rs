@@ -3,7 +3,7 @@
 use std::os::unix::fs::FileExt;
 use std::sync::atomic::AtomicBool;
 
-use iolab_engine::trial;
+use iolab_engine::{KeptMemory, trial};
 use iolab_host::clock::Clock;
 use iolab_storage::Target;
 use iolab_workload::Result;
@@ -18,7 +18,8 @@ const TARGETS: usize = 3;
 
 fn run(spec: &TrialSpec, targets: &[&Target]) -> Result<Outcome> {
     let stop = AtomicBool::new(false);
-    trial::run_over(spec, targets, &Clock::calibrate(), &stop)
+    let mut kept = KeptMemory::default();
+    trial::run_over(spec, targets, &Clock::calibrate(), &stop, &mut kept)
 }
 
 /// The first 8 bytes of each 4 KiB of a file: the offset in its trial that a write bears there.

@@ -1,7 +1,9 @@
 //! Whole trials whose data is verified, on a real file system.
 
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use iolab_engine::{KeptMemory, trial};
 use iolab_storage::Target;
 use iolab_workload::outcome::Ended;
 use iolab_workload::trial::{
@@ -9,7 +11,7 @@ use iolab_workload::trial::{
     TrialSpec,
 };
 
-use crate::files::{run, scratch};
+use crate::files::{clock, run, scratch};
 
 const SIZE: u64 = 4 << 20;
 const BS: u64 = 4096;
@@ -62,6 +64,35 @@ fn every_backend_writes_what_is_asked() {
                 assert_eq!(blocks, SIZE / BS, "every block once");
             }
         }
+    }
+}
+
+#[test]
+fn trials_that_use_the_same_memory_write_what_is_asked() {
+    let size = 16 << 20;
+    let (_folder, target) = scratch(size);
+    let mut kept = KeptMemory::default();
+    for (seed, read_percent) in [(1, 0), (2, 50), (3, 0), (4, 0)] {
+        // As many buffers as blocks: memory is kept from this size on.
+        let spec = TrialSpec {
+            backend: Backend::Libaio,
+            pattern: Pattern::Rand,
+            region: size,
+            threads: 64,
+            depth: 64,
+            read_percent,
+            seed,
+            ..writes()
+        };
+        let stop = AtomicBool::new(false);
+        let outcome = match trial::run_over(&spec, &[&target], clock(), &stop, &mut kept) {
+            Ok(outcome) => outcome,
+            Err(error) => return crate::skip(&spec, &error),
+        };
+        assert_eq!(outcome.failure, None, "trial {seed}");
+        let verified = outcome.verified.expect("it was read back");
+        assert_eq!(verified.faulty_blocks(), 0);
+        assert!(read_percent > 0 || verified.blocks == size / BS);
     }
 }
 

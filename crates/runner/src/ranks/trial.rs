@@ -15,7 +15,7 @@ use iolab_cluster::root_order::Task;
 use iolab_cluster::shared_counters::{Numbered, Shares};
 use iolab_cluster::timeouts::Timeouts;
 use iolab_cluster::trial::{self as joint, Halt, MergedTrial, TrialTimeouts};
-use iolab_engine::trial;
+use iolab_engine::{KeptMemory, trial};
 use iolab_record::{ClientPart, Part, PartId, RankActivity, RankReport, Sample};
 use iolab_storage::Target;
 use iolab_workload::outcome::{FailedRank, Failure, Outcome};
@@ -64,7 +64,16 @@ impl Member {
             halt: None,
             workers: Vec::new(),
         };
-        let result = trial::run_with(&spec, &[target], &self.clock, stop, &mut meeting);
+        // Ranks of one host share its memory, and each is to find there what the others do not use in this trial.
+        let mut fresh = KeptMemory::default();
+        let result = trial::run_with(
+            &spec,
+            &[target],
+            &self.clock,
+            stop,
+            &mut meeting,
+            &mut fresh,
+        );
         let MessageBarrier {
             prepared,
             halt,

@@ -1,0 +1,294 @@
+//! Memory of buffers and histograms that outlives its trial, for the next one that needs the same.
+//!
+//! Many workers touch so much memory that the kernel takes longer to give it than a short trial takes. That of buffers is kept
+//! where it cannot be told from fresh memory: each trial fills it anew, and each request lies in one page of it, whichever page
+//! that is. Larger requests get fresh memory in each trial: in how many pieces a buffer lies is left to chance, and a repetition has to draw
+//! it again.
+//!
+//! Buffers are given to the next trial only when every slot of its buffers is at home: a request that was lost may be in flight, and the
+//! kernel may still write into its buffer.
+
+use std::mem;
+use std::sync::Arc;
+
+use iolab_storage::kernel_units::page_size;
+use iolab_storage::memory_limits;
+use iolab_workload::Result;
+use iolab_workload::trial::{BufferInit, TrialSpec};
+
+use crate::arena::{self, Arena};
+use crate::placement;
+use crate::spare_histograms::SpareHistograms;
+use crate::worker::{latency_log, outcome, request_log};
+
+/// Memory below this is mapped anew by each trial, bytes: the kernel gives it within a few milliseconds.
+const KEPT_MIN: u64 = 16 << 20;
+
+/// What two trials have to have in common for the memory of one to be what the other would map.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Layout {
+    is_contiguous: bool,
+    threads: u32,
+    depth: u32,
+    memory_node: Option<u32>,
+}
+
+impl Layout {
+    /// `None` where a trial needs fresh memory.
+    fn of(spec: &TrialSpec) -> Option<Self> {
+        let is_filled = spec.buffer_init == BufferInit::Random;
+        let lies_in_one_page = spec.largest_request() <= page_size() as u64;
+        // Without a node that is named, pages lie on that of the thread which touches them first.
+        let is_of_one_node = spec.memory_node.is_some() || !placement::has_several_nodes();
+        (is_filled && lies_in_one_page && is_of_one_node).then(|| Self {
+            is_contiguous: arena::is_contiguous(spec),
+            threads: spec.threads,
+            depth: spec.depth,
+            memory_node: spec.memory_node,
+        })
+    }
+
+    /// As [`Self::of`] for each group of a trial; `None` where one needs fresh memory, or all together are quickly mapped.
+    fn of_all(specs: &[&TrialSpec]) -> Option<Vec<Self>> {
+        let bytes: u64 = specs.iter().map(|spec| arena::bytes_of(spec)).sum();
+        let layouts = specs.iter().map(|spec| Self::of(spec));
+        layouts
+            .collect::<Option<Vec<_>>>()
+            .filter(|_| bytes >= KEPT_MIN)
+    }
+}
+
+/// The memory of the buffers of one group: one arena of all its workers, or one of each.
+#[derive(Debug)]
+pub(crate) struct GroupMemory(Vec<Arc<Arena>>);
+
+impl GroupMemory {
+    fn new(spec: &TrialSpec) -> Result<Self> {
+        let (arenas, workers) = arena::division(spec);
+        let arenas = (0..arenas).map(|_| Arena::new(spec, workers).map(Arc::new));
+        arenas.collect::<Result<_>>().map(Self)
+    }
+
+    /// The arena of a worker, and the number of other workers whose buffers come before its own there.
+    fn of(&self, worker: u32) -> (Arc<Arena>, u32) {
+        match &self.0[..] {
+            [all] => (Arc::clone(all), worker),
+            each => (Arc::clone(&each[worker as usize]), 0),
+        }
+    }
+
+    /// Whether nothing refers to it any more: buffers that miss a slot keep their arena for good.
+    fn is_free(&mut self) -> bool {
+        self.0.iter_mut().all(|arena| Arc::get_mut(arena).is_some())
+    }
+}
+
+/// What one worker uses of the memory of its trial.
+#[derive(Debug)]
+pub(crate) struct WorkerMemory {
+    pub(crate) arena: Arc<Arena>,
+    /// Other workers whose buffers come before its own in the arena.
+    pub(crate) before: u32,
+    pub(crate) histograms: SpareHistograms,
+}
+
+/// The memory of all workers of a trial.
+#[derive(Debug)]
+pub(crate) struct TrialMemory {
+    buffers: TrialBuffers,
+    pub(crate) histograms: SpareHistograms,
+}
+
+impl TrialMemory {
+    /// What a worker of a group uses.
+    pub(crate) fn of(&self, group: usize, worker: u32) -> WorkerMemory {
+        let (arena, before) = self.buffers.groups[group].of(worker);
+        WorkerMemory {
+            arena,
+            before,
+            histograms: self.histograms.clone(),
+        }
+    }
+}
+
+/// The memory of all buffers of a trial.
+#[derive(Debug)]
+struct TrialBuffers {
+    /// What another trial has to need to use it again; `None` where none may.
+    layouts: Option<Vec<Layout>>,
+    groups: Vec<GroupMemory>,
+}
+
+/// What a trial leaves for the next one. Dropped, or not what the next one needs, it goes back to the system.
+#[derive(Debug, Default)]
+pub struct KeptMemory {
+    buffers: Option<TrialBuffers>,
+    histograms: SpareHistograms,
+}
+
+impl KeptMemory {
+    /// Memory for a trial with these groups: what is kept, where it is the same; else new, and what is kept is given back before.
+    /// To be called before the page cache is prepared, from which it takes room.
+    ///
+    /// # Errors
+    /// Of kind [`Usage`](iolab_workload::Kind::Usage): there is none, or a limit of the process leaves too little.
+    pub(crate) fn claim(&mut self, specs: &[&TrialSpec]) -> Result<TrialMemory> {
+        let workers = specs.iter().map(|spec| spec.threads).sum();
+        let logs = |spec: &&TrialSpec| latency_log::bytes(spec) + request_log::bytes(spec);
+        let logs = specs.iter().map(logs).sum();
+        if memory_limits::check(workers, logs).is_err() {
+            // What is kept counts as used.
+            *self = Self::default();
+            memory_limits::check(workers, logs)?;
+        }
+        let Self {
+            buffers,
+            histograms,
+        } = mem::take(self);
+        histograms.truncate(specs.iter().map(|spec| outcome::histograms(spec)).sum());
+        let layouts = Layout::of_all(specs);
+        let fits = |kept: &TrialBuffers| layouts.is_some() && kept.layouts == layouts;
+        let buffers = match buffers.filter(fits) {
+            Some(kept) => kept,
+            None => {
+                let groups = specs.iter().map(|spec| GroupMemory::new(spec));
+                let groups = groups.collect::<Result<_>>()?;
+                TrialBuffers { layouts, groups }
+            }
+        };
+        Ok(TrialMemory {
+            buffers,
+            histograms,
+        })
+    }
+
+    /// Keeps the memory of a trial whose workers are gone, as far as another one may use it.
+    pub(crate) fn keep(&mut self, memory: TrialMemory) {
+        let TrialMemory {
+            mut buffers,
+            histograms,
+        } = memory;
+        let is_free = buffers.groups.iter_mut().all(GroupMemory::is_free);
+        *self = Self {
+            buffers: (is_free && buffers.layouts.is_some()).then_some(buffers),
+            histograms: match histograms.bytes() >= KEPT_MIN {
+                true => histograms,
+                false => SpareHistograms::default(),
+            },
+        };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use iolab_workload::trial::BufferMemory;
+
+    use super::*;
+    use crate::buffer::Buffers;
+
+    fn spec(seed: u64) -> TrialSpec {
+        TrialSpec {
+            bs: 4096,
+            threads: 64,
+            depth: 64,
+            seed,
+            ..TrialSpec::default()
+        }
+    }
+
+    fn buffers(spec: &TrialSpec, memory: &TrialMemory, worker: u32) -> Buffers {
+        let WorkerMemory { arena, before, .. } = memory.of(0, worker);
+        Buffers::in_arena(spec, worker, arena, before).expect("memory")
+    }
+
+    /// Whether a second trial gets the memory of the first one.
+    fn is_kept(first: &[&TrialSpec], second: &[&TrialSpec]) -> bool {
+        let mut kept = KeptMemory::default();
+        let memory = kept.claim(first).expect("memory");
+        kept.keep(memory);
+        let arenas = kept.buffers.iter().flat_map(|buffers| &buffers.groups);
+        let arenas = arenas.flat_map(|group| &group.0).map(Arc::downgrade);
+        let left: Vec<_> = arenas.collect();
+        let _memory = kept.claim(second).expect("memory");
+        !left.is_empty() && left.iter().all(|arena| arena.strong_count() > 0)
+    }
+
+    #[test]
+    fn a_trial_with_the_same_needs_gets_the_memory_of_the_last_one() {
+        assert!(is_kept(&[&spec(1)], &[&spec(2)]));
+        let direct = TrialSpec {
+            buffer_memory: BufferMemory::Contiguous,
+            ..spec(3)
+        };
+        assert!(is_kept(&[&direct], &[&direct]));
+        assert!(is_kept(&[&spec(1), &direct], &[&spec(4), &direct]));
+        assert!(!is_kept(&[&spec(1), &direct], &[&direct, &spec(4)]));
+        let other = [
+            TrialSpec {
+                threads: 32,
+                depth: 128,
+                ..spec(1)
+            },
+            TrialSpec {
+                depth: 128,
+                ..spec(1)
+            },
+            direct,
+        ];
+        for other in &other {
+            assert!(!is_kept(&[&spec(1)], &[other]), "{other:?}");
+        }
+    }
+
+    #[test]
+    fn memory_that_is_part_of_what_is_measured_is_fresh_in_each_trial() {
+        for init in BufferInit::NAMES.iter().filter(|name| **name != "random") {
+            let prepared = TrialSpec {
+                buffer_init: init.parse().expect("a name of the list"),
+                ..spec(1)
+            };
+            assert!(!is_kept(&[&prepared], &[&prepared]), "{init}");
+            assert!(!is_kept(&[&spec(1)], &[&prepared]), "{init}");
+        }
+        // Requests that may lie in several pieces, and a few buffers.
+        let fresh = [
+            TrialSpec {
+                bs: 8192,
+                ..spec(1)
+            },
+            TrialSpec {
+                depth: 32,
+                ..spec(1)
+            },
+        ];
+        for fresh in &fresh {
+            assert!(!is_kept(&[fresh], &[fresh]), "{fresh:?}");
+        }
+    }
+
+    #[test]
+    fn memory_is_filled_for_each_trial_anew() {
+        let mut kept = KeptMemory::default();
+        let first = kept.claim(&[&spec(1)]).expect("memory");
+        buffers(&spec(1), &first, 5).home_mut()[7].bytes().fill(0);
+        kept.keep(first);
+        let second = kept.claim(&[&spec(2)]).expect("memory");
+        let mut own = buffers(&spec(2), &second, 5);
+        let mut fresh = Buffers::new(&spec(2), 5).expect("memory");
+        for (own, fresh) in own.home_mut().iter_mut().zip(fresh.home_mut()) {
+            assert_eq!(own.bytes(), fresh.bytes());
+        }
+    }
+
+    #[test]
+    fn memory_that_a_lost_request_may_be_written_to_is_not_used_again() {
+        let mut kept = KeptMemory::default();
+        let first = kept.claim(&[&spec(1)]).expect("memory");
+        let mut own = buffers(&spec(1), &first, 63);
+        let mut lost = own.take().expect("a slot");
+        drop(own);
+        kept.keep(first);
+        assert!(kept.buffers.is_none());
+        lost.bytes().fill(1);
+    }
+}

@@ -1,0 +1,81 @@
+//! Histograms that workers of an earlier trial have recorded into. Each takes some hundreds of KiB, which the kernel would have to give to
+//! each worker of each trial anew.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use iolab_workload::histogram::{LatencyHistogram, is_placeholder, new_latency_histogram};
+use iolab_workload::operation::PerOperation;
+use iolab_workload::outcome::Tally;
+
+/// Histograms that no worker uses; workers share them.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct SpareHistograms(Arc<Mutex<Vec<LatencyHistogram>>>);
+
+impl SpareHistograms {
+    /// An empty histogram whose memory is already touched.
+    pub(crate) fn take(&self) -> LatencyHistogram {
+        let spare = self.with(Vec::pop);
+        spare.map_or_else(new_latency_histogram, |mut histogram| {
+            histogram.reset();
+            histogram
+        })
+    }
+
+    /// Takes those back that a worker has recorded into.
+    pub(crate) fn put(&self, operations: PerOperation<Tally>) {
+        let PerOperation {
+            read,
+            write,
+            sync,
+            trim,
+        } = operations;
+        let all = [read, write, sync, trim].map(|tally| tally.latency);
+        let used = all
+            .into_iter()
+            .filter(|histogram| !is_placeholder(histogram));
+        self.with(|spare| spare.extend(used));
+    }
+
+    /// Frees all but so many.
+    pub(crate) fn truncate(&self, count: usize) {
+        self.with(|spare| spare.truncate(count));
+    }
+
+    /// Memory that they take, bytes.
+    pub(crate) fn bytes(&self) -> u64 {
+        let bytes = |histogram: &LatencyHistogram| size_of::<u64>() * histogram.distinct_values();
+        self.with(|spare| spare.iter().map(bytes).sum::<usize>() as u64)
+    }
+
+    fn with<T>(&self, f: impl FnOnce(&mut Vec<LatencyHistogram>) -> T) -> T {
+        // Nothing that it guards can be left half done.
+        f(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use iolab_workload::histogram::unused_latency_histogram;
+
+    use super::*;
+
+    #[test]
+    fn a_histogram_that_was_used_is_taken_again_and_empty() {
+        let spare = SpareHistograms::default();
+        let used = PerOperation::from_fn(|_| Tally {
+            latency: unused_latency_histogram(),
+            ..Tally::default()
+        });
+        let mut used = PerOperation {
+            read: Tally::default(),
+            ..used
+        };
+        used.read.latency.saturating_record(4_000);
+        let whole = spare.take();
+        spare.put(used);
+        assert_eq!(spare.bytes(), 8 * whole.distinct_values() as u64);
+        assert_eq!(spare.take(), whole);
+        assert_eq!(spare.bytes(), 0);
+        assert_eq!(spare.take(), whole);
+    }
+}
