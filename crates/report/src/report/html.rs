@@ -145,12 +145,8 @@ pub(super) fn page<'a>(report: &'a StudyReport<'a>) -> Result<String> {
         }
     });
     let outlines = overview.overlaid_outlines();
-    let mut targets: Vec<&str> = Vec::new();
-    for target in outlines.iter().flat_map(|(.., outline)| outline.targets()) {
-        if !targets.contains(&target) {
-            targets.push(target);
-        }
-    }
+    let targets = overview.targets();
+    let targets: Vec<&str> = targets.iter().map(String::as_str).collect();
     let smalls = outlines.iter().filter_map(|(number, name, outline)| {
         let (_, id) = named(*number)?;
         Small::of(&id, name, outline, &targets)
