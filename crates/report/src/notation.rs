@@ -20,8 +20,9 @@ const TYPED: [(&str, &str); 11] = [
     ("h", "h"),
 ];
 /// Units after a space.
-const SPACED: [&str; 15] = [
-    "%", "ns", "us", "µs", "ms", "s", "min", "h", "B", "KiB", "MiB", "GiB", "MB/s", "GB/s", "IOPS",
+const SPACED: [&str; 18] = [
+    "%", "ns", "us", "µs", "ms", "s", "min", "h", "B", "KiB", "MiB", "GiB", "MB", "GB", "TB",
+    "MB/s", "GB/s", "IOPS",
 ];
 /// Digits from which a page writes a number in groups.
 const GROUPED_MIN: usize = 5;

@@ -112,7 +112,7 @@ pub(crate) fn in_words(trust: &Trust) -> Option<String> {
         TrustReason::Ruined(flag) => flag::in_words(flag).to_owned(),
         TrustReason::NotAsAsked => match trust.cells {
             1 => "the cell was not served by what it asks for".to_owned(),
-            2 => "both cells were not served by what they ask for".to_owned(),
+            2 => "neither cell was served by what it asks for".to_owned(),
             _ => "most cells were not served by what they ask for".to_owned(),
         },
         TrustReason::DisturbedAndImprecise => format!(

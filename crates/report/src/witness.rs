@@ -246,12 +246,12 @@ fn traffic(traffic: DeviceStat) -> String {
         (ms, _) => format!("busy {}", format_ns(ms as f64 * 1e6)),
     };
     format!(
-        "read {} in {}, wrote {} in {}, {} flushed, {busy}",
+        "read {} in {}, wrote {} in {}, {}, {busy}",
         format_bytes(traffic.read_bytes as f64),
         counted(traffic.read_ios, "request"),
         format_bytes(traffic.write_bytes as f64),
         counted(traffic.write_ios, "request"),
-        counted(traffic.flush_ios, "time")
+        counted(traffic.flush_ios, "cache flush")
     )
 }
 

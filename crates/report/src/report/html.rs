@@ -65,6 +65,7 @@ struct Glance {
     /// The column after which the bars are drawn.
     bars_after: usize,
     has_doubts: bool,
+    has_whiskers: bool,
     picture: String,
 }
 
@@ -231,6 +232,7 @@ fn glance(
     Some(Glance {
         has_bars,
         is_turned: overview.glance_is_turned(),
+        has_whiskers: numbers.iter().any(|number| number.shown.interval.is_some()),
         has_doubts: has_bars && numbers.iter().any(|number| number.shown.is_doubtful),
         rows: grid.rows.into_iter().zip(bars).collect(),
         headings: grid.headings,
