@@ -153,7 +153,7 @@ pub fn not_the_device(analysis: &Analysis) -> Vec<Finding> {
     for (verdict, what) in [
         (
             ServedBy::NotStorage,
-            "did not come from storage: these numbers say nothing about a disk",
+            "used no storage: these numbers say nothing about a disk",
         ),
         (
             ServedBy::Hole,
