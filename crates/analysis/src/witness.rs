@@ -7,11 +7,13 @@
 mod claim;
 mod counted;
 mod medium;
+mod other_command;
 mod stacked;
 mod written;
 
 pub use claim::{Transfer, WitnessClaim};
 pub use counted::p99_of;
+pub use other_command::OtherCommand;
 
 use std::collections::BTreeSet;
 

@@ -15,7 +15,7 @@ use iolab_plan::standard::Medium;
 use iolab_report::forecast::{self, By};
 use iolab_report::layout::wrapped;
 use iolab_runner::Disk;
-use iolab_storage::{Consent, Need, Size, device_under};
+use iolab_storage::{Consent, Need, Size, device_under, is_nvme_namespace};
 use iolab_workload::Result;
 use iolab_workload::escape_control::escape_control;
 use iolab_workload::quantity::{exact_size, format_bytes, significant};
@@ -86,6 +86,7 @@ pub(crate) fn print(
         None => By::Requests,
     };
     let medium = medium(targets, model);
+    let has_namespace = targets.iter().any(|path| is_nvme_namespace(path));
     let standards = plans
         .iter()
         .filter_map(|plan| forecast::standard(plan, medium, model.map(Disk::bytes)));
@@ -94,7 +95,7 @@ pub(crate) fn print(
     lines.extend(written(
         plans,
         &forecasts,
-        medium,
+        (medium, has_namespace),
         filled(targets, needs),
         by,
     ));
@@ -132,7 +133,7 @@ pub(crate) fn medium(targets: &[PathBuf], model: Option<&Disk>) -> Option<Medium
 fn written(
     plans: &[Plan],
     forecasts: &[Forecast],
-    medium: Option<Medium>,
+    (medium, has_namespace): (Option<Medium>, bool),
     filled: u64,
     by: By,
 ) -> Vec<String> {
@@ -153,7 +154,7 @@ fn written(
         ));
     }
     for (plan, forecast) in plans.iter().zip(forecasts) {
-        if let Some(text) = forecast::preconditioning(forecast, medium) {
+        if let Some(text) = forecast::preconditioning(forecast, medium, has_namespace) {
             let name = escape_control(&plan.experiment().name);
             lines.push(format!(
                 "Preconditioning of {name} {text}, beside the budget"

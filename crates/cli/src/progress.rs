@@ -205,16 +205,20 @@ impl Observer for Display {
         let left = rough_duration(start.progress.left);
         // A block that is begun within the budget is completed beyond it.
         let bound = match start.progress.basis {
-            Basis::Budget => "up to about",
-            Basis::AtMost => "at most",
+            Basis::AtMost if !start.leaves_writes => "at most",
+            Basis::Budget | Basis::AtMost => "up to about",
             Basis::Trials => "about",
         };
         let time = match self.is_virtual {
             true => " of virtual time",
             false => "",
         };
+        let more = match start.leaves_writes {
+            true => ", more if caches are slow to write out",
+            false => "",
+        };
         self.log("start", fields, || {
-            Some(format!("started, {cells}, {bound} {left}{time}"))
+            Some(format!("started, {cells}, {bound} {left}{time}{more}"))
         });
     }
 

@@ -20,7 +20,7 @@ use iolab_record::peaks::Peaks;
 use iolab_runner::peak_probe;
 use iolab_runner::ranks::Ranks;
 use iolab_runner::{Disk, Programs, Setup, Targets};
-use iolab_storage::{Need, Target, TargetKind};
+use iolab_storage::{Need, Target, TargetKind, is_nvme_namespace};
 use iolab_workload::settings::CellSpec;
 use iolab_workload::{Error, Result};
 
@@ -206,6 +206,12 @@ impl Workspace {
         });
         let first = media.next();
         first.filter(|first| media.all(|medium| medium == *first))
+    }
+
+    /// Whether one of the targets is an NVMe namespace.
+    fn has_namespace(&self) -> bool {
+        let mut targets = self.place().targets().into_iter();
+        targets.any(|(_, target)| is_nvme_namespace(target.named()))
     }
 
     /// Bytes of the smallest of the targets; without targets there is no limit.

@@ -78,6 +78,8 @@ pub struct PreviewNumber {
     pub interval: Option<(f64, f64)>,
     /// Whether its evidence weakens it: its bar is hatched.
     pub is_doubtful: bool,
+    /// Place of its target among those of a page, which is that of its colour in all figures.
+    pub target: usize,
 }
 
 /// The picture as PNG.
@@ -119,6 +121,11 @@ fn scene(numbers: &[PreviewNumber], words: &PreviewText<'_>) -> Scene {
     let mut source = words.source.to_owned();
     if shown().any(|number| number.is_doubtful) {
         source.push_str(" Hatched: disturbed, or not served as asked.");
+    }
+    let mut targets = shown().map(|number| number.target);
+    let first = targets.next();
+    if targets.any(|target| Some(target) != first) {
+        source.push_str(" One colour per target.");
     }
     for (text, y, size, paint) in [
         (words.title, 72.0, 36.0, Paint::Ink),
@@ -164,7 +171,7 @@ fn scene(numbers: &[PreviewNumber], words: &PreviewText<'_>) -> Scene {
             let at = columns.iter().position(|name| *name == number.column);
             let at = at.unwrap_or(0);
             let x = MARGIN + NAMES + column * at as f64;
-            items.extend(drawn(number, (x, middle), column - GUTTER, scale, at));
+            items.extend(drawn(number, (x, middle), column - GUTTER, scale));
         }
     }
     Scene {
@@ -229,13 +236,7 @@ fn value_width(number: &PreviewNumber) -> f64 {
 }
 
 /// The value with its unit, what stands below it, and a bar of its share with its interval.
-fn drawn(
-    number: &PreviewNumber,
-    (x, middle): (f64, f64),
-    room: f64,
-    scale: f64,
-    place: usize,
-) -> Vec<Item> {
+fn drawn(number: &PreviewNumber, (x, middle): (f64, f64), room: f64, scale: f64) -> Vec<Item> {
     let sizes = SIZES.map(|size| size * scale);
     let unit_x = x + width(&number.value, sizes[0]) + BEFORE_UNIT * scale;
     let (note_size, note) = shrunk(&number.note, sizes[2], room);
@@ -257,7 +258,7 @@ fn drawn(
         text_at((x, middle + 24.0 * scale), note_size, Paint::Muted, note),
         Item::Open {
             class: "series",
-            series: Some(place),
+            series: Some(number.target),
             data: Vec::new(),
             words: String::new(),
         },
@@ -354,6 +355,7 @@ mod tests {
             share: 0.9,
             interval: Some((0.88, 0.92)),
             is_doubtful,
+            target: 0,
         }
     }
 

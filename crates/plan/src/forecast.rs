@@ -70,7 +70,7 @@ impl Forecast {
                 budget.max(granted),
             ),
             written: Written::of(cells, u64::from(design.trials_max + design.warm_ups())),
-            leaves_writes: cells.iter().any(|cell| leaves_writes(&cell.spec)),
+            leaves_writes: plan.leaves_writes(),
             precondition: (design.precondition, region),
             writing: cells
                 .iter()
@@ -167,6 +167,11 @@ fn share_of_time(cell: &PlannedCell, block: Option<Duration>, cells: usize) -> f
 }
 
 impl Plan {
+    /// Whether trials write without a sync: what caches then hold is written out between trials.
+    pub fn leaves_writes(&self) -> bool {
+        self.cells().iter().any(|cell| leaves_writes(&cell.spec))
+    }
+
     /// A warning for a budget that is too short for the fewest trials, from their time limits and from `overhead`, the time of a
     /// trial besides its I/O. `None` where the budget suffices.
     pub fn shortfall(&self, overhead: &dyn Fn(&CellSpec) -> Duration) -> Option<String> {

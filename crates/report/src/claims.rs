@@ -28,8 +28,8 @@ use evidence::{
     TimeByLayerData, TogetherData, TooFewData, VerifiedData,
 };
 pub(crate) use evidence::{
-    ClaimedData, DeviceLoadData, DirectionData, OtherProcessData, OtherUseData, OverstatedData,
-    ServedData, SyncsData,
+    ClaimedData, DeviceLoadData, DirectionData, OtherCommandData, OtherProcessData, OtherUseData,
+    OverstatedData, ServedData, SyncsData,
 };
 pub(crate) use remarks::{RemarkData, remarks};
 pub(crate) use side_doubt::Against;
@@ -184,8 +184,8 @@ pub(crate) enum Evidence {
     Overstated(OverstatedData),
     /// What a device that was watched alone did.
     DeviceLoad(DeviceLoadData),
-    /// The process that did most I/O meanwhile.
-    MostIo(OtherProcessData),
+    /// The processes of one name that did most I/O meanwhile.
+    MostIo(OtherCommandData),
 }
 
 /// What was measured.

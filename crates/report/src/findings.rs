@@ -160,6 +160,7 @@ fn origin(cell: &CellAnalysis) -> String {
 fn cells_of(n: usize, analysis: &Analysis) -> String {
     match analysis.cells.len() {
         1 if n == 1 => "The only cell".to_owned(),
+        2 if n == 2 => "Both cells".to_owned(),
         all if n == all => "All cells".to_owned(),
         all => format!("{n} of {all} cells"),
     }
@@ -174,10 +175,9 @@ fn levels_of(analysis: &Analysis, cell: &CellAnalysis) -> Option<String> {
 /// `3 of 16 cells`, for use within a sentence.
 fn within(n: usize, analysis: &Analysis) -> String {
     let text = cells_of(n, analysis);
-    match text.strip_prefix("The only") {
-        Some(rest) => format!("the only{rest}"),
-        None => text.replacen("All", "all", 1),
-    }
+    let mut letters = text.chars();
+    let first = letters.next().map(|first| first.to_ascii_lowercase());
+    first.into_iter().chain(letters).collect()
 }
 
 fn has(n: usize) -> &'static str {

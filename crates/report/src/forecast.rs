@@ -80,9 +80,14 @@ pub fn written(forecast: &Forecast) -> String {
     in_words(forecast.writes_at(ASSUMED_RATE))
 }
 
-/// What preconditioning does to targets of this medium, `None` where they are not known or differ:
+/// What preconditioning does to targets of this medium, `None` where they are not known or differ, of which none or some are NVMe
+/// namespaces (`has_namespace`):
 /// `trims (discards) 16 MiB and writes 32 MiB in 0.1 s at 3 GB/s (trim+seq:2)`; `None` where it does nothing.
-pub fn preconditioning(forecast: &Forecast, medium: Option<Medium>) -> Option<String> {
+pub fn preconditioning(
+    forecast: &Forecast,
+    medium: Option<Medium>,
+    has_namespace: bool,
+) -> Option<String> {
     let (plan, region) = forecast.precondition;
     let trimmed = format!("trims (discards) {}", format_bytes(region as f64));
     let trims = match (plan.emptying, medium) {
@@ -93,8 +98,11 @@ pub fn preconditioning(forecast: &Forecast, medium: Option<Medium>) -> Option<St
         (Emptying::Purge, Some(Medium::File)) => {
             Some(format!("{trimmed} instead of purging a file"))
         }
+        (Emptying::Purge, Some(Medium::Device)) if !has_namespace => Some(format!(
+            "{trimmed} instead of purging (only an NVMe namespace can be purged)"
+        )),
         (Emptying::Purge, Some(Medium::Device) | None) => Some(format!(
-            "purges all of the device, also beyond the range that is measured, if it is an NVMe namespace with Format NVM; else {trimmed}"
+            "purges all of each NVMe namespace that offers Format NVM, also beyond the range that is measured, and {trimmed} of any other target"
         )),
     };
     let Some((passes, more)) = plan.passes() else {
@@ -124,7 +132,7 @@ pub fn preconditioning(forecast: &Forecast, medium: Option<Medium>) -> Option<St
 pub fn write_out(forecasts: &[Forecast]) -> Option<&'static str> {
     let leaves = forecasts.iter().any(|forecast| forecast.leaves_writes);
     leaves.then_some(
-        "Not forecast: after each trial, the time of writing out what it wrote without a sync. The budget counts it, so that slow storage gets fewer trials.",
+        "Not forecast: after each trial, the time of writing out what it wrote without a sync. The budget counts it, so that slow storage gets fewer trials; where even the first trials of each cell exceed it, the run takes longer than the budget.",
     )
 }
 

@@ -62,12 +62,16 @@ impl Overview<'_> {
         let glance = &self.digest.glance;
         let targets: Vec<&str> = glance.rows.iter().map(|row| row.target).collect();
         let varies = glance.varies_in_target();
+        let drawn = self.targets();
         let mut numbers: Vec<FirstNumber<'_>> = match glance.rows.is_empty() {
-            false => glance
-                .rows
-                .iter()
-                .filter_map(|row| of_access(row, varies.then(|| own_part(row.target, &targets))))
-                .collect(),
+            false => {
+                let rows = glance.rows.iter().filter_map(|row| {
+                    let name = varies.then(|| own_part(row.target, &targets));
+                    let place = drawn.iter().position(|target| target == row.target);
+                    of_access(row, (name, place.unwrap_or(0)))
+                });
+                rows.collect()
+            }
             true => (0..self.inputs.len())
                 .flat_map(|run| self.ends(run))
                 .collect(),
@@ -126,6 +130,7 @@ impl Overview<'_> {
                     share: 0.0,
                     interval: None,
                     is_doubtful: is_doubtful(cell),
+                    target: 0,
                 },
                 run,
                 cell,
@@ -250,8 +255,11 @@ fn own_part<'a>(name: &'a str, all: &[&str]) -> &'a str {
     if rest.is_empty() { name } else { rest }
 }
 
-/// A row of the glance, with a name of its target where that has to be said; `None` without a value.
-fn of_access<'a>(row: &HeadlineCell<'a>, target: Option<&str>) -> Option<FirstNumber<'a>> {
+/// A row of the glance, with a name of its target where that has to be said, and the place of that; `None` without a value.
+fn of_access<'a>(
+    row: &HeadlineCell<'a>,
+    (name, target): (Option<&str>, usize),
+) -> Option<FirstNumber<'a>> {
     let rate = row.rate()?;
     let trial = row.cell.cell.trial();
     let order = match row.order {
@@ -259,7 +267,7 @@ fn of_access<'a>(row: &HeadlineCell<'a>, target: Option<&str>) -> Option<FirstNu
         AccessOrder::Random => "RND",
     };
     let at_once = format!("Q{} T{}", trial.depth, trial.threads);
-    let (row_aside, row_note) = match target {
+    let (row_aside, row_note) = match name {
         Some(name) => (at_once, escape_control(name).into_owned()),
         None => (String::new(), at_once),
     };
@@ -279,6 +287,7 @@ fn of_access<'a>(row: &HeadlineCell<'a>, target: Option<&str>) -> Option<FirstNu
             share: 0.0,
             interval: None,
             is_doubtful: is_doubtful(row.cell),
+            target,
         },
         run: row.run,
         cell: row.cell,

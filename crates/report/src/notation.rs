@@ -20,8 +20,9 @@ const TYPED: [(&str, &str); 11] = [
     ("h", "h"),
 ];
 /// Units after a space.
-const SPACED: [&str; 15] = [
-    "%", "ns", "us", "µs", "ms", "s", "min", "h", "B", "KiB", "MiB", "GiB", "MB/s", "GB/s", "IOPS",
+const SPACED: [&str; 18] = [
+    "%", "ns", "us", "µs", "ms", "s", "min", "h", "B", "KiB", "MiB", "GiB", "MB", "GB", "TB",
+    "MB/s", "GB/s", "IOPS",
 ];
 /// Digits from which a page writes a number in groups.
 const GROUPED_MIN: usize = 5;
@@ -61,7 +62,8 @@ fn written(text: &str, groups: Option<char>) -> String {
         // The number of a model: `Hewlett-Packard 97560`.
         let next = words.get(place + 1);
         let is_of_name = is_name(before) && !next.is_some_and(|next| begins_with_unit(next));
-        let groups = groups.filter(|_| !is_of_name);
+        let is_of_process = before.ends_with("PID");
+        let groups = groups.filter(|_| !is_of_name && !is_of_process);
         match (is_unit, is_of_option) {
             (true, _) if word.starts_with("us") => page.push_str(&word.replacen('u', "µ", 1)),
             (true, _) | (false, true) => page.push_str(word),
@@ -153,6 +155,7 @@ mod tests {
                 "Hewlett-Packard 97560, 12 us",
                 "Hewlett-Packard 97560, 12\u{a0}µs",
             ),
+            ("dd (PID 27298, ended)", "dd (PID 27298, ended)"),
             ("At 27298 IOPS", "At 27\u{202f}298\u{a0}IOPS"),
             ("27298 IOPS", "27\u{202f}298\u{a0}IOPS"),
             ("102280, and 1226", "102\u{202f}280, and 1226"),

@@ -245,6 +245,20 @@ impl<'a> Overview<'a> {
         named.filter(|(_, _, outline)| is_curve(outline)).collect()
     }
 
+    /// The targets of all that is drawn; the place of one among them is that of its colour.
+    pub(crate) fn targets(&self) -> Vec<String> {
+        let outlines = self.overlaid_outlines();
+        let of_outlines = outlines.iter().flat_map(|(.., outline)| outline.targets());
+        let of_glance = self.digest.glance.rows.iter().map(|row| row.target);
+        let mut targets: Vec<String> = Vec::new();
+        for target in of_outlines.chain(of_glance) {
+            if !targets.iter().any(|known| known == target) {
+                targets.push(target.to_owned());
+            }
+        }
+        targets
+    }
+
     /// As many headlines as fit into this number of lines, the most important first.
     fn findings(&self, lines: usize, width: u16) -> String {
         let heading = "\nWhat matters\n";

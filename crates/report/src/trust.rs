@@ -105,36 +105,75 @@ pub(crate) fn sentence(trust: &Trust) -> String {
 }
 
 /// Why numbers are not fully reliable.
-pub(crate) fn in_words(trust: &Trust) -> Option<&'static str> {
+pub(crate) fn in_words(trust: &Trust) -> Option<String> {
     let reason = trust.reason?;
     Some(match reason {
-        TrustReason::NoTrials => "nothing was measured",
-        TrustReason::Ruined(flag) => flag::in_words(flag),
-        TrustReason::NotAsAsked => "most cells were not served by what they ask for",
-        TrustReason::DisturbedAndImprecise => {
-            "do not trust these numbers, other programs used the disk or the CPUs during most cells"
-        }
-        TrustReason::NothingPrecise => "most intervals are wider than their medians",
-        TrustReason::SomeNotAsAsked => "some cells were not served by what they ask for",
-        TrustReason::SomeDisturbed => "other programs used the disk or the CPUs during some cells",
+        TrustReason::NoTrials => "nothing was measured".to_owned(),
+        TrustReason::Ruined(flag) => flag::in_words(flag).to_owned(),
+        TrustReason::NotAsAsked => match trust.cells {
+            1 => "the cell was not served by what it asks for".to_owned(),
+            2 => "neither cell was served by what it asks for".to_owned(),
+            _ => "most cells were not served by what they ask for".to_owned(),
+        },
+        TrustReason::DisturbedAndImprecise => format!(
+            "do not trust these numbers, other programs used the disk or the CPUs during {}",
+            disturbed_part(trust)
+        ),
+        TrustReason::NothingPrecise => match trust.cells {
+            1 => "the interval is wider than its median".to_owned(),
+            2 => "both intervals are wider than their medians".to_owned(),
+            _ => "most intervals are wider than their medians".to_owned(),
+        },
+        TrustReason::SomeNotAsAsked => "some cells were not served by what they ask for".to_owned(),
+        TrustReason::SomeDisturbed => format!(
+            "other programs used the disk or the CPUs during {}",
+            disturbed_part(trust)
+        ),
         TrustReason::ReadsAfterWrites => {
-            "the drive may have written for other cells while some read"
+            "the drive may have written for other cells while some read".to_owned()
         }
-        TrustReason::Undecided => "a finding is undecided in some settings",
-        TrustReason::LevelChanged => "the level of some cells changed during the run",
-        TrustReason::TwoGroups => "the trials of some cells form two groups",
-        TrustReason::Dependent => "trials of some cells depend on the ones before",
-        TrustReason::Unfinished => "a run did not finish",
-        TrustReason::NoDefinition => "the definition in a run file cannot be read",
+        TrustReason::Undecided => "a finding is undecided in some settings".to_owned(),
+        TrustReason::LevelChanged => {
+            let of = of_unsettled(trust);
+            format!("the level{of} changed during the run")
+        }
+        TrustReason::TwoGroups => format!("the trials{} form two groups", of_unsettled(trust)),
+        TrustReason::Dependent => {
+            let of = of_unsettled(trust);
+            format!("trials{of} depend on the ones before")
+        }
+        TrustReason::Unfinished => "a run did not finish".to_owned(),
+        TrustReason::NoDefinition => "the definition in a run file cannot be read".to_owned(),
         TrustReason::Imprecise if trust.sought - trust.precise == 1 => {
-            "a cell missed the precision goal"
+            "a cell missed the precision goal".to_owned()
         }
-        TrustReason::Imprecise => "cells missed the precision goal",
+        TrustReason::Imprecise => "cells missed the precision goal".to_owned(),
         TrustReason::NoIntervals if trust.without_interval < trust.sought => {
-            "too few trials for some intervals"
+            "too few trials for some intervals".to_owned()
         }
-        TrustReason::NoIntervals => "too few trials for an interval",
+        TrustReason::NoIntervals => "too few trials for an interval".to_owned(),
     })
+}
+
+/// Which cells others disturbed.
+fn disturbed_part(trust: &Trust) -> &'static str {
+    match (trust.disturbed, trust.cells) {
+        (_, 1) => "the measurement",
+        (2, 2) => "both cells",
+        (n, cells) if n == cells => "all cells",
+        (1, _) => "one cell",
+        (n, cells) if 2 * n > cells => "most cells",
+        // Or the two sides of a comparison differ in that.
+        _ => "some cells",
+    }
+}
+
+/// Whose level or trials are meant. The verdict does not count them.
+fn of_unsettled(trust: &Trust) -> &'static str {
+    match trust.cells {
+        1 => "",
+        _ => " of at least one cell",
+    }
 }
 
 /// Which cells were judged, where that is not all of them for what is shown.

@@ -3,6 +3,7 @@
 mod claims;
 pub(crate) mod data;
 mod device;
+pub(crate) mod others;
 mod program_report;
 mod sentences;
 mod traced;
@@ -11,7 +12,7 @@ pub use data::json;
 
 use std::time::Duration;
 
-use iolab_analysis::witness::{Evidence, WitnessClaim};
+use iolab_analysis::witness::{Evidence, OtherCommand, WitnessClaim};
 use iolab_workload::counters::DeviceStat;
 use iolab_workload::escape_control::escape_control;
 use iolab_workload::quantity::{counted, format_bytes, format_ns, significant};
@@ -23,7 +24,7 @@ use iolab_workload::shell::shell_word;
 
 /// Columns of a label and the gap behind it.
 const LABEL: usize = 11;
-/// Most files, and most processes of others, that are listed.
+/// Most files, and most names of other processes, that are listed.
 const LISTED_MAX: usize = 5;
 
 /// The evidence, for a terminal of `width` columns.
@@ -90,7 +91,7 @@ pub(crate) fn rows(evidence: &Evidence) -> Vec<(&'static str, String)> {
     let mut rows = match &observed.subject {
         Subject::Program(command) => vec![("program", command.join(" "))],
         Subject::Process { pid, command } => {
-            vec![("process", format!("{pid}: {}", command.join(" ")))]
+            vec![("process", format!("PID {pid}: {}", command.join(" ")))]
         }
         Subject::Devices => Vec::new(),
     };
@@ -115,7 +116,7 @@ pub(crate) fn rows(evidence: &Evidence) -> Vec<(&'static str, String)> {
         ));
         let cancelled = match processes.cancelled_write_bytes {
             0 => String::new(),
-            cancelled => format!(", {} of it never will be", bytes(cancelled)),
+            cancelled => format!(", of which {} was discarded unwritten", bytes(cancelled)),
         };
         rows.push((
             "writes",
@@ -175,18 +176,17 @@ pub(crate) fn rows(evidence: &Evidence) -> Vec<(&'static str, String)> {
         let size = format_bytes(file.bytes as f64);
         ("file", format!("{}: {size}{cached}", file.path.display()))
     }));
+    let commands = OtherCommand::all(&observed.others).into_iter();
     rows.extend(
-        observed
-            .others
-            .active
-            .iter()
+        commands
             .take(LISTED_MAX)
-            .map(|one| ("other", format!("{}, on any disk", device::process(one)))),
+            .map(|one| ("other", format!("{}, on any disk", others::in_words(&one)))),
     );
     if !observed.others.sees_ended && observed.subject == Subject::Devices {
         rows.push((
             "other",
-            "processes that ended meanwhile are missing: only root sees them".to_owned(),
+            "processes that ended during the observation are missing: only root sees them"
+                .to_owned(),
         ));
     }
     if observed.others.unread > 0 {
@@ -211,7 +211,9 @@ fn end(evidence: &Evidence) -> String {
     let mut also = Vec::new();
     if observed.observed_ns > observed.elapsed_ns + 1_000_000 {
         let time = format_ns(observed.observed_ns as f64);
-        also.push(format!("what it had started was observed for {time}"));
+        also.push(format!(
+            "processes that it started were observed for {time}"
+        ));
     }
     if processes.running > 0 && matches!(observed.subject, Subject::Program(_)) {
         also.push(format!("{} still running", processes.running));
@@ -229,10 +231,8 @@ fn end(evidence: &Evidence) -> String {
         ));
     }
     if processes.unread > 0 {
-        also.push(format!(
-            "{} without an account that can be read",
-            processes.unread
-        ));
+        let unread = counted(processes.unread, "process");
+        also.push(format!("the accounts of {unread} cannot be read"));
     }
     [vec![how], also].concat().join("; ")
 }
@@ -246,12 +246,12 @@ fn traffic(traffic: DeviceStat) -> String {
         (ms, _) => format!("busy {}", format_ns(ms as f64 * 1e6)),
     };
     format!(
-        "read {} in {}, wrote {} in {}, {} flushed, {busy}",
+        "read {} in {}, wrote {} in {}, {}, {busy}",
         format_bytes(traffic.read_bytes as f64),
         counted(traffic.read_ios, "request"),
         format_bytes(traffic.write_bytes as f64),
         counted(traffic.write_ios, "request"),
-        counted(traffic.flush_ios, "time")
+        counted(traffic.flush_ios, "cache flush")
     )
 }
 

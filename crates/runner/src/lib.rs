@@ -119,6 +119,8 @@ pub struct RunStart<'a> {
     pub cells: usize,
     /// How far it has come.
     pub progress: Progress,
+    /// Whether its trials leave writes in caches, which are written out between them: no bound counts that time.
+    pub leaves_writes: bool,
 }
 
 /// A trial that succeeded.

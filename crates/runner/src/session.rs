@@ -296,6 +296,7 @@ impl<'a> Session<'a> {
             response: experiment.response,
             cells: self.record.plan.cells().len(),
             progress: self.progress,
+            leaves_writes: self.record.plan.leaves_writes(),
         });
     }
 
@@ -406,8 +407,10 @@ impl<'a> Session<'a> {
             self.record.plan.shortfall(&iolab_peers::overhead),
             iolab_peers::beyond_budget(&self.record.plan),
         ];
+        // A study shows them one after the other.
+        let name = self.record.plan.experiment().name.clone();
         for message in messages.iter().flatten() {
-            self.event(EventKind::Warning, message)?;
+            self.event(EventKind::Warning, &format!("{name}: {message}"))?;
         }
         Ok(())
     }

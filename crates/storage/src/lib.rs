@@ -66,7 +66,7 @@ pub use open_mode::OpenMode;
 pub use overlay::{Layering, is_overlaid};
 use path_lookup::NamedObject;
 pub use program_files::ProgramFiles;
-pub use purge::{PURGE_MAX, Purge};
+pub use purge::{PURGE_MAX, Purge, is_nvme_namespace};
 use scratch::Scratch;
 pub use scratch::ScratchRemover;
 pub use seek_holes::seek_holes;

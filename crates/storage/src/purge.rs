@@ -6,13 +6,14 @@
 
 use std::fs::File;
 use std::os::fd::AsRawFd;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use iolab_workload::quantity::format_bytes;
 use iolab_workload::{Error, Result};
 use rustix::io::Errno;
 
+use super::device::{Number, number_of};
 use super::errno::of_std;
 use super::sysfs::value;
 use super::{Target, TargetKind};
@@ -138,8 +139,7 @@ impl Target {
             TargetKind::BlockDevice => self.block_number(),
             TargetKind::Scratch | TargetKind::File | TargetKind::CharDevice => None,
         };
-        let (major, minor) = number.ok_or("is no block device")?;
-        let folder = Path::new("/sys/dev/block").join(format!("{major}:{minor}"));
+        let folder = folder_of(number.ok_or("is no block device")?);
         if folder.join("partition").exists() {
             return Err("is a partition, and a purge reaches all of its disk".to_owned());
         }
@@ -167,11 +167,28 @@ impl Target {
     }
 }
 
+/// Whether a path leads to an NVMe namespace, which nothing else that can be purged is.
+pub fn is_nvme_namespace(path: &Path) -> bool {
+    let number = rustix::fs::stat(path)
+        .ok()
+        .and_then(|stat| number_of(&stat));
+    number.is_some_and(|number| namespace_number(&folder_of(number)).is_some())
+}
+
+/// What sysfs shows of a block device.
+fn folder_of((major, minor): Number) -> PathBuf {
+    Path::new("/sys/dev/block").join(format!("{major}:{minor}"))
+}
+
+/// Only the kernel's own node of a namespace has it.
+fn namespace_number(folder: &Path) -> Option<u64> {
+    value(&folder.join("nsid"))
+}
+
 /// Number and bytes of the namespace that a folder of sysfs shows. Nothing else will do: a device that stands on a disk (device mapper)
 /// passes commands on to that disk, and so would erase what lies beside it.
 fn namespace_in(folder: &Path) -> std::result::Result<(u64, u64), String> {
-    // Only the kernel's own node of a namespace has it.
-    let nsid = value(&folder.join("nsid")).ok_or("is no NVMe namespace")?;
+    let nsid = namespace_number(folder).ok_or("is no NVMe namespace")?;
     // In units of 512 bytes, whatever the blocks of the device are.
     let sectors = value(&folder.join("size")).ok_or("does not say its size")?;
     let names = |of: &Path| {

@@ -3,9 +3,9 @@
 use iolab_record::witness::Claimed;
 use iolab_record::{ServedBy, ServedVerdict};
 use iolab_workload::named;
-use iolab_workload::witness::{ObservedDevice, OtherProcess, Subject, TracedProgram};
+use iolab_workload::witness::{ObservedDevice, Subject, TracedProgram};
 
-use super::{Bounds, DeviceLoad, Direction, Evidence, Flushes, OtherUse};
+use super::{Bounds, DeviceLoad, Direction, Evidence, Flushes, OtherCommand, OtherUse};
 use crate::claim::Role;
 
 named! {
@@ -19,7 +19,7 @@ named! {
 }
 
 /// A statement about an observation.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum WitnessClaim<'a> {
     /// The program moved nothing of note.
     Nothing,
@@ -51,8 +51,8 @@ pub enum WitnessClaim<'a> {
     },
     /// What a device that was watched alone did.
     Load(&'a ObservedDevice, Option<DeviceLoad>),
-    /// The process that did most I/O meanwhile, on any disk.
-    MostIo(&'a OtherProcess),
+    /// The processes of one name that did most I/O meanwhile, on any disk.
+    MostIo(OtherCommand<'a>),
 }
 
 impl Evidence {
@@ -69,8 +69,8 @@ impl Evidence {
         let loads = observed.devices.iter();
         let loads = loads
             .map(|device| WitnessClaim::Load(device, DeviceLoad::of(device, observed.observed_ns)));
-        let most = observed.others.active.first().map(WitnessClaim::MostIo);
-        loads.chain(most).collect()
+        let most = OtherCommand::all(&observed.others).into_iter().next();
+        loads.chain(most.map(WitnessClaim::MostIo)).collect()
     }
 
     fn of_program(&self) -> Vec<WitnessClaim<'_>> {

@@ -14,11 +14,6 @@ use crate::arguments::List;
 use crate::exit::Outcome;
 use crate::output::{self, style};
 
-/// Columns of the names of experiments, suites and requirements.
-const NAMES: usize = 14;
-/// Columns of the names of settings.
-const SETTING_NAMES: usize = 17;
-
 /// Writes the list to stdout.
 pub(crate) fn list(options: &List) -> Outcome {
     let mut to = output::open(None)?;
@@ -31,21 +26,23 @@ pub(crate) fn list(options: &List) -> Outcome {
 }
 
 fn experiments(to: &mut dyn Write) -> Outcome {
+    let all = [BUILTIN, BUILTIN_SUITES, BUILTIN_REQUIREMENTS].concat();
+    let width = widest(all.iter().map(|(name, _)| *name));
     writeln!(to, "Experiments (iolab run NAME, iolab show NAME):")?;
     for (name, _) in BUILTIN {
         let experiment = Experiment::find(name)?;
         let cells = counted(experiment.cell_count() as u64, "cell");
         let time = rough_duration(experiment.time_at_most());
         let about = format!("{} ({cells}, {time})", experiment.question);
-        entry(name, NAMES, &about, to)?;
+        entry(name, width, &about, to)?;
     }
     writeln!(to, "\nSuites (iolab study --suite NAME, iolab show NAME):")?;
     for (name, _) in BUILTIN_SUITES {
-        entry(name, NAMES, &Suite::find(name)?.about, to)?;
+        entry(name, width, &Suite::find(name)?.about, to)?;
     }
     writeln!(to, "\nRequirements (iolab fit NAME, iolab show NAME):")?;
     for (name, _) in BUILTIN_REQUIREMENTS {
-        entry(name, NAMES, &Requirement::find(name)?.question, to)?;
+        entry(name, width, &Requirement::find(name)?.question, to)?;
     }
     Ok(())
 }
@@ -54,6 +51,7 @@ fn settings(to: &mut dyn Write) -> Outcome {
     let defaults = CellSpec::default();
     let heading = "Every setting can be fixed (--set NAME=VALUE) or swept (--set NAME=VALUE,VALUE; between values that hold commas a semicolon):";
     write!(to, "{}", wrapped(heading, style().width))?;
+    let width = widest(SETTINGS.iter().map(|setting| setting.name));
     for topic in Topic::ALL {
         writeln!(to, "\n{}:", topic.title())?;
         for setting in SETTINGS.iter().filter(|setting| setting.topic == topic) {
@@ -65,12 +63,17 @@ fn settings(to: &mut dyn Write) -> Outcome {
             if let Some(default) = default {
                 about.push_str(&format!(" [default: {default}]"));
             }
-            entry(setting.name, SETTING_NAMES, &about, to)?;
+            entry(setting.name, width, &about, to)?;
         }
     }
     let design = format!("Also with one value each: {}.", DESIGN.join(", "));
     write!(to, "\n{}", wrapped(&design, style().width))?;
     Ok(())
+}
+
+/// Columns that the longest name takes.
+fn widest<'a>(names: impl Iterator<Item = &'a str>) -> usize {
+    names.map(str::len).max().unwrap_or(0)
 }
 
 /// A name with its description, in lines that fit.

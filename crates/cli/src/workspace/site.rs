@@ -445,7 +445,7 @@ impl Workspace {
         if !self.is_virtual() {
             tell_writes(
                 &forecasts(plans, made),
-                self.medium(),
+                (self.medium(), self.has_namespace()),
                 self.fill_bytes(),
                 self.runs_programs(),
             );
@@ -455,15 +455,20 @@ impl Workspace {
 
 /// Says what the run will write, before anything is written: to fill scratch files (`filled`), to precondition, in its trials. What
 /// programs write is theirs.
-fn tell_writes(forecasts: &[Forecast], medium: Option<Medium>, filled: u64, runs_programs: bool) {
+fn tell_writes(
+    forecasts: &[Forecast],
+    (medium, has_namespace): (Option<Medium>, bool),
+    filled: u64,
+    runs_programs: bool,
+) {
     let mut parts = Vec::new();
     if filled > 0 {
         let bytes = format_bytes(filled as f64);
         parts.push(format!("filling scratch files writes {bytes}"));
     }
     let conditioning = forecasts.iter();
-    let conditioning =
-        conditioning.filter_map(|forecast| forecast::preconditioning(forecast, medium));
+    let conditioning = conditioning
+        .filter_map(|forecast| forecast::preconditioning(forecast, medium, has_namespace));
     parts.extend(conditioning.map(|text| format!("preconditioning {text}")));
     let writes = forecasts.iter().any(Forecast::writes);
     if writes || (!parts.is_empty() && !runs_programs) {

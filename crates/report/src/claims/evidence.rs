@@ -8,8 +8,8 @@ mod rounds;
 
 pub(crate) use causes::{ReproductionData, SuspectsData};
 pub(crate) use observation::{
-    ClaimedData, DeviceLoadData, DirectionData, OtherProcessData, OtherUseData, OverstatedData,
-    ServedData, SyncsData,
+    ClaimedData, DeviceLoadData, DirectionData, OtherCommandData, OtherProcessData, OtherUseData,
+    OverstatedData, ServedData, SyncsData,
 };
 pub(crate) use over_sizes::{BentCurveData, FixedCostData, ProgramsData};
 pub(crate) use over_time::{ChangeData, CourseData, SteadyData};

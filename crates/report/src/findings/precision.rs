@@ -49,8 +49,9 @@ pub fn below_precision(analysis: &Analysis) -> Vec<Finding> {
             None => format!("The precision goal of {goal} was missed: {reached}."),
             Some(worst) => format!(
                 "{} the {goal} precision goal (worst: {worst}, {reached}).",
-                match wide.len() == analysis.cells.len() {
-                    true if wide.len() > 1 => "No cell reached".to_owned(),
+                match (wide.len(), wide.len() == analysis.cells.len()) {
+                    (2, true) => "Neither cell reached".to_owned(),
+                    (3.., true) => "No cell reached".to_owned(),
                     _ => format!("{} missed", cells_of(wide.len(), analysis)),
                 },
             ),

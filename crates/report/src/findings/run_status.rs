@@ -153,20 +153,23 @@ pub fn not_the_device(analysis: &Analysis) -> Vec<Finding> {
     for (verdict, what) in [
         (
             ServedBy::NotStorage,
-            "not from storage: these numbers say nothing about a disk",
+            "used no storage: these numbers say nothing about a disk",
         ),
         (
             ServedBy::Hole,
-            "from data that was never written: these numbers are those of memory",
+            "came from data that was never written: these numbers are those of memory",
         ),
-        (ServedBy::PageCache, "from the page cache, not the device"),
+        (
+            ServedBy::PageCache,
+            "came from the page cache, not the device",
+        ),
         (
             ServedBy::Mixed,
-            "partly from the page cache: these numbers mix memory and device",
+            "came partly from the page cache: these numbers mix memory and device",
         ),
         (
             ServedBy::Unknown,
-            "from an unknown source, which may not be the device",
+            "came from an unknown source, which may not be the device",
         ),
     ] {
         let has = |c: &&CellAnalysis| {
@@ -184,7 +187,7 @@ pub fn not_the_device(analysis: &Analysis) -> Vec<Finding> {
         let which = cells_of(cells.len(), analysis);
         findings.push(Finding {
             rule: NOT_THE_DEVICE,
-            text: format!("{which} came {what}{reason}."),
+            text: format!("{which} {what}{reason}."),
         });
     }
     findings

@@ -65,6 +65,7 @@ struct Glance {
     /// The column after which the bars are drawn.
     bars_after: usize,
     has_doubts: bool,
+    has_whiskers: bool,
     picture: String,
 }
 
@@ -145,12 +146,8 @@ pub(super) fn page<'a>(report: &'a StudyReport<'a>) -> Result<String> {
         }
     });
     let outlines = overview.overlaid_outlines();
-    let mut targets: Vec<&str> = Vec::new();
-    for target in outlines.iter().flat_map(|(.., outline)| outline.targets()) {
-        if !targets.contains(&target) {
-            targets.push(target);
-        }
-    }
+    let targets = overview.targets();
+    let targets: Vec<&str> = targets.iter().map(String::as_str).collect();
     let smalls = outlines.iter().filter_map(|(number, name, outline)| {
         let (_, id) = named(*number)?;
         Small::of(&id, name, outline, &targets)
@@ -235,6 +232,7 @@ fn glance(
     Some(Glance {
         has_bars,
         is_turned: overview.glance_is_turned(),
+        has_whiskers: numbers.iter().any(|number| number.shown.interval.is_some()),
         has_doubts: has_bars && numbers.iter().any(|number| number.shown.is_doubtful),
         rows: grid.rows.into_iter().zip(bars).collect(),
         headings: grid.headings,

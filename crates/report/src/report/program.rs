@@ -4,12 +4,12 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use askama::Template;
-use iolab_analysis::witness::Evidence;
+use iolab_analysis::witness::{Evidence, OtherCommand};
 use iolab_figure::Figure;
 use iolab_record::environment::Environment;
 use iolab_record::witness::Witnessed;
 use iolab_workload::quantity::{counted, format_bytes};
-use iolab_workload::witness::{OtherProcess, Subject};
+use iolab_workload::witness::Subject;
 use iolab_workload::{Error, Result};
 
 use super::DepositFile;
@@ -25,7 +25,7 @@ use crate::layout::{Column, Grid};
 use crate::markdown::{escaped, sentence};
 use crate::witness;
 
-/// Most processes of others that a report lists.
+/// Most names of other processes that a report lists.
 const OTHERS_MAX: usize = 20;
 
 /// A file of `iolab witness` that was read.
@@ -215,7 +215,7 @@ impl ProgramPart {
 fn name(evidence: &Evidence) -> String {
     match &evidence.observed.subject {
         Subject::Program(command) => witness::short(command),
-        Subject::Process { pid, command } => format!("{} ({pid})", witness::short(command)),
+        Subject::Process { pid, command } => format!("{} (PID {pid})", witness::short(command)),
         Subject::Devices => evidence.devices.join(", "),
     }
 }
@@ -232,19 +232,14 @@ fn origin(witnessed: &Witnessed, path: &Path) -> String {
 /// Other processes that did I/O, those that did most first.
 fn others(evidence: &Evidence) -> Captioned {
     let others = &evidence.observed.others;
-    let shown: Vec<&OtherProcess> = others.active.iter().take(OTHERS_MAX).collect();
-    let column = |heading, of: &dyn Fn(&OtherProcess) -> String| {
-        let values: Vec<String> = shown.iter().map(|one| of(one)).collect();
-        Column::new(heading, 0, values)
-    };
-    let name = |one: &OtherProcess| match (one.is_kernel, one.has_ended) {
-        (true, _) => format!("{} (kernel)", clean(&one.name)),
-        (false, true) => format!("{} (ended)", clean(&one.name)),
-        (false, false) => clean(&one.name),
+    let all = OtherCommand::all(others);
+    let (shown, left) = all.split_at(all.len().min(OTHERS_MAX));
+    let column = |heading, of: &dyn Fn(&OtherCommand<'_>) -> String| {
+        Column::new(heading, 0, shown.iter().map(of))
     };
     let bytes = |bytes: u64| format_bytes(bytes as f64);
     let mut caption = "Other processes, on any disk".to_owned();
-    let left = others.active.len().saturating_sub(OTHERS_MAX);
+    let left: usize = left.iter().map(OtherCommand::count).sum();
     if left > 0 {
         let _ = write!(caption, "; {} did less", counted(left, "further process"));
     }
@@ -253,15 +248,16 @@ fn others(evidence: &Evidence) -> Captioned {
         let _ = write!(caption, "; the accounts of {unread} cannot be read");
     }
     if !others.sees_ended {
-        caption.push_str("; processes that ended meanwhile are missing: only root sees them");
+        caption.push_str(
+            "; processes that ended during the observation are missing: only root sees them",
+        );
     }
     Captioned {
         caption,
         grid: Grid::of(vec![
-            column("process", &name).left(),
-            column("PID", &|one| one.pid.to_string()),
-            column("read", &|one| bytes(one.read_bytes)),
-            column("written", &|one| bytes(one.write_bytes)),
+            column("process", &|one| clean(&witness::others::name(one))).left(),
+            column("read", &|one| bytes(one.read_bytes())),
+            column("written", &|one| bytes(one.write_bytes())),
         ]),
     }
 }

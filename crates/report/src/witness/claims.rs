@@ -103,6 +103,6 @@ fn rests_on(claim: &WitnessClaim<'_>, evidence: &Evidence) -> claims::Evidence {
         WitnessClaim::Load(device, load) => {
             claims::Evidence::DeviceLoad(DeviceLoadData::of(device, *load))
         }
-        WitnessClaim::MostIo(process) => claims::Evidence::MostIo((*process).into()),
+        WitnessClaim::MostIo(command) => claims::Evidence::MostIo(command.into()),
     }
 }

@@ -1,8 +1,8 @@
 //! What devices did, and who had them do it: what `iostat -x` shows, with names.
 
 use iolab_analysis::witness::DeviceLoad;
-use iolab_workload::quantity::{format_bytes, format_ns, format_percent, significant};
-use iolab_workload::witness::{ObservedDevice, OtherProcess};
+use iolab_workload::quantity::{format_ns, format_percent, significant};
+use iolab_workload::witness::ObservedDevice;
 
 /// Share of the time from which a device may be taken for one that cannot do more.
 const BUSY_FROM: f64 = 0.95;
@@ -81,20 +81,4 @@ pub(super) fn load(device: &ObservedDevice, elapsed_ns: u64) -> Option<String> {
         ));
     }
     Some(format!("{}: {}", device.name, parts.join("; ")))
-}
-
-/// A process, with what it did.
-pub(super) fn process(one: &OtherProcess) -> String {
-    let kind = match (one.is_kernel, one.has_ended) {
-        (true, _) => ", a thread of the kernel, which does I/O for processes",
-        (false, true) => ", ended",
-        (false, false) => "",
-    };
-    format!(
-        "{} ({}{kind}) read {}, wrote {}",
-        one.name,
-        one.pid,
-        format_bytes(one.read_bytes as f64),
-        format_bytes(one.write_bytes as f64)
-    )
 }

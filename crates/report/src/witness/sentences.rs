@@ -11,14 +11,14 @@ use iolab_workload::witness::{Observed, Subject};
 
 use crate::findings::capitalised;
 
-use super::{device as device_load, program_report, short, traced};
+use super::{device as device_load, others, program_report, short, traced};
 
 /// What clauses are about; `None` of devices, which these name themselves.
 pub(super) fn subject(evidence: &Evidence) -> Option<String> {
     match &evidence.observed.subject {
         Subject::Devices => None,
         Subject::Program(command) => Some(short(command)),
-        Subject::Process { pid, command } => Some(format!("{} ({pid})", short(command))),
+        Subject::Process { pid, command } => Some(format!("{} (PID {pid})", short(command))),
     }
 }
 
@@ -82,8 +82,8 @@ pub(super) fn clause(claim: &WitnessClaim<'_>, evidence: &Evidence) -> String {
         WitnessClaim::Load(device, load) => {
             device_load::clause(device, *load, evidence.observed.observed_ns)
         }
-        WitnessClaim::MostIo(process) => {
-            format!("Most I/O on any disk: {}", device_load::process(process))
+        WitnessClaim::MostIo(command) => {
+            format!("Most I/O on any disk: {}", others::in_words(command))
         }
     }
 }

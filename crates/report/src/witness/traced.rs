@@ -21,20 +21,23 @@ pub(super) fn syncs(trace: &TracedProgram) -> String {
     });
     let all = counted(syncs, "sync");
     let Some(times) = times else {
-        return format!("{first}file systems got {all} of it");
+        return format!("{first}file systems received {all} from it");
     };
+    let is_one = (syncs, timed, trace.lost) == (1, 1, 0);
     let (median, each) = match timed == syncs {
-        true => ("median".to_owned(), "each"),
+        true if is_one => (String::new(), "it"),
+        true => (" (median)".to_owned(), "each"),
         false => (
-            format!("median of the {timed} whose end was seen"),
+            format!(" (median of the {timed} whose end was seen)"),
             "each of these",
         ),
     };
     let took = format_ns(times.whole.p50_ns as f64);
     let within = match flushed {
         0 if uncached == timed => {
-            "and their disk has no volatile cache, so that none needs a flush".to_owned()
+            "and the disk has no volatile cache that needs a flush".to_owned()
         }
+        0 if is_one => "and no disk completed a cache flush within it".to_owned(),
         0 => "and no disk completed a cache flush within them".to_owned(),
         all if all == timed => format!("with a cache flush of the disk within {each}"),
         some => format!("with a cache flush of the disk within {some} of them"),
@@ -43,7 +46,11 @@ pub(super) fn syncs(trace: &TracedProgram) -> String {
         0 => "",
         _ => " (some are missing)",
     };
-    format!("{first}its {all}{missing} took {took} ({median}), {within}")
+    let all = match is_one {
+        true => "sync".to_owned(),
+        false => all,
+    };
+    format!("{first}its {all}{missing} took {took}{median}, {within}")
 }
 
 /// What was traced, a row each.
@@ -123,7 +130,7 @@ fn disk_row(disk: &TracedDisk) -> Option<String> {
     (!own.is_empty()).then(|| format!("{}; {others}", own.join("; ")))
 }
 
-/// `1600 reads (100 MiB), median 2 µs in the queue and 340 µs in the device (99th percentiles 5 µs and 1.2 ms)`.
+/// `1600 reads by it (100 MiB), median 2 µs in the queue and 340 µs in the device (99th percentiles 5 µs and 1.2 ms)`.
 fn requests_of(what: &str, requests: &TracedRequests) -> Option<String> {
     let TracedRequests {
         requests,
@@ -138,7 +145,7 @@ fn requests_of(what: &str, requests: &TracedRequests) -> Option<String> {
         format!(" (99th percentiles {} and {})", ns(queue), ns(device))
     });
     Some(format!(
-        "{} of it ({}), median {} in the queue and {} in the device{tail}",
+        "{} by it ({}), median {} in the queue and {} in the device{tail}",
         counted(*requests, what),
         format_bytes(*bytes as f64),
         ns(queue.p50_ns),
@@ -197,7 +204,7 @@ mod tests {
             };
             requests_of("read", &requests).expect("it has times")
         };
-        insta::assert_snapshot!(of(1), @"1 read of it (4 KiB), median 2.00 µs in the queue and 2.00 µs in the device");
-        insta::assert_snapshot!(of(1024), @"1024 reads of it (4 MiB), median 2.00 µs in the queue and 2.00 µs in the device (99th percentiles 9.00 µs and 9.00 µs)");
+        insta::assert_snapshot!(of(1), @"1 read by it (4 KiB), median 2.00 µs in the queue and 2.00 µs in the device");
+        insta::assert_snapshot!(of(1024), @"1024 reads by it (4 MiB), median 2.00 µs in the queue and 2.00 µs in the device (99th percentiles 9.00 µs and 9.00 µs)");
     }
 }

@@ -323,10 +323,12 @@ fn syncs_that_were_traced_are_told_with_their_flushes() {
     };
     insta::assert_snapshot!(of(240, 240, 240, 0, None, 0), @"Its 240 syncs took 1.20 ms (median), with a cache flush of the disk within each");
     insta::assert_snapshot!(of(240, 240, 12, 0, Some(4_200_000_000), 0), @"In the first 4.20 s its 240 syncs took 1.20 ms (median), with a cache flush of the disk within 12 of them");
-    insta::assert_snapshot!(of(240, 240, 0, 240, None, 3), @"Its 240 syncs (some are missing) took 1.20 ms (median), and their disk has no volatile cache, so that none needs a flush");
+    insta::assert_snapshot!(of(240, 240, 0, 240, None, 3), @"Its 240 syncs (some are missing) took 1.20 ms (median), and the disk has no volatile cache that needs a flush");
     insta::assert_snapshot!(of(240, 240, 0, 0, None, 0), @"Its 240 syncs took 1.20 ms (median), and no disk completed a cache flush within them");
+    insta::assert_snapshot!(of(1, 1, 1, 0, None, 0), @"Its sync took 1.20 ms, with a cache flush of the disk within it");
+    insta::assert_snapshot!(of(1, 1, 0, 0, None, 0), @"Its sync took 1.20 ms, and no disk completed a cache flush within it");
     insta::assert_snapshot!(of(48, 47, 47, 0, None, 0), @"Its 48 syncs took 1.20 ms (median of the 47 whose end was seen), with a cache flush of the disk within each of these");
-    insta::assert_snapshot!(of(1, 0, 0, 0, None, 0), @"File systems got 1 sync of it");
+    insta::assert_snapshot!(of(1, 0, 0, 0, None, 0), @"File systems received 1 sync from it");
     insta::assert_snapshot!(of(0, 0, 0, 0, None, 0), @"vda completed 240 cache flushes");
 }
 
@@ -385,12 +387,12 @@ fn devices_alone_are_told_with_who_used_them() {
         sees_ended: true,
     };
     insta::assert_snapshot!(of_disk(traffic, Some(waits), others), @r"
-    vda: 500 reads/s (2.05 MB/s) and 0 writes/s (0 MB/s) over 2.00 s; busy 100 % of the time. Most I/O on any disk: dd (7, ended) read 3.91 MiB, wrote 0 B.
+    vda: 500 reads/s (2.05 MB/s) and 0 writes/s (0 MB/s) over 2.00 s; busy 100 % of the time. Most I/O on any disk: dd (PID 7, ended) read 3.91 MiB, wrote 0 B.
 
-    device     vda: read 3.91 MiB in 1000 requests, wrote 0 B in 0 requests, 0 times flushed, busy 2.00 s
+    device     vda: read 3.91 MiB in 1000 requests, wrote 0 B in 0 requests, 0 cache flushes, busy 2.00 s
     load       vda: 500 reads/s (2.05 MB/s), 250 µs each; 4.00 requests in flight on average; busy 100 % of the time, which does not limit a device that serves requests in parallel
-    other      dd (7, ended) read 3.91 MiB, wrote 0 B, on any disk
-    other      kworker/u8:1 (8, a thread of the kernel, which does I/O for processes) read 0 B, wrote 4 KiB, on any disk
+    other      dd (PID 7, ended) read 3.91 MiB, wrote 0 B, on any disk
+    other      kworker/u8:1 (PID 8, thread of the kernel) read 0 B, wrote 4 KiB on behalf of processes, on any disk
     CPU        observing took 0 ns
     ");
 }
@@ -406,9 +408,9 @@ fn short_requests_leave_busy_time_unknown() {
     insta::assert_snapshot!(of_disk(traffic, None, OtherProcesses::default()), @r"
     vda: 500 reads/s (2.05 MB/s) and 0 writes/s (0 MB/s) over 2.00 s; busy time unknown (requests shorter than a clock tick of the kernel).
 
-    device     vda: read 3.91 MiB in 1000 requests, wrote 0 B in 0 requests, 0 times flushed, busy time unknown (requests shorter than a clock tick of the kernel)
+    device     vda: read 3.91 MiB in 1000 requests, wrote 0 B in 0 requests, 0 cache flushes, busy time unknown (requests shorter than a clock tick of the kernel)
     load       vda: 500 reads/s (2.05 MB/s)
-    other      processes that ended meanwhile are missing: only root sees them
+    other      processes that ended during the observation are missing: only root sees them
     CPU        observing took 0 ns
     ");
 }

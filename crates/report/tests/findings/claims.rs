@@ -204,7 +204,7 @@ fn memory_against_a_device_is_no_comparison() {
     );
     serve(&mut sync, 0, ServedBy::PageCache, "nothing was written");
     insta::assert_snapshot!(said(&sync), @r"
-    All cells settled: the last 5 trials lie within 20 % with a slope within 10 %, after the region was written over.
+    Both cells settled: the last 5 trials lie within 20 % with a slope within 10 %, after the region was written over.
     1 of 2 cells came from the page cache, not the device (nothing was written).
     1 of 2 cells wrote without a sync (sync=none): a power failure may lose writes that are still in a cache. --set sync=end or sync=each makes them durable, and includes that time.
     Cannot compare the throughput of sync=each with that of sync=none: one side was served by: page-cache.

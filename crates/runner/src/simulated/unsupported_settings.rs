@@ -116,7 +116,7 @@ pub fn adapt(experiment: &mut Experiment, asked: &dyn Fn(&str) -> bool) -> Resul
             kept.is_empty() || asked(setting.name) => format!("{} does not apply to a model: {named}: {why}", experiment.name),
                 match asked(setting.name) {
                     true => "leave it out, or measure a file or a device".to_owned(),
-                    false => format!("choose another value (--set {}=...), or measure a file or a device", setting.name),
+                    false => instead(experiment, setting),
                 };
         }
         experiment.sweep(setting, &kept)?;
@@ -141,6 +141,22 @@ pub fn adapt(experiment: &mut Experiment, asked: &dyn Fn(&str) -> bool) -> Resul
             reasons.join("; ")
         )
     }))
+}
+
+/// What helps where a model refuses the value that a definition gives to a setting: the default value, where that is all that is missing.
+fn instead(experiment: &Experiment, setting: &'static Setting) -> String {
+    let measure = match experiment.runs_programs() {
+        true => "measure a directory",
+        false => "measure a file or a device",
+    };
+    let value = setting.get(&CellSpec::default());
+    let set = format!("{}={value}", setting.name);
+    let mut changed = experiment.clone();
+    let is_set = changed.apply_set(&set).is_ok();
+    match is_set && adapt(&mut changed, &|name| name == setting.name).is_ok() {
+        true => format!("take --set {set}, or {measure}"),
+        false => measure.to_owned(),
+    }
 }
 
 /// Refuses what a group asks for that has no meaning.

@@ -1,6 +1,8 @@
 //! What claims on an observation of `iolab witness` rest on.
 
-use iolab_analysis::witness::{Asked, Bounds, DeviceLoad, Direction, OtherUse, Transfer, p99_of};
+use iolab_analysis::witness::{
+    Asked, Bounds, DeviceLoad, Direction, OtherCommand, OtherUse, Transfer, p99_of,
+};
 use iolab_record::ServedBy;
 use iolab_record::witness::Claimed;
 use iolab_workload::witness::{ObservedDevice, OtherProcess, TracedSyncs};
@@ -225,6 +227,40 @@ impl From<&OtherProcess> for OtherProcessData {
             has_ended: *has_ended,
             read_bytes: *read_bytes,
             write_bytes: *write_bytes,
+        }
+    }
+}
+
+/// Processes of one name that do not belong to what was observed.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[schemars(rename = "OtherCommand")]
+pub(crate) struct OtherCommandData {
+    /// The number of the one that did most.
+    pid: u32,
+    /// Their name.
+    name: String,
+    /// Whether they are threads of the kernel.
+    is_kernel: bool,
+    /// Whether all of them have ended.
+    has_ended: bool,
+    /// How many they are.
+    processes: usize,
+    /// Bytes that they fetched from storage.
+    read_bytes: u64,
+    /// Bytes that they sent to storage or left in the page cache to be sent.
+    write_bytes: u64,
+}
+
+impl From<&OtherCommand<'_>> for OtherCommandData {
+    fn from(command: &OtherCommand<'_>) -> Self {
+        Self {
+            pid: command.first.pid,
+            name: command.first.name.clone(),
+            is_kernel: command.first.is_kernel,
+            has_ended: command.ended() == command.count(),
+            processes: command.count(),
+            read_bytes: command.read_bytes(),
+            write_bytes: command.write_bytes(),
         }
     }
 }
