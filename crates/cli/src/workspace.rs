@@ -4,7 +4,7 @@ mod fill_time;
 mod site;
 
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -360,13 +360,14 @@ impl Workspace {
         }
     }
 
-    /// Removes scratch files of all ranks. An error of the measurement takes precedence over one of the removal, which is often
-    /// its consequence.
+    /// Removes scratch files of all ranks; `kept` are the run files of what was measured, to be named where storage does not answer. An
+    /// error of the measurement takes precedence over one of the removal, which is often its consequence.
     ///
     /// # Errors
     ///
     /// The failure in `measured`; otherwise, a file that cannot be removed.
-    pub(crate) fn close_after<T>(self, measured: Outcome<T>) -> Outcome<T> {
+    pub(crate) fn close_after<T>(self, measured: Outcome<T>, kept: &[PathBuf]) -> Outcome<T> {
+        let _watch = self.place().watch_removal(kept, exit::at_once);
         let theirs = self.ranks.map_or(Ok(()), |ranks| ranks.end());
         let own = match self.place {
             OpenedSystem::Targets(targets) => targets.remove(),

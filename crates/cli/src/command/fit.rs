@@ -98,7 +98,10 @@ pub(crate) fn fit(options: &Fit) -> Outcome {
         options.target.display()
     );
     let measured = measure(plans, asked, seed, &workspace, (&title, &options.output));
-    let (files, interrupt) = workspace.close_after(measured)?;
+    let kept = measured
+        .as_ref()
+        .map_or(Vec::new(), |(files, _)| files.clone());
+    let (files, interrupt) = workspace.close_after(measured, &kept)?;
     let runs: Vec<AnalysedRun> = files
         .iter()
         .map(|file| read_run(file))

@@ -180,7 +180,7 @@ fn closed(
 ) -> Outcome<EndedRun> {
     let measured = ended(finished, kept, &workspace)
         .map_err(|failure| with_summary(failure, kept, &workspace));
-    workspace.close_after(measured)
+    workspace.close_after(measured, kept.map(Path::to_owned).as_slice())
 }
 
 /// Prints the summary of a run that the user ended before any trial was measured: all that its results come to.

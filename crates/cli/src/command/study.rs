@@ -265,7 +265,12 @@ impl StudyPart {
             each,
             studied,
         );
-        workspace.close_after(measured)
+        let kept: Vec<PathBuf> = studied
+            .inputs
+            .iter()
+            .map(|input| input.path.clone())
+            .collect();
+        workspace.close_after(measured, &kept)
     }
 }
 

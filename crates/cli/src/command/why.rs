@@ -177,7 +177,7 @@ pub(super) fn measure(
     drop(display);
     let finished = finished.map(|finished| finished.path);
     let measured = ended(finished, path.as_deref(), &workspace);
-    let (path, interrupt) = workspace.close_after(measured)?;
+    let (path, interrupt) = workspace.close_after(measured, path.as_slice())?;
     Ok(Measured::Run(path, interrupt))
 }
 
