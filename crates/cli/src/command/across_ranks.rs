@@ -16,6 +16,10 @@ pub(crate) enum AcrossRanks {
     Each,
 }
 
+/// What several processes can do instead of a suite or a requirement.
+const TOGETHER: &str =
+    "a build with MPI measures one experiment with all processes: iolab run EXPERIMENT";
+
 impl AcrossRanks {
     /// Of a command that only plans where `is_plan` holds.
     fn unless(self, is_plan: bool) -> Self {
@@ -32,12 +36,12 @@ impl Command {
             Self::Resume(options) => Together.unless(options.dry_run),
             Self::Study(options) => Alone {
                 name: "study",
-                instead: "a build with MPI measures one experiment with all processes: iolab run EXPERIMENT",
+                instead: TOGETHER,
             }
             .unless(options.changes.dry_run),
             Self::Fit(options) => Alone {
                 name: "fit",
-                instead: "a build with MPI answers for service levels of all processes: iolab run EXPERIMENT --slo LEVELS",
+                instead: TOGETHER,
             }
             .unless(options.dry_run),
             Self::Why(options) => Alone {
