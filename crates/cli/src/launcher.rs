@@ -13,6 +13,7 @@ use iolab_runner::ranks::{Ranks, per_rank_paths};
 use iolab_workload::{Error, Result};
 
 use crate::arguments::Command;
+use crate::command::across_ranks::AcrossRanks;
 use crate::exit::{self, Failure, Outcome};
 
 /// Time limit for the start of MPI: thousands of processes start at different times, and load the program from shared storage.
@@ -53,11 +54,11 @@ pub(crate) fn place(named: &Path) -> Result<PathBuf> {
 }
 
 /// Refuses to measure as one of several processes, which would be unrelated runs on one target.
-fn check_alone() -> Outcome {
+fn check_alone(refusal: impl FnOnce(&Launch) -> Error) -> Outcome {
     match launch() {
         None => Ok(()),
         Some(launch) if launch.is_silent() => Err(Failure::ToldElsewhere),
-        Some(launch) => Err(launch.refusal(cfg!(feature = "mpi")).into()),
+        Some(launch) => Err(refusal(&launch).into()),
     }
 }
 
@@ -67,20 +68,24 @@ fn check_alone() -> Outcome {
 ///
 /// There are several, and they cannot work together.
 pub(crate) fn join(command: &Command) -> Outcome<Option<Rc<Ranks>>> {
-    if !command.measures() {
-        return Ok(None);
+    match command.across_ranks() {
+        AcrossRanks::Each => Ok(None),
+        AcrossRanks::Alone { name, instead } => {
+            check_alone(|launch| launch.of_one(name, instead)).map(|()| None)
+        }
+        AcrossRanks::Together => together(),
     }
-    #[cfg(feature = "mpi")]
-    if command.spans_ranks() {
-        return over_mpi();
-    }
-    check_alone()?;
-    Ok(None)
+}
+
+/// A build without MPI has no others to work with.
+#[cfg(not(feature = "mpi"))]
+fn together() -> Outcome<Option<Rc<Ranks>>> {
+    check_alone(Launch::without_mpi).map(|()| None)
 }
 
 /// This process among those of a launcher.
 #[cfg(feature = "mpi")]
-fn over_mpi() -> Outcome<Option<Rc<Ranks>>> {
+fn together() -> Outcome<Option<Rc<Ranks>>> {
     use iolab_cluster::link::Link;
     use iolab_cluster::mpi::{Mpi, MpiTimeouts};
     use iolab_host::clock::Clock;

@@ -12,8 +12,8 @@ mod run_text;
 mod terminal;
 
 pub(crate) use files::{
-    Replaceable, check_replaceable, exists, exists_without_force, is_stdout, make_folder, open,
-    open_raw, replace,
+    Replaceable, check_replaceable, exists, exists_without_force, is_stdout, open, open_raw,
+    replace,
 };
 pub(crate) use messages::{Log, event, log, note, set_log, told};
 pub(crate) use run_text::{paragraphs, report, sentences};

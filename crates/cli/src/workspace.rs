@@ -1,10 +1,11 @@
 //! The environment of a command that measures: signals, target, clock. [`Site`] makes it.
 
+mod ceilings;
 mod fill_time;
 mod site;
 
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -15,9 +16,6 @@ use iolab_host::system_control::SystemControl;
 use iolab_plan::cells::{FittedPlan, Plan};
 use iolab_plan::standard::Medium;
 use iolab_record::environment::{Environment, KEYS};
-use iolab_record::peak_source::PeakSource;
-use iolab_record::peaks::Peaks;
-use iolab_runner::peak_probe;
 use iolab_runner::ranks::Ranks;
 use iolab_runner::{Disk, Programs, Setup, Targets};
 use iolab_storage::{Need, Target, TargetKind, is_nvme_namespace};
@@ -31,6 +29,7 @@ use crate::output::note;
 use crate::progress::Display;
 use crate::signals::StopFlags;
 pub(crate) use crate::target_names::TargetNames;
+pub(crate) use ceilings::AskedPeaks;
 pub(crate) use fill_time::FillLimit;
 pub(crate) use site::{
     Opened, Prepared, PurgeConsent, Region, Site, SystemConsent, open_all, sites,
@@ -310,38 +309,6 @@ impl Workspace {
         self.preflight = looked.collect();
     }
 
-    /// Uses the ceilings that the user states, or finds them by short probes (`measure`).
-    ///
-    /// # Errors
-    ///
-    /// Of kind [`Usage`](iolab_workload::Kind::Usage): an invalid ceiling; errors of the probes.
-    fn determine_peaks(&mut self, asked: &str, writes: bool) -> Result<()> {
-        if matches!(self.place, OpenedSystem::Programs(_)) {
-            return Err(Error::usage("--peak does not apply to programs").hint("leave it out"));
-        }
-        if asked != "measure" {
-            let stated = Peaks::parse(asked)?.environment(PeakSource::Stated);
-            self.known.extend(stated);
-            return Ok(());
-        }
-        let OpenedSystem::Targets(targets) = &self.place else {
-            return Err(Error::usage("the ceilings of a model are not measured")
-                .hint("state them: --peak read=200MB/s,iops=100"));
-        };
-        for (number, (named, target)) in targets.iter().enumerate() {
-            let place = named.display();
-            note(format_args!("note: measuring the ceilings of {place}"));
-            let peaks = peak_probe::measure(target, &self.clock, self.stop.soon(), writes)?;
-            note(format_args!("note: the ceilings are {}", peaks.words()));
-            let facts = peaks.environment(PeakSource::Measured);
-            match number {
-                0 => self.known.extend(facts),
-                _ => self.known.put_target(number, facts),
-            }
-        }
-        Ok(())
-    }
-
     /// A display for a run here, without notes about the target that were already printed.
     pub(crate) fn display(&self, name: &str) -> Display {
         Display::new(name)
@@ -368,13 +335,14 @@ impl Workspace {
         }
     }
 
-    /// Removes scratch files of all ranks. An error of the measurement takes precedence over one of the removal, which is often
-    /// its consequence.
+    /// Removes scratch files of all ranks; `kept` are the run files of what was measured, to be named where storage does not answer. An
+    /// error of the measurement takes precedence over one of the removal, which is often its consequence.
     ///
     /// # Errors
     ///
     /// The failure in `measured`; otherwise, a file that cannot be removed.
-    pub(crate) fn close_after<T>(self, measured: Outcome<T>) -> Outcome<T> {
+    pub(crate) fn close_after<T>(self, measured: Outcome<T>, kept: &[PathBuf]) -> Outcome<T> {
+        let _watch = self.place().watch_removal(kept, exit::at_once);
         let theirs = self.ranks.map_or(Ok(()), |ranks| ranks.end());
         let own = match self.place {
             OpenedSystem::Targets(targets) => targets.remove(),

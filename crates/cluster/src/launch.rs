@@ -4,7 +4,7 @@ use iolab_workload::Error;
 
 /// What a launcher tells its processes in their environment.
 struct Launcher {
-    /// What the user typed.
+    /// What the user typed. What sets the variables of PMI is mpiexec of MPICH and its descendants, which mpirun is another name of.
     command: &'static str,
     /// The variable that holds the number of processes.
     size: &'static str,
@@ -28,7 +28,7 @@ const LAUNCHERS: [Launcher; 6] = [
         rank: "MV2_COMM_WORLD_RANK",
     },
     Launcher {
-        command: "mpirun",
+        command: "mpiexec",
         size: "PMI_SIZE",
         rank: "PMI_RANK",
     },
@@ -52,8 +52,8 @@ const LAUNCHERS: [Launcher; 6] = [
 /// A start of several processes, of which this is one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Launch {
-    /// What started them, as the user typed it.
-    pub command: &'static str,
+    /// What started them, as the user typed it; `mpiexec or srun` where it can be either, because srun too speaks PMI.
+    pub command: String,
     /// How many there are, at least 2.
     pub size: u32,
     /// Which one this is, from 0; `None` where the launcher does not say.
@@ -68,11 +68,21 @@ impl Launch {
         let number = |name: &str| variable(name)?.trim().parse::<u32>().ok();
         let several = |launcher: &&Launcher| number(launcher.size).is_some_and(|size| size > 1);
         let first = LAUNCHERS.iter().find(several)?;
+        let (size, rank) = (number(first.size)?, number(first.rank));
         let all = LAUNCHERS.iter().filter(several);
+        let says_the_same = |launcher: &&Launcher| {
+            number(launcher.size) == Some(size) && number(launcher.rank) == rank
+        };
+        let mut commands: Vec<&str> = Vec::new();
+        for launcher in all.clone().filter(says_the_same) {
+            if !commands.contains(&launcher.command) {
+                commands.push(launcher.command);
+            }
+        }
         Some(Self {
-            command: first.command,
-            size: number(first.size)?,
-            rank: number(first.rank),
+            command: commands.join(" or "),
+            size,
+            rank,
             variables: all.map(|launcher| launcher.size).collect(),
         })
     }
@@ -89,20 +99,20 @@ impl Launch {
         self.rank.is_some_and(|rank| rank > 0)
     }
 
-    /// Why several processes do not measure; `has_mpi`: the build has MPI, and the command does not run across processes.
-    pub fn refusal(&self, has_mpi: bool) -> Error {
-        if has_mpi {
-            return Error::usage(format!(
-                "{} started {} processes of iolab, and this command runs on one",
-                self.command, self.size
-            ))
-            .hint(
-                "iolab run is one run of all processes; start other commands without a launcher",
-            );
-        }
+    /// Why several processes do not measure with `command` (`fit`), which one process carries out; `instead` says what they can do
+    /// together.
+    pub fn of_one(&self, command: &str, instead: &str) -> Error {
+        self.unrelated(
+            &format!("'iolab {command}' measures with one process"),
+            &format!("start it without {}; {instead}", self.command),
+        )
+    }
+
+    /// Why several processes do not measure in a build without MPI.
+    pub fn without_mpi(&self) -> Error {
         self.unrelated(
             "this build cannot run across processes",
-            "build it with MPI: cargo install --path crates/cli --features mpi (needs mpicc and libclang)",
+            "build it with MPI: cargo install --path crates/cli --features mpi (needs mpicc and libclang); or start one process",
         )
     }
 
@@ -110,7 +120,7 @@ impl Launch {
     pub fn unconnected(&self) -> Error {
         self.unrelated(
             "MPI does not connect them",
-            "use the mpirun of the MPI that iolab was built with, or with srun the option --mpi that it needs (srun --mpi=list)",
+            "use the mpirun of the MPI that iolab was built with, or with srun the option --mpi that it needs (srun --mpi=list); or start one process",
         )
     }
 
@@ -121,7 +131,7 @@ impl Launch {
             self.command, self.size, self.size
         ))
         .hint(format!(
-            "{remedy}; or start one process; for unrelated runs on purpose: env {} iolab ...",
+            "{remedy}; for unrelated runs on purpose: env {} iolab ...",
             unset.join(" ")
         ))
     }
@@ -166,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn mpirun_counts_where_it_uses_srun_for_its_daemons() {
+    fn mpiexec_counts_where_it_uses_srun_for_its_daemons() {
         let nested = [
             ("SLURM_STEP_NUM_TASKS", "2"),
             ("SLURM_PROCID", "1"),
@@ -174,13 +184,34 @@ mod tests {
             ("PMI_RANK", "0"),
         ];
         let found = launch(&nested).expect("a launch");
-        assert_eq!((found.command, found.size), ("mpirun", 128));
+        assert_eq!((found.command.as_str(), found.size), ("mpiexec", 128));
         assert!(!found.is_silent());
-        let refusal = found.refusal(false);
+        let refusal = found.without_mpi();
         let hint = refusal.remedy().expect("a hint");
         insta::assert_snapshot!(hint, @"build it with MPI: cargo install --path crates/cli --features mpi (needs mpicc and libclang); or start one process; for unrelated runs on purpose: env -u PMI_SIZE -u SLURM_STEP_NUM_TASKS iolab ...");
         let unconnected = found.unconnected();
-        insta::assert_snapshot!(unconnected.message(), @"mpirun started 128 processes of iolab, and MPI does not connect them: they would be 128 unrelated runs in one directory");
+        insta::assert_snapshot!(unconnected.message(), @"mpiexec started 128 processes of iolab, and MPI does not connect them: they would be 128 unrelated runs in one directory");
+    }
+
+    #[test]
+    fn each_command_that_may_have_started_them_is_named_once() {
+        let by = |environment: &[(&str, &str)]| launch(environment).expect("a launch").command;
+        let pmi = [("PMI_SIZE", "4"), ("PMI_RANK", "1")];
+        let srun = [("SLURM_STEP_NUM_TASKS", "4"), ("SLURM_PROCID", "1")];
+        let open_mpi = [("OMPI_COMM_WORLD_SIZE", "4"), ("OMPI_COMM_WORLD_RANK", "1")];
+        let mvapich = [("MV2_COMM_WORLD_SIZE", "4"), ("MV2_COMM_WORLD_RANK", "1")];
+        assert_eq!(by(&open_mpi), "mpirun");
+        assert_eq!(by(&srun), "srun");
+        assert_eq!(by(&[srun, pmi].concat()), "mpiexec or srun");
+        assert_eq!(by(&[open_mpi, mvapich].concat()), "mpirun");
+    }
+
+    #[test]
+    fn a_command_of_one_process_says_so_with_or_without_mpi() {
+        let found = launch(&[("OMPI_COMM_WORLD_SIZE", "4"), ("OMPI_COMM_WORLD_RANK", "0")]);
+        let refusal = found.expect("a launch").of_one("fit", "do this");
+        insta::assert_snapshot!(refusal.message(), @"mpirun started 4 processes of iolab, and 'iolab fit' measures with one process: they would be 4 unrelated runs in one directory");
+        insta::assert_snapshot!(refusal.remedy().expect("a hint"), @"start it without mpirun; do this; for unrelated runs on purpose: env -u OMPI_COMM_WORLD_SIZE iolab ...");
     }
 
     #[test]

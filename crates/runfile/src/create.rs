@@ -1,5 +1,6 @@
 //! Creates a run file atomically: if the process is killed, there is no file.
 
+mod folders;
 #[cfg(target_os = "linux")]
 mod unnamed;
 
@@ -11,6 +12,7 @@ use iolab_workload::{Error, Result};
 
 use super::error::file_fault;
 use super::opening::{SIDE_FILES, beside};
+pub(super) use folders::MadeFolders;
 #[cfg(target_os = "linux")]
 use unnamed::linked;
 
@@ -27,7 +29,7 @@ pub enum NewFile<'a> {
     /// The first free path of `NAME.iolab`, `NAME-2.iolab`, ... in a folder when the run begins, also when others begin at the
     /// same time.
     In {
-        /// An existing folder.
+        /// The folder. A run makes it with the file, where there is none.
         folder: &'a Path,
         /// The first name.
         name: &'a str,

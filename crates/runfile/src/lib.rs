@@ -69,7 +69,7 @@ pub struct RunFile {
 }
 
 impl RunFile {
-    /// Creates a run file with its plan and without samples, atomically.
+    /// Creates a run file with its plan and without samples, atomically, and its folder where there is none.
     ///
     /// # Errors
     ///
@@ -85,6 +85,8 @@ impl RunFile {
         let place = place.into();
         opening::check_length(&place.name(1))?;
         let content = laid_out(run, environment, experiment, cells)?;
+        // Dropped when the file is in it, or is not there.
+        let _folders = create::MadeFolders::of(&place)?;
         let (path, file) = create::create(place, &content)?;
         let created = Self::locked(&path, file).and_then(|mut created| {
             created.marked_running = run.status == RunStatus::Running;

@@ -9,7 +9,7 @@ use iolab_workload::{Error, Result};
 use rusqlite::Connection;
 
 use super::RunFile;
-use super::create::{self, NewFile};
+use super::create::{self, MadeFolders, NewFile};
 use super::error::{fault, file_fault};
 use super::opening::{beside, check_length};
 use super::system::{identity, open_itself};
@@ -20,7 +20,7 @@ const ROOM: usize = 256 << 10;
 /// Prefix of the name of a probe file; the process id follows.
 const PROBE: &str = ".iolab-probe-";
 
-/// Checks that a run file can be written at a location, by creating one there and removing it.
+/// Checks that a run file can be written at a location, by creating one there, with its folder, and removing both.
 ///
 /// # Errors
 ///
@@ -39,6 +39,7 @@ pub fn check_place(place: NewFile<'_>) -> Result<()> {
         _ => {}
     }
     remove_left(place.folder());
+    let _folders = MadeFolders::of(&place)?;
     let name = format!("{PROBE}{}", std::process::id());
     let probe = NewFile::In {
         folder: place.folder(),

@@ -4,6 +4,7 @@
 //! Storage that is slow is not silent: each request that completes wakes a thread. So what is looked at is whether any thread ran at all,
 //! and never while a trial has time left: a trial that ends in time is not disturbed.
 
+mod blocked;
 mod silent;
 
 use std::collections::BTreeMap;
@@ -37,7 +38,7 @@ const RESTORING: Duration = Duration::from_secs(5);
 pub type EndProcess = fn(Error);
 
 /// A watch over a run, until it is dropped.
-pub(super) struct Watch {
+pub struct Watch {
     state: Arc<Mutex<State>>,
     _over: Sender<()>,
 }
@@ -150,6 +151,25 @@ impl Watch {
         Self { state, _over: over }
     }
 
+    /// Watches over the end of a run, in which scratch files are removed, until what this returns is dropped. The trials are
+    /// stored in `kept`.
+    pub(super) fn over_removal(targets: &[&Target], kept: &[PathBuf], end: EndProcess) -> Self {
+        let watch = Self::over(targets, false, end);
+        {
+            let bytes = targets.iter().map(|target| target.size());
+            let mut state = locked(&watch.state);
+            // What is dirty may be written before a file is gone.
+            state.patience = moving(bytes.fold(0, u64::saturating_add), ANSWER);
+            state.uses_targets = true;
+            let files: Vec<String> = kept.iter().map(|file| file.display().to_string()).collect();
+            state.run_file = kept.first().map(|file| {
+                let stored = format!("The trials are stored: iolab table {}", files.join(" "));
+                (file.clone(), stored)
+            });
+        }
+        watch
+    }
+
     /// The run file that the caller writes, and how to finish the run after an answer.
     pub(super) fn keeps_in(&self, run_file: &Path, resume: String) {
         locked(&self.state).run_file = Some((run_file.to_owned(), resume));
@@ -214,8 +234,8 @@ fn patience(trial: &TrialSpec) -> Duration {
 struct Threads {
     /// What the kernel counts of each, by its number.
     counts: BTreeMap<String, Counts>,
-    /// Whether they can be waiting for storage: one waits in the kernel and cannot be interrupted, or there are some that measure.
-    /// Without that, the run waits for something else: another program, or a terminal.
+    /// Whether they can be waiting for storage: one does, or there are some that measure. Without that, the run waits for something
+    /// else: another program, or a terminal.
     waits: bool,
 }
 
@@ -236,7 +256,7 @@ impl Threads {
             let Some(counts) = text("schedstat").filter(|counts| counts_anything(counts)) else {
                 continue;
             };
-            let is_blocked = text("stat").is_some_and(|stat| stat.contains(") D "));
+            let is_blocked = blocked::waits_for_storage(&task.path());
             threads.waits |= measures || is_blocked;
             let io = text("io");
             let counts = Counts {
@@ -264,7 +284,7 @@ struct Counts {
     scheduled: String,
     /// Its account of I/O, where the kernel keeps one.
     io: Option<String>,
-    /// Whether it waits in the kernel and cannot be interrupted.
+    /// Whether it waits for storage.
     is_blocked: bool,
 }
 

@@ -54,7 +54,7 @@ use iolab_workload::{Error, Result};
 pub use executor::Executor;
 pub(crate) use fit::record as cell_record;
 pub use fit::{Fitted, fit_all};
-pub use hung_storage::EndProcess;
+pub use hung_storage::{EndProcess, Watch};
 pub use missing_levels::adapt_to_system;
 pub use prepared_run::PreparedRun;
 pub use programs::Programs;

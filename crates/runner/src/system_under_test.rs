@@ -1,7 +1,7 @@
 //! What a run measures: files and devices, programs, or a modelled disk.
 
 use std::cell::RefCell;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use iolab_engine::trial::floor_ns;
@@ -10,7 +10,7 @@ use iolab_storage::Target;
 use iolab_workload::Result;
 
 use super::executor::{Engine, Executor};
-use super::hung_storage::Watch;
+use super::hung_storage::{EndProcess, Watch};
 use super::simulated::{Disk, Simulated, VIRTUAL};
 use super::target_numbers::{devices_of, further, kind_of};
 use super::targets::Targets;
@@ -164,6 +164,14 @@ impl<'a> SystemUnderTest<'a> {
             environment.put(&KEYS.target_path_hex, beyond_text(named));
         }
         environment
+    }
+
+    /// Watches over the removal of scratch files, until what this returns is dropped: where storage does not answer, `end` gets the error,
+    /// with the run files in which all trials are stored. A model has no files.
+    pub fn watch_removal(self, kept: &[PathBuf], end: EndProcess) -> Option<Watch> {
+        let targets = self.targets();
+        let all: Vec<&Target> = targets.iter().map(|(_, target)| *target).collect();
+        (!all.is_empty()).then(|| Watch::over_removal(&all, kept, end))
     }
 
     /// What carries trials of an experiment out; `seed` decides what a model leaves to chance.

@@ -36,6 +36,8 @@ mke2fs -q -t ext4 -O ^has_journal -d tools/lib/modules modules.img "$((size + si
 
 mkdir -p initramfs/{bin,modules,proc,sys,dev,lower,rw,new}
 cp "$(command -v busybox)" initramfs/bin/busybox
+# One that is not static, as of the package busybox, needs its libraries.
+for library in $(ldd initramfs/bin/busybox 2>/dev/null | grep -o '/[^ ]*'); do cp -L --parents "$library" initramfs; done
 while read -r module; do
   file=$(find "$modules" -name "$module.ko" -o -name "$module.ko.xz" | head -n 1)
   case $file in

@@ -27,7 +27,7 @@ use crate::builtin_names::Builtin;
 use crate::command::{answers, has_results, read_run};
 use crate::exit::{Failure, Outcome, answered, interrupted, with_kept};
 use crate::experiment_options::new_seed;
-use crate::output::{self, Results, listed, make_folder, note};
+use crate::output::{self, Results, listed, note};
 use crate::output_format::check_folder;
 use crate::signals::Signals;
 use crate::workspace::{PurgeConsent, Region, Site, SystemConsent, TargetNames, Workspace};
@@ -82,7 +82,6 @@ pub(crate) fn fit(options: &Fit) -> Outcome {
         return site.dry_run(&plans, false, &announced);
     }
     let (opened, plans) = site.open(plans)?;
-    make_folder(&options.output)?;
     for plan in &plans {
         iolab_runfile::check_place(in_folder(&options.output, plan.experiment()))?;
     }
@@ -98,7 +97,10 @@ pub(crate) fn fit(options: &Fit) -> Outcome {
         options.target.display()
     );
     let measured = measure(plans, asked, seed, &workspace, (&title, &options.output));
-    let (files, interrupt) = workspace.close_after(measured)?;
+    let kept = measured
+        .as_ref()
+        .map_or(Vec::new(), |(files, _)| files.clone());
+    let (files, interrupt) = workspace.close_after(measured, &kept)?;
     let runs: Vec<AnalysedRun> = files
         .iter()
         .map(|file| read_run(file))

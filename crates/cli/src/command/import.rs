@@ -18,7 +18,7 @@ pub(crate) fn import(options: &Import) -> Outcome {
         note(format_args!("note: {text}"));
     }
     let name = iolab_runner::import::Import::name(&options.file);
-    let place = place_of(options.output.as_deref(), &name)?;
+    let place = place_of(options.output.as_deref(), &name);
     let path = import.write(&options.file, place)?;
     let run = read_run(&path)?;
     let mut to = output::open(None)?;

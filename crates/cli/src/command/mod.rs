@@ -1,5 +1,7 @@
 //! One file per command.
 
+#[cfg(feature = "measure")]
+pub(crate) mod across_ranks;
 mod compare;
 mod completions;
 #[cfg(feature = "measure")]
@@ -108,18 +110,6 @@ pub(crate) fn carry_out(
 
 #[cfg(feature = "measure")]
 impl Command {
-    /// Whether it measures into a run file: several processes of it would disturb each other.
-    pub(crate) fn measures(&self) -> bool {
-        match self {
-            Command::Study(options) => !options.changes.dry_run,
-            Command::Run(options) => !options.changes.dry_run,
-            Command::Fit(options) => !options.dry_run,
-            Command::Resume(options) => !options.dry_run,
-            Command::Why(options) => !options.dry_run && !options.list,
-            _ => false,
-        }
-    }
-
     /// What is printed on stderr during the command.
     pub(crate) fn log(&self) -> Log {
         match self {
@@ -130,12 +120,6 @@ impl Command {
             Command::Why(options) => Log::asked(&options.log),
             _ => Log::Lines,
         }
-    }
-
-    /// Whether several processes can carry it out together.
-    #[cfg(feature = "mpi")]
-    pub(crate) fn spans_ranks(&self) -> bool {
-        matches!(self, Command::Run(_) | Command::Resume(_))
     }
 }
 
@@ -180,7 +164,7 @@ fn closed(
 ) -> Outcome<EndedRun> {
     let measured = ended(finished, kept, &workspace)
         .map_err(|failure| with_summary(failure, kept, &workspace));
-    workspace.close_after(measured)
+    workspace.close_after(measured, kept.map(Path::to_owned).as_slice())
 }
 
 /// Prints the summary of a run that the user ended before any trial was measured: all that its results come to.

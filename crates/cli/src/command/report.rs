@@ -14,7 +14,7 @@ use iolab_workload::{Error, Result};
 use crate::arguments::{ReportFormat, ReportOptions as Options};
 use crate::command::{analysed, input, without_copies};
 use crate::exit::Outcome;
-use crate::output::{self, make_folder};
+use crate::output;
 use crate::output_format::{check_not_stdout, format_of, is_folder};
 use crate::target_names::give;
 
@@ -37,7 +37,7 @@ pub(crate) fn report(options: &Options) -> Outcome {
         ],
     )?;
     let (inputs, programs) = read(&options.files, &options.names)?;
-    let path = place(options.output.as_deref(), format)?;
+    let (folder, path) = place(options.output.as_deref(), format);
     let stem = path.file_stem().unwrap_or_default().to_string_lossy();
     let report = StudyReport::with_programs(&inputs, &programs);
     let bundle = match format {
@@ -48,6 +48,9 @@ pub(crate) fn report(options: &Options) -> Outcome {
         ReportFormat::Markdown => report.markdown(&stem)?,
         ReportFormat::Latex => report.latex(&stem)?,
     };
+    if let Some(folder) = folder {
+        make_folder(folder)?;
+    }
     write(&bundle, &path)?;
     let mut to = output::open(None)?;
     writeln!(to, "{}", path.display())?;
@@ -112,8 +115,8 @@ fn zipped(folder: &str, files: &[DepositFile]) -> zip::result::ZipResult<Vec<u8>
     Ok(writer.finish()?.into_inner())
 }
 
-/// The file that was asked for: by its name, or by that of a folder.
-fn place(named: Option<&Path>, format: ReportFormat) -> Result<PathBuf> {
+/// The file that was asked for, by its name, or by that of a folder, which is given too.
+fn place(named: Option<&Path>, format: ReportFormat) -> (Option<&Path>, PathBuf) {
     let extension = match format {
         ReportFormat::Html => "html",
         ReportFormat::Markdown => "md",
@@ -122,13 +125,23 @@ fn place(named: Option<&Path>, format: ReportFormat) -> Result<PathBuf> {
     let name = format!("report.{extension}");
     let has_figures = format != ReportFormat::Html;
     match named {
-        None => Ok(name.into()),
+        None => (None, name.into()),
         Some(folder) if is_folder(folder) || (folder.extension().is_none() && has_figures) => {
-            make_folder(folder)?;
-            Ok(folder.join(name))
+            (Some(folder), folder.join(name))
         }
-        Some(file) => Ok(file.to_owned()),
+        Some(file) => (None, file.to_owned()),
     }
+}
+
+/// Makes the folder of a report that is ready to be written.
+fn make_folder(folder: &Path) -> Result<()> {
+    std::fs::create_dir_all(folder).map_err(|error| {
+        Error::usage(format!(
+            "cannot make the folder {} for the report: {error}",
+            folder.display()
+        ))
+        .hint("name a place that can be written with -o")
+    })
 }
 
 /// Reads files as what a report is made of, runs and observations of programs, and calls the targets of runs by the names that are

@@ -10,7 +10,6 @@ use iolab_peers::fio::job::JobFile;
 use iolab_plan::carry_over::depends_on_order;
 use iolab_plan::cells::{FittedPlan, Plan};
 use iolab_plan::experiment::{Change, Experiment};
-use iolab_record::peaks::Peaks;
 use iolab_report::input::Input;
 use iolab_runfile::NewFile;
 use iolab_runner::GivenTargets;
@@ -24,11 +23,11 @@ use crate::builtin_names::{Builtin, check_no_target};
 use crate::command::{EndedRun, answers, closed, read_run};
 use crate::exit::{Outcome, answered};
 use crate::experiment_options::{Asked, Definition, budget_in_words, budget_of_targets};
-use crate::output::{self, Results, listed, make_folder, note};
+use crate::output::{self, Results, listed, note};
 use crate::output_format::{check_run_file, is_folder};
 use crate::signals::Signals;
 use crate::workspace::{
-    Opened, PurgeConsent, Region, Site, SystemConsent, TargetNames, open_all, sites,
+    AskedPeaks, Opened, PurgeConsent, Region, Site, SystemConsent, TargetNames, open_all, sites,
 };
 
 /// Folder of run files by default.
@@ -79,9 +78,10 @@ pub(crate) fn run(options: &Run, ranks: Option<Rc<Ranks>>) -> Outcome {
     let planned: Vec<(Site, Plan)> = planned.collect::<Outcome<_>>()?;
     // Everything that can be refused is refused before anything is written.
     check_output(options.output.as_deref(), planned.len())?;
-    if let Some(peak) = options.peak.as_deref().filter(|peak| *peak != "measure") {
-        Peaks::parse(peak)?;
-    }
+    let peak = options.peak.as_deref();
+    let peak = peak
+        .map(|peak| AskedPeaks::read(peak, &planned))
+        .transpose()?;
     if options.changes.dry_run {
         let mut all = planned.iter().enumerate();
         return all.try_for_each(|(number, (site, plan))| {
@@ -98,7 +98,7 @@ pub(crate) fn run(options: &Run, ranks: Option<Rc<Ranks>>) -> Outcome {
         plans.next().map(|plan| (opened, plan))
     });
     for (opened, plan) in each {
-        match carry_out(options, opened, plan, seed, &given) {
+        match carry_out(options, opened, plan, (seed, peak.as_ref()), &given) {
             Ok((path, by_user)) => {
                 kept.push(path);
                 interrupt = by_user;
@@ -220,14 +220,14 @@ fn carry_out(
     options: &Run,
     opened: Opened,
     plan: FittedPlan,
-    seed: u64,
+    (seed, peak): (u64, Option<&AskedPeaks>),
     given: &[PathBuf],
 ) -> Outcome<EndedRun> {
     let name = plan.experiment().name.clone();
-    let place = place_of(options.output.as_deref(), &name)?;
+    let place = place_of(options.output.as_deref(), &name);
     iolab_runfile::check_place(place)?;
     let plans = std::slice::from_ref(&plan);
-    let workspace = opened.prepare(seed, plans, options.peak.as_deref())?;
+    let workspace = opened.prepare(seed, plans, peak)?;
     let title = format!("iolab run {name} {}", listed(given));
     let mut display = workspace.display(&name).titled(title.trim_end());
     let finished = iolab_runner::run(plan, seed, place, workspace.setup(), &mut display);
@@ -295,13 +295,13 @@ pub(crate) fn check_output(output: Option<&Path>, runs: usize) -> Result<()> {
     }
 }
 
-pub(crate) fn place_of<'a>(output: Option<&'a Path>, name: &'a str) -> Result<NewFile<'a>> {
+/// Where the run file of a run of this name is made.
+pub(crate) fn place_of<'a>(output: Option<&'a Path>, name: &'a str) -> NewFile<'a> {
     match output.filter(|path| !is_folder(path)) {
-        Some(path) => Ok(NewFile::At(path)),
-        None => {
-            let folder = output.unwrap_or(Path::new(FOLDER));
-            make_folder(folder)?;
-            Ok(NewFile::In { folder, name })
-        }
+        Some(path) => NewFile::At(path),
+        None => NewFile::In {
+            folder: output.unwrap_or(Path::new(FOLDER)),
+            name,
+        },
     }
 }

@@ -24,7 +24,7 @@ use crate::command::study_causes::Explains;
 use crate::command::{ended, input, new_file, read_run};
 use crate::exit::{Failure, Outcome, interrupted};
 use crate::experiment_options::{Asked, Definition, budget_in_words, budget_of_targets};
-use crate::output::{self, Results, listed, make_folder, note};
+use crate::output::{self, Results, listed, note};
 use crate::output_format::check_folder;
 use crate::progress::SharedBudget;
 use crate::signals::Signals;
@@ -85,7 +85,6 @@ pub(crate) fn study(options: &Study) -> Outcome {
         (explains, signals.unwrap_or_default())
     });
     let parts = StudyPart::open(sites.into_iter().zip(planned))?;
-    make_folder(&options.output)?;
     for plan in parts.iter().flat_map(|part| &part.plans) {
         iolab_runfile::check_place(NewFile::In {
             folder: &options.output,
@@ -265,7 +264,12 @@ impl StudyPart {
             each,
             studied,
         );
-        workspace.close_after(measured)
+        let kept: Vec<PathBuf> = studied
+            .inputs
+            .iter()
+            .map(|input| input.path.clone())
+            .collect();
+        workspace.close_after(measured, &kept)
     }
 }
 

@@ -93,7 +93,7 @@ pub(crate) fn why(options: &Why) -> Outcome {
     }
     announce(&site, &inquiry);
     let (opened, plan) = site.open_one(plan)?;
-    let place = place_of(options.output.as_deref(), INQUIRY)?;
+    let place = place_of(options.output.as_deref(), INQUIRY);
     let seed = options.seed.unwrap_or_else(new_seed);
     let title = format!("iolab why {}", options.file.display());
     let (path, interrupt) = match measure((opened, plan), (began, budget), place, seed, &title)? {
@@ -207,7 +207,7 @@ pub(super) fn measure(
     drop(display);
     let finished = finished.map(|finished| finished.path);
     let measured = ended(finished, path.as_deref(), &workspace);
-    let (path, interrupt) = workspace.close_after(measured)?;
+    let (path, interrupt) = workspace.close_after(measured, path.as_slice())?;
     Ok(Measured::Run(path, interrupt))
 }
 

@@ -198,21 +198,6 @@ pub(crate) fn replace(path: &Path, bytes: &[u8], by: Replaceable) -> Outcome {
     Ok(())
 }
 
-/// Creates the folder of the run files.
-///
-/// # Errors
-///
-/// It cannot be created.
-pub(crate) fn make_folder(folder: &Path) -> Result<()> {
-    std::fs::create_dir_all(folder).map_err(|error| {
-        Error::usage(format!(
-            "cannot make the folder {} for the run files: {error}",
-            folder.display()
-        ))
-        .hint("name a place that can be written with -o")
-    })
-}
-
 /// The refusal to overwrite what --force may replace.
 pub(crate) fn exists_without_force(path: &Path, by: Replaceable) -> Error {
     match check_replaceable(path, by) {

@@ -22,7 +22,7 @@ use iolab_workload::quantity::format_bytes;
 use iolab_workload::settings::CellSpec;
 use iolab_workload::{Error, Result};
 
-use super::{FillLimit, TargetNames, Workspace};
+use super::{AskedPeaks, FillLimit, TargetNames, Workspace};
 use crate::dry_run::{self, Made};
 use crate::exit::Outcome;
 use crate::output::note;
@@ -495,7 +495,7 @@ impl Opened {
         self,
         seed: u64,
         plans: &[FittedPlan],
-        peak: Option<&str>,
+        peak: Option<&AskedPeaks>,
     ) -> Result<Workspace> {
         self.prepare_after((0, Duration::ZERO), seed, plans, peak)
     }
@@ -509,7 +509,7 @@ impl Opened {
         made: Made,
         seed: u64,
         plans: &[FittedPlan],
-        peak: Option<&str>,
+        peak: Option<&AskedPeaks>,
     ) -> Result<Workspace> {
         let Self(mut workspace) = self;
         workspace.announce_writes(plans, made);

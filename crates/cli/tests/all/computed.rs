@@ -91,9 +91,8 @@ fn what_a_model_has_not_is_refused() {
         &["run", "linkage", "model:hp-97560"],
         &["run", "read-size", "model:hp-97560", "--size", "2TiB"],
         &["study", "model:hp-97560", "--set", "buffer_init=huge"],
+        &["run", "read-size", "model:hp-97560", "--peak", "measure"],
+        &["run", "linkage", "--peak", "read=1GB/s"],
     ];
     insta::assert_snapshot!(refusals(folder.path(), &lines));
-    // This is known once the run has a place.
-    let peak = words!("run read-size model:hp-97560 --peak measure");
-    insta::assert_snapshot!(run(folder.path(), &peak).expect(2).stderr);
 }

@@ -1,5 +1,7 @@
 //! Wrong usage and refusals: one clear message, the documented exit code, nothing lost or left behind.
 
+use std::path::Path;
+
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 
 use crate::support::words::words;
@@ -272,28 +274,46 @@ fn files_of_others_read_no_secret_into_a_log() {
     );
 }
 
+/// As one of four processes that mpiexec of MPICH has started.
+fn as_rank(folder: &Path, rank: &str, arguments: &[&str]) -> Done {
+    let mut command = iolab(folder, arguments);
+    let output = command.env("PMI_SIZE", "4").env("PMI_RANK", rank).output();
+    output.expect("the binary starts").into()
+}
+
 #[test]
 #[cfg_attr(feature = "mpi", ignore = "a build with MPI joins the others")]
 fn several_processes_of_a_launcher_are_not_unrelated_runs() {
     let folder = folder();
-    let as_rank = |rank: &str, arguments: &[&str]| -> Done {
-        let mut command = iolab(folder.path(), arguments);
-        let output = command.env("PMI_SIZE", "4").env("PMI_RANK", rank).output();
-        output.expect("the binary starts").into()
-    };
+    let as_rank = |rank: &str, arguments: &[&str]| as_rank(folder.path(), rank, arguments);
     let measure = [&["run", "read-size"], &TINY[..]].concat();
     let told = as_rank("0", &measure).expect(2).stderr;
     insta::assert_snapshot!(told);
     // One message is enough, and a launcher may end all at the first exit code that is not 0.
     let done = as_rank("3", &measure).expect(0);
     assert_eq!((done.stdout.as_str(), done.stderr.as_str()), ("", ""));
-    for arguments in [&["study"][..], &["fit", "etcd"], &["resume", "r.iolab"]] {
-        assert_eq!(as_rank("0", arguments).expect(2).stderr, told);
-    }
+    assert_eq!(as_rank("0", &["resume", "r.iolab"]).expect(2).stderr, told);
+    let slo = ["run", "load-latency", "--slo", "p99<1ms"];
+    assert_eq!(as_rank("0", &slo).expect(2).stderr, told);
     assert!(entries(folder.path()).is_empty());
     // Commands that do not measure work at every rank.
     as_rank("3", &["list"]).expect(0);
     as_rank("3", &[&measure[..], &["--dry-run"]].concat()).expect(0);
+}
+
+/// With MPI and without: one process carries them out.
+#[test]
+fn commands_of_one_process_say_so_to_several() {
+    let folder = folder();
+    let mut told = String::new();
+    for arguments in [&["study"][..], &["fit", "etcd"], &["why", "r.iolab"]] {
+        told += &as_rank(folder.path(), "0", arguments).expect(2).stderr;
+        let done = as_rank(folder.path(), "1", arguments).expect(0);
+        assert_eq!((done.stdout.as_str(), done.stderr.as_str()), ("", ""));
+    }
+    insta::assert_snapshot!(told);
+    assert!(entries(folder.path()).is_empty());
+    as_rank(folder.path(), "1", &["fit", "etcd", "--dry-run"]).expect(0);
 }
 
 #[test]

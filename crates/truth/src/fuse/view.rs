@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use fuser::{
@@ -40,11 +40,45 @@ impl Store {
     }
 }
 
+/// A request that the server can leave without an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Call {
+    /// A file is made.
+    Create,
+    /// A file is given its blocks.
+    Allocate,
+    /// What was written is made durable.
+    Sync,
+    /// A file is removed.
+    Unlink,
+}
+
+/// Which call is left without an answer, and with it all that come after it.
+#[derive(Debug, Default)]
+struct Silence {
+    at: Mutex<Option<Call>>,
+    changed: Condvar,
+}
+
+impl Silence {
+    fn set(&self, at: Option<Call>) {
+        *self.at.lock().unwrap_or_else(PoisonError::into_inner) = at;
+        self.changed.notify_all();
+    }
+
+    /// Waits as long as this call is left.
+    fn keep(&self, call: Call) {
+        let at = self.at.lock().unwrap_or_else(PoisonError::into_inner);
+        drop(self.changed.wait_while(at, |at| *at == Some(call)));
+    }
+}
+
 /// A mount that shows a store; dropping it unmounts.
 #[derive(Debug)]
 pub struct View {
     at: PathBuf,
     fetched: Arc<AtomicU64>,
+    silence: Arc<Silence>,
     session: Option<BackgroundSession>,
 }
 
@@ -55,9 +89,11 @@ impl View {
     /// Without `/dev/fuse` or the right to mount.
     pub fn new(keeper: &Cleanup, at: &Path, store: &Store) -> Made<Self> {
         let fetched = Arc::new(AtomicU64::new(0));
+        let silence = Arc::new(Silence::default());
         let client = Client {
             store: store.clone(),
             fetched: Arc::clone(&fetched),
+            silence: Arc::clone(&silence),
         };
         let mut config = fuser::Config::default();
         config.mount_options = vec![MountOption::FSName("iolab-truth".to_owned())];
@@ -68,8 +104,24 @@ impl View {
         Ok(Self {
             at: at.to_owned(),
             fetched,
+            silence,
             session: Some(session),
         })
+    }
+
+    /// Its folder.
+    pub fn at(&self) -> &Path {
+        &self.at
+    }
+
+    /// Leaves the next such call without an answer, until it [`answers`](Self::answers) again.
+    pub fn falls_silent_at(&self, call: Call) {
+        self.silence.set(Some(call));
+    }
+
+    /// Answers all calls.
+    pub fn answers(&self) {
+        self.silence.set(None);
     }
 
     /// Bytes that its kernel has fetched so far because its page cache did not hold them.
@@ -80,6 +132,7 @@ impl View {
 
 impl Drop for View {
     fn drop(&mut self) {
+        self.answers();
         super::unmount(self.session.take(), &self.at);
     }
 }
@@ -88,6 +141,7 @@ impl Drop for View {
 struct Client {
     store: Store,
     fetched: Arc<AtomicU64>,
+    silence: Arc<Silence>,
 }
 
 fn attributes(number: u64, bytes: Option<usize>) -> FileAttr {
@@ -169,6 +223,7 @@ impl Filesystem for Client {
         _: i32,
         reply: ReplyCreate,
     ) {
+        self.silence.keep(Call::Create);
         let Some(name) = name.to_str() else {
             return reply.error(Errno::EINVAL);
         };
@@ -244,6 +299,7 @@ impl Filesystem for Client {
     }
 
     fn unlink(&self, _: &Request, _: INodeNo, name: &OsStr, reply: ReplyEmpty) {
+        self.silence.keep(Call::Unlink);
         let mut files = self.store.files();
         match name.to_str().and_then(|name| files.1.remove(name)) {
             Some(_) => reply.ok(),
@@ -279,6 +335,32 @@ impl Filesystem for Client {
     }
 
     fn fsync(&self, _: &Request, _: INodeNo, _: FileHandle, _: bool, reply: ReplyEmpty) {
+        self.silence.keep(Call::Sync);
         reply.ok();
+    }
+
+    fn fallocate(
+        &self,
+        _: &Request,
+        ino: INodeNo,
+        _: FileHandle,
+        offset: u64,
+        length: u64,
+        mode: i32,
+        reply: ReplyEmpty,
+    ) {
+        self.silence.keep(Call::Allocate);
+        // It removes no blocks.
+        if mode != 0 {
+            return reply.error(Errno::EOPNOTSUPP);
+        }
+        let end = (offset + length) as usize;
+        match self.with(ino, |file| {
+            let bytes = file.bytes.len().max(end);
+            file.bytes.resize(bytes, 0);
+        }) {
+            Ok(()) => reply.ok(),
+            Err(errno) => reply.error(errno),
+        }
     }
 }

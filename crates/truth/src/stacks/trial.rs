@@ -222,7 +222,8 @@ pub fn ask_by(
     Ok(crate::iolab::answer(&output.map_err(failed("iolab"))?))
 }
 
-/// A command that lends the next words a view of the machine, and kills them after a minute.
+/// A command that lends the next words a view of the machine, and kills them after five minutes: in a guest beside others, a run that is
+/// accepted can take more than one.
 pub fn seeing(built: &Built, view: View) -> Command {
     let hidden = match view {
         View::Whole => None,
@@ -240,7 +241,7 @@ pub fn seeing(built: &Built, view: View) -> Command {
             unshare
         }
     };
-    command.args(["-s", "KILL", "60"]);
+    command.args(["-s", "KILL", "300"]);
     command
 }
 

@@ -97,6 +97,11 @@ impl Pair {
         Ok(Some(told))
     }
 
+    /// CPU time that both have taken so far, s; `None` where the kernel does not tell.
+    pub fn cpu_seconds(&self) -> Option<f64> {
+        self.guests.iter().map(Guest::cpu_seconds).sum()
+    }
+
     /// A guest by its number, 1 or 2.
     pub fn guest(&mut self, number: usize) -> &mut Guest {
         &mut self.guests[number - 1]

@@ -7,11 +7,12 @@ use std::time::{Duration, Instant};
 
 use iolab_truth::binary::binary;
 use iolab_truth::device::{loop_over, mounted};
+use iolab_truth::fuse::view::{Call, Store, View};
 use iolab_truth::iolab::{error_among, samples, told, wait_for};
 use iolab_truth::served::ServedModel;
 use iolab_truth::system::unless_missing;
 use iolab_truth::{Made, Scene};
-use rustix::process::Signal;
+use rustix::process::{Pid, Signal, kill_process};
 
 use crate::serve::served;
 use crate::stage::alone;
@@ -182,4 +183,82 @@ fn runs_on_a_server_that_stops_say_so_and_end_when_it_goes_on() {
         ],
     );
     assert_eq!(names(), 0, "{next}");
+}
+
+/// Calls of the thread that prepares trials, which no thread of a trial waits beside: each with how it is made again and again, or once at the end.
+const OWN_CALLS: [(Call, &str, &str); 4] = [
+    (Call::Sync, "write-random", "--bs 64k --set sync=none"),
+    (Call::Create, "write-size", FRESH),
+    (Call::Allocate, "write-size", FRESH),
+    (Call::Unlink, "read-random", "--bs 4k"),
+];
+/// Trials on new files, whose blocks are allocated before they are written.
+const FRESH: &str =
+    "--bs 64k --set fresh=true --set layout=private --set allocate=preallocated --set sync=none";
+
+/// Servers that answer again when this is dropped.
+struct Answering<'a>(&'a [View]);
+
+impl Drop for Answering<'_> {
+    fn drop(&mut self) {
+        self.0.iter().for_each(View::answers);
+    }
+}
+
+/// On a file system that lets its callers be interrupted (FUSE), a thread that waits for an answer sleeps in another state than on others.
+#[test]
+fn a_call_between_trials_that_has_no_answer_is_named() {
+    let _alone = alone();
+    let made = Scene::new().and_then(|scene| {
+        let view = |number: usize| {
+            let at = scene.subfolder(&format!("view{number}"))?;
+            View::new(&scene.keeper, &at, &Store::default())
+        };
+        let views = (0..OWN_CALLS.len()).map(view).collect::<Made<Vec<_>>>()?;
+        Ok((views, scene))
+    });
+    // Declared last, dropped first: the scene unmounts what the views still serve.
+    let Some((views, scene)) = unless_missing(made) else {
+        return;
+    };
+    // Whatever comes: else nothing of it can be ended.
+    let _answering = Answering(&views);
+    let mut runs: Vec<(Call, &View, Run)> = OWN_CALLS
+        .into_iter()
+        .zip(&views)
+        .map(|((call, experiment, words), view)| {
+            let name = format!("{call:?}");
+            let run = Run::begin(&scene, &name, experiment, view.at(), words);
+            (call, view, run)
+        })
+        .collect();
+    for (call, view, run) in &mut runs {
+        let file = run.file.clone();
+        wait_for(&file, 1, || run.code().is_some());
+        assert_eq!(run.code(), None, "{call:?}: {}", run.said());
+        view.falls_silent_at(*call);
+        if *call == Call::Unlink {
+            // The run ends, and removes its scratch file.
+            kill_process(Pid::from_child(&run.child), Signal::INT).expect("it runs");
+        }
+    }
+    for (call, view, run) in &mut runs {
+        until(SAYS_SO, || run.has_told_error() || run.code().is_some());
+        let said = run.said();
+        let error = error_among(&said);
+        let place = view.at().display().to_string();
+        assert!(
+            error.is_some_and(|error| error.contains(&place) && error.contains("has not answered")),
+            "{call:?}: {said}"
+        );
+        if *call == Call::Unlink {
+            assert!(said.contains("The trials are stored"), "{said}");
+        }
+    }
+    for (call, view, run) in &mut runs {
+        view.answers();
+        until(ENDS, || run.code().is_some());
+        assert_eq!(run.code(), Some(1), "{call:?}: {}", run.said());
+        assert!(!samples(&run.file).is_empty(), "{call:?}: {}", run.said());
+    }
 }

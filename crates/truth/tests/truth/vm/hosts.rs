@@ -338,6 +338,25 @@ fn a_host_that_runs_out_of_room_in_mid_run_is_named() {
     assert_clean(&mut hosts);
 }
 
+/// By the name of what started them, before anything is made.
+#[test]
+fn a_command_of_one_process_is_refused_by_the_name_of_the_launcher() {
+    for (mpi, launcher) in [(Mpi::Mpich, "mpiexec"), (Mpi::OpenMpi, "mpirun")] {
+        let Some(mut hosts) = hosts_of_ranks(mpi) else {
+            return;
+        };
+        for line in ["fit etcd /mnt/{host}", "study /mnt/{host}", "why run.iolab"] {
+            let answer = hosts.ranks(line);
+            let text = answer.stdout + &answer.stderr;
+            assert_ne!(answer.code, Some(0), "{text}");
+            let name = line.split(' ').next().unwrap_or_default();
+            let told = format!("{launcher} started 2 processes of iolab, and 'iolab {name}'");
+            assert_eq!(text.matches(&told).count(), 1, "{text}");
+        }
+        assert_clean(&mut hosts);
+    }
+}
+
 /// What a message between the hosts costs, for the tables of docs/CLUSTER.md: printed, because it is that of this machine.
 #[test]
 fn what_messages_cost_between_hosts_is_measured() {

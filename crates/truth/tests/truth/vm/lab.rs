@@ -108,11 +108,31 @@ pub(crate) fn disk(name: &str) -> String {
     format!("/dev/disk/by-id/virtio-{name}")
 }
 
+/// When a case began, and the CPU time of its guests then.
+pub(super) struct Began(Instant, Option<f64>);
+
+impl Began {
+    /// Now, with the CPU time of the guests.
+    pub(super) fn now(cpu_seconds: Option<f64>) -> Self {
+        Self(Instant::now(), cpu_seconds)
+    }
+
+    /// Tells what the case took, as a line of JSON, from the CPU time of the guests at its end.
+    pub(super) fn tell(&self, cpu_seconds: Option<f64>) {
+        let Self(began, before) = self;
+        let took = serde_json::json!({
+            "case": std::thread::current().name(),
+            "seconds": began.elapsed().as_secs_f64().round(),
+            "cpu_seconds": cpu_seconds.zip(*before).map(|(now, then)| (now - then).round()),
+        });
+        warn(&took.to_string());
+    }
+}
+
 /// A guest, for one case.
 pub(crate) struct Lab {
     guest: MutexGuard<'static, Option<Guest>>,
-    /// When the case began, and the CPU time of the guest then.
-    began: (Instant, Option<f64>),
+    began: Began,
     _in_guests: RwLockReadGuard<'static, ()>,
 }
 
@@ -139,7 +159,7 @@ fn lab_in(place: &'static Mutex<Option<Guest>>) -> Option<Lab> {
     let in_guests = in_guests();
     let guest = unless_missing(guest_in(place))?;
     let mut lab = Lab {
-        began: (Instant::now(), guest.as_ref().and_then(Guest::cpu_seconds)),
+        began: Began::now(guest.as_ref().and_then(Guest::cpu_seconds)),
         guest,
         _in_guests: in_guests,
     };
@@ -165,16 +185,9 @@ fn guest_in(
 }
 
 impl Drop for Lab {
-    /// Tells what the case took, as a line of JSON.
     fn drop(&mut self) {
-        let (began, cpu_before) = self.began;
-        let cpu = self.guest.as_ref().and_then(Guest::cpu_seconds);
-        let took = serde_json::json!({
-            "case": std::thread::current().name(),
-            "seconds": began.elapsed().as_secs_f64().round(),
-            "cpu_seconds": cpu.zip(cpu_before).map(|(now, then)| (now - then).round()),
-        });
-        warn(&took.to_string());
+        self.began
+            .tell(self.guest.as_ref().and_then(Guest::cpu_seconds));
     }
 }
 

@@ -10,7 +10,7 @@ use iolab_truth::vm::{Guest, Pair};
 use needs::Need;
 use serde_json::Value;
 
-use super::lab::SUITE;
+use super::lab::{Began, SUITE};
 use crate::stage::in_guests;
 
 /// Seconds that a command of a case may take.
@@ -55,6 +55,7 @@ rm -rf /srv/e/[!l]*
 /// The guests, for one case.
 pub(super) struct Hosts {
     pair: MutexGuard<'static, Option<Pair>>,
+    began: Began,
     /// Whether later cases use them.
     kept: bool,
     /// By which runs of several ranks are started.
@@ -85,8 +86,10 @@ pub(super) fn hosts_of(suite: &str) -> Option<Hosts> {
 #[track_caller]
 fn hosts_in(place: &'static Mutex<Option<Pair>>, suite: &str, kept: bool) -> Option<Hosts> {
     let in_guests = in_guests();
+    let pair = place.lock().unwrap_or_else(PoisonError::into_inner);
     let mut hosts = Hosts {
-        pair: place.lock().unwrap_or_else(PoisonError::into_inner),
+        began: Began::now(pair.as_ref().and_then(Pair::cpu_seconds)),
+        pair,
         kept,
         mpi: Mpi::Mpich,
         folder: CASE.to_owned(),
@@ -96,6 +99,7 @@ fn hosts_in(place: &'static Mutex<Option<Pair>>, suite: &str, kept: bool) -> Opt
     if hosts.pair.is_none() {
         let made = Image::of_suite(suite).and_then(|image| Pair::boot(&image));
         *hosts.pair = Some(unless_missing(made)?);
+        hosts.began = Began::now(hosts.pair.as_ref().and_then(Pair::cpu_seconds));
     }
     for number in [1, 2] {
         hosts.shell(number, RESET);
@@ -259,6 +263,8 @@ impl Hosts {
 impl Drop for Hosts {
     /// However the case ends: the next one of another suite must not get these.
     fn drop(&mut self) {
+        self.began
+            .tell(self.pair.as_ref().and_then(Pair::cpu_seconds));
         if !self.kept {
             *self.pair = None;
         }

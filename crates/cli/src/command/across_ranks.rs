@@ -1,0 +1,70 @@
+//! What several processes of a launcher (mpirun, srun) make of each command.
+
+use crate::arguments::Command;
+
+/// What several processes do with a command that all of them were started with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum AcrossRanks {
+    /// They carry it out together.
+    Together,
+    /// They are refused, because several would disturb each other: its name, and what they can do together.
+    Alone {
+        name: &'static str,
+        instead: &'static str,
+    },
+    /// Each carries it out for itself: it measures nothing.
+    Each,
+}
+
+/// What several processes can do instead of a suite or a requirement.
+const TOGETHER: &str =
+    "a build with MPI measures one experiment with all processes: iolab run EXPERIMENT";
+
+impl AcrossRanks {
+    /// Of a command that only plans where `is_plan` holds.
+    fn unless(self, is_plan: bool) -> Self {
+        if is_plan { Self::Each } else { self }
+    }
+}
+
+impl Command {
+    /// What several processes do with it.
+    pub(crate) fn across_ranks(&self) -> AcrossRanks {
+        use AcrossRanks::{Alone, Each, Together};
+        match self {
+            Self::Run(options) => Together.unless(options.changes.dry_run),
+            Self::Resume(options) => Together.unless(options.dry_run),
+            Self::Study(options) => Alone {
+                name: "study",
+                instead: TOGETHER,
+            }
+            .unless(options.changes.dry_run),
+            Self::Fit(options) => Alone {
+                name: "fit",
+                instead: TOGETHER,
+            }
+            .unless(options.dry_run),
+            Self::Why(options) => Alone {
+                name: "why",
+                instead: "it explains a run of one process",
+            }
+            .unless(options.dry_run || options.list),
+            // Witness observes what each process starts; doctor tries whether requests work, and serve answers them.
+            Self::Witness(_) | Self::Doctor(_) | Self::Serve(_) => Each,
+            Self::Compare(_)
+            | Self::Report(_)
+            | Self::List(_)
+            | Self::Show(_)
+            | Self::Table(_)
+            | Self::Import(_)
+            | Self::Plot(_)
+            | Self::Gate(_)
+            | Self::History(_)
+            | Self::Stats(_)
+            | Self::Export(_)
+            | Self::Model(_)
+            | Self::Schema(_)
+            | Self::Completions(_) => Each,
+        }
+    }
+}

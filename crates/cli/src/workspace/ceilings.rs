@@ -1,0 +1,71 @@
+//! The ceilings of targets: those that the user states, or short probes find.
+
+use iolab_plan::cells::Plan;
+use iolab_record::peak_source::PeakSource;
+use iolab_record::peaks::Peaks;
+use iolab_runner::peak_probe;
+use iolab_workload::{Error, Result};
+
+use super::{OpenedSystem, Site, Workspace};
+use crate::output::note;
+
+/// What `--peak` asks for.
+pub(crate) enum AskedPeaks {
+    /// These ceilings.
+    Stated(Peaks),
+    /// Those that probes find.
+    Measured,
+}
+
+impl AskedPeaks {
+    /// Reads the option of a run that carries these plans out.
+    ///
+    /// # Errors
+    ///
+    /// Of kind [`Usage`](iolab_workload::Kind::Usage): an invalid ceiling, and what has none or is not probed.
+    pub(crate) fn read(text: &str, planned: &[(Site, Plan)]) -> Result<Self> {
+        let asked = match text {
+            "measure" => Self::Measured,
+            stated => Self::Stated(Peaks::parse(stated)?),
+        };
+        for (site, plan) in planned {
+            if site.model.is_none() && plan.experiment().runs_programs() {
+                return Err(Error::usage("--peak does not apply to programs").hint("leave it out"));
+            }
+            if site.model.is_some() && matches!(asked, Self::Measured) {
+                return Err(Error::usage("the ceilings of a model are not measured")
+                    .hint("state them: --peak read=200MB/s,iops=100"));
+            }
+        }
+        Ok(asked)
+    }
+}
+
+impl Workspace {
+    /// Uses the ceilings that the user states, or finds them by short probes.
+    ///
+    /// # Errors
+    ///
+    /// Those of the probes.
+    pub(super) fn determine_peaks(&mut self, asked: &AskedPeaks, writes: bool) -> Result<()> {
+        if let AskedPeaks::Stated(peaks) = asked {
+            self.known.extend(peaks.environment(PeakSource::Stated));
+            return Ok(());
+        }
+        let OpenedSystem::Targets(targets) = &self.place else {
+            return Ok(());
+        };
+        for (number, (named, target)) in targets.iter().enumerate() {
+            let place = named.display();
+            note(format_args!("note: measuring the ceilings of {place}"));
+            let peaks = peak_probe::measure(target, &self.clock, self.stop.soon(), writes)?;
+            note(format_args!("note: the ceilings are {}", peaks.words()));
+            let facts = peaks.environment(PeakSource::Measured);
+            match number {
+                0 => self.known.extend(facts),
+                _ => self.known.put_target(number, facts),
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,90 @@
+//! The folder of a new run file, made when the file is.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use iolab_workload::{Error, Result};
+
+use super::NewFile;
+
+/// Folders that were made for a file; those that are still empty are removed when this is dropped.
+pub(crate) struct MadeFolders(Vec<PathBuf>);
+
+impl MadeFolders {
+    /// Makes the folder of a place with those above it. A file of a name of its own stands in a folder that is there.
+    ///
+    /// # Errors
+    /// Of kind [`Usage`](iolab_workload::Kind::Usage): it cannot be made.
+    pub(crate) fn of(place: &NewFile<'_>) -> Result<Self> {
+        let mut made = Self(Vec::new());
+        let NewFile::In { folder, .. } = place else {
+            return Ok(made);
+        };
+        let named = folder.ancestors().filter(|at| !at.as_os_str().is_empty());
+        let mut missing: Vec<&Path> = named.take_while(|at| !at.is_dir()).collect();
+        while let Some(next) = missing.pop() {
+            match std::fs::create_dir(next) {
+                Ok(()) => made.0.push(next.to_owned()),
+                // Another process was faster.
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists && next.is_dir() => {}
+                Err(error) => {
+                    return Err(Error::usage(format!(
+                        "cannot make the folder {} for the run files: {error}",
+                        folder.display()
+                    ))
+                    .hint("name a place that can be written with -o"));
+                }
+            }
+        }
+        Ok(made)
+    }
+}
+
+impl Drop for MadeFolders {
+    fn drop(&mut self) {
+        for folder in self.0.iter().rev() {
+            // One with a file in it stays.
+            let _ = std::fs::remove_dir(folder);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::create;
+    use super::*;
+
+    #[test]
+    fn a_folder_stays_with_its_file_only() {
+        let above = tempfile::tempdir().unwrap();
+        let folder = above.path().join("a/b");
+        let place = NewFile::In {
+            folder: &folder,
+            name: "r",
+        };
+        drop(MadeFolders::of(&place).unwrap());
+        assert!(!above.path().join("a").exists());
+        let made = MadeFolders::of(&place).unwrap();
+        let (path, _file) = create(place, b"content").unwrap();
+        drop(made);
+        assert_eq!(path, folder.join("r.iolab"));
+        assert!(path.exists());
+    }
+
+    #[test]
+    fn a_folder_that_cannot_be_made_is_named_and_nothing_is_left() {
+        let above = tempfile::tempdir().unwrap();
+        std::fs::write(above.path().join("file"), "mine").unwrap();
+        let folder = above.path().join("file/b");
+        let place = NewFile::In {
+            folder: &folder,
+            name: "r",
+        };
+        let error = MadeFolders::of(&place).err().expect("a file is in the way");
+        assert!(
+            error.message().contains("cannot make the folder"),
+            "{error:?}"
+        );
+        assert_eq!(above.path().read_dir().unwrap().count(), 1);
+    }
+}
