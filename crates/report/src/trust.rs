@@ -105,36 +105,73 @@ pub(crate) fn sentence(trust: &Trust) -> String {
 }
 
 /// Why numbers are not fully reliable.
-pub(crate) fn in_words(trust: &Trust) -> Option<&'static str> {
+pub(crate) fn in_words(trust: &Trust) -> Option<String> {
     let reason = trust.reason?;
-    Some(match reason {
+    let is_one = trust.cells == 1;
+    let cells = concerned(trust);
+    let text = match reason {
         TrustReason::NoTrials => "nothing was measured",
         TrustReason::Ruined(flag) => flag::in_words(flag),
+        TrustReason::NotAsAsked if is_one => "the cell was not served by what it asks for",
         TrustReason::NotAsAsked => "most cells were not served by what they ask for",
+        TrustReason::DisturbedAndImprecise if is_one => {
+            "do not trust this number, other programs used the disk or the CPUs during its trials"
+        }
         TrustReason::DisturbedAndImprecise => {
             "do not trust these numbers, other programs used the disk or the CPUs during most cells"
         }
+        TrustReason::NothingPrecise if is_one => "the interval is wider than its median",
         TrustReason::NothingPrecise => "most intervals are wider than their medians",
-        TrustReason::SomeNotAsAsked => "some cells were not served by what they ask for",
-        TrustReason::SomeDisturbed => "other programs used the disk or the CPUs during some cells",
-        TrustReason::ReadsAfterWrites => {
-            "the drive may have written for other cells while some read"
+        TrustReason::SomeNotAsAsked => {
+            return Some(match trust.concerned {
+                1 => format!("{cells} was not served by what it asks for"),
+                _ => format!("{cells} were not served by what they ask for"),
+            });
         }
-        TrustReason::Undecided => "a finding is undecided in some settings",
-        TrustReason::LevelChanged => "the level of some cells changed during the run",
-        TrustReason::TwoGroups => "the trials of some cells form two groups",
-        TrustReason::Dependent => "trials of some cells depend on the ones before",
+        TrustReason::SomeDisturbed if is_one => {
+            "other programs used the disk or the CPUs during the trials"
+        }
+        TrustReason::SomeDisturbed => {
+            return Some(format!(
+                "other programs used the disk or the CPUs during {cells}"
+            ));
+        }
+        TrustReason::ReadsAfterWrites => {
+            return Some(format!(
+                "the drive may have written for other cells while {cells} read"
+            ));
+        }
+        TrustReason::Undecided if trust.undecided == 1 => "a finding is undecided, or a part of it",
+        TrustReason::Undecided => "some findings are undecided, or parts of them",
+        TrustReason::LevelChanged => {
+            return Some(format!("the level of {cells} changed during the run"));
+        }
+        TrustReason::TwoGroups => return Some(format!("the trials of {cells} form two groups")),
+        TrustReason::Dependent => {
+            return Some(format!("trials of {cells} depend on the ones before"));
+        }
         TrustReason::Unfinished => "a run did not finish",
         TrustReason::NoDefinition => "the definition in a run file cannot be read",
-        TrustReason::Imprecise if trust.sought - trust.precise == 1 => {
-            "a cell missed the precision goal"
-        }
+        TrustReason::Imprecise if is_one => "the cell missed the precision goal",
+        TrustReason::Imprecise if trust.concerned == 1 => "a cell missed the precision goal",
         TrustReason::Imprecise => "cells missed the precision goal",
         TrustReason::NoIntervals if trust.without_interval < trust.sought => {
             "too few trials for some intervals"
         }
         TrustReason::NoIntervals => "too few trials for an interval",
-    })
+    };
+    Some(text.to_owned())
+}
+
+/// The cells that the reason is about: `the cell`, `one cell`, `some cells`, `all cells`.
+fn concerned(trust: &Trust) -> &'static str {
+    match (trust.concerned, trust.cells) {
+        (_, 1) => "the cell",
+        (1, _) => "one cell",
+        (2, 2) => "both cells",
+        (n, all) if n == all => "all cells",
+        _ => "some cells",
+    }
 }
 
 /// Which cells were judged, where that is not all of them for what is shown.

@@ -6,7 +6,7 @@ use iolab_workload::quantity::counted;
 use iolab_workload::trial_description;
 use iolab_workload::units::format_size;
 
-use super::{and_more, at, cell, in_cell, margin, quantity, times, untold};
+use super::{and_more, at, cell, in_cell, margin, quantity, times, times_of, untold};
 use crate::findings::{Finding, FindingKind, Rule, capitalised, origin};
 
 /// What a choice rests on.
@@ -390,7 +390,7 @@ pub fn choice(choice: &Choice, runs: &[&Analysis]) -> Option<Finding> {
             " Simplest setting within {} of it: {}, {} that throughput.",
             margin(),
             setting(cell(runs, *id)?, is_parallel),
-            times(estimate),
+            times_of(estimate),
         )),
         None => text.push_str(&format!(
             " No simpler setting is shown to be within {} of it.",
