@@ -255,12 +255,13 @@ fn reasons_are_left_out_where_there_are_many() {
         answer(&input("/mnt/disk"), &found.claims(), CAVEAT_LINES, WIDTH)
     };
     insta::assert_snapshot!(of(&[Cause, Cleared, NotTried]), @"
-    why on /mnt/disk: cause: allocation of space for a new file (without it 83 %
-      (40 to 95 %) of the difference is gone)
+    why on /mnt/disk: cause: allocation of space for a new file
 
     Reproduced: throughput at bs=16MiB is 1/82 of that at bs=64KiB; here 1/40
       (1/107 to 1/17) in 22 blocks of shorter trials (123 ms). Not explained: 53 %
       (26 to 53 %); it could also come from waiting for memory (42 %); and 1 more.
+    Cause: allocation of space for a new file: 83 % (40 to 95 %) of the difference
+      is gone with writes to space that was written before (0.348 times).
     Not the main cause: a limit of bytes per second (42 % (20 to 48 %)).
     Not tried (threads still waited for a CPU that others used in 95 % of their
       time, before in 98 %): buffers larger than a cache of the CPU.
