@@ -22,7 +22,7 @@ mod trials;
 mod verified;
 mod write_out;
 
-pub use ceiling::Efficiency;
+pub use ceiling::{Efficiency, ExcessCause};
 pub use concurrency::{Concurrency, FasterCell, Shortfall};
 pub(crate) use disturbance::others_of;
 pub use disturbance::{CellDisturbance, Split, TrialGroup};
@@ -32,7 +32,7 @@ pub use groups::GroupAnalysis;
 pub use iolab_workload::response::Response;
 pub use measured_target::MeasuredTarget;
 pub use mix::{Mix, OperationNumbers};
-pub use ranks::{CellRanks, ClientAnalysis, RankThroughput};
+pub use ranks::{CellRanks, ClientAnalysis, ClientName, RankThroughput};
 pub use rate::{CellRate, HELD_FROM};
 pub use served_by::CellServed;
 pub use stages::{CellStages, StageNumbers, Timed};

@@ -18,7 +18,7 @@ use iolab_stats::{Equivalence, MannWhitney, Ratio, Summary, TTest, holm};
 use crate::claim::{self, Estimate};
 use crate::doubt::{SideDoubt, SideDoubts};
 
-pub use difference::Difference;
+pub use difference::{Difference, SideValue};
 pub use matching::RunSide;
 pub use peers::{PEER_MARGIN, with_peers};
 pub use verdict::CellVerdict;
@@ -28,7 +28,7 @@ use iolab_record::TargetKind;
 use iolab_workload::Result;
 
 use crate::analysed_run::AnalysedRun;
-use crate::analysis::{Response, SteadyAnalysis};
+use crate::analysis::{CellServed, Response, SteadyAnalysis};
 
 /// Confidence of the intervals.
 pub const CONFIDENCE: f64 = 0.95;
@@ -140,7 +140,7 @@ pub struct Pair {
     /// Values of the new side.
     pub new: Vec<f64>,
     /// Origin of the bytes of both sides; `None` where unknown.
-    pub served: Option<(String, String)>,
+    pub served: Option<(CellServed, CellServed)>,
     /// For sides measured in the same blocks: the logarithm of new over base in each block, in order.
     pub within_blocks: Option<Vec<f64>>,
     /// Evidence against the comparison.
@@ -199,7 +199,7 @@ pub struct CellComparison {
     /// The new side.
     pub new: Side,
     /// Origin of the bytes of both sides; `None` where unknown.
-    pub served: Option<(String, String)>,
+    pub served: Option<(CellServed, CellServed)>,
     /// New over base, with the interval that decides; `None` unless all values are positive.
     pub estimate: Option<Estimate>,
     /// What could reverse the verdict of the interval.
@@ -234,11 +234,6 @@ impl CellComparison {
             HypothesisTest::Student => self.student.map(|t| t.p),
             HypothesisTest::MannWhitney => self.mann_whitney.map(|t| t.p),
         }
-    }
-
-    /// Whether the bytes of the sides have different origins.
-    pub fn is_served_differently(&self) -> bool {
-        self.served.as_ref().is_some_and(|(base, new)| base != new)
     }
 }
 
@@ -275,16 +270,6 @@ impl From<String> for SideName {
 impl fmt::Display for SideName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(&self.name)
-    }
-}
-
-impl SideName {
-    /// The name with what was measured.
-    pub fn whole(&self) -> String {
-        match self.of.as_str() {
-            "" => self.name.clone(),
-            of => format!("{} {of}", self.name),
-        }
     }
 }
 
@@ -336,8 +321,8 @@ fn edition_difference(base: &AnalysedRun, new: &AnalysedRun) -> Option<Differenc
     let (base, new) = (edition(base)?, edition(new)?);
     (base != new).then(|| Difference {
         what: "edition".to_owned(),
-        base: base.to_string(),
-        new: new.to_string(),
+        base: SideValue::Known(base.to_string()),
+        new: SideValue::Known(new.to_string()),
     })
 }
 
@@ -451,12 +436,6 @@ impl Comparison {
     /// Number of trials on each side that a cell needs for a simultaneous interval.
     pub fn trials_min(&self) -> usize {
         trials_to_compare(self.intervals) as usize
-    }
-
-    /// The response of both, for people.
-    pub fn measured(&self) -> String {
-        self.response
-            .map_or_else(|| "values".to_owned(), |response| response.to_string())
     }
 
     /// Number of cells with this verdict.

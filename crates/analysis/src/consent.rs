@@ -51,7 +51,7 @@ impl NeededConsent {
 
     /// The command that finishes the run of this file, as people paste it.
     pub fn resume_command(self, file: &str) -> String {
-        format!("iolab resume {}{self}", shell_word(file))
+        ["iolab resume ", &shell_word(file), &self.to_string()].concat()
     }
 
     /// What this and another run need together.

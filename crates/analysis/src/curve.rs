@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use iolab_stats::Summary;
+use iolab_workload::settings::level_label;
 
 use crate::analysis::{Analysis, CellAnalysis, Response};
 
@@ -82,7 +83,7 @@ pub fn held_levels(
         .zip(&cell.cell.levels)
         .enumerate()
         .filter(|(i, (factor, _))| !left_out(*i, factor))
-        .map(|(_, (factor, level))| format!("{factor}={level}"))
+        .map(|(_, (factor, level))| level_label(factor, level))
         .collect()
 }
 
@@ -95,14 +96,5 @@ impl<'a> Curve<'a> {
             .iter()
             .rev()
             .max_by(|a, b| worth(a).total_cmp(&worth(b)))
-    }
-
-    /// The fixed levels as a phrase to follow a noun: ` with bs=4KiB`, or empty.
-    pub fn place(&self) -> String {
-        if self.held.is_empty() {
-            String::new()
-        } else {
-            format!(" with {}", self.held.join(" "))
-        }
     }
 }

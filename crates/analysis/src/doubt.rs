@@ -6,6 +6,7 @@
 //! `doubt/sides.rs`: findings, `compare`, `gate`): such a claim holds if the sides differ by more than the reason explains.
 //! METHODS.md describes both.
 
+mod kind;
 mod sides;
 
 use std::borrow::Cow;
@@ -19,6 +20,7 @@ use iolab_workload::trial::{CacheState, SyncPolicy};
 use crate::analysis::{CellDisturbance, usable_cpus};
 use crate::imbalance::{Disturber, Imbalance};
 
+pub use kind::ReasonKind;
 pub use sides::{ComparedSide, SideDoubt, SideDoubts};
 
 /// From this share of a limit of control groups on, the limit determines a trial's rate. Below 1, because they count in steps of
@@ -153,23 +155,6 @@ impl Reason {
             Direction::AtLeast => looks_better,
             Direction::AtMost => !looks_better,
             Direction::Equal => true,
-        }
-    }
-
-    /// Whether it is what others did meanwhile; with other reasons two sides do not measure the same.
-    pub(crate) fn is_disturbance(&self) -> bool {
-        match self {
-            Self::Disturbed { .. } | Self::Preempted { .. } | Self::Imbalance(_) => true,
-            Self::NotSynced(_)
-            | Self::ServedBy { .. }
-            | Self::NeverFlushed { .. }
-            | Self::Suspended
-            | Self::ReadsAfterWrites
-            | Self::RateNotHeld
-            | Self::ClockResolution { .. }
-            | Self::Contradicted
-            | Self::TwoGroups { .. }
-            | Self::Dependent { .. } => false,
         }
     }
 

@@ -9,16 +9,13 @@ use iolab_stats::{student, tost_log, welch};
 
 use crate::analysis::{Analysis, CellAnalysis, Response};
 use crate::claim::{Difference, Estimate, confidence, difference, within_run};
+use crate::curve::held_levels;
 use crate::doubt::{Direction, SideDoubt, SideDoubts};
 
 /// The margins of equivalence, as shares.
 pub const MARGINS: [f64; 2] = [0.05, 0.01];
 /// Numbers of first trials whose p values are shown.
 pub const FIRST_TRIALS: [usize; 2] = [10, 20];
-/// A margin for people: `5 %`.
-pub fn margin_name(margin: f64) -> String {
-    format!("{} %", (margin * 1e4).round() / 1e2)
-}
 
 /// Level of all tests.
 pub const ALPHA: f64 = 0.05;
@@ -118,12 +115,12 @@ fn pairs_of(
 ) -> Vec<ProgramPair> {
     let mut pairs: Vec<ProgramPair> = Vec::new();
     for cell in of_level(analysis, factor, base) {
-        let others = |c: &CellAnalysis| other_levels(analysis, c, &[factor]);
+        let others = |c: &CellAnalysis| held_levels(analysis, c, |_, name| name == factor);
         let Some(partner) = of_level(analysis, factor, new).find(|c| others(c) == others(cell))
         else {
             continue;
         };
-        let held = other_levels(analysis, cell, &[factor, "region"]);
+        let held = held_levels(analysis, cell, |_, name| name == factor || name == "region");
         let point = point(cell, partner, family);
         match pairs.iter_mut().find(|c| c.held == held) {
             Some(pair) => pair.points.push(point),
@@ -214,17 +211,6 @@ fn of_level<'a>(
         .cells
         .iter()
         .filter(move |c| at.is_some_and(|at| c.cell.levels.get(at).is_some_and(|l| l == level)))
-}
-
-/// The levels of a cell without some factors: `cache=hot`.
-fn other_levels(analysis: &Analysis, cell: &CellAnalysis, without: &[&str]) -> Vec<String> {
-    analysis
-        .factors
-        .iter()
-        .zip(&cell.cell.levels)
-        .filter(|(factor, _)| !without.contains(&factor.as_str()))
-        .map(|(factor, level)| format!("{factor}={level}"))
-        .collect()
 }
 
 fn point(base: &CellAnalysis, new: &CellAnalysis, family: Family) -> SizePoint {

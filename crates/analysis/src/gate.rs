@@ -1,10 +1,11 @@
 //! Compares a new run with the last ones of the same experiment on the same machine and target: for a CI job that must fail if
 //! and only if storage got slower.
 
-use iolab_workload::{Error, Result};
+use iolab_workload::Result;
 
 use crate::compare::Conclusion;
 use crate::consent::NeededConsent;
+use crate::refusal::Refusal;
 use crate::runs::comparable_runs::{Comparability, ExcludedRun};
 use crate::runs::{FiledRun, HISTORY_MIN, RunCriteria, RunsCell, RunsComparison};
 use iolab_record::RunStatus;
@@ -56,12 +57,11 @@ impl Gate {
     pub fn of(new: FiledRun<'_>, all: &[FiledRun<'_>], terms: &GateTerms) -> Result<Self> {
         let record = new.run.record();
         if record.run.status != RunStatus::Done {
-            return Err(
-                Error::usage(format!("the run of {} is not finished", new.file)).hint(format!(
-                    "finish it: {}",
-                    NeededConsent::of(record).resume_command(new.file)
-                )),
-            );
+            return Err(Refusal::Unfinished {
+                file: new.file,
+                consent: NeededConsent::of(record),
+            }
+            .into());
         }
         let (history, unused) = terms.kinship.history(&new, all, terms.last)?;
         let compared = if history.len() < HISTORY_MIN {

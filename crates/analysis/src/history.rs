@@ -1,11 +1,12 @@
 //! Experiments over time, per machine and target: levels, lasting shifts, and changes of the environment.
 
 use iolab_stats::{Contrast, changepoint_penalty, changepoints, contrast, mean};
-use iolab_workload::{Error, Result};
+use iolab_workload::Result;
 
 use crate::analysis::{CellAnalysis, Response};
 use crate::compare::ALPHA;
 use crate::compare::matching::common_factors;
+use crate::refusal::Refusal;
 use crate::runs::comparable_runs::{Comparability, ExcludedRun, ExclusionReason};
 use crate::runs::matching::{Side, sources};
 use crate::runs::{FiledRun, RunName, in_time};
@@ -133,7 +134,7 @@ impl ExperimentLine {
     /// Of kind [`Usage`](iolab_workload::Kind::Usage) where a definition in a run file cannot be read, or without runs.
     pub fn of(runs: &[FiledRun<'_>]) -> Result<Self> {
         match runs {
-            [] => Err(Error::usage("there are no runs")),
+            [] => Err(Refusal::NoRuns.into()),
             runs => line(runs),
         }
     }

@@ -3,10 +3,12 @@
 use std::collections::BTreeMap;
 
 use iolab_workload::histogram::{LatencyHistogram, new_latency_histogram};
-use iolab_workload::{Error, Result, histogram};
+use iolab_workload::{Result, histogram};
 
 use iolab_record::SampleLatency;
 use iolab_record::{LatencyOf, RunRecord};
+
+use crate::refusal::Refusal;
 
 /// Latencies by cell and [`SampleLatency::of`], in ns; sums over all parts.
 pub type CellLatencies = BTreeMap<(i64, LatencyOf), LatencyHistogram>;
@@ -34,9 +36,7 @@ pub fn of_cells(
         histogram::add(sum, &latency.histogram);
         // The library saturates the total, after which iterating would overflow.
         if sum.len() > i64::MAX as u64 {
-            return Err(Error::failed(format!(
-                "the latencies of cell {cell} are more than 2^63"
-            )));
+            return Err(Refusal::TooManyLatencies { cell: *cell }.into());
         }
     }
     Ok(together)

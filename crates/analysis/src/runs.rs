@@ -7,7 +7,7 @@ pub(crate) mod matching;
 
 use iolab_record::{RunRecord, ServedBy};
 use iolab_stats::Contrast;
-use iolab_workload::{Error, Result};
+use iolab_workload::Result;
 
 pub use judge::{Judged, RunCell, judge};
 
@@ -15,6 +15,7 @@ use crate::analysed_run::AnalysedRun;
 use crate::analysis::Response;
 use crate::compare::{ALPHA, CellVerdict, Conclusion, Difference};
 use crate::doubt::SideDoubts;
+use crate::refusal::Refusal;
 
 /// Probability with which the detectable change would have been found.
 pub const GATE_POWER: f64 = 0.9;
@@ -155,15 +156,11 @@ impl RunsComparison {
     pub fn of(base: &[FiledRun<'_>], new: &[FiledRun<'_>], terms: RunCriteria) -> Result<Self> {
         let (base, new) = (in_time(base), in_time(new));
         if base.is_empty() || new.is_empty() {
-            return Err(Error::usage("a side has no run")
-                .hint("name the runs of both sides: --base FILE... --new FILE..."));
+            return Err(Refusal::SideWithoutRun.into());
         }
         let ids: Vec<String> = base.iter().map(|run| run.run.record().id()).collect();
         if let Some(twice) = new.iter().find(|run| ids.contains(&run.run.record().id())) {
-            return Err(
-                Error::usage(format!("the run of {} is on both sides", twice.file))
-                    .hint("name it on one side only"),
-            );
+            return Err(Refusal::OnBothSides { file: twice.file }.into());
         }
         matching::compare(&base, &new, terms)
     }

@@ -1,10 +1,7 @@
 //! A run in progress, between two trials: the results of each cell so far, computed like those of the table.
 
-use std::fmt;
-
 use iolab_record::{Cell, Sample};
 use iolab_stats::{Summary, summary};
-use iolab_workload::quantity::format_percent;
 use iolab_workload::response::Response;
 
 use crate::analysis::others_of;
@@ -44,7 +41,7 @@ pub enum RepetitionGoal {
     OneTrial,
 }
 
-/// How many cells of a run have reached its precision goal: `3 of 6 cells within 5 %`.
+/// How many cells of a run have reached its precision goal.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct WithinGoal {
     /// Cells that have.
@@ -106,13 +103,6 @@ impl RunSnapshot {
             of: self.cells.len(),
             goal,
         }
-    }
-}
-
-impl fmt::Display for WithinGoal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { cells, of, goal } = self;
-        write!(f, "{cells} of {of} cells within {}", format_percent(*goal))
     }
 }
 

@@ -80,6 +80,8 @@ pub struct Trust {
     pub level: TrustLevel,
     /// Why it is not the best one.
     pub reason: Option<TrustReason>,
+    /// Cells that this is about; 0 where it is about runs or claims.
+    pub concerned: usize,
     /// Number of claims that it rests on.
     pub claims: usize,
     /// Cells that claims and numbers rest on; all cells, where neither is shown.
@@ -158,6 +160,7 @@ impl Trust {
         let trust = Self {
             level: TrustLevel::Good,
             reason: None,
+            concerned: 0,
             claims: shown.claims.len(),
             cells: cells.len(),
             measured,
@@ -183,53 +186,97 @@ impl Trust {
             undefined: is_of_run(|run| !run.has_definition),
         };
         let worst = ruins.into_iter().min_by_key(|flag| rank(*flag));
-        let of_claims = against.into_iter().flatten().map(TrustReason::of);
-        let unsettled = runs
+        let of_claims = against.into_iter().flatten();
+        let of_claims = of_claims.map(|doubt| (TrustReason::of(doubt), 0));
+        let analyses: Vec<&Analysis> = shown.runs.iter().map(|run| run.analysis()).collect();
+        let mut unsettled: BTreeMap<TrustReason, BTreeSet<CellId>> = BTreeMap::new();
+        for (run, own) in &runs {
+            let place = shown.runs.iter().position(|one| std::ptr::eq(*one, *run));
+            for (reason, cell) in self::unsettled(run.analysis(), own) {
+                let run = place.unwrap_or_default();
+                unsettled
+                    .entry(reason)
+                    .or_default()
+                    .insert(CellId { run, cell });
+            }
+        }
+        for changed in shown.claims.iter().filter(|claim| claim.is_of_change()) {
+            let cells = unsettled.entry(TrustReason::LevelChanged).or_default();
+            cells.extend(changed.rests_on(&analyses));
+        }
+        let of_trials = unsettled
             .iter()
-            .flat_map(|(run, own)| unsettled(run.analysis(), own));
-        let changed = shown.claims.iter().filter(|claim| claim.is_of_change());
-        let of_trials = unsettled.chain(changed.map(|_| TrustReason::LevelChanged));
-        let reason = match worst {
-            Some(flag) => Some(TrustReason::Ruined(flag)),
-            None => trust.judge(&cells, of_claims.chain(of_trials).min()),
+            .map(|(reason, cells)| (*reason, cells.len()));
+        let found = match worst {
+            Some(flag) => Some((TrustReason::Ruined(flag), trust.ruined)),
+            None => trust.judge(&cells, of_claims.chain(of_trials)),
         };
+        let reason = found.map(|(reason, _)| reason);
         Self {
             level: reason.map_or(TrustLevel::Good, TrustReason::level),
             reason,
+            concerned: found.map_or(0, |(_, cells)| cells),
             ..trust
         }
     }
 
-    /// The first reason that holds; `further` is the worst of those that turned a part of a claim, and of the order and groups of trials.
-    fn judge(&self, cells: &[&CellAnalysis], further: Option<TrustReason>) -> Option<TrustReason> {
+    /// The first reason that holds, and how many cells it is about; `further` are those that turned a part of a claim, and those of the order
+    /// and the groups of trials.
+    fn judge(
+        &self,
+        cells: &[&CellAnalysis],
+        further: impl Iterator<Item = (TrustReason, usize)>,
+    ) -> Option<(TrustReason, usize)> {
         let asked = cells.iter().filter(|cell| cell.is_as_asked()).count();
         let is_unprecise = |cell: &&&CellAnalysis| cell.precision.is_some_and(|p| p > 1.0);
         let unprecise = cells.iter().filter(is_unprecise).count();
         let imprecise = self.sought - self.precise;
         let is_most = |n: usize| 2 * n > self.cells;
         let reasons = [
-            (self.cells == 0, TrustReason::NoTrials),
-            (2 * asked < self.cells, TrustReason::NotAsAsked),
+            (self.cells == 0, TrustReason::NoTrials, 0),
+            (
+                2 * asked < self.cells,
+                TrustReason::NotAsAsked,
+                self.cells - asked,
+            ),
             (
                 is_most(self.disturbed) && is_most(imprecise),
                 TrustReason::DisturbedAndImprecise,
+                self.disturbed,
             ),
-            (is_most(unprecise), TrustReason::NothingPrecise),
-            (asked < self.cells, TrustReason::SomeNotAsAsked),
-            (self.disturbed > 0, TrustReason::SomeDisturbed),
-            (self.after_writes > 0, TrustReason::ReadsAfterWrites),
-            (self.unfinished > 0, TrustReason::Unfinished),
-            (self.undefined > 0, TrustReason::NoDefinition),
+            (is_most(unprecise), TrustReason::NothingPrecise, unprecise),
+            (
+                asked < self.cells,
+                TrustReason::SomeNotAsAsked,
+                self.cells - asked,
+            ),
+            (
+                self.disturbed > 0,
+                TrustReason::SomeDisturbed,
+                self.disturbed,
+            ),
+            (
+                self.after_writes > 0,
+                TrustReason::ReadsAfterWrites,
+                self.after_writes,
+            ),
+            (self.unfinished > 0, TrustReason::Unfinished, 0),
+            (self.undefined > 0, TrustReason::NoDefinition, 0),
             (
                 imprecise as f64 > IMPRECISE_MAX * self.cells as f64,
                 match self.without_interval == imprecise {
                     true => TrustReason::NoIntervals,
                     false => TrustReason::Imprecise,
                 },
+                imprecise,
             ),
         ];
-        let found = reasons.into_iter().filter(|(holds, _)| *holds);
-        found.map(|(_, reason)| reason).chain(further).min()
+        let found = reasons.into_iter().filter(|(holds, ..)| *holds);
+        let found = found.map(|(_, reason, cells)| (reason, cells));
+        // Of one reason the most cells.
+        found
+            .chain(further)
+            .min_by_key(|(reason, cells)| (*reason, std::cmp::Reverse(*cells)))
     }
 }
 
@@ -288,8 +335,8 @@ fn without_interval(analysis: &Analysis, own: &[&CellAnalysis]) -> usize {
 /// How many times too narrow an interval is, at most, where trials drift or depend on the ones before.
 const TOO_NARROW: f64 = 3.0;
 
-/// What the order and the groups of the trials of some cells say against their numbers.
-fn unsettled(analysis: &Analysis, own: &[&CellAnalysis]) -> Vec<TrustReason> {
+/// What the order and the groups of the trials of some cells say against their numbers, each with the id of its cell.
+fn unsettled(analysis: &Analysis, own: &[&CellAnalysis]) -> Vec<(TrustReason, i64)> {
     let timeline = &analysis.timeline;
     let over_run = timeline.over_run.iter().map(|shift| shift.cell);
     // A run that asks about the beginning of its trials shows both levels.
@@ -300,7 +347,6 @@ fn unsettled(analysis: &Analysis, own: &[&CellAnalysis]) -> Vec<TrustReason> {
     };
     let drifting = ids(claim::drifting_cells(analysis));
     let dependent = ids(claim::dependent_cells(analysis));
-    let any = |is: &dyn Fn(&CellAnalysis) -> bool| own.iter().any(|cell| is(cell));
     // Order among numbers that are nearly alike, as those of models, changes nothing that is said of them.
     let is_wide = |cell: &CellAnalysis| {
         let widened = cell.precision.map(|precision| TOO_NARROW * precision);
@@ -309,19 +355,21 @@ fn unsettled(analysis: &Analysis, own: &[&CellAnalysis]) -> Vec<TrustReason> {
     let is_changed = |cell: &CellAnalysis| {
         drifting.contains(&cell.cell.id) && is_wide(cell) || shifted.contains(&cell.cell.id)
     };
-    let found = [
-        (any(&is_changed), TrustReason::LevelChanged),
-        (
-            any(&|cell| claim::groups(analysis, cell).is_some()),
-            TrustReason::TwoGroups,
-        ),
-        (
-            any(&|cell| dependent.contains(&cell.cell.id) && is_wide(cell)),
-            TrustReason::Dependent,
-        ),
-    ];
-    let found = found.into_iter().filter(|(holds, _)| *holds);
-    found.map(|(_, reason)| reason).collect()
+    let found = own.iter().flat_map(|cell| {
+        [
+            (is_changed(cell), TrustReason::LevelChanged),
+            (
+                claim::groups(analysis, cell).is_some(),
+                TrustReason::TwoGroups,
+            ),
+            (
+                dependent.contains(&cell.cell.id) && is_wide(cell),
+                TrustReason::Dependent,
+            ),
+        ]
+        .map(|(holds, reason)| holds.then_some((reason, cell.cell.id)))
+    });
+    found.flatten().collect()
 }
 
 fn served(cells: &[&CellAnalysis]) -> BTreeMap<ServedBy, usize> {

@@ -289,10 +289,9 @@ impl Observer for Display {
             let trials = counted(end.trials_done, "trial");
             let status = end.status;
             // Steady rounds and a soak have no precision goal.
-            let precise = end.within.map_or_else(
-                || counted(end.cells as u64, "cell"),
-                |within| within.to_string(),
-            );
+            let precise = end
+                .within
+                .map_or_else(|| counted(end.cells as u64, "cell"), live::within_goal);
             Some(format!("{status}, {trials}, {precise}"))
         });
     }

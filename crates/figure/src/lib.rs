@@ -35,6 +35,7 @@ mod svg;
 #[cfg(test)]
 mod tests;
 mod text;
+pub mod words;
 
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::analysis::{Analysis, CellAnalysis};

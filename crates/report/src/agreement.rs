@@ -1,11 +1,12 @@
 //! Agreement of other tools with iolab: a small table with a row per cell and tool.
 
 use iolab_analysis::compare::{CellComparison, CellVerdict, Comparison, Further, SideName};
+use iolab_figure::words;
 use iolab_stats::Summary;
 use iolab_workload::escape_control::escape_control;
 use iolab_workload::quantity::format_percent;
 
-use crate::compare::value;
+use crate::compare::{measured, value};
 use crate::layout::{self, Column, none, wrapped};
 
 /// Fewest trials of either tool for a statement.
@@ -23,7 +24,7 @@ pub fn text(peers: &[Comparison], width: u16) -> String {
     let unit = unit.map_or(String::new(), |response| format!(" in {}", response.unit()));
     let caption = format!(
         "Agreement of the tools: {}{unit}, medians of n trials; ratio of iolab to the peer in the same blocks, with its 95 % interval; margin {}",
-        first.measured(),
+        measured(first),
         format_percent(first.terms.margin)
     );
     let column = |heading: &str, dispensable, text: &dyn Fn(&str, &CellComparison) -> String| {
@@ -96,8 +97,10 @@ fn verdict(cell: &CellComparison) -> String {
         CellVerdict::Higher | CellVerdict::Faster => "iolab higher".to_owned(),
         CellVerdict::Lower | CellVerdict::Slower => "iolab lower".to_owned(),
         other => match cell.further {
-            Some(Further::Trials(n)) => format!("{other} (needs about {n} more trials)"),
-            Some(Further::TooMany) | None => other.to_string(),
+            Some(Further::Trials(n)) => {
+                format!("{} (needs about {n} more trials)", words::verdict(other))
+            }
+            Some(Further::TooMany) | None => words::verdict(other).to_owned(),
         },
     }
 }

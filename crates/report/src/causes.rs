@@ -8,18 +8,19 @@ use iolab_plan::experiment::{Inquiry, Untried};
 use iolab_plan::suspect::Suspect;
 use iolab_plan::untried_suspect::Obstacle;
 use iolab_workload::escape_control::escape_control;
-use iolab_workload::quantity::{counted, exact_duration, significant};
+use iolab_workload::quantity::{counted, exact_duration};
 use iolab_workload::units::rough_duration;
 
 use crate::findings::sentences::{self, Detail};
 use crate::input::Input;
 use crate::layout::{cut, paragraph};
 use crate::overview::Overview;
+use crate::ratio::{times, times_of};
 
 /// The least time of filling that is told, ns: less is a small part of any budget.
 const FILL_TOLD_FROM_NS: u64 = 1_000_000_000;
 
-/// A difference in words: `throughput at pattern=rand is 0.0123 times that at pattern=seq (bs=4KiB)`.
+/// A difference in words: `throughput at pattern=rand is 1/81 of that at pattern=seq (bs=4KiB)`.
 pub fn phenomenon(run: &Analysis, phenomenon: &Phenomenon) -> String {
     let base = run.levels_of(phenomenon.base.cell);
     let other = run.levels_of(phenomenon.other.cell);
@@ -39,13 +40,13 @@ pub fn phenomenon(run: &Analysis, phenomenon: &Phenomenon) -> String {
     };
     let expected = match phenomenon.expected {
         1.0 => String::new(),
-        more => format!(", not {} times", significant(more)),
+        more => format!(", not {}", times((more, None))),
     };
     format!(
-        "{} at {} is {} times that at {}{expected}{shared}",
+        "{} at {} is {} that at {}{expected}{shared}",
         run.response,
         of_other.join(", "),
-        significant(phenomenon.seen),
+        times_of((phenomenon.seen, None)),
         of_base.join(", "),
     )
 }

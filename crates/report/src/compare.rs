@@ -10,8 +10,10 @@ use crate::findings::overall;
 use iolab_analysis::analysis::Response;
 use iolab_analysis::compare::{
     CellComparison, Comparison, Difference, Further, HypothesisTest, POWER, ReplicationUnit, Side,
+    SideName, SideValue,
 };
 use iolab_analysis::doubt::{Reason, SideDoubt};
+use iolab_figure::words;
 use iolab_workload::quantity::{digits, format_p, format_percent, significant};
 use iolab_workload::settings::cell_label;
 
@@ -77,8 +79,8 @@ pub fn markdown(comparison: &Comparison) -> String {
 /// What is compared, and other differences.
 fn heading(comparison: &Comparison) -> String {
     let mut lines = vec![
-        format!("base: {}", escape_control(&comparison.base.whole())),
-        format!("new:  {}", escape_control(&comparison.new.whole())),
+        format!("base: {}", escape_control(&whole(&comparison.base))),
+        format!("new:  {}", escape_control(&whole(&comparison.new))),
     ];
     if !comparison.differences.is_empty() {
         lines.push("\nThe two differ in:".to_owned());
@@ -106,9 +108,33 @@ fn heading(comparison: &Comparison) -> String {
 /// A line for each difference between two sides.
 pub(crate) fn difference_lines(differences: &[Difference]) -> impl Iterator<Item = String> {
     differences.iter().map(|d| {
-        let [what, base, new] = [&d.what, &d.base, &d.new].map(|text| escape_control(text));
+        let [what, base, new] =
+            [&*d.what, side_value(&d.base), side_value(&d.new)].map(escape_control);
         format!("  {what}: {base} -> {new}")
     })
+}
+
+/// What a side has.
+pub(crate) fn side_value(value: &SideValue) -> &str {
+    match value {
+        SideValue::Known(value) => value,
+        SideValue::Unknown => "not known",
+        SideValue::Various => "various, by cell",
+    }
+}
+
+/// The name of a side with what was measured.
+pub fn whole(side: &SideName) -> String {
+    match side.of.as_str() {
+        "" => side.name.clone(),
+        of => format!("{} {of}", side.name),
+    }
+}
+
+/// The quantity of both sides.
+pub(crate) fn measured(comparison: &Comparison) -> String {
+    let response = comparison.response;
+    response.map_or_else(|| "values".to_owned(), |response| response.to_string())
 }
 
 /// Explains the table.
@@ -134,7 +160,7 @@ pub(crate) fn caption(comparison: &Comparison) -> String {
     };
     format!(
         "{}: medians, ratio new/base{within} with its 95 % interval{intervals}{p}, margin {}",
-        comparison.measured(),
+        measured(comparison),
         format_percent(comparison.terms.margin)
     )
 }
@@ -206,20 +232,26 @@ pub(crate) fn columns(comparison: &Comparison) -> Vec<Column> {
     columns.push(column("A12", 5, &|c| {
         c.a12.map_or_else(none, |a| format!("{a:.2}"))
     }));
-    if comparison
-        .cells
-        .iter()
-        .any(CellComparison::is_served_differently)
-    {
-        let served = |c: &CellComparison| match &c.served {
-            Some((base, new)) if base == new => escape_control(base).into_owned(),
-            Some((base, new)) => format!("{} -> {}", escape_control(base), escape_control(new)),
+    if comparison.cells.iter().any(is_served_differently) {
+        let served = |c: &CellComparison| match served_in_words(c) {
+            Some((base, new)) if base == new => base,
+            Some((base, new)) => format!("{base} -> {new}"),
             None => none(),
         };
         columns.push(column("served by", 0, &served).left());
     }
     columns.push(column("verdict", 0, &verdict).left());
     columns
+}
+
+/// Where the bytes of the base and of the new side came from.
+pub(crate) fn served_in_words(cell: &CellComparison) -> Option<(String, String)> {
+    let (base, new) = cell.served.as_ref()?;
+    Some((words::served(base), words::served(new)))
+}
+
+fn is_served_differently(cell: &CellComparison) -> bool {
+    served_in_words(cell).is_some_and(|(base, new)| base != new)
 }
 
 /// The heading of the ratios: their estimator.
@@ -232,8 +264,8 @@ fn estimator(comparison: &Comparison) -> &'static str {
 
 fn verdict(cell: &CellComparison) -> String {
     match cell.further {
-        Some(Further::Trials(n)) => format!("{} (+{n})", cell.verdict),
-        _ => cell.verdict.to_string(),
+        Some(Further::Trials(n)) => format!("{} (+{n})", words::verdict(cell.verdict)),
+        _ => words::verdict(cell.verdict).to_owned(),
     }
 }
 

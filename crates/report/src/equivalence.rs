@@ -1,11 +1,16 @@
 //! Two programs compared, one row per size.
 
-use iolab_analysis::equivalence::{FIRST_TRIALS, MARGINS, ProgramPair, SizePoint, margin_name};
+use iolab_analysis::equivalence::{FIRST_TRIALS, MARGINS, ProgramPair, SizePoint};
 use iolab_workload::quantity::significant;
 use iolab_workload::units::format_size;
 
 use crate::layout::{self, Column, none, wrapped};
 use iolab_workload::escape_control::escape_control;
+
+/// A margin for people: `5 %`.
+pub(crate) fn margin_name(margin: f64) -> String {
+    format!("{} %", (margin * 1e4).round() / 1e2)
+}
 
 /// The table for a terminal of `width` columns: the ratio of the times, the p-values of the t tests on the first
 /// trials, and those of the tests of equivalence.

@@ -44,6 +44,7 @@ pub use tail::tail_unknown;
 use iolab_analysis::analysis::{Analysis, CellAnalysis};
 use iolab_analysis::bends::Bends;
 use iolab_analysis::claim::{self, Estimate};
+use iolab_figure::words;
 use iolab_record::ServedBy;
 
 /// One or two sentences, and the rule that made them.
@@ -151,7 +152,7 @@ fn origin(cell: &CellAnalysis) -> String {
         Some(ServedBy::NotStorage) => "not storage",
         Some(ServedBy::Unknown) => "of unknown origin",
         Some(other) => return format!(" [{other}]"),
-        None => return format!(" [{served}]"),
+        None => return format!(" [{}]", words::served(served)),
     };
     format!(" [{what}]")
 }

@@ -6,6 +6,7 @@ use iolab_analysis::claim::CellId;
 use iolab_analysis::headline_numbers::{AccessOrder, HeadlineCell};
 use iolab_analysis::trust::{Shown, Trust};
 use iolab_figure::preview_image::{PreviewNumber, PreviewText};
+use iolab_figure::words;
 use iolab_record::Operation;
 use iolab_workload::escape_control::escape_control;
 use iolab_workload::quantity::{exact_size, format_ns, format_percent};
@@ -274,7 +275,9 @@ fn of_access<'a>(
     let p99 = row.latency().filter(|_| row.has_tail());
     let p99 = p99.map_or_else(String::new, |l| format!("   p99 {}", format_ns(l.p99_ns)));
     let served = row.cell.served.as_ref().filter(|_| !row.cell.is_device());
-    let served = served.map_or_else(String::new, |served| format!("   {served}"));
+    let served = served.map_or_else(String::new, |served| {
+        format!("   {}", words::served(served))
+    });
     Some(FirstNumber {
         shown: PreviewNumber {
             row: on_page(&format!("{order} {}", exact_size(trial.bs))),
@@ -329,7 +332,15 @@ fn is_doubtful(cell: &CellAnalysis) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::path::PathBuf;
+
+    use iolab_analysis::analysed_run::AnalysedRun;
+    use iolab_analysis::trust::{TrustLevel, TrustReason};
+    use iolab_record::RunRecord;
+    use iolab_synthetic::{add_cell, around, record};
+
     use super::*;
+    use crate::input::Input;
 
     #[test]
     fn targets_are_told_apart_by_what_they_do_not_share() {
@@ -341,5 +352,46 @@ mod tests {
         ] {
             assert_eq!(all.map(|name| own_part(name, &all)), own);
         }
+    }
+
+    /// Sequential reads, of which those of this size are disturbed.
+    fn reads(disturbed: Option<&str>) -> Input {
+        let mut record: RunRecord = record("read-size", &["bs"]);
+        for (size, mb_s) in [("4KiB", 100.0), ("64KiB", 400.0), ("1MiB", 900.0)] {
+            let cell = add_cell(&mut record, &[&format!("bs={size}")], &around(mb_s)) as i64;
+            let own = record.samples.iter_mut().filter(|one| one.cell == cell);
+            for sample in own.filter(|_| disturbed == Some(size)) {
+                if let Some(device) = &mut sample.counters.device {
+                    device.read_bytes *= 5;
+                }
+            }
+        }
+        Input::new(PathBuf::from("read-size.iolab"), AnalysedRun::of(record))
+    }
+
+    /// The page is judged by its findings too, the picture by nothing but the numbers in it.
+    #[test]
+    fn a_picture_is_trusted_as_far_as_its_own_numbers() {
+        let judged = |disturbed| {
+            let inputs = [reads(disturbed)];
+            let overview = Overview::new(&inputs);
+            let shown = overview.picture_numbers();
+            assert_eq!(shown.len(), 1, "{shown:?}");
+            let trust = overview.picture_trust();
+            assert!(
+                overview.picture_words().trust.contains(trust.level.name()),
+                "{trust:?}"
+            );
+            (
+                (overview.digest.trust.level, overview.digest.trust.reason),
+                (trust.level, trust.reason),
+                shown[0].is_doubtful,
+            )
+        };
+        let good = (TrustLevel::Good, None);
+        let disturbed = (TrustLevel::Limited, Some(TrustReason::SomeDisturbed));
+        assert_eq!(judged(None), (good, good, false));
+        assert_eq!(judged(Some("64KiB")), (disturbed, good, false));
+        assert_eq!(judged(Some("1MiB")), (disturbed, disturbed, true));
     }
 }

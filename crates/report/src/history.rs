@@ -10,6 +10,7 @@ use iolab_workload::{Error, Result};
 use serde_json::{Map, Value, json};
 
 use crate::compare::factor;
+use crate::exclusion::excluded;
 use crate::exported_run::run_fields;
 use crate::layout::{self, Column, Grid, none};
 use crate::rows::{Field, Format, RowWriter, columns_of, field, text as text_field};
@@ -248,10 +249,11 @@ fn size(shift: &Shift) -> String {
 pub fn left_out(history: &History) -> Option<String> {
     let (first, why) = history.left_out.first()?;
     Some(match history.left_out.len() {
-        1 => format!("Left out: {} ({why}).", escape_control(first)),
+        1 => format!("Left out: {} ({}).", escape_control(first), excluded(why)),
         n => format!(
-            "Left out: {n} run files, such as {} ({why}).",
-            escape_control(first)
+            "Left out: {n} run files, such as {} ({}).",
+            escape_control(first),
+            excluded(why)
         ),
     })
 }
@@ -374,7 +376,7 @@ pub fn json(history: &History, to: &mut dyn Write) -> io::Result<()> {
     let left_out: Vec<Value> = history
         .left_out
         .iter()
-        .map(|(file, why)| json!({"file": file, "why": why.to_string()}))
+        .map(|(file, why)| json!({"file": file, "why": excluded(why)}))
         .collect();
     let whole = json!({"lines": lines, "left_out": left_out});
     serde_json::to_writer_pretty(&mut *to, &whole)?;

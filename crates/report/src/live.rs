@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use iolab_analysis::analysis::{Analysis, CellAnalysis};
 use iolab_analysis::claim::{Contrast, comparisons};
-use iolab_analysis::snapshot::{CellSnapshot, RepetitionGoal, RunSnapshot};
+use iolab_analysis::snapshot::{CellSnapshot, RepetitionGoal, RunSnapshot, WithinGoal};
 use iolab_figure::{Scale, spans_decades};
 use iolab_workload::escape_control::escape_control;
 use iolab_workload::quantity::{digits, format_percent};
@@ -135,10 +135,16 @@ fn head(view: &LiveView, width: usize) -> Vec<String> {
     lines
 }
 
+/// `3 of 6 cells within 5 %`.
+pub fn within_goal(within: WithinGoal) -> String {
+    let WithinGoal { cells, of, goal } = within;
+    format!("{cells} of {of} cells within {}", format_percent(goal))
+}
+
 /// `3 of 6 cells within 5 %`, or `round 7 of at most 25`.
 fn state(run: &RunSnapshot) -> String {
     match run.goal {
-        RepetitionGoal::Precision(goal) => run.within(goal).to_string(),
+        RepetitionGoal::Precision(goal) => within_goal(run.within(goal)),
         RepetitionGoal::SteadyRounds { round, most } => format!("round {round} of at most {most}"),
         RepetitionGoal::OneTrial => "one trial per cell".to_owned(),
     }

@@ -12,6 +12,7 @@ use iolab_analysis::answer::{AnswerBasis, RunAnswer};
 use iolab_analysis::compare::Conclusion;
 use iolab_analysis::fitness::Answer;
 use iolab_analysis::gate::Gate;
+use iolab_figure::words;
 use iolab_record::RunRecord;
 use iolab_record::question::Asked;
 use iolab_stats::Summary;
@@ -221,9 +222,7 @@ fn stamp(run: &GaugeRun, is_stamped: bool) -> String {
 
 /// The origin of the bytes, so that a number that is not the device's does not look like one.
 fn served_by(cell: &CellAnalysis) -> String {
-    cell.served
-        .as_ref()
-        .map_or(String::new(), ToString::to_string)
+    cell.served.as_ref().map_or(String::new(), words::served)
 }
 
 /// Writes the latest answer to each question.

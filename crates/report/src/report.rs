@@ -184,11 +184,14 @@ impl<'a> StudyReport<'a> {
         deposit::files(self, run_files, observations)
     }
 
-    /// The results of the runs, one line each, to copy; none if there are answers, which state them.
+    /// What the document begins with, one line each, to copy: the answers to questions, else the results of the runs.
     fn lines(&self) -> Vec<String> {
         match self.answers.is_empty() {
             true => self.overview.lines(),
-            false => Vec::new(),
+            false => {
+                let first = self.answers.iter().filter_map(|one| one.sentences.first());
+                first.cloned().collect()
+            }
         }
     }
 
@@ -206,6 +209,13 @@ struct AnswerPart {
     sentences: Vec<String>,
     table: Captioned,
     remarks: Vec<String>,
+}
+
+impl AnswerPart {
+    /// What follows the line that the document begins with.
+    fn rest(&self) -> &[String] {
+        self.sentences.split_first().map_or(&[], |(_, rest)| rest)
+    }
 }
 
 fn answers(inputs: &[Input]) -> Vec<AnswerPart> {

@@ -9,6 +9,7 @@ use iolab_analysis::gate::Gate;
 use iolab_analysis::runs::{
     GATE_POWER, HISTORY_MIN, Judged, ReportedChanges, RunName, RunsCell, RunsComparison, ratio,
 };
+use iolab_figure::words;
 use iolab_record::ServedBy;
 use iolab_workload::quantity::{counted, digits, format_p, format_percent};
 use iolab_workload::response::Response;
@@ -17,6 +18,7 @@ use iolab_workload::settings::cell_label;
 use crate::compare::{
     Lacking, SaidOfCell, answer, cells, difference_lines, doubt_lines, factor, undefined,
 };
+use crate::exclusion::excluded;
 use crate::layout::{self, Column, none, wrapped};
 use crate::markdown::sentence;
 use crate::rows::{Field, Format, RowWriter, columns_of};
@@ -250,7 +252,12 @@ fn columns(compared: &RunsComparison) -> Vec<Column> {
         };
         columns.push(column("served by", 0, &served).left());
     }
-    columns.push(column("verdict", 0, &|c| c.judged.verdict.to_string()).left());
+    columns.push(
+        column("verdict", 0, &|c| {
+            words::verdict(c.judged.verdict).to_owned()
+        })
+        .left(),
+    );
     columns
 }
 
@@ -329,7 +336,7 @@ fn overall(compared: &RunsComparison) -> Option<String> {
         factor(high),
         format_percent(contrast.sd.exp_m1()),
         all.p_adjusted.map_or_else(none, format_p),
-        all.verdict
+        words::verdict(all.verdict)
     ))
 }
 
@@ -497,7 +504,7 @@ pub fn gate_remarks(gate: &Gate) -> Vec<String> {
     let mut all = gate.compared.as_ref().map_or_else(Vec::new, conclusions);
     let mut reasons: Vec<(String, usize)> = Vec::new();
     for (_, why) in &gate.unused {
-        let why = why.to_string();
+        let why = excluded(why);
         match reasons.iter_mut().find(|(reason, _)| *reason == why) {
             Some((_, n)) => *n += 1,
             None => reasons.push((why, 1)),

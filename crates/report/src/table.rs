@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use iolab_analysis::analysis::{
     Analysis, CellAnalysis, CellRanks, CellStages, Latency, OperationNumbers, Response,
 };
+use iolab_figure::words;
 use iolab_record::EndedBy;
 use iolab_record::Operation;
 use iolab_record::RunStatus;
@@ -15,6 +16,7 @@ use iolab_workload::quantity::{counted, digits, format_ns, format_percent, signi
 use iolab_workload::tool::Tool;
 use iolab_workload::trial::Rate;
 
+use crate::ceiling;
 use crate::layout::{self, Column, none, wrapped};
 use crate::markdown;
 use iolab_workload::escape_control::escape_control;
@@ -129,9 +131,9 @@ fn of_groups(analysis: &Analysis) -> &'static str {
 /// The origin of the bytes of all measured cells; `None` where they differ.
 fn common_source(analysis: &Analysis) -> Option<String> {
     let mut sources = analysis.cells.iter().filter_map(|c| c.served.as_ref());
-    let first = sources.next()?.to_string();
+    let first = words::served(sources.next()?);
     sources
-        .all(|other| other.to_string() == first)
+        .all(|other| words::served(other) == first)
         .then_some(first)
 }
 
@@ -441,7 +443,7 @@ fn source_columns(analysis: &Analysis, rows: &[TableRow<'_>]) -> Vec<Column> {
     if common_source(analysis).is_some() {
         return Vec::new();
     }
-    let served = |c: &CellAnalysis| c.served.as_ref().map_or_else(none, ToString::to_string);
+    let served = |c: &CellAnalysis| c.served.as_ref().map_or_else(none, words::served);
     vec![column(rows, "served by", 0, served).left()]
 }
 
@@ -516,10 +518,10 @@ fn grid_columns(analysis: &Analysis, rows: &[TableRow<'_>]) -> Vec<Column> {
     }
     if analysis.cells.iter().any(|c| c.efficiency.is_some()) {
         columns.push(column(rows, "ceiling", 4, |c| {
-            c.efficiency.map_or_else(none, |e| e.ceiling_text())
+            c.efficiency.as_ref().map_or_else(none, ceiling::ceiling)
         }));
         columns.push(column(rows, "efficiency", 3, |c| {
-            c.efficiency.map_or_else(none, |e| e.share_text())
+            c.efficiency.as_ref().map_or_else(none, ceiling::share)
         }));
     }
     columns

@@ -106,73 +106,64 @@ pub(crate) fn sentence(trust: &Trust) -> String {
 
 /// Why numbers are not fully reliable.
 pub(crate) fn in_words(trust: &Trust) -> Option<String> {
-    let reason = trust.reason?;
-    Some(match reason {
-        TrustReason::NoTrials => "nothing was measured".to_owned(),
-        TrustReason::Ruined(flag) => flag::in_words(flag).to_owned(),
+    let cells = concerned(trust);
+    Some(match trust.reason? {
+        TrustReason::NoTrials => "nothing was measured".into(),
+        TrustReason::Ruined(flag) => flag::in_words(flag).into(),
         TrustReason::NotAsAsked => match trust.cells {
-            1 => "the cell was not served by what it asks for".to_owned(),
-            2 => "neither cell was served by what it asks for".to_owned(),
-            _ => "most cells were not served by what they ask for".to_owned(),
+            1 => "the cell was not served by what it asks for".into(),
+            2 => "neither cell was served by what it asks for".into(),
+            _ => "most cells were not served by what they ask for".into(),
         },
-        TrustReason::DisturbedAndImprecise => format!(
-            "do not trust these numbers, other programs used the disk or the CPUs during {}",
-            disturbed_part(trust)
-        ),
+        TrustReason::DisturbedAndImprecise => match trust.cells {
+            1 => "do not trust this number, other programs used the disk or the CPUs during its trials".into(),
+            _ => "do not trust these numbers, other programs used the disk or the CPUs during most cells".into(),
+        },
         TrustReason::NothingPrecise => match trust.cells {
-            1 => "the interval is wider than its median".to_owned(),
-            2 => "both intervals are wider than their medians".to_owned(),
-            _ => "most intervals are wider than their medians".to_owned(),
+            1 => "the interval is wider than its median".into(),
+            2 => "both intervals are wider than their medians".into(),
+            _ => "most intervals are wider than their medians".into(),
         },
-        TrustReason::SomeNotAsAsked => "some cells were not served by what they ask for".to_owned(),
-        TrustReason::SomeDisturbed => format!(
-            "other programs used the disk or the CPUs during {}",
-            disturbed_part(trust)
-        ),
+        TrustReason::SomeNotAsAsked => match trust.concerned {
+            1 => format!("{cells} was not served by what it asks for"),
+            _ => format!("{cells} were not served by what they ask for"),
+        },
+        TrustReason::SomeDisturbed => {
+            let when = if trust.cells == 1 { "the trials" } else { cells };
+            format!("other programs used the disk or the CPUs during {when}")
+        }
         TrustReason::ReadsAfterWrites => {
-            "the drive may have written for other cells while some read".to_owned()
+            format!("the drive may have written for other cells while {cells} read")
         }
-        TrustReason::Undecided => "a finding is undecided in some settings".to_owned(),
-        TrustReason::LevelChanged => {
-            let of = of_unsettled(trust);
-            format!("the level{of} changed during the run")
-        }
-        TrustReason::TwoGroups => format!("the trials{} form two groups", of_unsettled(trust)),
-        TrustReason::Dependent => {
-            let of = of_unsettled(trust);
-            format!("trials{of} depend on the ones before")
-        }
-        TrustReason::Unfinished => "a run did not finish".to_owned(),
-        TrustReason::NoDefinition => "the definition in a run file cannot be read".to_owned(),
-        TrustReason::Imprecise if trust.sought - trust.precise == 1 => {
-            "a cell missed the precision goal".to_owned()
-        }
-        TrustReason::Imprecise => "cells missed the precision goal".to_owned(),
+        TrustReason::Undecided => match trust.undecided {
+            1 => "a finding is undecided, or a part of it".into(),
+            _ => "some findings are undecided, or parts of them".into(),
+        },
+        TrustReason::LevelChanged => format!("the level of {cells} changed during the run"),
+        TrustReason::TwoGroups => format!("the trials of {cells} form two groups"),
+        TrustReason::Dependent => format!("trials of {cells} depend on the ones before"),
+        TrustReason::Unfinished => "a run did not finish".into(),
+        TrustReason::NoDefinition => "the definition in a run file cannot be read".into(),
+        TrustReason::Imprecise => match (trust.cells, trust.concerned) {
+            (1, _) => "the cell missed the precision goal".into(),
+            (_, 1) => "a cell missed the precision goal".into(),
+            _ => "cells missed the precision goal".into(),
+        },
         TrustReason::NoIntervals if trust.without_interval < trust.sought => {
-            "too few trials for some intervals".to_owned()
+            "too few trials for some intervals".into()
         }
-        TrustReason::NoIntervals => "too few trials for an interval".to_owned(),
+        TrustReason::NoIntervals => "too few trials for an interval".into(),
     })
 }
 
-/// Which cells others disturbed.
-fn disturbed_part(trust: &Trust) -> &'static str {
-    match (trust.disturbed, trust.cells) {
-        (_, 1) => "the measurement",
-        (2, 2) => "both cells",
-        (n, cells) if n == cells => "all cells",
+/// The cells that the reason is about: `the cell`, `one cell`, `some cells`, `all cells`.
+fn concerned(trust: &Trust) -> &'static str {
+    match (trust.concerned, trust.cells) {
+        (_, 1) => "the cell",
         (1, _) => "one cell",
-        (n, cells) if 2 * n > cells => "most cells",
-        // Or the two sides of a comparison differ in that.
+        (2, 2) => "both cells",
+        (n, all) if n == all => "all cells",
         _ => "some cells",
-    }
-}
-
-/// Whose level or trials are meant. The verdict does not count them.
-fn of_unsettled(trust: &Trust) -> &'static str {
-    match trust.cells {
-        1 => "",
-        _ => " of at least one cell",
     }
 }
 

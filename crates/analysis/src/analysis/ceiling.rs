@@ -1,8 +1,6 @@
 //! The share of a device's ceiling that a cell reaches.
 
-use iolab_workload::quantity::{format_percent, significant};
-
-use super::{CellAnalysis, Flag};
+use super::CellAnalysis;
 use iolab_record::ServedBy;
 use iolab_record::environment::{Environment, KEYS};
 use iolab_record::peak_source::PeakSource;
@@ -23,29 +21,30 @@ pub struct Efficiency {
     /// Median of the cell over the ceiling.
     pub share: f64,
     /// A known reason for a share above 1; `None` otherwise.
-    pub cause: Option<&'static str>,
+    pub cause: Option<ExcessCause>,
+}
+
+/// Why a cell exceeds its ceiling.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ExcessCause {
+    /// Trials were not served by storage.
+    NotStorage,
+    /// Trials read holes.
+    Holes,
+    /// The page cache served trials, or a part of them.
+    PageCache,
+    /// The source of the bytes is unknown.
+    UnknownSource,
+    /// The ceiling was measured, and is exceeded by no more than a probe may be off by chance.
+    ProbeNoise,
+    /// The machine is virtual: its host may have a cache.
+    HostCache,
 }
 
 impl Efficiency {
     /// Whether the cell exceeds its ceiling without a known reason.
     pub fn exceeds(&self) -> bool {
         self.share > 1.0 && self.cause.is_none()
-    }
-
-    /// `510 MB/s stated`.
-    pub fn ceiling_text(&self) -> String {
-        let unit = if self.is_iops { "IOPS" } else { "MB/s" };
-        format!("{} {unit} {}", significant(self.ceiling), self.source)
-    }
-
-    /// `87 %`; above 100 % with the reason.
-    pub fn share_text(&self) -> String {
-        let share = format_percent(self.share);
-        match self.cause {
-            _ if self.share <= 1.0 => share,
-            Some(cause) => format!("{share} ({cause})"),
-            None => format!("{share} ({})", Flag::ExceedsCeiling),
-        }
     }
 }
 
@@ -103,49 +102,25 @@ impl Ceilings {
         })
     }
 
-    fn cause(&self, cell: &CellAnalysis, share: f64, source: PeakSource) -> Option<&'static str> {
+    fn cause(&self, cell: &CellAnalysis, share: f64, source: PeakSource) -> Option<ExcessCause> {
         if share <= 1.0 {
             return None;
         }
         let any = |verdict| cell.served.as_ref().is_some_and(|s| s.any(verdict));
         if any(ServedBy::NotStorage) {
-            Some("not storage")
+            Some(ExcessCause::NotStorage)
         } else if any(ServedBy::Hole) {
-            Some("holes")
+            Some(ExcessCause::Holes)
         } else if any(ServedBy::PageCache) || any(ServedBy::Mixed) {
-            Some("page cache")
+            Some(ExcessCause::PageCache)
         } else if any(ServedBy::Unknown) {
-            Some("may not be the device")
+            Some(ExcessCause::UnknownSource)
         } else if source == PeakSource::Measured && share <= MEASURED_SLACK {
-            Some("within the probe's noise")
+            Some(ExcessCause::ProbeNoise)
         } else if self.is_virtual {
-            Some("host cache suspected")
+            Some(ExcessCause::HostCache)
         } else {
             None
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_share_above_one_is_never_bare() {
-        let of = |share, cause| Efficiency {
-            ceiling: 510.0,
-            is_iops: false,
-            source: PeakSource::Stated,
-            share,
-            cause,
-        };
-        assert_eq!(of(0.87, None).share_text(), "87 %");
-        assert_eq!(
-            of(1.39, Some("page cache")).share_text(),
-            "139 % (page cache)"
-        );
-        assert_eq!(of(1.39, None).share_text(), "139 % (exceeds ceiling)");
-        assert!(of(1.39, None).exceeds() && !of(1.0, None).exceeds());
-        assert_eq!(of(0.5, None).ceiling_text(), "510 MB/s stated");
     }
 }

@@ -19,7 +19,7 @@ impl Analysis {
     /// The response, with the operation where latencies are of one of several, and the group where it is that of one.
     pub fn asked(&self) -> String {
         match &self.response_group {
-            Some(group) => format!("{} of {group}", self.quantity()),
+            Some(group) => [&self.quantity(), " of ", group].concat(),
             None => self.quantity(),
         }
     }

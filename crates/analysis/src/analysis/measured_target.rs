@@ -81,5 +81,5 @@ pub(super) fn in_levels(record: &RunRecord) -> impl Fn(&Cell) -> Cow<'_, Cell> {
 
 /// Identifies the storage of a run, where paths have the same name.
 pub(super) fn storage(record: &RunRecord) -> String {
-    format!("{:?} {}", record.run.target_kind, record.storage_of(0))
+    [record.run.target_kind.name(), " ", &record.storage_of(0)].concat()
 }

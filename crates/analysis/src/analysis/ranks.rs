@@ -35,14 +35,23 @@ pub struct ClientAnalysis {
     pub rank: u32,
     /// Number of its ranks.
     pub ranks: usize,
-    /// The name of its host, with the rank where a host has several clients.
-    pub name: String,
+    /// Its name.
+    pub name: ClientName,
     /// The same numbers as of the cell, without flags.
     pub cell: CellAnalysis,
     /// Share of its ranks' range that its page cache held before each trial, as far as known.
     pub cached: Vec<f64>,
     /// The block of each trial, with the times waited of the operation with more requests.
     pub latencies: Vec<(u32, LatencySummary)>,
+}
+
+/// The name of a client.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ClientName {
+    /// The name of its host.
+    pub host: String,
+    /// Its rank, where the host has several clients.
+    pub rank: Option<u32>,
 }
 
 /// The throughput of one rank in the trials of a cell.
@@ -179,13 +188,17 @@ impl<'a> PartsByRank<'a> {
                 == 1
         };
         let analyse = |(rank, samples): (u32, Vec<&Sample>)| {
-            let name = place(rank).map_or("", |series| &*series.host_name);
-            let (name, ranks) = match is_alone(rank) {
+            let host_name = place(rank).map_or("", |series| &*series.host_name);
+            let (only, ranks) = match is_alone(rank) {
                 true => {
                     let own = by_rank.iter().filter(|series| series.host == host(rank));
-                    (name.to_owned(), own.count())
+                    (None, own.count())
                 }
-                false => (format!("rank {rank} on {name}"), 1),
+                false => (Some(rank), 1),
+            };
+            let name = ClientName {
+                host: host_name.to_owned(),
+                rank: only,
             };
             let region = cell.trial().region as f64;
             let bytes = match cell.trial().has_own_range() {

@@ -1,11 +1,9 @@
 //! The origin of a cell's bytes.
 
 use std::collections::BTreeMap;
-use std::fmt;
 
 use super::median_of;
 use iolab_record::{Sample, ServedBy};
-use iolab_workload::quantity::format_percent;
 
 /// The origin of a cell's bytes, over its measured trials.
 #[derive(Debug, Clone, PartialEq)]
@@ -37,29 +35,15 @@ impl CellServed {
         matches!(self.unanimous(), Some(ServedBy::Device | ServedBy::Model))
     }
 
+    /// The device's share of the bytes, where each trial had bytes of several sources and the share is known.
+    pub fn device_share_of_mixed(&self) -> Option<f64> {
+        let is_mixed = self.unanimous() == Some(ServedBy::Mixed);
+        self.device_fraction.filter(|_| is_mixed)
+    }
+
     /// Whether any trial had this verdict.
     pub fn any(&self, verdict: ServedBy) -> bool {
         self.trials.iter().any(|(v, _)| *v == verdict)
-    }
-}
-
-impl fmt::Display for CellServed {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let text = match (self.unanimous(), self.device_fraction) {
-            (Some(ServedBy::Mixed), Some(share)) => {
-                format!("mixed ({} device)", format_percent(share))
-            }
-            (Some(only), _) => only.to_string(),
-            (None, _) => {
-                let parts: Vec<String> = self
-                    .trials
-                    .iter()
-                    .map(|(verdict, n)| format!("{n} x {verdict}"))
-                    .collect();
-                parts.join(", ")
-            }
-        };
-        f.pad(&text)
     }
 }
 

@@ -501,3 +501,6 @@ fn reversing(
     }));
     doubts
 }
+
+#[cfg(test)]
+mod tests;

@@ -6,7 +6,18 @@ pub struct Difference {
     /// A key of the environment, or a setting.
     pub what: String,
     /// The base's value.
-    pub base: String,
+    pub base: SideValue,
     /// The new side's value.
-    pub new: String,
+    pub new: SideValue,
+}
+
+/// What a side has.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SideValue {
+    /// This, as in exports.
+    Known(String),
+    /// It is not known.
+    Unknown,
+    /// Another value in each cell.
+    Various,
 }

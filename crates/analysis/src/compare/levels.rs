@@ -1,11 +1,12 @@
 //! Comparison of two levels of a factor of one run, as a user names them.
 
-use iolab_workload::{Error, Result};
+use iolab_workload::Result;
 
 use super::{Comparison, Criteria, RunSide, SideName};
 use crate::analysed_run::AnalysedRun;
+use crate::refusal::Refusal;
 use iolab_record::RunRecord;
-use iolab_workload::settings::Setting;
+use iolab_workload::settings::{Setting, level_label};
 
 impl Comparison {
     /// Compares two levels of a factor of one run. `by` is `FACTOR=LEVEL,LEVEL`, or `FACTOR` where it has two levels; the sides
@@ -21,7 +22,7 @@ impl Comparison {
             held: Some((factor, level)),
         };
         let names = levels.each_ref().map(|level| SideName {
-            name: format!("{factor}={level}"),
+            name: level_label(factor, level),
             of: of.to_owned(),
         });
         let [base, new] = &levels;
@@ -37,14 +38,11 @@ fn two_levels<'a>(record: &RunRecord, by: &'a str) -> Result<(&'a str, [String; 
     };
     let factors = &record.experiment.factors;
     let Some(index) = factors.iter().position(|f| f == factor) else {
-        return Err(
-            Error::usage(format!("the run has no factor {factor:?}")).hint(
-                match factors.as_slice() {
-                    [] => "nothing varies in it; compare it with another run".to_owned(),
-                    some => format!("it has: {}", some.join(", ")),
-                },
-            ),
-        );
+        return Err(Refusal::NoSuchFactor {
+            named: factor,
+            factors,
+        }
+        .into());
     };
     let mut levels: Vec<String> = Vec::new();
     for level in record
@@ -64,17 +62,20 @@ fn two_levels<'a>(record: &RunRecord, by: &'a str) -> Result<(&'a str, [String; 
         None => levels.clone(),
     };
     if let Some(strange) = wanted.iter().find(|level| !levels.contains(level)) {
-        return Err(
-            Error::usage(format!("{factor} has no level {strange:?} in the run"))
-                .hint(format!("it has: {}", levels.join(", "))),
-        );
+        return Err(Refusal::NoSuchLevel {
+            factor,
+            named: strange,
+            levels: &levels,
+        }
+        .into());
     }
     match <[String; 2]>::try_from(wanted) {
         Ok([base, new]) if base != new => Ok((factor, [base, new])),
-        _ => Err(Error::usage("two levels are compared").hint(format!(
-            "name them: --by {factor}=LEVEL,LEVEL out of {}",
-            levels.join(", ")
-        ))),
+        _ => Err(Refusal::NotTwoLevels {
+            factor,
+            levels: &levels,
+        }
+        .into()),
     }
 }
 

@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 
 use iolab_workload::{Error, Result};
 
-use super::difference::Difference;
+use super::difference::{Difference, SideValue};
 use super::{Pair, pressure};
 use crate::analysed_run::AnalysedRun;
 use crate::analysis::{Analysis, CellAnalysis, Response};
 use crate::claim::effect::log_ratios;
 use crate::doubt::SideDoubts;
+use crate::refusal::Refusal;
 use iolab_plan::cells::cells;
 use iolab_plan::experiment::Experiment;
 use iolab_record::environment;
@@ -93,7 +94,7 @@ pub(super) fn match_cells(base: RunSide<'_>, new: RunSide<'_>) -> Result<Matched
             levels: a.levels.clone(),
             base: a.cell.values.clone(),
             new: b.cell.values.clone(),
-            served: served(a.cell).zip(served(b.cell)),
+            served: a.cell.served.clone().zip(b.cell.served.clone()),
             against: match within {
                 Some(_) => SideDoubts::of_cells(a.cell, b.cell, response),
                 None => SideDoubts::of_two_runs(a.cell, b.cell, response),
@@ -136,10 +137,7 @@ pub(crate) fn common_response(sources: &[RunSide<'_>]) -> Result<Response> {
     let first = all.next().unwrap_or_default();
     match all.find(|asked| *asked != first) {
         None => Ok(response.unwrap_or_default()),
-        Some(other) => Err(
-            Error::usage(format!("BASE measures {first} and NEW {other}"))
-                .hint("compare runs of the same experiment, or name what to compare with --metric"),
-        ),
+        Some(new) => Err(Refusal::OtherResponse { base: first, new }.into()),
     }
 }
 
@@ -241,16 +239,12 @@ pub(crate) fn keyed<'a>(source: RunSide<'a>, factors: &[String]) -> Result<Vec<K
 }
 
 pub(crate) fn no_common_cell(factors: &[String], base: &[Keyed<'_>], new: &[Keyed<'_>]) -> Error {
-    let example = |cells: &[Keyed<'_>]| match cells.first() {
-        Some(cell) => format!("has cells such as {}", cell_label(factors, &cell.levels)),
-        None => "has no cell".to_owned(),
-    };
-    Error::usage(format!(
-        "the two have no cell in common: BASE {}, NEW {}",
-        example(base),
-        example(new)
-    ))
-    .hint("compare runs of the same experiment, or two levels of one run with --by")
+    let first = |cells: &[Keyed<'_>]| Some(cell_label(factors, &cells.first()?.levels));
+    Refusal::NoCellInCommon {
+        base: first(base),
+        new: first(new),
+    }
+    .into()
 }
 
 /// The mean over all cells in each block that all of them have.
@@ -264,10 +258,6 @@ fn merge_blocks(cells: &[&BTreeMap<u32, f64>]) -> Vec<f64> {
         Some(sum / cells.len() as f64)
     };
     first.iter().filter_map(mean).collect()
-}
-
-fn served(cell: &CellAnalysis) -> Option<String> {
-    cell.served.as_ref().map(ToString::to_string)
 }
 
 /// The differences of two runs: program, target, and environment.
@@ -284,23 +274,19 @@ pub(crate) fn run_differences(base: &RunRecord, new: &RunRecord) -> Vec<Differen
     let runs = runs.filter(|((_, a), (_, b))| a != b);
     let runs = runs.map(|((what, base), (_, new))| Difference {
         what: what.to_owned(),
-        base,
-        new,
+        base: SideValue::Known(base),
+        new: SideValue::Known(new),
     });
     runs.chain(
         environment::differences(&base.environment, &new.environment)
             .into_iter()
             .map(|(key, base, new)| Difference {
                 what: key,
-                base: base.unwrap_or_else(unknown),
-                new: new.unwrap_or_else(unknown),
+                base: base.map_or(SideValue::Unknown, SideValue::Known),
+                new: new.map_or(SideValue::Unknown, SideValue::Known),
             }),
     )
     .collect()
-}
-
-fn unknown() -> String {
-    "not known".to_owned()
 }
 
 /// Settings that differ between the cells of a pair, except expected ones.
@@ -313,7 +299,7 @@ pub(crate) fn setting_differences(
         let own = |cell: &CellAnalysis| -> Vec<(String, Cell)> {
             let groups = cell.cell.groups();
             groups
-                .map(|(name, cell)| (format!("{name}."), cell))
+                .map(|(name, cell)| ([name, "."].concat(), cell))
                 .collect()
         };
         let (groups, others) = (own(a), own(b));
@@ -341,7 +327,7 @@ pub(crate) fn setting_differences(
         }
         for (group, a, b) in sides {
             for ((setting, base), (_, new)) in a.in_force().zip(b.in_force()) {
-                let name = format!("{group}{}", setting.column);
+                let name = [&group, setting.column].concat();
                 if base != new && !expected(&name) {
                     note(&mut found, name, text(base), text(new));
                 }
@@ -353,14 +339,15 @@ pub(crate) fn setting_differences(
 
 /// Adds a difference of a pair of cells.
 fn note(found: &mut Vec<Difference>, what: String, base: String, new: String) {
-    let difference = Difference { what, base, new };
+    let difference = Difference {
+        what,
+        base: SideValue::Known(base),
+        new: SideValue::Known(new),
+    };
     match found.iter_mut().find(|d| d.what == difference.what) {
         None => found.push(difference),
         Some(seen) if *seen == difference => {}
-        Some(seen) => {
-            let various = || "various, by cell".to_owned();
-            (seen.base, seen.new) = (various(), various());
-        }
+        Some(seen) => (seen.base, seen.new) = (SideValue::Various, SideValue::Various),
     }
 }
 

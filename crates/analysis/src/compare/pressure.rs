@@ -2,7 +2,7 @@
 
 use iolab_stats::median;
 
-use super::difference::Difference;
+use super::difference::{Difference, SideValue};
 use crate::analysis::CellDisturbance;
 use crate::imbalance::Disturber;
 
@@ -24,8 +24,8 @@ pub(super) fn differences(pairs: &[(&CellDisturbance, &CellDisturbance)]) -> Vec
         };
         strong.then(|| Difference {
             what: what.name().to_owned(),
-            base: what.format(base),
-            new: what.format(new),
+            base: SideValue::Known(what.format(base)),
+            new: SideValue::Known(what.format(new)),
         })
     };
     Disturber::ALL.into_iter().filter_map(difference).collect()
@@ -46,7 +46,11 @@ mod tests {
         let told = differences(&[(&base, &new), (&base, &new)]);
         assert_eq!(told.len(), 1);
         assert_eq!(told[0].what, "steal");
-        assert_eq!((&*told[0].base, &*told[0].new), ("1.0 %", "12 %"));
+        let known = |value: &str| SideValue::Known(value.to_owned());
+        assert_eq!(
+            (&told[0].base, &told[0].new),
+            (&known("1.0 %"), &known("12 %"))
+        );
         // A value unknown on one side is not a difference.
         assert_eq!(differences(&[(&of(0.0, None), &of(0.0, Some(0.9)))]), []);
         assert_eq!(differences(&[]), []);

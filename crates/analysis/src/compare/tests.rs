@@ -4,7 +4,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::judge;
 use super::*;
-use crate::doubt::{ComparedSide, Reason};
+use crate::doubt::{ComparedSide, Reason, ReasonKind};
 use crate::imbalance::Disturber;
 
 fn terms() -> Criteria {
@@ -134,7 +134,7 @@ fn more_trials_are_offered_only_where_precision_is_what_is_lacking() {
         (ComparedSide::Base, &slow, &fast),
     ] {
         let cell = overlapping(disturbed(side), base, new);
-        assert_eq!(cell.verdict, CellVerdict::Disturbed);
+        assert_eq!(cell.verdict, CellVerdict::Doubted(ReasonKind::Disturbed));
         assert_eq!((cell.further, cell.doubts.len()), (None, 1));
     }
     // What slowed the faster side makes it no less fast: more trials would tell.
@@ -159,7 +159,10 @@ fn more_trials_are_offered_only_where_precision_is_what_is_lacking() {
     let alike = around(101.0);
     for side in [ComparedSide::Base, ComparedSide::New] {
         let cell = overlapping(disturbed(side), &fast, &alike);
-        assert_eq!((cell.verdict, cell.further), (CellVerdict::Disturbed, None));
+        assert_eq!(
+            (cell.verdict, cell.further),
+            (CellVerdict::Doubted(ReasonKind::Disturbed), None)
+        );
     }
 }
 
@@ -300,7 +303,10 @@ fn further_trials_are_not_offered_against_two_groups() {
         noise.iter().map(|x| centre + x.ln()).collect()
     };
     let cell = in_blocks([shifts(-2.8), shifts(0.4)].concat());
-    assert_eq!((cell.verdict, cell.further), (CellVerdict::TwoGroups, None));
+    assert_eq!(
+        (cell.verdict, cell.further),
+        (CellVerdict::Doubted(ReasonKind::TwoGroups), None)
+    );
 }
 
 #[test]

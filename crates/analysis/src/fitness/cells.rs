@@ -4,7 +4,7 @@ use iolab_record::environment::Environment;
 use iolab_record::{Cell, RunRecord, SampleLatency};
 use iolab_workload::Result;
 use iolab_workload::service_level::{ServiceLevel, ServiceLevels};
-use iolab_workload::settings::cell_label;
+use iolab_workload::settings::{cell_label, level_label};
 
 use super::{Answer, Evidence, Judged, judge, merge_answers};
 use crate::doubt::{Direction, Doubt, Doubts, ReachedLimit};
@@ -127,7 +127,7 @@ impl Verdicts {
                 [] => cell
                     .trial()
                     .rate
-                    .map_or_else(String::new, |rate| format!("rate={rate}")),
+                    .map_or_else(String::new, |rate| level_label("rate", &rate.to_string())),
                 factors => cell_label(factors, &cell.levels),
             };
             let environment = record.environment_of(cell);

@@ -1,8 +1,6 @@
 //! Which runs are comparable over time: those of the same experiment with the same settings on the same machine and target,
 //! according to the run files.
 
-use std::fmt;
-
 use iolab_workload::Result;
 
 use super::{FiledRun, in_time};
@@ -33,22 +31,6 @@ pub enum ExclusionReason {
     Target(&'static str),
     /// There are enough later runs.
     Older,
-}
-
-impl fmt::Display for ExclusionReason {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            ExclusionReason::Itself => f.write_str("the new run itself"),
-            ExclusionReason::Later => f.write_str("began after the new run"),
-            ExclusionReason::Unfinished => f.write_str("not finished"),
-            ExclusionReason::Experiment => f.write_str("another experiment or other settings"),
-            ExclusionReason::NoCellInCommon => f.write_str("no cell in common"),
-            ExclusionReason::Settings(what) => write!(f, "another setting ({what})"),
-            ExclusionReason::Machine(what) => write!(f, "another machine ({what})"),
-            ExclusionReason::Target(what) => write!(f, "another target ({what})"),
-            ExclusionReason::Older => f.write_str("older than the runs that are used (--last)"),
-        }
-    }
 }
 
 /// An excluded run file, with the reason.

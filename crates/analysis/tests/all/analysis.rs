@@ -112,19 +112,23 @@ fn few_trials_are_flagged() {
 }
 
 #[test]
-fn verdicts_that_agree_are_one_word_and_others_are_counted() {
+fn verdicts_that_agree_are_one_and_others_are_counted() {
     let mut record = one_cell(&around(100.0));
-    assert_eq!(only_cell(&record).served.unwrap().to_string(), "device");
+    let served = only_cell(&record).served.unwrap();
+    assert_eq!(served.unanimous(), Some(ServedBy::Device));
+    assert_eq!(served.device_share_of_mixed(), None);
     serve(&mut record, 0, ServedBy::Mixed, "half of it");
-    assert_eq!(
-        only_cell(&record).served.unwrap().to_string(),
-        "mixed (37 % device)"
-    );
+    let served = only_cell(&record).served.unwrap();
+    assert_eq!(served.device_share_of_mixed(), Some(0.37));
     serve(&mut record, 0, ServedBy::PageCache, "hot");
     record.samples[3].verdict.served_by = ServedBy::Device;
     let cell = only_cell(&record);
     let served = cell.served.clone().unwrap();
-    assert_eq!(served.to_string(), "1 x device, 7 x page-cache");
+    assert_eq!(served.unanimous(), None);
+    assert_eq!(
+        served.trials,
+        [(ServedBy::Device, 1), (ServedBy::PageCache, 7)]
+    );
     assert!(!cell.is_device());
     assert_eq!(cell.flags, [Flag::PageCache]);
 }

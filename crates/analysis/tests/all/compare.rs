@@ -3,8 +3,10 @@
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::claim::Difference;
 use iolab_analysis::compare::{
-    Better, CellVerdict, Comparison, Conclusion, Criteria, HypothesisTest, ReplicationUnit, RunSide,
+    Better, CellVerdict, Comparison, Conclusion, Criteria, HypothesisTest, ReplicationUnit,
+    RunSide, SideValue,
 };
+use iolab_analysis::doubt::ReasonKind;
 use iolab_plan::experiment::Experiment;
 use iolab_record::environment::KEYS;
 use iolab_record::{RunRecord, ServedBy, TargetKind};
@@ -155,26 +157,26 @@ fn what_differs_besides_is_listed() {
     new.cells[1].spec.trial.threads = 4;
     serve(&mut new, 0, ServedBy::PageCache, "all from memory");
     let comparison = of(&base, &new, None).unwrap();
-    let told: Vec<String> = comparison
+    let told: Vec<(&str, SideValue, SideValue)> = comparison
         .differences
         .iter()
-        .map(|d| format!("{}: {} -> {}", d.what, d.base, d.new))
+        .map(|d| (d.what.as_str(), d.base.clone(), d.new.clone()))
         .collect();
+    let known = |value: &str| SideValue::Known(value.to_owned());
     assert_eq!(
         told,
         [
-            "tool_version: 0.1.0 -> 0.2.0",
-            "kernel_release: not known -> 7.0",
-            "cache: direct -> cold",
-            "threads: 1 -> 4",
+            ("tool_version", known("0.1.0"), known("0.2.0")),
+            ("kernel_release", SideValue::Unknown, known("7.0")),
+            ("cache", known("direct"), known("cold")),
+            ("threads", known("1"), known("4")),
         ]
     );
-    let elsewhere: Vec<bool> = comparison
-        .cells
-        .iter()
-        .map(|c| c.is_served_differently())
-        .collect();
-    assert_eq!(elsewhere, [true, false]);
+    let sources = comparison.cells.iter().map(|cell| {
+        let (base, new) = cell.served.as_ref().expect("known sources");
+        base.unanimous() == new.unanimous()
+    });
+    assert_eq!(sources.collect::<Vec<bool>>(), [false, true]);
 }
 
 #[test]
@@ -247,7 +249,10 @@ fn a_drift_that_both_sides_share_does_not_hide_a_difference() {
         run
     };
     let comparison = of(&alone(100.0), &alone(68.0), None).unwrap();
-    assert_eq!(comparison.cells[0].verdict, CellVerdict::Drifting);
+    assert_eq!(
+        comparison.cells[0].verdict,
+        CellVerdict::Doubted(ReasonKind::Dependent)
+    );
     assert_eq!(comparison.conclusion(), Conclusion::CannotTell);
 }
 
@@ -453,12 +458,28 @@ fn a_disturbed_side_speaks_against_what_it_could_have_caused() {
     let verdict = |base: &RunRecord, new: &RunRecord| of(base, new, None).unwrap().cells[0].verdict;
     let (slow, fast) = (50.0, 100.0);
     for (base, new, expected) in [
-        (disturbed(quiet(slow)), quiet(fast), CellVerdict::Disturbed),
+        (
+            disturbed(quiet(slow)),
+            quiet(fast),
+            CellVerdict::Doubted(ReasonKind::Disturbed),
+        ),
         (disturbed(quiet(fast)), quiet(slow), CellVerdict::Slower),
-        (quiet(fast), disturbed(quiet(slow)), CellVerdict::Disturbed),
+        (
+            quiet(fast),
+            disturbed(quiet(slow)),
+            CellVerdict::Doubted(ReasonKind::Disturbed),
+        ),
         (quiet(slow), disturbed(quiet(fast)), CellVerdict::Faster),
-        (quiet(fast), disturbed(quiet(fast)), CellVerdict::Disturbed),
-        (disturbed(quiet(fast)), quiet(fast), CellVerdict::Disturbed),
+        (
+            quiet(fast),
+            disturbed(quiet(fast)),
+            CellVerdict::Doubted(ReasonKind::Disturbed),
+        ),
+        (
+            disturbed(quiet(fast)),
+            quiet(fast),
+            CellVerdict::Doubted(ReasonKind::Disturbed),
+        ),
         (quiet(fast), quiet(slow), CellVerdict::Slower),
         (quiet(slow), quiet(fast), CellVerdict::Faster),
         (quiet(fast), quiet(fast), CellVerdict::Equivalent),
@@ -467,7 +488,10 @@ fn a_disturbed_side_speaks_against_what_it_could_have_caused() {
     }
     // Both disturbed alike: four fifths of the device explain a factor of 5, and no more.
     let (both, other) = (disturbed(quiet(100.0)), disturbed(quiet(50.0)));
-    assert_eq!(verdict(&both, &other), CellVerdict::Disturbed);
+    assert_eq!(
+        verdict(&both, &other),
+        CellVerdict::Doubted(ReasonKind::Disturbed)
+    );
     let far = disturbed(quiet(10.0));
     assert_eq!(verdict(&both, &far), CellVerdict::Slower);
 }
@@ -489,7 +513,10 @@ fn latencies_that_differ_by_a_step_of_the_clock_are_not_told_apart() {
         )
     };
     assert_eq!(verdict(1.0), (CellVerdict::Faster, 0));
-    assert_eq!(verdict(500.0), (CellVerdict::Disturbed, 2));
+    assert_eq!(
+        verdict(500.0),
+        (CellVerdict::Doubted(ReasonKind::CoarseClock), 2)
+    );
 }
 
 #[test]
@@ -502,7 +529,10 @@ fn bytes_from_another_source_are_not_compared() {
         let verdicts: Vec<CellVerdict> = comparison.cells.iter().map(|c| c.verdict).collect();
         assert_eq!(
             verdicts,
-            [CellVerdict::OtherSource, CellVerdict::Equivalent]
+            [
+                CellVerdict::Doubted(ReasonKind::OtherSource),
+                CellVerdict::Equivalent
+            ]
         );
         assert_eq!(comparison.conclusion(), Conclusion::CannotTell);
     }
@@ -519,7 +549,13 @@ fn a_busy_neighbour_is_named_and_nobody_is_accused() {
     }
     let comparison = of(&base, &new, None).unwrap();
     let verdicts: Vec<CellVerdict> = comparison.cells.iter().map(|c| c.verdict).collect();
-    assert_eq!(verdicts, [CellVerdict::Disturbed, CellVerdict::Slower]);
+    assert_eq!(
+        verdicts,
+        [
+            CellVerdict::Doubted(ReasonKind::Disturbed),
+            CellVerdict::Slower
+        ]
+    );
     assert_eq!(comparison.pairs[0].against.imbalances().count(), 1);
     // For a program, which reads few bytes for its time, any traffic is much.
     let program = |record: &RunRecord| {

@@ -2,6 +2,7 @@
 
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::compare::{ALPHA, CellVerdict, Conclusion};
+use iolab_analysis::doubt::ReasonKind;
 use iolab_analysis::gate::{Gate, GateTerms};
 use iolab_analysis::history::History;
 use iolab_analysis::imbalance::Disturber;
@@ -235,7 +236,10 @@ fn a_disturbed_run_accuses_nobody() {
     }
     let gate = gate(&new, &history);
     let compared = gate.compared.as_ref().unwrap();
-    assert_eq!(compared.cells[0].judged.verdict, CellVerdict::Disturbed);
+    assert_eq!(
+        compared.cells[0].judged.verdict,
+        CellVerdict::Doubted(ReasonKind::Disturbed)
+    );
     let found = compared.cells[0].against.imbalances().next();
     assert_eq!(found.unwrap().what, Disturber::OtherTraffic);
     // The other cell was not disturbed.
@@ -273,10 +277,18 @@ fn a_disturbed_side_speaks_against_what_it_could_have_caused() {
     let (quiet, busy) = (runs(&STEADY), disturbed(runs(&STEADY)));
     let alone = |mb_s: f64| disturbed(vec![later(mb_s)]).remove(0);
     for (history, new, expected) in [
-        (&quiet, alone(60.0), CellVerdict::Disturbed),
+        (
+            &quiet,
+            alone(60.0),
+            CellVerdict::Doubted(ReasonKind::Disturbed),
+        ),
         (&quiet, alone(160.0), CellVerdict::Faster),
         (&quiet, alone(100.0), CellVerdict::NoChange),
-        (&busy, later(160.0), CellVerdict::Disturbed),
+        (
+            &busy,
+            later(160.0),
+            CellVerdict::Doubted(ReasonKind::Disturbed),
+        ),
         (&busy, later(60.0), CellVerdict::Slower),
         // As disturbed as before.
         (&busy, alone(60.0), CellVerdict::Slower),
@@ -285,7 +297,10 @@ fn a_disturbed_side_speaks_against_what_it_could_have_caused() {
     }
     let mut cached = later(100.0);
     serve(&mut cached, 0, ServedBy::PageCache, "all from memory");
-    assert_eq!(verdict(&quiet, &cached), CellVerdict::OtherSource);
+    assert_eq!(
+        verdict(&quiet, &cached),
+        CellVerdict::Doubted(ReasonKind::OtherSource)
+    );
 }
 
 #[test]

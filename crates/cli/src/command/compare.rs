@@ -184,7 +184,7 @@ fn runs(options: &Compare, base: &Path, new: &Path) -> Result<Comparison> {
 fn levels(options: &Compare, base: &Path, by: &str) -> Result<Comparison> {
     check_no_better(options)?;
     let run = read_run_by(base, options.metric.as_ref())?;
-    let of = format!("of {}", name(base, &run).whole());
+    let of = format!("of {}", report::whole(&name(base, &run)));
     Comparison::of_levels(&run, by, &of, terms(options))
 }
 

@@ -12,6 +12,7 @@ use super::super::model::{
 };
 use super::super::options::Options;
 use super::super::scale::Scale;
+use super::super::words;
 use super::axis::{self, FactorAxis};
 use super::line_across;
 
@@ -144,9 +145,9 @@ impl<'a> Cells<'a> {
         Origin {
             cell: None,
             n,
-            verdict: cell.verdict.to_string(),
+            verdict: words::verdict(cell.verdict).to_owned(),
             x: self.level(cell).to_owned(),
-            text: format!("{place}: {what}; {}", cell.verdict),
+            text: format!("{place}: {what}; {}", words::verdict(cell.verdict)),
         }
     }
 

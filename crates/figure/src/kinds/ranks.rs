@@ -13,6 +13,7 @@ use super::super::labels;
 use super::super::model::{Field, FigureModel, Origin, Panel, step};
 use super::super::options::Options;
 use super::super::scale::Scale;
+use super::super::words;
 use super::{axis, heat};
 
 /// Most panels of one figure, as elsewhere.
@@ -187,7 +188,7 @@ fn lines_of_clients(ranks: &CellRanks, latency: fn(LatencySummary) -> Option<u64
     let line = |client: &ClientAnalysis| {
         let values = client.latencies.iter();
         RankRow {
-            name: client.name.clone(),
+            name: words::client(&client.name),
             values: values
                 .filter_map(|(block, summary)| Some((*block, latency(*summary)? as f64)))
                 .collect(),

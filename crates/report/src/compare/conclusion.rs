@@ -4,12 +4,12 @@ use std::borrow::Cow;
 
 use iolab_analysis::analysis::Response;
 use iolab_analysis::compare::CellVerdict;
-use iolab_workload::quantity::{counted, format_percent, significant};
+use iolab_analysis::doubt::ReasonKind;
+use iolab_figure::words;
+use iolab_workload::quantity::{counted, format_percent};
 
 use super::all_cells;
-
-/// A ratio and its interval.
-type RatioShown = (f64, Option<(f64, f64)>);
+use crate::ratio::{self, RatioShown};
 
 /// Sides of which no trial has a value of the quantity.
 #[derive(Debug, Clone, Copy)]
@@ -61,11 +61,7 @@ pub(crate) struct SaidOfCell {
 impl SaidOfCell {
     /// `0.71 times (0.66 to 0.77)`.
     fn times(&self) -> Option<String> {
-        let (ratio, interval) = self.ratio?;
-        let interval = interval.map_or_else(String::new, |(low, high)| {
-            format!(" ({} to {})", significant(low), significant(high))
-        });
-        Some(format!("{} times{interval}", significant(ratio)))
+        self.ratio.map(ratio::times)
     }
 
     /// How far its ratio lies from 1, on the logarithm.
@@ -76,12 +72,8 @@ impl SaidOfCell {
     /// Why there is no conclusion about it.
     fn why(&self) -> Option<Cow<'static, str>> {
         let why = match self.verdict {
-            CellVerdict::Drifting => Some("trials depend on each other"),
             CellVerdict::OneRunEach => Some("one run each"),
-            CellVerdict::Disturbed => Some("disturbed"),
-            CellVerdict::RateNotHeld => Some("rate not held"),
-            CellVerdict::TwoGroups => Some("two groups of trials"),
-            CellVerdict::OtherSource => Some("bytes from another source"),
+            CellVerdict::Doubted(reason) => Some(doubted(reason)),
             CellVerdict::CannotTell if self.ratio.is_some_and(|(_, i)| i.is_some()) => {
                 Some("intervals too wide")
             }
@@ -98,6 +90,23 @@ impl SaidOfCell {
             | CellVerdict::NoChange => None,
         };
         why.map(Cow::Borrowed)
+    }
+}
+
+/// Why a conclusion could be the other way round.
+fn doubted(reason: ReasonKind) -> &'static str {
+    match reason {
+        ReasonKind::OtherSource => "bytes from another source",
+        ReasonKind::NotSynced => "writes not made durable",
+        ReasonKind::NeverFlushed => "write cache not flushed",
+        ReasonKind::Suspended => "suspended during a trial",
+        ReasonKind::Disturbed => "disturbed",
+        ReasonKind::EarlierWrites => "earlier writes may not have been written out",
+        ReasonKind::RateNotHeld => "rate not held",
+        ReasonKind::CoarseClock => "clock too coarse",
+        ReasonKind::TwoGroups => "two groups of trials",
+        ReasonKind::Dependent => "trials depend on each other",
+        ReasonKind::Contradicted => "another run shows otherwise",
     }
 }
 
@@ -121,7 +130,7 @@ pub(crate) fn answer(cells: &[SaidOfCell], margin: f64) -> String {
         let what = match verdict {
             CellVerdict::Equivalent => format!("equivalent within {}", format_percent(margin)),
             CellVerdict::Identical => "the same run".to_owned(),
-            other => other.to_string(),
+            other => words::verdict(other).to_owned(),
         };
         let times = match verdict {
             CellVerdict::NoChange | CellVerdict::Identical => None,

@@ -5,11 +5,13 @@ use std::collections::BTreeMap;
 
 use iolab_analysis::claim::{self, Estimate};
 use iolab_analysis::compare::{CellComparison, Comparison, Difference, Further, Overall, Side};
+use iolab_figure::words;
 use iolab_stats::{RankMethod, Summary, TTest};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Serialize;
 use serde_json::json;
 
+use super::{served_in_words, side_value, whole};
 use crate::claims::{Against, Relation};
 use crate::document_header::{IOLAB_VERSION, Levels, SCHEMA};
 
@@ -148,8 +150,9 @@ pub(super) struct ComparisonRow {
     ratio_of: Option<&'static str>,
     #[serde(flatten)]
     ratio: Ratio,
-    /// `slower`, `faster`, `higher`, `lower`, `equivalent`, `identical`, or `cannot tell`, with the reason in brackets: `(drift)`, `(one run each)`,
-    /// `(disturbed)`, `(other source)`.
+    /// `slower`, `faster`, `higher`, `lower`, `equivalent`, `identical`, or `cannot tell`, with the reason in brackets: `(one run each)`,
+    /// `(other source)`, `(not synced)`, `(not flushed)`, `(suspended)`, `(disturbed)`, `(earlier writes)`, `(rate not held)`, `(coarse clock)`,
+    /// `(two groups)`, `(drift)`, `(contradicted)`.
     verdict: String,
     /// Trials that each side lacks for a verdict; `null` where there is one, or where no reasonable number suffices.
     further_trials: Option<usize>,
@@ -241,8 +244,8 @@ impl<'a> Compared<'a> {
         Self {
             schema: SCHEMA,
             iolab_version: IOLAB_VERSION,
-            base: comparison.base.whole(),
-            new: comparison.new.whole(),
+            base: whole(&comparison.base),
+            new: whole(&comparison.new),
             summary: super::conclusion(comparison),
             conclusion: comparison.conclusion().name(),
             response: response.map(|response| response.to_string()),
@@ -276,8 +279,8 @@ impl<'a> Differing<'a> {
     pub(crate) fn of(found: &'a Difference) -> Self {
         Self {
             what: &found.what,
-            base: &found.base,
-            new: &found.new,
+            base: side_value(&found.base),
+            new: side_value(&found.new),
         }
     }
 }
@@ -333,7 +336,7 @@ impl ComparisonRow {
             ]
             .map(|(test, p)| (format!("{test}_p_first_{}", repeats.n), p))
         });
-        let served = cell.served.as_ref();
+        let served = served_in_words(cell);
         Self {
             levels: Levels::of(&comparison.factors, &cell.levels),
             base_n: n(&cell.base),
@@ -359,7 +362,7 @@ impl ComparisonRow {
                 None => "medians",
             }),
             ratio: Ratio::of(cell.estimate.as_ref()),
-            verdict: cell.verdict.to_string(),
+            verdict: words::verdict(cell.verdict).to_owned(),
             further_trials: cell.further.and_then(|further| match further {
                 Further::Trials(n) => Some(n),
                 Further::TooMany => None,
@@ -392,8 +395,8 @@ impl ComparisonRow {
             ratio_of_geometric_means_low: geometric.map(|tests| tests.interval.low),
             ratio_of_geometric_means_high: geometric.map(|tests| tests.interval.high),
             first: FirstTrials(first.collect()),
-            base_served_by: served.map(|(base, _)| base.clone()),
-            new_served_by: served.map(|(_, new)| new.clone()),
+            base_served_by: served.as_ref().map(|(base, _)| base.clone()),
+            new_served_by: served.map(|(_, new)| new),
         }
     }
 }

@@ -8,11 +8,13 @@ use iolab_analysis::analysis::{
     CellAnalysis, CellRanks, CellRate, Concurrency, Efficiency, Latency,
 };
 use iolab_analysis::runs::RunName;
+use iolab_figure::words;
 use iolab_record::EndedBy;
 use iolab_workload::table;
 use serde_json::Value;
 
 use super::{answer_column, level_fields, run_columns, setting_columns};
+use crate::ceiling;
 use crate::clients;
 use crate::data_column::{DataColumn, row_schema};
 use crate::document_header::LEVEL;
@@ -234,7 +236,7 @@ fn limits<'a>() -> Columns<'a> {
             |row: &ExportedCell<'_>| efficiency(row).map(|e| e.source.to_string()));
         DataColumn::number("efficiency", "median over the ceiling, a share", |row: &ExportedCell<'_>| efficiency(row).map(|e| e.share));
         DataColumn::text("efficiency_cause", "why `efficiency` is above 1, where the evidence says so",
-            |row: &ExportedCell<'_>| efficiency(row)?.cause);
+            |row: &ExportedCell<'_>| efficiency(row)?.cause.map(ceiling::cause));
     })
 }
 
@@ -310,7 +312,7 @@ fn quantiles<'a>(
 fn verdict<'a>() -> Columns<'a> {
     Vec::from(table! {
         DataColumn::text("served_by", "where the bytes came from: `device`, `page-cache`, `mixed`, `hole`, `not-storage`, `network`, `model`, `unknown`; several with their numbers of trials",
-            |row: &ExportedCell<'_>| row.cell.served.as_ref().map(ToString::to_string));
+            |row: &ExportedCell<'_>| row.cell.served.as_ref().map(words::served));
         DataColumn::number("device_fraction", "bytes that the device carried, a share; median over the trials",
             |row: &ExportedCell<'_>| row.cell.served.as_ref()?.device_fraction);
         DataColumn::text("response", "quantity that the experiment asks about, or `--metric` names",

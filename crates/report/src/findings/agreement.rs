@@ -1,13 +1,17 @@
 //! How far two sides agree, over all cells of a comparison.
 
+use std::collections::BTreeMap;
+
 use super::{Finding, Rule, capitalised, format_estimate};
 use iolab_analysis::claim::Difference;
 use iolab_analysis::compare::{
     CellComparison, CellVerdict, Comparison, Criteria, Overall, SideName,
 };
+use iolab_figure::words;
 use iolab_workload::escape_control::escape_control;
 use iolab_workload::quantity::format_percent;
 
+use crate::compare::measured;
 use crate::doubt::on_side;
 
 pub(crate) const AGREEMENT: Rule = Rule::result(
@@ -21,7 +25,7 @@ pub fn agreement(comparisons: &[Comparison]) -> Vec<Finding> {
         let together = overall(comparison).map_or_else(String::new, |text| format!(" {text}"));
         let text = format!(
             "{} of {} over that of {}, in the same blocks of {}{together}",
-            capitalised(&comparison.measured()),
+            capitalised(&measured(comparison)),
             comparison.new,
             comparison.base,
             verdicts(comparison),
@@ -45,39 +49,15 @@ fn verdicts(comparison: &Comparison) -> String {
 /// How many of some cells have which verdict: `1 equivalent within 10 %, 2 cannot tell`.
 pub(super) fn tally_of(cells: &[&CellComparison], terms: &Criteria) -> String {
     let margin = format_percent(terms.margin);
-    let counted: Vec<String> = [
-        (CellVerdict::Slower, "slower".to_owned()),
-        (CellVerdict::Faster, "faster".to_owned()),
-        (CellVerdict::Higher, "higher".to_owned()),
-        (CellVerdict::Lower, "lower".to_owned()),
-        (
-            CellVerdict::Equivalent,
-            format!("equivalent within {margin}"),
-        ),
-        (CellVerdict::Identical, CellVerdict::Identical.to_string()),
-        (CellVerdict::CannotTell, CellVerdict::CannotTell.to_string()),
-        (CellVerdict::Drifting, CellVerdict::Drifting.to_string()),
-        (CellVerdict::OneRunEach, CellVerdict::OneRunEach.to_string()),
-        (CellVerdict::Disturbed, CellVerdict::Disturbed.to_string()),
-        (
-            CellVerdict::RateNotHeld,
-            CellVerdict::RateNotHeld.to_string(),
-        ),
-        (CellVerdict::TwoGroups, CellVerdict::TwoGroups.to_string()),
-        (
-            CellVerdict::OtherSource,
-            CellVerdict::OtherSource.to_string(),
-        ),
-    ]
-    .into_iter()
-    .map(|(verdict, words)| {
-        let such = cells.iter().filter(|cell| cell.verdict == verdict);
-        (such.count(), words)
-    })
-    .filter(|(n, _)| *n > 0)
-    .map(|(n, words)| format!("{n} {words}"))
-    .collect();
-    counted.join(", ")
+    let mut counts: BTreeMap<CellVerdict, usize> = BTreeMap::new();
+    for cell in cells {
+        *counts.entry(cell.verdict).or_default() += 1;
+    }
+    let counted = counts.into_iter().map(|(verdict, n)| match verdict {
+        CellVerdict::Equivalent => format!("{n} equivalent within {margin}"),
+        other => format!("{n} {}", words::verdict(other)),
+    });
+    counted.collect::<Vec<String>>().join(", ")
 }
 
 /// The ratio over all cells, where both sides went through the same blocks.

@@ -8,6 +8,7 @@ use super::sentences::{cause_in_short, done, in_words_of_standard, state_in_shor
 use iolab_analysis::analysis::{Analysis, CellAnalysis, Flag, Response};
 use iolab_analysis::claim::groups;
 use iolab_analysis::compare::{CellComparison, Comparison};
+use iolab_figure::words;
 use iolab_record::RunStatus;
 use iolab_workload::quantity::{format_bytes, format_ns, format_percent};
 use iolab_workload::settings::cell_label;
@@ -188,7 +189,7 @@ impl<'a> Subject<'a> {
             let all = all.filter(|_| !self.is_one_of_several);
             let all = all.map(|all| (all.estimate, shown(all, comparison)));
             let only = || match own.as_slice() {
-                [only] => Some((only.estimate?, only.verdict.to_string())),
+                [only] => Some((only.estimate?, words::verdict(only.verdict).to_owned())),
                 _ => None,
             };
             let base = &comparison.base;
@@ -360,7 +361,7 @@ fn stages<'a>(analysis: &Analysis, cell: &'a CellAnalysis) -> Vec<(&'a str, f64)
 fn source<'a>(cells: impl Iterator<Item = &'a CellAnalysis>) -> String {
     let sources = cells.filter(|cell| !cell.cell.spec.runs_program());
     let sources: BTreeSet<String> = sources
-        .filter_map(|cell| cell.served.as_ref().map(ToString::to_string))
+        .filter_map(|cell| cell.served.as_ref().map(words::served))
         .collect();
     let mut sources = sources.into_iter();
     match (sources.next().as_deref(), sources.next()) {

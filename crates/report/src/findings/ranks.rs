@@ -2,13 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use iolab_analysis::analysis::{Analysis, CellAnalysis, CellRanks};
+use iolab_analysis::analysis::{Analysis, CellAnalysis, CellRanks, ClientName};
+use iolab_figure::words;
 use iolab_stats::{median, median_interval};
 use iolab_workload::quantity::{format_percent, significant};
 use iolab_workload::settings::cell_label;
 use iolab_workload::trial::CacheState;
 
 use super::{Finding, Rule, Says};
+use crate::ratio::times_of;
 
 pub(crate) const STRAGGLER: Rule = Rule::doubt(
     "straggler",
@@ -122,11 +124,12 @@ pub fn stragglers(analysis: &Analysis) -> Vec<Finding> {
         let is_slower = ratios.iter().all(|ratio| *ratio < 1.0) && interval.high < SLOWER;
         is_slower.then(|| {
             format!(
-                "{name} was slower than the others in all {} trials: its throughput was {} times theirs ({} to {}). Check its load, its connection to the storage and its mount options.",
+                "{name} was slower than the others in all {} trials: its throughput was {} theirs. Check its load, its connection to the storage and its mount options.",
                 ratios.len(),
-                significant(median(ratios).unwrap_or(interval.low)),
-                significant(interval.low),
-                significant(interval.high),
+                times_of((
+                    median(ratios).unwrap_or(interval.low),
+                    Some((interval.low, interval.high))
+                )),
             )
         })
     };
@@ -194,7 +197,7 @@ pub fn caches_kept(analysis: &Analysis) -> Vec<Finding> {
         let trial = cell.cell.trial();
         trial.cache == CacheState::Cold && trial.reads()
     });
-    let mut most: BTreeMap<&str, f64> = BTreeMap::new();
+    let mut most: BTreeMap<&ClientName, f64> = BTreeMap::new();
     for client in cold
         .filter_map(|cell| cell.ranks.as_ref())
         .flat_map(|ranks| &ranks.clients)
@@ -209,7 +212,7 @@ pub fn caches_kept(analysis: &Analysis) -> Vec<Finding> {
     }
     let named = most
         .iter()
-        .map(|(name, held)| format!("{name} ({})", format_percent(*held)));
+        .map(|(name, held)| format!("{} ({})", words::client(name), format_percent(*held)));
     CACHE_KEPT.one(format!(
         "The page cache was not dropped before cold trials on: {}. The share of what its ranks read is in brackets; these reads are not cold. Set cache=direct, or shift=host so that ranks read what another host wrote.",
         named.collect::<Vec<String>>().join(", ")

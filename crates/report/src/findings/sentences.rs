@@ -21,11 +21,12 @@ mod undecided;
 use iolab_analysis::analysis::{Analysis, CellAnalysis, TRIALS_MIN};
 use iolab_analysis::claim::{CellId, Claim, Estimate, LongTail, MARGIN, Role, State, ordered};
 use iolab_analysis::doubt::{Reason, SideDoubt};
-use iolab_workload::quantity::{counted, digits, format_ns, significant};
+use iolab_workload::quantity::{counted, format_ns, significant};
 use iolab_workload::settings::cell_label;
 
 use crate::doubt::of_sides;
 use crate::findings::{Finding, FindingKind, Rule};
+use crate::ratio;
 
 pub use best::choice;
 pub(crate) use cause_in_short::cause_in_short;
@@ -115,9 +116,6 @@ fn said(claim: &Claim, first: &Analysis, runs: &[&Analysis]) -> (String, &'stati
     }
 }
 
-/// Most digits of a ratio.
-const DIGITS_MAX: usize = 4;
-
 /// What a claim's sentence is for.
 fn kind(claim: &Claim) -> FindingKind {
     match claim {
@@ -199,37 +197,14 @@ fn at(held: &[(String, String)]) -> String {
     format!(" at {}", levels.join(", "))
 }
 
-/// `4.23 times (4.22 to 4.24)`; where an interval without 1 is that near to it, with as many digits as show that, or `0.9635 times (0.9271 to below 1)`.
+/// A ratio with its interval: see [`ratio::times`].
 pub(super) fn times(estimate: &Estimate) -> String {
-    times_with(estimate, "")
+    ratio::times(ratio::of(estimate))
 }
 
-/// The same with a note behind the interval, where there is one.
-fn times_with(estimate: &Estimate, note: &str) -> String {
-    let Some((low, high)) = estimate.interval else {
-        return format!("{} times", significant(estimate.ratio));
-    };
-    let is_one = |value: f64, count: usize| digits(value, count).parse() == Ok(1.0);
-    let hides = |value: f64, count: usize| value != 1.0 && is_one(value, count);
-    // Both ends that near to 1: a difference of rounding.
-    let is_one_place = hides(low, DIGITS_MAX) && hides(high, DIGITS_MAX);
-    let is_hidden =
-        |count: usize| (low > 1.0 && hides(low, count)) || (high < 1.0 && hides(high, count));
-    let count = match is_one_place || !is_hidden(3) {
-        true => 3,
-        false => DIGITS_MAX,
-    };
-    let shown = |value: f64| match hides(value, count) && !is_one_place {
-        true if value < 1.0 && high < 1.0 => "below 1".to_owned(),
-        true if value > 1.0 && low > 1.0 => "above 1".to_owned(),
-        _ => digits(value, count),
-    };
-    format!(
-        "{} times ({} to {}{note})",
-        digits(estimate.ratio, count),
-        shown(low),
-        shown(high)
-    )
+/// The same before what it is a multiple or a fraction of: see [`ratio::times_of`].
+fn times_of(estimate: &Estimate) -> String {
+    ratio::times_of(ratio::of(estimate))
 }
 
 /// `5 %`.
@@ -333,40 +308,4 @@ fn of_tail(tail: &LongTail, runs: &[&Analysis]) -> String {
         format_ns(p99),
         format_ns(p50),
     )
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn shown(ratio: f64, low: f64, high: f64) -> String {
-        times(&Estimate {
-            ratio,
-            interval: Some((low, high)),
-            blocks: None,
-            dependent_interval: None,
-            independence: 1.0,
-            groups: None,
-        })
-    }
-
-    #[test]
-    fn an_interval_without_one_never_looks_as_if_it_held_one() {
-        let of = [
-            shown(4.23, 4.2203, 4.2399),
-            shown(0.98, 0.97, 0.99963),
-            shown(0.963541, 0.927083, 0.999999),
-            shown(1.02, 1.000004, 1.05),
-            shown(1.0, 0.999999, 1.000001),
-            shown(1.0 + 4e-16, 1.0 + 4e-16, 1.0 + 4e-16),
-        ];
-        insta::assert_snapshot!(of.join("\n"), @r"
-        4.23 times (4.22 to 4.24)
-        0.9800 times (0.9700 to 0.9996)
-        0.9635 times (0.9271 to below 1)
-        1.020 times (above 1 to 1.050)
-        1.00 times (1.00 to 1.00)
-        1.00 times (1.00 to 1.00)
-        ");
-    }
 }

@@ -3,6 +3,7 @@
 use iolab_analysis::analysis::MeasuredTarget;
 use iolab_analysis::headline_numbers::{AccessOperation, AccessOrder, HeadlineCell, HeadlineRate};
 use iolab_analysis::trust::{Shown, Trust};
+use iolab_figure::words;
 use iolab_record::TargetKind;
 use iolab_workload::escape_control::escape_control;
 use iolab_workload::quantity::{exact_size, format_bytes, format_ns, format_percent, significant};
@@ -170,7 +171,9 @@ impl Overview<'_> {
                     format!(" +/- {}", format_percent(precision))
                 });
                 let origin = row.cell.served.as_ref().filter(|_| !row.cell.is_target());
-                let origin = origin.map_or_else(String::new, |served| format!(" [{served}]"));
+                let origin = origin.map_or_else(String::new, |served| {
+                    format!(" [{}]", words::served(served))
+                });
                 Some(format!("{}{precision}{origin}", number(&rate)))
             };
             let values = targets
@@ -212,10 +215,7 @@ impl Overview<'_> {
         if !rows.iter().all(|row| row.cell.is_device()) {
             columns.push(
                 column("served by", 0, &|row| {
-                    row.cell
-                        .served
-                        .as_ref()
-                        .map_or_else(none, ToString::to_string)
+                    row.cell.served.as_ref().map_or_else(none, words::served)
                 })
                 .left(),
             );

@@ -26,6 +26,9 @@ pub(crate) struct ReportDocument {
     iolab_version: &'static str,
     /// Names of the values of a sample, in order.
     columns: Vec<String>,
+    /// The answers of runs to the questions that they were made for (`--slo`, `fit`), which the page begins with, a line each; empty without a
+    /// question.
+    answers: Vec<String>,
     /// Each run in one line per target.
     summaries: Vec<RunSummary>,
     /// How far the claims and main numbers that the page begins with can be trusted.
@@ -115,6 +118,10 @@ pub(super) fn json(report: &StudyReport<'_>) -> String {
             .iter()
             .map(|column| column.name().to_owned())
             .collect(),
+        answers: match report.answers.is_empty() {
+            true => Vec::new(),
+            false => report.lines(),
+        },
         summaries: inputs
             .iter()
             .flat_map(|input| {

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use iolab_analysis::analysis::{Analysis, CellAnalysis};
+use iolab_figure::words;
 use iolab_record::{RunRecord, Sample};
 use iolab_stats::median;
 use iolab_workload::quantity::{format_ns, format_percent, significant};
@@ -85,7 +86,7 @@ impl EvidenceRow<'_> {
 
     fn served(&self) -> String {
         let served = self.cell.served.as_ref();
-        served.map_or_else(none, ToString::to_string)
+        served.map_or_else(none, words::served)
     }
 
     fn reason(&self) -> String {

@@ -2,6 +2,7 @@
 
 use iolab_analysis::gate::Gate;
 use iolab_analysis::runs::{Judged, RunName, RunsCell, RunsComparison, ratio};
+use iolab_figure::words;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -9,6 +10,7 @@ use super::{conclusion, gate_remarks, gate_summary, geometric_mean, predicted, r
 use crate::claims::Against;
 use crate::compare::Differing;
 use crate::document_header::{IOLAB_VERSION, Levels, SCHEMA};
+use crate::exclusion::excluded;
 
 /// What `iolab compare --base FILE... --new FILE... --format json` prints.
 #[derive(Serialize, JsonSchema)]
@@ -176,7 +178,8 @@ struct JudgedData {
     p_adjusted: Option<f64>,
     /// The change that would have been found with a chance of 90 %, a factor.
     detectable_factor: Option<f64>,
-    /// `slower`, `faster`, `equivalent`, `no change shown`, or `cannot tell`, with the reason in brackets: `(disturbed)`, `(other source)`.
+    /// `slower`, `faster`, `equivalent`, `no change shown`, or `cannot tell`, with the reason in brackets: `(other source)`,
+    /// `(suspended)`, `(disturbed)`, `(rate not held)`, `(coarse clock)`.
     verdict: String,
 }
 
@@ -197,7 +200,7 @@ impl<'a> GateDocument<'a> {
     pub(super) fn of(gate: &'a Gate) -> Self {
         let unused = gate.unused.iter().map(|(file, why)| Unused {
             file,
-            why: why.to_string(),
+            why: excluded(why),
         });
         let sight = gate.detectable_changes().map(|sight| sight.worst);
         Self {
@@ -289,7 +292,7 @@ impl JudgedData {
             p: judged.p,
             p_adjusted: judged.p_adjusted,
             detectable_factor: judged.detectable.map(|share| 1.0 + share),
-            verdict: judged.verdict.to_string(),
+            verdict: words::verdict(judged.verdict).to_owned(),
         }
     }
 }

@@ -6,6 +6,7 @@ mod compare;
 mod doctor;
 mod durable;
 mod equivalence;
+mod first_lines;
 mod live;
 mod overview;
 mod pages;

@@ -3,6 +3,7 @@
 use iolab_analysis::analysis::{Analysis, Flag, analyse};
 use iolab_analysis::claim::{claims, headlines};
 use iolab_record::{FurtherTarget, RunRecord, ServedBy};
+use iolab_report::ceiling;
 use iolab_report::findings::exceeds_ceiling;
 use iolab_workload::group::GroupSpec;
 use iolab_workload::response::Response;
@@ -200,7 +201,7 @@ fn efficiency_names_its_ceiling_and_is_never_bare_above_one() {
         let analysis = analyse(record);
         let text = |cell: usize| {
             let efficiency = analysis.cells[cell].efficiency.expect("a ceiling");
-            (efficiency.ceiling_text(), efficiency.share_text())
+            (ceiling::ceiling(&efficiency), ceiling::share(&efficiency))
         };
         (
             text(0),

@@ -3,6 +3,7 @@
 
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::compare::{Better, CellVerdict, Comparison, Criteria, HypothesisTest, RunSide};
+use iolab_analysis::doubt::ReasonKind;
 use iolab_record::RunRecord;
 use iolab_stats::trials_for_apart;
 use iolab_synthetic::{At, Disturbance, Disturber, Noise, Outcome, Scenario, Truth};
@@ -266,10 +267,10 @@ fn swapped_sides_mirror_each_verdict_and_invert_each_ratio() {
         CellVerdict::Faster,
         CellVerdict::Slower,
         CellVerdict::Equivalent,
-        CellVerdict::Disturbed,
+        CellVerdict::Doubted(ReasonKind::Disturbed),
         CellVerdict::CannotTell,
     ] {
-        assert!(seen.contains(&verdict), "{verdict} was not met: {seen:?}");
+        assert!(seen.contains(&verdict), "{verdict:?} was not met: {seen:?}");
     }
 }
 

@@ -6,7 +6,9 @@ use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::analysis::Analysis;
 use iolab_analysis::claim::{CellId, Claim, HEADLINES_MAX, claims, headlines};
 use iolab_analysis::trust::{Shown, Trust, TrustLevel, TrustReason};
-use iolab_synthetic::{At, Curve, Disturbance, Disturber, Noise, Scenario};
+use iolab_synthetic::{
+    At, Change, Common, Curve, Disturbance, Disturber, Evidence, Noise, Scenario,
+};
 
 /// Seeds of each combination.
 const SEEDS: u64 = 10;
@@ -203,4 +205,90 @@ fn a_claim_that_another_run_contradicts_is_not_fully_trusted() {
         of(1.0 / 1.5),
         (TrustLevel::Limited, Some(TrustReason::Undecided), true)
     );
+}
+
+/// What the order and the groups of the trials of a cell hold against its number, in runs of which one cell is like that.
+#[test]
+fn trials_that_change_form_groups_or_depend_lower_the_trust_in_the_number_of_their_cell() {
+    let sizes = || Scenario {
+        noise: Noise::Lognormal { sigma: 0.01 },
+        trials: 30,
+        ..Scenario::of("read-size", &["bs=4k,64k"])
+    };
+    let at = || At::levels("bs=4k");
+    let changed = Scenario {
+        changes: vec![Change {
+            at: at(),
+            after: 0.5,
+            ratio: 0.7,
+        }],
+        ..sizes()
+    };
+    let grouped = Scenario {
+        noises: vec![(
+            at(),
+            Noise::TwoGroups {
+                upper: 0.5,
+                ratio: 1.5,
+                sigma: 0.005,
+            },
+        )],
+        ..sizes()
+    };
+    for (scenario, reason) in [
+        (changed, TrustReason::LevelChanged),
+        (grouped, TrustReason::TwoGroups),
+    ] {
+        let mut told = 0;
+        for seed in 0..SEEDS {
+            let runs = [AnalysedRun::of(scenario.run(seed).0)];
+            let of = |place: usize| {
+                let cell = runs[0].analysis().cells[place].cell.id;
+                trust(&runs, &[], &[CellId { run: 0, cell }])
+            };
+            let (own, other) = (of(0), of(1));
+            // A group may come late by chance, which looks like a change.
+            told += usize::from((own.level, own.reason) == (TrustLevel::Limited, Some(reason)));
+            assert!(own.reason <= Some(TrustReason::TwoGroups), "{own:?}");
+            assert_eq!(own.concerned, 1, "{own:?}");
+            assert_eq!(
+                (other.level, other.reason),
+                (TrustLevel::Good, None),
+                "{seed}"
+            );
+        }
+        assert!(told >= SEEDS as usize * 8 / 10, "{reason:?}: {told}");
+    }
+}
+
+/// Trials that depend on the ones before: the interval is too narrow, where that matters.
+#[test]
+fn trials_that_depend_on_each_other_lower_the_trust_in_wide_numbers_only() {
+    let wandering = |sigma: f64| Scenario {
+        noise: Noise::Lognormal { sigma: sigma / 4.0 },
+        common: Common {
+            wander_sigma: sigma,
+            wander_correlation: 0.7,
+            ..Common::default()
+        },
+        trials: 30,
+        ..Scenario::of("read-size", &["bs=4k"])
+    };
+    let reasons = |sigma: f64| {
+        let of = |seed| {
+            let runs = [AnalysedRun::of(wandering(sigma).run(seed).0)];
+            trust(&runs, &[], &[]).reason
+        };
+        (0..40).map(of).collect::<Vec<_>>()
+    };
+    let wide = reasons(0.1);
+    let count = |reason| wide.iter().filter(|one| **one == Some(reason)).count();
+    // What wanders far has drifted as well, which is the worse reason.
+    assert!(count(TrustReason::Dependent) >= 5, "{wide:?}");
+    assert!(
+        count(TrustReason::Dependent) + count(TrustReason::LevelChanged) >= 20,
+        "{wide:?}"
+    );
+    // Of numbers that are nearly alike it changes nothing.
+    assert!(reasons(0.001).iter().all(Option::is_none));
 }

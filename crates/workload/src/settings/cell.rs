@@ -99,6 +99,11 @@ impl Default for CellSpec {
     }
 }
 
+/// A level with its factor, as users type it: `bs=4KiB`.
+pub fn level_label(factor: &str, level: &str) -> String {
+    format!("{factor}={level}")
+}
+
 /// The label of a cell in messages: `bs=4KiB, depth=8`; `every trial` where nothing varies.
 pub fn cell_label(factors: &[String], levels: &[String]) -> String {
     if factors.is_empty() {
@@ -107,7 +112,7 @@ pub fn cell_label(factors: &[String], levels: &[String]) -> String {
     let parts: Vec<String> = factors
         .iter()
         .zip(levels)
-        .map(|(factor, level)| format!("{factor}={level}"))
+        .map(|(factor, level)| level_label(factor, level))
         .collect();
     parts.join(", ")
 }

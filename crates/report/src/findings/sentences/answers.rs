@@ -12,7 +12,7 @@ use iolab_workload::quantity::{
 };
 use iolab_workload::units::format_size;
 
-use super::{at, doubts, margin, times};
+use super::{at, doubts, margin, times_of};
 use crate::findings::{capitalised, cells_of};
 use crate::slo::OVERLOAD_TOLD;
 
@@ -167,7 +167,7 @@ pub(super) fn of_preparation(preparation: &Preparation, run: &Analysis) -> Strin
         .map_or_else(String::new, |ns| format!(", {} per fault", format_ns(ns)));
     format!(
         "Untouched buffers give {} the throughput of zeroed ones{place}: {} against {}{tests}. A trial has {} page faults against {}{cost}. They are slower in {} of {} settings.",
-        times(&most.ratio),
+        times_of(&most.ratio),
         run.response.format(most.medians.0),
         run.response.format(most.medians.1),
         significant(most.faults.0),
@@ -258,7 +258,7 @@ pub(super) fn of_together(together: &Together) -> String {
     let factor = together
         .estimate
         .as_ref()
-        .map_or_else(|| "against".to_owned(), times);
+        .map_or_else(|| "against".to_owned(), times_of);
     let compared = format!(
         "{place}{} groups at once reach {}, {factor} the {} that they reach one at a time, added up",
         together.alone_cells.len(),

@@ -6,8 +6,9 @@ use iolab_workload::quantity::counted;
 use iolab_workload::trial_description;
 use iolab_workload::units::format_size;
 
-use super::{and_more, at, cell, in_cell, margin, quantity, times, times_with, untold};
+use super::{and_more, at, cell, in_cell, margin, quantity, times_of, untold};
 use crate::findings::{Finding, FindingKind, Rule, capitalised, origin};
+use crate::ratio;
 
 /// What a choice rests on.
 const CHOICE: &str = "ratios within the blocks that both cells share (of medians across runs), with intervals that hold for all cells of the access together in 95 %";
@@ -291,7 +292,7 @@ fn times_worse(estimate: &Estimate) -> String {
         true => format!("; not shown to be within {}", margin()),
         false => String::new(),
     };
-    times_with(estimate, &note)
+    ratio::times_noted(ratio::of(estimate), &note)
 }
 
 /// The sizes on either side of the best ones that are shown to be worse.
@@ -389,7 +390,7 @@ pub fn choice(choice: &Choice, runs: &[&Analysis]) -> Option<Finding> {
             " Simplest setting within {} of it: {}, {} that throughput.",
             margin(),
             setting(cell(runs, *id)?, is_parallel),
-            times(estimate),
+            times_of(estimate),
         )),
         None => text.push_str(&format!(
             " No simpler setting is shown to be within {} of it.",

@@ -4,10 +4,11 @@ use iolab_analysis::analysis::Analysis;
 use iolab_analysis::claim::{
     Again, CauseVerdict, Claim, Reproduction, Share, Suspected, Suspects, claims as claims_of,
 };
-use iolab_workload::quantity::{counted, significant};
+use iolab_workload::quantity::counted;
 
 use super::causes::{REST, of_share, short};
 use super::doubts;
+use crate::ratio::times;
 
 /// The cause of a difference in a clause: `cause: a write cache (without it 84 % (80 to 88 %) of the difference is gone); cleared: 2
 /// suspects`; `None` of a run that looks for none.
@@ -67,13 +68,7 @@ pub(super) fn of_claims(claims: &[Claim], said: Said) -> Option<String> {
 fn here(found: &Reproduction) -> String {
     let blocks = counted(found.blocks, "block");
     match (found.ratio, found.interval) {
-        (Some(ratio), Some((low, high))) => format!(
-            "{} times ({} to {}) in {blocks}",
-            significant(ratio),
-            significant(low),
-            significant(high)
-        ),
-        (Some(ratio), None) => format!("{} times in {blocks}", significant(ratio)),
+        (Some(ratio), interval) => format!("{} in {blocks}", times((ratio, interval))),
         (None, _) => "no block with both sides".to_owned(),
     }
 }

@@ -14,6 +14,7 @@ use iolab_workload::units::{format_duration, rough_duration};
 
 use super::{doubt_words, doubts, more_blocks};
 use crate::disturber::of_both;
+use crate::ratio::times;
 
 /// Below this share nothing is left to be explained.
 pub(super) const REST: f64 = 0.1;
@@ -41,16 +42,9 @@ const PHENOMENON_MAX: usize = 160;
 /// Whether a phenomenon is there again, and what of it no suspect explains.
 pub(super) fn of_reproduction(found: &Reproduction, detail: Detail) -> String {
     let here = match (found.ratio, found.interval) {
-        (Some(ratio), Some((low, high))) => format!(
-            "{} times ({} to {}) in {}",
-            significant(ratio),
-            significant(low),
-            significant(high),
-            counted(found.blocks, "block")
-        ),
-        (Some(ratio), None) => format!(
-            "{} times in {}",
-            significant(ratio),
+        (Some(ratio), interval) => format!(
+            "{} in {}",
+            times((ratio, interval)),
             counted(found.blocks, "block")
         ),
         (None, _) => "no block with both sides".to_owned(),
@@ -282,9 +276,9 @@ fn accused(verb: &str, what: &str, one: &Suspected) -> String {
             "{verb}: {what}: without the other suspects it makes {share} of the difference."
         );
     }
-    let without = one.ratio_without.map_or_else(String::new, |ratio| {
-        format!(" ({} times)", significant(ratio))
-    });
+    let without = one
+        .ratio_without
+        .map_or_else(String::new, |ratio| format!(" ({})", times((ratio, None))));
     match one.is_reversed {
         true => format!("{verb}: {what}: with {change} the difference is reversed{without}."),
         false => {

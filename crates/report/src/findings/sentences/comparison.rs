@@ -7,7 +7,7 @@ use iolab_analysis::claim::{Comparison, Contrast, Difference, Effect, MARGIN};
 use iolab_workload::quantity::{counted, significant};
 use iolab_workload::trial::Pattern;
 
-use super::{and_more, at, cell, margin, quantity, times, untold};
+use super::{and_more, at, cell, margin, quantity, times_of, untold};
 use crate::findings::{capitalised, origin};
 
 /// What requests with this share of reads are called, %.
@@ -124,7 +124,7 @@ fn ratio(comparison: &Comparison, effect: &Effect, runs: &[&Analysis]) -> String
     };
     format!(
         "{target}{other} {verb} {} the {} of {base}{} ({} against {}{origins})",
-        times(&effect.estimate),
+        times_of(&effect.estimate),
         quantity(runs, effect.base),
         place,
         response.format(of_other),

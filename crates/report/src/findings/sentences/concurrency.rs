@@ -4,7 +4,7 @@ use iolab_analysis::analysis::{Analysis, FasterCell, Shortfall};
 use iolab_analysis::claim::{Cause, QueueLimit, Queued, TooFew};
 use iolab_workload::quantity::significant;
 
-use super::{at_cell, in_cell, times};
+use super::{at_cell, in_cell, times_of};
 use crate::findings::within;
 
 /// Fewer requests at once than asked for, and why.
@@ -56,7 +56,7 @@ pub(super) fn of_queued(queued: &Queued, run: &Analysis) -> String {
     format!(
         "{} requests in flight give {} the IOPS of one ({}){}.",
         queued.asked,
-        times(&queued.gain),
+        times_of(&queued.gain),
         in_cell(run, queued.cell),
         match queued.limit {
             QueueLimit::Unknown => "",

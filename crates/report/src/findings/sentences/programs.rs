@@ -1,13 +1,13 @@
 //! Two programs side by side, in words.
 
 use iolab_analysis::claim::{Aspect, Difference, Programs};
-use iolab_analysis::equivalence::{
-    ALPHA, FIRST_TRIALS, MARGINS, ProgramPair, SizePoint, margin_name,
-};
+use iolab_analysis::equivalence::{ALPHA, FIRST_TRIALS, MARGINS, ProgramPair, SizePoint};
 use iolab_workload::quantity::format_ns;
 use iolab_workload::units::format_size;
 
 use super::{doubts, times};
+use crate::equivalence::margin_name;
+use crate::ratio;
 
 /// Longest name of a program that a sentence bears.
 const NAME_MAX: usize = 40;
@@ -41,16 +41,13 @@ pub(super) fn of_programs(programs: &Programs) -> String {
 fn difference(pair: &ProgramPair) -> Option<String> {
     let (first, last) = (pair.points.first()?, pair.points.last()?);
     let (base, new) = (name(&pair.base), name(&pair.new));
-    let ratio = times(&first.ratio?);
+    let ratio = ratio::as_long_as(ratio::of(&first.ratio?));
     let (a, b) = first.medians_ns?;
     let medians = format!("({} against {})", format_ns(b), format_ns(a));
     let mut text = match shown(first) {
-        Some(true) => format!(
-            "{new} takes {ratio} as long as {base} {} {medians}",
-            at(first)
-        ),
+        Some(true) => format!("{new} takes {ratio} {base} {} {medians}", at(first)),
         Some(false) => format!(
-            "No difference was found {}: {new} takes {ratio} as long as {base} {medians}",
+            "No difference was found {}: {new} takes {ratio} {base} {medians}",
             at(first)
         ),
         None => {

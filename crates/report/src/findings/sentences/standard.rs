@@ -7,6 +7,8 @@ use iolab_plan::standard::{Deviation, Medium};
 use iolab_workload::escape_control::escape_control;
 use iolab_workload::quantity::{counted, digits, exact_duration, significant};
 
+use crate::ratio::times_of;
+
 /// What the sentence rests on.
 pub(super) const BASIS: &str = "the settings of all cells, and what is known of the target and its preparation, compared with the test";
 
@@ -55,7 +57,7 @@ pub(super) fn of_standard(found: &Conformance) -> String {
     };
     let later = later.iter().map(|stage| {
         let times = stage.of_first.map_or_else(String::new, |ratio| {
-            format!(" ({} times {})", significant(ratio), first.name)
+            format!(" ({} {})", times_of((ratio, None)), first.name)
         });
         format!("{} {} MB/s{times}", stage.name, significant(stage.mb_s))
     });

@@ -1,0 +1,73 @@
+//! Reasons without their extents.
+
+use super::Reason;
+
+/// What a reason is, the weightiest first: what leaves nothing of a comparison, what leaves less of it, what only its trials show.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ReasonKind {
+    /// The bytes of the sides came from different sources.
+    OtherSource,
+    /// Nothing makes writes durable.
+    NotSynced,
+    /// No sync flushed the volatile cache of the device.
+    NeverFlushed,
+    /// The machine was suspended, or iolab stopped.
+    Suspended,
+    /// Others used the device or the CPUs.
+    Disturbed,
+    /// The storage may still have written what other cells had left.
+    EarlierWrites,
+    /// The sides missed their rates.
+    RateNotHeld,
+    /// The clock is too coarse for the difference.
+    CoarseClock,
+    /// Trials form two groups.
+    TwoGroups,
+    /// Trials depend on the ones before.
+    Dependent,
+    /// Another run of the same settings excludes it.
+    Contradicted,
+}
+
+impl ReasonKind {
+    /// All, in their order.
+    pub const ALL: [Self; 11] = [
+        Self::OtherSource,
+        Self::NotSynced,
+        Self::NeverFlushed,
+        Self::Suspended,
+        Self::Disturbed,
+        Self::EarlierWrites,
+        Self::RateNotHeld,
+        Self::CoarseClock,
+        Self::TwoGroups,
+        Self::Dependent,
+        Self::Contradicted,
+    ];
+}
+
+impl Reason {
+    /// What it is.
+    pub fn kind(&self) -> ReasonKind {
+        match self {
+            Self::ServedBy { .. } => ReasonKind::OtherSource,
+            Self::NotSynced(_) => ReasonKind::NotSynced,
+            Self::NeverFlushed { .. } => ReasonKind::NeverFlushed,
+            Self::Suspended => ReasonKind::Suspended,
+            Self::Disturbed { .. } | Self::Preempted { .. } | Self::Imbalance(_) => {
+                ReasonKind::Disturbed
+            }
+            Self::ReadsAfterWrites => ReasonKind::EarlierWrites,
+            Self::RateNotHeld => ReasonKind::RateNotHeld,
+            Self::ClockResolution { .. } => ReasonKind::CoarseClock,
+            Self::TwoGroups { .. } => ReasonKind::TwoGroups,
+            Self::Dependent { .. } => ReasonKind::Dependent,
+            Self::Contradicted => ReasonKind::Contradicted,
+        }
+    }
+
+    /// Whether it is what others did meanwhile; with other reasons two sides do not measure the same.
+    pub(crate) fn is_disturbance(&self) -> bool {
+        self.kind() == ReasonKind::Disturbed
+    }
+}

@@ -1,0 +1,111 @@
+//! Words that figures share with tables and pages.
+
+use iolab_analysis::analysis::{CellServed, ClientName};
+use iolab_analysis::compare::CellVerdict;
+use iolab_analysis::doubt::ReasonKind;
+use iolab_workload::quantity::format_percent;
+
+/// The verdict on a cell: `cannot tell (disturbed)`.
+pub fn verdict(verdict: CellVerdict) -> &'static str {
+    match verdict {
+        CellVerdict::Slower => "slower",
+        CellVerdict::Faster => "faster",
+        CellVerdict::Lower => "lower",
+        CellVerdict::Higher => "higher",
+        CellVerdict::Equivalent => "equivalent",
+        CellVerdict::NoChange => "no change shown",
+        CellVerdict::Identical => "identical",
+        CellVerdict::CannotTell => "cannot tell",
+        CellVerdict::OneRunEach => "cannot tell (one run each)",
+        CellVerdict::Doubted(reason) => match reason {
+            ReasonKind::OtherSource => "cannot tell (other source)",
+            ReasonKind::NotSynced => "cannot tell (not synced)",
+            ReasonKind::NeverFlushed => "cannot tell (not flushed)",
+            ReasonKind::Suspended => "cannot tell (suspended)",
+            ReasonKind::Disturbed => "cannot tell (disturbed)",
+            ReasonKind::EarlierWrites => "cannot tell (earlier writes)",
+            ReasonKind::RateNotHeld => "cannot tell (rate not held)",
+            ReasonKind::CoarseClock => "cannot tell (coarse clock)",
+            ReasonKind::TwoGroups => "cannot tell (two groups)",
+            ReasonKind::Dependent => "cannot tell (drift)",
+            ReasonKind::Contradicted => "cannot tell (contradicted)",
+        },
+    }
+}
+
+/// Where the bytes of a cell came from: `mixed (37 % device)`, `5 x device, 3 x page-cache`.
+pub fn served(served: &CellServed) -> String {
+    match (served.unanimous(), served.device_share_of_mixed()) {
+        (Some(only), Some(share)) => format!("{only} ({} device)", format_percent(share)),
+        (Some(only), None) => only.to_string(),
+        (None, _) => {
+            let trials = served.trials.iter();
+            let parts: Vec<String> = trials
+                .map(|(verdict, n)| format!("{n} x {verdict}"))
+                .collect();
+            parts.join(", ")
+        }
+    }
+}
+
+/// A client of a run across hosts: `node01`, `rank 3 on node01`.
+pub fn client(name: &ClientName) -> String {
+    match name.rank {
+        None => name.host.clone(),
+        Some(rank) => format!("rank {rank} on {}", name.host),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use iolab_record::ServedBy;
+
+    /// Each reason has a word of its own: none is taken for a disturbance.
+    #[test]
+    fn every_reason_that_leaves_a_cell_open_is_named() {
+        let told = ReasonKind::ALL.map(|reason| verdict(CellVerdict::Doubted(reason)));
+        insta::assert_snapshot!(told.join("\n"), @r"
+        cannot tell (other source)
+        cannot tell (not synced)
+        cannot tell (not flushed)
+        cannot tell (suspended)
+        cannot tell (disturbed)
+        cannot tell (earlier writes)
+        cannot tell (rate not held)
+        cannot tell (coarse clock)
+        cannot tell (two groups)
+        cannot tell (drift)
+        cannot tell (contradicted)
+        ");
+        let mut distinct = told.to_vec();
+        distinct.sort_unstable();
+        distinct.dedup();
+        assert_eq!(distinct.len(), told.len());
+    }
+
+    #[test]
+    fn sources_and_clients_are_named_as_far_as_they_differ() {
+        let of = |trials: &[(ServedBy, usize)]| {
+            served(&CellServed {
+                trials: trials.to_vec(),
+                device_fraction: Some(0.37),
+                reason: String::new(),
+            })
+        };
+        assert_eq!(of(&[(ServedBy::Device, 8)]), "device");
+        assert_eq!(of(&[(ServedBy::Mixed, 8)]), "mixed (37 % device)");
+        let two = of(&[(ServedBy::Device, 5), (ServedBy::PageCache, 3)]);
+        assert_eq!(two, "5 x device, 3 x page-cache");
+        let of = |rank| {
+            client(&ClientName {
+                host: "node01".to_owned(),
+                rank,
+            })
+        };
+        assert_eq!(
+            (of(None), of(Some(3))),
+            ("node01".to_owned(), "rank 3 on node01".to_owned())
+        );
+    }
+}

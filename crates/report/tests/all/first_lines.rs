@@ -1,0 +1,222 @@
+//! What a document begins with: the answer to the question of a run, and how far to trust it.
+
+use std::path::PathBuf;
+
+use iolab_analysis::analysed_run::AnalysedRun;
+use iolab_record::question::{Asked, Fit, Question};
+use iolab_record::{LatencyOf, Operation, PartId, RunRecord, RunStatus, SampleLatency, ServedBy};
+use iolab_report::chart::Style;
+use iolab_report::input::Input;
+use iolab_report::overview::Overview;
+use iolab_report::report::StudyReport;
+use iolab_synthetic::{add_cell, around, record, serve};
+use iolab_workload::histogram::new_latency_histogram;
+use iolab_workload::service_level::{Need, ServiceLevels};
+use serde_json::Value;
+
+/// Wide enough for any sentence.
+const WIDE: Style = Style {
+    width: 1000,
+    ascii: false,
+};
+
+fn input(record: RunRecord) -> Input {
+    // Every request takes 100 µs.
+    let of = |sample: &iolab_record::Sample| {
+        let mut histogram = new_latency_histogram();
+        histogram.saturating_record_n(100_000, 1000);
+        SampleLatency {
+            sample: sample.id,
+            part: PartId::default(),
+            of: LatencyOf::service(Operation::Read),
+            histogram,
+        }
+    };
+    let latencies: Vec<SampleLatency> = record.samples.iter().map(of).collect();
+    let path = PathBuf::from(format!("{}.iolab", record.experiment.name));
+    let run = AnalysedRun::of(record).answered(latencies.into_iter().map(Ok));
+    Input::new(path, run.expect("latencies"))
+}
+
+/// Reads of these sizes, 100 MB/s each.
+fn reads(sizes: &[&str]) -> RunRecord {
+    let mut record = record("read-random", &["bs"]);
+    for size in sizes {
+        add_cell(&mut record, &[&format!("bs={size}")], &around(100.0));
+    }
+    record
+}
+
+fn asked(levels: &str) -> RunRecord {
+    let mut record = reads(&["4KiB"]);
+    let levels: ServiceLevels = levels.parse().expect("levels");
+    record.experiment.asked = Some(Question::of_levels(Asked::Cells, &levels));
+    record
+}
+
+fn fit(levels: &str) -> RunRecord {
+    let mut record = asked(levels);
+    let levels: ServiceLevels = levels.parse().expect("levels");
+    record.experiment.asked = Some(Question {
+        of: Asked::Fit(Fit {
+            id: "1".to_owned(),
+            requirement: "a log".to_owned(),
+            workloads: vec!["wal".to_owned()],
+            workload: "wal".to_owned(),
+            ..Fit::default()
+        }),
+        needs: levels.all().iter().map(|level| Need::of(*level)).collect(),
+    });
+    record
+}
+
+/// What Markdown, the page and its data begin with.
+fn first(inputs: &[Input]) -> (String, String, Vec<String>) {
+    let report = StudyReport::new(inputs);
+    let text = report.markdown("lab").expect("a document").text;
+    let paragraph = text.split("\n\n").nth(1).unwrap_or_default().to_owned();
+    // Said once.
+    let line = paragraph.trim_matches('*');
+    assert_eq!(text.matches(line).count(), 1, "{text}");
+    let page = report.html().expect("a page");
+    let from = page.find("<p class=\"line\">").expect("a first line");
+    let line = &page[from + 16..];
+    let line = &line[..line.find("</p>").expect("its end")];
+    let from = page.find("id=\"samples\"").expect("data");
+    let data = &page[from..];
+    let data = &data[data.find('>').expect("an element") + 1..];
+    let data = &data[..data.find("</script>").expect("its end")];
+    let data: Value = serde_json::from_str(data).expect("JSON");
+    let answers = data["answers"].as_array().expect("a list").iter();
+    let answers = answers.map(|answer| answer.as_str().expect("a text").to_owned());
+    (paragraph, line.replace('\u{a0}', " "), answers.collect())
+}
+
+#[test]
+fn the_answer_to_the_question_of_a_run_comes_first() {
+    let mut stopped = asked("p99<1ms");
+    stopped.run.status = RunStatus::Interrupted;
+    let told = [
+        asked("p99<1ms"),
+        asked("p99<10us"),
+        fit("p99<1ms"),
+        fit("p99<10us"),
+        stopped,
+    ];
+    let told = told.map(|record| {
+        let (markdown, page, data) = first(&[input(record)]);
+        assert_eq!(data.len(), 1);
+        [markdown, page, data.concat()].join("\n")
+    });
+    insta::assert_snapshot!(told.join("\n\n"));
+}
+
+/// Without a question there is no answer, and the result of the run comes first.
+#[test]
+fn the_result_of_a_run_without_a_question_comes_first() {
+    let (markdown, page, data) = first(&[input(reads(&["4KiB"]))]);
+    assert!(data.is_empty());
+    insta::assert_snapshot!([markdown, page].join("\n"));
+}
+
+/// A run of which nothing is claimed begins with its numbers, or says that it has none, and has no list of findings.
+#[test]
+fn a_run_without_a_claim_begins_with_its_numbers() {
+    let mut none = reads(&["4KiB"]);
+    none.samples.retain(|sample| sample.warmup);
+    none.run.status = RunStatus::Interrupted;
+    let mut failed = reads(&["4KiB"]);
+    for sample in &mut failed.samples {
+        sample.ok = false;
+    }
+    let mut few = reads(&[]);
+    add_cell(&mut few, &["bs=4KiB"], &[100.0, 101.0]);
+    add_cell(&mut few, &["bs=64KiB"], &[100.0, 101.0]);
+    let told = [reads(&["4KiB"]), few, none, failed].map(|record| {
+        let inputs = [input(record)];
+        let overview = Overview::new(&inputs);
+        let text = overview.text(&WIDE);
+        assert!(!text.contains("\n1. "), "{text}");
+        let (markdown, ..) = first(&inputs);
+        let until = text.find("\n\nCaveats").unwrap_or(text.len());
+        format!("{markdown}\n{}", &text[..until])
+    });
+    insta::assert_snapshot!(told.join("\n----\n"));
+}
+
+/// What others took of the device in each measured trial of a cell.
+fn disturb(record: &mut RunRecord, cell: i64) {
+    for sample in record.samples.iter_mut().filter(|one| one.cell == cell) {
+        if let Some(device) = &mut sample.counters.device {
+            device.read_bytes *= 2;
+        }
+    }
+}
+
+/// Trials of the first cell with these values, each eight times, in this order.
+fn with_trials(sizes: &[&str], values: &[f64]) -> RunRecord {
+    let scatter = around(1.0);
+    let trials: Vec<f64> = (0..16)
+        .map(|i| values[i % values.len()] * scatter[i * 5 % 8])
+        .collect();
+    let mut record = record("read-random", &["bs"]);
+    for (i, size) in sizes.iter().enumerate() {
+        let own = if i == 0 {
+            trials.clone()
+        } else {
+            [around(100.0), around(100.0)].concat()
+        };
+        add_cell(&mut record, &[&format!("bs={size}")], &own);
+    }
+    record
+}
+
+/// Each reason names as many cells as it is about: one of one, one of several, or all.
+#[test]
+fn trust_names_the_cells_that_its_reason_is_about() {
+    let cases: [(&str, fn(&[&str]) -> RunRecord); 5] = [
+        ("disturbed", |sizes| {
+            let mut record = reads(sizes);
+            disturb(&mut record, 0);
+            record
+        }),
+        ("from the page cache", |sizes| {
+            let mut record = reads(sizes);
+            serve(
+                &mut record,
+                0,
+                ServedBy::PageCache,
+                "nothing reached the device",
+            );
+            record
+        }),
+        ("two groups", |sizes| {
+            with_trials(sizes, &[100.0, 100.0, 150.0])
+        }),
+        ("a change", |sizes| {
+            let values: Vec<f64> = (0..16).map(|i| if i < 8 { 100.0 } else { 60.0 }).collect();
+            with_trials(sizes, &values)
+        }),
+        ("wide", |sizes| {
+            with_trials(sizes, &[100.0, 140.0, 90.0, 120.0, 80.0, 130.0, 110.0])
+        }),
+    ];
+    let mut told = String::new();
+    for (name, of) in cases {
+        for sizes in [&["4KiB"][..], &["4KiB", "64KiB", "256KiB"]] {
+            let inputs = [input(of(sizes))];
+            let text = Overview::new(&inputs).text(&WIDE);
+            let line = text.lines().find(|line| line.starts_with("Trust:"));
+            let line = line.expect("how far to trust it");
+            told.push_str(&format!("{name}, {} cells: {line}\n", sizes.len()));
+        }
+    }
+    let mut all = reads(&["4KiB", "64KiB"]);
+    disturb(&mut all, 0);
+    disturb(&mut all, 1);
+    let inputs = [input(all)];
+    let text = Overview::new(&inputs).text(&WIDE);
+    let line = text.lines().find(|line| line.starts_with("Trust:"));
+    told.push_str(&format!("both disturbed: {}", line.expect("a line")));
+    insta::assert_snapshot!(told);
+}

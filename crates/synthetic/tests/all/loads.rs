@@ -1,0 +1,208 @@
+//! What is claimed of response times at requested rates, of storage whose capacity is known: which rates are held, and the median response time at
+//! the lowest and the highest of them. `claims.rs` tells how the table of docs/METHODS.md is made.
+
+use iolab_analysis::analysis::{HELD_FROM, analyse};
+use iolab_analysis::claim::{Claim, RateTimes, Rates, claims};
+use iolab_record::{LatencySummary, RateReport, RunRecord, Sample};
+use iolab_synthetic::{At, Disturbance, Disturber, Evidence, Noise, Outcome, Scenario, Truth};
+use iolab_workload::trial::Rate;
+
+use super::claims::{SAID_MIN, hold_made, outcome, runs, shapes};
+
+/// Trials of each cell: the fewest that have an interval, and more.
+const TRIALS: [u32; 2] = [6, 16];
+/// Length of a schedule, s.
+const SPAN_S: f64 = 0.5;
+/// The most that a request waits where the storage keeps up, s.
+const WAIT_MAX_S: f64 = SPAN_S / 10.0;
+/// Requested rates, requests per second.
+const RATES: &str = "rate=500,1000,2000,4000";
+/// Words for a capacity between two rates.
+const BETWEEN: &str = "two of four rates";
+/// Capacities with the words of a row: below all rates, between two, above all.
+const CAPACITIES: [(f64, &str); 3] = [
+    (300.0, "no rate"),
+    (1400.0, BETWEEN),
+    (20_000.0, "all rates"),
+];
+
+type Made = (RunRecord, Truth);
+
+/// Storage that completes so many requests per second.
+fn storage(capacity: f64, noise: Noise, trials: u32) -> Scenario {
+    Scenario {
+        mb_s: capacity * 4096.0 / 1e6,
+        noise,
+        trials,
+        ..Scenario::of("load-latency", &[RATES])
+    }
+}
+
+/// The median response time of storage with this capacity at a rate, ns: it serves one request after the other, and what exceeds its capacity waits
+/// until the end.
+fn response_ns(rate: f64, capacity: f64) -> f64 {
+    let (service, load) = (1.0 / capacity, rate / capacity);
+    let wait = match load < 1.0 {
+        true => (service * load / (2.0 * (1.0 - load))).min(WAIT_MAX_S),
+        false => WAIT_MAX_S + (1.0 - 1.0 / load) * SPAN_S / 2.0,
+    };
+    (service + wait) * 1e9
+}
+
+/// The same run as an open loop: the throughput of each trial is the capacity of the storage during it.
+fn at_rates((mut record, truth): Made) -> Made {
+    let rates: Vec<f64> = record
+        .samples
+        .iter()
+        .map(|sample| {
+            let mut cells = record.cells.iter();
+            let cell = cells.find(|cell| cell.id == sample.cell).expect("a cell");
+            let rate = cell.trial().rate.and_then(Rate::requests);
+            rate.expect("a rate") as f64
+        })
+        .collect();
+    for (sample, rate) in record.samples.iter_mut().zip(rates) {
+        follow(sample, rate);
+    }
+    (record, truth)
+}
+
+/// Makes a trial one at this rate.
+fn follow(sample: &mut Sample, rate: f64) {
+    let before = sample.requests();
+    let capacity = before as f64 * 1e9 / sample.elapsed_ns as f64;
+    let due = rate * SPAN_S;
+    let made = due.min(capacity * SPAN_S).floor();
+    let share = made / before as f64;
+    let scaled = |count: u64| (count as f64 * share) as u64;
+    sample.elapsed_ns = (SPAN_S * 1e9) as u64;
+    sample.all_active_ns = sample.elapsed_ns;
+    sample.rate_report = Some(RateReport {
+        rate_wanted: rate,
+        rate_achieved: made / SPAN_S,
+        backlog_max: (due - made) as u64,
+        backlog_end: (due - made) as u64,
+    });
+    let read = &mut sample.operations.read;
+    (read.requests, read.bytes) = (made as u64, made as u64 * 4096);
+    let service_ns = 1e9 / capacity;
+    let waited_ns = response_ns(rate, capacity);
+    read.latency = Some(times(service_ns));
+    read.response = Some(times(waited_ns));
+    read.lateness = Some(times(waited_ns - service_ns));
+    let counters = &mut sample.counters;
+    if let Some(device) = &mut counters.device {
+        (device.read_ios, device.read_bytes) = (scaled(device.read_ios), scaled(device.read_bytes));
+    }
+    if let Some(own) = &mut counters.process_io {
+        (own.rchar, own.syscr) = (scaled(own.rchar), scaled(own.syscr));
+        own.read_bytes = scaled(own.read_bytes);
+    }
+    let stall = &mut counters.pressure.cpu_stall_ns;
+    *stall = stall.map(|_| sample.elapsed_ns * 6 / 10);
+}
+
+fn times(p50_ns: f64) -> LatencySummary {
+    let times = |factor: f64| (p50_ns * factor) as u64;
+    LatencySummary {
+        mean_ns: p50_ns,
+        p50_ns: times(1.0),
+        p90_ns: times(1.5),
+        p99_ns: times(3.0),
+        p999_ns: times(4.0),
+        p9999_ns: None,
+        p99999_ns: None,
+        max_ns: times(5.0),
+    }
+}
+
+/// Which of the rates that a claim names is judged: each has an interval of its own.
+#[derive(Debug, Clone, Copy)]
+enum Named {
+    Least,
+    Most,
+}
+
+/// Whether a rate that is called held is one that the storage sustains, and its response time within its interval; where none is called held, whether
+/// the storage sustains none.
+fn judged((record, _): Made, capacity: f64, named: Named) -> Outcome {
+    let analysis = analyse(&record);
+    let all = claims(&[&analysis]);
+    let held = |one: &RateTimes| {
+        let sustains = HELD_FROM * one.rate <= capacity;
+        let truth = response_ns(one.rate, capacity);
+        // Times are whole ns.
+        let holds = |low: f64, high: f64| low - 1.0 <= truth && truth <= high + 1.0;
+        outcome(sustains && one.p50.is_none_or(|p50| holds(p50.low, p50.high)))
+    };
+    Outcome::of_all(all.iter().map(|claim| match claim {
+        Claim::Load(load) if load.doubts.is_empty() => match (&load.rates, named) {
+            (Rates::Held { least, .. }, Named::Least) => held(least),
+            (Rates::Held { most, .. }, Named::Most) => {
+                most.as_ref().map_or(Outcome::NotClaimed, held)
+            }
+            (Rates::NoneHeld { least, reached }, Named::Least) if *reached < HELD_FROM * least => {
+                outcome(capacity < *least)
+            }
+            (Rates::NoneHeld { .. }, _) => Outcome::NotClaimed,
+        },
+        _ => Outcome::NotClaimed,
+    }))
+}
+
+#[test]
+fn rates_are_called_held_where_they_are_and_their_times_lie_in_the_intervals() {
+    for (name, noise) in shapes() {
+        for trials in TRIALS {
+            let is_little = name == "lognormal 3 %";
+            for (capacity, holds) in CAPACITIES {
+                // Scatter decides most where the capacity lies between two rates.
+                if !is_little && holds != BETWEEN {
+                    continue;
+                }
+                for (named, kind) in [
+                    (Named::Least, "load, lowest rate"),
+                    (Named::Most, "load, highest rate"),
+                ] {
+                    let scenario = storage(capacity, noise, trials);
+                    let row = format!("holds {holds}, {name}, n = {trials}");
+                    let make = |seed| at_rates(scenario.run(seed));
+                    let judge = |run| judged(run, capacity, named);
+                    let score = hold_made((kind, &row), runs(), make, judge);
+                    let is_told = match named {
+                        Named::Least => true,
+                        Named::Most => holds != "no rate",
+                    };
+                    if is_little && is_told {
+                        assert!(score.is_true_at_least(SAID_MIN), "{score}");
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// What others make of the storage is not claimed of it.
+#[test]
+fn times_of_disturbed_storage_are_not_claimed() {
+    for by in [Disturber::Traffic, Disturber::Cpu] {
+        let disturbed = Scenario {
+            disturbances: vec![Disturbance {
+                by,
+                at: At::all(),
+                share: 1.0,
+                ratio: 0.65,
+                evidence: Evidence::Shown,
+            }],
+            ..storage(1400.0, Noise::Lognormal { sigma: 0.03 }, 10)
+        };
+        let make = |seed| at_rates(disturbed.run(seed));
+        for (named, kind) in [
+            (Named::Least, "load, lowest rate, disturbed"),
+            (Named::Most, "load, highest rate, disturbed"),
+        ] {
+            let judge = |run| judged(run, 1400.0, named);
+            hold_made((kind, &format!("{by:?}")), runs(), make, judge);
+        }
+    }
+}
