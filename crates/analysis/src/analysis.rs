@@ -287,6 +287,8 @@ pub struct Analysis {
     pub standard: Option<StandardFollowed>,
     /// What the run was made to find the cause of.
     pub inquiry: Option<Inquiry>,
+    /// Whether its storage was written before the first trial.
+    pub is_preconditioned: bool,
     /// Whether the order of its cells may decide their results.
     pub depends_on_order: bool,
     /// What it spent on writing out what trials left in caches; `None` where that is little or its definition cannot be read.
@@ -379,6 +381,8 @@ pub(crate) fn analyse_timed(record: &RunRecord, timed: impl Fn(u32) -> ShownLate
         timeline: Timeline::of(record, &disturbance::of_trials(record, context.cpus)),
         steady,
         inquiry: experiment.and_then(|experiment| experiment.inquiry.clone()),
+        is_preconditioned: experiment
+            .is_some_and(|experiment| experiment.design.precondition.writes()),
         depends_on_order,
         write_out: experiment.and_then(|experiment| WriteOut::of(record, experiment)),
         // Trials that iolab did not make are in an order of their own.

@@ -6,7 +6,7 @@
 //!
 //! Files to begin with: `effect.rs` two cells, `comparison.rs` two levels of a factor in all settings, `best.rs` the best sizes
 //! of a curve, `series.rs` the trials of a cell in their order, `rounds.rs` rounds until they are steady, `standard.rs` tests of a standard without them, `change.rs` levels over time,
-//! `concurrency.rs` requests in flight, `shared_limit.rs` groups at once, `answers.rs` claims of particular experiments, `grounds.rs` cells and doubts of each kind, `phenomena.rs` what can be explained, `causes.rs` what interventions
+//! `concurrency.rs` requests in flight, `shared_limit.rs` groups at once, `answers.rs` claims of particular experiments, `grounds.rs` cells and doubts of each kind, `phenomena.rs` and `falls.rs` what can be explained, `causes.rs` what interventions
 //! show, `contradictions.rs` contradictions, `order.rs` the order of claims.
 
 mod answers;
@@ -18,10 +18,12 @@ mod comparison;
 mod concurrency;
 mod contradictions;
 pub(crate) mod effect;
+mod falls;
 mod grounds;
 mod leftover;
 mod order;
 mod phenomena;
+mod phenomenon;
 mod rounds;
 mod series;
 mod shared_limit;
@@ -45,9 +47,11 @@ use comparison::{random_across_runs, targets_across_runs};
 pub use concurrency::{Cause, QueueLimit, Queued, TooFew};
 pub use effect::{CellId, Difference, Effect, Estimate, MARGIN, Trials, ratio};
 pub(crate) use effect::{MARGIN_UP, confidence, difference, median_within, within_run};
+pub use falls::{Unpaired, WhyUnpaired, unpaired};
 pub use leftover::{changes_inside, leftover};
 pub use order::{HEADLINES_MAX, Role, headlines, ordered};
-pub use phenomena::{Phenomenon, Unexplainable, phenomena};
+pub use phenomena::{Unexplainable, phenomena};
+pub use phenomenon::{Fall, Phenomenon};
 pub use rounds::{Outside, Rounds, RoundsDoubts, RoundsState, TrackedState};
 pub use series::{Course, Shape, State, Steady, dependent_cells, drifting_cells, groups};
 pub use shared_limit::{ReachedBy, SharedLimit, Together};

@@ -42,6 +42,9 @@ pub enum Check {
     FewerDeviceIos,
     /// Half of the time that threads waited for a CPU which others used with the suspect, or less, on both sides together.
     LessCpuWait,
+    /// The longer load moved as many bytes as with the suspect, and the shorter one no more: else what uses something up would not be compared at
+    /// the same place.
+    SameVolume,
 }
 
 /// The machine as the run found it that shows the difference, and what may be changed on it. What is not known is `None`.
@@ -127,6 +130,13 @@ impl Sides {
             cell.trial.limit.time = Some(cell.trial.limit.time.map_or(time, |own| own.min(time)));
         }
         sides
+    }
+
+    /// Whether they are two loads of one cell, which differ only in where they end.
+    pub(crate) fn are_loads(&self) -> bool {
+        let mut as_long = self.base.clone();
+        as_long.trial.limit = self.other.trial.limit;
+        self.base != self.other && as_long == self.other
     }
 
     /// Whether a setting is the same on both sides.

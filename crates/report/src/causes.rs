@@ -3,12 +3,14 @@
 use std::time::Duration;
 
 use iolab_analysis::analysis::Analysis;
-use iolab_analysis::claim::{Claim, Phenomenon};
+use iolab_analysis::claim::{Claim, Fall, Phenomenon};
 use iolab_plan::experiment::{Inquiry, Untried};
 use iolab_plan::suspect::Suspect;
 use iolab_plan::untried_suspect::Obstacle;
 use iolab_workload::escape_control::escape_control;
-use iolab_workload::quantity::{counted, exact_duration};
+use iolab_workload::quantity::{counted, exact_duration, format_bytes, format_ns, significant};
+use iolab_workload::response::Response;
+use iolab_workload::settings::cell_label;
 use iolab_workload::units::rough_duration;
 
 use crate::findings::sentences::{self, Detail};
@@ -22,6 +24,9 @@ const FILL_TOLD_FROM_NS: u64 = 1_000_000_000;
 
 /// A difference in words: `throughput at pattern=rand is 1/81 of that at pattern=seq (bs=4KiB)`.
 pub fn phenomenon(run: &Analysis, phenomenon: &Phenomenon) -> String {
+    if let Some(fall) = &phenomenon.fall {
+        return of_fall(run, phenomenon, fall);
+    }
     let base = run.levels_of(phenomenon.base.cell);
     let other = run.levels_of(phenomenon.other.cell);
     let (mut of_base, mut of_other, mut shared) = (Vec::new(), Vec::new(), Vec::new());
@@ -48,6 +53,22 @@ pub fn phenomenon(run: &Analysis, phenomenon: &Phenomenon) -> String {
         of_other.join(", "),
         times_of((phenomenon.seen, None)),
         of_base.join(", "),
+    )
+}
+
+/// A fall in words: `throughput over 40.0 s is 0.550 times that over the first 117 MiB (bs=4KiB)`.
+fn of_fall(run: &Analysis, phenomenon: &Phenomenon, fall: &Fall) -> String {
+    let levels = run.levels_of(phenomenon.base.cell);
+    let cell = match levels {
+        [] => String::new(),
+        levels => format!(" ({})", cell_label(&run.factors, levels)),
+    };
+    format!(
+        "{} over {} is {} times that over the first {}{cell}",
+        Response::Throughput,
+        format_ns(fall.whole.as_nanos() as f64),
+        significant(phenomenon.seen),
+        format_bytes(fall.first_bytes as f64),
     )
 }
 

@@ -54,5 +54,6 @@ pub mod slo;
 pub mod sparkline_panels;
 pub mod table;
 mod trust;
+pub mod unpaired;
 mod values;
 pub mod witness;

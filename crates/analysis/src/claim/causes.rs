@@ -29,6 +29,8 @@ const FAULTS_KEPT: f64 = 0.1;
 const DEVICE_IOS_KEPT: f64 = 0.9;
 /// The share of the waiting for a CPU that others use which may be left without it.
 const CPU_WAIT_KEPT: f64 = 0.5;
+/// The share of its bytes that the longer of two loads moves at least, and the shorter one at most over it.
+const VOLUME_KEPT: f64 = 0.95;
 
 /// Whether a phenomenon is there again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -148,6 +150,13 @@ pub enum WhyUntried {
         /// Share of their time in which threads waited for others without the suspect, likewise.
         left: f64,
     },
+    /// It was to go in a longer and a shorter load of as many bytes, and these moved others.
+    OtherVolume {
+        /// Bytes of a trial of the load, with the suspect.
+        before: f64,
+        /// Bytes of a trial of the load, without it.
+        left: f64,
+    },
 }
 
 /// What is known of a suspect.
@@ -229,6 +238,7 @@ fn failed_check(analysis: &Analysis, inquiry: &Inquiry, suspect: &str) -> Option
         Check::FewerFaults => faults_left(with, without),
         Check::FewerDeviceIos => device_ios_left(with, without),
         Check::LessCpuWait => cpu_wait_left(with, without),
+        Check::SameVolume => other_volume(with, without),
     }
 }
 
@@ -265,6 +275,30 @@ fn cpu_wait_left(with: [&CellAnalysis; 2], without: [&CellAnalysis; 2]) -> Optio
         before: before / 2.0,
         left: left / 2.0,
     })
+}
+
+/// What the longer load moves where that is less than with the suspect, or the shorter one where that is more: one would end before the place
+/// where throughput falls, the other beyond it.
+fn other_volume(with: [&CellAnalysis; 2], without: [&CellAnalysis; 2]) -> Option<WhyUntried> {
+    let moved = |cell: &CellAnalysis| {
+        // MB/s times ns.
+        let bytes = cell.throughput?.median * cell.elapsed?.median * 1e-3;
+        Some(bytes).filter(|bytes| *bytes > 0.0)
+    };
+    let of = |cells: [&CellAnalysis; 2]| moved(cells[0]).zip(moved(cells[1]));
+    let Some(((base, other), (base_left, other_left))) = of(with).zip(of(without)) else {
+        return Some(WhyUntried::NoTrial);
+    };
+    let (short, long) = match base <= other {
+        true => ((base, base_left), (other, other_left)),
+        false => ((other, other_left), (base, base_left)),
+    };
+    let others = [
+        (short.1 > short.0 / VOLUME_KEPT, short),
+        (long.1 < VOLUME_KEPT * long.0, long),
+    ];
+    let found = others.into_iter().find(|(is_other, _)| *is_other);
+    found.map(|(_, (before, left))| WhyUntried::OtherVolume { before, left })
 }
 
 /// How few requests were in flight, where these are fewer than half of what was asked for.
@@ -324,13 +358,15 @@ fn measured(analysis: &Analysis) -> Option<(&Inquiry, Vec<Deviations>)> {
     Some((inquiry, deviations.collect()))
 }
 
-/// What is left of a phenomenon without some suspects.
+/// What is left of a phenomenon without some suspects, by the estimator of the verdicts: what goes and what is left make the whole.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Remainder {
     /// The suspects that are taken away.
     pub without: Vec<String>,
     /// What is left, of the phenomenon as it is.
     pub left: Share,
+    /// Whether the verdicts say that it has turned round.
+    pub is_reversed: bool,
 }
 
 impl Remainder {
@@ -348,27 +384,38 @@ pub fn remainders(analysis: &Analysis) -> Vec<Remainder> {
     let Some((inquiry, deviations)) = measured(analysis) else {
         return Vec::new();
     };
-    let reproduction = judge(inquiry, &deviations, &BTreeMap::new(), 0).0;
+    let Some((reproduction, found)) = causes(analysis, 0) else {
+        return Vec::new();
+    };
     if reproduction.again != Again::Reproduced || inquiry.tried.is_empty() {
         return Vec::new();
     }
-    let variants = Variants {
-        inquiry,
-        deviations: &deviations,
-        size: 0.0,
-    };
-    let whole = variants.measured::<&str>(&[]);
+    let variants = Variants::new(inquiry, &deviations);
+    let whole = variants.of::<&str>(&[]);
     let all = inquiry.tried.len();
     let is_off = |suspect: &String| failed_check(analysis, inquiry, suspect).is_none();
     let shown = inquiry.variants.iter().filter(|variant| {
         let count = variant.without.len();
         (count <= 1 || count == all) && variant.without.iter().all(is_off)
     });
+    // Of joint causes all together have turned it round.
+    let is_reversed = |without: &[String]| {
+        found.iter().any(|group| {
+            let is_meant = |one: &Suspected| match group.verdict {
+                CauseVerdict::Joint => without.len() == all,
+                _ => without == [one.suspect.clone()],
+            };
+            group
+                .suspects
+                .iter()
+                .any(|one| one.is_reversed && is_meant(one))
+        })
+    };
     let left = shown.filter_map(|variant| {
-        let share = variants.share(&variants.measured(&variant.without), &whole)?;
         Some(Remainder {
             without: variant.without.clone(),
-            left: share,
+            left: variants.share(&variants.of(&variant.without), &whole)?,
+            is_reversed: is_reversed(&variant.without),
         })
     });
     left.collect()

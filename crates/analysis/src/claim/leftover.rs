@@ -3,7 +3,7 @@
 use iolab_plan::suspect::Leftover;
 use iolab_stats::median;
 
-use super::phenomena::Phenomenon;
+use super::phenomenon::Phenomenon;
 use super::series::drifting_cells;
 use crate::analysis::{Analysis, CellAnalysis};
 use crate::timeline::{Access, FACTOR_MIN, TrialShift};
@@ -19,6 +19,10 @@ pub fn changes_inside(run: &Analysis, phenomenon: &Phenomenon) -> bool {
 
 /// What trials of both sides leave for those that follow.
 pub fn leftover(run: &Analysis, phenomenon: &Phenomenon) -> Leftover {
+    // Whether idle time restores the level shows when the fall is there again.
+    if let Some(fall) = &phenomenon.fall {
+        return Leftover::Drained(1.0 / fall.factor);
+    }
     let own = [phenomenon.base.cell, phenomenon.other.cell];
     let writes = |id: i64| run.cell(id).is_some_and(|cell| cell.cell.trial().writes());
     let timeline = &run.timeline;

@@ -1,35 +1,19 @@
-//! Differences between two cells of a run whose cause can be asked for.
+//! Differences whose cause can be asked for: between two cells of a run, and between a shorter and a longer load of one.
 
 use iolab_plan::suspect::{MachineState, Sides};
 use iolab_workload::response::Response;
 
 use super::best::{Best, Candidate, Standing};
 use super::comparison::{Comparison, Contrast};
-use super::effect::{CellId, Difference, Effect, MARGIN};
+use super::effect::{Difference, Effect, MARGIN};
+use super::falls::falls;
+use super::phenomenon::Phenomenon;
 use super::{Claim, claims};
 use crate::analysis::{Analysis, CellAnalysis};
 use crate::doubt::SideDoubt;
 
 /// Where more requests in flight gain less than this share of their number, that is the phenomenon.
 const GAIN: f64 = 0.5;
-
-/// Two cells, and by how much they differ.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Phenomenon {
-    /// The cell that is compared with.
-    pub base: CellId,
-    /// The cell that is compared with it.
-    pub other: CellId,
-    /// How many times as great the other's response is.
-    pub seen: f64,
-    /// How many times as great it would be without the phenomenon: the number of requests in flight over that of the base, where these gain little;
-    /// else 1.
-    pub expected: f64,
-    /// The logarithm of the least ratio, of either sign, that the interval allows.
-    pub size: f64,
-    /// Whether what others did meanwhile could have made it. Trying suspects tells: what goes with one is not their work.
-    pub is_disturbed: bool,
-}
 
 /// Why nothing of a run can be explained.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -72,12 +56,13 @@ pub fn phenomena(run: &Analysis) -> Result<Vec<Phenomenon>, Unexplainable> {
     if any(&|cell| cell.cell.spec.target.is_some()) {
         return Err(Unexplainable::Targets);
     }
-    let mut all: Vec<Phenomenon> = Vec::new();
-    for claim in claims(&[run]) {
+    let claims = claims(&[run]);
+    let mut all: Vec<Phenomenon> = falls(run, &claims);
+    for claim in &claims {
         match claim {
             Claim::Comparison(comparison) => {
                 let effects = comparison.effects.iter();
-                all.extend(effects.filter_map(|effect| of_effect(&comparison, effect)));
+                all.extend(effects.filter_map(|effect| of_effect(comparison, effect)));
             }
             Claim::Best(curves) => all.extend(curves.iter().flat_map(of_curve)),
             _ => {}
@@ -87,16 +72,18 @@ pub fn phenomena(run: &Analysis) -> Result<Vec<Phenomenon>, Unexplainable> {
     // What the two sides differ in by construction explains itself.
     all.sort_by(|a, b| b.size.total_cmp(&a.size));
     all.sort_by_key(|one| one.is_disturbed);
+    // Loads that last beyond a fall take longer than any trial of the run.
+    all.sort_by_key(|one| one.fall.is_some());
     all.sort_by_key(|one| sides(run, one).is_some_and(|sides| sides.is_by_construction()));
     Ok(all)
 }
 
 /// The settings of both cells.
 fn sides(run: &Analysis, phenomenon: &Phenomenon) -> Option<Sides> {
-    let spec = |id: CellId| Some(run.cell(id.cell)?.cell.spec.clone());
+    let [base, other] = phenomenon.sides(run)?;
     Some(Sides {
-        base: spec(phenomenon.base)?,
-        other: spec(phenomenon.other)?,
+        base,
+        other,
         is_model: run.model.is_some(),
         // What the two differ in says itself what it is.
         machine: MachineState::default(),
@@ -113,6 +100,7 @@ fn of_effect(comparison: &Comparison, effect: &Effect) -> Option<Phenomenon> {
         expected,
         size,
         is_disturbed,
+        fall: None,
     };
     let in_flight = gained(comparison, effect);
     if let Some(expected) = in_flight.filter(|most| effect.estimate.ratio <= GAIN * most) {
@@ -186,6 +174,7 @@ fn worst(best: &Best, of: &[Candidate]) -> Option<Phenomenon> {
         expected: 1.0,
         size,
         is_disturbed: one.standing == Standing::Doubtful,
+        fall: None,
     })
 }
 
@@ -230,6 +219,7 @@ fn dip(best: &Best) -> Option<Phenomenon> {
             expected: 1.0,
             size: nearest - base_far.2,
             is_disturbed: one.standing == Standing::Doubtful,
+            fall: None,
         })
     });
     dips.max_by(|a, b| a.size.total_cmp(&b.size))

@@ -2,7 +2,7 @@
 
 use iolab_analysis::analysis::{Analysis, analyse};
 use iolab_analysis::claim::{
-    CauseVerdict, Claim, Suspected, WhyUntried, claims, leftover, phenomena,
+    CauseVerdict, Claim, Suspected, WhyUntried, claims, leftover, phenomena, remainders,
 };
 use iolab_analysis::timeline::{Access, DisturbedTrials, Levels, RunShift};
 use iolab_plan::experiment::{Inquiry, Variant};
@@ -276,4 +276,61 @@ fn a_side_that_still_falls_leaves_no_suspect_tried() {
     explained.cells[1].series_tests = falling.series_tests;
     explained.cells[1].values = falling.values;
     assert_eq!(verdict(&explained).0, CauseVerdict::NotTried);
+}
+
+/// Noise that takes single blocks beyond nothing, and beyond the whole.
+#[test]
+fn what_is_left_and_what_goes_are_the_whole_also_of_noisy_blocks() {
+    let mut record = record("read-size", &["bs"]);
+    let noisy = |mb_s: f64, turn: usize| -> Vec<f64> {
+        let noise = |n: usize| 0.4 * ((n * turn % 11) as f64 / 5.0 - 1.0);
+        (0..30).map(|n| mb_s * noise(n).exp()).collect()
+    };
+    for ((size, mb_s), turn) in CELLS.iter().zip([3, 5, 7, 9]) {
+        add_cell(&mut record, &[&format!("bs={size}")], &noisy(*mb_s, turn));
+    }
+    let mut analysis = analyse(&record);
+    analysis.inquiry = explained().inquiry;
+    let (verdict, suspect) = suspected(&analysis);
+    assert_eq!(verdict, CauseVerdict::Cause);
+    let gone = suspect.share.expect("a share");
+    let all = remainders(&analysis);
+    let without: Vec<_> = all.iter().filter(|one| !one.without.is_empty()).collect();
+    let [left] = without.as_slice() else {
+        panic!("{all:?}");
+    };
+    let is_whole = |left: f64, gone: f64| (left + gone - 1.0).abs() < 1e-6;
+    let left = left.left;
+    assert!(is_whole(left.share, gone.share), "{left:?} {gone:?}");
+    let ((low, high), (least, most)) = left.interval.zip(gone.interval).expect("enough blocks");
+    assert!(
+        is_whole(low, most) && is_whole(high, least),
+        "{left:?} {gone:?}"
+    );
+    assert!(most - least > 0.05, "{gone:?}");
+}
+
+/// A load of so many ns, by base and other, with the suspect and without it.
+fn loads(elapsed: [f64; 4]) -> Analysis {
+    let mut analysis = explained();
+    let inquiry = analysis.inquiry.as_mut().expect("one");
+    inquiry.tried = vec!["written-data".to_owned()];
+    inquiry.variants[1].without = inquiry.tried.clone();
+    for (cell, mean) in analysis.cells.iter_mut().zip(elapsed) {
+        for value in cell.elapsed.iter_mut() {
+            value.median = mean;
+        }
+    }
+    analysis
+}
+
+/// The cells move 1000, 500, 1000 and 990 MB/s.
+#[test]
+fn loads_that_move_other_bytes_say_nothing_of_a_fall() {
+    let of = |elapsed| verdict(&loads(elapsed)).0;
+    assert_eq!(of([1e9, 8e9, 1e9, 8e9]), CauseVerdict::Cause);
+    // The longer one moved less.
+    assert_eq!(of([1e9, 8e9, 1e9, 3e9]), CauseVerdict::NotTried);
+    // The shorter one moved more, and may end beyond the fall.
+    assert_eq!(of([1e9, 8e9, 2e9, 8e9]), CauseVerdict::NotTried);
 }

@@ -1,10 +1,14 @@
 //! Differences whose cause can be asked for.
 
-use iolab_analysis::analysis::analyse;
-use iolab_analysis::claim::{Unexplainable, phenomena};
+use std::time::Duration;
+
+use iolab_analysis::analysis::{Analysis, analyse};
+use iolab_analysis::claim::{Unexplainable, Unpaired, WhyUnpaired, phenomena, unpaired};
+use iolab_analysis::timeline::{Access, DisturbedTrials, Levels, RunShift, TrialShift};
 use iolab_record::RunRecord;
-use iolab_synthetic::size_curve;
+use iolab_synthetic::{add_cell, record, size_curve};
 use iolab_workload::linkage::Linkage;
+use iolab_workload::trial::TrialSpec;
 
 /// The sizes of base and other of each, in their order.
 fn pairs(record: &RunRecord) -> Vec<(String, String)> {
@@ -71,4 +75,106 @@ fn a_run_of_programs_cannot_be_explained() {
         cell.spec.linkage = Some(Linkage::Static);
     }
     assert_eq!(phenomena(&analyse(&record)), Err(Unexplainable::Programs));
+}
+
+/// A fall to a tenth, or a rise, within each trial of the first cell.
+fn changed(record: &RunRecord, factor: f64) -> Analysis {
+    let mut analysis = analyse(record);
+    analysis.timeline.within = vec![TrialShift {
+        cell: 0,
+        trials: 10,
+        after_ns: 1_000_000_000,
+        moved_bytes: 100.0 * MIB,
+        of: Access::Reads,
+        before_mb_s: 10.0 * MIB / 1e6,
+        after_mb_s: factor * 10.0 * MIB / 1e6,
+    }];
+    analysis
+}
+
+const MIB: f64 = 1_048_576.0;
+
+/// Half of the bytes before the fall against twice their time; what differs between cells comes first.
+#[test]
+fn a_fall_is_a_difference_between_a_shorter_and_a_longer_load() {
+    let one = size_curve("read-size", &[("4KiB", 100.0)]);
+    let analysis = changed(&one, 0.1);
+    let found = phenomena(&analysis).expect("plain trials");
+    let [fall] = found.as_slice() else {
+        panic!("{found:?}");
+    };
+    assert!((fall.seen - 0.55).abs() < 1e-9, "{fall:?}");
+    let [short, long] = fall.sides(&analysis).expect("its cell");
+    assert_eq!(short.trial.limit.bytes, Some(50 << 20));
+    assert_eq!(short.trial.limit.time, None);
+    assert_eq!(long.trial.limit.time, Some(Duration::from_secs(20)));
+    assert_eq!(long.trial.limit.bytes, None);
+    assert_eq!(unpaired(&analysis), []);
+    let two = size_curve("read-size", &[("4KiB", 100.0), ("64KiB", 1000.0)]);
+    let found = phenomena(&changed(&two, 0.1)).expect("plain trials");
+    let are_falls: Vec<bool> = found.iter().map(|one| one.fall.is_some()).collect();
+    assert_eq!(are_falls, [false, true]);
+}
+
+#[test]
+fn a_change_without_two_sides_has_its_reason() {
+    let record = size_curve("read-size", &[("4KiB", 100.0)]);
+    let why = |analysis: &Analysis| {
+        assert_eq!(phenomena(analysis), Ok(Vec::new()));
+        match unpaired(analysis).as_slice() {
+            [Unpaired::Change(_, why)] => *why,
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(why(&changed(&record, 2.0)), WhyUnpaired::Rises);
+    let mut prepared = changed(&record, 0.1);
+    prepared.is_preconditioned = true;
+    assert_eq!(why(&prepared), WhyUnpaired::Preconditioned);
+    let of_trial = |change: &dyn Fn(&mut TrialSpec)| {
+        let mut record = record.clone();
+        change(&mut record.cells[0].spec.trial);
+        why(&changed(&record, 0.1))
+    };
+    let mixed = of_trial(&|trial| trial.read_percent = 70);
+    assert_eq!(mixed, WhyUnpaired::ReadsAndWrites);
+    let paced = of_trial(&|trial| trial.rate = Some("1000".parse().expect("a rate")));
+    assert_eq!(paced, WhyUnpaired::HasRate);
+}
+
+#[test]
+fn trials_in_two_groups_are_named_unless_a_change_over_the_run_makes_them() {
+    let mut record = record("read-size", &["bs"]);
+    let values: Vec<f64> = (0..30)
+        .map(|n| [100.0, 200.0][n * 7 % 10 / 5] + n as f64 / 10.0)
+        .collect();
+    add_cell(&mut record, &["bs=4KiB"], &values);
+    let mut analysis = analyse(&record);
+    let found = unpaired(&analysis);
+    assert!(
+        matches!(found.as_slice(), [Unpaired::TwoGroups(_)]),
+        "{found:?}"
+    );
+    let levels = Levels::Trials {
+        before: 15,
+        after: 15,
+    };
+    let undisturbed = DisturbedTrials {
+        disturbed: 0,
+        all: 15,
+    };
+    analysis.timeline.over_run = vec![RunShift {
+        of: Access::Reads,
+        moved_bytes: 1 << 30,
+        after_ns: 1_000_000_000,
+        factor: 0.5,
+        cells: 1,
+        levels,
+        disturbed_before: undisturbed,
+        disturbed_after: undisturbed,
+        cell: 0,
+        before_mb_s: 200.0,
+        after_mb_s: 100.0,
+    }];
+    assert_eq!(unpaired(&analysis), []);
+    assert_eq!(phenomena(&analysis).expect("plain trials").len(), 1);
 }

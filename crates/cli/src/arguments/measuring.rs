@@ -30,7 +30,8 @@ const WHY_HELP: &str = "\
 A suspect is a mechanism that may cause the difference. iolab measures both sides again \
 without each suspect, without all suspects, and without all but one, in the same random \
 blocks. A suspect is a cause if at least half of the difference disappears without it; \
-it is cleared if less than a quarter changes.
+it is cleared if less than a quarter changes. A fall of throughput over time is explained \
+like a difference: a load that ends before it against one that lasts beyond it.
 
 Examples:
   iolab run read-size --set pattern=seq,rand -o order.iolab
@@ -293,7 +294,7 @@ pub(crate) struct Why {
     /// Difference to explain, by its number in --list [default: 1, the largest]
     #[arg(long, value_name = "NUMBER")]
     pub(crate) of: Option<usize>,
-    /// List the differences of the run that can be explained, and measure nothing
+    /// List the differences and falls of the run that can be explained, and what cannot; measure nothing
     #[arg(long, conflicts_with_all = ["of", "dry_run"])]
     pub(crate) list: bool,
     /// Time for all trials together; a short budget tries fewer suspects

@@ -202,7 +202,9 @@ fn compares_sizes((input, phenomenon): &Found<'_>) -> bool {
 /// The effects of a run whose cause is not a factor of it; those of the I/O size last.
 fn of_run(input: &Input) -> Vec<Found<'_>> {
     let found = phenomena(input.run.analysis()).unwrap_or_default();
-    let own = found.into_iter().filter(|one| {
+    // The budget of a study has no room for loads that last beyond a fall.
+    let between_cells = found.into_iter().filter(|one| one.fall.is_none());
+    let own = between_cells.filter(|one| {
         let explanation = Explanation {
             file: &input.path,
             run: &input.run,

@@ -1,4 +1,4 @@
-//! `iolab why`: what causes a difference that a run shows, by measuring without each suspect.
+//! `iolab why`: what causes a difference or a fall that a run shows, by measuring without each suspect.
 
 use std::fmt;
 use std::io::Write;
@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::analysis::{Analysis, CellAnalysis, TRIALS_MIN};
 use iolab_analysis::claim::{
-    Again, CauseVerdict, Claim, Phenomenon, Unexplainable, changes_inside, claims, leftover,
-    phenomena, remainders,
+    Again, CauseVerdict, Claim, Phenomenon, Unexplainable, Unpaired, changes_inside, claims,
+    leftover, phenomena, remainders, unpaired,
 };
 use iolab_host::pseudo_files::chosen as in_force;
 use iolab_plan::cells::FittedPlan;
@@ -18,14 +18,16 @@ use iolab_plan::precondition::Precondition;
 use iolab_plan::suspect::{Leftover, MachineState, Sides};
 use iolab_record::environment::KEYS;
 use iolab_record::target_paths::target_paths;
-use iolab_record::{Cell, EndedBy, RunRecord, TargetKind};
+use iolab_record::{EndedBy, RunRecord, TargetKind};
 use iolab_report::causes;
 use iolab_report::input::Input;
 use iolab_report::layout::paragraph;
+use iolab_report::unpaired::unpaired as in_words;
 use iolab_runfile::NewFile;
 use iolab_runner::Disk;
 use iolab_storage::Consent;
 use iolab_workload::escape_control::escape_control;
+use iolab_workload::response::Response;
 use iolab_workload::shell::shell_word;
 use iolab_workload::units::{format_duration, rough_duration, whole_minutes};
 use iolab_workload::{Error, Result};
@@ -63,7 +65,12 @@ pub(crate) fn why(options: &Why) -> Outcome {
         }
     };
     if options.list || found.is_empty() {
-        return list(&run, &found);
+        let beside = unpaired(run.analysis());
+        list(&run, (&found, &beside), &options.file)?;
+        return match options.list || beside.is_empty() {
+            true => Ok(()),
+            false => Err(Failure::CannotTell),
+        };
     }
     let explanation = Explanation {
         file: &options.file,
@@ -219,9 +226,9 @@ fn say(text: &str) -> Outcome {
     Ok(to.flush()?)
 }
 
-/// Prints the differences of a run.
-fn list(run: &AnalysedRun, found: &[Phenomenon]) -> Outcome {
-    if found.is_empty() {
+/// Prints the differences of a run, and what it shows beside them.
+fn list(run: &AnalysedRun, (found, beside): (&[Phenomenon], &[Unpaired]), file: &Path) -> Outcome {
+    if found.is_empty() && beside.is_empty() {
         return say(&nothing(run.analysis()));
     }
     let mut to = Results::new();
@@ -235,13 +242,18 @@ fn list(run: &AnalysedRun, found: &[Phenomenon]) -> Outcome {
         let text = escape_control(&text);
         write!(to, "{}", paragraph(&text, &mark, output::style().width))?;
     }
+    for one in beside {
+        let text = in_words(run.analysis(), one, file);
+        let text = escape_control(&text);
+        write!(to, "{}", paragraph(&text, "", output::style().width))?;
+    }
     Ok(to.flush()?)
 }
 
 /// That there is nothing to explain, and whether that is for want of trials.
 fn nothing(run: &Analysis) -> String {
     if let [_] = run.cells.as_slice() {
-        return "The run has a single cell: 'iolab why' explains a difference between two cells. Measure several in one run, such as with --bs 4k,64k.".to_owned();
+        return "The run has a single cell and shows no fall of throughput: 'iolab why' explains a fall, or a difference between two cells. Measure several in one run, such as with --bs 4k,64k.".to_owned();
     }
     let cells = run.cells.iter();
     let few: Vec<&CellAnalysis> = cells.filter(|cell| cell.n < TRIALS_MIN).collect();
@@ -254,7 +266,9 @@ fn nothing(run: &Analysis) -> String {
             for_more(first.cell.ended_by)
         ),
     };
-    format!("The run shows no difference between two cells that 'iolab why' can explain.{few}")
+    format!(
+        "The run shows no difference between two cells, and no fall of throughput, that 'iolab why' can explain.{few}"
+    )
 }
 
 /// Why there are no more trials, and what gives more.
@@ -315,16 +329,14 @@ pub(super) struct Explanation<'a> {
 impl Explanation<'_> {
     /// The settings of both sides.
     fn sides(&self) -> Result<Sides> {
-        let record = self.run.record();
-        let spec = |id: i64| {
-            let cell = record.cells.iter().find(|cell: &&Cell| cell.id == id);
-            cell.map(|cell| cell.spec.clone())
-                .ok_or_else(|| Error::usage("the run file lacks a cell that its claims name"))
-        };
+        let [base, other] = self
+            .phenomenon
+            .sides(self.run.analysis())
+            .ok_or_else(|| Error::usage("the run file lacks a cell that its claims name"))?;
         Ok(Sides {
-            base: spec(self.phenomenon.base.cell)?,
-            other: spec(self.phenomenon.other.cell)?,
-            is_model: record.run.target_kind == TargetKind::Model,
+            base,
+            other,
+            is_model: self.run.record().run.target_kind == TargetKind::Model,
             machine: self.machine(),
         })
     }
@@ -422,13 +434,22 @@ impl Explanation<'_> {
             Some(Duration::from_nanos(elapsed.median as u64))
         };
         let sides = [self.phenomenon.base, self.phenomenon.other];
+        let took = match &self.phenomenon.fall {
+            Some(fall) => [fall.first, fall.whole],
+            None => sides.map(|side| took(side.cell).unwrap_or(TRIAL_TIME)),
+        };
+        // It is throughput that falls, whatever the run asks about.
+        let response = match self.phenomenon.fall {
+            Some(_) => Response::Throughput,
+            None => record.experiment.response,
+        };
         Experiment::inquiry(&experiment::Phenomenon {
             text: causes::phenomenon(self.run.analysis(), self.phenomenon),
             seen: self.phenomenon.seen,
             expected: self.phenomenon.expected,
             sides: self.sides_of(definition.design.precondition)?,
-            took: sides.map(|side| took(side.cell).unwrap_or(TRIAL_TIME)),
-            response: record.experiment.response,
+            took,
+            response,
             precondition: definition.design.precondition,
             changes_inside: changes_inside(self.run.analysis(), self.phenomenon),
             budget,

@@ -12,6 +12,7 @@ mod computed;
 mod doctor;
 mod documented;
 mod evidence;
+mod falls;
 mod faults;
 mod gate;
 mod groups;

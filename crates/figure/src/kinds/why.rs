@@ -83,25 +83,21 @@ pub(in super::super) fn model(runs: &[FigureRun<'_>], _: &Options) -> Result<Fig
 /// The share of the width that the label of the line takes, right of all bars.
 const LABEL: f64 = 0.08;
 
-/// Most of a difference that a bar shows; what is left may be more.
-const SHOWN_MAX: f64 = 2.0;
-
 fn percent(share: f64) -> f64 {
-    100.0 * share.clamp(0.0, SHOWN_MAX)
+    100.0 * share.max(0.0)
 }
 
-/// What is left without a suspect, in words: a bar shows neither a reversed difference nor more than twice of it.
-fn left(share: f64) -> String {
-    match share {
-        share if share < 0.0 => "the difference is reversed".to_owned(),
-        share if share > SHOWN_MAX => format!("more than {} % left", percent(share)),
-        share => format!("{} % left", significant(percent(share))),
+/// What is left without a suspect, in words: a bar does not show that a difference is reversed.
+fn left(bar: &Remainder) -> String {
+    match bar.is_reversed {
+        true => "the difference is reversed".to_owned(),
+        false => format!("{} % left", significant(percent(bar.left.share))),
     }
 }
 
 /// The bars of a reversed difference, which have no height.
 fn reversed(bars: &[Remainder]) -> String {
-    let names = bars.iter().filter(|bar| bar.left.share < 0.0).map(name);
+    let names = bars.iter().filter(|bar| bar.is_reversed).map(name);
     let names: Vec<String> = names.collect();
     match names.is_empty() {
         true => String::new(),
@@ -143,8 +139,8 @@ fn mark((place, bar): (usize, &Remainder)) -> Mark {
         origin: Origin {
             x: name(bar),
             text: match bar.what() {
-                "" => format!("without {}: {}", name(bar), left(bar.left.share)),
-                what => format!("without {what}: {}", left(bar.left.share)),
+                "" => format!("without {}: {}", name(bar), left(bar)),
+                what => format!("without {what}: {}", left(bar)),
             },
             ..Origin::default()
         },

@@ -6,7 +6,7 @@ use super::{Check, Intervention, Sides, Suspect};
 
 pub(super) const SUSPECT: Suspect = Suspect {
     name: "recovery",
-    what: "idle time, in which caches of the drive empty and credits return",
+    what: "idle time before trials (caches of the drive empty, credits return, CPUs slow down)",
     change: "the same idle time on both sides",
     order: 3,
     check: Check::Settings,

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use super::tests::measure;
 use iolab_analysis::analysis::{Analysis, analyse};
-use iolab_analysis::claim::{Again, CauseVerdict, Claim, Suspected, claims, phenomena};
+use iolab_analysis::claim::{Again, CauseVerdict, Claim, Fall, Suspected, claims, phenomena};
 use iolab_diskmodel::definition::Definition;
 use iolab_diskmodel::definition::parts::{
     CacheDefinition, LatencyDefinition, LimitDefinition, NoiseDefinition, PartDefinition, Rate,
@@ -19,6 +19,7 @@ use iolab_plan::experiment::{Experiment, Phenomenon};
 use iolab_plan::suspect::{MachineState, Sides};
 use iolab_record::RunRecord;
 use iolab_workload::response::Response;
+use iolab_workload::settings::CellSpec;
 
 /// Seeds of each world where nothing else is asked for.
 const SEEDS: u64 = 2;
@@ -65,6 +66,53 @@ fn write_back(inner: PartDefinition) -> PartDefinition {
         bytes: 1 << 30,
         hit_us: 30.0,
         drain_mb_s: None,
+        inner,
+    }))
+}
+
+/// A cache of so many bytes that writes fill at 13 MB/s and that is emptied at 2 MB/s, before storage whose reads are as fast as it.
+fn filling(bytes: u64) -> PartDefinition {
+    PartDefinition::WriteBack(Box::new(WriteBackDefinition {
+        bytes,
+        hit_us: 300.0,
+        drain_mb_s: Some(2.0),
+        inner: PartDefinition::Latency(Box::new(LatencyDefinition {
+            read_us: 250.0,
+            write_us: 2000.0,
+            inner: memory(),
+        })),
+    }))
+}
+
+/// A tenth of a rate once credits are used up.
+fn bursts(burst: f64, credits: f64) -> Rate {
+    Rate {
+        sustained: burst / 10.0,
+        burst: Some(burst),
+        credits,
+    }
+}
+
+/// Credits of so many requests, which 2000 a second use up, and a rate of bytes that large requests reach.
+fn request_credits(credits: f64, inner: PartDefinition) -> PartDefinition {
+    PartDefinition::Limit(Box::new(LimitDefinition {
+        requests: Some(bursts(2e3, credits)),
+        request_bytes: 256 << 10,
+        bytes: Some(Rate {
+            sustained: 8e7,
+            burst: None,
+            credits: 0.0,
+        }),
+        inner,
+    }))
+}
+
+/// Credits of bytes, which 20 MB/s use up.
+fn byte_credits(inner: PartDefinition) -> PartDefinition {
+    PartDefinition::Limit(Box::new(LimitDefinition {
+        requests: None,
+        request_bytes: 0,
+        bytes: Some(bursts(2e7, 2e7)),
         inner,
     }))
 }
@@ -122,6 +170,9 @@ const SMALL: &[&str] = &["pattern=seq,rand", "bs=4k", "time=50ms"];
 const SIZES: &[&str] = &["bs=4k,64k", "time=50ms"];
 const DIRECTION: &[&str] = &["read_percent=0,100", "bs=4k", "time=50ms"];
 const DURABLE: &[&str] = &["workload=WS,RS", "sync=each", "bs=4k", "time=50ms"];
+const WRITES: &[&str] = &["read_percent=0", "bs=4k", "bytes=none", "time=3s"];
+const LARGE_WRITES: &[&str] = &["read_percent=0", "bs=16k", "bytes=none", "time=2s"];
+const READS: &[&str] = &["read_percent=100", "bs=4k", "bytes=none", "time=2s"];
 const THREADS: &[&str] = &["threads=1,8", "bs=64k", "time=50ms"];
 
 fn worlds() -> Vec<World> {
@@ -217,9 +268,35 @@ fn worlds() -> Vec<World> {
             SIZES,
             &[],
         ),
+        alone(
+            "a fall: a write cache of 16 MiB fills",
+            filling(16 << 20),
+            WRITES,
+            &["written-data"],
+        ),
+        alone(
+            "a fall: credits of requests",
+            request_credits(1000.0, latency(250.0)),
+            LARGE_WRITES,
+            &["request-count"],
+        ),
+        world(
+            "a fall: credits of bytes",
+            byte_credits(latency(100.0)),
+            WRITES,
+            &[],
+        ),
         World {
             made_up: Some(0.7),
             ..world("nothing", latency(200.0), SMALL, &[])
+        },
+        World {
+            made_up: Some(0.7),
+            ..world("nothing over time", latency(500.0), WRITES, &[])
+        },
+        World {
+            made_up: Some(0.7),
+            ..world("nothing over time, reads", latency(500.0), READS, &[])
         },
     ]
 }
@@ -278,35 +355,51 @@ fn of_world(world: &World, seeds: std::ops::Range<u64>) -> Grade {
     grade
 }
 
-/// The greatest phenomenon of a run; where there is none, as if its two cells differed.
+/// The greatest phenomenon of a run; where there is none, as if its two cells differed, or its only one fell.
 fn asked(world: &World, shown: &RunRecord) -> Phenomenon {
     let analysis = analyse(shown);
     let found = phenomena(&analysis).expect("plain trials").first().copied();
-    let (base, other, seen, expected) = match (world.made_up, found) {
-        (Some(ratio), _) => (0, 1, ratio, 1.0),
-        (None, Some(one)) => (one.base.cell, one.other.cell, one.seen, one.expected),
+    let spec = |id: usize| shown.cells[id].spec.clone();
+    let fall = Fall {
+        first_bytes: 4 << 20,
+        first: Duration::from_millis(500),
+        whole: Duration::from_secs(2),
+        factor: 0.4,
+    };
+    let took = |fall: Option<Fall>| {
+        fall.map_or([Duration::from_secs(1); 2], |fall| [fall.first, fall.whole])
+    };
+    let (sides, took, seen, expected): ([CellSpec; 2], _, _, _) = match (world.made_up, found) {
+        (Some(ratio), _) if shown.cells.len() == 1 => {
+            (fall.sides(&spec(0)), took(Some(fall)), ratio, 1.0)
+        }
+        (Some(ratio), _) => ([spec(0), spec(1)], took(None), ratio, 1.0),
+        (None, Some(one)) => {
+            let sides = one.sides(&analysis).expect("its cells");
+            (sides, took(one.fall), one.seen, one.expected)
+        }
         (None, None) => panic!(
             "{}: nothing is shown: {:?}",
             world.name,
             claims(&[&analysis])
         ),
     };
-    let spec = |id: i64| shown.cells[id as usize].spec.clone();
+    let [base, other] = sides;
     Phenomenon {
         text: world.name.to_owned(),
         seen,
         expected,
         sides: Sides {
-            base: spec(base),
-            other: spec(other),
+            base,
+            other,
             is_model: true,
             machine: MachineState::default(),
         },
-        took: [Duration::from_secs(1); 2],
+        took,
         response: Response::Throughput,
         precondition: shown_precondition(shown),
         changes_inside: false,
-        budget: Duration::from_secs(300),
+        budget: Duration::from_secs(600),
         fill: Duration::ZERO,
     }
 }

@@ -13,12 +13,30 @@ const SHARES: (f64, f64) = (-20.0, 20.0);
 /// The variants of an inquiry, with what was measured of each.
 pub(super) struct Variants<'a> {
     pub(super) inquiry: &'a Inquiry,
-    pub(super) deviations: &'a [Deviations],
+    deviations: &'a [Deviations],
     /// How large the phenomenon is, on the logarithm.
     pub(super) size: f64,
 }
 
-impl Variants<'_> {
+impl<'a> Variants<'a> {
+    /// Those of an inquiry, and the deviations of each, in the same order.
+    pub(super) fn new(inquiry: &'a Inquiry, deviations: &'a [Deviations]) -> Self {
+        let mut variants = Self {
+            inquiry,
+            deviations,
+            size: 0.0,
+        };
+        let centre = variants.left::<&str>(&[]).map(|test| test.centre);
+        variants.size = centre.map_or(0.0, |centre| centre.max(0.0));
+        variants
+    }
+
+    /// What is left as it was measured, which can be beyond nothing.
+    pub(super) fn left<T: AsRef<str>>(&self, without: &[T]) -> Option<SignedRank> {
+        let left: Vec<f64> = self.measured(without).into_values().collect();
+        signed_rank(&left, 1.0 - ALPHA)
+    }
+
     /// What there is of the phenomenon without exactly these suspects: nothing where it has turned round, and at most all of it. What lies
     /// beyond is a phenomenon of the interventions.
     pub(super) fn of<T: AsRef<str>>(&self, without: &[T]) -> Deviations {
@@ -29,7 +47,7 @@ impl Variants<'_> {
     }
 
     /// What was measured without exactly these suspects.
-    pub(super) fn measured<T: AsRef<str>>(&self, without: &[T]) -> Deviations {
+    fn measured<T: AsRef<str>>(&self, without: &[T]) -> Deviations {
         let wanted: BTreeSet<&str> = without.iter().map(AsRef::as_ref).collect();
         let is_it = |variant: &Variant| {
             variant

@@ -31,14 +31,9 @@ pub(super) fn judge(
     unchecked: &BTreeMap<String, WhyUntried>,
     run: usize,
 ) -> (Reproduction, Vec<Suspects>) {
-    let mut variants = Variants {
-        inquiry,
-        deviations,
-        size: 0.0,
-    };
-    let whole: Vec<f64> = variants.measured::<&str>(&[]).values().copied().collect();
-    let test = signed_rank(&whole, 1.0 - ALPHA);
-    variants.size = test.map_or(0.0, |test| test.centre.max(0.0));
+    let variants = Variants::new(inquiry, deviations);
+    let blocks = variants.of::<&str>(&[]).len();
+    let test = variants.left::<&str>(&[]);
     let ratio = |deviation: f64| inquiry.expected * (direction(inquiry) * deviation).exp();
     let ends = |low: f64, high: f64| {
         let (one, other) = (ratio(low), ratio(high));
@@ -60,7 +55,7 @@ pub(super) fn judge(
         interval: test
             .and_then(|test| test.interval)
             .map(|interval| ends(interval.low, interval.high)),
-        blocks: whole.len(),
+        blocks,
         shorter_ns: inquiry.shorter_ns,
         again,
         unexplained,
@@ -116,7 +111,7 @@ pub(super) fn judge(
         reproduction.unexplained = Some(rest);
         reproduction.unexplained_without = Some(without);
     }
-    (reproduction, grouped(found, run, whole.len()))
+    (reproduction, grouped(found, run, blocks))
 }
 
 /// Causes one by one, the greatest share first; all of other verdicts together.
@@ -294,12 +289,6 @@ impl Variants<'_> {
         let rest = self.share(&self.of(&[&most.suspect]), &self.of::<&str>(&[]))?;
         let is_less = rest.interval?.1 < all?.interval?.0;
         is_less.then(|| (rest, most.suspect.clone()))
-    }
-
-    /// What is left as it was measured, which can be beyond nothing.
-    fn left<T: AsRef<str>>(&self, without: &[T]) -> Option<SignedRank> {
-        let left: Vec<f64> = self.measured(without).into_values().collect();
-        signed_rank(&left, 1.0 - ALPHA)
     }
 
     /// Whether the phenomenon has turned round: scatter about nothing is no reversal, nor is what would not matter.

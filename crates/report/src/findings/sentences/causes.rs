@@ -9,7 +9,7 @@ use iolab_analysis::claim::{
 use iolab_analysis::doubt::{Reason, SideDoubt};
 use iolab_plan::suspect::Suspect;
 use iolab_plan::untried_suspect::Obstacle;
-use iolab_workload::quantity::{counted, exact_duration, significant};
+use iolab_workload::quantity::{counted, exact_duration, format_bytes, significant};
 use iolab_workload::units::{format_duration, rough_duration};
 
 use super::{doubt_words, doubts, more_blocks};
@@ -339,6 +339,11 @@ pub(crate) fn why_untried(why: &WhyUntried) -> String {
             100.0 * left,
             100.0 * before
         ),
+        WhyUntried::OtherVolume { before, left } => format!(
+            "without it a trial moved {} instead of {}, so that the fall is elsewhere in it or beyond its end",
+            format_bytes(*left),
+            format_bytes(*before)
+        ),
     }
 }
 
@@ -512,6 +517,10 @@ mod tests {
                 before: 0.3,
                 left: 0.2,
             },
+            WhyUntried::OtherVolume {
+                before: 140e9,
+                left: 80e9,
+            },
         ];
         let text = of_suspects(
             &Suspects {
@@ -541,6 +550,7 @@ mod tests {
         Not tried (a request still takes 2.00 I/Os of the device, before 2.10): a write cache.
         Not tried (how long threads waited for a CPU that others used is not known): a write cache.
         Not tried (threads still waited for a CPU that others used in 20 % of their time, before in 30 %): a write cache.
+        Not tried (without it a trial moved 74.5 GiB instead of 130 GiB, so that the fall is elsewhere in it or beyond its end): a write cache.
         ");
     }
 

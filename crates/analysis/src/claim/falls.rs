@@ -1,0 +1,133 @@
+//! What a run shows within a single cell: falls of throughput, which a shorter and a longer load of that cell show again, and what has no two
+//! sides that can be measured.
+
+use std::time::Duration;
+
+use super::phenomenon::{Fall, Phenomenon};
+use super::series::{Course, Shape};
+use super::{Change, Claim, LongTail};
+use crate::analysis::{Analysis, CellAnalysis};
+
+/// The shorter load ends after this part of the bytes before the fall.
+const SHORTER: f64 = 0.5;
+/// The longer load takes so many times the time before the fall.
+const LONGER: f64 = 2.0;
+/// The bytes of the shorter load are a multiple of this: the largest requests of a suspect.
+const UNIT: u64 = 256 << 10;
+
+/// Something that a run shows and that has no two sides to be measured again.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Unpaired {
+    /// A change of the level of throughput.
+    Change(Change, WhyUnpaired),
+    /// Trials of a cell in two groups, which no change over the run makes.
+    TwoGroups(Course),
+    /// Slow requests.
+    LongTail(LongTail),
+}
+
+/// Why a change of level has no two sides.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WhyUnpaired {
+    /// Throughput rises.
+    Rises,
+    /// The cell reads and writes: its bytes before the change are those of one of both.
+    ReadsAndWrites,
+    /// Its requests are made at a rate.
+    HasRate,
+    /// Its trials end by a rule of their own, or each fills a new file.
+    OwnBounds,
+    /// The storage was written before the first trial, and no later trial begins in that state.
+    Preconditioned,
+}
+
+/// The greatest change of each cell that has one.
+fn changes(claims: &[Claim]) -> Vec<&Change> {
+    let size = |change: &Change| change.factor.ln().abs();
+    let mut all: Vec<&Change> = Vec::new();
+    for claim in claims {
+        let Claim::Change(change) = claim else {
+            continue;
+        };
+        match all.iter_mut().find(|known| known.cell == change.cell) {
+            Some(known) if size(change) > size(known) => *known = change,
+            Some(_) => {}
+            None => all.push(change),
+        }
+    }
+    all
+}
+
+/// The falls among the claims of a run.
+pub(super) fn falls(run: &Analysis, claims: &[Claim]) -> Vec<Phenomenon> {
+    let all = changes(claims).into_iter();
+    all.filter_map(|change| fall(run, change)?.ok()).collect()
+}
+
+/// A fall as a difference between a shorter and a longer load; `None` of a cell that is not there.
+fn fall(run: &Analysis, change: &Change) -> Option<Result<Phenomenon, WhyUnpaired>> {
+    let cell = run.cell(change.cell.cell)?;
+    if let Some(why) = obstacle(run, cell, change) {
+        return Some(Err(why));
+    }
+    let seconds = change.after_bytes / 1e6 / change.before_mb_s;
+    // A setting, and what a page shows: whole milliseconds.
+    let time = |part: f64| {
+        let ms = Duration::try_from_secs_f64(part * seconds)
+            .ok()?
+            .as_millis();
+        Some(Duration::from_millis(ms.max(1) as u64))
+    };
+    let units = (SHORTER * change.after_bytes / UNIT as f64)
+        .round()
+        .max(1.0);
+    let seen = (1.0 + (LONGER - 1.0) * change.factor) / LONGER;
+    Some(Ok(Phenomenon {
+        base: change.cell,
+        other: change.cell,
+        seen,
+        expected: 1.0,
+        size: -seen.ln(),
+        is_disturbed: change.disturbed.is_some(),
+        fall: Some(Fall {
+            first_bytes: units as u64 * UNIT,
+            first: time(SHORTER)?,
+            whole: time(LONGER)?,
+            factor: change.factor,
+        }),
+    }))
+}
+
+fn obstacle(run: &Analysis, cell: &CellAnalysis, change: &Change) -> Option<WhyUnpaired> {
+    let trial = cell.cell.trial();
+    if change.factor >= 1.0 {
+        Some(WhyUnpaired::Rises)
+    } else if !matches!(trial.read_percent, 0 | 100) {
+        Some(WhyUnpaired::ReadsAndWrites)
+    } else if trial.rate.is_some() {
+        Some(WhyUnpaired::HasRate)
+    } else if trial.steady.is_some() || trial.starts_fresh() {
+        Some(WhyUnpaired::OwnBounds)
+    } else {
+        run.is_preconditioned.then_some(WhyUnpaired::Preconditioned)
+    }
+}
+
+/// What a run shows within its cells and no difference shows, in the order of its claims.
+pub fn unpaired(run: &Analysis) -> Vec<Unpaired> {
+    let all = super::claims(&[run]);
+    let changed = changes(&all).into_iter().filter_map(|change| {
+        let why = fall(run, change)?.err()?;
+        Some(Unpaired::Change(change.clone(), why))
+    });
+    // The levels before and after a change over the run are two groups of trials.
+    let is_steady = run.timeline.over_run.is_empty();
+    let others = all.iter().filter_map(|claim| match claim {
+        Claim::Course(course) if is_steady && matches!(course.shape, Shape::TwoGroups(_)) => {
+            Some(Unpaired::TwoGroups(course.clone()))
+        }
+        Claim::LongTail(tail) => Some(Unpaired::LongTail(tail.clone())),
+        _ => None,
+    });
+    changed.chain(others).collect()
+}

@@ -1,0 +1,75 @@
+//! A difference whose cause can be asked for: two cells, or a shorter and a longer load of one.
+
+use std::time::Duration;
+
+use iolab_workload::settings::CellSpec;
+use iolab_workload::trial::TrialLimit;
+
+use super::effect::CellId;
+use crate::analysis::Analysis;
+
+/// Two cells, or two loads of one, and by how much they differ.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Phenomenon {
+    /// The cell that is compared with.
+    pub base: CellId,
+    /// The cell that is compared with it.
+    pub other: CellId,
+    /// How many times as great the other's response is.
+    pub seen: f64,
+    /// How many times as great it would be without the phenomenon: the number of requests in flight over that of the base, where these gain little;
+    /// else 1.
+    pub expected: f64,
+    /// The logarithm of the least ratio, of either sign, that the interval allows.
+    pub size: f64,
+    /// Whether what others did meanwhile could have made it. Trying suspects tells: what goes with one is not their work.
+    pub is_disturbed: bool,
+    /// How long each side lasts, where both are the same cell, whose throughput falls.
+    pub fall: Option<Fall>,
+}
+
+impl Phenomenon {
+    /// The settings of both sides; `None` where the run lacks one.
+    pub fn sides(&self, run: &Analysis) -> Option<[CellSpec; 2]> {
+        let spec = |id: CellId| Some(&run.cell(id.cell)?.cell.spec);
+        let (base, other) = (spec(self.base)?, spec(self.other)?);
+        Some(match self.fall {
+            Some(fall) => fall.sides(base),
+            None => [base.clone(), other.clone()],
+        })
+    }
+}
+
+/// The two sides of a fall: the same cell from the same state on, until well before the fall and beyond it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Fall {
+    /// Bytes of the shorter load.
+    pub first_bytes: u64,
+    /// What it takes.
+    pub first: Duration,
+    /// Time of the longer load.
+    pub whole: Duration,
+    /// Throughput after the fall over that before it.
+    pub factor: f64,
+}
+
+impl Fall {
+    /// The settings of both sides.
+    pub fn sides(&self, cell: &CellSpec) -> [CellSpec; 2] {
+        let limits = [
+            TrialLimit {
+                bytes: Some(self.first_bytes),
+                ..TrialLimit::default()
+            },
+            TrialLimit {
+                time: Some(self.whole),
+                ..TrialLimit::default()
+            },
+        ];
+        limits.map(|limit| {
+            let mut side = cell.clone();
+            side.trial.limit = limit;
+            side
+        })
+    }
+}

@@ -1,0 +1,96 @@
+//! Inquiries of a fall: a shorter and a longer load of one cell.
+
+use std::time::Duration;
+
+use iolab_workload::response::Response;
+use iolab_workload::settings::CellSpec;
+use iolab_workload::trial::{CacheState, Pattern, TrialLimit};
+
+use super::super::Experiment;
+use super::{Inquiry, Phenomenon};
+use crate::cells::{OneProcess, Plan};
+use crate::precondition::Precondition;
+use crate::suspect::{MachineState, Sides};
+
+/// Random writes of so many bytes, the first 16 MiB of them against a second.
+fn phenomenon(bs: u64) -> Phenomenon {
+    let mut cell = CellSpec::default();
+    cell.trial.cache = CacheState::Direct;
+    cell.trial.pattern = Pattern::Rand;
+    cell.trial.read_percent = 0;
+    cell.trial.bs = bs;
+    let until = |limit: TrialLimit| {
+        let mut side = cell.clone();
+        side.trial.limit = limit;
+        side
+    };
+    Phenomenon {
+        text: "throughput over 1 s is 0.55 times that over the first 16 MiB".to_owned(),
+        seen: 0.55,
+        expected: 1.0,
+        sides: Sides {
+            base: until(TrialLimit {
+                bytes: Some(16 << 20),
+                ..TrialLimit::default()
+            }),
+            other: until(TrialLimit {
+                time: Some(Duration::from_secs(1)),
+                ..TrialLimit::default()
+            }),
+            is_model: true,
+            machine: MachineState::default(),
+        },
+        took: [Duration::from_millis(250), Duration::from_secs(1)],
+        response: Response::Throughput,
+        precondition: Precondition::default(),
+        changes_inside: true,
+        budget: Duration::from_secs(300),
+        fill: Duration::ZERO,
+    }
+}
+
+fn tried(asked: &Phenomenon) -> Vec<String> {
+    let experiment = Experiment::inquiry(asked).expect("valid");
+    experiment.inquiry.expect("an inquiry").tried
+}
+
+/// Few requests in flight and the size of the region would change the speed, and with it whether a load ends before the fall.
+#[test]
+fn suspects_of_a_fall_are_those_that_watch_its_bytes() {
+    assert_eq!(tried(&phenomenon(4096)), ["request-count", "written-data"]);
+    assert_eq!(tried(&phenomenon(1 << 20)), ["written-data"]);
+    let mut few = phenomenon(4096);
+    few.sides.base.trial.limit.bytes = Some(1 << 20);
+    assert_eq!(tried(&few), ["written-data"]);
+    let mut reads = phenomenon(1 << 20);
+    for side in [&mut reads.sides.base, &mut reads.sides.other] {
+        side.trial.read_percent = 100;
+    }
+    assert_eq!(tried(&reads), [""; 0]);
+    // Two cells that also differ otherwise are no loads of one.
+    let mut depths = phenomenon(4096);
+    depths.sides.other.trial.pattern = Pattern::Seq;
+    assert_eq!(tried(&depths), ["waiting", "reach"]);
+}
+
+#[test]
+fn each_variant_of_a_load_ends_where_it_did() {
+    let experiment = Experiment::inquiry(&phenomenon(4096)).expect("valid");
+    let Inquiry {
+        variants,
+        shorter_ns,
+        ..
+    } = experiment.inquiry.clone().expect("an inquiry");
+    assert_eq!((variants.len(), shorter_ns), (4, None));
+    let plan = Plan::of_new_run(experiment, &OneProcess).expect("a plan");
+    let limits = |label: &str| {
+        let mut cells = plan.cells().iter();
+        let cell = cells.find(|cell| plan.describe(cell) == label);
+        cell.expect("a cell").spec.trial.limit
+    };
+    let own = phenomenon(4096).sides;
+    for variant in &variants {
+        assert_eq!(limits(&variant.base), own.base.trial.limit);
+        assert_eq!(limits(&variant.other), own.other.trial.limit);
+    }
+}

@@ -1,0 +1,31 @@
+//! What writes leave in storage, so that those that follow are slower: a cache that fills, data to move or to collect.
+
+use iolab_workload::settings::CellSpec;
+use iolab_workload::trial::{CacheState, SyncPolicy, TrialSpec};
+
+use super::{Check, Intervention, Sides, Suspect};
+
+pub(super) const SUSPECT: Suspect = Suspect {
+    name: "written-data",
+    what: "what writes leave in the storage (a cache that fills, data to move or to collect)",
+    change: "reads instead of writes",
+    order: 0,
+    check: Check::SameVolume,
+    take_off,
+};
+
+fn take_off(sides: &Sides) -> Intervention {
+    // Reads of the page cache use up nothing of the storage.
+    let is_direct = |trial: &TrialSpec| trial.cache == CacheState::Direct;
+    if !sides.are_loads() || !sides.trials().into_iter().all(is_direct) {
+        return Intervention::Irrelevant;
+    }
+    sides.changed(|cell: &mut CellSpec| {
+        let trial = &mut cell.trial;
+        if trial.writes() {
+            trial.read_percent = 100;
+            trial.sync = SyncPolicy::None;
+            trial.sync_every = 1;
+        }
+    })
+}

@@ -1,0 +1,104 @@
+//! What a run shows within its cells and `iolab why` cannot measure as two sides, in words, with what shows more of it.
+
+use std::path::Path;
+
+use iolab_analysis::analysis::{Analysis, CellAnalysis};
+use iolab_analysis::claim::{CellId, Change, Course, LongTail, Shape, Unpaired, WhyUnpaired};
+use iolab_workload::quantity::{counted, format_ns, format_percent, significant};
+use iolab_workload::response::Response;
+use iolab_workload::settings::cell_label;
+use iolab_workload::shell::shell_word;
+use iolab_workload::trial::CacheState;
+
+/// One of these, of the run in this file.
+pub fn unpaired(run: &Analysis, one: &Unpaired, file: &Path) -> String {
+    match one {
+        Unpaired::Change(change, why) => of_change(run, change, *why),
+        Unpaired::TwoGroups(course) => of_groups(run, course, file),
+        Unpaired::LongTail(tail) => of_tail(run, tail),
+    }
+}
+
+/// ` at bs=4KiB`; nothing where there is no factor.
+fn at(run: &Analysis, id: CellId) -> String {
+    match run.levels_of(id.cell) {
+        [] => String::new(),
+        levels => format!(" at {}", cell_label(&run.factors, levels)),
+    }
+}
+
+fn of_change(run: &Analysis, change: &Change, why: WhyUnpaired) -> String {
+    let format = |value| Response::Throughput.format(value);
+    let reason = match why {
+        WhyUnpaired::Rises => {
+            "'iolab why' explains falls. A cache that fills makes most rises: --set region=256M,4G shows whether a smaller region rises earlier"
+        }
+        WhyUnpaired::ReadsAndWrites => {
+            "'iolab why' explains falls of reads or of writes alone: measure both, each for as long (--set read_percent=0,100)"
+        }
+        WhyUnpaired::HasRate => {
+            "'iolab why' explains falls of requests without a rate: measure with --set rate=none"
+        }
+        WhyUnpaired::OwnBounds => {
+            "'iolab why' explains falls of trials that end by time or bytes, on space that was written before: measure such ones"
+        }
+        WhyUnpaired::Preconditioned => {
+            "--precondition made the state in which the run began, and trials of 'iolab why' do not begin in it: measure without --precondition, and explain that run"
+        }
+    };
+    format!(
+        "Cannot explain the change of throughput{} from {} to {} after {}. {reason}.",
+        at(run, change.cell),
+        format(change.before_mb_s),
+        format(change.after_mb_s),
+        format_ns(change.after_ns as f64),
+    )
+}
+
+fn of_groups(run: &Analysis, course: &Course, file: &Path) -> String {
+    let Shape::TwoGroups(levels) = course.shape else {
+        return String::new();
+    };
+    let is_direct = |cell: &CellAnalysis| cell.cell.trial().cache == CacheState::Direct;
+    let has_buffers = run.model.is_none() && run.cell(course.most.cell).is_some_and(is_direct);
+    let buffers = match has_buffers {
+        true => {
+            "; --set buffer_memory=contiguous,kernel shows whether the memory of buffers makes them"
+        }
+        false => "",
+    };
+    let more = match course.cells.len() {
+        0 | 1 => String::new(),
+        n => format!(" (and of {})", counted(n as u64 - 1, "more cell")),
+    };
+    format!(
+        "Cannot explain the two groups of trials{}, {} around {} and the others around {}{more}: 'iolab why' compares cells, and not trials of one. 'iolab plot {} --kind order' shows when each group occurs{buffers}.",
+        at(run, course.most),
+        format_percent(levels.low_share),
+        run.response.format(levels.low_median),
+        run.response.format(levels.high_median),
+        shell_word(&file.to_string_lossy()),
+    )
+}
+
+fn of_tail(run: &Analysis, tail: &LongTail) -> String {
+    let (p50, p99) = tail.quantiles;
+    let trial = run.cell(tail.cell.cell).map(|cell| cell.cell.trial());
+    let wait_for_each_other = trial.is_some_and(|trial| trial.threads * trial.depth > 1);
+    let is_real = run.model.is_none();
+    let traces = "--set trace=true, as root, shows in which layer the slowest requests wait";
+    let alone = "--threads 1 --depth 1 shows whether they wait for each other";
+    let more = match (is_real, wait_for_each_other) {
+        (true, true) => format!(" {traces}; {alone}."),
+        (true, false) => format!(" {traces}."),
+        (false, true) => format!(" {alone}."),
+        (false, false) => String::new(),
+    };
+    format!(
+        "Cannot explain slow requests{}, whose p99 is {} times the median ({} against {}): 'iolab why' compares cells, and not requests of one. It explains a p99 that differs between cells (response = \"p99\" in the experiment).{more}",
+        at(run, tail.cell),
+        significant(tail.ratio),
+        format_ns(p99),
+        format_ns(p50),
+    )
+}
