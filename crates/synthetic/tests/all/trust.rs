@@ -6,9 +6,7 @@ use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::analysis::Analysis;
 use iolab_analysis::claim::{CellId, Claim, HEADLINES_MAX, claims, headlines};
 use iolab_analysis::trust::{Shown, Trust, TrustLevel, TrustReason};
-use iolab_synthetic::{
-    At, Change, Common, Curve, Disturbance, Disturber, Evidence, Noise, Scenario,
-};
+use iolab_synthetic::{At, Change, Common, Curve, Disturbance, Disturber, Noise, Scenario};
 
 /// Seeds of each combination.
 const SEEDS: u64 = 10;
