@@ -106,30 +106,26 @@ pub(crate) fn sentence(trust: &Trust) -> String {
 
 /// Why numbers are not fully reliable.
 pub(crate) fn in_words(trust: &Trust) -> Option<String> {
-    let cells = concerned(trust);
+    let cells = part(trust, "cell");
+    let is_one = trust.concerned == 1;
     Some(match trust.reason? {
         TrustReason::NoTrials => "nothing was measured".into(),
         TrustReason::Ruined(flag) => flag::in_words(flag).into(),
-        TrustReason::NotAsAsked => match trust.cells {
-            1 => "the cell was not served by what it asks for".into(),
-            2 => "neither cell was served by what it asks for".into(),
-            _ => "most cells were not served by what they ask for".into(),
+        TrustReason::NotAsAsked | TrustReason::SomeNotAsAsked => match trust.cells {
+            2 if trust.concerned == 2 => "neither cell was served by what it asks for".into(),
+            _ if is_one => format!("{cells} was not served by what it asks for"),
+            _ => format!("{cells} were not served by what they ask for"),
         },
         TrustReason::DisturbedAndImprecise => match trust.cells {
             1 => "do not trust this number, other programs used the disk or the CPUs during its trials".into(),
-            _ => "do not trust these numbers, other programs used the disk or the CPUs during most cells".into(),
+            _ => format!("do not trust these numbers, other programs used the disk or the CPUs during {cells}"),
         },
-        TrustReason::NothingPrecise => match trust.cells {
-            1 => "the interval is wider than its median".into(),
-            2 => "both intervals are wider than their medians".into(),
-            _ => "most intervals are wider than their medians".into(),
-        },
-        TrustReason::SomeNotAsAsked => match trust.concerned {
-            1 => format!("{cells} was not served by what it asks for"),
-            _ => format!("{cells} were not served by what they ask for"),
+        TrustReason::NothingPrecise => match is_one {
+            true => "the interval is wider than its median".into(),
+            false => format!("{} are wider than their medians", part(trust, "interval")),
         },
         TrustReason::SomeDisturbed => {
-            let when = if trust.cells == 1 { "the trials" } else { cells };
+            let when = if trust.cells == 1 { "the trials" } else { &cells };
             format!("other programs used the disk or the CPUs during {when}")
         }
         TrustReason::ReadsAfterWrites => {
@@ -144,11 +140,7 @@ pub(crate) fn in_words(trust: &Trust) -> Option<String> {
         TrustReason::Dependent => format!("trials of {cells} depend on the ones before"),
         TrustReason::Unfinished => "a run did not finish".into(),
         TrustReason::NoDefinition => "the definition in a run file cannot be read".into(),
-        TrustReason::Imprecise => match (trust.cells, trust.concerned) {
-            (1, _) => "the cell missed the precision goal".into(),
-            (_, 1) => "a cell missed the precision goal".into(),
-            _ => "cells missed the precision goal".into(),
-        },
+        TrustReason::Imprecise => format!("{cells} missed the precision goal"),
         TrustReason::NoIntervals if trust.without_interval < trust.sought => {
             "too few trials for some intervals".into()
         }
@@ -156,14 +148,15 @@ pub(crate) fn in_words(trust: &Trust) -> Option<String> {
     })
 }
 
-/// The cells that the reason is about: `the cell`, `one cell`, `some cells`, `all cells`.
-fn concerned(trust: &Trust) -> &'static str {
+/// What the reason is about, of as many as there are cells: `the cell`, `one cell`, `both cells`, `all cells`, `most cells`, `some cells`.
+fn part(trust: &Trust, noun: &str) -> String {
     match (trust.concerned, trust.cells) {
-        (_, 1) => "the cell",
-        (1, _) => "one cell",
-        (2, 2) => "both cells",
-        (n, all) if n == all => "all cells",
-        _ => "some cells",
+        (_, 1) => format!("the {noun}"),
+        (1, _) => format!("one {noun}"),
+        (2, 2) => format!("both {noun}s"),
+        (n, all) if n == all => format!("all {noun}s"),
+        (n, all) if 2 * n > all => format!("most {noun}s"),
+        _ => format!("some {noun}s"),
     }
 }
 

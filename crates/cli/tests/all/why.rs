@@ -28,8 +28,8 @@ fn a_cause_is_told_in_ten_lines() {
     why on model:sata-7200: cause: read-ahead of sequential reads; contributes: the size of the
       region; few requests in flight
 
-    Reproduced: throughput at pattern=rand is 1/17 of that at pattern=seq; here 1/17 (1/18 to 1/17)
-      in 30 blocks.
+    Reproduced: throughput at pattern=rand is 1/17 of that at pattern=seq; here 1/17 (1/18 to 1/17) in
+      30 blocks.
     Cause: read-ahead of sequential reads: with sequential reads in reverse order the difference is
       reversed (1.50 times).
     Contributes: the size of the region (reach of caches and mapping tables, length of random seeks):
