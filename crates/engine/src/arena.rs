@@ -11,7 +11,9 @@ use iolab_host::memory::HugePages;
 use iolab_workload::quantity::counted;
 use iolab_workload::trial::{BufferInit, BufferMemory, CacheState, TrialSpec};
 use iolab_workload::{Error, Result};
-use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
+use rustix::mm::{
+    Advice, MapFlags, MprotectFlags, ProtFlags, madvise, mmap_anonymous, mprotect, munmap,
+};
 
 /// The huge page of this kernel that buffers are made of. Buffers that are at least as large start on its boundaries, and so do those
 /// that are to lie in huge pages.
@@ -49,7 +51,11 @@ impl Arena {
             .and_then(|len| len.checked_mul(workers as usize))
             .and_then(|len| len.checked_next_multiple_of(unit))
             .ok_or_else(|| no_memory(spec))?;
-        let map_len = used.checked_add(align).ok_or_else(|| no_memory(spec))?;
+        let guard = iolab_storage::kernel_units::page_size();
+        let map_len = used
+            .checked_add(align)
+            .and_then(|len| len.checked_add(guard))
+            .ok_or_else(|| no_memory(spec))?;
         // SAFETY: a fresh anonymous mapping at an address of the kernel's choice touches nothing that exists.
         let map = unsafe {
             mmap_anonymous(
@@ -68,6 +74,13 @@ impl Arena {
             // SAFETY: `shift` is below `align`, by which the mapping is longer than what is used of it.
             start: unsafe { map.add(shift) },
         };
+        // Adjacent mappings become one, in which buffers of several workers could share a huge page.
+        // SAFETY: the page is the last one of our own mapping, behind the longest that its buffers can reach.
+        let guarded = unsafe {
+            let last = arena.map.add(map_len - guard);
+            mprotect(last.as_ptr().cast(), guard, MprotectFlags::empty())
+        };
+        guarded.map_err(|_| no_memory(spec))?;
         if is_contiguous(spec) {
             // Where the kernel has no huge pages, small ones do.
             // SAFETY: the range is our own anonymous mapping, and the advice discards no data.

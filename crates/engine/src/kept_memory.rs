@@ -153,6 +153,8 @@ impl KeptMemory {
             None => {
                 let groups = specs.iter().map(|spec| GroupMemory::new(spec));
                 let groups = groups.collect::<Result<_>>()?;
+                // The threads and logs have to fit beside them.
+                memory_limits::check(workers, logs)?;
                 TrialBuffers { layouts, groups }
             }
         };
@@ -171,7 +173,8 @@ impl KeptMemory {
         let is_free = buffers.groups.iter_mut().all(GroupMemory::is_free);
         *self = Self {
             buffers: (is_free && buffers.layouts.is_some()).then_some(buffers),
-            histograms: match histograms.bytes() >= KEPT_MIN {
+            // On several nodes each worker's lie on its own.
+            histograms: match histograms.bytes() >= KEPT_MIN && !placement::has_several_nodes() {
                 true => histograms,
                 false => SpareHistograms::default(),
             },
@@ -188,9 +191,11 @@ mod tests {
 
     fn spec(seed: u64) -> TrialSpec {
         TrialSpec {
-            bs: 4096,
+            bs: page_size() as u64,
             threads: 64,
             depth: 64,
+            // Where there are several, memory of no node in particular is not kept.
+            memory_node: Some(0),
             seed,
             ..TrialSpec::default()
         }
@@ -253,11 +258,11 @@ mod tests {
         // Requests that may lie in several pieces, and a few buffers.
         let fresh = [
             TrialSpec {
-                bs: 8192,
+                bs: 2 * page_size() as u64,
                 ..spec(1)
             },
             TrialSpec {
-                depth: 32,
+                depth: 1,
                 ..spec(1)
             },
         ];

@@ -3,6 +3,7 @@
 #![allow(unsafe_code)] // what is counted is pages of the ordinary size
 
 use std::fs;
+use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
@@ -36,6 +37,10 @@ fn spec() -> TrialSpec {
         region: BUFFERS * BS,
         pattern: Pattern::Rand,
         cache: CacheState::Hot,
+        // Where there are several nodes, memory of none in particular is not kept.
+        memory_node: Path::new("/sys/devices/system/node/node1")
+            .exists()
+            .then_some(0),
         latency: false,
         limit: TrialLimit {
             requests: Some(BUFFERS),

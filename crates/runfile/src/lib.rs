@@ -85,9 +85,9 @@ impl RunFile {
         let place = place.into();
         opening::check_length(&place.name(1))?;
         let content = laid_out(run, environment, experiment, cells)?;
-        // Dropped when the file is in it, or is not there.
-        let _folders = create::MadeFolders::of(&place)?;
-        let (path, file) = create::create(place, &content)?;
+        // The folders are dropped when the file is in them, or is not there.
+        let ((path, file), _folders) =
+            create::MadeFolders::with_file(&place, || create::create(place, &content))?;
         let created = Self::locked(&path, file).and_then(|mut created| {
             created.marked_running = run.status == RunStatus::Running;
             created.enter_wal()?;

@@ -39,13 +39,13 @@ pub fn check_place(place: NewFile<'_>) -> Result<()> {
         _ => {}
     }
     remove_left(place.folder());
-    let _folders = MadeFolders::of(&place)?;
     let name = format!("{PROBE}{}", std::process::id());
     let probe = NewFile::In {
         folder: place.folder(),
         name: &name,
     };
-    let (made, file) = create::create_named_after(probe, &[], &path)?;
+    let create = || create::create_named_after(probe, &[], &path);
+    let ((made, file), _folders) = MadeFolders::with_file(&place, create)?;
     let written = write_probe(&made, file, &path);
     remove(&made);
     written

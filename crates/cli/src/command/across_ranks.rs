@@ -12,7 +12,7 @@ pub(crate) enum AcrossRanks {
         name: &'static str,
         instead: &'static str,
     },
-    /// Each carries it out for itself: it measures nothing.
+    /// Each carries it out for itself.
     Each,
 }
 
@@ -49,9 +49,10 @@ impl Command {
                 instead: "it explains a run of one process",
             }
             .unless(options.dry_run || options.list),
-            // Witness observes what each process starts; doctor tries whether requests work, and serve answers them.
-            Self::Witness(_) | Self::Doctor(_) | Self::Serve(_) => Each,
-            Self::Compare(_)
+            Self::Witness(_)
+            | Self::Doctor(_)
+            | Self::Serve(_)
+            | Self::Compare(_)
             | Self::Report(_)
             | Self::List(_)
             | Self::Show(_)

@@ -7,10 +7,33 @@ use iolab_workload::{Error, Result};
 
 use super::NewFile;
 
+/// How often a folder is made again that another process has removed.
+const ATTEMPTS_MAX: u32 = 20;
+
 /// Folders that were made for a file; those that are still empty are removed when this is dropped.
 pub(crate) struct MadeFolders(Vec<PathBuf>);
 
 impl MadeFolders {
+    /// Makes a file in the folder of a place, and the folder where there is none.
+    ///
+    /// # Errors
+    /// Those of [`Self::of`], and of what makes the file.
+    pub(crate) fn with_file<T>(
+        place: &NewFile<'_>,
+        make: impl Fn() -> Result<T>,
+    ) -> Result<(T, Self)> {
+        let attempt = || {
+            let folders = Self::of(place)?;
+            Ok((make()?, folders))
+        };
+        let NewFile::In { .. } = place else {
+            return attempt();
+        };
+        // Another process that made the folder removes it while it is empty. The other failures come again.
+        let mut earlier = (1..ATTEMPTS_MAX).filter_map(|_| attempt().ok());
+        earlier.next().map_or_else(attempt, Ok)
+    }
+
     /// Makes the folder of a place with those above it. A file of a name of its own stands in a folder that is there.
     ///
     /// # Errors
@@ -51,6 +74,8 @@ impl Drop for MadeFolders {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+
     use super::super::create;
     use super::*;
 
@@ -69,6 +94,33 @@ mod tests {
         drop(made);
         assert_eq!(path, folder.join("r.iolab"));
         assert!(path.exists());
+    }
+
+    #[test]
+    fn a_folder_that_another_process_removes_is_made_again() {
+        let above = tempfile::tempdir().unwrap();
+        let folder = above.path().join("a/b");
+        let place = NewFile::In {
+            folder: &folder,
+            name: "r",
+        };
+        let is_over = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !is_over.load(Ordering::Relaxed) {
+                    drop(MadeFolders::of(&place));
+                }
+            });
+            for _ in 0..200 {
+                let made = MadeFolders::with_file(&place, || create(place, b"content"));
+                let made = made.map(|((path, _), _)| std::fs::remove_file(path).unwrap());
+                if made.is_err() {
+                    is_over.store(true, Ordering::Relaxed);
+                }
+                made.unwrap();
+            }
+            is_over.store(true, Ordering::Relaxed);
+        });
     }
 
     #[test]
