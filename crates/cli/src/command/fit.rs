@@ -96,11 +96,10 @@ pub(crate) fn fit(options: &Fit) -> Outcome {
         options.requirement,
         options.target.display()
     );
-    let measured = measure(plans, asked, seed, &workspace, (&title, &options.output));
-    let kept = measured
-        .as_ref()
-        .map_or(Vec::new(), |(files, _)| files.clone());
-    let (files, interrupt) = workspace.close_after(measured, &kept)?;
+    let mut files = Vec::new();
+    let place = (title.as_str(), options.output.as_path());
+    let measured = measure(plans, asked, seed, &workspace, place, &mut files);
+    let interrupt = workspace.close_after(measured, &files)?;
     let runs: Vec<AnalysedRun> = files
         .iter()
         .map(|file| read_run(file))
@@ -165,7 +164,7 @@ fn asked(requirement: &Requirement, limits: Vec<String>, seed: u64) -> Vec<Quest
     workloads.map(question).collect()
 }
 
-/// Carries out the workloads one after another, and returns their run files. All files are created before the first trial, so
+/// Carries out the workloads one after another; `files` are then the run files with results, also after a failure. All files are created before the first trial, so
 /// that each can be resumed.
 fn measure(
     plans: Vec<FittedPlan>,
@@ -173,7 +172,8 @@ fn measure(
     seed: u64,
     workspace: &Workspace,
     (title, folder): (&str, &Path),
-) -> Outcome<(Vec<PathBuf>, Option<Failure>)> {
+    files: &mut Vec<PathBuf>,
+) -> Outcome<Option<Failure>> {
     let mut begun: VecDeque<(String, PreparedRun<'_>)> = VecDeque::new();
     for ((number, plan), question) in plans.into_iter().enumerate().zip(asked) {
         let experiment = plan.experiment().clone();
@@ -184,7 +184,7 @@ fn measure(
             Err(error) => return Err(leave(begun, error.into())),
         }
     }
-    let mut files: Vec<PathBuf> = begun.iter().map(|(_, run)| run.path().to_owned()).collect();
+    files.extend(begun.iter().map(|(_, run)| run.path().to_owned()));
     let mut told = Vec::new();
     for number in 0..files.len() {
         let Some((name, run)) = begun.pop_front() else {
@@ -200,18 +200,18 @@ fn measure(
         if let Err(failure) = finished {
             let failure = match workspace.is_virtual() {
                 true => failure,
-                false => interrupted(failure, &files),
+                false => interrupted(failure, files),
             };
             let failure = leave(begun, with_kept(failure, Some(&files[number])));
             files.truncate(number + 1);
             files.retain(|file| read_run(file).is_ok_and(|run| has_results(&run)));
             return match workspace.tells(&failure) && !files.is_empty() {
-                true => Ok((files, Some(failure))),
+                true => Ok(Some(failure)),
                 false => Err(failure),
             };
         }
     }
-    Ok((files, None))
+    Ok(None)
 }
 
 /// Closes the runs that are not carried out, after a failure.
