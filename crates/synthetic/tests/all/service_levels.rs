@@ -5,7 +5,7 @@ use iolab_analysis::answer::{AnswerBasis, RunAnswer};
 use iolab_analysis::fitness::Answer;
 use iolab_record::question::{Asked, Question};
 use iolab_record::{LatencyOf, Operation, PartId, RunRecord, SampleLatency};
-use iolab_synthetic::{At, Disturbance, Disturber, Evidence, Noise, Outcome, Scenario, Truth};
+use iolab_synthetic::{At, Disturbance, Disturber, Noise, Outcome, Scenario, Truth};
 use iolab_workload::histogram::new_latency_histogram;
 use iolab_workload::service_level::ServiceLevels;
 
@@ -128,13 +128,7 @@ fn levels_are_not_answered_by_what_is_not_the_storage() {
         (Disturber::PageCache, 1.0 / 0.65, 0.8),
     ] {
         let disturbed = Scenario {
-            disturbances: vec![Disturbance {
-                by,
-                at: At::all(),
-                share: 1.0,
-                ratio,
-                evidence: Evidence::Shown,
-            }],
+            disturbances: vec![Disturbance::of_every_trial(by, At::all(), ratio)],
             ..reads(noise, 10)
         };
         let make = |seed| disturbed.run(seed);
