@@ -5,7 +5,7 @@ use iolab_workload::Result;
 
 use crate::compare::Conclusion;
 use crate::consent::NeededConsent;
-use crate::refusal::Refusal;
+use crate::refusal;
 use crate::runs::comparable_runs::{Comparability, ExcludedRun};
 use crate::runs::{FiledRun, HISTORY_MIN, RunCriteria, RunsCell, RunsComparison};
 use iolab_record::RunStatus;
@@ -57,11 +57,7 @@ impl Gate {
     pub fn of(new: FiledRun<'_>, all: &[FiledRun<'_>], terms: &GateTerms) -> Result<Self> {
         let record = new.run.record();
         if record.run.status != RunStatus::Done {
-            return Err(Refusal::Unfinished {
-                file: new.file,
-                consent: NeededConsent::of(record),
-            }
-            .into());
+            return Err(refusal::unfinished(new.file, NeededConsent::of(record)));
         }
         let (history, unused) = terms.kinship.history(&new, all, terms.last)?;
         let compared = if history.len() < HISTORY_MIN {

@@ -6,7 +6,7 @@ use iolab_workload::Result;
 use crate::analysis::{CellAnalysis, Response};
 use crate::compare::ALPHA;
 use crate::compare::matching::common_factors;
-use crate::refusal::Refusal;
+use crate::refusal;
 use crate::runs::comparable_runs::{Comparability, ExcludedRun, ExclusionReason};
 use crate::runs::matching::{Side, sources};
 use crate::runs::{FiledRun, RunName, in_time};
@@ -134,7 +134,7 @@ impl ExperimentLine {
     /// Of kind [`Usage`](iolab_workload::Kind::Usage) where a definition in a run file cannot be read, or without runs.
     pub fn of(runs: &[FiledRun<'_>]) -> Result<Self> {
         match runs {
-            [] => Err(Refusal::NoRuns.into()),
+            [] => Err(refusal::no_runs()),
             runs => line(runs),
         }
     }

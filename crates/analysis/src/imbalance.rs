@@ -1,7 +1,6 @@
 //! Disturbances from outside, and whether the runs of two sides differ in them. METHODS.md has the rule.
 
 use crate::analysis::{CellAnalysis, CellDisturbance};
-use iolab_workload::quantity::{digits, format_percent};
 
 /// Something outside that disturbs trials.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -96,14 +95,6 @@ impl Disturber {
             Self::Quota => around.quota_wait,
             Self::Splitting => around.ios_per_request,
             Self::Fragmentation => around.buffer_pieces,
-        }
-    }
-
-    /// Formats a value.
-    pub fn format(self, value: f64) -> String {
-        match self {
-            Self::Splitting | Self::Fragmentation => digits(value, 3),
-            _ => format_percent(value),
         }
     }
 

@@ -8,7 +8,7 @@ use iolab_workload::{Result, histogram};
 use iolab_record::SampleLatency;
 use iolab_record::{LatencyOf, RunRecord};
 
-use crate::refusal::Refusal;
+use crate::refusal;
 
 /// Latencies by cell and [`SampleLatency::of`], in ns; sums over all parts.
 pub type CellLatencies = BTreeMap<(i64, LatencyOf), LatencyHistogram>;
@@ -36,7 +36,7 @@ pub fn of_cells(
         histogram::add(sum, &latency.histogram);
         // The library saturates the total, after which iterating would overflow.
         if sum.len() > i64::MAX as u64 {
-            return Err(Refusal::TooManyLatencies { cell: *cell }.into());
+            return Err(refusal::too_many_latencies(*cell));
         }
     }
     Ok(together)

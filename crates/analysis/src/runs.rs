@@ -15,7 +15,7 @@ use crate::analysed_run::AnalysedRun;
 use crate::analysis::Response;
 use crate::compare::{ALPHA, CellVerdict, Conclusion, Difference};
 use crate::doubt::SideDoubts;
-use crate::refusal::Refusal;
+use crate::refusal;
 
 /// Probability with which the detectable change would have been found.
 pub const GATE_POWER: f64 = 0.9;
@@ -156,11 +156,11 @@ impl RunsComparison {
     pub fn of(base: &[FiledRun<'_>], new: &[FiledRun<'_>], terms: RunCriteria) -> Result<Self> {
         let (base, new) = (in_time(base), in_time(new));
         if base.is_empty() || new.is_empty() {
-            return Err(Refusal::SideWithoutRun.into());
+            return Err(refusal::side_without_run());
         }
         let ids: Vec<String> = base.iter().map(|run| run.run.record().id()).collect();
         if let Some(twice) = new.iter().find(|run| ids.contains(&run.run.record().id())) {
-            return Err(Refusal::OnBothSides { file: twice.file }.into());
+            return Err(refusal::on_both_sides(twice.file));
         }
         matching::compare(&base, &new, terms)
     }

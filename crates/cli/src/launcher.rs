@@ -71,7 +71,7 @@ pub(crate) fn join(command: &Command) -> Outcome<Option<Rc<Ranks>>> {
     match command.across_ranks() {
         AcrossRanks::Each => Ok(None),
         AcrossRanks::Alone { name, instead } => {
-            check_alone(|launch| launch.of_one(name, instead)).map(|()| None)
+            check_alone(|launch| launch.one_process_only(name, instead)).map(|()| None)
         }
         AcrossRanks::Together => together(),
     }

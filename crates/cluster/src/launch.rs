@@ -4,8 +4,8 @@ use iolab_workload::Error;
 
 /// What a launcher tells its processes in their environment.
 struct Launcher {
-    /// What the user typed. What sets the variables of PMI is mpiexec of MPICH and its descendants, which mpirun is another name of.
-    command: &'static str,
+    /// What the user may have typed: mpirun of MPICH and its descendants is another name of their mpiexec, which sets the variables of PMI.
+    commands: &'static [&'static str],
     /// The variable that holds the number of processes.
     size: &'static str,
     /// The variable that holds the number of this one.
@@ -18,32 +18,32 @@ struct Launcher {
 /// `SLURM_STEP_NUM_TASKS`.
 const LAUNCHERS: [Launcher; 6] = [
     Launcher {
-        command: "mpirun",
+        commands: &["mpirun"],
         size: "OMPI_COMM_WORLD_SIZE",
         rank: "OMPI_COMM_WORLD_RANK",
     },
     Launcher {
-        command: "mpirun",
+        commands: &["mpirun"],
         size: "MV2_COMM_WORLD_SIZE",
         rank: "MV2_COMM_WORLD_RANK",
     },
     Launcher {
-        command: "mpiexec",
+        commands: &["mpiexec", "mpirun"],
         size: "PMI_SIZE",
         rank: "PMI_RANK",
     },
     Launcher {
-        command: "srun",
+        commands: &["srun"],
         size: "SLURM_STEP_NUM_TASKS",
         rank: "SLURM_PROCID",
     },
     Launcher {
-        command: "flux run",
+        commands: &["flux run"],
         size: "FLUX_JOB_SIZE",
         rank: "FLUX_TASK_RANK",
     },
     Launcher {
-        command: "jsrun",
+        commands: &["jsrun"],
         size: "JSM_NAMESPACE_SIZE",
         rank: "JSM_NAMESPACE_RANK",
     },
@@ -52,7 +52,7 @@ const LAUNCHERS: [Launcher; 6] = [
 /// A start of several processes, of which this is one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Launch {
-    /// What started them, as the user typed it; `mpiexec or srun` where it can be either, because srun too speaks PMI.
+    /// What started them, as the user typed it; `mpiexec, mpirun or srun` where it can be any of them, because srun too speaks PMI.
     pub command: String,
     /// How many there are, at least 2.
     pub size: u32,
@@ -74,13 +74,17 @@ impl Launch {
             number(launcher.size) == Some(size) && number(launcher.rank) == rank
         };
         let mut commands: Vec<&str> = Vec::new();
-        for launcher in all.clone().filter(says_the_same) {
-            if !commands.contains(&launcher.command) {
-                commands.push(launcher.command);
+        for command in all.clone().filter(says_the_same).flat_map(|l| l.commands) {
+            if !commands.contains(command) {
+                commands.push(command);
             }
         }
+        let command = match commands.as_slice() {
+            [some @ .., last] if !some.is_empty() => format!("{} or {last}", some.join(", ")),
+            one => one.concat(),
+        };
         Some(Self {
-            command: commands.join(" or "),
+            command,
             size,
             rank,
             variables: all.map(|launcher| launcher.size).collect(),
@@ -101,7 +105,7 @@ impl Launch {
 
     /// Why several processes do not measure with `command` (`fit`), which one process carries out; `instead` says what they can do
     /// together.
-    pub fn of_one(&self, command: &str, instead: &str) -> Error {
+    pub fn one_process_only(&self, command: &str, instead: &str) -> Error {
         self.unrelated(
             &format!("'iolab {command}' measures with one process"),
             &format!("start it without {}; {instead}", self.command),
@@ -184,13 +188,16 @@ mod tests {
             ("PMI_RANK", "0"),
         ];
         let found = launch(&nested).expect("a launch");
-        assert_eq!((found.command.as_str(), found.size), ("mpiexec", 128));
+        assert_eq!(
+            (found.command.as_str(), found.size),
+            ("mpiexec or mpirun", 128)
+        );
         assert!(!found.is_silent());
         let refusal = found.without_mpi();
         let hint = refusal.remedy().expect("a hint");
         insta::assert_snapshot!(hint, @"build it with MPI: cargo install --path crates/cli --features mpi (needs mpicc and libclang); or start one process; for unrelated runs on purpose: env -u PMI_SIZE -u SLURM_STEP_NUM_TASKS iolab ...");
         let unconnected = found.unconnected();
-        insta::assert_snapshot!(unconnected.message(), @"mpiexec started 128 processes of iolab, and MPI does not connect them: they would be 128 unrelated runs in one directory");
+        insta::assert_snapshot!(unconnected.message(), @"mpiexec or mpirun started 128 processes of iolab, and MPI does not connect them: they would be 128 unrelated runs in one directory");
     }
 
     #[test]
@@ -202,14 +209,15 @@ mod tests {
         let mvapich = [("MV2_COMM_WORLD_SIZE", "4"), ("MV2_COMM_WORLD_RANK", "1")];
         assert_eq!(by(&open_mpi), "mpirun");
         assert_eq!(by(&srun), "srun");
-        assert_eq!(by(&[srun, pmi].concat()), "mpiexec or srun");
+        assert_eq!(by(&[srun, pmi].concat()), "mpiexec, mpirun or srun");
+        assert_eq!(by(&[open_mpi, pmi].concat()), "mpirun or mpiexec");
         assert_eq!(by(&[open_mpi, mvapich].concat()), "mpirun");
     }
 
     #[test]
     fn a_command_of_one_process_says_so_with_or_without_mpi() {
         let found = launch(&[("OMPI_COMM_WORLD_SIZE", "4"), ("OMPI_COMM_WORLD_RANK", "0")]);
-        let refusal = found.expect("a launch").of_one("fit", "do this");
+        let refusal = found.expect("a launch").one_process_only("fit", "do this");
         insta::assert_snapshot!(refusal.message(), @"mpirun started 4 processes of iolab, and 'iolab fit' measures with one process: they would be 4 unrelated runs in one directory");
         insta::assert_snapshot!(refusal.remedy().expect("a hint"), @"start it without mpirun; do this; for unrelated runs on purpose: env -u OMPI_COMM_WORLD_SIZE iolab ...");
     }

@@ -145,7 +145,12 @@ impl KeptMemory {
             buffers,
             histograms,
         } = mem::take(self);
-        histograms.truncate(specs.iter().map(|spec| outcome::histograms(spec)).sum());
+        histograms.truncate(
+            specs
+                .iter()
+                .map(|spec| outcome::histogram_count(spec))
+                .sum(),
+        );
         let layouts = Layout::of_all(specs);
         let fits = |kept: &TrialBuffers| layouts.is_some() && kept.layouts == layouts;
         let buffers = match buffers.filter(fits) {

@@ -90,6 +90,7 @@ needs! {
     Mincore, "mincore", [], "mincore(2)";
     Leases, "leases", [], "leases of files";
     IoAccount, "io-account", [], "the I/O account of processes (/proc/PID/io)";
+    SystemCalls, "system-calls", [], "a kernel that tells the system call of a thread (/proc/PID/task/N/syscall)";
     Pagemap, "pagemap", [], "page numbers in /proc/self/pagemap";
     HugePages, "huge-pages", [], "huge pages, transparent or of vm.nr_hugepages";
     SmallPages, "4k-pages", [], "pages of 4 KiB";

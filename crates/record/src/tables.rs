@@ -51,11 +51,11 @@ pub static RUN: LazyLock<Table<Run>> = LazyLock::new(|| Table {
         whole!("target_bytes", Run, target_bytes as u64).doc("usable size of the target; of all files together where programs are run");
         whole!("seed", Run, seed as u64).doc("seed of the plan; the orders of the blocks and the seeds of the trials follow from it");
         word!("clock_domain", Run, clock_domain, ClockDomain).doc("`real`, or `virtual`: the time of a disk that is computed");
-        real!("clock_cost_ns", Run, clock_cost_ns?, "cost of one time stamp");
-        real!("clock_resolution_ns", Run, clock_resolution_ns?, "step in which time stamps grow: no latency is known better").since(6);
+        real!("clock_cost_ns", Run, clock_cost_ns?).doc("cost of one time stamp");
+        real!("clock_resolution_ns", Run, clock_resolution_ns?).doc("step in which time stamps grow: no latency is known better").since(6);
         text!("clock_source", Run, clock_source).doc("the clock that was used, and why");
-        real!("floor_ns", Run, floor_ns?,
-            "what one request of the `null` backend costs: iolab's own share; without recording its latency when no cell does");
+        real!("floor_ns", Run, floor_ns?)
+            .doc("what one request of the `null` backend costs: iolab's own share; without recording its latency when no cell does");
     }),
     constraints: &["CHECK (id = 1)"],
 });
@@ -165,7 +165,7 @@ pub static EXPERIMENT: LazyLock<Table<ExperimentRecord>> = LazyLock::new(|| {
                 .doc("the whole definition as it was run, overrides included; `iolab run` takes it. Finer sizes that the run has added stand in `[refined]`, with the first block that measures them");
             json_text!("factors", ExperimentRecord, factors)
                 .doc("names of the factors, a JSON array in their order");
-            real!("precision", ExperimentRecord, precision, "goal: half-width of the median's 95 % interval, over the median")
+            real!("precision", ExperimentRecord, precision).doc("goal: half-width of the median's 95 % interval, over the median")
                 .within(f64::MIN_POSITIVE, 1.0 - f64::EPSILON);
             whole!("budget_ns", ExperimentRecord, budget_ns as u64).doc("time for the run");
             whole!("trials_min", ExperimentRecord, trials_min as u32).between(1, u32::MAX.into()).doc(TRIALS);
@@ -280,21 +280,21 @@ pub static SERIES: LazyLock<Table<IntervalRow>> = LazyLock::new(|| {
     const TRIMS: &str = "trims completed in it, and the bytes that they covered";
     let done = Operation::ALL.iter().flat_map(|operation| match operation {
         Operation::Read => vec![
-            number!("read_requests", IntervalRow, interval.done.read.requests, REQUESTS),
-            number!("read_bytes", IntervalRow, interval.done.read.bytes, BYTES),
+            number!("read_requests", IntervalRow, interval.done.read.requests).doc(REQUESTS),
+            number!("read_bytes", IntervalRow, interval.done.read.bytes).doc(BYTES),
         ],
         Operation::Write => vec![
-            number!("write_requests", IntervalRow, interval.done.write.requests, REQUESTS),
-            number!("write_bytes", IntervalRow, interval.done.write.bytes, BYTES),
+            number!("write_requests", IntervalRow, interval.done.write.requests).doc(REQUESTS),
+            number!("write_bytes", IntervalRow, interval.done.write.bytes).doc(BYTES),
         ],
         Operation::Sync => vec![
-            number!("sync_requests", IntervalRow, interval.done.sync.requests, "`fsync` and `fdatasync` calls completed in it, without the final one")
+            number!("sync_requests", IntervalRow, interval.done.sync.requests).doc("`fsync` and `fdatasync` calls completed in it, without the final one")
                 .null(Null::Free)
                 .since(6),
         ],
         Operation::Trim => Vec::from(table! {
-            number!("trim_requests", IntervalRow, interval.done.trim.requests, TRIMS).null(Null::Free).since(6);
-            number!("trim_bytes", IntervalRow, interval.done.trim.bytes, TRIMS).null(Null::Free).since(6);
+            number!("trim_requests", IntervalRow, interval.done.trim.requests).doc(TRIMS).null(Null::Free).since(6);
+            number!("trim_bytes", IntervalRow, interval.done.trim.bytes).doc(TRIMS).null(Null::Free).since(6);
         }),
     });
     let done = done.collect();
@@ -305,14 +305,14 @@ pub static SERIES: LazyLock<Table<IntervalRow>> = LazyLock::new(|| {
         columns: [
             Vec::from(table! {
                 whole!("sample_id", IntervalRow, sample as i64).hidden().doc("the sample");
-                number!("start_ns", IntervalRow, interval.start_ns, "from the start of the timed span; with `sample_id` the key");
-                number!("length_ns", IntervalRow, interval.length_ns, "of the interval").between(1, super::column::COUNT_MAX);
+                number!("start_ns", IntervalRow, interval.start_ns).doc("from the start of the timed span; with `sample_id` the key");
+                number!("length_ns", IntervalRow, interval.length_ns).doc("of the interval").between(1, super::column::COUNT_MAX);
             }),
             done,
             Vec::from(table! {
                 Column::real("throughput_mb_s", |row: &IntervalRow| Some(row.interval.throughput_mb_s()), |_, _| ()).derived();
-                number!("drive_millidegrees", IntervalRow, interval.drive_millidegrees?,
-                    "highest temperature of the drive that was read in it (hwmon, once a second with `latency_over_time=true`), in thousandths of a degree Celsius").since(6);
+                number!("drive_millidegrees", IntervalRow, interval.drive_millidegrees?)
+                    .doc("highest temperature of the drive that was read in it (hwmon, once a second with `latency_over_time=true`), in thousandths of a degree Celsius").since(6);
             }),
         ]
         .into_iter()

@@ -3,8 +3,10 @@
 mod conclusion;
 pub(crate) mod data;
 
+use std::borrow::Cow;
 use std::io::{self, Write};
 
+use crate::disturber;
 use crate::doubt::{has_values, on_side, remedy};
 use crate::findings::overall;
 use iolab_analysis::analysis::Response;
@@ -108,18 +110,19 @@ fn heading(comparison: &Comparison) -> String {
 /// A line for each difference between two sides.
 pub(crate) fn difference_lines(differences: &[Difference]) -> impl Iterator<Item = String> {
     differences.iter().map(|d| {
-        let [what, base, new] =
-            [&*d.what, side_value(&d.base), side_value(&d.new)].map(escape_control);
+        let (base, new) = (side_value(&d.base), side_value(&d.new));
+        let [what, base, new] = [&*d.what, &*base, &*new].map(escape_control);
         format!("  {what}: {base} -> {new}")
     })
 }
 
 /// What a side has.
-pub(crate) fn side_value(value: &SideValue) -> &str {
+pub(crate) fn side_value(value: &SideValue) -> Cow<'_, str> {
     match value {
-        SideValue::Known(value) => value,
-        SideValue::Unknown => "not known",
-        SideValue::Various => "various, by cell",
+        SideValue::Known(value) => value.into(),
+        SideValue::Disturbed(by, value) => disturber::extent(*by, *value).into(),
+        SideValue::Unknown => "not known".into(),
+        SideValue::Various => "various, by cell".into(),
     }
 }
 

@@ -1,6 +1,7 @@
 //! What disturbs trials, in words.
 
 use iolab_analysis::imbalance::{Disturber, Imbalance};
+use iolab_workload::quantity::{digits, format_percent};
 
 /// A description, for use within a sentence.
 pub(crate) fn words(disturber: Disturber) -> &'static str {
@@ -16,6 +17,14 @@ pub(crate) fn words(disturber: Disturber) -> &'static str {
     }
 }
 
+/// A value of it.
+pub(crate) fn extent(disturber: Disturber, value: f64) -> String {
+    match disturber {
+        Disturber::Splitting | Disturber::Fragmentation => digits(value, 3),
+        _ => format_percent(value),
+    }
+}
+
 /// What differs between two sides, with the values of each: `other traffic on the device, 0 % with it, 20 % to 30 % without it`. `base` and
 /// `new` say which side it is.
 pub(crate) fn of_both(found: &Imbalance, base: &str, new: &str) -> String {
@@ -25,7 +34,7 @@ pub(crate) fn of_both(found: &Imbalance, base: &str, new: &str) -> String {
         new: of_new,
     } = *found;
     let values = |(least, most): (f64, f64)| {
-        let (least, most) = (what.format(least), what.format(most));
+        let (least, most) = (extent(what, least), extent(what, most));
         match least == most {
             true => least,
             false => format!("{least} to {most}"),

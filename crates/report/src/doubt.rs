@@ -92,7 +92,7 @@ pub(crate) fn of_sides(alike: &[&Reason]) -> Vec<String> {
         let (known, own) = match reason {
             Reason::Disturbed { by, worst } => {
                 by_others = Some(*by);
-                (&mut extents, by.format(*worst))
+                (&mut extents, disturber::extent(*by, *worst))
             }
             other => (&mut clauses, of_side(other)),
         };
@@ -132,7 +132,7 @@ pub fn of_side(reason: &Reason) -> String {
             format!("none of {syncs} syncs flushed the write cache of the device")
         }
         Reason::Disturbed { by, worst } => {
-            format!("{} ({})", disturber::words(*by), by.format(*worst))
+            format!("{} ({})", disturber::words(*by), disturber::extent(*by, *worst))
         },
         Reason::Preempted { per_second } => format!(
             "each worker was preempted {} times per second",

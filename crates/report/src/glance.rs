@@ -226,12 +226,14 @@ impl Overview<'_> {
     /// The text above and below the numbers of the picture.
     pub(crate) fn picture_words(&self) -> PictureWords {
         let records: Vec<_> = self.inputs.iter().map(|input| input.run.record()).collect();
+        let has_intervals = self.pictured().iter().any(|one| one.interval.is_some());
+        let numbers = match has_intervals {
+            true => "Medians; ± and whiskers: 95 % interval for a repeat at once.",
+            false => "Medians.",
+        };
         let source = records.first().map_or_else(String::new, |record| {
             let day = record.run.started_utc.split('T').next().unwrap_or_default();
-            let text = format!(
-                "iolab {}, {day}. Medians; ± and whiskers: 95 % interval for a repeat at once.",
-                record.run.tool_version
-            );
+            let text = format!("iolab {}, {day}. {numbers}", record.run.tool_version);
             escape_control(&text).into_owned()
         });
         PictureWords {
@@ -367,6 +369,18 @@ mod tests {
             }
         }
         Input::new(PathBuf::from("read-size.iolab"), AnalysedRun::of(record))
+    }
+
+    /// What no number has is not explained.
+    #[test]
+    fn a_picture_explains_intervals_where_there_are_any() {
+        let source = |input: Input| Overview::new(&[input]).picture_words().source;
+        assert!(source(reads(None)).contains("whiskers"));
+        let mut record: RunRecord = record("read-size", &["bs"]);
+        add_cell(&mut record, &["bs=4KiB"], &[100.0, 101.0]);
+        let few = Input::new(PathBuf::from("few.iolab"), AnalysedRun::of(record));
+        let source = source(few);
+        assert!(source.ends_with(". Medians."), "{source}");
     }
 
     /// The page is judged by its findings too, the picture by nothing but the numbers in it.

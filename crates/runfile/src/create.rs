@@ -13,6 +13,7 @@ use iolab_workload::{Error, Result};
 use super::error::file_fault;
 use super::opening::{SIDE_FILES, beside};
 pub(super) use folders::MadeFolders;
+pub use folders::unmade_folder;
 #[cfg(target_os = "linux")]
 use unnamed::linked;
 

@@ -35,7 +35,7 @@ use iolab_workload::trial::Batch;
 use iolab_workload::{Error, Result};
 use rusqlite::{Connection, OpenFlags, params};
 
-pub use create::NewFile;
+pub use create::{NewFile, unmade_folder};
 use error::{damaged, fault, file_fault, no_trials, too_large, while_writing};
 use iolab_record::environment::Environment;
 use iolab_record::tables::{

@@ -20,6 +20,7 @@ use iolab_host::system_control::restore_own;
 use iolab_host::tracing::THREAD_NAMES;
 use iolab_storage::Target;
 use iolab_workload::quantity::exact_duration;
+use iolab_workload::shell::shell_word;
 use iolab_workload::trial::TrialSpec;
 use iolab_workload::{Error, Result};
 
@@ -52,7 +53,7 @@ struct State {
     patience: Duration,
     /// Whether the targets are used; else what can keep the caller waiting is the run file.
     uses_targets: bool,
-    /// The run file, once it is known, and how to finish the run after an answer.
+    /// The run file, once it is known, and what to do with it after an answer.
     run_file: Option<(PathBuf, String)>,
 }
 
@@ -161,7 +162,8 @@ impl Watch {
             // What is dirty may be written before a file is gone.
             state.patience = moving(bytes.fold(0, u64::saturating_add), ANSWER);
             state.uses_targets = true;
-            let files: Vec<String> = kept.iter().map(|file| file.display().to_string()).collect();
+            let files = kept.iter().map(|file| shell_word(&file.to_string_lossy()));
+            let files: Vec<String> = files.collect();
             state.run_file = kept.first().map(|file| {
                 let stored = format!("The trials are stored: iolab table {}", files.join(" "));
                 (file.clone(), stored)
@@ -502,6 +504,17 @@ mod tests {
         };
         assert!(!remedy_with(true).contains("resume"));
         assert!(remedy_with(true).contains("scratch") && !remedy_with(false).contains("scratch"));
+    }
+
+    #[test]
+    fn a_shell_reads_each_file_of_stored_trials_as_one_word() {
+        let kept = ["old run.iolab", "$(touch X)"].map(PathBuf::from);
+        let watch = Watch::over_removal(&[], &kept, |error| panic!("{error}"));
+        let told = locked(&watch.state).run_file.clone();
+        assert_eq!(
+            told.expect("a run file").1,
+            "The trials are stored: iolab table 'old run.iolab' '$(touch X)'"
+        );
     }
 
     #[test]

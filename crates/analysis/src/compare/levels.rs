@@ -4,7 +4,7 @@ use iolab_workload::Result;
 
 use super::{Comparison, Criteria, RunSide, SideName};
 use crate::analysed_run::AnalysedRun;
-use crate::refusal::Refusal;
+use crate::refusal;
 use iolab_record::RunRecord;
 use iolab_workload::settings::{Setting, level_label};
 
@@ -38,11 +38,7 @@ fn two_levels<'a>(record: &RunRecord, by: &'a str) -> Result<(&'a str, [String; 
     };
     let factors = &record.experiment.factors;
     let Some(index) = factors.iter().position(|f| f == factor) else {
-        return Err(Refusal::NoSuchFactor {
-            named: factor,
-            factors,
-        }
-        .into());
+        return Err(refusal::no_such_factor(factor, factors));
     };
     let mut levels: Vec<String> = Vec::new();
     for level in record
@@ -62,20 +58,11 @@ fn two_levels<'a>(record: &RunRecord, by: &'a str) -> Result<(&'a str, [String; 
         None => levels.clone(),
     };
     if let Some(strange) = wanted.iter().find(|level| !levels.contains(level)) {
-        return Err(Refusal::NoSuchLevel {
-            factor,
-            named: strange,
-            levels: &levels,
-        }
-        .into());
+        return Err(refusal::no_such_level(factor, strange, &levels));
     }
     match <[String; 2]>::try_from(wanted) {
         Ok([base, new]) if base != new => Ok((factor, [base, new])),
-        _ => Err(Refusal::NotTwoLevels {
-            factor,
-            levels: &levels,
-        }
-        .into()),
+        _ => Err(refusal::not_two_levels(factor, &levels)),
     }
 }
 

@@ -10,7 +10,7 @@ use crate::analysed_run::AnalysedRun;
 use crate::analysis::{Analysis, CellAnalysis, Response};
 use crate::claim::effect::log_ratios;
 use crate::doubt::SideDoubts;
-use crate::refusal::Refusal;
+use crate::refusal;
 use iolab_plan::cells::cells;
 use iolab_plan::experiment::Experiment;
 use iolab_record::environment;
@@ -137,7 +137,7 @@ pub(crate) fn common_response(sources: &[RunSide<'_>]) -> Result<Response> {
     let first = all.next().unwrap_or_default();
     match all.find(|asked| *asked != first) {
         None => Ok(response.unwrap_or_default()),
-        Some(new) => Err(Refusal::OtherResponse { base: first, new }.into()),
+        Some(new) => Err(refusal::other_response(&first, &new)),
     }
 }
 
@@ -240,11 +240,7 @@ pub(crate) fn keyed<'a>(source: RunSide<'a>, factors: &[String]) -> Result<Vec<K
 
 pub(crate) fn no_common_cell(factors: &[String], base: &[Keyed<'_>], new: &[Keyed<'_>]) -> Error {
     let first = |cells: &[Keyed<'_>]| Some(cell_label(factors, &cells.first()?.levels));
-    Refusal::NoCellInCommon {
-        base: first(base),
-        new: first(new),
-    }
-    .into()
+    refusal::no_cell_in_common(first(base), first(new))
 }
 
 /// The mean over all cells in each block that all of them have.

@@ -24,8 +24,8 @@ pub(super) fn differences(pairs: &[(&CellDisturbance, &CellDisturbance)]) -> Vec
         };
         strong.then(|| Difference {
             what: what.name().to_owned(),
-            base: SideValue::Known(what.format(base)),
-            new: SideValue::Known(what.format(new)),
+            base: SideValue::Disturbed(what, base),
+            new: SideValue::Disturbed(what, new),
         })
     };
     Disturber::ALL.into_iter().filter_map(difference).collect()
@@ -46,10 +46,10 @@ mod tests {
         let told = differences(&[(&base, &new), (&base, &new)]);
         assert_eq!(told.len(), 1);
         assert_eq!(told[0].what, "steal");
-        let known = |value: &str| SideValue::Known(value.to_owned());
+        let stolen = |share| SideValue::Disturbed(Disturber::Steal, share);
         assert_eq!(
             (&told[0].base, &told[0].new),
-            (&known("1.0 %"), &known("12 %"))
+            (&stolen(0.01), &stolen(0.12))
         );
         // A value unknown on one side is not a difference.
         assert_eq!(differences(&[(&of(0.0, None), &of(0.0, Some(0.9)))]), []);

@@ -8,7 +8,7 @@ use iolab_record::target_paths::target_paths;
 use iolab_record::{RunRecord, tell_targets_apart};
 use iolab_report::input::Input;
 use iolab_report::report::{Bundle, DepositFile, ProgramInput, StudyReport};
-use iolab_runfile::Content;
+use iolab_runfile::{Content, unmade_folder};
 use iolab_workload::{Error, Result};
 
 use crate::arguments::{ReportFormat, ReportOptions as Options};
@@ -49,7 +49,8 @@ pub(crate) fn report(options: &Options) -> Outcome {
         ReportFormat::Latex => report.latex(&stem)?,
     };
     if let Some(folder) = folder {
-        make_folder(folder)?;
+        std::fs::create_dir_all(folder)
+            .map_err(|error| unmade_folder(folder, "the report", &error))?;
     }
     write(&bundle, &path)?;
     let mut to = output::open(None)?;
@@ -131,17 +132,6 @@ fn place(named: Option<&Path>, format: ReportFormat) -> (Option<&Path>, PathBuf)
         }
         Some(file) => (None, file.to_owned()),
     }
-}
-
-/// Makes the folder of a report that is ready to be written.
-fn make_folder(folder: &Path) -> Result<()> {
-    std::fs::create_dir_all(folder).map_err(|error| {
-        Error::usage(format!(
-            "cannot make the folder {} for the report: {error}",
-            folder.display()
-        ))
-        .hint("name a place that can be written with -o")
-    })
 }
 
 /// Reads files as what a report is made of, runs and observations of programs, and calls the targets of runs by the names that are

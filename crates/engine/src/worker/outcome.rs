@@ -117,7 +117,7 @@ fn used_operations(spec: &TrialSpec) -> PerOperation<bool> {
 }
 
 /// Histograms that the workers of a trial record into, those of waits left out.
-pub(crate) fn histograms(spec: &TrialSpec) -> usize {
+pub(crate) fn histogram_count(spec: &TrialSpec) -> usize {
     let used = used_operations(spec);
     let each = used.iter().filter(|(_, used)| **used).count();
     match spec.latency || spec.rate.is_some() {

@@ -108,19 +108,9 @@ impl Decoder {
         for page in pages.chunks(page_bytes.max(1)) {
             for record in Records::of(page) {
                 let kind = self.event(record.bytes);
-                let own = |kind: &TraceEventKind| match kind {
-                    TraceEventKind::Woken(thread) | TraceEventKind::Runs(thread) => {
-                        threads.contains(thread)
-                    }
-                    TraceEventKind::Block { .. }
-                    | TraceEventKind::Began { .. }
-                    | TraceEventKind::FileServer { .. }
-                    | TraceEventKind::Moved { .. }
-                    | TraceEventKind::FuseSend { .. }
-                    | TraceEventKind::FuseEnd { .. }
-                    | TraceEventKind::Sync { .. }
-                    | TraceEventKind::SyncCall { .. }
-                    | TraceEventKind::Commit { .. } => true,
+                let own = |kind: &TraceEventKind| {
+                    let scheduled = kind.scheduled();
+                    scheduled.is_none_or(|(thread, _)| threads.contains(&thread))
                 };
                 let at = record.at;
                 events.extend(kind.filter(own).map(|kind| Event { at, kind }));

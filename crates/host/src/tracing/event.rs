@@ -123,6 +123,34 @@ pub enum TraceEventKind {
     },
 }
 
+/// What the scheduler did with a thread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ThreadMoment {
+    /// It was made ready to run.
+    Woken,
+    /// It got a CPU.
+    Runs,
+}
+
+impl TraceEventKind {
+    /// The thread of an event of the scheduler, and what that is; `None` of others.
+    pub(super) fn scheduled(&self) -> Option<(u32, ThreadMoment)> {
+        match *self {
+            Self::Woken(thread) => Some((thread, ThreadMoment::Woken)),
+            Self::Runs(thread) => Some((thread, ThreadMoment::Runs)),
+            Self::Block { .. }
+            | Self::Began { .. }
+            | Self::FileServer { .. }
+            | Self::Moved { .. }
+            | Self::FuseSend { .. }
+            | Self::FuseEnd { .. }
+            | Self::Sync { .. }
+            | Self::SyncCall { .. }
+            | Self::Commit { .. } => None,
+        }
+    }
+}
+
 /// The steps of a request through the block layer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {

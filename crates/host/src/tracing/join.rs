@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::device_requests::{Activity, DeviceRequest, of_events};
-use super::event::{Event, TraceEventKind, Transfer};
+use super::event::{Event, ThreadMoment, Transfer};
 use super::fuse_requests::FuseActivity;
 use super::syncs::{Background, JoinedSyncs, Span, TracedSync, join_syncs};
 use super::traced_request::{Owner, Passage, TracedRequest, Way};
@@ -256,28 +256,12 @@ fn stages_of(request: &TracedRequest, passed: Passage, threads: &Threads) -> Per
 #[derive(Default)]
 struct Threads(BTreeMap<u32, Vec<(u64, ThreadMoment)>>);
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum ThreadMoment {
-    Woken,
-    Runs,
-}
-
 impl Threads {
     fn of(events: &[Event]) -> Self {
         let mut threads = Self::default();
         for event in events {
-            let (thread, moment) = match event.kind {
-                TraceEventKind::Woken(thread) => (thread, ThreadMoment::Woken),
-                TraceEventKind::Runs(thread) => (thread, ThreadMoment::Runs),
-                TraceEventKind::Block { .. }
-                | TraceEventKind::Began { .. }
-                | TraceEventKind::FileServer { .. }
-                | TraceEventKind::Moved { .. }
-                | TraceEventKind::FuseSend { .. }
-                | TraceEventKind::FuseEnd { .. }
-                | TraceEventKind::Sync { .. }
-                | TraceEventKind::SyncCall { .. }
-                | TraceEventKind::Commit { .. } => continue,
+            let Some((thread, moment)) = event.kind.scheduled() else {
+                continue;
             };
             threads
                 .0

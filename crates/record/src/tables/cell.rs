@@ -62,8 +62,8 @@ pub static CELL: LazyLock<Table<CellRow>> = LazyLock::new(|| {
         .since(6)
         .hidden()
         .doc("visits of each block after the pilot to the cell; NULL without a pilot");
-        number!("short_time_ns", CellRow, cell.pilot?.time_ns?,
-            "the time that ends a trial after the pilot, where the pilot has shortened it; NULL where it is `time_ns`")
+        number!("short_time_ns", CellRow, cell.pilot?.time_ns?)
+            .doc("the time that ends a trial after the pilot, where the pilot has shortened it; NULL where it is `time_ns`")
             .between(1, COUNT_MAX).since(6).hidden();
     });
     Table {

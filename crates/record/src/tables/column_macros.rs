@@ -1,25 +1,23 @@
 //! Macros for columns at a path into a row, such as `observed.trace?.lost`. A `?` follows a part that may be missing: the column is NULL without
 //! that part, and the first column that is read makes it. A `?` at the end: the value itself may be NULL.
 
-/// A column of numbers or flags: `number`, `real` or `flag` of [`Column`], name, type of the rows, path, meaning.
+/// A column of numbers or flags: `number`, `real` or `flag` of [`Column`], name, type of the rows, path. What it means follows, as of all columns: `.doc(...)`.
 macro_rules! column {
-    ($make:ident, $name:expr, $type:ty, $($at:ident).+ $(? $(.$in:tt)+)*, $doc:expr) => {
+    ($make:ident, $name:expr, $type:ty, $($at:ident).+ $(? $(.$in:tt)+)*) => {
         $crate::column::Column::$make(
             $name,
             |row: &$type| Some(row.$($at).+ $(.as_ref()? $(.$in)+)*),
             |row, value| row.$($at).+ $(.get_or_insert_default() $(.$in)+)* = value,
         )
         .null(null!($(? $(.$in)+)*))
-        .doc($doc)
     };
-    ($make:ident, $name:expr, $type:ty, $($at:ident).+ $(? $(.$in:tt)+)* ?, $doc:expr) => {
+    ($make:ident, $name:expr, $type:ty, $($at:ident).+ $(? $(.$in:tt)+)* ?) => {
         $crate::column::Column::$make(
             $name,
             |row: &$type| row.$($at).+ $(.as_ref()? $(.$in)+)*,
             |row, value| row.$($at).+ $(.get_or_insert_default() $(.$in)+)* = Some(value),
         )
         .null($crate::column::Null::Free)
-        .doc($doc)
     };
 }
 

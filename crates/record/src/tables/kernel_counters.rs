@@ -5,12 +5,12 @@
 macro_rules! process_io {
     ($prefix:literal, $type:ty, [$($at:tt)+], $moved:expr, $calls:expr, $stored:expr) => {
         [
-            number!(concat!($prefix, "rchar_bytes"), $type, $($at)+.rchar, $moved),
-            number!(concat!($prefix, "wchar_bytes"), $type, $($at)+.wchar, $moved),
-            number!(concat!($prefix, "read_calls"), $type, $($at)+.syscr, $calls),
-            number!(concat!($prefix, "write_calls"), $type, $($at)+.syscw, $calls),
-            number!(concat!($prefix, "read_bytes"), $type, $($at)+.read_bytes, $stored),
-            number!(concat!($prefix, "write_bytes"), $type, $($at)+.write_bytes, $stored),
+            number!(concat!($prefix, "rchar_bytes"), $type, $($at)+.rchar).doc($moved),
+            number!(concat!($prefix, "wchar_bytes"), $type, $($at)+.wchar).doc($moved),
+            number!(concat!($prefix, "read_calls"), $type, $($at)+.syscr).doc($calls),
+            number!(concat!($prefix, "write_calls"), $type, $($at)+.syscw).doc($calls),
+            number!(concat!($prefix, "read_bytes"), $type, $($at)+.read_bytes).doc($stored),
+            number!(concat!($prefix, "write_bytes"), $type, $($at)+.write_bytes).doc($stored),
         ]
     };
 }
@@ -19,12 +19,12 @@ macro_rules! process_io {
 macro_rules! resource_use {
     ($type:ty, [$($at:tt)+], $cpu:expr, $faults:expr, $switches:expr) => {
         [
-            number!("user_ns", $type, $($at)+.user_ns, $cpu),
-            number!("system_ns", $type, $($at)+.system_ns, $cpu),
-            number!("minor_faults", $type, $($at)+.minor_faults, $faults),
-            number!("major_faults", $type, $($at)+.major_faults, $faults),
-            number!("voluntary_switches", $type, $($at)+.voluntary_switches, $switches),
-            number!("involuntary_switches", $type, $($at)+.involuntary_switches, $switches),
+            number!("user_ns", $type, $($at)+.user_ns).doc($cpu),
+            number!("system_ns", $type, $($at)+.system_ns).doc($cpu),
+            number!("minor_faults", $type, $($at)+.minor_faults).doc($faults),
+            number!("major_faults", $type, $($at)+.major_faults).doc($faults),
+            number!("voluntary_switches", $type, $($at)+.voluntary_switches).doc($switches),
+            number!("involuntary_switches", $type, $($at)+.involuntary_switches).doc($switches),
         ]
     };
 }
@@ -37,18 +37,18 @@ macro_rules! device_stat {
     };
     ($prefix:literal, $type:ty, [$($at:tt)+], $ios:expr, $merges:expr, $bytes:expr, $busy:expr, $queue:expr) => {
         [
-            number!(concat!($prefix, "read_ios"), $type, $($at)+.read_ios, $ios),
-            number!(concat!($prefix, "read_merges"), $type, $($at)+.read_merges, $merges),
-            number!(concat!($prefix, "read_bytes"), $type, $($at)+.read_bytes, $bytes),
-            number!(concat!($prefix, "write_ios"), $type, $($at)+.write_ios, $ios),
-            number!(concat!($prefix, "write_merges"), $type, $($at)+.write_merges, $merges),
-            number!(concat!($prefix, "write_bytes"), $type, $($at)+.write_bytes, $bytes),
-            number!(concat!($prefix, "flush_ios"), $type, $($at)+.flush_ios, $ios),
-            number!(concat!($prefix, "busy_ms"), $type, $($at)+.busy_ms, $busy),
+            number!(concat!($prefix, "read_ios"), $type, $($at)+.read_ios).doc($ios),
+            number!(concat!($prefix, "read_merges"), $type, $($at)+.read_merges).doc($merges),
+            number!(concat!($prefix, "read_bytes"), $type, $($at)+.read_bytes).doc($bytes),
+            number!(concat!($prefix, "write_ios"), $type, $($at)+.write_ios).doc($ios),
+            number!(concat!($prefix, "write_merges"), $type, $($at)+.write_merges).doc($merges),
+            number!(concat!($prefix, "write_bytes"), $type, $($at)+.write_bytes).doc($bytes),
+            number!(concat!($prefix, "flush_ios"), $type, $($at)+.flush_ios).doc($ios),
+            number!(concat!($prefix, "busy_ms"), $type, $($at)+.busy_ms).doc($busy),
         ]
         .map(|column| column.null($crate::column::Null::Account))
         .into_iter()
-        .chain([number!(concat!($prefix, "queue_ms"), $type, $($at)+.queue_ms?, $queue)])
+        .chain([number!(concat!($prefix, "queue_ms"), $type, $($at)+.queue_ms?).doc($queue)])
     };
 }
 
@@ -59,10 +59,10 @@ macro_rules! residency {
     };
     ($prefix:literal, $type:ty, [$($at:tt)+], $looked:expr, $held:expr, $dirty:expr, $writeback:expr) => {
         [
-            number!(concat!($prefix, "looked_bytes"), $type, $($at)+.looked_bytes, $looked),
-            number!(concat!($prefix, "bytes"), $type, $($at)+.resident_bytes, $held),
-            number!(concat!($prefix, "dirty_bytes"), $type, $($at)+.dirty_bytes?, $dirty),
-            number!(concat!($prefix, "writeback_bytes"), $type, $($at)+.writeback_bytes?, $writeback),
+            number!(concat!($prefix, "looked_bytes"), $type, $($at)+.looked_bytes).doc($looked),
+            number!(concat!($prefix, "bytes"), $type, $($at)+.resident_bytes).doc($held),
+            number!(concat!($prefix, "dirty_bytes"), $type, $($at)+.dirty_bytes?).doc($dirty),
+            number!(concat!($prefix, "writeback_bytes"), $type, $($at)+.writeback_bytes?).doc($writeback),
         ]
     };
 }
@@ -71,9 +71,9 @@ macro_rules! residency {
 macro_rules! extents {
     ($type:ty, [$($at:tt)+], $looked:expr, $empty:expr) => {
         [
-            number!("extents_looked_bytes", $type, $($at)+.looked_bytes, $looked),
-            number!("hole_bytes", $type, $($at)+.hole_bytes, $empty),
-            number!("unwritten_bytes", $type, $($at)+.unwritten_bytes?, $empty),
+            number!("extents_looked_bytes", $type, $($at)+.looked_bytes).doc($looked),
+            number!("hole_bytes", $type, $($at)+.hole_bytes).doc($empty),
+            number!("unwritten_bytes", $type, $($at)+.unwritten_bytes?).doc($empty),
         ]
     };
 }

@@ -52,9 +52,9 @@ pub static PREPARATION: LazyLock<Table<PreparationStep>> = LazyLock::new(|| {
             word!("kind", PreparationStep, kind, PreparationKind)
                 .doc("`purge`: all of the device is purged, by one command; `trim`, `seq`, `rand`: a pass that trims, or writes sequentially or randomly; `round`: random writes for a time, until rounds are steady");
             whole!("number", PreparationStep, number as u32).doc("from 1 among those of its kind, target and session");
-            flag!("ok", PreparationStep, ok,
-                "1, or 0 where the target refuses trims or cannot be purged, the step failed, or the user interrupted it");
-            number!("bs", PreparationStep, bs?, "size of its requests, NULL of a purge; a shorter one follows where the range is no multiple")
+            flag!("ok", PreparationStep, ok)
+                .doc("1, or 0 where the target refuses trims or cannot be purged, the step failed, or the user interrupted it");
+            number!("bs", PreparationStep, bs?).doc("size of its requests, NULL of a purge; a shorter one follows where the range is no multiple")
                 .between(1, i64::MAX as u64);
             whole!("requests", PreparationStep, requests as u64).doc("requests completed");
             whole!("bytes", PreparationStep, bytes as u64).doc("bytes written, trimmed or purged");

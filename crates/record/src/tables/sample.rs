@@ -15,14 +15,14 @@ macro_rules! latency {
     ($prefix:expr, $($at:ident).+, $doc:expr) => {{
         const TAIL: &str = "quantiles 0.9999 and 0.99999 of the same times";
         table! {
-            real!(concat!($prefix, "_mean_ns"), Sample, $($at).+?.mean_ns, $doc).within(0.0, f64::MAX);
-            number!(concat!($prefix, "_p50_ns"), Sample, $($at).+?.p50_ns, $doc);
-            number!(concat!($prefix, "_p90_ns"), Sample, $($at).+?.p90_ns, $doc);
-            number!(concat!($prefix, "_p99_ns"), Sample, $($at).+?.p99_ns, $doc);
-            number!(concat!($prefix, "_p999_ns"), Sample, $($at).+?.p999_ns, $doc);
-            number!(concat!($prefix, "_max_ns"), Sample, $($at).+?.max_ns, $doc);
-            number!(concat!($prefix, "_p9999_ns"), Sample, $($at).+?.p9999_ns?, TAIL).hidden().since(6);
-            number!(concat!($prefix, "_p99999_ns"), Sample, $($at).+?.p99999_ns?, TAIL).hidden().since(6);
+            real!(concat!($prefix, "_mean_ns"), Sample, $($at).+?.mean_ns).doc($doc).within(0.0, f64::MAX);
+            number!(concat!($prefix, "_p50_ns"), Sample, $($at).+?.p50_ns).doc($doc);
+            number!(concat!($prefix, "_p90_ns"), Sample, $($at).+?.p90_ns).doc($doc);
+            number!(concat!($prefix, "_p99_ns"), Sample, $($at).+?.p99_ns).doc($doc);
+            number!(concat!($prefix, "_p999_ns"), Sample, $($at).+?.p999_ns).doc($doc);
+            number!(concat!($prefix, "_max_ns"), Sample, $($at).+?.max_ns).doc($doc);
+            number!(concat!($prefix, "_p9999_ns"), Sample, $($at).+?.p9999_ns?).doc(TAIL).hidden().since(6);
+            number!(concat!($prefix, "_p99999_ns"), Sample, $($at).+?.p99999_ns?).doc(TAIL).hidden().since(6);
         }
     }};
 }
@@ -77,12 +77,7 @@ fn whole_trial() -> Column<Sample> {
 
 /// When a part of a trial started.
 fn own_start() -> Column<Sample> {
-    number!(
-        "start_ns",
-        Sample,
-        start_ns,
-        "its first worker's start, from that of the trial"
-    )
+    number!("start_ns", Sample, start_ns).doc("its first worker's start, from that of the trial")
 }
 
 /// Table `group_sample`: the sample of one group.
@@ -128,9 +123,9 @@ pub static CLIENT_SAMPLE: LazyLock<Table<Sample>> = LazyLock::new(|| {
         whole!("rank_id", Sample, client as u32)
             .doc("the client, by the first of its ranks that took part");
         own_start();
-        number!("elapsed_ns", Sample, elapsed_ns, "its first worker's start to its last worker's end");
-        number!("syncs", Sample, operations.sync.requests, "`fsync` and `fdatasync` calls");
-        number!("errors", Sample, errors, "requests that failed");
+        number!("elapsed_ns", Sample, elapsed_ns).doc("its first worker's start to its last worker's end");
+        number!("syncs", Sample, operations.sync.requests).doc("`fsync` and `fdatasync` calls");
+        number!("errors", Sample, errors).doc("requests that failed");
     });
     Table {
         name: "client_sample",
@@ -169,9 +164,9 @@ fn place() -> Columns {
             .doc("which visit of the block to the cell, from 0. There is one `ok` sample at most per cell, block and visit");
         whole!("position", Sample, position as u32)
             .doc("the place within the block");
-        flag!("warmup", Sample, warmup,
-            "1: to be left out of summaries: the cell's first trial; in a run with finer sizes also every trial before these were added, once the run is done");
-        flag!("ok", Sample, ok, "0: the trial failed");
+        flag!("warmup", Sample, warmup)
+            .doc("1: to be left out of summaries: the cell's first trial; in a run with finer sizes also every trial before these were added, once the run is done");
+        flag!("ok", Sample, ok).doc("0: the trial failed");
         text!("started_utc", Sample, started_utc).doc("when it began");
         ended();
     })
@@ -187,18 +182,18 @@ fn timing() -> Columns {
         Column::real("throughput_mb_s", |s: &Sample| Some(s.throughput_mb_s()), |_, _| ()).derived()
             .doc("bytes transferred over `elapsed_ns`, MB/s (10^6 bytes)");
         Column::real("iops", |s: &Sample| Some(s.iops()), |_, _| ()).derived().doc("requests completed over `elapsed_ns`, per second");
-        number!("elapsed_ns", Sample, elapsed_ns, "first worker's start to last worker's end");
-        number!("all_active_ns", Sample, all_active_ns, "span in which every worker was active");
-        real!("in_flight", Sample, in_flight?,
-            "requests in flight on average while every worker was active: the times of a worker's requests over its span, added up; NULL where times were not recorded")
+        number!("elapsed_ns", Sample, elapsed_ns).doc("first worker's start to last worker's end");
+        number!("all_active_ns", Sample, all_active_ns).doc("span in which every worker was active");
+        real!("in_flight", Sample, in_flight?)
+            .doc("requests in flight on average while every worker was active: the times of a worker's requests over its span, added up; NULL where times were not recorded")
             .within(0.0, f64::MAX).since(6);
-        number!("end_sync_ns", Sample, end_sync_ns, "the part of `elapsed_ns` in the final `fsync` of policy `end`");
-        number!("paused_ns", Sample, paused_ns, "time in pauses (`thinktime`, `bursts`), summed over all threads").null(Null::Free).since(6);
-        number!("wall_ns", Sample, wall_ns, "idle time, preparation, trial and bookkeeping: what it took from the budget");
-        real!("clock_drift_ppm", Sample, clock_drift_ppm?, "time-stamp counter against CLOCK_MONOTONIC_RAW over the trial");
-        number!("seed", Sample, seed, "seed of the trial").any();
-        number!("syncs", Sample, operations.sync.requests, "`fsync` and `fdatasync` calls");
-        number!("errors", Sample, errors, "requests that failed");
+        number!("end_sync_ns", Sample, end_sync_ns).doc("the part of `elapsed_ns` in the final `fsync` of policy `end`");
+        number!("paused_ns", Sample, paused_ns).doc("time in pauses (`thinktime`, `bursts`), summed over all threads").null(Null::Free).since(6);
+        number!("wall_ns", Sample, wall_ns).doc("idle time, preparation, trial and bookkeeping: what it took from the budget");
+        real!("clock_drift_ppm", Sample, clock_drift_ppm?).doc("time-stamp counter against CLOCK_MONOTONIC_RAW over the trial");
+        number!("seed", Sample, seed).doc("seed of the trial").any();
+        number!("syncs", Sample, operations.sync.requests).doc("`fsync` and `fdatasync` calls");
+        number!("errors", Sample, errors).doc("requests that failed");
         text!("failure", Sample, failure?).doc("the first of them in words");
     })
 }
@@ -210,28 +205,24 @@ fn rank_activity() -> Columns {
         number!(
             "elapsed_error_ns",
             Sample,
-            together?.elapsed_error_ns,
-            "how far `elapsed_ns` can be from the truth by the bound of the ranks' clocks; NULL where one process measured, like the next"
-        ),
-        number!("start_skew_ns", Sample, together?.start_skew_ns, SKEW),
+            together?.elapsed_error_ns)
+            .doc("how far `elapsed_ns` can be from the truth by the bound of the ranks' clocks; NULL where one process measured, like the next"),
+        number!("start_skew_ns", Sample, together?.start_skew_ns).doc(SKEW),
         number!(
             "start_skew_error_ns",
             Sample,
-            together?.start_skew_error_ns,
-            SKEW
-        ),
+            together?.start_skew_error_ns)
+            .doc(SKEW),
         number!(
             "all_active_least_bytes",
             Sample,
-            together?.all_active_least_bytes,
-            ALL
-        ),
+            together?.all_active_least_bytes)
+            .doc(ALL),
         number!(
             "all_active_most_bytes",
             Sample,
-            together?.all_active_most_bytes,
-            ALL
-        ),
+            together?.all_active_most_bytes)
+            .doc(ALL),
     ];
     columns.map(|column| column.since(6).hidden()).into()
 }
@@ -256,9 +247,9 @@ fn sizes() -> Columns {
 fn cpus() -> Columns {
     Vec::from(table! {
         number!("waited_requests", Sample,
-            waited?, "requests that would have waited (RWF_NOWAIT) and were repeated without the flag; NULL without `nowait`").since(6);
+            waited?).doc("requests that would have waited (RWF_NOWAIT) and were repeated without the flag; NULL without `nowait`").since(6);
         number!("run_delay_ns", Sample,
-            run_delay_ns?, "time in which workers were ready to run and waited for a CPU (schedstat), summed over all threads; NULL where the kernel does not count it, and for several ranks").since(6);
+            run_delay_ns?).doc("time in which workers were ready to run and waited for a CPU (schedstat), summed over all threads; NULL where the kernel does not count it, and for several ranks").since(6);
         Column::text(
             "cpus_used",
             |s: &Sample| {
@@ -277,10 +268,10 @@ fn rate_report() -> Columns {
     const RATES: &str = "requests per second asked for, and submitted until the time was up or the last one was submitted; NULL in the closed loop, like the next two";
     const BACKLOG: &str = "requests that were due and not submitted because every slot was taken: the most, and when the time was up or the last one was submitted; see METHODS.md";
     Vec::from(table! {
-        real!("rate_wanted", Sample, rate_report?.rate_wanted, RATES).within(0.0, f64::MAX);
-        real!("rate_achieved", Sample, rate_report?.rate_achieved, RATES).within(0.0, f64::MAX);
-        number!("backlog_max", Sample, rate_report?.backlog_max, BACKLOG);
-        number!("backlog_end", Sample, rate_report?.backlog_end, BACKLOG);
+        real!("rate_wanted", Sample, rate_report?.rate_wanted).doc(RATES).within(0.0, f64::MAX);
+        real!("rate_achieved", Sample, rate_report?.rate_achieved).doc(RATES).within(0.0, f64::MAX);
+        number!("backlog_max", Sample, rate_report?.backlog_max).doc(BACKLOG);
+        number!("backlog_end", Sample, rate_report?.backlog_end).doc(BACKLOG);
     })
 }
 
@@ -313,14 +304,10 @@ fn verified() -> Columns {
         };
     }
     let mut columns = vec![
-        number!("verified_blocks", Sample, verified?.blocks, READ),
-        number!("verified_bytes", Sample, verified?.bytes, READ),
-        number!(
-            "verified_cached_bytes",
-            Sample,
-            verified?.cached_bytes?,
-            "bytes of the region that the page cache still held when that began"
-        ),
+        number!("verified_blocks", Sample, verified?.blocks).doc(READ),
+        number!("verified_bytes", Sample, verified?.bytes).doc(READ),
+        number!("verified_cached_bytes", Sample, verified?.cached_bytes?)
+            .doc("bytes of the region that the page cache still held when that began"),
     ];
     // In the order of `FaultKind::ALL`.
     columns.extend(fault!("corrupted_blocks", "corrupted_first_offset", 0));
@@ -334,15 +321,15 @@ fn verified() -> Columns {
 fn effective() -> Columns {
     const REGISTERED: &str = "1: io_uring had the file, the buffers registered";
     let columns = [
-        flag!("fixed_file", Sample, effective.fixed_file, REGISTERED),
-        flag!("fixed_buffers", Sample, effective.fixed_buffers, REGISTERED),
+        flag!("fixed_file", Sample, effective.fixed_file).doc(REGISTERED),
+        flag!("fixed_buffers", Sample, effective.fixed_buffers).doc(REGISTERED),
         Column::text(
             "ring_flags",
             |s: &Sample| Some(s.effective_ring().into()),
             |s, text| s.put_effective_ring(text),
         )
         .doc("how the ring of io_uring was set up: `sqpoll`, `single_issuer`, `defer_taskrun`, `coop_taskrun`, `iopoll`, `spin`, with commas between"),
-        flag!("polled", Sample, effective.polled, "1: submissions or completions were polled for"),
+        flag!("polled", Sample, effective.polled).doc("1: submissions or completions were polled for"),
         text!("peer_command", Sample, effective.command?)
             .doc("version and command line of another tool's trial"),
         text!("note", Sample, effective.note)
@@ -374,13 +361,9 @@ fn effective() -> Columns {
 fn verdict() -> Columns {
     vec![
         word!("served_by", Sample, verdict.served_by, ServedBy).doc("rules in METHODS.md"),
-        real!(
-            "device_fraction",
-            Sample,
-            verdict.device_fraction?,
-            "share of the bytes that the device carried, 0 to 1, where it is known"
-        )
-        .within(0.0, 1.0),
+        real!("device_fraction", Sample, verdict.device_fraction?)
+            .doc("share of the bytes that the device carried, 0 to 1, where it is known")
+            .within(0.0, 1.0),
         text!("served_by_reason", Sample, verdict.reason).doc("why this verdict"),
     ]
 }

@@ -82,28 +82,24 @@ fn processes() -> Vec<Column<Witnessed>> {
     const STORED: &str = "fetched from storage; sent to storage, or dirtied in the page cache";
     const USAGE: &str = "CPU time, page faults without and with I/O, context switches; NULL where iolab did not start it";
     let families = table! {
-        number!("collected", Witnessed, observed.processes.collected, "processes whose ends iolab collected");
-        number!("cut_short", Witnessed, observed.processes.cut_short, "processes that ended without an account of their end");
-        number!("unread", Witnessed, observed.processes.unread, "processes that had not ended and whose account could not be read");
-        number!("running", Witnessed, observed.processes.running, "processes that had not ended");
+        number!("collected", Witnessed, observed.processes.collected).doc("processes whose ends iolab collected");
+        number!("cut_short", Witnessed, observed.processes.cut_short).doc("processes that ended without an account of their end");
+        number!("unread", Witnessed, observed.processes.unread).doc("processes that had not ended and whose account could not be read");
+        number!("running", Witnessed, observed.processes.running).doc("processes that had not ended");
         flag!("ignores_children",
-            Witnessed, observed.processes.ignores_children, "one ignored the ends of its children, whose accounts are in no other one");
-        flag!("is_complete", Witnessed, observed.processes.is_complete, "the accounts of all tasks that ended were received");
+            Witnessed, observed.processes.ignores_children).doc("one ignored the ends of its children, whose accounts are in no other one");
+        flag!("is_complete", Witnessed, observed.processes.is_complete).doc("the accounts of all tasks that ended were received");
     };
     let other_bytes = table! {
         number!("cancelled_write_bytes",
-            Witnessed, observed.processes.cancelled_write_bytes, "bytes among those to be written that never will be");
+            Witnessed, observed.processes.cancelled_write_bytes).doc("bytes among those to be written that never will be");
         number!("fault_bytes",
-            Witnessed, observed.processes.fault_bytes?, "bytes of `read_bytes` that page faults are taken to have fetched, and no read call: two windows of read-ahead each; no bound where `uncounted` has `mmap`; NULL where faults are not counted");
+            Witnessed, observed.processes.fault_bytes?).doc("bytes of `read_bytes` that page faults are taken to have fetched, and no read call: two windows of read-ahead each; no bound where `uncounted` has `mmap`; NULL where faults are not counted");
     };
     let io = process_io!("", Witnessed, [observed.processes.io?], IO, IO, STORED);
     let usage = resource_use!(Witnessed, [observed.processes.usage?], USAGE, USAGE, USAGE);
-    let delay = number!(
-        "run_delay_ns",
-        Witnessed,
-        observed.processes.run_delay_ns,
-        "time in which its threads waited for a CPU, up to the last look at each"
-    );
+    let delay = number!("run_delay_ns", Witnessed, observed.processes.run_delay_ns)
+        .doc("time in which its threads waited for a CPU, up to the last look at each");
     let columns = families.into_iter().chain(io).chain(other_bytes);
     columns.chain(usage).chain([delay]).collect()
 }
@@ -113,17 +109,17 @@ fn ways() -> Vec<Column<Witnessed>> {
     const OPEN: &str =
         "whether storage was open for reading and for writing, with `O_DIRECT` and without";
     Vec::from(table! {
-        number!("looks", Witnessed, observed.ways.looks, "looks at what its processes had open; with 0 the next columns are empty");
-        flag!("direct_reads", Witnessed, observed.ways.reads.direct, OPEN);
-        flag!("buffered_reads", Witnessed, observed.ways.reads.buffered, OPEN);
-        flag!("direct_writes", Witnessed, observed.ways.writes.direct, OPEN);
-        flag!("buffered_writes", Witnessed, observed.ways.writes.buffered, OPEN);
+        number!("looks", Witnessed, observed.ways.looks).doc("looks at what its processes had open; with 0 the next columns are empty");
+        flag!("direct_reads", Witnessed, observed.ways.reads.direct).doc(OPEN);
+        flag!("buffered_reads", Witnessed, observed.ways.reads.buffered).doc(OPEN);
+        flag!("direct_writes", Witnessed, observed.ways.writes.direct).doc(OPEN);
+        flag!("buffered_writes", Witnessed, observed.ways.writes.buffered).doc(OPEN);
         words!("uncounted", observed.ways.uncounted, "ways of I/O whose bytes the kernel does not count as calls, a JSON array");
-        flag!("direct_uncounted_reads", Witnessed, observed.ways.uncounted_reads.direct, UNCOUNTED);
-        flag!("buffered_uncounted_reads", Witnessed, observed.ways.uncounted_reads.buffered, UNCOUNTED);
+        flag!("direct_uncounted_reads", Witnessed, observed.ways.uncounted_reads.direct).doc(UNCOUNTED);
+        flag!("buffered_uncounted_reads", Witnessed, observed.ways.uncounted_reads.buffered).doc(UNCOUNTED);
         words!("sources", observed.ways.sources, "what else it could read from, a JSON array");
         words!("sinks", observed.ways.sinks, "what else it could write to, a JSON array");
-        flag!("inner_pipes", Witnessed, observed.ways.inner_pipes, "pipes led from one of its processes to another");
+        flag!("inner_pipes", Witnessed, observed.ways.inner_pipes).doc("pipes led from one of its processes to another");
     })
 }
 
@@ -144,8 +140,8 @@ fn target() -> Vec<Column<Witnessed>> {
         .doc("what `--on` named");
         word!("target_medium", Witnessed, observed.target?.medium, Medium)
             .doc("what answers for its bytes: `storage`, `memory`, `elsewhere` (a process or another machine)");
-        number!("target_bytes", Witnessed, observed.target?.bytes?, "its size; NULL for a folder");
-        flag!("target_is_device", Witnessed, observed.target?.is_device, "whether it is a block device");
+        number!("target_bytes", Witnessed, observed.target?.bytes?).doc("its size; NULL for a folder");
+        flag!("target_is_device", Witnessed, observed.target?.is_device).doc("whether it is a block device");
     };
     let extents = extents!(
         Witnessed,
@@ -168,18 +164,18 @@ fn machine() -> Vec<Column<Witnessed>> {
     const LIMITS: &str = "limits of the control groups of a program that iolab started: CPU time per time, memory; NULL for none";
     const NFS: &str = "bytes that NFS clients fetched from their servers and sent to them; NULL where the target does not lie on NFS";
     let mut columns = Vec::from(table! {
-        number!("others_unread", Witnessed, observed.others.unread, "other processes whose account could not be read");
+        number!("others_unread", Witnessed, observed.others.unread).doc("other processes whose account could not be read");
         flag!("others_sees_ended",
-            Witnessed, observed.others.sees_ended, "whether other processes that ended meanwhile are in `witness_process`: only root sees them");
+            Witnessed, observed.others.sees_ended).doc("whether other processes that ended meanwhile are in `witness_process`: only root sees them");
         number!("dirty_before_bytes",
-            Witnessed, observed.dirty_before_bytes?, "bytes of the machine's page cache that had to be written at the start");
-        number!("nfs_read_bytes", Witnessed, observed.nfs?.read_bytes, NFS);
-        number!("nfs_write_bytes", Witnessed, observed.nfs?.write_bytes, NFS);
+            Witnessed, observed.dirty_before_bytes?).doc("bytes of the machine's page cache that had to be written at the start");
+        number!("nfs_read_bytes", Witnessed, observed.nfs?.read_bytes).doc(NFS);
+        number!("nfs_write_bytes", Witnessed, observed.nfs?.write_bytes).doc(NFS);
     });
     columns.extend(pressure_columns!(Witnessed, row => row.observed.pressure));
     columns.extend(table! {
-        real!("limit_cpus", Witnessed, observed.limits.cpus?, LIMITS).within(0.0, f64::MAX);
-        number!("limit_memory_bytes", Witnessed, observed.limits.memory_bytes?, LIMITS).any();
+        real!("limit_cpus", Witnessed, observed.limits.cpus?).doc(LIMITS).within(0.0, f64::MAX);
+        number!("limit_memory_bytes", Witnessed, observed.limits.memory_bytes?).doc(LIMITS).any();
         Column::text(
             "limit_io",
             |row: &Witnessed| {

@@ -60,9 +60,9 @@ pub(crate) struct Differing<'a> {
     /// What differs.
     what: &'a str,
     /// What the base has.
-    base: &'a str,
+    base: Cow<'a, str>,
     /// What the new side has.
-    new: &'a str,
+    new: Cow<'a, str>,
 }
 
 /// All cells together.

@@ -153,7 +153,7 @@ fn disturb(record: &mut RunRecord, cell: i64) {
     }
 }
 
-/// Trials of the first cell with these values, each eight times, in this order.
+/// Trials of the first cell: 16, which go through these values in turn.
 fn with_trials(sizes: &[&str], values: &[f64]) -> RunRecord {
     let scatter = around(1.0);
     let trials: Vec<f64> = (0..16)

@@ -51,16 +51,21 @@ impl MadeFolders {
                 // Another process was faster.
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists && next.is_dir() => {}
                 Err(error) => {
-                    return Err(Error::usage(format!(
-                        "cannot make the folder {} for the run files: {error}",
-                        folder.display()
-                    ))
-                    .hint("name a place that can be written with -o"));
+                    return Err(unmade_folder(folder, "the run files", &error));
                 }
             }
         }
         Ok(made)
     }
+}
+
+/// The error for a folder that cannot be made for these files.
+pub fn unmade_folder(folder: &Path, files: &str, error: &io::Error) -> Error {
+    Error::usage(format!(
+        "cannot make the folder {} for {files}: {error}",
+        folder.display()
+    ))
+    .hint("name a place that can be written with -o")
 }
 
 impl Drop for MadeFolders {

@@ -4,7 +4,7 @@
 use iolab_analysis::analysis::{HELD_FROM, analyse};
 use iolab_analysis::claim::{Claim, RateTimes, Rates, claims};
 use iolab_record::{LatencySummary, RateReport, RunRecord, Sample};
-use iolab_synthetic::{At, Disturbance, Disturber, Evidence, Noise, Outcome, Scenario, Truth};
+use iolab_synthetic::{At, Disturbance, Disturber, Noise, Outcome, Scenario, Truth};
 use iolab_workload::trial::Rate;
 
 use super::claims::{SAID_MIN, hold_made, outcome, runs, shapes};
@@ -187,13 +187,7 @@ fn rates_are_called_held_where_they_are_and_their_times_lie_in_the_intervals() {
 fn times_of_disturbed_storage_are_not_claimed() {
     for by in [Disturber::Traffic, Disturber::Cpu] {
         let disturbed = Scenario {
-            disturbances: vec![Disturbance {
-                by,
-                at: At::all(),
-                share: 1.0,
-                ratio: 0.65,
-                evidence: Evidence::Shown,
-            }],
+            disturbances: vec![Disturbance::of_every_trial(by, At::all(), 0.65)],
             ..storage(1400.0, Noise::Lognormal { sigma: 0.03 }, 10)
         };
         let make = |seed| at_rates(disturbed.run(seed));

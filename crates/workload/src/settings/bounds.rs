@@ -7,17 +7,17 @@ use crate::units::{parse_duration, parse_size};
 pub(super) const ROWS: &[Setting] = rows! { Bounds:
     { name: "bytes", kind: Size, unit: "bytes", since: 5, exported: false,
       doc: "end a trial after this many bytes over all threads; none for no limit",
-      number: trial.limit.bytes, put_bound, parse_size }
+      value: trial.limit.bytes, put_bound, parse_size }
     { name: "requests", kind: Count, since: 5, exported: false,
       doc: "end a trial after this many requests over all threads; none for no limit",
-      number: trial.limit.requests, put_bound, parse_count }
+      value: trial.limit.requests, put_bound, parse_count }
     { name: "time", aliases: ["runtime"], kind: Time, unit: "s", column: "time_ns", since: 5, exported: false,
       doc: "end a trial after this time; none for no limit",
-      number: trial.limit.time, put_bound, parse_duration }
+      value: trial.limit.time, put_bound, parse_duration }
     { name: "steady", kind: Word, since: 6, exported: true,
       doc: "end a thread once it is steady by fio's rule: iops:5%/30s/10s/1s when the requests per second of each second deviate by less than 5 % from their mean over the last 30 s, after the first 10 s (iops, bw, lat; iops_slope, bw_slope, lat_slope); none: it does not end before its limits",
       word_or_none: trial.steady }
     { name: "ends_trial", kind: Flag, since: 6, exported: false,
       doc: "end the trial, with all its groups, once a thread of this group is done",
-      number: trial.ends_trial, put_flag }
+      value: trial.ends_trial, put_flag }
 };

@@ -12,14 +12,14 @@ pub(super) const ROWS: &[Setting] = rows! { Data:
       word_or_none: trial.write_hint }
     { name: "compressible", aliases: ["buffer_compress_percentage"], kind: Count, unit: "percent", since: 6, exported: true,
       doc: "share of each written 4 KiB that is zeros, in percent: what a compressor saves",
-      number: trial.compressible, put_percent }
+      value: trial.compressible, put_percent }
     { name: "dedup", aliases: ["dedupe_percentage"], kind: Count, unit: "percent", since: 6, exported: true,
       doc: "share of the writes that repeat data written before, in percent",
-      number: trial.dedup, put_percent }
+      value: trial.dedup, put_percent }
     { name: "dedup_set", aliases: ["dedupe_working_set_percentage"], kind: Count, unit: "percent", since: 6, exported: true,
       doc: "how much data is repeated by the writes of dedup, in percent of the region: the first blocks that each thread writes, repeated by all threads; none: one block",
-      number: trial.dedup_set, put_bound, parse_percent }
+      value: trial.dedup_set, put_bound, parse_percent }
     { name: "verify", kind: Flag, since: 5, exported: true,
       doc: "write blocks with offset, generation and checksum, and check them after each trial, outside its time",
-      number: trial.verify, put_flag }
+      value: trial.verify, put_flag }
 };

@@ -9,5 +9,5 @@ pub(super) const ROWS: &[Setting] = rows! { Durability:
       word: trial.sync }
     { name: "sync_every", kind: Count, since: 6, exported: true,
       doc: "writes of a thread per sync, with sync=each and sync=fdatasync",
-      number: trial.sync_every, put_count, SOME_COUNT }
+      value: trial.sync_every, put_count, SOME_COUNT }
 };

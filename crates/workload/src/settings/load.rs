@@ -15,10 +15,10 @@ pub(super) const ROWS: &[Setting] = rows! { Load:
       word: trial.backend }
     { name: "threads", aliases: ["numjobs"], kind: Count, since: 5, exported: true,
       doc: "workers, 1 to 1024",
-      number: trial.threads, put_count, [1, THREADS_MAX] }
+      value: trial.threads, put_count, [1, THREADS_MAX] }
     { name: "depth", aliases: ["iodepth"], kind: Count, since: 5, exported: true,
       doc: "outstanding requests per worker, 1 to 4096; above 1 for asynchronous backends only",
-      number: trial.depth, put_count, [1, DEPTH_MAX] }
+      value: trial.depth, put_count, [1, DEPTH_MAX] }
     { name: "batch", kind: Word, since: 5, exported: true,
       doc: "completions an asynchronous worker waits for: one, a share such as 50%, all, or auto (chosen by short probes)",
       set: put_batch,
@@ -32,45 +32,45 @@ pub(super) const ROWS: &[Setting] = rows! { Load:
       word: trial.arrivals }
     { name: "thinktime", kind: Time, unit: "s", column: "thinktime_ns", since: 6, exported: true,
       doc: "pause of a thread after every thinktime_every requests, once they have completed; none: no pause",
-      number: trial.thinktime, put_bound, parse_duration }
+      value: trial.thinktime, put_bound, parse_duration }
     { name: "thinktime_every", aliases: ["thinktime_blocks"], kind: Count, since: 6, exported: true,
       doc: "requests of a thread between two pauses of thinktime",
-      number: trial.thinktime_every, put_count, SOME_COUNT }
+      value: trial.thinktime_every, put_count, SOME_COUNT }
     { name: "thinktime_spin", kind: Time, unit: "s", column: "thinktime_spin_ns", since: 6, exported: true,
       doc: "how long a thread uses its CPU at the beginning of each pause of thinktime, before it sleeps",
-      number: trial.thinktime_spin, put_duration }
+      value: trial.thinktime_spin, put_duration }
     { name: "bursts", kind: Word, since: 6, exported: true,
       doc: "time with requests and time without, in turn: 100ms/900ms; none: no pause",
       word_or_none: trial.bursts }
     { name: "registered", kind: Flag, since: 5, exported: false,
       doc: "io_uring: register the file and the buffers",
-      number: trial.registered, put_flag }
+      value: trial.registered, put_flag }
     { name: "sqpoll", kind: Flag, since: 5, exported: false,
       doc: "io_uring: a kernel thread polls the submission queue",
-      number: trial.sqpoll, put_flag }
+      value: trial.sqpoll, put_flag }
     { name: "sqpoll_cpu", aliases: ["sqthread_poll_cpu"], kind: Count, since: 6, exported: true,
       doc: "CPU of the thread that polls the submission queue, with sqpoll=true; none: the kernel chooses",
-      number: trial.sqpoll_cpu, put_number_or_none }
+      value: trial.sqpoll_cpu, put_number_or_none }
     { name: "iopoll", kind: Flag, since: 5, exported: false,
       doc: "io_uring, pvsync2: poll for completions instead of taking interrupts",
-      number: trial.iopoll, put_flag }
+      value: trial.iopoll, put_flag }
     { name: "start_delay", aliases: ["startdelay"], kind: Time, unit: "s", column: "start_delay_ns", since: 6, exported: false,
       doc: "how much later than the others a group starts",
-      number: trial.start_delay, put_duration }
+      value: trial.start_delay, put_duration }
     { name: "idle", kind: Time, unit: "s", column: "idle_ns", since: 6, exported: true,
       doc: "time without I/O before each trial, in which caches of a drive empty and credits return; part of the budget",
-      number: idle, put_duration }
+      value: idle, put_duration }
     { name: "flow", kind: Count, since: 6, exported: false,
       doc: "weight of a group: groups with a flow issue requests in the proportion of their weights; none: as many as complete",
-      number: trial.flow, put_bound, parse_weight }
+      value: trial.flow, put_bound, parse_weight }
     { name: "active", kind: Word, since: 6, exported: false,
       doc: "groups that run: all, or names with plus signs between: reader+writer",
       set: put_active,
       get: |cell| Value::word(Some(cell.active.as_ref().map_or(ALL.to_owned(), ToString::to_string))) }
     { name: "ranks", kind: Count, since: 6, exported: false,
       doc: "processes (ranks) that take part, of those that mpirun or srun started, spread evenly over hosts; none: all",
-      number: trial.ranks, put_part }
+      value: trial.ranks, put_part }
     { name: "hosts", kind: Count, since: 6, exported: false,
       doc: "hosts whose processes take part, of those that mpirun or srun started processes on; none: all",
-      number: trial.hosts, put_part }
+      value: trial.hosts, put_part }
 };

@@ -19,7 +19,7 @@ pub(super) const ROWS: &[Setting] = rows! { Processors:
       word: trial.placement }
     { name: "memory_node", kind: Count, since: 6, exported: true,
       doc: "NUMA node of the threads' memory, buffers included; none: any",
-      number: trial.memory_node, put_number_or_none }
+      value: trial.memory_node, put_number_or_none }
     { name: "buffer_init", kind: Word, since: 5, exported: true,
       doc: "buffer preparation: untouched, zeroed, touched, populated, huge (huge pages), nohuge or random",
       word: trial.buffer_init }

@@ -7,10 +7,10 @@ use crate::units::parse_size;
 pub(super) const ROWS: &[Setting] = rows! { Region:
     { name: "offset", kind: Size, unit: "bytes", column: "offset_bytes", since: 5, exported: true,
       doc: "first byte of the region",
-      number: trial.offset, put_size, ANY_SIZE }
+      value: trial.offset, put_size, ANY_SIZE }
     { name: "region", aliases: ["size"], kind: Size, unit: "bytes", column: "region_bytes", since: 5, exported: true,
       doc: "length of the byte range that a trial may touch; truncated to the size of the target",
-      number: trial.region, put_size, SOME_SIZE }
+      value: trial.region, put_size, SOME_SIZE }
     { name: "segments", kind: Word, since: 6, exported: false,
       doc: "parts of the region that requests go to, with gaps between them, at places that are drawn once for all runs: 2048/8GiB for 2048 segments of 8 GiB together; none: the whole region",
       word_or_none: trial.segments }
@@ -25,7 +25,7 @@ pub(super) const ROWS: &[Setting] = rows! { Region:
       word: trial.descriptors }
     { name: "fresh", kind: Flag, since: 5, exported: true,
       doc: "use a new file, without allocated space, for each trial that only writes",
-      number: trial.fresh, put_flag }
+      value: trial.fresh, put_flag }
     { name: "allocate", kind: Word, since: 6, exported: true,
       doc: "space that is written: append (a new file that grows), preallocated (a new file with fallocate), recycled (existing data is overwritten); none for the file as it is, or without space with fresh=true",
       word_or_none: trial.allocate }
@@ -34,10 +34,10 @@ pub(super) const ROWS: &[Setting] = rows! { Region:
       word: trial.first_offset }
     { name: "noatime", kind: Flag, since: 6, exported: true,
       doc: "open the file with O_NOATIME: reads do not change its access time",
-      number: trial.noatime, put_flag }
+      value: trial.noatime, put_flag }
     { name: "stripe", kind: Size, unit: "bytes", column: "stripe_bytes", since: 6, exported: false,
       doc: "bytes that go to one target before the next one has its turn, where a trial is striped over several (--striped); none: one I/O",
-      number: trial.stripe, put_bound, parse_size }
+      value: trial.stripe, put_bound, parse_size }
     { name: "target", kind: Path, since: 6, exported: false,
       doc: "the target that is read or written, where a run has several: paths, or /a:/b for a trial that is striped over both; none for the run's own",
       word_or_none: target }

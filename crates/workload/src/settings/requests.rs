@@ -13,42 +13,42 @@ pub(super) const ROWS: &[Setting] = rows! { Requests:
       word: trial.pattern }
     { name: "bs", kind: Size, unit: "bytes", column: "bs_bytes", since: 5, exported: true,
       doc: "I/O size: bytes of one request",
-      number: trial.bs, put_size, [1, BS_MAX] }
+      value: trial.bs, put_size, [1, BS_MAX] }
     { name: "bs_mix", kind: List, since: 6, exported: true,
       doc: "I/O sizes and their shares in percent, drawn for each request: 4k:60,64k:30,1M:10; 4k-64k for any multiple of 4 KiB up to 64 KiB; a slash separates reads from writes; requests start at multiples of bs; none: every request has bs bytes",
       word_or_none: trial.bs_mix }
     { name: "random_every", kind: Count, since: 6, exported: true,
       doc: "draw a random offset for every so many requests; those between follow the last one of their direction in sequence, so that rand does not visit each block once per pass",
-      number: trial.random_every, put_count, SOME_COUNT }
+      value: trial.random_every, put_count, SOME_COUNT }
     { name: "skip", kind: Size, unit: "bytes", column: "skip_bytes", since: 5, exported: true,
       doc: "bytes skipped after each I/O, with pattern=strided",
-      number: trial.skip, put_size, ANY_SIZE }
+      value: trial.skip, put_size, ANY_SIZE }
     { name: "skip_every", kind: Size, unit: "bytes", column: "skip_every_bytes", since: 6, exported: false,
       doc: "bytes that pattern=strided visits one after the other before it skips some; none: one I/O",
-      number: trial.skip_every, put_bound, parse_size }
+      value: trial.skip_every, put_bound, parse_size }
     { name: "read_percent", aliases: ["rwmixread"], kind: Count, unit: "percent", since: 5, exported: true,
       doc: "share of reads: 100 reads only, 0 writes only",
-      number: trial.read_percent, put_percent }
+      value: trial.read_percent, put_percent }
     { name: "trim_percent", kind: Count, unit: "percent", since: 6, exported: true,
       doc: "share of the writes that trim instead of writing data, in percent",
-      number: trial.trim_percent, put_percent }
+      value: trial.trim_percent, put_percent }
     { name: "trim_by", kind: Word, since: 6, exported: true,
       doc: "how to trim: discard (punch a hole in a file, BLKDISCARD on a device) or write_zeroes (zeros, with their space kept)",
       word: trial.trim_by }
     { name: "trim_first", kind: Flag, since: 6, exported: true,
       doc: "trim each block before it is written, as a request of its own (depth=1)",
-      number: trial.trim_first, put_flag }
+      value: trial.trim_first, put_flag }
     { name: "workload", kind: Word, since: 5, exported: false,
       doc: "pattern and read_percent in one: WS, RS, WR or RR (write or read, sequential or random); none to set them separately",
       set: put_workload,
       get: |cell| Value::word(cell.workload.as_ref()) }
     { name: "dontcache", kind: Flag, since: 6, exported: true,
       doc: "leave no data in the page cache (RWF_DONTCACHE, Linux 6.14); buffered I/O with pvsync2, io_uring or libaio",
-      number: trial.dontcache, put_flag }
+      value: trial.dontcache, put_flag }
     { name: "atomic", kind: Flag, since: 6, exported: true,
       doc: "carry out each write as a whole or not at all (RWF_ATOMIC, Linux 6.11); direct I/O with pvsync2, libaio, or io_uring with registered=false",
-      number: trial.atomic, put_flag }
+      value: trial.atomic, put_flag }
     { name: "nowait", kind: Flag, since: 6, exported: true,
       doc: "pvsync2: try each request without waiting (RWF_NOWAIT), repeat those that would wait, and count them",
-      number: trial.nowait, put_flag }
+      value: trial.nowait, put_flag }
 };

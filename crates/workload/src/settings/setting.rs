@@ -134,7 +134,7 @@ macro_rules! or {
     };
 }
 
-/// How a setting is changed and read: a `word`, a `word_or_none`, a `number` with the function that parses it and what that needs, or
+/// How a setting is changed and read: a `word`, a `word_or_none`, a `value` (a number, a flag or a time) with the function that parses it and what that needs, or
 /// two functions of its own.
 macro_rules! access {
     (word: $($at:ident).+) => {(
@@ -145,7 +145,7 @@ macro_rules! access {
         |cell, text| $crate::settings::values::put_or_none(&mut cell.$($at).+, text),
         |cell| $crate::settings::Value::word(cell.$($at).+.as_ref()),
     )};
-    (number: $($at:ident).+, $put:ident $(, $with:expr)?) => {(
+    (value: $($at:ident).+, $put:ident $(, $with:expr)?) => {(
         |cell, text| $put(&mut cell.$($at).+, text $(, $with)?),
         |cell| cell.$($at).+.into(),
     )};

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Values around the first for all trials but the last `n`, and around the second for those. The scatter has no order.
+/// Values around the second for `n` trials spread evenly, and around the first for the others. The scatter has no order.
 fn two_groups(most: f64, rest: f64, all: usize, n: usize) -> Vec<f64> {
     let scatter = [1.0, 0.998, 1.003, 0.999, 1.001, 1.002, 0.997];
     let of = |i: usize| {

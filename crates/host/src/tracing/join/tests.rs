@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::tracing::event::Step;
+use crate::tracing::event::{Step, TraceEventKind};
 use iolab_workload::stages::Stage;
 
 const DISK: u32 = 8 << 20;

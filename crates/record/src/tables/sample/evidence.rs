@@ -26,8 +26,8 @@ pub(super) fn process() -> Columns {
         STORED
     );
     let nfs = table! {
-        number!("nfs_read_bytes", Sample, counters.nfs?.read_bytes, NFS).since(6);
-        number!("nfs_write_bytes", Sample, counters.nfs?.write_bytes, NFS).since(6);
+        number!("nfs_read_bytes", Sample, counters.nfs?.read_bytes).doc(NFS).since(6);
+        number!("nfs_write_bytes", Sample, counters.nfs?.write_bytes).doc(NFS).since(6);
     };
     usage.into_iter().chain(io).chain(nfs).collect()
 }
@@ -104,15 +104,13 @@ pub(super) fn machine() -> Columns {
     let of_hardware = [
         number!(
             "buffer_piece_bytes", Sample,
-            counters.buffer_piece_bytes?,
-            "mean length of the stretches of physical memory that the I/O buffers lay in (up to 16 MiB of each worker); needs CAP_SYS_ADMIN"
-        )
+            counters.buffer_piece_bytes?)
+            .doc("mean length of the stretches of physical memory that the I/O buffers lay in (up to 16 MiB of each worker); needs CAP_SYS_ADMIN")
         .since(6),
         number!(
             "drive_millidegrees", Sample,
-            counters.drive_millidegrees?,
-            "temperature of the drive right after the trial (hwmon, of several the hottest), in thousandths of a degree Celsius"
-        )
+            counters.drive_millidegrees?)
+            .doc("temperature of the drive right after the trial (hwmon, of several the hottest), in thousandths of a degree Celsius")
         .since(6),
     ];
     // The frequency stands last.
@@ -156,9 +154,9 @@ pub(super) fn extents() -> Columns {
     const LOOKED: &str = "bytes that were looked at for holes and unwritten extents, as above";
     const EMPTY: &str = "bytes of the region in holes, and in extents that were allocated but never written, before the start; without FIEMAP the second is NULL and the first holds both";
     let times = table! {
-        number!("owed_sync_ns", Sample, region.owed_sync_ns?,
-            "time of the `fdatasync` that followed writes which no sync of the trial had made durable, after the timed span");
-        number!("evidence_ns", Sample, region.evidence_ns, "time that looking at all this took, before and after the timed span");
+        number!("owed_sync_ns", Sample, region.owed_sync_ns?)
+            .doc("time of the `fdatasync` that followed writes which no sync of the trial had made durable, after the timed span");
+        number!("evidence_ns", Sample, region.evidence_ns).doc("time that looking at all this took, before and after the timed span");
     };
     let extents = extents!(Sample, [region.extents?], LOOKED, EMPTY);
     extents.into_iter().chain(times).collect()

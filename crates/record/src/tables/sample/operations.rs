@@ -19,9 +19,9 @@ const SHORT: &str = "transfers that the kernel cut short and iolab continued";
 macro_rules! moved {
     ($name:literal, $operation:ident) => {{
         let mut columns = Vec::from(table! {
-            number!(concat!($name, "_requests"), Sample, operations.$operation.requests, REQUESTS);
-            number!(concat!($name, "_bytes"), Sample, operations.$operation.bytes, BYTES);
-            number!(concat!($name, "_short_transfers"), Sample, operations.$operation.short_transfers, SHORT);
+            number!(concat!($name, "_requests"), Sample, operations.$operation.requests).doc(REQUESTS);
+            number!(concat!($name, "_bytes"), Sample, operations.$operation.bytes).doc(BYTES);
+            number!(concat!($name, "_short_transfers"), Sample, operations.$operation.short_transfers).doc(SHORT);
         });
         columns.extend(latency!(
             concat!($name, "_latency"),
@@ -63,8 +63,12 @@ fn syncs() -> Columns {
 fn trims() -> Columns {
     const TRIMS: &str = "requests that trimmed (`trim_percent`), and the bytes that they covered; included in throughput and IOPS";
     let mut columns = vec![
-        number!("trim_requests", Sample, operations.trim.requests, TRIMS).null(Null::Free),
-        number!("trim_bytes", Sample, operations.trim.bytes, TRIMS).null(Null::Free),
+        number!("trim_requests", Sample, operations.trim.requests)
+            .doc(TRIMS)
+            .null(Null::Free),
+        number!("trim_bytes", Sample, operations.trim.bytes)
+            .doc(TRIMS)
+            .null(Null::Free),
     ];
     columns.extend(latency!("trim_latency", operations.trim.latency, SERVICE));
     columns.into_iter().map(|c| c.since(6)).collect()

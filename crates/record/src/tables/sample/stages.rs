@@ -16,10 +16,10 @@ const TIME: &str = "time of a request in this layer, ns: its mean, quantiles, an
 macro_rules! stage {
     ($stage:ident) => {
         table! {
-            real!(concat!("stage_", stringify!($stage), "_mean_ns"), Sample, traced?.stages.$stage?.mean_ns, TIME).within(0.0, f64::MAX);
-            number!(concat!("stage_", stringify!($stage), "_p50_ns"), Sample, traced?.stages.$stage?.p50_ns, TIME);
-            number!(concat!("stage_", stringify!($stage), "_p99_ns"), Sample, traced?.stages.$stage?.p99_ns, TIME);
-            real!(concat!("stage_", stringify!($stage), "_tail_mean_ns"), Sample, traced?.stages.$stage?.tail_mean_ns, TIME).within(0.0, f64::MAX);
+            real!(concat!("stage_", stringify!($stage), "_mean_ns"), Sample, traced?.stages.$stage?.mean_ns).doc(TIME).within(0.0, f64::MAX);
+            number!(concat!("stage_", stringify!($stage), "_p50_ns"), Sample, traced?.stages.$stage?.p50_ns).doc(TIME);
+            number!(concat!("stage_", stringify!($stage), "_p99_ns"), Sample, traced?.stages.$stage?.p99_ns).doc(TIME);
+            real!(concat!("stage_", stringify!($stage), "_tail_mean_ns"), Sample, traced?.stages.$stage?.tail_mean_ns).doc(TIME).within(0.0, f64::MAX);
         }
     };
 }
@@ -27,20 +27,20 @@ macro_rules! stage {
 /// The columns of [`super::SAMPLE`] that only a traced trial has.
 pub fn stages() -> Vec<Column<Sample>> {
     let counts = table! {
-        number!("joined_requests", Sample, traced?.counts.joined, JOINED);
-        number!("unjoined_requests", Sample, traced?.counts.unjoined, JOINED);
-        number!("split_requests", Sample, traced?.counts.split, SPLIT);
-        number!("carrying_requests", Sample, traced?.counts.carried, CARRIED);
-        number!("other_requests", Sample, traced?.counts.others, CARRIED);
-        number!("device_flushes", Sample, traced?.counts.flushes, CARRIED);
-        number!("flush_waits", Sample, traced?.counts.flush_waits, CARRIED);
-        number!("lost_events", Sample, traced?.counts.lost, LOST);
+        number!("joined_requests", Sample, traced?.counts.joined).doc(JOINED);
+        number!("unjoined_requests", Sample, traced?.counts.unjoined).doc(JOINED);
+        number!("split_requests", Sample, traced?.counts.split).doc(SPLIT);
+        number!("carrying_requests", Sample, traced?.counts.carried).doc(CARRIED);
+        number!("other_requests", Sample, traced?.counts.others).doc(CARRIED);
+        number!("device_flushes", Sample, traced?.counts.flushes).doc(CARRIED);
+        number!("flush_waits", Sample, traced?.counts.flush_waits).doc(CARRIED);
+        number!("lost_events", Sample, traced?.counts.lost).doc(LOST);
         text!("trace_note", Sample, traced?.note).doc("why there are no stages, or not all of them, or not of all requests");
-        number!("traced_syncs", Sample, traced?.counts.syncs.syncs, SYNCS);
-        number!("sync_commits", Sample, traced?.counts.syncs.commits, SYNCS);
-        number!("shared_commits", Sample, traced?.counts.syncs.shared_commits, SYNCS);
-        number!("sync_flushes", Sample, traced?.counts.syncs.flushes, SYNCS);
-        number!("shared_flushes", Sample, traced?.counts.syncs.shared_flushes, SYNCS);
+        number!("traced_syncs", Sample, traced?.counts.syncs.syncs).doc(SYNCS);
+        number!("sync_commits", Sample, traced?.counts.syncs.commits).doc(SYNCS);
+        number!("shared_commits", Sample, traced?.counts.syncs.shared_commits).doc(SYNCS);
+        number!("sync_flushes", Sample, traced?.counts.syncs.flushes).doc(SYNCS);
+        number!("shared_flushes", Sample, traced?.counts.syncs.shared_flushes).doc(SYNCS);
         word!("trace_journal", Sample, traced?.journal?, Journal)
             .doc("how the journal of the file system shows, where syncs were traced: `none`, by its `commits`, by the device's `metadata-writes`, or `hidden`: a server has it, if there is one");
         word!("trace_carrier", Sample, traced?.carried_by, CarriedBy)

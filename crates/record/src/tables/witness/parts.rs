@@ -27,11 +27,11 @@ pub static WITNESS_FILE: LazyLock<Table<ObservedFile>> = LazyLock::new(|| {
                 Column::text("path", |row: &ObservedFile| Some(row.path.to_string_lossy()), |row, text| { row.path = text.into(); true })
                     .doc("its path; of one that is not UTF-8 the readable part");
                 word!("medium", ObservedFile, medium, Medium).doc("what answers for its bytes");
-                number!("bytes", ObservedFile, bytes, "its size at the end");
-                number!("allocated_bytes", ObservedFile, allocated_bytes?, "bytes that have space of their own; the rest are holes, or compressed");
-                flag!("is_read", ObservedFile, is_read, "whether it was open for reading, and for writing");
-                flag!("is_written", ObservedFile, is_written, "whether it was open for reading, and for writing");
-                flag!("has_device", ObservedFile, has_device, "whether the device that it lies on is known");
+                number!("bytes", ObservedFile, bytes).doc("its size at the end");
+                number!("allocated_bytes", ObservedFile, allocated_bytes?).doc("bytes that have space of their own; the rest are holes, or compressed");
+                flag!("is_read", ObservedFile, is_read).doc("whether it was open for reading, and for writing");
+                flag!("is_written", ObservedFile, is_written).doc("whether it was open for reading, and for writing");
+                flag!("has_device", ObservedFile, has_device).doc("whether the device that it lies on is known");
             }),
             residency!(
                 "after_",
@@ -60,11 +60,11 @@ pub static WITNESS_DEVICE: LazyLock<Table<ObservedDevice>> = LazyLock::new(|| {
                 text!("name", ObservedDevice, name).doc("its name: `vda1`");
                 json_text!("disks", ObservedDevice, disks)
                     .doc("the disks below it, a JSON array; itself where it is one");
-                flag!("in_file", ObservedDevice, in_file, "a loop device lies on the way, whose file the page cache may hold");
-                flag!("reads_in_flight", ObservedDevice, in_flight.reads, IN_FLIGHT);
-                flag!("writes_in_flight", ObservedDevice, in_flight.writes, IN_FLIGHT);
-                number!("read_wait_ms", ObservedDevice, waits?.read_ms, WAITS);
-                number!("write_wait_ms", ObservedDevice, waits?.write_ms, WAITS);
+                flag!("in_file", ObservedDevice, in_file).doc("a loop device lies on the way, whose file the page cache may hold");
+                flag!("reads_in_flight", ObservedDevice, in_flight.reads).doc(IN_FLIGHT);
+                flag!("writes_in_flight", ObservedDevice, in_flight.writes).doc(IN_FLIGHT);
+                number!("read_wait_ms", ObservedDevice, waits?.read_ms).doc(WAITS);
+                number!("write_wait_ms", ObservedDevice, waits?.write_ms).doc(WAITS);
             }),
             device_stat!("", ObservedDevice, [traffic?], "what it carried, of all processes: as in table `sample`; NULL where it does not count").collect(),
             device_stat!("below_", ObservedDevice, [below?], "the same of the disks below it; NULL where it is one itself").collect(),
@@ -86,8 +86,8 @@ pub static WITNESS_DISK: LazyLock<Table<DiskTraffic>> = LazyLock::new(|| {
                     .doc("its number");
                 Column::number("minor", |row: &DiskTraffic| Some(row.number.1.into()), |row, n| row.number.1 = n as u32).between(0, u32::MAX.into())
                     .doc("its number");
-                flag!("reads_in_flight", DiskTraffic, in_flight.reads, IN_FLIGHT);
-                flag!("writes_in_flight", DiskTraffic, in_flight.writes, IN_FLIGHT);
+                flag!("reads_in_flight", DiskTraffic, in_flight.reads).doc(IN_FLIGHT);
+                flag!("writes_in_flight", DiskTraffic, in_flight.writes).doc(IN_FLIGHT);
             }),
             device_stat!(
                 "",
@@ -113,10 +113,10 @@ pub static WITNESS_PROCESS: LazyLock<Table<OtherProcess>> = LazyLock::new(|| {
                 whole!("pid", OtherProcess, pid as u32).doc("its number");
                 text!("name", OtherProcess, name).doc("its name");
                 flag!("is_kernel",
-                    OtherProcess, is_kernel, "whether it is a thread of the kernel: it writes what others have left in the page cache");
-                flag!("has_ended", OtherProcess, has_ended, "whether it has ended");
-                number!("read_bytes", OtherProcess, read_bytes, "fetched from storage; sent to storage, or dirtied in the page cache");
-                number!("write_bytes", OtherProcess, write_bytes, "fetched from storage; sent to storage, or dirtied in the page cache");
+                    OtherProcess, is_kernel).doc("whether it is a thread of the kernel: it writes what others have left in the page cache");
+                flag!("has_ended", OtherProcess, has_ended).doc("whether it has ended");
+                number!("read_bytes", OtherProcess, read_bytes).doc("fetched from storage; sent to storage, or dirtied in the page cache");
+                number!("write_bytes", OtherProcess, write_bytes).doc("fetched from storage; sent to storage, or dirtied in the page cache");
             }),
         ],
         &[],
@@ -132,8 +132,8 @@ pub static WITNESS_MOMENT: LazyLock<Table<Moment>> = LazyLock::new(|| {
         "one row per part of the time of an observation",
         vec![
             table! {
-                number!("start_ns", Moment, start_ns, "from the start of the observation");
-                number!("length_ns", Moment, length_ns, "its length");
+                number!("start_ns", Moment, start_ns).doc("from the start of the observation");
+                number!("length_ns", Moment, length_ns).doc("its length");
             }
             .into(),
             process_io!("", Moment, [program?], IO, IO, IO).into(),
@@ -160,7 +160,7 @@ pub static WITNESS_MOMENT_DEVICE: LazyLock<Table<MomentDeviceRow>> = LazyLock::n
         "one row per device and part of the time",
         vec![
             Vec::from(table! {
-                number!("start_ns", MomentDeviceRow, start_ns, "start of the part in `witness_moment`");
+                number!("start_ns", MomentDeviceRow, start_ns).doc("start of the part in `witness_moment`");
                 text!("device", MomentDeviceRow, device).doc("its name");
             }),
             device_stat!(

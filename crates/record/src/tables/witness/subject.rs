@@ -148,8 +148,8 @@ pub(super) fn end() -> Vec<Column<Witnessed>> {
         .between(0, 255)
         .null(Null::Account)
         .doc("the exit code, or the number of the signal");
-        number!("elapsed_ns", Witnessed, observed.elapsed_ns, "from the start to the end of the program, or of the observation");
-        number!("observed_ns", Witnessed, observed.observed_ns, "from the start to the end of the observation");
-        number!("observer_cpu_ns", Witnessed, observed.observer_cpu_ns, "CPU time that observing took");
+        number!("elapsed_ns", Witnessed, observed.elapsed_ns).doc("from the start to the end of the program, or of the observation");
+        number!("observed_ns", Witnessed, observed.observed_ns).doc("from the start to the end of the observation");
+        number!("observer_cpu_ns", Witnessed, observed.observer_cpu_ns).doc("CPU time that observing took");
     })
 }

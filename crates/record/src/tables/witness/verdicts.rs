@@ -12,7 +12,7 @@ macro_rules! verdict {
         table! {
             word!(concat!($prefix, "_served_by"), Witnessed, $field?.served_by, ServedBy)
                 .doc("where the bytes came from or went to, as in table `sample`; NULL where there were none of note");
-            real!(concat!($prefix, "_device_fraction"), Witnessed, $field?.device_fraction?, "share of them that the device carried, 0 to 1").within(0.0, 1.0);
+            real!(concat!($prefix, "_device_fraction"), Witnessed, $field?.device_fraction?).doc("share of them that the device carried, 0 to 1").within(0.0, 1.0);
             text!(concat!($prefix, "_reason"), Witnessed, $field?.reason).doc("why, in words");
         }
     };
@@ -23,9 +23,9 @@ macro_rules! claimed {
     ($prefix:literal, $field:ident) => {{
         const RATE: &str = "throughput that it says, and the time that this rests on; NULL where several jobs have one each";
         table! {
-            number!(concat!("claim_", $prefix, "_bytes"), Witnessed, claim?.$field?.bytes, "bytes that it says it moved in this direction");
-            real!(concat!("claim_", $prefix, "_mb_s"), Witnessed, claim?.$field?.rate?.0, RATE).within(0.0, f64::MAX);
-            number!(concat!("claim_", $prefix, "_ns"), Witnessed, claim?.$field?.rate?.1, RATE);
+            number!(concat!("claim_", $prefix, "_bytes"), Witnessed, claim?.$field?.bytes).doc("bytes that it says it moved in this direction");
+            real!(concat!("claim_", $prefix, "_mb_s"), Witnessed, claim?.$field?.rate?.0).doc(RATE).within(0.0, f64::MAX);
+            number!(concat!("claim_", $prefix, "_ns"), Witnessed, claim?.$field?.rate?.1).doc(RATE);
         }
     }};
 }
