@@ -29,23 +29,6 @@ pub enum ReasonKind {
     Contradicted,
 }
 
-impl ReasonKind {
-    /// All, in their order.
-    pub const ALL: [Self; 11] = [
-        Self::OtherSource,
-        Self::NotSynced,
-        Self::NeverFlushed,
-        Self::Suspended,
-        Self::Disturbed,
-        Self::EarlierWrites,
-        Self::RateNotHeld,
-        Self::CoarseClock,
-        Self::TwoGroups,
-        Self::Dependent,
-        Self::Contradicted,
-    ];
-}
-
 impl Reason {
     /// What it is.
     pub fn kind(&self) -> ReasonKind {
