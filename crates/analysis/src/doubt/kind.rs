@@ -1,6 +1,7 @@
 //! Reasons without their extents.
 
 use super::Reason;
+use crate::imbalance::Disturber;
 
 /// What a reason is, the weightiest first: what leaves nothing of a comparison, what leaves less of it, what only its trials show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -46,6 +47,15 @@ impl Reason {
             Self::TwoGroups { .. } => ReasonKind::TwoGroups,
             Self::Dependent { .. } => ReasonKind::Dependent,
             Self::Contradicted => ReasonKind::Contradicted,
+        }
+    }
+
+    /// The disturber, where it is one that is told from others.
+    pub(crate) fn disturber(&self) -> Option<Disturber> {
+        match self {
+            Self::Disturbed { by, .. } => Some(*by),
+            Self::Imbalance(found) => Some(found.what),
+            _ => None,
         }
     }
 
