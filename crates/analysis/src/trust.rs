@@ -13,6 +13,7 @@ use crate::analysed_run::AnalysedRun;
 use crate::analysis::{Analysis, CellAnalysis, Flag};
 use crate::claim::{self, CellId, Claim};
 use crate::doubt::{self, SideDoubts};
+use crate::imbalance::Disturber;
 
 /// The verdict, best first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -104,6 +105,10 @@ pub struct Trust {
     pub widest: Option<f64>,
     /// Cells that were disturbed from outside.
     pub disturbed: usize,
+    /// Whether some of what disturbed, or turned a claim, was other guests of the hypervisor, which are no programs of this machine.
+    pub is_stolen: bool,
+    /// Whether some of it was the CPU quota of the control group, which is nobody's use.
+    pub is_throttled: bool,
     /// Cells that only read while the storage may still have written for others.
     pub after_writes: usize,
     /// Cells with a trial that has no valid number.
@@ -142,6 +147,15 @@ impl Trust {
             .iter()
             .map(|claim| claim.doubts().collect::<Vec<_>>());
         let against: Vec<Vec<&doubt::Reason>> = against.collect();
+        let is_by = |by| {
+            let of_cells = cells.iter().any(|cell| {
+                let evidence = SideDoubts::of_values([*cell]);
+                let mut reasons = evidence.reasons();
+                reasons.any(|reason| reason.disturber() == Some(by))
+            });
+            let mut of_claims = against.iter().flatten();
+            of_cells || of_claims.any(|reason| reason.disturber() == Some(by))
+        };
         let ruins: Vec<Flag> = cells.iter().filter_map(|cell| ruin(cell)).collect();
         let seeking = || {
             let seeking = runs.iter();
@@ -178,6 +192,8 @@ impl Trust {
                 .filter_map(|cell| cell.precision)
                 .max_by(f64::total_cmp),
             disturbed: weakened(doubt::Reason::is_disturbance),
+            is_stolen: is_by(Disturber::Steal),
+            is_throttled: is_by(Disturber::Quota),
             after_writes: weakened(|reason| matches!(reason, doubt::Reason::ReadsAfterWrites)),
             ruined: ruins.len(),
             undecided: against.iter().filter(|doubts| !doubts.is_empty()).count(),

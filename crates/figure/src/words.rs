@@ -61,29 +61,6 @@ mod tests {
     use super::*;
     use iolab_record::ServedBy;
 
-    /// Each reason has a word of its own: none is taken for a disturbance.
-    #[test]
-    fn every_reason_that_leaves_a_cell_open_is_named() {
-        let told = ReasonKind::ALL.map(|reason| verdict(CellVerdict::Doubted(reason)));
-        insta::assert_snapshot!(told.join("\n"), @r"
-        cannot tell (other source)
-        cannot tell (not synced)
-        cannot tell (not flushed)
-        cannot tell (suspended)
-        cannot tell (disturbed)
-        cannot tell (earlier writes)
-        cannot tell (rate not held)
-        cannot tell (coarse clock)
-        cannot tell (two groups)
-        cannot tell (drift)
-        cannot tell (contradicted)
-        ");
-        let mut distinct = told.to_vec();
-        distinct.sort_unstable();
-        distinct.dedup();
-        assert_eq!(distinct.len(), told.len());
-    }
-
     #[test]
     fn sources_and_clients_are_named_as_far_as_they_differ() {
         let of = |trials: &[(ServedBy, usize)]| {

@@ -16,6 +16,8 @@ use crate::slo::{SearchResult, at_rates, cell_columns, cell_remarks, sentence_at
 use crate::{latex, markdown};
 
 const LEVELS: &str = "Each level, with the 95 % interval of what was measured.";
+/// Before what an incomplete run shows.
+const SO_FAR: &str = "As measured so far:";
 const RATES: &str = "The rates nearest to the limit.";
 
 /// The answers of runs. The workloads of one requirement have one answer together.
@@ -45,6 +47,8 @@ struct OfRun<'a> {
 pub(crate) struct Shown {
     /// The answer in sentences.
     pub(crate) sentences: Vec<String>,
+    /// Those of them that a document begins with, from the first.
+    pub(crate) lead: usize,
     /// Its basis as a table.
     pub(crate) grid: Grid,
     pub(crate) caption: &'static str,
@@ -149,7 +153,9 @@ impl Given<'_> {
         match self {
             Self::Fit(fitness) => fitness.text(width),
             Self::Run(run) => {
-                let head = run.lack().map(|text| paragraph(&text, "", width) + "\n");
+                let head = run
+                    .lack()
+                    .map(|text| paragraph(&format!("{text} {SO_FAR}"), "", width) + "\n");
                 head.unwrap_or_default()
                     + &match &run.answer.found {
                         AnswerBasis::Limit(found) => SearchResult(found).text(width),
@@ -169,6 +175,7 @@ impl Given<'_> {
                     format!("{}.", fitness.sentence()),
                     escape_control(&fitness.requirement.question).into_owned(),
                 ],
+                lead: 1,
                 grid: Grid::of(fitness.columns()),
                 caption: LEVELS,
                 remarks: [fitness.ran(), fitness.remarks()].concat(),
@@ -179,14 +186,14 @@ impl Given<'_> {
 }
 
 impl OfRun<'_> {
-    /// A note that the run is incomplete, and what follows is not the answer; `None` where it is complete.
+    /// A note that the run is incomplete; what follows, behind [`SO_FAR`], is not the answer. `None` where it is complete.
     fn lack(&self) -> Option<String> {
         (!self.answer.is_complete()).then(|| {
             format!(
-                "{} on {}: cannot tell: the run is not complete; finish it with: {}. As measured so far:",
+                "{} on {}: cannot tell: the run is not complete; {}.",
                 escape_control(&self.record.experiment.name),
                 escape_control(&self.record.target_text()),
-                NeededConsent::of(self.record).resume_command(&self.file)
+                how_to_finish(self.record, &self.file)
             )
         })
     }
@@ -207,8 +214,18 @@ impl OfRun<'_> {
             ),
             AnswerBasis::Workload(_) => (Vec::new(), Vec::new(), LEVELS, Vec::new()),
         };
+        let (sentences, lead) = match self.lack() {
+            None => (own, 1),
+            Some(lack) => {
+                let mut own = own.into_iter();
+                let so_far = own.next().map(|first| format!("{SO_FAR} {first}"));
+                let all = std::iter::once(lack).chain(so_far).chain(own);
+                (all.collect(), 2)
+            }
+        };
         Shown {
-            sentences: self.lack().into_iter().chain(own).collect(),
+            sentences,
+            lead,
             grid: Grid::of(columns),
             caption,
             remarks,
@@ -229,6 +246,17 @@ impl FitRun<'_> {
     /// The key shared by the runs of one answer.
     fn key(&self) -> (&str, &str, &[String]) {
         (&self.fit.id, &self.fit.requirement, &self.fit.workloads)
+    }
+}
+
+/// How to finish the run of this file, as a clause.
+fn how_to_finish(record: &RunRecord, file: &str) -> String {
+    match record.run.target_kind {
+        TargetKind::Model => "run it again: the state of a model is not kept".to_owned(),
+        _ => format!(
+            "finish it with: {}",
+            NeededConsent::of(record).resume_command(file)
+        ),
     }
 }
 
@@ -268,7 +296,7 @@ fn fitness(runs: Vec<FitRun<'_>>) -> Fitness {
                 written_bytes: 0,
                 found: CellAnswer::default(),
                 file: String::new(),
-                consent: NeededConsent::default(),
+                to_finish: String::new(),
             });
             continue;
         }
@@ -290,7 +318,7 @@ fn fitness(runs: Vec<FitRun<'_>>) -> Fitness {
                 written_bytes: written_bytes(run.record),
                 found: own.clone(),
                 file: run.file.clone(),
-                consent: NeededConsent::of(run.record),
+                to_finish: how_to_finish(run.record, &run.file),
             });
         }
     }

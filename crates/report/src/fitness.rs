@@ -5,7 +5,6 @@ mod open;
 
 pub(crate) use open::why;
 
-use iolab_analysis::consent::NeededConsent;
 use iolab_analysis::fitness::{Answer, CellAnswer, Judged, LevelAnswer, merge_answers};
 use iolab_workload::quantity::{counted, format_bytes, format_ns, significant};
 use iolab_workload::service_level::{Bound, Need, Quantity, ServiceLevel};
@@ -71,8 +70,8 @@ pub struct WorkloadResult {
     pub found: CellAnswer,
     /// The run file.
     pub file: String,
-    /// What the user has to allow again to finish the run.
-    pub consent: NeededConsent,
+    /// How to finish the run, as a clause.
+    pub to_finish: String,
 }
 
 /// The whole answer.
@@ -127,12 +126,12 @@ impl WorkloadResult {
 
     /// What is missing of the measurement; `None` where it is complete.
     fn lack(&self) -> Option<String> {
-        let (name, file) = (&self.workload, &self.file);
+        let name = &self.workload;
         match self.measured {
             Measured::Whole => None,
             Measured::Part => Some(format!(
-                "{name}: the run is not complete; finish it with: {}",
-                self.consent.resume_command(file)
+                "{name}: the run is not complete; {}",
+                self.to_finish
             )),
             Measured::Nothing => Some(format!(
                 "{name}: its run file is not given; give all run files of one iolab fit together."

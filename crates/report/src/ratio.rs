@@ -3,7 +3,7 @@
 use iolab_analysis::claim::Estimate;
 use iolab_workload::quantity::{digits, significant};
 
-/// A lower ratio is a fraction: `1/34` is read at once, `0.0290` is not.
+/// A lower ratio is a fraction: `1/34.5` is read at once, `0.0290` is not.
 const FRACTION_BELOW: f64 = 0.1;
 /// In the interval of a fraction, higher ends are decimals.
 const DECIMAL_FROM: f64 = 0.5;
@@ -13,7 +13,7 @@ const DIGITS_MAX: usize = 4;
 /// A ratio with the interval that decides, where it has one.
 pub(crate) type RatioShown = (f64, Option<(f64, f64)>);
 
-/// `4.23 times (4.22 to 4.24)`, `1/34 (1/36 to 1/32)`; where an interval without 1 is that near to it, with as many digits as show that,
+/// `4.23 times (4.22 to 4.24)`, `1/34.5 (1/35.9 to 1/32.1)`; where an interval without 1 is that near to it, with as many digits as show that,
 /// or `0.9635 times (0.9271 to below 1)`.
 pub(crate) fn times(shown: RatioShown) -> String {
     times_noted(shown, "")
@@ -56,13 +56,22 @@ pub(crate) fn times_noted(shown: RatioShown, note: &str) -> String {
     )
 }
 
-/// The same before what it is a multiple or a fraction of: `4.23 times (4.22 to 4.24)` the IOPS, `1/34 (1/36 to 1/32) of` the IOPS.
+/// The same before what it is a multiple or a fraction of: `4.23 times (4.22 to 4.24)` the IOPS, `1/34.5 (1/35.9 to 1/32.1) of` the IOPS.
 pub(crate) fn times_of(shown: RatioShown) -> String {
     let of = if is_fraction(shown.0) { " of" } else { "" };
     times(shown) + of
 }
 
-/// The same before what takes that time: `4.23 times (4.22 to 4.24) as long as` it, `1/34 (1/36 to 1/32) of the time of` it.
+/// The same where what it is a multiple or a fraction of is only pointed to: `1/34.5 (1/35.9 to 1/32.1) of it`.
+pub(crate) fn times_of_that(shown: RatioShown, note: &str, that: &str) -> String {
+    let of = match is_fraction(shown.0) {
+        true => format!(" of {that}"),
+        false => String::new(),
+    };
+    times_noted(shown, note) + &of
+}
+
+/// The same before what takes that time: `4.23 times (4.22 to 4.24) as long as` it, `1/34.5 (1/35.9 to 1/32.1) of the time of` it.
 pub(crate) fn as_long_as(shown: RatioShown) -> String {
     let of = match is_fraction(shown.0) {
         true => " of the time of",
@@ -76,7 +85,7 @@ pub(crate) fn of(estimate: &Estimate) -> RatioShown {
     (estimate.ratio, estimate.interval)
 }
 
-/// `4.23 times`, `1/34`.
+/// `4.23 times`, `1/34.5`.
 fn alone(ratio: f64) -> String {
     match is_fraction(ratio) {
         true => fraction(ratio),
@@ -88,11 +97,11 @@ fn is_fraction(ratio: f64) -> bool {
     ratio > 0.0 && ratio < FRACTION_BELOW
 }
 
-/// A fraction, or an end of its interval: `1/34`.
+/// A fraction, or an end of its interval: `1/34.5`.
 fn fraction(value: f64) -> String {
     let parts = 1.0 / value;
     match value > 0.0 && value < DECIMAL_FROM && parts.is_finite() {
-        true => format!("1/{}", digits(parts, if parts < 99.5 { 2 } else { 3 })),
+        true => format!("1/{}", digits(parts, 3)),
         false => significant(value),
     }
 }
@@ -140,15 +149,17 @@ mod tests {
             times((34.2, None)),
             times_of((0.01, None)) + " the IOPS",
             times_of((34.2, None)) + " the IOPS",
+            times_of_that((0.01, Some((0.009, 0.011))), "; a note", "the base"),
+            times_of_that((34.2, None), "", "the base"),
             as_long_as((0.01, None)) + " it",
             as_long_as((34.2, None)) + " it",
         ];
         insta::assert_snapshot!(of.join("\n"), @r"
-        1/34 (1/35 to 1/34)
-        1/55 (1/109 to 1/17)
-        1/10 (1/20 to 1/6.7)
-        1/20 (0 to 0.800)
-        1/20 (1/1000 to 1.60)
+        1/34.5 (1/35.1 to 1/33.9)
+        1/54.6 (1/109 to 1/16.7)
+        1/10.1 (1/20.0 to 1/6.67)
+        1/20.0 (0 to 0.800)
+        1/20.0 (1/1000 to 1.60)
         0.100 times (0.0900 to 0.110)
         1/1.00e300 (5.56e-309 to 1/1.00e299)
         0 times (-1.00 to NaN)
@@ -156,6 +167,8 @@ mod tests {
         34.2 times
         1/100 of the IOPS
         34.2 times the IOPS
+        1/100 (1/111 to 1/90.9; a note) of the base
+        34.2 times
         1/100 of the time of it
         34.2 times as long as it
         ");

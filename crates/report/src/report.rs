@@ -189,8 +189,8 @@ impl<'a> StudyReport<'a> {
         match self.answers.is_empty() {
             true => self.overview.lines(),
             false => {
-                let first = self.answers.iter().filter_map(|one| one.sentences.first());
-                first.cloned().collect()
+                let lead = self.answers.iter().flat_map(|one| one.parts().0);
+                lead.cloned().collect()
             }
         }
     }
@@ -207,14 +207,20 @@ impl<'a> StudyReport<'a> {
 #[derive(Debug)]
 struct AnswerPart {
     sentences: Vec<String>,
+    lead: usize,
     table: Captioned,
     remarks: Vec<String>,
 }
 
 impl AnswerPart {
-    /// What follows the line that the document begins with.
+    /// The lines that the document begins with, and what follows them.
+    fn parts(&self) -> (&[String], &[String]) {
+        self.sentences.split_at(self.lead.min(self.sentences.len()))
+    }
+
+    /// What follows the lines that the document begins with.
     fn rest(&self) -> &[String] {
-        self.sentences.split_first().map_or(&[], |(_, rest)| rest)
+        self.parts().1
     }
 }
 
@@ -226,6 +232,7 @@ fn answers(inputs: &[Input]) -> Vec<AnswerPart> {
     let cleaned = |texts: Vec<String>| texts.iter().map(|text| clean(text)).collect();
     all.map(|shown| AnswerPart {
         sentences: cleaned(shown.sentences),
+        lead: shown.lead,
         table: Captioned {
             caption: shown.caption.to_owned(),
             grid: shown.grid,

@@ -108,25 +108,37 @@ pub(crate) fn sentence(trust: &Trust) -> String {
 pub(crate) fn in_words(trust: &Trust) -> Option<String> {
     let cells = part(trust, "cell");
     let is_one = trust.concerned == 1;
+    let others = match (trust.is_throttled, trust.is_stolen) {
+        (true, _) => "others used the disk or the CPUs, or a quota held iolab back",
+        (false, true) => "others used the disk or the CPUs",
+        (false, false) => "other programs used the disk or the CPUs",
+    };
     Some(match trust.reason? {
         TrustReason::NoTrials => "nothing was measured".into(),
         TrustReason::Ruined(flag) => flag::in_words(flag).into(),
         TrustReason::NotAsAsked | TrustReason::SomeNotAsAsked => match trust.cells {
             2 if trust.concerned == 2 => "neither cell was served by what it asks for".into(),
+            all if all > 2 && trust.concerned == all => {
+                "no cell was served by what it asks for".into()
+            }
             _ if is_one => format!("{cells} was not served by what it asks for"),
             _ => format!("{cells} were not served by what they ask for"),
         },
         TrustReason::DisturbedAndImprecise => match trust.cells {
-            1 => "do not trust this number, other programs used the disk or the CPUs during its trials".into(),
-            _ => format!("do not trust these numbers, other programs used the disk or the CPUs during {cells}"),
+            1 => format!("do not trust this number, {others} during its trials"),
+            _ => format!("do not trust these numbers, {others} during {cells}"),
         },
         TrustReason::NothingPrecise => match is_one {
             true => "the interval is wider than its median".into(),
             false => format!("{} are wider than their medians", part(trust, "interval")),
         },
         TrustReason::SomeDisturbed => {
-            let when = if trust.cells == 1 { "the trials" } else { &cells };
-            format!("other programs used the disk or the CPUs during {when}")
+            let when = if trust.cells == 1 {
+                "the trials"
+            } else {
+                &cells
+            };
+            format!("{others} during {when}")
         }
         TrustReason::ReadsAfterWrites => {
             format!("the drive may have written for other cells while {cells} read")
@@ -136,7 +148,10 @@ pub(crate) fn in_words(trust: &Trust) -> Option<String> {
             _ => "some findings are undecided, or parts of them".into(),
         },
         TrustReason::LevelChanged => format!("the level of {cells} changed during the run"),
-        TrustReason::TwoGroups => format!("the trials of {cells} form two groups"),
+        TrustReason::TwoGroups => match trust.cells {
+            1 => "the trials form two groups".into(),
+            _ => format!("in {cells} the trials form two groups"),
+        },
         TrustReason::Dependent => format!("trials of {cells} depend on the ones before"),
         TrustReason::Unfinished => "a run did not finish".into(),
         TrustReason::NoDefinition => "the definition in a run file cannot be read".into(),

@@ -1,6 +1,7 @@
 //! Reasons without their extents.
 
 use super::Reason;
+use crate::imbalance::Disturber;
 
 /// What a reason is, the weightiest first: what leaves nothing of a comparison, what leaves less of it, what only its trials show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -29,23 +30,6 @@ pub enum ReasonKind {
     Contradicted,
 }
 
-impl ReasonKind {
-    /// All, in their order.
-    pub const ALL: [Self; 11] = [
-        Self::OtherSource,
-        Self::NotSynced,
-        Self::NeverFlushed,
-        Self::Suspended,
-        Self::Disturbed,
-        Self::EarlierWrites,
-        Self::RateNotHeld,
-        Self::CoarseClock,
-        Self::TwoGroups,
-        Self::Dependent,
-        Self::Contradicted,
-    ];
-}
-
 impl Reason {
     /// What it is.
     pub fn kind(&self) -> ReasonKind {
@@ -63,6 +47,15 @@ impl Reason {
             Self::TwoGroups { .. } => ReasonKind::TwoGroups,
             Self::Dependent { .. } => ReasonKind::Dependent,
             Self::Contradicted => ReasonKind::Contradicted,
+        }
+    }
+
+    /// The disturber, where it is one that is told from others.
+    pub(crate) fn disturber(&self) -> Option<Disturber> {
+        match self {
+            Self::Disturbed { by, .. } => Some(*by),
+            Self::Imbalance(found) => Some(found.what),
+            _ => None,
         }
     }
 

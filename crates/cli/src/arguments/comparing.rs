@@ -24,8 +24,8 @@ outside the margin; equivalent when the interval is within the margin. The inter
 hold for all cells simultaneously, with 95 % confidence. Cannot tell (disturbed) when a disturbance of one side \
 (other traffic, steal, CPU or memory pressure, CPU quota, split requests) could explain \
 the result; cannot tell (other source) when the bytes came from different sources; cannot tell with \
-another reason (rate not held, coarse clock, two groups, drift) when that could reverse \
-the result; identical when both files hold the same run; otherwise cannot tell.
+another reason (suspended, earlier writes, rate not held, coarse clock, two groups, drift) \
+when that could reverse the result; identical when both files hold the same run; otherwise cannot tell.
 
 Exit codes: 4 a cell is slower; otherwise 5 a cell cannot be judged; otherwise 0.";
 
@@ -37,7 +37,8 @@ Verdicts: slower (the alarm) or faster when the median of a cell, or of all cell
 together, is outside the range that the earlier runs predict for one new run (false \
 alarm rate: 5 % over all cells); cannot tell (disturbed) when NEW differs from all \
 earlier runs in a disturbance that could explain the change; cannot tell (other source) \
-when its bytes came from another source; otherwise no change shown. With --strict: \
+when its bytes came from another source; cannot tell with another reason (suspended, rate \
+not held, coarse clock) when that could reverse the result; otherwise no change shown. With --strict: \
 equivalent, or cannot tell. The output names the change that the gate would have found \
 with a probability of 90 %.
 

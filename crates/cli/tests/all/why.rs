@@ -28,8 +28,8 @@ fn a_cause_is_told_in_ten_lines() {
     why on model:sata-7200: cause: read-ahead of sequential reads; contributes: the size of the
       region; few requests in flight
 
-    Reproduced: throughput at pattern=rand is 1/17 of that at pattern=seq; here 1/17 (1/18 to 1/17) in
-      30 blocks.
+    Reproduced: throughput at pattern=rand is 1/17.0 of that at pattern=seq; here 1/17.2 (1/17.6 to
+      1/16.8) in 30 blocks.
     Cause: read-ahead of sequential reads: with sequential reads in reverse order the difference is
       reversed (1.50 times).
     Contributes: the size of the region (reach of caches and mapping tables, length of random seeks):
@@ -56,7 +56,7 @@ fn differences_are_listed_and_chosen_by_number() {
     measured(folder.path());
     let listed = run(folder.path(), &words!("why run.iolab --list")).expect(0);
     insta::assert_snapshot!(listed.stdout, @r#"
-      1  throughput at pattern=rand is 1/17 of that at pattern=seq
+      1  throughput at pattern=rand is 1/17.0 of that at pattern=seq
     Cannot explain slow requests at pattern=seq, whose p99 is 8.30 times the median (2.13 ms against
       257 µs): 'iolab why' compares cells, and not requests of one. It explains a p99 that differs
       between cells (response = "p99" in the experiment).
@@ -67,9 +67,9 @@ fn differences_are_listed_and_chosen_by_number() {
 
     experiment  cells  trials    virtual time
     why            12     372  4 min to 5 min
-    throughput at pattern=rand is 1/17 of that at pattern=seq; 3 suspects: read-ahead (sequential reads
-    in reverse order); waiting (16 requests, or 16 MiB, in flight); reach (an 8th of the region or less,
-    down to a 64th)
+    throughput at pattern=rand is 1/17.0 of that at pattern=seq; 3 suspects: read-ahead (sequential
+    reads in reverse order); waiting (16 requests, or 16 MiB, in flight); reach (an 8th of the region or
+    less, down to a 64th)
 
     Target: model:sata-7200
     A model reads and writes no storage.
@@ -146,7 +146,7 @@ fn sides_that_differ_in_a_mechanism_come_last_and_say_so() {
     let told = run(folder.path(), &["why", "run.iolab", "--of", number]).expect(0);
     let said: Vec<&str> = told.stdout.split_whitespace().collect();
     let said = said.join(" ");
-    insta::assert_snapshot!(said, @"throughput at sync=odsync is 1/34 of that at sync=none (bs=4KiB). The two cells differ in waiting until each write is durable and in nothing else: the run itself shows the cause.");
+    insta::assert_snapshot!(said, @"throughput at sync=odsync is 1/34.5 of that at sync=none (bs=4KiB). The two cells differ in waiting until each write is durable and in nothing else: the run itself shows the cause.");
 }
 
 #[test]

@@ -59,9 +59,10 @@ pub(crate) struct SaidOfCell {
 }
 
 impl SaidOfCell {
-    /// `0.71 times (0.66 to 0.77)`.
+    /// `0.71 times (0.66 to 0.77)`, `1/34.5 (1/35.9 to 1/32.1) of the base`.
     fn times(&self) -> Option<String> {
-        self.ratio.map(ratio::times)
+        self.ratio
+            .map(|shown| ratio::times_of_that(shown, "", "the base"))
     }
 
     /// How far its ratio lies from 1, on the logarithm.
@@ -181,6 +182,35 @@ pub(crate) fn answer(cells: &[SaidOfCell], margin: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// `slower, the most 1/235` would be slower by that.
+    #[test]
+    fn a_fraction_says_of_what() {
+        let of = |verdict, at: &str, ratio| SaidOfCell {
+            verdict,
+            ratio: Some(ratio),
+            at: at.to_owned(),
+            lacks_values: None,
+        };
+        let slower = |at, ratio: f64| {
+            let interval = Some((0.9 * ratio, 1.1 * ratio));
+            of(CellVerdict::Slower, at, (ratio, interval))
+        };
+        let few = of(CellVerdict::CannotTell, "", (1.0 / 107.0, None));
+        let told = [
+            answer(
+                &[slower("bs=4KiB", 1.0 / 235.0), slower("bs=1MiB", 0.5)],
+                0.05,
+            ),
+            answer(&[slower("bs=1MiB", 0.5)], 0.05),
+            answer(&[few], 0.05),
+        ];
+        insta::assert_snapshot!(told.join("\n"), @r"
+        both cells slower, the most 1/235 (1/261 to 1/214) of the base at bs=4KiB
+        slower, 0.500 times (0.450 to 0.550)
+        cannot tell, 1/107 of the base; too few trials
+        ");
+    }
 
     #[test]
     fn a_quantile_without_a_value_names_the_requests_that_it_needs() {

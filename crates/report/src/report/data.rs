@@ -26,8 +26,8 @@ pub(crate) struct ReportDocument {
     iolab_version: &'static str,
     /// Names of the values of a sample, in order.
     columns: Vec<String>,
-    /// The answers of runs to the questions that they were made for (`--slo`, `fit`), which the page begins with, a line each; empty without a
-    /// question.
+    /// The answers of runs to the questions that they were made for (`--slo`, `fit`), which the page begins with, a line each, and one more for what a
+    /// run that is not complete shows so far; empty without a question.
     answers: Vec<String>,
     /// Each run in one line per target.
     summaries: Vec<RunSummary>,

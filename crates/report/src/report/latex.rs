@@ -128,9 +128,10 @@ fn title(report: &StudyReport<'_>) -> String {
 
 /// The abstract: what was measured, and the headlines.
 fn summary(report: &StudyReport<'_>) -> String {
-    let answers = report.answers.iter().filter_map(|a| a.sentences.first());
+    // Results have no full stop at their end, answers do.
+    let stop = if report.answers.is_empty() { "." } else { "" };
     let lines = report.lines();
-    let lines = lines.into_iter().map(|line| line + ".");
+    let lines = lines.into_iter().map(|line| line + stop);
     let headlines = report.overview.digest.headlines.iter();
     let headlines = headlines.map(|headline| {
         clean(&format!(
@@ -139,12 +140,7 @@ fn summary(report: &StudyReport<'_>) -> String {
             headline.text
         ))
     });
-    let found: Vec<String> = answers
-        .cloned()
-        .chain(lines)
-        .chain(headlines)
-        .map(|text| sentence(&text))
-        .collect();
+    let found: Vec<String> = lines.chain(headlines).map(|text| sentence(&text)).collect();
     format!(
         "\\begin{{abstract}}\n{}\n{}\n{}\n\\end{{abstract}}\n\n",
         sentence(&report.overview.subject()),

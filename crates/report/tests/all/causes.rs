@@ -190,7 +190,7 @@ fn any_verdict() -> impl Strategy<Value = CauseVerdict> {
 fn any_found() -> impl Strategy<Value = Found> {
     let sides = prop::sample::select(vec![
         "IOPS at threads=8 is 0.895 times that at threads=1, not 8.00 times (backend=sync, descriptors=shared, layout=shared)",
-        "throughput at bs=16MiB is 1/82 of that at bs=64KiB",
+        "throughput at bs=16MiB is 1/82.3 of that at bs=64KiB",
     ]);
     let verdicts = prop::collection::vec(any_verdict(), 1..SUSPECTS_MAX);
     let all = (sides, 0.0..1.0, 0..=6_usize, verdicts);
@@ -212,7 +212,7 @@ proptest! {
         prop_assert!(lines(&text) <= CAUSE_LINES_MAX, "{text}");
         let one = in_one_line(&text);
         prop_assert!(one.contains(&found.phenomenon), "{text}");
-        prop_assert!(one.contains("1/40 (1/107 to 1/17)"), "{text}");
+        prop_assert!(one.contains("1/40.5 (1/107 to 1/17.2)"), "{text}");
         let left = format!("{:.0} %", 100.0 * found.left);
         prop_assert!(found.left < 0.1 || one.contains(&left), "{left}: {text}");
         for (suspect, verdict) in Suspect::all().iter().zip(&found.verdicts) {
@@ -247,7 +247,7 @@ fn reasons_are_left_out_where_there_are_many() {
     use CauseVerdict::{CannotTell, Cause, Cleared, NotTried};
     let of = |verdicts: &[CauseVerdict]| {
         let found = Found {
-            phenomenon: "throughput at bs=16MiB is 1/82 of that at bs=64KiB".to_owned(),
+            phenomenon: "throughput at bs=16MiB is 1/82.3 of that at bs=64KiB".to_owned(),
             left: 0.53,
             doubts: 2,
             verdicts: verdicts.to_vec(),
@@ -257,8 +257,8 @@ fn reasons_are_left_out_where_there_are_many() {
     insta::assert_snapshot!(of(&[Cause, Cleared, NotTried]), @"
     why on /mnt/disk: cause: allocation of space for a new file
 
-    Reproduced: throughput at bs=16MiB is 1/82 of that at bs=64KiB; here 1/40
-      (1/107 to 1/17) in 22 blocks of shorter trials (123 ms). Not explained: 53 %
+    Reproduced: throughput at bs=16MiB is 1/82.3 of that at bs=64KiB; here 1/40.5
+      (1/107 to 1/17.2) in 22 blocks of shorter trials (123 ms). Not explained: 53 %
       (26 to 53 %); it could also come from waiting for memory (42 %); and 1 more.
     Cause: allocation of space for a new file: 83 % (40 to 95 %) of the difference
       is gone with writes to space that was written before (0.348 times).
@@ -272,8 +272,8 @@ fn reasons_are_left_out_where_there_are_many() {
     why on /mnt/disk: cause: allocation of space for a new file (without it 83 %
       (40 to 95 %) of the difference is gone)
 
-    Reproduced: throughput at bs=16MiB is 1/82 of that at bs=64KiB; here 1/40
-      (1/107 to 1/17) in 22 blocks of shorter trials (123 ms). Not explained: 53 %
+    Reproduced: throughput at bs=16MiB is 1/82.3 of that at bs=64KiB; here 1/40.5
+      (1/107 to 1/17.2) in 22 blocks of shorter trials (123 ms). Not explained: 53 %
       (26 to 53 %); it could also come from waiting for memory (42 %); and 1 more.
     Cleared: bandwidth, buffer-footprint. Not tried: buffer-pieces, cpu-binding.
       'iolab table' of this run has the rest.
@@ -286,8 +286,8 @@ fn reasons_are_left_out_where_there_are_many() {
     why on /mnt/disk: cause: allocation of space for a new file (without it 83 %
       (40 to 95 %) of the difference is gone)
 
-    Reproduced: throughput at bs=16MiB is 1/82 of that at bs=64KiB; here 1/40
-      (1/107 to 1/17) in 22 blocks of shorter trials (123 ms). Not explained: 53 %
+    Reproduced: throughput at bs=16MiB is 1/82.3 of that at bs=64KiB; here 1/40.5
+      (1/107 to 1/17.2) in 22 blocks of shorter trials (123 ms). Not explained: 53 %
       (26 to 53 %); it could also come from waiting for memory (42 %); and 1 more.
     Cleared: bandwidth, buffer-footprint. Cannot tell: buffer-pieces, cpu-binding.
       Not tried: cpu-waiting, durability, file-lock. 'iolab table' of this run has

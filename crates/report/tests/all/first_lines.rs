@@ -4,7 +4,9 @@ use std::path::PathBuf;
 
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_record::question::{Asked, Fit, Question};
-use iolab_record::{LatencyOf, Operation, PartId, RunRecord, RunStatus, SampleLatency, ServedBy};
+use iolab_record::{
+    LatencyOf, Operation, PartId, RunRecord, RunStatus, SampleLatency, ServedBy, TargetKind,
+};
 use iolab_report::chart::Style;
 use iolab_report::input::Input;
 use iolab_report::overview::Overview;
@@ -96,17 +98,20 @@ fn first(inputs: &[Input]) -> (String, String, Vec<String>) {
 fn the_answer_to_the_question_of_a_run_comes_first() {
     let mut stopped = asked("p99<1ms");
     stopped.run.status = RunStatus::Interrupted;
+    let mut stopped_model = asked("p99<1ms");
+    stopped_model.run.status = RunStatus::Interrupted;
+    stopped_model.run.target_kind = TargetKind::Model;
     let told = [
         asked("p99<1ms"),
         asked("p99<10us"),
         fit("p99<1ms"),
         fit("p99<10us"),
         stopped,
+        stopped_model,
     ];
     let told = told.map(|record| {
         let (markdown, page, data) = first(&[input(record)]);
-        assert_eq!(data.len(), 1);
-        [markdown, page, data.concat()].join("\n")
+        [markdown, page, data.join("\n")].join("\n")
     });
     insta::assert_snapshot!(told.join("\n\n"));
 }
@@ -171,6 +176,14 @@ fn with_trials(sizes: &[&str], values: &[f64]) -> RunRecord {
     record
 }
 
+/// How far an overview of this run says to trust it.
+fn trust_line(record: RunRecord) -> String {
+    let inputs = [input(record)];
+    let text = Overview::new(&inputs).text(&WIDE);
+    let line = text.lines().find(|line| line.starts_with("Trust:"));
+    line.expect("how far to trust it").to_owned()
+}
+
 /// Each reason names as many cells as it is about: one of one, one of several, or all.
 #[test]
 fn trust_names_the_cells_that_its_reason_is_about() {
@@ -201,22 +214,32 @@ fn trust_names_the_cells_that_its_reason_is_about() {
             with_trials(sizes, &[100.0, 140.0, 90.0, 120.0, 80.0, 130.0, 110.0])
         }),
     ];
-    let mut told = String::new();
+    let mut told: Vec<String> = Vec::new();
     for (name, of) in cases {
         for sizes in [&["4KiB"][..], &["4KiB", "64KiB", "256KiB"]] {
-            let inputs = [input(of(sizes))];
-            let text = Overview::new(&inputs).text(&WIDE);
-            let line = text.lines().find(|line| line.starts_with("Trust:"));
-            let line = line.expect("how far to trust it");
-            told.push_str(&format!("{name}, {} cells: {line}\n", sizes.len()));
+            let line = trust_line(of(sizes));
+            told.push(format!("{name}, {} cells: {line}", sizes.len()));
         }
     }
-    let mut all = reads(&["4KiB", "64KiB"]);
-    disturb(&mut all, 0);
-    disturb(&mut all, 1);
-    let inputs = [input(all)];
-    let text = Overview::new(&inputs).text(&WIDE);
-    let line = text.lines().find(|line| line.starts_with("Trust:"));
-    told.push_str(&format!("both disturbed: {}", line.expect("a line")));
+    let mut both = reads(&["4KiB", "64KiB"]);
+    disturb(&mut both, 0);
+    disturb(&mut both, 1);
+    told.push(format!("both disturbed: {}", trust_line(both)));
+    let mut cached = reads(&["4KiB", "64KiB", "256KiB"]);
+    for cell in 0..3 {
+        serve(
+            &mut cached,
+            cell,
+            ServedBy::PageCache,
+            "nothing reached the device",
+        );
+    }
+    told.push(format!("all from the page cache: {}", trust_line(cached)));
+    let mut held = reads(&["4KiB"]);
+    for sample in &mut held.samples {
+        sample.counters.pressure.throttled_ns = Some(sample.elapsed_ns / 4);
+    }
+    told.push(format!("held by a quota: {}", trust_line(held)));
+    let told = told.join("\n");
     insta::assert_snapshot!(told);
 }

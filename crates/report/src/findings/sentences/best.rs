@@ -285,14 +285,14 @@ fn value(best: &Best, one: &Candidate) -> String {
     }
 }
 
-/// `0.3 times (0.28 to 0.31)`; where the ratio itself lies within the margin, that the interval does not: such a size is not among those
+/// `0.3 times (0.28 to 0.31)`, `1/34.5 (1/35.9 to 1/32.1) of it`; where the ratio itself lies within the margin, that the interval does not: such a size is not among those
 /// within it.
 fn times_worse(estimate: &Estimate) -> String {
     let note = match (1.0 - MARGIN..=1.0 + MARGIN).contains(&estimate.ratio) {
         true => format!("; not shown to be within {}", margin()),
         false => String::new(),
     };
-    ratio::times_noted(ratio::of(estimate), &note)
+    ratio::times_of_that(ratio::of(estimate), &note, "it")
 }
 
 /// The sizes on either side of the best ones that are shown to be worse.

@@ -276,9 +276,12 @@ fn accused(verb: &str, what: &str, one: &Suspected) -> String {
             "{verb}: {what}: without the other suspects it makes {share} of the difference."
         );
     }
-    let without = one
-        .ratio_without
-        .map_or_else(String::new, |ratio| format!(" ({})", times((ratio, None))));
+    let without = one.ratio_without.map_or_else(String::new, |ratio| {
+        format!(
+            " ({})",
+            crate::ratio::times_of_that((ratio, None), "", "the other side")
+        )
+    });
     match one.is_reversed {
         true => format!("{verb}: {what}: with {change} the difference is reversed{without}."),
         false => {
