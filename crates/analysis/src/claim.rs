@@ -53,7 +53,7 @@ pub use order::{HEADLINES_MAX, Role, headlines, ordered};
 pub use phenomena::{Unexplainable, phenomena};
 pub use phenomenon::{Fall, Phenomenon};
 pub use rounds::{Outside, Rounds, RoundsDoubts, RoundsState, TrackedState};
-pub use series::{Course, Shape, State, Steady, dependent_cells, drifting_cells, groups};
+pub use series::{Course, Groups, Shape, State, Steady, dependent_cells, drifting_cells, groups};
 pub use shared_limit::{ReachedBy, SharedLimit, Together};
 pub use stages::{Largest, TimeByLayer};
 pub use standard::{Conformance, StageThroughput};

@@ -8,7 +8,7 @@ use iolab_plan::experiment::{Inquiry, Untried};
 use iolab_plan::suspect::Suspect;
 use iolab_plan::untried_suspect::Obstacle;
 use iolab_workload::escape_control::escape_control;
-use iolab_workload::quantity::{counted, exact_duration, format_bytes, format_ns, significant};
+use iolab_workload::quantity::{counted, exact_duration, format_bytes, format_ns, format_percent};
 use iolab_workload::response::Response;
 use iolab_workload::settings::cell_label;
 use iolab_workload::units::rough_duration;
@@ -56,18 +56,23 @@ pub fn phenomenon(run: &Analysis, phenomenon: &Phenomenon) -> String {
     )
 }
 
-/// A fall in words: `throughput over 40.0 s is 0.550 times that over the first 117 MiB (bs=4KiB)`.
+/// A fall in words, and the two loads: `throughput falls to 10 % after 23.4 MiB (12.3 MB/s to 1.23 MB/s, bs=4KiB); compared: 4.00 s with the
+/// first 11.8 MiB`.
 fn of_fall(run: &Analysis, phenomenon: &Phenomenon, fall: &Fall) -> String {
     let levels = run.levels_of(phenomenon.base.cell);
     let cell = match levels {
         [] => String::new(),
-        levels => format!(" ({})", cell_label(&run.factors, levels)),
+        levels => format!(", {}", cell_label(&run.factors, levels)),
     };
+    let [before, after] = fall
+        .levels_mb_s
+        .map(|level| Response::Throughput.format(level));
     format!(
-        "{} over {} is {} times that over the first {}{cell}",
+        "{} falls to {} after {} ({before} to {after}{cell}); compared: {} with the first {}",
         Response::Throughput,
+        format_percent(fall.factor),
+        format_bytes(fall.after_bytes),
         format_ns(fall.whole.as_nanos() as f64),
-        significant(phenomenon.seen),
         format_bytes(fall.first_bytes as f64),
     )
 }

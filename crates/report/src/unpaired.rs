@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use iolab_analysis::analysis::{Analysis, CellAnalysis};
-use iolab_analysis::claim::{CellId, Change, Course, LongTail, Shape, Unpaired, WhyUnpaired};
+use iolab_analysis::claim::{CellId, Change, Groups, LongTail, Unpaired, WhyUnpaired};
 use iolab_workload::quantity::{counted, format_ns, format_percent, significant};
 use iolab_workload::response::Response;
 use iolab_workload::settings::cell_label;
@@ -14,7 +14,7 @@ use iolab_workload::trial::CacheState;
 pub fn unpaired(run: &Analysis, one: &Unpaired, file: &Path) -> String {
     match one {
         Unpaired::Change(change, why) => of_change(run, change, *why),
-        Unpaired::TwoGroups(course) => of_groups(run, course, file),
+        Unpaired::TwoGroups(groups) => of_groups(run, groups, file),
         Unpaired::LongTail(tail) => of_tail(run, tail),
     }
 }
@@ -31,7 +31,7 @@ fn of_change(run: &Analysis, change: &Change, why: WhyUnpaired) -> String {
     let format = |value| Response::Throughput.format(value);
     let reason = match why {
         WhyUnpaired::Rises => {
-            "'iolab why' explains falls. A cache that fills makes most rises: --set region=256M,4G shows whether a smaller region rises earlier"
+            "'iolab why' explains falls. A second run shows whether throughput rises again"
         }
         WhyUnpaired::ReadsAndWrites => {
             "'iolab why' explains falls of reads or of writes alone: measure both, each for as long (--set read_percent=0,100)"
@@ -42,12 +42,19 @@ fn of_change(run: &Analysis, change: &Change, why: WhyUnpaired) -> String {
         WhyUnpaired::OwnBounds => {
             "'iolab why' explains falls of trials that end by time or bytes, on space that was written before: measure such ones"
         }
+        WhyUnpaired::SeveralCells => {
+            "Several cells moved the bytes before it, and 'iolab why' cannot take apart what each has used up: measure one cell alone, and explain that run"
+        }
         WhyUnpaired::Preconditioned => {
             "--precondition made the state in which the run began, and trials of 'iolab why' do not begin in it: measure without --precondition, and explain that run"
         }
     };
+    let disturbed = match change.disturbed {
+        Some(_) => " Disturbances during the run could explain it.",
+        None => "",
+    };
     format!(
-        "Cannot explain the change of throughput{} from {} to {} after {}. {reason}.",
+        "Cannot explain the change of throughput{} from {} to {} after {}. {reason}.{disturbed}",
         at(run, change.cell),
         format(change.before_mb_s),
         format(change.after_mb_s),
@@ -55,25 +62,23 @@ fn of_change(run: &Analysis, change: &Change, why: WhyUnpaired) -> String {
     )
 }
 
-fn of_groups(run: &Analysis, course: &Course, file: &Path) -> String {
-    let Shape::TwoGroups(levels) = course.shape else {
-        return String::new();
-    };
+fn of_groups(run: &Analysis, groups: &Groups, file: &Path) -> String {
+    let levels = groups.levels;
     let is_direct = |cell: &CellAnalysis| cell.cell.trial().cache == CacheState::Direct;
-    let has_buffers = run.model.is_none() && run.cell(course.most.cell).is_some_and(is_direct);
+    let has_buffers = run.model.is_none() && run.cell(groups.most.cell).is_some_and(is_direct);
     let buffers = match has_buffers {
         true => {
             "; --set buffer_memory=contiguous,kernel shows whether the memory of buffers makes them"
         }
         false => "",
     };
-    let more = match course.cells.len() {
+    let more = match groups.cells.len() {
         0 | 1 => String::new(),
         n => format!(" (and of {})", counted(n as u64 - 1, "more cell")),
     };
     format!(
-        "Cannot explain the two groups of trials{}, {} around {} and the others around {}{more}: 'iolab why' compares cells, and not trials of one. 'iolab plot {} --kind order' shows when each group occurs{buffers}.",
-        at(run, course.most),
+        "Cannot explain the two groups of trials{}{more}, {} around {} and the others around {}: 'iolab why' compares cells, and not trials of one. 'iolab plot {} --kind order' shows when each group occurs{buffers}.",
+        at(run, groups.most),
         format_percent(levels.low_share),
         run.response.format(levels.low_median),
         run.response.format(levels.high_median),

@@ -4,9 +4,10 @@
 use std::time::Duration;
 
 use super::phenomenon::{Fall, Phenomenon};
-use super::series::{Course, Shape};
-use super::{Change, Claim, LongTail};
+use super::series::{Groups, two_groups};
+use super::{Change, ChangePlace, Claim, LongTail};
 use crate::analysis::{Analysis, CellAnalysis};
+use crate::timeline::Access;
 
 /// The shorter load ends after this part of the bytes before the fall.
 const SHORTER: f64 = 0.5;
@@ -20,8 +21,8 @@ const UNIT: u64 = 256 << 10;
 pub enum Unpaired {
     /// A change of the level of throughput.
     Change(Change, WhyUnpaired),
-    /// Trials of a cell in two groups, which no change over the run makes.
-    TwoGroups(Course),
+    /// Trials in two groups, which no change over the run makes.
+    TwoGroups(Groups),
     /// Slow requests.
     LongTail(LongTail),
 }
@@ -37,6 +38,8 @@ pub enum WhyUnpaired {
     HasRate,
     /// Its trials end by a rule of their own, or each fills a new file.
     OwnBounds,
+    /// Several cells moved the bytes before a change over the run: a load of one of them would not use up the same.
+    SeveralCells,
     /// The storage was written before the first trial, and no later trial begins in that state.
     Preconditioned,
 }
@@ -94,6 +97,8 @@ fn fall(run: &Analysis, change: &Change) -> Option<Result<Phenomenon, WhyUnpaire
             first: time(SHORTER)?,
             whole: time(LONGER)?,
             factor: change.factor,
+            after_bytes: change.after_bytes,
+            levels_mb_s: [change.before_mb_s, change.after_mb_s],
         }),
     }))
 }
@@ -108,6 +113,8 @@ fn obstacle(run: &Analysis, cell: &CellAnalysis, change: &Change) -> Option<WhyU
         Some(WhyUnpaired::HasRate)
     } else if trial.steady.is_some() || trial.starts_fresh() {
         Some(WhyUnpaired::OwnBounds)
+    } else if matches!(change.place, ChangePlace::OverRun { .. }) && run.cells.len() > 1 {
+        Some(WhyUnpaired::SeveralCells)
     } else {
         run.is_preconditioned.then_some(WhyUnpaired::Preconditioned)
     }
@@ -120,14 +127,22 @@ pub fn unpaired(run: &Analysis) -> Vec<Unpaired> {
         let why = fall(run, change)?.err()?;
         Some(Unpaired::Change(change.clone(), why))
     });
-    // The levels before and after a change over the run are two groups of trials.
-    let is_steady = run.timeline.over_run.is_empty();
-    let others = all.iter().filter_map(|claim| match claim {
-        Claim::Course(course) if is_steady && matches!(course.shape, Shape::TwoGroups(_)) => {
-            Some(Unpaired::TwoGroups(course.clone()))
-        }
+    let tails = all.iter().filter_map(|claim| match claim {
         Claim::LongTail(tail) => Some(Unpaired::LongTail(tail.clone())),
         _ => None,
     });
-    changed.chain(others).collect()
+    let groups = two_groups(run, 0, |cell| is_steady(run, cell));
+    changed
+        .chain(tails)
+        .chain(groups.map(Unpaired::TwoGroups))
+        .collect()
+}
+
+/// Whether a cell is none of those that changed together over the run: their levels before and after the change are two groups of trials.
+fn is_steady(run: &Analysis, cell: &CellAnalysis) -> bool {
+    let writes = cell.cell.trial().writes();
+    !run.timeline.over_run.iter().any(|shift| match shift.cells {
+        1 => shift.cell == cell.cell.id,
+        _ => writes == (shift.of == Access::Writes),
+    })
 }

@@ -51,6 +51,10 @@ pub struct Fall {
     pub whole: Duration,
     /// Throughput after the fall over that before it.
     pub factor: f64,
+    /// Bytes before the fall.
+    pub after_bytes: f64,
+    /// Throughput before the fall and after it, MB/s.
+    pub levels_mb_s: [f64; 2],
 }
 
 impl Fall {

@@ -44,6 +44,17 @@ pub enum Shape {
     TwoGroups(TwoLevels),
 }
 
+/// Cells whose trials form two groups that are further apart than [`MARGIN`].
+#[derive(Debug, Clone, PartialEq)]
+pub struct Groups {
+    /// These cells.
+    pub cells: Vec<CellId>,
+    /// The one whose groups are furthest apart.
+    pub most: CellId,
+    /// Its groups.
+    pub levels: TwoLevels,
+}
+
 /// The state of cells that write, each trial being a round of the SNIA's rule for a steady state.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Steady {
@@ -92,7 +103,12 @@ pub(super) fn courses(analysis: &Analysis, run: usize) -> Vec<Course> {
     let all = [
         drift(analysis, run),
         dependence(analysis, run),
-        two_groups(analysis, run),
+        two_groups(analysis, run, |_| true).map(|found| Course {
+            cells: found.cells,
+            most: found.most,
+            shape: Shape::TwoGroups(found.levels),
+            widening: None,
+        }),
     ];
     all.into_iter().flatten().collect()
 }
@@ -128,21 +144,23 @@ fn dependence(analysis: &Analysis, run: usize) -> Option<Course> {
     })
 }
 
-fn two_groups(analysis: &Analysis, run: usize) -> Option<Course> {
-    let groups = analysis
-        .cells
-        .iter()
-        .filter_map(|cell| Some((cell, groups(analysis, cell)?)));
+/// The trials of these cells that form two groups.
+pub(super) fn two_groups(
+    analysis: &Analysis,
+    run: usize,
+    is_meant: impl Fn(&CellAnalysis) -> bool,
+) -> Option<Groups> {
+    let own = analysis.cells.iter().filter(|cell| is_meant(cell));
+    let groups = own.filter_map(|cell| Some((cell, groups(analysis, cell)?)));
     let all: Vec<(&CellAnalysis, TwoLevels)> = groups.collect();
     let apart = |levels: &TwoLevels| levels.high_median / levels.low_median;
     let (most, levels) = all
         .iter()
         .max_by(|(_, a), (_, b)| apart(a).total_cmp(&apart(b)))?;
-    Some(Course {
+    Some(Groups {
         cells: all.iter().map(|(cell, _)| id(run, cell)).collect(),
         most: id(run, most),
-        shape: Shape::TwoGroups(*levels),
-        widening: None,
+        levels: *levels,
     })
 }
 

@@ -141,40 +141,81 @@ fn a_change_without_two_sides_has_its_reason() {
     assert_eq!(paced, WhyUnpaired::HasRate);
 }
 
-#[test]
-fn trials_in_two_groups_are_named_unless_a_change_over_the_run_makes_them() {
-    let mut record = record("read-size", &["bs"]);
+/// 30 trials of a cell, one group of them twice as fast as the other.
+fn add_groups(record: &mut RunRecord, name: &str) {
     let values: Vec<f64> = (0..30)
         .map(|n| [100.0, 200.0][n * 7 % 10 / 5] + n as f64 / 10.0)
         .collect();
-    add_cell(&mut record, &["bs=4KiB"], &values);
+    add_cell(record, &[name], &values);
+}
+
+/// A fall to a half over the run, which these cells show.
+fn falling(cell: i64, cells: usize) -> RunShift {
+    let undisturbed = DisturbedTrials {
+        disturbed: 0,
+        all: 15,
+    };
+    RunShift {
+        of: Access::Reads,
+        moved_bytes: 1 << 30,
+        after_ns: 1_000_000_000,
+        factor: 0.5,
+        cells,
+        levels: Levels::Trials {
+            before: 15,
+            after: 15,
+        },
+        disturbed_before: undisturbed,
+        disturbed_after: undisturbed,
+        cell,
+        before_mb_s: 200.0,
+        after_mb_s: 100.0,
+    }
+}
+
+#[test]
+fn trials_in_two_groups_are_named_unless_a_change_over_the_run_makes_them() {
+    let mut record = record("read-size", &["bs"]);
+    add_groups(&mut record, "bs=4KiB");
     let mut analysis = analyse(&record);
     let found = unpaired(&analysis);
     assert!(
         matches!(found.as_slice(), [Unpaired::TwoGroups(_)]),
         "{found:?}"
     );
-    let levels = Levels::Trials {
-        before: 15,
-        after: 15,
-    };
-    let undisturbed = DisturbedTrials {
-        disturbed: 0,
-        all: 15,
-    };
-    analysis.timeline.over_run = vec![RunShift {
-        of: Access::Reads,
-        moved_bytes: 1 << 30,
-        after_ns: 1_000_000_000,
-        factor: 0.5,
-        cells: 1,
-        levels,
-        disturbed_before: undisturbed,
-        disturbed_after: undisturbed,
-        cell: 0,
-        before_mb_s: 200.0,
-        after_mb_s: 100.0,
-    }];
+    analysis.timeline.over_run = vec![falling(0, 1)];
     assert_eq!(unpaired(&analysis), []);
     assert_eq!(phenomena(&analysis).expect("plain trials").len(), 1);
+}
+
+/// All cells moved the bytes before a change over the run; the groups of a cell that did not change are its own.
+#[test]
+fn a_change_over_a_run_of_several_cells_is_not_taken_apart_and_hides_no_groups_of_others() {
+    let mut record = record("read-size", &["bs"]);
+    add_groups(&mut record, "bs=4KiB");
+    add_groups(&mut record, "bs=64KiB");
+    let mut analysis = analyse(&record);
+    let mut of = |cells: usize| {
+        analysis.timeline.over_run = vec![falling(0, cells)];
+        assert_eq!(phenomena(&analysis), Ok(Vec::new()));
+        unpaired(&analysis)
+    };
+    match of(1).as_slice() {
+        [
+            Unpaired::Change(_, WhyUnpaired::SeveralCells),
+            Unpaired::TwoGroups(groups),
+        ] => {
+            let cells: Vec<i64> = groups.cells.iter().map(|one| one.cell).collect();
+            assert_eq!((cells, groups.most.cell), (vec![1], 1));
+        }
+        other => panic!("{other:?}"),
+    }
+    let together = of(2);
+    assert!(
+        matches!(
+            together.as_slice(),
+            [Unpaired::Change(_, WhyUnpaired::SeveralCells)]
+        ),
+        "{together:?}"
+    );
 }

@@ -291,7 +291,7 @@ pub(crate) struct Import {
 pub(crate) struct Why {
     /// Run file that shows the difference
     pub(crate) file: PathBuf,
-    /// Difference to explain, by its number in --list [default: 1, the largest]
+    /// Difference to explain, by its number in --list [default: 1, the first of --list]
     #[arg(long, value_name = "NUMBER")]
     pub(crate) of: Option<usize>,
     /// List the differences and falls of the run that can be explained, and what cannot; measure nothing

@@ -253,7 +253,7 @@ fn list(run: &AnalysedRun, (found, beside): (&[Phenomenon], &[Unpaired]), file: 
 /// That there is nothing to explain, and whether that is for want of trials.
 fn nothing(run: &Analysis) -> String {
     if let [_] = run.cells.as_slice() {
-        return "The run has a single cell and shows no fall of throughput: 'iolab why' explains a fall, or a difference between two cells. Measure several in one run, such as with --bs 4k,64k.".to_owned();
+        return "The run has a single cell, and no lasting fall of throughput was found in it: 'iolab why' explains a fall, or a difference between two cells. Measure several in one run, such as with --bs 4k,64k.".to_owned();
     }
     let cells = run.cells.iter();
     let few: Vec<&CellAnalysis> = cells.filter(|cell| cell.n < TRIALS_MIN).collect();
@@ -267,7 +267,7 @@ fn nothing(run: &Analysis) -> String {
         ),
     };
     format!(
-        "The run shows no difference between two cells, and no fall of throughput, that 'iolab why' can explain.{few}"
+        "The run shows no difference between two cells that 'iolab why' can explain, and no lasting fall of throughput was found in it.{few}"
     )
 }
 
@@ -530,15 +530,18 @@ fn no_suspect(experiment: &Experiment) -> Outcome {
     Err(Failure::CannotTell)
 }
 
-/// Whether anything can be told: that the difference is not there, or a verdict on a suspect.
+/// Whether anything can be told: that the difference is not there, or a verdict on a suspect. That some are cleared tells nothing while another
+/// one was not tried.
 fn is_told(claims: &[Claim]) -> bool {
+    let is_of = |claim: &Claim, verdict: CauseVerdict| matches!(claim, Claim::Suspects(found) if found.verdict == verdict);
+    let are_tried = !claims
+        .iter()
+        .any(|claim| is_of(claim, CauseVerdict::NotTried));
     claims.iter().any(|claim| match claim {
         Claim::Reproduced(found) => found.again == Again::NotReproduced,
         Claim::Suspects(found) => match found.verdict {
-            CauseVerdict::Cause
-            | CauseVerdict::Joint
-            | CauseVerdict::Contributes
-            | CauseVerdict::Cleared => true,
+            CauseVerdict::Cause | CauseVerdict::Joint | CauseVerdict::Contributes => true,
+            CauseVerdict::Cleared => are_tried,
             CauseVerdict::CannotTell | CauseVerdict::NotTried => false,
         },
         _ => false,

@@ -105,8 +105,8 @@ fn a_run_of_one_cell_has_nothing_to_explain() {
     run(folder.path(), &one).expect(0);
     let told = run(folder.path(), &words!("why run.iolab")).expect(0);
     insta::assert_snapshot!(told.stdout, @r"
-    The run has a single cell and shows no fall of throughput: 'iolab why' explains a fall, or a
-      difference between two cells. Measure several in one run, such as with --bs 4k,64k.
+    The run has a single cell, and no lasting fall of throughput was found in it: 'iolab why' explains
+      a fall, or a difference between two cells. Measure several in one run, such as with --bs 4k,64k.
     ");
 }
 
@@ -119,8 +119,8 @@ fn what_was_asked_for_is_no_difference_to_explain() {
     run(folder.path(), &scaling).expect(0);
     let told = run(folder.path(), &words!("why run.iolab")).expect(0);
     insta::assert_snapshot!(told.stdout, @r"
-    The run shows no difference between two cells, and no fall of throughput, that 'iolab why' can
-      explain.
+    The run shows no difference between two cells that 'iolab why' can explain, and no lasting fall of
+      throughput was found in it.
     ");
 }
 

@@ -1,4 +1,4 @@
-//! What writes leave in storage, so that those that follow are slower: a cache that fills, data to move or to collect.
+//! What writes leave or use up in storage, so that those that follow are slower: a cache that fills, data to move or to collect, a limit on writes.
 
 use iolab_workload::settings::CellSpec;
 use iolab_workload::trial::{CacheState, SyncPolicy, TrialSpec};
@@ -7,7 +7,7 @@ use super::{Check, Intervention, Sides, Suspect};
 
 pub(super) const SUSPECT: Suspect = Suspect {
     name: "written-data",
-    what: "what writes leave in the storage (a cache that fills, data to move or to collect)",
+    what: "what writes leave or use up in the storage (a cache that fills, data to move or to collect, a limit on writes)",
     change: "reads instead of writes",
     order: 0,
     check: Check::SameVolume,

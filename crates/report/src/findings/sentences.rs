@@ -17,6 +17,7 @@ mod rounds;
 mod series;
 mod standard;
 mod undecided;
+mod why_untried;
 
 use iolab_analysis::analysis::{Analysis, CellAnalysis, TRIALS_MIN};
 use iolab_analysis::claim::{CellId, Claim, Estimate, LongTail, MARGIN, Role, State, ordered};
@@ -30,7 +31,7 @@ use crate::ratio;
 
 pub use best::choice;
 pub(crate) use cause_in_short::cause_in_short;
-pub(crate) use causes::{Detail, by_reason, obstacle, why_untried};
+pub(crate) use causes::{Detail, by_reason};
 pub(crate) use causes_in_lines::causes_in_lines;
 pub(super) use change::done;
 pub(crate) use comparison::accesses;
@@ -38,6 +39,7 @@ pub(crate) use rounds::state_in_short;
 pub(crate) use series::median_of_groups;
 pub(crate) use standard::{deviation, foreseen, in_words_of_standard};
 use undecided::nothings;
+pub(crate) use why_untried::{obstacle, why_untried};
 
 const COMPARISON: &str = "ratios within the blocks that both cells share (of medians where they share none), with intervals that hold for all comparisons of this kind in the run together in 95 %";
 const BEST: &str = "ratios within the blocks that both cells share, with intervals that hold for all pairs together in 95 %";

@@ -278,7 +278,7 @@ fn worlds() -> Vec<World> {
             "a fall: credits of requests",
             request_credits(1000.0, latency(250.0)),
             LARGE_WRITES,
-            &["request-count"],
+            &["small-requests"],
         ),
         world(
             "a fall: credits of bytes",
@@ -365,6 +365,8 @@ fn asked(world: &World, shown: &RunRecord) -> Phenomenon {
         first: Duration::from_millis(500),
         whole: Duration::from_secs(2),
         factor: 0.4,
+        after_bytes: f64::from(8 << 20),
+        levels_mb_s: [8.4, 3.4],
     };
     let took = |fall: Option<Fall>| {
         fall.map_or([Duration::from_secs(1); 2], |fall| [fall.first, fall.whole])

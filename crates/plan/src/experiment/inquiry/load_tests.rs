@@ -57,7 +57,7 @@ fn tried(asked: &Phenomenon) -> Vec<String> {
 /// Few requests in flight and the size of the region would change the speed, and with it whether a load ends before the fall.
 #[test]
 fn suspects_of_a_fall_are_those_that_watch_its_bytes() {
-    assert_eq!(tried(&phenomenon(4096)), ["request-count", "written-data"]);
+    assert_eq!(tried(&phenomenon(4096)), ["small-requests", "written-data"]);
     assert_eq!(tried(&phenomenon(1 << 20)), ["written-data"]);
     let mut few = phenomenon(4096);
     few.sides.base.trial.limit.bytes = Some(1 << 20);

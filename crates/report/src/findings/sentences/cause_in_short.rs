@@ -131,10 +131,19 @@ fn answer(found: &Reproduction, suspects: &[&Suspects], said: Said) -> String {
         count(CauseVerdict::Cleared),
     );
     let untried = count(CauseVerdict::NotTried);
+    let mut is_tallied = false;
     if parts.is_empty() {
-        parts.push(match (unsettled, cleared) {
-            (0, 0) => "cannot tell: no suspect was removed".to_owned(),
-            (0, _) => "none of the suspects is the cause".to_owned(),
+        parts.push(match (unsettled, cleared, untried) {
+            (0, 0, _) => "cannot tell: no suspect was removed".to_owned(),
+            (0, _, 0) => "none of the suspects is the cause".to_owned(),
+            // What was not removed may be the cause.
+            (0, _, _) => {
+                is_tallied = true;
+                format!(
+                    "cannot tell: {} cleared, {untried} not tried",
+                    counted(cleared as u64, "suspect")
+                )
+            }
             _ => "cannot tell".to_owned(),
         });
     }
@@ -149,7 +158,7 @@ fn answer(found: &Reproduction, suspects: &[&Suspects], said: Said) -> String {
         ("cleared", cleared),
         ("not tried", untried),
     ];
-    let tallies = tallies.into_iter().filter(|(_, n)| *n > 0);
+    let tallies = tallies.into_iter().filter(|(_, n)| *n > 0 && !is_tallied);
     parts.extend(tallies.map(|(what, n)| format!("{what}: {}", counted(n, "suspect"))));
     parts.join("; ")
 }

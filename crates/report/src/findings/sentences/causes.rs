@@ -4,14 +4,13 @@ use std::time::Duration;
 
 use iolab_analysis::analysis::Analysis;
 use iolab_analysis::claim::{
-    Again, CauseVerdict, MARGIN, Reproduction, Share, Suspected, Suspects, WhyUntried,
+    Again, CauseVerdict, MARGIN, Reproduction, Share, Suspected, Suspects,
 };
 use iolab_analysis::doubt::{Reason, SideDoubt};
 use iolab_plan::suspect::Suspect;
-use iolab_plan::untried_suspect::Obstacle;
-use iolab_workload::quantity::{counted, exact_duration, format_bytes, significant};
-use iolab_workload::units::{format_duration, rough_duration};
+use iolab_workload::quantity::{counted, exact_duration};
 
+use super::why_untried::why_untried;
 use super::{doubt_words, doubts, more_blocks};
 use crate::disturber::of_both;
 use crate::ratio::times;
@@ -309,85 +308,6 @@ fn cleared(what: &str, one: &Suspected) -> String {
     }
 }
 
-/// `3.0 of 16 requests were in flight`.
-pub(crate) fn why_untried(why: &WhyUntried) -> String {
-    match why {
-        WhyUntried::Planned(why) => obstacle(why),
-        WhyUntried::NoTrial => "no trial without it succeeded".to_owned(),
-        WhyUntried::LevelChanged { idle_ns } => format!(
-            "the level of throughput still changed, with {} of idle time before each trial",
-            exact_duration(Duration::from_nanos(*idle_ns))
-        ),
-        WhyUntried::InFlightUnknown => "how many requests were in flight is not known".to_owned(),
-        WhyUntried::FewInFlight { in_flight, asked } => {
-            format!("{in_flight:.1} of {asked} requests were in flight")
-        }
-        WhyUntried::FaultsUnknown => "how many page faults there were is not known".to_owned(),
-        WhyUntried::FaultsLeft { before, left } => {
-            format!("{left:.0} of {before:.0} page faults were left")
-        }
-        WhyUntried::DeviceIosUnknown => {
-            "how many I/Os of the device a request takes is not known".to_owned()
-        }
-        WhyUntried::DeviceIosLeft { before, left } => format!(
-            "a request still takes {} I/Os of the device, before {}",
-            significant(*left),
-            significant(*before)
-        ),
-        WhyUntried::CpuWaitUnknown => {
-            "how long threads waited for a CPU that others used is not known".to_owned()
-        }
-        WhyUntried::CpuWaitLeft { before, left } => format!(
-            "threads still waited for a CPU that others used in {:.0} % of their time, before in {:.0} %",
-            100.0 * left,
-            100.0 * before
-        ),
-        WhyUntried::OtherVolume { before, left } => format!(
-            "without it a trial moved {} instead of {}, so that the fall is elsewhere in it or beyond its end",
-            format_bytes(*left),
-            format_bytes(*before)
-        ),
-    }
-}
-
-/// The least share of a budget that filling is told of.
-const FILL_TOLD_FROM: f64 = 0.03;
-
-/// `no time within the budget: --budget 12min`.
-pub(crate) fn obstacle(why: &Obstacle) -> String {
-    match why {
-        Obstacle::IsTheDifference => "the two sides differ in nothing else".to_owned(),
-        Obstacle::KeepsState => "the level of throughput of a side changes during a run, and idle time does not restore it: run the experiment with --precondition, then explain that run".to_owned(),
-        Obstacle::NeedsChangeSystem => "it needs --change-system, as root".to_owned(),
-        Obstacle::NeedsRoot => "only root may raise the priority of threads".to_owned(),
-        Obstacle::NoTime {
-            budget_s,
-            idle_ns,
-            fill_ns,
-        } => {
-            let idle = match *idle_ns {
-                0 => String::new(),
-                ns => format!(
-                    " for {} of idle time before each trial, which restores the level of throughput",
-                    exact_duration(Duration::from_nanos(ns))
-                ),
-            };
-            let fill = match *fill_ns {
-                0 => String::new(),
-                // Too small a share of the time to matter.
-                ns if ns as f64 / 1e9 < FILL_TOLD_FROM * *budget_s as f64 => String::new(),
-                ns => format!(
-                    " after {} of filling the scratch file",
-                    rough_duration(Duration::from_nanos(ns))
-                ),
-            };
-            let wanted = format_duration(Duration::from_secs(*budget_s));
-            format!("no time within the budget{fill}{idle}: --budget {wanted}")
-        }
-        Obstacle::Conflict { error: text } | Obstacle::Words(text) => text.clone(),
-    }
-}
-
 fn what(name: &str) -> String {
     Suspect::find(name).map_or_else(|| name.to_owned(), |suspect| suspect.what.to_owned())
 }
@@ -468,93 +388,6 @@ mod tests {
         insta::assert_snapshot!(of(CauseVerdict::Cause, &reversed), @"Cause: a write cache: with sync=odsync the difference is reversed (0.348 times).");
         insta::assert_snapshot!(of(CauseVerdict::Joint, &reversed), @"Joint cause: a write cache; a write cache. The difference remains without one of them: without all of them it is reversed.");
         insta::assert_snapshot!(text(CauseVerdict::Cause, 1.0, (0.99, 1.0)), @"Cause: a write cache: 100 % (99 to 100 %) of the difference is gone with sync=odsync (0.348 times).");
-    }
-
-    #[test]
-    fn what_was_not_tried_has_its_reason() {
-        let because = |untried| Suspected {
-            share: None,
-            untried: Some(untried),
-            ..suspected(1.0, (1.0, 1.0))
-        };
-        let reasons = [
-            WhyUntried::Planned(Obstacle::IsTheDifference),
-            WhyUntried::Planned(Obstacle::KeepsState),
-            WhyUntried::Planned(Obstacle::NeedsChangeSystem),
-            WhyUntried::Planned(Obstacle::NeedsRoot),
-            WhyUntried::Planned(Obstacle::NoTime {
-                budget_s: 720,
-                idle_ns: 1_000_000_000,
-                fill_ns: 0,
-            }),
-            WhyUntried::Planned(Obstacle::NoTime {
-                budget_s: 1500,
-                idle_ns: 0,
-                fill_ns: 51_700_000_000,
-            }),
-            WhyUntried::Planned(Obstacle::Conflict {
-                error: "depth=16 needs an asynchronous backend".to_owned(),
-            }),
-            WhyUntried::Planned(Obstacle::Words("as before".to_owned())),
-            WhyUntried::NoTrial,
-            WhyUntried::LevelChanged {
-                idle_ns: 1_500_000_000,
-            },
-            WhyUntried::InFlightUnknown,
-            WhyUntried::FewInFlight {
-                in_flight: 3.04,
-                asked: 16,
-            },
-            WhyUntried::FaultsUnknown,
-            WhyUntried::FaultsLeft {
-                before: 8192.0,
-                left: 4096.0,
-            },
-            WhyUntried::DeviceIosUnknown,
-            WhyUntried::DeviceIosLeft {
-                before: 2.1,
-                left: 2.0,
-            },
-            WhyUntried::CpuWaitUnknown,
-            WhyUntried::CpuWaitLeft {
-                before: 0.3,
-                left: 0.2,
-            },
-            WhyUntried::OtherVolume {
-                before: 140e9,
-                left: 80e9,
-            },
-        ];
-        let text = of_suspects(
-            &Suspects {
-                run: 0,
-                verdict: CauseVerdict::NotTried,
-                suspects: reasons.map(because).to_vec(),
-                blocks: 30,
-            },
-            Detail::Full,
-        );
-        insta::assert_snapshot!(text.replace(". Not", ".\nNot"), @r"
-        Not tried (the two sides differ in nothing else): a write cache.
-        Not tried (the level of throughput of a side changes during a run, and idle time does not restore it: run the experiment with --precondition, then explain that run): a write cache.
-        Not tried (it needs --change-system, as root): a write cache.
-        Not tried (only root may raise the priority of threads): a write cache.
-        Not tried (no time within the budget for 1 s of idle time before each trial, which restores the level of throughput: --budget 12min): a write cache.
-        Not tried (no time within the budget after 52 s of filling the scratch file: --budget 25min): a write cache.
-        Not tried (depth=16 needs an asynchronous backend): a write cache.
-        Not tried (as before): a write cache.
-        Not tried (no trial without it succeeded): a write cache.
-        Not tried (the level of throughput still changed, with 1.5 s of idle time before each trial): a write cache.
-        Not tried (how many requests were in flight is not known): a write cache.
-        Not tried (3.0 of 16 requests were in flight): a write cache.
-        Not tried (how many page faults there were is not known): a write cache.
-        Not tried (4096 of 8192 page faults were left): a write cache.
-        Not tried (how many I/Os of the device a request takes is not known): a write cache.
-        Not tried (a request still takes 2.00 I/Os of the device, before 2.10): a write cache.
-        Not tried (how long threads waited for a CPU that others used is not known): a write cache.
-        Not tried (threads still waited for a CPU that others used in 20 % of their time, before in 30 %): a write cache.
-        Not tried (without it a trial moved 74.5 GiB instead of 130 GiB, so that the fall is elsewhere in it or beyond its end): a write cache.
-        ");
     }
 
     /// The base of such a doubt is the cell with the suspect.

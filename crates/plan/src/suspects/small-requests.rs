@@ -1,4 +1,5 @@
-//! Credits or a throttle that count requests: the same bytes in few of them use up little.
+//! What each request uses up, however small it is: credits of IOPS, or time in which a cache does not drain. The same bytes in few requests use up
+//! little.
 
 use iolab_workload::settings::CellSpec;
 use iolab_workload::trial::TrialSpec;
@@ -13,8 +14,8 @@ const SMALL: u64 = 64 << 10;
 const REQUESTS_MIN: u64 = 32;
 
 pub(super) const SUSPECT: Suspect = Suspect {
-    name: "request-count",
-    what: "a limit on the number of requests (credits of IOPS, throttling)",
+    name: "small-requests",
+    what: "many small requests (credits of IOPS, throttling, or a cost of each request in what drains a cache)",
     change: "bs=256KiB",
     order: 0,
     check: Check::SameVolume,
