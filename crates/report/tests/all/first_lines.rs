@@ -184,10 +184,13 @@ fn trust_line(record: RunRecord) -> String {
     line.expect("how far to trust it").to_owned()
 }
 
+/// What speaks against a run, and a run of some sizes.
+type Flawed = (&'static str, fn(&[&str]) -> RunRecord);
+
 /// Each reason names as many cells as it is about: one of one, one of several, or all.
 #[test]
 fn trust_names_the_cells_that_its_reason_is_about() {
-    let cases: [(&str, fn(&[&str]) -> RunRecord); 5] = [
+    let cases: [Flawed; 5] = [
         ("disturbed", |sizes| {
             let mut record = reads(sizes);
             disturb(&mut record, 0);
