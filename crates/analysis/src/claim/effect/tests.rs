@@ -6,7 +6,7 @@ use super::*;
 fn two_groups(most: f64, rest: f64, all: usize, n: usize) -> Vec<f64> {
     let scatter = [1.0, 0.998, 1.003, 0.999, 1.001, 1.002, 0.997];
     let of = |i: usize| {
-        if i % (all / n) == 0 && i / (all / n) < n {
+        if i.is_multiple_of(all / n) && i / (all / n) < n {
             rest
         } else {
             most
