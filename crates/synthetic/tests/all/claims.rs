@@ -34,6 +34,11 @@ pub(crate) fn runs() -> usize {
     })
 }
 
+/// Whether the table of docs/METHODS.md is made, which has rows that no test asserts.
+pub(crate) fn makes_table() -> bool {
+    std::env::var_os("IOLAB_GRADE_RUNS").is_some()
+}
+
 /// Whether a row is to be made.
 fn is_asked(kind: &Kind) -> bool {
     let only = std::env::var("IOLAB_GRADE_ONLY").unwrap_or_default();
