@@ -1,4 +1,4 @@
-//! What a request at a rate costs, and how late it starts: iolab keeps lateness low by spinning before a scheduled start, fio sleeps.
+//! What a request at a rate costs, and how late it starts.
 
 use std::time::Duration;
 

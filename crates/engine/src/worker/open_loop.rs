@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use rustix::thread::set_current_timer_slack;
 
-use super::pauses::{NAP_NS, SPIN_NS, pause};
+use super::pauses::Lead;
 use super::request_log::{Log, NoLog, NotedRequests};
 use super::{Requests, Run, Timing, Worker, WorkerOutcome};
 use crate::buffer::Buffers;
@@ -42,6 +42,7 @@ pub(crate) struct Open<'a, L = NoLog> {
     intended: Vec<u64>,
     waits: PerOperation<Option<Waits>>,
     issued: u64,
+    lead: Lead,
     backlog_max: u64,
     /// Set when the time is up or the last request was issued.
     closed: Option<Closing>,
@@ -80,6 +81,7 @@ impl<'a, L: Log> Open<'a, L> {
                 trim: waits(spec.trims()),
             },
             issued: 0,
+            lead: Lead::default(),
             backlog_max: 0,
             closed: None,
         }
@@ -114,6 +116,7 @@ impl<'a, L: Log> Open<'a, L> {
         self.intended[slot as usize] = self.next();
         self.schedule.advance();
         self.issued += 1;
+        self.lead.shorten();
     }
 
     /// Notes how many requests are due that have no slot.
@@ -312,15 +315,19 @@ impl<B: Backend, L: Log, R: Requests> Worker<'_, B, Open<'_, L>, R> {
     ) -> Result<(), SystemFailure> {
         let until = self.timing.next().min(deadline);
         if self.common.outstanding() == 0 {
-            pause(self.common.clock, until);
+            self.timing.lead.pause(self.common.clock, until);
             return Ok(());
         }
         if self.common.buffers.home().is_empty() || self.is_over(deadline) {
             return self.backend.complete(1, done);
         }
         let left = self.common.clock.ns_between(now, until);
-        let timeout = Duration::from_nanos(left.saturating_sub(SPIN_NS).min(NAP_NS));
-        self.backend.complete_within(timeout, done)
+        let timeout = Duration::from_nanos(self.timing.lead.sleep_ns(left));
+        self.backend.complete_within(timeout, done)?;
+        if !timeout.is_zero() && done.is_empty() && self.common.clock.now() >= until {
+            self.timing.lead.lengthen();
+        }
+        Ok(())
     }
 }
 

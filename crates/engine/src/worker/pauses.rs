@@ -8,9 +8,12 @@ use rustix::time::{ClockId, Timespec, clock_gettime};
 use iolab_host::clock::Clock;
 use iolab_workload::trial::TrialSpec;
 
-/// The last of a wait is spent looking at the clock: a sleeper wakes up to so much late, which would count into the
-/// response time. More than this would take the CPU from those who serve the requests.
-pub(super) const SPIN_NS: u64 = 50_000;
+/// The longest time before the end of a wait that is spent looking at the clock. More would take the CPU from those who serve the requests.
+const LEAD_MAX_NS: u64 = 50_000;
+/// To fall asleep and to wake up takes about as much CPU time as to look at the clock for so long.
+const SLEEP_MIN_NS: u64 = 10_000;
+const LEAD_STEP_NS: u64 = 100;
+const LATE_STEPS: u64 = 10;
 /// The longest sleep, so that a raised stop flag is seen.
 pub(super) const NAP_NS: u64 = 100_000_000;
 
@@ -109,19 +112,64 @@ impl Pauses {
     }
 }
 
-/// Waits until a stamp: sleeps, and spins the last [`SPIN_NS`]. Returns early when a sleep was not long enough: cut
+/// Waits until a stamp: sleeps, and spins the last [`LEAD_MAX_NS`]. Returns early when a sleep was not long enough: cut
 /// off by a signal, or as long as a sleep may be.
-#[inline(never)]
 pub(crate) fn pause(clock: &Clock, until: u64) {
-    let left = |clock: &Clock| clock.ns_between(clock.now(), until);
-    let before = left(clock);
-    if before > SPIN_NS {
-        sleep(Duration::from_nanos((before - SPIN_NS).min(NAP_NS)));
-        if left(clock) > SPIN_NS {
-            return;
+    Lead::default().pause(clock, until);
+}
+
+/// How long before its time a wait stops sleeping: a sleeper wakes up late, and that would count into the response time.
+///
+/// Learned from the sleeps of one worker: each request makes it a step shorter, each sleep that ended too late [`LATE_STEPS`] longer, so that
+/// in the balance one request in so many comes after a sleep that was too long (stochastic approximation of a quantile: H. Robbins, S. Monro,
+/// Annals of Mathematical Statistics 22 (1951) 400-407).
+pub(super) struct Lead {
+    ns: u64,
+}
+
+impl Default for Lead {
+    fn default() -> Self {
+        Self { ns: LEAD_MAX_NS }
+    }
+}
+
+impl Lead {
+    /// How long a sleep may be when `left_ns` are left; zero where there is no time for one.
+    pub(super) fn sleep_ns(&self, left_ns: u64) -> u64 {
+        match left_ns.saturating_sub(self.ns) {
+            ..SLEEP_MIN_NS => 0,
+            length => length.min(NAP_NS),
         }
     }
-    spin(clock, until);
+
+    /// A request was issued.
+    #[inline(always)]
+    pub(super) fn shorten(&mut self) {
+        self.ns = self.ns.saturating_sub(LEAD_STEP_NS);
+    }
+
+    /// A sleep ended too late.
+    pub(super) fn lengthen(&mut self) {
+        self.ns = (self.ns + LATE_STEPS * LEAD_STEP_NS).min(LEAD_MAX_NS);
+    }
+
+    /// Waits until a stamp, as [`pause`] does.
+    #[inline(never)]
+    pub(super) fn pause(&mut self, clock: &Clock, until: u64) {
+        let left = || clock.ns_between(clock.now(), until);
+        let length = self.sleep_ns(left());
+        if length > 0 {
+            sleep(Duration::from_nanos(length));
+            let left = left();
+            if left == 0 {
+                self.lengthen();
+            }
+            if left > self.ns {
+                return;
+            }
+        }
+        spin(clock, until);
+    }
 }
 
 /// Reads the clock until a stamp.
@@ -151,6 +199,36 @@ mod tests {
     use super::*;
 
     const LENGTH_NS: u64 = 20_000_000;
+
+    /// Has a worker sleep before each of many requests, and wake up late by what `oversleeps` yields; how long the lead is then, ns, and how
+    /// many of the requests were late.
+    fn lead_after(oversleeps: impl Iterator<Item = u64>, gap_ns: u64) -> (u64, usize) {
+        let mut lead = Lead::default();
+        let mut late = 0;
+        for overslept in oversleeps {
+            lead.shorten();
+            let length = lead.sleep_ns(gap_ns);
+            if length > 0 && length + overslept >= gap_ns {
+                lead.lengthen();
+                late += 1;
+            }
+        }
+        (lead.ns, late)
+    }
+
+    #[test]
+    fn a_lead_is_about_what_sleeps_are_late_by() {
+        const REQUESTS: usize = 50_000;
+        let several = |from: u64| (0..REQUESTS as u64).map(move |i| from + i * 7_919 % 5_000);
+        let (lead, late) = lead_after(several(5_000), 100_000);
+        assert!((9_000..11_000).contains(&lead), "{lead}");
+        assert!(late <= REQUESTS / 10, "{late}");
+        // Who always wakes up too late gains nothing by more.
+        assert_eq!(lead_after(several(90_000), 100_000).0, LEAD_MAX_NS);
+        // Where there is no time for a sleep the worker tries one now and then, so that it learns when sleeps are exact again.
+        let (_, late) = lead_after(several(30_000), 25_000);
+        assert!((1..=REQUESTS / 10).contains(&late), "{late}");
+    }
 
     fn cpu_ns() -> u64 {
         let used = clock_gettime(ClockId::ThreadCPUTime);

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::*;
 use crate::buffer::Slot;
+use crate::worker::pauses::pause;
 use crate::worker::tests::run_first;
 use iolab_workload::histogram::LatencyHistogram;
 use iolab_workload::trial::Arrivals;
