@@ -50,7 +50,7 @@ use added_sizes::order_by_size;
 use trials::{Trials, judge, summaries};
 
 use crate::series_tests::{SeriesTests, series_tests};
-use crate::thresholds::{Threshold, thresholds};
+use crate::machine_thresholds::{MachineThreshold, machine_thresholds};
 use crate::timeline::Timeline;
 use iolab_plan::carry_over::depends_on_order;
 use iolab_plan::experiment::{Experiment, Inquiry};
@@ -274,7 +274,7 @@ pub struct Analysis {
     /// Seed of the run, which seeds the resampling too.
     pub seed: u64,
     /// Sizes at which the machine changes its behaviour, in ascending order.
-    pub thresholds: Vec<Threshold>,
+    pub machine_thresholds: Vec<MachineThreshold>,
     /// Length of the device's queue in requests (`nr_requests`); `None` where unknown.
     pub requests_max: Option<f64>,
     /// All cells in the order of the definition; sizes that the run added are sorted in.
@@ -370,7 +370,7 @@ pub(crate) fn analyse_timed(record: &RunRecord, timed: impl Fn(u32) -> ShownLate
                 .unwrap_or_default()
         }),
         seed: record.run.seed,
-        thresholds: thresholds(&record.environment),
+        machine_thresholds: machine_thresholds(&record.environment),
         requests_max: record
             .environment
             .get(&KEYS.device_requests_max)
