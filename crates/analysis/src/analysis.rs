@@ -49,8 +49,8 @@ use iolab_workload::trial::{Backend, CacheState};
 use added_sizes::order_by_size;
 use trials::{Trials, judge, summaries};
 
-use crate::series_tests::{SeriesTests, series_tests};
 use crate::machine_thresholds::{MachineThreshold, machine_thresholds};
+use crate::series_tests::{SeriesTests, series_tests};
 use crate::timeline::Timeline;
 use iolab_plan::carry_over::depends_on_order;
 use iolab_plan::experiment::{Experiment, Inquiry};
@@ -208,8 +208,13 @@ impl CellAnalysis {
 
     /// Whether its trials were disturbed from outside: by others' traffic, shared CPUs, a quota, or a suspended machine.
     pub fn is_disturbed(&self) -> bool {
-        let mut cautions = self.flags.iter().filter_map(|flag| flag.caution());
-        cautions.any(|caution| caution.disturbs)
+        self.disturbing_flags().next().is_some()
+    }
+
+    /// The flags that say so.
+    pub fn disturbing_flags(&self) -> impl Iterator<Item = Flag> {
+        let disturbs = |flag: &Flag| flag.caution().is_some_and(|caution| caution.disturbs);
+        self.flags.iter().copied().filter(disturbs)
     }
 
     /// The values of its response, and the block of each trial.
@@ -479,7 +484,7 @@ impl Context {
             cpu_ns_per_request: median_of(&ok, Sample::cpu_ns_per_request),
             minor_faults: median_of(&ok, |s| Some(s.counters.usage.minor_faults as f64)),
             served: served_by::served(&ok),
-            verified: CellVerified::of(trials),
+            verified: CellVerified::of(cell, trials),
             stages: CellStages::of(&ok),
             reads_after_writes: false,
             disturbance: CellDisturbance::of(cell, &ok, self.cpus, |s| {
