@@ -49,8 +49,8 @@ use iolab_workload::trial::{Backend, CacheState};
 use added_sizes::order_by_size;
 use trials::{Trials, judge, summaries};
 
+use crate::machine_thresholds::{MachineThreshold, machine_thresholds};
 use crate::series_tests::{SeriesTests, series_tests};
-use crate::thresholds::{Threshold, thresholds};
 use crate::timeline::Timeline;
 use iolab_plan::carry_over::depends_on_order;
 use iolab_plan::experiment::{Experiment, Inquiry};
@@ -208,8 +208,13 @@ impl CellAnalysis {
 
     /// Whether its trials were disturbed from outside: by others' traffic, shared CPUs, a quota, or a suspended machine.
     pub fn is_disturbed(&self) -> bool {
-        let mut cautions = self.flags.iter().filter_map(|flag| flag.caution());
-        cautions.any(|caution| caution.disturbs)
+        self.disturbing_flags().next().is_some()
+    }
+
+    /// The flags that say so.
+    pub fn disturbing_flags(&self) -> impl Iterator<Item = Flag> {
+        let disturbs = |flag: &Flag| flag.caution().is_some_and(|caution| caution.disturbs);
+        self.flags.iter().copied().filter(disturbs)
     }
 
     /// The values of its response, and the block of each trial.
@@ -274,7 +279,7 @@ pub struct Analysis {
     /// Seed of the run, which seeds the resampling too.
     pub seed: u64,
     /// Sizes at which the machine changes its behaviour, in ascending order.
-    pub thresholds: Vec<Threshold>,
+    pub machine_thresholds: Vec<MachineThreshold>,
     /// Length of the device's queue in requests (`nr_requests`); `None` where unknown.
     pub requests_max: Option<f64>,
     /// All cells in the order of the definition; sizes that the run added are sorted in.
@@ -370,7 +375,7 @@ pub(crate) fn analyse_timed(record: &RunRecord, timed: impl Fn(u32) -> ShownLate
                 .unwrap_or_default()
         }),
         seed: record.run.seed,
-        thresholds: thresholds(&record.environment),
+        machine_thresholds: machine_thresholds(&record.environment),
         requests_max: record
             .environment
             .get(&KEYS.device_requests_max)
@@ -479,7 +484,7 @@ impl Context {
             cpu_ns_per_request: median_of(&ok, Sample::cpu_ns_per_request),
             minor_faults: median_of(&ok, |s| Some(s.counters.usage.minor_faults as f64)),
             served: served_by::served(&ok),
-            verified: CellVerified::of(trials),
+            verified: CellVerified::of(cell, trials),
             stages: CellStages::of(&ok),
             reads_after_writes: false,
             disturbance: CellDisturbance::of(cell, &ok, self.cpus, |s| {

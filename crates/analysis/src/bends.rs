@@ -5,7 +5,7 @@ use iolab_stats::{Interval, LatencyBandwidth, fit_latency_bandwidth, fit_piecewi
 use crate::analysis::{Analysis, Response};
 use crate::claim::{confidence, median_within};
 use crate::curve::{Curve, Point, by_size};
-use crate::thresholds::Threshold;
+use crate::machine_thresholds::MachineThreshold;
 
 /// Fewest sizes of a curve for which a bend can be distinguished from scatter.
 const POINTS_MIN: usize = 8;
@@ -32,7 +32,7 @@ pub struct Bend {
     /// Exponent of the power law above it.
     pub slope_after: f64,
     /// Thresholds within the interval: a coincidence, not a proven cause.
-    pub thresholds: Vec<Threshold>,
+    pub thresholds: Vec<MachineThreshold>,
 }
 
 impl Bend {
@@ -100,14 +100,14 @@ fn find(analysis: &Analysis, curve: &Curve<'_>) -> Vec<Bend> {
             interval: breakpoint.interval,
             slope_before: breakpoint.slope_before,
             slope_after: breakpoint.slope_after,
-            thresholds: breakpoint
-                .interval
-                .map_or_else(Vec::new, |interval| within(&interval, &analysis.thresholds)),
+            thresholds: breakpoint.interval.map_or_else(Vec::new, |interval| {
+                within(&interval, &analysis.machine_thresholds)
+            }),
         })
         .collect()
 }
 
-fn within(interval: &Interval, thresholds: &[Threshold]) -> Vec<Threshold> {
+fn within(interval: &Interval, thresholds: &[MachineThreshold]) -> Vec<MachineThreshold> {
     if interval.high > INTERVAL_RATIO_MAX * interval.low {
         return Vec::new();
     }

@@ -417,8 +417,9 @@ impl TrustReason {
             | doubt::Reason::NeverFlushed { .. } => Self::SomeNotAsAsked,
             doubt::Reason::Disturbed { .. }
             | doubt::Reason::Preempted { .. }
-            | doubt::Reason::Imbalance(_)
-            | doubt::Reason::Suspended => Self::SomeDisturbed,
+            | doubt::Reason::Imbalance(_) => Self::SomeDisturbed,
+            // A time that holds a sleep is none of the storage.
+            doubt::Reason::Suspended => Self::Ruined(Flag::Suspended),
             doubt::Reason::ReadsAfterWrites => Self::ReadsAfterWrites,
             doubt::Reason::RateNotHeld
             | doubt::Reason::ClockResolution { .. }
@@ -480,5 +481,21 @@ impl TrustLevel {
             Self::Limited => "limited",
             Self::Poor => "poor",
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a machine that slept turned is told with the words of its flag, and not as what others did.
+    #[test]
+    fn what_only_a_sleep_turned_is_not_called_disturbed() {
+        let reason = TrustReason::of(&doubt::Reason::Suspended);
+        assert_eq!(reason, TrustReason::Ruined(Flag::Suspended));
+        assert_eq!(reason.level(), TrustLevel::Poor);
+        let by = Disturber::OtherTraffic;
+        let others = doubt::Reason::Disturbed { by, worst: 0.5 };
+        assert_eq!(TrustReason::of(&others), TrustReason::SomeDisturbed);
     }
 }

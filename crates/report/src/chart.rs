@@ -120,7 +120,7 @@ fn heading(analysis: &Analysis, axis: Option<usize>, scale: Scale, style: &Style
             format!(", log scale from {}", analysis.response.format(least))
         }
     };
-    let text = format!("{}{unit}{over}{scale}", analysis.asked());
+    let text = format!("{}{unit}{over}{scale}", analysis.response_name());
     format!("{}\n", cut(&text, usize::from(style.width)))
 }
 

@@ -5,8 +5,10 @@ mod open;
 
 pub(crate) use open::why;
 
-use iolab_analysis::fitness::{Answer, CellAnswer, Judged, LevelAnswer, merge_answers};
-use iolab_workload::quantity::{counted, format_bytes, format_ns, significant};
+use iolab_analysis::fitness::{
+    Answer, CellAnswer, Judged, LevelAnswer, UnseenStalls, merge_answers,
+};
+use iolab_workload::quantity::{counted, format_bytes, format_ns, format_percent, significant};
 use iolab_workload::service_level::{Bound, Need, Quantity, ServiceLevel};
 use iolab_workload::units::rough_duration;
 use serde_json::{Value, json};
@@ -309,9 +311,12 @@ impl Fitness {
             true => " (--for 10min)",
             false => "",
         };
+        let unseen = self.found.iter().filter_map(|of| of.found.unseen_stalls());
+        let unseen = UnseenStalls::most_frequent(unseen).filter(|_| self.answer() == Answer::Yes);
+        let stalls = unseen.map_or_else(String::new, |unseen| format!("; {}", stalls(unseen)));
         let mut texts = self.limits.clone();
         texts.push(format!(
-            "Not covered: {}; loads longer than {hold} per workload, which use up burst credits and caches{longer}.",
+            "Not covered: {}; loads longer than {hold} per workload, which use up burst credits and caches{longer}{stalls}.",
             self.requirement.not
         ));
         texts.push(format!(
@@ -333,6 +338,15 @@ pub(crate) fn answer(level: &LevelAnswer) -> String {
         true => level.answer.to_string(),
         false => format!("{} (measured: {})", level.answer, level.judged.answer),
     }
+}
+
+/// `stalls so rare that 30 trials can miss them (in up to 9.5 % of trials)`.
+pub(crate) fn stalls(unseen: UnseenStalls) -> String {
+    format!(
+        "stalls so rare that {} can miss them (in up to {} of trials)",
+        counted(unseen.trials as u64, "trial"),
+        format_percent(unseen.share)
+    )
 }
 
 /// The limited quantity as measured.

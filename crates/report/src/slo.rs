@@ -2,14 +2,15 @@
 
 use std::time::Duration;
 
-use iolab_analysis::fitness::{CellAnswer, LevelAnswer, Verdicts};
+use iolab_analysis::fitness::{Answer, CellAnswer, LevelAnswer, UnseenStalls, Verdicts};
 use iolab_analysis::slo::{RateAnswer, RatePoint, SearchAnswer};
 use iolab_record::RunRecord;
 use iolab_workload::quantity::{format_percent, significant};
 use iolab_workload::units::format_duration;
 
+use crate::compare::all_cells;
 use crate::doubt;
-use crate::fitness::{answer, interval, measured, why};
+use crate::fitness::{answer, interval, measured, stalls, why};
 use crate::layout::{self, Column, DOUBT_LINES_MAX, LINES_MAX, paragraph};
 use iolab_workload::escape_control::escape_control;
 use iolab_workload::service_level::ServiceLevel;
@@ -130,9 +131,15 @@ impl SearchResult<'_> {
                 format_percent(hidden)
             ));
         }
+        let holds = self
+            .0
+            .holds
+            .as_ref()
+            .filter(|_| self.0.answer() == Answer::Yes);
         remarks.push(format!(
-            "The limit is the rate at which half of the trials{} keep the level. Response times count from the scheduled start of a request. Longer loads, which use up burst credits and caches, are not covered.",
-            self.lengths()
+            "The limit is the rate at which half of the trials{} keep the level. Response times count from the scheduled start of a request. {}",
+            self.lengths(),
+            not_covered(holds.and_then(|holds| holds.found.unseen_stalls()))
         ));
         remarks
     }
@@ -265,7 +272,7 @@ pub(crate) fn sentence_at_rates(found: &Verdicts, record: &RunRecord) -> String 
         [] => String::new(),
         [only] if only.cell.is_empty() => String::new(),
         [only] => format!(" at {}", only.cell),
-        several => format!(" in all {} cells", several.len()),
+        several => format!(" in {}", all_cells(several.len())),
     };
     let text = format!(
         "{} on {}: {}{cells}: {}",
@@ -333,6 +340,17 @@ pub(crate) fn cell_remarks(found: &Verdicts) -> Vec<String> {
             }
         }
     }
-    add("Of all requests of the measured trials together. Longer loads, which use up burst credits and caches, are not covered.".to_owned());
+    let cells = found.cells.iter();
+    let unseen = UnseenStalls::most_frequent(cells.filter_map(CellAnswer::unseen_stalls));
+    add(format!(
+        "Of all requests of the measured trials together. {}",
+        not_covered(unseen.filter(|_| found.answer == Answer::Yes))
+    ));
     remarks
+}
+
+/// What no answer covers, and what a yes does not.
+fn not_covered(unseen: Option<UnseenStalls>) -> String {
+    let stalls = unseen.map_or_else(String::new, |unseen| format!("; {}", stalls(unseen)));
+    format!("Not covered: longer loads, which use up burst credits and caches{stalls}.")
 }

@@ -83,7 +83,7 @@ pub(crate) fn heading(analysis: &Analysis) -> String {
     format!(
         "{}: {}, median of n trials{served}{unfinished}\n{model}{}{}95 % interval: for a repeat at once{}",
         escape_control(&analysis.experiment),
-        escape_control(&analysis.asked()),
+        escape_control(&analysis.response_name()),
         of_ranks(analysis),
         of_groups(analysis),
         times(analysis),

@@ -1,5 +1,6 @@
 //! How far what an output shows can be trusted, in words and as data: one sentence for all formats.
 
+use iolab_analysis::analysis::Flag;
 use iolab_analysis::trust::{Trust, TrustReason};
 use iolab_record::ServedBy;
 use iolab_workload::quantity::{counted, format_percent};
@@ -89,6 +90,9 @@ pub(crate) fn sentence(trust: &Trust) -> String {
         ));
     }
     parts.push(match trust.disturbed {
+        0 if trust.reason == Some(TrustReason::Ruined(Flag::Suspended)) => {
+            "no other disturbance".to_owned()
+        }
         0 => "no disturbance".to_owned(),
         n => format!("{} disturbed", counted(n, "cell")),
     });

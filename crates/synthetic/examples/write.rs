@@ -54,7 +54,7 @@ struct Arguments {
     /// Record the course of each trial, with scatter SIGMA from interval to interval and a change after a share of its time
     #[arg(long, value_name = "SIGMA:SHARE:RATIO")]
     over_time: Option<String>,
-    /// Disturb a share of the trials: traffic, cpu or page-cache, then shown, uncounted or hidden (repeatable)
+    /// Disturb a share of the trials: traffic, cpu, page-cache or sleep, then shown, uncounted or hidden (repeatable)
     #[arg(long, value_name = "KIND:SHARE:RATIO:EVIDENCE")]
     disturb: Vec<String>,
     /// Measured trials of each cell
@@ -146,6 +146,7 @@ fn disturbance(text: &str) -> Result<Disturbance> {
             "traffic" => Disturber::Traffic,
             "cpu" => Disturber::Cpu,
             "page-cache" => Disturber::PageCache,
+            "sleep" => Disturber::Sleep,
             other => return Err(unknown(other)),
         },
         at: At::all(),

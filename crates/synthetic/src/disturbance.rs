@@ -13,6 +13,8 @@ pub enum Disturber {
     Cpu,
     /// The page cache serves requests.
     PageCache,
+    /// The machine sleeps for a second.
+    Sleep,
 }
 
 /// What the counters show.
@@ -60,6 +62,7 @@ impl Disturbance {
             Evidence::NotCounted => {
                 sample.counters.device = None;
                 sample.counters.pressure.cpu_stall_ns = None;
+                sample.counters.pressure.suspended_ns = None;
                 sample.verdict = ServedVerdict {
                     served_by: ServedBy::Unknown,
                     device_fraction: None,
@@ -93,6 +96,9 @@ impl Disturbance {
                     device_fraction: Some(0.0),
                     reason: "nothing reached the device".to_owned(),
                 };
+            }
+            Disturber::Sleep => {
+                sample.counters.pressure.suspended_ns = Some(1_000_000_000);
             }
         }
     }

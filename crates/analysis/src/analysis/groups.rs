@@ -17,7 +17,7 @@ pub struct GroupAnalysis {
 
 impl Analysis {
     /// The response, with the operation where latencies are of one of several, and the group where it is that of one.
-    pub fn asked(&self) -> String {
+    pub fn response_name(&self) -> String {
         match &self.response_group {
             Some(group) => [&self.quantity(), " of ", group].concat(),
             None => self.quantity(),

@@ -1,50 +1,68 @@
 //! The result of reading back what a cell's trials wrote.
 
-use iolab_record::{FaultKind, Sample};
+use iolab_record::{Cell, FaultKind, Sample};
 
-/// The sum over all verified trials of a cell, including failed ones.
+/// The sum over all trials of a cell whose data was read back, including failed ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct CellVerified {
-    /// Number of trials whose data was read back.
+    /// Number of trials whose data was read back, or a part of it.
     pub trials: u64,
+    /// Those of them all of whose data was read back: what every group wrote, in a trial that did not end before.
+    pub whole: u64,
     /// Number of trials with wrong data.
     pub failed: u64,
     /// Number of blocks read back.
     pub blocks: u64,
     /// Their bytes.
     pub bytes: u64,
-    /// Bytes that may have come from the page cache instead of storage.
+    /// Bytes that may have come from the page cache instead of storage, where that is known.
     pub cached_bytes: u64,
+    /// Number of trials of which that is not known.
+    pub cache_unknown: u64,
     /// Number of faulty blocks, in the order of [`FaultKind::ALL`].
     pub faults: [u64; FaultKind::ALL.len()],
 }
 
 impl CellVerified {
-    /// The sum over some trials; `None` where none was verified.
-    pub(super) fn of(trials: &[&Sample]) -> Option<Self> {
-        let verified = trials.iter().filter_map(|sample| sample.verified);
-        let sum = verified.fold(Self::default(), |sum, one| Self {
-            trials: sum.trials + 1,
-            failed: sum.failed + u64::from(one.faulty_blocks() > 0),
-            blocks: sum.blocks + one.blocks,
-            bytes: sum.bytes + one.bytes,
-            cached_bytes: sum.cached_bytes + one.cached_bytes.unwrap_or(0).min(one.bytes),
-            faults: FaultKind::ALL.map(|kind| sum.faults[kind as usize] + one.of(kind).blocks),
+    /// The sum over some trials of a cell; `None` where nothing was read back.
+    pub(super) fn of(cell: &Cell, trials: &[&Sample]) -> Option<Self> {
+        let groups = cell.spec.groups.iter().filter(|group| !group.is_idle());
+        let mut writers = groups.filter(|group| group.spec.trial.writes());
+        let of_all_groups = writers.all(|group| group.spec.trial.verify);
+        let verified = trials.iter().filter_map(|sample| {
+            let one = sample.verified?;
+            // A trial that failed for another reason may have ended before all was read back.
+            let is_whole = of_all_groups && (sample.ok || one.faulty_blocks() > 0);
+            Some(Self {
+                trials: 1,
+                whole: u64::from(is_whole),
+                failed: u64::from(one.faulty_blocks() > 0),
+                blocks: one.blocks,
+                bytes: one.bytes,
+                cached_bytes: one.cached_bytes.unwrap_or(0).min(one.bytes),
+                cache_unknown: u64::from(one.cached_bytes.is_none()),
+                faults: FaultKind::ALL.map(|kind| one.of(kind).blocks),
+            })
         });
-        (sum.trials > 0).then_some(sum)
+        verified.reduce(|sum, one| sum.plus(&one))
     }
 
-    /// The sum of two cells.
+    /// The sum of two.
     #[must_use]
     pub fn plus(self, other: &Self) -> Self {
+        let faults = FaultKind::ALL.map(|kind| {
+            let place = kind as usize;
+            self.faults[place].saturating_add(other.faults[place])
+        });
         Self {
             trials: self.trials + other.trials,
+            whole: self.whole + other.whole,
             failed: self.failed + other.failed,
-            blocks: self.blocks + other.blocks,
-            bytes: self.bytes + other.bytes,
-            cached_bytes: self.cached_bytes + other.cached_bytes,
-            faults: FaultKind::ALL
-                .map(|kind| self.faults[kind as usize] + other.faults[kind as usize]),
+            blocks: self.blocks.saturating_add(other.blocks),
+            bytes: self.bytes.saturating_add(other.bytes),
+            cached_bytes: self.cached_bytes.saturating_add(other.cached_bytes),
+            cache_unknown: self.cache_unknown + other.cache_unknown,
+            faults,
         }
     }
 

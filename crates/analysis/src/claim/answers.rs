@@ -17,6 +17,8 @@ pub struct Verified {
     pub run: usize,
     /// Counts over all cells.
     pub all: CellVerified,
+    /// Trials that were to write, and of which not all data was read back.
+    pub unchecked: u64,
     /// Cells with wrong data.
     pub wrong: usize,
 }
@@ -138,9 +140,18 @@ pub(super) fn verified(analysis: &Analysis, run: usize) -> Option<Verified> {
     let cells = analysis.cells.iter().filter_map(|c| c.verified.as_ref());
     let all = cells.fold(CellVerified::default(), CellVerified::plus);
     let is_wrong = |cell: &&CellAnalysis| cell.flags.contains(&Flag::VerifyFailed);
-    (all.trials > 0 || all.failed > 0).then(|| Verified {
+    let writing = analysis.cells.iter().filter(|cell| {
+        let spec = &cell.cell.spec;
+        spec.trial.writes() && !spec.runs_program()
+    });
+    let unchecked = writing.map(|cell| {
+        let whole = cell.verified.map_or(0, |verified| verified.whole);
+        ((cell.n + cell.failed) as u64).saturating_sub(whole)
+    });
+    (all.blocks > 0).then(|| Verified {
         run,
         all,
+        unchecked: unchecked.sum(),
         wrong: analysis.cells.iter().filter(is_wrong).count(),
     })
 }

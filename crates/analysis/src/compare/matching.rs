@@ -133,7 +133,9 @@ pub(super) fn match_cells(base: RunSide<'_>, new: RunSide<'_>) -> Result<Matched
 /// Of kind [`Usage`](iolab_workload::Kind::Usage) where they differ.
 pub(crate) fn common_response(sources: &[RunSide<'_>]) -> Result<Response> {
     let response = sources.first().map(|source| source.run.analysis().response);
-    let mut all = sources.iter().map(|source| source.run.analysis().asked());
+    let mut all = sources
+        .iter()
+        .map(|source| source.run.analysis().response_name());
     let first = all.next().unwrap_or_default();
     match all.find(|asked| *asked != first) {
         None => Ok(response.unwrap_or_default()),

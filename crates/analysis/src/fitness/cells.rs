@@ -6,7 +6,7 @@ use iolab_workload::Result;
 use iolab_workload::service_level::{ServiceLevel, ServiceLevels};
 use iolab_workload::settings::{cell_label, level_label};
 
-use super::{Answer, Evidence, Judged, judge, merge_answers};
+use super::{Answer, Evidence, Judged, UnseenStalls, judge, merge_answers};
 use crate::doubt::{Direction, Doubt, Doubts, ReachedLimit};
 
 /// The answer for a level in a cell.
@@ -40,6 +40,14 @@ pub struct Verdicts {
     pub cells: Vec<CellAnswer>,
     /// The answer for all of them together.
     pub answer: Answer,
+}
+
+impl LevelAnswer {
+    /// The stalls that it does not exclude, of a yes.
+    pub fn unseen_stalls(&self) -> Option<UnseenStalls> {
+        let stalls = self.judged.unseen_stalls();
+        stalls.filter(|_| self.answer == Answer::Yes)
+    }
 }
 
 impl CellAnswer {
@@ -93,6 +101,12 @@ impl CellAnswer {
             of_open.contains(doubt) || turned.any(|by| by == *doubt)
         };
         self.doubts.all.iter().filter(told).collect()
+    }
+
+    /// The most frequent stalls that its answers of yes do not exclude.
+    pub fn unseen_stalls(&self) -> Option<UnseenStalls> {
+        let levels = self.levels.iter();
+        UnseenStalls::most_frequent(levels.filter_map(LevelAnswer::unseen_stalls))
     }
 
     /// The answer for all levels together, before doubts.

@@ -501,6 +501,31 @@ mod tests {
         assert_eq!(found.answer, Answer::No, "{found:?}");
     }
 
+    /// No trial of these stalls; more trials exclude rarer stalls, and what a level allows need not be excluded.
+    #[test]
+    fn a_yes_says_which_stalls_it_does_not_exclude() {
+        let unseen = |level: &str, trials: usize| {
+            let found = judged(level, &vec![vec![(12.0, 1000)]; trials]);
+            assert_eq!(found.answer, Answer::Yes, "{found:?}");
+            let unseen = found.unseen_stalls()?;
+            assert_eq!(unseen.trials, trials);
+            Some((1e4 * unseen.share).round())
+        };
+        // 1 - 0.05^(1/n).
+        assert_eq!(unseen("syncs.p99<20ms", 6), Some(3930.0));
+        assert_eq!(unseen("syncs.p99<20ms", 30), Some(950.0));
+        assert_eq!(unseen("syncs.p99<20ms", 298), Some(100.0));
+        assert_eq!(unseen("syncs.p99<20ms", 299), None);
+        assert_eq!(unseen("syncs.p50<20ms", 6), None);
+        assert_eq!(unseen("syncs.p90<20ms", 28), Some(1015.0));
+        assert_eq!(unseen("syncs.p90<20ms", 29), None);
+        assert_eq!(unseen("syncs.mean<20ms", 299), Some(100.0));
+        assert_eq!(unseen("syncs.max<20ms", 299), Some(100.0));
+        // 1000/s, of which 9.5 % of the trials can take 95.
+        assert_eq!(unseen("syncs.iops>900", 30), None);
+        assert_eq!(unseen("syncs.iops>910", 30), Some(950.0));
+    }
+
     #[test]
     fn one_no_makes_all_a_no() {
         use Answer::{CannotTell, No, Yes};

@@ -1,6 +1,7 @@
 //! The result for a level, and why it may be open.
 
-use iolab_workload::service_level::ServiceLevel;
+use iolab_stats::{CONFIDENCE, share_bounds};
+use iolab_workload::service_level::{Quantity, ServiceLevel};
 
 use super::Answer;
 
@@ -38,6 +39,41 @@ pub struct Judged {
     pub open: Option<Open>,
     /// The last lasting change over the trials.
     pub change: Option<Change>,
+}
+
+/// Stalls that may exist although no measured trial had one.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct UnseenStalls {
+    /// The greatest share of trials that can stall without one among the measured ones, with 95 % confidence.
+    pub share: f64,
+    /// Number of measured trials.
+    pub trials: usize,
+}
+
+impl UnseenStalls {
+    /// Those of several answers that can be the most frequent.
+    pub fn most_frequent(all: impl Iterator<Item = Self>) -> Option<Self> {
+        all.max_by(|a, b| a.share.total_cmp(&b.share))
+    }
+}
+
+impl Judged {
+    /// The stalls that an answer of yes does not exclude; `None` where so few of them cannot make the level fail, however long they are.
+    pub(super) fn unseen_stalls(&self) -> Option<UnseenStalls> {
+        let trials = self.trials;
+        let (_, share) = share_bounds(0.0, trials as f64, 1.0 - CONFIDENCE)?;
+        let can_fail = match self.level.quantity {
+            Quantity::Quantile(q) => share > 1.0 - q,
+            // One time may be of any length.
+            Quantity::Mean | Quantity::Max => true,
+            // A trial that stalls as a whole counts with a rate of 0.
+            Quantity::Iops | Quantity::Throughput => {
+                let low = self.low.unwrap_or(0.0);
+                low * (1.0 - share) <= self.level.limit()
+            }
+        };
+        can_fail.then_some(UnseenStalls { share, trials })
+    }
 }
 
 /// Why the answer to a level is unknown, before doubts.

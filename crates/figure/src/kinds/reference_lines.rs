@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use iolab_analysis::analysis::{Analysis, Response};
 use iolab_analysis::bends::{Bends, bendable};
-use iolab_analysis::thresholds::Threshold;
+use iolab_analysis::machine_thresholds::MachineThreshold;
 use iolab_workload::quantity::format_bytes;
 use iolab_workload::trial::CacheState;
 
@@ -60,7 +60,7 @@ pub(super) fn thresholds_and_bends(
     let ([run], true) = (runs, over_sizes) else {
         return;
     };
-    let mut suspects: Vec<Threshold> = Vec::new();
+    let mut suspects: Vec<MachineThreshold> = Vec::new();
     let curves: usize = model.panels.iter().map(|panel| panel.series.len()).sum();
     if curves <= CURVES_MAX && data.quantity == run.analysis().response {
         let bends = run
@@ -72,7 +72,7 @@ pub(super) fn thresholds_and_bends(
         .rows
         .iter()
         .all(|row| row.cell.cell.trial().cache == CacheState::Hot);
-    for threshold in &run.analysis().thresholds {
+    for threshold in &run.analysis().machine_thresholds {
         if from_memory || suspects.contains(threshold) {
             for panel in &mut model.panels {
                 panel.lines.push(ReferenceLine {
@@ -86,7 +86,7 @@ pub(super) fn thresholds_and_bends(
 }
 
 /// Adds the bends to their series; returns the thresholds that they coincide with.
-fn add_bends(model: &mut FigureModel, analysis: &Analysis, bends: &Bends) -> Vec<Threshold> {
+fn add_bends(model: &mut FigureModel, analysis: &Analysis, bends: &Bends) -> Vec<MachineThreshold> {
     let mut suspects = Vec::new();
     for curve in bendable(analysis) {
         let Some(first) = curve.points.first().map(|point| point.cell.cell.id) else {

@@ -32,8 +32,10 @@ use crate::claims::Against;
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[schemars(inline)]
 pub(crate) struct VerifiedData {
-    /// Trials whose data was read back.
+    /// Trials whose data was read back, or a part of it.
     trials: u64,
+    /// Trials that were to write, and of which not all data was read back.
+    unchecked_trials: u64,
     /// Trials that did not find what they had written.
     failed_trials: u64,
     /// Blocks that were read back.
@@ -42,6 +44,8 @@ pub(crate) struct VerifiedData {
     bytes: u64,
     /// Bytes of these that the page cache may have given instead of storage.
     cached_bytes: u64,
+    /// Trials of which that is not known.
+    cache_unknown_trials: u64,
     /// Faulty blocks by kind; empty where there are none.
     faulty_blocks: BTreeMap<String, u64>,
     /// Cells with wrong data.
@@ -54,10 +58,12 @@ impl VerifiedData {
         let faulty = all.kinds().map(|(kind, n)| (kind.name().to_owned(), n));
         Self {
             trials: all.trials,
+            unchecked_trials: verified.unchecked,
             failed_trials: all.failed,
             blocks: all.blocks,
             bytes: all.bytes,
             cached_bytes: all.cached_bytes,
+            cache_unknown_trials: all.cache_unknown,
             faulty_blocks: faulty.collect(),
             cells: verified.wrong,
         }

@@ -176,7 +176,7 @@ fn columns<'a>() -> Vec<DataColumn<'a, AnswerRow<'a>>> {
 }
 
 /// The columns that a search lacks.
-fn level_columns<'a>() -> [DataColumn<'a, AnswerRow<'a>>; 6] {
+fn level_columns<'a>() -> [DataColumn<'a, AnswerRow<'a>>; 7] {
     type Row<'a> = AnswerRow<'a>;
     let columns = [
         DataColumn::number("limit", "bound of the level", |row: &Row<'a>| {
@@ -200,6 +200,14 @@ fn level_columns<'a>() -> [DataColumn<'a, AnswerRow<'a>>; 6] {
             |row: &Row<'a>| row.level().map(|level| level.judged.answer.name()),
         )
         .one_of(Answer::NAMES),
+        DataColumn::number(
+            "unseen_stalls",
+            "of a `yes`, the greatest share of trials that can stall without one among `trials`, with 95 % confidence; null otherwise, and where so few stalls cannot make the level fail",
+            |row: &Row<'a>| {
+                let unseen = row.level().and_then(LevelAnswer::unseen_stalls);
+                unseen.map(|unseen| unseen.share)
+            },
+        ),
         DataColumn::text(
             "why",
             "why `as_measured` is `cannot tell`; empty otherwise",

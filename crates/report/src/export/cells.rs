@@ -316,7 +316,7 @@ fn verdict<'a>() -> Columns<'a> {
         DataColumn::number("device_fraction", "bytes that the device carried, a share; median over the trials",
             |row: &ExportedCell<'_>| row.cell.served.as_ref()?.device_fraction);
         DataColumn::text("response", "quantity that the experiment asks about, or `--metric` names",
-            |row: &ExportedCell<'_>| Some(row.run.analysis().asked())).known();
+            |row: &ExportedCell<'_>| Some(row.run.analysis().response_name())).known();
         DataColumn::number("precision", "half of the interval of the response's median, a share of the median",
             |row: &ExportedCell<'_>| row.cell.precision);
         DataColumn::number("precision_goal", "precision at which repetition ends, a share",

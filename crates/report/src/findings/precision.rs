@@ -1,7 +1,7 @@
 //! Whether the intervals are as narrow as was asked for.
 
 use iolab_analysis::analysis::{Analysis, CellAnalysis, TRIALS_MIN};
-use iolab_record::{EndedBy, RunStatus};
+use iolab_record::{EndedBy, RunStatus, TargetKind};
 use iolab_workload::quantity::format_percent;
 
 use super::{Finding, Rule, Says, cells_of, has, levels_of};
@@ -93,7 +93,11 @@ fn more_trials(analysis: &Analysis, cells: &[&CellAnalysis]) -> &'static str {
     let is_cut =
         cells.iter().any(|c| c.cell.ended_by.is_none()) && analysis.status != RunStatus::Done;
     if is_cut || ended(Some(EndedBy::User)) {
-        return "'iolab resume FILE' gives more trials.";
+        return match analysis.target_kind {
+            // The state of a model is not kept.
+            TargetKind::Model => "A run that is not interrupted gives more trials.",
+            _ => "'iolab resume FILE' gives more trials.",
+        };
     }
     match (
         ended(Some(EndedBy::Budget)),

@@ -107,6 +107,9 @@ struct Level<'a> {
     turned_by: Vec<&'a str>,
     /// Limit of control groups that the load reached, of a `no`; `null` otherwise.
     cause: Option<Cause>,
+    /// Of a `yes`, the greatest share of trials that can stall without one among `trials`, with 95 % confidence; `null` otherwise, and where
+    /// so few stalls cannot make the level fail.
+    unseen_stalls: Option<f64>,
     /// Why `as_measured` is `cannot tell`; empty otherwise.
     why: String,
     /// The last lasting change in the course of the load; `null` without one.
@@ -208,6 +211,10 @@ impl<'a> Level<'a> {
                 .iter()
                 .map(|by| by.reason.name())
                 .collect(),
+            unseen_stalls: match found.answer(answered) {
+                Answer::Yes => answered.unseen_stalls().map(|unseen| unseen.share),
+                Answer::No | Answer::CannotTell => None,
+            },
             why: why(judged),
             change: judged.change.as_ref().map(ChangeData::of),
             source: &need.source,

@@ -126,7 +126,7 @@ impl RunSequence {
             caption: format!(
                 "{} in {} runs: geometric mean of the ratios of medians to those of the first run, with the cells that have \
                  the least and the greatest ratio. 'iolab history' tests for shifts of the level.",
-                first.run.analysis().asked(),
+                first.run.analysis().response_name(),
                 runs.len()
             ),
             grid: Grid::of(columns),

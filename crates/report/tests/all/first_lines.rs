@@ -8,6 +8,7 @@ use iolab_record::{
     LatencyOf, Operation, PartId, RunRecord, RunStatus, SampleLatency, ServedBy, TargetKind,
 };
 use iolab_report::chart::Style;
+use iolab_report::findings::conclusions;
 use iolab_report::input::Input;
 use iolab_report::overview::Overview;
 use iolab_report::report::StudyReport;
@@ -158,6 +159,13 @@ fn disturb(record: &mut RunRecord, cell: i64) {
     }
 }
 
+/// Lets the machine sleep during a measured trial of the first cell.
+fn suspend(record: &mut RunRecord) {
+    let slept = record.samples.iter_mut().find(|one| !one.warmup);
+    let pressure = &mut slept.expect("a trial").counters.pressure;
+    pressure.suspended_ns = Some(3_000_000_000);
+}
+
 /// Trials of the first cell: 16, which go through these values in turn.
 fn with_trials(sizes: &[&str], values: &[f64]) -> RunRecord {
     let scatter = around(1.0);
@@ -190,10 +198,15 @@ type Flawed = (&'static str, fn(&[&str]) -> RunRecord);
 /// Each reason names as many cells as it is about: one of one, one of several, or all.
 #[test]
 fn trust_names_the_cells_that_its_reason_is_about() {
-    let cases: [Flawed; 5] = [
+    let cases: [Flawed; 6] = [
         ("disturbed", |sizes| {
             let mut record = reads(sizes);
             disturb(&mut record, 0);
+            record
+        }),
+        ("suspended", |sizes| {
+            let mut record = reads(sizes);
+            suspend(&mut record);
             record
         }),
         ("from the page cache", |sizes| {
@@ -245,4 +258,47 @@ fn trust_names_the_cells_that_its_reason_is_about() {
     told.push(format!("held by a quota: {}", trust_line(held)));
     let told = told.join("\n");
     insta::assert_snapshot!(told);
+}
+
+/// A machine that slept did nothing to the device: no format blames others for it.
+#[test]
+fn a_sleep_is_not_told_as_what_others_did() {
+    for sizes in [&["4KiB"][..], &["4KiB", "64KiB"]] {
+        let mut record = reads(sizes);
+        suspend(&mut record);
+        let analysed = AnalysedRun::of(record.clone());
+        let line = conclusions(analysed.analysis(), &[])[0].text.clone();
+        let inputs = [input(record)];
+        let report = StudyReport::new(&inputs);
+        let (markdown, latex) = (report.markdown("lab"), report.latex("lab"));
+        let texts = [
+            line.clone(),
+            Overview::new(&inputs).text(&WIDE),
+            markdown.expect("a document").text,
+            latex.expect("a document").text,
+            report.html().expect("a page"),
+        ];
+        for text in texts {
+            assert!(
+                text.contains("suspended") || text.contains("slept"),
+                "{text}"
+            );
+            for other in [
+                "other programs used",
+                "others used",
+                "cell disturbed",
+                "; disturbed",
+            ] {
+                assert!(!text.contains(other), "{other}: {text}");
+            }
+        }
+        match sizes.len() {
+            1 => {
+                insta::assert_snapshot!(line, @"read-random on /data: throughput 100 MB/s (bs=4KiB) +/- 1.0 %, from the device; suspended during a trial")
+            }
+            _ => {
+                insta::assert_snapshot!(line, @"read-random on /data: throughput 100 MB/s in both cells, from the device; 1 of 2 cells suspended during a trial")
+            }
+        }
+    }
 }

@@ -67,6 +67,24 @@ pub(crate) fn study() -> Vec<Input> {
     records.map(input).into()
 }
 
+/// Each operation was measured with a size of its own, which decides its unit.
+#[test]
+fn numbers_of_different_sizes_have_their_own_units() {
+    let mut reads = record("read-size", &["bs"]);
+    add_cell(&mut reads, &["bs=1MiB"], &around(500.0));
+    let mut writes = record("write-size", &["bs"]);
+    add_cell(&mut writes, &["bs=64KiB", "read_percent=0"], &around(100.0));
+    let inputs = [reads, writes].map(|record| {
+        let path = PathBuf::from(format!("{}.iolab", record.experiment.name));
+        Input::new(path, AnalysedRun::of(record))
+    });
+    let text = Overview::new(&inputs).text(&Style {
+        width: 1000,
+        ascii: false,
+    });
+    insta::assert_snapshot!(text.lines().next().unwrap_or_default(), @"/data: sequential 1 MiB read 500 MB/s, 64 KiB write 1526 IOPS (one at a time; +/- 1.0 % at most)");
+}
+
 #[test]
 fn a_study_fits_on_a_screen() {
     let inputs = study();

@@ -72,7 +72,10 @@ fn all_trials_show_the_same_operation_whichever_has_more_requests() {
     let said = text(&all_findings(&analysis));
     assert!(!said.contains("900 µs"), "{said}");
     insta::assert_snapshot!(conclusions(&analysis, &[])[0].text, @"mixed on /data: 99th percentile of latency of reads 700 µs in all 3 cells, from the device");
-    assert_eq!(analysis.asked(), "99th percentile of latency of reads");
+    assert_eq!(
+        analysis.response_name(),
+        "99th percentile of latency of reads"
+    );
 }
 
 #[test]
@@ -100,7 +103,7 @@ fn a_cell_without_that_operation_shows_no_latency() {
 fn without_a_mix_each_cell_shows_its_own_requests() {
     let analysis = analyse(&mixed(&[0, 100]));
     assert_eq!(medians(&analysis), [Some(900e3), Some(700e3)]);
-    assert_eq!(analysis.asked(), "99th percentile of latency");
+    assert_eq!(analysis.response_name(), "99th percentile of latency");
 }
 
 #[test]

@@ -1,22 +1,32 @@
 //! What reading back has shown, in flags and findings.
 
 use iolab_analysis::analysis::{Analysis, Flag, analyse};
-use iolab_record::{FaultKind, Faults, RunRecord, RunStatus, Verified};
+use iolab_record::{FaultKind, Faults, RunRecord, RunStatus, Sample, Verified};
 use iolab_report::findings::Finding;
 
 use crate::named;
 use iolab_synthetic::{add_cell, add_trial, around, record};
+use iolab_workload::quantity::counted;
+use iolab_workload::settings::GroupSpec;
+
+/// The levels of a cell that writes.
+const WRITES: [&str; 2] = ["bs=4KiB", "read_percent=0"];
+/// Data that was kept, and came from storage.
+const CORRECT: Verified = Verified {
+    blocks: 256,
+    bytes: 1 << 20,
+    cached_bytes: Some(0),
+    faults: [Faults {
+        blocks: 0,
+        first_offset: 0,
+    }; FaultKind::ALL.len()],
+};
 
 fn verified_run() -> RunRecord {
     let mut record = record("write-size", &["bs"]);
-    add_cell(&mut record, &["bs=4KiB"], &around(100.0));
+    add_cell(&mut record, &WRITES, &around(100.0));
     for sample in &mut record.samples {
-        sample.verified = Some(Verified {
-            blocks: 256,
-            bytes: 1 << 20,
-            cached_bytes: Some(0),
-            ..Verified::default()
-        });
+        sample.verified = Some(CORRECT);
     }
     record
 }
@@ -87,4 +97,164 @@ fn data_that_was_not_kept_is_flagged_and_told_first() {
     insta::assert_snapshot!(text, @"The only cell: this storage did NOT keep what was written to it. Of 2304 blocks read back in 9 trials these were wrong: 3 stale, 1 torn. The first places are in the run file. Do not use any result before the cause is found.");
     let flags = &analyse(&record).cells[0].flags;
     assert!(flags.contains(&Flag::VerifyFailed) && flags.contains(&Flag::Errors));
+}
+
+/// What happened to the data of a trial.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fate {
+    /// All of it was read back and is correct.
+    Correct,
+    /// The same, but it is not known where it came from.
+    OfUnknownOrigin,
+    /// A request failed before anything was read back.
+    NotReadBack,
+    /// One group's data was read back, then another one failed.
+    ReadBackInPart,
+    /// A block of it is wrong.
+    Wrong,
+}
+
+impl Fate {
+    const ALL: [Self; 5] = [
+        Self::Correct,
+        Self::OfUnknownOrigin,
+        Self::NotReadBack,
+        Self::ReadBackInPart,
+        Self::Wrong,
+    ];
+
+    fn is_correct(self) -> bool {
+        matches!(self, Self::Correct | Self::OfUnknownOrigin)
+    }
+
+    fn befall(self, sample: &mut Sample) {
+        let mut wrong = CORRECT;
+        wrong.count(FaultKind::Lost, 4096);
+        let unknown = Verified {
+            cached_bytes: None,
+            ..CORRECT
+        };
+        (sample.ok, sample.verified) = match self {
+            Self::Correct => (true, Some(CORRECT)),
+            Self::OfUnknownOrigin => (true, Some(unknown)),
+            Self::NotReadBack => (false, None),
+            Self::ReadBackInPart => (false, Some(CORRECT)),
+            Self::Wrong => (false, Some(wrong)),
+        };
+    }
+}
+
+/// A cell whose trials had these fates, the first of them as a warm-up.
+fn add_trials(record: &mut RunRecord, fates: &[Fate]) {
+    let cell = add_cell(record, &WRITES, &vec![100.0; fates.len() - 1]) as i64;
+    let own = record.samples.iter_mut().filter(|s| s.cell == cell);
+    for (sample, fate) in own.zip(fates) {
+        fate.befall(sample);
+    }
+}
+
+/// All combinations of what can happen to the data of two cells, with a warm-up and two trials each.
+#[test]
+fn all_data_is_called_correct_only_where_all_of_it_is() {
+    let combinations = (0..5_usize.pow(4)).map(|number| {
+        let fate = |place: u32| Fate::ALL[number / 5_usize.pow(place) % 5];
+        [fate(0), fate(1), fate(2), fate(3)]
+    });
+    for [warm_up, first, second, other] in combinations {
+        let mut record = record("write-size", &["bs"]);
+        let cells = [[warm_up, first, second], [Fate::Correct, other, other]];
+        for fates in &cells {
+            add_trials(&mut record, fates);
+        }
+        // A warm-up that did not fail is no trial of these.
+        let counts = |fates: &[Fate; 3]| match fates[0].is_correct() {
+            true => fates[1..].to_vec(),
+            false => fates.to_vec(),
+        };
+        let all: Vec<Fate> = cells.iter().flat_map(counts).collect();
+        let with = |is: fn(Fate) -> bool| all.iter().filter(|fate| is(**fate)).count();
+        let found = told(&analyse(&record));
+        let context = format!("{all:?}: {found:?}");
+        if with(|fate| fate == Fate::NotReadBack) == all.len() {
+            assert!(found.is_empty(), "{context}");
+            continue;
+        }
+        let [finding] = found.as_slice() else {
+            panic!("{context}");
+        };
+        let is_wrong = with(|fate| fate == Fate::Wrong) > 0;
+        assert_eq!(finding.rule.name == "verify-failed", is_wrong, "{context}");
+        assert_eq!(finding.text.contains("did NOT keep"), is_wrong, "{context}");
+        let says = |text: &str| finding.text.contains(text);
+        assert_eq!(says("is correct"), !is_wrong, "{context}");
+        if is_wrong {
+            continue;
+        }
+        let unchecked = with(|fate| !fate.is_correct());
+        let unknown = with(|fate| fate == Fate::OfUnknownOrigin);
+        assert_eq!(says("All data that"), unchecked == 0, "{context}");
+        assert_eq!(
+            says("not all data was read back"),
+            unchecked > 0,
+            "{context}"
+        );
+        let in_trials = |n: usize| format!("In {}", counted(n as u64, "trial"));
+        assert_eq!(says("is not known"), unknown > 0, "{context}");
+        for (n, what) in [
+            (unchecked, "not all data was read back"),
+            (unknown, "it is not known how much"),
+        ] {
+            let text = format!("{} {what}", in_trials(n));
+            assert!(n == 0 || says(&text), "{context}");
+        }
+    }
+}
+
+#[test]
+fn data_that_was_not_read_back_is_told() {
+    let mut record = verified_run();
+    Fate::NotReadBack.befall(record.samples.last_mut().expect("a trial"));
+    let (rule, text) = only(&record);
+    assert_eq!(rule, "verified");
+    insta::assert_snapshot!(text, @"The data of 7 trials that was read back is correct: 7 MiB. In 1 trial not all data was read back.");
+}
+
+/// Of groups that write, each has to verify.
+#[test]
+fn what_one_group_kept_is_not_said_of_another() {
+    let all_data = |verifies: [bool; 2]| {
+        let mut record = verified_run();
+        let spec = &mut record.cells[0].spec;
+        spec.groups = verifies
+            .map(|verify| {
+                let mut own = spec.clone();
+                own.trial.verify = verify;
+                GroupSpec {
+                    name: format!("verify={verify}"),
+                    spec: own,
+                }
+            })
+            .to_vec();
+        let (rule, text) = only(&record);
+        assert_eq!(rule, "verified");
+        text
+    };
+    assert_eq!(all_data([true, true]), only(&verified_run()).1);
+    insta::assert_snapshot!(all_data([true, false]), @"The data of 8 trials that was read back is correct: 8 MiB. In 8 trials not all data was read back.");
+}
+
+/// Cells that are not verified stand beside others that are.
+#[test]
+fn what_a_cell_without_verification_wrote_is_not_called_correct() {
+    let mut record = verified_run();
+    add_cell(&mut record, &WRITES, &around(100.0));
+    insta::assert_snapshot!(only(&record).1, @"The data of 8 trials that was read back is correct: 8 MiB. In 8 trials not all data was read back.");
+    // Cells that only read write nothing that could be wrong.
+    let mut record = verified_run();
+    add_cell(
+        &mut record,
+        &["bs=4KiB", "read_percent=100"],
+        &around(100.0),
+    );
+    assert_eq!(only(&record), only(&verified_run()));
 }

@@ -345,24 +345,34 @@ fn disturbances_are_seen_as_far_as_their_evidence_goes() {
             (
                 cell.disturbance.has_other_traffic(),
                 cell.disturbance.is_cpu_contended(),
+                cell.disturbance.suspended_ns > 0,
                 cell.served.as_ref().and_then(|s| s.unanimous()),
             )
         };
-        assert_eq!(seen(clean), (false, false, Some(ServedBy::Device)));
+        assert_eq!(seen(clean), (false, false, false, Some(ServedBy::Device)));
         seen(cell)
     };
     let device = Some(ServedBy::Device);
     let shown = |by| disturbed(by, Evidence::Shown);
-    assert_eq!(shown(Disturber::Traffic), (true, false, device));
-    assert_eq!(shown(Disturber::Cpu), (false, true, device));
+    assert_eq!(shown(Disturber::Traffic), (true, false, false, device));
+    assert_eq!(shown(Disturber::Cpu), (false, true, false, device));
     assert_eq!(
         shown(Disturber::PageCache),
-        (false, false, Some(ServedBy::PageCache))
+        (false, false, false, Some(ServedBy::PageCache))
     );
-    for by in [Disturber::Traffic, Disturber::Cpu, Disturber::PageCache] {
-        assert_eq!(disturbed(by, Evidence::Hidden), (false, false, device));
-        let unknown = Some(ServedBy::Unknown);
-        assert_eq!(disturbed(by, Evidence::NotCounted), (false, false, unknown));
+    assert_eq!(shown(Disturber::Sleep), (false, false, true, device));
+    for by in [
+        Disturber::Traffic,
+        Disturber::Cpu,
+        Disturber::PageCache,
+        Disturber::Sleep,
+    ] {
+        let nothing = |served_by| (false, false, false, Some(served_by));
+        assert_eq!(disturbed(by, Evidence::Hidden), nothing(ServedBy::Device));
+        assert_eq!(
+            disturbed(by, Evidence::NotCounted),
+            nothing(ServedBy::Unknown)
+        );
     }
 }
 

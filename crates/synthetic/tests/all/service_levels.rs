@@ -2,7 +2,7 @@
 //! docs/METHODS.md is made.
 
 use iolab_analysis::answer::{AnswerBasis, RunAnswer};
-use iolab_analysis::fitness::Answer;
+use iolab_analysis::fitness::{Answer, UnseenStalls};
 use iolab_record::question::{Asked, Question};
 use iolab_record::{LatencyOf, Operation, PartId, RunRecord, SampleLatency};
 use iolab_synthetic::{At, Disturbance, Disturber, Noise, Outcome, Scenario, Truth};
@@ -72,15 +72,22 @@ fn latencies(record: &RunRecord) -> Vec<SampleLatency> {
     record.samples.iter().map(of).collect()
 }
 
-/// Whether what is answered of a level is true: `level` is in ns, and so is the truth.
-fn answered((mut record, _): Made, quantile: &str, level: f64, truth: f64) -> Outcome {
+/// What is answered of a level in ns, and the stalls that a yes does not exclude.
+fn answer((mut record, _): Made, quantile: &str, level: f64) -> (Answer, Option<UnseenStalls>) {
     let levels: ServiceLevels = format!("{quantile}<{level:.0}ns").parse().expect("a level");
     record.experiment.asked = Some(Question::of_levels(Asked::Cells, &levels));
     let latencies = latencies(&record);
     let answer = RunAnswer::of(&record, latencies.into_iter().map(Ok));
     let answer = answer.expect("latencies").expect("a question");
-    assert!(matches!(answer.found, AnswerBasis::Cells(_)));
-    match answer.answer() {
+    let AnswerBasis::Cells(found) = &answer.found else {
+        panic!("{answer:?}");
+    };
+    (answer.answer(), found.cells[0].unseen_stalls())
+}
+
+/// Whether what is answered of a level is true: `level` is in ns, and so is the truth.
+fn answered(run: Made, quantile: &str, level: f64, truth: f64) -> Outcome {
+    match answer(run, quantile, level).0 {
         Answer::Yes => outcome(truth < level),
         Answer::No => outcome(truth >= level),
         Answer::CannotTell => Outcome::NotClaimed,
@@ -149,5 +156,27 @@ fn levels_are_not_answered_by_what_is_not_the_storage() {
             make,
             judge,
         );
+    }
+}
+
+/// A level that only stalls make fail: a yes names the share of trials in which it does not exclude them, and that is not less than the true one.
+#[test]
+fn a_yes_does_not_exclude_stalls_that_there_are() {
+    let share = 0.1;
+    let noise = Noise::Stalls {
+        share,
+        ratio: 0.4,
+        sigma: 0.03,
+    };
+    let [_, p99] = quantiles(noise, [0.5, 0.99]);
+    for trials in [6, 16, 40] {
+        let scenario = reads(noise, trials);
+        let make = |seed| scenario.run(seed);
+        let judge = |run| match answer(run, "p99", 0.94 * p99) {
+            (Answer::Yes, unseen) => outcome(unseen.is_some_and(|unseen| unseen.share >= share)),
+            (Answer::No | Answer::CannotTell, _) => Outcome::NotClaimed,
+        };
+        let row = format!("p99, level at 0.94 of it, n = {trials}");
+        hold_made(("service level, unseen stalls", &row), runs(), make, judge);
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use iolab_analysis::analysed_run::AnalysedRun;
-use iolab_analysis::analysis::Analysis;
+use iolab_analysis::analysis::{Analysis, Flag};
 use iolab_analysis::claim::{CellId, Claim, HEADLINES_MAX, claims, headlines};
 use iolab_analysis::trust::{Shown, Trust, TrustLevel, TrustReason};
 use iolab_synthetic::{At, Change, Common, Curve, Disturbance, Disturber, Noise, Scenario};
@@ -84,6 +84,7 @@ fn least(by: Disturber) -> TrustReason {
     match by {
         Disturber::Traffic | Disturber::Cpu => TrustReason::SomeDisturbed,
         Disturber::PageCache => TrustReason::SomeNotAsAsked,
+        Disturber::Sleep => TrustReason::Ruined(Flag::Suspended),
     }
 }
 
@@ -91,7 +92,12 @@ fn least(by: Disturber) -> TrustReason {
 #[test]
 fn exactly_the_cells_that_a_claim_rests_on_lower_the_trust_in_it() {
     let (mut kept, mut lowered) = (0, 0);
-    for by in [Disturber::Traffic, Disturber::Cpu, Disturber::PageCache] {
+    for by in [
+        Disturber::Traffic,
+        Disturber::Cpu,
+        Disturber::PageCache,
+        Disturber::Sleep,
+    ] {
         for at in ["bs=4k", "bs=1M", "threads=8", "bs=64k, threads=8"] {
             for seed in 0..SEEDS {
                 let quiet = study(seed, None).runs;

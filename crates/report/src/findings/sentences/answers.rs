@@ -22,18 +22,31 @@ pub(super) fn of_verified(verified: &Verified, run: &Analysis) -> String {
     if all.failed > 0 {
         return wrong(verified.wrong, all, run);
     }
-    let cache = match all.cached_bytes {
-        0 => String::new(),
-        bytes => format!(
-            " Up to {} of it came from the page cache, which could not be dropped, and does not verify storage.",
-            format_bytes(bytes as f64)
-        ),
+    let trials = counted(all.trials, "trial");
+    let bytes = format_bytes(all.bytes as f64);
+    let mut text = match verified.unchecked {
+        0 => format!("All data that {trials} wrote was read back and is correct: {bytes}."),
+        _ => format!("The data of {trials} that was read back is correct: {bytes}."),
     };
-    format!(
-        "All data that {} wrote was read back and is correct: {}.{cache}",
-        counted(all.trials, "trial"),
-        format_bytes(all.bytes as f64),
-    )
+    if all.cached_bytes > 0 {
+        text += &format!(
+            " Up to {} of it came from the page cache, which could not be dropped, and does not verify storage.",
+            format_bytes(all.cached_bytes as f64)
+        );
+    }
+    if all.cache_unknown > 0 {
+        text += &format!(
+            " In {} it is not known how much of it came from the page cache.",
+            counted(all.cache_unknown, "trial")
+        );
+    }
+    if verified.unchecked > 0 {
+        text += &format!(
+            " In {} not all data was read back.",
+            counted(verified.unchecked, "trial")
+        );
+    }
+    text
 }
 
 fn wrong(cells: usize, all: &CellVerified, run: &Analysis) -> String {

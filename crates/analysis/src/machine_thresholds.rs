@@ -4,7 +4,7 @@ use iolab_record::environment::{Cache, Environment, Holds, KEYS};
 
 /// One such size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Threshold {
+pub struct MachineThreshold {
     /// Its name in sentences: `L2 cache`.
     pub name: &'static str,
     /// Its size, bytes.
@@ -12,7 +12,7 @@ pub struct Threshold {
 }
 
 /// The thresholds in an environment, in ascending order of bytes.
-pub fn thresholds(environment: &Environment) -> Vec<Threshold> {
+pub fn machine_thresholds(environment: &Environment) -> Vec<MachineThreshold> {
     let cache = |level, holds| KEYS.cache_bytes.of(Cache { level, holds });
     let known = [
         (&KEYS.cache_line_bytes, "cache line"),
@@ -28,9 +28,9 @@ pub fn thresholds(environment: &Environment) -> Vec<Threshold> {
     let size = |key| environment.get(key).filter(|bytes| *bytes > 0);
     let sizes = known.into_iter().filter_map(|(key, name)| {
         let bytes = size(key)?;
-        Some(Threshold { name, bytes })
+        Some(MachineThreshold { name, bytes })
     });
-    let mut found: Vec<Threshold> = sizes.collect();
+    let mut found: Vec<MachineThreshold> = sizes.collect();
     found.sort_by_key(|threshold| threshold.bytes);
     found
 }
@@ -54,7 +54,7 @@ mod tests {
             ("cache_l3_bytes", "33554432"),
             ("cache_line_bytes", "64"),
         ]);
-        let names: Vec<_> = thresholds(&environment)
+        let names: Vec<_> = machine_thresholds(&environment)
             .iter()
             .map(|t| (t.name, t.bytes))
             .collect();
@@ -72,6 +72,6 @@ mod tests {
             ("cache_l1d_bytes", "-1"),
             ("memory_bytes", "99999999999999999999999"),
         ]);
-        assert!(thresholds(&environment).is_empty());
+        assert!(machine_thresholds(&environment).is_empty());
     }
 }
