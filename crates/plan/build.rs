@@ -11,6 +11,7 @@ fn main() {
             .iter()
             .map(|name| {
                 let path = fs::canonicalize(format!("{folder}/{name}.toml")).expect("it was found");
+                check_name(&path, &format!("name = \"{name}\""));
                 format!("    ({name:?}, include_str!({path:?})),\n")
             })
             .collect();
@@ -35,6 +36,12 @@ fn names(folder: &str, ending: &str) -> Vec<String> {
     names
 }
 
+/// Fails where what is in a file is not called like the file, by whose name it is found.
+fn check_name(path: &Path, line: &str) {
+    let text = fs::read_to_string(path).expect("readable");
+    assert!(text.contains(line), "{} lacks {line}", path.display());
+}
+
 /// A module for each suspect, and the list of them.
 fn suspects(out: &Path) {
     let folder = "src/suspects";
@@ -42,6 +49,7 @@ fn suspects(out: &Path) {
     let (mut modules, mut list) = (String::new(), String::new());
     for name in names(folder, ".rs") {
         let path = fs::canonicalize(format!("{folder}/{name}.rs")).expect("it was found");
+        check_name(&path, &format!("name: \"{name}\","));
         let module = name.replace('-', "_");
         modules += &format!("#[path = {path:?}]\nmod {module};\n");
         list += &format!("    {module}::SUSPECT,\n");

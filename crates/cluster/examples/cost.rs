@@ -18,8 +18,8 @@ use iolab_cluster::outcome::{RankPart, TrialContribution};
 use iolab_cluster::shared_counters::Shares;
 use iolab_cluster::tree::FANOUT;
 use iolab_cluster::trial::{Contribution, MergedTrial, TrialTimeouts};
-use iolab_cluster::virtual_network::{Costs, Skew, Traffic, VirtualLink, network};
 use iolab_cluster::wire::{Reader, Writer};
+use iolab_synthetic::virtual_network::{Costs, Skew, Traffic, VirtualLink, network};
 use iolab_workload::counters::{
     Bottom, CounterSet, Counters, DeviceStat, ProcessIo, SharedAccounts,
 };

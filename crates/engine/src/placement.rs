@@ -5,7 +5,7 @@ use std::path::Path;
 
 use iolab_workload::cpus::{CPU_MAX, Cpus, Placement};
 use iolab_workload::trial::{IoPriority, TrialSpec};
-use iolab_workload::{Error, Result};
+use iolab_workload::{Error, Result, usage_errors};
 use rustix::process::setpriority_process;
 use rustix::thread::sched_getcpu;
 
@@ -39,18 +39,10 @@ pub fn check(spec: &TrialSpec) -> Result<()> {
         return Ok(());
     };
     let nodes = nodes();
-    let fail = |message: String, hint: &str| Err(Error::usage(message).hint(hint));
-    if nodes.numbers().len() < 2 {
-        return fail(
-            format!("memory_node={node} on a machine with one NUMA node"),
-            "leave memory_node out",
-        );
-    }
-    if !nodes.numbers().contains(&node) {
-        return fail(
-            format!("memory_node={node} does not exist; this machine has the NUMA nodes {nodes}"),
-            "choose one of them; 'numactl --hardware' shows their sizes",
-        );
+    usage_errors! {
+        nodes.numbers().len() < 2 => format!("memory_node={node} on a machine with one NUMA node"), "leave memory_node out";
+        !nodes.numbers().contains(&node) => format!("memory_node={node} does not exist; this machine has the NUMA nodes {nodes}"),
+            "choose one of them; 'numactl --hardware' shows their sizes";
     }
     Ok(())
 }
@@ -79,13 +71,9 @@ pub fn cpus_of(spec: &TrialSpec, worker: u32) -> Result<Cpus> {
     let allowed = allowed();
     let cpus = spec.cpus.as_ref().unwrap_or(&allowed);
     let missing = cpus.without(&allowed);
-    if !missing.is_empty() {
-        return Err(Error::usage(format!(
-            "cpus={cpus}: CPU {missing} does not exist, or this process may not use it"
-        ))
-        .hint(format!(
-            "choose among {allowed}; 'lscpu -e' shows where they lie"
-        )));
+    usage_errors! {
+        !missing.is_empty() => format!("cpus={cpus}: CPU {missing} does not exist, or this process may not use it"),
+            format!("choose among {allowed}; 'lscpu -e' shows where they lie");
     }
     if spec.placement == Placement::Float {
         return Ok(cpus.clone());

@@ -380,6 +380,8 @@ fn steady(options: &str) -> Result<SteadyRounds> {
 
 #[cfg(test)]
 mod tests {
+    use iolab_workload::Kind;
+
     use super::*;
 
     #[test]
@@ -451,7 +453,7 @@ mod tests {
             "steady:round=cells,fills=0",
         ] {
             let error = wrong.parse::<Precondition>().expect_err(wrong);
-            assert!(error.message().contains("precondition"), "{error}");
+            assert_eq!(error.kind(), Kind::Usage, "{error}");
             assert!(error.remedy().is_some(), "{error}");
         }
     }

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use iolab_plan::experiment::of_text;
 use iolab_plan::read_user_file;
-use iolab_workload::{Error, Result};
+use iolab_workload::{Error, Result, usage_errors};
 
 /// Largest file, bytes: more than ten million numbers.
 const BYTES_MAX: u64 = 256 << 20;
@@ -70,17 +70,9 @@ fn parse(text: impl BufRead, path: &Path) -> Result<Vec<f64>> {
         }
         numbers.extend(number(&line).map_err(|shown| no_number(path, row, &shown))?);
     }
-    if text.limit() == 0 {
-        return Err(
-            Error::usage(format!("{} is larger than 256 MiB", path.display()))
-                .hint("give the numbers of one series only"),
-        );
-    }
-    if numbers.is_empty() {
-        return Err(
-            Error::usage(format!("there is no number in {}", path.display()))
-                .hint("write one number per line"),
-        );
+    usage_errors! {
+        text.limit() == 0 => format!("{} is larger than 256 MiB", path.display()), "give the numbers of one series only";
+        numbers.is_empty() => format!("there is no number in {}", path.display()), "write one number per line";
     }
     Ok(numbers)
 }
@@ -127,20 +119,29 @@ mod tests {
 
     #[test]
     fn what_is_no_number_is_named_with_its_line() {
-        for (text, said) in [
-            (&b"1\n2 3\n"[..], "line 2 of a.txt is not a number: \"2 3\""),
-            (b"1,5\n", "line 1"),
-            (b"nan\n", "\"nan\""),
-            (b"1\n\ninf\n", "line 3"),
-            (b"1e999\n", "\"1e999\""),
-            (b"12 MB/s\n", "\"12 MB/s\""),
-            (b"\xff\xfe\n", "line 1"),
-            (b"", "no number in a.txt"),
-            (b"# only a remark\n", "no number in a.txt"),
-        ] {
-            let error = of(text).unwrap_err();
-            assert!(error.message().contains(said), "{error} lacks {said}");
-        }
+        let wrong = [
+            &b"1\n2 3\n"[..],
+            b"1,5\n",
+            b"nan\n",
+            b"1\n\ninf\n",
+            b"1e999\n",
+            b"12 MB/s\n",
+            b"\xff\xfe\n",
+            b"",
+            b"# only a remark\n",
+        ];
+        let told = wrong.map(|text| of(text).unwrap_err().message().to_owned());
+        insta::assert_snapshot!(told.join("\n"), @r#"
+        line 2 of a.txt is not a number: "2 3"
+        line 1 of a.txt is not a number: "1,5"
+        line 1 of a.txt is not a number: "nan"
+        line 3 of a.txt is not a number: "inf"
+        line 1 of a.txt is not a number: "1e999"
+        line 1 of a.txt is not a number: "12 MB/s"
+        line 1 of a.txt is not a number: "��"
+        there is no number in a.txt
+        there is no number in a.txt
+        "#);
         let endless = vec![b'7'; 1 << 20];
         assert!(
             of(&endless).is_err(),

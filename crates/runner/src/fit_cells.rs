@@ -10,7 +10,7 @@ use iolab_workload::quantity::{counted, exact_size};
 use iolab_workload::settings::CellSpec;
 use iolab_workload::target::TargetName;
 use iolab_workload::trial::{Batch, BufferInit, TrialSpec};
-use iolab_workload::{Error, Result};
+use iolab_workload::{Result, usage_errors};
 
 use super::target_numbers::number_of;
 
@@ -113,39 +113,22 @@ fn check_memory(cell: &CellSpec, memory: Option<AvailableMemory>) -> Result<()> 
     let sum = |of: fn(&TrialSpec) -> u64| -> u64 { cell.trials().into_iter().map(of).sum() };
     let buffers = sum(trial::buffer_bytes);
     let table = sum(iolab_workload::trial::verify_table_bytes);
-    if table > half {
-        return Err(Error::usage(format!(
-            "to verify blocks of {} takes {} MiB, more than half of the {memory}",
-            exact_size(spec.bs),
-            table >> 20,
-        ))
-        .hint("choose a larger bs or a smaller region, or leave verify out"));
-    }
-    if buffers > half {
-        return Err(Error::usage(format!(
-            "the buffers of {} at depth {} with {} each take {} MiB, more than half of the {memory}",
-            counted(spec.threads, "thread"),
-            spec.depth,
-            exact_size(spec.bs),
-            buffers >> 20,
-        ))
-        .hint(match spec.buffer_init {
-            BufferInit::Huge => format!(
-                "choose fewer threads, or another buffer_init: huge pages have {} here",
-                exact_size(HugePages::of_kernel().bytes)
-            ),
-            _ => "choose fewer threads, a smaller depth or a smaller bs".to_owned(),
-        }));
+    let (threads, bs) = (counted(spec.threads, "thread"), exact_size(spec.bs));
+    usage_errors! {
+        table > half => format!("to verify blocks of {bs} takes {} MiB, more than half of the {memory}", table >> 20),
+            "choose a larger bs or a smaller region, or leave verify out";
+        buffers > half =>
+            format!("the buffers of {threads} at depth {} with {bs} each take {} MiB, more than half of the {memory}", spec.depth, buffers >> 20),
+            match spec.buffer_init {
+                BufferInit::Huge => format!("choose fewer threads, or another buffer_init: huge pages have {} here", exact_size(HugePages::of_kernel().bytes)),
+                _ => "choose fewer threads, a smaller depth or a smaller bs".to_owned(),
+            };
     }
     let own = trial::own_bytes(spec.threads);
     let need = own.saturating_add(buffers).saturating_add(table);
-    if need > memory.bytes {
-        return Err(Error::usage(format!(
-            "iolab takes {} MiB of memory for {} and buffers, more than the {memory}",
-            need >> 20,
-            counted(spec.threads, "thread"),
-        ))
-        .hint("choose fewer threads, or allow more memory"));
+    usage_errors! {
+        need > memory.bytes => format!("iolab takes {} MiB of memory for {threads} and buffers, more than the {memory}", need >> 20),
+            "choose fewer threads, or allow more memory";
     }
     Ok(())
 }

@@ -9,7 +9,6 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
-use iolab_cluster::in_process::{ThreadLink, threads};
 use iolab_cluster::link::{Link, LostRank};
 use iolab_cluster::timeouts::Timeouts;
 use iolab_host::clock::Clock;
@@ -20,6 +19,7 @@ use iolab_record::{RunRecord, Sample};
 use iolab_runfile::NewFile;
 use iolab_runner::ranks::Ranks;
 use iolab_storage::{Consent, Need, Target};
+use iolab_synthetic::thread_network::{ThreadLink, threads};
 use iolab_workload::{Kind, Result};
 
 use iolab_runner::{Observer, Setup, Stop, Targets, fit_all, needs};

@@ -1,8 +1,17 @@
-//! Methods that were compared with those in use and are not used: docs/METHODS.md, "Which interval for a ratio" and
+//! Methods that were compared with those in use and decide nothing: docs/METHODS.md, "Which interval for a ratio" and
 //! "Interpolated intervals and the stopping rule", says why. For the examples of `iolab-synthetic` that make its tables.
+
+use crate::describe::sorted;
+use crate::interpolated::median_interpolated_of_sorted;
+use crate::interval::Interval;
 
 mod ratio_of_medians;
 mod trimmed;
 
 pub use ratio_of_medians::{ratio_of_medians, ratio_of_medians_recovered};
 pub use trimmed::trimmed_test_dependent;
+
+/// The interval of [`Summary::median_interpolated`](crate::Summary::median_interpolated) at any confidence.
+pub fn median_interval_interpolated(data: &[f64], confidence: f64) -> Option<Interval> {
+    median_interpolated_of_sorted(&sorted(data)?, confidence)
+}

@@ -46,7 +46,6 @@ pub use contrast::{Contrast, contrast};
 pub use dependent_series::welch_dependent;
 pub use describe::{mad, mean, median, quartiles, sd};
 pub use equivalence::{Equivalence, tost_log};
-pub use interpolated::median_interval_interpolated;
 pub use interval::{Interval, mean_interval, median_interval, median_interval_reach};
 pub use lasting_shift::{Lasting, lasting_shifts};
 pub use latency_bandwidth::{LatencyBandwidth, fit_latency_bandwidth};

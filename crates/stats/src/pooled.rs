@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use crate::describe::quantile_of_sorted;
 use crate::interval::is_confidence;
 use crate::normal;
-use crate::quantile_interval::lower_rank;
+use crate::quantile_interval::quantile_ranks;
 use crate::random::Resampler;
 use crate::t_distribution;
 
@@ -54,7 +54,7 @@ pub fn pooled_quantile(
     let all = vec![1; clusters.rows.len()];
     let estimate = clusters.quantile(&all, q);
     let n = clusters.total(&all);
-    let (low_rank, high_rank) = ranks(n, q, confidence);
+    let (low_rank, high_rank, _) = quantile_ranks(n, q, confidence);
     let drawn = clusters.resampled(resamples, seed, |weights| clusters.quantile(weights, q));
     let (low, high) = expanded(&drawn, clusters.rows.len(), confidence)?;
     Some(Pooled {
@@ -83,17 +83,6 @@ pub fn pooled_mean(
         low,
         high: Some(high),
     })
-}
-
-/// The ranks of [`crate::quantile_ranks`], each where it exists: values too few for the upper one may suffice for the lower.
-fn ranks(n: u64, q: f64, confidence: f64) -> (Option<u64>, Option<u64>) {
-    let allowed = (1.0 - confidence) / 2.0;
-    let low = lower_rank(n, q, allowed);
-    let from_top = lower_rank(n, 1.0 - q, allowed);
-    (
-        low.map(|(rank, _)| rank),
-        from_top.map(|(rank, _)| n + 1 - rank),
-    )
 }
 
 /// The expanded percentile interval of ascending bootstrap values of `clusters` clusters.

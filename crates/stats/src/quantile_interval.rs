@@ -7,7 +7,8 @@ use crate::binomial::lower_tail;
 /// Larger counts are not exact as `f64`.
 const N_MAX: u64 = 1 << 53;
 
-/// The ranks, from 1, between whose order statistics the quantile `q` lies, and the confidence.
+/// The ranks, from 1, between whose order statistics the quantile `q` lies, each `None` where there are too few values for that
+/// end, and the confidence of the interval between those that there are.
 ///
 /// With `B ~ Binomial(n, q)` the lower rank `l` is the greatest with
 /// `P(B <= l - 1) <= (1 - confidence) / 2`, the upper one `u` the least with
@@ -16,23 +17,26 @@ const N_MAX: u64 = 1 << 53;
 /// with `n`. Source: Conover, Practical Nonparametric Statistics, 3rd ed. (1999), section
 /// 3.2; David and Nagaraja, Order Statistics, 3rd ed. (2003), section 7.1.
 ///
-/// `None` when `n` is too small for the confidence even at the least and the greatest value
-/// (for 0.95: below 6 at `q = 0.5`, below 368 at 0.99, below 3688 at 0.999), when `q` or
-/// `confidence` is not between 0 and 1, or when `n` is above `2^53`.
-pub fn quantile_ranks(n: u64, q: f64, confidence: f64) -> Option<(u64, u64, f64)> {
+/// For 0.95 both ends take 6 values at `q = 0.5`, 368 at 0.99, 3688 at 0.999. There is no rank when `q` or `confidence` is not
+/// between 0 and 1, or when `n` is above `2^53`.
+pub fn quantile_ranks(n: u64, q: f64, confidence: f64) -> (Option<u64>, Option<u64>, f64) {
     let within = |x: f64| x > 0.0 && x < 1.0;
     if n == 0 || n > N_MAX || !within(q) || !within(confidence) || !within(1.0 - q) {
-        return None;
+        return (None, None, 1.0);
     }
     let allowed = (1.0 - confidence) / 2.0;
-    let (low, miss_low) = lower_rank(n, q, allowed)?;
     // The upper rank is the lower one of the mirror image.
-    let (from_top, miss_high) = lower_rank(n, 1.0 - q, allowed)?;
-    Some((low, n + 1 - from_top, 1.0 - miss_low - miss_high))
+    let (low, from_top) = (lower_rank(n, q, allowed), lower_rank(n, 1.0 - q, allowed));
+    let miss = |end: Option<(u64, f64)>| end.map_or(0.0, |(_, miss)| miss);
+    (
+        low.map(|(rank, _)| rank),
+        from_top.map(|(rank, _)| n + 1 - rank),
+        1.0 - miss(low) - miss(from_top),
+    )
 }
 
 /// The greatest rank from 1 with `P(B <= rank - 1)` within `allowed`, which is below one half, and that probability.
-pub(crate) fn lower_rank(n: u64, q: f64, allowed: f64) -> Option<(u64, f64)> {
+fn lower_rank(n: u64, q: f64, allowed: f64) -> Option<(u64, f64)> {
     // Tolerance for rounding, so that a confidence that equals an achievable one does not fail.
     const ROUNDING: f64 = 5e-13;
     let count = n as f64;
@@ -83,8 +87,10 @@ mod tests {
         for n in 0..400 {
             for confidence in [0.5, 0.9, 0.95, 0.96875, 0.999] {
                 let median = median_interval(&data[..n], confidence);
-                let quantile = quantile_ranks(n as u64, 0.5, confidence);
-                let quantile = quantile.map(|(low, high, _)| (low as usize, high as usize));
+                let (low, high, _) = quantile_ranks(n as u64, 0.5, confidence);
+                let quantile = low
+                    .zip(high)
+                    .map(|(low, high)| (low as usize, high as usize));
                 assert_eq!(median.and_then(|i| i.ranks), quantile, "{n} {confidence}");
             }
         }
@@ -93,8 +99,8 @@ mod tests {
     #[test]
     fn the_fewest_values_for_a_tail() {
         for (q, fewest) in [(0.5, 6), (0.9, 36), (0.99, 368), (0.999, 3688)] {
-            assert_eq!(quantile_ranks(fewest - 1, q, 0.95), None);
-            assert_eq!(quantile_ranks(fewest, q, 0.95).unwrap().1, fewest);
+            assert_eq!(quantile_ranks(fewest - 1, q, 0.95).1, None);
+            assert_eq!(quantile_ranks(fewest, q, 0.95).1, Some(fewest));
         }
     }
 
@@ -122,11 +128,12 @@ mod tests {
 
     #[test]
     fn degenerate_arguments_have_no_result() {
-        assert_eq!(quantile_ranks(0, 0.5, 0.95), None);
-        assert_eq!(quantile_ranks(u64::MAX, 0.5, 0.95), None);
+        const NONE: (Option<u64>, Option<u64>, f64) = (None, None, 1.0);
+        assert_eq!(quantile_ranks(0, 0.5, 0.95), NONE);
+        assert_eq!(quantile_ranks(u64::MAX, 0.5, 0.95), NONE);
         for x in [0.0, 1.0, -1.0, 2.0, f64::NAN, f64::INFINITY] {
-            assert_eq!(quantile_ranks(1000, x, 0.95), None, "{x}");
-            assert_eq!(quantile_ranks(1000, 0.5, x), None, "{x}");
+            assert_eq!(quantile_ranks(1000, x, 0.95), NONE, "{x}");
+            assert_eq!(quantile_ranks(1000, 0.5, x), NONE, "{x}");
         }
     }
 }

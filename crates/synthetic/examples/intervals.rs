@@ -8,12 +8,10 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use iolab_stats::alternatives::{
-    ratio_of_medians, ratio_of_medians_recovered, trimmed_test_dependent,
+    median_interval_interpolated, ratio_of_medians, ratio_of_medians_recovered,
+    trimmed_test_dependent,
 };
-use iolab_stats::{
-    Interval, mean_interval, median, median_interval, median_interval_interpolated, signed_rank,
-    welch,
-};
+use iolab_stats::{Interval, mean_interval, median, median_interval, signed_rank, welch};
 use iolab_synthetic::Noise;
 
 /// Comparisons that are claimed together; each interval has the level 0.05 over their number.

@@ -5,7 +5,7 @@ use std::ops::Range;
 use crate::settings::CellSpec;
 use crate::trial::{Backend, Descriptors, FileLayout, FileSet, TrialSpec};
 use crate::units::format_size;
-use crate::{Error, Result};
+use crate::{Result, usage_errors};
 
 /// Pieces of a region, assigned to targets in turn as in RAID 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,47 +77,21 @@ impl TrialSpec {
     ///
     /// Of kind [`Usage`](crate::Kind::Usage): a setting that cannot be striped.
     pub fn check_stripe(&self, stripe: Stripe) -> Result<()> {
-        let fail = |what: String, hint: &str| {
-            Err(Error::usage(format!("{what} striped over several targets")).hint(hint))
-        };
-        if !stripe.piece.is_multiple_of(self.bs) || !self.offset.is_multiple_of(stripe.piece) {
-            return Err(Error::usage(format!(
-                "stripe={} with bs={} and offset={}",
-                format_size(stripe.piece),
-                format_size(self.bs),
-                format_size(self.offset)
-            ))
-            .hint("no request may cross from one target to the next: choose a stripe that is a multiple of bs, and an offset that is a multiple of the stripe"));
-        }
-        if self.bs_mix.is_some() || !self.skip.is_multiple_of(self.bs) {
-            return fail(
-                "bs_mix, or a skip that is not a multiple of bs,".to_owned(),
-                "a request could cross from one target to the next: leave it out",
-            );
-        }
-        if matches!(self.backend, Backend::Sync | Backend::Mmap) {
-            return fail(
-                format!("backend {}", self.backend),
-                "it works on one file position or one mapping: set backend=psync or backend=io_uring",
-            );
-        }
-        if self.layout == FileLayout::Private || self.starts_fresh() {
-            return fail(
-                "files made for each thread or trial".to_owned(),
-                "set layout=shared, fresh=false and allocate=recycled",
-            );
-        }
-        if self.descriptors == Descriptors::Shared {
-            return fail(
-                "descriptors=shared".to_owned(),
-                "set descriptors=private: each thread opens every target",
-            );
-        }
-        if self.sync_every > 1 {
-            return fail(
-                format!("sync_every={}", self.sync_every),
-                "a sync reaches the target of one write only: set sync_every=1, or sync=end",
-            );
+        usage_errors! {
+            !stripe.piece.is_multiple_of(self.bs) || !self.offset.is_multiple_of(stripe.piece) =>
+                format!("stripe={} with bs={} and offset={}", format_size(stripe.piece), format_size(self.bs), format_size(self.offset)),
+                "no request may cross from one target to the next: choose a stripe that is a multiple of bs, and an offset that is a multiple of the stripe";
+            self.bs_mix.is_some() || !self.skip.is_multiple_of(self.bs) =>
+                "bs_mix, or a skip that is not a multiple of bs, striped over several targets",
+                "a request could cross from one target to the next: leave it out";
+            matches!(self.backend, Backend::Sync | Backend::Mmap) => format!("backend {} striped over several targets", self.backend),
+                "it works on one file position or one mapping: set backend=psync or backend=io_uring";
+            self.layout == FileLayout::Private || self.starts_fresh() => "files made for each thread or trial striped over several targets",
+                "set layout=shared, fresh=false and allocate=recycled";
+            self.descriptors == Descriptors::Shared => "descriptors=shared striped over several targets",
+                "set descriptors=private: each thread opens every target";
+            self.sync_every > 1 => format!("sync_every={} striped over several targets", self.sync_every),
+                "a sync reaches the target of one write only: set sync_every=1, or sync=end";
         }
         Ok(())
     }

@@ -188,6 +188,7 @@ pub fn parse_share(text: &str) -> Result<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Kind;
     use proptest::prelude::*;
 
     #[test]
@@ -224,9 +225,12 @@ mod tests {
     #[test]
     fn kb_is_refused_with_the_reason() {
         for text in ["4kB", "4KB", "4MB", "4GB"] {
-            let error = parse_size(text).unwrap_err();
-            assert!(error.message().contains("ambiguous"), "{text}: {error}");
+            assert_eq!(parse_size(text).unwrap_err().kind(), Kind::Usage, "{text}");
         }
+        insta::assert_snapshot!(parse_size("4GB").unwrap_err(), @r"
+        '4GB' is ambiguous: GB is 1000-based to some and 1024-based to others
+          write 4GiB for a binary size, or the bytes as a bare number
+        ");
     }
 
     #[test]

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use iolab_cluster::client::Client;
 use iolab_cluster::collectives::Team;
-use iolab_cluster::in_process::{ThreadLink, threads};
 use iolab_cluster::outcome::TrialContribution;
 use iolab_cluster::shared_counters::{Accounts, Number, Numbered};
+use iolab_synthetic::thread_network::{ThreadLink, threads};
 use iolab_workload::counters::{
     Bottom, Counters, DeviceStat, NfsIo, Pressure, SharedAccount, SharedAccounts,
 };

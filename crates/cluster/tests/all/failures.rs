@@ -8,8 +8,8 @@ use iolab_cluster::clock::{ClockJumped, OtherClock};
 use iolab_cluster::collectives::{Gathered, Team};
 use iolab_cluster::link::{Link, LossReason, LostRank};
 use iolab_cluster::trial::{Halt, TrialTimeouts, UnreadyRank};
-use iolab_cluster::virtual_network::{Skew, network};
 use iolab_cluster::wire::{Reader, Writer};
+use iolab_synthetic::virtual_network::{Skew, network};
 
 use crate::support::{Delays, together};
 

@@ -8,7 +8,7 @@ use iolab_cluster::handshake::{HandshakeResult, HandshakeTimeouts, Hello, RankId
 use iolab_cluster::link::{Link, LossReason, LostRank};
 use iolab_cluster::tree::Tree;
 use iolab_cluster::trial::{Halt, UnreadyRank};
-use iolab_cluster::virtual_network::{Skew, VirtualLink};
+use iolab_synthetic::virtual_network::{Skew, VirtualLink};
 
 use crate::support::{Delays, together};
 

@@ -3,7 +3,7 @@
 use std::thread;
 
 use iolab_cluster::collectives::Team;
-use iolab_cluster::virtual_network::{Costs, Skew, VirtualLink, network};
+use iolab_synthetic::virtual_network::{Costs, Skew, VirtualLink, network};
 
 /// Delays between `least_ns` and `greatest_ns`, of which each pair and way has a part of its own, and each message the rest.
 pub(crate) struct Delays {

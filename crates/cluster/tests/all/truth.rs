@@ -8,8 +8,8 @@ use iolab_cluster::collectives::Gathered;
 use iolab_cluster::link::Link;
 use iolab_cluster::tree::Tree;
 use iolab_cluster::trial::{Contribution, Halt, MergedTrial, TrialTimeouts};
-use iolab_cluster::virtual_network::Skew;
 use iolab_cluster::wire::{Reader, Writer};
+use iolab_synthetic::virtual_network::Skew;
 use proptest::prelude::*;
 
 use crate::support::{Delays, scrambled, together};

@@ -1,7 +1,5 @@
 //! Blocks are written as a worker writes them, the file is tampered with, and reading back must tell what was done.
 
-use iolab_workload::trial::Backend;
-use iolab_workload::trial::Content;
 use iolab_workload::verify::FaultKind;
 use iolab_workload::verify::Faults;
 use iolab_workload::verify::FaultyBlock;
@@ -412,68 +410,6 @@ fn what_cannot_be_read_is_a_failed_request() {
     match read_back(&bench.spec, &bench.stored(), TRIAL, &bench.signed, &stop) {
         Ok(Reading::Failed(failed)) => assert_eq!((failed.errno, failed.offset), (0, 10 * BS)),
         _ => panic!("the end of the file is not an answer"),
-    }
-}
-
-#[test]
-fn what_has_no_meaning_is_refused() {
-    let good = TrialSpec {
-        verify: true,
-        read_percent: 50,
-        ..TrialSpec::default()
-    };
-    good.check().expect("it fits");
-    for (spec, words) in [
-        (
-            TrialSpec {
-                read_percent: 100,
-                ..good.clone()
-            },
-            "only reads",
-        ),
-        (
-            TrialSpec {
-                backend: Backend::Null,
-                ..good.clone()
-            },
-            "backend null",
-        ),
-        (
-            TrialSpec {
-                backend: Backend::Mmap,
-                cache: CacheState::Cold,
-                pattern: Pattern::Rand,
-                threads: 2,
-                ..good.clone()
-            },
-            "backend mmap and several threads",
-        ),
-        (
-            TrialSpec {
-                content: Content::Zero,
-                ..good.clone()
-            },
-            "content=zero",
-        ),
-        (
-            TrialSpec {
-                bs: 1000,
-                ..good.clone()
-            },
-            "1000 bytes",
-        ),
-        (
-            TrialSpec {
-                bs: 512,
-                region: 1 << 37,
-                ..good.clone()
-            },
-            "268435456 blocks",
-        ),
-    ] {
-        let error = spec.check().expect_err("it has no meaning");
-        assert!(error.message().contains(words), "{error}");
-        assert!(error.remedy().is_some());
     }
 }
 

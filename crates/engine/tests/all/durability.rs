@@ -7,7 +7,7 @@ use iolab_storage::{ExtraFiles, Need, PrivateFiles, Target};
 use iolab_workload::Result;
 use iolab_workload::outcome::{Ended, Outcome};
 use iolab_workload::trial::{
-    Allocate, Backend, CacheState, FileLayout, Pattern, SyncPolicy, TrialLimit, TrialSpec,
+    Allocate, Backend, CacheState, FileLayout, SyncPolicy, TrialLimit, TrialSpec,
 };
 
 use crate::files::{clock, scratch};
@@ -170,85 +170,6 @@ fn a_new_file_is_filled_once() {
                 );
             }
         }
-    }
-}
-
-#[test]
-fn what_has_no_meaning_is_refused_by_name() {
-    let append = TrialSpec {
-        allocate: Some(Allocate::Append),
-        ..log(SyncPolicy::Each)
-    };
-    let refused = [
-        (
-            TrialSpec {
-                read_percent: 50,
-                ..append.clone()
-            },
-            "allocate=append with reads",
-        ),
-        (
-            TrialSpec {
-                pattern: Pattern::Rand,
-                ..append.clone()
-            },
-            "allocate=append with pattern rand",
-        ),
-        (
-            TrialSpec {
-                threads: 2,
-                ..append.clone()
-            },
-            "allocate=append with 2 threads",
-        ),
-        (
-            TrialSpec {
-                backend: Backend::IoUring,
-                depth: 2,
-                ..append.clone()
-            },
-            "allocate=append with depth 2",
-        ),
-        (
-            TrialSpec {
-                allocate: Some(Allocate::Recycled),
-                fresh: true,
-                ..append.clone()
-            },
-            "allocate=recycled with fresh=true",
-        ),
-        (
-            TrialSpec {
-                sync_every: 0,
-                ..append.clone()
-            },
-            "sync_every is 0",
-        ),
-        (
-            TrialSpec {
-                sync_every: 2,
-                ..log(SyncPolicy::Odsync)
-            },
-            "sync_every=2 with sync=odsync",
-        ),
-        (
-            log(SyncPolicy::RwfDsync),
-            "sync=rwf_dsync with backend psync",
-        ),
-    ];
-    for (spec, part) in refused {
-        let error = spec.check().expect_err(part);
-        assert!(error.message().contains(part), "{error}");
-        assert!(error.remedy().is_some(), "{error}");
-    }
-    let error = "sync_file_range".parse::<SyncPolicy>().expect_err("no");
-    insta::assert_snapshot!(error.message(), @"sync=sync_file_range makes nothing durable: it flushes neither metadata nor the cache of the device");
-    assert_eq!("fsync".parse(), Ok(SyncPolicy::Each));
-    for name in SyncPolicy::NAMES {
-        assert_eq!(
-            name.parse::<SyncPolicy>().expect("known").to_string(),
-            *name
-        );
     }
 }
 

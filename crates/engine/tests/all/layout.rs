@@ -274,33 +274,4 @@ fn what_cannot_be_is_refused() {
     };
     let error = Target::open(directory.path(), &huge).expect_err("too large");
     assert_eq!(error.kind(), Kind::Refused);
-
-    for (spec, part) in [
-        (
-            TrialSpec {
-                descriptors: Descriptors::Shared,
-                ..spec(FileLayout::Private)
-            },
-            "descriptors=shared",
-        ),
-        (
-            TrialSpec {
-                pattern: Pattern::Strided,
-                ..spec(FileLayout::Interleaved)
-            },
-            "strided",
-        ),
-        (
-            TrialSpec {
-                offset: BLOCK,
-                region: SIZE - BLOCK,
-                ..spec(FileLayout::Private)
-            },
-            "offset",
-        ),
-    ] {
-        let error = spec.check().expect_err(part);
-        assert!(error.message().contains(part), "{error}");
-        assert!(error.remedy().is_some());
-    }
 }

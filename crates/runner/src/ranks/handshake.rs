@@ -108,8 +108,8 @@ fn differs(build: &str, roots: &str) -> String {
 mod tests {
     use std::thread;
 
-    use iolab_cluster::in_process::threads;
     use iolab_cluster::link::LostRank;
+    use iolab_synthetic::thread_network::threads;
 
     use iolab_host::clock::Clock;
 
@@ -143,7 +143,7 @@ mod tests {
         let links = threads(3, move || own.ns_between(0, own.now()) as i64);
         let began = std::time::Instant::now();
         let results = thread::scope(|scope| {
-            let greet = |link: iolab_cluster::in_process::ThreadLink| {
+            let greet = |link: iolab_synthetic::thread_network::ThreadLink| {
                 let clock = clock.clone();
                 scope.spawn(move || {
                     let version = if link.rank() == 2 {

@@ -1,8 +1,8 @@
 //! Interpolated intervals of the median, and intervals of ratios made of exact ones; reference_intervals.py beside this file
 //! made the numbers.
 
-use iolab_stats::alternatives::ratio_of_medians_recovered;
-use iolab_stats::{median_interval, median_interval_interpolated, signed_rank};
+use iolab_stats::alternatives::{median_interval_interpolated, ratio_of_medians_recovered};
+use iolab_stats::{median_interval, signed_rank};
 
 use crate::simulated::Draws;
 

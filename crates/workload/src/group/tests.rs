@@ -1,4 +1,6 @@
 use super::*;
+use crate::Kind;
+use crate::settings::Setting;
 use crate::trial::{Rate, WriteHint};
 
 fn cell(groups: Vec<(&str, TrialSpec)>) -> CellSpec {
@@ -226,37 +228,24 @@ fn a_name_before_a_dot_is_a_group() {
 
 #[test]
 fn what_needs_other_groups_is_refused_without_them() {
-    for (trial, part) in [
-        (
-            TrialSpec {
-                flow: Some(2),
-                ..writer()
-            },
-            "flow",
-        ),
-        (
-            TrialSpec {
-                ends_trial: true,
-                ..writer()
-            },
-            "ends_trial",
-        ),
-        (
-            TrialSpec {
-                start_delay: Duration::from_secs(1),
-                ..writer()
-            },
-            "start_delay",
-        ),
-    ] {
-        let alone = CellSpec {
-            trial,
-            ..CellSpec::default()
-        };
-        let error = alone.check().expect_err(part);
-        assert!(error.message().contains(part), "{error}");
-        assert!(error.remedy().is_some(), "{error}");
+    let mut told = String::new();
+    for set in ["flow=2", "ends_trial=true", "start_delay=1s"] {
+        let (name, value) = set.split_once('=').expect("a value");
+        let mut alone = CellSpec::default();
+        let setting = Setting::find(name).expect("known");
+        setting.set(&mut alone, value).expect("possible");
+        let error = alone.check().expect_err(set);
+        assert_eq!(error.kind(), Kind::Usage, "{error}");
+        told += &format!("{set}: {error}\n");
     }
+    insta::assert_snapshot!(told, @r"
+    flow=2: flow in a trial without groups
+      it has a meaning only beside other groups: leave it out, or give groups
+    ends_trial=true: ends_trial in a trial without groups
+      it has a meaning only beside other groups: leave it out, or give groups
+    start_delay=1s: start_delay in a trial without groups
+      it has a meaning only beside other groups: leave it out, or give groups
+    ");
 }
 
 #[test]

@@ -252,3 +252,44 @@ fn check_rate(spec: &TrialSpec) -> Result<()> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::refused_trials::refusals;
+
+    #[test]
+    fn verification_without_a_meaning_is_refused() {
+        let changes = [
+            "read_percent=100",
+            "backend=null",
+            "backend=mmap cache=cold pattern=rand threads=2",
+            "layout=private",
+            "content=zero",
+            "bs=1000",
+            "bs=512 region=128G",
+        ];
+        insta::assert_snapshot!(refusals("verify=true read_percent=50", &changes), @r"
+        read_percent=100: verify in a trial that only reads
+        backend=null: verify with backend null
+        backend=mmap cache=cold pattern=rand threads=2: verify with backend mmap and several threads that write the same blocks
+        layout=private: verify with layout=private
+        content=zero: verify with content=zero
+        bs=1000: verify with bs of 1000 bytes
+        bs=512 region=128G: verify of 268435456 blocks, more than 134217728
+        ");
+    }
+
+    #[test]
+    fn sharing_without_a_meaning_is_refused() {
+        let changes = [
+            "layout=private descriptors=shared",
+            "layout=interleaved pattern=strided",
+            "layout=private offset=4k",
+        ];
+        insta::assert_snapshot!(refusals("threads=4 region=1M", &changes), @r"
+        layout=private descriptors=shared: descriptors=shared with layout=private
+        layout=interleaved pattern=strided: layout interleaved with pattern strided
+        layout=private offset=4k: offset 4096 with layout=private
+        ");
+    }
+}

@@ -1,7 +1,8 @@
 //! Compressibility and deduplication of written data.
 
 use super::{Content, TrialSpec};
-use crate::error::{Error, Result};
+use crate::error::Result;
+use crate::usage_errors;
 
 impl TrialSpec {
     /// Number of different blocks of data that repeated writes have.
@@ -13,45 +14,26 @@ impl TrialSpec {
 
     /// Checks the settings of written data.
     pub(super) fn check_data(&self) -> Result<()> {
-        let fail = |message: String, hint: &str| Err(Error::usage(message).hint(hint));
-        if let Some(set) = self.dedup_set
-            && (self.dedup == 0 || !(1..=100).contains(&set))
-        {
-            return fail(
-                format!("dedup_set={set} with dedup={}", self.dedup),
-                "it is the part of the region, from 1 to 100 percent, whose data repeated writes have: set dedup above 0, or dedup_set=none",
-            );
+        if let Some(set) = self.dedup_set {
+            usage_errors! {
+                self.dedup == 0 || !(1..=100).contains(&set) => format!("dedup_set={set} with dedup={}", self.dedup),
+                    "it is the part of the region, from 1 to 100 percent, whose data repeated writes have: set dedup above 0, or dedup_set=none";
+            }
         }
         for (name, percent) in [("compressible", self.compressible), ("dedup", self.dedup)] {
-            if percent > 100 {
-                return fail(format!("{name} is {percent}"), "choose 0 to 100");
-            }
             if percent == 0 {
                 continue;
             }
-            if !self.writes_data() {
-                return fail(
-                    format!("{name}={percent} in a trial that writes no data"),
-                    "it describes the data that is written: set read_percent=0",
-                );
-            }
-            if self.reads() {
-                return fail(
-                    format!("{name}={percent} in a mix of reads and writes"),
-                    "reads leave what they found in the buffers that writes take their data from: set read_percent=0",
-                );
-            }
-            if self.content != Content::Unique {
-                return fail(
-                    format!("{name}={percent} with content={}", self.content),
-                    "repeated data and zeros already determine how far they shrink: set content=unique",
-                );
-            }
-            if self.verify {
-                return fail(
-                    format!("verify with {name}={percent}"),
-                    "blocks with checksums are all different and do not shrink: leave out one of the two",
-                );
+            usage_errors! {
+                percent > 100 => format!("{name} is {percent}"), "choose 0 to 100";
+                !self.writes_data() => format!("{name}={percent} in a trial that writes no data"),
+                    "it describes the data that is written: set read_percent=0";
+                self.reads() => format!("{name}={percent} in a mix of reads and writes"),
+                    "reads leave what they found in the buffers that writes take their data from: set read_percent=0";
+                self.content != Content::Unique => format!("{name}={percent} with content={}", self.content),
+                    "repeated data and zeros already determine how far they shrink: set content=unique";
+                self.verify => format!("verify with {name}={percent}"),
+                    "blocks with checksums are all different and do not shrink: leave out one of the two";
             }
         }
         Ok(())

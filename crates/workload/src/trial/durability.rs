@@ -3,6 +3,7 @@
 use super::{Backend, FileLayout, Pattern, TrialSpec};
 use crate::error::{Error, Result};
 use crate::named_enum::named;
+use crate::usage_errors;
 
 named! {
     /// When written data is made durable.
@@ -97,30 +98,14 @@ impl TrialSpec {
 
     /// Checks durability and allocation.
     pub(super) fn check_durability(&self) -> Result<()> {
-        let fail = |message: String, hint: &str| Err(Error::usage(message).hint(hint));
-        if self.sync_every == 0 {
-            return fail(
-                "sync_every is 0".to_owned(),
-                "choose 1 for a sync after each write, or sync=none for none",
-            );
-        }
-        if self.sync_every > 1 && !self.sync.follows_writes() {
-            return fail(
-                format!("sync_every={} with sync={}", self.sync_every, self.sync),
-                "only a call of its own can follow several writes: set sync=each or sync=fdatasync",
-            );
-        }
-        if self.sync == SyncPolicy::RwfDsync && !self.backend.takes_write_flags() {
-            return fail(
-                format!("sync=rwf_dsync with backend {}", self.backend),
-                "its calls take no flags: set backend=pvsync2, io_uring or libaio, or sync=odsync",
-            );
-        }
-        if self.iopoll && self.sync.follows_writes() {
-            return fail(
-                format!("iopoll with sync={}", self.sync),
-                "a polled ring cannot sync; set sync=odsync",
-            );
+        usage_errors! {
+            self.sync_every == 0 => "sync_every is 0", "choose 1 for a sync after each write, or sync=none for none";
+            self.sync_every > 1 && !self.sync.follows_writes() => format!("sync_every={} with sync={}", self.sync_every, self.sync),
+                "only a call of its own can follow several writes: set sync=each or sync=fdatasync";
+            self.sync == SyncPolicy::RwfDsync && !self.backend.takes_write_flags() => format!("sync=rwf_dsync with backend {}", self.backend),
+                "its calls take no flags: set backend=pvsync2, io_uring or libaio, or sync=odsync";
+            self.iopoll && self.sync.follows_writes() => format!("iopoll with sync={}", self.sync),
+                "a polled ring cannot sync; set sync=odsync";
         }
         self.check_allocation()
     }
@@ -129,51 +114,74 @@ impl TrialSpec {
         let Some(allocate) = self.allocate else {
             return Ok(());
         };
-        let fail = |what: &str, hint: &str| {
-            Err(Error::usage(format!("allocate={allocate} with {what}")).hint(hint))
-        };
-        if allocate == Allocate::Recycled {
-            return match self.fresh {
-                true => fail(
-                    "fresh=true",
-                    "a new file has nothing to replace; set fresh=false",
-                ),
-                false => Ok(()),
-            };
-        }
-        if self.reads() {
-            return fail(
-                "reads",
-                "a new file has nothing to read; set read_percent=0",
-            );
-        }
-        if allocate == Allocate::Preallocated {
-            return Ok(());
-        }
-        if self.pattern != Pattern::Seq {
-            return fail(
-                &format!("pattern {}", self.pattern),
-                "a file grows at its end; set pattern=seq",
-            );
-        }
-        if self.threads > 1 && self.layout != FileLayout::Private {
-            return fail(
-                &format!("{} threads and layout={}", self.threads, self.layout),
-                "each thread needs a file to append to; set layout=private",
-            );
-        }
-        if self.depth > 1 {
-            return fail(
-                &format!("depth {}", self.depth),
-                "writes that are in flight together do not append in order; set depth=1",
-            );
-        }
-        if self.backend == Backend::Mmap {
-            return fail(
-                "backend mmap",
-                "a mapping does not grow its file; set backend=psync",
-            );
+        let (recycled, append) = (allocate == Allocate::Recycled, allocate == Allocate::Append);
+        usage_errors! {
+            recycled && self.fresh => "allocate=recycled with fresh=true", "a new file has nothing to replace; set fresh=false";
+            !recycled && self.reads() => format!("allocate={allocate} with reads"), "a new file has nothing to read; set read_percent=0";
+            append && self.pattern != Pattern::Seq => format!("allocate=append with pattern {}", self.pattern),
+                "a file grows at its end; set pattern=seq";
+            append && self.threads > 1 && self.layout != FileLayout::Private =>
+                format!("allocate=append with {} threads and layout={}", self.threads, self.layout),
+                "each thread needs a file to append to; set layout=private";
+            append && self.depth > 1 => format!("allocate=append with depth {}", self.depth),
+                "writes that are in flight together do not append in order; set depth=1";
+            append && self.backend == Backend::Mmap => "allocate=append with backend mmap",
+                "a mapping does not grow its file; set backend=psync";
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::refused_trials::refusals;
+    use super::*;
+
+    #[test]
+    fn durability_without_a_meaning_is_refused() {
+        let of_append = [
+            "read_percent=50",
+            "pattern=rand",
+            "threads=2",
+            "backend=io_uring depth=2",
+            "backend=mmap",
+            "allocate=recycled fresh=true",
+        ];
+        insta::assert_snapshot!(refusals("read_percent=0 cache=cold sync=each allocate=append", &of_append), @r"
+        read_percent=50: allocate=append with reads
+        pattern=rand: allocate=append with pattern rand
+        threads=2: allocate=append with 2 threads and layout=shared
+        backend=io_uring depth=2: allocate=append with depth 2
+        backend=mmap: allocate=append with backend mmap
+        allocate=recycled fresh=true: allocate=recycled with fresh=true
+        ");
+        let of_sync = [
+            "sync_every=2 sync=odsync",
+            "sync=rwf_dsync",
+            "backend=io_uring cache=direct iopoll=true sync=fdatasync",
+        ];
+        insta::assert_snapshot!(refusals("read_percent=0 cache=cold", &of_sync), @r"
+        sync_every=2 sync=odsync: sync_every=2 with sync=odsync
+        sync=rwf_dsync: sync=rwf_dsync with backend psync
+        backend=io_uring cache=direct iopoll=true sync=fdatasync: iopoll with sync=fdatasync
+        ");
+        let never = TrialSpec {
+            sync_every: 0,
+            ..TrialSpec::default()
+        };
+        assert!(never.check().is_err());
+    }
+
+    #[test]
+    fn policies_are_read_as_they_are_written() {
+        let error = "sync_file_range".parse::<SyncPolicy>().expect_err("no");
+        insta::assert_snapshot!(error.message(), @"sync=sync_file_range makes nothing durable: it flushes neither metadata nor the cache of the device");
+        assert_eq!("fsync".parse(), Ok(SyncPolicy::Each));
+        for name in SyncPolicy::NAMES {
+            assert_eq!(
+                name.parse::<SyncPolicy>().expect("known").to_string(),
+                *name
+            );
+        }
     }
 }

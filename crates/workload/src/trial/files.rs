@@ -8,6 +8,7 @@ use crate::error::{Error, Result};
 use crate::pattern::Permutation;
 use crate::quantity::exact_size;
 use crate::random_key::derive;
+use crate::usage_errors;
 
 /// Most files of a thread: each takes three file descriptors.
 pub const FILES_MAX: u32 = 1000;
@@ -173,42 +174,20 @@ impl TrialSpec {
         let Some(files) = self.files else {
             return Ok(());
         };
-        let fail = |message: String, hint: &str| Err(Error::usage(message).hint(hint));
-        if self.layout != FileLayout::Private {
-            return fail(
-                format!("files={files} with layout={}", self.layout),
-                "each thread has files of its own: set layout=private",
-            );
-        }
-        let excluded = [
-            (
-                matches!(self.backend, Backend::Sync | Backend::Mmap),
-                "this backend: it works on one file position or one mapping",
-                "set backend=psync or backend=io_uring",
-            ),
-            (
-                self.random_every > 1,
-                "random_every: a run of requests could cross the end of a file",
-                "set random_every=1",
-            ),
-            (
-                self.sync_every > 1,
-                "sync_every: a sync reaches the file of one write only",
-                "set sync_every=1, or sync=end",
-            ),
-            (
-                matches!(self.pattern, Pattern::Sequence(_)),
-                "pattern=sequence: its blocks are numbered in one file",
-                "choose another pattern, or one file",
-            ),
-            (
-                self.trace,
-                "trace=true: traced requests are looked for in one file",
-                "set trace=false, or use one file",
-            ),
-        ];
-        if let Some((_, other, hint)) = excluded.iter().find(|(is_so, ..)| *is_so) {
-            return fail(format!("files={files} with {other}"), hint);
+        usage_errors! {
+            self.layout != FileLayout::Private => format!("files={files} with layout={}", self.layout),
+                "each thread has files of its own: set layout=private";
+            matches!(self.backend, Backend::Sync | Backend::Mmap) =>
+                format!("files={files} with this backend: it works on one file position or one mapping"),
+                "set backend=psync or backend=io_uring";
+            self.random_every > 1 => format!("files={files} with random_every: a run of requests could cross the end of a file"),
+                "set random_every=1";
+            self.sync_every > 1 => format!("files={files} with sync_every: a sync reaches the file of one write only"),
+                "set sync_every=1, or sync=end";
+            matches!(self.pattern, Pattern::Sequence(_)) => format!("files={files} with pattern=sequence: its blocks are numbered in one file"),
+                "choose another pattern, or one file";
+            self.trace => format!("files={files} with trace=true: traced requests are looked for in one file"),
+                "set trace=false, or use one file";
         }
         let request = self.largest_request();
         let (_, blocks) = share(
@@ -217,15 +196,10 @@ impl TrialSpec {
             self.workers(),
         );
         let smallest = files.blocks_at(blocks, 0) * self.bs;
-        if blocks < u64::from(files.count) || smallest < request {
-            return fail(
-                format!(
-                    "the smallest file of files={files} has {}, less than a request of {}",
-                    exact_size(smallest),
-                    exact_size(request)
-                ),
-                "enlarge the region with --size, or choose fewer files, a smaller spread or a smaller bs",
-            );
+        usage_errors! {
+            blocks < u64::from(files.count) || smallest < request =>
+                format!("the smallest file of files={files} has {}, less than a request of {}", exact_size(smallest), exact_size(request)),
+                "enlarge the region with --size, or choose fewer files, a smaller spread or a smaller bs";
         }
         Ok(())
     }
@@ -323,8 +297,8 @@ impl FromStr for FileOrder {
 mod tests {
     use proptest::prelude::*;
 
+    use super::super::refused_trials::{refusals, trial};
     use super::*;
-    use crate::trial::{SizeMix, SyncPolicy};
 
     proptest! {
         #[test]
@@ -393,61 +367,36 @@ mod tests {
 
     #[test]
     fn files_that_cannot_be_are_refused() {
-        let good = TrialSpec {
-            files: Some(FileSet::of(16)),
-            layout: FileLayout::Private,
-            region: 16 * 4096,
-            ..TrialSpec::default()
-        };
-        good.check().expect("a block for each file");
-        assert_eq!(good.private_files(0), [4096; 16]);
-        let wrong = [
-            TrialSpec {
-                layout: FileLayout::Shared,
-                ..good.clone()
-            },
-            TrialSpec {
-                region: 15 * 4096,
-                ..good.clone()
-            },
-            TrialSpec {
-                threads: 2,
-                ..good.clone()
-            },
-            TrialSpec {
-                bs_mix: "4k:50,8k:50".parse::<SizeMix>().ok(),
-                ..good.clone()
-            },
-            TrialSpec {
-                backend: Backend::Sync,
-                ..good.clone()
-            },
-            TrialSpec {
-                pattern: Pattern::Rand,
-                random_every: 2,
-                ..good.clone()
-            },
+        const GOOD: &str = "files=16 layout=private region=64k";
+        assert_eq!(trial(GOOD).private_files(0), [4096; 16]);
+        let changes = [
+            "layout=shared",
+            "region=60k",
+            "threads=2",
+            "bs_mix=4k:50,8k:50",
+            "backend=sync",
+            "pattern=rand random_every=2",
             // The other files of the four writes would stay unsynced.
-            TrialSpec {
-                read_percent: 0,
-                sync: SyncPolicy::Each,
-                sync_every: 4,
-                ..good.clone()
-            },
-            TrialSpec {
-                pattern: "sequence:0".parse().expect("a pattern"),
-                ..good.clone()
-            },
+            "read_percent=0 sync=each sync_every=4",
+            "pattern=sequence:0",
+            "trace=true backend=io_uring",
         ];
-        for spec in wrong {
-            let error = spec.check().expect_err("refused");
-            assert!(error.remedy().is_some(), "{error}");
-            let enough = TrialSpec {
-                region: spec.smallest_region(),
-                ..spec.clone()
-            };
-            let other = spec.layout == FileLayout::Private && error.message().contains("smallest");
-            assert!(!other || enough.check().is_ok(), "{error}");
+        insta::assert_snapshot!(refusals(GOOD, &changes), @r"
+        layout=shared: files=16 with layout=shared
+        region=60k: the smallest file of files=16 has 0 B, less than a request of 4 KiB
+        threads=2: the smallest file of files=16 has 0 B, less than a request of 4 KiB
+        bs_mix=4k:50,8k:50: the smallest file of files=16 has 4 KiB, less than a request of 8 KiB
+        backend=sync: files=16 with this backend: it works on one file position or one mapping
+        pattern=rand random_every=2: files=16 with random_every: a run of requests could cross the end of a file
+        read_percent=0 sync=each sync_every=4: files=16 with sync_every: a sync reaches the file of one write only
+        pattern=sequence:0: files=16 with pattern=sequence: its blocks are numbered in one file
+        trace=true backend=io_uring: files=16 with trace=true: traced requests are looked for in one file
+        ");
+        // Where only the region is too small, that is what helps.
+        for change in ["region=60k", "threads=2", "bs_mix=4k:50,8k:50"] {
+            let mut wrong = trial(&format!("{GOOD} {change}"));
+            wrong.region = wrong.smallest_region();
+            wrong.check().expect(change);
         }
     }
 }

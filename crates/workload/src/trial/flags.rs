@@ -6,6 +6,7 @@ use std::str::FromStr;
 use super::{Backend, CacheState, TrialSpec};
 use crate::error::{Error, Result};
 use crate::named_enum::named;
+use crate::usage_errors;
 
 named! {
     /// Advice to the kernel about the order of reads (`posix_fadvise`).
@@ -88,105 +89,51 @@ impl fmt::Display for IoPriority {
 impl TrialSpec {
     /// Checks flags and advice.
     pub(super) fn check_flags(&self) -> Result<()> {
-        let fail = |message: String, hint: &str| Err(Error::usage(message).hint(hint));
         let takes_flags = !matches!(self.backend, Backend::Sync | Backend::Psync | Backend::Mmap);
         for (asked, name) in [(self.dontcache, "dontcache"), (self.atomic, "atomic")] {
-            if asked && !takes_flags {
-                return fail(
-                    format!("{name} with backend {}", self.backend),
-                    "the calls of this backend take no flags: set backend=pvsync2, io_uring or libaio",
-                );
+            usage_errors! {
+                asked && !takes_flags => format!("{name} with backend {}", self.backend),
+                    "the calls of this backend take no flags: set backend=pvsync2, io_uring or libaio";
             }
         }
         let direct = self.cache == CacheState::Direct;
-        if self.dontcache && direct {
-            return fail(
-                "dontcache with cache=direct".to_owned(),
-                "direct I/O leaves nothing in the page cache anyway: set cache=cold, or leave dontcache out",
-            );
+        usage_errors! {
+            self.dontcache && direct => "dontcache with cache=direct",
+                "direct I/O leaves nothing in the page cache anyway: set cache=cold, or leave dontcache out";
         }
         if self.atomic {
             self.check_atomic()?;
         }
-        if self.write_hint.is_some() && !self.writes_data() {
-            return fail(
-                "write_hint in a trial that writes nothing".to_owned(),
-                "it says how long written data lives: set read_percent below 100, or write_hint=none",
-            );
-        }
-        if self.sqpoll_cpu.is_some() && !self.sqpoll {
-            return fail(
-                "sqpoll_cpu without sqpoll".to_owned(),
-                "it is the CPU of the polling thread: set sqpoll=true, or sqpoll_cpu=none",
-            );
-        }
-        if self.realtime.is_some() && self.sqpoll {
-            return fail(
-                "realtime with sqpoll".to_owned(),
-                "the kernel's polling thread would wait behind real-time threads that wait for it: set realtime=none or sqpoll=false",
-            );
-        }
-        if self.realtime.is_some() && self.nice.is_some() {
-            return fail(
-                "realtime with nice".to_owned(),
-                "a nice value has no effect on real-time threads: set realtime=none or nice=none",
-            );
-        }
-        if self.nowait && !matches!(self.backend, Backend::Pvsync2 | Backend::Null) {
-            return fail(
-                format!("nowait with backend {}", self.backend),
-                "only preadv2 and pwritev2 report that a request would wait: set backend=pvsync2; io_uring tries without waiting by itself",
-            );
-        }
-        if self.fadvise.is_some() && direct {
-            return fail(
-                "fadvise with cache=direct".to_owned(),
-                "the advice controls read-ahead into the page cache: set cache=cold, or leave fadvise out",
-            );
-        }
-        if self.fadvise.is_some() && self.backend == Backend::Mmap {
-            return fail(
-                "fadvise with backend mmap".to_owned(),
-                "the advice applies to read calls: set another backend, or leave fadvise out",
-            );
+        usage_errors! {
+            self.write_hint.is_some() && !self.writes_data() => "write_hint in a trial that writes nothing",
+                "it says how long written data lives: set read_percent below 100, or write_hint=none";
+            self.sqpoll_cpu.is_some() && !self.sqpoll => "sqpoll_cpu without sqpoll",
+                "it is the CPU of the polling thread: set sqpoll=true, or sqpoll_cpu=none";
+            self.realtime.is_some() && self.sqpoll => "realtime with sqpoll",
+                "the kernel's polling thread would wait behind real-time threads that wait for it: set realtime=none or sqpoll=false";
+            self.realtime.is_some() && self.nice.is_some() => "realtime with nice",
+                "a nice value has no effect on real-time threads: set realtime=none or nice=none";
+            self.nowait && !matches!(self.backend, Backend::Pvsync2 | Backend::Null) => format!("nowait with backend {}", self.backend),
+                "only preadv2 and pwritev2 report that a request would wait: set backend=pvsync2; io_uring tries without waiting by itself";
+            self.fadvise.is_some() && direct => "fadvise with cache=direct",
+                "the advice controls read-ahead into the page cache: set cache=cold, or leave fadvise out";
+            self.fadvise.is_some() && self.backend == Backend::Mmap => "fadvise with backend mmap",
+                "the advice applies to read calls: set another backend, or leave fadvise out";
         }
         Ok(())
     }
 
     fn check_atomic(&self) -> Result<()> {
-        let fail = |message: &str, hint: &str| Err(Error::usage(message).hint(hint));
-        if !self.writes_data() {
-            return fail(
-                "atomic in a trial that writes nothing",
-                "the flag applies to writes: set read_percent below 100, or leave atomic out",
-            );
-        }
-        if self.cache != CacheState::Direct {
-            return fail(
-                "atomic with buffered I/O",
-                "only direct writes can be atomic: set cache=direct",
-            );
-        }
-        if self.backend == Backend::IoUring && self.registered {
-            return fail(
-                "atomic with registered buffers of io_uring",
-                "the kernel refuses atomic writes from registered buffers: set registered=false, or backend=pvsync2",
-            );
-        }
-        if self.bs_mix.is_some() {
-            return fail(
-                "atomic with bs_mix",
-                "an atomic write starts at a multiple of its own size: choose one bs",
-            );
-        }
-        if !self.bs.is_power_of_two()
-            || !self.offset.is_multiple_of(self.bs)
-            || !self.skip.is_multiple_of(self.bs)
-        {
-            return fail(
+        usage_errors! {
+            !self.writes_data() => "atomic in a trial that writes nothing",
+                "the flag applies to writes: set read_percent below 100, or leave atomic out";
+            self.cache != CacheState::Direct => "atomic with buffered I/O", "only direct writes can be atomic: set cache=direct";
+            self.backend == Backend::IoUring && self.registered => "atomic with registered buffers of io_uring",
+                "the kernel refuses atomic writes from registered buffers: set registered=false, or backend=pvsync2";
+            self.bs_mix.is_some() => "atomic with bs_mix", "an atomic write starts at a multiple of its own size: choose one bs";
+            !self.bs.is_power_of_two() || !self.offset.is_multiple_of(self.bs) || !self.skip.is_multiple_of(self.bs) =>
                 "atomic with a bs that is not a power of two, or an offset or skip that is not a multiple of bs",
-                "the size of an atomic write is a power of two, and it starts at a multiple of its size: choose such a bs",
-            );
+                "the size of an atomic write is a power of two, and it starts at a multiple of its size: choose such a bs";
         }
         Ok(())
     }

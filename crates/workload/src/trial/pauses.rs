@@ -7,6 +7,7 @@ use std::time::Duration;
 use super::TrialSpec;
 use crate::error::{Error, Result};
 use crate::units::{format_duration, parse_duration};
+use crate::usage_errors;
 
 /// Alternating periods with and without requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -51,42 +52,19 @@ impl TrialSpec {
 
     /// Checks the pauses of the threads.
     pub(super) fn check_pauses(&self) -> Result<()> {
-        let fail = |message: &str, hint: &str| Err(Error::usage(message).hint(hint));
-        if self.thinktime_every == 0 {
-            return fail(
-                "thinktime_every is 0",
-                "choose 1 for a pause after each request, or thinktime=none for none",
-            );
-        }
-        if self.thinktime_every > 1 && self.thinktime.is_none() {
-            return fail(
-                "thinktime_every without thinktime",
-                "set thinktime to the length of the pauses, for example thinktime=1ms",
-            );
-        }
-        if self.thinktime_spin > self.thinktime.unwrap_or_default() {
-            return fail(
-                "thinktime_spin is longer than thinktime",
-                "it is the first part of each pause: set thinktime to the length of the whole, for example thinktime=1ms",
-            );
-        }
-        if self.thinktime.is_some() && self.bursts.is_some() {
-            return fail(
-                "thinktime with bursts",
-                "both determine when threads pause: set thinktime for pauses by requests, or bursts for pauses by time",
-            );
-        }
-        if self.flow.is_some() && (self.pauses() || self.rate.is_some()) {
-            return fail(
-                "a flow with thinktime, bursts or a rate",
-                "each determines when the next request starts: leave out one of the two",
-            );
-        }
-        if self.pauses() && self.rate.is_some() {
-            return fail(
-                "a rate with thinktime or bursts",
-                "a rate determines when each request starts: leave out one of the two",
-            );
+        usage_errors! {
+            self.thinktime_every == 0 => "thinktime_every is 0",
+                "choose 1 for a pause after each request, or thinktime=none for none";
+            self.thinktime_every > 1 && self.thinktime.is_none() => "thinktime_every without thinktime",
+                "set thinktime to the length of the pauses, for example thinktime=1ms";
+            self.thinktime_spin > self.thinktime.unwrap_or_default() => "thinktime_spin is longer than thinktime",
+                "it is the first part of each pause: set thinktime to the length of the whole, for example thinktime=1ms";
+            self.thinktime.is_some() && self.bursts.is_some() => "thinktime with bursts",
+                "both determine when threads pause: set thinktime for pauses by requests, or bursts for pauses by time";
+            self.flow.is_some() && (self.pauses() || self.rate.is_some()) => "a flow with thinktime, bursts or a rate",
+                "each determines when the next request starts: leave out one of the two";
+            self.pauses() && self.rate.is_some() => "a rate with thinktime or bursts",
+                "a rate determines when each request starts: leave out one of the two";
         }
         Ok(())
     }

@@ -3,6 +3,7 @@
 use super::{FileLayout, Pattern, Segments, TrialSpec};
 use crate::error::{Error, Result};
 use crate::units::format_size;
+use crate::usage_errors;
 
 impl TrialSpec {
     /// Bytes that requests go to: the region, or its segments.
@@ -15,26 +16,14 @@ impl TrialSpec {
         let Some(segments) = self.segments else {
             return Ok(());
         };
-        let fail = |message: String, hint: &str| Err(Error::usage(message).hint(hint));
         let alignment = segments.alignment();
-        if self.bs == 0 || !alignment.is_multiple_of(self.bs) {
-            return fail(
-                format!(
-                    "segments={segments} with bs={}: they begin at multiples of {}",
-                    format_size(self.bs),
-                    format_size(alignment)
-                ),
-                "choose a bs that divides that, or segments whose size is a multiple of a larger power of two (at most 1 MiB counts)",
-            );
-        }
-        if segments.places(self.region).is_none() {
-            return fail(
-                format!(
-                    "segments={segments} do not fit into a region of {} with gaps between them",
-                    format_size(self.region)
-                ),
-                "enlarge the region with --size, or choose fewer bytes of segments",
-            );
+        usage_errors! {
+            self.bs == 0 || !alignment.is_multiple_of(self.bs) =>
+                format!("segments={segments} with bs={}: they begin at multiples of {}", format_size(self.bs), format_size(alignment)),
+                "choose a bs that divides that, or segments whose size is a multiple of a larger power of two (at most 1 MiB counts)";
+            segments.places(self.region).is_none() =>
+                format!("segments={segments} do not fit into a region of {} with gaps between them", format_size(self.region)),
+                "enlarge the region with --size, or choose fewer bytes of segments";
         }
         let excluded = [
             (self.bs_mix.is_some(), "bs_mix"),
@@ -44,13 +33,12 @@ impl TrialSpec {
             (self.stripe.is_some(), "stripe"),
             (self.fresh || self.allocate.is_some(), "a new file"),
         ];
-        match excluded.iter().find(|(is_so, _)| *is_so) {
-            Some((_, other)) => fail(
-                format!("segments={segments} with {other}"),
-                "segments hold requests of one size in one file or device: leave out one of the two",
-            ),
-            None => Ok(()),
-        }
+        let Some((_, other)) = excluded.iter().find(|(is_so, _)| *is_so) else {
+            return Ok(());
+        };
+        Err(Error::usage(format!("segments={segments} with {other}")).hint(
+            "segments hold requests of one size in one file or device: leave out one of the two",
+        ))
     }
 
     /// Bytes that requests can reach, however long they last: fewer than the visited ones where a sequence stays at its blocks.

@@ -7,6 +7,7 @@ use super::{BS_MAX, FileLayout, Pattern, TrialSpec};
 use crate::error::{Error, Result};
 use crate::quantity::exact_size;
 use crate::units::{format_size, parse_size};
+use crate::usage_errors;
 
 const HINT: &str = "write sizes with their shares in percent, for example 4k:60,64k:30,1M:10; a range such as 4k-64k is all multiples of its first size; with a slash between those of reads and those of writes: 4k:100/64k:50,1M:50";
 
@@ -76,11 +77,8 @@ impl Sizes {
 
     fn of_one(text: &str) -> Result<Self> {
         let mut read: Vec<(u64, u32, Option<u32>)> = Vec::new();
-        if text.split(',').nth(SIZES_MAX).is_some() {
-            return Err(Error::usage(format!(
-                "more than {SIZES_MAX} sizes: shares are whole percent"
-            ))
-            .hint(HINT));
+        usage_errors! {
+            text.split(',').nth(SIZES_MAX).is_some() => format!("more than {SIZES_MAX} sizes: shares are whole percent"), HINT;
         }
         for part in text.split(',') {
             let (size, percent) = match part.split_once(':') {
@@ -112,10 +110,9 @@ impl Sizes {
         let open = read.iter().filter(is_open).count() as u32;
         let rest = 100u32.saturating_sub(given);
         let even = open > 0 && rest > 0 && rest.is_multiple_of(open);
-        if given > 100 || (open == 0 && given < 100) || (open > 0 && !even) {
-            return Err(
-                Error::usage(format!("the shares of '{text}' do not add up to 100 %")).hint(HINT),
-            );
+        usage_errors! {
+            given > 100 || (open == 0 && given < 100) || (open > 0 && !even) => format!("the shares of '{text}' do not add up to 100 %"),
+                HINT;
         }
         let share = |(bytes, multiples, percent): (u64, u32, Option<u32>)| SizeShare {
             bytes,
@@ -133,11 +130,10 @@ fn range(text: &str) -> Result<(u64, u32)> {
     };
     let (first, last) = (parse_size(first)?, parse_size(last)?);
     let multiples = last.checked_div(first).unwrap_or(0);
-    if multiples < 2 || !last.is_multiple_of(first) || multiples > RANGE_MAX {
-        return Err(Error::usage(format!(
-            "'{text}' is not a range of 2 to {RANGE_MAX} sizes, all multiples of the first one"
-        ))
-        .hint(HINT));
+    usage_errors! {
+        multiples < 2 || !last.is_multiple_of(first) || multiples > RANGE_MAX =>
+            format!("'{text}' is not a range of 2 to {RANGE_MAX} sizes, all multiples of the first one"),
+            HINT;
     }
     // At most RANGE_MAX.
     Ok((first, multiples as u32))
@@ -282,21 +278,17 @@ impl TrialSpec {
         let Some(mix) = &self.bs_mix else {
             return Ok(());
         };
-        let fail = |message: String, hint: &str| Err(Error::usage(message).hint(hint));
         if let Some(odd) = mix.all().find(|share| {
             share.bytes == 0
                 || share.largest() > BS_MAX
                 || self.bs == 0
                 || share.largest() > self.bs && !share.bytes.is_multiple_of(self.bs)
         }) {
-            return fail(
-                format!(
-                    "bs_mix has requests of {}, which is neither below bs={} nor a multiple of it",
-                    exact_size(odd.bytes),
-                    format_size(self.bs)
-                ),
-                "with bs_mix, requests start at multiples of bs: set bs to a size that divides all larger sizes of the mix",
-            );
+            let (odd, bs) = (exact_size(odd.bytes), format_size(self.bs));
+            return Err(Error::usage(format!(
+                "bs_mix has requests of {odd}, which is neither below bs={bs} nor a multiple of it"
+            ))
+            .hint("with bs_mix, requests start at multiples of bs: set bs to a size that divides all larger sizes of the mix"));
         }
         let largest = self.largest_request();
         let sharers = match self.parts_region() && self.pattern != Pattern::Rand
@@ -305,35 +297,17 @@ impl TrialSpec {
             true => u64::from(self.workers()),
             false => 1,
         };
-        if self.region / self.bs / sharers * self.bs < largest {
-            return fail(
-                format!(
-                    "bs_mix has requests of {}, more than the share of a thread",
-                    exact_size(largest)
-                ),
-                "enlarge the region with --size, or use fewer threads",
-            );
-        }
-        if self.pattern == Pattern::Strided || self.layout == FileLayout::Interleaved {
-            return fail(
-                format!(
-                    "bs_mix with pattern {} and layout {}",
-                    self.pattern, self.layout
-                ),
-                "strided and interleaved blocks have one size: set pattern=seq or rand and layout=shared",
-            );
-        }
-        if self.verify {
-            return fail(
-                "verify with bs_mix".to_owned(),
-                "requests of different sizes replace parts of each other: leave out one of the two",
-            );
-        }
-        if self.fills_new_file() {
-            return fail(
-                "bs_mix with allocate=append or preallocated".to_owned(),
-                "requests of different sizes do not fill a new file exactly: set allocate=recycled, or leave bs_mix out",
-            );
+        usage_errors! {
+            self.region / self.bs / sharers * self.bs < largest =>
+                format!("bs_mix has requests of {}, more than the share of a thread", exact_size(largest)),
+                "enlarge the region with --size, or use fewer threads";
+            self.pattern == Pattern::Strided || self.layout == FileLayout::Interleaved =>
+                format!("bs_mix with pattern {} and layout {}", self.pattern, self.layout),
+                "strided and interleaved blocks have one size: set pattern=seq or rand and layout=shared";
+            self.verify => "verify with bs_mix",
+                "requests of different sizes replace parts of each other: leave out one of the two";
+            self.fills_new_file() => "bs_mix with allocate=append or preallocated",
+                "requests of different sizes do not fill a new file exactly: set allocate=recycled, or leave bs_mix out";
         }
         Ok(())
     }

@@ -8,6 +8,7 @@ use super::TrialSpec;
 use crate::error::{Error, Result};
 use crate::named_enum::named;
 use crate::units::{format_duration, parse_duration};
+use crate::usage_errors;
 
 /// Most values that are looked at together.
 const VALUES_MAX: u128 = 10_000;
@@ -150,19 +151,14 @@ impl TrialSpec {
         let Some(rule) = &self.steady else {
             return Ok(());
         };
-        let fail = |message: &str, hint: &str| Err(Error::usage(message).hint(hint));
-        if self.rate.is_some() {
-            return fail(
-                "steady with a rate",
-                "at a given rate the requests per second are the rate: set rate=none, or steady=none",
-            );
+        usage_errors! {
+            self.rate.is_some() => "steady with a rate",
+                "at a given rate the requests per second are the rate: set rate=none, or steady=none";
         }
         let of_latency = matches!(rule.test, SteadyTest::Latency | SteadyTest::LatencySlope);
-        if of_latency && !self.latency {
-            return fail(
-                "steady by latencies with latency=false",
-                "set latency=true: without it no request is timed",
-            );
+        usage_errors! {
+            of_latency && !self.latency => "steady by latencies with latency=false",
+                "set latency=true: without it no request is timed";
         }
         Ok(())
     }

@@ -1,8 +1,9 @@
 //! Requests that trim.
 
 use super::{Backend, TrialSpec};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::named_enum::named;
+use crate::usage_errors;
 
 named! {
     /// The effect of a trim on its blocks.
@@ -27,64 +28,33 @@ impl TrialSpec {
 
     /// Checks the settings of trims.
     pub(super) fn check_trims(&self) -> Result<()> {
-        let fail = |message: String, hint: &str| Err(Error::usage(message).hint(hint));
-        if self.trim_percent > 100 {
-            return fail(
-                format!("trim_percent is {}", self.trim_percent),
-                "choose 0 to 100",
-            );
-        }
-        if self.trim_first && (self.trim_percent > 0 || self.depth > 1 || self.bs_mix.is_some()) {
-            return fail(
-                "trim_first with trim_percent, bs_mix or several requests in flight".to_owned(),
-                "a block is written once its trim is over, each with one size, and no other is trimmed: set trim_percent=0, bs_mix=none and depth=1",
-            );
-        }
-        if self.trim_first && self.reads() && self.writes() {
-            return fail(
-                format!("trim_first with read_percent={}", self.read_percent),
-                "a pass trims and writes each block, and reads none: set read_percent=0, or trim_percent for trims beside reads",
-            );
+        usage_errors! {
+            self.trim_percent > 100 => format!("trim_percent is {}", self.trim_percent), "choose 0 to 100";
+            self.trim_first && (self.trim_percent > 0 || self.depth > 1 || self.bs_mix.is_some()) =>
+                "trim_first with trim_percent, bs_mix or several requests in flight",
+                "a block is written once its trim is over, each with one size, and no other is trimmed: set trim_percent=0, bs_mix=none and depth=1";
+            self.trim_first && self.reads() && self.writes() => format!("trim_first with read_percent={}", self.read_percent),
+                "a pass trims and writes each block, and reads none: set read_percent=0, or trim_percent for trims beside reads";
         }
         if !self.trim_first && self.trim_percent == 0 {
-            return match self.trim_by {
-                TrimBy::Discard => Ok(()),
-                TrimBy::WriteZeroes => fail(
-                    "trim_by=write_zeroes without trims".to_owned(),
-                    "set trim_percent to the share of the writes that trim, for example 100, or trim_first=true",
-                ),
-            };
+            usage_errors! {
+                self.trim_by == TrimBy::WriteZeroes => "trim_by=write_zeroes without trims",
+                    "set trim_percent to the share of the writes that trim, for example 100, or trim_first=true";
+            }
+            return Ok(());
         }
         let asked = match self.trim_first {
             true => "trim_first=true".to_owned(),
             false => format!("trim_percent={}", self.trim_percent),
         };
-        if !self.writes() {
-            return fail(
-                format!("{asked} with reads alone"),
-                "only writes trim: set read_percent below 100, or leave the trims out",
-            );
-        }
-        if matches!(
-            self.backend,
-            Backend::Mmap | Backend::Libaio | Backend::IoUring
-        ) {
-            return fail(
-                format!("{asked} with backend {}", self.backend),
-                "this backend has no request that trims: set backend=psync, pvsync2 or sync, and more threads for more at a time",
-            );
-        }
-        if self.verify {
-            return fail(
-                "verify with trims".to_owned(),
-                "trimmed blocks hold nothing to verify: leave out one of the two",
-            );
-        }
-        if self.starts_fresh() {
-            return fail(
-                "trims on a new file".to_owned(),
-                "it has no data that could be trimmed: set fresh=false and allocate=recycled",
-            );
+        usage_errors! {
+            !self.writes() => format!("{asked} with reads alone"),
+                "only writes trim: set read_percent below 100, or leave the trims out";
+            matches!(self.backend, Backend::Mmap | Backend::Libaio | Backend::IoUring) => format!("{asked} with backend {}", self.backend),
+                "this backend has no request that trims: set backend=psync, pvsync2 or sync, and more threads for more at a time";
+            self.verify => "verify with trims", "trimmed blocks hold nothing to verify: leave out one of the two";
+            self.starts_fresh() => "trims on a new file",
+                "it has no data that could be trimmed: set fresh=false and allocate=recycled";
         }
         Ok(())
     }

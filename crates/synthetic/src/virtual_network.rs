@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
-use crate::link::{Link, LossReason, LostRank};
+use iolab_cluster::link::{Link, LossReason, LostRank};
 
 /// A clock as it is made up: its reading at a moment of true time.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]

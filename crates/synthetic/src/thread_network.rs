@@ -1,11 +1,11 @@
-//! A transport between threads of one process, in real time: for tests, and for builds without MPI.
+//! A transport between threads of one process, in real time.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 
-use crate::link::{Link, LossReason, LostRank};
+use iolab_cluster::link::{Link, LossReason, LostRank};
 
 /// A message, and the rank that sent it.
 type Parcel = (usize, Vec<u8>);
