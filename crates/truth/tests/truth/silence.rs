@@ -198,13 +198,12 @@ enum When {
 
 /// Calls of the thread that prepares trials, which no thread of a trial waits beside: each with how it is made then.
 #[rustfmt::skip]
-const OWN_CALLS: [(When, Call, &str, &str); 6] = [
+const OWN_CALLS: [(When, Call, &str, &str); 5] = [
     (When::Measuring, Call::Sync, "write-random", "--bs 64k --set sync=none"),
     (When::Measuring, Call::Create, "write-size", FRESH),
     (When::Measuring, Call::Allocate, "write-size", FRESH),
     (When::Removing, Call::Unlink, "read-random", "--bs 4k"),
-    (When::Filling, Call::Write, "read-random", "--bs 4k"),
-    (When::Filling, Call::Sync, "read-random", "--bs 4k"),
+    (When::Filling, Call::Allocate, "read-random", "--bs 4k"),
 ];
 /// Trials on new files, whose blocks are allocated before they are written.
 const FRESH: &str =
