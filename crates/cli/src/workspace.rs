@@ -17,7 +17,7 @@ use iolab_plan::cells::{FittedPlan, Plan};
 use iolab_plan::standard::Medium;
 use iolab_record::environment::{Environment, KEYS};
 use iolab_runner::ranks::Ranks;
-use iolab_runner::{Disk, Programs, Setup, Targets};
+use iolab_runner::{Disk, Programs, Setup, Targets, Watch};
 use iolab_storage::{Need, Target, TargetKind, is_nvme_namespace};
 use iolab_workload::settings::CellSpec;
 use iolab_workload::{Error, Result};
@@ -223,6 +223,11 @@ impl Workspace {
     /// Whether trials run programs.
     fn runs_programs(&self) -> bool {
         matches!(self.place, OpenedSystem::Programs(_))
+    }
+
+    /// Watches over the time before the first trial, until what this returns is dropped: storage that does not answer ends the process.
+    fn watch_preparation(&self) -> Option<Watch> {
+        self.place().watch_filling(self.fill_bytes(), exit::at_once)
     }
 
     /// Fills scratch files, so that no read meets a hole, and notes the rate. What takes longer than the limit is given up, and the time that

@@ -152,24 +152,34 @@ impl Watch {
         Self { state, _over: over }
     }
 
+    /// Watches over the time before the first trial, in which scratch files of so many bytes are filled, until what this returns is dropped.
+    pub(super) fn over_filling(targets: &[&Target], bytes: u64, end: EndProcess) -> Self {
+        let watch = Self::over(targets, false, end);
+        watch.lets_move(bytes);
+        watch
+    }
+
     /// Watches over the end of a run, in which scratch files are removed, until what this returns is dropped. The trials are
     /// stored in `kept`.
     pub(super) fn over_removal(targets: &[&Target], kept: &[PathBuf], end: EndProcess) -> Self {
         let watch = Self::over(targets, false, end);
-        {
-            let bytes = targets.iter().map(|target| target.size());
-            let mut state = locked(&watch.state);
-            // What is dirty may be written before a file is gone.
-            state.patience = moving(bytes.fold(0, u64::saturating_add), ANSWER);
-            state.uses_targets = true;
+        // What is dirty may be written before a file is gone.
+        let bytes = targets.iter().map(|target| target.size());
+        watch.lets_move(bytes.fold(0, u64::saturating_add));
+        if let Some(first) = kept.first() {
             let files = kept.iter().map(|file| shell_word(&file.to_string_lossy()));
             let files: Vec<String> = files.collect();
-            state.run_file = kept.first().map(|file| {
-                let stored = format!("The trials are stored: iolab table {}", files.join(" "));
-                (file.clone(), stored)
-            });
+            let stored = format!("The trials are stored: iolab table {}", files.join(" "));
+            watch.keeps_in(first, stored);
         }
         watch
+    }
+
+    /// The targets are used, outside of trials: one call may have so many bytes to write.
+    fn lets_move(&self, bytes: u64) {
+        let mut state = locked(&self.state);
+        state.patience = moving(bytes, ANSWER);
+        state.uses_targets = true;
     }
 
     /// The run file that the caller writes, and how to finish the run after an answer.

@@ -166,12 +166,23 @@ impl<'a> SystemUnderTest<'a> {
         environment
     }
 
-    /// Watches over the removal of scratch files, until what this returns is dropped: where storage does not answer, `end` gets the error,
-    /// with the run files in which all trials are stored. A model has no files.
+    /// Watches over the time before the first trial, in which scratch files of so many bytes are filled, until what this returns is dropped:
+    /// where storage does not answer, `end` gets the error. A model has no files.
+    pub fn watch_filling(self, bytes: u64, end: EndProcess) -> Option<Watch> {
+        let all = self.watched();
+        (!all.is_empty()).then(|| Watch::over_filling(&all, bytes, end))
+    }
+
+    /// Watches over the removal of scratch files in the same way; `end` gets the run files in which all trials are stored.
     pub fn watch_removal(self, kept: &[PathBuf], end: EndProcess) -> Option<Watch> {
-        let targets = self.targets();
-        let all: Vec<&Target> = targets.iter().map(|(_, target)| *target).collect();
+        let all = self.watched();
         (!all.is_empty()).then(|| Watch::over_removal(&all, kept, end))
+    }
+
+    /// The targets that may not answer.
+    fn watched(self) -> Vec<&'a Target> {
+        let targets = self.targets().into_iter();
+        targets.map(|(_, target)| target).collect()
     }
 
     /// What carries trials of an experiment out; `seed` decides what a model leaves to chance.
@@ -196,11 +207,9 @@ impl<'a> SystemUnderTest<'a> {
             SystemUnderTest::Targets(_) => None,
             SystemUnderTest::Programs(programs) => Some(programs),
         };
-        let targets = self.targets();
-        let all: Vec<&Target> = targets.iter().map(|(_, target)| *target).collect();
-        let watch = Watch::over(&all, setup.system.is_some(), setup.end);
+        let watch = Watch::over(&self.watched(), setup.system.is_some(), setup.end);
         Ok(Box::new(Engine {
-            targets,
+            targets: self.targets(),
             programs,
             peers,
             clock: setup.clock,

@@ -513,6 +513,7 @@ impl Opened {
     ) -> Result<Workspace> {
         let Self(mut workspace) = self;
         workspace.announce_writes(plans, made);
+        let _watch = workspace.watch_preparation();
         // Without a limit it is never given up.
         workspace.fill(seed, None)?;
         if let Some(peak) = peak {
@@ -536,6 +537,7 @@ impl Opened {
         let Self(mut workspace) = self;
         let plans = std::slice::from_ref(plan);
         workspace.announce_writes(plans, (0, Duration::ZERO));
+        let _watch = workspace.watch_preparation();
         if let Some(time) = workspace.fill(seed, Some(limit))? {
             return Ok(Prepared::FillTakes(time));
         }

@@ -244,19 +244,26 @@ fn raid(number: usize, below: &str, data: &Range<u64>, version: &str) -> Recipe 
     }
 }
 
+/// A script that serves a device as the network block device `x` at this port and waits until the server listens, which may be after it went
+/// to the background, or has ended. The number of its process is then in `OWN.pid`.
+pub fn serve_nbd(own: &str, port: usize, device: &str) -> String {
+    let listens = format!(":{port:04X} 00000000:0000 0A");
+    format!(
+        "rm -f {own}.pid; printf '[generic]\nuser=root\ngroup=root\nlistenaddr=127.0.0.1\nport={port}\n[x]\nexportname={device}\n' >{own}.conf &&
+        nbd-server -C {own}.conf -p {own}.pid && until [ -s {own}.pid ]; do sleep .1; done &&
+        until grep -q '{listens}' /proc/net/tcp; do kill -0 $(cat {own}.pid) || exit 1; sleep .1; done"
+    )
+}
+
 /// A network block device over all of it, served by a process of this machine.
 fn served(number: usize, below: &str) -> Recipe {
     let device = format!("/dev/nbd{number}");
     let (port, own) = (10_810 + number, format!("/tmp/nbd{number}"));
-    let export = format!(
-        "rm -f {own}.pid; printf '[generic]\nuser=root\ngroup=root\nlistenaddr=127.0.0.1\nport={port}\n[x]\nexportname={below}\n' >{own}.conf &&
-        nbd-server -C {own}.conf -p {own}.pid && until [ -s {own}.pid ]; do sleep .1; done"
-    );
-    let connect = format!("until nbd-client -N x 127.0.0.1 {port} {device}; do sleep .1; done");
+    let connect = ["nbd-client", "-N", "x", "127.0.0.1"];
     Recipe {
         make: vec![
-            words(&["sh", "-c", &export]),
-            words(&["timeout", "20", "sh", "-c", &connect]),
+            words(&["sh", "-c", &serve_nbd(&own, port, below)]),
+            words(&[&connect[..], &[&port.to_string(), &device]].concat()),
         ],
         end: words(&[
             "sh",

@@ -185,12 +185,25 @@ fn runs_on_a_server_that_stops_say_so_and_end_when_it_goes_on() {
     assert_eq!(names(), 0, "{next}");
 }
 
-/// Calls of the thread that prepares trials, which no thread of a trial waits beside: each with how it is made again and again, or once at the end.
-const OWN_CALLS: [(Call, &str, &str); 4] = [
-    (Call::Sync, "write-random", "--bs 64k --set sync=none"),
-    (Call::Create, "write-size", FRESH),
-    (Call::Allocate, "write-size", FRESH),
-    (Call::Unlink, "read-random", "--bs 4k"),
+/// When a server falls silent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum When {
+    /// Before the first trial: while the scratch file is filled.
+    Filling,
+    /// Between two trials.
+    Measuring,
+    /// After the last trial: while the scratch file is removed.
+    Removing,
+}
+
+/// Calls of the thread that prepares trials, which no thread of a trial waits beside: each with how it is made then.
+#[rustfmt::skip]
+const OWN_CALLS: [(When, Call, &str, &str); 5] = [
+    (When::Measuring, Call::Sync, "write-random", "--bs 64k --set sync=none"),
+    (When::Measuring, Call::Create, "write-size", FRESH),
+    (When::Measuring, Call::Allocate, "write-size", FRESH),
+    (When::Removing, Call::Unlink, "read-random", "--bs 4k"),
+    (When::Filling, Call::Allocate, "read-random", "--bs 4k"),
 ];
 /// Trials on new files, whose blocks are allocated before they are written.
 const FRESH: &str =
@@ -207,7 +220,7 @@ impl Drop for Answering<'_> {
 
 /// On a file system that lets its callers be interrupted (FUSE), a thread that waits for an answer sleeps in another state than on others.
 #[test]
-fn a_call_between_trials_that_has_no_answer_is_named() {
+fn a_call_beside_trials_that_has_no_answer_is_named() {
     let _alone = alone();
     let made = Scene::new().and_then(|scene| {
         let view = |number: usize| {
@@ -223,42 +236,51 @@ fn a_call_between_trials_that_has_no_answer_is_named() {
     };
     // Whatever comes: else nothing of it can be ended.
     let _answering = Answering(&views);
-    let mut runs: Vec<(Call, &View, Run)> = OWN_CALLS
+    let mut runs: Vec<(When, Call, &View, Run)> = OWN_CALLS
         .into_iter()
         .zip(&views)
-        .map(|((call, experiment, words), view)| {
-            let name = format!("{call:?}");
+        .map(|((when, call, experiment, words), view)| {
+            if when == When::Filling {
+                view.falls_silent_at(call);
+            }
+            let name = format!("{when:?}-{call:?}");
             let run = Run::begin(&scene, &name, experiment, view.at(), words);
-            (call, view, run)
+            (when, call, view, run)
         })
         .collect();
-    for (call, view, run) in &mut runs {
+    for (when, call, view, run) in &mut runs {
+        if *when == When::Filling {
+            continue;
+        }
         let file = run.file.clone();
         wait_for(&file, 1, || run.code().is_some());
         assert_eq!(run.code(), None, "{call:?}: {}", run.said());
         view.falls_silent_at(*call);
-        if *call == Call::Unlink {
+        if *when == When::Removing {
             // The run ends, and removes its scratch file.
             kill_process(Pid::from_child(&run.child), Signal::INT).expect("it runs");
         }
     }
-    for (call, view, run) in &mut runs {
+    for (when, call, view, run) in &mut runs {
         until(SAYS_SO, || run.has_told_error() || run.code().is_some());
         let said = run.said();
         let error = error_among(&said);
         let place = view.at().display().to_string();
         assert!(
             error.is_some_and(|error| error.contains(&place) && error.contains("has not answered")),
-            "{call:?}: {said}"
+            "{when:?} {call:?}: {said}"
         );
-        if *call == Call::Unlink {
-            assert!(said.contains("The trials are stored"), "{said}");
-        }
+        let are_stored = said.contains("The trials are stored");
+        assert_eq!(are_stored, *when == When::Removing, "{call:?}: {said}");
     }
-    for (call, view, run) in &mut runs {
+    for (when, call, view, run) in &mut runs {
         view.answers();
         until(ENDS, || run.code().is_some());
-        assert_eq!(run.code(), Some(1), "{call:?}: {}", run.said());
-        assert!(!samples(&run.file).is_empty(), "{call:?}: {}", run.said());
+        let said = format!("{when:?} {call:?}: {}", run.said());
+        assert_eq!(run.code(), Some(1), "{said}");
+        match when {
+            When::Filling => assert!(!run.file.exists(), "{said}"),
+            When::Measuring | When::Removing => assert!(!samples(&run.file).is_empty(), "{said}"),
+        }
     }
 }

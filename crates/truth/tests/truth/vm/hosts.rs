@@ -341,7 +341,7 @@ fn a_host_that_runs_out_of_room_in_mid_run_is_named() {
 /// By the name of what started them, before anything is made.
 #[test]
 fn a_command_of_one_process_is_refused_by_the_name_of_the_launcher() {
-    for (mpi, launcher) in [(Mpi::Mpich, "mpiexec"), (Mpi::OpenMpi, "mpirun")] {
+    for (mpi, launcher) in [(Mpi::Mpich, "mpiexec or mpirun"), (Mpi::OpenMpi, "mpirun")] {
         let Some(mut hosts) = hosts_of_ranks(mpi) else {
             return;
         };

@@ -1,5 +1,7 @@
 //! Nothing in use is written, whatever stands between it and the target; what is free is.
 
+use iolab_truth::stacks::mapping::serve_nbd;
+
 use super::lab::{END_EXPORTS, Lab, disk, lab_of_safety as lab};
 
 /// An ext4 on a device, mounted at `/mnt/NAME`, with a file whose checksum [`is_whole`] compares. It is left read-only: the
@@ -363,8 +365,8 @@ fn a_server_of_a_network_block_device_uses_its_disk() {
     let Some(mut lab) = lab() else { return };
     let a = disk("a");
     lab.shell(&format!(
-        "modprobe nbd; printf '[generic]\nuser=root\ngroup=root\n[x]\nexportname={a}\n' >conf
-        nbd-server -C conf -p /tmp/nbd.pid; nbd-client -N x 127.0.0.1 /dev/nbd0"
+        "modprobe nbd; {}; nbd-client -N x 127.0.0.1 10809 /dev/nbd0",
+        serve_nbd("/tmp/nbd", 10_809, &a)
     ));
     lab.refused(&a, "--destroy-data", &["nbd-server"]);
     mounted(&mut lab, "/dev/nbd0", "nbd");
