@@ -337,6 +337,7 @@ impl Explanation<'_> {
             base,
             other,
             is_model: self.run.record().run.target_kind == TargetKind::Model,
+            is_fall: self.phenomenon.fall.is_some(),
             machine: self.machine(),
         })
     }
