@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::analysis::{Analysis, CellAnalysis, TRIALS_MIN};
 use iolab_analysis::claim::{
-    Again, CauseVerdict, Claim, Phenomenon, Unexplainable, Unpaired, changes_inside, claims,
-    leftover, phenomena, remainders, unpaired,
+    Phenomenon, Unexplainable, Unpaired, changes_inside, claims, is_answered, leftover, phenomena,
+    remainders, unpaired,
 };
 use iolab_host::pseudo_files::chosen as in_force;
 use iolab_plan::cells::FittedPlan;
@@ -123,7 +123,7 @@ pub(crate) fn why(options: &Why) -> Outcome {
         note(format_args!("figure: iolab plot {file} -o why.svg"));
     }
     to.end(path.display())?;
-    match (interrupt, is_told(&claims)) {
+    match (interrupt, is_answered(&claims)) {
         (Some(interrupt), _) => Err(interrupt),
         (None, true) => Ok(()),
         (None, false) => Err(Failure::CannotTell),
@@ -529,22 +529,4 @@ fn no_suspect(experiment: &Experiment) -> Outcome {
     let text = inquiry.map_or_else(String::new, causes::plan);
     say(&text)?;
     Err(Failure::CannotTell)
-}
-
-/// Whether anything can be told: that the difference is not there, or a verdict on a suspect. That some are cleared tells nothing while another
-/// one was not tried.
-fn is_told(claims: &[Claim]) -> bool {
-    let is_of = |claim: &Claim, verdict: CauseVerdict| matches!(claim, Claim::Suspects(found) if found.verdict == verdict);
-    let are_tried = !claims
-        .iter()
-        .any(|claim| is_of(claim, CauseVerdict::NotTried));
-    claims.iter().any(|claim| match claim {
-        Claim::Reproduced(found) => found.again == Again::NotReproduced,
-        Claim::Suspects(found) => match found.verdict {
-            CauseVerdict::Cause | CauseVerdict::Joint | CauseVerdict::Contributes => true,
-            CauseVerdict::Cleared => are_tried,
-            CauseVerdict::CannotTell | CauseVerdict::NotTried => false,
-        },
-        _ => false,
-    })
 }
