@@ -28,6 +28,12 @@ fn needs_consent(record: &RunRecord) -> bool {
     kinds.iter().any(is_existing) && (record.cells.iter().any(writes) || is_prepared())
 }
 
+/// The command that finishes the run of this file; `None` of one on a model, whose state is not kept.
+pub fn command_to_finish(record: &RunRecord, file: &str) -> Option<String> {
+    (record.run.target_kind != TargetKind::Model)
+        .then(|| NeededConsent::of(record).resume_command(file))
+}
+
 /// What the user has to allow again to have a run carried out again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct NeededConsent {

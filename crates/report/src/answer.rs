@@ -2,7 +2,7 @@
 
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::answer::{AnswerBasis, RunAnswer};
-use iolab_analysis::consent::NeededConsent;
+use iolab_analysis::consent::command_to_finish;
 use iolab_analysis::fitness::{Answer, CellAnswer, merge_answers};
 use iolab_record::question::{Asked as AskedOf, Fit, Question};
 use iolab_record::{RunRecord, TargetKind};
@@ -193,7 +193,7 @@ impl OfRun<'_> {
                 "{} on {}: cannot tell: the run is not complete; {}.",
                 escape_control(&self.record.experiment.name),
                 escape_control(&self.record.target_text()),
-                how_to_finish(self.record, &self.file)
+                how_to_finish(command_to_finish(self.record, &self.file).as_deref())
             )
         })
     }
@@ -249,14 +249,11 @@ impl FitRun<'_> {
     }
 }
 
-/// How to finish the run of this file, as a clause.
-fn how_to_finish(record: &RunRecord, file: &str) -> String {
-    match record.run.target_kind {
-        TargetKind::Model => "run it again: the state of a model is not kept".to_owned(),
-        _ => format!(
-            "finish it with: {}",
-            NeededConsent::of(record).resume_command(file)
-        ),
+/// How to finish a run, as a clause: with this command, `None` of a run on a model.
+pub(crate) fn how_to_finish(command: Option<&str>) -> String {
+    match command {
+        Some(command) => format!("finish it with: {command}"),
+        None => "run it again: the state of a model is not kept".to_owned(),
     }
 }
 
@@ -296,7 +293,7 @@ fn fitness(runs: Vec<FitRun<'_>>) -> Fitness {
                 written_bytes: 0,
                 found: CellAnswer::default(),
                 file: String::new(),
-                to_finish: String::new(),
+                to_finish: None,
             });
             continue;
         }
@@ -318,7 +315,7 @@ fn fitness(runs: Vec<FitRun<'_>>) -> Fitness {
                 written_bytes: written_bytes(run.record),
                 found: own.clone(),
                 file: run.file.clone(),
-                to_finish: how_to_finish(run.record, &run.file),
+                to_finish: command_to_finish(run.record, &run.file),
             });
         }
     }

@@ -12,6 +12,7 @@ use iolab_workload::units::rough_duration;
 use serde_json::{Value, json};
 use std::time::Duration;
 
+use crate::answer::how_to_finish;
 use crate::doubt;
 use crate::fitness::data::FitDocument;
 use crate::layout::{self, Column, LINES_MAX, none, paragraph};
@@ -70,8 +71,8 @@ pub struct WorkloadResult {
     pub found: CellAnswer,
     /// The run file.
     pub file: String,
-    /// How to finish the run, as a clause.
-    pub to_finish: String,
+    /// The command that finishes the run; `None` of one on a model.
+    pub to_finish: Option<String>,
 }
 
 /// The whole answer.
@@ -131,7 +132,7 @@ impl WorkloadResult {
             Measured::Whole => None,
             Measured::Part => Some(format!(
                 "{name}: the run is not complete; {}",
-                self.to_finish
+                how_to_finish(self.to_finish.as_deref())
             )),
             Measured::Nothing => Some(format!(
                 "{name}: its run file is not given; give all run files of one iolab fit together."
