@@ -66,7 +66,7 @@ pub(super) fn of_claims(claims: &[Claim], said: Said) -> Option<String> {
 }
 
 /// `1.02 times (0.981 to 1.06) in 12 blocks`: the difference in the run that was to explain it.
-fn here(found: &Reproduction) -> String {
+pub(super) fn here(found: &Reproduction) -> String {
     let blocks = counted(found.blocks, "block");
     match (found.ratio, found.interval) {
         (Some(ratio), interval) => format!("{} in {blocks}", times((ratio, interval))),
