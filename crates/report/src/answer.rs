@@ -45,10 +45,10 @@ struct OfRun<'a> {
 /// An answer for documents.
 #[derive(Debug)]
 pub(crate) struct Shown {
-    /// The answer in sentences.
-    pub(crate) sentences: Vec<String>,
-    /// Those of them that a document begins with, from the first.
-    pub(crate) lead: usize,
+    /// The answer in sentences: those that a document begins with.
+    pub(crate) lead: Vec<String>,
+    /// Its further sentences.
+    pub(crate) rest: Vec<String>,
     /// Its basis as a table.
     pub(crate) grid: Grid,
     pub(crate) caption: &'static str,
@@ -129,7 +129,7 @@ impl<'a> Answers<'a> {
 
     fn paragraphs(&self, escaped: impl Fn(&str) -> String) -> String {
         let shown = self.shown().into_iter();
-        let sentences = shown.flat_map(|shown| shown.sentences);
+        let sentences = shown.flat_map(|shown| shown.lead.into_iter().chain(shown.rest));
         sentences
             .map(|sentence| escaped(&escape_control(&sentence)) + "\n\n")
             .collect()
@@ -171,11 +171,8 @@ impl Given<'_> {
     fn shown(&self) -> Shown {
         match self {
             Self::Fit(fitness) => Shown {
-                sentences: vec![
-                    format!("{}.", fitness.sentence()),
-                    escape_control(&fitness.requirement.question).into_owned(),
-                ],
-                lead: 1,
+                lead: vec![format!("{}.", fitness.sentence())],
+                rest: vec![escape_control(&fitness.requirement.question).into_owned()],
                 grid: Grid::of(fitness.columns()),
                 caption: LEVELS,
                 remarks: [fitness.ran(), fitness.remarks()].concat(),
@@ -199,33 +196,32 @@ impl OfRun<'_> {
     }
 
     fn shown(&self) -> Shown {
-        let (own, columns, caption, remarks) = match &self.answer.found {
+        let (first, rest, columns, caption, remarks) = match &self.answer.found {
             AnswerBasis::Limit(found) => {
                 let searched = SearchResult(found);
                 let (first, second) = searched.sentences();
-                let sentences = std::iter::once(first).chain(second).collect();
-                (sentences, searched.columns(), RATES, searched.remarks())
+                let (columns, remarks) = (searched.columns(), searched.remarks());
+                (Some(first), second, columns, RATES, remarks)
             }
             AnswerBasis::Cells(found) => (
-                vec![format!("{}.", sentence_at_rates(found, self.record))],
+                Some(format!("{}.", sentence_at_rates(found, self.record))),
+                None,
                 cell_columns(found),
                 LEVELS,
                 cell_remarks(found),
             ),
-            AnswerBasis::Workload(_) => (Vec::new(), Vec::new(), LEVELS, Vec::new()),
+            AnswerBasis::Workload(_) => (None, None, Vec::new(), LEVELS, Vec::new()),
         };
-        let (sentences, lead) = match self.lack() {
-            None => (own, 1),
+        let lead: Vec<String> = match self.lack() {
+            None => first.into_iter().collect(),
             Some(lack) => {
-                let mut own = own.into_iter();
-                let so_far = own.next().map(|first| format!("{SO_FAR} {first}"));
-                let all = std::iter::once(lack).chain(so_far).chain(own);
-                (all.collect(), 2)
+                let so_far = first.map(|first| format!("{SO_FAR} {first}"));
+                std::iter::once(lack).chain(so_far).collect()
             }
         };
         Shown {
-            sentences,
             lead,
+            rest: rest.into_iter().collect(),
             grid: Grid::of(columns),
             caption,
             remarks,
