@@ -57,7 +57,7 @@ impl Gate {
     pub fn of(new: FiledRun<'_>, all: &[FiledRun<'_>], terms: &GateTerms) -> Result<Self> {
         let record = new.run.record();
         if record.run.status != RunStatus::Done {
-            let command = command_to_finish(record, new.file);
+            let command = command_to_finish([(record, new.file)]);
             return Err(refusal::unfinished(new.file, command));
         }
         let (history, unused) = terms.kinship.history(&new, all, terms.last)?;

@@ -172,7 +172,11 @@ impl Given<'_> {
         match self {
             Self::Fit(fitness) => Shown {
                 lead: vec![format!("{}.", fitness.sentence())],
-                rest: vec![escape_control(&fitness.requirement.question).into_owned()],
+                rest: [vec![fitness.requirement.question.clone()], fitness.to_do()]
+                    .concat()
+                    .iter()
+                    .map(|text| escape_control(text).into_owned())
+                    .collect(),
                 grid: Grid::of(fitness.columns()),
                 caption: LEVELS,
                 remarks: [fitness.ran(), fitness.remarks()].concat(),
@@ -190,7 +194,10 @@ impl OfRun<'_> {
                 "{} on {}: cannot tell: the run is not complete; {}.",
                 escape_control(&self.record.experiment.name),
                 escape_control(&self.record.target_text()),
-                how_to_finish(command_to_finish(self.record, &self.file).as_deref())
+                how_to_finish(
+                    command_to_finish([(self.record, self.file.as_str())]).as_deref(),
+                    1
+                )
             )
         })
     }
@@ -245,11 +252,12 @@ impl FitRun<'_> {
     }
 }
 
-/// How to finish a run, as a clause: with this command, `None` of a run on a model.
-pub(crate) fn how_to_finish(command: Option<&str>) -> String {
+/// How to finish this number of runs, as a clause: with this command, `None` of runs on a model.
+pub(crate) fn how_to_finish(command: Option<&str>, runs: usize) -> String {
+    let them = if runs == 1 { "it" } else { "them" };
     match command {
-        Some(command) => format!("finish it with: {command}"),
-        None => "run it again: the state of a model is not kept".to_owned(),
+        Some(command) => format!("finish {them} with: {command}"),
+        None => format!("run {them} again: the state of a model is not kept"),
     }
 }
 
@@ -289,7 +297,6 @@ fn fitness(runs: Vec<FitRun<'_>>) -> Fitness {
                 written_bytes: 0,
                 found: CellAnswer::default(),
                 file: String::new(),
-                to_finish: None,
             });
             continue;
         }
@@ -311,10 +318,11 @@ fn fitness(runs: Vec<FitRun<'_>>) -> Fitness {
                 written_bytes: written_bytes(run.record),
                 found: own.clone(),
                 file: run.file.clone(),
-                to_finish: command_to_finish(run.record, &run.file),
             });
         }
     }
+    let unfinished = runs.iter().filter(|run| !run.answer.is_complete());
+    let to_finish = command_to_finish(unfinished.map(|run| (run.record, run.file.as_str())));
     let FitRun { record, fit, .. } = &runs[0];
     Fitness {
         requirement: Asked {
@@ -326,6 +334,7 @@ fn fitness(runs: Vec<FitRun<'_>>) -> Fitness {
         },
         target: record.run.target.clone(),
         found,
+        to_finish,
         limits: fit.limits.clone(),
     }
 }
