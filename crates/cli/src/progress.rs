@@ -27,6 +27,8 @@ pub(crate) struct Display {
     experiment: String,
     factors: Vec<String>,
     progress: Progress,
+    /// Whether what trials leave in caches is written out between them.
+    leaves_writes: bool,
     told: Vec<String>,
     run_file: Option<PathBuf>,
 }
@@ -74,6 +76,7 @@ impl Display {
                 left: Duration::ZERO,
                 basis: Basis::Budget,
             },
+            leaves_writes: false,
             told: Vec::new(),
             run_file: None,
         }
@@ -142,7 +145,10 @@ impl Display {
             elapsed,
             // Later experiments get the rest of the budget.
             total: self.shared.total.map_or(own, |budget| own.max(budget)),
-            is_bound: self.shared.total.is_none() && self.progress.basis == Basis::AtMost,
+            is_bound: self.shared.total.is_none()
+                && self.progress.basis == Basis::AtMost
+                && !self.leaves_writes,
+            may_exceed: self.leaves_writes,
             is_virtual: self.is_virtual,
         }
     }
@@ -190,6 +196,7 @@ fn unit(response: Response) -> &'static str {
 impl Observer for Display {
     fn run_starts(&mut self, start: &RunStart<'_>) {
         self.progress = start.progress;
+        self.leaves_writes = start.leaves_writes;
         start.experiment.clone_into(&mut self.experiment);
         start.factors.clone_into(&mut self.factors);
         let fields = json!({
