@@ -20,7 +20,7 @@ use iolab_runner::{Disk, Fitted, GivenTargets, Programs, settle_targets};
 use iolab_storage::{Consent, Need, Size, device_under};
 use iolab_workload::quantity::format_bytes;
 use iolab_workload::settings::CellSpec;
-use iolab_workload::{Error, Result};
+use iolab_workload::{Error, Result, launchers};
 
 use super::{AskedPeaks, FillLimit, TargetNames, Workspace};
 use crate::dry_run::{self, Made};
@@ -413,7 +413,7 @@ impl Site {
         if let Some(disk) = &self.model {
             if self.ranks.is_some() {
                 return Err(Error::usage("a model is computed by one process")
-                    .hint("start iolab without mpirun or srun"));
+                    .hint(concat!("start iolab without ", launchers!())));
             }
             if self.region.is_exact() {
                 let mut cells = plans.iter().map(Plan::cells);
