@@ -29,7 +29,7 @@ use iolab_storage::Consent;
 use iolab_workload::escape_control::escape_control;
 use iolab_workload::response::Response;
 use iolab_workload::shell::shell_word;
-use iolab_workload::units::{format_duration, rough_duration, whole_minutes};
+use iolab_workload::units::{budget_to_recommend, format_duration, rough_duration};
 use iolab_workload::{Error, Result};
 
 use crate::arguments::Why;
@@ -168,7 +168,7 @@ pub(super) struct SlowFill {
 impl fmt::Display for SlowFill {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // The next explanation foresees no more of it than this one did, and gives filling at least half of its budget.
-        let needed = whole_minutes(self.fill.saturating_add(self.trials.max(self.fill)));
+        let needed = budget_to_recommend(self.fill.saturating_add(self.trials.max(self.fill)));
         let remedy = match needed > BUDGET_MAX {
             true => "explain a run with a smaller --size".to_owned(),
             false => format!("--budget {}", format_duration(needed)),

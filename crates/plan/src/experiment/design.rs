@@ -170,7 +170,7 @@ impl Design {
                 counted(cells as u64, "cell"),
                 if cells == 1 { "gives" } else { "give" },
                 self.needed(),
-                as_budget(fewest)
+                rough_duration(fewest)
             ));
         }
         let granted = block.saturating_mul(self.granted());
@@ -252,15 +252,6 @@ impl Design {
                 "choose a time above zero and at most 30 days";
         }
         Ok(())
-    }
-}
-
-/// A time that a budget may be, rounded up: `45 s`, `12 min`.
-fn as_budget(time: Duration) -> String {
-    let seconds = time.as_secs_f64().ceil();
-    match seconds {
-        ..=120.0 => format!("{seconds} s"),
-        _ => format!("{} min", (seconds / 60.0).ceil()),
     }
 }
 
