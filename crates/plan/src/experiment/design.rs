@@ -197,6 +197,14 @@ impl Design {
         })
     }
 
+    /// The least budget that is not too short; `least` and `block` as in [`Design::shortfall`].
+    pub fn enough(&self, least: Duration, block: Duration) -> Duration {
+        let trials = self.trials_min + self.warm_ups();
+        let granted = block.saturating_mul(self.granted());
+        let probable = block.saturating_mul(trials) / 2;
+        least.saturating_mul(trials).max(granted).max(probable)
+    }
+
     /// Measured trials of each cell within the budget, with blocks of this length: one that begins within it is completed, and the
     /// one that completes the fewest trials may begin a little later.
     fn trials_within(&self, block: Duration) -> u32 {
