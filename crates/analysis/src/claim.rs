@@ -38,7 +38,7 @@ pub use best::{Best, Candidate, Standing};
 use best::{best_of_curves, ways};
 pub use causes::{
     Again, CauseVerdict, Remainder, Reproduction, Share, Suspected, Suspects, WhyUntried,
-    remainders,
+    is_answered, remainders,
 };
 pub use change::{Change, ChangePlace, NoChange};
 pub use choice::{Access, Choice, choices};

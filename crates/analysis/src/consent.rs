@@ -28,6 +28,19 @@ fn needs_consent(record: &RunRecord) -> bool {
     kinds.iter().any(is_existing) && (record.cells.iter().any(writes) || is_prepared())
 }
 
+/// The command that finishes the runs of these files; `None` where each is on a model, whose state is not kept.
+pub fn command_to_finish<'a>(
+    runs: impl IntoIterator<Item = (&'a RunRecord, &'a str)>,
+) -> Option<String> {
+    let runs = runs.into_iter();
+    let kept = runs.filter(|(record, _)| record.run.target_kind != TargetKind::Model);
+    let (consents, files): (Vec<_>, Vec<_>) = kept
+        .map(|(record, file)| (NeededConsent::of(record), shell_word(file)))
+        .unzip();
+    let consent = consents.into_iter().reduce(NeededConsent::and)?;
+    Some(format!("iolab resume {}{consent}", files.join(" ")))
+}
+
 /// What the user has to allow again to have a run carried out again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct NeededConsent {

@@ -4,7 +4,7 @@
 use iolab_workload::Result;
 
 use crate::compare::Conclusion;
-use crate::consent::NeededConsent;
+use crate::consent::command_to_finish;
 use crate::refusal;
 use crate::runs::comparable_runs::{Comparability, ExcludedRun};
 use crate::runs::{FiledRun, HISTORY_MIN, RunCriteria, RunsCell, RunsComparison};
@@ -57,7 +57,8 @@ impl Gate {
     pub fn of(new: FiledRun<'_>, all: &[FiledRun<'_>], terms: &GateTerms) -> Result<Self> {
         let record = new.run.record();
         if record.run.status != RunStatus::Done {
-            return Err(refusal::unfinished(new.file, NeededConsent::of(record)));
+            let command = command_to_finish([(record, new.file)]);
+            return Err(refusal::unfinished(new.file, command));
         }
         let (history, unused) = terms.kinship.history(&new, all, terms.last)?;
         let compared = if history.len() < HISTORY_MIN {

@@ -5,8 +5,6 @@
 
 use iolab_workload::Error;
 
-use crate::consent::NeededConsent;
-
 /// The latencies of a cell are too many to count.
 pub(crate) fn too_many_latencies(cell: i64) -> Error {
     Error::failed(format!("the latencies of cell {cell} are more than 2^63"))
@@ -28,10 +26,12 @@ pub(crate) fn on_both_sides(file: &str) -> Error {
     Error::usage(format!("the run of {file} is on both sides")).hint("name it on one side only")
 }
 
-/// A run that a gate is to judge is not finished; what the user has to allow to finish it.
-pub(crate) fn unfinished(file: &str, consent: NeededConsent) -> Error {
-    Error::usage(format!("the run of {file} is not finished"))
-        .hint(format!("finish it: {}", consent.resume_command(file)))
+/// A run that a gate is to judge is not finished; the command that finishes it, `None` of a run on a model.
+pub(crate) fn unfinished(file: &str, command: Option<String>) -> Error {
+    Error::usage(format!("the run of {file} is not finished")).hint(match command {
+        Some(command) => format!("finish it: {command}"),
+        None => "run it again: the state of a model is not kept".to_owned(),
+    })
 }
 
 /// Two sides measure different things: these.

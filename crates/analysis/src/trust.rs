@@ -105,10 +105,8 @@ pub struct Trust {
     pub widest: Option<f64>,
     /// Cells that were disturbed from outside.
     pub disturbed: usize,
-    /// Whether some of what disturbed, or turned a claim, was other guests of the hypervisor, which are no programs of this machine.
-    pub is_stolen: bool,
-    /// Whether some of it was the CPU quota of the control group, which is nobody's use.
-    pub is_throttled: bool,
+    /// What disturbed cells or turned a claim, each once.
+    pub disturbers: Vec<Disturber>,
     /// Cells that only read while the storage may still have written for others.
     pub after_writes: usize,
     /// Cells with a trial that has no valid number.
@@ -126,20 +124,23 @@ pub struct Trust {
 /// Share of cells that may miss the precision goal where what is shown is trusted.
 const IMPRECISE_MAX: f64 = 0.1;
 
-/// A run with those of its cells that count.
-type OfRun<'a> = (&'a AnalysedRun, Vec<&'a CellAnalysis>);
+/// A run with its place among those that are shown, and those of its cells that count.
+struct OfRun<'a> {
+    place: usize,
+    run: &'a AnalysedRun,
+    cells: Vec<&'a CellAnalysis>,
+}
 
 impl Trust {
     /// Judges what an output shows; where that is neither a claim nor a number, all cells of its runs.
     pub fn of(shown: &Shown<'_>) -> Self {
         let runs = of_runs(shown);
-        let all = || runs.iter().flat_map(|(_, own)| own.iter().copied());
+        let all = || runs.iter().flat_map(|own| own.cells.iter().copied());
         let cells: Vec<&CellAnalysis> = all().filter(|cell| cell.n > 0).collect();
+        let evidence = cells.iter().map(|cell| SideDoubts::of_values([*cell]));
+        let evidence: Vec<SideDoubts> = evidence.collect();
         let weakened = |is: fn(&doubt::Reason) -> bool| {
-            let weakened = cells.iter().filter(|cell| {
-                let evidence = SideDoubts::of_values([**cell]);
-                evidence.reasons().any(is)
-            });
+            let weakened = evidence.iter().filter(|own| own.reasons().any(is));
             weakened.count()
         };
         let against = shown
@@ -147,29 +148,25 @@ impl Trust {
             .iter()
             .map(|claim| claim.doubts().collect::<Vec<_>>());
         let against: Vec<Vec<&doubt::Reason>> = against.collect();
-        let is_by = |by| {
-            let of_cells = cells.iter().any(|cell| {
-                let evidence = SideDoubts::of_values([*cell]);
-                let mut reasons = evidence.reasons();
-                reasons.any(|reason| reason.disturber() == Some(by))
-            });
-            let mut of_claims = against.iter().flatten();
-            of_cells || of_claims.any(|reason| reason.disturber() == Some(by))
+        let is_by = |by: &Disturber| {
+            let of_cells = evidence.iter().flat_map(SideDoubts::reasons);
+            let mut reasons = of_cells.chain(against.iter().flatten().copied());
+            reasons.any(|reason| reason.disturber() == Some(*by))
         };
         let ruins: Vec<Flag> = cells.iter().filter_map(|cell| ruin(cell)).collect();
         let seeking = || {
             let seeking = runs.iter();
-            seeking.filter(|(run, _)| run.analysis().seeks_precision)
+            seeking.filter(|own| own.run.analysis().seeks_precision)
         };
-        let sought = || seeking().flat_map(|(_, own)| own.iter().copied());
+        let sought = || seeking().flat_map(|own| own.cells.iter().copied());
         let precise = seeking()
-            .map(|(run, own)| precise(run.analysis(), own))
+            .map(|own| precise(own.run.analysis(), &own.cells))
             .sum();
         let every = || shown.runs.iter().flat_map(|run| &run.analysis().cells);
         let measured = every().filter(|cell| cell.n > 0).count();
         let is_of_run = |is: fn(&Analysis) -> bool| {
-            let own = runs.iter().filter(|(run, _)| is(run.analysis()));
-            own.count()
+            let found = runs.iter().filter(|own| is(own.run.analysis()));
+            found.count()
         };
         let trust = Self {
             level: TrustLevel::Good,
@@ -183,17 +180,16 @@ impl Trust {
             sought: sought().filter(|cell| cell.n > 0).count(),
             precise,
             without_interval: seeking()
-                .map(|(run, own)| without_interval(run.analysis(), own))
+                .map(|own| without_interval(own.run.analysis(), &own.cells))
                 .sum(),
             goal: seeking()
-                .map(|(run, _)| run.analysis().precision_goal)
+                .map(|own| own.run.analysis().precision_goal)
                 .fold(0.0, f64::max),
             widest: sought()
                 .filter_map(|cell| cell.precision)
                 .max_by(f64::total_cmp),
             disturbed: weakened(doubt::Reason::is_disturbance),
-            is_stolen: is_by(Disturber::Steal),
-            is_throttled: is_by(Disturber::Quota),
+            disturbers: Disturber::ALL.into_iter().filter(is_by).collect(),
             after_writes: weakened(|reason| matches!(reason, doubt::Reason::ReadsAfterWrites)),
             ruined: ruins.len(),
             undecided: against.iter().filter(|doubts| !doubts.is_empty()).count(),
@@ -206,14 +202,10 @@ impl Trust {
         let of_claims = of_claims.map(|doubt| (TrustReason::of(doubt), 0));
         let analyses: Vec<&Analysis> = shown.runs.iter().map(|run| run.analysis()).collect();
         let mut unsettled: BTreeMap<TrustReason, BTreeSet<CellId>> = BTreeMap::new();
-        for (run, own) in &runs {
-            let place = shown.runs.iter().position(|one| std::ptr::eq(*one, *run));
-            for (reason, cell) in self::unsettled(run.analysis(), own) {
-                let run = place.unwrap_or_default();
-                unsettled
-                    .entry(reason)
-                    .or_default()
-                    .insert(CellId { run, cell });
+        for OfRun { place, run, cells } in &runs {
+            for (reason, cell) in self::unsettled(run.analysis(), cells) {
+                let id = CellId { run: *place, cell };
+                unsettled.entry(reason).or_default().insert(id);
             }
         }
         for changed in shown.claims.iter().filter(|claim| claim.is_of_change()) {
@@ -313,9 +305,13 @@ fn of_runs<'a>(shown: &Shown<'a>) -> Vec<OfRun<'a>> {
                 })
         };
         let cells = run.analysis().cells.iter().filter(is_own);
-        (*run, cells.collect::<Vec<_>>())
+        OfRun {
+            place,
+            run,
+            cells: cells.collect(),
+        }
     });
-    own.filter(|(_, cells)| rests.is_empty() || !cells.is_empty())
+    own.filter(|own| rests.is_empty() || !own.cells.is_empty())
         .collect()
 }
 
@@ -403,7 +399,7 @@ fn served(cells: &[&CellAnalysis]) -> BTreeMap<ServedBy, usize> {
 fn is_virtual(runs: &[OfRun<'_>]) -> Option<bool> {
     let mut all = runs
         .iter()
-        .map(|(run, _)| run.record().environment.get(&KEYS.machine_is_virtual));
+        .map(|own| own.run.record().environment.get(&KEYS.machine_is_virtual));
     let first = all.next().flatten();
     first.filter(|_| all.all(|other| other == first))
 }

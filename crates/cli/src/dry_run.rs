@@ -24,6 +24,7 @@ use iolab_workload::units::rough_duration;
 
 use crate::exit::Outcome;
 use crate::output;
+use crate::short_budget::ShortBudget;
 
 /// Trials that an earlier session made of a plan, and what these took of its budget.
 pub(crate) type Made = (u64, Duration);
@@ -38,6 +39,8 @@ pub(crate) struct PlanTargets<'a> {
     pub(crate) model: Option<&'a Disk>,
     /// Trials that an earlier session made of each plan, and what these took of its budget.
     pub(crate) made: Made,
+    /// The budget of all of them, where they share one.
+    pub(crate) shared: Option<Duration>,
 }
 
 /// Prints the forecast of these plans, and `does`, which says more of what they do. `follows` where another forecast stands above.
@@ -48,6 +51,7 @@ pub(crate) fn print(
         needs,
         model,
         made: (made, spent),
+        shared,
     }: PlanTargets<'_>,
     follows: bool,
     does: &[String],
@@ -60,14 +64,20 @@ pub(crate) fn print(
     let mut left_out: Vec<&str> = plans.iter().filter_map(Plan::left_out).collect();
     left_out.dedup();
     lines.extend(left_out.into_iter().map(str::to_owned));
+    let short = shared.and_then(|budget| ShortBudget::of(plans, budget, model.map(Disk::name)));
+    lines.extend(short.iter().map(|short| short.words.clone()));
     for plan in plans {
+        let name = &plan.experiment().name;
+        let is_told = short
+            .as_ref()
+            .is_some_and(|short| short.names.contains(name));
         let told = [
             waiting(plan),
-            plan.shortfall(&overhead),
+            plan.shortfall(&overhead).filter(|_| !is_told),
             beyond_budget(plan),
         ];
         let told = told.into_iter().flatten();
-        lines.extend(told.map(|text| format!("{}: {text}", plan.experiment().name)));
+        lines.extend(told.map(|text| format!("{name}: {text}")));
     }
     for (number, path) in targets.iter().enumerate().filter(|_| !follows) {
         lines.push(format!("\nTarget: {}", path.display()));

@@ -30,6 +30,8 @@ mod read_arguments;
 #[cfg(feature = "measure")]
 mod screen;
 #[cfg(feature = "measure")]
+mod short_budget;
+#[cfg(feature = "measure")]
 mod signals;
 mod target_names;
 #[cfg(feature = "measure")]

@@ -27,6 +27,8 @@ pub(crate) struct Display {
     experiment: String,
     factors: Vec<String>,
     progress: Progress,
+    /// Whether what trials leave in caches is written out between them.
+    leaves_writes: bool,
     told: Vec<String>,
     run_file: Option<PathBuf>,
 }
@@ -42,6 +44,8 @@ pub(crate) struct SharedBudget {
     pub(crate) spent: Duration,
     /// Results of earlier ones.
     pub(crate) done: Vec<String>,
+    /// Whether the user knows that this one has too little of it.
+    pub(crate) is_short_told: bool,
 }
 
 impl SharedBudget {
@@ -52,6 +56,7 @@ impl SharedBudget {
             total: None,
             spent: Duration::ZERO,
             done: Vec::new(),
+            is_short_told: false,
         }
     }
 }
@@ -74,6 +79,7 @@ impl Display {
                 left: Duration::ZERO,
                 basis: Basis::Budget,
             },
+            leaves_writes: false,
             told: Vec::new(),
             run_file: None,
         }
@@ -142,7 +148,10 @@ impl Display {
             elapsed,
             // Later experiments get the rest of the budget.
             total: self.shared.total.map_or(own, |budget| own.max(budget)),
-            is_bound: self.shared.total.is_none() && self.progress.basis == Basis::AtMost,
+            is_bound: self.shared.total.is_none()
+                && self.progress.basis == Basis::AtMost
+                && !self.leaves_writes,
+            may_exceed: self.leaves_writes,
             is_virtual: self.is_virtual,
         }
     }
@@ -190,6 +199,7 @@ fn unit(response: Response) -> &'static str {
 impl Observer for Display {
     fn run_starts(&mut self, start: &RunStart<'_>) {
         self.progress = start.progress;
+        self.leaves_writes = start.leaves_writes;
         start.experiment.clone_into(&mut self.experiment);
         start.factors.clone_into(&mut self.factors);
         let fields = json!({
@@ -302,5 +312,11 @@ impl Observer for Display {
         }
         self.told.push(message.to_owned());
         output::note(format_args!("note: {}", escape_control(message)));
+    }
+
+    fn budget_is_short(&mut self, message: &str) {
+        if !self.shared.is_short_told {
+            self.note(message);
+        }
     }
 }

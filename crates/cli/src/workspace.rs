@@ -20,7 +20,7 @@ use iolab_runner::ranks::Ranks;
 use iolab_runner::{Disk, Programs, Setup, Targets, Watch};
 use iolab_storage::{Need, Target, TargetKind, is_nvme_namespace};
 use iolab_workload::settings::CellSpec;
-use iolab_workload::{Error, Result};
+use iolab_workload::{Error, Result, launchers};
 
 use crate::exit::{self, Failure, Outcome};
 use crate::kernel_settings;
@@ -136,7 +136,10 @@ impl Workspace {
             return Err(Error::usage(
                 "settings of the kernel (system) in a run of several processes",
             )
-            .hint("one process changes them: start iolab without mpirun or srun"));
+            .hint(concat!(
+                "one process changes them: start iolab without ",
+                launchers!()
+            )));
         }
         let (control, restored) = SystemControl::take()?;
         kernel_settings::tell_restored(&restored);

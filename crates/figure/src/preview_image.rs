@@ -118,7 +118,11 @@ fn scene(numbers: &[PreviewNumber], words: &PreviewText<'_>) -> Scene {
     let room = SIZE.0 - 2.0 * MARGIN;
     let rows = rows(numbers);
     let shown = || rows.iter().flatten().copied();
-    let mut source = words.source.to_owned();
+    let mut source = format!("{} Medians", words.source);
+    source.push_str(match shown().any(|number| number.interval.is_some()) {
+        true => "; ± and whiskers: 95 % interval for a repeat at once.",
+        false => ".",
+    });
     if shown().any(|number| number.is_doubtful) {
         source.push_str(" Hatched: disturbed, or not served as asked.");
     }
@@ -450,6 +454,23 @@ mod tests {
             assert!(frame.right <= SIZE.0 && frame.bottom <= SIZE.1, "{text:?}");
             let apart = |other: &&Text| !frame.overlaps(&other.frame());
             assert!(shown[..i].iter().all(apart), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn what_no_number_has_is_not_explained() {
+        let mut few = number("SEQ 1MiB", "read", false);
+        for interval in [few.interval, None] {
+            few.interval = interval;
+            let scene = of(std::slice::from_ref(&few));
+            let source = scene.texts().find(|text| text.text.starts_with("iolab"));
+            let source = &source.expect("the source").text;
+            assert_eq!(source.contains("whiskers"), interval.is_some(), "{source}");
+            assert_eq!(
+                source.ends_with(" Medians."),
+                interval.is_none(),
+                "{source}"
+            );
         }
     }
 

@@ -3,6 +3,7 @@
 use iolab_analysis::analysis::{CellServed, ClientName};
 use iolab_analysis::compare::CellVerdict;
 use iolab_analysis::doubt::ReasonKind;
+use iolab_record::ServedBy;
 use iolab_workload::quantity::format_percent;
 
 /// The verdict on a cell: `cannot tell (disturbed)`.
@@ -35,9 +36,11 @@ pub fn verdict(verdict: CellVerdict) -> &'static str {
 
 /// Where the bytes of a cell came from: `mixed (37 % device)`, `5 x device, 3 x page-cache`.
 pub fn served(served: &CellServed) -> String {
-    match (served.unanimous(), served.device_share_of_mixed()) {
-        (Some(only), Some(share)) => format!("{only} ({} device)", format_percent(share)),
-        (Some(only), None) => only.to_string(),
+    match (served.unanimous(), served.device_fraction) {
+        (Some(only @ ServedBy::Mixed), Some(share)) => {
+            format!("{only} ({} device)", format_percent(share))
+        }
+        (Some(only), _) => only.to_string(),
         (None, _) => {
             let trials = served.trials.iter();
             let parts: Vec<String> = trials
@@ -59,7 +62,6 @@ pub fn client(name: &ClientName) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use iolab_record::ServedBy;
 
     #[test]
     fn sources_and_clients_are_named_as_far_as_they_differ() {

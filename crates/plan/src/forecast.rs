@@ -175,10 +175,21 @@ impl Plan {
     /// A warning for a budget that is too short for the fewest trials, from their time limits and from `overhead`, the time of a
     /// trial besides its I/O. `None` where the budget suffices.
     pub fn shortfall(&self, overhead: &dyn Fn(&CellSpec) -> Duration) -> Option<String> {
-        let least = least_block_time(self.cells(), overhead);
-        let block = self.block_at_most().max(least);
+        let (least, block) = self.block_times(overhead);
         let design = self.experiment().design;
         design.shortfall(self.cells().len(), least, block)
+    }
+
+    /// The least budget without such a warning.
+    pub fn enough_budget(&self, overhead: &dyn Fn(&CellSpec) -> Duration) -> Duration {
+        let (least, block) = self.block_times(overhead);
+        self.experiment().design.enough(least, block)
+    }
+
+    /// The time of one trial of each cell: on fast storage, and the longest.
+    fn block_times(&self, overhead: &dyn Fn(&CellSpec) -> Duration) -> (Duration, Duration) {
+        let least = least_block_time(self.cells(), overhead);
+        (least, self.block_at_most().max(least))
     }
 }
 

@@ -89,6 +89,8 @@ pub struct Sides {
     pub other: CellSpec,
     /// Whether both are measured on a modelled disk.
     pub is_model: bool,
+    /// Whether they are two loads of one cell, of which the longer one lasts beyond a fall of throughput.
+    pub is_fall: bool,
     /// The machine that they are measured on.
     pub machine: MachineState,
 }
@@ -130,13 +132,6 @@ impl Sides {
             cell.trial.limit.time = Some(cell.trial.limit.time.map_or(time, |own| own.min(time)));
         }
         sides
-    }
-
-    /// Whether they are two loads of one cell, which differ only in where they end.
-    pub(crate) fn are_loads(&self) -> bool {
-        let mut as_long = self.base.clone();
-        as_long.trial.limit = self.other.trial.limit;
-        self.base != self.other && as_long == self.other
     }
 
     /// Whether a setting is the same on both sides.
@@ -233,6 +228,7 @@ mod tests {
             base: of(&base),
             other: of(&other),
             is_model: true,
+            is_fall: false,
             machine: MachineState::default(),
         }
     }

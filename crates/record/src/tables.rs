@@ -6,6 +6,7 @@ use super::column::{Column, Null, Table};
 use super::{ClockDomain, Event, EventKind, ExperimentRecord, Part, Run, RunStatus, TargetKind};
 use crate::{Interval, Operation, PartId, RequestTime};
 use iolab_workload::Error;
+use iolab_workload::launchers;
 use iolab_workload::response::Response;
 use iolab_workload::table;
 
@@ -101,8 +102,11 @@ pub struct Rank {
 impl Rank {
     /// The error for a request for ranks of runs without them.
     pub fn none() -> Error {
-        Error::usage("no trial was carried out by several ranks")
-            .hint("start iolab with mpirun or srun (docs/CLUSTER.md)")
+        Error::usage("no trial was carried out by several ranks").hint(concat!(
+            "start iolab with ",
+            launchers!(),
+            " (docs/CLUSTER.md)"
+        ))
     }
 }
 

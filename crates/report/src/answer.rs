@@ -2,7 +2,7 @@
 
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::answer::{AnswerBasis, RunAnswer};
-use iolab_analysis::consent::NeededConsent;
+use iolab_analysis::consent::command_to_finish;
 use iolab_analysis::fitness::{Answer, CellAnswer, merge_answers};
 use iolab_record::question::{Asked as AskedOf, Fit, Question};
 use iolab_record::{RunRecord, TargetKind};
@@ -45,10 +45,10 @@ struct OfRun<'a> {
 /// An answer for documents.
 #[derive(Debug)]
 pub(crate) struct Shown {
-    /// The answer in sentences.
-    pub(crate) sentences: Vec<String>,
-    /// Those of them that a document begins with, from the first.
-    pub(crate) lead: usize,
+    /// The answer in sentences: those that a document begins with.
+    pub(crate) lead: Vec<String>,
+    /// Its further sentences.
+    pub(crate) rest: Vec<String>,
     /// Its basis as a table.
     pub(crate) grid: Grid,
     pub(crate) caption: &'static str,
@@ -129,7 +129,7 @@ impl<'a> Answers<'a> {
 
     fn paragraphs(&self, escaped: impl Fn(&str) -> String) -> String {
         let shown = self.shown().into_iter();
-        let sentences = shown.flat_map(|shown| shown.sentences);
+        let sentences = shown.flat_map(|shown| shown.lead.into_iter().chain(shown.rest));
         sentences
             .map(|sentence| escaped(&escape_control(&sentence)) + "\n\n")
             .collect()
@@ -171,11 +171,12 @@ impl Given<'_> {
     fn shown(&self) -> Shown {
         match self {
             Self::Fit(fitness) => Shown {
-                sentences: vec![
-                    format!("{}.", fitness.sentence()),
-                    escape_control(&fitness.requirement.question).into_owned(),
-                ],
-                lead: 1,
+                lead: vec![format!("{}.", fitness.sentence())],
+                rest: [vec![fitness.requirement.question.clone()], fitness.to_do()]
+                    .concat()
+                    .iter()
+                    .map(|text| escape_control(text).into_owned())
+                    .collect(),
                 grid: Grid::of(fitness.columns()),
                 caption: LEVELS,
                 remarks: [fitness.ran(), fitness.remarks()].concat(),
@@ -193,39 +194,41 @@ impl OfRun<'_> {
                 "{} on {}: cannot tell: the run is not complete; {}.",
                 escape_control(&self.record.experiment.name),
                 escape_control(&self.record.target_text()),
-                how_to_finish(self.record, &self.file)
+                how_to_finish(
+                    command_to_finish([(self.record, self.file.as_str())]).as_deref(),
+                    1
+                )
             )
         })
     }
 
     fn shown(&self) -> Shown {
-        let (own, columns, caption, remarks) = match &self.answer.found {
+        let (first, rest, columns, caption, remarks) = match &self.answer.found {
             AnswerBasis::Limit(found) => {
                 let searched = SearchResult(found);
                 let (first, second) = searched.sentences();
-                let sentences = std::iter::once(first).chain(second).collect();
-                (sentences, searched.columns(), RATES, searched.remarks())
+                let (columns, remarks) = (searched.columns(), searched.remarks());
+                (Some(first), second, columns, RATES, remarks)
             }
             AnswerBasis::Cells(found) => (
-                vec![format!("{}.", sentence_at_rates(found, self.record))],
+                Some(format!("{}.", sentence_at_rates(found, self.record))),
+                None,
                 cell_columns(found),
                 LEVELS,
                 cell_remarks(found),
             ),
-            AnswerBasis::Workload(_) => (Vec::new(), Vec::new(), LEVELS, Vec::new()),
+            AnswerBasis::Workload(_) => (None, None, Vec::new(), LEVELS, Vec::new()),
         };
-        let (sentences, lead) = match self.lack() {
-            None => (own, 1),
+        let lead: Vec<String> = match self.lack() {
+            None => first.into_iter().collect(),
             Some(lack) => {
-                let mut own = own.into_iter();
-                let so_far = own.next().map(|first| format!("{SO_FAR} {first}"));
-                let all = std::iter::once(lack).chain(so_far).chain(own);
-                (all.collect(), 2)
+                let so_far = first.map(|first| format!("{SO_FAR} {first}"));
+                std::iter::once(lack).chain(so_far).collect()
             }
         };
         Shown {
-            sentences,
             lead,
+            rest: rest.into_iter().collect(),
             grid: Grid::of(columns),
             caption,
             remarks,
@@ -249,14 +252,12 @@ impl FitRun<'_> {
     }
 }
 
-/// How to finish the run of this file, as a clause.
-fn how_to_finish(record: &RunRecord, file: &str) -> String {
-    match record.run.target_kind {
-        TargetKind::Model => "run it again: the state of a model is not kept".to_owned(),
-        _ => format!(
-            "finish it with: {}",
-            NeededConsent::of(record).resume_command(file)
-        ),
+/// How to finish this number of runs, as a clause: with this command, `None` of runs on a model.
+pub(crate) fn how_to_finish(command: Option<&str>, runs: usize) -> String {
+    let them = if runs == 1 { "it" } else { "them" };
+    match command {
+        Some(command) => format!("finish {them} with: {command}"),
+        None => format!("run {them} again: the state of a model is not kept"),
     }
 }
 
@@ -296,7 +297,6 @@ fn fitness(runs: Vec<FitRun<'_>>) -> Fitness {
                 written_bytes: 0,
                 found: CellAnswer::default(),
                 file: String::new(),
-                to_finish: String::new(),
             });
             continue;
         }
@@ -318,10 +318,11 @@ fn fitness(runs: Vec<FitRun<'_>>) -> Fitness {
                 written_bytes: written_bytes(run.record),
                 found: own.clone(),
                 file: run.file.clone(),
-                to_finish: how_to_finish(run.record, &run.file),
             });
         }
     }
+    let unfinished = runs.iter().filter(|run| !run.answer.is_complete());
+    let to_finish = command_to_finish(unfinished.map(|run| (run.record, run.file.as_str())));
     let FitRun { record, fit, .. } = &runs[0];
     Fitness {
         requirement: Asked {
@@ -333,6 +334,7 @@ fn fitness(runs: Vec<FitRun<'_>>) -> Fitness {
         },
         target: record.run.target.clone(),
         found,
+        to_finish,
         limits: fit.limits.clone(),
     }
 }

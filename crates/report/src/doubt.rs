@@ -189,7 +189,7 @@ pub(crate) fn remedy(reason: &Reason) -> Option<String> {
         Reason::ServedBy {
             served_by: ServedBy::Unknown,
             ..
-        } => "'iolab doctor TARGET' shows what iolab can see of it",
+        } => "'iolab doctor TARGET' shows what iolab can see of the target",
         Reason::Imbalance(found) => without(found.what),
         Reason::ReadsAfterWrites => {
             "measure again with this version, which writes out between trials what others left"

@@ -8,17 +8,21 @@ pub(crate) use open::why;
 use iolab_analysis::fitness::{
     Answer, CellAnswer, Judged, LevelAnswer, UnseenStalls, merge_answers,
 };
+use iolab_workload::names::all_of;
 use iolab_workload::quantity::{counted, format_bytes, format_ns, format_percent, significant};
 use iolab_workload::service_level::{Bound, Need, Quantity, ServiceLevel};
-use iolab_workload::units::rough_duration;
+use iolab_workload::units::{format_duration, rough_duration};
 use serde_json::{Value, json};
 use std::time::Duration;
 
+use crate::answer::how_to_finish;
 use crate::doubt;
 use crate::fitness::data::FitDocument;
 use crate::layout::{self, Column, LINES_MAX, none, paragraph};
 use iolab_workload::escape_control::escape_control;
 
+/// Most workloads that are named.
+const NAMED_MAX: usize = 4;
 /// A load of this length uses up most burst credits and write caches.
 const LONG: Duration = Duration::from_mins(10);
 
@@ -72,8 +76,23 @@ pub struct WorkloadResult {
     pub found: CellAnswer,
     /// The run file.
     pub file: String,
-    /// How to finish the run, as a clause.
-    pub to_finish: String,
+}
+
+/// How much a remark matters where there is no room for all, the most first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Rank {
+    /// Without it the answer would be another one.
+    Decides,
+    /// What was run.
+    Described,
+    /// Anything else.
+    Other,
+}
+
+/// A remark on the answer.
+struct Reason {
+    rank: Rank,
+    text: String,
 }
 
 /// The whole answer.
@@ -85,6 +104,8 @@ pub struct Fitness {
     pub target: String,
     /// The result of each workload, in the order of the requirement.
     pub found: Vec<WorkloadResult>,
+    /// The command that finishes all runs that are not complete; `None` without one, and on a model.
+    pub to_finish: Option<String>,
     /// Further limits of the answer.
     pub limits: Vec<String>,
 }
@@ -125,21 +146,6 @@ impl WorkloadResult {
         let (name, ran) = (&self.workload, &self.ran);
         Some(format!("{name}: {ran}, for {load}{written}."))
     }
-
-    /// What is missing of the measurement; `None` where it is complete.
-    fn lack(&self) -> Option<String> {
-        let name = &self.workload;
-        match self.measured {
-            Measured::Whole => None,
-            Measured::Part => Some(format!(
-                "{name}: the run is not complete; {}",
-                self.to_finish
-            )),
-            Measured::Nothing => Some(format!(
-                "{name}: its run file is not given; give all run files of one iolab fit together."
-            )),
-        }
-    }
 }
 
 impl Fitness {
@@ -166,9 +172,39 @@ impl Fitness {
             .collect()
     }
 
-    /// Why the answer is no or unknown, and what it does not cover.
+    /// What is missing of the measurement, and what the user does about it: without that there is no answer, so that no text leaves it out.
+    pub(crate) fn to_do(&self) -> Vec<String> {
+        let of = |measured: Measured| -> Vec<&str> {
+            let own = self.found.iter().filter(|one| one.measured == measured);
+            own.map(|one| one.workload.as_str()).collect()
+        };
+        let (begun, missing) = (of(Measured::Part), of(Measured::Nothing));
+        let mut texts = Vec::new();
+        if !begun.is_empty() {
+            let are = match begun.len() {
+                1 => "the run is",
+                _ => "the runs are",
+            };
+            let how = how_to_finish(self.to_finish.as_deref(), begun.len());
+            texts.push(format!("{}: {are} not complete; {how}", few(&begun)));
+        }
+        if !missing.is_empty() {
+            let are = match missing.len() {
+                1 => "its run file is",
+                _ => "their run files are",
+            };
+            texts.push(format!(
+                "{}: {are} not given; give all run files of one iolab fit together.",
+                few(&missing)
+            ));
+        }
+        texts
+    }
+
+    /// Why the answer is no or unknown, and what it does not cover: what decides the answer comes first.
     pub(crate) fn remarks(&self) -> Vec<String> {
-        [self.reasons(), self.limits()].concat()
+        let reasons = self.reasons().into_iter().map(|reason| reason.text);
+        reasons.chain(self.limits()).collect()
     }
 
     /// The answer for a terminal of `width` columns.
@@ -178,30 +214,29 @@ impl Fitness {
             self.sentence(),
             escape_control(&self.requirement.question),
         );
-        let mut lines: Vec<String> = layout::wrapped(&head, width)
-            .lines()
-            .map(str::to_owned)
-            .collect();
-        let table = layout::text(self.columns(), width);
-        lines.extend(table.lines().map(str::to_owned));
-        lines.push(String::new());
-        let ran = self.ran().into_iter().map(|text| (text, ""));
-        let remarks = self.remarks().into_iter().map(|text| (text, "- "));
-        let texts: Vec<(String, &str)> = ran.chain(remarks).collect();
-        let count = texts.len();
-        for (shown, (text, mark)) in texts.into_iter().enumerate() {
-            let text = paragraph(&escape_control(&text), mark, width);
-            let own = text.lines().count();
-            // Whole sentences, and a line that counts the others.
-            let rest = usize::from(shown + 1 < count);
-            if lines.len() + own + rest > LINES_MAX {
-                let hidden = counted((count - shown) as u64, "more remark");
-                lines.push(format!("({hidden}: --format json)"));
-                break;
-            }
-            lines.extend(text.lines().map(str::to_owned));
+        let mut text = layout::wrapped(&head, width);
+        for to_do in self.to_do() {
+            text += &paragraph(&escape_control(&to_do), "", width);
+            text.push('\n');
         }
-        lines.join("\n") + "\n"
+        text += &layout::text(self.columns(), width);
+        text.push('\n');
+        let paragraph = |text: &str, mark| paragraph(&escape_control(text), mark, width);
+        let ran = self.ran().into_iter();
+        let ran = ran.map(|text| (Rank::Described, paragraph(&text, "")));
+        let reasons = self.reasons().into_iter();
+        let reasons = reasons.map(|reason| (reason.rank, paragraph(&reason.text, "- ")));
+        let limits = self.limits().into_iter();
+        let limits = limits.map(|text| (Rank::Other, paragraph(&text, "- ")));
+        let all: Vec<(Rank, String)> = ran.chain(reasons).chain(limits).collect();
+        let room = LINES_MAX.saturating_sub(text.lines().count());
+        let shown = fitting(&all, room);
+        text.extend(shown.iter().map(|place| all[*place].1.as_str()));
+        if shown.len() < all.len() {
+            let hidden = counted((all.len() - shown.len()) as u64, "more remark");
+            text += &format!("({hidden}: --format json)\n");
+        }
+        text
     }
 
     fn rows(&self) -> impl Iterator<Item = (&WorkloadResult, &LevelAnswer)> {
@@ -236,61 +271,77 @@ impl Fitness {
         ]
     }
 
-    /// Why the answer is no or unknown, and what would change it.
-    fn reasons(&self) -> Vec<String> {
-        let mut texts = Vec::new();
+    /// Why the answer is no or unknown, and what would change it, in the order of their ranks.
+    fn reasons(&self) -> Vec<Reason> {
+        let mut reasons = Vec::new();
+        let whole = self.answer();
+        let mut add = |decides: bool, text: String| {
+            let rank = match decides {
+                true => Rank::Decides,
+                false => Rank::Other,
+            };
+            reasons.push(Reason { rank, text });
+        };
         for of in &self.found {
             let WorkloadResult {
                 workload, found, ..
             } = of;
-            texts.extend(of.lack());
+            let is_whole = of.measured == Measured::Whole;
             let doubts = found.reasons();
             for doubt in &doubts {
+                let mut levels = found.levels.iter();
+                let turns = levels.any(|level| level.turned_by.contains(doubt));
                 let text = doubt::sentences(doubt, &found.doubts);
-                texts.push(format!("{workload}: {text}"));
+                add(
+                    is_whole && turns && whole == Answer::CannotTell,
+                    format!("{workload}: {text}"),
+                );
             }
             for answered in &found.levels {
                 let (judged, level) = (&answered.judged, &answered.judged.level);
                 if let Some(change) = &judged.change {
-                    texts.push(format!(
+                    let text = format!(
                         "{workload} {level}: after {} of load and {} the median over trials went from {} to {} and stayed.",
                         rough_duration(Duration::from_nanos(change.after_ns)),
                         format_bytes(change.after_bytes as f64),
                         amount(level, change.from),
                         amount(level, change.to),
-                    ));
+                    );
+                    add(false, text);
                 }
-                if of.measured != Measured::Whole {
+                if !is_whole {
                     continue;
                 }
+                let mut add = |text: String| add(answered.answer == whole, text);
                 match (judged.answer, answered.answer) {
                     (Answer::No, Answer::No) => {
                         let remedy = match found.cause(answered) {
                             Some(cause) => doubt::limit(&cause),
                             None => self.remedy(workload, level),
                         };
-                        texts.push(format!("{workload} {level}: {}; {remedy}.", gap(judged)));
+                        add(format!("{workload} {level}: {}; {remedy}.", gap(judged)));
                     }
                     (Answer::CannotTell, _) if found.doubts.limit.is_some() => {
                         let limit = found.doubts.limit.iter().map(doubt::limit);
                         let limit: Vec<String> = limit.collect();
                         let why = why(judged);
-                        texts.push(format!("{workload} {level}: {why}; {}.", limit.join("; ")));
+                        add(format!("{workload} {level}: {why}; {}.", limit.join("; ")));
                     }
-                    (Answer::CannotTell, _) if doubts.is_empty() => texts.push(format!(
+                    (Answer::CannotTell, _) if doubts.is_empty() => add(format!(
                         "{workload} {level}: {}; a longer load may settle it (--for {}).",
                         why(judged),
                         longer(self.requirement.hold)
                     )),
                     (Answer::CannotTell, _) => {
-                        texts.push(format!("{workload} {level}: {}.", why(judged)));
+                        add(format!("{workload} {level}: {}.", why(judged)));
                     }
                     // The doubts above explain it.
                     (Answer::Yes | Answer::No, _) => {}
                 }
             }
         }
-        texts
+        reasons.sort_by_key(|reason| reason.rank);
+        reasons
     }
 
     /// How to satisfy a level that fails.
@@ -332,6 +383,31 @@ impl Fitness {
     }
 }
 
+/// The places of the paragraphs that fit into this number of lines, beside one that counts the others: those that matter most, and the first
+/// that decides the answer in any case.
+fn fitting(all: &[(Rank, String)], room: usize) -> Vec<usize> {
+    let mut places: Vec<usize> = (0..all.len()).collect();
+    places.sort_by_key(|place| all[*place].0);
+    let mut used = 0;
+    let fit = places.iter().enumerate().take_while(|(shown, place)| {
+        let (rank, text) = &all[**place];
+        used += text.lines().count();
+        let count = usize::from(shown + 1 < all.len());
+        used + count <= room || (*shown == 0 && *rank == Rank::Decides)
+    });
+    let mut shown: Vec<usize> = fit.map(|(_, place)| *place).collect();
+    shown.sort_unstable();
+    shown
+}
+
+/// `wal and reads`; of many their number.
+fn few(workloads: &[&str]) -> String {
+    match workloads.len() {
+        ..=NAMED_MAX => all_of(workloads),
+        many => format!("{many} workloads"),
+    }
+}
+
 /// An answer; where a doubt changed it, with the result as measured.
 pub(crate) fn answer(level: &LevelAnswer) -> String {
     match level.turned_by.is_empty() {
@@ -369,7 +445,8 @@ fn gap(judged: &Judged) -> String {
 
 /// Four times the length halves an interval.
 fn longer(hold: Duration) -> String {
-    format!("{}s", hold.as_secs().max(1) * 4)
+    let whole = Duration::from_secs(hold.as_secs().max(1));
+    format_duration(whole.saturating_mul(4))
 }
 
 pub(crate) fn unit(level: &ServiceLevel) -> &'static str {

@@ -63,12 +63,11 @@ impl Overview<'_> {
         let glance = &self.digest.glance;
         let targets: Vec<&str> = glance.rows.iter().map(|row| row.target).collect();
         let varies = glance.varies_in_target();
-        let drawn = self.targets();
         let mut numbers: Vec<FirstNumber<'_>> = match glance.rows.is_empty() {
             false => {
                 let rows = glance.rows.iter().filter_map(|row| {
                     let name = varies.then(|| own_part(row.target, &targets));
-                    let place = drawn.iter().position(|target| target == row.target);
+                    let place = self.targets.iter().position(|target| target == row.target);
                     of_access(row, (name, place.unwrap_or(0)))
                 });
                 rows.collect()
@@ -183,16 +182,21 @@ impl Overview<'_> {
         ]
     }
 
-    /// The numbers of the picture.
-    pub(crate) fn picture_numbers(&self) -> Vec<PreviewNumber> {
-        let numbers = self.pictured().into_iter();
-        numbers.map(|number| number.shown).collect()
+    /// The numbers of the picture and its words; `None` where there are no numbers.
+    pub(crate) fn picture_parts(&self) -> Option<(Vec<PreviewNumber>, PictureWords)> {
+        let pictured = self.pictured();
+        if pictured.is_empty() {
+            return None;
+        }
+        let words = self.picture_words(&pictured);
+        let numbers = pictured.into_iter().map(|number| number.shown);
+        Some((numbers.collect(), words))
     }
 
     /// How far the numbers of the picture can be trusted: it shows no findings.
-    fn picture_trust(&self) -> Trust {
+    fn picture_trust(&self, pictured: &[FirstNumber<'_>]) -> Trust {
         let runs: Vec<_> = self.inputs.iter().map(|input| &input.run).collect();
-        let numbers = self.pictured().into_iter().map(|number| CellId {
+        let numbers = pictured.iter().map(|number| CellId {
             run: number.run,
             cell: number.cell.cell.id,
         });
@@ -224,22 +228,17 @@ impl Overview<'_> {
     }
 
     /// The text above and below the numbers of the picture.
-    pub(crate) fn picture_words(&self) -> PictureWords {
+    fn picture_words(&self, pictured: &[FirstNumber<'_>]) -> PictureWords {
         let records: Vec<_> = self.inputs.iter().map(|input| input.run.record()).collect();
-        let has_intervals = self.pictured().iter().any(|one| one.interval.is_some());
-        let numbers = match has_intervals {
-            true => "Medians; ± and whiskers: 95 % interval for a repeat at once.",
-            false => "Medians.",
-        };
         let source = records.first().map_or_else(String::new, |record| {
             let day = record.run.started_utc.split('T').next().unwrap_or_default();
-            let text = format!("iolab {}, {day}. {numbers}", record.run.tool_version);
+            let text = format!("iolab {}, {day}.", record.run.tool_version);
             escape_control(&text).into_owned()
         });
         PictureWords {
             title: summary::drives(&records),
             subject: on_page(&self.subject()),
-            trust: on_page(&trust::sentence(&self.picture_trust())),
+            trust: on_page(&trust::sentence(&self.picture_trust(pictured))),
             source,
         }
     }
@@ -371,31 +370,16 @@ mod tests {
         Input::new(PathBuf::from("read-size.iolab"), AnalysedRun::of(record))
     }
 
-    /// What no number has is not explained.
-    #[test]
-    fn a_picture_explains_intervals_where_there_are_any() {
-        let source = |input: Input| Overview::new(&[input]).picture_words().source;
-        assert!(source(reads(None)).contains("whiskers"));
-        let mut record: RunRecord = record("read-size", &["bs"]);
-        add_cell(&mut record, &["bs=4KiB"], &[100.0, 101.0]);
-        let few = Input::new(PathBuf::from("few.iolab"), AnalysedRun::of(record));
-        let source = source(few);
-        assert!(source.ends_with(". Medians."), "{source}");
-    }
-
     /// The page is judged by its findings too, the picture by nothing but the numbers in it.
     #[test]
     fn a_picture_is_trusted_as_far_as_its_own_numbers() {
         let judged = |disturbed| {
             let inputs = [reads(disturbed)];
             let overview = Overview::new(&inputs);
-            let shown = overview.picture_numbers();
+            let (shown, words) = overview.picture_parts().expect("numbers");
             assert_eq!(shown.len(), 1, "{shown:?}");
-            let trust = overview.picture_trust();
-            assert!(
-                overview.picture_words().trust.contains(trust.level.name()),
-                "{trust:?}"
-            );
+            let trust = overview.picture_trust(&overview.pictured());
+            assert!(words.trust.contains(trust.level.name()), "{trust:?}");
             (
                 (overview.digest.trust.level, overview.digest.trust.reason),
                 (trust.level, trust.reason),

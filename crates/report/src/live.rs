@@ -40,6 +40,8 @@ pub struct RunTime {
     pub total: Duration,
     /// Whether it may end earlier.
     pub is_bound: bool,
+    /// Whether it may end later: caches that are slow to write out take time that nothing foresees.
+    pub may_exceed: bool,
     /// Whether it is virtual time of a model.
     pub is_virtual: bool,
 }
@@ -156,8 +158,9 @@ impl std::fmt::Display for RunTime {
             if self.is_virtual { "virtual time " } else { "" },
             if self.is_bound { "at most " } else { "" },
         );
-        let (elapsed, total) = (self.elapsed, self.total);
-        write!(f, "{before}{} of {bound}{}", clock(elapsed), clock(total))
+        let after = if self.may_exceed { " or more" } else { "" };
+        let (elapsed, total) = (clock(self.elapsed), clock(self.total));
+        write!(f, "{before}{elapsed} of {bound}{total}{after}")
     }
 }
 

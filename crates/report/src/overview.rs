@@ -42,6 +42,11 @@ const NAMED_MAX: usize = 3;
 pub struct Overview<'a> {
     pub(crate) inputs: Vec<&'a Input>,
     pub(crate) digest: Digest<'a>,
+    /// The sparklines of each experiment, those of several targets on the same axes, with the number of the run whose section shows
+    /// them and a name.
+    pub(crate) overlaid_outlines: Vec<(usize, String, Sparkline)>,
+    /// The targets of all that is drawn; the place of one among them is that of its colour.
+    pub(crate) targets: Vec<String>,
 }
 
 impl<'a> Overview<'a> {
@@ -52,9 +57,23 @@ impl<'a> Overview<'a> {
             run: &input.run,
             peers: &input.interpretation.peers,
         });
+        let digest = Digest::of(&told.collect::<Vec<_>>());
+        let overlaid_outlines = overlaid_outlines(&inputs);
+        let of_outlines = overlaid_outlines
+            .iter()
+            .flat_map(|(.., outline)| outline.targets());
+        let of_glance = digest.glance.rows.iter().map(|row| row.target);
+        let mut targets: Vec<String> = Vec::new();
+        for target in of_outlines.chain(of_glance) {
+            if !targets.iter().any(|known| known == target) {
+                targets.push(target.to_owned());
+            }
+        }
         Self {
-            digest: Digest::of(&told.collect::<Vec<_>>()),
             inputs,
+            digest,
+            overlaid_outlines,
+            targets,
         }
     }
 
@@ -187,18 +206,16 @@ impl<'a> Overview<'a> {
     /// # Errors
     /// Of kind [`Failed`](iolab_workload::Kind::Failed) when it cannot be drawn.
     pub fn picture(&self) -> Result<Option<Vec<u8>>> {
-        let numbers = self.picture_numbers();
-        match numbers.is_empty() {
-            true => Ok(None),
-            false => preview_image::png(&numbers, &self.picture_words().borrowed()).map(Some),
+        match self.picture_parts() {
+            None => Ok(None),
+            Some((numbers, words)) => preview_image::png(&numbers, &words.borrowed()).map(Some),
         }
     }
 
     /// The same as SVG for a page, with ids that begin with `id`.
     pub(crate) fn picture_svg(&self, id: &str) -> Option<String> {
-        let numbers = self.picture_numbers();
-        let svg = || preview_image::svg(&numbers, &self.picture_words().borrowed(), id);
-        (!numbers.is_empty()).then(svg)
+        let (numbers, words) = self.picture_parts()?;
+        Some(preview_image::svg(&numbers, &words.borrowed(), id))
     }
 
     /// The name of a run: its experiment, with its target where another run is of the same experiment.
@@ -217,46 +234,6 @@ impl<'a> Overview<'a> {
             Some((self.name_among_runs(analysis), outline(analysis)?))
         });
         named.filter(|(_, outline)| is_curve(outline)).collect()
-    }
-
-    /// The sparklines of each experiment, those of several targets on the same axes, with the number of the run whose section shows
-    /// them and a name.
-    pub(crate) fn overlaid_outlines(&self) -> Vec<(usize, String, Sparkline)> {
-        let mut groups: Vec<(usize, &Input, Vec<Sparkline>)> = Vec::new();
-        for (number, input) in self.inputs.iter().enumerate() {
-            let alike = |(_, first, _): &&mut (usize, &Input, _)| first.asks_the_same(input);
-            let own = outline(input.run.analysis());
-            match groups.iter_mut().find(alike) {
-                Some((_, _, outlines)) => outlines.extend(own),
-                None => groups.push((number, input, own.into_iter().collect())),
-            }
-        }
-        let named = groups.into_iter().flat_map(|(number, input, outlines)| {
-            let name = input.run.analysis().experiment.clone();
-            match Sparkline::overlaid(outlines.clone()) {
-                Some(all) => vec![(number, name, all)],
-                // They lie along different factors.
-                None => {
-                    let each = outlines.into_iter();
-                    each.map(|one| (number, name.clone(), one)).collect()
-                }
-            }
-        });
-        named.filter(|(_, _, outline)| is_curve(outline)).collect()
-    }
-
-    /// The targets of all that is drawn; the place of one among them is that of its colour.
-    pub(crate) fn targets(&self) -> Vec<String> {
-        let outlines = self.overlaid_outlines();
-        let of_outlines = outlines.iter().flat_map(|(.., outline)| outline.targets());
-        let of_glance = self.digest.glance.rows.iter().map(|row| row.target);
-        let mut targets: Vec<String> = Vec::new();
-        for target in of_outlines.chain(of_glance) {
-            if !targets.iter().any(|known| known == target) {
-                targets.push(target.to_owned());
-            }
-        }
-        targets
     }
 
     /// As many headlines as fit into this number of lines, the most important first.
@@ -351,6 +328,31 @@ impl<'a> Overview<'a> {
         });
         words.collect()
     }
+}
+
+/// See [`Overview::overlaid_outlines`].
+fn overlaid_outlines(inputs: &[&Input]) -> Vec<(usize, String, Sparkline)> {
+    let mut groups: Vec<(usize, &Input, Vec<Sparkline>)> = Vec::new();
+    for (number, input) in inputs.iter().enumerate() {
+        let alike = |(_, first, _): &&mut (usize, &Input, _)| first.asks_the_same(input);
+        let own = outline(input.run.analysis());
+        match groups.iter_mut().find(alike) {
+            Some((_, _, outlines)) => outlines.extend(own),
+            None => groups.push((number, input, own.into_iter().collect())),
+        }
+    }
+    let named = groups.into_iter().flat_map(|(number, input, outlines)| {
+        let name = input.run.analysis().experiment.clone();
+        match Sparkline::overlaid(outlines.clone()) {
+            Some(all) => vec![(number, name, all)],
+            // They lie along different factors.
+            None => {
+                let each = outlines.into_iter();
+                each.map(|one| (number, name.clone(), one)).collect()
+            }
+        }
+    });
+    named.filter(|(_, _, outline)| is_curve(outline)).collect()
 }
 
 /// The sparkline of a run, for terminals and pages. Runs of `iolab why` have no curve.

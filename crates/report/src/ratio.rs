@@ -20,7 +20,7 @@ pub(crate) fn times(shown: RatioShown) -> String {
 }
 
 /// The same with a note behind the interval, where it has one.
-pub(crate) fn times_noted(shown: RatioShown, note: &str) -> String {
+fn times_noted(shown: RatioShown, note: &str) -> String {
     let (ratio, interval) = shown;
     let Some((low, high)) = interval else {
         return alone(ratio);

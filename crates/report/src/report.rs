@@ -188,11 +188,14 @@ impl<'a> StudyReport<'a> {
     fn lines(&self) -> Vec<String> {
         match self.answers.is_empty() {
             true => self.overview.lines(),
-            false => {
-                let lead = self.answers.iter().flat_map(|one| one.parts().0);
-                lead.cloned().collect()
-            }
+            false => self.answer_lines(),
         }
+    }
+
+    /// The answers to questions, one line each; none where no question was asked.
+    fn answer_lines(&self) -> Vec<String> {
+        let lead = self.answers.iter().flat_map(|one| &one.lead);
+        lead.cloned().collect()
     }
 
     /// The commands that repeat all of it, a line each.
@@ -206,22 +209,12 @@ impl<'a> StudyReport<'a> {
 /// An answer with its question.
 #[derive(Debug)]
 struct AnswerPart {
-    sentences: Vec<String>,
-    lead: usize,
+    /// The lines that the document begins with.
+    lead: Vec<String>,
+    /// What follows them.
+    rest: Vec<String>,
     table: Captioned,
     remarks: Vec<String>,
-}
-
-impl AnswerPart {
-    /// The lines that the document begins with, and what follows them.
-    fn parts(&self) -> (&[String], &[String]) {
-        self.sentences.split_at(self.lead.min(self.sentences.len()))
-    }
-
-    /// What follows the lines that the document begins with.
-    fn rest(&self) -> &[String] {
-        self.parts().1
-    }
 }
 
 fn answers(inputs: &[Input]) -> Vec<AnswerPart> {
@@ -231,8 +224,8 @@ fn answers(inputs: &[Input]) -> Vec<AnswerPart> {
     let all = Answers::of(runs).shown().into_iter();
     let cleaned = |texts: Vec<String>| texts.iter().map(|text| clean(text)).collect();
     all.map(|shown| AnswerPart {
-        sentences: cleaned(shown.sentences),
-        lead: shown.lead,
+        lead: cleaned(shown.lead),
+        rest: cleaned(shown.rest),
         table: Captioned {
             caption: shown.caption.to_owned(),
             grid: shown.grid,

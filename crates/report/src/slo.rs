@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use iolab_analysis::doubt::Doubt;
 use iolab_analysis::fitness::{Answer, CellAnswer, LevelAnswer, UnseenStalls, Verdicts};
 use iolab_analysis::slo::{RateAnswer, RatePoint, SearchAnswer};
 use iolab_record::RunRecord;
@@ -108,7 +109,18 @@ impl SearchResult<'_> {
 
     /// The limits of the answer.
     pub(crate) fn remarks(&self) -> Vec<String> {
-        let mut remarks = Vec::new();
+        let mut remarks: Vec<String> = Vec::new();
+        // What turned the answer is said above: without its remedy the user would be left there.
+        let ends = [&self.0.holds, &self.0.fails].into_iter().flatten();
+        for remedy in ends
+            .flat_map(turned_by)
+            .filter_map(|doubt| doubt::remedy(&doubt.reason))
+        {
+            let remedy = format!("{remedy}.");
+            if !remarks.contains(&remedy) {
+                remarks.push(remedy);
+            }
+        }
         let cause = self.0.fails.as_ref().and_then(|fails| fails.cause());
         remarks.extend(cause.map(|cause| format!("{}.", capital(&doubt::limit(&cause)))));
         if self.0.limit.contradicts {
@@ -230,12 +242,16 @@ impl SearchResult<'_> {
     }
 }
 
-/// The doubts about an end of the answer.
+/// The doubts that turned an end of the answer.
+fn turned_by(end: &RateAnswer) -> impl Iterator<Item = &Doubt> {
+    end.found.levels.iter().flat_map(|level| &level.turned_by)
+}
+
+/// The same in words.
 fn turning(end: &RateAnswer) -> Vec<String> {
-    let found = &end.found;
     let mut texts = Vec::new();
-    for doubt in found.levels.iter().flat_map(|level| &level.turned_by) {
-        let text = doubt::words(doubt, &found.doubts);
+    for doubt in turned_by(end) {
+        let text = doubt::words(doubt, &end.found.doubts);
         if !texts.contains(&text) {
             texts.push(text);
         }

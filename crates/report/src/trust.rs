@@ -1,6 +1,7 @@
 //! How far what an output shows can be trusted, in words and as data: one sentence for all formats.
 
 use iolab_analysis::analysis::Flag;
+use iolab_analysis::imbalance::Disturber;
 use iolab_analysis::trust::{Trust, TrustReason};
 use iolab_record::ServedBy;
 use iolab_workload::quantity::{counted, format_percent};
@@ -112,7 +113,9 @@ pub(crate) fn sentence(trust: &Trust) -> String {
 pub(crate) fn in_words(trust: &Trust) -> Option<String> {
     let cells = part(trust, "cell");
     let is_one = trust.concerned == 1;
-    let others = match (trust.is_throttled, trust.is_stolen) {
+    // Other guests of the hypervisor are no programs of this machine, and a quota is nobody's use.
+    let is_by = |by| trust.disturbers.contains(&by);
+    let others = match (is_by(Disturber::Quota), is_by(Disturber::Steal)) {
         (true, _) => "others used the disk or the CPUs, or a quota held iolab back",
         (false, true) => "others used the disk or the CPUs",
         (false, false) => "other programs used the disk or the CPUs",

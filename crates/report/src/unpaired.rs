@@ -3,12 +3,13 @@
 use std::path::Path;
 
 use iolab_analysis::analysis::{Analysis, CellAnalysis};
-use iolab_analysis::claim::{CellId, Change, Groups, LongTail, Unpaired, WhyUnpaired};
+use iolab_analysis::claim::{Change, Groups, LongTail, Unpaired, WhyUnpaired};
 use iolab_workload::quantity::{counted, format_ns, format_percent, significant};
 use iolab_workload::response::Response;
-use iolab_workload::settings::cell_label;
 use iolab_workload::shell::shell_word;
 use iolab_workload::trial::CacheState;
+
+use crate::findings::sentences::at_cell;
 
 /// One of these, of the run in this file.
 pub fn unpaired(run: &Analysis, one: &Unpaired, file: &Path) -> String {
@@ -16,14 +17,6 @@ pub fn unpaired(run: &Analysis, one: &Unpaired, file: &Path) -> String {
         Unpaired::Change(change, why) => of_change(run, change, *why),
         Unpaired::TwoGroups(groups) => of_groups(run, groups, file),
         Unpaired::LongTail(tail) => of_tail(run, tail),
-    }
-}
-
-/// ` at bs=4KiB`; nothing where there is no factor.
-fn at(run: &Analysis, id: CellId) -> String {
-    match run.levels_of(id.cell) {
-        [] => String::new(),
-        levels => format!(" at {}", cell_label(&run.factors, levels)),
     }
 }
 
@@ -55,7 +48,7 @@ fn of_change(run: &Analysis, change: &Change, why: WhyUnpaired) -> String {
     };
     format!(
         "Cannot explain the change of throughput{} from {} to {} after {}. {reason}.{disturbed}",
-        at(run, change.cell),
+        at_cell(run, change.cell),
         format(change.before_mb_s),
         format(change.after_mb_s),
         format_ns(change.after_ns as f64),
@@ -78,7 +71,7 @@ fn of_groups(run: &Analysis, groups: &Groups, file: &Path) -> String {
     };
     format!(
         "Cannot explain the two groups of trials{}{more}, {} around {} and the others around {}: 'iolab why' compares cells, and not trials of one. 'iolab plot {} --kind order' shows when each group occurs{buffers}.",
-        at(run, groups.most),
+        at_cell(run, groups.most),
         format_percent(levels.low_share),
         run.response.format(levels.low_median),
         run.response.format(levels.high_median),
@@ -101,7 +94,7 @@ fn of_tail(run: &Analysis, tail: &LongTail) -> String {
     };
     format!(
         "Cannot explain slow requests{}, whose p99 is {} times the median ({} against {}): 'iolab why' compares cells, and not requests of one. It explains a p99 that differs between cells (response = \"p99\" in the experiment).{more}",
-        at(run, tail.cell),
+        at_cell(run, tail.cell),
         significant(tail.ratio),
         format_ns(p99),
         format_ns(p50),

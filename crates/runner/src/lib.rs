@@ -167,6 +167,10 @@ pub trait Observer {
     fn run_ends(&mut self, _end: &RunEnd) {}
     /// Something the user should know.
     fn note(&mut self, _message: &str) {}
+    /// The run has too little of its budget; of several runs that share one, the user may know it already.
+    fn budget_is_short(&mut self, message: &str) {
+        self.note(message);
+    }
 }
 
 /// How the user ends a run early.

@@ -37,7 +37,7 @@ use iolab_storage::{Need, Target, TargetKind};
 use iolab_workload::outcome::{Failure, Outcome};
 use iolab_workload::settings::CellSpec;
 use iolab_workload::trial::{FileLayout, Others, Shift, TrialSpec};
-use iolab_workload::{Error, Result};
+use iolab_workload::{Error, Result, launchers};
 
 use errors::unreadable;
 use hosts::Host;
@@ -152,13 +152,13 @@ impl Ranks {
         if cell.runs_program() || cell.tool.is_peer() {
             return alone(
                 "measuring another program",
-                "start one process, without mpirun",
+                concat!("start one process, without ", launchers!()),
             );
         }
         if cell.has_groups() {
             return alone(
                 "several groups of workers",
-                "start one process, without mpirun",
+                concat!("start one process, without ", launchers!()),
             );
         }
         let trial = &cell.trial;

@@ -402,15 +402,24 @@ impl<'a> Session<'a> {
 
     /// Says so when the budget cannot pay for the fewest trials, from the trials' own time bounds, or when these have none.
     pub(super) fn warn_about_time(&mut self) -> Result<()> {
+        let plan = &self.record.plan;
+        let shortfall = plan.shortfall(&iolab_peers::overhead);
         let messages = [
-            iolab_peers::waiting(&self.record.plan),
-            self.record.plan.shortfall(&iolab_peers::overhead),
-            iolab_peers::beyond_budget(&self.record.plan),
+            (iolab_peers::waiting(plan), false),
+            (shortfall, true),
+            (iolab_peers::beyond_budget(plan), false),
         ];
         // A study shows them one after the other.
-        let name = self.record.plan.experiment().name.clone();
-        for message in messages.iter().flatten() {
-            self.event(EventKind::Warning, &format!("{name}: {message}"))?;
+        let name = plan.experiment().name.clone();
+        for (message, is_shortfall) in messages {
+            let Some(message) = message.map(|text| format!("{name}: {text}")) else {
+                continue;
+            };
+            match is_shortfall {
+                true => self.observer.budget_is_short(&message),
+                false => self.observer.note(&message),
+            }
+            self.keep(EventKind::Warning, None, &message)?;
         }
         Ok(())
     }

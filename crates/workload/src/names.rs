@@ -23,6 +23,14 @@ pub fn all_of(names: &[&str]) -> String {
     in_a_sentence(names, "and")
 }
 
+/// The commands that start several processes as one run, in a sentence. A literal, for `concat!`.
+#[macro_export]
+macro_rules! launchers {
+    () => {
+        "mpiexec, mpirun or srun"
+    };
+}
+
 fn in_a_sentence(names: &[&str], before_last: &str) -> String {
     match names {
         [others @ .., next, last] => {

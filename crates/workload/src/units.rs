@@ -131,12 +131,18 @@ pub fn rough_duration(duration: Duration) -> String {
     }
 }
 
-/// The next whole minute, at least one: a budget to recommend.
-pub fn whole_minutes(time: Duration) -> Duration {
+/// A budget to recommend that is at least this long: whole minutes, and beyond three hours whole hours.
+pub fn budget_to_recommend(time: Duration) -> Duration {
+    const MINUTE: u64 = 60;
+    const HOUR: u64 = 60 * MINUTE;
     let seconds = time
         .as_secs()
         .saturating_add(u64::from(time.subsec_nanos() > 0));
-    Duration::from_secs(seconds.div_ceil(60).max(1).saturating_mul(60))
+    let unit = match seconds <= 3 * HOUR {
+        true => MINUTE,
+        false => HOUR,
+    };
+    Duration::from_secs(seconds.div_ceil(unit).max(1).saturating_mul(unit))
 }
 
 /// Formats a duration with one unit and at most three decimal places: `250ms`, `1.5s`, `2min`. [`parse_duration`] reads it back,
@@ -219,6 +225,24 @@ mod tests {
             (10_209.0, "2.9 h"),
         ] {
             assert_eq!(rough_duration(Duration::from_secs_f64(seconds)), text);
+        }
+    }
+
+    #[test]
+    fn a_recommended_budget_is_enough_and_short_to_read() {
+        for (seconds, text) in [
+            (0.0, "1min"),
+            (60.0, "1min"),
+            (60.5, "2min"),
+            (7000.0, "117min"),
+            (10_800.0, "3h"),
+            (10_801.0, "4h"),
+            (419_310.0, "117h"),
+        ] {
+            let time = Duration::from_secs_f64(seconds);
+            let budget = budget_to_recommend(time);
+            assert!(budget >= time);
+            assert_eq!(format_duration(budget), text);
         }
     }
 

@@ -35,12 +35,6 @@ impl CellServed {
         matches!(self.unanimous(), Some(ServedBy::Device | ServedBy::Model))
     }
 
-    /// The device's share of the bytes, where each trial had bytes of several sources and the share is known.
-    pub fn device_share_of_mixed(&self) -> Option<f64> {
-        let is_mixed = self.unanimous() == Some(ServedBy::Mixed);
-        self.device_fraction.filter(|_| is_mixed)
-    }
-
     /// Whether any trial had this verdict.
     pub fn any(&self, verdict: ServedBy) -> bool {
         self.trials.iter().any(|(v, _)| *v == verdict)

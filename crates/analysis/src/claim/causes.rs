@@ -14,6 +14,7 @@ use iolab_plan::suspect::{Check, Suspect};
 use iolab_plan::untried_suspect::Obstacle;
 use iolab_workload::settings::cell_label;
 
+use super::Claim;
 use super::effect::log_ratios;
 use super::leftover::fell;
 use crate::analysis::{Analysis, CellAnalysis};
@@ -198,6 +199,33 @@ impl Suspects {
     /// The name of the first.
     pub(super) fn first(&self) -> &str {
         self.suspects.first().map_or("", |one| &one.suspect)
+    }
+}
+
+/// Whether claims answer what a run asks that was made to explain a difference: the difference is not there again, or a suspect has a part in
+/// it, or each one is cleared. While one is not tried or cannot be told, that others are cleared answers nothing.
+pub fn is_answered(claims: &[Claim]) -> bool {
+    let again = claims.iter().find_map(|claim| match claim {
+        Claim::Reproduced(found) => Some(found.again),
+        _ => None,
+    });
+    let verdicts = || {
+        claims.iter().filter_map(|claim| match claim {
+            Claim::Suspects(found) => Some(found.verdict),
+            _ => None,
+        })
+    };
+    let has_part = |verdict: CauseVerdict| match verdict {
+        CauseVerdict::Cause | CauseVerdict::Joint | CauseVerdict::Contributes => true,
+        CauseVerdict::Cleared | CauseVerdict::CannotTell | CauseVerdict::NotTried => false,
+    };
+    match again {
+        None | Some(Again::CannotTell) => false,
+        Some(Again::NotReproduced) => true,
+        Some(Again::Reproduced) => {
+            let are_cleared = verdicts().all(|verdict| verdict == CauseVerdict::Cleared);
+            verdicts().any(has_part) || (are_cleared && verdicts().next().is_some())
+        }
     }
 }
 
@@ -426,5 +454,57 @@ fn direction(inquiry: &Inquiry) -> f64 {
     match inquiry.seen >= inquiry.expected {
         true => 1.0,
         false => -1.0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cleared_suspects_answer_nothing_while_another_one_is_open() {
+        let answered = |again: Again, verdicts: &[CauseVerdict]| {
+            let reproduced = Claim::Reproduced(Reproduction {
+                run: 0,
+                phenomenon: "a difference".to_owned(),
+                seen: 2.0,
+                expected: 1.0,
+                ratio: None,
+                interval: None,
+                blocks: 20,
+                shorter_ns: None,
+                again,
+                unexplained: None,
+                unexplained_without: None,
+                doubts: Vec::new(),
+                is_explained: false,
+            });
+            let suspects = verdicts.iter().map(|verdict| {
+                Claim::Suspects(Suspects {
+                    run: 0,
+                    verdict: *verdict,
+                    suspects: Vec::new(),
+                    blocks: 20,
+                })
+            });
+            is_answered(
+                &std::iter::once(reproduced)
+                    .chain(suspects)
+                    .collect::<Vec<_>>(),
+            )
+        };
+        let (there, gone, open) = (Again::Reproduced, Again::NotReproduced, Again::CannotTell);
+        let cleared = CauseVerdict::Cleared;
+        assert!(answered(there, &[cleared]));
+        assert!(!answered(there, &[cleared, CauseVerdict::CannotTell]));
+        assert!(!answered(there, &[cleared, CauseVerdict::NotTried]));
+        assert!(answered(
+            there,
+            &[CauseVerdict::Cause, CauseVerdict::CannotTell]
+        ));
+        assert!(!answered(there, &[]));
+        assert!(answered(gone, &[]));
+        assert!(!answered(open, &[CauseVerdict::CannotTell]));
+        assert!(!is_answered(&[]));
     }
 }

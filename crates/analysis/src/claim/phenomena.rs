@@ -85,6 +85,7 @@ fn sides(run: &Analysis, phenomenon: &Phenomenon) -> Option<Sides> {
         base,
         other,
         is_model: run.model.is_some(),
+        is_fall: phenomenon.fall.is_some(),
         // What the two differ in says itself what it is.
         machine: MachineState::default(),
     })

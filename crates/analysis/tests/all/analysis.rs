@@ -116,10 +116,10 @@ fn verdicts_that_agree_are_one_and_others_are_counted() {
     let mut record = one_cell(&around(100.0));
     let served = only_cell(&record).served.unwrap();
     assert_eq!(served.unanimous(), Some(ServedBy::Device));
-    assert_eq!(served.device_share_of_mixed(), None);
     serve(&mut record, 0, ServedBy::Mixed, "half of it");
     let served = only_cell(&record).served.unwrap();
-    assert_eq!(served.device_share_of_mixed(), Some(0.37));
+    assert_eq!(served.unanimous(), Some(ServedBy::Mixed));
+    assert_eq!(served.device_fraction, Some(0.37));
     serve(&mut record, 0, ServedBy::PageCache, "hot");
     record.samples[3].verdict.served_by = ServedBy::Device;
     let cell = only_cell(&record);

@@ -213,7 +213,7 @@ fn print_rest(file: &Path, options: &Resume) -> Outcome {
         counted(trials, "trial"),
         rough_duration(spent)
     );
-    site.dry_run_after(made, &[plan], false, &[does])
+    site.dry_run_after(made, (&[plan], None), false, &[does])
 }
 
 /// The trials of a run so far.

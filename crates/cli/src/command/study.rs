@@ -27,6 +27,7 @@ use crate::experiment_options::{Asked, Definition, budget_in_words, budget_of_ta
 use crate::output::{self, Results, listed, note};
 use crate::output_format::check_folder;
 use crate::progress::SharedBudget;
+use crate::short_budget::ShortBudget;
 use crate::signals::Signals;
 use crate::workspace::{
     Opened, PurgeConsent, Region, Site, SystemConsent, TargetNames, Workspace, open_all, sites,
@@ -123,7 +124,7 @@ fn dry_run(sites: &[Site], planned: &[Planned], explains: Option<&Explains>) -> 
     for (number, (site, of_site)) in sites.iter().zip(planned).enumerate() {
         let is_last = number + 1 == planned.len();
         let does = explains.filter(|_| is_last).map(Explains::words);
-        site.dry_run(&of_site.plans, number > 0, does.as_slice())?;
+        site.dry_run_sharing(of_site.budget, &of_site.plans, number > 0, does.as_slice())?;
     }
     Ok(())
 }
@@ -404,6 +405,15 @@ fn measure(
     let names = plans.iter().map(|plan| plan.experiment().name.clone());
     let names: Vec<String> = names.collect();
     let count = plans.len();
+    let short = ShortBudget::of(plans.iter().map(|plan| &**plan), budget, place);
+    if let Some(short) = &short {
+        note(format_args!("note: {}", short.words));
+    }
+    let is_short = |name: &String| {
+        short
+            .as_ref()
+            .is_some_and(|short| short.names.contains(name))
+    };
     let mut spent = Duration::ZERO;
     let mut plans = plans.into_iter().enumerate();
     while let Some((i, plan)) = plans.next() {
@@ -433,6 +443,7 @@ fn measure(
             total: (i + 1 < count).then_some(budget),
             spent,
             done: results.collect(),
+            is_short_told: is_short(&names[i]),
         };
         let display = workspace.display(&name).without(&studied.told);
         let mut display = display.titled(title).among(shared);

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::analysis::{Analysis, CellAnalysis, TRIALS_MIN};
 use iolab_analysis::claim::{
-    Again, CauseVerdict, Claim, Phenomenon, Unexplainable, Unpaired, changes_inside, claims,
-    leftover, phenomena, remainders, unpaired,
+    Phenomenon, Unexplainable, Unpaired, changes_inside, claims, is_answered, leftover, phenomena,
+    remainders, unpaired,
 };
 use iolab_host::pseudo_files::chosen as in_force;
 use iolab_plan::cells::FittedPlan;
@@ -29,7 +29,7 @@ use iolab_storage::Consent;
 use iolab_workload::escape_control::escape_control;
 use iolab_workload::response::Response;
 use iolab_workload::shell::shell_word;
-use iolab_workload::units::{format_duration, rough_duration, whole_minutes};
+use iolab_workload::units::{budget_to_recommend, format_duration, rough_duration};
 use iolab_workload::{Error, Result};
 
 use crate::arguments::Why;
@@ -123,7 +123,7 @@ pub(crate) fn why(options: &Why) -> Outcome {
         note(format_args!("figure: iolab plot {file} -o why.svg"));
     }
     to.end(path.display())?;
-    match (interrupt, is_told(&claims)) {
+    match (interrupt, is_answered(&claims)) {
         (Some(interrupt), _) => Err(interrupt),
         (None, true) => Ok(()),
         (None, false) => Err(Failure::CannotTell),
@@ -168,7 +168,7 @@ pub(super) struct SlowFill {
 impl fmt::Display for SlowFill {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // The next explanation foresees no more of it than this one did, and gives filling at least half of its budget.
-        let needed = whole_minutes(self.fill.saturating_add(self.trials.max(self.fill)));
+        let needed = budget_to_recommend(self.fill.saturating_add(self.trials.max(self.fill)));
         let remedy = match needed > BUDGET_MAX {
             true => "explain a run with a smaller --size".to_owned(),
             false => format!("--budget {}", format_duration(needed)),
@@ -337,6 +337,7 @@ impl Explanation<'_> {
             base,
             other,
             is_model: self.run.record().run.target_kind == TargetKind::Model,
+            is_fall: self.phenomenon.fall.is_some(),
             machine: self.machine(),
         })
     }
@@ -528,22 +529,4 @@ fn no_suspect(experiment: &Experiment) -> Outcome {
     let text = inquiry.map_or_else(String::new, causes::plan);
     say(&text)?;
     Err(Failure::CannotTell)
-}
-
-/// Whether anything can be told: that the difference is not there, or a verdict on a suspect. That some are cleared tells nothing while another
-/// one was not tried.
-fn is_told(claims: &[Claim]) -> bool {
-    let is_of = |claim: &Claim, verdict: CauseVerdict| matches!(claim, Claim::Suspects(found) if found.verdict == verdict);
-    let are_tried = !claims
-        .iter()
-        .any(|claim| is_of(claim, CauseVerdict::NotTried));
-    claims.iter().any(|claim| match claim {
-        Claim::Reproduced(found) => found.again == Again::NotReproduced,
-        Claim::Suspects(found) => match found.verdict {
-            CauseVerdict::Cause | CauseVerdict::Joint | CauseVerdict::Contributes => true,
-            CauseVerdict::Cleared => are_tried,
-            CauseVerdict::CannotTell | CauseVerdict::NotTried => false,
-        },
-        _ => false,
-    })
 }

@@ -20,7 +20,7 @@ use iolab_runner::{Disk, Fitted, GivenTargets, Programs, settle_targets};
 use iolab_storage::{Consent, Need, Size, device_under};
 use iolab_workload::quantity::format_bytes;
 use iolab_workload::settings::CellSpec;
-use iolab_workload::{Error, Result};
+use iolab_workload::{Error, Result, launchers};
 
 use super::{AskedPeaks, FillLimit, TargetNames, Workspace};
 use crate::dry_run::{self, Made};
@@ -342,7 +342,21 @@ impl Site {
     /// # Errors
     /// What would be refused before anything is opened.
     pub(crate) fn dry_run(&self, plans: &[Plan], follows: bool, does: &[String]) -> Outcome {
-        self.dry_run_after((0, Duration::ZERO), plans, follows, does)
+        self.dry_run_after((0, Duration::ZERO), (plans, None), follows, does)
+    }
+
+    /// The same of plans that share this budget.
+    ///
+    /// # Errors
+    /// As [`Site::dry_run`].
+    pub(crate) fn dry_run_sharing(
+        &self,
+        budget: Duration,
+        plans: &[Plan],
+        follows: bool,
+        does: &[String],
+    ) -> Outcome {
+        self.dry_run_after((0, Duration::ZERO), (plans, Some(budget)), follows, does)
     }
 
     /// The same of what is left after the trials that an earlier session made, and what these took of the budget.
@@ -352,7 +366,7 @@ impl Site {
     pub(crate) fn dry_run_after(
         &self,
         made: Made,
-        plans: &[Plan],
+        (plans, shared): (&[Plan], Option<Duration>),
         follows: bool,
         does: &[String],
     ) -> Outcome {
@@ -370,6 +384,7 @@ impl Site {
             needs: &needs,
             model: self.model.as_ref(),
             made,
+            shared,
         };
         dry_run::print(plans, place, follows, &does)
     }
@@ -413,7 +428,7 @@ impl Site {
         if let Some(disk) = &self.model {
             if self.ranks.is_some() {
                 return Err(Error::usage("a model is computed by one process")
-                    .hint("start iolab without mpirun or srun"));
+                    .hint(concat!("start iolab without ", launchers!())));
             }
             if self.region.is_exact() {
                 let mut cells = plans.iter().map(Plan::cells);

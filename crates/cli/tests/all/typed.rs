@@ -1,5 +1,7 @@
 //! What people type, coming from other tools or in a hurry: it does what they mean, or names what does.
 
+use rusqlite::Connection;
+
 use crate::support::words::words;
 use crate::support::{dry_run, entries, exported, folder, refusals, run, with_runs};
 
@@ -248,6 +250,49 @@ fn what_cannot_give_an_interval_in_its_budget_is_told_before_the_start() {
     let line = ["run", "disk-grid", "--budget", "2min", "--size", "64MiB"];
     insta::assert_snapshot!(dry_run(folder.path(), &line));
     assert_eq!(entries(folder.path()), [""; 0]);
+}
+
+/// Each run file keeps the warning of its own run.
+#[test]
+fn experiments_of_a_study_with_too_little_budget_are_named_in_one_warning() {
+    let folder = folder();
+    let suite = "name = \"two\"\nabout = \"?\"\nbudget = \"10min\"\n\
+        [[experiments]]\nuse = \"read-size\"\n[[experiments]]\nuse = \"read-stride\"\n";
+    std::fs::write(folder.path().join("two.toml"), suite).unwrap();
+    let study = words!("study model:sata-ssd --suite two.toml --size 4M --time 5ms --budget 100ms");
+    let planned = run(folder.path(), &[&study[..], &["--dry-run"]].concat()).expect(0);
+    let warning = "2 of 2 experiments on model:sata-ssd get too little of the budget of 100 ms (read-size, read-stride)";
+    for (text, count) in [
+        (warning, 1),
+        ("an interval needs", 1),
+        ("--budget 1min is", 1),
+    ] {
+        let shown = planned
+            .stdout
+            .split_whitespace()
+            .collect::<Vec<_>>()
+            .join(" ");
+        assert_eq!(shown.matches(text).count(), count, "{shown}");
+    }
+    let done = run(folder.path(), &[&study[..], &["-o", "out"]].concat()).expect(0);
+    assert_eq!(done.stderr.matches(warning).count(), 1, "{}", done.stderr);
+    assert_eq!(
+        done.stderr.matches("interval needs").count(),
+        1,
+        "{}",
+        done.stderr
+    );
+    for name in ["read-size", "read-stride"] {
+        let file = Connection::open(folder.path().join(format!("out/{name}.iolab"))).unwrap();
+        let kept: i64 = file
+            .query_row(
+                "SELECT count(*) FROM event WHERE message LIKE ?1",
+                [format!("{name}: %budget%")],
+                |row| row.get(0),
+            )
+            .unwrap();
+        assert_eq!(kept, 1, "{name}");
+    }
 }
 
 #[test]

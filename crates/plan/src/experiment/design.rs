@@ -170,7 +170,7 @@ impl Design {
                 counted(cells as u64, "cell"),
                 if cells == 1 { "gives" } else { "give" },
                 self.needed(),
-                as_budget(fewest)
+                rough_duration(fewest)
             ));
         }
         let granted = block.saturating_mul(self.granted());
@@ -195,6 +195,14 @@ impl Design {
                 rough_duration(fewest)
             )
         })
+    }
+
+    /// The least budget that is not too short; `least` and `block` as in [`Design::shortfall`].
+    pub fn enough(&self, least: Duration, block: Duration) -> Duration {
+        let trials = self.trials_min + self.warm_ups();
+        let granted = block.saturating_mul(self.granted());
+        let probable = block.saturating_mul(trials) / 2;
+        least.saturating_mul(trials).max(granted).max(probable)
     }
 
     /// Measured trials of each cell within the budget, with blocks of this length: one that begins within it is completed, and the
@@ -252,15 +260,6 @@ impl Design {
                 "choose a time above zero and at most 30 days";
         }
         Ok(())
-    }
-}
-
-/// A time that a budget may be, rounded up: `45 s`, `12 min`.
-fn as_budget(time: Duration) -> String {
-    let seconds = time.as_secs_f64().ceil();
-    match seconds {
-        ..=120.0 => format!("{seconds} s"),
-        _ => format!("{} min", (seconds / 60.0).ceil()),
     }
 }
 

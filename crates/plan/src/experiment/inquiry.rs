@@ -248,8 +248,8 @@ fn suspects(sides: &Sides) -> (Vec<&'static Suspect>, Vec<Untried>) {
             why,
         });
     };
-    // What changes the speed of loads of one cell moves the place where throughput falls: only suspects that watch that can be tried.
-    let can_tell = |suspect: &&Suspect| !sides.are_loads() || suspect.check == Check::SameVolume;
+    // What changes the speed of the loads moves the place where throughput falls: only suspects that watch that can be tried.
+    let can_tell = |suspect: &&Suspect| !sides.is_fall || suspect.check == Check::SameVolume;
     for suspect in Suspect::all().iter().filter(can_tell) {
         match (suspect.take_off)(sides) {
             Intervention::Irrelevant => {}
@@ -381,6 +381,7 @@ mod tests {
                 base,
                 other,
                 is_model: true,
+                is_fall: false,
                 machine: MachineState::default(),
             },
             took: [Duration::from_millis(300); 2],

@@ -379,6 +379,20 @@ fn more_than_the_budget_pays_for_is_announced_with_what_it_takes() {
         let block = Duration::from_millis(ms).saturating_mul(cells as u32);
         design.shortfall(cells, Duration::ZERO, block)
     };
+    let is_enough = |cells: usize, least: Duration, block: Duration| {
+        let budget = design.enough(least, block);
+        let design = Design { budget, ..design };
+        assert_eq!(design.shortfall(cells, least, block), None, "{budget:?}");
+        let short = Design {
+            budget: budget.mul_f64(0.7),
+            ..design
+        };
+        assert_ne!(short.shortfall(cells, least, block), None, "{budget:?}");
+    };
+    for (cells, least, block) in [(9900, 0, 4950), (1, 0, 3600), (112, 112, 112), (5, 2, 60)] {
+        let [least, block] = [least, block].map(Duration::from_secs);
+        is_enough(cells, least, block);
+    }
     let far = told(9900, 500).expect("far too much");
     insta::assert_snapshot!(far);
     let one = design.shortfall(1, Duration::ZERO, Duration::from_secs(3600));

@@ -6,6 +6,7 @@ use std::time::Duration;
 use iolab_workload::quantity::exact_duration;
 use iolab_workload::service_level::{Requests, ServiceLevel, ServiceLevels};
 use iolab_workload::trial::{SyncPolicy, TrialSpec};
+use iolab_workload::units::{budget_to_recommend, format_duration};
 use iolab_workload::{Error, Result};
 
 use super::Experiment;
@@ -111,7 +112,10 @@ impl Experiment {
                     exact_duration(time),
                     exact_duration(self.design.budget)
                 ))
-                .hint(format!("--budget {}s", time.saturating_mul(few).as_secs() + 1)))
+                .hint(format!(
+                    "--budget {}",
+                    format_duration(budget_to_recommend(time.saturating_mul(few)))
+                )))
             }
             None => Ok(()),
         }

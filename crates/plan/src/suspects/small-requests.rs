@@ -29,7 +29,7 @@ fn take_off(sides: &Sides) -> Intervention {
         bytes.is_none_or(|bytes| bytes >= REQUESTS_MIN * LARGE)
     };
     let can = |trial: &TrialSpec| is_small(trial) && has_many(trial);
-    if !sides.are_loads() || !sides.trials().into_iter().all(can) {
+    if !sides.is_fall || !sides.trials().into_iter().all(can) {
         return Intervention::Irrelevant;
     }
     sides.changed(|cell: &mut CellSpec| cell.trial.bs = LARGE)

@@ -17,7 +17,7 @@ pub(super) const SUSPECT: Suspect = Suspect {
 fn take_off(sides: &Sides) -> Intervention {
     // Reads of the page cache use up nothing of the storage.
     let is_direct = |trial: &TrialSpec| trial.cache == CacheState::Direct;
-    if !sides.are_loads() || !sides.trials().into_iter().all(is_direct) {
+    if !sides.is_fall || !sides.trials().into_iter().all(is_direct) {
         return Intervention::Irrelevant;
     }
     sides.changed(|cell: &mut CellSpec| {

@@ -23,7 +23,7 @@ use iolab_analysis::analysis::{Analysis, CellAnalysis, TRIALS_MIN};
 use iolab_analysis::claim::{CellId, Claim, Estimate, LongTail, MARGIN, Role, State, ordered};
 use iolab_analysis::doubt::{Reason, SideDoubt};
 use iolab_workload::quantity::{counted, format_ns, significant};
-use iolab_workload::settings::cell_label;
+use iolab_workload::settings::{cell_label, level_label};
 
 use crate::doubt::of_sides;
 use crate::findings::{Finding, FindingKind, Rule};
@@ -180,7 +180,7 @@ fn in_cell(run: &Analysis, id: CellId) -> String {
 }
 
 /// ` at bs=4KiB, threads=2`; nothing where there is no factor.
-fn at_cell(run: &Analysis, id: CellId) -> String {
+pub(crate) fn at_cell(run: &Analysis, id: CellId) -> String {
     match run.factors.is_empty() {
         true => String::new(),
         false => format!(" at {}", in_cell(run, id)),
@@ -194,7 +194,7 @@ fn at(held: &[(String, String)]) -> String {
     }
     let levels: Vec<String> = held
         .iter()
-        .map(|(f, level)| format!("{f}={level}"))
+        .map(|(factor, level)| level_label(factor, level))
         .collect();
     format!(" at {}", levels.join(", "))
 }

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use iolab_analysis::latencies::CellLatencies;
 use iolab_record::{Cell, RunRecord};
+use iolab_workload::settings::level_label;
 use iolab_workload::trial::{Pattern, TrialSpec};
 use serde_json::Value;
 
@@ -79,7 +80,7 @@ fn place(record: &RunRecord, cell: &Cell) -> PathBuf {
     }
     for (factor, level) in record.experiment.factors.iter().zip(&cell.levels) {
         if !IN_NAME.contains(&factor.as_str()) {
-            place.push(plain(&format!("{factor}={level}")));
+            place.push(plain(&level_label(factor, level)));
         }
     }
     if !is_plain_order(trial) {

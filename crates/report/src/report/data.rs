@@ -118,10 +118,7 @@ pub(super) fn json(report: &StudyReport<'_>) -> String {
             .iter()
             .map(|column| column.name().to_owned())
             .collect(),
-        answers: match report.answers.is_empty() {
-            true => Vec::new(),
-            false => report.lines(),
-        },
+        answers: report.answer_lines(),
         summaries: inputs
             .iter()
             .flat_map(|input| {

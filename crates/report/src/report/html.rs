@@ -145,13 +145,14 @@ pub(super) fn page<'a>(report: &'a StudyReport<'a>) -> Result<String> {
             rows,
         }
     });
-    let outlines = overview.overlaid_outlines();
-    let targets = overview.targets();
-    let targets: Vec<&str> = targets.iter().map(String::as_str).collect();
-    let smalls = outlines.iter().filter_map(|(number, name, outline)| {
-        let (_, id) = named(*number)?;
-        Small::of(&id, name, outline, &targets)
-    });
+    let targets: Vec<&str> = overview.targets.iter().map(String::as_str).collect();
+    let smalls = overview
+        .overlaid_outlines
+        .iter()
+        .filter_map(|(number, name, outline)| {
+            let (_, id) = named(*number)?;
+            Small::of(&id, name, outline, &targets)
+        });
     let groups = [&report.results, &report.doubts, &report.limits];
     let page = Page {
         report,

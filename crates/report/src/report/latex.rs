@@ -108,7 +108,8 @@ fn text(
 
 /// The answer of the runs to a question that they were made for.
 fn answer(answer: &AnswerPart) -> String {
-    let sentences: Vec<String> = answer.sentences.iter().map(|s| sentence(s)).collect();
+    let sentences = answer.lead.iter().chain(&answer.rest);
+    let sentences: Vec<String> = sentences.map(|s| sentence(s)).collect();
     let remarks = answer.remarks.iter();
     format!(
         "{}\n\n{}{}\n",

@@ -78,7 +78,7 @@ fn answers(report: &StudyReport<'_>) -> String {
         text.push_str("## Answer\n\n");
     }
     for answer in &report.answers {
-        for words in answer.rest() {
+        for words in &answer.rest {
             let _ = writeln!(text, "{}\n", sentence(words));
         }
         text.push_str(&table(&answer.table));

@@ -25,6 +25,7 @@ fn view(factors: &[&str], cells: Vec<CellSnapshot>, now: usize) -> LiveView {
             elapsed: Duration::from_secs(64),
             total: Duration::from_secs(115),
             is_bound: false,
+            may_exceed: false,
             is_virtual: false,
         },
         experiment: "4/7 read-stride".to_owned(),
@@ -110,6 +111,7 @@ fn one_cell() -> LiveView {
         elapsed: Duration::from_secs(3725),
         total: Duration::from_secs(7200),
         is_bound: false,
+        may_exceed: false,
         is_virtual: true,
     };
     view.title = "iolab run hello model:nvme-ssd".to_owned();
@@ -160,6 +162,15 @@ fn without_an_interval_the_median_stands_alone() {
 #[test]
 fn one_cell_has_an_axis_of_its_own() {
     insta::assert_snapshot!("live_1_cell", drawn(&one_cell(), 80, 24));
+}
+
+#[test]
+fn a_total_that_caches_may_exceed_is_no_bound() {
+    let mut writes = strides();
+    writes.time.may_exceed = true;
+    let shown = drawn(&writes, 80, 24);
+    let first = shown.lines().next().expect("a line");
+    assert!(first.contains("   01:04 of 01:55 or more   "), "{first}");
 }
 
 #[test]

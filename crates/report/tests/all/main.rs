@@ -7,6 +7,7 @@ mod doctor;
 mod durable;
 mod equivalence;
 mod first_lines;
+mod fitness;
 mod live;
 mod overview;
 mod pages;

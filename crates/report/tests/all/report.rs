@@ -258,7 +258,7 @@ fn rows_of_ranks_are_refused_where_no_run_has_any() {
     assert_eq!(error.kind(), Kind::Usage);
     insta::assert_snapshot!(error, @r"
     no trial was carried out by several ranks
-      start iolab with mpirun or srun (docs/CLUSTER.md)
+      start iolab with mpiexec, mpirun or srun (docs/CLUSTER.md)
     ");
     let mut several = size_curve("read-size", &[("4KiB", 61.3)]);
     by_ranks(&mut several, &[1.0, 0.5]);

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use iolab_workload::{Error, Result};
+use iolab_workload::{Error, Result, launchers};
 
 use super::hosts::Host;
 
@@ -57,7 +57,11 @@ pub fn alone(path: &Path) -> Result<PathBuf> {
             "{} is for several processes, and this is one",
             path.display()
         ))
-        .hint("start several with mpirun or srun (iolab built with the feature mpi), or name one target"));
+        .hint(concat!(
+            "start several with ",
+            launchers!(),
+            " (iolab built with the feature mpi), or name one target"
+        )));
     }
     Ok(path.to_owned())
 }

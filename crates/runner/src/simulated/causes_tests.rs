@@ -371,14 +371,14 @@ fn asked(world: &World, shown: &RunRecord) -> Phenomenon {
     let took = |fall: Option<Fall>| {
         fall.map_or([Duration::from_secs(1); 2], |fall| [fall.first, fall.whole])
     };
-    let (sides, took, seen, expected): ([CellSpec; 2], _, _, _) = match (world.made_up, found) {
+    let (sides, fall, seen, expected): ([CellSpec; 2], _, _, _) = match (world.made_up, found) {
         (Some(ratio), _) if shown.cells.len() == 1 => {
-            (fall.sides(&spec(0)), took(Some(fall)), ratio, 1.0)
+            (fall.sides(&spec(0)), Some(fall), ratio, 1.0)
         }
-        (Some(ratio), _) => ([spec(0), spec(1)], took(None), ratio, 1.0),
+        (Some(ratio), _) => ([spec(0), spec(1)], None, ratio, 1.0),
         (None, Some(one)) => {
             let sides = one.sides(&analysis).expect("its cells");
-            (sides, took(one.fall), one.seen, one.expected)
+            (sides, one.fall, one.seen, one.expected)
         }
         (None, None) => panic!(
             "{}: nothing is shown: {:?}",
@@ -395,9 +395,10 @@ fn asked(world: &World, shown: &RunRecord) -> Phenomenon {
             base,
             other,
             is_model: true,
+            is_fall: fall.is_some(),
             machine: MachineState::default(),
         },
-        took,
+        took: took(fall),
         response: Response::Throughput,
         precondition: shown_precondition(shown),
         changes_inside: false,

@@ -6,6 +6,7 @@ use super::values::{
 };
 use super::{Setting, Value, rows};
 use crate::group::ALL;
+use crate::launchers;
 use crate::trial::{DEPTH_MAX, THREADS_MAX};
 use crate::units::parse_duration;
 
@@ -68,9 +69,9 @@ pub(super) const ROWS: &[Setting] = rows! { Load:
       set: put_active,
       get: |cell| Value::word(Some(cell.active.as_ref().map_or(ALL.to_owned(), ToString::to_string))) }
     { name: "ranks", kind: Count, since: 6, exported: false,
-      doc: "processes (ranks) that take part, of those that mpirun or srun started, spread evenly over hosts; none: all",
+      doc: concat!("processes (ranks) that take part, of those that ", launchers!(), " started, spread evenly over hosts; none: all"),
       value: trial.ranks, put_part }
     { name: "hosts", kind: Count, since: 6, exported: false,
-      doc: "hosts whose processes take part, of those that mpirun or srun started processes on; none: all",
+      doc: concat!("hosts whose processes take part, of those that ", launchers!(), " started processes on; none: all"),
       value: trial.hosts, put_part }
 };

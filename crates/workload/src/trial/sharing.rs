@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use crate::error::{Error, Result};
+use crate::launchers;
 use crate::named_enum::named;
 use crate::usage_errors;
 
@@ -72,9 +73,16 @@ impl TrialSpec {
         let alone = self.others == Others::default();
         for (name, count) in [("ranks", self.ranks), ("hosts", self.hosts)] {
             if let Some(count) = count.filter(|count| *count > 1 && alone) {
-                return Err(Error::usage(format!("{name}={count}, and this is one process")).hint(
-                    format!("start as many with mpirun or srun (iolab built with the feature mpi), or leave {name} out"),
-                ));
+                return Err(
+                    Error::usage(format!("{name}={count}, and this is one process")).hint(format!(
+                        concat!(
+                            "start as many with ",
+                            launchers!(),
+                            " (iolab built with the feature mpi), or leave {} out"
+                        ),
+                        name
+                    )),
+                );
             }
         }
         if self.shift == Shift::None {
@@ -82,7 +90,7 @@ impl TrialSpec {
         }
         let shift = self.shift;
         usage_errors! {
-            alone => format!("shift={shift}, and this is one process"), "start at least two with mpirun or srun, or leave shift out";
+            alone => format!("shift={shift}, and this is one process"), concat!("start at least two with ", launchers!(), ", or leave shift out");
             self.layout != FileLayout::Shared => format!("shift={shift} with layout={}", self.layout),
                 "each rank reads the contiguous part that another one wrote: set layout=shared";
             !self.pattern.is_ordered() => format!("shift={shift} with pattern={}", self.pattern),

@@ -22,6 +22,7 @@ fn phenomenon(experiment: &Experiment, sides: [&CellSpec; 2], machine: MachineSt
             base,
             other,
             is_model: false,
+            is_fall: false,
             machine,
         },
         response: experiment.response,

@@ -38,6 +38,7 @@ fn phenomenon(bs: u64) -> Phenomenon {
                 ..TrialLimit::default()
             }),
             is_model: true,
+            is_fall: true,
             machine: MachineState::default(),
         },
         took: [Duration::from_millis(250), Duration::from_secs(1)],
@@ -67,10 +68,26 @@ fn suspects_of_a_fall_are_those_that_watch_its_bytes() {
         side.trial.read_percent = 100;
     }
     assert_eq!(tried(&reads), [""; 0]);
-    // Two cells that also differ otherwise are no loads of one.
     let mut depths = phenomenon(4096);
+    depths.sides.is_fall = false;
     depths.sides.other.trial.pattern = Pattern::Seq;
     assert_eq!(tried(&depths), ["waiting", "reach"]);
+}
+
+/// Two cells whose factor is the time of a trial are no loads of a fall.
+#[test]
+fn cells_that_differ_in_their_time_have_the_suspects_of_any_difference() {
+    let mut times = phenomenon(4096);
+    times.sides.is_fall = false;
+    times.sides.base.trial.limit = TrialLimit {
+        time: Some(Duration::from_millis(250)),
+        ..TrialLimit::default()
+    };
+    let found = tried(&times);
+    assert!(!found.is_empty(), "{found:?}");
+    for suspect in ["small-requests", "written-data"] {
+        assert!(!found.contains(&suspect.to_owned()), "{found:?}");
+    }
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use iolab_workload::trial::TrialSpec;
-use iolab_workload::units::whole_minutes;
+use iolab_workload::units::budget_to_recommend;
 
 use super::{Phenomenon, suspects, variants};
 use crate::suspect::Leftover;
@@ -83,7 +83,7 @@ impl Phenomenon {
 /// Why a suspect is not tried for which the budget has no time, which trials of `wanted` would take after filling.
 pub(super) fn no_time(idle: Duration, fill: Duration, wanted: Duration) -> Obstacle {
     Obstacle::NoTime {
-        budget_s: whole_minutes(wanted + fill).as_secs(),
+        budget_s: budget_to_recommend(wanted + fill).as_secs(),
         idle_ns: idle.as_nanos() as u64,
         fill_ns: fill.as_nanos() as u64,
     }

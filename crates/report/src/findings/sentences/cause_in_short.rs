@@ -3,6 +3,7 @@
 use iolab_analysis::analysis::Analysis;
 use iolab_analysis::claim::{
     Again, CauseVerdict, Claim, Reproduction, Share, Suspected, Suspects, claims as claims_of,
+    is_answered,
 };
 use iolab_workload::quantity::counted;
 
@@ -46,7 +47,7 @@ pub(super) fn of_claims(claims: &[Claim], said: Said) -> Option<String> {
         })
         .collect();
     Some(match found.again {
-        Again::Reproduced => answer(found, &suspects, said),
+        Again::Reproduced => answer(found, &suspects, (said, is_answered(claims))),
         // The sentence has the numbers.
         Again::NotReproduced if said != Said::All => "not reproduced".to_owned(),
         Again::CannotTell if said != Said::All => "cannot tell".to_owned(),
@@ -65,7 +66,7 @@ pub(super) fn of_claims(claims: &[Claim], said: Said) -> Option<String> {
 }
 
 /// `1.02 times (0.981 to 1.06) in 12 blocks`: the difference in the run that was to explain it.
-fn here(found: &Reproduction) -> String {
+pub(super) fn here(found: &Reproduction) -> String {
     let blocks = counted(found.blocks, "block");
     match (found.ratio, found.interval) {
         (Some(ratio), interval) => format!("{} in {blocks}", times((ratio, interval))),
@@ -74,7 +75,11 @@ fn here(found: &Reproduction) -> String {
 }
 
 /// What makes a difference that is there again, how much of it that leaves, and how many suspects it is not.
-fn answer(found: &Reproduction, suspects: &[&Suspects], said: Said) -> String {
+fn answer(
+    found: &Reproduction,
+    suspects: &[&Suspects],
+    (said, is_answered): (Said, bool),
+) -> String {
     let of = |verdict: CauseVerdict| {
         let own = suspects.iter().filter(move |one| one.verdict == verdict);
         own.flat_map(|one| &one.suspects)
@@ -133,18 +138,18 @@ fn answer(found: &Reproduction, suspects: &[&Suspects], said: Said) -> String {
     let untried = count(CauseVerdict::NotTried);
     let mut is_tallied = false;
     if parts.is_empty() {
-        parts.push(match (unsettled, cleared, untried) {
-            (0, 0, _) => "cannot tell: no suspect was removed".to_owned(),
-            (0, _, 0) => "none of the suspects is the cause".to_owned(),
+        parts.push(match (is_answered, unsettled, cleared) {
+            (true, _, _) => "none of the suspects is the cause".to_owned(),
+            (false, 0, 0) => "cannot tell: no suspect was removed".to_owned(),
             // What was not removed may be the cause.
-            (0, _, _) => {
+            (false, 0, _) => {
                 is_tallied = true;
                 format!(
                     "cannot tell: {} cleared, {untried} not tried",
                     counted(cleared as u64, "suspect")
                 )
             }
-            _ => "cannot tell".to_owned(),
+            (false, _, _) => "cannot tell".to_owned(),
         });
     }
     if said != Said::All {

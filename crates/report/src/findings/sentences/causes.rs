@@ -8,12 +8,12 @@ use iolab_analysis::claim::{
 };
 use iolab_analysis::doubt::{Reason, SideDoubt};
 use iolab_plan::suspect::Suspect;
-use iolab_workload::quantity::{counted, exact_duration};
+use iolab_workload::quantity::exact_duration;
 
+use super::cause_in_short::here;
 use super::why_untried::why_untried;
 use super::{doubt_words, doubts, more_blocks};
 use crate::disturber::of_both;
-use crate::ratio::times;
 
 /// Below this share nothing is left to be explained.
 pub(super) const REST: f64 = 0.1;
@@ -40,18 +40,11 @@ const PHENOMENON_MAX: usize = 160;
 
 /// Whether a phenomenon is there again, and what of it no suspect explains.
 pub(super) fn of_reproduction(found: &Reproduction, detail: Detail) -> String {
-    let here = match (found.ratio, found.interval) {
-        (Some(ratio), interval) => format!(
-            "{} in {}",
-            times((ratio, interval)),
-            counted(found.blocks, "block")
-        ),
-        (None, _) => "no block with both sides".to_owned(),
-    };
     let here = match found.shorter_ns {
-        None => here,
+        None => here(found),
         Some(ns) => format!(
-            "{here} of shorter trials ({})",
+            "{} of shorter trials ({})",
+            here(found),
             exact_duration(Duration::from_nanos(ns))
         ),
     };

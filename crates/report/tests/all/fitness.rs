@@ -1,0 +1,166 @@
+//! What is said of a requirement: what the user can do is never left out, however much else there is to say.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use iolab_analysis::analysed_run::AnalysedRun;
+use iolab_analysis::fitness::Answer;
+use iolab_record::question::{Asked, Fit, Question};
+use iolab_record::{
+    LatencyOf, Operation, PartId, RunRecord, RunStatus, Sample, SampleLatency, TargetKind,
+};
+use iolab_report::answer::Answers;
+use iolab_report::input::Input;
+use iolab_report::report::StudyReport;
+use iolab_synthetic::{add_cell, around, record};
+use iolab_workload::histogram::new_latency_histogram;
+use iolab_workload::service_level::{Need, ServiceLevels};
+
+/// Lines of an answer at most.
+const LINES_MAX: usize = 20;
+const WORKLOADS: [&str; 4] = ["log", "reads", "scan", "backup"];
+
+/// Others used the device and the CPUs, and the machine slept.
+fn disturb(sample: &mut Sample) {
+    if let Some(device) = &mut sample.counters.device {
+        device.read_bytes *= 3;
+    }
+    let pressure = &mut sample.counters.pressure;
+    pressure.cpu_stall_ns = Some(sample.elapsed_ns * 6 / 10);
+    pressure.steal_ns = Some(sample.elapsed_ns);
+    pressure.suspended_ns = Some(1_000_000_000);
+}
+
+/// A disturbed run of a workload whose requests take 100 µs each.
+fn run(workload: &str, levels: &str, status: RunStatus) -> (String, AnalysedRun) {
+    run_while(disturb, workload, levels, status)
+}
+
+fn run_while(
+    happens: fn(&mut Sample),
+    workload: &str,
+    levels: &str,
+    status: RunStatus,
+) -> (String, AnalysedRun) {
+    let mut record: RunRecord = record(workload, &[]);
+    record.run.status = status;
+    add_cell(
+        &mut record,
+        &["bs=4KiB", "read_percent=100"],
+        &around(100.0),
+    );
+    record.samples.iter_mut().for_each(happens);
+    let levels: ServiceLevels = levels.parse().expect("levels");
+    let needs = levels.all().iter().map(|level| Need {
+        remedy: "a faster disk".to_owned(),
+        ..Need::of(*level)
+    });
+    record.experiment.asked = Some(Question {
+        of: Asked::Fit(Fit {
+            id: "1".to_owned(),
+            requirement: "mine".to_owned(),
+            not: "the rest".to_owned(),
+            hold: Duration::from_secs(1),
+            workloads: WORKLOADS.map(str::to_owned).to_vec(),
+            workload: workload.to_owned(),
+            ..Fit::default()
+        }),
+        needs: needs.collect(),
+    });
+    let of = |sample: &Sample| {
+        let mut histogram = new_latency_histogram();
+        histogram.saturating_record_n(100_000, 1000);
+        SampleLatency {
+            sample: sample.id,
+            part: PartId::default(),
+            of: LatencyOf::service(Operation::Read),
+            histogram,
+        }
+    };
+    let latencies: Vec<SampleLatency> = record.samples.iter().map(of).collect();
+    let run = AnalysedRun::of(record).answered(latencies.into_iter().map(Ok));
+    (format!("{workload}.iolab"), run.expect("latencies"))
+}
+
+/// The answer on a terminal of 80 columns, which is open.
+fn text(runs: &[(String, AnalysedRun)]) -> String {
+    let named = runs.iter().map(|(file, run)| (file.clone(), run));
+    let answers = Answers::of(named);
+    assert_eq!(answers.answer(), Some(Answer::CannotTell));
+    answers.text(80)
+}
+
+fn unwrapped(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn how_to_finish_a_run_is_said_whatever_else_there_is_to_say() {
+    let level = "reads.p99<10min";
+    let whole = run("log", level, RunStatus::Done);
+    let part = |workload| run(workload, level, RunStatus::Interrupted);
+    let runs = [whole, part("reads"), part("scan"), part("backup")];
+    let shown = text(&runs);
+    assert!(shown.lines().count() <= LINES_MAX, "{shown}");
+    insta::assert_snapshot!(shown);
+    // One workload with more levels than there are lines.
+    let many: Vec<String> = (1..30).map(|ms| format!("reads.p99<{ms}s")).collect();
+    let many = run("reads", &many.join(","), RunStatus::Running);
+    let shown = unwrapped(&text(&[many]));
+    for to_do in [
+        "reads: the run is not complete; finish it with: iolab resume reads.iolab",
+        "log, scan and backup: their run files are not given; give all run files of one iolab fit together.",
+    ] {
+        assert!(shown.contains(to_do), "{shown}");
+    }
+}
+
+/// Documents have it beside the answer, and tables in Markdown and LaTeX have no other remark.
+#[test]
+fn how_to_finish_a_run_is_in_every_format() {
+    let (file, run) = run("reads", "reads.p99<10min", RunStatus::Interrupted);
+    let command = "iolab resume reads.iolab";
+    let answers = Answers::of([(file.clone(), &run)]);
+    for text in [answers.markdown(), answers.latex()] {
+        assert!(text.contains(command), "{text}");
+    }
+    let inputs = [Input::new(PathBuf::from(file), run)];
+    let report = StudyReport::new(&inputs);
+    let markdown = report.markdown("lab").expect("a document").text;
+    let page = report.html().expect("a page").replace('\u{a0}', " ");
+    for text in [markdown, page] {
+        assert_eq!(text.matches(command).count(), 1, "{text}");
+    }
+}
+
+#[test]
+fn a_model_is_measured_again() {
+    let (file, run) = run("reads", "reads.p99<10min", RunStatus::Interrupted);
+    let mut record = run.record().clone();
+    record.run.target_kind = TargetKind::Model;
+    let run = AnalysedRun::of(record).answered(std::iter::empty());
+    let shown = unwrapped(&text(&[(file, run.expect("no latency"))]));
+    let again = "reads: the run is not complete; run it again: the state of a model is not kept";
+    assert!(shown.contains(again), "{shown}");
+    assert!(!shown.contains("iolab resume"), "{shown}");
+}
+
+/// The level that fails is worth more than what was run, and than doubts about other levels.
+#[test]
+fn what_decides_the_answer_is_said_before_anything_else() {
+    let mut runs: Vec<_> = WORKLOADS[..3]
+        .iter()
+        .map(|workload| run(workload, "reads.p99<10min", RunStatus::Done))
+        .collect();
+    runs.push(run_while(
+        |_| {},
+        "backup",
+        "reads.p99<1us",
+        RunStatus::Done,
+    ));
+    let answers = Answers::of(runs.iter().map(|(file, run)| (file.clone(), run)));
+    assert_eq!(answers.answer(), Some(Answer::No));
+    let shown = answers.text(80);
+    assert!(shown.lines().count() <= LINES_MAX, "{shown}");
+    insta::assert_snapshot!(shown);
+}
