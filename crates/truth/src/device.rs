@@ -103,9 +103,11 @@ pub fn mounted_as(
         .split_first()
         .ok_or_else(|| Unmade::Failed("no command".to_owned()))?;
     run(program, &[rest, &[device.as_str()]].concat())?;
-    let at = mount(scene, name, &["-o", options, &device]);
+    let at = scene.subfolder(name)?;
+    let done = mount_at(scene, &at, &["-o", options, &device]);
     // The kernel may not support the file system.
-    at.map_err(|why| why.lacking(Need::of_program(program).unwrap_or(Need::Mount)))
+    done.map_err(|why| why.lacking(Need::of_program(program).unwrap_or(Need::Mount)))?;
+    Ok(at)
 }
 
 /// Mounts a file system in memory of this size in the scene's folder.

@@ -75,11 +75,13 @@ pub struct Behaviour {
     pub cache: Option<ChunkCache>,
     /// Credits of reads, after which they are slower.
     pub credits: Option<Credits>,
+    /// Credits of writes, likewise: a cache that they fill, and that empties all the time.
+    pub write_credits: Option<Credits>,
     /// Stalls of all reads.
     pub stall: Option<Stall>,
 }
 
-/// A token bucket: reads are as fast as they are until it is empty, and then as fast as it is refilled.
+/// A token bucket: requests are as fast as they are until it is empty, and then as fast as it is refilled.
 #[derive(Debug, Clone, Copy)]
 pub struct Credits {
     /// Bytes that a full bucket has; it is full at first.
@@ -127,6 +129,7 @@ impl Default for Behaviour {
             harm: None,
             cache: None,
             credits: None,
+            write_credits: None,
             stall: None,
         }
     }

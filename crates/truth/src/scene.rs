@@ -268,7 +268,7 @@ impl Scene {
     /// It cannot be mounted.
     pub fn on_fuse(behaviour: Behaviour) -> Made<Self> {
         let mut scene = Self::new()?;
-        let at = scene.subfolder("mount")?;
+        let at = scene.subfolder("served")?;
         let mounted = Mounted::new(&scene.keeper, &at, behaviour)?;
         let file = mounted.file();
         scene.fuse = Some(mounted);

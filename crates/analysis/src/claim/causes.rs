@@ -72,6 +72,8 @@ pub struct Reproduction {
     pub blocks: usize,
     /// The time of a trial where that is less than in the other run, ns.
     pub shorter_ns: Option<u64>,
+    /// Idle time before each trial, ns; `None` where none was needed.
+    pub idle_ns: Option<u64>,
     /// Whether it is there again.
     pub again: Again,
     /// What is left of it without all suspects that were tried, or without one; `None` where it is not there, or no suspect was tried.

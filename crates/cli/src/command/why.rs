@@ -67,9 +67,11 @@ pub(crate) fn why(options: &Why) -> Outcome {
     if options.list || found.is_empty() {
         let beside = unpaired(run.analysis());
         list(&run, (&found, &beside), &options.file)?;
-        return match options.list || beside.is_empty() {
-            true => Ok(()),
-            false => Err(Failure::CannotTell),
+        // Differences that too few trials cannot show are none that are not there.
+        let is_open = !beside.is_empty() || lacks_trials(run.analysis());
+        return match is_open && !options.list {
+            true => Err(Failure::CannotTell),
+            false => Ok(()),
         };
     }
     let explanation = Explanation {
@@ -255,8 +257,7 @@ fn nothing(run: &Analysis) -> String {
     if let [_] = run.cells.as_slice() {
         return "The run has a single cell, and no lasting fall of throughput was found in it: 'iolab why' explains a fall, or a difference between two cells. Measure several in one run, such as with --bs 4k,64k.".to_owned();
     }
-    let cells = run.cells.iter();
-    let few: Vec<&CellAnalysis> = cells.filter(|cell| cell.n < TRIALS_MIN).collect();
+    let few = with_few_trials(run);
     let few = match few.first() {
         None => String::new(),
         Some(first) => format!(
@@ -266,9 +267,25 @@ fn nothing(run: &Analysis) -> String {
             for_more(first.cell.ended_by)
         ),
     };
-    format!(
-        "The run shows no difference between two cells that 'iolab why' can explain, and no lasting fall of throughput was found in it.{few}"
-    )
+    match lacks_trials(run) {
+        true => format!(
+            "Cannot tell whether cells of the run differ, and no lasting fall of throughput was found in it.{few}"
+        ),
+        false => format!(
+            "The run shows no difference between two cells that 'iolab why' can explain, and no lasting fall of throughput was found in it.{few}"
+        ),
+    }
+}
+
+/// The cells that have too few trials to be compared.
+fn with_few_trials(run: &Analysis) -> Vec<&CellAnalysis> {
+    let cells = run.cells.iter();
+    cells.filter(|cell| cell.n < TRIALS_MIN).collect()
+}
+
+/// Whether no two cells of several can be compared.
+fn lacks_trials(run: &Analysis) -> bool {
+    run.cells.len() > 1 && run.cells.len() - with_few_trials(run).len() < 2
 }
 
 /// Why there are no more trials, and what gives more.

@@ -110,6 +110,23 @@ fn a_run_of_one_cell_has_nothing_to_explain() {
     ");
 }
 
+/// Cells that differ by ten times, with too few trials to be compared.
+#[test]
+fn too_few_trials_show_no_difference_and_leave_the_question_open() {
+    let folder = folder();
+    let few = words!(
+        "run read-random model:sata-ssd --bs 4k,1M --set trials_min=3 --set trials_max=3 --seed 3 -o run.iolab --quiet"
+    );
+    run(folder.path(), &few).expect(0);
+    let told = run(folder.path(), &words!("why run.iolab")).expect(5);
+    insta::assert_snapshot!(told.stdout, @r"
+    Cannot tell whether cells of the run differ, and no lasting fall of throughput was found in it. 2 of
+      2 cells have fewer than 6 trials: its settings allow no more, and a run with --set trials_max=6 or
+      more can show more.
+    ");
+    run(folder.path(), &words!("why run.iolab --list")).expect(0);
+}
+
 #[test]
 fn what_was_asked_for_is_no_difference_to_explain() {
     let folder = folder();

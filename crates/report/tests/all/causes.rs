@@ -125,6 +125,7 @@ impl Found {
             interval: Some((0.00936, 0.0580)),
             blocks: 22,
             shorter_ns: Some(123_000_000),
+            idle_ns: None,
             again: Again::Reproduced,
             unexplained: Some(Share {
                 share: self.left,

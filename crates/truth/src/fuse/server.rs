@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use fuser::{Errno, FileHandle, FopenFlags, ReplyData, ReplyEmpty, ReplyWrite};
 use iolab_serve::one_file::ServedFile;
 
-use super::{Answers, RequestContext, Shared};
+use super::{Answers, Credits, RequestContext, Shared};
 
 /// Sleeping is less precise than this; busy-waits for the rest of a delay.
 const AWAKE: Duration = Duration::from_micros(200);
@@ -31,15 +31,54 @@ pub(super) struct Server {
     reads: AtomicU64,
     written: AtomicU64,
     kept: Mutex<Kept>,
-    bucket: Mutex<Option<Bucket>>,
+    of_reads: Option<Bucket>,
+    of_writes: Option<Bucket>,
     stalled_until: Mutex<Instant>,
+}
+
+/// What is left of credits.
+#[derive(Debug)]
+struct Bucket {
+    credits: Credits,
+    left: Mutex<Left>,
 }
 
 /// Credits at a moment; what is owed is below zero.
 #[derive(Debug, Clone, Copy)]
-struct Bucket {
+struct Left {
     bytes: f64,
     at: Instant,
+}
+
+impl Bucket {
+    /// A full one.
+    fn new(credits: Credits) -> Self {
+        let left = Left {
+            bytes: credits.full as f64,
+            at: Instant::now(),
+        };
+        Self {
+            credits,
+            left: Mutex::new(left),
+        }
+    }
+
+    /// How long a request of so many bytes waits until it has its credits.
+    fn lacks(&self, size: usize) -> Duration {
+        let Credits { full, refill } = self.credits;
+        let now = Instant::now();
+        let mut left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
+        let passed = now.saturating_duration_since(left.at);
+        let had = (full as f64).min(left.bytes + refill * passed.as_secs_f64());
+        let bytes = had - size as f64;
+        *left = Left { bytes, at: now };
+        Duration::from_secs_f64((-bytes / refill).max(0.0))
+    }
+}
+
+/// How long a request waits for credits; not at all where there is no bucket.
+fn lacks(bucket: Option<&Bucket>, size: usize) -> Duration {
+    bucket.map_or(Duration::ZERO, |bucket| bucket.lacks(size))
 }
 
 /// The cache of reads.
@@ -98,37 +137,23 @@ fn wait_until(answer_at: Instant) {
 
 impl Server {
     pub(super) fn new(shared: Arc<Shared>) -> Self {
+        let behaviour = &shared.behaviour;
         Self {
+            of_reads: behaviour.credits.map(Bucket::new),
+            of_writes: behaviour.write_credits.map(Bucket::new),
             shared,
             opens: Mutex::default(),
             handles: AtomicU64::new(1),
             reads: AtomicU64::new(0),
             written: AtomicU64::new(0),
             kept: Mutex::default(),
-            bucket: Mutex::default(),
             stalled_until: Mutex::new(Instant::now()),
         }
     }
 
     /// What a read takes beside its delay, at an offset.
     fn further_delay(&self, number: u64, offset: u64, size: u32) -> Duration {
-        self.fetch(offset) + self.lacks_credits(size) + self.stalls(number)
-    }
-
-    /// How long a read waits until it has its credits.
-    fn lacks_credits(&self, size: u32) -> Duration {
-        let Some(credits) = self.shared.behaviour.credits else {
-            return Duration::ZERO;
-        };
-        let (now, full) = (Instant::now(), credits.full as f64);
-        let mut bucket = self.bucket.lock().unwrap_or_else(PoisonError::into_inner);
-        let had = bucket.map_or(full, |before| {
-            let passed = now.saturating_duration_since(before.at);
-            full.min(before.bytes + credits.refill * passed.as_secs_f64())
-        });
-        let bytes = had - f64::from(size);
-        *bucket = Some(Bucket { bytes, at: now });
-        Duration::from_secs_f64((-bytes / credits.refill).max(0.0))
+        self.fetch(offset) + lacks(self.of_reads.as_ref(), size as usize) + self.stalls(number)
     }
 
     /// How long a read, by its number, waits for a stall to be over.
@@ -258,7 +283,8 @@ impl ServedFile for Server {
     fn write(&self, handle: FileHandle, offset: u64, data: &[u8], reply: ReplyWrite) {
         let held = Held::new(&self.shared);
         let context = self.context(handle);
-        let delay = (self.shared.behaviour.delay)(context);
+        let delay =
+            (self.shared.behaviour.delay)(context) + lacks(self.of_writes.as_ref(), data.len());
         self.written.fetch_add(data.len() as u64, Ordering::Relaxed);
         let room = self
             .shared

@@ -3,6 +3,7 @@
 #![allow(clippy::print_stdout, reason = "the verdicts are part of the result")]
 
 mod credits;
+mod falls;
 mod filling;
 mod real_time;
 mod stalls;

@@ -57,6 +57,7 @@ pub(super) fn judge(
             .map(|interval| ends(interval.low, interval.high)),
         blocks,
         shorter_ns: inquiry.shorter_ns,
+        idle_ns: inquiry.idle_ns,
         again,
         unexplained,
         unexplained_without: None,

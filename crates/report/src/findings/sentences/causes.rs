@@ -74,8 +74,14 @@ pub(super) fn of_reproduction(found: &Reproduction, detail: Detail) -> String {
                 true => "all of it",
                 false => "it",
             };
+            let idle = found.idle_ns.map_or_else(String::new, |ns| {
+                let time = exact_duration(Duration::from_nanos(ns));
+                format!(
+                    " Each trial began after {time} of idle time: if that does not restore the storage, all of them ran at its lower level."
+                )
+            });
             format!(
-                "Not reproduced: {phenomenon}; here {here}. These two cells alone do not make {it}: other cells of that run, what they left on the storage, a change since, or chance may have."
+                "Not reproduced: {phenomenon}; here {here}. These two cells alone do not make {it}: other trials of that run, what they left on the storage, a change since, or chance may have.{idle}"
             )
         }
         Again::CannotTell if !found.doubts.is_empty() => format!(
@@ -411,6 +417,30 @@ mod tests {
             Detail::Full,
         );
         insta::assert_snapshot!(text, @"Cannot tell: a write cache (but waiting for memory, 61 % with it, 2.0 % without it; the machine or iolab was suspended during a trial).");
+    }
+
+    /// A fall that does not occur again has fewer explanations where storage may not recover between trials.
+    #[test]
+    fn idle_time_that_may_not_suffice_is_named_where_a_fall_is_not_there_again() {
+        let found = |idle_ns| Reproduction {
+            run: 0,
+            phenomenon: "throughput falls to 50 %".to_owned(),
+            seen: 0.75,
+            expected: 1.0,
+            ratio: Some(1.0),
+            interval: Some((0.99, 1.01)),
+            blocks: 24,
+            shorter_ns: None,
+            idle_ns,
+            again: Again::NotReproduced,
+            unexplained: None,
+            unexplained_without: None,
+            doubts: Vec::new(),
+            is_explained: false,
+        };
+        let text = |idle_ns| of_reproduction(&found(idle_ns), Detail::Full);
+        insta::assert_snapshot!(text(None), @"Not reproduced: throughput falls to 50 %; here 1.00 times (0.990 to 1.01) in 24 blocks. These two cells alone do not make it: other trials of that run, what they left on the storage, a change since, or chance may have.");
+        insta::assert_snapshot!(text(Some(1_800_000_000)), @"Not reproduced: throughput falls to 50 %; here 1.00 times (0.990 to 1.01) in 24 blocks. These two cells alone do not make it: other trials of that run, what they left on the storage, a change since, or chance may have. Each trial began after 1.8 s of idle time: if that does not restore the storage, all of them ran at its lower level.");
     }
 
     #[test]

@@ -66,7 +66,7 @@ pub(crate) fn obstacle(why: &Obstacle) -> String {
             let idle = match *idle_ns {
                 0 => String::new(),
                 ns => format!(
-                    " for {} of idle time before each trial, which restores the level of throughput",
+                    " for {} of idle time before each trial to restore the level of throughput",
                     exact_duration(Duration::from_nanos(ns))
                 ),
             };
@@ -167,7 +167,7 @@ mod tests {
         Not tried (the level of throughput of a side changes during a run, and idle time does not restore it: run the experiment with --precondition, then explain that run): a write cache.
         Not tried (it needs --change-system, as root): a write cache.
         Not tried (only root may raise the priority of threads): a write cache.
-        Not tried (no time within the budget for 1 s of idle time before each trial, which restores the level of throughput: --budget 12min): a write cache.
+        Not tried (no time within the budget for 1 s of idle time before each trial to restore the level of throughput: --budget 12min): a write cache.
         Not tried (no time within the budget after 52 s of filling the scratch file: --budget 25min): a write cache.
         Not tried (depth=16 needs an asynchronous backend): a write cache.
         Not tried (as before): a write cache.

@@ -1,0 +1,102 @@
+//! Writes to a real device whose throughput falls after a known number of bytes.
+
+use std::time::Duration;
+
+use iolab_truth::Scene;
+use iolab_truth::device::{loop_over, mounted};
+use iolab_truth::fuse::{Behaviour, Credits};
+use iolab_truth::system::{Made, unless_missing};
+
+use super::{World, explain, unexplained};
+use crate::stage::alone;
+
+/// What fills a cache that is emptied at 9.5 MB/s within half a second of writes of 64 KiB, which take 4 ms each.
+const FILLS: Credits = Credits {
+    full: 3 << 20,
+    refill: 9.5e6,
+};
+
+/// A file system on a loop device over a server that holds each request for 4 ms.
+fn mounted_over(behaviour: Behaviour) -> Made<Scene> {
+    let scene = Scene::on_fuse(Behaviour {
+        bytes: 128 << 20,
+        delay: |_| Duration::from_millis(4),
+        serial: true,
+        ..behaviour
+    })?;
+    let device = loop_over(&scene, &scene.target, true)?;
+    // Tables that the kernel initialises after mounting would fill the cache too.
+    let make = [
+        "mkfs.ext4",
+        "-q",
+        "-F",
+        "-E",
+        "lazy_itable_init=0,lazy_journal_init=0",
+    ];
+    let at = mounted(&scene, &device, &make, "noatime")?;
+    Ok(scene.on(at))
+}
+
+/// One trial from its beginning, after idle time in which the cache that filling the scratch file has filled is emptied.
+const SOAK: [&str; 16] = [
+    "write-random",
+    "--direct",
+    "--bs",
+    "64k",
+    "--set",
+    "sync=none",
+    "--set",
+    "region=8M",
+    "--set",
+    "bytes=none",
+    "--set",
+    "idle=1s",
+    "--soak",
+    "2500ms",
+    "--budget",
+    "30s",
+];
+
+/// What was written is the cause: reads of as many bytes do not become slower.
+#[test]
+fn a_write_cache_that_fills_is_named() {
+    let _alone = alone();
+    let behaviour = Behaviour {
+        write_credits: Some(FILLS),
+        ..Behaviour::default()
+    };
+    let Some(scene) = unless_missing(mounted_over(behaviour)) else {
+        return;
+    };
+    let world = World {
+        shown_by: &SOAK,
+        planted: &["written-data"],
+        budget: "4min",
+        more: &[],
+    };
+    explain(&scene, &world);
+}
+
+/// Credits of reads and of writes: reads instead of writes become slower likewise, and nothing that was tried is accused.
+#[test]
+#[ignore = "takes four minutes, as the other one does"]
+fn credits_of_all_bytes_remain_without_what_was_written() {
+    let _alone = alone();
+    let behaviour = Behaviour {
+        credits: Some(FILLS),
+        write_credits: Some(FILLS),
+        ..Behaviour::default()
+    };
+    let Some(scene) = unless_missing(mounted_over(behaviour)) else {
+        return;
+    };
+    let world = World {
+        shown_by: &SOAK,
+        planted: &[],
+        budget: "4min",
+        more: &[],
+    };
+    let all = explain(&scene, &world);
+    let rest = unexplained(&all);
+    assert!(rest.is_some_and(|share| share > 0.8), "{rest:?}");
+}
