@@ -14,24 +14,24 @@ const ATTEMPTS_MAX: u32 = 20;
 pub(crate) struct MadeFolders(Vec<PathBuf>);
 
 impl MadeFolders {
-    /// Makes a file in the folder of a place, and the folder where there is none.
+    /// Makes a file in the folder of a place, and the folder where there is none. `fault` is the error where `make` fails.
     ///
     /// # Errors
-    /// Those of [`Self::of`], and of what makes the file.
+    /// Those of [`Self::of`], and `fault`.
     pub(crate) fn with_file<T>(
         place: &NewFile<'_>,
-        make: impl Fn() -> Result<T>,
+        make: impl Fn() -> io::Result<T>,
+        fault: impl FnOnce(&io::Error) -> Error,
     ) -> Result<(T, Self)> {
-        let attempt = || {
-            let folders = Self::of(place)?;
-            Ok((make()?, folders))
+        let attempt = || match Self::of(place) {
+            Ok(folders) => make().map(|made| Ok((made, folders))),
+            Err(error) => Ok(Err(error)),
         };
-        let NewFile::In { .. } = place else {
-            return attempt();
+        let made = match place {
+            NewFile::In { .. } => again_where_removed(attempt),
+            NewFile::At(_) => attempt(),
         };
-        // Another process that made the folder removes it while it is empty. The other failures come again.
-        let mut earlier = (1..ATTEMPTS_MAX).filter_map(|_| attempt().ok());
-        earlier.next().map_or_else(attempt, Ok)
+        made.unwrap_or_else(|error| Err(fault(&error)))
     }
 
     /// Makes the folder of a place with those above it. A file of a name of its own stands in a folder that is there.
@@ -39,24 +39,46 @@ impl MadeFolders {
     /// # Errors
     /// Of kind [`Usage`](iolab_workload::Kind::Usage): it cannot be made.
     pub(crate) fn of(place: &NewFile<'_>) -> Result<Self> {
-        let mut made = Self(Vec::new());
         let NewFile::In { folder, .. } = place else {
-            return Ok(made);
+            return Ok(Self(Vec::new()));
         };
+        again_where_removed(|| Self::make(folder))
+            .map_err(|error| unmade_folder(folder, "the run files", &error))
+    }
+
+    fn make(folder: &Path) -> io::Result<Self> {
+        let mut made = Self(Vec::new());
         let named = folder.ancestors().filter(|at| !at.as_os_str().is_empty());
         let mut missing: Vec<&Path> = named.take_while(|at| !at.is_dir()).collect();
         while let Some(next) = missing.pop() {
             match std::fs::create_dir(next) {
                 Ok(()) => made.0.push(next.to_owned()),
-                // Another process was faster.
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists && next.is_dir() => {}
-                Err(error) => {
-                    return Err(unmade_folder(folder, "the run files", &error));
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                    match next.metadata() {
+                        // Another process was faster.
+                        Ok(other) if other.is_dir() => {}
+                        // And has removed it since.
+                        Err(missing) if !next.is_symlink() => return Err(missing),
+                        _ => return Err(error),
+                    }
                 }
+                Err(error) => return Err(error),
             }
         }
         Ok(made)
     }
+}
+
+/// Attempts again while a folder is missing that was there or was made: another process that made it removes it while it is empty.
+fn again_where_removed<T>(attempt: impl Fn() -> io::Result<T>) -> io::Result<T> {
+    let is_removed = |error: &io::Error| error.kind() == io::ErrorKind::NotFound;
+    for _ in 1..ATTEMPTS_MAX {
+        match attempt() {
+            Err(error) if is_removed(&error) => {}
+            made => return made,
+        }
+    }
+    attempt()
 }
 
 /// The error for a folder that cannot be made for these files.
@@ -81,7 +103,7 @@ impl Drop for MadeFolders {
 mod tests {
     use std::sync::atomic::{AtomicBool, Ordering};
 
-    use super::super::create;
+    use super::super::{attempt, create, fault};
     use super::*;
 
     #[test]
@@ -117,7 +139,9 @@ mod tests {
                 }
             });
             for _ in 0..200 {
-                let made = MadeFolders::with_file(&place, || create(place, b"content"));
+                let attempt = || attempt(place, b"content");
+                let fault = |error: &io::Error| fault(place, &place.name(1), error);
+                let made = MadeFolders::with_file(&place, attempt, fault);
                 let made = made.map(|((path, _), _)| std::fs::remove_file(path).unwrap());
                 if made.is_err() {
                     is_over.store(true, Ordering::Relaxed);
