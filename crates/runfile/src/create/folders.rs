@@ -2,83 +2,86 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
 
 use iolab_workload::{Error, Result};
 
 use super::NewFile;
 
 /// How often a folder is made again that another process has removed.
-const ATTEMPTS_MAX: u32 = 20;
+const ATTEMPTS_MAX: u32 = 100;
+/// Time before that, in which the other process goes on.
+const PAUSE: Duration = Duration::from_micros(100);
 
 /// Folders that were made for a file; those that are still empty are removed when this is dropped.
+#[derive(Debug)]
 pub(crate) struct MadeFolders(Vec<PathBuf>);
+
+/// What is made, or the error and what the file system said.
+type Made<T> = std::result::Result<T, (io::ErrorKind, Error)>;
 
 impl MadeFolders {
     /// Makes a file in the folder of a place, and the folder where there is none. `fault` is the error where `make` fails.
     ///
     /// # Errors
-    /// Those of [`Self::of`], and `fault`.
+    /// Of kind [`Usage`](iolab_workload::Kind::Usage): the folder cannot be made; and `fault`.
     pub(crate) fn with_file<T>(
         place: &NewFile<'_>,
         make: impl Fn() -> io::Result<T>,
-        fault: impl FnOnce(&io::Error) -> Error,
+        fault: impl Fn(&io::Error) -> Error,
     ) -> Result<(T, Self)> {
-        let attempt = || match Self::of(place) {
-            Ok(folders) => make().map(|made| Ok((made, folders))),
-            Err(error) => Ok(Err(error)),
+        let attempt = || {
+            let folders = Self::of(place)?;
+            let made = make().map_err(|error| (error.kind(), fault(&error)))?;
+            Ok((made, folders))
         };
-        let made = match place {
-            NewFile::In { .. } => again_where_removed(attempt),
-            NewFile::At(_) => attempt(),
-        };
-        made.unwrap_or_else(|error| Err(fault(&error)))
+        let mut made = attempt();
+        if let NewFile::In { .. } = place {
+            for _ in 1..ATTEMPTS_MAX {
+                // Another process that made a folder removes it while it is empty. Other failures come again.
+                if !matches!(made, Err((io::ErrorKind::NotFound, _))) {
+                    break;
+                }
+                thread::sleep(PAUSE);
+                made = attempt();
+            }
+        }
+        made.map_err(|(_, error)| error)
     }
 
     /// Makes the folder of a place with those above it. A file of a name of its own stands in a folder that is there.
-    ///
-    /// # Errors
-    /// Of kind [`Usage`](iolab_workload::Kind::Usage): it cannot be made.
-    pub(crate) fn of(place: &NewFile<'_>) -> Result<Self> {
-        let NewFile::In { folder, .. } = place else {
-            return Ok(Self(Vec::new()));
-        };
-        again_where_removed(|| Self::make(folder))
-            .map_err(|error| unmade_folder(folder, "the run files", &error))
-    }
-
-    fn make(folder: &Path) -> io::Result<Self> {
+    fn of(place: &NewFile<'_>) -> Made<Self> {
         let mut made = Self(Vec::new());
+        let NewFile::In { folder, .. } = place else {
+            return Ok(made);
+        };
         let named = folder.ancestors().filter(|at| !at.as_os_str().is_empty());
         let mut missing: Vec<&Path> = named.take_while(|at| !at.is_dir()).collect();
         while let Some(next) = missing.pop() {
-            match std::fs::create_dir(next) {
-                Ok(()) => made.0.push(next.to_owned()),
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                    match next.metadata() {
-                        // Another process was faster.
-                        Ok(other) if other.is_dir() => {}
-                        // And has removed it since.
-                        Err(missing) if !next.is_symlink() => return Err(missing),
-                        _ => return Err(error),
-                    }
+            match made_or_there(next) {
+                Ok(true) => made.0.push(next.to_owned()),
+                // Another process was faster.
+                Ok(false) => {}
+                Err(error) => {
+                    return Err((error.kind(), unmade_folder(folder, "the run files", &error)));
                 }
-                Err(error) => return Err(error),
             }
         }
         Ok(made)
     }
 }
 
-/// Attempts again while a folder is missing that was there or was made: another process that made it removes it while it is empty.
-fn again_where_removed<T>(attempt: impl Fn() -> io::Result<T>) -> io::Result<T> {
-    let is_removed = |error: &io::Error| error.kind() == io::ErrorKind::NotFound;
-    for _ in 1..ATTEMPTS_MAX {
-        match attempt() {
-            Err(error) if is_removed(&error) => {}
-            made => return made,
-        }
+/// Makes a folder, and tells whether there was none. The error is `NotFound` where another process removes it, or one above it, meanwhile.
+fn made_or_there(folder: &Path) -> io::Result<bool> {
+    match std::fs::create_dir(folder) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => match folder.metadata() {
+            Ok(other) if other.is_dir() => Ok(false),
+            Err(removed) if !folder.is_symlink() => Err(removed),
+            _ => Err(error),
+        },
+        made => made.map(|()| true),
     }
-    attempt()
 }
 
 /// The error for a folder that cannot be made for these files.
@@ -132,7 +135,7 @@ mod tests {
             name: "r",
         };
         let is_over = AtomicBool::new(false);
-        std::thread::scope(|scope| {
+        thread::scope(|scope| {
             scope.spawn(|| {
                 while !is_over.load(Ordering::Relaxed) {
                     drop(MadeFolders::of(&place));
@@ -161,7 +164,7 @@ mod tests {
             folder: &folder,
             name: "r",
         };
-        let error = MadeFolders::of(&place).err().expect("a file is in the way");
+        let (_, error) = MadeFolders::of(&place).expect_err("a file is in the way");
         assert!(
             error.message().contains("cannot make the folder"),
             "{error:?}"
