@@ -20,7 +20,7 @@ use iolab_host::system_control::restore_own;
 use iolab_host::tracing::THREAD_NAMES;
 use iolab_storage::Target;
 use iolab_workload::quantity::exact_duration;
-use iolab_workload::shell::shell_word;
+use iolab_workload::shell::shell_words;
 use iolab_workload::trial::TrialSpec;
 use iolab_workload::{Error, Result};
 
@@ -162,19 +162,17 @@ impl Watch {
             // What is dirty may be written before a file is gone.
             state.patience = moving(bytes.fold(0, u64::saturating_add), ANSWER);
             state.uses_targets = true;
-            let files = kept.iter().map(|file| shell_word(&file.to_string_lossy()));
-            let files: Vec<String> = files.collect();
-            state.run_file = kept.first().map(|file| {
-                let stored = format!("The trials are stored: iolab table {}", files.join(" "));
-                (file.clone(), stored)
-            });
+        }
+        if let Some(first) = kept.first() {
+            let stored = format!("The trials are stored: iolab table {}", shell_words(kept));
+            watch.keeps_in(first, stored);
         }
         watch
     }
 
-    /// The run file that the caller writes, and how to finish the run after an answer.
-    pub(super) fn keeps_in(&self, run_file: &Path, resume: String) {
-        locked(&self.state).run_file = Some((run_file.to_owned(), resume));
+    /// The run file that the caller writes, and what is to be said of it: how to finish the run after an answer, or how to read it.
+    pub(super) fn keeps_in(&self, run_file: &Path, advice: String) {
+        locked(&self.state).run_file = Some((run_file.to_owned(), advice));
     }
 
     /// Marks that the targets are used, until what this returns is dropped.
