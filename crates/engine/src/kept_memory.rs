@@ -11,6 +11,7 @@
 use std::mem;
 use std::sync::Arc;
 
+use iolab_host::memory::huge_pages_in_force;
 use iolab_storage::kernel_units::page_size;
 use iolab_storage::memory_limits;
 use iolab_workload::Result;
@@ -39,8 +40,8 @@ impl Layout {
         let is_filled = spec.buffer_init == BufferInit::Random;
         let lies_in_one_page = spec.largest_request() <= page_size() as u64;
         // Without a node that is named, pages lie on that of the thread which touches them first.
-        let is_of_one_node = spec.memory_node.is_some() || !placement::has_several_nodes();
-        (is_filled && lies_in_one_page && is_of_one_node).then(|| Self {
+        let is_of_one_node = || spec.memory_node.is_some() || !placement::has_several_nodes();
+        (is_filled && lies_in_one_page && is_of_one_node()).then(|| Self {
             is_contiguous: arena::is_contiguous(spec),
             threads: spec.threads,
             depth: spec.depth,
@@ -51,10 +52,10 @@ impl Layout {
     /// As [`Self::of`] for each group of a trial; `None` where one needs fresh memory, or all together are quickly mapped.
     fn of_all(specs: &[&TrialSpec]) -> Option<Vec<Self>> {
         let bytes: u64 = specs.iter().map(|spec| arena::bytes_of(spec)).sum();
-        let layouts = specs.iter().map(|spec| Self::of(spec));
-        layouts
-            .collect::<Option<Vec<_>>>()
-            .filter(|_| bytes >= KEPT_MIN)
+        if bytes < KEPT_MIN {
+            return None;
+        }
+        specs.iter().map(|spec| Self::of(spec)).collect()
     }
 }
 
@@ -124,6 +125,8 @@ struct TrialBuffers {
 pub struct KeptMemory {
     buffers: Option<TrialBuffers>,
     histograms: SpareHistograms,
+    /// When the kernel used huge pages unasked in the trial that left it: its pages are those of that setting.
+    huge_pages: Option<String>,
 }
 
 impl KeptMemory {
@@ -141,9 +144,13 @@ impl KeptMemory {
             *self = Self::default();
             memory_limits::check(workers, logs)?;
         }
+        if !self.is_empty() && self.huge_pages != huge_pages_in_force() {
+            *self = Self::default();
+        }
         let Self {
             buffers,
             histograms,
+            ..
         } = mem::take(self);
         histograms.truncate(
             specs
@@ -183,7 +190,15 @@ impl KeptMemory {
                 true => histograms,
                 false => SpareHistograms::default(),
             },
+            huge_pages: None,
         };
+        if !self.is_empty() {
+            self.huge_pages = huge_pages_in_force();
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.buffers.is_none() && self.histograms.bytes() == 0
     }
 }
 
@@ -274,6 +289,18 @@ mod tests {
         for fresh in &fresh {
             assert!(!is_kept(&[fresh], &[fresh]), "{fresh:?}");
         }
+    }
+
+    #[test]
+    fn memory_with_pages_of_another_setting_is_not_used_again() {
+        let mut kept = KeptMemory::default();
+        let first = kept.claim(&[&spec(1)]).expect("memory");
+        kept.keep(first);
+        assert_eq!(kept.huge_pages, huge_pages_in_force());
+        kept.huge_pages = Some("another".to_owned());
+        let arena = Arc::downgrade(&kept.buffers.as_ref().expect("kept").groups[0].0[0]);
+        let _second = kept.claim(&[&spec(1)]).expect("memory");
+        assert_eq!(arena.strong_count(), 0);
     }
 
     #[test]
