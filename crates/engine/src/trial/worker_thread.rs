@@ -21,6 +21,7 @@ use crate::verify::Signer;
 use crate::worker::group_weights::{Flow, FlowPart};
 use crate::worker::latency_log::{LatencyLog, Notes};
 use crate::worker::open_loop::{Open, sleep_exactly};
+use crate::worker::outcome::is_timed;
 use crate::worker::pauses::pause;
 use crate::worker::{
     Closed, Common, NoLog, NotedRequests, Plain, Requests, Run, Timing, Varied, Worker,
@@ -206,6 +207,7 @@ impl Stage<'_> {
         backend: B,
         buffers: Buffers,
     ) -> Worker<'_, B, T, R> {
+        debug_assert_eq!(T::TIMED, is_timed(self.job.spec));
         Worker {
             common: self.common(T::TIMED, backend.effective(), buffers),
             backend,

@@ -116,11 +116,16 @@ fn used_operations(spec: &TrialSpec) -> PerOperation<bool> {
     }
 }
 
+/// Whether workers record how long requests take.
+pub(crate) fn is_timed(spec: &TrialSpec) -> bool {
+    spec.latency || spec.rate.is_some()
+}
+
 /// Histograms that the workers of a trial record into, those of waits left out.
 pub(crate) fn histogram_count(spec: &TrialSpec) -> usize {
     let used = used_operations(spec);
     let each = used.iter().filter(|(_, used)| **used).count();
-    match spec.latency || spec.rate.is_some() {
+    match is_timed(spec) {
         true => spec.threads as usize * each,
         false => 0,
     }
