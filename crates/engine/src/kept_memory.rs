@@ -1,7 +1,7 @@
 //! Memory of buffers and histograms that outlives its trial, for the next one that needs the same.
 //!
 //! Many workers touch so much memory that the kernel takes longer to give it than a short trial takes. That of buffers is kept
-//! where it cannot be told from fresh memory: each trial fills it anew, and each request lies in one page of it, whichever page
+//! where it cannot be told from fresh memory: a trial that writes fills it anew, and each request lies in one page of it, whichever page
 //! that is. Larger requests get fresh memory in each trial: in how many pieces a buffer lies is left to chance, and a repetition has to draw
 //! it again.
 //!
@@ -18,6 +18,7 @@ use iolab_workload::Result;
 use iolab_workload::trial::{BufferInit, TrialSpec};
 
 use crate::arena::{self, Arena};
+use crate::buffer::ArenaPart;
 use crate::placement;
 use crate::spare_histograms::SpareHistograms;
 use crate::worker::{latency_log, outcome, request_log};
@@ -70,11 +71,16 @@ impl GroupMemory {
         arenas.collect::<Result<_>>().map(Self)
     }
 
-    /// The arena of a worker, and the number of other workers whose buffers come before its own there.
-    fn of(&self, worker: u32) -> (Arc<Arena>, u32) {
-        match &self.0[..] {
-            [all] => (Arc::clone(all), worker),
-            each => (Arc::clone(&each[worker as usize]), 0),
+    /// Where the buffers of a worker lie.
+    fn of(&self, worker: u32, is_filled: bool) -> ArenaPart {
+        let (arena, before) = match &self.0[..] {
+            [all] => (all, worker),
+            each => (&each[worker as usize], 0),
+        };
+        ArenaPart {
+            arena: Arc::clone(arena),
+            before,
+            is_filled,
         }
     }
 
@@ -87,9 +93,7 @@ impl GroupMemory {
 /// What one worker uses of the memory of its trial.
 #[derive(Debug)]
 pub(crate) struct WorkerMemory {
-    pub(crate) arena: Arc<Arena>,
-    /// Other workers whose buffers come before its own in the arena.
-    pub(crate) before: u32,
+    pub(crate) buffers: ArenaPart,
     pub(crate) histograms: SpareHistograms,
 }
 
@@ -103,10 +107,9 @@ pub(crate) struct TrialMemory {
 impl TrialMemory {
     /// What a worker of a group uses.
     pub(crate) fn of(&self, group: usize, worker: u32) -> WorkerMemory {
-        let (arena, before) = self.buffers.groups[group].of(worker);
+        let buffers = &self.buffers;
         WorkerMemory {
-            arena,
-            before,
+            buffers: buffers.groups[group].of(worker, buffers.are_filled),
             histograms: self.histograms.clone(),
         }
     }
@@ -118,6 +121,8 @@ struct TrialBuffers {
     /// What another trial has to need to use it again; `None` where none may.
     layouts: Option<Vec<Layout>>,
     groups: Vec<GroupMemory>,
+    /// Whether an earlier trial has filled them.
+    are_filled: bool,
 }
 
 /// What a trial leaves for the next one. Dropped, or not what the next one needs, it goes back to the system.
@@ -161,13 +166,20 @@ impl KeptMemory {
         let layouts = Layout::of_all(specs);
         let fits = |kept: &TrialBuffers| layouts.is_some() && kept.layouts == layouts;
         let buffers = match buffers.filter(fits) {
-            Some(kept) => kept,
+            Some(kept) => TrialBuffers {
+                are_filled: true,
+                ..kept
+            },
             None => {
                 let groups = specs.iter().map(|spec| GroupMemory::new(spec));
                 let groups = groups.collect::<Result<_>>()?;
                 // The threads and logs have to fit beside them.
                 memory_limits::check(workers, logs)?;
-                TrialBuffers { layouts, groups }
+                TrialBuffers {
+                    layouts,
+                    groups,
+                    are_filled: false,
+                }
             }
         };
         Ok(TrialMemory {
@@ -222,8 +234,7 @@ mod tests {
     }
 
     fn buffers(spec: &TrialSpec, memory: &TrialMemory, worker: u32) -> Buffers {
-        let WorkerMemory { arena, before, .. } = memory.of(0, worker);
-        Buffers::in_arena(spec, worker, arena, before).expect("memory")
+        Buffers::in_arena(spec, worker, memory.of(0, worker).buffers).expect("memory")
     }
 
     /// Whether a second trial gets the memory of the first one.
@@ -304,14 +315,25 @@ mod tests {
     }
 
     #[test]
-    fn memory_is_filled_for_each_trial_anew() {
+    fn memory_is_filled_anew_for_each_trial_that_writes() {
         let mut kept = KeptMemory::default();
         let first = kept.claim(&[&spec(1)]).expect("memory");
         buffers(&spec(1), &first, 5).home_mut()[7].bytes().fill(0);
         kept.keep(first);
+        // A trial that reads leaves what it finds.
         let second = kept.claim(&[&spec(2)]).expect("memory");
-        let mut own = buffers(&spec(2), &second, 5);
-        let mut fresh = Buffers::new(&spec(2), 5).expect("memory");
+        let mut left = buffers(&spec(2), &second, 5);
+        assert!(left.home_mut()[7].bytes().iter().all(|byte| *byte == 0));
+        assert!(left.home_mut()[8].bytes().iter().any(|byte| *byte != 0));
+        drop(left);
+        kept.keep(second);
+        let writing = TrialSpec {
+            read_percent: 50,
+            ..spec(3)
+        };
+        let third = kept.claim(&[&writing]).expect("memory");
+        let mut own = buffers(&writing, &third, 5);
+        let mut fresh = Buffers::new(&writing, 5).expect("memory");
         for (own, fresh) in own.home_mut().iter_mut().zip(fresh.home_mut()) {
             assert_eq!(own.bytes(), fresh.bytes());
         }

@@ -97,7 +97,7 @@ impl<'a> Worker<'a> {
         outcome.series.led_by(delay);
         let time = spec.limit.time.map(|time| time.as_nanos() as u64);
         let open = spec.rate.map(|rate| {
-            let mut open = Open::new(spec, rate, number, clock, NoLog);
+            let mut open = Open::new(spec, rate, number, clock, NoLog, &spare);
             open.begin(start);
             open
         });

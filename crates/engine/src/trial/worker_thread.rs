@@ -44,11 +44,6 @@ pub(super) fn work(
     ready: &mpsc::Sender<Result<()>>,
 ) -> Option<WorkerOutcome> {
     let Job { spec, files, .. } = job;
-    let WorkerMemory {
-        arena,
-        before,
-        histograms,
-    } = memory;
     if spec.descriptors == Descriptors::Private {
         use_private_descriptors();
     }
@@ -56,7 +51,7 @@ pub(super) fn work(
     let setup = || -> Result<(Option<Vec<File>>, Buffers)> {
         placement::settle(spec, number)?;
         let opened = files.map(|files| files.open(number)).transpose()?;
-        let buffers = Buffers::in_arena(spec, number, arena, before)?;
+        let buffers = Buffers::in_arena(spec, number, memory.buffers)?;
         Ok((opened, buffers))
     };
     let run = Stage {
@@ -64,7 +59,7 @@ pub(super) fn work(
         number,
         barrier,
         ready,
-        histograms,
+        histograms: memory.histograms,
     };
     let (opened, buffers) = match setup() {
         Ok(parts) => parts,
@@ -159,7 +154,7 @@ impl Stage<'_> {
         match (spec.rate, spec.latency) {
             (Some(rate), _) => {
                 sleep_exactly();
-                let open = Open::new(spec, rate, self.number, clock, NoLog);
+                let open = Open::new(spec, rate, self.number, clock, NoLog, &self.histograms);
                 self.drive(self.worker(open, requests, backend, buffers), pieces)
             }
             (None, true) => {
@@ -190,7 +185,7 @@ impl Stage<'_> {
         match spec.rate {
             Some(rate) => {
                 sleep_exactly();
-                let open = Open::new(spec, rate, self.number, clock, log);
+                let open = Open::new(spec, rate, self.number, clock, log, &self.histograms);
                 self.drive(self.worker(open, requests, backend, buffers), pieces)
             }
             None => {
