@@ -228,7 +228,7 @@ impl Buffers {
                     make_compressible(bytes, spec.compressible);
                 }
                 BufferInit::Zeroed => bytes.fill(0),
-                // What is only read into keeps what it holds; a page that was swapped out comes back here, not within the timed span.
+                // What a filled page holds makes no difference to a read; one that was swapped out comes back here, not within the timed span.
                 BufferInit::Random
                 | BufferInit::Touched
                 | BufferInit::Huge
