@@ -25,6 +25,6 @@ pub(crate) use {
     colours::{colours_of_stderr, is_coloured},
     files::create,
     messages::stamped,
-    results::{Results, listed},
+    results::Results,
     run_text::conclusions,
 };

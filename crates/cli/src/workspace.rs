@@ -18,7 +18,7 @@ use iolab_plan::standard::Medium;
 use iolab_record::environment::{Environment, KEYS};
 use iolab_runner::ranks::Ranks;
 use iolab_runner::{Disk, Programs, Setup, Targets, Watch};
-use iolab_storage::{Need, Target, TargetKind, is_nvme_namespace};
+use iolab_storage::{Need, Target, TargetKind};
 use iolab_workload::settings::CellSpec;
 use iolab_workload::{Error, Result, launchers};
 
@@ -213,7 +213,7 @@ impl Workspace {
     /// Whether one of the targets is an NVMe namespace.
     fn has_namespace(&self) -> bool {
         let mut targets = self.place().targets().into_iter();
-        targets.any(|(_, target)| is_nvme_namespace(target.named()))
+        targets.any(|(_, target)| target.is_nvme_namespace())
     }
 
     /// Bytes of the smallest of the targets; without targets there is no limit.

@@ -1,6 +1,7 @@
 //! Whether a launcher (mpirun, srun) started this process as one of several.
 
 use iolab_workload::Error;
+use iolab_workload::names::alternatives;
 
 /// What a launcher tells its processes in their environment.
 struct Launcher {
@@ -79,12 +80,8 @@ impl Launch {
                 commands.push(command);
             }
         }
-        let command = match commands.as_slice() {
-            [some @ .., last] if !some.is_empty() => format!("{} or {last}", some.join(", ")),
-            one => one.concat(),
-        };
         Some(Self {
-            command,
+            command: alternatives(&commands),
             size,
             rank,
             variables: all.map(|launcher| launcher.size).collect(),

@@ -94,6 +94,16 @@ impl Slot {
     }
 }
 
+/// Where in an arena the buffers of a worker lie.
+#[derive(Debug)]
+pub(crate) struct ArenaPart {
+    pub(crate) arena: Arc<Arena>,
+    /// Other workers whose buffers come before its own.
+    pub(crate) before: u32,
+    /// Whether an earlier trial has filled them.
+    pub(crate) is_filled: bool,
+}
+
 /// One worker's buffers, one per slot of its depth, contiguous in an arena.
 #[derive(Debug)]
 pub(crate) struct Buffers {
@@ -110,19 +120,24 @@ impl Buffers {
     /// # Errors
     /// As [`Self::in_arena`], and when there is no memory.
     pub(crate) fn new(spec: &TrialSpec, worker: u32) -> Result<Self> {
-        Self::in_arena(spec, worker, Arc::new(Arena::new(spec, 1)?), 0)
+        let own = ArenaPart {
+            arena: Arc::new(Arena::new(spec, 1)?),
+            before: 0,
+            is_filled: false,
+        };
+        Self::in_arena(spec, worker, own)
     }
 
-    /// Prepares the buffers of worker number `worker`, which lie in the arena behind those of `before` other workers.
+    /// Prepares the buffers of worker number `worker`, which lie in this part of an arena.
     ///
     /// # Errors
     /// When the kernel refuses an advice that the preparation stands for.
-    pub(crate) fn in_arena(
-        spec: &TrialSpec,
-        worker: u32,
-        arena: Arc<Arena>,
-        before: u32,
-    ) -> Result<Self> {
+    pub(crate) fn in_arena(spec: &TrialSpec, worker: u32, part: ArenaPart) -> Result<Self> {
+        let ArenaPart {
+            arena,
+            before,
+            is_filled,
+        } = part;
         let stride = stride(spec);
         let len = u32::try_from(spec.largest_request()).map_err(|_| no_memory(spec))?;
         let first = before as usize * spec.depth as usize;
@@ -142,7 +157,7 @@ impl Buffers {
                 .map(|index| Slot(unsafe { first.add(index) }))
                 .collect(),
         };
-        buffers.prepare(spec, stride, worker)?;
+        buffers.prepare(spec, stride, worker, is_filled)?;
         Ok(buffers)
     }
 
@@ -177,7 +192,13 @@ impl Buffers {
         self.home.push(slot);
     }
 
-    fn prepare(&mut self, spec: &TrialSpec, stride: usize, worker: u32) -> Result<()> {
+    fn prepare(
+        &mut self,
+        spec: &TrialSpec,
+        stride: usize,
+        worker: u32,
+        is_filled: bool,
+    ) -> Result<()> {
         let used = stride * self.places.len();
         match spec.buffer_init {
             BufferInit::Huge => {
@@ -194,7 +215,7 @@ impl Buffers {
             _ => {}
         }
         // Data to be written has to exist in every requested state of the memory.
-        let random = spec.buffer_init == BufferInit::Random || spec.writes();
+        let random = spec.writes() || (spec.buffer_init == BufferInit::Random && !is_filled);
         for slot in &mut self.home {
             let own = (u64::from(spec.number_of(worker)) << 32) | u64::from(slot.index());
             // Data that repeats is the same whichever buffer it leaves from.
@@ -207,7 +228,11 @@ impl Buffers {
                     make_compressible(bytes, spec.compressible);
                 }
                 BufferInit::Zeroed => bytes.fill(0),
-                BufferInit::Touched | BufferInit::Huge | BufferInit::NoHuge => {
+                // What a filled page holds makes no difference to a read; one that was swapped out comes back here, not within the timed span.
+                BufferInit::Random
+                | BufferInit::Touched
+                | BufferInit::Huge
+                | BufferInit::NoHuge => {
                     bytes
                         .iter_mut()
                         .step_by(iolab_storage::kernel_units::page_size())
@@ -217,7 +242,7 @@ impl Buffers {
                             unsafe { std::ptr::write_volatile(byte, 0) }
                         });
                 }
-                BufferInit::Untouched | BufferInit::Populated | BufferInit::Random => {}
+                BufferInit::Untouched | BufferInit::Populated => {}
             }
         }
         Ok(())

@@ -1,7 +1,7 @@
 //! Memory of buffers and histograms that outlives its trial, for the next one that needs the same.
 //!
 //! Many workers touch so much memory that the kernel takes longer to give it than a short trial takes. That of buffers is kept
-//! where it cannot be told from fresh memory: each trial fills it anew, and each request lies in one page of it, whichever page
+//! where it cannot be told from fresh memory: a trial that writes fills it anew, and each request lies in one page of it, whichever page
 //! that is. Larger requests get fresh memory in each trial: in how many pieces a buffer lies is left to chance, and a repetition has to draw
 //! it again.
 //!
@@ -11,12 +11,14 @@
 use std::mem;
 use std::sync::Arc;
 
+use iolab_host::memory::huge_pages_in_force;
 use iolab_storage::kernel_units::page_size;
 use iolab_storage::memory_limits;
 use iolab_workload::Result;
 use iolab_workload::trial::{BufferInit, TrialSpec};
 
 use crate::arena::{self, Arena};
+use crate::buffer::ArenaPart;
 use crate::placement;
 use crate::spare_histograms::SpareHistograms;
 use crate::worker::{latency_log, outcome, request_log};
@@ -39,8 +41,8 @@ impl Layout {
         let is_filled = spec.buffer_init == BufferInit::Random;
         let lies_in_one_page = spec.largest_request() <= page_size() as u64;
         // Without a node that is named, pages lie on that of the thread which touches them first.
-        let is_of_one_node = spec.memory_node.is_some() || !placement::has_several_nodes();
-        (is_filled && lies_in_one_page && is_of_one_node).then(|| Self {
+        let is_of_one_node = || spec.memory_node.is_some() || !placement::has_several_nodes();
+        (is_filled && lies_in_one_page && is_of_one_node()).then(|| Self {
             is_contiguous: arena::is_contiguous(spec),
             threads: spec.threads,
             depth: spec.depth,
@@ -51,10 +53,10 @@ impl Layout {
     /// As [`Self::of`] for each group of a trial; `None` where one needs fresh memory, or all together are quickly mapped.
     fn of_all(specs: &[&TrialSpec]) -> Option<Vec<Self>> {
         let bytes: u64 = specs.iter().map(|spec| arena::bytes_of(spec)).sum();
-        let layouts = specs.iter().map(|spec| Self::of(spec));
-        layouts
-            .collect::<Option<Vec<_>>>()
-            .filter(|_| bytes >= KEPT_MIN)
+        if bytes < KEPT_MIN {
+            return None;
+        }
+        specs.iter().map(|spec| Self::of(spec)).collect()
     }
 }
 
@@ -69,11 +71,16 @@ impl GroupMemory {
         arenas.collect::<Result<_>>().map(Self)
     }
 
-    /// The arena of a worker, and the number of other workers whose buffers come before its own there.
-    fn of(&self, worker: u32) -> (Arc<Arena>, u32) {
-        match &self.0[..] {
-            [all] => (Arc::clone(all), worker),
-            each => (Arc::clone(&each[worker as usize]), 0),
+    /// Where the buffers of a worker lie.
+    fn of(&self, worker: u32, is_filled: bool) -> ArenaPart {
+        let (arena, before) = match &self.0[..] {
+            [all] => (all, worker),
+            each => (&each[worker as usize], 0),
+        };
+        ArenaPart {
+            arena: Arc::clone(arena),
+            before,
+            is_filled,
         }
     }
 
@@ -86,9 +93,7 @@ impl GroupMemory {
 /// What one worker uses of the memory of its trial.
 #[derive(Debug)]
 pub(crate) struct WorkerMemory {
-    pub(crate) arena: Arc<Arena>,
-    /// Other workers whose buffers come before its own in the arena.
-    pub(crate) before: u32,
+    pub(crate) buffers: ArenaPart,
     pub(crate) histograms: SpareHistograms,
 }
 
@@ -102,10 +107,9 @@ pub(crate) struct TrialMemory {
 impl TrialMemory {
     /// What a worker of a group uses.
     pub(crate) fn of(&self, group: usize, worker: u32) -> WorkerMemory {
-        let (arena, before) = self.buffers.groups[group].of(worker);
+        let buffers = &self.buffers;
         WorkerMemory {
-            arena,
-            before,
+            buffers: buffers.groups[group].of(worker, buffers.are_filled),
             histograms: self.histograms.clone(),
         }
     }
@@ -117,6 +121,8 @@ struct TrialBuffers {
     /// What another trial has to need to use it again; `None` where none may.
     layouts: Option<Vec<Layout>>,
     groups: Vec<GroupMemory>,
+    /// Whether an earlier trial has filled them.
+    are_filled: bool,
 }
 
 /// What a trial leaves for the next one. Dropped, or not what the next one needs, it goes back to the system.
@@ -124,6 +130,8 @@ struct TrialBuffers {
 pub struct KeptMemory {
     buffers: Option<TrialBuffers>,
     histograms: SpareHistograms,
+    /// When the kernel used huge pages unasked in the trial that left it: its pages are those of that setting.
+    huge_pages: Option<String>,
 }
 
 impl KeptMemory {
@@ -141,9 +149,13 @@ impl KeptMemory {
             *self = Self::default();
             memory_limits::check(workers, logs)?;
         }
+        if !self.is_empty() && self.huge_pages != huge_pages_in_force() {
+            *self = Self::default();
+        }
         let Self {
             buffers,
             histograms,
+            ..
         } = mem::take(self);
         histograms.truncate(
             specs
@@ -154,13 +166,20 @@ impl KeptMemory {
         let layouts = Layout::of_all(specs);
         let fits = |kept: &TrialBuffers| layouts.is_some() && kept.layouts == layouts;
         let buffers = match buffers.filter(fits) {
-            Some(kept) => kept,
+            Some(kept) => TrialBuffers {
+                are_filled: true,
+                ..kept
+            },
             None => {
                 let groups = specs.iter().map(|spec| GroupMemory::new(spec));
                 let groups = groups.collect::<Result<_>>()?;
                 // The threads and logs have to fit beside them.
                 memory_limits::check(workers, logs)?;
-                TrialBuffers { layouts, groups }
+                TrialBuffers {
+                    layouts,
+                    groups,
+                    are_filled: false,
+                }
             }
         };
         Ok(TrialMemory {
@@ -183,7 +202,15 @@ impl KeptMemory {
                 true => histograms,
                 false => SpareHistograms::default(),
             },
+            huge_pages: None,
         };
+        if !self.is_empty() {
+            self.huge_pages = huge_pages_in_force();
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.buffers.is_none() && self.histograms.bytes() == 0
     }
 }
 
@@ -207,8 +234,7 @@ mod tests {
     }
 
     fn buffers(spec: &TrialSpec, memory: &TrialMemory, worker: u32) -> Buffers {
-        let WorkerMemory { arena, before, .. } = memory.of(0, worker);
-        Buffers::in_arena(spec, worker, arena, before).expect("memory")
+        Buffers::in_arena(spec, worker, memory.of(0, worker).buffers).expect("memory")
     }
 
     /// Whether a second trial gets the memory of the first one.
@@ -277,14 +303,37 @@ mod tests {
     }
 
     #[test]
-    fn memory_is_filled_for_each_trial_anew() {
+    fn memory_with_pages_of_another_setting_is_not_used_again() {
+        let mut kept = KeptMemory::default();
+        let first = kept.claim(&[&spec(1)]).expect("memory");
+        kept.keep(first);
+        assert_eq!(kept.huge_pages, huge_pages_in_force());
+        kept.huge_pages = Some("another".to_owned());
+        let arena = Arc::downgrade(&kept.buffers.as_ref().expect("kept").groups[0].0[0]);
+        let _second = kept.claim(&[&spec(1)]).expect("memory");
+        assert_eq!(arena.strong_count(), 0);
+    }
+
+    #[test]
+    fn memory_is_filled_anew_for_each_trial_that_writes() {
         let mut kept = KeptMemory::default();
         let first = kept.claim(&[&spec(1)]).expect("memory");
         buffers(&spec(1), &first, 5).home_mut()[7].bytes().fill(0);
         kept.keep(first);
+        // A trial that reads leaves what it finds.
         let second = kept.claim(&[&spec(2)]).expect("memory");
-        let mut own = buffers(&spec(2), &second, 5);
-        let mut fresh = Buffers::new(&spec(2), 5).expect("memory");
+        let mut left = buffers(&spec(2), &second, 5);
+        assert!(left.home_mut()[7].bytes().iter().all(|byte| *byte == 0));
+        assert!(left.home_mut()[8].bytes().iter().any(|byte| *byte != 0));
+        drop(left);
+        kept.keep(second);
+        let writing = TrialSpec {
+            read_percent: 50,
+            ..spec(3)
+        };
+        let third = kept.claim(&[&writing]).expect("memory");
+        let mut own = buffers(&writing, &third, 5);
+        let mut fresh = Buffers::new(&writing, 5).expect("memory");
         for (own, fresh) in own.home_mut().iter_mut().zip(fresh.home_mut()) {
             assert_eq!(own.bytes(), fresh.bytes());
         }

@@ -249,6 +249,14 @@ impl Seen {
         }
     }
 
+    /// Those of two threads.
+    pub(crate) fn plus(mut self, other: Self) -> Self {
+        for (all, own) in self.0.iter_mut().zip(other.0) {
+            *all |= own;
+        }
+        self
+    }
+
     /// By their numbers.
     pub(crate) fn cpus(&self) -> Cpus {
         let is_seen =

@@ -132,7 +132,8 @@ impl Recorder {
             self.slots
                 .resize(other.slots.len(), PerOperation::default());
         }
-        for (sum, part) in self.slots.iter_mut().zip(&other.slots) {
+        // Nothing happened in later ones.
+        for (sum, part) in self.slots.iter_mut().zip(&other.slots[..=other.current]) {
             *sum = sum.plus(*part);
         }
         self.current = self.current.max(other.current);

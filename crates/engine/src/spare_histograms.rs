@@ -29,10 +29,13 @@ impl SpareHistograms {
             sync,
             trim,
         } = operations;
-        let all = [read, write, sync, trim].map(|tally| tally.latency);
-        let used = all
-            .into_iter()
-            .filter(|histogram| !is_placeholder(histogram));
+        let all = [read, write, sync, trim].into_iter().flat_map(|tally| {
+            let waits = tally.waits.map(|waits| [waits.response, waits.lateness]);
+            [tally.latency]
+                .into_iter()
+                .chain(waits.into_iter().flatten())
+        });
+        let used = all.filter(|histogram| !is_placeholder(histogram));
         self.with(|spare| spare.extend(used));
     }
 
@@ -56,6 +59,7 @@ impl SpareHistograms {
 #[cfg(test)]
 mod tests {
     use iolab_workload::histogram::unused_latency_histogram;
+    use iolab_workload::outcome::Waits;
 
     use super::*;
 
@@ -70,12 +74,16 @@ mod tests {
             read: Tally::default(),
             ..used
         };
-        used.read.latency.saturating_record(4_000);
         let whole = spare.take();
+        let [mut response, mut lateness] = [whole.clone(), whole.clone()];
+        for histogram in [&mut used.read.latency, &mut response, &mut lateness] {
+            histogram.saturating_record(4_000);
+        }
+        used.read.waits = Some(Waits { response, lateness });
         spare.put(used);
-        assert_eq!(spare.bytes(), 8 * whole.distinct_values() as u64);
-        assert_eq!(spare.take(), whole);
-        assert_eq!(spare.bytes(), 0);
-        assert_eq!(spare.take(), whole);
+        for left in [3, 2, 1, 0] {
+            assert_eq!(spare.bytes(), left * 8 * whole.distinct_values() as u64);
+            assert_eq!(spare.take(), whole);
+        }
     }
 }

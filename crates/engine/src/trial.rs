@@ -101,11 +101,10 @@ pub fn run_with(
     let side = Side::new(spec, targets, stop)?;
     let memory = kept.claim(&[spec])?;
     side.prepare(stop)?;
-    let mut carried = carry_out(&[side.job(clock)], stop, stop, meeting, memory)?;
+    let mut carried = carry_out(&[side.job(clock)], stop, stop, meeting, &memory)?;
     let workers = carried.workers.pop().unwrap_or_default();
     meeting.worked(workers.iter().map(|own| (own.start, own.end)).collect());
     let signed = signed(&workers);
-    let memory = carried.memory;
     let spare = &memory.histograms;
     let mut outcome = merge(workers, clock, carried.seen, carried.drift_ppm, spare);
     kept.keep(memory);
@@ -374,8 +373,9 @@ pub fn own_bytes(workers: u32) -> u64 {
     memory_limits::resident(workers)
 }
 
-/// What one request costs iolab itself, ns: the null backend on one thread, with or without recording its latency.
-pub fn floor_ns(clock: &Clock, latency: bool) -> f64 {
+/// What one request costs iolab itself, ns: the null backend on one thread, with or without recording its latency. `None` where no such
+/// trial can be set up.
+pub fn floor_ns(clock: &Clock, latency: bool) -> Option<f64> {
     let spec = TrialSpec {
         backend: Backend::Null,
         latency,
@@ -395,18 +395,17 @@ pub fn floor_ns(clock: &Clock, latency: bool) -> f64 {
         side: GroupRole::None,
         flow: None,
     };
-    let mut times = [0; FLOOR_TRIALS].map(|_| {
-        let memory = KeptMemory::default().claim(&[&spec]);
-        let carried = memory.and_then(|memory| carry_out(&[job], &stop, &stop, &mut Alone, memory));
-        carried.map_or(f64::NAN, |mut carried| {
-            let workers = carried.workers.pop().unwrap_or_default();
-            let spare = &carried.memory.histograms;
-            let outcome = merge(workers, clock, carried.seen, carried.drift_ppm, spare);
-            outcome.elapsed_ns as f64 / FLOOR_REQUESTS as f64
-        })
-    });
+    let time = || -> Result<f64> {
+        let memory = KeptMemory::default().claim(&[&spec])?;
+        let mut carried = carry_out(&[job], &stop, &stop, &mut Alone, &memory)?;
+        let workers = carried.workers.pop().unwrap_or_default();
+        let spare = &memory.histograms;
+        let outcome = merge(workers, clock, carried.seen, carried.drift_ppm, spare);
+        Ok(outcome.elapsed_ns as f64 / FLOOR_REQUESTS as f64)
+    };
+    let mut times: Vec<f64> = (0..FLOOR_TRIALS).filter_map(|_| time().ok()).collect();
     times.sort_by(f64::total_cmp);
-    times[FLOOR_TRIALS / 2]
+    times.get(times.len() / 2).copied()
 }
 
 /// What the workers of a trial did.
@@ -419,8 +418,6 @@ struct Carried {
     drift_ppm: f64,
     /// What tracing showed of each job, and of all.
     traced: TracedJobs,
-    /// What they used.
-    memory: TrialMemory,
 }
 
 /// Carries a trial out: the workers of all jobs start at once. `halt` is raised when those jobs are over that lead, or a
@@ -430,7 +427,7 @@ fn carry_out(
     stop: &AtomicBool,
     halt: &AtomicBool,
     meeting: &mut dyn RankBarrier,
-    memory: TrialMemory,
+    memory: &TrialMemory,
 ) -> Result<Carried> {
     let Some(clock) = jobs.first().map(|job| job.clock) else {
         return Err(Error::failed("a trial without workers"));
@@ -441,7 +438,7 @@ fn carry_out(
     let thermometer = is_over_time.then(|| observation.thermometer());
     let mut tracer = tracing::tracer(jobs, clock)?;
     thread::scope(|scope| {
-        let (workers, ready) = set_up(scope, jobs, &memory, &barrier);
+        let (workers, ready) = set_up(scope, jobs, memory, &barrier);
         // Counters are read as close to the start as the other processes allow.
         let begin = || -> Result<_> {
             ready?;
@@ -478,7 +475,6 @@ fn carry_out(
             temperatures: temperatures.unwrap_or_default(),
             drift_ppm,
             traced,
-            memory,
         })
     })
 }

@@ -20,9 +20,9 @@ pub fn new_latency_histogram() -> LatencyHistogram {
     histogram
 }
 
-/// A placeholder for an operation that a worker does not use: a few KiB instead of hundreds.
+/// A placeholder for an operation that a worker does not use: a few bytes instead of hundreds of KiB.
 pub fn unused_latency_histogram() -> LatencyHistogram {
-    Histogram::new_with_bounds(1, 2, 3).expect("valid bounds")
+    Histogram::new_with_bounds(1, 2, 0).expect("valid bounds")
 }
 
 /// Whether it is such a placeholder.
@@ -37,6 +37,18 @@ pub fn add(sum: &mut LatencyHistogram, part: &LatencyHistogram) {
             sum.saturating_record_n(bin.value_iterated_to(), bin.count_at_value());
         }
     }
+}
+
+/// As [`add`], by the counts that are not zero and up to the greatest one, and gives the sum of the values of the part. For parts of few
+/// counts, of which there are many.
+pub fn add_few(sum: &mut LatencyHistogram, part: &LatencyHistogram) -> f64 {
+    let mut total = 0.0;
+    for bin in part.iter_recorded() {
+        let (value, count) = (bin.value_iterated_to(), bin.count_at_value());
+        sum.saturating_record_n(value, count);
+        total += part.median_equivalent(value) as f64 * count as f64;
+    }
+    total
 }
 
 /// Bytes before the counts: cookie, length, offset, digits, low, high, ratio.
@@ -175,6 +187,30 @@ mod tests {
                 let counted: u64 = histogram.iter_recorded().map(|b| b.count_since_last_iteration()).sum();
                 prop_assert_eq!(counted, histogram.len());
             }
+        }
+    }
+
+    #[test]
+    fn a_part_is_added_whole_whichever_way() {
+        let of = |values: &[u64]| {
+            let mut histogram = new_latency_histogram();
+            let record = |value: &u64| histogram.saturating_record(*value);
+            values.iter().for_each(record);
+            histogram
+        };
+        let parts = [
+            of(&[]),
+            of(&[0, 7, 7, 2_047, 2_048, 123_456_789]),
+            of(&[3, u64::MAX]),
+        ];
+        let (mut whole, mut few) = (new_latency_histogram(), new_latency_histogram());
+        for part in &parts {
+            add(&mut whole, part);
+            let total = add_few(&mut few, part);
+            let expected = part.mean() * part.len() as f64;
+            assert!((total - expected).abs() <= 1e-12 * expected, "{total}");
+            assert_eq!(few, whole);
+            assert_eq!((few.min(), few.max()), (whole.min(), whole.max()));
         }
     }
 

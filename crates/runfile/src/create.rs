@@ -95,24 +95,20 @@ impl NewFile<'_> {
 ///
 /// Of kind [`Refused`](iolab_workload::Kind::Refused) where the path exists; when it cannot be written. Leaves nothing behind.
 pub(super) fn create(place: NewFile<'_>, content: &[u8]) -> Result<(PathBuf, File)> {
-    create_named_after(place, content, &place.name(1))
+    attempt(place, content).map_err(|error| fault(place, &place.name(1), &error))
 }
 
-/// [`create`], with the path for messages.
-pub(super) fn create_named_after(
-    place: NewFile<'_>,
-    content: &[u8],
-    name: &Path,
-) -> Result<(PathBuf, File)> {
-    match linked(place, content) {
-        Ok(made) => Ok(made),
-        // Some file systems lack unnamed files; other errors are reported better by the ordinary way.
-        Err(_) => place
-            .first_free(|path| named(path, content))
-            .map_err(|error| match (place, error.kind()) {
-                (NewFile::At(path), io::ErrorKind::AlreadyExists) => taken(path),
-                _ => file_fault(name, "create", &error),
-            }),
+/// [`create`] with the error of the file system.
+pub(super) fn attempt(place: NewFile<'_>, content: &[u8]) -> io::Result<(PathBuf, File)> {
+    // Some file systems lack unnamed files; other errors are reported better by the ordinary way.
+    linked(place, content).or_else(|_| place.first_free(|path| named(path, content)))
+}
+
+/// The error for a file that is not created; `name` is its path for messages.
+pub(super) fn fault(place: NewFile<'_>, name: &Path, error: &io::Error) -> Error {
+    match (place, error.kind()) {
+        (NewFile::At(path), io::ErrorKind::AlreadyExists) => taken(path),
+        _ => file_fault(name, "create", error),
     }
 }
 

@@ -86,8 +86,9 @@ impl RunFile {
         opening::check_length(&place.name(1))?;
         let content = laid_out(run, environment, experiment, cells)?;
         // The folders are dropped when the file is in them, or is not there.
-        let ((path, file), _folders) =
-            create::MadeFolders::with_file(&place, || create::create(place, &content))?;
+        let attempt = || create::attempt(place, &content);
+        let fault = |error: &std::io::Error| create::fault(place, &place.name(1), error);
+        let ((path, file), _folders) = create::MadeFolders::with_file(&place, attempt, fault)?;
         let created = Self::locked(&path, file).and_then(|mut created| {
             created.marked_running = run.status == RunStatus::Running;
             created.enter_wal()?;

@@ -44,8 +44,9 @@ pub fn check_place(place: NewFile<'_>) -> Result<()> {
         folder: place.folder(),
         name: &name,
     };
-    let create = || create::create_named_after(probe, &[], &path);
-    let ((made, file), _folders) = MadeFolders::with_file(&place, create)?;
+    let attempt = || create::attempt(probe, &[]);
+    let fault = |error: &io::Error| create::fault(probe, &path, error);
+    let ((made, file), _folders) = MadeFolders::with_file(&place, attempt, fault)?;
     let written = write_probe(&made, file, &path);
     remove(&made);
     written

@@ -200,14 +200,7 @@ impl Executor for Engine<'_> {
     fn run(&mut self, cell: &CellSpec, stop: &AtomicBool) -> Result<Outcome> {
         let _in_use = self.watch.use_targets();
         let changed = self.change_system(cell)?;
-        let changes_pages = cell.system.huge_pages.is_some();
-        if changes_pages {
-            self.keep_nothing();
-        }
         let mut outcome = self.carry_out(cell, stop);
-        if changes_pages {
-            self.keep_nothing();
-        }
         if let (Some(changed), Ok(outcome)) = (&changed, &mut outcome) {
             outcome.effective.add_note(&changed.adapted().join(", "));
         }

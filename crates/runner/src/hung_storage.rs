@@ -20,7 +20,7 @@ use iolab_host::system_control::restore_own;
 use iolab_host::tracing::THREAD_NAMES;
 use iolab_storage::Target;
 use iolab_workload::quantity::exact_duration;
-use iolab_workload::shell::shell_word;
+use iolab_workload::shell::shell_words;
 use iolab_workload::trial::TrialSpec;
 use iolab_workload::{Error, Result};
 
@@ -167,9 +167,7 @@ impl Watch {
         let bytes = targets.iter().map(|target| target.size());
         watch.lets_move(bytes.fold(0, u64::saturating_add));
         if let Some(first) = kept.first() {
-            let files = kept.iter().map(|file| shell_word(&file.to_string_lossy()));
-            let files: Vec<String> = files.collect();
-            let stored = format!("The trials are stored: iolab table {}", files.join(" "));
+            let stored = format!("The trials are stored: iolab table {}", shell_words(kept));
             watch.keeps_in(first, stored);
         }
         watch
@@ -182,9 +180,9 @@ impl Watch {
         state.uses_targets = true;
     }
 
-    /// The run file that the caller writes, and how to finish the run after an answer.
-    pub(super) fn keeps_in(&self, run_file: &Path, resume: String) {
-        locked(&self.state).run_file = Some((run_file.to_owned(), resume));
+    /// The run file that the caller writes, and what is to be said of it: how to finish the run after an answer, or how to read it.
+    pub(super) fn keeps_in(&self, run_file: &Path, advice: String) {
+        locked(&self.state).run_file = Some((run_file.to_owned(), advice));
     }
 
     /// Marks that the targets are used, until what this returns is dropped.

@@ -59,7 +59,7 @@ pub(super) fn sample(
         ok: outcome.ended != Ended::Failed,
         started_utc,
         wall_ns: wall.as_nanos() as u64,
-        clock_drift_ppm: Some(outcome.clock_drift_ppm).filter(|ppm| !ppm.is_nan()),
+        clock_drift_ppm: Some(outcome.clock_drift_ppm),
         seed: spec.seed,
         verdict,
         ..whole

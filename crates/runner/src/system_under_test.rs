@@ -140,7 +140,7 @@ impl<'a> SystemUnderTest<'a> {
                 clock_cost_ns: Some(clock.cost_ns()),
                 clock_resolution_ns: Some(clock.resolution_ns()),
                 clock_source: clock.source(),
-                floor_ns: Some(floor_ns(clock, times)).filter(|ns| !ns.is_nan()),
+                floor_ns: floor_ns(clock, times),
                 ..Run::default()
             },
         }

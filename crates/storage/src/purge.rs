@@ -130,6 +130,11 @@ impl Purge {
 }
 
 impl Target {
+    /// Whether it is an NVMe namespace, which nothing else that can be purged is.
+    pub fn is_nvme_namespace(&self) -> bool {
+        self.block_number().is_some_and(is_namespace)
+    }
+
     /// The purge that the device offers which this target is.
     ///
     /// # Errors
@@ -167,12 +172,16 @@ impl Target {
     }
 }
 
-/// Whether a path leads to an NVMe namespace, which nothing else that can be purged is.
+/// As [`Target::is_nvme_namespace`], for what a path leads to.
 pub fn is_nvme_namespace(path: &Path) -> bool {
     let number = rustix::fs::stat(path)
         .ok()
         .and_then(|stat| number_of(&stat));
-    number.is_some_and(|number| namespace_number(&folder_of(number)).is_some())
+    number.is_some_and(is_namespace)
+}
+
+fn is_namespace(number: Number) -> bool {
+    namespace_number(&folder_of(number)).is_some()
 }
 
 /// What sysfs shows of a block device.

@@ -1,6 +1,17 @@
 //! Words of a command line as people paste them.
 
+use std::path::PathBuf;
+
 use crate::escape_control::steers;
+
+/// Files as arguments of a command, for a shell.
+pub fn shell_words(files: &[PathBuf]) -> String {
+    let names: Vec<String> = files
+        .iter()
+        .map(|file| shell_word(&file.to_string_lossy()))
+        .collect();
+    names.join(" ")
+}
 
 /// Quotes a text as one word for a shell, without characters that would steer a terminal: those become `$'\x1b'`, which bash, zsh and ksh
 /// read, and the POSIX shell of 2024.
@@ -40,5 +51,11 @@ mod tests {
         ] {
             assert_eq!(shell_word(text), word);
         }
+    }
+
+    #[test]
+    fn a_file_is_one_argument() {
+        let files = ["a.iolab", "b c.iolab", "$d.iolab"].map(PathBuf::from);
+        assert_eq!(shell_words(&files), "a.iolab 'b c.iolab' '$d.iolab'");
     }
 }

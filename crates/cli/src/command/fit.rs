@@ -19,6 +19,7 @@ use iolab_report::input::Input;
 use iolab_runfile::NewFile;
 use iolab_runner::{Disk, PreparedRun};
 use iolab_workload::Result;
+use iolab_workload::shell::shell_words;
 use iolab_workload::trial_description::requests_in_words;
 use iolab_workload::units::{parse_duration, rough_duration};
 
@@ -27,7 +28,7 @@ use crate::builtin_names::Builtin;
 use crate::command::{answers, has_results, read_run};
 use crate::exit::{Failure, Outcome, answered, interrupted, with_kept};
 use crate::experiment_options::new_seed;
-use crate::output::{self, Results, listed, note};
+use crate::output::{self, Results, note};
 use crate::output_format::check_folder;
 use crate::signals::Signals;
 use crate::workspace::{PurgeConsent, Region, Site, SystemConsent, TargetNames, Workspace};
@@ -128,7 +129,7 @@ pub(crate) fn fit(options: &Fit) -> Outcome {
         .collect();
     note(format_args!("\nrun files: {}", names.join(", ")));
     let answer = answers.answer();
-    to.end(listed(&files))?;
+    to.end(shell_words(&files))?;
     match interrupt {
         Some(interrupt) => Err(interrupt),
         None => answered(answer.unwrap_or(Answer::CannotTell)),

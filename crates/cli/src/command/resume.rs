@@ -17,6 +17,7 @@ use iolab_report::input::Input;
 use iolab_runfile::RunFile;
 use iolab_runner::ranks::Ranks;
 use iolab_workload::quantity::counted;
+use iolab_workload::shell::shell_words;
 use iolab_workload::units::rough_duration;
 use iolab_workload::{Error, Result};
 
@@ -24,7 +25,7 @@ use crate::arguments::Resume;
 use crate::command::{EndedRun, answers, closed, read_run};
 use crate::dry_run::Made;
 use crate::exit::{Outcome, answered, interrupted};
-use crate::output::{self, Results, listed, note};
+use crate::output::{self, Results, note};
 use crate::signals::Signals;
 use crate::workspace::{PurgeConsent, Region, Site, SystemConsent, TargetNames};
 
@@ -121,7 +122,7 @@ pub(crate) fn resume(options: &Resume, ranks: Option<Rc<Ranks>>) -> Outcome {
             of("resumed.html")
         ));
     }
-    to.end(listed(&paths))?;
+    to.end(shell_words(&paths))?;
     match interrupt {
         Some(interrupt) => Err(interrupt),
         None => answered(answer.unwrap_or(Answer::Yes)),

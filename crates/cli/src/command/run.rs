@@ -15,6 +15,7 @@ use iolab_runfile::NewFile;
 use iolab_runner::GivenTargets;
 use iolab_runner::ranks::Ranks;
 use iolab_workload::service_level::ServiceLevels;
+use iolab_workload::shell::shell_words;
 use iolab_workload::units::parse_duration;
 use iolab_workload::{Error, Result};
 
@@ -23,7 +24,7 @@ use crate::builtin_names::{Builtin, check_no_target};
 use crate::command::{EndedRun, answers, closed, read_run};
 use crate::exit::{Outcome, answered};
 use crate::experiment_options::{Asked, Definition, budget_in_words, budget_of_targets};
-use crate::output::{self, Results, listed, note};
+use crate::output::{self, Results, note};
 use crate::output_format::{check_run_file, is_folder};
 use crate::signals::Signals;
 use crate::workspace::{
@@ -130,7 +131,7 @@ pub(crate) fn run(options: &Run, ranks: Option<Rc<Ranks>>) -> Outcome {
         output::runs(&inputs, options.full, &mut to)?;
     }
     to.flush()?;
-    let paths = listed(&kept);
+    let paths = shell_words(&kept);
     note(format_args!("\nrun file: {paths}"));
     if !options.full {
         note(format_args!("everything: iolab table {paths}"));
@@ -228,7 +229,7 @@ fn carry_out(
     iolab_runfile::check_place(place)?;
     let plans = std::slice::from_ref(&plan);
     let workspace = opened.prepare(seed, plans, peak)?;
-    let title = format!("iolab run {name} {}", listed(given));
+    let title = format!("iolab run {name} {}", shell_words(given));
     let mut display = workspace.display(&name).titled(title.trim_end());
     let finished = iolab_runner::run(plan, seed, place, workspace.setup(), &mut display);
     let path = display.kept_in().map(Path::to_owned);

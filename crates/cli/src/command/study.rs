@@ -16,6 +16,7 @@ use iolab_runfile::NewFile;
 use iolab_runner::{GivenTargets, PreparedRun};
 use iolab_storage::{Consent, device_under};
 use iolab_workload::escape_control::escape_control;
+use iolab_workload::shell::shell_words;
 use iolab_workload::{Error, Result};
 
 use crate::arguments::Study;
@@ -24,7 +25,7 @@ use crate::command::study_causes::Explains;
 use crate::command::{ended, input, new_file, read_run};
 use crate::exit::{Failure, Outcome, interrupted};
 use crate::experiment_options::{Asked, Definition, budget_in_words, budget_of_targets};
-use crate::output::{self, Results, listed, note};
+use crate::output::{self, Results, note};
 use crate::output_format::check_folder;
 use crate::progress::SharedBudget;
 use crate::short_budget::ShortBudget;
@@ -97,7 +98,7 @@ pub(crate) fn study(options: &Study) -> Outcome {
     }
     let seed = options.changes.seed();
     let mut to = Results::new();
-    let title = listed(match options.targets.is_empty() {
+    let title = shell_words(match options.targets.is_empty() {
         true => &given.real,
         false => &options.targets,
     });
@@ -170,7 +171,7 @@ fn write_results(
     mut to: Results,
 ) -> Outcome {
     let paths: Vec<PathBuf> = inputs.iter().map(|input| input.path.clone()).collect();
-    let all = listed(&paths);
+    let all = shell_words(&paths);
     let kept = |failure: Failure| {
         failure.also(format_args!(
             "everything is measured, and the run files are complete: iolab report {all}"
@@ -336,7 +337,7 @@ fn plan(
     let is_file = |target: &&PathBuf| target.metadata().is_ok_and(|m| !m.is_dir());
     let read_only = given.iter().filter(|_| site.consent == Consent::No);
     let read_only: Vec<PathBuf> = read_only.filter(is_file).cloned().collect();
-    let read_only = listed(&read_only);
+    let read_only = shell_words(&read_only);
     let (mut left_out, mut no_question) = (Vec::new(), Vec::new());
     let mut plans = Vec::new();
     for mut experiment in suite.experiments {

@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use iolab_analysis::consent::NeededConsent;
 use iolab_analysis::fitness::Answer;
 use iolab_workload::quantity::counted;
+use iolab_workload::shell::shell_words;
 use iolab_workload::{Error, Kind};
 
 use super::{Failure, Outcome, tell};
-use crate::output::listed;
 
 impl Failure {
     /// Whether the user ended it.
@@ -50,7 +50,7 @@ pub(crate) fn interrupted(failure: Failure, files: &[PathBuf]) -> Failure {
             let consent = runs
                 .map(|run| NeededConsent::of(&run))
                 .fold(NeededConsent::default(), NeededConsent::and);
-            let files = listed(files);
+            let files = shell_words(files);
             Failure::Told(error.hint(format!("finish them with: iolab resume {files}{consent}")))
         }
         other => other,

@@ -2,22 +2,11 @@
 
 use std::fmt::Display;
 use std::io::{self, BufWriter, Write};
-use std::path::PathBuf;
 
-use iolab_workload::shell::shell_word;
 use iolab_workload::{Error, Result};
 
 use super::{note, style};
 use crate::escape_output::Harmless;
-
-/// Files as arguments of a command, for a shell.
-pub(crate) fn listed(files: &[PathBuf]) -> String {
-    let names: Vec<String> = files
-        .iter()
-        .map(|file| shell_word(&file.to_string_lossy()))
-        .collect();
-    names.join(" ")
-}
 
 /// Whether the reader of a pipe has closed it.
 fn is_closed(error: &io::Error) -> bool {
@@ -94,16 +83,5 @@ impl<W: Write> Write for Results<W> {
     fn flush(&mut self) -> io::Result<()> {
         self.attempt(Write::flush);
         Ok(())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_file_is_one_argument() {
-        let files = ["a.iolab", "b c.iolab", "$d.iolab"].map(PathBuf::from);
-        assert_eq!(listed(&files), "a.iolab 'b c.iolab' '$d.iolab'");
     }
 }

@@ -5,7 +5,7 @@ use crate::request::Action;
 use crate::spare_histograms::SpareHistograms;
 use crate::worker::latency_log::LatencyLog;
 use crate::worker::open_loop::Open;
-use crate::worker::{Following, NoLog, Requests, Steady, Varied, WorkerOutcome};
+use crate::worker::{Following, NoLog, Requests, Steady, Varied, WorkerOutcome, outcome};
 use iolab_host::clock::Clock;
 use iolab_workload::operation::{Moved, Operation, PerOperation};
 use iolab_workload::outcome::{Effective, Ended};
@@ -84,7 +84,7 @@ impl<'a> Worker<'a> {
     ) -> Self {
         let delay = spec.start_delay.as_nanos() as u64;
         let start = trial_start.saturating_add(delay);
-        let timed = spec.latency || spec.rate.is_some();
+        let timed = outcome::is_timed(spec);
         let none = Issued {
             action: Action::Read,
             bytes: 0,
@@ -97,7 +97,7 @@ impl<'a> Worker<'a> {
         outcome.series.led_by(delay);
         let time = spec.limit.time.map(|time| time.as_nanos() as u64);
         let open = spec.rate.map(|rate| {
-            let mut open = Open::new(spec, rate, number, clock, NoLog);
+            let mut open = Open::new(spec, rate, number, clock, NoLog, &spare);
             open.begin(start);
             open
         });

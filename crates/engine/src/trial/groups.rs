@@ -76,7 +76,7 @@ pub fn run_groups(
             job
         })
         .collect();
-    let mut carried = carry_out(&jobs, stop, &halt, &mut Alone, memory)?;
+    let mut carried = carry_out(&jobs, stop, &halt, &mut Alone, &memory)?;
     let interrupted = stop.load(Ordering::Relaxed);
     for (workers, group) in carried.workers.iter_mut().zip(groups) {
         // What was ended with the others has come to its end.
@@ -102,7 +102,6 @@ pub fn run_groups(
         });
     }
     let workers = carried.workers.into_iter().flatten().collect();
-    let memory = carried.memory;
     let spare = &memory.histograms;
     let mut outcome = merge(workers, clock, carried.seen, carried.drift_ppm, spare);
     kept.keep(memory);

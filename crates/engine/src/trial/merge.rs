@@ -1,11 +1,13 @@
 //! What the workers of a trial did, as one outcome.
 
 use crate::arena::Pieces;
+use crate::placement::Seen;
 use crate::spare_histograms::SpareHistograms;
 use crate::worker::WorkerOutcome;
 use iolab_host::clock::Clock;
 use iolab_workload::counters::{Counters, Hardware, ProcessIo};
-use iolab_workload::histogram::LatencyHistogram;
+use iolab_workload::cpus::Cpus;
+use iolab_workload::histogram::add_few;
 use iolab_workload::histogram::over_time::LatencyOverTime;
 use iolab_workload::operation::PerOperation;
 use iolab_workload::outcome::{Failure, Outcome, RateReport, Tally, Waits};
@@ -43,6 +45,7 @@ pub(crate) fn sum(workers: &[WorkerOutcome], clock: &Clock) -> Outcome {
     let mut hardware: Option<Hardware> = None;
     let mut in_flight = Some(0.0);
     let mut pieces: Option<Pieces> = None;
+    let mut cpus: Option<Seen> = None;
     for worker in workers {
         hardware = Some(hardware.map_or(worker.hardware, |sum| sum.plus(worker.hardware)));
         pieces = both(pieces, worker.pieces, Pieces::plus);
@@ -54,16 +57,14 @@ pub(crate) fn sum(workers: &[WorkerOutcome], clock: &Clock) -> Outcome {
         );
         counters.usage = counters.usage.plus(worker.thread.usage);
         let (sums, parts) = (merged.operations.as_mut(), worker.operations.as_ref());
-        sums.zip(parts, add);
+        let times_ns = sums.zip(parts, add);
         merged.paused_ns += worker.paused_ns;
         merged.waited = match (merged.waited, worker.waited) {
             (Some(sum), Some(part)) => Some(sum + part),
             (sum, part) => sum.or(part),
         };
         merged.run_delay_ns = both(merged.run_delay_ns, worker.run_delay_ns, |a, b| a + b);
-        if let Some(seen) = &worker.cpus {
-            merged.cpus_used = merged.cpus_used.plus(&seen.cpus());
-        }
+        cpus = both(cpus, worker.cpus.as_deref().copied(), Seen::plus);
         merged.request_sizes = merged.request_sizes.plus(worker.sizes.clone());
         merged.errors += worker.errors;
         let failure = || worker.failure.clone().map(Failure::Request);
@@ -73,7 +74,7 @@ pub(crate) fn sum(workers: &[WorkerOutcome], clock: &Clock) -> Outcome {
         merged.effective = worker.effective.clone();
         merged.rate_report = both(merged.rate_report, worker.rate_report, RateReport::plus);
         in_flight = in_flight
-            .zip(own_in_flight(worker, clock))
+            .zip(own_in_flight(worker, times_ns, clock))
             .map(|(sum, own)| sum + own);
         first_start = first_start.min(worker.start);
         last_start = last_start.max(worker.start);
@@ -83,6 +84,7 @@ pub(crate) fn sum(workers: &[WorkerOutcome], clock: &Clock) -> Outcome {
     merged.latency_over_time = over_time(workers, clock);
     merged.counters.hardware = hardware.unwrap_or_default();
     merged.counters.buffer_piece_bytes = pieces.map(|pieces| pieces.bytes / pieces.count);
+    merged.cpus_used = cpus.map_or_else(Cpus::default, |seen| seen.cpus());
     merged.in_flight = in_flight;
     merged.elapsed_ns = clock.ns_between(first_start, last_end);
     merged.all_active_ns = clock.ns_between(last_start, first_end);
@@ -101,19 +103,19 @@ fn over_time(workers: &[WorkerOutcome], clock: &Clock) -> Option<PerOperation<La
     }))
 }
 
-/// Requests that a worker had in flight on average; `None` where it did not record their times.
-fn own_in_flight(worker: &WorkerOutcome, clock: &Clock) -> Option<f64> {
+/// Requests that a worker had in flight on average, whose times add up to `times_ns`; `None` where it did not record them.
+fn own_in_flight(
+    worker: &WorkerOutcome,
+    times_ns: PerOperation<f64>,
+    clock: &Clock,
+) -> Option<f64> {
     let span_ns = clock
         .ns_between(worker.start, worker.end)
         .checked_sub(worker.end_sync_ns)?;
-    let mut time_ns = 0.0;
-    for (_, tally) in worker.operations.iter().filter(|(o, _)| o.is_request()) {
-        if tally.latency.len() < tally.requests {
-            return None;
-        }
-        time_ns += tally.latency.mean() * tally.latency.len() as f64;
-    }
-    (span_ns > 0).then(|| time_ns / span_ns as f64)
+    let requests = || worker.operations.iter().filter(|(o, _)| o.is_request());
+    let is_timed = requests().all(|(_, tally)| tally.latency.len() >= tally.requests);
+    let time_ns: f64 = requests().map(|(o, _)| times_ns[o]).sum();
+    (is_timed && span_ns > 0).then(|| time_ns / span_ns as f64)
 }
 
 /// The sum of what is known.
@@ -124,23 +126,18 @@ fn both<T>(sum: Option<T>, part: Option<T>, plus: impl Fn(T, T) -> T) -> Option<
     }
 }
 
-fn add(sum: &mut Tally, part: &Tally) {
+/// Adds what a worker did to a sum, and gives the sum of the times of its requests, ns.
+fn add(sum: &mut Tally, part: &Tally) -> f64 {
     sum.requests += part.requests;
     sum.bytes += part.bytes;
     sum.short_transfers += part.short_transfers;
-    add_histogram(&mut sum.latency, &part.latency);
     match (&mut sum.waits, &part.waits) {
         (Some(Waits { response, lateness }), Some(part)) => {
-            add_histogram(response, &part.response);
-            add_histogram(lateness, &part.lateness);
+            add_few(response, &part.response);
+            add_few(lateness, &part.lateness);
         }
         (waits @ None, part) => waits.clone_from(part),
         (Some(_), None) => {}
     }
-}
-
-fn add_histogram(sum: &mut LatencyHistogram, part: &LatencyHistogram) {
-    if !part.is_empty() {
-        sum.add(part).expect("the sum has the widest bounds in use");
-    }
+    add_few(&mut sum.latency, &part.latency)
 }

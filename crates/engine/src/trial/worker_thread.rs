@@ -21,6 +21,7 @@ use crate::verify::Signer;
 use crate::worker::group_weights::{Flow, FlowPart};
 use crate::worker::latency_log::{LatencyLog, Notes};
 use crate::worker::open_loop::{Open, sleep_exactly};
+use crate::worker::outcome::is_timed;
 use crate::worker::pauses::pause;
 use crate::worker::{
     Closed, Common, NoLog, NotedRequests, Plain, Requests, Run, Timing, Varied, Worker,
@@ -43,11 +44,6 @@ pub(super) fn work(
     ready: &mpsc::Sender<Result<()>>,
 ) -> Option<WorkerOutcome> {
     let Job { spec, files, .. } = job;
-    let WorkerMemory {
-        arena,
-        before,
-        histograms,
-    } = memory;
     if spec.descriptors == Descriptors::Private {
         use_private_descriptors();
     }
@@ -55,7 +51,7 @@ pub(super) fn work(
     let setup = || -> Result<(Option<Vec<File>>, Buffers)> {
         placement::settle(spec, number)?;
         let opened = files.map(|files| files.open(number)).transpose()?;
-        let buffers = Buffers::in_arena(spec, number, arena, before)?;
+        let buffers = Buffers::in_arena(spec, number, memory.buffers)?;
         Ok((opened, buffers))
     };
     let run = Stage {
@@ -63,7 +59,7 @@ pub(super) fn work(
         number,
         barrier,
         ready,
-        histograms,
+        histograms: memory.histograms,
     };
     let (opened, buffers) = match setup() {
         Ok(parts) => parts,
@@ -158,7 +154,7 @@ impl Stage<'_> {
         match (spec.rate, spec.latency) {
             (Some(rate), _) => {
                 sleep_exactly();
-                let open = Open::new(spec, rate, self.number, clock, NoLog);
+                let open = Open::new(spec, rate, self.number, clock, NoLog, &self.histograms);
                 self.drive(self.worker(open, requests, backend, buffers), pieces)
             }
             (None, true) => {
@@ -189,7 +185,7 @@ impl Stage<'_> {
         match spec.rate {
             Some(rate) => {
                 sleep_exactly();
-                let open = Open::new(spec, rate, self.number, clock, log);
+                let open = Open::new(spec, rate, self.number, clock, log, &self.histograms);
                 self.drive(self.worker(open, requests, backend, buffers), pieces)
             }
             None => {
@@ -206,6 +202,7 @@ impl Stage<'_> {
         backend: B,
         buffers: Buffers,
     ) -> Worker<'_, B, T, R> {
+        debug_assert_eq!(T::TIMED, is_timed(self.job.spec));
         Worker {
             common: self.common(T::TIMED, backend.effective(), buffers),
             backend,

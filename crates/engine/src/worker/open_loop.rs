@@ -13,14 +13,15 @@ use std::time::Duration;
 
 use rustix::thread::set_current_timer_slack;
 
+use super::outcome::waiting_operations;
 use super::pauses::Lead;
 use super::request_log::{Log, NoLog, NotedRequests};
 use super::{Requests, Run, Timing, Worker, WorkerOutcome};
 use crate::buffer::Buffers;
 use crate::request::{Action, Backend, Completion, Request, SystemFailure};
 use crate::schedule::Schedule;
+use crate::spare_histograms::SpareHistograms;
 use iolab_host::clock::Clock;
-use iolab_workload::histogram::new_latency_histogram;
 use iolab_workload::histogram::over_time::LatencyOverTime;
 use iolab_workload::operation::PerOperation;
 use iolab_workload::outcome::{Ended, RateReport, Waits};
@@ -58,11 +59,18 @@ pub(crate) struct Closing {
 
 impl<'a, L: Log> Open<'a, L> {
     /// The schedule of worker number `worker` at `rate`.
-    pub(crate) fn new(spec: &TrialSpec, rate: Rate, worker: u32, clock: &'a Clock, log: L) -> Self {
+    pub(crate) fn new(
+        spec: &TrialSpec,
+        rate: Rate,
+        worker: u32,
+        clock: &'a Clock,
+        log: L,
+        histograms: &SpareHistograms,
+    ) -> Self {
         let waits = |used: bool| {
             used.then(|| Waits {
-                response: new_latency_histogram(),
-                lateness: new_latency_histogram(),
+                response: histograms.take(),
+                lateness: histograms.take(),
             })
         };
         Self {
@@ -73,13 +81,7 @@ impl<'a, L: Log> Open<'a, L> {
             workers: spec.workers(),
             start: 0,
             intended: vec![0; spec.depth as usize],
-            waits: PerOperation {
-                read: waits(spec.reads()),
-                write: waits(spec.writes()),
-                // A sync starts when its write is done, not at a time that was intended.
-                sync: None,
-                trim: waits(spec.trims()),
-            },
+            waits: waiting_operations(spec).map(waits),
             issued: 0,
             lead: Lead::default(),
             backlog_max: 0,

@@ -116,12 +116,30 @@ fn used_operations(spec: &TrialSpec) -> PerOperation<bool> {
     }
 }
 
-/// Histograms that the workers of a trial record into, those of waits left out.
-pub(crate) fn histogram_count(spec: &TrialSpec) -> usize {
-    let used = used_operations(spec);
-    let each = used.iter().filter(|(_, used)| **used).count();
-    match spec.latency || spec.rate.is_some() {
-        true => spec.threads as usize * each,
-        false => 0,
+/// Whether workers record how long requests take.
+pub(crate) fn is_timed(spec: &TrialSpec) -> bool {
+    spec.latency || spec.rate.is_some()
+}
+
+/// The operations with an intended start, where there is a rate. A sync starts when its write is done.
+pub(crate) fn waiting_operations(spec: &TrialSpec) -> PerOperation<bool> {
+    PerOperation {
+        sync: false,
+        ..used_operations(spec)
     }
+}
+
+/// Histograms that the workers of a trial record into.
+pub(crate) fn histogram_count(spec: &TrialSpec) -> usize {
+    let count = |of: PerOperation<bool>| of.iter().filter(|(_, is_used)| **is_used).count();
+    let service = match is_timed(spec) {
+        true => count(used_operations(spec)),
+        false => 0,
+    };
+    let waits = match spec.rate {
+        // Of the response, and of the lateness.
+        Some(_) => 2 * count(waiting_operations(spec)),
+        None => 0,
+    };
+    spec.threads as usize * (service + waits)
 }

@@ -57,7 +57,7 @@ pub(super) fn run_first<B: Backend>(
     let clock = Clock::calibrate();
     match (spec.rate, spec.latency) {
         (Some(rate), _) => {
-            let open = Open::new(spec, rate, 0, &clock, NoLog);
+            let open = Open::new(spec, rate, 0, &clock, NoLog, &SpareHistograms::default());
             run_timed(spec, open, backend, &clock, stop)
         }
         (None, true) => run_timed(spec, Closed::<true>(NoLog), backend, &clock, stop),

@@ -2,43 +2,56 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
 
 use iolab_workload::{Error, Result};
 
 use super::NewFile;
 
 /// How often a folder is made again that another process has removed.
-const ATTEMPTS_MAX: u32 = 20;
+const ATTEMPTS_MAX: u32 = 100;
+/// Time before that, in which the other process goes on.
+const PAUSE: Duration = Duration::from_micros(100);
 
 /// Folders that were made for a file; those that are still empty are removed when this is dropped.
+#[derive(Debug)]
 pub(crate) struct MadeFolders(Vec<PathBuf>);
 
+/// What is made, or the error and what the file system said.
+type Made<T> = std::result::Result<T, (io::ErrorKind, Error)>;
+
 impl MadeFolders {
-    /// Makes a file in the folder of a place, and the folder where there is none.
+    /// Makes a file in the folder of a place, and the folder where there is none. `fault` is the error where `make` fails.
     ///
     /// # Errors
-    /// Those of [`Self::of`], and of what makes the file.
+    /// Of kind [`Usage`](iolab_workload::Kind::Usage): the folder cannot be made; and `fault`.
     pub(crate) fn with_file<T>(
         place: &NewFile<'_>,
-        make: impl Fn() -> Result<T>,
+        make: impl Fn() -> io::Result<T>,
+        fault: impl Fn(&io::Error) -> Error,
     ) -> Result<(T, Self)> {
         let attempt = || {
             let folders = Self::of(place)?;
-            Ok((make()?, folders))
+            let made = make().map_err(|error| (error.kind(), fault(&error)))?;
+            Ok((made, folders))
         };
-        let NewFile::In { .. } = place else {
-            return attempt();
-        };
-        // Another process that made the folder removes it while it is empty. The other failures come again.
-        let mut earlier = (1..ATTEMPTS_MAX).filter_map(|_| attempt().ok());
-        earlier.next().map_or_else(attempt, Ok)
+        let mut made = attempt();
+        if let NewFile::In { .. } = place {
+            for _ in 1..ATTEMPTS_MAX {
+                // Another process that made a folder removes it while it is empty. Other failures come again.
+                if !matches!(made, Err((io::ErrorKind::NotFound, _))) {
+                    break;
+                }
+                thread::sleep(PAUSE);
+                made = attempt();
+            }
+        }
+        made.map_err(|(_, error)| error)
     }
 
     /// Makes the folder of a place with those above it. A file of a name of its own stands in a folder that is there.
-    ///
-    /// # Errors
-    /// Of kind [`Usage`](iolab_workload::Kind::Usage): it cannot be made.
-    pub(crate) fn of(place: &NewFile<'_>) -> Result<Self> {
+    fn of(place: &NewFile<'_>) -> Made<Self> {
         let mut made = Self(Vec::new());
         let NewFile::In { folder, .. } = place else {
             return Ok(made);
@@ -46,16 +59,28 @@ impl MadeFolders {
         let named = folder.ancestors().filter(|at| !at.as_os_str().is_empty());
         let mut missing: Vec<&Path> = named.take_while(|at| !at.is_dir()).collect();
         while let Some(next) = missing.pop() {
-            match std::fs::create_dir(next) {
-                Ok(()) => made.0.push(next.to_owned()),
+            match made_or_there(next) {
+                Ok(true) => made.0.push(next.to_owned()),
                 // Another process was faster.
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists && next.is_dir() => {}
+                Ok(false) => {}
                 Err(error) => {
-                    return Err(unmade_folder(folder, "the run files", &error));
+                    return Err((error.kind(), unmade_folder(folder, "the run files", &error)));
                 }
             }
         }
         Ok(made)
+    }
+}
+
+/// Makes a folder, and tells whether there was none. The error is `NotFound` where another process removes it, or one above it, meanwhile.
+fn made_or_there(folder: &Path) -> io::Result<bool> {
+    match std::fs::create_dir(folder) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => match folder.metadata() {
+            Ok(other) if other.is_dir() => Ok(false),
+            Err(removed) if !folder.is_symlink() => Err(removed),
+            _ => Err(error),
+        },
+        made => made.map(|()| true),
     }
 }
 
@@ -81,7 +106,7 @@ impl Drop for MadeFolders {
 mod tests {
     use std::sync::atomic::{AtomicBool, Ordering};
 
-    use super::super::create;
+    use super::super::{attempt, create, fault};
     use super::*;
 
     #[test]
@@ -110,14 +135,16 @@ mod tests {
             name: "r",
         };
         let is_over = AtomicBool::new(false);
-        std::thread::scope(|scope| {
+        thread::scope(|scope| {
             scope.spawn(|| {
                 while !is_over.load(Ordering::Relaxed) {
                     drop(MadeFolders::of(&place));
                 }
             });
             for _ in 0..200 {
-                let made = MadeFolders::with_file(&place, || create(place, b"content"));
+                let attempt = || attempt(place, b"content");
+                let fault = |error: &io::Error| fault(place, &place.name(1), error);
+                let made = MadeFolders::with_file(&place, attempt, fault);
                 let made = made.map(|((path, _), _)| std::fs::remove_file(path).unwrap());
                 if made.is_err() {
                     is_over.store(true, Ordering::Relaxed);
@@ -137,7 +164,7 @@ mod tests {
             folder: &folder,
             name: "r",
         };
-        let error = MadeFolders::of(&place).err().expect("a file is in the way");
+        let (_, error) = MadeFolders::of(&place).expect_err("a file is in the way");
         assert!(
             error.message().contains("cannot make the folder"),
             "{error:?}"
