@@ -475,6 +475,7 @@ mod tests {
                 interval: None,
                 blocks: 20,
                 shorter_ns: None,
+                idle_ns: None,
                 again,
                 unexplained: None,
                 unexplained_without: None,
