@@ -260,12 +260,16 @@ fn nothing(run: &Analysis) -> String {
     let few = with_few_trials(run);
     let few = match few.first() {
         None => String::new(),
-        Some(first) => format!(
-            " {} of {} cells have fewer than {TRIALS_MIN} trials: {}.",
-            few.len(),
-            run.cells.len(),
-            for_more(first.cell.ended_by)
-        ),
+        Some(first) => {
+            let have = match (few.len(), run.cells.len()) {
+                (2, 2) => "Both cells have".to_owned(),
+                (few, all) if few == all => format!("All {all} cells have"),
+                (1, all) => format!("1 of {all} cells has"),
+                (few, all) => format!("{few} of {all} cells have"),
+            };
+            let more = for_more(first.cell.ended_by);
+            format!(" {have} fewer than {TRIALS_MIN} trials: {more}.")
+        }
     };
     match lacks_trials(run) {
         true => format!(

@@ -120,9 +120,9 @@ fn too_few_trials_show_no_difference_and_leave_the_question_open() {
     run(folder.path(), &few).expect(0);
     let told = run(folder.path(), &words!("why run.iolab")).expect(5);
     insta::assert_snapshot!(told.stdout, @r"
-    Cannot tell whether cells of the run differ, and no lasting fall of throughput was found in it. 2 of
-      2 cells have fewer than 6 trials: its settings allow no more, and a run with --set trials_max=6 or
-      more can show more.
+    Cannot tell whether cells of the run differ, and no lasting fall of throughput was found in it.
+      Both cells have fewer than 6 trials: its settings allow no more, and a run with --set trials_max=6
+      or more can show more.
     ");
     run(folder.path(), &words!("why run.iolab --list")).expect(0);
 }
