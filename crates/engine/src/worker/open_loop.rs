@@ -118,7 +118,16 @@ impl<'a, L: Log> Open<'a, L> {
         self.intended[slot as usize] = self.next();
         self.schedule.advance();
         self.issued += 1;
-        self.lead.shorten();
+        self.lead.relax();
+    }
+
+    /// Learns from a sleep that ended at a stamp, by its time or before.
+    fn slept(&mut self, woken: u64, by_its_time: bool) {
+        match self.backlog(woken) {
+            0 if by_its_time => self.lead.shorten(),
+            0 => {}
+            late => self.lead.lengthen(late),
+        }
     }
 
     /// Notes how many requests are due that have no slot.
@@ -317,7 +326,9 @@ impl<B: Backend, L: Log, R: Requests> Worker<'_, B, Open<'_, L>, R> {
     ) -> Result<(), SystemFailure> {
         let until = self.timing.next().min(deadline);
         if self.common.outstanding() == 0 {
-            self.timing.lead.pause(self.common.clock, until);
+            if let Some(woken) = self.timing.lead.pause(self.common.clock, until) {
+                self.timing.slept(woken, true);
+            }
             return Ok(());
         }
         if self.common.buffers.home().is_empty() || self.is_over(deadline) {
@@ -326,8 +337,9 @@ impl<B: Backend, L: Log, R: Requests> Worker<'_, B, Open<'_, L>, R> {
         let left = self.common.clock.ns_between(now, until);
         let timeout = Duration::from_nanos(self.timing.lead.sleep_ns(left));
         self.backend.complete_within(timeout, done)?;
-        if !timeout.is_zero() && done.is_empty() && self.common.clock.now() >= until {
-            self.timing.lead.lengthen();
+        if !timeout.is_zero() {
+            // A completion that came before says nothing of how late the sleep would have ended, but can end it too late.
+            self.timing.slept(self.common.clock.now(), done.is_empty());
         }
         Ok(())
     }

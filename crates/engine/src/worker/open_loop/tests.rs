@@ -311,6 +311,25 @@ fn writes_have_waits_of_their_own_and_include_their_fsync() {
 }
 
 #[test]
+fn a_sleep_that_a_completion_ended_counts_only_where_it_made_requests_late() {
+    let clock = Clock::of_rate(1.0);
+    let (own, histograms) = (spec(Some(10_000), requests(10)), SpareHistograms::default());
+    let rate = Rate::Requests(10_000);
+    let mut open = Open::new(&own, rate, 0, &clock, NoLog, &histograms);
+    open.begin(0);
+    let longest = |open: &Open<'_>| open.lead.sleep_ns(MS);
+    for _ in 0..100 {
+        open.slept(0, true);
+    }
+    let learned = longest(&open);
+    open.slept(0, false);
+    assert_eq!(longest(&open), learned);
+    let due = open.next();
+    open.slept(due, false);
+    assert!(longest(&open) < learned, "{learned}");
+}
+
+#[test]
 fn a_pause_ends_at_its_time_and_not_before() {
     let clock = Clock::calibrate();
     for ns in [0, 1_000, 40_000, 3 * MS] {
