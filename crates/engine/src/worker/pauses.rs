@@ -14,7 +14,7 @@ const LEAD_MAX_NS: u64 = 50_000;
 const SLEEP_MIN_NS: u64 = 10_000;
 const LEAD_STEP_NS: u64 = 100;
 const LATE_STEPS: u64 = 10;
-const UNSLEPT_STEP_NS: u64 = 5;
+const UNSLEPT_STEP_NS: u64 = 50;
 /// The longest sleep, so that a raised stop flag is seen.
 pub(super) const NAP_NS: u64 = 100_000_000;
 
@@ -238,7 +238,7 @@ mod tests {
         let several = |from: u64| (0..).map(move |i| from + i * 7_919 % 5_000);
         let (lead, late) = lead_after(several(5_000), 100_000);
         assert!((9_000..11_000).contains(&lead), "{lead}");
-        assert!(late <= REQUESTS / 8, "{late}");
+        assert!(late <= REQUESTS / 5, "{late}");
         // Who always wakes up too late gains nothing by more.
         let (lead, _) = lead_after(several(90_000), 200_000);
         assert!(lead > LEAD_MAX_NS - 1_000, "{lead}");
@@ -249,7 +249,7 @@ mod tests {
     fn requests_that_leave_no_time_for_a_sleep_are_seldom_late() {
         for gap_ns in [15_000, 25_000, 40_000] {
             let (_, late) = lead_after(std::iter::repeat(45_000), gap_ns);
-            assert!((1..=REQUESTS / 50).contains(&late), "{gap_ns}: {late}");
+            assert!((1..=REQUESTS / 15).contains(&late), "{gap_ns}: {late}");
         }
     }
 
