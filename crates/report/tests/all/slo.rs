@@ -16,9 +16,13 @@ use iolab_workload::service_level::ServiceLevels;
 const LINES_MAX: usize = 20;
 
 fn text(found: &SearchAnswer) -> String {
-    let narrow = SearchResult(found).text(80);
+    let found = SearchResult {
+        found,
+        is_complete: true,
+    };
+    let narrow = found.text(80);
     assert!(narrow.lines().count() <= LINES_MAX, "{narrow}");
-    SearchResult(found).text(1000)
+    found.text(1000)
 }
 
 /// A search in which the levels hold up to a rate.
@@ -40,6 +44,7 @@ fn at(rate: u64, levels: &ServiceLevels, measured: Answer, turned_by: Vec<Doubt>
             high: Some(1e6),
             requests: 10_000,
             trials: 8,
+            missed: 0,
             answer: measured,
             open: None,
             change: None,
