@@ -127,6 +127,25 @@ fn the_level_that_sets_the_limit_is_named() {
     insta::assert_snapshot!(text(&several));
 }
 
+/// Of a stall that a trial had nothing says that it was missed; an answer that is none leaves none open.
+#[test]
+fn stalls_that_a_yes_leaves_open_are_said_of_a_complete_run() {
+    let mut stalled = found("p99<1ms");
+    let holds = stalled.holds.as_mut().expect("a rate");
+    holds.found.levels[0].judged.missed = 1;
+    let said = |is_complete| {
+        let found = SearchResult {
+            found: &stalled,
+            is_complete,
+        };
+        found.text(1000)
+    };
+    let stalls =
+        "more stalls than measured (1 of 8 trials missed the level; up to 47 % of trials can)";
+    assert!(said(true).contains(stalls), "{}", said(true));
+    assert!(!said(false).contains("stalls"), "{}", said(false));
+}
+
 #[test]
 fn what_turns_an_end_is_said_first() {
     let levels: ServiceLevels = "p99<1ms".parse().expect("levels");
