@@ -211,7 +211,17 @@ impl CellAnalysis {
         self.disturbing_flags().next().is_some()
     }
 
-    /// The flags that say so.
+    /// Whether something other than a suspended machine did so.
+    pub fn is_disturbed_awake(&self) -> bool {
+        self.disturbing_flags().any(|flag| flag != Flag::Suspended)
+    }
+
+    /// Whether the machine or iolab was suspended during a trial.
+    pub fn is_suspended(&self) -> bool {
+        self.flags.contains(&Flag::Suspended)
+    }
+
+    /// The flags of disturbances from outside.
     pub fn disturbing_flags(&self) -> impl Iterator<Item = Flag> {
         let disturbs = |flag: &Flag| flag.caution().is_some_and(|caution| caution.disturbs);
         self.flags.iter().copied().filter(disturbs)

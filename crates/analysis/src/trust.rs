@@ -103,8 +103,10 @@ pub struct Trust {
     pub goal: f64,
     /// The widest interval: its half-width over the median.
     pub widest: Option<f64>,
-    /// Cells that were disturbed from outside.
+    /// Cells that were disturbed from outside, by something other than a suspended machine.
     pub disturbed: usize,
+    /// Cells during whose trials the machine or iolab was suspended.
+    pub suspended: usize,
     /// What disturbed cells or turned a claim, each once.
     pub disturbers: Vec<Disturber>,
     /// Cells that only read while the storage may still have written for others.
@@ -189,6 +191,7 @@ impl Trust {
                 .filter_map(|cell| cell.precision)
                 .max_by(f64::total_cmp),
             disturbed: weakened(doubt::Reason::is_disturbance),
+            suspended: cells.iter().filter(|cell| cell.is_suspended()).count(),
             disturbers: Disturber::ALL.into_iter().filter(is_by).collect(),
             after_writes: weakened(|reason| matches!(reason, doubt::Reason::ReadsAfterWrites)),
             ruined: ruins.len(),

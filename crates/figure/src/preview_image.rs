@@ -124,7 +124,7 @@ fn scene(numbers: &[PreviewNumber], words: &PreviewText<'_>) -> Scene {
         false => ".",
     });
     if shown().any(|number| number.is_doubtful) {
-        source.push_str(" Hatched: disturbed, or not served as asked.");
+        source.push_str(" Hatched: disturbed, suspended, or not served as asked.");
     }
     let mut targets = shown().map(|number| number.target);
     let first = targets.next();

@@ -4,6 +4,7 @@ use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::answer::{AnswerBasis, RunAnswer};
 use iolab_analysis::consent::command_to_finish;
 use iolab_analysis::fitness::{Answer, CellAnswer, merge_answers};
+use iolab_analysis::slo::SearchAnswer;
 use iolab_record::question::{Asked as AskedOf, Fit, Question};
 use iolab_record::{RunRecord, TargetKind};
 use iolab_workload::escape_control::escape_control;
@@ -158,10 +159,13 @@ impl Given<'_> {
                     .map(|text| paragraph(&format!("{text} {SO_FAR}"), "", width) + "\n");
                 head.unwrap_or_default()
                     + &match &run.answer.found {
-                        AnswerBasis::Limit(found) => SearchResult(found).text(width),
-                        AnswerBasis::Cells(found) => {
-                            at_rates(found, &sentence_at_rates(found, run.record), width)
-                        }
+                        AnswerBasis::Limit(found) => run.searched(found).text(width),
+                        AnswerBasis::Cells(found) => at_rates(
+                            found,
+                            &sentence_at_rates(found, run.record),
+                            run.answer.answer(),
+                            width,
+                        ),
                         AnswerBasis::Workload(_) => String::new(),
                     }
             }
@@ -202,10 +206,17 @@ impl OfRun<'_> {
         })
     }
 
+    fn searched<'a>(&self, found: &'a SearchAnswer) -> SearchResult<'a> {
+        SearchResult {
+            found,
+            is_complete: self.answer.is_complete(),
+        }
+    }
+
     fn shown(&self) -> Shown {
         let (first, rest, columns, caption, remarks) = match &self.answer.found {
             AnswerBasis::Limit(found) => {
-                let searched = SearchResult(found);
+                let searched = self.searched(found);
                 let (first, second) = searched.sentences();
                 let (columns, remarks) = (searched.columns(), searched.remarks());
                 (Some(first), second, columns, RATES, remarks)
@@ -215,7 +226,7 @@ impl OfRun<'_> {
                 None,
                 cell_columns(found),
                 LEVELS,
-                cell_remarks(found),
+                cell_remarks(found, self.answer.answer()),
             ),
             AnswerBasis::Workload(_) => (None, None, Vec::new(), LEVELS, Vec::new()),
         };

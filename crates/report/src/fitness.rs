@@ -416,13 +416,20 @@ pub(crate) fn answer(level: &LevelAnswer) -> String {
     }
 }
 
-/// `stalls so rare that 30 trials can miss them (in up to 9.5 % of trials)`.
+/// `stalls so rare that 30 trials can miss them (in up to 9.5 % of trials)`; where trials had some, `more stalls than measured (1 of 30 trials
+/// missed the level; up to 14.9 % of trials can)`.
 pub(crate) fn stalls(unseen: UnseenStalls) -> String {
-    format!(
-        "stalls so rare that {} can miss them (in up to {} of trials)",
-        counted(unseen.trials as u64, "trial"),
-        format_percent(unseen.share)
-    )
+    let share = format_percent(unseen.share);
+    match unseen.missed {
+        0 => format!(
+            "stalls so rare that {} can miss them (in up to {share} of trials)",
+            counted(unseen.trials as u64, "trial"),
+        ),
+        missed => format!(
+            "more stalls than measured ({missed} of {} missed the level; up to {share} of trials can)",
+            counted(unseen.trials as u64, "trial"),
+        ),
+    }
 }
 
 /// The limited quantity as measured.

@@ -28,7 +28,12 @@ pub(crate) const OVERLOAD_TOLD: f64 = 0.03;
 
 /// The result of a search.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct SearchResult<'a>(pub &'a SearchAnswer);
+pub struct SearchResult<'a> {
+    /// What was found.
+    pub found: &'a SearchAnswer,
+    /// Whether the run measured its whole plan.
+    pub is_complete: bool,
+}
 
 impl SearchResult<'_> {
     /// The rates nearest to the limit as a table.
@@ -45,7 +50,7 @@ impl SearchResult<'_> {
             column("trials", &|point| point.trials.to_string()),
             column("kept the level", &|point| point.kept.to_string()),
             column("level", &|point| {
-                let level = match (&self.0.holds, &self.0.fails) {
+                let level = match (&self.found.holds, &self.found.fails) {
                     (Some(holds), _) if point.rate <= holds.rate => "holds",
                     (_, Some(fails)) if point.rate >= fails.rate => "fails",
                     _ => "-",
@@ -90,11 +95,11 @@ impl SearchResult<'_> {
 
     /// The answer, and, where it is unknown, what was measured.
     pub(crate) fn sentences(&self) -> (String, Option<String>) {
-        let name = format!("{} on {}", self.0.experiment, self.0.target);
+        let name = format!("{} on {}", self.found.experiment, self.found.target);
         let name = escape_control(&name);
         let sentence = self.sentence();
         let turned = |end: &Option<RateAnswer>| end.as_ref().map_or(Vec::new(), turning);
-        let (holds, fails) = (turned(&self.0.holds), turned(&self.0.fails));
+        let (holds, fails) = (turned(&self.found.holds), turned(&self.found.fails));
         let what = match (holds.is_empty(), fails.is_empty()) {
             (true, true) => return (format!("{name}: {sentence}"), None),
             (false, _) => "cannot tell which rate the storage sustains",
@@ -111,7 +116,7 @@ impl SearchResult<'_> {
     pub(crate) fn remarks(&self) -> Vec<String> {
         let mut remarks: Vec<String> = Vec::new();
         // What turned the answer is said above: without its remedy the user would be left there.
-        let ends = [&self.0.holds, &self.0.fails].into_iter().flatten();
+        let ends = [&self.found.holds, &self.found.fails].into_iter().flatten();
         for remedy in ends
             .flat_map(turned_by)
             .filter_map(|doubt| doubt::remedy(&doubt.reason))
@@ -121,19 +126,19 @@ impl SearchResult<'_> {
                 remarks.push(remedy);
             }
         }
-        let cause = self.0.fails.as_ref().and_then(|fails| fails.cause());
+        let cause = self.found.fails.as_ref().and_then(|fails| fails.cause());
         remarks.extend(cause.map(|cause| format!("{}.", capital(&doubt::limit(&cause)))));
-        if self.0.limit.contradicts {
+        if self.found.limit.contradicts {
             remarks.push(
                 "The level fails at one rate and holds at a higher one: the target changed during the search, and the interval covers both.".to_owned(),
             );
         }
-        if self.0.holds.is_none() || self.0.fails.is_none() {
+        if self.found.holds.is_none() || self.found.fails.is_none() {
             remarks.push("The trials do not show both ends. A larger --budget allows more trials, and longer ones at small rates.".to_owned());
-        } else if self.0.limit.holds.is_none() || self.0.limit.fails.is_none() {
+        } else if self.found.limit.holds.is_none() || self.found.limit.fails.is_none() {
             remarks.push("The interval has an open end. A larger --budget allows more trials, and longer ones at small rates.".to_owned());
         }
-        let short = self.0.times.map(|(_, longest)| longest);
+        let short = self.found.times.map(|(_, longest)| longest);
         if let Some((longest, hidden)) =
             short.and_then(|longest| Some((longest, self.hidden(longest)?)))
         {
@@ -143,22 +148,17 @@ impl SearchResult<'_> {
                 format_percent(hidden)
             ));
         }
-        let holds = self
-            .0
-            .holds
-            .as_ref()
-            .filter(|_| self.0.answer() == Answer::Yes);
         remarks.push(format!(
             "The limit is the rate at which half of the trials{} keep the level. Response times count from the scheduled start of a request. {}",
             self.lengths(),
-            not_covered(holds.and_then(|holds| holds.found.unseen_stalls()))
+            not_covered(self.found.unseen_stalls().filter(|_| self.is_complete))
         ));
         remarks
     }
 
     /// ` of 250 ms to 2 s`.
     fn lengths(&self) -> String {
-        match self.0.times {
+        match self.found.times {
             Some((least, most)) if least == most => format!(" of {}", format_duration(least)),
             Some((least, most)) => {
                 format!(
@@ -173,7 +173,7 @@ impl SearchResult<'_> {
 
     /// The share of requests beyond the capacity that trials of this length do not detect; `None` where it is small.
     fn hidden(&self, time: Duration) -> Option<f64> {
-        let all = self.0.levels.all().iter();
+        let all = self.found.levels.all().iter();
         let hidden = all.map(|level| level.time_to_notice(1.0).as_secs_f64() / time.as_secs_f64());
         let greatest = hidden.fold(0.0, f64::max);
         (greatest > OVERLOAD_TOLD).then_some(greatest)
@@ -187,8 +187,8 @@ impl SearchResult<'_> {
             holds,
             fails,
             ..
-        } = self.0;
-        let binds = binding(self.0);
+        } = self.found;
+        let binds = binding(self.found);
         let about = match (limit.holds, limit.fails, limit.estimate) {
             (Some(low), Some(high), Some(estimate)) => format!(
                 "limit about {} requests/s (95 % interval {low} to {high})",
@@ -219,7 +219,7 @@ impl SearchResult<'_> {
 
     /// The two rates of the answer and those nearest to the limit, in order.
     fn nearest(&self, most: usize) -> Vec<RatePoint> {
-        let limit = &self.0.limit;
+        let limit = &self.found.limit;
         let ends = [limit.holds, limit.fails].into_iter().flatten();
         let known: Vec<f64> = limit
             .estimate
@@ -230,7 +230,8 @@ impl SearchResult<'_> {
         let mut points = limit.points.clone();
         let distance = |point: &RatePoint| ((point.rate.max(1) as f64).ln() - centre).abs();
         // The two rates of the answer stand there however far they are from the limit.
-        let ends = [&self.0.holds, &self.0.fails].map(|end| end.as_ref().map(|end| end.rate));
+        let ends =
+            [&self.found.holds, &self.found.fails].map(|end| end.as_ref().map(|end| end.rate));
         let is_end = |point: &RatePoint| ends.contains(&Some(point.rate));
         points.sort_by(|a, b| {
             let ends_first = is_end(b).cmp(&is_end(a));
@@ -300,12 +301,13 @@ pub(crate) fn sentence_at_rates(found: &Verdicts, record: &RunRecord) -> String 
     escape_control(&text).into_owned()
 }
 
-/// Whether levels hold at the rates of a run, after the answer in one line: a row per cell and level, for a terminal of `width` columns.
-pub fn at_rates(found: &Verdicts, sentence: &str, width: u16) -> String {
+/// Whether levels hold at the rates of a run, after the answer in one line: a row per cell and level, for a terminal of `width` columns. `answer` is
+/// that of the run.
+pub(crate) fn at_rates(found: &Verdicts, sentence: &str, answer: Answer, width: u16) -> String {
     let mut text = paragraph(sentence, "", width) + "\n";
     text += &layout::text(cell_columns(found), width);
     text.push('\n');
-    for remark in cell_remarks(found) {
+    for remark in cell_remarks(found, answer) {
         text += &paragraph(&escape_control(&remark), "- ", width);
     }
     text
@@ -329,8 +331,8 @@ pub(crate) fn cell_columns(found: &Verdicts) -> Vec<Column> {
     ]
 }
 
-/// What leaves an answer open or makes it no, and what it does not cover, without repetition.
-pub(crate) fn cell_remarks(found: &Verdicts) -> Vec<String> {
+/// What leaves an answer open or makes it no, and what the answer of the run does not cover, without repetition.
+pub(crate) fn cell_remarks(found: &Verdicts, answer: Answer) -> Vec<String> {
     let mut remarks: Vec<String> = Vec::new();
     let mut add = |text: String| {
         if !remarks.contains(&text) {
@@ -360,7 +362,7 @@ pub(crate) fn cell_remarks(found: &Verdicts) -> Vec<String> {
     let unseen = UnseenStalls::most_frequent(cells.filter_map(CellAnswer::unseen_stalls));
     add(format!(
         "Of all requests of the measured trials together. {}",
-        not_covered(unseen.filter(|_| found.answer == Answer::Yes))
+        not_covered(unseen.filter(|_| answer == Answer::Yes))
     ));
     remarks
 }

@@ -90,12 +90,14 @@ pub(crate) fn sentence(trust: &Trust) -> String {
             counted(trust.ruined, "cell")
         ));
     }
-    parts.push(match trust.disturbed {
-        0 if trust.reason == Some(TrustReason::Ruined(Flag::Suspended)) => {
-            "no other disturbance".to_owned()
-        }
-        0 => "no disturbance".to_owned(),
-        n => format!("{} disturbed", counted(n, "cell")),
+    // The reason says it where it is one.
+    if trust.suspended > 0 && trust.reason != Some(TrustReason::Ruined(Flag::Suspended)) {
+        parts.push(format!("{} suspended", counted(trust.suspended, "cell")));
+    }
+    parts.push(match (trust.disturbed, trust.suspended) {
+        (0, 0) => "no disturbance".to_owned(),
+        (0, _) => "no other disturbance".to_owned(),
+        (n, _) => format!("{} disturbed", counted(n, "cell")),
     });
     parts.extend(trust.is_virtual.map(|is| match is {
         true => "virtual machine".to_owned(),

@@ -17,8 +17,10 @@ pub struct Verified {
     pub run: usize,
     /// Counts over all cells.
     pub all: CellVerified,
-    /// Trials that were to write, and of which not all data was read back.
-    pub unchecked: u64,
+    /// Trials that were to write, and of which only a part of the data was read back.
+    pub in_part: u64,
+    /// Trials that were to write, and of which no data was read back.
+    pub unread: u64,
     /// Cells with wrong data.
     pub wrong: usize,
 }
@@ -144,14 +146,15 @@ pub(super) fn verified(analysis: &Analysis, run: usize) -> Option<Verified> {
         let spec = &cell.cell.spec;
         spec.trial.writes() && !spec.runs_program()
     });
-    let unchecked = writing.map(|cell| {
-        let whole = cell.verified.map_or(0, |verified| verified.whole);
-        ((cell.n + cell.failed) as u64).saturating_sub(whole)
+    let unread = writing.map(|cell| {
+        let read = cell.verified.map_or(0, |verified| verified.trials);
+        ((cell.n + cell.failed) as u64).saturating_sub(read)
     });
     (all.blocks > 0).then(|| Verified {
         run,
         all,
-        unchecked: unchecked.sum(),
+        in_part: all.trials.saturating_sub(all.whole),
+        unread: unread.sum(),
         wrong: analysis.cells.iter().filter(is_wrong).count(),
     })
 }

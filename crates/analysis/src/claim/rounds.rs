@@ -66,8 +66,10 @@ pub struct RoundsDoubts {
     pub written: Option<f64>,
     /// Tracked cells whose throughput changes its level within each trial, which the mean of a round hides.
     pub changing: usize,
-    /// Tracked cells whose trials were disturbed.
+    /// Tracked cells whose trials were disturbed, by something other than a suspended machine.
     pub disturbed: usize,
+    /// Tracked cells during whose trials the machine or iolab was suspended.
+    pub suspended: usize,
 }
 
 impl RoundsState {
@@ -93,13 +95,17 @@ impl RoundsDoubts {
             all.any(|one| one.of == TrackedOf::Cell(cell))
         };
         let shifts = analysis.timeline.within.iter();
-        let cells = analysis.cells.iter();
+        let count = |is: fn(&CellAnalysis) -> bool| {
+            let cells = analysis.cells.iter();
+            cells
+                .filter(|cell| tracked(cell.cell.id) && is(cell))
+                .count()
+        };
         Self {
             written: steady.overwritten.filter(|times| *times < 1.0),
             changing: shifts.filter(|shift| tracked(shift.cell)).count(),
-            disturbed: cells
-                .filter(|cell| tracked(cell.cell.id) && cell.is_disturbed())
-                .count(),
+            disturbed: count(CellAnalysis::is_disturbed_awake),
+            suspended: count(CellAnalysis::is_suspended),
         }
     }
 }

@@ -211,13 +211,17 @@ impl Trial<'_> {
 /// Whether a single trial meets all levels, before doubts. One without requests meets none.
 pub fn keeps(levels: &[ServiceLevel], sample: &Sample, times: Times) -> bool {
     let trial = Trial { sample, times };
-    levels.iter().all(|level| {
-        let value = of_trial(level, &trial, &trial.counts(level.of));
-        match level.bound {
-            Bound::Below(_) => value < level.limit(),
-            Bound::Above(_) => value > level.limit(),
-        }
-    })
+    levels
+        .iter()
+        .all(|level| is_within(level, of_trial(level, &trial, &trial.counts(level.of))))
+}
+
+/// Whether the limited quantity of a trial meets the level.
+fn is_within(level: &ServiceLevel, value: f64) -> bool {
+    match level.bound {
+        Bound::Below(_) => value < level.limit(),
+        Bound::Above(_) => value > level.limit(),
+    }
 }
 
 /// Judges a level by the trials of a cell. Where the limited quantity changes permanently, the level must hold before and after.
@@ -242,12 +246,13 @@ pub fn judge(level: &ServiceLevel, evidence: &Evidence<'_>) -> Judged {
         of_part(
             level,
             &evidence.trials[part.clone()],
-            &counts[part],
+            &counts[part.clone()],
+            &values[part],
             evidence.seed,
         )
     });
     let parts: Vec<Judged> = parts.collect();
-    let all = of_part(level, &evidence.trials, &counts, evidence.seed);
+    let all = of_part(level, &evidence.trials, &counts, &values, evidence.seed);
     let mut judged = match parts.len() {
         1 => all,
         _ => {
@@ -328,21 +333,21 @@ fn changes(values: &[f64]) -> Vec<usize> {
     lasting_shifts(&logs, &Lasting { length, ..CHANGE }).unwrap_or_default()
 }
 
-/// Judges a level by trials without a change among them.
+/// Judges a level by trials without a change among them; `values` are those of the limited quantity in each.
 fn of_part(
     level: &ServiceLevel,
     trials: &[Trial<'_>],
     counts: &[Vec<(f64, u64)>],
+    values: &[f64],
     seed: u64,
 ) -> Judged {
     let clusters: Vec<&[(f64, u64)]> = counts.iter().map(Vec::as_slice).collect();
     let requests = sum(trials.iter().map(|trial| trial.requests(level.of)));
-    let rates = || trials.iter().map(|t| t.rate(level)).collect::<Vec<f64>>();
     let found = match level.quantity {
         Quantity::Quantile(q) => pooled_quantile(&clusters, q, CONFIDENCE, RESAMPLES, seed),
         Quantity::Mean => pooled_mean(&clusters, CONFIDENCE, RESAMPLES, seed),
         Quantity::Max => greatest(&clusters),
-        Quantity::Iops | Quantity::Throughput => rate(&rates()),
+        Quantity::Iops | Quantity::Throughput => rate(values),
     };
     let mut judged = Judged {
         level: *level,
@@ -351,6 +356,10 @@ fn of_part(
         high: found.and_then(|found| found.high),
         requests,
         trials: trials.len(),
+        missed: values
+            .iter()
+            .filter(|value| !is_within(level, **value))
+            .count(),
         answer: Answer::CannotTell,
         open: None,
         change: None,
@@ -524,6 +533,26 @@ mod tests {
         // 1000/s, of which 9.5 % of the trials can take 95.
         assert_eq!(unseen("syncs.iops>900", 30), None);
         assert_eq!(unseen("syncs.iops>910", 30), Some(950.0));
+    }
+
+    /// What a measured trial shows is counted: beta.ppf(0.95, k + 1, n - k) of SciPy.
+    #[test]
+    fn a_yes_counts_the_trials_that_miss_the_level_by_themselves() {
+        let unseen = |level: &str, trials: usize, stalled: &[(f64, u64)]| {
+            let mut all = vec![vec![(12.0, 1000)]; trials - 1];
+            all.push(stalled.to_vec());
+            let found = judged(level, &all);
+            assert_eq!(found.answer, Answer::Yes, "{found:?}");
+            assert_eq!(found.missed, 1);
+            let unseen = found.unseen_stalls()?;
+            Some((unseen.missed, (1e4 * unseen.share).round()))
+        };
+        let stalled = [(5000.0, 1000)];
+        assert_eq!(unseen("syncs.p99<20ms", 400, &stalled), Some((1, 118.0)));
+        assert_eq!(unseen("syncs.p99<20ms", 500, &stalled), None);
+        // The trial completes nothing: 1000/s in 29 of 30.
+        assert_eq!(unseen("syncs.iops>850", 30, &[]), Some((1, 1486.0)));
+        assert_eq!(unseen("syncs.iops>700", 30, &[]), None);
     }
 
     #[test]

@@ -33,6 +33,8 @@ pub struct Judged {
     pub requests: u64,
     /// Number of trials.
     pub trials: usize,
+    /// Those of them that miss the level, each by itself.
+    pub missed: usize,
     /// Whether the level holds, before doubts.
     pub answer: Answer,
     /// Why that is unknown; `None` where it is known.
@@ -41,11 +43,13 @@ pub struct Judged {
     pub change: Option<Change>,
 }
 
-/// Stalls that may exist although no measured trial had one.
+/// Stalls that may exist although the measured trials have none, or fewer.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct UnseenStalls {
-    /// The greatest share of trials that can stall without one among the measured ones, with 95 % confidence.
+    /// The greatest share of trials that can miss the level by what the measured ones show, with 95 % confidence.
     pub share: f64,
+    /// Number of measured trials that miss it, each by itself.
+    pub missed: usize,
     /// Number of measured trials.
     pub trials: usize,
 }
@@ -60,8 +64,8 @@ impl UnseenStalls {
 impl Judged {
     /// The stalls that an answer of yes does not exclude; `None` where so few of them cannot make the level fail, however long they are.
     pub(super) fn unseen_stalls(&self) -> Option<UnseenStalls> {
-        let trials = self.trials;
-        let (_, share) = share_bounds(0.0, trials as f64, 1.0 - CONFIDENCE)?;
+        let (missed, trials) = (self.missed, self.trials);
+        let (_, share) = share_bounds(missed as f64, trials as f64, 1.0 - CONFIDENCE)?;
         let can_fail = match self.level.quantity {
             Quantity::Quantile(q) => share > 1.0 - q,
             // One time may be of any length.
@@ -72,7 +76,11 @@ impl Judged {
                 low * (1.0 - share) <= self.level.limit()
             }
         };
-        can_fail.then_some(UnseenStalls { share, trials })
+        can_fail.then_some(UnseenStalls {
+            share,
+            missed,
+            trials,
+        })
     }
 }
 

@@ -9,7 +9,7 @@ use iolab_workload::trial::{RATE_MAX, Rate};
 
 use super::{RateLimit, Search};
 use crate::doubt::ReachedLimit;
-use crate::fitness::{Answer, CellAnswer, keeps};
+use crate::fitness::{Answer, CellAnswer, UnseenStalls, keeps};
 
 /// The result at one rate.
 #[derive(Debug, Clone, PartialEq)]
@@ -123,6 +123,12 @@ impl SearchAnswer {
             true => Answer::Yes,
             false => Answer::CannotTell,
         }
+    }
+
+    /// The stalls that a yes does not exclude at the rate that holds.
+    pub fn unseen_stalls(&self) -> Option<UnseenStalls> {
+        let holds = self.holds.as_ref().filter(|_| self.answer() == Answer::Yes);
+        holds.and_then(|holds| holds.found.unseen_stalls())
     }
 }
 

@@ -34,7 +34,9 @@ use crate::claims::Against;
 pub(crate) struct VerifiedData {
     /// Trials whose data was read back, or a part of it.
     trials: u64,
-    /// Trials that were to write, and of which not all data was read back.
+    /// Trials that were to write, and of which only a part of the data was read back.
+    partly_checked_trials: u64,
+    /// Trials that were to write, and of which no data was read back.
     unchecked_trials: u64,
     /// Trials that did not find what they had written.
     failed_trials: u64,
@@ -42,7 +44,7 @@ pub(crate) struct VerifiedData {
     blocks: u64,
     /// Bytes that were read back.
     bytes: u64,
-    /// Bytes of these that the page cache may have given instead of storage.
+    /// Bytes of these that the page cache may have given instead of storage, of the trials of which that is known.
     cached_bytes: u64,
     /// Trials of which that is not known.
     cache_unknown_trials: u64,
@@ -58,7 +60,8 @@ impl VerifiedData {
         let faulty = all.kinds().map(|(kind, n)| (kind.name().to_owned(), n));
         Self {
             trials: all.trials,
-            unchecked_trials: verified.unchecked,
+            partly_checked_trials: verified.in_part,
+            unchecked_trials: verified.unread,
             failed_trials: all.failed,
             blocks: all.blocks,
             bytes: all.bytes,

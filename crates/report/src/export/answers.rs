@@ -170,13 +170,22 @@ fn columns<'a>() -> Vec<DataColumn<'a, AnswerRow<'a>>> {
                 )
             },
         ),
+        DataColumn::number(
+            "unseen_stalls",
+            "of a `yes` of a complete run, the greatest share of trials that can miss the level by what the measured ones show, with 95 % confidence; of a search of those at the highest rate that holds; null otherwise, and where so few stalls cannot make the level fail",
+            |row: &Row<'a>| {
+                let unseen = row.either(LevelAnswer::unseen_stalls, SearchAnswer::unseen_stalls);
+                let unseen = unseen.filter(|_| row.answer.is_complete());
+                unseen.map(|unseen| unseen.share)
+            },
+        ),
     ]);
     columns.extend(level_columns());
     columns
 }
 
 /// The columns that a search lacks.
-fn level_columns<'a>() -> [DataColumn<'a, AnswerRow<'a>>; 7] {
+fn level_columns<'a>() -> [DataColumn<'a, AnswerRow<'a>>; 6] {
     type Row<'a> = AnswerRow<'a>;
     let columns = [
         DataColumn::number("limit", "bound of the level", |row: &Row<'a>| {
@@ -200,14 +209,6 @@ fn level_columns<'a>() -> [DataColumn<'a, AnswerRow<'a>>; 7] {
             |row: &Row<'a>| row.level().map(|level| level.judged.answer.name()),
         )
         .one_of(Answer::NAMES),
-        DataColumn::number(
-            "unseen_stalls",
-            "of a `yes`, the greatest share of trials that can stall without one among `trials`, with 95 % confidence; null otherwise, and where so few stalls cannot make the level fail",
-            |row: &Row<'a>| {
-                let unseen = row.level().and_then(LevelAnswer::unseen_stalls);
-                unseen.map(|unseen| unseen.share)
-            },
-        ),
         DataColumn::text(
             "why",
             "why `as_measured` is `cannot tell`; empty otherwise",

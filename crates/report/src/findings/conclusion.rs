@@ -267,11 +267,6 @@ impl<'a> Subject<'a> {
         let unmeasured = count(&|cell| cell.n == 0 && cell.failed == 0);
         // Where nothing was measured, the line has said so.
         let unmeasured = if unmeasured < all { unmeasured } else { 0 };
-        // What a machine does that sleeps has words of its own.
-        let is_disturbed_awake = |cell: &CellAnalysis| {
-            let mut flags = cell.disturbing_flags();
-            flags.any(|flag| flag != Flag::Suspended)
-        };
         let parts = [
             (unmeasured, "not measured"),
             (
@@ -283,10 +278,11 @@ impl<'a> Subject<'a> {
                 "behind the requested rate",
             ),
             (
-                count(&|cell| cell.flags.contains(&Flag::Suspended)),
+                // What a machine does that sleeps has words of its own.
+                count(&CellAnalysis::is_suspended),
                 "suspended during a trial",
             ),
-            (count(&is_disturbed_awake), "disturbed"),
+            (count(&CellAnalysis::is_disturbed_awake), "disturbed"),
             (
                 count(&|cell| groups(analysis, cell).is_some()),
                 "with two groups of trials",

@@ -41,8 +41,10 @@ pub fn rate_not_held(analysis: &Analysis) -> Vec<Finding> {
     };
     let follows = if reached(rate_report) >= HELD_FROM {
         "grow with its length; half of the trials or more reached the rate"
-    } else if worst.is_disturbed() {
+    } else if worst.is_disturbed_awake() {
         "grow with its length. The trials were disturbed from outside: cannot tell whether the rate was too high"
+    } else if worst.is_suspended() {
+        "grow with its length. The machine or iolab was suspended during trials: cannot tell whether the rate was too high"
     } else {
         "grow with its length: they show that the rate was too high, not how fast the storage is"
     };

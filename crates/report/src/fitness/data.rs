@@ -107,7 +107,7 @@ struct Level<'a> {
     turned_by: Vec<&'a str>,
     /// Limit of control groups that the load reached, of a `no`; `null` otherwise.
     cause: Option<Cause>,
-    /// Of a `yes`, the greatest share of trials that can stall without one among `trials`, with 95 % confidence; `null` otherwise, and where
+    /// Of a `yes`, the greatest share of trials that can miss the level by what `trials` show, with 95 % confidence; `null` otherwise, and where
     /// so few stalls cannot make the level fail.
     unseen_stalls: Option<f64>,
     /// Why `as_measured` is `cannot tell`; empty otherwise.

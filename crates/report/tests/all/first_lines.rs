@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_record::question::{Asked, Fit, Question};
 use iolab_record::{
-    LatencyOf, Operation, PartId, RunRecord, RunStatus, SampleLatency, ServedBy, TargetKind,
+    FaultKind, LatencyOf, Operation, PartId, RunRecord, RunStatus, SampleLatency, ServedBy,
+    TargetKind, Verified,
 };
 use iolab_report::chart::Style;
 use iolab_report::findings::conclusions;
@@ -190,6 +191,17 @@ fn trust_line(record: RunRecord) -> String {
     let text = Overview::new(&inputs).text(&WIDE);
     let line = text.lines().find(|line| line.starts_with("Trust:"));
     line.expect("how far to trust it").to_owned()
+}
+
+/// A worse reason does not hide that the machine slept.
+#[test]
+fn trust_names_a_sleep_behind_a_worse_reason() {
+    let mut record = reads(&["4KiB", "8KiB"]);
+    suspend(&mut record);
+    let mut wrong = Verified::default();
+    wrong.count(FaultKind::Lost, 4096);
+    record.samples.last_mut().expect("a trial").verified = Some(wrong);
+    insta::assert_snapshot!(trust_line(record), @"Trust: poor: wrong data was read back. Judged by both cells; both cells were served by the device; 2 of 2 within 5.0 %; 2 cells with invalid trials; 1 cell suspended; no other disturbance.");
 }
 
 /// What speaks against a run, and a run of some sizes.

@@ -16,9 +16,13 @@ use iolab_workload::service_level::ServiceLevels;
 const LINES_MAX: usize = 20;
 
 fn text(found: &SearchAnswer) -> String {
-    let narrow = SearchResult(found).text(80);
+    let found = SearchResult {
+        found,
+        is_complete: true,
+    };
+    let narrow = found.text(80);
     assert!(narrow.lines().count() <= LINES_MAX, "{narrow}");
-    SearchResult(found).text(1000)
+    found.text(1000)
 }
 
 /// A search in which the levels hold up to a rate.
@@ -40,6 +44,7 @@ fn at(rate: u64, levels: &ServiceLevels, measured: Answer, turned_by: Vec<Doubt>
             high: Some(1e6),
             requests: 10_000,
             trials: 8,
+            missed: 0,
             answer: measured,
             open: None,
             change: None,
@@ -120,6 +125,25 @@ fn the_level_that_sets_the_limit_is_named() {
     insta::assert_snapshot!(text(&several));
     several.binding = several.levels.all().to_vec();
     insta::assert_snapshot!(text(&several));
+}
+
+/// Of a stall that a trial had nothing says that it was missed; an answer that is none leaves none open.
+#[test]
+fn stalls_that_a_yes_leaves_open_are_said_of_a_complete_run() {
+    let mut stalled = found("p99<1ms");
+    let holds = stalled.holds.as_mut().expect("a rate");
+    holds.found.levels[0].judged.missed = 1;
+    let said = |is_complete| {
+        let found = SearchResult {
+            found: &stalled,
+            is_complete,
+        };
+        found.text(1000)
+    };
+    let stalls =
+        "more stalls than measured (1 of 8 trials missed the level; up to 47 % of trials can)";
+    assert!(said(true).contains(stalls), "{}", said(true));
+    assert!(!said(false).contains("stalls"), "{}", said(false));
 }
 
 #[test]

@@ -85,6 +85,17 @@ fn one_trial_that_fell_behind_is_enough() {
     insta::assert_snapshot!(found[0].text, @"The only cell fell behind the requested rate: in 1 of 8 trials at rate=1000 up to 500 requests were due and never issued (median rate 1000 of 1000 per second). Response times of such a trial grow with its length; half of the trials or more reached the rate.");
 }
 
+/// A machine that slept is not others' doing.
+#[test]
+fn a_rate_that_a_sleep_missed_is_not_called_disturbed() {
+    let mut record = loaded(&[(8000, 1_000_000)]);
+    let last = record.samples.last_mut().expect("a trial");
+    last.counters.pressure.suspended_ns = Some(3_000_000_000);
+    let found = rate_not_held(&analyse(&record));
+    let end = "The machine or iolab was suspended during trials: cannot tell whether the rate was too high.";
+    assert!(found[0].text.ends_with(end), "{}", found[0].text);
+}
+
 #[test]
 fn requests_due_at_the_end_are_no_shortfall_where_the_rate_was_reached() {
     let mut record = loaded(&[(100, 0)]);

@@ -75,6 +75,17 @@ fn what_came_from_memory_is_no_proof() {
 }
 
 #[test]
+fn what_came_from_memory_is_bounded_only_where_it_is_known() {
+    let mut record = verified_run();
+    let last = record.samples.iter_mut().rev();
+    for (sample, cached) in last.zip([Some(1 << 20), None]) {
+        sample.verified.as_mut().expect("verified").cached_bytes = cached;
+    }
+    let (_, text) = only(&record);
+    insta::assert_snapshot!(text, @"All data that 8 trials wrote was read back and is correct: 8 MiB. Up to 1 MiB of what was read back in 7 trials came from the page cache, which could not be dropped, and does not verify storage. In 1 other trial it is not known how much came from the page cache.");
+}
+
+#[test]
 fn data_that_was_not_kept_is_flagged_and_told_first() {
     let mut record = verified_run();
     record.run.status = RunStatus::Failed;
@@ -190,21 +201,32 @@ fn all_data_is_called_correct_only_where_all_of_it_is() {
         if is_wrong {
             continue;
         }
-        let unchecked = with(|fate| !fate.is_correct());
+        let in_part = with(|fate| fate == Fate::ReadBackInPart);
+        let unread = with(|fate| fate == Fate::NotReadBack);
         let unknown = with(|fate| fate == Fate::OfUnknownOrigin);
-        assert_eq!(says("All data that"), unchecked == 0, "{context}");
-        assert_eq!(
-            says("not all data was read back"),
-            unchecked > 0,
-            "{context}"
-        );
-        let in_trials = |n: usize| format!("In {}", counted(n as u64, "trial"));
+        assert_eq!(says("All data that"), in_part + unread == 0, "{context}");
+        assert_eq!(says("nly a part"), in_part > 0, "{context}");
+        assert_eq!(says("not read back"), unread > 0, "{context}");
         assert_eq!(says("is not known"), unknown > 0, "{context}");
-        for (n, what) in [
-            (unchecked, "not all data was read back"),
-            (unknown, "it is not known how much"),
-        ] {
-            let text = format!("{} {what}", in_trials(n));
+        let in_part = match in_part == all.len() - unread {
+            true => (in_part, "Only a part of what they wrote".to_owned()),
+            false => (in_part, format!("In {in_part} of them only a part")),
+        };
+        let unread = (
+            unread,
+            format!(
+                "The data of {} was not read back",
+                counted(unread as u64, "further trial")
+            ),
+        );
+        let unknown = (
+            unknown,
+            format!(
+                "In {} it is not known how much",
+                counted(unknown as u64, "trial")
+            ),
+        );
+        for (n, text) in [in_part, unread, unknown] {
             assert!(n == 0 || says(&text), "{context}");
         }
     }
@@ -216,7 +238,7 @@ fn data_that_was_not_read_back_is_told() {
     Fate::NotReadBack.befall(record.samples.last_mut().expect("a trial"));
     let (rule, text) = only(&record);
     assert_eq!(rule, "verified");
-    insta::assert_snapshot!(text, @"The data of 7 trials that was read back is correct: 7 MiB. In 1 trial not all data was read back.");
+    insta::assert_snapshot!(text, @"The data of 7 trials that was read back is correct: 7 MiB. The data of 1 further trial was not read back.");
 }
 
 /// Of groups that write, each has to verify.
@@ -240,7 +262,7 @@ fn what_one_group_kept_is_not_said_of_another() {
         text
     };
     assert_eq!(all_data([true, true]), only(&verified_run()).1);
-    insta::assert_snapshot!(all_data([true, false]), @"The data of 8 trials that was read back is correct: 8 MiB. In 8 trials not all data was read back.");
+    insta::assert_snapshot!(all_data([true, false]), @"The data of 8 trials that was read back is correct: 8 MiB. Only a part of what they wrote was read back.");
 }
 
 /// Cells that are not verified stand beside others that are.
@@ -248,7 +270,7 @@ fn what_one_group_kept_is_not_said_of_another() {
 fn what_a_cell_without_verification_wrote_is_not_called_correct() {
     let mut record = verified_run();
     add_cell(&mut record, &WRITES, &around(100.0));
-    insta::assert_snapshot!(only(&record).1, @"The data of 8 trials that was read back is correct: 8 MiB. In 8 trials not all data was read back.");
+    insta::assert_snapshot!(only(&record).1, @"The data of 8 trials that was read back is correct: 8 MiB. The data of 8 further trials was not read back.");
     // Cells that only read write nothing that could be wrong.
     let mut record = verified_run();
     add_cell(

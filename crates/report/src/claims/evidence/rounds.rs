@@ -37,8 +37,10 @@ pub(crate) struct RoundsData {
     written_share: Option<f64>,
     /// Tracked cells whose throughput changes its level within each trial.
     changing_cells: usize,
-    /// Tracked cells whose trials were disturbed.
+    /// Tracked cells whose trials were disturbed, by something other than a suspended machine.
     disturbed_cells: usize,
+    /// Tracked cells during whose trials the machine or iolab was suspended.
+    suspended_cells: usize,
     /// What is tracked.
     tracked: Vec<TrackedData>,
     /// Trials of the same writes that lie further from steady rounds of writes than their range; `null` where none do, and of rounds of
@@ -150,6 +152,7 @@ impl RoundsData {
             written_share: doubts.written,
             changing_cells: doubts.changing,
             disturbed_cells: doubts.disturbed,
+            suspended_cells: doubts.suspended,
             tracked: rounds
                 .tracked
                 .iter()

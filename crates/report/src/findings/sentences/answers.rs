@@ -24,29 +24,49 @@ pub(super) fn of_verified(verified: &Verified, run: &Analysis) -> String {
     }
     let trials = counted(all.trials, "trial");
     let bytes = format_bytes(all.bytes as f64);
-    let mut text = match verified.unchecked {
-        0 => format!("All data that {trials} wrote was read back and is correct: {bytes}."),
-        _ => format!("The data of {trials} that was read back is correct: {bytes}."),
+    let is_whole = verified.in_part + verified.unread == 0;
+    let mut text = match is_whole {
+        true => format!("All data that {trials} wrote was read back and is correct: {bytes}."),
+        false => format!("The data of {trials} that was read back is correct: {bytes}."),
     };
-    if all.cached_bytes > 0 {
+    if verified.in_part > 0 {
+        text += &match verified.in_part == all.trials {
+            true => " Only a part of what they wrote was read back.".to_owned(),
+            false => format!(
+                " In {} of them only a part was read back.",
+                verified.in_part
+            ),
+        };
+    }
+    if verified.unread > 0 {
         text += &format!(
-            " Up to {} of it came from the page cache, which could not be dropped, and does not verify storage.",
+            " The data of {} was not read back.",
+            counted(verified.unread, "further trial")
+        );
+    }
+    text + &from_page_cache(all)
+}
+
+/// What of it does not verify storage, or may not.
+fn from_page_cache(all: &CellVerified) -> String {
+    let known = all.trials.saturating_sub(all.cache_unknown);
+    let (place, unknown) = match (all.cached_bytes, all.cache_unknown) {
+        (_, 0) => (String::new(), None),
+        (0, unknown) => (String::new(), Some(counted(unknown, "trial"))),
+        (_, unknown) => (
+            format!(" in {}", counted(known, "trial")),
+            Some(counted(unknown, "other trial")),
+        ),
+    };
+    let known = (all.cached_bytes > 0).then(|| {
+        format!(
+            " Up to {} of what was read back{place} came from the page cache, which could not be dropped, and does not verify storage.",
             format_bytes(all.cached_bytes as f64)
-        );
-    }
-    if all.cache_unknown > 0 {
-        text += &format!(
-            " In {} it is not known how much of it came from the page cache.",
-            counted(all.cache_unknown, "trial")
-        );
-    }
-    if verified.unchecked > 0 {
-        text += &format!(
-            " In {} not all data was read back.",
-            counted(verified.unchecked, "trial")
-        );
-    }
-    text
+        )
+    });
+    let unknown = unknown
+        .map(|trials| format!(" In {trials} it is not known how much came from the page cache."));
+    [known, unknown].into_iter().flatten().collect()
 }
 
 fn wrong(cells: usize, all: &CellVerified, run: &Analysis) -> String {

@@ -107,11 +107,14 @@ fn doubts_in_words(doubts: &RoundsDoubts) -> String {
             counted(doubts.changing as u64, "tracked cell")
         )
     });
-    let disturbed = (doubts.disturbed > 0).then(|| match doubts.disturbed {
-        1 => "1 tracked cell was disturbed".to_owned(),
-        n => format!("{n} tracked cells were disturbed"),
-    });
-    let all: Vec<String> = [written, changing, disturbed]
+    let were = |cells: usize, what: &str| match cells {
+        0 => None,
+        1 => Some(format!("1 tracked cell was {what}")),
+        n => Some(format!("{n} tracked cells were {what}")),
+    };
+    let disturbed = were(doubts.disturbed, "disturbed");
+    let suspended = were(doubts.suspended, "suspended during a trial");
+    let all: Vec<String> = [written, changing, disturbed, suspended]
         .into_iter()
         .flatten()
         .collect();
