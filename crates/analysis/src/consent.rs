@@ -28,17 +28,21 @@ fn needs_consent(record: &RunRecord) -> bool {
     kinds.iter().any(is_existing) && (record.cells.iter().any(writes) || is_prepared())
 }
 
-/// The command that finishes the runs of these files; `None` where each is on a model, whose state is not kept.
+/// The command that finishes the runs of these files; `None` where each is on a model, whose state is not kept. Of several files each is of
+/// one process, as the runs of one command are.
 pub fn command_to_finish<'a>(
     runs: impl IntoIterator<Item = (&'a RunRecord, &'a str)>,
 ) -> Option<String> {
     let runs = runs.into_iter();
     let kept = runs.filter(|(record, _)| record.run.target_kind != TargetKind::Model);
-    let (consents, files): (Vec<_>, Vec<_>) = kept
-        .map(|(record, file)| (NeededConsent::of(record), shell_word(file)))
+    let (needed, files): (Vec<_>, Vec<_>) = kept
+        .map(|(record, file)| ((NeededConsent::of(record), record.ranks.len()), file))
         .unzip();
-    let consent = consents.into_iter().reduce(NeededConsent::and)?;
-    Some(format!("iolab resume {}{consent}", files.join(" ")))
+    let both = |(consent, processes): (NeededConsent, usize), (other, others)| {
+        (consent.and(other), processes.max(others))
+    };
+    let (consent, processes) = needed.into_iter().reduce(both)?;
+    Some(consent.resume_command(&files, processes))
 }
 
 /// What the user has to allow again to have a run carried out again.
@@ -62,9 +66,20 @@ impl NeededConsent {
         }
     }
 
-    /// The command that finishes the run of this file, as people paste it.
-    pub fn resume_command(self, file: &str) -> String {
-        ["iolab resume ", &shell_word(file), &self.to_string()].concat()
+    /// The command that finishes the runs of these files, each of this many processes, as people paste it.
+    pub fn resume_command(self, files: &[&str], processes: usize) -> String {
+        let launcher = match processes {
+            0 | 1 => String::new(),
+            ranks => ["mpirun -n ", &ranks.to_string(), " "].concat(),
+        };
+        let files: Vec<_> = files.iter().map(|file| shell_word(file)).collect();
+        [
+            &launcher,
+            "iolab resume ",
+            &files.join(" "),
+            &self.to_string(),
+        ]
+        .concat()
     }
 
     /// What this and another run need together.
@@ -98,6 +113,8 @@ impl fmt::Display for NeededConsent {
 
 #[cfg(test)]
 mod tests {
+    use iolab_record::Rank;
+
     use super::*;
 
     #[test]
@@ -115,6 +132,17 @@ mod tests {
             record.cells[0].spec.trial.read_percent = read_percent;
             assert_eq!(needs_consent(&record), consents, "{kind} {read_percent}");
         }
+    }
+
+    #[test]
+    fn a_run_of_several_processes_is_finished_by_as_many() {
+        let mut record = RunRecord::default();
+        let command = |record: &RunRecord| command_to_finish([(record, "r.iolab")]);
+        let told = command(&record);
+        assert_eq!(told.as_deref(), Some("iolab resume r.iolab"));
+        record.ranks = (0..4).map(|_| Rank::default()).collect();
+        let told = command(&record);
+        assert_eq!(told.as_deref(), Some("mpirun -n 4 iolab resume r.iolab"));
     }
 
     #[test]

@@ -40,6 +40,8 @@ pub(crate) struct SharedBudget {
     pub(crate) began: Instant,
     /// Time limit of all of them, where others follow.
     pub(crate) total: Option<Duration>,
+    /// Whether what trials leave in caches is written out, in this one or those that follow.
+    pub(crate) leaves_writes: bool,
     /// Time used by earlier ones, by the clock of budgets.
     pub(crate) spent: Duration,
     /// Results of earlier ones.
@@ -54,6 +56,7 @@ impl SharedBudget {
         Self {
             began: Instant::now(),
             total: None,
+            leaves_writes: false,
             spent: Duration::ZERO,
             done: Vec::new(),
             is_short_told: false,
@@ -151,7 +154,7 @@ impl Display {
             is_bound: self.shared.total.is_none()
                 && self.progress.basis == Basis::AtMost
                 && !self.leaves_writes,
-            may_exceed: self.leaves_writes,
+            may_exceed: self.leaves_writes || self.shared.leaves_writes,
             is_virtual: self.is_virtual,
         }
     }

@@ -36,7 +36,7 @@ impl ShortBudget {
             let share = plan.experiment().design.budget;
             plan.enough_budget(&overhead).as_secs_f64() / share.as_secs_f64()
         };
-        let greatest = short.iter().map(factor).fold(1.0, f64::max);
+        let greatest = plans.iter().map(factor).fold(1.0, f64::max);
         let enough = Duration::try_from_secs_f64(budget.as_secs_f64() * greatest);
         let enough = budget_to_recommend(enough.unwrap_or(Duration::MAX));
         let remedy = match enough > BUDGET_MAX {

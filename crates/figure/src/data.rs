@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 
 use iolab_analysis::analysis::{CellAnalysis, Response};
-use iolab_record::Sample;
+use iolab_record::{Sample, TargetKind};
 use iolab_stats::{Summary, summary};
 use iolab_workload::{Error, Result};
 
@@ -204,9 +204,18 @@ fn no_values(runs: &[FigureRun<'_>], quantity: Response) -> Error {
         Error::usage(format!("no trial has a value of the {what}"))
             .hint("choose another quantity with --y: throughput, elapsed")
     } else {
-        Error::usage("there is no measured trial to draw")
-            .hint("finish the run with 'iolab resume FILE', or measure again")
+        nothing_measured(runs)
     }
+}
+
+/// Without a measured trial there is no figure; no run on a model can be finished.
+pub(super) fn nothing_measured(runs: &[FigureRun<'_>]) -> Error {
+    let kind = |run: &FigureRun<'_>| run.run.record().run.target_kind;
+    let on_models = runs.iter().all(|run| kind(run) == TargetKind::Model);
+    Error::usage("there is no measured trial to draw").hint(match on_models {
+        true => "measure again: the state of a model is not kept",
+        false => "finish the run with 'iolab resume FILE', or measure again",
+    })
 }
 
 /// The role of each factor, as an index in [`Data::factors`].

@@ -107,6 +107,26 @@ impl Plan {
         Self::of(experiment, processes)
     }
 
+    /// Sets another budget, from which the length of trials for service levels follows.
+    ///
+    /// # Errors
+    ///
+    /// None for a plan of a checked experiment.
+    pub fn set_budget(&mut self, budget: Duration) -> Result<()> {
+        self.experiment.design.budget = budget;
+        let experiment = &self.experiment;
+        // A share of a budget may be too short for service levels that the whole budget would suffice for; that must not end a
+        // study.
+        let mut timed = unchecked(experiment, None)?;
+        timed.retain(|cell| meaningless(experiment, cell).is_none());
+        let timed = timed.iter_mut().zip(&mut self.cells);
+        for (timed, cell) in timed.filter(|(_, cell)| !cell.spec.has_groups()) {
+            lengthen(experiment, timed);
+            cell.spec.trial.limit.time = timed.spec.trial.limit.time;
+        }
+        Ok(())
+    }
+
     /// Whether the plan can use the page cache instead: it asks for direct I/O, and does not compare cache states.
     pub fn can_be_buffered(&self) -> bool {
         let sweeps = |name: &str| self.experiment.factors.iter().any(|f| f.of.is(name));

@@ -180,7 +180,7 @@ impl Plan {
         design.shortfall(self.cells().len(), least, block)
     }
 
-    /// The least budget without such a warning.
+    /// The budget that suffices for the fewest trials on any storage.
     pub fn enough_budget(&self, overhead: &dyn Fn(&CellSpec) -> Duration) -> Duration {
         let (least, block) = self.block_times(overhead);
         self.experiment().design.enough(least, block)

@@ -50,11 +50,61 @@ pub(crate) struct Shown {
     pub(crate) lead: Vec<String>,
     /// Its further sentences.
     pub(crate) rest: Vec<String>,
+    /// How to complete it.
+    pub(crate) to_do: Vec<ToDo>,
     /// Its basis as a table.
     pub(crate) grid: Grid,
     pub(crate) caption: &'static str,
     /// Why it is open, and what it does not cover.
     pub(crate) remarks: Vec<String>,
+}
+
+/// What the user has to do.
+#[derive(Debug, Clone)]
+pub(crate) struct ToDo {
+    /// In words.
+    pub(crate) words: String,
+    /// The command that does it, on a line of its own, where people copy it.
+    pub(crate) command: Option<String>,
+}
+
+impl ToDo {
+    /// How to finish this number of runs: with this command, `None` of runs on a model.
+    pub(crate) fn to_finish(runs: usize, command: Option<String>) -> Self {
+        let them = if runs == 1 { "it" } else { "them" };
+        let words = match command {
+            Some(_) => format!("Finish {them} with:"),
+            None => format!("Run {them} again: the state of a model is not kept."),
+        };
+        Self { words, command }
+    }
+
+    /// Without control characters.
+    pub(crate) fn cleaned(&self) -> Self {
+        let clean = |text: &String| escape_control(text).into_owned();
+        Self {
+            words: clean(&self.words),
+            command: self.command.as_ref().map(clean),
+        }
+    }
+
+    /// For a terminal of `width` columns, which a command may exceed.
+    pub(crate) fn text(&self, width: u16) -> String {
+        let Self { words, command } = self.cleaned();
+        let command = command.map(|command| format!("  {command}\n"));
+        paragraph(&words, "", width) + &command.unwrap_or_default()
+    }
+
+    /// For a document: its sentence and its block of lines to copy as they are written there.
+    pub(crate) fn written(
+        &self,
+        sentence: impl Fn(&str) -> String,
+        block: impl Fn(&str) -> String,
+    ) -> String {
+        let Self { words, command } = self.cleaned();
+        let command = command.map_or_else(String::new, |command| block(&command));
+        format!("{}\n\n{command}", sentence(&words))
+    }
 }
 
 impl<'a> Answers<'a> {
@@ -120,20 +170,27 @@ impl<'a> Answers<'a> {
 
     /// The answers as paragraphs of Markdown; empty without a question.
     pub fn markdown(&self) -> String {
-        self.paragraphs(markdown::sentence)
+        self.paragraphs(markdown::sentence, markdown::block)
     }
 
     /// The answers as paragraphs of LaTeX; empty without a question.
     pub fn latex(&self) -> String {
-        self.paragraphs(latex::sentence)
+        self.paragraphs(latex::sentence, latex::block)
     }
 
-    fn paragraphs(&self, escaped: impl Fn(&str) -> String) -> String {
-        let shown = self.shown().into_iter();
-        let sentences = shown.flat_map(|shown| shown.lead.into_iter().chain(shown.rest));
-        sentences
-            .map(|sentence| escaped(&escape_control(&sentence)) + "\n\n")
-            .collect()
+    fn paragraphs(
+        &self,
+        escaped: impl Fn(&str) -> String,
+        block: impl Fn(&str) -> String,
+    ) -> String {
+        let of = |shown: Shown| {
+            let sentences = shown.lead.iter().chain(&shown.rest);
+            let sentences = sentences.map(|text| escaped(&escape_control(text)) + "\n\n");
+            let to_do = shown.to_do.iter();
+            let to_do = to_do.map(|to_do| to_do.written(&escaped, &block));
+            sentences.chain(to_do).collect::<String>()
+        };
+        self.shown().into_iter().map(of).collect()
     }
 
     /// The answers for documents.
@@ -154,9 +211,10 @@ impl Given<'_> {
         match self {
             Self::Fit(fitness) => fitness.text(width),
             Self::Run(run) => {
-                let head = run
-                    .lack()
-                    .map(|text| paragraph(&format!("{text} {SO_FAR}"), "", width) + "\n");
+                let head = run.lack().map(|text| {
+                    let to_do = run.to_do().text(width);
+                    paragraph(&text, "", width) + &to_do + SO_FAR + "\n\n"
+                });
                 head.unwrap_or_default()
                     + &match &run.answer.found {
                         AnswerBasis::Limit(found) => run.searched(found).text(width),
@@ -176,14 +234,11 @@ impl Given<'_> {
         match self {
             Self::Fit(fitness) => Shown {
                 lead: vec![format!("{}.", fitness.sentence())],
-                rest: [vec![fitness.requirement.question.clone()], fitness.to_do()]
-                    .concat()
-                    .iter()
-                    .map(|text| escape_control(text).into_owned())
-                    .collect(),
+                rest: vec![escape_control(&fitness.requirement.question).into_owned()],
+                to_do: fitness.to_do(),
                 grid: Grid::of(fitness.columns()),
                 caption: LEVELS,
-                remarks: [fitness.ran(), fitness.remarks()].concat(),
+                remarks: fitness.remarks().into_iter().map(|one| one.text).collect(),
             },
             Self::Run(run) => run.shown(),
         }
@@ -195,13 +250,9 @@ impl OfRun<'_> {
     fn lack(&self) -> Option<String> {
         (!self.answer.is_complete()).then(|| {
             format!(
-                "{} on {}: cannot tell: the run is not complete; {}.",
+                "{} on {}: cannot tell: the run is not complete.",
                 escape_control(&self.record.experiment.name),
                 escape_control(&self.record.target_text()),
-                how_to_finish(
-                    command_to_finish([(self.record, self.file.as_str())]).as_deref(),
-                    1
-                )
             )
         })
     }
@@ -211,6 +262,11 @@ impl OfRun<'_> {
             found,
             is_complete: self.answer.is_complete(),
         }
+    }
+
+    /// How to complete it.
+    fn to_do(&self) -> ToDo {
+        ToDo::to_finish(1, command_to_finish([(self.record, self.file.as_str())]))
     }
 
     fn shown(&self) -> Shown {
@@ -230,7 +286,9 @@ impl OfRun<'_> {
             ),
             AnswerBasis::Workload(_) => (None, None, Vec::new(), LEVELS, Vec::new()),
         };
-        let lead: Vec<String> = match self.lack() {
+        let lack = self.lack();
+        let to_do = lack.iter().map(|_| self.to_do()).collect();
+        let lead: Vec<String> = match lack {
             None => first.into_iter().collect(),
             Some(lack) => {
                 let so_far = first.map(|first| format!("{SO_FAR} {first}"));
@@ -240,6 +298,7 @@ impl OfRun<'_> {
         Shown {
             lead,
             rest: rest.into_iter().collect(),
+            to_do,
             grid: Grid::of(columns),
             caption,
             remarks,
@@ -260,15 +319,6 @@ impl FitRun<'_> {
     /// The key shared by the runs of one answer.
     fn key(&self) -> (&str, &str, &[String]) {
         (&self.fit.id, &self.fit.requirement, &self.fit.workloads)
-    }
-}
-
-/// How to finish this number of runs, as a clause: with this command, `None` of runs on a model.
-pub(crate) fn how_to_finish(command: Option<&str>, runs: usize) -> String {
-    let them = if runs == 1 { "it" } else { "them" };
-    match command {
-        Some(command) => format!("finish {them} with: {command}"),
-        None => format!("run {them} again: the state of a model is not kept"),
     }
 }
 

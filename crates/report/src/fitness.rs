@@ -15,7 +15,7 @@ use iolab_workload::units::{format_duration, rough_duration};
 use serde_json::{Value, json};
 use std::time::Duration;
 
-use crate::answer::how_to_finish;
+use crate::answer::ToDo;
 use crate::doubt;
 use crate::fitness::data::FitDocument;
 use crate::layout::{self, Column, LINES_MAX, none, paragraph};
@@ -90,9 +90,9 @@ enum Rank {
 }
 
 /// A remark on the answer.
-struct Reason {
+pub(crate) struct Remark {
     rank: Rank,
-    text: String,
+    pub(crate) text: String,
 }
 
 /// The whole answer.
@@ -129,7 +129,7 @@ impl WorkloadResult {
 
     /// A description of what was run: `wal: 2300-byte sequential writes, each with fdatasync, for 30 s; 374 MiB written`; `None` for
     /// nothing.
-    pub(crate) fn summary(&self) -> Option<String> {
+    fn summary(&self) -> Option<String> {
         if self.measured == Measured::Nothing {
             return None;
         }
@@ -165,7 +165,7 @@ impl Fitness {
     }
 
     /// Descriptions of what was run, a sentence per workload.
-    pub(crate) fn ran(&self) -> Vec<String> {
+    fn ran(&self) -> Vec<String> {
         self.found
             .iter()
             .filter_map(WorkloadResult::summary)
@@ -173,38 +173,55 @@ impl Fitness {
     }
 
     /// What is missing of the measurement, and what the user does about it: without that there is no answer, so that no text leaves it out.
-    pub(crate) fn to_do(&self) -> Vec<String> {
+    pub(crate) fn to_do(&self) -> Vec<ToDo> {
         let of = |measured: Measured| -> Vec<&str> {
             let own = self.found.iter().filter(|one| one.measured == measured);
             own.map(|one| one.workload.as_str()).collect()
         };
         let (begun, missing) = (of(Measured::Part), of(Measured::Nothing));
-        let mut texts = Vec::new();
+        let mut all = Vec::new();
         if !begun.is_empty() {
             let are = match begun.len() {
                 1 => "the run is",
                 _ => "the runs are",
             };
-            let how = how_to_finish(self.to_finish.as_deref(), begun.len());
-            texts.push(format!("{}: {are} not complete; {how}", few(&begun)));
+            let how = ToDo::to_finish(begun.len(), self.to_finish.clone());
+            all.push(ToDo {
+                words: format!("{}: {are} not complete. {}", few(&begun), how.words),
+                ..how
+            });
         }
         if !missing.is_empty() {
             let are = match missing.len() {
                 1 => "its run file is",
                 _ => "their run files are",
             };
-            texts.push(format!(
-                "{}: {are} not given; give all run files of one iolab fit together.",
-                few(&missing)
-            ));
+            all.push(ToDo {
+                words: format!(
+                    "{}: {are} not given; give all run files of one iolab fit together.",
+                    few(&missing)
+                ),
+                command: None,
+            });
         }
-        texts
+        all
     }
 
-    /// Why the answer is no or unknown, and what it does not cover: what decides the answer comes first.
-    pub(crate) fn remarks(&self) -> Vec<String> {
-        let reasons = self.reasons().into_iter().map(|reason| reason.text);
-        reasons.chain(self.limits()).collect()
+    /// What was run, why the answer is no or unknown, and what it does not cover: what decides the answer comes first.
+    pub(crate) fn remarks(&self) -> Vec<Remark> {
+        let ran = self.ran().into_iter();
+        let ran = ran.map(|text| Remark {
+            rank: Rank::Described,
+            text,
+        });
+        let limits = self.limits().into_iter();
+        let limits = limits.map(|text| Remark {
+            rank: Rank::Other,
+            text,
+        });
+        let mut all: Vec<Remark> = ran.chain(self.reasons()).chain(limits).collect();
+        all.sort_by_key(|remark| remark.rank);
+        all
     }
 
     /// The answer for a terminal of `width` columns.
@@ -216,24 +233,25 @@ impl Fitness {
         );
         let mut text = layout::wrapped(&head, width);
         for to_do in self.to_do() {
-            text += &paragraph(&escape_control(&to_do), "", width);
+            text += &to_do.text(width);
             text.push('\n');
         }
         text += &layout::text(self.columns(), width);
         text.push('\n');
-        let paragraph = |text: &str, mark| paragraph(&escape_control(text), mark, width);
-        let ran = self.ran().into_iter();
-        let ran = ran.map(|text| (Rank::Described, paragraph(&text, "")));
-        let reasons = self.reasons().into_iter();
-        let reasons = reasons.map(|reason| (reason.rank, paragraph(&reason.text, "- ")));
-        let limits = self.limits().into_iter();
-        let limits = limits.map(|text| (Rank::Other, paragraph(&text, "- ")));
-        let all: Vec<(Rank, String)> = ran.chain(reasons).chain(limits).collect();
+        let all = self.remarks().into_iter().map(|remark| {
+            let mark = match remark.rank {
+                Rank::Described => "",
+                Rank::Decides | Rank::Other => "- ",
+            };
+            let text = paragraph(&escape_control(&remark.text), mark, width);
+            Remark { text, ..remark }
+        });
+        let all: Vec<Remark> = all.collect();
         let room = LINES_MAX.saturating_sub(text.lines().count());
         let shown = fitting(&all, room);
-        text.extend(shown.iter().map(|place| all[*place].1.as_str()));
-        if shown.len() < all.len() {
-            let hidden = counted((all.len() - shown.len()) as u64, "more remark");
+        text.extend(all[..shown].iter().map(|remark| remark.text.as_str()));
+        if shown < all.len() {
+            let hidden = counted((all.len() - shown) as u64, "more remark");
             text += &format!("({hidden}: --format json)\n");
         }
         text
@@ -254,8 +272,10 @@ impl Fitness {
         let judged = |value: fn(&Judged) -> String| {
             move |_: &WorkloadResult, level: &LevelAnswer| value(&level.judged)
         };
+        // Workloads may have the same levels.
+        let workload = if self.found.len() > 1 { 0 } else { 3 };
         vec![
-            column("workload", 3, &|found, _| {
+            column("workload", workload, &|found, _| {
                 escape_control(&found.workload).into_owned()
             })
             .left(),
@@ -271,8 +291,8 @@ impl Fitness {
         ]
     }
 
-    /// Why the answer is no or unknown, and what would change it, in the order of their ranks.
-    fn reasons(&self) -> Vec<Reason> {
+    /// Why the answer is no or unknown, and what would change it.
+    fn reasons(&self) -> Vec<Remark> {
         let mut reasons = Vec::new();
         let whole = self.answer();
         let mut add = |decides: bool, text: String| {
@@ -280,7 +300,7 @@ impl Fitness {
                 true => Rank::Decides,
                 false => Rank::Other,
             };
-            reasons.push(Reason { rank, text });
+            reasons.push(Remark { rank, text });
         };
         for of in &self.found {
             let WorkloadResult {
@@ -340,7 +360,6 @@ impl Fitness {
                 }
             }
         }
-        reasons.sort_by_key(|reason| reason.rank);
         reasons
     }
 
@@ -383,21 +402,16 @@ impl Fitness {
     }
 }
 
-/// The places of the paragraphs that fit into this number of lines, beside one that counts the others: those that matter most, and the first
-/// that decides the answer in any case.
-fn fitting(all: &[(Rank, String)], room: usize) -> Vec<usize> {
-    let mut places: Vec<usize> = (0..all.len()).collect();
-    places.sort_by_key(|place| all[*place].0);
+/// How many of these paragraphs fit into this number of lines, beside one that counts the others: the first that decides the answer does in
+/// any case.
+fn fitting(all: &[Remark], room: usize) -> usize {
     let mut used = 0;
-    let fit = places.iter().enumerate().take_while(|(shown, place)| {
-        let (rank, text) = &all[**place];
-        used += text.lines().count();
+    let fit = all.iter().enumerate().take_while(|(shown, remark)| {
+        used += remark.text.lines().count();
         let count = usize::from(shown + 1 < all.len());
-        used + count <= room || (*shown == 0 && *rank == Rank::Decides)
+        used + count <= room || (*shown == 0 && remark.rank == Rank::Decides)
     });
-    let mut shown: Vec<usize> = fit.map(|(_, place)| *place).collect();
-    shown.sort_unstable();
-    shown
+    fit.count()
 }
 
 /// `wal and reads`; of many their number.

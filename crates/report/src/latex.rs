@@ -47,6 +47,20 @@ pub(crate) fn sentence(text: &str) -> String {
     escaped(&on_page(text))
 }
 
+/// Lines that are shown as they are. Not `verbatim`, which a line could end.
+pub(crate) fn block(lines: &str) -> String {
+    let line = |line: &str| {
+        let indent = line.len() - line.trim_start_matches(' ').len();
+        format!(
+            "\\mbox{{}}{}{}\n",
+            "~".repeat(indent),
+            escaped(line.trim_start_matches(' '))
+        )
+    };
+    let lines: String = lines.trim_end().lines().map(line).collect();
+    format!("{{\\ttfamily\\scriptsize\\raggedright\\obeylines\n{lines}}}\n\n")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -64,6 +64,17 @@ pub(crate) fn sentence(text: &str) -> String {
     line(&in_text(text))
 }
 
+/// A code block, whose fences are longer than any in its lines.
+pub(crate) fn block(lines: &str) -> String {
+    let longest = lines
+        .split(|c| c != '`')
+        .map(str::len)
+        .max()
+        .unwrap_or_default();
+    let fence = "`".repeat(longest.max(2) + 1);
+    format!("{fence}\n{}\n{fence}\n\n", lines.trim_end())
+}
+
 #[cfg(test)]
 mod tests {
     use comrak::{Options, markdown_to_html};
@@ -91,6 +102,12 @@ mod tests {
             .replace('<', "&lt;")
             .replace('>', "&gt;")
             .replace('"', "&quot;")
+    }
+
+    #[test]
+    fn a_fence_is_longer_than_what_it_holds() {
+        assert_eq!(block("a\n"), "```\na\n```\n\n");
+        assert_eq!(block("```\nb"), "````\n```\nb\n````\n\n");
     }
 
     #[test]

@@ -29,7 +29,7 @@ use crate::findings::{self, Finding, FindingKind, agreement, choices, limits};
 use iolab_analysis::analysis::{Analysis, TrialOrder};
 use iolab_workload::Result;
 
-use crate::answer::Answers;
+use crate::answer::{Answers, ToDo};
 use crate::input::Input;
 use crate::overview::Overview;
 use iolab_workload::escape_control::escape_control;
@@ -213,6 +213,7 @@ struct AnswerPart {
     lead: Vec<String>,
     /// What follows them.
     rest: Vec<String>,
+    to_do: Vec<ToDo>,
     table: Captioned,
     remarks: Vec<String>,
 }
@@ -226,6 +227,7 @@ fn answers(inputs: &[Input]) -> Vec<AnswerPart> {
     all.map(|shown| AnswerPart {
         lead: cleaned(shown.lead),
         rest: cleaned(shown.rest),
+        to_do: shown.to_do.iter().map(ToDo::cleaned).collect(),
         table: Captioned {
             caption: shown.caption.to_owned(),
             grid: shown.grid,

@@ -1,17 +1,8 @@
-//! The command that finishes a run.
+//! How to finish a run whose storage did not answer.
 
 use std::path::Path;
 
 use iolab_analysis::consent::NeededConsent;
-
-/// The command that finishes a run of this many processes, with the `consent` that it needs.
-pub(super) fn resume_command(run_file: &Path, processes: usize, consent: NeededConsent) -> String {
-    let launcher = match processes {
-        1 => String::new(),
-        ranks => format!("mpirun -n {ranks} "),
-    };
-    launcher + &consent.resume_command(&run_file.to_string_lossy())
-}
 
 /// What to do where storage has not answered, after its repair. A device that comes back may have another name, and its former name
 /// another disk: no command to paste contains the consent to the loss of data.
@@ -30,7 +21,7 @@ pub(super) fn advice_after_silence(
         }
         false => "Finish the run with: ",
     };
-    let command = resume_command(run_file, processes, harmless);
+    let command = harmless.resume_command(&[&run_file.to_string_lossy()], processes);
     format!("{check}{command}")
 }
 
@@ -45,11 +36,11 @@ mod tests {
 
     #[test]
     fn a_shell_reads_the_run_file_as_one_word() {
-        let command = |file: &str| resume_command(Path::new(file), 1, NeededConsent::default());
+        let command = |file: &str| NeededConsent::default().resume_command(&[file], 1);
         assert_eq!(command("old run.iolab"), "iolab resume 'old run.iolab'");
         assert_eq!(command("$(touch X)"), "iolab resume '$(touch X)'");
         assert_eq!(
-            resume_command(Path::new("r.iolab"), 2, ALL),
+            ALL.resume_command(&["r.iolab"], 2),
             "mpirun -n 2 iolab resume r.iolab --destroy-data --change-system"
         );
     }

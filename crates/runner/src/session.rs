@@ -11,7 +11,6 @@ use iolab_workload::{Error, Kind, Result};
 use super::executor::Executor;
 use super::progress_estimate::TimeLeft;
 use super::record::Record;
-use super::resume_command::resume_command;
 use super::strategy::{self, Finding, Outlook, Step, Strategy};
 use super::tool_failures::ToolFailures;
 use super::{
@@ -125,7 +124,8 @@ impl<'a> Session<'a> {
                 Err(error.hint(if is_computed {
                     "start it again: the state of a model is not kept".to_owned()
                 } else {
-                    let command = resume_command(&path, processes, consent);
+                    let file = path.to_string_lossy();
+                    let command = consent.resume_command(&[&file], processes);
                     format!("finish it with: {command}")
                 }))
             }

@@ -5,7 +5,7 @@ use std::io::{Cursor, Write};
 use std::path::{Path, PathBuf};
 
 use iolab_record::target_paths::target_paths;
-use iolab_record::{RunRecord, tell_targets_apart};
+use iolab_record::{RunRecord, TargetKind, tell_targets_apart};
 use iolab_report::input::Input;
 use iolab_report::report::{Bundle, DepositFile, ProgramInput, StudyReport};
 use iolab_runfile::{Content, unmade_folder};
@@ -69,7 +69,7 @@ fn archive(files: &[PathBuf], names: &[String], path: &Path) -> Outcome {
     }
     let (inputs, programs) = read(files, names)?;
     for input in &inputs {
-        check_complete(&input.path)?;
+        check_complete(input)?;
     }
     let contents = |paths: Vec<&PathBuf>| -> Outcome<Vec<Vec<u8>>> {
         let contents = paths.into_iter().map(|path| Ok(std::fs::read(path)?));
@@ -90,7 +90,8 @@ fn archive(files: &[PathBuf], names: &[String], path: &Path) -> Outcome {
 }
 
 /// Refuses a run file whose last samples lie in another file, beside it.
-fn check_complete(path: &Path) -> Result<()> {
+fn check_complete(input: &Input) -> Result<()> {
+    let path = &input.path;
     let mut beside = path.as_os_str().to_owned();
     beside.push("-wal");
     match std::fs::metadata(&beside) {
@@ -98,7 +99,10 @@ fn check_complete(path: &Path) -> Result<()> {
             "{} is incomplete: its run is still in progress, or was killed",
             path.display()
         ))
-        .hint("wait for its end, or finish it with iolab resume")),
+        .hint(match input.run.record().run.target_kind {
+            TargetKind::Model => "wait for its end, or measure again",
+            _ => "wait for its end, or finish it with iolab resume",
+        })),
         _ => Ok(()),
     }
 }

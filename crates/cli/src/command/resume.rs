@@ -39,14 +39,14 @@ fn check_ranks(record: &RunRecord, file: &Path, ranks: Option<&Rc<Ranks>>) -> Re
         return Ok(());
     }
     let place = file.display();
-    let command = NeededConsent::of(record).resume_command(&file.to_string_lossy());
+    let command = NeededConsent::of(record).resume_command(&[&file.to_string_lossy()], before);
     let (before_text, now_text) = (counted(before as u64, "rank"), counted(now as u64, "rank"));
     Err(Error::usage(format!(
         "the run in {place} is one of {before_text}, not of {now_text}"
     ))
     .hint(match before {
         1 => format!("start one: {command}"),
-        _ => format!("start as many: mpirun -n {before} {command}"),
+        _ => format!("start as many: {command}"),
     }))
 }
 

@@ -386,6 +386,14 @@ fn plan(
             left_out.join(", ")
         ));
     }
+    // What those that are left out leave goes to the others.
+    let shares = plans.iter().map(|plan| plan.experiment().design.budget);
+    let all = shares.sum::<Duration>().as_secs_f64();
+    let is_reduced = !no_question.is_empty() || !left_out.is_empty();
+    for plan in plans.iter_mut().filter(|_| is_reduced) {
+        let part = plan.experiment().design.budget.as_secs_f64();
+        plan.set_budget(share(budget, part, all))?;
+    }
     Ok(Planned { plans, budget })
 }
 
@@ -415,6 +423,7 @@ fn measure(
             .as_ref()
             .is_some_and(|short| short.names.contains(name))
     };
+    let leaves_writes: Vec<bool> = plans.iter().map(|plan| plan.leaves_writes()).collect();
     let mut spent = Duration::ZERO;
     let mut plans = plans.into_iter().enumerate();
     while let Some((i, plan)) = plans.next() {
@@ -442,6 +451,7 @@ fn measure(
         let shared = SharedBudget {
             began,
             total: (i + 1 < count).then_some(budget),
+            leaves_writes: leaves_writes[i..].contains(&true),
             spent,
             done: results.collect(),
             is_short_told: is_short(&names[i]),

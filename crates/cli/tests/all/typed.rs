@@ -252,6 +252,24 @@ fn what_cannot_give_an_interval_in_its_budget_is_told_before_the_start() {
     assert_eq!(entries(folder.path()), [""; 0]);
 }
 
+#[test]
+fn what_a_left_out_experiment_leaves_goes_to_the_others() {
+    let folder = folder();
+    let shown = ["", "[[experiments]]\nuse = \"buffer-memory\"\n"].map(|skipped| {
+        let suite = format!(
+            "name = \"own\"\nabout = \"?\"\nbudget = \"2min\"\n\
+            [[experiments]]\nuse = \"read-size\"\n{skipped}"
+        );
+        std::fs::write(folder.path().join("own.toml"), suite).unwrap();
+        let study = words!("study model:sata-ssd --suite own.toml --size 4M --time 1s --dry-run");
+        run(folder.path(), &[&study[..], &["--budget", "2min"]].concat()).expect(0)
+    });
+    let note = "skipped, because a model has no host: buffer-memory";
+    assert!(shown[1].stderr.contains(note), "{}", shown[1].stderr);
+    assert_eq!(shown[0].stdout, shown[1].stdout);
+    assert!(shown[0].stdout.contains("2 min"), "{}", shown[0].stdout);
+}
+
 /// Each run file keeps the warning of its own run.
 #[test]
 fn experiments_of_a_study_with_too_little_budget_are_named_in_one_warning() {

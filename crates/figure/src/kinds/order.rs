@@ -7,7 +7,7 @@ use iolab_workload::settings::cell_label;
 use iolab_workload::{Error, Result};
 
 use super::super::FigureRun;
-use super::super::data::{Values, measured, verdict};
+use super::super::data::{Values, measured, nothing_measured, verdict};
 use super::super::labels;
 use super::super::model::{Axis, FigureModel, Look, Mark, Origin, Panel, Series, Ticks};
 use super::super::options::Options;
@@ -50,8 +50,7 @@ pub(in super::super) fn model(runs: &[FigureRun<'_>], options: &Options) -> Resu
             .flat_map(|s| &s.points)
     };
     if points().next().is_none() {
-        return Err(Error::usage("there is no measured trial to draw")
-            .hint("finish the run with 'iolab resume FILE', or measure again"));
+        return Err(nothing_measured(runs));
     }
     let relative = runs.iter().any(|run| run.analysis().cells.len() > 1);
     let values: Vec<f64> = points().map(|point| point.y).collect();

@@ -7,7 +7,7 @@ use iolab_workload::Result;
 use iolab_workload::settings::CellSpec;
 use iolab_workload::trial::Batch;
 
-use super::{AddedCells, Plan, PlannedCell, lengthen, meaningless, unchecked};
+use super::{AddedCells, Plan, PlannedCell};
 use iolab_workload::settings::cell_label;
 
 /// A plan whose cells are cut to the target and checked against it. What a run adds or chooses makes a new one.
@@ -43,17 +43,7 @@ impl FittedPlan {
     /// None for a plan of a checked experiment.
     pub fn with_budget(self, budget: Duration) -> Result<Self> {
         let mut plan = self.0;
-        plan.experiment.design.budget = budget;
-        let experiment = &plan.experiment;
-        // A share of a budget may be too short for service levels that the whole budget would suffice for; that must not end a
-        // study.
-        let mut timed = unchecked(experiment, None)?;
-        timed.retain(|cell| meaningless(experiment, cell).is_none());
-        let timed = timed.iter_mut().zip(&mut plan.cells);
-        for (timed, cell) in timed.filter(|(_, cell)| !cell.spec.has_groups()) {
-            lengthen(experiment, timed);
-            cell.spec.trial.limit.time = timed.spec.trial.limit.time;
-        }
+        plan.set_budget(budget)?;
         Ok(Self(plan))
     }
 

@@ -197,12 +197,11 @@ impl Design {
         })
     }
 
-    /// The least budget that is not too short; `least` and `block` as in [`Design::shortfall`].
+    /// The budget that suffices for the fewest trials on any storage; `least` and `block` as in [`Design::shortfall`].
     pub fn enough(&self, least: Duration, block: Duration) -> Duration {
-        let trials = self.trials_min + self.warm_ups();
-        let granted = block.saturating_mul(self.granted());
-        let probable = block.saturating_mul(trials) / 2;
-        least.saturating_mul(trials).max(granted).max(probable)
+        least
+            .max(block)
+            .saturating_mul(self.trials_min + self.warm_ups())
     }
 
     /// Measured trials of each cell within the budget, with blocks of this length: one that begins within it is completed, and the

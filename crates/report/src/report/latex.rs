@@ -12,7 +12,7 @@ use super::references;
 use super::section::{Event, Section, file_name};
 use super::statement::{Statement, statements};
 use super::{AnswerPart, StudyReport, clean, program};
-use crate::latex::{escaped, sentence};
+use crate::latex::{block, escaped, sentence};
 use crate::layout::Grid;
 use crate::trust;
 
@@ -110,9 +110,11 @@ fn text(
 fn answer(answer: &AnswerPart) -> String {
     let sentences = answer.lead.iter().chain(&answer.rest);
     let sentences: Vec<String> = sentences.map(|s| sentence(s)).collect();
+    let to_do = answer.to_do.iter();
+    let to_do: String = to_do.map(|to_do| to_do.written(sentence, block)).collect();
     let remarks = answer.remarks.iter();
     format!(
-        "{}\n\n{}{}\n",
+        "{}\n\n{to_do}{}{}\n",
         sentences.join("\n"),
         table(&answer.table),
         items(remarks.map(|remark| format!("\\item {}\n", sentence(remark))))
@@ -260,20 +262,6 @@ fn items(items: impl Iterator<Item = String>) -> String {
         none if none.is_empty() => none,
         items => format!("\\begin{{itemize}}\n{items}\\end{{itemize}}\n"),
     }
-}
-
-/// Lines that are shown as they are. Not `verbatim`, which a line could end.
-fn block(lines: &str) -> String {
-    let line = |line: &str| {
-        let indent = line.len() - line.trim_start_matches(' ').len();
-        format!(
-            "\\mbox{{}}{}{}\n",
-            "~".repeat(indent),
-            escaped(line.trim_start_matches(' '))
-        )
-    };
-    let lines: String = lines.trim_end().lines().map(line).collect();
-    format!("{{\\ttfamily\\scriptsize\\raggedright\\obeylines\n{lines}}}\n\n")
 }
 
 #[cfg(test)]

@@ -5,12 +5,12 @@ use std::fmt::Write as _;
 use iolab_workload::Result;
 
 use super::bundle::{Bundle, Chapter, Shown, chapters};
-use super::markdown_blocks::{block, table};
+use super::markdown_blocks::table;
 use super::method;
 use super::section::Section;
 use super::statement::{Statement, StatementGroup};
 use super::{StudyReport, program};
-use crate::markdown::{escaped, sentence};
+use crate::markdown::{block, escaped, sentence};
 use crate::trust;
 
 /// The text, with its figures as SVG.
@@ -81,6 +81,8 @@ fn answers(report: &StudyReport<'_>) -> String {
         for words in &answer.rest {
             let _ = writeln!(text, "{}\n", sentence(words));
         }
+        let to_do = answer.to_do.iter();
+        text.extend(to_do.map(|to_do| to_do.written(sentence, block)));
         text.push_str(&table(&answer.table));
         for remark in &answer.remarks {
             let _ = writeln!(text, "- {}", sentence(remark));
@@ -179,15 +181,4 @@ fn appendix(report: &StudyReport<'_>) -> String {
         block(&report.all_commands())
     );
     text
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_fence_is_longer_than_what_it_holds() {
-        assert_eq!(block("a\n"), "```\na\n```\n\n");
-        assert_eq!(block("```\nb"), "````\n```\nb\n````\n\n");
-    }
 }

@@ -1,4 +1,4 @@
-//! Blocks of Markdown: tables with captions, and code.
+//! Tables of Markdown with captions.
 
 use super::captioned::Captioned;
 use crate::markdown::{escaped, sentence};
@@ -13,15 +13,4 @@ pub(super) fn table(table: &Captioned) -> String {
         text.push_str(&row(values.iter().map(|v| escaped(v)).collect()));
     }
     format!("{text}\n{}\n\n", sentence(&table.caption))
-}
-
-/// A code block, whose fences are longer than any in its lines.
-pub(super) fn block(lines: &str) -> String {
-    let longest = lines
-        .split(|c| c != '`')
-        .map(str::len)
-        .max()
-        .unwrap_or_default();
-    let fence = "`".repeat(longest.max(2) + 1);
-    format!("{fence}\n{}\n{fence}\n\n", lines.trim_end())
 }

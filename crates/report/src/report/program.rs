@@ -22,7 +22,7 @@ use super::summary::{moment, readable};
 use super::{clean, latex_table, markdown_blocks};
 use crate::latex;
 use crate::layout::{Column, Grid};
-use crate::markdown::{escaped, sentence};
+use crate::markdown::{block, escaped, sentence};
 use crate::witness;
 
 /// Most names of other processes that a report lists.
@@ -172,7 +172,7 @@ impl ProgramPart {
             text,
             "{}\n\n{}",
             sentence(&self.origin),
-            markdown_blocks::block(&self.command)
+            block(&self.command)
         );
         Ok(Bundle {
             text,

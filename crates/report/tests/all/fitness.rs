@@ -108,7 +108,7 @@ fn how_to_finish_a_run_is_said_whatever_else_there_is_to_say() {
     let many = run("reads", &many.join(","), RunStatus::Running);
     let shown = unwrapped(&text(&[many]));
     for to_do in [
-        "reads: the run is not complete; finish it with: iolab resume reads.iolab",
+        "reads: the run is not complete. Finish it with: iolab resume reads.iolab",
         "log, scan and backup: their run files are not given; give all run files of one iolab fit together.",
     ] {
         assert!(shown.contains(to_do), "{shown}");
@@ -140,7 +140,7 @@ fn a_model_is_measured_again() {
     record.run.target_kind = TargetKind::Model;
     let run = AnalysedRun::of(record).answered(std::iter::empty());
     let shown = unwrapped(&text(&[(file, run.expect("no latency"))]));
-    let again = "reads: the run is not complete; run it again: the state of a model is not kept";
+    let again = "reads: the run is not complete. Run it again: the state of a model is not kept.";
     assert!(shown.contains(again), "{shown}");
     assert!(!shown.contains("iolab resume"), "{shown}");
 }
