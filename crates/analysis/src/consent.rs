@@ -29,6 +29,8 @@ fn needs_consent(record: &RunRecord) -> bool {
 }
 
 /// The command that finishes the runs of these files; `None` where each is on a model, whose state is not kept.
+// A command is no sentence.
+#[allow(clippy::disallowed_macros)]
 pub fn command_to_finish<'a>(
     runs: impl IntoIterator<Item = (&'a RunRecord, &'a str)>,
 ) -> Option<String> {
