@@ -229,8 +229,19 @@ impl Workspace {
     }
 
     /// Watches over the time before the first trial, until what this returns is dropped: storage that does not answer ends the process.
-    fn watch_preparation(&self) -> Option<Watch> {
-        self.place().watch_filling(self.fill_bytes(), exit::at_once)
+    /// In this time scratch files are filled, by all ranks, and probes write to the targets if `probes_write`.
+    fn watch_preparation(&self, probes_write: bool) -> Option<Watch> {
+        // The files of the other ranks are no larger than the root's.
+        let ranks = self.ranks.as_ref().map_or(1, |ranks| ranks.count());
+        let filled = self.fill_bytes().saturating_mul(ranks as u64);
+        let targets = self.place().targets().into_iter();
+        let sizes = targets.map(|(_, target)| target.size());
+        let probed = match probes_write {
+            true => sizes.fold(0, u64::saturating_add),
+            false => 0,
+        };
+        let written = filled.saturating_add(probed);
+        self.place().watch_preparation(written, exit::at_once)
     }
 
     /// Fills scratch files, so that no read meets a hole, and notes the rate. What takes longer than the limit is given up, and the time that

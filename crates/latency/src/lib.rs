@@ -42,6 +42,10 @@ pub fn add(sum: &mut LatencyHistogram, part: &LatencyHistogram) {
 /// As [`add`], by the counts that are not zero and up to the greatest one, and gives the sum of the values of the part. For parts of few
 /// counts, of which there are many.
 pub fn add_few(sum: &mut LatencyHistogram, part: &LatencyHistogram) -> f64 {
+    // The iterator looks at each count of one that has none.
+    if part.is_empty() {
+        return 0.0;
+    }
     let mut total = 0.0;
     for bin in part.iter_recorded() {
         let (value, count) = (bin.value_iterated_to(), bin.count_at_value());

@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 use iolab_cluster::timeouts::{Timeouts, moving};
 use iolab_host::system_control::restore_own;
 use iolab_host::tracing::THREAD_NAMES;
-use iolab_storage::Target;
+use iolab_storage::{Target, meminfo};
 use iolab_workload::quantity::exact_duration;
 use iolab_workload::shell::shell_words;
 use iolab_workload::trial::TrialSpec;
@@ -152,10 +152,12 @@ impl Watch {
         Self { state, _over: over }
     }
 
-    /// Watches over the time before the first trial, in which scratch files of so many bytes are filled, until what this returns is dropped.
-    pub(super) fn over_filling(targets: &[&Target], bytes: u64, end: EndProcess) -> Self {
+    /// Watches over the time before the first trial, in which so many bytes may be written, until what this returns is dropped.
+    pub(super) fn over_preparation(targets: &[&Target], bytes: u64, end: EndProcess) -> Self {
         let watch = Self::over(targets, false, end);
-        watch.lets_move(bytes);
+        // A sync can wait for what others have written to the same file system, and their data for the same disk.
+        let of_others = meminfo::dirty_bytes().unwrap_or(0);
+        watch.lets_move(bytes.saturating_add(of_others));
         watch
     }
 

@@ -166,11 +166,11 @@ impl<'a> SystemUnderTest<'a> {
         environment
     }
 
-    /// Watches over the time before the first trial, in which scratch files of so many bytes are filled, until what this returns is dropped:
+    /// Watches over the time before the first trial, in which so many bytes may be written, until what this returns is dropped:
     /// where storage does not answer, `end` gets the error. A model has no files.
-    pub fn watch_filling(self, bytes: u64, end: EndProcess) -> Option<Watch> {
+    pub fn watch_preparation(self, bytes: u64, end: EndProcess) -> Option<Watch> {
         let all = self.watched();
-        (!all.is_empty()).then(|| Watch::over_filling(&all, bytes, end))
+        (!all.is_empty()).then(|| Watch::over_preparation(&all, bytes, end))
     }
 
     /// Watches over the removal of scratch files in the same way; `end` gets the run files in which all trials are stored.

@@ -5,6 +5,11 @@ pub fn bytes(name: &str) -> Option<u64> {
     of(&std::fs::read_to_string("/proc/meminfo").ok()?, name)
 }
 
+/// Bytes of the page cache that have to be written. `None` where the kernel does not tell.
+pub fn dirty_bytes() -> Option<u64> {
+    Some(bytes("Dirty")?.saturating_add(bytes("Writeback")?))
+}
+
 /// Bytes of reserved huge pages (hugetlb) that are free. `None` where the kernel does not tell.
 pub fn free_huge_bytes() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/meminfo").ok()?;

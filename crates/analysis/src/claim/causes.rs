@@ -74,6 +74,8 @@ pub struct Reproduction {
     pub shorter_ns: Option<u64>,
     /// Idle time before each trial, ns; `None` where none was needed.
     pub idle_ns: Option<u64>,
+    /// Whether the level of a side, or of the run, changed in spite of the idle time: then a phenomenon that is not seen may only be hidden.
+    pub level_changed: bool,
     /// Whether it is there again.
     pub again: Again,
     /// What is left of it without all suspects that were tried, or without one; `None` where it is not there, or no suspect was tried.
@@ -244,6 +246,11 @@ pub(super) fn causes(analysis: &Analysis, run: usize) -> Option<(Reproduction, V
     });
     let unchecked: BTreeMap<String, WhyUntried> = unchecked.collect();
     let (mut again, mut found) = judge(inquiry, &deviations, &unchecked, run);
+    let own = sides(analysis, inquiry, &[]);
+    again.level_changed = own.is_some_and(|own| level_changed(analysis, inquiry, &own).is_some());
+    if again.level_changed && again.again == Again::NotReproduced {
+        again.again = Again::CannotTell;
+    }
     doubts::weigh(analysis, inquiry, (&mut again, &mut found));
     Some((again, found))
 }
@@ -255,11 +262,7 @@ fn failed_check(analysis: &Analysis, inquiry: &Inquiry, suspect: &str) -> Option
     if without.iter().any(|cell| cell.values.is_empty()) {
         return Some(WhyUntried::NoTrial);
     }
-    let own = with.iter().chain(&without).map(|cell| cell.cell.id);
-    if let Some(idle_ns) = inquiry.idle_ns
-        && (!analysis.timeline.over_run.is_empty()
-            || fell(analysis, &own.collect::<Vec<_>>()).is_some())
-    {
+    if let Some(idle_ns) = level_changed(analysis, inquiry, &[with, without].concat()) {
         return Some(WhyUntried::LevelChanged { idle_ns });
     }
     match Suspect::find(suspect)?.check {
@@ -270,6 +273,13 @@ fn failed_check(analysis: &Analysis, inquiry: &Inquiry, suspect: &str) -> Option
         Check::LessCpuWait => cpu_wait_left(with, without),
         Check::SameVolume => other_volume(with, without),
     }
+}
+
+/// The idle time in spite of which the level of the run, or of one of these cells, changed; `None` where it did not, and without idle time.
+fn level_changed(analysis: &Analysis, inquiry: &Inquiry, own: &[&CellAnalysis]) -> Option<u64> {
+    let own: Vec<i64> = own.iter().map(|cell| cell.cell.id).collect();
+    let changed = || !analysis.timeline.over_run.is_empty() || fell(analysis, &own).is_some();
+    inquiry.idle_ns.filter(|_| changed())
 }
 
 /// A quantity of both sides together, with the suspect and without it; `None` where it is not known of one.
@@ -476,6 +486,7 @@ mod tests {
                 blocks: 20,
                 shorter_ns: None,
                 idle_ns: None,
+                level_changed: false,
                 again,
                 unexplained: None,
                 unexplained_without: None,

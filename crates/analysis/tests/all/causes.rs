@@ -2,7 +2,8 @@
 
 use iolab_analysis::analysis::{Analysis, analyse};
 use iolab_analysis::claim::{
-    CauseVerdict, Claim, Suspected, WhyUntried, claims, leftover, phenomena, remainders,
+    Again, CauseVerdict, Claim, Suspected, WhyUntried, claims, is_answered, leftover, phenomena,
+    remainders,
 };
 use iolab_analysis::timeline::{Access, DisturbedTrials, Levels, RunShift};
 use iolab_plan::experiment::{Inquiry, Variant};
@@ -223,6 +224,28 @@ fn a_level_that_changes_in_spite_of_idle_time_leaves_no_suspect_tried() {
         idle_ns: 1_500_000_000,
     };
     assert_eq!(suspect.untried, Some(why));
+}
+
+/// All trials may have run at the lower level but the first ones.
+#[test]
+fn a_level_that_changes_in_spite_of_idle_time_leaves_open_what_is_not_there_again() {
+    let mut analysis = explained_in(&CELLS.map(|(size, _)| (size, 500.0)));
+    let again = |analysis: &Analysis| {
+        let all = claims(&[analysis]);
+        let found = all.iter().find_map(|claim| match claim {
+            Claim::Reproduced(found) => Some((found.again, found.level_changed)),
+            _ => None,
+        });
+        (found.expect("one"), is_answered(&all))
+    };
+    let gone = ((Again::NotReproduced, false), true);
+    analysis.inquiry.as_mut().expect("one").idle_ns = Some(1_500_000_000);
+    assert_eq!(again(&analysis), gone);
+    analysis.timeline.over_run = vec![shift(Access::Reads, 0.5)];
+    assert_eq!(again(&analysis), ((Again::CannotTell, true), false));
+    // Without idle time nothing was to be restored.
+    analysis.inquiry.as_mut().expect("one").idle_ns = None;
+    assert_eq!(again(&analysis), gone);
 }
 
 /// A change over the run concerns all cells of its kind, whichever of them shows it.

@@ -68,7 +68,7 @@ pub(crate) fn why(options: &Why) -> Outcome {
         let beside = unpaired(run.analysis());
         list(&run, (&found, &beside), &options.file)?;
         // Differences that too few trials cannot show are none that are not there.
-        let is_open = !beside.is_empty() || lacks_trials(run.analysis());
+        let is_open = !beside.is_empty() || leaves_cells_open(run.analysis());
         return match is_open && !options.list {
             true => Err(Failure::CannotTell),
             false => Ok(()),
@@ -271,20 +271,29 @@ fn nothing(run: &Analysis) -> String {
             format!(" {have} fewer than {TRIALS_MIN} trials: {more}.")
         }
     };
-    match lacks_trials(run) {
-        true => format!(
-            "Cannot tell whether cells of the run differ, and no lasting fall of throughput was found in it.{few}"
+    let shown = match (lacks_trials(run), few.is_empty()) {
+        (true, _) => {
+            "Cannot tell whether cells of the run differ, and no lasting fall of throughput was found in it.".to_owned()
+        }
+        (false, false) => format!(
+            "Cannot tell whether cells with fewer than {TRIALS_MIN} trials differ from others: the rest shows no difference between two cells that 'iolab why' can explain, and no lasting fall of throughput was found in the run."
         ),
-        false => format!(
-            "The run shows no difference between two cells that 'iolab why' can explain, and no lasting fall of throughput was found in it.{few}"
-        ),
-    }
+        (false, true) => {
+            "The run shows no difference between two cells that 'iolab why' can explain, and no lasting fall of throughput was found in it.".to_owned()
+        }
+    };
+    shown + &few
 }
 
 /// The cells that have too few trials to be compared.
 fn with_few_trials(run: &Analysis) -> Vec<&CellAnalysis> {
     let cells = run.cells.iter();
     cells.filter(|cell| cell.n < TRIALS_MIN).collect()
+}
+
+/// Whether one of several cells cannot be compared: what was not compared may differ.
+fn leaves_cells_open(run: &Analysis) -> bool {
+    run.cells.len() > 1 && !with_few_trials(run).is_empty()
 }
 
 /// Whether no two cells of several can be compared.
@@ -550,4 +559,29 @@ fn no_suspect(experiment: &Experiment) -> Outcome {
     let text = inquiry.map_or_else(String::new, causes::plan);
     say(&text)?;
     Err(Failure::CannotTell)
+}
+
+#[cfg(test)]
+mod tests {
+    use iolab_analysis::analysis::analyse;
+    use iolab_synthetic::{add_cell, record};
+
+    use super::*;
+
+    /// Two cells of three have enough trials; the third one is far from both.
+    #[test]
+    fn a_cell_with_few_trials_leaves_open_whether_cells_differ() {
+        let even = [100.0, 101.0, 99.0, 100.5, 99.5, 100.0];
+        let mut record = record("read-size", &["bs"]);
+        add_cell(&mut record, &["bs=4KiB"], &even);
+        add_cell(&mut record, &["bs=64KiB"], &even);
+        let compared = analyse(&record);
+        assert!(!leaves_cells_open(&compared));
+        add_cell(&mut record, &["bs=1MiB"], &[900.0, 901.0, 899.0]);
+        let run = analyse(&record);
+        assert!(leaves_cells_open(&run) && !lacks_trials(&run));
+        let told = nothing(&run);
+        let told = told.split_once(" trials: ").expect("what gives more").0;
+        insta::assert_snapshot!(told, @"Cannot tell whether cells with fewer than 6 trials differ from others: the rest shows no difference between two cells that 'iolab why' can explain, and no lasting fall of throughput was found in the run. 1 of 3 cells has fewer than 6");
+    }
 }

@@ -528,11 +528,12 @@ impl Opened {
     ) -> Result<Workspace> {
         let Self(mut workspace) = self;
         workspace.announce_writes(plans, made);
-        let _watch = workspace.watch_preparation();
+        let writes = plans.iter().any(|plan| plan.writes());
+        let probes_write = writes && matches!(peak, Some(AskedPeaks::Measured));
+        let _watch = workspace.watch_preparation(probes_write);
         // Without a limit it is never given up.
         workspace.fill(seed, None)?;
         if let Some(peak) = peak {
-            let writes = plans.iter().any(|plan| plan.writes());
             workspace.determine_peaks(peak, writes)?;
         }
         workspace.check_before_run(plans);
@@ -552,7 +553,7 @@ impl Opened {
         let Self(mut workspace) = self;
         let plans = std::slice::from_ref(plan);
         workspace.announce_writes(plans, (0, Duration::ZERO));
-        let _watch = workspace.watch_preparation();
+        let _watch = workspace.watch_preparation(false);
         if let Some(time) = workspace.fill(seed, Some(limit))? {
             return Ok(Prepared::FillTakes(time));
         }

@@ -42,7 +42,7 @@ impl Before {
     pub(super) fn read<'a>(of: &Witness<'a>, watched: Vec<Stack>) -> Result<(Self, Ready<'a>)> {
         let target = of.target.map(Target::before);
         let others = Others::read(&BTreeSet::new());
-        let dirty_bytes = dirty_bytes();
+        let dirty_bytes = meminfo::dirty_bytes();
         let of_target = target.iter().filter_map(|target| target.stack.clone());
         let stacks: Vec<Stack> = of_target.chain(watched).collect();
         let counters = counters::snapshot(&stacks);
@@ -190,9 +190,4 @@ fn limits(stacks: &[Stack]) -> GroupLimits {
         memory_bytes,
         io,
     }
-}
-
-/// Bytes of the page cache that have to be written.
-fn dirty_bytes() -> Option<u64> {
-    Some(meminfo::bytes("Dirty")?.saturating_add(meminfo::bytes("Writeback")?))
 }

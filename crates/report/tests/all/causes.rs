@@ -126,6 +126,7 @@ impl Found {
             blocks: 22,
             shorter_ns: Some(123_000_000),
             idle_ns: None,
+            level_changed: false,
             again: Again::Reproduced,
             unexplained: Some(Share {
                 share: self.left,

@@ -39,8 +39,14 @@ impl MadeFolders {
         let mut made = attempt();
         if let NewFile::In { .. } = place {
             for _ in 1..ATTEMPTS_MAX {
-                // Another process that made a folder removes it while it is empty. Other failures come again.
-                if !matches!(made, Err((io::ErrorKind::NotFound, _))) {
+                // Another process that made a folder removes it while it is empty: on NFS its handle is stale then. Other failures come again.
+                if !matches!(
+                    made,
+                    Err((
+                        io::ErrorKind::NotFound | io::ErrorKind::StaleNetworkFileHandle,
+                        _
+                    ))
+                ) {
                     break;
                 }
                 thread::sleep(PAUSE);

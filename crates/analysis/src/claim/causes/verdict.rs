@@ -58,6 +58,7 @@ pub(super) fn judge(
         blocks,
         shorter_ns: inquiry.shorter_ns,
         idle_ns: inquiry.idle_ns,
+        level_changed: false,
         again,
         unexplained,
         unexplained_without: None,

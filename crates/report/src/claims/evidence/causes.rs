@@ -28,6 +28,10 @@ pub(crate) struct ReproductionData {
     blocks: usize,
     /// The time of a trial, ns, where that is less than in the other run; `null` where it is as long.
     shorter_ns: Option<u64>,
+    /// Idle time before each trial, ns, that is to bring back what the trial before drained; `null` where none was needed.
+    idle_ns: Option<u64>,
+    /// Whether the level of the run, or of a side, changed in spite of the idle time: a difference that is not there is `cannot_tell` then.
+    level_changed: bool,
     /// `reproduced`, `not_reproduced` or `cannot_tell`.
     state: String,
     /// What is left of it without all suspects that were tried, or without one; `null` where it is not there, or none was tried.
@@ -78,6 +82,8 @@ impl ReproductionData {
             ratio_high,
             blocks: found.blocks,
             shorter_ns: found.shorter_ns,
+            idle_ns: found.idle_ns,
+            level_changed: found.level_changed,
             state: state.to_owned(),
             unexplained: found.unexplained.as_ref().map(ShareData::of),
             unexplained_without: found.unexplained_without.as_deref().map(clean),

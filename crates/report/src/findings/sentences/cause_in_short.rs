@@ -54,6 +54,7 @@ pub(super) fn of_claims(claims: &[Claim], said: Said) -> Option<String> {
         Again::NotReproduced => format!("not reproduced, {}", here(found)),
         Again::CannotTell => {
             let but = match found.doubts.as_slice() {
+                [] if found.level_changed => "; the level changed".to_owned(),
                 [] => String::new(),
                 all => format!("; {}", doubts(all)),
             };

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use iolab_analysis::analysis::Analysis;
 use iolab_analysis::claim::{
-    Again, CauseVerdict, MARGIN, Reproduction, Share, Suspected, Suspects,
+    Again, CauseVerdict, MARGIN, Reproduction, Share, Suspected, Suspects, WhyUntried,
 };
 use iolab_analysis::doubt::{Reason, SideDoubt};
 use iolab_plan::suspect::Suspect;
@@ -88,10 +88,18 @@ pub(super) fn of_reproduction(found: &Reproduction, detail: Detail) -> String {
             "Cannot tell whether it is there again: {phenomenon}; here {here}, but {}.",
             in_detail(&found.doubts, detail)
         ),
-        Again::CannotTell => format!(
-            "Cannot tell whether it is there again: {phenomenon}; here {here}.{}",
-            more_blocks::of_phenomenon(found.blocks)
-        ),
+        Again::CannotTell => {
+            let why = match found.idle_ns.filter(|_| found.level_changed) {
+                Some(idle_ns) => {
+                    format!(
+                        ", but {}.",
+                        why_untried(&WhyUntried::LevelChanged { idle_ns })
+                    )
+                }
+                None => format!(".{}", more_blocks::of_phenomenon(found.blocks)),
+            };
+            format!("Cannot tell whether it is there again: {phenomenon}; here {here}{why}")
+        }
     }
 }
 
@@ -419,10 +427,10 @@ mod tests {
         insta::assert_snapshot!(text, @"Cannot tell: a write cache (but waiting for memory, 61 % with it, 2.0 % without it; the machine or iolab was suspended during a trial).");
     }
 
-    /// A fall that does not occur again has fewer explanations where storage may not recover between trials.
+    /// A difference that does not occur again has fewer explanations where storage may not recover between trials.
     #[test]
-    fn idle_time_that_may_not_suffice_is_named_where_a_fall_is_not_there_again() {
-        let found = |idle_ns| Reproduction {
+    fn idle_time_that_may_not_suffice_is_named_where_a_difference_is_not_there_again() {
+        let found = |idle_ns, again| Reproduction {
             run: 0,
             phenomenon: "throughput falls to 50 %".to_owned(),
             seen: 0.75,
@@ -432,15 +440,18 @@ mod tests {
             blocks: 24,
             shorter_ns: None,
             idle_ns,
-            again: Again::NotReproduced,
+            level_changed: again == Again::CannotTell,
+            again,
             unexplained: None,
             unexplained_without: None,
             doubts: Vec::new(),
             is_explained: false,
         };
-        let text = |idle_ns| of_reproduction(&found(idle_ns), Detail::Full);
+        let text = |idle_ns| of_reproduction(&found(idle_ns, Again::NotReproduced), Detail::Full);
         insta::assert_snapshot!(text(None), @"Not reproduced: throughput falls to 50 %; here 1.00 times (0.990 to 1.01) in 24 blocks. These two cells alone do not make it: other trials of that run, what they left on the storage, a change since, or chance may have.");
         insta::assert_snapshot!(text(Some(1_800_000_000)), @"Not reproduced: throughput falls to 50 %; here 1.00 times (0.990 to 1.01) in 24 blocks. These two cells alone do not make it: other trials of that run, what they left on the storage, a change since, or chance may have. Each trial began after 1.8 s of idle time: if that does not restore the storage, all of them ran at its lower level.");
+        let changed = of_reproduction(&found(Some(1_800_000_000), Again::CannotTell), Detail::Full);
+        insta::assert_snapshot!(changed, @"Cannot tell whether it is there again: throughput falls to 50 %; here 1.00 times (0.990 to 1.01) in 24 blocks, but the level of throughput still changed, with 1.8 s of idle time before each trial.");
     }
 
     #[test]
