@@ -72,7 +72,6 @@ impl RunFile {
     /// Creates a run file with its plan and without samples, atomically, and its folder where there is none.
     ///
     /// # Errors
-    ///
     /// Of kind [`Refused`](iolab_workload::Kind::Refused) where the file exists; no file is ever overwritten. When it cannot be
     /// written; leaves nothing behind.
     pub fn create<'a>(
@@ -85,9 +84,9 @@ impl RunFile {
         let place = place.into();
         opening::check_length(&place.name(1))?;
         let content = laid_out(run, environment, experiment, cells)?;
-        // The folders are dropped when the file is in them, or is not there.
         let attempt = || create::attempt(place, &content);
         let fault = |error: &std::io::Error| create::fault(place, &place.name(1), error);
+        // The folders are dropped when the file is in them, or is not there.
         let ((path, file), _folders) = create::MadeFolders::with_file(&place, attempt, fault)?;
         let created = Self::locked(&path, file).and_then(|mut created| {
             created.marked_running = run.status == RunStatus::Running;
