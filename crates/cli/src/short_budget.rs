@@ -49,12 +49,18 @@ impl ShortBudget {
             false => "the trials that trials_min asks for".to_owned(),
         };
         let on = place.map_or_else(String::new, |place| format!(" on {place}"));
+        let budget = exact_duration(budget);
+        let too_little = format!("{on} get too little of the budget of {budget}");
+        let who = match (short.len(), plans.len()) {
+            (2, 2) => format!("Both experiments{too_little}"),
+            (few, all) if few == all => format!("All {all} experiments{too_little}"),
+            (few, all) => {
+                let names = names.join(", ");
+                format!("{few} of {all} experiments{too_little} ({names})")
+            }
+        };
         let words = format!(
-            "{} of {} experiments{on} get too little of the budget of {} ({}): their cells may get fewer than {trials}, or the study takes longer; {remedy}",
-            short.len(),
-            plans.len(),
-            exact_duration(budget),
-            names.join(", "),
+            "{who}: their cells may get fewer than {trials}, or the study takes longer; {remedy}"
         );
         Some(Self { names, words })
     }

@@ -50,8 +50,10 @@ pub(crate) fn interrupted(failure: Failure, files: &[PathBuf]) -> Failure {
             let consent = runs
                 .map(|run| NeededConsent::of(&run))
                 .fold(NeededConsent::default(), NeededConsent::and);
+            let them = if files.len() == 1 { "it" } else { "them" };
             let files = shell_words(files);
-            Failure::Told(error.hint(format!("finish them with: iolab resume {files}{consent}")))
+            let how = format!("finish {them} with: iolab resume {files}{consent}");
+            Failure::Told(error.hint(how))
         }
         other => other,
     }

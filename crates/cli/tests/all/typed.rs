@@ -279,7 +279,7 @@ fn experiments_of_a_study_with_too_little_budget_are_named_in_one_warning() {
     std::fs::write(folder.path().join("two.toml"), suite).unwrap();
     let study = words!("study model:sata-ssd --suite two.toml --size 4M --time 5ms --budget 100ms");
     let planned = run(folder.path(), &[&study[..], &["--dry-run"]].concat()).expect(0);
-    let warning = "2 of 2 experiments on model:sata-ssd get too little of the budget of 100 ms (read-size, read-stride)";
+    let warning = "Both experiments on model:sata-ssd get too little of the budget of 100 ms:";
     for (text, count) in [
         (warning, 1),
         ("an interval needs", 1),

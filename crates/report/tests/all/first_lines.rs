@@ -4,19 +4,17 @@ use std::path::PathBuf;
 
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_record::question::{Asked, Fit, Question};
-use iolab_record::{
-    FaultKind, LatencyOf, Operation, PartId, RunRecord, RunStatus, SampleLatency, ServedBy,
-    TargetKind, Verified,
-};
+use iolab_record::{FaultKind, RunRecord, RunStatus, ServedBy, TargetKind, Verified};
 use iolab_report::chart::Style;
 use iolab_report::findings::conclusions;
 use iolab_report::input::Input;
 use iolab_report::overview::Overview;
 use iolab_report::report::StudyReport;
 use iolab_synthetic::{add_cell, around, record, serve};
-use iolab_workload::histogram::new_latency_histogram;
 use iolab_workload::service_level::{Need, ServiceLevels};
 use serde_json::Value;
+
+use crate::timed;
 
 /// Wide enough for any sentence.
 const WIDE: Style = Style {
@@ -25,21 +23,8 @@ const WIDE: Style = Style {
 };
 
 fn input(record: RunRecord) -> Input {
-    // Every request takes 100 µs.
-    let of = |sample: &iolab_record::Sample| {
-        let mut histogram = new_latency_histogram();
-        histogram.saturating_record_n(100_000, 1000);
-        SampleLatency {
-            sample: sample.id,
-            part: PartId::default(),
-            of: LatencyOf::service(Operation::Read),
-            histogram,
-        }
-    };
-    let latencies: Vec<SampleLatency> = record.samples.iter().map(of).collect();
     let path = PathBuf::from(format!("{}.iolab", record.experiment.name));
-    let run = AnalysedRun::of(record).answered(latencies.into_iter().map(Ok));
-    Input::new(path, run.expect("latencies"))
+    Input::new(path, timed::analysed(record))
 }
 
 /// Reads of these sizes, 100 MB/s each.

@@ -6,15 +6,14 @@ use std::time::Duration;
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::fitness::Answer;
 use iolab_record::question::{Asked, Fit, Question};
-use iolab_record::{
-    LatencyOf, Operation, PartId, RunRecord, RunStatus, Sample, SampleLatency, TargetKind,
-};
+use iolab_record::{RunRecord, RunStatus, Sample, TargetKind};
 use iolab_report::answer::Answers;
 use iolab_report::input::Input;
 use iolab_report::report::StudyReport;
 use iolab_synthetic::{add_cell, around, record};
-use iolab_workload::histogram::new_latency_histogram;
 use iolab_workload::service_level::{Need, ServiceLevels};
+
+use crate::timed;
 
 /// Lines of an answer at most.
 const LINES_MAX: usize = 20;
@@ -67,19 +66,7 @@ fn run_while(
         }),
         needs: needs.collect(),
     });
-    let of = |sample: &Sample| {
-        let mut histogram = new_latency_histogram();
-        histogram.saturating_record_n(100_000, 1000);
-        SampleLatency {
-            sample: sample.id,
-            part: PartId::default(),
-            of: LatencyOf::service(Operation::Read),
-            histogram,
-        }
-    };
-    let latencies: Vec<SampleLatency> = record.samples.iter().map(of).collect();
-    let run = AnalysedRun::of(record).answered(latencies.into_iter().map(Ok));
-    (format!("{workload}.iolab"), run.expect("latencies"))
+    (format!("{workload}.iolab"), timed::analysed(record))
 }
 
 /// The answer on a terminal of 80 columns, which is open.

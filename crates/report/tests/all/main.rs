@@ -16,4 +16,5 @@ mod schema;
 mod screen;
 mod slo;
 mod snapshots;
+mod timed;
 mod witness;

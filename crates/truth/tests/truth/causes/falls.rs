@@ -6,6 +6,7 @@ use iolab_truth::Scene;
 use iolab_truth::device::{loop_over, mounted};
 use iolab_truth::fuse::{Behaviour, Credits};
 use iolab_truth::system::{Made, unless_missing};
+use serde_json::Value;
 
 use super::{World, explain, unexplained};
 use crate::stage::alone;
@@ -57,6 +58,18 @@ const SOAK: [&str; 16] = [
     "30s",
 ];
 
+/// What `iolab why` claims of a run on such a device; `None` where something is missing.
+fn explained(behaviour: Behaviour, planted: &'static [&'static str]) -> Option<Vec<Value>> {
+    let scene = unless_missing(mounted_over(behaviour))?;
+    let world = World {
+        shown_by: &SOAK,
+        planted,
+        budget: "4min",
+        more: &[],
+    };
+    Some(explain(&scene, &world))
+}
+
 /// What was written is the cause: reads of as many bytes do not become slower.
 #[test]
 fn a_write_cache_that_fills_is_named() {
@@ -65,16 +78,7 @@ fn a_write_cache_that_fills_is_named() {
         write_credits: Some(FILLS),
         ..Behaviour::default()
     };
-    let Some(scene) = unless_missing(mounted_over(behaviour)) else {
-        return;
-    };
-    let world = World {
-        shown_by: &SOAK,
-        planted: &["written-data"],
-        budget: "4min",
-        more: &[],
-    };
-    explain(&scene, &world);
+    explained(behaviour, &["written-data"]);
 }
 
 /// Credits of reads and of writes: reads instead of writes become slower likewise, and nothing that was tried is accused.
@@ -87,16 +91,9 @@ fn credits_of_all_bytes_remain_without_what_was_written() {
         write_credits: Some(FILLS),
         ..Behaviour::default()
     };
-    let Some(scene) = unless_missing(mounted_over(behaviour)) else {
+    let Some(all) = explained(behaviour, &[]) else {
         return;
     };
-    let world = World {
-        shown_by: &SOAK,
-        planted: &[],
-        budget: "4min",
-        more: &[],
-    };
-    let all = explain(&scene, &world);
     let rest = unexplained(&all);
     assert!(rest.is_some_and(|share| share > 0.8), "{rest:?}");
 }
