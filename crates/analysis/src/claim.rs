@@ -197,8 +197,11 @@ pub fn of_runs(runs: &[&Analysis]) -> OfRuns {
     let mut each: Vec<Vec<Claim>> = each.collect();
     let lengths: Vec<usize> = each.iter().map(Vec::len).collect();
     let mut all: Vec<Claim> = each.drain(..).flatten().collect();
-    all.extend(random_across_runs(runs).into_iter().map(Claim::Comparison));
-    all.extend(targets_across_runs(runs).into_iter().map(Claim::Comparison));
+    // Both write out all settings of every cell, to find pairs in different runs.
+    if runs.len() > 1 {
+        all.extend(random_across_runs(runs).into_iter().map(Claim::Comparison));
+        all.extend(targets_across_runs(runs).into_iter().map(Claim::Comparison));
+    }
     contradictions::reconcile(&mut all, runs);
     let mut all = all.into_iter();
     OfRuns {

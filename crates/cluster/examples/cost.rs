@@ -15,7 +15,7 @@ use iolab_cluster::clock::{ClockJumped, OtherClock, TimeInterval};
 use iolab_cluster::collectives::{Gathered, Team};
 use iolab_cluster::link::Link;
 use iolab_cluster::outcome::{RankPart, TrialContribution};
-use iolab_cluster::shared_counters::Shares;
+use iolab_cluster::shared_counters::{AccountShare, Shares};
 use iolab_cluster::tree::FANOUT;
 use iolab_cluster::trial::{Contribution, MergedTrial, TrialTimeouts};
 use iolab_cluster::wire::{Reader, Writer};
@@ -198,7 +198,12 @@ fn deed(rank: u64, (begins, ends): (i64, i64)) -> TrialContribution {
     };
     let mut deed = TrialContribution {
         outcome,
-        shares: Shares::ALONE,
+        shares: Shares {
+            host: AccountShare::All,
+            device: AccountShare::All,
+            disks: AccountShare::All,
+            nfs: AccountShare::All,
+        },
         apart: true,
         region_bytes: BYTES,
         clients: Vec::new(),

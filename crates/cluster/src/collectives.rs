@@ -128,11 +128,6 @@ impl<L: Link> Team<L> {
         &mut self.link
     }
 
-    /// The transport, when the run has ended.
-    pub fn into_link(self) -> L {
-        self.link
-    }
-
     /// Whether this is rank 0.
     pub fn is_root(&self) -> bool {
         self.link.rank() == 0

@@ -49,14 +49,6 @@ pub struct Shares {
 }
 
 impl Shares {
-    /// A rank that shares no account.
-    pub const ALONE: Self = Self {
-        host: AccountShare::All,
-        device: AccountShare::All,
-        disks: AccountShare::All,
-        nfs: AccountShare::All,
-    };
-
     /// Two ranks together.
     #[must_use]
     pub fn with(self, other: Self) -> Self {

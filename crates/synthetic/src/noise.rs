@@ -143,6 +143,14 @@ pub struct Draws {
 }
 
 impl Draws {
+    /// Other trials with the same scatter.
+    pub(crate) fn with_seed(&self, seed: u64) -> Self {
+        Self {
+            random: Random::new(seed),
+            ..*self
+        }
+    }
+
     /// The logarithm of the factor of the next trial.
     pub fn next_log(&mut self) -> f64 {
         let random = &mut self.random;

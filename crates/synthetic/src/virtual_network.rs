@@ -125,7 +125,7 @@ impl VirtualLink {
 
     /// Never sends anything again, as a rank that was killed or stopped; those who wait for it learn of that only by
     /// waiting.
-    pub fn fall_silent(self) {
+    pub fn fall_silent(&self) {
         self.say_so();
     }
 

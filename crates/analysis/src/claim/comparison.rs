@@ -433,6 +433,9 @@ pub(super) fn targets_across_runs(runs: &[&Analysis]) -> Vec<Comparison> {
                 && run.response_group.is_none()
                 && run.inquiry.is_none()
         });
+        if alike.clone().nth(1).is_none() {
+            return Vec::new();
+        }
         let mut last: Vec<((&str, &str), String, OfRun<'_>)> = Vec::new();
         for (place, run) in alike {
             for cell in run.cells.iter().filter(|cell| is_plain(cell)) {

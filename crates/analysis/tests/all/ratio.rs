@@ -34,7 +34,7 @@ fn the_ratio_that_is_claimed_holds_the_truth_between_two_groups_too() {
                 false => Outcome::False,
             }
         };
-        let score = grade("ratio", 400, |seed| scenario.run(seed), judge);
+        let score = grade("ratio", 400, scenario.runs(), judge);
         assert_eq!(score.claimed, 400);
         assert!(score.is_false_at_most(0.05), "{shares_blocks}: {score}");
     }

@@ -44,7 +44,7 @@ fn every_rank_gives_up_on_one_that_falls_silent() {
                     let result = (rank, result, took, in_time.as_nanos() as i64);
                     results.lock().expect("no panic").push(result);
                     // Its process ends.
-                    team.into_link().fall_silent();
+                    team.link().fall_silent();
                 });
             }
         });
@@ -76,11 +76,11 @@ fn those_whose_way_to_the_root_is_whole_learn_who_is_lost() {
     let results = together(&clocks, delays(), 2, |team| {
         let mut team = team;
         if team.link().rank() == silent {
-            team.into_link().fall_silent();
+            team.link().fall_silent();
             return Ok(());
         }
         let result = team.agree(habits, Ok(()));
-        team.into_link().fall_silent();
+        team.link().fall_silent();
         result
     });
     for (rank, result) in results

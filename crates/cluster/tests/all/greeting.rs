@@ -101,7 +101,7 @@ fn meet(guest: Guest, at: usize) -> Vec<(Option<HandshakeResult>, Duration)> {
         };
         let took = team.link().true_ns().unsigned_abs();
         // Its process ends.
-        team.into_link().fall_silent();
+        team.link().fall_silent();
         Ok::<_, LostRank>((met, Duration::from_nanos(took)))
     });
     results

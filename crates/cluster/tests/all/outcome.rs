@@ -21,12 +21,17 @@ use iolab_workload::series::{Interval, Series};
 use iolab_workload::verify::{FaultKind, Verified};
 
 /// Of a rank all of whose accounts an earlier one reads.
-const READ_BY_ANOTHER: Shares = Shares {
-    host: AccountShare::Nothing,
-    device: AccountShare::Nothing,
-    disks: AccountShare::Nothing,
-    nfs: AccountShare::Nothing,
-};
+/// The same share of every account.
+const fn of_each(account: AccountShare) -> Shares {
+    Shares {
+        host: account,
+        device: account,
+        disks: account,
+        nfs: account,
+    }
+}
+
+const READ_BY_ANOTHER: Shares = of_each(AccountShare::Nothing);
 
 fn reads(requests: u64, bytes: u64) -> PerOperation<Moved> {
     PerOperation {
@@ -146,11 +151,10 @@ fn deed(rank: u64, first: bool) -> TrialContribution {
     };
     TrialContribution {
         outcome,
-        shares: if first {
-            Shares::ALONE
-        } else {
-            READ_BY_ANOTHER
-        },
+        shares: of_each(match first {
+            true => AccountShare::All,
+            false => AccountShare::Nothing,
+        }),
         apart: false,
         region_bytes: 1 << 20,
         clients: Vec::new(),

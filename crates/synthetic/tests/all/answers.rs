@@ -104,12 +104,9 @@ fn programs_are_told_apart_and_alike_only_where_they_are() {
             for (claim, effects) in kinds {
                 let scenario = linkage(noise, trials, effects);
                 let name = format!("{name}, n = {trials}");
-                let score = hold_made(
-                    (claim, &name),
-                    runs(),
-                    |seed| of_programs(scenario.run(seed)),
-                    programs,
-                );
+                let run = scenario.runs();
+                let make = |seed| of_programs(run(seed));
+                let score = hold_made((claim, &name), runs(), make, programs);
                 if claim == "programs" && name.starts_with("lognormal 3 %") {
                     assert!(score.is_true_at_least(SAID_MIN), "{score}");
                 }
@@ -144,12 +141,9 @@ fn programs_beside_others_are_not_judged() {
         ("Cpu, one looks slower", slow),
         ("Cpu, both look alike", alike),
     ] {
-        hold_made(
-            ("programs, disturbed", name),
-            runs(),
-            |seed| of_programs(scenario.run(seed)),
-            programs,
-        );
+        let run = scenario.runs();
+        let make = |seed| of_programs(run(seed));
+        hold_made(("programs, disturbed", name), runs(), make, programs);
     }
 }
 
@@ -289,7 +283,8 @@ fn a_limit_that_groups_share_is_told_where_there_is_one() {
             for share in [1.0, 2.0 / 3.0, 0.8] {
                 let scenario = groups(noise, trials, share);
                 let name = format!("{name}, {share:.2} of the sum, n = {trials}");
-                let make = |seed| as_groups(scenario.run(seed));
+                let run = scenario.runs();
+                let make = |seed| as_groups(run(seed));
                 let score = hold_made(("shared limit", &name), runs(), make, limits);
                 if name.starts_with("lognormal 3 %") && share < 1.0 {
                     assert!(score.is_true_at_least(SAID_MIN), "{score}");
@@ -305,7 +300,8 @@ fn a_limit_that_groups_share_is_told_where_there_is_one() {
         )],
         ..groups(Noise::Lognormal { sigma: 0.03 }, 16, 1.0)
     };
-    let make = |seed| as_groups(disturbed.run(seed));
+    let run = disturbed.runs();
+    let make = |seed| as_groups(run(seed));
     hold_made(("shared limit, disturbed", "Traffic"), runs(), make, limits);
 }
 

@@ -193,7 +193,7 @@ pub(crate) fn hold_runs(
     claimed: impl Fn((RunRecord, Truth)) -> Outcome,
 ) -> Score<Kind> {
     let name = format!("{name}, n = {}", scenario.trials);
-    hold_made((claim, &name), runs, |seed| scenario.run(seed), claimed)
+    hold_made((claim, &name), runs, scenario.runs(), claimed)
 }
 
 /// The same of what is made of each seed: a run, or two of them.
@@ -408,9 +408,9 @@ fn what_only_a_disturbance_makes_is_not_claimed() {
 }
 
 /// The experiments of a study, each a run of its own on one target.
-fn study(noise: Noise, seed: u64) -> (Vec<RunRecord>, Vec<Truth>) {
-    let runs = ["read-size", "read-random", "write-size", "write-random"];
-    let of = |(place, name): (usize, &&str)| {
+fn study(noise: Noise) -> impl Fn(u64) -> (Vec<RunRecord>, Vec<Truth>) {
+    let names = ["read-size", "read-random", "write-size", "write-random"];
+    let all = names.map(|name| {
         let one = Scenario {
             curves: vec![("bs", Curve::Amortised { half: 65536.0 })],
             noise,
@@ -418,15 +418,18 @@ fn study(noise: Noise, seed: u64) -> (Vec<RunRecord>, Vec<Truth>) {
             trials: 8,
             ..Scenario::of(name, &["bs=4k,64k,1M,4M"])
         };
-        one.run(seed * 10 + place as u64)
-    };
-    runs.iter().enumerate().map(of).unzip()
+        one.runs()
+    });
+    move |seed| {
+        let all = (0..).zip(&all);
+        all.map(|(place, run)| run(seed * 10 + place)).unzip()
+    }
 }
 
 #[test]
 fn a_study_rarely_begins_with_anything_false() {
     for (name, noise) in shapes() {
-        let made = |seed| study(noise, seed);
+        let made = study(noise);
         let any = |(records, truths): (Vec<RunRecord>, Vec<Truth>)| {
             let analyses: Vec<_> = records.iter().map(analyse).collect();
             let analyses: Vec<_> = analyses.iter().collect();

@@ -94,8 +94,9 @@ fn grid(noise: Noise, trials: u32) -> Scenario {
 }
 
 /// Two runs with the same cells.
-fn pair<'a>(base: &'a Scenario, new: &'a Scenario) -> impl Fn(u64) -> (Made, Made) + 'a {
-    |seed| (base.run(2 * seed), new.run(2 * seed + 1))
+fn pair(base: &Scenario, new: &Scenario) -> impl Fn(u64) -> (Made, Made) + use<> {
+    let (base, new) = (base.runs(), new.runs());
+    move |seed| (base(2 * seed), new(2 * seed + 1))
 }
 
 #[test]
@@ -198,7 +199,7 @@ fn levels_without_a_difference_are_rarely_said_to_differ() {
                 ..grid(noise, trials)
             };
             let name = format!("{name}, n = {trials}");
-            let make = |seed| run.run(seed);
+            let make = run.runs();
             hold_made(("compare --by, none", &name), runs(), make, of_levels);
         }
     }

@@ -166,7 +166,8 @@ fn rates_are_called_held_where_they_are_and_their_times_lie_in_the_intervals() {
                 ] {
                     let scenario = storage(capacity, noise, trials);
                     let row = format!("holds {holds}, {name}, n = {trials}");
-                    let make = |seed| at_rates(scenario.run(seed));
+                    let run = scenario.runs();
+                    let make = |seed| at_rates(run(seed));
                     let judge = |run| judged(run, capacity, named);
                     let score = hold_made((kind, &row), runs(), make, judge);
                     let is_told = match named {
@@ -190,7 +191,8 @@ fn times_of_disturbed_storage_are_not_claimed() {
             disturbances: vec![Disturbance::of_every_trial(by, At::all(), 0.65)],
             ..storage(1400.0, Noise::Lognormal { sigma: 0.03 }, 10)
         };
-        let make = |seed| at_rates(disturbed.run(seed));
+        let run = disturbed.runs();
+        let make = |seed| at_rates(run(seed));
         for (named, kind) in [
             (Named::Least, "load, lowest rate, disturbed"),
             (Named::Most, "load, highest rate, disturbed"),

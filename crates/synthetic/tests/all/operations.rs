@@ -103,10 +103,11 @@ fn what_writes_leave_is_claimed_of_no_read() {
         }],
         ..grid(Noise::Lognormal { sigma: 0.03 }, 12)
     };
+    let run = slowed.runs();
     hold_made(
         ("reads after writes", "not written out, some slowed to 0.65"),
         runs(),
-        |seed| not_written_out(slowed.run(seed)),
+        |seed| not_written_out(run(seed)),
         |run| compared(run, is_scaling),
     );
     let faster = Scenario {

@@ -72,7 +72,7 @@ fn a_queue_that_gains_little_is_told_by_its_gain() {
 }
 
 /// Threads of which this share of requests is at the device, as its counters have it with a scatter of a tenth, and which gain as many IOPS.
-fn at_device(noise: Noise, trials: u32, share: f64, seed: u64) -> (RunRecord, Truth) {
+fn at_device(noise: Noise, trials: u32, share: f64) -> impl Fn(u64) -> (RunRecord, Truth) {
     let threads = Scenario {
         effects: vec![(At::levels("threads=8"), 8.0 * share)],
         noise,
@@ -88,24 +88,27 @@ fn at_device(noise: Noise, trials: u32, share: f64, seed: u64) -> (RunRecord, Tr
             ],
         )
     };
-    let (mut record, truth) = threads.run(seed);
-    let own = |sample: &Sample| {
-        let cell = record.cells.iter().find(|cell| cell.id == sample.cell);
-        match cell.expect("a cell").trial().threads {
-            1 => 1.0,
-            many => f64::from(many) * share,
+    let run = threads.runs();
+    move |seed| {
+        let (mut record, truth) = run(seed);
+        let own = |sample: &Sample| {
+            let cell = record.cells.iter().find(|cell| cell.id == sample.cell);
+            match cell.expect("a cell").trial().threads {
+                1 => 1.0,
+                many => f64::from(many) * share,
+            }
+        };
+        let queues: Vec<f64> = record.samples.iter().map(own).collect();
+        for (sample, queue) in record.samples.iter_mut().zip(queues) {
+            // From 0.9 to 1.1, the same for every run with this seed.
+            let scatter = 0.9 + 0.2 * (sample.seed % 1009) as f64 / 1008.0;
+            let queue_ms = queue * scatter * sample.elapsed_ns as f64 / 1e6;
+            if let Some(device) = &mut sample.counters.device {
+                device.queue_ms = Some(queue_ms as u64);
+            }
         }
-    };
-    let queues: Vec<f64> = record.samples.iter().map(own).collect();
-    for (sample, queue) in record.samples.iter_mut().zip(queues) {
-        // From 0.9 to 1.1, the same for every run with this seed.
-        let scatter = 0.9 + 0.2 * (sample.seed % 1009) as f64 / 1008.0;
-        let queue_ms = queue * scatter * sample.elapsed_ns as f64 / 1e6;
-        if let Some(device) = &mut sample.counters.device {
-            device.queue_ms = Some(queue_ms as u64);
-        }
+        (record, truth)
     }
-    (record, truth)
 }
 
 /// Whether requests that are said to be missing are, and the cell that is said to show why is faster.
@@ -128,7 +131,7 @@ fn requests_are_missing_at_the_device_only_where_they_are() {
                 let score = hold_made(
                     ("requests in flight", &named),
                     runs(),
-                    |seed| at_device(noise, trials, share, seed),
+                    at_device(noise, trials, share),
                     |run| missing(run, share),
                 );
                 let is_few = share == 0.25 && name == "lognormal 3 %";

@@ -71,12 +71,12 @@ fn ratios_within_blocks_are_rarely_false_and_large_ones_are_said() {
         (stalls, 3.0),
     ] {
         let none = two_sizes(noise, 1.0);
-        let score = grade("no difference", 200, |seed| none.run(seed), judge);
+        let score = grade("no difference", 200, none.runs(), judge);
         assert!(score.is_false_at_most(0.05), "{noise:?} {score}");
         // Either sign.
         for ratio in [large, 1.0 / large] {
             let large = two_sizes(noise, ratio);
-            let score = grade("a large one", 200, |seed| large.run(seed), judge);
+            let score = grade("a large one", 200, large.runs(), judge);
             assert!(score.is_true_at_least(0.9), "{noise:?} {ratio} {score}");
             assert!(score.is_false_at_most(0.05), "{noise:?} {ratio} {score}");
         }
@@ -115,7 +115,7 @@ fn signed_ranks_within_blocks_hold_the_truth_between_two_groups_too() {
         let interval = interval.expect("ten blocks");
         outcome(interval.low, interval.high, truth.ratio(0, 1).ln())
     };
-    let score = grade("signed ranks", 400, |seed| scenario.run(seed), judge);
+    let score = grade("signed ranks", 400, scenario.runs(), judge);
     assert_eq!(score.claimed, 400);
     assert!(score.is_false_at_most(1.0 - CONFIDENCE), "{score}");
 }
@@ -130,7 +130,8 @@ fn recovered_intervals_of_separate_runs_hold_the_truth_between_two_groups_too() 
         effects: vec![(At::all(), 0.8)],
         ..base.later()
     };
-    let make = |seed| (base.run(2 * seed), new.run(2 * seed + 1));
+    let (base, new) = (base.runs(), new.runs());
+    let make = |seed| (base(2 * seed), new(2 * seed + 1));
     let judge = |(base, new): ((RunRecord, Truth), (RunRecord, Truth))| {
         Outcome::of_all((0..2).map(|cell| {
             let (a, b) = (values(&base.0, cell), values(&new.0, cell));

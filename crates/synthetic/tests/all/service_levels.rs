@@ -114,7 +114,7 @@ fn levels_are_said_to_hold_only_where_they_do() {
                 for &ratio in ratios {
                     let scenario = reads(noise, trials);
                     let row = format!("{quantile}, {name}, level at {ratio} of it, n = {trials}");
-                    let make = |seed| scenario.run(seed);
+                    let make = scenario.runs();
                     let judge = |run| answered(run, quantile, ratio * truth, truth);
                     let named = ("service level", row.as_str());
                     if is_unseen {
@@ -148,7 +148,7 @@ fn levels_are_not_answered_by_what_is_not_the_storage() {
             disturbances: vec![Disturbance::of_every_trial(by, At::all(), ratio)],
             ..reads(noise, 10)
         };
-        let make = |seed| disturbed.run(seed);
+        let make = disturbed.runs();
         let judge = |run| answered(run, "p50", level * p50, p50);
         hold_made(
             ("service level, disturbed", &format!("p50, {by:?}")),
@@ -171,7 +171,7 @@ fn a_yes_does_not_exclude_stalls_that_there_are() {
     let [_, p99] = quantiles(noise, [0.5, 0.99]);
     for trials in [6, 16, 40] {
         let scenario = reads(noise, trials);
-        let make = |seed| scenario.run(seed);
+        let make = scenario.runs();
         let judge = |run| match answer(run, "p99", 0.94 * p99) {
             (Answer::Yes, unseen) => outcome(unseen.is_some_and(|unseen| unseen.share >= share)),
             (Answer::No | Answer::CannotTell, _) => Outcome::NotClaimed,

@@ -52,9 +52,12 @@ fn experiments(noise: Noise) -> Vec<Scenario> {
     (0..).zip(all).map(of).collect()
 }
 
-fn study(noise: Noise, seed: u64) -> Vec<(RunRecord, Truth)> {
-    let all = experiments(noise).into_iter().zip(0..);
-    all.map(|(one, place)| one.run(10 * seed + place)).collect()
+fn study(noise: Noise) -> impl Fn(u64) -> Vec<(RunRecord, Truth)> {
+    let all: Vec<_> = experiments(noise).iter().map(Scenario::runs).collect();
+    move |seed| {
+        let all = (0..).zip(&all);
+        all.map(|(place, run)| run(10 * seed + place)).collect()
+    }
 }
 
 fn truth(truths: &[&Truth], id: CellId) -> TrueCell {
@@ -100,7 +103,7 @@ fn a_study_rarely_begins_with_a_false_statement() {
         let score = graded(
             ("study, what comes first", &format!("{name}, n = {TRIALS}")),
             runs(),
-            |seed| study(noise, seed),
+            study(noise),
             |made| {
                 let analyses: Vec<Analysis> =
                     made.iter().map(|(record, _)| analyse(record)).collect();

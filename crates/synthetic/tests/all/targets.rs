@@ -28,10 +28,11 @@ fn on_targets(noise: Noise, trials: u32, ratios: [f64; 3]) -> [Scenario; 3] {
     })
 }
 
-fn make(targets: &[Scenario; 3]) -> impl Fn(u64) -> Vec<Made> + '_ {
+fn make(targets: &[Scenario; 3]) -> impl Fn(u64) -> Vec<Made> + use<> {
+    let targets = targets.each_ref().map(Scenario::runs);
     move |seed| {
-        let of = |(number, target): (u64, &Scenario)| target.run(3 * seed + number);
-        (0..).zip(targets).map(of).collect()
+        let all = (0..).zip(&targets);
+        all.map(|(number, run)| run(3 * seed + number)).collect()
     }
 }
 
