@@ -24,8 +24,8 @@ mod write_out;
 
 pub use ceiling::{Efficiency, ExcessCause};
 pub use concurrency::{Concurrency, FasterCell, Shortfall};
-pub(crate) use disturbance::others_of;
 pub use disturbance::{CellDisturbance, Split, TrialGroup};
+pub(crate) use disturbance::{others_of, slept_ns};
 pub(crate) use flag::CLOCK_SHOWS;
 pub use flag::{Caution, Flag};
 pub use groups::GroupAnalysis;

@@ -292,7 +292,8 @@ fn wait_for_others(cell: &Cell, trials: &[&Sample], usable: Option<u32>) -> Opti
     pooled(trials, waited).map(of_all_time)
 }
 
-fn slept_ns(sample: &Sample) -> u64 {
+/// Time that the machine was suspended, or iolab stopped, during a trial; 0 where it is too short to matter.
+pub(crate) fn slept_ns(sample: &Sample) -> u64 {
     let slept = sample.counters.pressure.suspended_ns.unwrap_or(0);
     if slept >= SLEEP_MIN_NS { slept } else { 0 }
 }

@@ -118,6 +118,7 @@ pub(super) fn changes(analysis: &Analysis, run: usize) -> Vec<Change> {
             shift.trials == 1 && own.is_some_and(|cell| cell.disturbance.is_from_outside());
         let disturbed = is_disturbed.then_some(DisturbedTrials {
             disturbed: 1,
+            suspended: usize::from(own.is_some_and(|cell| cell.disturbance.suspended_ns > 0)),
             all: 1,
         });
         in_trials(shift, run, place, disturbed)

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use iolab_record::{Cell, RunRecord, Sample};
 
 use super::is_free;
+use crate::analysis::slept_ns;
 
 /// Most values that are looked at; the cost grows with their square. Of more trials neighbours are taken together.
 pub(super) const VALUES_MAX: usize = 1000;
@@ -41,6 +42,8 @@ pub struct RunShift {
 pub struct DisturbedTrials {
     /// Those that were.
     pub disturbed: usize,
+    /// Those of them during which the machine or iolab was suspended.
+    pub suspended: usize,
     /// All of them.
     pub all: usize,
 }
@@ -52,11 +55,16 @@ impl DisturbedTrials {
     ) -> Self {
         let none = Self {
             disturbed: 0,
+            suspended: 0,
             all: 0,
         };
-        trials.into_iter().fold(none, |sum, sample| Self {
-            disturbed: sum.disturbed + usize::from(is_disturbed(sample)),
-            all: sum.all + 1,
+        trials.into_iter().fold(none, |sum, sample| {
+            let is_disturbed = is_disturbed(sample);
+            Self {
+                disturbed: sum.disturbed + usize::from(is_disturbed),
+                suspended: sum.suspended + usize::from(is_disturbed && slept_ns(sample) > 0),
+                all: sum.all + 1,
+            }
         })
     }
 

@@ -191,6 +191,7 @@ fn what_threads_wait_for_each_other_is_no_wait_for_others() {
 fn shift(of: Access, factor: f64) -> RunShift {
     let undisturbed = DisturbedTrials {
         disturbed: 0,
+        suspended: 0,
         all: 10,
     };
     RunShift {

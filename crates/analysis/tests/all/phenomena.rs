@@ -153,6 +153,7 @@ fn add_groups(record: &mut RunRecord, name: &str) {
 fn falling(cell: i64, cells: usize) -> RunShift {
     let undisturbed = DisturbedTrials {
         disturbed: 0,
+        suspended: 0,
         all: 15,
     };
     RunShift {

@@ -110,6 +110,21 @@ fn a_fall_beside_others_names_them() {
     // Those who were there all the time made no change.
     beside(&mut record, 1..=6);
     assert_eq!(disturbed(&record), [None]);
+    // A machine that slept in trials at the lower level alone is called that.
+    for sample in &mut record.samples {
+        let device = sample.counters.device.as_mut().expect("counted");
+        device.read_bytes = 0;
+        if sample.block > 6 {
+            sample.counters.pressure.suspended_ns = Some(sample.elapsed_ns);
+        }
+    }
+    assert_eq!(disturbed(&record), [Some((6, 6))]);
+    let text = only(over_run(&record));
+    assert!(
+        text.contains("The machine or iolab was suspended during 6 of 6 trials at the lower level, which may have made the change."),
+        "{text}"
+    );
+    assert!(!text.contains("disturbed"), "{text}");
 }
 
 #[test]

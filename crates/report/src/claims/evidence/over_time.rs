@@ -28,6 +28,8 @@ pub(crate) struct ChangeData {
     /// Disturbed trials at the lower level, where most of them were and a lower share of the others, so that what others did may have made the
     /// change; `null` otherwise.
     disturbed_trials: Option<usize>,
+    /// Those of them during which the machine or iolab was suspended.
+    suspended_trials: Option<usize>,
     /// All trials at the lower level, in that case.
     lower_level_trials: Option<usize>,
 }
@@ -48,6 +50,7 @@ impl ChangeData {
             after_ns: change.after_ns,
             after_bytes: change.after_bytes,
             disturbed_trials: change.disturbed.map(|lower| lower.disturbed),
+            suspended_trials: change.disturbed.map(|lower| lower.suspended),
             lower_level_trials: change.disturbed.map(|lower| lower.all),
         }
     }

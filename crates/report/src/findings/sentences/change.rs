@@ -133,16 +133,23 @@ pub(super) fn of_change(change: &Change, run: &Analysis) -> String {
 
 /// What may have made a change: what others did, where they did it at the lower level, or what often makes such a change.
 fn suspect(change: &Change, typical: &str) -> String {
-    match change.disturbed {
-        Some(lower) if lower.all == 1 => {
-            "The trial was disturbed from outside, which may have made the change".to_owned()
+    let Some(lower) = change.disturbed else {
+        return typical.to_owned();
+    };
+    let seen = match (lower.all, lower.suspended, lower.disturbed) {
+        (1, 0, _) => "The trial was disturbed from outside".to_owned(),
+        (1, ..) => "The machine or iolab was suspended during the trial".to_owned(),
+        (all, 0, disturbed) => {
+            format!("{disturbed} of {all} trials at the lower level were disturbed from outside")
         }
-        Some(lower) => format!(
-            "{} of {} trials at the lower level were disturbed from outside, which may have made the change",
-            lower.disturbed, lower.all
+        (all, suspended, disturbed) if suspended == disturbed => format!(
+            "The machine or iolab was suspended during {suspended} of {all} trials at the lower level"
         ),
-        None => typical.to_owned(),
-    }
+        (all, suspended, disturbed) => format!(
+            "{disturbed} of {all} trials at the lower level were disturbed from outside, {suspended} of them by a suspended machine"
+        ),
+    };
+    format!("{seen}, which may have made the change")
 }
 
 /// What was not found, and what would have been.
