@@ -190,7 +190,7 @@ const QUEUED: &[&str] = &[
     "backend=libaio",
     "depth=4",
     "bytes=none",
-    "time=100ms",
+    "time=300ms",
 ];
 const REACHING: &[&str] = &[
     "pattern=rand",
