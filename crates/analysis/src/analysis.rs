@@ -135,6 +135,8 @@ pub struct CellAnalysis {
     pub tail: Option<Summary>,
     /// Its values, in the order of time.
     pub tail_ratios: Vec<f64>,
+    /// The block of each of these trials.
+    pub tail_blocks: Vec<u32>,
     /// Further quantities that can be the response.
     pub tails: Tails,
     /// How well the rate was kept; `None` in the closed loop.
@@ -454,13 +456,14 @@ impl Context {
         let (ok, failed): (Vec<&Sample>, Vec<&Sample>) = trials.iter().partition(|s| s.ok);
         let of = |response: Response| summarise(&ok, |s| s.value(response, timed));
         let response = of(self.response);
-        let by_block = |response: Response| {
+        let by_block = |value: &dyn Fn(&Sample) -> Option<f64>| {
             let all = ok.iter();
-            let values = all.filter_map(|s| Some((s.value(response, timed)?, s.block)));
+            let values = all.filter_map(|s| Some((value(s)?, s.block)));
             values.unzip::<_, _, Vec<f64>, Vec<u32>>()
         };
-        let (measured, blocks) = by_block(self.response);
-        let (iops_values, iops_blocks) = by_block(Response::Iops);
+        let (measured, blocks) = by_block(&|s| s.value(self.response, timed));
+        let (iops_values, iops_blocks) = by_block(&|s| s.value(Response::Iops, timed));
+        let (tail_ratios, tail_blocks) = by_block(&|s| tail(s, timed));
         CellAnalysis {
             cell: cell.clone(),
             n: ok.len(),
@@ -479,8 +482,9 @@ impl Context {
             latency: quantiles(&ok, |s| timed.requests(s).waited()),
             sync: quantiles(&ok, |s| s.operations.sync.latency),
             mix: mix::mix(cell, &ok, timed),
-            tail: summarise(&ok, |s| tail(s, timed)),
-            tail_ratios: values(&ok, |s| tail(s, timed)),
+            tail: summary(&tail_ratios),
+            tail_ratios,
+            tail_blocks,
             tails: Tails {
                 p90: of(Response::P90),
                 p99: of(Response::P99),

@@ -51,14 +51,14 @@ pub use falls::{Unpaired, WhyUnpaired, unpaired};
 pub use leftover::{changes_inside, leftover};
 pub use order::{HEADLINES_MAX, Role, headlines, ordered};
 pub use phenomena::{Unexplainable, phenomena};
-pub use phenomenon::{Fall, Phenomenon};
+pub use phenomenon::{Fall, Phenomenon, PhenomenonKind, Tail};
 pub use rounds::{Outside, Rounds, RoundsDoubts, RoundsState, TrackedState};
 pub use series::{Course, Groups, Shape, State, Steady, dependent_cells, drifting_cells, groups};
 pub use shared_limit::{ReachedBy, SharedLimit, Together};
 pub use stages::{Largest, TimeByLayer};
 pub use standard::{Conformance, StageThroughput};
-pub use tail::LongTail;
 use tail::long_tail;
+pub use tail::{LongTail, TailObstacle};
 
 use crate::analysis::Analysis;
 use crate::bends::Bends;

@@ -25,6 +25,8 @@ pub struct Suspect {
     pub order: u8,
     /// What shows that the intervention took effect.
     pub check: Check,
+    /// The phenomena of which it can be a cause, and its intervention shows that.
+    pub explains: &'static [Compared],
     /// The settings of both sides without it.
     pub take_off: fn(&Sides) -> Intervention,
 }
@@ -45,6 +47,18 @@ pub enum Check {
     /// The longer load moved as many bytes as with the suspect, and the shorter one no more: else what uses something up would not be compared at
     /// the same place.
     SameVolume,
+}
+
+/// What the two sides of a phenomenon are, in the order in which phenomena of one run are explained.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Compared {
+    /// Two cells.
+    Cells,
+    /// Two loads of one cell, of which the longer one lasts beyond a fall of throughput. What changes their speed moves the place where it falls:
+    /// only interventions that watch their bytes show anything.
+    Loads,
+    /// The median and the 99th percentile of latency of one cell, which both sides are.
+    Quantiles,
 }
 
 /// The machine as the run found it that shows the difference, and what may be changed on it. What is not known is `None`.
@@ -89,8 +103,8 @@ pub struct Sides {
     pub other: CellSpec,
     /// Whether both are measured on a modelled disk.
     pub is_model: bool,
-    /// Whether they are two loads of one cell, of which the longer one lasts beyond a fall of throughput.
-    pub is_fall: bool,
+    /// What they are.
+    pub compared: Compared,
     /// The machine that they are measured on.
     pub machine: MachineState,
 }
@@ -111,6 +125,14 @@ pub enum Intervention {
 }
 
 impl Sides {
+    /// The cells that are measured: both sides, or the one that both are.
+    pub(crate) fn cells(&self) -> Vec<&CellSpec> {
+        match self.compared {
+            Compared::Cells | Compared::Loads => vec![&self.base, &self.other],
+            Compared::Quantiles => vec![&self.base],
+        }
+    }
+
     /// The trials of both.
     pub(crate) fn trials(&self) -> [&TrialSpec; 2] {
         [&self.base.trial, &self.other.trial]
@@ -157,7 +179,8 @@ impl Sides {
     /// The suspects in which these two differ, and in nothing else: taking one away leaves no difference.
     pub fn by_construction(&self) -> impl Iterator<Item = &'static Suspect> + '_ {
         let all = Suspect::all().iter();
-        all.filter(|suspect| matches!((suspect.take_off)(self), Intervention::IsTheDifference))
+        all.filter(|suspect| suspect.explains.contains(&self.compared))
+            .filter(|suspect| matches!((suspect.take_off)(self), Intervention::IsTheDifference))
     }
 
     /// Whether these are the two sides of a mechanism that would be its own suspect.
@@ -190,7 +213,8 @@ impl Sides {
         let mut sides = self.clone();
         change(&mut sides.base);
         change(&mut sides.other);
-        match (sides == *self, sides.base == sides.other) {
+        let is_one = self.compared != Compared::Quantiles && sides.base == sides.other;
+        match (sides == *self, is_one) {
             (true, _) => Intervention::Irrelevant,
             (false, true) => Intervention::IsTheDifference,
             (false, false) => Intervention::Settings(Box::new(sides)),
@@ -228,14 +252,16 @@ mod tests {
             base: of(&base),
             other: of(&other),
             is_model: true,
-            is_fall: false,
+            compared: Compared::Cells,
             machine: MachineState::default(),
         }
     }
 
     fn relevant(sides: &Sides) -> Vec<&'static str> {
-        let takes =
-            |suspect: &&Suspect| matches!((suspect.take_off)(sides), Intervention::Settings(_));
+        let takes = |suspect: &&Suspect| {
+            suspect.explains.contains(&sides.compared)
+                && matches!((suspect.take_off)(sides), Intervention::Settings(_))
+        };
         let all = Suspect::all().iter().filter(takes);
         all.map(|suspect| suspect.name).collect()
     }
@@ -351,6 +377,28 @@ mod tests {
         });
         let found = (Suspect::find("read-ahead").expect("there").take_off)(&order);
         assert_eq!(found, Intervention::After("host-read-ahead"));
+    }
+
+    /// What makes requests wait for one another, or for storage, can make some of them slow; what all of them have cannot.
+    #[test]
+    fn slow_requests_have_suspects_of_their_own() {
+        let of = |change: &dyn Fn(&mut TrialSpec)| {
+            let mut tail = sides(change, change);
+            tail.compared = Compared::Quantiles;
+            relevant(&tail)
+        };
+        assert_eq!(of(&|_| {}), [""; 0]);
+        let random = |trial: &mut TrialSpec| {
+            trial.backend = Backend::Libaio;
+            trial.depth = 8;
+            trial.pattern = Pattern::Rand;
+        };
+        assert_eq!(of(&random), ["queueing", "reach"]);
+        let durable = |trial: &mut TrialSpec| {
+            trial.read_percent = 0;
+            trial.sync = SyncPolicy::Odsync;
+        };
+        assert_eq!(of(&durable), ["durability"]);
     }
 
     /// Two sizes on a device whose requests are split at the lower one.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use iolab_analysis::analysis::Analysis;
-use iolab_analysis::claim::{Claim, Fall, Phenomenon};
+use iolab_analysis::claim::{Claim, Fall, Phenomenon, PhenomenonKind, Tail};
 use iolab_plan::experiment::{Inquiry, Untried};
 use iolab_plan::suspect::Suspect;
 use iolab_plan::untried_suspect::Obstacle;
@@ -13,7 +13,7 @@ use iolab_workload::response::Response;
 use iolab_workload::settings::cell_label;
 use iolab_workload::units::rough_duration;
 
-use crate::findings::sentences::{self, Detail};
+use crate::findings::sentences::{self, Detail, at_cell};
 use crate::input::Input;
 use crate::layout::{cut, paragraph};
 use crate::overview::Overview;
@@ -24,8 +24,10 @@ const FILL_TOLD_FROM_NS: u64 = 1_000_000_000;
 
 /// A difference in words: `throughput at pattern=rand is 1/81 of that at pattern=seq (bs=4KiB)`.
 pub fn phenomenon(run: &Analysis, phenomenon: &Phenomenon) -> String {
-    if let Some(fall) = &phenomenon.fall {
-        return of_fall(run, phenomenon, fall);
+    match &phenomenon.kind {
+        PhenomenonKind::Cells => {}
+        PhenomenonKind::Loads(fall) => return of_fall(run, phenomenon, fall),
+        PhenomenonKind::Quantiles(tail) => return of_tail(run, phenomenon, tail),
     }
     let base = run.levels_of(phenomenon.base.cell);
     let other = run.levels_of(phenomenon.other.cell);
@@ -74,6 +76,18 @@ fn of_fall(run: &Analysis, phenomenon: &Phenomenon, fall: &Fall) -> String {
         format_bytes(fall.after_bytes),
         format_ns(fall.whole.as_nanos() as f64),
         format_bytes(fall.first_bytes as f64),
+    )
+}
+
+/// Slow requests in words: `p99 of latency at bs=4KiB is 8.30 times the median (2.13 ms against 257 us)`.
+fn of_tail(run: &Analysis, phenomenon: &Phenomenon, tail: &Tail) -> String {
+    let (p50, p99) = tail.quantiles;
+    format!(
+        "p99 of latency{} is {} the median ({} against {})",
+        at_cell(run, phenomenon.base),
+        times((phenomenon.seen, None)),
+        format_ns(p99),
+        format_ns(p50),
     )
 }
 

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use iolab_analysis::analysis::{Analysis, CellAnalysis};
-use iolab_analysis::claim::{Change, Groups, LongTail, Unpaired, WhyUnpaired};
+use iolab_analysis::claim::{Change, Groups, LongTail, TailObstacle, Unpaired, WhyUnpaired};
 use iolab_workload::quantity::{counted, format_ns, format_percent, significant};
 use iolab_workload::response::Response;
 use iolab_workload::shell::shell_word;
@@ -16,7 +16,7 @@ pub fn unpaired(run: &Analysis, one: &Unpaired, file: &Path) -> String {
     match one {
         Unpaired::Change(change, why) => of_change(run, change, *why),
         Unpaired::TwoGroups(groups) => of_groups(run, groups, file),
-        Unpaired::LongTail(tail) => of_tail(run, tail),
+        Unpaired::LongTail(tail, why) => of_tail(run, tail, *why),
     }
 }
 
@@ -82,21 +82,18 @@ fn of_groups(run: &Analysis, groups: &Groups, file: &Path) -> String {
     )
 }
 
-fn of_tail(run: &Analysis, tail: &LongTail) -> String {
+fn of_tail(run: &Analysis, tail: &LongTail, why: TailObstacle) -> String {
     let (p50, p99) = tail.quantiles;
-    let trial = run.cell(tail.cell.cell).map(|cell| cell.cell.trial());
-    let wait_for_each_other = trial.is_some_and(|trial| trial.threads * trial.depth > 1);
-    let is_real = run.model.is_none();
-    let traces = "--set trace=true, as root, shows in which layer the slowest requests wait";
-    let alone = "--threads 1 --depth 1 shows whether they wait for each other";
-    let more = match (is_real, wait_for_each_other) {
-        (true, true) => format!(" {traces}; {alone}."),
-        (true, false) => format!(" {traces}."),
-        (false, true) => format!(" {alone}."),
-        (false, false) => String::new(),
+    let reason = match why {
+        TailObstacle::HasRate => {
+            "'iolab why' explains slow requests without a rate: measure with --set rate=none"
+        }
+        TailObstacle::OwnBounds => {
+            "'iolab why' explains slow requests of trials that end by time or bytes, on space that was written before: measure such ones"
+        }
     };
     format!(
-        "Cannot explain slow requests{}, whose p99 is {} times the median ({} against {}): 'iolab why' compares cells, and not requests of one. It explains a p99 that differs between cells (response = \"p99\" in the experiment).{more}",
+        "Cannot explain slow requests{}, whose p99 is {} times the median ({} against {}). {reason}.",
         at_cell(run, tail.cell),
         significant(tail.ratio),
         format_ns(p99),

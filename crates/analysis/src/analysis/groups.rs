@@ -166,6 +166,7 @@ fn merge_groups(whole: CellAnalysis, response: Response) -> CellAnalysis {
         mix: None,
         tail: None,
         tail_ratios: Vec::new(),
+        tail_blocks: Vec::new(),
         tails: Tails {
             cpu: whole.tails.cpu,
             ..Tails::default()

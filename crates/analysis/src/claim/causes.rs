@@ -15,7 +15,7 @@ use iolab_plan::untried_suspect::Obstacle;
 use iolab_workload::settings::cell_label;
 
 use super::Claim;
-use super::effect::log_ratios;
+use super::effect::{log_means, log_ratios};
 use super::leftover::fell;
 use crate::analysis::{Analysis, CellAnalysis};
 use crate::doubt::SideDoubt;
@@ -386,7 +386,16 @@ fn cell<'a>(analysis: &'a Analysis, label: &str) -> Option<&'a CellAnalysis> {
 fn measured(analysis: &Analysis) -> Option<(&Inquiry, Vec<Deviations>)> {
     let inquiry = analysis.inquiry.as_ref()?;
     let sign = direction(inquiry);
+    let unchanged = inquiry
+        .variants
+        .first()
+        .filter(|_| inquiry.compares_quantiles());
+    let unchanged = unchanged.and_then(|variant| cell(analysis, &variant.base));
     let of_variant = |variant: &Variant| {
+        if let Some(unchanged) = unchanged {
+            let own = cell(analysis, &variant.base);
+            return own.map_or_else(Deviations::new, |own| tails(unchanged, own));
+        }
         let sides = cell(analysis, &variant.base).zip(cell(analysis, &variant.other));
         sides.map_or_else(Deviations::new, |(base, other)| {
             let logs = log_ratios(base.trials(), other.trials()).into_iter();
@@ -396,6 +405,27 @@ fn measured(analysis: &Analysis) -> Option<(&Inquiry, Vec<Deviations>)> {
     };
     let deviations = inquiry.variants.iter().map(of_variant);
     Some((inquiry, deviations.collect()))
+}
+
+/// The logarithm of the 99th percentile of latency over the median in each block. The median is that of the unchanged cell, or that of the cell itself
+/// where it is lower: a tail is not gone where all requests are slower, and not where all are faster.
+fn tails(unchanged: &CellAnalysis, own: &CellAnalysis) -> Deviations {
+    let ratios = |cell: &CellAnalysis| log_means((&cell.tail_ratios, &cell.tail_blocks));
+    let medians = |cell: &CellAnalysis| -> Deviations {
+        let (slow, ratios) = (log_means(cell.trials()), ratios(cell));
+        let both = slow.into_iter();
+        both.filter_map(|(block, slow)| Some((block, slow - ratios.get(&block)?)))
+            .collect()
+    };
+    let (before, now) = (medians(unchanged), medians(own));
+    let of_block = |(block, slow): (u32, f64)| {
+        let median = before.get(&block)?.min(*now.get(&block)?);
+        Some((block, slow - median))
+    };
+    log_means(own.trials())
+        .into_iter()
+        .filter_map(of_block)
+        .collect()
 }
 
 /// What is left of a phenomenon without some suspects, by the estimator of the verdicts: what goes and what is left make the whole.

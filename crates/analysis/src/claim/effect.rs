@@ -318,7 +318,7 @@ pub(super) fn log_ratios_to_sum(parts: &[Trials<'_>], whole: Trials<'_>) -> BTre
 }
 
 /// The mean logarithm of the values of each block; blocks with a value that has no logarithm are left out.
-fn log_means((values, of): Trials<'_>) -> BTreeMap<u32, f64> {
+pub(super) fn log_means((values, of): Trials<'_>) -> BTreeMap<u32, f64> {
     let mut blocks: BTreeMap<u32, (f64, f64)> = BTreeMap::new();
     for (value, block) in values.iter().zip(of) {
         let (sum, count) = blocks.entry(*block).or_default();

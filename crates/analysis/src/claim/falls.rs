@@ -3,8 +3,9 @@
 
 use std::time::Duration;
 
-use super::phenomenon::{Fall, Phenomenon};
+use super::phenomenon::{Fall, Phenomenon, PhenomenonKind};
 use super::series::{Groups, two_groups};
+use super::tail::TailObstacle;
 use super::{Change, ChangePlace, Claim, LongTail};
 use crate::analysis::{Analysis, CellAnalysis};
 use crate::timeline::Access;
@@ -24,7 +25,7 @@ pub enum Unpaired {
     /// Trials in two groups, which no change over the run makes.
     TwoGroups(Groups),
     /// Slow requests.
-    LongTail(LongTail),
+    LongTail(LongTail, TailObstacle),
 }
 
 /// Why a change of level has no two sides.
@@ -92,7 +93,7 @@ fn fall(run: &Analysis, change: &Change) -> Option<Result<Phenomenon, WhyUnpaire
         expected: 1.0,
         size: -seen.ln(),
         is_disturbed: change.disturbed.is_some(),
-        fall: Some(Fall {
+        kind: PhenomenonKind::Loads(Fall {
             first_bytes: units as u64 * UNIT,
             first: time(SHORTER)?,
             whole: time(LONGER)?,
@@ -128,7 +129,10 @@ pub fn unpaired(run: &Analysis) -> Vec<Unpaired> {
         Some(Unpaired::Change(change.clone(), why))
     });
     let tails = all.iter().filter_map(|claim| match claim {
-        Claim::LongTail(tail) => Some(Unpaired::LongTail(tail.clone())),
+        Claim::LongTail(tail) => {
+            let why = tail.phenomenon(run)?.err()?;
+            Some(Unpaired::LongTail(tail.clone(), why))
+        }
         _ => None,
     });
     let groups = two_groups(run, 0, |cell| is_steady(run, cell));

@@ -20,7 +20,7 @@ pub fn changes_inside(run: &Analysis, phenomenon: &Phenomenon) -> bool {
 /// What trials of both sides leave for those that follow.
 pub fn leftover(run: &Analysis, phenomenon: &Phenomenon) -> Leftover {
     // Whether idle time restores the level shows when the fall is there again.
-    if let Some(fall) = &phenomenon.fall {
+    if let Some(fall) = phenomenon.fall() {
         return Leftover::Drained(1.0 / fall.factor);
     }
     let own = [phenomenon.base.cell, phenomenon.other.cell];

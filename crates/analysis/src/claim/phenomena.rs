@@ -7,7 +7,7 @@ use super::best::{Best, Candidate, Standing};
 use super::comparison::{Comparison, Contrast};
 use super::effect::{Difference, Effect, MARGIN};
 use super::falls::falls;
-use super::phenomenon::Phenomenon;
+use super::phenomenon::{Phenomenon, PhenomenonKind};
 use super::{Claim, claims};
 use crate::analysis::{Analysis, CellAnalysis};
 use crate::doubt::SideDoubt;
@@ -65,6 +65,7 @@ pub fn phenomena(run: &Analysis) -> Result<Vec<Phenomenon>, Unexplainable> {
                 all.extend(effects.filter_map(|effect| of_effect(comparison, effect)));
             }
             Claim::Best(curves) => all.extend(curves.iter().flat_map(of_curve)),
+            Claim::LongTail(tail) => all.extend(tail.phenomenon(run).and_then(Result::ok)),
             _ => {}
         }
     }
@@ -73,7 +74,7 @@ pub fn phenomena(run: &Analysis) -> Result<Vec<Phenomenon>, Unexplainable> {
     all.sort_by(|a, b| b.size.total_cmp(&a.size));
     all.sort_by_key(|one| one.is_disturbed);
     // Loads that last beyond a fall take longer than any trial of the run.
-    all.sort_by_key(|one| one.fall.is_some());
+    all.sort_by_key(Phenomenon::compared);
     all.sort_by_key(|one| sides(run, one).is_some_and(|sides| sides.is_by_construction()));
     Ok(all)
 }
@@ -85,7 +86,7 @@ fn sides(run: &Analysis, phenomenon: &Phenomenon) -> Option<Sides> {
         base,
         other,
         is_model: run.model.is_some(),
-        is_fall: phenomenon.fall.is_some(),
+        compared: phenomenon.compared(),
         // What the two differ in says itself what it is.
         machine: MachineState::default(),
     })
@@ -101,7 +102,7 @@ fn of_effect(comparison: &Comparison, effect: &Effect) -> Option<Phenomenon> {
         expected,
         size,
         is_disturbed,
-        fall: None,
+        kind: PhenomenonKind::Cells,
     };
     let in_flight = gained(comparison, effect);
     if let Some(expected) = in_flight.filter(|most| effect.estimate.ratio <= GAIN * most) {
@@ -175,7 +176,7 @@ fn worst(best: &Best, of: &[Candidate]) -> Option<Phenomenon> {
         expected: 1.0,
         size,
         is_disturbed: one.standing == Standing::Doubtful,
-        fall: None,
+        kind: PhenomenonKind::Cells,
     })
 }
 
@@ -220,7 +221,7 @@ fn dip(best: &Best) -> Option<Phenomenon> {
             expected: 1.0,
             size: nearest - base_far.2,
             is_disturbed: one.standing == Standing::Doubtful,
-            fall: None,
+            kind: PhenomenonKind::Cells,
         })
     });
     dips.max_by(|a, b| a.size.total_cmp(&b.size))

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use iolab_plan::suspect::Compared;
 use iolab_workload::settings::CellSpec;
 use iolab_workload::trial::TrialLimit;
 
@@ -24,8 +25,19 @@ pub struct Phenomenon {
     pub size: f64,
     /// Whether what others did meanwhile could have made it. Trying suspects tells: what goes with one is not their work.
     pub is_disturbed: bool,
-    /// How long each side lasts, where both are the same cell, whose throughput falls.
-    pub fall: Option<Fall>,
+    /// What the two sides are.
+    pub kind: PhenomenonKind,
+}
+
+/// What the two sides of a phenomenon are, with what the settings of each follow from.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum PhenomenonKind {
+    /// The two cells.
+    Cells,
+    /// Two loads of one cell, whose throughput falls.
+    Loads(Fall),
+    /// Two quantiles of the latency of one cell.
+    Quantiles(Tail),
 }
 
 impl Phenomenon {
@@ -33,10 +45,51 @@ impl Phenomenon {
     pub fn sides(&self, run: &Analysis) -> Option<[CellSpec; 2]> {
         let spec = |id: CellId| Some(&run.cell(id.cell)?.cell.spec);
         let (base, other) = (spec(self.base)?, spec(self.other)?);
-        Some(match self.fall {
-            Some(fall) => fall.sides(base),
-            None => [base.clone(), other.clone()],
+        Some(match self.kind {
+            PhenomenonKind::Cells => [base.clone(), other.clone()],
+            PhenomenonKind::Loads(fall) => fall.sides(base),
+            PhenomenonKind::Quantiles(tail) => tail.sides(base),
         })
+    }
+
+    /// The same without what the settings follow from.
+    pub fn compared(&self) -> Compared {
+        match self.kind {
+            PhenomenonKind::Cells => Compared::Cells,
+            PhenomenonKind::Loads(_) => Compared::Loads,
+            PhenomenonKind::Quantiles(_) => Compared::Quantiles,
+        }
+    }
+
+    /// The fall of throughput.
+    pub fn fall(&self) -> Option<&Fall> {
+        match &self.kind {
+            PhenomenonKind::Loads(fall) => Some(fall),
+            PhenomenonKind::Cells | PhenomenonKind::Quantiles(_) => None,
+        }
+    }
+}
+
+/// Slow requests of a cell.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Tail {
+    /// p50 and p99, ns.
+    pub quantiles: (f64, f64),
+    /// What a trial takes that has enough requests for them with one in flight.
+    pub time_min: Duration,
+    /// What a trial of the run took, or that where it is longer.
+    pub time: Duration,
+}
+
+impl Tail {
+    /// The settings of both sides, which end by their time: without others in flight the bytes of a trial would take longer.
+    fn sides(&self, cell: &CellSpec) -> [CellSpec; 2] {
+        let mut side = cell.clone();
+        side.trial.limit = TrialLimit {
+            time: Some(self.time),
+            ..TrialLimit::default()
+        };
+        [side.clone(), side]
     }
 }
 

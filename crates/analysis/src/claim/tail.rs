@@ -1,12 +1,17 @@
 //! Slow requests: the ratio of the 99th percentile of latency to the median.
 
+use std::time::Duration;
+
 use iolab_stats::{mean, mean_interval};
 
 use super::effect::{CellId, confidence};
+use super::phenomenon::{Phenomenon, PhenomenonKind, Tail};
 use crate::analysis::{Analysis, CellAnalysis, Flag, TRIALS_MIN};
 
 /// A tail is long where the interval of p99 over p50 lies above this ratio.
 const LONG: f64 = 3.0;
+/// Requests of a trial that shows its tail again: about ten lie above its 99th percentile.
+const REQUESTS: f64 = 1000.0;
 
 /// The longest tail of a run that is shown to be long.
 #[derive(Debug, Clone, PartialEq)]
@@ -26,6 +31,50 @@ pub struct LongTail {
     /// Measured cells that are not judged: disturbed, with several operations, behind their rate, with too few trials, or with too few requests in
     /// each for a 99th percentile.
     pub unjudged: usize,
+}
+
+/// Why slow requests cannot be explained.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TailObstacle {
+    /// Requests are made at a rate: they wait for those that are late, however few are in flight.
+    HasRate,
+    /// Trials end by a rule of their own, or each fills a new file.
+    OwnBounds,
+}
+
+impl LongTail {
+    /// The tail as a difference between two quantiles of its cell; `None` of a cell that is not there, or was not timed.
+    pub(super) fn phenomenon(&self, run: &Analysis) -> Option<Result<Phenomenon, TailObstacle>> {
+        let cell = run.cell(self.cell.cell)?;
+        let trial = cell.cell.trial();
+        if trial.rate.is_some() {
+            return Some(Err(TailObstacle::HasRate));
+        }
+        if trial.steady.is_some() || trial.starts_fresh() {
+            return Some(Err(TailObstacle::OwnBounds));
+        }
+        let in_flight = f64::from(trial.threads) * f64::from(trial.depth);
+        let seconds = |seconds: f64| {
+            let time = Duration::try_from_secs_f64(seconds).ok()?;
+            // A setting, and what a page shows: whole milliseconds.
+            Some(Duration::from_millis(time.as_millis() as u64 + 1))
+        };
+        let time_min = seconds(REQUESTS * in_flight / cell.iops.as_ref()?.median)?;
+        let took = seconds(cell.elapsed.as_ref()?.median / 1e9)?;
+        Some(Ok(Phenomenon {
+            base: self.cell,
+            other: self.cell,
+            seen: self.ratio,
+            expected: 1.0,
+            size: self.interval.0.ln(),
+            is_disturbed: false,
+            kind: PhenomenonKind::Quantiles(Tail {
+                quantiles: self.quantiles,
+                time_min,
+                time: took.max(time_min),
+            }),
+        }))
+    }
 }
 
 /// Whether the tail of a cell is its own: slow requests of a disturbed cell may have another cause, and behind a rate response times grow

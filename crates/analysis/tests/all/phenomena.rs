@@ -112,7 +112,7 @@ fn a_fall_is_a_difference_between_a_shorter_and_a_longer_load() {
     assert_eq!(unpaired(&analysis), []);
     let two = size_curve("read-size", &[("4KiB", 100.0), ("64KiB", 1000.0)]);
     let found = phenomena(&changed(&two, 0.1)).expect("plain trials");
-    let are_falls: Vec<bool> = found.iter().map(|one| one.fall.is_some()).collect();
+    let are_falls: Vec<bool> = found.iter().map(|one| one.fall().is_some()).collect();
     assert_eq!(are_falls, [false, true]);
 }
 

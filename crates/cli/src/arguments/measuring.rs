@@ -31,7 +31,8 @@ A suspect is a mechanism that may cause the difference. iolab measures both side
 without each suspect, without all suspects, and without all but one, in the same random \
 blocks. A suspect is a cause if at least half of the difference disappears without it; \
 it is cleared if less than a quarter changes. A fall of throughput over time is explained \
-like a difference: a load that ends before it against one that lasts beyond it.
+like a difference: a load that ends before it against one that lasts beyond it. So are \
+slow requests: the p99 of latency of a cell against its median.
 
 Examples:
   iolab run read-size --set pattern=seq,rand -o order.iolab
@@ -294,7 +295,7 @@ pub(crate) struct Why {
     /// Difference to explain, by its number in --list [default: 1, the first of --list]
     #[arg(long, value_name = "NUMBER")]
     pub(crate) of: Option<usize>,
-    /// List the differences and falls of the run that can be explained, and what cannot; measure nothing
+    /// List the differences, falls and slow requests of the run that can be explained, and what cannot; measure nothing
     #[arg(long, conflicts_with_all = ["of", "dry_run"])]
     pub(crate) list: bool,
     /// Time for all trials together; a short budget tries fewer suspects

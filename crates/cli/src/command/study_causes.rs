@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use iolab_analysis::claim::{Claim, Phenomenon, claims, phenomena};
 use iolab_plan::experiment::{Change, INQUIRY};
+use iolab_plan::suspect::Compared;
 use iolab_report::causes;
 use iolab_report::input::Input;
 use iolab_report::layout::paragraph;
@@ -202,8 +203,10 @@ fn compares_sizes((input, phenomenon): &Found<'_>) -> bool {
 /// The effects of a run whose cause is not a factor of it; those of the I/O size last.
 fn of_run(input: &Input) -> Vec<Found<'_>> {
     let found = phenomena(input.run.analysis()).unwrap_or_default();
-    // The budget of a study has no room for loads that last beyond a fall.
-    let between_cells = found.into_iter().filter(|one| one.fall.is_none());
+    // The budget of a study has no room for loads that last beyond a fall, and its page compares cells.
+    let between_cells = found
+        .into_iter()
+        .filter(|one| one.compared() == Compared::Cells);
     let own = between_cells.filter(|one| {
         let explanation = Explanation {
             file: &input.path,

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::analysis::{Analysis, CellAnalysis, TRIALS_MIN};
 use iolab_analysis::claim::{
-    Phenomenon, Unexplainable, Unpaired, changes_inside, claims, is_answered, leftover, phenomena,
-    remainders, unpaired,
+    Phenomenon, PhenomenonKind, Unexplainable, Unpaired, changes_inside, claims, is_answered,
+    leftover, phenomena, remainders, unpaired,
 };
 use iolab_host::pseudo_files::chosen as in_force;
 use iolab_plan::cells::FittedPlan;
@@ -255,7 +255,7 @@ fn list(run: &AnalysedRun, (found, beside): (&[Phenomenon], &[Unpaired]), file: 
 /// That there is nothing to explain, and whether that is for want of trials.
 fn nothing(run: &Analysis) -> String {
     if let [_] = run.cells.as_slice() {
-        return "The run has a single cell, and no lasting fall of throughput was found in it: 'iolab why' explains a fall, or a difference between two cells. Measure several in one run, such as with --bs 4k,64k.".to_owned();
+        return "The run has a single cell, in which neither a lasting fall of throughput nor a long tail of latency was found: 'iolab why' explains these, or a difference between two cells. Measure several in one run, such as with --bs 4k,64k.".to_owned();
     }
     let few = with_few_trials(run);
     let few = match few.first() {
@@ -367,7 +367,7 @@ impl Explanation<'_> {
             base,
             other,
             is_model: self.run.record().run.target_kind == TargetKind::Model,
-            is_fall: self.phenomenon.fall.is_some(),
+            compared: self.phenomenon.compared(),
             machine: self.machine(),
         })
     }
@@ -465,14 +465,19 @@ impl Explanation<'_> {
             Some(Duration::from_nanos(elapsed.median as u64))
         };
         let sides = [self.phenomenon.base, self.phenomenon.other];
-        let took = match &self.phenomenon.fall {
-            Some(fall) => [fall.first, fall.whole],
-            None => sides.map(|side| took(side.cell).unwrap_or(TRIAL_TIME)),
-        };
-        // It is throughput that falls, whatever the run asks about.
-        let response = match self.phenomenon.fall {
-            Some(_) => Response::Throughput,
-            None => record.experiment.response,
+        // It is throughput that falls, and a quantile that lies far from another one, whatever the run asks about.
+        let (took, response, time_min) = match &self.phenomenon.kind {
+            PhenomenonKind::Cells => (
+                sides.map(|side| took(side.cell).unwrap_or(TRIAL_TIME)),
+                record.experiment.response,
+                Duration::ZERO,
+            ),
+            PhenomenonKind::Loads(fall) => (
+                [fall.first, fall.whole],
+                Response::Throughput,
+                Duration::ZERO,
+            ),
+            PhenomenonKind::Quantiles(tail) => ([tail.time; 2], Response::P99, tail.time_min),
         };
         Experiment::inquiry(&experiment::Phenomenon {
             text: causes::phenomenon(self.run.analysis(), self.phenomenon),
@@ -483,6 +488,7 @@ impl Explanation<'_> {
             response,
             precondition: definition.design.precondition,
             changes_inside: changes_inside(self.run.analysis(), self.phenomenon),
+            time_min,
             budget,
             fill: self.fill_foreseen(),
         })

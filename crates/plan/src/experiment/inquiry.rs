@@ -18,7 +18,7 @@ use timing::{BLOCKS_WANTED, no_time};
 
 use super::{Combination, Design, Experiment, GroupSetting, check_question};
 use crate::precondition::Precondition;
-use crate::suspect::{Check, Intervention, Leftover, Sides, Suspect};
+use crate::suspect::{Intervention, Leftover, Sides, Suspect};
 use crate::untried_suspect::Obstacle;
 
 /// What a run is called that finds a cause.
@@ -52,6 +52,14 @@ pub struct Inquiry {
     pub fill_ns: Option<u64>,
     /// The first has all suspects.
     pub variants: Vec<Variant>,
+}
+
+impl Inquiry {
+    /// Whether both sides are one cell, whose 99th percentile of latency is compared with its median.
+    pub fn compares_quantiles(&self) -> bool {
+        let unchanged = self.variants.first();
+        unchanged.is_some_and(|one| one.base == one.other)
+    }
 }
 
 /// A suspect that is not tried.
@@ -95,6 +103,8 @@ pub struct Phenomenon {
     pub precondition: Precondition,
     /// Whether throughput of a side changes its level within its trials: shorter ones would show another difference.
     pub changes_inside: bool,
+    /// What a trial takes at least that has enough requests for the quantity, however few are in flight.
+    pub time_min: Duration,
     /// Time for all trials, and for filling before them.
     pub budget: Duration,
     /// What filling the scratch file takes of that, as far as is known before.
@@ -119,9 +129,7 @@ impl Experiment {
         let sides = &phenomenon.sides.after_idle(idle);
         let (mut tried, mut untried) = suspects(sides);
         let around = phenomenon.around();
-        let times = [&sides.base, &sides.other]
-            .into_iter()
-            .zip(phenomenon.times());
+        let times = sides.cells().into_iter().zip(phenomenon.times());
         let pair: Duration = times.map(|(side, time)| side.idle + time + around).sum();
         let blocks = |suspects: usize| {
             let block = pair.as_secs_f64() * variants(suspects).len() as f64;
@@ -154,7 +162,7 @@ impl Experiment {
         let without: Vec<(Vec<&Suspect>, Sides)> = without.collect();
         let cells = || {
             let all = without.iter();
-            all.flat_map(|(_, sides)| [&sides.base, &sides.other])
+            all.flat_map(|(_, sides)| sides.cells())
         };
         let mut experiment = Self::bare(
             INQUIRY.to_owned(),
@@ -248,8 +256,7 @@ fn suspects(sides: &Sides) -> (Vec<&'static Suspect>, Vec<Untried>) {
             why,
         });
     };
-    // What changes the speed of the loads moves the place where throughput falls: only suspects that watch that can be tried.
-    let can_tell = |suspect: &&Suspect| !sides.is_fall || suspect.check == Check::SameVolume;
+    let can_tell = |suspect: &&Suspect| suspect.explains.contains(&sides.compared);
     for suspect in Suspect::all().iter().filter(can_tell) {
         match (suspect.take_off)(sides) {
             Intervention::Irrelevant => {}
@@ -364,7 +371,7 @@ fn row<'a>(cell: &CellSpec, cells: impl Iterator<Item = &'a CellSpec> + Clone) -
 mod tests {
     use super::*;
     use crate::cells::{OneProcess, Plan};
-    use crate::suspect::MachineState;
+    use crate::suspect::{Compared, MachineState};
     use iolab_workload::trial::{BufferInit, CacheState, Pattern};
 
     fn phenomenon(budget: u64) -> Phenomenon {
@@ -381,13 +388,14 @@ mod tests {
                 base,
                 other,
                 is_model: true,
-                is_fall: false,
+                compared: Compared::Cells,
                 machine: MachineState::default(),
             },
             took: [Duration::from_millis(300); 2],
             response: Response::Throughput,
             precondition: Precondition::default(),
             changes_inside: false,
+            time_min: Duration::ZERO,
             budget: Duration::from_secs(budget),
             fill: Duration::ZERO,
         }

@@ -3,7 +3,7 @@
 use iolab_workload::settings::CellSpec;
 use iolab_workload::trial::TrialSpec;
 
-use super::{Check, Intervention, Sides, Suspect};
+use super::{Check, Compared, Intervention, Sides, Suspect};
 
 /// The I/O size whose bytes do not decide.
 const SMALL: u64 = 4096;
@@ -16,6 +16,7 @@ pub(super) const SUSPECT: Suspect = Suspect {
     change: "bs=4KiB",
     order: 0,
     check: Check::Settings,
+    explains: &[Compared::Cells],
     take_off,
 };
 

@@ -3,7 +3,7 @@
 use iolab_workload::settings::CellSpec;
 use iolab_workload::trial::{Backend, Batch, CacheState, DEPTH_MAX, TrialSpec};
 
-use super::{Check, Intervention, Sides, Suspect};
+use super::{Check, Compared, Intervention, Sides, Suspect};
 
 /// Below this I/O size the cost of a system call decides, and another call is another cost.
 const BS_MIN: u64 = 16 << 10;
@@ -14,6 +14,7 @@ pub(super) const SUSPECT: Suspect = Suspect {
     change: "as much buffer memory on both sides, used in turn (libaio)",
     order: 1,
     check: Check::Settings,
+    explains: &[Compared::Cells],
     take_off,
 };
 

@@ -3,7 +3,7 @@
 use iolab_workload::cpus::Placement;
 use iolab_workload::settings::CellSpec;
 
-use super::{Check, Intervention, Sides, Suspect};
+use super::{Check, Compared, Intervention, Sides, Suspect};
 
 pub(super) const SUSPECT: Suspect = Suspect {
     name: "cpu-binding",
@@ -11,6 +11,7 @@ pub(super) const SUSPECT: Suspect = Suspect {
     change: "threads free to run on any CPU",
     order: 0,
     check: Check::Settings,
+    explains: &[Compared::Cells],
     take_off,
 };
 

@@ -3,7 +3,7 @@
 use iolab_workload::settings::CellSpec;
 use iolab_workload::trial::NICE;
 
-use super::{Check, Intervention, Obstacle, Sides, Suspect};
+use super::{Check, Compared, Intervention, Obstacle, Sides, Suspect};
 
 /// Above that of what a system runs as real-time threads, below that of the kernel's own.
 const REALTIME: u8 = 50;
@@ -16,6 +16,7 @@ pub(super) const SUSPECT: Suspect = Suspect {
     change: "nice=-20, or realtime=50 with --change-system",
     order: 2,
     check: Check::LessCpuWait,
+    explains: &[Compared::Cells, Compared::Quantiles],
     take_off,
 };
 

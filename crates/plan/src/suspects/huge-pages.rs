@@ -3,7 +3,7 @@
 use iolab_workload::system_settings::HugePageUse;
 use iolab_workload::trial::{BufferInit, CacheState, HUGE_PAGE_MIN_BYTES, TrialSpec};
 
-use super::{Check, Intervention, Sides, Suspect};
+use super::{Check, Compared, Intervention, Sides, Suspect};
 
 pub(super) const SUSPECT: Suspect = Suspect {
     name: "huge-pages",
@@ -11,6 +11,7 @@ pub(super) const SUSPECT: Suspect = Suspect {
     change: "system=transparent_hugepage:madvise",
     order: 1,
     check: Check::Settings,
+    explains: &[Compared::Cells],
     take_off,
 };
 

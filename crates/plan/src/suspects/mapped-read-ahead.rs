@@ -2,7 +2,7 @@
 
 use iolab_workload::trial::{Backend, CacheState, TrialSpec};
 
-use super::{Check, Intervention, Sides, Suspect};
+use super::{Check, Compared, Intervention, Sides, Suspect};
 
 pub(super) const SUSPECT: Suspect = Suspect {
     name: "mapped-read-ahead",
@@ -10,6 +10,7 @@ pub(super) const SUSPECT: Suspect = Suspect {
     change: "system=read_ahead_kb:0",
     order: 1,
     check: Check::Settings,
+    explains: &[Compared::Cells],
     take_off,
 };
 

@@ -3,7 +3,7 @@
 use iolab_workload::settings::CellSpec;
 use iolab_workload::trial::BufferInit;
 
-use super::{Check, Intervention, Sides, Suspect};
+use super::{Check, Compared, Intervention, Sides, Suspect};
 
 pub(super) const SUSPECT: Suspect = Suspect {
     name: "page-faults",
@@ -11,6 +11,7 @@ pub(super) const SUSPECT: Suspect = Suspect {
     change: "buffer_init=populated",
     order: 1,
     check: Check::FewerFaults,
+    explains: &[Compared::Cells],
     take_off,
 };
 

@@ -3,7 +3,7 @@
 use iolab_workload::settings::CellSpec;
 use iolab_workload::trial::Pattern;
 
-use super::{Check, Intervention, Sides, Suspect};
+use super::{Check, Compared, Intervention, Sides, Suspect};
 
 /// The part of the region that is left, where that holds enough requests.
 const SHARE: u64 = 64;
@@ -18,6 +18,7 @@ pub(super) const SUSPECT: Suspect = Suspect {
     change: "an 8th of the region or less, down to a 64th",
     order: 2,
     check: Check::Settings,
+    explains: &[Compared::Cells, Compared::Quantiles],
     take_off,
 };
 

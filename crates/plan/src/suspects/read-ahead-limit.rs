@@ -2,7 +2,7 @@
 
 use iolab_workload::trial::{Advice, CacheState, Pattern, TrialSpec};
 
-use super::{Check, Intervention, Sides, Suspect};
+use super::{Check, Compared, Intervention, Sides, Suspect};
 
 /// A limit beyond which a longer request gains little on any device, KiB.
 const ENOUGH_KIB: u32 = 16 << 10;
@@ -13,6 +13,7 @@ pub(super) const SUSPECT: Suspect = Suspect {
     change: "system=read_ahead_kb:16384",
     order: 3,
     check: Check::Settings,
+    explains: &[Compared::Cells],
     take_off,
 };
 

@@ -2,7 +2,7 @@
 
 use iolab_workload::settings::CellSpec;
 
-use super::{Check, Intervention, Sides, Suspect};
+use super::{Check, Compared, Intervention, Sides, Suspect};
 
 pub(super) const SUSPECT: Suspect = Suspect {
     name: "recovery",
@@ -10,6 +10,7 @@ pub(super) const SUSPECT: Suspect = Suspect {
     change: "the same idle time on both sides",
     order: 3,
     check: Check::Settings,
+    explains: &[Compared::Cells],
     take_off,
 };
 

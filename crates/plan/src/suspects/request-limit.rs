@@ -3,7 +3,7 @@
 use iolab_workload::system_settings::RequestLimit;
 use iolab_workload::trial::{CacheState, TrialSpec};
 
-use super::{Check, Intervention, Sides, Suspect};
+use super::{Check, Compared, Intervention, Sides, Suspect};
 
 pub(super) const SUSPECT: Suspect = Suspect {
     name: "request-limit",
@@ -11,6 +11,7 @@ pub(super) const SUSPECT: Suspect = Suspect {
     change: "system=max_sectors_kb:max",
     order: 0,
     check: Check::FewerDeviceIos,
+    explains: &[Compared::Cells],
     take_off,
 };
 

@@ -3,7 +3,7 @@
 use iolab_workload::system_settings::SchedulerName;
 use iolab_workload::trial::CacheState;
 
-use super::{Check, Intervention, Sides, Suspect};
+use super::{Check, Compared, Intervention, Sides, Suspect};
 
 pub(super) const SUSPECT: Suspect = Suspect {
     name: "scheduler",
@@ -11,6 +11,7 @@ pub(super) const SUSPECT: Suspect = Suspect {
     change: "system=scheduler:none",
     order: 3,
     check: Check::Settings,
+    explains: &[Compared::Cells, Compared::Quantiles],
     take_off,
 };
 

@@ -3,7 +3,7 @@
 use iolab_workload::settings::CellSpec;
 use iolab_workload::trial::Descriptors;
 
-use super::{Check, Intervention, Sides, Suspect};
+use super::{Check, Compared, Intervention, Sides, Suspect};
 
 pub(super) const SUSPECT: Suspect = Suspect {
     name: "shared-descriptor",
@@ -11,6 +11,7 @@ pub(super) const SUSPECT: Suspect = Suspect {
     change: "descriptors=private",
     order: 0,
     check: Check::Settings,
+    explains: &[Compared::Cells, Compared::Quantiles],
     take_off,
 };
 

@@ -4,7 +4,7 @@
 use iolab_workload::settings::CellSpec;
 use iolab_workload::trial::TrialSpec;
 
-use super::{Check, Intervention, Sides, Suspect};
+use super::{Check, Compared, Intervention, Sides, Suspect};
 
 /// The largest request that a cloud volume counts as one.
 const LARGE: u64 = 256 << 10;
@@ -19,6 +19,7 @@ pub(super) const SUSPECT: Suspect = Suspect {
     change: "bs=256KiB",
     order: 0,
     check: Check::SameVolume,
+    explains: &[Compared::Loads],
     take_off,
 };
 
@@ -29,7 +30,7 @@ fn take_off(sides: &Sides) -> Intervention {
         bytes.is_none_or(|bytes| bytes >= REQUESTS_MIN * LARGE)
     };
     let can = |trial: &TrialSpec| is_small(trial) && has_many(trial);
-    if !sides.is_fall || !sides.trials().into_iter().all(can) {
+    if !sides.trials().into_iter().all(can) {
         return Intervention::Irrelevant;
     }
     sides.changed(|cell: &mut CellSpec| cell.trial.bs = LARGE)

@@ -3,7 +3,7 @@
 use iolab_workload::settings::CellSpec;
 use iolab_workload::trial::{Backend, CacheState, TrialSpec};
 
-use super::{Check, Intervention, Sides, Suspect};
+use super::{Check, Compared, Intervention, Sides, Suspect};
 
 /// The largest request beside whose copy a system call counts. A mapping has costs of its own for each page.
 const SMALL: u64 = 4096;
@@ -14,6 +14,7 @@ pub(super) const SUSPECT: Suspect = Suspect {
     change: "backend=mmap, which makes none",
     order: 0,
     check: Check::Settings,
+    explains: &[Compared::Cells],
     take_off,
 };
 

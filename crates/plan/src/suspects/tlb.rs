@@ -3,7 +3,7 @@
 use iolab_workload::settings::CellSpec;
 use iolab_workload::trial::{BufferInit, CacheState, TrialSpec};
 
-use super::{Check, Intervention, Sides, Suspect};
+use super::{Check, Compared, Intervention, Sides, Suspect};
 
 /// Buffers of a thread below this size fit the address cache (TLB) of any CPU in small pages, bytes.
 const COVERED: u64 = 1 << 20;
@@ -14,6 +14,7 @@ pub(super) const SUSPECT: Suspect = Suspect {
     change: "buffer_init=huge",
     order: 2,
     check: Check::Settings,
+    explains: &[Compared::Cells],
     take_off,
 };
 

@@ -3,7 +3,7 @@
 use iolab_workload::settings::CellSpec;
 use iolab_workload::trial::{Backend, CacheState, SyncPolicy, TrialSpec};
 
-use super::{Check, Intervention, Sides, Suspect};
+use super::{Check, Compared, Intervention, Sides, Suspect};
 
 /// Requests in flight with which latency no longer decides.
 const DEPTH: u32 = 16;
@@ -18,6 +18,7 @@ pub(super) const SUSPECT: Suspect = Suspect {
     change: "16 requests, or 16 MiB, in flight",
     order: 0,
     check: Check::InFlight,
+    explains: &[Compared::Cells],
     take_off,
 };
 

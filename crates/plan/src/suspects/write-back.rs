@@ -3,7 +3,7 @@
 use iolab_workload::settings::CellSpec;
 use iolab_workload::trial::{CacheState, SyncPolicy};
 
-use super::{Check, Intervention, Sides, Suspect};
+use super::{Check, Compared, Intervention, Sides, Suspect};
 
 pub(super) const SUSPECT: Suspect = Suspect {
     name: "write-back",
@@ -11,6 +11,7 @@ pub(super) const SUSPECT: Suspect = Suspect {
     change: "sync=odsync",
     order: 0,
     check: Check::Settings,
+    explains: &[Compared::Cells],
     take_off,
 };
 

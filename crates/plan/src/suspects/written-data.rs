@@ -3,7 +3,7 @@
 use iolab_workload::settings::CellSpec;
 use iolab_workload::trial::{CacheState, SyncPolicy, TrialSpec};
 
-use super::{Check, Intervention, Sides, Suspect};
+use super::{Check, Compared, Intervention, Sides, Suspect};
 
 pub(super) const SUSPECT: Suspect = Suspect {
     name: "written-data",
@@ -11,13 +11,14 @@ pub(super) const SUSPECT: Suspect = Suspect {
     change: "reads instead of writes",
     order: 0,
     check: Check::SameVolume,
+    explains: &[Compared::Loads],
     take_off,
 };
 
 fn take_off(sides: &Sides) -> Intervention {
     // Reads of the page cache use up nothing of the storage.
     let is_direct = |trial: &TrialSpec| trial.cache == CacheState::Direct;
-    if !sides.is_fall || !sides.trials().into_iter().all(is_direct) {
+    if !sides.trials().into_iter().all(is_direct) {
         return Intervention::Irrelevant;
     }
     sides.changed(|cell: &mut CellSpec| {

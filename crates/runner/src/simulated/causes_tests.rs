@@ -4,302 +4,27 @@
 //! `IOLAB_GRADE_RUNS=40 cargo test --release -p iolab-runner --lib causes -- --nocapture` prints the table of METHODS.md, and with
 //! `IOLAB_GRADE_ONLY=TEXT` only rows that hold this text.
 
+mod worlds;
+
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::tests::measure;
 use iolab_analysis::analysis::{Analysis, analyse};
-use iolab_analysis::claim::{Again, CauseVerdict, Claim, Fall, Suspected, claims, phenomena};
-use iolab_diskmodel::definition::Definition;
-use iolab_diskmodel::definition::parts::{
-    CacheDefinition, LatencyDefinition, LimitDefinition, NoiseDefinition, PartDefinition, Rate,
-    ServerDefinition, SplitDefinition, StallDefinition, WriteBackDefinition,
+use iolab_analysis::claim::{
+    Again, CauseVerdict, CellId, Claim, PhenomenonKind, Suspected, claims, phenomena,
 };
+use iolab_diskmodel::definition::Definition;
+use iolab_diskmodel::definition::parts::{NoiseDefinition, PartDefinition};
 use iolab_plan::experiment::{Experiment, Phenomenon};
 use iolab_plan::suspect::{MachineState, Sides};
-use iolab_record::RunRecord;
+use iolab_record::{Cell, RunRecord};
 use iolab_workload::response::Response;
-use iolab_workload::settings::CellSpec;
+
+use worlds::{World, worlds};
 
 /// Seeds of each world where nothing else is asked for.
 const SEEDS: u64 = 2;
-/// A model with planted causes, and what is measured on it.
-struct World {
-    name: &'static str,
-    /// What noise of 3 % a trial is put around.
-    model: PartDefinition,
-    experiment: &'static [&'static str],
-    /// The suspects that are causes; none where no suspect is.
-    planted: &'static [&'static str],
-    /// The share that goes where the only planted part is switched off in the model.
-    share: Option<f64>,
-    /// The ratio of the run that is to be explained, where there is nothing to explain.
-    made_up: Option<f64>,
-}
-
-/// Memory that is large enough for all regions.
-fn memory() -> PartDefinition {
-    PartDefinition::Memory(4 << 30)
-}
-
-/// Reads and writes of so many microseconds.
-fn latency(us: f64) -> PartDefinition {
-    PartDefinition::Latency(Box::new(LatencyDefinition {
-        read_us: us,
-        write_us: us,
-        inner: memory(),
-    }))
-}
-
-/// A mapping table that covers 64 MiB, 256 KiB an entry.
-fn mapped(inner: PartDefinition) -> PartDefinition {
-    PartDefinition::Cache(Box::new(CacheDefinition {
-        bytes: 64 << 20,
-        line: 256 << 10,
-        hit_us: 20.0,
-        inner,
-    }))
-}
-
-fn write_back(inner: PartDefinition) -> PartDefinition {
-    PartDefinition::WriteBack(Box::new(WriteBackDefinition {
-        bytes: 1 << 30,
-        hit_us: 30.0,
-        drain_mb_s: None,
-        inner,
-    }))
-}
-
-/// A cache of so many bytes that writes fill at 13 MB/s and that is emptied at 2 MB/s, before storage whose reads are as fast as it.
-fn filling(bytes: u64) -> PartDefinition {
-    PartDefinition::WriteBack(Box::new(WriteBackDefinition {
-        bytes,
-        hit_us: 300.0,
-        drain_mb_s: Some(2.0),
-        inner: PartDefinition::Latency(Box::new(LatencyDefinition {
-            read_us: 250.0,
-            write_us: 2000.0,
-            inner: memory(),
-        })),
-    }))
-}
-
-/// A tenth of a rate once credits are used up.
-fn bursts(burst: f64, credits: f64) -> Rate {
-    Rate {
-        sustained: burst / 10.0,
-        burst: Some(burst),
-        credits,
-    }
-}
-
-/// Credits of so many requests, which 2000 a second use up, and a rate of bytes that large requests reach.
-fn request_credits(credits: f64, inner: PartDefinition) -> PartDefinition {
-    PartDefinition::Limit(Box::new(LimitDefinition {
-        requests: Some(bursts(2e3, credits)),
-        request_bytes: 256 << 10,
-        bytes: Some(Rate {
-            sustained: 8e7,
-            burst: None,
-            credits: 0.0,
-        }),
-        inner,
-    }))
-}
-
-/// Credits of bytes, which 20 MB/s use up.
-fn byte_credits(inner: PartDefinition) -> PartDefinition {
-    PartDefinition::Limit(Box::new(LimitDefinition {
-        requests: None,
-        request_bytes: 0,
-        bytes: Some(bursts(2e7, 2e7)),
-        inner,
-    }))
-}
-
-/// So many bytes per second.
-fn limit(bytes: f64, inner: PartDefinition) -> PartDefinition {
-    PartDefinition::Limit(Box::new(LimitDefinition {
-        requests: None,
-        request_bytes: 0,
-        bytes: Some(Rate {
-            sustained: bytes,
-            burst: None,
-            credits: 0.0,
-        }),
-        inner,
-    }))
-}
-
-fn one_at_a_time(inner: PartDefinition) -> PartDefinition {
-    PartDefinition::Server(Box::new(ServerDefinition { slots: 1, inner }))
-}
-
-/// Stands still for 10 ms with every 20th request.
-fn stalled(inner: PartDefinition) -> PartDefinition {
-    PartDefinition::Stall(Box::new(StallDefinition {
-        stall_ms: 10.0,
-        every: 20,
-        mean_ms: None,
-        inner,
-    }))
-}
-
-/// Requests above 16 KiB in pieces.
-fn split(inner: PartDefinition) -> PartDefinition {
-    PartDefinition::Split(Box::new(SplitDefinition {
-        bytes: 16 << 10,
-        inner,
-    }))
-}
-
-/// The hard disk of the catalogue with each access taking 2 ms, whatever its place; with a buffer of so many segments of a MiB or less.
-fn even_disk(segments: u32) -> PartDefinition {
-    let (_, definition) = iolab_runfile::model_definition("sata-7200").expect("built in");
-    let mut model = definition.model;
-    if let PartDefinition::Disk(disk) = &mut model {
-        disk.mechanics.constant_access_ms = Some(2.0);
-        disk.buffer.segments = segments;
-        disk.buffer.segment_blocks = disk.buffer.segment_blocks.min(256);
-    }
-    model
-}
-
-const ORDER: &[&str] = &["pattern=seq,rand", "bs=64k", "time=50ms"];
-const SMALL: &[&str] = &["pattern=seq,rand", "bs=4k", "time=50ms"];
-const SIZES: &[&str] = &["bs=4k,64k", "time=50ms"];
-const DIRECTION: &[&str] = &["read_percent=0,100", "bs=4k", "time=50ms"];
-const DURABLE: &[&str] = &["workload=WS,RS", "sync=each", "bs=4k", "time=50ms"];
-const WRITES: &[&str] = &["read_percent=0", "bs=4k", "bytes=none", "time=3s"];
-const LARGE_WRITES: &[&str] = &["read_percent=0", "bs=16k", "bytes=none", "time=2s"];
-const READS: &[&str] = &["read_percent=100", "bs=4k", "bytes=none", "time=2s"];
-const THREADS: &[&str] = &["threads=1,8", "bs=64k", "time=50ms"];
-
-fn worlds() -> Vec<World> {
-    let world = |name, model: PartDefinition, experiment, planted| World {
-        name,
-        model,
-        experiment,
-        planted,
-        share: None,
-        made_up: None,
-    };
-    let alone = |name, model: PartDefinition, experiment, planted| World {
-        share: Some(1.0),
-        ..world(name, model, experiment, planted)
-    };
-    vec![
-        // One request at a time: else more of them in flight would overlap what a miss costs.
-        alone(
-            "mapping table of 64 MiB",
-            one_at_a_time(mapped(latency(200.0))),
-            SMALL,
-            &["reach"],
-        ),
-        alone("read-ahead", even_disk(2), ORDER, &["read-ahead"]),
-        alone(
-            "500 us a request, 50 MB/s",
-            limit(5e7, latency(500.0)),
-            SIZES,
-            &["waiting"],
-        ),
-        alone(
-            "write-back cache",
-            one_at_a_time(write_back(latency(200.0))),
-            DIRECTION,
-            &["write-cache"],
-        ),
-        alone(
-            "flushes of 100 us",
-            latency(100.0),
-            DURABLE,
-            &["durability"],
-        ),
-        alone(
-            "400 MB/s",
-            limit(4e8, latency(400.0)),
-            THREADS,
-            &["bandwidth"],
-        ),
-        world(
-            "mapping table, overlapping misses",
-            mapped(latency(200.0)),
-            SMALL,
-            &["reach", "waiting"],
-        ),
-        // More requests in flight overlap both sides alike.
-        alone(
-            "write-back cache, overlapping requests",
-            write_back(latency(200.0)),
-            DIRECTION,
-            &["write-cache"],
-        ),
-        world(
-            "read-ahead, cache of 16 MiB",
-            even_disk(32),
-            ORDER,
-            &["read-ahead", "reach"],
-        ),
-        World {
-            // The disk is as earlier trials have left it in the run that shows it, and no such run says how new disks differ.
-            made_up: Some(10.0),
-            ..world(
-                "read-ahead, flushes",
-                write_back(even_disk(2)),
-                DURABLE,
-                &["read-ahead", "durability"],
-            )
-        },
-        world(
-            "a serial server",
-            one_at_a_time(latency(400.0)),
-            THREADS,
-            &[],
-        ),
-        world(
-            "stalls, a serial server",
-            one_at_a_time(stalled(latency(400.0))),
-            THREADS,
-            &[],
-        ),
-        world(
-            "requests split at 16 KiB, a serial server",
-            split(one_at_a_time(latency(500.0))),
-            SIZES,
-            &[],
-        ),
-        alone(
-            "a fall: a write cache of 16 MiB fills",
-            filling(16 << 20),
-            WRITES,
-            &["written-data"],
-        ),
-        alone(
-            "a fall: credits of requests",
-            request_credits(1000.0, latency(250.0)),
-            LARGE_WRITES,
-            &["small-requests"],
-        ),
-        world(
-            "a fall: credits of bytes",
-            byte_credits(latency(100.0)),
-            WRITES,
-            &[],
-        ),
-        World {
-            made_up: Some(0.7),
-            ..world("nothing", latency(200.0), SMALL, &[])
-        },
-        World {
-            made_up: Some(0.7),
-            ..world("nothing over time", latency(500.0), WRITES, &[])
-        },
-        World {
-            made_up: Some(0.7),
-            ..world("nothing over time, reads", latency(500.0), READS, &[])
-        },
-    ]
-}
 
 /// What was said of a world, over its seeds.
 #[derive(Default)]
@@ -355,53 +80,61 @@ fn of_world(world: &World, seeds: std::ops::Range<u64>) -> Grade {
     grade
 }
 
-/// The greatest phenomenon of a run; where there is none, as if its two cells differed, or its only one fell.
+/// The greatest phenomenon of a run; where there is none, one that is made up of its first cell and its last.
 fn asked(world: &World, shown: &RunRecord) -> Phenomenon {
     let analysis = analyse(shown);
     let found = phenomena(&analysis).expect("plain trials").first().copied();
-    let spec = |id: usize| shown.cells[id].spec.clone();
-    let fall = Fall {
-        first_bytes: 4 << 20,
-        first: Duration::from_millis(500),
-        whole: Duration::from_secs(2),
-        factor: 0.4,
-        after_bytes: f64::from(8 << 20),
-        levels_mb_s: [8.4, 3.4],
+    let id = |cell: &Cell| CellId {
+        run: 0,
+        cell: cell.id,
     };
-    let took = |fall: Option<Fall>| {
-        fall.map_or([Duration::from_secs(1); 2], |fall| [fall.first, fall.whole])
+    let ends = shown.cells.first().zip(shown.cells.last());
+    let made_up = |(seen, kind): (f64, PhenomenonKind)| {
+        let (base, other) = ends.expect("a cell");
+        iolab_analysis::claim::Phenomenon {
+            base: id(base),
+            other: id(other),
+            seen,
+            expected: 1.0,
+            size: seen.ln().abs(),
+            is_disturbed: false,
+            kind,
+        }
     };
-    let (sides, fall, seen, expected): ([CellSpec; 2], _, _, _) = match (world.made_up, found) {
-        (Some(ratio), _) if shown.cells.len() == 1 => {
-            (fall.sides(&spec(0)), Some(fall), ratio, 1.0)
-        }
-        (Some(ratio), _) => ([spec(0), spec(1)], None, ratio, 1.0),
-        (None, Some(one)) => {
-            let sides = one.sides(&analysis).expect("its cells");
-            (sides, one.fall, one.seen, one.expected)
-        }
-        (None, None) => panic!(
+    let Some(one) = world.made_up.map(made_up).or(found) else {
+        panic!(
             "{}: nothing is shown: {:?}",
             world.name,
             claims(&[&analysis])
-        ),
+        )
     };
-    let [base, other] = sides;
+    let [base, other] = one.sides(&analysis).expect("its cells");
+    let second = Duration::from_secs(1);
+    let (took, response, time_min) = match one.kind {
+        PhenomenonKind::Cells => ([second; 2], Response::Throughput, Duration::ZERO),
+        PhenomenonKind::Loads(fall) => (
+            [fall.first, fall.whole],
+            Response::Throughput,
+            Duration::ZERO,
+        ),
+        PhenomenonKind::Quantiles(tail) => ([tail.time; 2], Response::P99, tail.time_min),
+    };
     Phenomenon {
         text: world.name.to_owned(),
-        seen,
-        expected,
+        seen: one.seen,
+        expected: one.expected,
         sides: Sides {
             base,
             other,
             is_model: true,
-            is_fall: fall.is_some(),
+            compared: one.compared(),
             machine: MachineState::default(),
         },
-        took: took(fall),
-        response: Response::Throughput,
+        took,
+        response,
         precondition: shown_precondition(shown),
         changes_inside: false,
+        time_min,
         budget: Duration::from_secs(600),
         fill: Duration::ZERO,
     }

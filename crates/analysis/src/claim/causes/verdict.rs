@@ -39,7 +39,13 @@ pub(super) fn judge(
         let (one, other) = (ratio(low), ratio(high));
         (one.min(other), one.max(other))
     };
-    let again = again(test.as_ref(), (inquiry.seen / inquiry.expected).ln().abs());
+    let seen = (inquiry.seen / inquiry.expected).ln().abs();
+    let margin = match inquiry.compares_quantiles() {
+        // Some requests take longer than most on any storage.
+        true => seen / 2.0,
+        false => MARGIN_UP.ln_1p(),
+    };
+    let again = again(test.as_ref(), seen, margin);
     let is_there = again == Again::Reproduced;
     let all: Vec<&String> = inquiry.tried.iter().collect();
     // Where one of them was not taken away, nothing is known of what all leave.
@@ -141,12 +147,11 @@ fn grouped(found: Vec<(CauseVerdict, Suspected)>, run: usize, blocks: usize) -> 
     all
 }
 
-/// Whether a phenomenon of this size, a logarithm, is there again.
-fn again(test: Option<&SignedRank>, seen: f64) -> Again {
+/// Whether a phenomenon of this size, a logarithm, is there again; up to the margin there is none.
+fn again(test: Option<&SignedRank>, seen: f64, margin: f64) -> Again {
     let Some((test, interval)) = test.and_then(|test| Some((test, test.interval?))) else {
         return Again::CannotTell;
     };
-    let margin = MARGIN_UP.ln_1p();
     if interval.low > 0.0 && test.centre > margin {
         Again::Reproduced
     } else if interval.high < seen / 2.0 || interval.high < margin {

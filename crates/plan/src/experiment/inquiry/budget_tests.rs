@@ -7,7 +7,7 @@ use iolab_workload::settings::CellSpec;
 use super::super::{BUILTIN, Experiment};
 use super::Phenomenon;
 use crate::cells::{OneProcess, Plan, PlannedCell, cells};
-use crate::suspect::{Leftover, MachineState, Sides};
+use crate::suspect::{Compared, Leftover, MachineState, Sides};
 use crate::untried_suspect::Obstacle;
 
 /// As if a cell of an experiment differed from its first one.
@@ -22,12 +22,13 @@ fn phenomenon(experiment: &Experiment, sides: [&CellSpec; 2], machine: MachineSt
             base,
             other,
             is_model: false,
-            is_fall: false,
+            compared: Compared::Cells,
             machine,
         },
         response: experiment.response,
         precondition: experiment.design.precondition,
         changes_inside: false,
+        time_min: Duration::ZERO,
         budget: Duration::from_secs(300),
         fill: Duration::ZERO,
     }

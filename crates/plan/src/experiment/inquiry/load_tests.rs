@@ -10,7 +10,7 @@ use super::super::Experiment;
 use super::{Inquiry, Phenomenon};
 use crate::cells::{OneProcess, Plan};
 use crate::precondition::Precondition;
-use crate::suspect::{MachineState, Sides};
+use crate::suspect::{Compared, MachineState, Sides};
 
 /// Random writes of so many bytes, the first 16 MiB of them against a second.
 fn phenomenon(bs: u64) -> Phenomenon {
@@ -38,13 +38,14 @@ fn phenomenon(bs: u64) -> Phenomenon {
                 ..TrialLimit::default()
             }),
             is_model: true,
-            is_fall: true,
+            compared: Compared::Loads,
             machine: MachineState::default(),
         },
         took: [Duration::from_millis(250), Duration::from_secs(1)],
         response: Response::Throughput,
         precondition: Precondition::default(),
         changes_inside: true,
+        time_min: Duration::ZERO,
         budget: Duration::from_secs(300),
         fill: Duration::ZERO,
     }
@@ -69,7 +70,7 @@ fn suspects_of_a_fall_are_those_that_watch_its_bytes() {
     }
     assert_eq!(tried(&reads), [""; 0]);
     let mut depths = phenomenon(4096);
-    depths.sides.is_fall = false;
+    depths.sides.compared = Compared::Cells;
     depths.sides.other.trial.pattern = Pattern::Seq;
     assert_eq!(tried(&depths), ["waiting", "reach"]);
 }
@@ -78,7 +79,7 @@ fn suspects_of_a_fall_are_those_that_watch_its_bytes() {
 #[test]
 fn cells_that_differ_in_their_time_have_the_suspects_of_any_difference() {
     let mut times = phenomenon(4096);
-    times.sides.is_fall = false;
+    times.sides.compared = Compared::Cells;
     times.sides.base.trial.limit = TrialLimit {
         time: Some(Duration::from_millis(250)),
         ..TrialLimit::default()

@@ -54,12 +54,15 @@ impl Phenomenon {
             return None;
         }
         let room = |suspects: usize| {
-            let trials = 2 * variants(suspects).len() as u32 * (BLOCKS_WANTED + 1);
+            let cells = self.sides.cells().len() * variants(suspects).len();
+            let trials = cells as u32 * (BLOCKS_WANTED + 1);
             let each = (self.trials_time() / trials).saturating_sub(self.around());
             each.div_f64(1.0 + self.drained())
         };
         let all = suspects(&self.sides).0.len();
-        let time = room(all).max(room(1).min(LONG)).max(SHORT);
+        let time = room(all)
+            .max(room(1).min(LONG))
+            .max(SHORT.max(self.time_min));
         let whole_ms = Duration::from_millis(time.as_millis() as u64);
         (whole_ms < longest).then_some(whole_ms)
     }

@@ -81,7 +81,7 @@ pub(super) fn of_reproduction(found: &Reproduction, detail: Detail) -> String {
                 )
             });
             format!(
-                "Not reproduced: {phenomenon}; here {here}. These two cells alone do not make {it}: other trials of that run, what they left on the storage, a change since, or chance may have.{idle}"
+                "Not reproduced: {phenomenon}; here {here}. The same settings alone do not make {it}: other trials of that run, what they left on the storage, a change since, or chance may have.{idle}"
             )
         }
         Again::CannotTell if !found.doubts.is_empty() => format!(

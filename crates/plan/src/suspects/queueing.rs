@@ -1,0 +1,27 @@
+//! Requests that wait behind others in flight.
+
+use iolab_workload::settings::CellSpec;
+use iolab_workload::trial::TrialSpec;
+
+use super::{Check, Compared, Intervention, Sides, Suspect};
+
+pub(super) const SUSPECT: Suspect = Suspect {
+    name: "queueing",
+    what: "requests that wait for others in flight",
+    change: "threads=1, depth=1",
+    order: 0,
+    check: Check::Settings,
+    explains: &[Compared::Quantiles],
+    take_off,
+};
+
+fn take_off(sides: &Sides) -> Intervention {
+    // A rate that one thread cannot keep makes requests wait all the more.
+    if sides.trials().into_iter().any(|trial: &TrialSpec| trial.rate.is_some()) {
+        return Intervention::Irrelevant;
+    }
+    sides.changed(|cell: &mut CellSpec| {
+        cell.trial.threads = 1;
+        cell.trial.depth = 1;
+    })
+}

@@ -1,0 +1,403 @@
+//! Models with planted causes.
+
+use std::time::Duration;
+
+use iolab_analysis::claim::{Fall, PhenomenonKind, Tail};
+use iolab_diskmodel::definition::parts::{
+    CacheDefinition, LatencyDefinition, LimitDefinition, NoiseDefinition, PartDefinition, Rate,
+    ServerDefinition, SplitDefinition, StallDefinition, WriteBackDefinition,
+};
+
+/// A model with planted causes, and what is measured on it.
+pub(super) struct World {
+    pub(super) name: &'static str,
+    /// What noise of 3 % a trial is put around.
+    pub(super) model: PartDefinition,
+    pub(super) experiment: &'static [&'static str],
+    /// The suspects that are causes; none where no suspect is.
+    pub(super) planted: &'static [&'static str],
+    /// The share that goes where the only planted part is switched off in the model.
+    pub(super) share: Option<f64>,
+    /// The ratio of the phenomenon that is to be explained, and what it is, where there is nothing to explain.
+    pub(super) made_up: Option<(f64, PhenomenonKind)>,
+}
+
+/// A fall where there is none.
+const FALL: PhenomenonKind = PhenomenonKind::Loads(Fall {
+    first_bytes: 4 << 20,
+    first: Duration::from_millis(500),
+    whole: Duration::from_secs(2),
+    factor: 0.4,
+    after_bytes: 8_388_608.0,
+    levels_mb_s: [8.4, 3.4],
+});
+/// A tail where there is none.
+const TAIL: PhenomenonKind = PhenomenonKind::Quantiles(Tail {
+    quantiles: (2e5, 1e6),
+    time_min: Duration::from_millis(100),
+    time: Duration::from_millis(100),
+});
+
+/// Memory that is large enough for all regions.
+fn memory() -> PartDefinition {
+    PartDefinition::Memory(4 << 30)
+}
+
+/// Reads and writes of so many microseconds.
+fn latency(us: f64) -> PartDefinition {
+    PartDefinition::Latency(Box::new(LatencyDefinition {
+        read_us: us,
+        write_us: us,
+        inner: memory(),
+    }))
+}
+
+/// A mapping table that covers 64 MiB, 256 KiB an entry.
+fn mapped(inner: PartDefinition) -> PartDefinition {
+    PartDefinition::Cache(Box::new(CacheDefinition {
+        bytes: 64 << 20,
+        line: 256 << 10,
+        hit_us: 20.0,
+        inner,
+    }))
+}
+
+fn write_back(inner: PartDefinition) -> PartDefinition {
+    PartDefinition::WriteBack(Box::new(WriteBackDefinition {
+        bytes: 1 << 30,
+        hit_us: 30.0,
+        drain_mb_s: None,
+        inner,
+    }))
+}
+
+/// A cache of so many bytes that writes fill at 13 MB/s and that is emptied at 2 MB/s, before storage whose reads are as fast as it.
+fn filling(bytes: u64) -> PartDefinition {
+    PartDefinition::WriteBack(Box::new(WriteBackDefinition {
+        bytes,
+        hit_us: 300.0,
+        drain_mb_s: Some(2.0),
+        inner: PartDefinition::Latency(Box::new(LatencyDefinition {
+            read_us: 250.0,
+            write_us: 2000.0,
+            inner: memory(),
+        })),
+    }))
+}
+
+/// A tenth of a rate once credits are used up.
+fn bursts(burst: f64, credits: f64) -> Rate {
+    Rate {
+        sustained: burst / 10.0,
+        burst: Some(burst),
+        credits,
+    }
+}
+
+/// Credits of so many requests, which 2000 a second use up, and a rate of bytes that large requests reach.
+fn request_credits(credits: f64, inner: PartDefinition) -> PartDefinition {
+    PartDefinition::Limit(Box::new(LimitDefinition {
+        requests: Some(bursts(2e3, credits)),
+        request_bytes: 256 << 10,
+        bytes: Some(Rate {
+            sustained: 8e7,
+            burst: None,
+            credits: 0.0,
+        }),
+        inner,
+    }))
+}
+
+/// Credits of bytes, which 20 MB/s use up.
+fn byte_credits(inner: PartDefinition) -> PartDefinition {
+    PartDefinition::Limit(Box::new(LimitDefinition {
+        requests: None,
+        request_bytes: 0,
+        bytes: Some(bursts(2e7, 2e7)),
+        inner,
+    }))
+}
+
+/// So many bytes per second.
+fn limit(bytes: f64, inner: PartDefinition) -> PartDefinition {
+    PartDefinition::Limit(Box::new(LimitDefinition {
+        requests: None,
+        request_bytes: 0,
+        bytes: Some(Rate {
+            sustained: bytes,
+            burst: None,
+            credits: 0.0,
+        }),
+        inner,
+    }))
+}
+
+fn one_at_a_time(inner: PartDefinition) -> PartDefinition {
+    PartDefinition::Server(Box::new(ServerDefinition { slots: 1, inner }))
+}
+
+/// Stands still for 10 ms with each request of this number.
+fn stalled(every: u64, inner: PartDefinition) -> PartDefinition {
+    PartDefinition::Stall(Box::new(StallDefinition {
+        stall_ms: 10.0,
+        every,
+        mean_ms: None,
+        inner,
+    }))
+}
+
+/// Takes several times as long with one request in a hundred.
+fn uneven(inner: PartDefinition) -> PartDefinition {
+    PartDefinition::Noise(Box::new(NoiseDefinition {
+        sigma: 0.8,
+        drift_sigma: 0.0,
+        drift_ms: 1000.0,
+        inner,
+    }))
+}
+
+/// Requests above 16 KiB in pieces.
+fn split(inner: PartDefinition) -> PartDefinition {
+    PartDefinition::Split(Box::new(SplitDefinition {
+        bytes: 16 << 10,
+        inner,
+    }))
+}
+
+/// The hard disk of the catalogue with each access taking 2 ms, whatever its place; with a buffer of so many segments of a MiB or less.
+fn even_disk(segments: u32) -> PartDefinition {
+    let (_, definition) = iolab_runfile::model_definition("sata-7200").expect("built in");
+    let mut model = definition.model;
+    if let PartDefinition::Disk(disk) = &mut model {
+        disk.mechanics.constant_access_ms = Some(2.0);
+        disk.buffer.segments = segments;
+        disk.buffer.segment_blocks = disk.buffer.segment_blocks.min(256);
+    }
+    model
+}
+
+const ORDER: &[&str] = &["pattern=seq,rand", "bs=64k", "time=50ms"];
+const SMALL: &[&str] = &["pattern=seq,rand", "bs=4k", "time=50ms"];
+const SIZES: &[&str] = &["bs=4k,64k", "time=50ms"];
+const DIRECTION: &[&str] = &["read_percent=0,100", "bs=4k", "time=50ms"];
+const DURABLE: &[&str] = &["workload=WS,RS", "sync=each", "bs=4k", "time=50ms"];
+const WRITES: &[&str] = &["read_percent=0", "bs=4k", "bytes=none", "time=3s"];
+const LARGE_WRITES: &[&str] = &["read_percent=0", "bs=16k", "bytes=none", "time=2s"];
+const READS: &[&str] = &["read_percent=100", "bs=4k", "bytes=none", "time=2s"];
+const QUEUED: &[&str] = &[
+    "pattern=rand",
+    "bs=4k",
+    "backend=libaio",
+    "depth=4",
+    "bytes=none",
+    "time=300ms",
+];
+const REACHING: &[&str] = &[
+    "pattern=rand",
+    "bs=4k",
+    "backend=libaio",
+    "depth=2",
+    "size=66M",
+    "bytes=none",
+    "time=200ms",
+];
+const DURABLE_TAIL: &[&str] = &[
+    "workload=WR",
+    "sync=odsync",
+    "bs=4k",
+    "bytes=none",
+    "time=250ms",
+];
+const THREADS: &[&str] = &["threads=1,8", "bs=64k", "time=50ms"];
+
+pub(super) fn worlds() -> Vec<World> {
+    let world = |name, model: PartDefinition, experiment, planted| World {
+        name,
+        model,
+        experiment,
+        planted,
+        share: None,
+        made_up: None,
+    };
+    let alone = |name, model: PartDefinition, experiment, planted| World {
+        share: Some(1.0),
+        ..world(name, model, experiment, planted)
+    };
+    let mut all = vec![
+        // One request at a time: else more of them in flight would overlap what a miss costs.
+        alone(
+            "mapping table of 64 MiB",
+            one_at_a_time(mapped(latency(200.0))),
+            SMALL,
+            &["reach"],
+        ),
+        alone("read-ahead", even_disk(2), ORDER, &["read-ahead"]),
+        alone(
+            "500 us a request, 50 MB/s",
+            limit(5e7, latency(500.0)),
+            SIZES,
+            &["waiting"],
+        ),
+        alone(
+            "write-back cache",
+            one_at_a_time(write_back(latency(200.0))),
+            DIRECTION,
+            &["write-cache"],
+        ),
+        alone(
+            "flushes of 100 us",
+            latency(100.0),
+            DURABLE,
+            &["durability"],
+        ),
+        alone(
+            "400 MB/s",
+            limit(4e8, latency(400.0)),
+            THREADS,
+            &["bandwidth"],
+        ),
+        world(
+            "mapping table, overlapping misses",
+            mapped(latency(200.0)),
+            SMALL,
+            &["reach", "waiting"],
+        ),
+        // More requests in flight overlap both sides alike.
+        alone(
+            "write-back cache, overlapping requests",
+            write_back(latency(200.0)),
+            DIRECTION,
+            &["write-cache"],
+        ),
+        world(
+            "read-ahead, cache of 16 MiB",
+            even_disk(32),
+            ORDER,
+            &["read-ahead", "reach"],
+        ),
+        World {
+            // The disk is as earlier trials have left it in the run that shows it, and no such run says how new disks differ.
+            made_up: Some((10.0, PhenomenonKind::Cells)),
+            ..world(
+                "read-ahead, flushes",
+                write_back(even_disk(2)),
+                DURABLE,
+                &["read-ahead", "durability"],
+            )
+        },
+        world(
+            "a serial server",
+            one_at_a_time(latency(400.0)),
+            THREADS,
+            &[],
+        ),
+        world(
+            "stalls, a serial server",
+            one_at_a_time(stalled(20, latency(400.0))),
+            THREADS,
+            &[],
+        ),
+        world(
+            "requests split at 16 KiB, a serial server",
+            split(one_at_a_time(latency(500.0))),
+            SIZES,
+            &[],
+        ),
+        alone(
+            "a fall: a write cache of 16 MiB fills",
+            filling(16 << 20),
+            WRITES,
+            &["written-data"],
+        ),
+        alone(
+            "a fall: credits of requests",
+            request_credits(1000.0, latency(250.0)),
+            LARGE_WRITES,
+            &["small-requests"],
+        ),
+        world(
+            "a fall: credits of bytes",
+            byte_credits(latency(100.0)),
+            WRITES,
+            &[],
+        ),
+        World {
+            made_up: Some((0.7, PhenomenonKind::Cells)),
+            ..world("nothing", latency(200.0), SMALL, &[])
+        },
+        World {
+            made_up: Some((0.7, FALL)),
+            ..world("nothing over time", latency(500.0), WRITES, &[])
+        },
+        World {
+            made_up: Some((0.7, FALL)),
+            ..world("nothing over time, reads", latency(500.0), READS, &[])
+        },
+    ];
+    all.extend(tails());
+    all
+}
+
+/// Slow requests: p99 against the median of one cell.
+fn tails() -> [World; 8] {
+    let world = |name, model: PartDefinition, experiment, planted| World {
+        name,
+        model,
+        experiment,
+        planted,
+        share: None,
+        made_up: None,
+    };
+    let alone = |name, model: PartDefinition, experiment, planted| World {
+        share: Some(1.0),
+        ..world(name, model, experiment, planted)
+    };
+    [
+        // One request in 150 is slow; behind it wait three others.
+        World {
+            // The noise has a tail too.
+            share: Some(0.92),
+            ..world(
+                "a tail: requests queue behind a slow one",
+                one_at_a_time(stalled(150, latency(400.0))),
+                QUEUED,
+                &["queueing"],
+            )
+        },
+        // The table covers all of the region but 2 MiB; others in flight make no difference to a miss.
+        alone(
+            "a tail: misses of a mapping table",
+            mapped(latency(500.0)),
+            REACHING,
+            &["reach"],
+        ),
+        // Durable writes pass the cache, and stand still behind it.
+        alone(
+            "a tail: writes wait for storage that stalls",
+            write_back(stalled(50, latency(200.0))),
+            DURABLE_TAIL,
+            &["durability"],
+        ),
+        world(
+            "a tail: stalls independent of load",
+            stalled(50, latency(400.0)),
+            QUEUED,
+            &[],
+        ),
+        world(
+            "a tail: stalls in a serial server",
+            one_at_a_time(stalled(20, latency(400.0))),
+            QUEUED,
+            &[],
+        ),
+        world("a tail: noise", uneven(latency(400.0)), QUEUED, &[]),
+        World {
+            made_up: Some((5.0, TAIL)),
+            ..world("no tail", latency(200.0), QUEUED, &[])
+        },
+        World {
+            made_up: Some((5.0, TAIL)),
+            ..world("no tail, writes", latency(200.0), DURABLE_TAIL, &[])
+        },
+    ]
+}
