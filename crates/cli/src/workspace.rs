@@ -228,9 +228,9 @@ impl Workspace {
         matches!(self.place, OpenedSystem::Programs(_))
     }
 
-    /// Watches over the time before the first trial, until what this returns is dropped: storage that does not answer ends the process.
-    /// In this time scratch files are filled, by all ranks, and probes write to the targets if `probes_write`.
-    fn watch_preparation(&self, probes_write: bool) -> Option<Watch> {
+    /// Tells the watch over the time before the first trial what is open. In this time scratch files are filled, by all ranks, and probes write
+    /// to the targets if `probes_write`.
+    fn tell(&self, watch: Option<&Watch>, probes_write: bool) {
         // The files of the other ranks are no larger than the root's.
         let ranks = self.ranks.as_ref().map_or(1, |ranks| ranks.count());
         let filled = self.fill_bytes().saturating_mul(ranks as u64);
@@ -240,8 +240,9 @@ impl Workspace {
             true => sizes.fold(0, u64::saturating_add),
             false => 0,
         };
-        let written = filled.saturating_add(probed);
-        self.place().watch_preparation(written, exit::at_once)
+        if let Some(watch) = watch {
+            watch.has_opened(self.place(), filled.saturating_add(probed));
+        }
     }
 
     /// Fills scratch files, so that no read meets a hole, and notes the rate. What takes longer than the limit is given up, and the time that

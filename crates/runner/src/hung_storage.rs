@@ -24,6 +24,7 @@ use iolab_workload::shell::shell_words;
 use iolab_workload::trial::TrialSpec;
 use iolab_workload::{Error, Result};
 
+use crate::SystemUnderTest;
 use crate::ranks::ANSWER;
 use silent::Silent;
 
@@ -55,6 +56,8 @@ struct State {
     uses_targets: bool,
     /// The run file, once it is known, and what to do with it after an answer.
     run_file: Option<(PathBuf, String)>,
+    /// What may not answer.
+    silent: Silent,
 }
 
 /// How long a trial may take.
@@ -102,14 +105,18 @@ impl Watch {
     /// still for longer than they may, settings of the kernel are restored if the run `changes_system`, and `end` is called on another
     /// thread.
     pub(super) fn over(targets: &[&Target], changes_system: bool, end: EndProcess) -> Self {
+        Self::begin(Silent::of(targets), changes_system, end)
+    }
+
+    fn begin(silent: Silent, changes_system: bool, end: EndProcess) -> Self {
         let state = Arc::new(Mutex::new(State {
             due: Some(Instant::now()),
             patience: ANSWER,
             uses_targets: false,
             run_file: None,
+            silent,
         }));
         let (over, is_over) = mpsc::channel();
-        let silent = Silent::of(targets);
         let caller = rustix::thread::gettid().as_raw_nonzero().to_string();
         let shared = Arc::clone(&state);
         let look = move || {
@@ -137,8 +144,7 @@ impl Watch {
                     Duration::ZERO
                 };
                 if still >= patience {
-                    let is_left = silent.leaves_scratch();
-                    let error = unanswered(&locked(&shared), &silent, is_left);
+                    let error = unanswered(&locked(&shared));
                     return end(match changes_system {
                         true => with_settings(error, restore_own(RESTORING)),
                         false => error,
@@ -152,13 +158,24 @@ impl Watch {
         Self { state, _over: over }
     }
 
-    /// Watches over the time before the first trial, in which so many bytes may be written, until what this returns is dropped.
-    pub(super) fn over_preparation(targets: &[&Target], bytes: u64, end: EndProcess) -> Self {
-        let watch = Self::over(targets, false, end);
+    /// Watches over the time before the first trial, from before targets of these names are opened, until what this returns is dropped:
+    /// where storage does not answer, `end` gets the error.
+    pub fn over_preparation(named: &[PathBuf], end: EndProcess) -> Self {
+        let watch = Self::begin(Silent::unopened(named), false, end);
+        watch.lets_prepare(0);
+        watch
+    }
+
+    /// What it watches over is open by now, and so many bytes may be written to it.
+    pub fn has_opened(&self, place: SystemUnderTest<'_>, bytes: u64) {
+        locked(&self.state).silent = Silent::of(&place.watched());
+        self.lets_prepare(bytes);
+    }
+
+    fn lets_prepare(&self, bytes: u64) {
         // A sync can wait for what others have written to the same file system, and their data for the same disk.
         let of_others = meminfo::dirty_bytes().unwrap_or(0);
-        watch.lets_move(bytes.saturating_add(of_others));
-        watch
+        self.lets_move(bytes.saturating_add(of_others));
     }
 
     /// Watches over the end of a run, in which scratch files are removed, until what this returns is dropped. The trials are
@@ -334,8 +351,9 @@ fn counts_anything(schedstat: &str) -> bool {
     schedstat.split_whitespace().any(|number| number != "0")
 }
 
-/// What is said of a run that waits; whether a scratch file of it is left behind.
-fn unanswered(state: &State, silent: &Silent, is_scratch_left: bool) -> Error {
+/// What is said of a run that waits, after its scratch files are removed where storage answers.
+fn unanswered(state: &State) -> Error {
+    let silent = &state.silent;
     let patience = exact_duration(state.patience);
     let run_file = state.run_file.as_ref();
     let run_file = run_file.map(|(path, resume)| (path.display(), resume));
@@ -349,9 +367,7 @@ fn unanswered(state: &State, silent: &Silent, is_scratch_left: bool) -> Error {
         false => "check the device, with dmesg. The kernel ends this process when it answers",
     }
     .to_owned();
-    if is_scratch_left {
-        hint += ". The scratch file is removed when it answers, or by the next run there";
-    }
+    hint += silent.leave_scratch().unwrap_or_default();
     if let Some((_, resume)) = run_file {
         hint += &format!(". {resume}");
     }
@@ -380,6 +396,7 @@ mod tests {
 
     use iolab_workload::trial::{CacheState, TrialLimit};
 
+    use super::silent::Scratch;
     use super::*;
 
     const GIB: u64 = 1 << 30;
@@ -478,6 +495,11 @@ mod tests {
 
     #[test]
     fn what_does_not_answer_is_named_with_the_command_that_finishes_the_run() {
+        let silent = Silent {
+            places: vec!["/mnt on the file server nas".to_owned()],
+            has_nfs: true,
+            scratch: Scratch::Made(vec![None]),
+        };
         let mut state = State {
             due: None,
             patience: ANSWER,
@@ -486,13 +508,9 @@ mod tests {
                 PathBuf::from("out/r.iolab"),
                 "Finish the run with: iolab resume out/r.iolab".to_owned(),
             )),
+            silent,
         };
-        let silent = Silent {
-            places: vec!["/mnt on the file server nas".to_owned()],
-            has_nfs: true,
-            scratch: Vec::new(),
-        };
-        let error = unanswered(&state, &silent, true);
+        let error = unanswered(&state);
         assert!(
             error
                 .message()
@@ -504,16 +522,19 @@ mod tests {
             "{remedy}"
         );
         state.uses_targets = false;
-        let error = unanswered(&state, &silent, true);
+        let error = unanswered(&state);
         let begin = "the disk of the run file out/r.iolab has not answered";
         assert!(error.message().starts_with(begin), "{error}");
         state.run_file = None;
-        let remedy_with = |has_scratch| {
-            let error = unanswered(&state, &silent, has_scratch);
+        let mut remedy_with = |scratch| {
+            state.silent.scratch = Scratch::Made(scratch);
+            let error = unanswered(&state);
             error.remedy().expect("a remedy").to_owned()
         };
-        assert!(!remedy_with(true).contains("resume"));
-        assert!(remedy_with(true).contains("scratch") && !remedy_with(false).contains("scratch"));
+        let left = remedy_with(vec![None]);
+        assert!(left.contains("scratch"), "{left}");
+        assert!(!left.contains("resume"), "{left}");
+        assert!(!remedy_with(Vec::new()).contains("scratch"));
     }
 
     #[test]

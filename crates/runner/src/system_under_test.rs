@@ -166,21 +166,15 @@ impl<'a> SystemUnderTest<'a> {
         environment
     }
 
-    /// Watches over the time before the first trial, in which so many bytes may be written, until what this returns is dropped:
-    /// where storage does not answer, `end` gets the error. A model has no files.
-    pub fn watch_preparation(self, bytes: u64, end: EndProcess) -> Option<Watch> {
-        let all = self.watched();
-        (!all.is_empty()).then(|| Watch::over_preparation(&all, bytes, end))
-    }
-
-    /// Watches over the removal of scratch files in the same way; `end` gets the run files in which all trials are stored.
+    /// Watches over the removal of scratch files, until what this returns is dropped: where storage does not answer, `end` gets the error,
+    /// with the run files in which all trials are stored. A model has no files.
     pub fn watch_removal(self, kept: &[PathBuf], end: EndProcess) -> Option<Watch> {
         let all = self.watched();
         (!all.is_empty()).then(|| Watch::over_removal(&all, kept, end))
     }
 
     /// The targets that may not answer.
-    fn watched(self) -> Vec<&'a Target> {
+    pub(super) fn watched(self) -> Vec<&'a Target> {
         let targets = self.targets().into_iter();
         targets.map(|(_, target)| target).collect()
     }

@@ -16,7 +16,7 @@ use iolab_plan::precondition::Emptying;
 use iolab_plan::standard::Medium;
 use iolab_report::forecast;
 use iolab_runner::ranks::{AssumedRanks, Ranks};
-use iolab_runner::{Disk, Fitted, GivenTargets, Programs, settle_targets};
+use iolab_runner::{Disk, Fitted, GivenTargets, Programs, Watch, settle_targets};
 use iolab_storage::{Consent, Need, Size, device_under};
 use iolab_workload::quantity::format_bytes;
 use iolab_workload::settings::CellSpec;
@@ -24,7 +24,7 @@ use iolab_workload::{Error, Result, launchers};
 
 use super::{AskedPeaks, FillLimit, TargetNames, Workspace};
 use crate::dry_run::{self, Made};
-use crate::exit::Outcome;
+use crate::exit::{self, Outcome};
 use crate::output::note;
 use crate::signals::Signals;
 use crate::target_names::give;
@@ -169,7 +169,7 @@ pub(crate) fn open_all(
     let opened = planned.into_iter().map(|(mut site, plans)| {
         site.model = site.model.map(|disk| disk.beside(room));
         let (opened, plans) = site.open(plans)?;
-        room = room.min(opened.0.room());
+        room = room.min(opened.workspace.room());
         Ok((opened, plans))
     });
     opened.collect()
@@ -398,6 +398,8 @@ impl Site {
         self.check_purge(&plans)?;
         let realtime = self.check_realtime(&plans)?;
         let needs = self.needs(&plans)?;
+        let is_real = self.model.is_none();
+        let watch = is_real.then(|| Watch::over_preparation(&self.targets, exit::at_once));
         let mut workspace = self.workspace(&plans, &needs)?;
         workspace.control_system(&plans, self.ranks.is_some())?;
         let place = workspace.place();
@@ -409,7 +411,7 @@ impl Site {
         if let Some(ranks) = self.ranks {
             workspace.share(ranks, &needs)?;
         }
-        Ok((Opened(workspace), plans))
+        Ok((Opened { workspace, watch }, plans))
     }
 
     /// As [`Site::open`], of one plan.
@@ -499,7 +501,11 @@ fn tell_writes(
 }
 
 /// What was opened, and still is as it was found.
-pub(crate) struct Opened(Workspace);
+pub(crate) struct Opened {
+    workspace: Workspace,
+    /// From before it was opened until it is prepared, or removed: storage that does not answer ends the process. A model has none.
+    watch: Option<Watch>,
+}
 
 impl Opened {
     /// Fills scratch files, finds the ceilings that `peak` asks for, and looks at target and machine.
@@ -526,11 +532,15 @@ impl Opened {
         plans: &[FittedPlan],
         peak: Option<&AskedPeaks>,
     ) -> Result<Workspace> {
-        let Self(mut workspace) = self;
+        // In this order: the watch is dropped last.
+        let Self {
+            watch,
+            mut workspace,
+        } = self;
         workspace.announce_writes(plans, made);
         let writes = plans.iter().any(|plan| plan.writes());
         let probes_write = writes && matches!(peak, Some(AskedPeaks::Measured));
-        let _watch = workspace.watch_preparation(probes_write);
+        workspace.tell(watch.as_ref(), probes_write);
         // Without a limit it is never given up.
         workspace.fill(seed, None)?;
         if let Some(peak) = peak {
@@ -550,10 +560,13 @@ impl Opened {
         seed: u64,
         plan: &FittedPlan,
     ) -> Result<Prepared> {
-        let Self(mut workspace) = self;
+        let Self {
+            watch,
+            mut workspace,
+        } = self;
         let plans = std::slice::from_ref(plan);
         workspace.announce_writes(plans, (0, Duration::ZERO));
-        let _watch = workspace.watch_preparation(false);
+        workspace.tell(watch.as_ref(), false);
         if let Some(time) = workspace.fill(seed, Some(limit))? {
             return Ok(Prepared::FillTakes(time));
         }

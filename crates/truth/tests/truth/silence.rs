@@ -164,30 +164,32 @@ fn runs_on_a_server_that_stops_say_so_and_end_when_it_goes_on() {
     }
     let Some(folder) = &folder else { return };
     // What their ends left there, if the processes that remove it were not faster, is removed by the next run.
-    let names = || {
-        let entries = folder.read_dir().expect("a folder").flatten();
-        let names = entries.map(|entry| entry.file_name());
-        names.filter(|name| name != "lost+found").count()
-    };
+    let next = next_run(&scene, folder);
+    assert_eq!(names_in(folder), 0, "{next}");
+}
+
+/// What a short run in a folder says, which finds there what earlier ones left.
+fn next_run(scene: &Scene, folder: &Path) -> String {
     let target = folder.display().to_string();
-    let next = told(
-        &scene,
-        &[
-            "run",
-            "read-random",
-            &target,
-            "--size",
-            "4M",
-            "--budget",
-            "1",
-        ],
-    );
-    assert_eq!(names(), 0, "{next}");
+    let words = ["--size", "4M", "--budget", "1"];
+    told(
+        scene,
+        &[&["run", "read-random", &*target], &words[..]].concat(),
+    )
+}
+
+/// How many files a folder has.
+fn names_in(folder: &Path) -> usize {
+    let entries = folder.read_dir().expect("a folder").flatten();
+    let names = entries.map(|entry| entry.file_name());
+    names.filter(|name| name != "lost+found").count()
 }
 
 /// When a server falls silent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum When {
+    /// Before anything else: while the scratch file is made.
+    Opening,
     /// Before the first trial: while the scratch file is filled.
     Filling,
     /// Between two trials.
@@ -196,14 +198,23 @@ enum When {
     Removing,
 }
 
+impl When {
+    fn is_before_trials(self) -> bool {
+        matches!(self, Self::Opening | Self::Filling)
+    }
+}
+
 /// Calls of the thread that prepares trials, which no thread of a trial waits beside: each with how it is made then.
 #[rustfmt::skip]
-const OWN_CALLS: [(When, Call, &str, &str); 5] = [
+const OWN_CALLS: [(When, Call, &str, &str); 8] = [
     (When::Measuring, Call::Sync, "write-random", "--bs 64k --set sync=none"),
     (When::Measuring, Call::Create, "write-size", FRESH),
     (When::Measuring, Call::Allocate, "write-size", FRESH),
     (When::Removing, Call::Unlink, "read-random", "--bs 4k"),
     (When::Filling, Call::Allocate, "read-random", "--bs 4k"),
+    (When::Opening, Call::Create, "read-random", "--bs 4k"),
+    (When::Opening, Call::Write, "read-random", "--bs 4k"),
+    (When::Opening, Call::Sync, "read-random", "--bs 4k"),
 ];
 /// Trials on new files, whose blocks are allocated before they are written.
 const FRESH: &str =
@@ -240,7 +251,7 @@ fn a_call_beside_trials_that_has_no_answer_is_named() {
         .into_iter()
         .zip(&views)
         .map(|((when, call, experiment, words), view)| {
-            if when == When::Filling {
+            if when.is_before_trials() {
                 view.falls_silent_at(call);
             }
             let name = format!("{when:?}-{call:?}");
@@ -249,7 +260,7 @@ fn a_call_beside_trials_that_has_no_answer_is_named() {
         })
         .collect();
     for (when, call, view, run) in &mut runs {
-        if *when == When::Filling {
+        if when.is_before_trials() {
             continue;
         }
         let file = run.file.clone();
@@ -279,8 +290,15 @@ fn a_call_beside_trials_that_has_no_answer_is_named() {
         let said = format!("{when:?} {call:?}: {}", run.said());
         assert_eq!(run.code(), Some(1), "{said}");
         match when {
-            When::Filling => assert!(!run.file.exists(), "{said}"),
+            When::Opening | When::Filling => assert!(!run.file.exists(), "{said}"),
             When::Measuring | When::Removing => assert!(!samples(&run.file).is_empty(), "{said}"),
+        }
+        if *when == When::Opening {
+            let next = next_run(&scene, view.at());
+            let left = names_in(view.at());
+            // What was created and not marked is nobody's, for all that the next run knows.
+            let is_named = *call == Call::Create && next.contains("left alone");
+            assert!(left == 0 || (left == 1 && is_named), "{said} {next}");
         }
     }
 }
