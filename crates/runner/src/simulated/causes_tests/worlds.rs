@@ -34,8 +34,8 @@ const FALL: PhenomenonKind = PhenomenonKind::Loads(Fall {
 /// A tail where there is none.
 const TAIL: PhenomenonKind = PhenomenonKind::Quantiles(Tail {
     quantiles: (2e5, 1e6),
-    time_min: Duration::from_millis(100),
-    time: Duration::from_millis(100),
+    time_min: Duration::from_millis(300),
+    time: Duration::from_millis(300),
 });
 
 /// Memory that is large enough for all regions.
@@ -192,6 +192,15 @@ const QUEUED: &[&str] = &[
     "bytes=none",
     "time=300ms",
 ];
+/// As that, where a trial has fewer requests a second.
+const QUEUED_LONGER: &[&str] = &[
+    "pattern=rand",
+    "bs=4k",
+    "backend=libaio",
+    "depth=4",
+    "bytes=none",
+    "time=1s",
+];
 const REACHING: &[&str] = &[
     "pattern=rand",
     "bs=4k",
@@ -206,7 +215,7 @@ const DURABLE_TAIL: &[&str] = &[
     "sync=odsync",
     "bs=4k",
     "bytes=none",
-    "time=250ms",
+    "time=500ms",
 ];
 const THREADS: &[&str] = &["threads=1,8", "bs=64k", "time=50ms"];
 
@@ -387,7 +396,7 @@ fn tails() -> [World; 8] {
         world(
             "a tail: stalls in a serial server",
             one_at_a_time(stalled(20, latency(400.0))),
-            QUEUED,
+            QUEUED_LONGER,
             &[],
         ),
         world("a tail: noise", uneven(latency(400.0)), QUEUED, &[]),
