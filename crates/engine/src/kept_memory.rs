@@ -229,6 +229,7 @@ impl KeptMemory {
 
 #[cfg(test)]
 mod tests {
+    use iolab_workload::outcome::Ended;
     use iolab_workload::trial::BufferMemory;
 
     use super::*;
@@ -350,6 +351,39 @@ mod tests {
         for (own, fresh) in own.home_mut().iter_mut().zip(fresh.home_mut()) {
             assert_eq!(own.bytes(), fresh.bytes());
         }
+    }
+
+    #[test]
+    fn threads_are_kept_with_the_buffers_and_after_a_whole_trial() {
+        let cpus = placement::allowed().numbers().len() as u32;
+        let many = TrialSpec {
+            threads: 64.max(2 * cpus),
+            ..spec(1)
+        };
+        let whole = Outcome::default();
+        let failed = Outcome {
+            errors: 1,
+            ..Outcome::default()
+        };
+        let interrupted = Outcome {
+            ended: Ended::Interrupted,
+            ..Outcome::default()
+        };
+        let is_kept = |outcome: &Outcome, is_lost: bool| {
+            let mut kept = KeptMemory::default();
+            let (memory, crew) = kept.claim(&[&many]).expect("memory");
+            let mut own = buffers(&many, &memory, 0);
+            let slot = own.take();
+            if !is_lost {
+                slot.into_iter().for_each(|slot| own.put(slot));
+            }
+            drop(own);
+            kept.keep(memory, crew, outcome);
+            kept.crew.is_some()
+        };
+        assert!(is_kept(&whole, false));
+        assert!(!is_kept(&whole, true));
+        assert!(!is_kept(&failed, false) && !is_kept(&interrupted, false));
     }
 
     #[test]

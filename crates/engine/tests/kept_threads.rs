@@ -121,7 +121,7 @@ fn the_next_trial_of_a_cell_has_the_threads_and_rings_of_the_last_one() {
     for thread in &left {
         assert_eq!(open_files(thread), ["anon_inode:[io_uring]"]);
     }
-    // Reads of the warm-up, and then others of the same cell.
+    // Later trials of the same cell.
     for seed in 2..5 {
         let again = TrialSpec {
             seed,
