@@ -15,7 +15,7 @@ use std::sync::Mutex;
 
 use crate::buffer::Buffers;
 use crate::request::Backend;
-use io_uring::Uring;
+use io_uring::{SpareRing, Uring};
 use iolab_workload::stripe::Stripe;
 use iolab_workload::trial::{Backend as Name, Descriptors, TrialSpec};
 use iolab_workload::{Error, Result};
@@ -56,11 +56,13 @@ pub fn asynchronous() -> Name {
     }
 }
 
-/// Opens the backend that a trial asks for and drives a worker with it: each backend has a loop of its own.
+/// Opens the backend that a trial asks for and drives a worker with it: each backend has a loop of its own. A ring is taken from `spare`,
+/// where one is left.
 pub(crate) fn open<D: Drive>(
     spec: &TrialSpec,
     place: WorkerFiles<'_>,
     buffers: Buffers,
+    spare: &SpareRing,
     drive: &D,
 ) -> D::Outcome {
     let WorkerFiles {
@@ -70,7 +72,7 @@ pub(crate) fn open<D: Drive>(
         position,
     } = place;
     if let Some(stripe) = stripe {
-        return open_any(spec, StripedFiles { files, stripe }, buffers, drive);
+        return open_any(spec, StripedFiles { files, stripe }, buffers, spare, drive);
     }
     let Some(file) = files.pop() else {
         return drive.run::<Null>(Err(Error::failed("a worker without a file")), buffers);
@@ -86,7 +88,7 @@ pub(crate) fn open<D: Drive>(
             drive.run(Ok(backend), buffers)
         }
         Name::Mmap => drive.run(Mmap::new(file, range, spec.writes()), buffers),
-        _ => open_any(spec, OneFile::new(file), buffers, drive),
+        _ => open_any(spec, OneFile::new(file), buffers, spare, drive),
     }
 }
 
@@ -95,6 +97,7 @@ fn open_any<D: Drive, O: Opened>(
     spec: &TrialSpec,
     opened: O,
     buffers: Buffers,
+    spare: &SpareRing,
     drive: &D,
 ) -> D::Outcome {
     match spec.backend {
@@ -108,7 +111,7 @@ fn open_any<D: Drive, O: Opened>(
             drive.run(Ok(Synchronous::new(opened, calls, spec)), buffers)
         }
         Name::Libaio => drive.run(Libaio::new(opened, spec), buffers),
-        Name::IoUring => drive.run(Uring::new(opened, spec, &buffers), buffers),
+        Name::IoUring => drive.run(Uring::new(opened, spec, &buffers, spare), buffers),
         Name::Pool => drive.run(Pool::new(opened, spec), buffers),
         Name::Null => drive.run(Ok(Null::new(spec.depth)), buffers),
         Name::Sync | Name::Mmap => {

@@ -13,12 +13,13 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::mpsc;
-use std::thread::{self, Scope, ScopedJoinHandle};
+use std::thread;
 
 use rustix::fs::FileType;
 
 use crate::arena;
 use crate::backend::trim;
+use crate::crew::{Crew, Kit, Shift};
 use crate::flag_support;
 use crate::kept_memory::{KeptMemory, TrialMemory};
 use crate::kernel_support;
@@ -36,7 +37,7 @@ pub use groups::run_groups;
 use iolab_host::clock::Clock;
 use iolab_host::observation::Observation;
 use iolab_host::page_cache;
-use iolab_host::tracing::{THREAD_NAMES, Tracer};
+use iolab_host::tracing::Tracer;
 use iolab_storage::memory_limits;
 use iolab_storage::{Target, TargetKind};
 use iolab_workload::counters::Counters;
@@ -99,15 +100,16 @@ pub fn run_with(
     kept: &mut KeptMemory,
 ) -> Result<Outcome> {
     let side = Side::new(spec, targets, stop)?;
-    let memory = kept.claim(&[spec])?;
+    let (memory, mut crew) = kept.claim(&[spec])?;
     side.prepare(stop)?;
-    let mut carried = carry_out(&[side.job(clock)], stop, stop, meeting, &memory)?;
+    let jobs = [side.job(clock)];
+    let mut carried = carry_out(&jobs, stop, stop, meeting, &memory, &mut crew.threads)?;
     let workers = carried.workers.pop().unwrap_or_default();
     meeting.worked(workers.iter().map(|own| (own.start, own.end)).collect());
     let signed = signed(&workers);
     let spare = &memory.histograms;
     let mut outcome = merge(workers, clock, carried.seen, carried.drift_ppm, spare);
-    kept.keep(memory);
+    kept.keep(memory, crew, &outcome);
     outcome.series.note_temperatures(&carried.temperatures);
     outcome.traced = carried.traced.all;
     side.settle(&mut outcome, &signed, stop)?;
@@ -396,8 +398,9 @@ pub fn floor_ns(clock: &Clock, latency: bool) -> Option<f64> {
         flow: None,
     };
     let time = || -> Result<f64> {
-        let memory = KeptMemory::default().claim(&[&spec])?;
-        let mut carried = carry_out(&[job], &stop, &stop, &mut Alone, &memory)?;
+        let (memory, mut crew) = KeptMemory::default().claim(&[&spec])?;
+        let crew = &mut crew.threads;
+        let mut carried = carry_out(&[job], &stop, &stop, &mut Alone, &memory, crew)?;
         let workers = carried.workers.pop().unwrap_or_default();
         let spare = &memory.histograms;
         let outcome = merge(workers, clock, carried.seen, carried.drift_ppm, spare);
@@ -428,6 +431,7 @@ fn carry_out(
     halt: &AtomicBool,
     meeting: &mut dyn RankBarrier,
     memory: &TrialMemory,
+    crew: &mut Crew<Option<WorkerOutcome>>,
 ) -> Result<Carried> {
     let Some(clock) = jobs.first().map(|job| job.clock) else {
         return Err(Error::failed("a trial without workers"));
@@ -437,44 +441,46 @@ fn carry_out(
     let is_over_time = jobs.iter().any(|job| job.spec.latency_over_time);
     let thermometer = is_over_time.then(|| observation.thermometer());
     let mut tracer = tracing::tracer(jobs, clock)?;
-    thread::scope(|scope| {
-        let (workers, ready) = set_up(scope, jobs, memory, &barrier);
-        // Counters are read as close to the start as the other processes allow.
-        let begin = || -> Result<_> {
-            ready?;
-            let relay = Relay::start(scope, jobs, (stop, halt))?;
-            meeting.ready()?;
-            let (anchor, before) = (clock.anchor(), observation.before());
-            tracer.as_mut().map_or(Ok(()), Tracer::start)?;
-            meeting.start()?;
-            Ok((anchor, before, relay))
-        };
-        let (anchor, before, relay) = begin().inspect_err(|_| barrier.abandon())?;
-        barrier.open();
-        let temperatures = thermometer.and_then(Temperatures::of);
-        wait_for_end(jobs, &barrier, halt);
-        drop(relay);
-        let temperatures = temperatures.map(Temperatures::into_readings);
-        let ended = meeting.ended();
-        if let Some(tracer) = &tracer {
-            tracer.stop();
-        }
-        let seen = observation.after(&before);
-        let drift_ppm = clock.drift_ppm(anchor);
-        barrier.release();
-        let workers = join(workers, jobs.len());
-        ended?;
-        let mut workers = workers?;
-        let traced = match tracer {
-            Some(tracer) => tracing::judge(jobs, &mut workers, tracer, clock)?,
-            None => TracedJobs::none(jobs.len()),
-        };
-        Ok(Carried {
-            workers,
-            seen,
-            temperatures: temperatures.unwrap_or_default(),
-            drift_ppm,
-            traced,
+    crew.at_work(|shift| {
+        thread::scope(|scope| {
+            let ready = set_up(shift, jobs, memory, &barrier);
+            // Counters are read as close to the start as the other processes allow.
+            let begin = || -> Result<_> {
+                ready?;
+                let relay = Relay::start(scope, jobs, (stop, halt))?;
+                meeting.ready()?;
+                let (anchor, before) = (clock.anchor(), observation.before());
+                tracer.as_mut().map_or(Ok(()), Tracer::start)?;
+                meeting.start()?;
+                Ok((anchor, before, relay))
+            };
+            let (anchor, before, relay) = begin().inspect_err(|_| barrier.abandon())?;
+            barrier.open();
+            let temperatures = thermometer.and_then(Temperatures::of);
+            wait_for_end(jobs, &barrier, halt);
+            drop(relay);
+            let temperatures = temperatures.map(Temperatures::into_readings);
+            let ended = meeting.ended();
+            if let Some(tracer) = &tracer {
+                tracer.stop();
+            }
+            let seen = observation.after(&before);
+            let drift_ppm = clock.drift_ppm(anchor);
+            barrier.release();
+            let workers = by_job(shift.join(), jobs.iter().map(|job| job.spec.threads));
+            ended?;
+            let mut workers = workers?;
+            let traced = match tracer {
+                Some(tracer) => tracing::judge(jobs, &mut workers, tracer, clock)?,
+                None => TracedJobs::none(jobs.len()),
+            };
+            Ok(Carried {
+                workers,
+                seen,
+                temperatures: temperatures.unwrap_or_default(),
+                drift_ppm,
+                traced,
+            })
         })
     })
 }
@@ -485,70 +491,57 @@ fn threads(jobs: &[Job<'_>], counts: impl Fn(&Job<'_>) -> bool) -> u32 {
     counted.map(|job| job.spec.threads).sum()
 }
 
-/// A thread, and the number of the job that it works for.
-type JobThread<'scope> = (usize, ScopedJoinHandle<'scope, Option<WorkerOutcome>>);
-
-/// Starts the threads of all jobs, and waits until each has what it needs: then they wait for the barrier. Where one lacks it,
+/// Has the threads of all jobs begin, and waits until each has what it needs: then they wait for the barrier. Where one lacks it,
 /// the others have to be sent home.
-fn set_up<'scope, 'env>(
-    scope: &'scope Scope<'scope, 'env>,
+fn set_up<'env>(
+    shift: &mut Shift<'_, 'env, Option<WorkerOutcome>>,
     jobs: &'env [Job<'env>],
     memory: &TrialMemory,
     barrier: &'env StartBarrier,
-) -> (Vec<JobThread<'scope>>, Result<()>) {
+) -> Result<()> {
     let (ready, setups) = mpsc::channel();
-    let mut workers = Vec::with_capacity(threads(jobs, |_| true) as usize);
     let numbers = jobs.iter().enumerate().flat_map(|(place, job)| {
         let each = 0..job.spec.threads;
-        each.map(move |number| (place, *job, memory.of(place, number), number))
+        each.map(move |number| (*job, memory.of(place, number), number))
     });
     let mut set_up = Ok(());
-    for (place, job, own_memory, number) in numbers {
+    for (job, own_memory, number) in numbers {
         let ready = ready.clone();
-        let body = move || work(job, number, barrier, own_memory, &ready);
-        let name = format!("{THREAD_NAMES}{}", workers.len());
-        match thread::Builder::new().name(name).spawn_scoped(scope, body) {
-            Ok(worker) => workers.push((place, worker)),
-            Err(error) => {
-                set_up = Err(Error::usage(format!(
-                    "thread {} cannot be started: {error}",
-                    workers.len() + 1
-                ))
-                .hint("use fewer threads, or raise the limit of processes (ulimit -u)"));
-                break;
-            }
+        let body = move |kit: &mut Kit| work(job, number, barrier, own_memory, &ready, kit);
+        if let Err(error) = shift.start(body) {
+            set_up = Err(Error::usage(format!(
+                "thread {} cannot be started: {error}",
+                shift.started() + 1
+            ))
+            .hint("use fewer threads, or raise the limit of processes (ulimit -u)"));
+            break;
         }
     }
     drop(ready);
-    for _ in &workers {
+    for _ in 0..shift.started() {
         let own = setups
             .recv()
             .unwrap_or_else(|_| Err(Error::failed("a worker ended during set-up")));
         set_up = set_up.and(own);
     }
-    (workers, set_up)
+    set_up
 }
 
-/// What the workers of each job did.
+/// What the workers of each job did, from what those of all jobs gave in their order.
 ///
 /// # Errors
 /// Of kind [`Failed`](iolab_workload::Kind::Failed): one panicked. What the others did is not what was asked for.
-fn join(workers: Vec<JobThread<'_>>, jobs: usize) -> Result<Vec<Vec<WorkerOutcome>>> {
-    let mut outcomes: Vec<Vec<WorkerOutcome>> = (0..jobs).map(|_| Vec::new()).collect();
-    let mut is_whole = true;
-    for (place, worker) in workers {
-        match worker.join() {
-            Ok(Some(outcome)) => outcomes[place].push(outcome),
-            Ok(None) | Err(_) => is_whole = false,
-        }
-    }
-    match is_whole {
-        true => Ok(outcomes),
-        false => Err(Error::failed(
-            "a thread of the trial ended before its time, so that there is no result",
-        )
-        .hint("this is a fault of iolab: please report the lines above")),
-    }
+fn by_job(
+    all: Vec<Option<Option<WorkerOutcome>>>,
+    threads: impl Iterator<Item = u32>,
+) -> Result<Vec<Vec<WorkerOutcome>>> {
+    let mut all = all.into_iter().map(Option::flatten);
+    let of_job = |threads| all.by_ref().take(threads as usize).collect();
+    let jobs: Option<_> = threads.map(of_job).collect();
+    jobs.ok_or_else(|| {
+        Error::failed("a thread of the trial ended before its time, so that there is no result")
+            .hint("this is a fault of iolab: please report the lines above")
+    })
 }
 
 /// The bytes of a file that the workers of this process go over.

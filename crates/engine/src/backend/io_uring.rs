@@ -1,6 +1,10 @@
 //! `io_uring`: with registered file and buffers, and the cheapest ring mode the kernel has.
 
+mod ring;
+
+use std::mem::ManuallyDrop;
 use std::os::fd::{AsRawFd, RawFd};
+use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use io_uring::types::{Fd, Fixed, FsyncFlags, SubmitArgs, Timespec};
@@ -13,9 +17,8 @@ use crate::request::{Action, Backend, Completion, InFlight, Request, SystemFailu
 use iolab_workload::outcome::{Effective, RingFlag};
 use iolab_workload::trial::TrialSpec;
 use iolab_workload::{Error, Result};
-
-/// Idle time after which the kernel's polling thread of SQPOLL goes to sleep, ms.
-const SQPOLL_IDLE_MS: u32 = 1_000;
+pub(crate) use ring::SpareRing;
+use ring::{BufferRange, Ring, build};
 
 /// Looks at the completion queue before going to sleep for it, and yields of the CPU between two looks.
 const LOOKS: u32 = 6;
@@ -27,7 +30,11 @@ const LOOK_AGAIN_EVERY: u32 = 64;
 const SETTLE_WAIT: Duration = Duration::from_millis(100);
 
 pub(crate) struct Uring<O> {
-    ring: IoUring,
+    /// Goes to `spare` or is dropped at the end.
+    ring: ManuallyDrop<Ring>,
+    spare: SpareRing,
+    /// Whether another trial may use the ring.
+    is_kept: bool,
     opened: O,
     in_flight: InFlight,
     effective: Effective,
@@ -67,9 +74,22 @@ impl SpinPolicy {
 
 impl<O: Opened> Uring<O> {
     /// To be called by the thread that submits: SINGLE_ISSUER binds the ring to it.
-    pub(crate) fn new(opened: O, spec: &TrialSpec, buffers: &Buffers) -> Result<Self> {
-        let (ring, mut flags) = build(spec)?;
-        if spec.rate.is_some() && !ring.params().is_feature_ext_arg() {
+    pub(crate) fn new(
+        opened: O,
+        spec: &TrialSpec,
+        buffers: &Buffers,
+        spare: &SpareRing,
+    ) -> Result<Self> {
+        let own = |left: &Ring| {
+            let registered = left.buffers.as_ref();
+            registered.is_none_or(|left| *left == BufferRange::all(buffers))
+        };
+        let ring = match spare.take().filter(own) {
+            Some(left) => left,
+            None => build(spec)?,
+        };
+        let mut flags = ring.flags.clone();
+        if spec.rate.is_some() && !ring.ring.params().is_feature_ext_arg() {
             return Err(Error::usage(
                 "a rate with io_uring needs waits with a timeout (Linux 5.11 or newer)",
             )
@@ -79,7 +99,10 @@ impl<O: Opened> Uring<O> {
         let spins = spec.depth > 1 && !spec.sqpoll && !spec.iopoll;
         flags.extend(spins.then_some(RingFlag::Spin));
         let mut uring = Self {
-            ring,
+            ring: ManuallyDrop::new(ring),
+            spare: Rc::clone(spare),
+            // The kernel's polling thread would go on looking for requests.
+            is_kept: !spec.sqpoll,
             opened,
             in_flight: InFlight::new(spec.depth),
             effective: Effective {
@@ -98,23 +121,32 @@ impl<O: Opened> Uring<O> {
         };
         if spec.registered {
             uring.register(buffers);
+            // What the kernel refused may be had in the next trial.
+            uring.is_kept &= uring.effective.fixed_file && uring.effective.fixed_buffers;
         }
         Ok(uring)
     }
 
     /// Registers what the kernel lets us; what it refuses is used unregistered, and said.
     fn register(&mut self, buffers: &Buffers) {
-        let submitter = self.ring.submitter();
+        let submitter = self.ring.ring.submitter();
         let files: Vec<RawFd> = self.opened.files().iter().map(AsRawFd::as_raw_fd).collect();
         match submitter.register_files(&files) {
             Ok(()) => self.effective.fixed_file = true,
             Err(error) => self.effective.note = format!("file not registered: {error}"),
         }
+        if self.ring.buffers.is_some() {
+            self.effective.fixed_buffers = true;
+            return;
+        }
         let vectors: Vec<libc::iovec> = buffers.home().iter().map(Slot::as_iovec).collect();
         // SAFETY: the addresses are those of a mapping that is there. The kernel pins the pages until they are
         // unregistered or the ring is gone: where the mapping goes first, it still writes to those pages alone.
         match unsafe { submitter.register_buffers(&vectors) } {
-            Ok(()) => self.effective.fixed_buffers = true,
+            Ok(()) => {
+                self.ring.buffers = Some(BufferRange::all(buffers));
+                self.effective.fixed_buffers = true;
+            }
             Err(error) => {
                 self.effective.note = format!(
                     "buffers not registered: {error} (a higher locked-memory limit, ulimit -l, may help)"
@@ -130,7 +162,7 @@ impl<O: Opened> Uring<O> {
                 // The wait that follows fails with the same error, and reports it.
                 return false;
             }
-            if self.ring.completion().len() >= wait {
+            if self.ring.ring.completion().len() >= wait {
                 return true;
             }
             for _ in 0..YIELDS_PER_LOOK {
@@ -144,14 +176,15 @@ impl<O: Opened> Uring<O> {
     #[inline(always)]
     fn look_once(&mut self) -> std::io::Result<usize> {
         if self.sqpoll {
-            return self.ring.submit();
+            return self.ring.ring.submit();
         }
-        let queued = self.ring.submission().len() as u32;
+        let queued = self.ring.ring.submission().len() as u32;
         let flags = EnterFlags::GETEVENTS.bits();
         // SAFETY: the entries are those that `queue` pushed, whose memory stays until their completion is taken. No signal
         // mask is passed, so that its type does not matter.
         unsafe {
             self.ring
+                .ring
                 .submitter()
                 .enter::<libc::sigset_t>(queued, 0, flags, None)
         }
@@ -159,7 +192,7 @@ impl<O: Opened> Uring<O> {
 
     #[inline(always)]
     fn take(&mut self, done: &mut Vec<Completion>) {
-        done.extend(self.ring.completion().map(|entry| Completion {
+        done.extend(self.ring.ring.completion().map(|entry| Completion {
             slot: self.in_flight.give_back(entry.user_data()),
             result: i64::from(entry.result()),
         }));
@@ -219,16 +252,19 @@ impl<O: Opened> Uring<O> {
 
 impl<O> Drop for Uring<O> {
     fn drop(&mut self) {
+        // SAFETY: this is the end of what holds it.
+        let mut ring = unsafe { ManuallyDrop::take(&mut self.ring) };
         // Taking back what is registered would wait for the requests that use it.
         if !self.in_flight.is_empty() {
+            ring.buffers = None;
             return;
         }
         // A ring is torn down by the kernel at leisure; a registered file would keep the target busy until then.
         if self.effective.fixed_file {
-            let _ = self.ring.submitter().unregister_files();
+            self.is_kept &= ring.ring.submitter().unregister_files().is_ok();
         }
-        if self.effective.fixed_buffers {
-            let _ = self.ring.submitter().unregister_buffers();
+        if self.is_kept {
+            self.spare.set(Some(ring));
         }
     }
 }
@@ -239,9 +275,9 @@ impl<O> Uring<O> {
     fn push_when_free(&mut self, entry: &squeue::Entry) {
         assert!(self.sqpoll, "the ring has an entry for every slot");
         // SAFETY: as for the push in `queue`, whose entry this is.
-        while unsafe { self.ring.submission().push(entry) }.is_err() {
+        while unsafe { self.ring.ring.submission().push(entry) }.is_err() {
             // It only ends the wait: what a signal interrupts is tried again.
-            let _ = self.ring.submitter().squeue_wait();
+            let _ = self.ring.ring.submitter().squeue_wait();
         }
     }
 }
@@ -255,7 +291,7 @@ impl<O: Opened> Backend for Uring<O> {
         self.in_flight.hold(slot);
         // SAFETY: the entry names bytes inside the slot's buffer, as `address` checked. The slot is held until the
         // completion is taken, and the buffer is there and untouched as long as it is.
-        let pushed = unsafe { self.ring.submission().push(&entry) };
+        let pushed = unsafe { self.ring.ring.submission().push(&entry) };
         if pushed.is_err() {
             self.push_when_free(&entry);
         }
@@ -273,7 +309,7 @@ impl<O: Opened> Backend for Uring<O> {
             found
         };
         if !found {
-            tolerate(self.ring.submit_and_wait(wait as usize))?;
+            tolerate(self.ring.ring.submit_and_wait(wait as usize))?;
         }
         self.take(done);
         Ok(())
@@ -289,7 +325,7 @@ impl<O: Opened> Backend for Uring<O> {
         } else {
             let timeout = Timespec::from(timeout);
             let arguments = SubmitArgs::new().timespec(&timeout);
-            self.ring.submitter().submit_with_args(1, &arguments)
+            self.ring.ring.submitter().submit_with_args(1, &arguments)
         };
         tolerate(entered)?;
         self.take(done);
@@ -340,61 +376,6 @@ fn tolerate(entered: std::io::Result<usize>) -> std::result::Result<(), SystemFa
             errno: errno.unwrap_or(0),
         }),
     }
-}
-
-/// The ring in the best mode the kernel takes, and its flags.
-fn build(spec: &TrialSpec) -> Result<(IoUring, Vec<RingFlag>)> {
-    // With SQPOLL the kernel's thread issues and completes: task-run flags do not apply there.
-    let modes: &[&[RingFlag]] = if spec.sqpoll {
-        &[
-            &[RingFlag::Sqpoll, RingFlag::SingleIssuer],
-            &[RingFlag::Sqpoll],
-        ]
-    } else {
-        &[
-            &[RingFlag::SingleIssuer, RingFlag::DeferTaskrun],
-            &[RingFlag::CoopTaskrun],
-            &[],
-        ]
-    };
-    let mut last = None;
-    for mode in modes {
-        let polled = spec.iopoll.then_some(RingFlag::Iopoll);
-        let flags: Vec<RingFlag> = mode.iter().copied().chain(polled).collect();
-        let mut builder = IoUring::builder();
-        for flag in &flags {
-            match flag {
-                RingFlag::Sqpoll => {
-                    if let Some(cpu) = spec.sqpoll_cpu {
-                        builder.setup_sqpoll_cpu(cpu);
-                    }
-                    builder.setup_sqpoll(SQPOLL_IDLE_MS)
-                }
-                RingFlag::SingleIssuer => builder.setup_single_issuer(),
-                RingFlag::DeferTaskrun => builder.setup_defer_taskrun(),
-                RingFlag::CoopTaskrun => builder.setup_coop_taskrun(),
-                RingFlag::Iopoll => builder.setup_iopoll(),
-                // iolab's own doing, of which the kernel is not told.
-                RingFlag::Spin => &mut builder,
-            };
-        }
-        match builder.build(spec.depth) {
-            Ok(ring) => return Ok((ring, flags)),
-            Err(error) if error.raw_os_error() == Some(libc::EINVAL) => last = Some(error),
-            Err(error) => {
-                last = Some(error);
-                break;
-            }
-        }
-    }
-    let error = last.expect("at least one mode was tried");
-    Err(match spec.sqpoll_cpu {
-        Some(cpu) if error.raw_os_error() == Some(libc::EINVAL) => Error::usage(format!(
-            "the polling thread of io_uring cannot run on CPU {cpu}: {error}"
-        ))
-        .hint("choose a CPU that is online and that this process may use, or sqpoll_cpu=none"),
-        _ => refused(&error),
-    })
 }
 
 /// What a trial says to whom the system gives no ring.
@@ -451,7 +432,8 @@ mod tests {
             };
             let mut buffers = Buffers::new(&spec, 0).expect("two pages");
             let (reader, writer) = std::io::pipe().expect("a pipe");
-            let mut uring = match Uring::new(OneFile::new(file(reader.into())), &spec, &buffers) {
+            let opened = OneFile::new(file(reader.into()));
+            let mut uring = match Uring::new(opened, &spec, &buffers, &SpareRing::default()) {
                 Ok(uring) => uring,
                 Err(error) => {
                     needs::skip(needs::Need::IoUring, error);
@@ -486,7 +468,8 @@ mod tests {
         };
         let nothing = File::open("/dev/null").expect("/dev/null");
         // SAFETY: the descriptor is the ring's own, which closes what it finds there; its memory stays mapped.
-        let replaced = unsafe { libc::dup2(nothing.as_raw_fd(), stuck.uring.ring.as_raw_fd()) };
+        let replaced =
+            unsafe { libc::dup2(nothing.as_raw_fd(), stuck.uring.ring.ring.as_raw_fd()) };
         assert!(replaced >= 0);
         let mut done = Vec::new();
         let failure = stuck.uring.complete(1, &mut done).expect_err("no ring");

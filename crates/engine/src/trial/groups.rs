@@ -46,7 +46,7 @@ pub fn run_groups(
         .map(|(group, target)| Side::new(&group.trial, &[target], flag(group)))
         .collect::<Result<_>>()?;
     let specs: Vec<&TrialSpec> = sides.iter().map(|side| side.spec).collect();
-    let memory = kept.claim(&specs)?;
+    let (memory, mut crew) = kept.claim(&specs)?;
     // What one group has dropped from the page cache another may want in it.
     let (hot, others): (Vec<_>, Vec<_>) = sides
         .iter()
@@ -76,7 +76,8 @@ pub fn run_groups(
             job
         })
         .collect();
-    let mut carried = carry_out(&jobs, stop, &halt, &mut Alone, &memory)?;
+    let threads = &mut crew.threads;
+    let mut carried = carry_out(&jobs, stop, &halt, &mut Alone, &memory, threads)?;
     let interrupted = stop.load(Ordering::Relaxed);
     for (workers, group) in carried.workers.iter_mut().zip(groups) {
         // What was ended with the others has come to its end.
@@ -104,9 +105,9 @@ pub fn run_groups(
     let workers = carried.workers.into_iter().flatten().collect();
     let spare = &memory.histograms;
     let mut outcome = merge(workers, clock, carried.seen, carried.drift_ppm, spare);
-    kept.keep(memory);
     outcome.series.note_temperatures(&carried.temperatures);
     merge_groups(&mut outcome, &apart);
+    kept.keep(memory, crew, &outcome);
     outcome.traced = carried.traced.all;
     outcome.groups = apart;
     Ok(outcome)

@@ -1,6 +1,6 @@
 //! The life of one worker: set up, started with the others, carried out, torn down when no other thread waits for it.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
@@ -13,6 +13,7 @@ use crate::arena::Pieces;
 use crate::backend::null::Null;
 use crate::backend::{Drive, WorkerFiles, open};
 use crate::buffer::Buffers;
+use crate::crew::Kit;
 use crate::kept_memory::WorkerMemory;
 use crate::placement;
 use crate::spare_histograms::SpareHistograms;
@@ -42,14 +43,18 @@ pub(super) fn work(
     barrier: &StartBarrier,
     memory: WorkerMemory,
     ready: &mpsc::Sender<Result<()>>,
+    kit: &mut Kit,
 ) -> Option<WorkerOutcome> {
     let Job { spec, files, .. } = job;
-    if spec.descriptors == Descriptors::Private {
-        use_private_descriptors();
+    if spec.descriptors == Descriptors::Private && !kit.is_settled {
+        kit.holds_others = !use_private_descriptors();
     }
     // What is common to all backends; the backend itself is chosen below, once per worker.
     let setup = || -> Result<(Option<Vec<File>>, Buffers)> {
-        placement::settle(spec, number)?;
+        if !kit.is_settled {
+            placement::settle(spec, number)?;
+            kit.is_settled = true;
+        }
         let opened = files.map(|files| files.open(number)).transpose()?;
         let buffers = Buffers::in_arena(spec, number, memory.buffers)?;
         Ok((opened, buffers))
@@ -75,17 +80,38 @@ pub(super) fn work(
         range: part.range(),
         position: &files.position,
     };
-    open(spec, place, buffers, &run)
+    open(spec, place, buffers, &kit.ring, &run)
 }
 
 /// Gives this thread a descriptor table of its own. The kernel then needs no atomic reference count around
 /// each call, which a single-threaded program is spared too, and the limit of open files holds per worker.
-fn use_private_descriptors() {
+///
+/// Whether the table is empty but for the standard streams: a thread that waits for its next trial with a copy of the others would hold
+/// open what the process closes.
+fn use_private_descriptors() -> bool {
+    const FIRST_OTHER: libc::c_uint = 3;
+    // Files are opened by what `/proc` shows of the process; without it, by descriptors of the table.
+    if fs::exists("/proc/self/fd").is_ok_and(|there| there) {
+        // SAFETY: the call takes numbers alone. It leaves the table of the other threads as it is; this thread uses none of its descriptors,
+        // but opens its own by path, and closes them (a worker's parts never leave their thread).
+        let status = unsafe {
+            libc::syscall(
+                libc::SYS_close_range,
+                FIRST_OTHER,
+                libc::c_uint::MAX,
+                libc::CLOSE_RANGE_UNSHARE,
+            )
+        };
+        if status == 0 {
+            return true;
+        }
+    }
     // SAFETY: what this thread opens from here on is also closed by it (a worker's parts never leave their
     // thread), and what was open before stays open in both tables until this thread ends.
     let unshared = unsafe { rustix::thread::unshare_unsafe(UnshareFlags::FILES) };
     // Where it is forbidden, the shared table serves as well, only a little slower.
     let _ = unshared;
+    false
 }
 
 /// What a worker needs besides its backend.
