@@ -67,20 +67,25 @@ const STALLS: &str = "title = \"Stalls\"\nsource = [\"made up\"]\n[model.noise]\
     [model.noise.inner.stall.inner.latency]\nread_us = 100\nwrite_us = 100\ninner.memory = 1_073_741_824\n";
 
 #[test]
-fn slow_requests_are_named_where_no_two_cells_differ() {
+fn slow_requests_are_explained_without_a_rate_and_named_with_one() {
     let folder = folder();
     fs::write(folder.path().join("stalls.toml"), STALLS).expect("written");
     let stalls = words!(
         "run read-random model:stalls.toml --seed 1 --bs 4k --time 300ms -o run.iolab --quiet"
     );
     run(folder.path(), &stalls).expect(0);
-    let told = run(folder.path(), &words!("why run.iolab")).expect(5);
-    insta::assert_snapshot!(told.stdout, @r#"
-    Cannot explain slow requests, whose p99 is 51.0 times the median (5.12 ms against 101 µs): 'iolab
-      why' compares cells, and not requests of one. It explains a p99 that differs between cells
-      (response = "p99" in the experiment).
-    "#);
-    run(folder.path(), &words!("why run.iolab --list")).expect(0);
+    let listed = run(folder.path(), &words!("why run.iolab --list")).expect(0);
+    insta::assert_snapshot!(listed.stdout, @"  1  p99 of latency is 51.0 times the median (5.12 ms against 101 µs)");
+    let rate = words!(
+        "run load-latency model:stalls.toml --seed 1 --bs 4k --rate 1000 -o rate.iolab --quiet"
+    );
+    run(folder.path(), &rate).expect(0);
+    let told = run(folder.path(), &words!("why rate.iolab")).expect(5);
+    insta::assert_snapshot!(told.stdout, @r"
+    Cannot explain slow requests, whose p99 is 51.0 times the median (5.21 ms against 102 µs). 'iolab
+      why' explains slow requests without a rate: measure with --set rate=none.
+    ");
+    run(folder.path(), &words!("why rate.iolab --list")).expect(0);
 }
 
 /// A request costs 500 µs and 20 ns a byte, and times drift by a quarter within a second.

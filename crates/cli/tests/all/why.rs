@@ -55,12 +55,10 @@ fn differences_are_listed_and_chosen_by_number() {
     let folder = folder();
     measured(folder.path());
     let listed = run(folder.path(), &words!("why run.iolab --list")).expect(0);
-    insta::assert_snapshot!(listed.stdout, @r#"
+    insta::assert_snapshot!(listed.stdout, @r"
       1  throughput at pattern=rand is 1/17.0 of that at pattern=seq
-    Cannot explain slow requests at pattern=seq, whose p99 is 8.30 times the median (2.13 ms against
-      257 µs): 'iolab why' compares cells, and not requests of one. It explains a p99 that differs
-      between cells (response = "p99" in the experiment).
-    "#);
+      2  p99 of latency at pattern=seq is 8.30 times the median (2.13 ms against 257 µs)
+    ");
     let plan = run(folder.path(), &words!("why run.iolab --of 1 --dry-run")).expect(0);
     insta::assert_snapshot!(plan.stdout, @r#"
     Dry run: nothing is touched.
@@ -74,9 +72,9 @@ fn differences_are_listed_and_chosen_by_number() {
     Target: model:sata-7200
     A model reads and writes no storage.
     "#);
-    let none = run(folder.path(), &words!("why run.iolab --of 2")).expect(2);
+    let none = run(folder.path(), &words!("why run.iolab --of 3")).expect(2);
     insta::assert_snapshot!(none.stderr, @r#"
-    error: there is no difference number 2, but 1
+    error: there is no difference number 3, but 2
       iolab why run.iolab --list
     "#);
 }
@@ -105,8 +103,9 @@ fn a_run_of_one_cell_has_nothing_to_explain() {
     run(folder.path(), &one).expect(0);
     let told = run(folder.path(), &words!("why run.iolab")).expect(0);
     insta::assert_snapshot!(told.stdout, @r"
-    The run has a single cell, and no lasting fall of throughput was found in it: 'iolab why' explains
-      a fall, or a difference between two cells. Measure several in one run, such as with --bs 4k,64k.
+    The run has a single cell, in which neither a lasting fall of throughput nor a long tail of
+      latency was found: 'iolab why' explains these, or a difference between two cells. Measure several
+      in one run, such as with --bs 4k,64k.
     ");
 }
 

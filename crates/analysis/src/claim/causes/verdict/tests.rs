@@ -41,8 +41,8 @@ fn world(
             .iter()
             .map(|set| Variant {
                 without: set.iter().map(|one| (*one).to_owned()).collect(),
-                base: String::new(),
-                other: String::new(),
+                base: "one side".to_owned(),
+                other: "the other side".to_owned(),
             })
             .collect(),
     };
