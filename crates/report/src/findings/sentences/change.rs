@@ -146,7 +146,7 @@ fn suspect(change: &Change, typical: &str) -> String {
             "The machine or iolab was suspended during {suspended} of {all} trials at the lower level"
         ),
         (all, suspended, disturbed) => format!(
-            "{disturbed} of {all} trials at the lower level were disturbed from outside, {suspended} of them by a suspended machine"
+            "{disturbed} of {all} trials at the lower level were disturbed from outside; during {suspended} of these the machine or iolab was suspended"
         ),
     };
     format!("{seen}, which may have made the change")
