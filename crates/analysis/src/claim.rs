@@ -58,7 +58,7 @@ pub use shared_limit::{ReachedBy, SharedLimit, Together};
 pub use stages::{Largest, TimeByLayer};
 pub use standard::{Conformance, StageThroughput};
 use tail::long_tail;
-pub use tail::{LongTail, TailObstacle};
+pub use tail::{LongTail, TailObstacle, leaves_tails_open};
 
 use crate::analysis::Analysis;
 use crate::bends::Bends;

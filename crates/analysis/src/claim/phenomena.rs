@@ -1,6 +1,6 @@
 //! Differences whose cause can be asked for: between two cells of a run, and between a shorter and a longer load of one.
 
-use iolab_plan::suspect::{MachineState, Sides};
+use iolab_plan::suspect::{Compared, MachineState, Sides};
 use iolab_workload::response::Response;
 
 use super::best::{Best, Candidate, Standing};
@@ -76,6 +76,8 @@ pub fn phenomena(run: &Analysis) -> Result<Vec<Phenomenon>, Unexplainable> {
     // Loads that last beyond a fall take longer than any trial of the run.
     all.sort_by_key(Phenomenon::compared);
     all.sort_by_key(|one| sides(run, one).is_some_and(|sides| sides.is_by_construction()));
+    // What is within a cell comes after all that is between cells.
+    all.sort_by_key(|one| one.compared() == Compared::Quantiles);
     Ok(all)
 }
 

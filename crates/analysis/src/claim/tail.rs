@@ -89,6 +89,11 @@ fn is_unjudged(cell: &&CellAnalysis) -> bool {
     cell.latency.is_some() && !(cell.tail.is_some() && is_judged(cell))
 }
 
+/// Whether a cell could have slow requests that its run does not show: it was not timed, or is not judged.
+pub fn leaves_tails_open(cell: &CellAnalysis) -> bool {
+    cell.latency.is_none() || is_unjudged(&cell)
+}
+
 /// The longest tail; `None` where none is shown to be long.
 pub(super) fn long_tail(analysis: &Analysis, run: usize) -> Option<LongTail> {
     let measured = || analysis.cells.iter().filter(|cell| cell.tail.is_some());

@@ -1,7 +1,7 @@
 //! Requests that wait behind others in flight.
 
 use iolab_workload::settings::CellSpec;
-use iolab_workload::trial::TrialSpec;
+use iolab_workload::trial::{Pattern, TrialSpec};
 
 use super::{Check, Compared, Intervention, Sides, Suspect};
 
@@ -16,8 +16,11 @@ pub(super) const SUSPECT: Suspect = Suspect {
 };
 
 fn take_off(sides: &Sides) -> Intervention {
-    // A rate that one thread cannot keep makes requests wait all the more.
-    if sides.trials().into_iter().any(|trial: &TrialSpec| trial.rate.is_some()) {
+    // A rate that one thread cannot keep makes requests wait all the more, and one thread of several in sequence leaves one stream.
+    let is_other = |trial: &TrialSpec| {
+        trial.rate.is_some() || (trial.threads > 1 && trial.pattern != Pattern::Rand)
+    };
+    if sides.trials().into_iter().any(is_other) {
         return Intervention::Irrelevant;
     }
     sides.changed(|cell: &mut CellSpec| {

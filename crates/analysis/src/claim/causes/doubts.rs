@@ -93,7 +93,7 @@ fn of_phenomenon(analysis: &Analysis, inquiry: &Inquiry, ratio: Option<f64>) -> 
     let deviation = ratio / inquiry.expected;
     let is_better = (deviation > 1.0) == analysis.response.more_is_better();
     let all = SideDoubts::of_cells(base, other, analysis.response);
-    let size = deviation.max(1.0 / deviation);
+    let size = least_size(inquiry, deviation);
     let mut doubts = all.turning(Direction::of_sides(is_better), size);
     // Where that is a suspect, it is tried.
     let tries_cpu = inquiry
@@ -102,6 +102,15 @@ fn of_phenomenon(analysis: &Analysis, inquiry: &Inquiry, ratio: Option<f64>) -> 
         .any(|suspect| CPU.contains(&suspect.as_str()));
     doubts.retain(|doubt| !(tries_cpu && is_cpu(&doubt.reason)));
     doubts
+}
+
+/// How great an effect a doubt must be able to make. What takes a share of the time slows the mean by as much, but one request in a hundred makes
+/// a 99th percentile of any size.
+fn least_size(inquiry: &Inquiry, ratio: f64) -> f64 {
+    match inquiry.compares_quantiles() {
+        true => 1.0,
+        false => ratio.max(1.0 / ratio),
+    }
 }
 
 fn is_cpu(reason: &Reason) -> bool {
@@ -145,7 +154,7 @@ fn of_suspect(analysis: &Analysis, inquiry: &Inquiry, suspect: &str) -> Vec<Side
         };
         // What is better can have waited more: faster threads wait for CPUs.
         let is_better = (now > before) == analysis.response.more_is_better();
-        let size = (now / before).max(before / now);
+        let size = least_size(inquiry, now / before);
         // Cells of a block have the same conditions: what a side waited takes at most that share of its time.
         let explains = |found: &Imbalance| {
             let most = found.base.1.max(found.new.1);

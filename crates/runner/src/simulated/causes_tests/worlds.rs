@@ -219,19 +219,36 @@ const DURABLE_TAIL: &[&str] = &[
 ];
 const THREADS: &[&str] = &["threads=1,8", "bs=64k", "time=50ms"];
 
-pub(super) fn worlds() -> Vec<World> {
-    let world = |name, model: PartDefinition, experiment, planted| World {
+fn world(
+    name: &'static str,
+    model: PartDefinition,
+    experiment: &'static [&'static str],
+    planted: &'static [&'static str],
+) -> World {
+    World {
         name,
         model,
         experiment,
         planted,
         share: None,
         made_up: None,
-    };
-    let alone = |name, model: PartDefinition, experiment, planted| World {
+    }
+}
+
+/// As [`world`], with one cause that is all of it.
+fn alone(
+    name: &'static str,
+    model: PartDefinition,
+    experiment: &'static [&'static str],
+    planted: &'static [&'static str],
+) -> World {
+    World {
         share: Some(1.0),
         ..world(name, model, experiment, planted)
-    };
+    }
+}
+
+pub(super) fn worlds() -> Vec<World> {
     let mut all = vec![
         // One request at a time: else more of them in flight would overlap what a miss costs.
         alone(
@@ -348,19 +365,7 @@ pub(super) fn worlds() -> Vec<World> {
 }
 
 /// Slow requests: p99 against the median of one cell.
-fn tails() -> [World; 8] {
-    let world = |name, model: PartDefinition, experiment, planted| World {
-        name,
-        model,
-        experiment,
-        planted,
-        share: None,
-        made_up: None,
-    };
-    let alone = |name, model: PartDefinition, experiment, planted| World {
-        share: Some(1.0),
-        ..world(name, model, experiment, planted)
-    };
+fn tails() -> [World; 9] {
     [
         // One request in 150 is slow; behind it wait three others.
         World {
@@ -397,6 +402,13 @@ fn tails() -> [World; 8] {
             "a tail: stalls in a serial server",
             one_at_a_time(stalled(20, latency(400.0))),
             QUEUED_LONGER,
+            &[],
+        ),
+        // Without durability all writes are seven times as fast, and as uneven.
+        world(
+            "a tail: noise of writes that a cache makes faster",
+            uneven(write_back(latency(200.0))),
+            DURABLE_TAIL,
             &[],
         ),
         world("a tail: noise", uneven(latency(400.0)), QUEUED, &[]),
