@@ -9,7 +9,7 @@ use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::analysis::{Analysis, CellAnalysis, TRIALS_MIN};
 use iolab_analysis::claim::{
     Phenomenon, PhenomenonKind, Unexplainable, Unpaired, changes_inside, claims, is_answered,
-    leftover, phenomena, remainders, unpaired,
+    leaves_tails_open, leftover, phenomena, remainders, unpaired,
 };
 use iolab_host::pseudo_files::chosen as in_force;
 use iolab_plan::cells::FittedPlan;
@@ -236,7 +236,7 @@ fn list(run: &AnalysedRun, (found, beside): (&[Phenomenon], &[Unpaired]), file: 
     let mut to = Results::new();
     for (number, phenomenon) in (1..).zip(found) {
         let disturbed = match phenomenon.is_disturbed {
-            true => "; disturbances during the run could explain it",
+            true => "; disturbances during the run, or that it was suspended, could explain it",
             false => "",
         };
         let text = causes::phenomenon(run.analysis(), phenomenon) + disturbed;
@@ -254,7 +254,12 @@ fn list(run: &AnalysedRun, (found, beside): (&[Phenomenon], &[Unpaired]), file: 
 
 /// That there is nothing to explain, and whether that is for want of trials.
 fn nothing(run: &Analysis) -> String {
-    if let [_] = run.cells.as_slice() {
+    if let [cell] = run.cells.as_slice() {
+        if leaves_tails_open(cell) {
+            return format!(
+                "Cannot tell whether the single cell of the run has slow requests: that takes {TRIALS_MIN} undisturbed trials with latencies of one kind of request, enough for a p99 in each. No lasting fall of throughput was found in it."
+            );
+        }
         return "The run has a single cell, in which neither a lasting fall of throughput nor a long tail of latency was found: 'iolab why' explains these, or a difference between two cells. Measure several in one run, such as with --bs 4k,64k.".to_owned();
     }
     let few = with_few_trials(run);
@@ -287,13 +292,18 @@ fn nothing(run: &Analysis) -> String {
 
 /// The cells that have too few trials to be compared.
 fn with_few_trials(run: &Analysis) -> Vec<&CellAnalysis> {
-    let cells = run.cells.iter();
-    cells.filter(|cell| cell.n < TRIALS_MIN).collect()
+    run.cells
+        .iter()
+        .filter(|cell| cell.n < TRIALS_MIN)
+        .collect()
 }
 
-/// Whether one of several cells cannot be compared: what was not compared may differ.
+/// Whether one of several cells cannot be compared, or the only one not be judged: what was not compared may differ.
 fn leaves_cells_open(run: &Analysis) -> bool {
-    run.cells.len() > 1 && !with_few_trials(run).is_empty()
+    match run.cells.as_slice() {
+        [cell] => leaves_tails_open(cell),
+        _ => !with_few_trials(run).is_empty(),
+    }
 }
 
 /// Whether no two cells of several can be compared.
@@ -568,26 +578,4 @@ fn no_suspect(experiment: &Experiment) -> Outcome {
 }
 
 #[cfg(test)]
-mod tests {
-    use iolab_analysis::analysis::analyse;
-    use iolab_synthetic::{add_cell, record};
-
-    use super::*;
-
-    /// Two cells of three have enough trials; the third one is far from both.
-    #[test]
-    fn a_cell_with_few_trials_leaves_open_whether_cells_differ() {
-        let even = [100.0, 101.0, 99.0, 100.5, 99.5, 100.0];
-        let mut record = record("read-size", &["bs"]);
-        add_cell(&mut record, &["bs=4KiB"], &even);
-        add_cell(&mut record, &["bs=64KiB"], &even);
-        let compared = analyse(&record);
-        assert!(!leaves_cells_open(&compared));
-        add_cell(&mut record, &["bs=1MiB"], &[900.0, 901.0, 899.0]);
-        let run = analyse(&record);
-        assert!(leaves_cells_open(&run) && !lacks_trials(&run));
-        let told = nothing(&run);
-        let told = told.split_once(" trials: ").expect("what gives more").0;
-        insta::assert_snapshot!(told, @"Cannot tell whether cells with fewer than 6 trials differ from others: the rest shows no difference between two cells that 'iolab why' can explain, and no lasting fall of throughput was found in the run. 1 of 3 cells has fewer than 6");
-    }
-}
+mod tests;

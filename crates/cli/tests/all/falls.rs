@@ -83,7 +83,7 @@ fn slow_requests_are_explained_without_a_rate_and_named_with_one() {
     let told = run(folder.path(), &words!("why rate.iolab")).expect(5);
     insta::assert_snapshot!(told.stdout, @r"
     Cannot explain slow requests, whose p99 is 51.0 times the median (5.21 ms against 102 µs). 'iolab
-      why' explains slow requests without a rate: measure with --set rate=none.
+      why' explains slow requests of runs without a rate (--set rate=none).
     ");
     run(folder.path(), &words!("why rate.iolab --list")).expect(0);
 }

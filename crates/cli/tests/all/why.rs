@@ -124,6 +124,16 @@ fn too_few_trials_show_no_difference_and_leave_the_question_open() {
       or more can show more.
     ");
     run(folder.path(), &words!("why run.iolab --list")).expect(0);
+    let single = words!(
+        "run read-random model:sata-ssd --bs 4k --set trials_min=3 --set trials_max=3 --seed 3 -o single.iolab --quiet"
+    );
+    run(folder.path(), &single).expect(0);
+    let told = run(folder.path(), &words!("why single.iolab")).expect(5);
+    insta::assert_snapshot!(told.stdout, @r"
+    Cannot tell whether the single cell of the run has slow requests: that takes 6 undisturbed trials
+      with latencies of one kind of request, enough for a p99 in each. No lasting fall of throughput was
+      found in it.
+    ");
 }
 
 #[test]
