@@ -121,7 +121,12 @@ impl Workspace {
     /// # Errors
     /// Of kind [`Refused`](iolab_workload::Kind::Refused): this is not root, or another process changes them;
     /// of kind [`Usage`](iolab_workload::Kind::Usage): what kernel or devices do not have.
-    fn control_system(&mut self, plans: &[Plan], has_ranks: bool) -> Result<()> {
+    fn control_system(
+        &mut self,
+        plans: &[Plan],
+        has_ranks: bool,
+        watch: Option<&Watch>,
+    ) -> Result<()> {
         if self.is_virtual() {
             return Ok(());
         }
@@ -143,6 +148,10 @@ impl Workspace {
         }
         let (control, restored) = SystemControl::take()?;
         kernel_settings::tell_restored(&restored);
+        // Trying a setting out changes it for a moment.
+        if let Some(watch) = watch {
+            watch.changes_system();
+        }
         let mut adapted = BTreeSet::new();
         for cell in asking {
             adapted.extend(control.try_out(&cell.system, &self.place().devices(cell)?)?);

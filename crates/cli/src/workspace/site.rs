@@ -401,7 +401,7 @@ impl Site {
         let is_real = self.model.is_none();
         let watch = is_real.then(|| Watch::over_preparation(&self.targets, exit::at_once));
         let mut workspace = self.workspace(&plans, &needs)?;
-        workspace.control_system(&plans, self.ranks.is_some())?;
+        workspace.control_system(&plans, self.ranks.is_some(), watch.as_ref())?;
         let place = workspace.place();
         let Fitted { plans, notes } =
             iolab_runner::fit_all(plans, place, self.processes(), self.keeps_cache)?;

@@ -1,0 +1,205 @@
+use std::sync::Mutex;
+
+use iolab_workload::trial::{CacheState, TrialLimit};
+
+use super::silent::Scratch;
+use super::*;
+
+const GIB: u64 = 1 << 30;
+
+#[test]
+fn a_trial_is_due_at_its_limit() {
+    let timed = TrialSpec {
+        region: GIB,
+        read_percent: 100,
+        limit: TrialLimit {
+            time: Some(Duration::from_secs(7)),
+            ..TrialLimit::default()
+        },
+        ..TrialSpec::default()
+    };
+    assert_eq!(due(&timed), Duration::from_secs(7));
+    assert_eq!(patience(&timed), ANSWER);
+    let bounded = TrialSpec {
+        limit: TrialLimit {
+            bytes: Some(GIB),
+            ..TrialLimit::default()
+        },
+        ..timed
+    };
+    // At 4 MiB per second.
+    assert!(due(&bounded) >= Duration::from_secs(256));
+    for cache in [CacheState::Cold, CacheState::Direct] {
+        let written = TrialSpec {
+            read_percent: 0,
+            cache,
+            ..bounded.clone()
+        };
+        assert_eq!(patience(&written), ANSWER + Duration::from_secs(256));
+    }
+}
+
+#[test]
+fn the_binary_is_not_taken_for_a_worker() {
+    assert!(is_of_worker("iolab-0\n") && is_of_worker("iolab-127"));
+    for other in ["iolab", "iolab-", "iolab-mpi", "iolab-0.1", NAME] {
+        assert!(!is_of_worker(other), "{other}");
+    }
+}
+
+/// As Linux wakes up a thread that waits for a suspended device.
+#[test]
+fn a_thread_that_wakes_up_and_waits_on_stands_still() {
+    let seen = |scheduled: &str, io: &str, is_blocked| Counts {
+        scheduled: scheduled.to_owned(),
+        io: Some(io.to_owned()),
+        is_blocked,
+    };
+    let before = seen("1000 50 7", "syscr: 3", true);
+    let still = |now: &Counts| now.stand_still(&before, STEP);
+    assert!(still(&before));
+    let woke = seen("1900 60 8", "syscr: 3", true);
+    assert!(still(&woke));
+    assert!(!woke.stand_still(&before, Duration::ZERO));
+    // It was answered, it goes on, or it ran more than once.
+    assert!(!still(&seen("1900 60 8", "syscr: 4", true)));
+    assert!(!still(&seen("1900 60 8", "syscr: 3", false)));
+    assert!(!still(&seen("1900 60 9", "syscr: 3", true)));
+    let untold = Counts { io: None, ..woke };
+    assert!(!still(&untold));
+}
+
+#[test]
+fn a_kernel_that_counts_nothing_tells_nothing() {
+    assert!(!counts_anything("0 0 0\n") && !counts_anything(""));
+    assert!(counts_anything("12 0 1\n"));
+}
+
+#[test]
+fn a_program_without_a_limit_takes_what_it_takes() {
+    let watch = Watch::over(&[], false, |error| panic!("{error}"));
+    let due = || locked(&watch.state).due;
+    {
+        let _trial = watch.during(Allowance::of_program(None, GIB));
+        assert_eq!(due(), None);
+        assert_eq!(
+            locked(&watch.state).patience,
+            ANSWER + Duration::from_secs(256)
+        );
+    }
+    assert!(due().is_some_and(|due| due <= Instant::now()));
+    let trial = TrialSpec {
+        region: GIB,
+        read_percent: 100,
+        cache: CacheState::Direct,
+        ..TrialSpec::default()
+    };
+    // Each rank prepares, carries out and settles.
+    let of_ranks = Allowance::of_ranks(&trial, 2);
+    assert!(of_ranks.time > Some(ANSWER * 3), "{of_ranks:?}");
+}
+
+#[test]
+fn what_does_not_answer_is_named_with_the_command_that_finishes_the_run() {
+    let silent = Silent {
+        places: vec!["/mnt on the file server nas".to_owned()],
+        has_nfs: true,
+        scratch: Scratch::Made(vec![None]),
+    };
+    let mut state = State {
+        due: None,
+        patience: ANSWER,
+        uses_targets: true,
+        run_file: Some((
+            PathBuf::from("out/r.iolab"),
+            "Finish the run with: iolab resume out/r.iolab".to_owned(),
+        )),
+        silent,
+        changes_system: false,
+    };
+    let error = unanswered(&state);
+    assert!(
+        error
+            .message()
+            .starts_with("/mnt on the file server nas has not answered")
+    );
+    let remedy = error.remedy().expect("a remedy");
+    assert!(
+        remedy.ends_with(". Finish the run with: iolab resume out/r.iolab"),
+        "{remedy}"
+    );
+    state.uses_targets = false;
+    let error = unanswered(&state);
+    let begin = "the disk of the run file out/r.iolab has not answered";
+    assert!(error.message().starts_with(begin), "{error}");
+    state.run_file = None;
+    let mut remedy_with = |scratch| {
+        state.silent.scratch = Scratch::Made(scratch);
+        let error = unanswered(&state);
+        error.remedy().expect("a remedy").to_owned()
+    };
+    let left = remedy_with(vec![None]);
+    assert!(left.contains("scratch"), "{left}");
+    assert!(!left.contains("resume"), "{left}");
+    assert!(!remedy_with(Vec::new()).contains("scratch"));
+}
+
+#[test]
+fn a_shell_reads_each_file_of_stored_trials_as_one_word() {
+    let kept = ["old run.iolab", "$(touch X)"].map(PathBuf::from);
+    let watch = Watch::over_removal(&[], &kept, |error| panic!("{error}"));
+    let told = locked(&watch.state).run_file.clone();
+    assert_eq!(
+        told.expect("a run file").1,
+        "The trials are stored: iolab table 'old run.iolab' '$(touch X)'"
+    );
+}
+
+#[test]
+fn settings_of_the_kernel_are_told_of() {
+    let error = || Error::failed("silent");
+    let told = |restored| with_settings(error(), restored);
+    assert_eq!(told(Ok(Vec::new())), error());
+    let restored = Ok(vec!["x: 1 again, was 2".to_owned()]);
+    assert_eq!(
+        told(restored),
+        error().also("settings of the kernel are restored: x: 1 again, was 2")
+    );
+    let stuck = Err(Error::failed("stuck").hint("try"));
+    assert_eq!(told(stuck), error().also("stuck; try"));
+}
+
+/// A thread that runs is seen to run, and one that waits for another one is not taken for one that waits for storage.
+#[test]
+fn a_thread_that_waits_stands_still() {
+    let lock = Mutex::new(());
+    let held = lock.lock().expect("not poisoned");
+    let own = rustix::thread::gettid().as_raw_nonzero().to_string();
+    thread::scope(|scope| {
+        let (number, has_number) = mpsc::channel();
+        let lock = &lock;
+        scope.spawn(move || {
+            let own = rustix::thread::gettid().as_raw_nonzero().to_string();
+            number.send(own).expect("it is waited for");
+            let _waits = lock.lock();
+        });
+        let number = has_number.recv().expect("a number");
+        let state = format!("/proc/self/task/{number}/stat");
+        let sleeps = || fs::read_to_string(&state).is_ok_and(|text| text.contains(") S "));
+        while !sleeps() {
+            thread::yield_now();
+        }
+        let (before, busy) = (Threads::seen(&number), Threads::seen(&own));
+        for _ in 0..1000 {
+            thread::sleep(Duration::from_micros(1));
+        }
+        let after = Threads::seen(&number);
+        let at = |threads: &Threads| threads.counts.get(&number).cloned();
+        assert_eq!(at(&after), at(&before));
+        // A kernel without the statistics of its scheduler tells nothing.
+        if !busy.counts.is_empty() {
+            assert_ne!(Threads::seen(&own).counts, busy.counts);
+        }
+        drop(held);
+    });
+}
