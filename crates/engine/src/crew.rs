@@ -198,9 +198,11 @@ fn serve<T>(name: &CStr, tasks: &Receiver<Task<'static, T>>, ended: &Sender<End<
         rename(PARKED);
         let may_stay = result.is_some() && !kit.holds_others;
         if ended.send(End { result, may_stay }).is_err() {
-            return;
+            break;
         }
     }
+    // What the thread still holds may make it wait for storage as it ends: it counts among those of a trial then.
+    rename(name);
 }
 
 #[cfg(test)]

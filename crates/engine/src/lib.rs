@@ -20,7 +20,8 @@
 //! **The hot loop** allocates nothing, locks nothing, formats nothing, and calls the kernel only for the I/O. Slots,
 //! completion list and histograms have their final size before the clock starts. What one stamp for two purposes hides
 //! is part of `floor_ns`, which every run stores. Each worker has a descriptor table of its own
-//! (`unshare(CLONE_FILES)`), which saves an atomic reference count per call. Intervals of a series are differences of
+//! (`close_range(CLOSE_RANGE_UNSHARE)`, empty but for the standard streams; `unshare(CLONE_FILES)` on older kernels), which saves an
+//! atomic reference count per call. Intervals of a series are differences of
 //! tallies: the loop compares its stamp with the nearer of deadline and end of interval. The open loop is a separate
 //! loop around the same pieces.
 //!

@@ -101,6 +101,16 @@ fn run(spec: &TrialSpec, target: &Target, clock: &Clock, kept: &mut KeptMemory) 
     trial::run_over(spec, &[target], clock, &AtomicBool::new(false), kept)
 }
 
+/// Whether the kernel is one with `close_range(2)`, without which threads end with their trial.
+fn has_close_range() -> bool {
+    let release = fs::read_to_string("/proc/sys/kernel/osrelease").expect("a release");
+    let mut numbers = release
+        .split(['.', '-'])
+        .map(|part| part.trim().parse().unwrap_or(0));
+    let version: (u32, u32) = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
+    version >= (5, 9)
+}
+
 #[test]
 fn the_next_trial_of_a_cell_has_the_threads_and_rings_of_the_last_one() {
     let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a temporary folder");
@@ -109,10 +119,13 @@ fn the_next_trial_of_a_cell_has_the_threads_and_rings_of_the_last_one() {
     let filled = target.fill(7, &AtomicBool::new(false), &mut |_| {});
     filled.expect("room");
     let (clock, mut kept) = (Clock::calibrate(), KeptMemory::default());
-    let first = match run(&own, &target, &clock, &mut kept) {
-        Ok(first) => first,
-        Err(error) => return needs::skip(needs::Need::IoUring, error),
-    };
+    if iolab_engine::asynchronous() != Backend::IoUring {
+        return needs::skip(needs::Need::IoUring, "the kernel offers none");
+    }
+    if !has_close_range() {
+        return needs::skip(needs::Need::CloseRange, "threads end with their trial");
+    }
+    let first = run(&own, &target, &clock, &mut kept).expect("a trial");
     if !first.effective.fixed_buffers {
         return needs::skip(needs::Need::IoUring, first.effective.note);
     }
