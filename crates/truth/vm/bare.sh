@@ -82,6 +82,8 @@ tries=0
 until mount /dev/nvme0n1 /mnt 2>/dev/null || [ "$((tries += 1))" = 60 ]; do sleep 1; done
 export HOME=/tmp TERM=dumb COLUMNS=100 LC_ALL=C.UTF-8
 cd /tmp
+# The firmware leaves a line begun.
+echo
 echo "== begin"
 sh /job
 echo "== end $?"
@@ -102,6 +104,7 @@ INIT
     </dev/null | tr -d '\r' >"$place/console" || :
   sed -n '/^== begin$/,/^== end /p' "$place/console" | sed '1d;/^== end /d'
   code=$(sed -n 's/^== end //p' "$place/console" | tail -n 1)
+  grep -q '^== begin$' "$place/console" || code=
   [ -n "$code" ] || { tail -n 20 "$place/console" >&2; exit 99; }
   exit "$code"
 }
