@@ -28,7 +28,7 @@ pub(crate) struct ChangeData {
     /// Disturbed trials at the lower level, where most of them were and a lower share of the others, so that what others did may have made the
     /// change; `null` otherwise.
     disturbed_trials: Option<usize>,
-    /// Those of them during which the machine or iolab was suspended.
+    /// Disturbed trials at the lower level during which the machine or iolab was suspended; `null` where `disturbed_trials` is.
     suspended_trials: Option<usize>,
     /// All trials at the lower level, in that case.
     lower_level_trials: Option<usize>,
