@@ -86,7 +86,7 @@ fn of_tail(run: &Analysis, tail: &LongTail, why: TailObstacle) -> String {
     let (p50, p99) = tail.quantiles;
     let reason = match why {
         TailObstacle::HasRate => {
-            "'iolab why' explains slow requests of runs without a rate (--set rate=none)"
+            "'iolab why' explains slow requests of cells without a rate (--set rate=none)"
         }
         TailObstacle::OwnBounds => {
             "'iolab why' explains slow requests of trials that end by time or bytes, on space that was written before: measure such ones"

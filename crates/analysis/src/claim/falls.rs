@@ -130,7 +130,7 @@ pub fn unpaired(run: &Analysis) -> Vec<Unpaired> {
     });
     let tails = all.iter().filter_map(|claim| match claim {
         Claim::LongTail(tail) => {
-            let why = tail.phenomenon(run)?.err()?;
+            let why = tail.obstacle(run)?;
             Some(Unpaired::LongTail(tail.clone(), why))
         }
         _ => None,

@@ -8,7 +8,7 @@ use super::comparison::{Comparison, Contrast};
 use super::effect::{Difference, Effect, MARGIN};
 use super::falls::falls;
 use super::phenomenon::{Phenomenon, PhenomenonKind};
-use super::{Claim, claims};
+use super::{Claim, claims, tail};
 use crate::analysis::{Analysis, CellAnalysis};
 use crate::doubt::SideDoubt;
 
@@ -65,10 +65,10 @@ pub fn phenomena(run: &Analysis) -> Result<Vec<Phenomenon>, Unexplainable> {
                 all.extend(effects.filter_map(|effect| of_effect(comparison, effect)));
             }
             Claim::Best(curves) => all.extend(curves.iter().flat_map(of_curve)),
-            Claim::LongTail(tail) => all.extend(tail.phenomenon(run).and_then(Result::ok)),
             _ => {}
         }
     }
+    all.extend(tail::explainable(run));
     all.retain(|one| one.size > MARGIN.ln_1p());
     // What the two sides differ in by construction explains itself.
     all.sort_by(|a, b| b.size.total_cmp(&a.size));

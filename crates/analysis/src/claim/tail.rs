@@ -42,17 +42,25 @@ pub enum TailObstacle {
     OwnBounds,
 }
 
+/// Why slow requests of such a cell cannot be explained; `None` where they can.
+fn obstacle(cell: &CellAnalysis) -> Option<TailObstacle> {
+    let trial = cell.cell.trial();
+    if trial.rate.is_some() {
+        return Some(TailObstacle::HasRate);
+    }
+    (trial.steady.is_some() || trial.starts_fresh()).then_some(TailObstacle::OwnBounds)
+}
+
 impl LongTail {
+    /// Why it cannot be explained; `None` where it can.
+    pub(super) fn obstacle(&self, run: &Analysis) -> Option<TailObstacle> {
+        obstacle(run.cell(self.cell.cell)?)
+    }
+
     /// The tail as a difference between two quantiles of its cell; `None` of a cell that is not there, or was not timed.
-    pub(super) fn phenomenon(&self, run: &Analysis) -> Option<Result<Phenomenon, TailObstacle>> {
+    fn phenomenon(&self, run: &Analysis) -> Option<Phenomenon> {
         let cell = run.cell(self.cell.cell)?;
         let trial = cell.cell.trial();
-        if trial.rate.is_some() {
-            return Some(Err(TailObstacle::HasRate));
-        }
-        if trial.steady.is_some() || trial.starts_fresh() {
-            return Some(Err(TailObstacle::OwnBounds));
-        }
         let in_flight = f64::from(trial.threads) * f64::from(trial.depth);
         let seconds = |seconds: f64| {
             let time = Duration::try_from_secs_f64(seconds).ok()?;
@@ -61,7 +69,7 @@ impl LongTail {
         };
         let time_min = seconds(REQUESTS * in_flight / cell.iops.as_ref()?.median)?;
         let took = seconds(cell.elapsed.as_ref()?.median / 1e9)?;
-        Some(Ok(Phenomenon {
+        Some(Phenomenon {
             base: self.cell,
             other: self.cell,
             seen: self.ratio,
@@ -73,7 +81,7 @@ impl LongTail {
                 time_min,
                 time: took.max(time_min),
             }),
-        }))
+        })
     }
 }
 
@@ -96,6 +104,19 @@ pub fn leaves_tails_open(cell: &CellAnalysis) -> bool {
 
 /// The longest tail; `None` where none is shown to be long.
 pub(super) fn long_tail(analysis: &Analysis, run: usize) -> Option<LongTail> {
+    longest(analysis, run, |_| true)
+}
+
+/// The longest tail of a run that can be explained.
+pub(super) fn explainable(run: &Analysis) -> Option<Phenomenon> {
+    longest(run, 0, |cell| obstacle(cell).is_none())?.phenomenon(run)
+}
+
+fn longest(
+    analysis: &Analysis,
+    run: usize,
+    counts: impl Fn(&CellAnalysis) -> bool,
+) -> Option<LongTail> {
     let measured = || analysis.cells.iter().filter(|cell| cell.tail.is_some());
     let count = measured().count();
     // The mean of the logarithms, about which the interval lies.
@@ -106,7 +127,7 @@ pub(super) fn long_tail(analysis: &Analysis, run: usize) -> Option<LongTail> {
         let ratio = mean(&logs)?.exp();
         (low > LONG * (1.0 + f64::EPSILON.sqrt())).then_some((ratio, (low, high)))
     };
-    let judged = measured().filter(|cell| is_judged(cell));
+    let judged = measured().filter(|cell| is_judged(cell) && counts(cell));
     let all: Vec<_> = judged
         .filter_map(|cell| Some((cell, long(cell)?)))
         .collect();

@@ -91,7 +91,7 @@ pub(crate) fn why(options: &Why) -> Outcome {
     let (plan, _) = site.plan(experiment, &|_| true)?;
     check_output(options.output.as_deref(), 1)?;
     let Some(inquiry) = inquiry.filter(|inquiry| !inquiry.tried.is_empty()) else {
-        return no_suspect(plan.experiment());
+        return no_suspect(plan.experiment(), explanation.is_model());
     };
     if options.dry_run {
         return site.dry_run(
@@ -367,6 +367,10 @@ pub(super) struct Explanation<'a> {
 }
 
 impl Explanation<'_> {
+    fn is_model(&self) -> bool {
+        self.run.record().run.target_kind == TargetKind::Model
+    }
+
     /// The settings of both sides.
     fn sides(&self) -> Result<Sides> {
         let [base, other] = self
@@ -376,7 +380,7 @@ impl Explanation<'_> {
         Ok(Sides {
             base,
             other,
-            is_model: self.run.record().run.target_kind == TargetKind::Model,
+            is_model: self.is_model(),
             compared: self.phenomenon.compared(),
             machine: self.machine(),
         })
@@ -570,9 +574,12 @@ fn check_model(record: &RunRecord, model: Option<&Disk>) -> Result<()> {
 }
 
 /// Says that no suspect applies.
-fn no_suspect(experiment: &Experiment) -> Outcome {
+fn no_suspect(experiment: &Experiment, is_model: bool) -> Outcome {
     let inquiry = experiment.inquiry.as_ref();
-    let text = inquiry.map_or_else(String::new, causes::plan);
+    let mut text = inquiry.map_or_else(String::new, causes::plan);
+    if !is_model && inquiry.is_some_and(Inquiry::compares_quantiles) {
+        text += ". A run with --set trace=true, as root, shows in which layer the slowest requests wait.";
+    }
     say(&text)?;
     Err(Failure::CannotTell)
 }

@@ -83,9 +83,19 @@ fn slow_requests_are_explained_without_a_rate_and_named_with_one() {
     let told = run(folder.path(), &words!("why rate.iolab")).expect(5);
     insta::assert_snapshot!(told.stdout, @r"
     Cannot explain slow requests, whose p99 is 51.0 times the median (5.21 ms against 102 µs). 'iolab
-      why' explains slow requests of runs without a rate (--set rate=none).
+      why' explains slow requests of cells without a rate (--set rate=none).
     ");
-    run(folder.path(), &words!("why rate.iolab --list")).expect(0);
+    // The longest tail is that at a rate.
+    let both = words!(
+        "run read-random model:stalls.toml --seed 3 --bs 4k --set rate=none,500 --time 1s -o both.iolab --quiet"
+    );
+    run(folder.path(), &both).expect(0);
+    let listed = run(folder.path(), &words!("why both.iolab --list")).expect(0);
+    insta::assert_snapshot!(listed.stdout, @r"
+      1  p99 of latency at rate=none is 50.9 times the median (5.08 ms against 99.8 µs)
+    Cannot explain slow requests at rate=500, whose p99 is 51.2 times the median (5.14 ms against
+      100 µs). 'iolab why' explains slow requests of cells without a rate (--set rate=none).
+    ");
 }
 
 /// A request costs 500 µs and 20 ns a byte, and times drift by a quarter within a second.
