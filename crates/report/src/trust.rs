@@ -126,12 +126,14 @@ pub(crate) fn in_words(trust: &Trust) -> Option<String> {
         TrustReason::NoTrials => "nothing was measured".into(),
         TrustReason::Ruined(flag) => flag::in_words(flag).into(),
         TrustReason::NotAsAsked | TrustReason::SomeNotAsAsked => match trust.cells {
-            2 if trust.concerned == 2 => "neither cell was served by what it asks for".into(),
-            all if all > 2 && trust.concerned == all => {
-                "no cell was served by what it asks for".into()
+            2 if trust.concerned == 2 => {
+                "neither cell was shown to be served by what it asks for".into()
             }
-            _ if is_one => format!("{cells} was not served by what it asks for"),
-            _ => format!("{cells} were not served by what they ask for"),
+            all if all > 2 && trust.concerned == all => {
+                "no cell was shown to be served by what it asks for".into()
+            }
+            _ if is_one => format!("{cells} was not shown to be served by what it asks for"),
+            _ => format!("{cells} were not shown to be served by what they ask for"),
         },
         TrustReason::DisturbedAndImprecise => match trust.cells {
             1 => format!("do not trust this number, {others} during its trials"),
