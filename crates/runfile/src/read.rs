@@ -253,8 +253,9 @@ fn levels(text: &str, factors: &[String]) -> Option<Vec<String>> {
 fn samples(tables: &Tables<'_>, cells: &[Cell]) -> Result<Vec<Sample>> {
     let mut samples = Vec::new();
     tables.each(&SAMPLE, "id", |reader, row| {
-        let mut sample = Sample::default();
-        reader.read(row, &mut sample)?;
+        // Read where it stays: a sample is large, and there may be many.
+        let sample = samples.push_mut(Sample::default());
+        reader.read(row, sample)?;
         let (id, path) = (sample.id, tables.path);
         let place = usize::try_from(sample.cell).ok();
         if place.is_none_or(|place| place >= cells.len()) {
@@ -271,7 +272,6 @@ fn samples(tables: &Tables<'_>, cells: &[Cell]) -> Result<Vec<Sample>> {
             let what = format!("sample {id} has more faulty blocks than were read back");
             return Err(damaged(path, what));
         }
-        samples.push(sample);
         Ok(())
     })?;
     Ok(samples)

@@ -88,6 +88,8 @@ pub(super) fn may_lack(since: i64, version: i64) -> bool {
 pub(super) struct Reader<'a, T: 'static> {
     table: &'a Table<T>,
     places: Vec<(usize, &'a Column<T>)>,
+    /// The positions of those that can hold text or bytes: any other value of theirs is refused.
+    pub(super) texts: Vec<usize>,
     path: &'a Path,
 }
 
@@ -119,8 +121,14 @@ impl<'a, T> Reader<'a, T> {
                 }
             }
         }
+        let is_text = |(_, column): &&(usize, &Column<T>)| match column.access {
+            Access::Text(..) | Access::Bytes(..) | Access::Setting(..) => true,
+            Access::Number(..) | Access::Real(..) | Access::Flag(..) => false,
+        };
+        let texts = places.iter().filter(is_text).map(|(place, _)| *place);
         Ok(Self {
             table,
+            texts: texts.collect(),
             places,
             path,
         })
@@ -132,23 +140,23 @@ impl<'a, T> Reader<'a, T> {
     ///
     /// An invalid value; a group of columns that is NULL in part.
     pub(super) fn read(&self, row: &Row<'_>, into: &mut T) -> Result<()> {
-        let mut missing = Vec::new();
+        let mut missing = Vec::with_capacity(self.places.len());
         for (index, column) in &self.places {
             let value = row
                 .get_ref(*index)
                 .map_err(|error| fault(self.path, &error))?;
             if value == ValueRef::Null && !matches!(column.access, Access::Setting(..)) {
                 if column.null != Null::Free {
-                    missing.push((value, *column));
+                    missing.push(*column);
                 }
             } else if !put(column, value, into) {
                 return Err(self.wrong(column, value));
             }
         }
         // Columns that are NULL together must be so in the whole row.
-        for (null, column) in missing {
+        for column in missing {
             if !matches!(value(column, into), Ok(ToSqlOutput::Owned(Value::Null))) {
-                return Err(self.wrong(column, null));
+                return Err(self.wrong(column, ValueRef::Null));
             }
         }
         Ok(())

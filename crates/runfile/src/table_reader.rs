@@ -50,7 +50,7 @@ impl Tables<'_> {
         };
         let mut count = 0;
         while let Some(row) = rows.next().map_err(wrong)? {
-            self.weigh(row)?;
+            self.weigh(&reader, row)?;
             if count == most {
                 let what = format!("table {} has more than {most} rows", table.name);
                 return Err(too_large(self.path, what));
@@ -97,8 +97,11 @@ impl Tables<'_> {
     }
 
     /// Counts the text of a row before storing any of it.
-    fn weigh(&self, row: &Row<'_>) -> Result<()> {
-        let columns = (0..).map_while(|column| row.get_ref(column).ok());
+    fn weigh<T>(&self, reader: &Reader<'_, T>, row: &Row<'_>) -> Result<()> {
+        let columns = reader
+            .texts
+            .iter()
+            .filter_map(|place| row.get_ref(*place).ok());
         let bytes = columns.map(|value| match value {
             ValueRef::Text(bytes) | ValueRef::Blob(bytes) => bytes.len() as u64,
             _ => 0,

@@ -1,7 +1,7 @@
 //! A change of the level for good that a run of few long trials holds inside one of them: the course of that trial shows the change,
 //! and the trials before and after it show that it is none that each trial runs into.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use iolab_record::{Interval, RunRecord, Sample};
 use iolab_stats::{lasting_shifts, median};
@@ -31,14 +31,7 @@ pub(super) fn inside_trials(
     access: Access,
     is_disturbed: IsDisturbed<'_>,
 ) -> Option<RunShift> {
-    let cells = access.cells(record).into_iter();
-    let series = record.series.iter();
-    let by_sample: HashMap<i64, &[Interval]> = series
-        .map(|one| (one.sample, one.series.intervals.as_slice()))
-        .collect();
-    let cells: Vec<(i64, Vec<Course<'_>>)> = cells
-        .map(|cell| (cell, courses(record, cell, &by_sample)))
-        .collect();
+    let cells = courses(record, access);
     let is_tested =
         |(sample, intervals): &Course<'_>| sample.is_measured() && intervals.len() >= INTERVALS_MIN;
     let all = cells.iter().flat_map(|(_, trials)| trials);
@@ -52,15 +45,22 @@ pub(super) fn inside_trials(
     greatest.shift(record, access, is_disturbed)
 }
 
-/// The trials of a cell of which the course is known.
-fn courses<'a>(
-    record: &'a RunRecord,
-    cell: i64,
-    by_sample: &HashMap<i64, &'a [Interval]>,
-) -> Vec<Course<'a>> {
-    let own = record.samples.iter().filter(|s| s.cell == cell && s.ok);
-    own.filter_map(|sample| Some((sample, *by_sample.get(&sample.id)?)))
-        .collect()
+/// The trials of these cells of which the course is known, cell by cell.
+fn courses(record: &RunRecord, access: Access) -> BTreeMap<i64, Vec<Course<'_>>> {
+    let series = record.series.iter();
+    let by_sample: HashMap<i64, &[Interval]> = series
+        .map(|one| (one.sample, one.series.intervals.as_slice()))
+        .collect();
+    let cells = access.cells(record).into_iter();
+    let mut courses: BTreeMap<i64, Vec<Course<'_>>> =
+        cells.map(|cell| (cell, Vec::new())).collect();
+    for sample in record.samples.iter().filter(|sample| sample.ok) {
+        let of_cell = courses.get_mut(&sample.cell);
+        if let Some((own, intervals)) = of_cell.zip(by_sample.get(&sample.id)) {
+            own.push((sample, *intervals));
+        }
+    }
+    courses
 }
 
 /// The last change inside a trial, as one of so many that are looked at.

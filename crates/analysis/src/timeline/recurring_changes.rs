@@ -84,6 +84,18 @@ pub fn profile(record: &RunRecord, cell: i64) -> Profile {
     of_trials(&alike(&trials))
 }
 
+/// The courses of the only trials of cells, by cell.
+pub(super) fn only_trials(record: &RunRecord) -> BTreeMap<i64, Profile> {
+    let mut trials: BTreeMap<i64, u32> = BTreeMap::new();
+    for sample in record.samples.iter().filter(|one| one.is_measured()) {
+        *trials.entry(sample.cell).or_default() += 1;
+    }
+    let courses = measured(record).into_iter();
+    let only = courses.filter(|(cell, _)| trials.get(cell) == Some(&1));
+    only.map(|(cell, own)| (cell, of_trials(&alike(&own))))
+        .collect()
+}
+
 /// The greatest lasting change within the trials of each cell that has one, in the order of the cells: what (nearly) every trial shows,
 /// not only the median over them, which mixes trials before a change over the run with trials after it.
 pub fn within_trials(record: &RunRecord) -> Vec<TrialShift> {
@@ -120,11 +132,18 @@ pub fn in_warm_ups(record: &RunRecord) -> Vec<TrialShift> {
         .cells
         .iter()
         .filter(|cell| is_free(cell) && cell.trial().writes());
+    let mut first: BTreeMap<i64, i64> = BTreeMap::new();
+    for sample in record.samples.iter().filter(|one| one.warmup && one.ok) {
+        first.entry(sample.cell).or_insert(sample.id);
+    }
+    let series: BTreeMap<i64, &Series> = record
+        .series
+        .iter()
+        .map(|one| (one.sample, &one.series))
+        .collect();
     let warm_up = |cell: i64| {
-        let mut own = record.samples.iter().filter(|sample| sample.cell == cell);
-        let sample = own.find(|sample| sample.warmup && sample.ok)?;
-        let one = record.series.iter().find(|one| one.sample == sample.id)?;
-        let profile = of_trials(&[one.series.intervals.as_slice()]);
+        let own = series.get(first.get(&cell)?)?;
+        let profile = of_trials(&[own.intervals.as_slice()]);
         (profile.points.len() >= INTERVALS_MIN).then_some((cell, profile))
     };
     let tested: Vec<(i64, Profile)> = writing.filter_map(|cell| warm_up(cell.id)).collect();

@@ -4,9 +4,9 @@
 
 use iolab_stats::lasting_shifts;
 
-use super::recurring_changes::{INTERVALS_MIN, logarithms, profile};
+use super::recurring_changes::{INTERVALS_MIN, logarithms, only_trials};
 use super::{is_free, lasting};
-use iolab_record::{Cell, RunRecord};
+use iolab_record::RunRecord;
 
 /// Factors that are tried, the least first: a little above the smallest change that is reported.
 const FACTORS: [f64; 7] = [1.3, 1.5, 2.0, 3.0, 5.0, 10.0, 20.0];
@@ -24,15 +24,12 @@ pub struct Unchanged {
 
 /// The cells of a run without warm-ups that have one trial with its course, as fast as the storage is, and none of the `changed`.
 pub(super) fn unchanged(record: &RunRecord, changed: impl Fn(i64) -> bool) -> Vec<Unchanged> {
-    let is_only = |cell: &Cell| {
-        let own = record.samples.iter().filter(|one| one.cell == cell.id);
-        own.filter(|one| one.is_measured()).count() == 1
-    };
+    let only = only_trials(record);
     let asked = record.cells.iter();
-    let asked = asked.filter(|cell| is_free(cell) && is_only(cell) && !changed(cell.id));
+    let asked = asked.filter(|cell| is_free(cell) && !changed(cell.id));
     // Imported trials, and those of another tool, can have no course.
     let courses: Vec<(i64, Vec<f64>)> = asked
-        .filter_map(|cell| Some((cell.id, logarithms(&profile(record, cell.id).points)?)))
+        .filter_map(|cell| Some((cell.id, logarithms(&only.get(&cell.id)?.points)?)))
         .collect();
     let tested = courses.len();
     let kept = courses.into_iter().map(|(cell, course)| Unchanged {
