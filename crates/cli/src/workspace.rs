@@ -24,7 +24,6 @@ use iolab_workload::{Error, Result, launchers};
 
 use crate::exit::{self, Failure, Outcome};
 use crate::kernel_settings;
-use crate::launcher;
 use crate::output::note;
 use crate::progress::Display;
 use crate::signals::StopFlags;
@@ -32,7 +31,7 @@ pub(crate) use crate::target_names::TargetNames;
 pub(crate) use ceilings::AskedPeaks;
 pub(crate) use fill_time::FillLimit;
 pub(crate) use site::{
-    Opened, Prepared, PurgeConsent, Region, Site, SystemConsent, open_all, sites,
+    Opened, Prepared, PurgeConsent, Region, Site, SystemConsent, open_all, sites, watched,
 };
 
 /// The system under test, opened.
@@ -68,11 +67,7 @@ impl Workspace {
             Some(_) => StopFlags::at_once,
             None => StopFlags::in_two_steps,
         })?;
-        let place = |named: &Path| match ranks {
-            Some(ranks) => ranks.place(named),
-            None => launcher::place(named),
-        };
-        let targets = Targets::open_at(named, needs, &place)?;
+        let targets = Targets::open_at(named, needs, &|named| site.place(named))?;
         Ok(Self::at(OpenedSystem::Targets(targets), site, stop))
     }
 

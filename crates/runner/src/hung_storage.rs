@@ -5,9 +5,10 @@
 //! and never while a trial has time left: a trial that ends in time is not disturbed.
 
 mod blocked;
+mod server;
 mod silent;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
@@ -18,7 +19,7 @@ use std::time::{Duration, Instant};
 use iolab_cluster::timeouts::{Timeouts, moving};
 use iolab_host::system_control::restore_own;
 use iolab_host::tracing::THREAD_NAMES;
-use iolab_storage::{Target, meminfo};
+use iolab_storage::{Target, leftover_bytes, meminfo};
 use iolab_workload::quantity::exact_duration;
 use iolab_workload::shell::shell_words;
 use iolab_workload::trial::TrialSpec;
@@ -26,7 +27,7 @@ use iolab_workload::{Error, Result};
 
 use crate::SystemUnderTest;
 use crate::ranks::ANSWER;
-use silent::Silent;
+use silent::{Scratch, Silent, Unanswered};
 
 /// The name of the thread that looks: without one it has that of the thread that starts it.
 const NAME: &str = "storage-watch";
@@ -52,7 +53,7 @@ struct State {
     due: Option<Instant>,
     /// How long no thread may run.
     patience: Duration,
-    /// Whether the targets are used; else what can keep the caller waiting is the run file.
+    /// Whether the targets are used; else what can keep the caller waiting is the run file, where the kernel does not tell what does.
     uses_targets: bool,
     /// The run file, once it is known, and what to do with it after an answer.
     run_file: Option<(PathBuf, String)>,
@@ -148,7 +149,8 @@ impl Watch {
                 };
                 if still >= patience {
                     let state = locked(&shared);
-                    let (error, changes_system) = (unanswered(&state), state.changes_system);
+                    let error = unanswered(&state, &now.files());
+                    let changes_system = state.changes_system;
                     drop(state);
                     return end(match changes_system {
                         true => with_settings(error, restore_own(RESTORING)),
@@ -163,17 +165,32 @@ impl Watch {
         Self { state, _over: over }
     }
 
-    /// Watches over the time before the first trial, from before targets of these names are opened, until what this returns is dropped:
-    /// where storage does not answer, `end` gets the error.
+    /// Watches over the time before the first trial, from before anything of targets of these names is looked up, until what this returns
+    /// is dropped: where storage does not answer, `end` gets the error.
     pub fn over_preparation(named: &[PathBuf], end: EndProcess) -> Self {
-        let watch = Self::begin(Silent::unopened(named), false, end);
+        let watch = Self::begin(Silent::named(named), false, end);
         watch.lets_prepare(0);
+        let found = Silent::found(named);
+        locked(&watch.state).silent = found;
         watch
+    }
+
+    /// From now on targets at these paths are opened: what dead runs left in directories is removed, and scratch files are made.
+    pub fn opens(&self, paths: &[PathBuf]) {
+        let mut silent = Silent::found(paths);
+        if paths.iter().any(|path| path.is_dir()) {
+            silent.scratch = Scratch::BeingMade;
+        }
+        let left = paths.iter().map(|path| leftover_bytes(path));
+        let left = left.fold(0, u64::saturating_add);
+        locked(&self.state).silent = silent;
+        self.lets_prepare(left);
     }
 
     /// What it watches over is open by now, and so many bytes may be written to it.
     pub fn has_opened(&self, place: SystemUnderTest<'_>, bytes: u64) {
-        locked(&self.state).silent = Silent::of(&place.watched());
+        let opened = Silent::of(&place.watched());
+        locked(&self.state).silent = opened;
         self.lets_prepare(bytes);
     }
 
@@ -308,6 +325,16 @@ impl Threads {
         threads
     }
 
+    /// What those that wait for storage wait for, where the kernel tells.
+    fn files(&self) -> Vec<PathBuf> {
+        let blocked = self.counts.iter().filter(|(_, counts)| counts.is_blocked);
+        let tasks = blocked.map(|(number, _)| Path::new("/proc/self/task").join(number));
+        let files: BTreeSet<PathBuf> = tasks
+            .filter_map(|task| blocked::waited_for(&task))
+            .collect();
+        files.into_iter().collect()
+    }
+
     /// Whether none has run since an earlier look, before which they have stood still for so long.
     fn stand_still(&self, before: &Self, still: Duration) -> bool {
         let mut pairs = self.counts.iter().zip(&before.counts);
@@ -361,18 +388,14 @@ fn counts_anything(schedstat: &str) -> bool {
     schedstat.split_whitespace().any(|number| number != "0")
 }
 
-/// What is said of a run that waits, after its scratch files are removed where storage answers.
-fn unanswered(state: &State) -> Error {
+/// What is said of a run that waits for these files, after its scratch files are removed where storage answers.
+fn unanswered(state: &State, files: &[PathBuf]) -> Error {
     let silent = &state.silent;
     let patience = exact_duration(state.patience);
     let run_file = state.run_file.as_ref();
-    let run_file = run_file.map(|(path, resume)| (path.display(), resume));
-    let what = match (state.uses_targets, &run_file) {
-        (true, _) => silent.places.join(", "),
-        (false, Some((path, _))) => format!("the disk of the run file {path}"),
-        (false, None) => "the disk of the run file".to_owned(),
-    };
-    let mut hint = match silent.has_nfs {
+    let path = run_file.map(|(path, _)| path.as_path());
+    let Unanswered { what, has_nfs } = silent.unanswered(files, path, state.uses_targets);
+    let mut hint = match has_nfs {
         true => "check the file server and the network. The kernel ends this process when the server answers, or after umount -f",
         false => "check the device, with dmesg. The kernel ends this process when it answers",
     }

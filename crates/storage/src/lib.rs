@@ -68,7 +68,7 @@ use path_lookup::NamedObject;
 pub use program_files::ProgramFiles;
 pub use purge::{PURGE_MAX, Purge, is_nvme_namespace};
 use scratch::Scratch;
-pub use scratch::ScratchRemover;
+pub use scratch::{ScratchRemover, leftover_bytes};
 pub use seek_holes::seek_holes;
 pub use space::{Demand, check_together};
 use space_sources::Sources;

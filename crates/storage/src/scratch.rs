@@ -36,6 +36,7 @@ mod leftovers;
 
 use footer::Register;
 pub(super) use footer::{FOOTER_LEN, Listed, ListedFile, check_count};
+pub use leftovers::leftover_bytes;
 pub(super) use leftovers::{remove_leftovers, remove_leftovers_but};
 
 const PREFIX: &str = ".iolab-scratch-";

@@ -10,6 +10,7 @@ use iolab_workload::Error;
 
 use crate::arguments::{Doctor, DoctorFormat};
 use crate::exit::Outcome;
+use crate::workspace::watched;
 use crate::{kernel_settings, output, signals};
 
 /// Examines the target and writes the findings to stdout. Succeeds also if something must be fixed.
@@ -23,10 +24,16 @@ pub(crate) fn doctor(options: &Doctor) -> Outcome {
             .hint("give a directory, file or block device; 'iolab model show NAME' prints a model")
             .into());
     }
+    let targets = [options.target.clone()];
+    let watch = watched(&targets);
     // Before the scratch file exists, since signals must not leave it behind.
     let stop = signals::on_signals()?;
     kernel_settings::restore_leftovers();
+    if let Some(watch) = &watch {
+        watch.opens(&targets);
+    }
     let diagnosis = examine(&options.target, &Clock::calibrate(), &stop)?;
+    drop(watch);
     let coloured = output::is_coloured() && options.format == DoctorFormat::Text;
     let mut to = match coloured {
         true => output::open_raw(None)?,

@@ -31,7 +31,9 @@ use crate::experiment_options::new_seed;
 use crate::output::{self, Results, note};
 use crate::output_format::check_folder;
 use crate::signals::Signals;
-use crate::workspace::{PurgeConsent, Region, Site, SystemConsent, TargetNames, Workspace};
+use crate::workspace::{
+    PurgeConsent, Region, Site, SystemConsent, TargetNames, Workspace, watched,
+};
 
 /// Measures the workloads of the requirement, and answers.
 pub(crate) fn fit(options: &Fit) -> Outcome {
@@ -41,9 +43,11 @@ pub(crate) fn fit(options: &Fit) -> Outcome {
     if let Some(hold) = &options.hold {
         requirement.hold_for(parse_duration(hold).map_err(|error| error.within("--for"))?)?;
     }
+    let targets = vec![options.target.clone()];
     let site = Site {
+        watch: watched(&targets),
         model: Disk::of_target(&options.target)?,
-        targets: vec![options.target.clone()],
+        targets,
         names: TargetNames::default(),
         signals: Signals::default(),
         consent: options.consent.consent(),

@@ -27,7 +27,7 @@ use crate::dry_run::Made;
 use crate::exit::{Outcome, answered, interrupted};
 use crate::output::{self, Results, note};
 use crate::signals::Signals;
-use crate::workspace::{PurgeConsent, Region, Site, SystemConsent, TargetNames};
+use crate::workspace::{PurgeConsent, Region, Site, SystemConsent, TargetNames, watched};
 
 /// Refuses to go on with another number of processes than the run began with.
 fn check_ranks(record: &RunRecord, file: &Path, ranks: Option<&Rc<Ranks>>) -> Result<()> {
@@ -257,9 +257,11 @@ fn begun(
 ) -> Result<(Site, Plan)> {
     let source = file.display().to_string();
     let experiment = Experiment::from_toml(&record.experiment.toml, &source)?;
+    let targets = target_paths(record);
     let site = Site {
+        watch: watched(&targets),
         model: None,
-        targets: target_paths(record),
+        targets,
         // The run file has them.
         names: TargetNames::default(),
         signals: Signals::default(),

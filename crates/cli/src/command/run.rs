@@ -29,6 +29,7 @@ use crate::output_format::{check_run_file, is_folder};
 use crate::signals::Signals;
 use crate::workspace::{
     AskedPeaks, Opened, PurgeConsent, Region, Site, SystemConsent, TargetNames, open_all, sites,
+    watched,
 };
 
 /// Folder of run files by default.
@@ -36,6 +37,15 @@ const FOLDER: &str = "iolab-results";
 
 /// Runs the experiment and says what was found.
 pub(crate) fn run(options: &Run, ranks: Option<Rc<Ranks>>) -> Outcome {
+    // Those that the experiment names, or the current directory, where none is given.
+    let nowhere = GivenTargets {
+        real: vec![PathBuf::from(".")],
+        ..GivenTargets::default()
+    };
+    let watch = watched(match options.targets.is_empty() {
+        true => &nowhere.real,
+        false => &options.targets,
+    });
     let (experiment, given) = asked(options)?;
     let changes = options.changes.read()?;
     let targets = GivenTargets::of(&given)?;
@@ -45,17 +55,13 @@ pub(crate) fn run(options: &Run, ranks: Option<Rc<Ranks>>) -> Outcome {
             .hint("a model is measured alone: leave the option out")
             .into());
     }
-    // Those that the experiment names, or the current directory, where none is given.
-    let nowhere = GivenTargets {
-        real: vec![PathBuf::from(".")],
-        ..GivenTargets::default()
-    };
     let at = if given.is_empty() { &nowhere } else { &targets };
-    let sites = sites(at, &options.names, &|model, targets| Site {
+    let sites = sites(at, &options.names, watch, &|model, targets| Site {
         model,
         targets,
         names: TargetNames::default(),
         signals: Signals::default(),
+        watch: None,
         consent: options.changes.consent.consent(),
         changes_system: SystemConsent::of(options.changes.system.change_system),
         purges: PurgeConsent::of(changes.purges()),

@@ -32,6 +32,7 @@ use crate::short_budget::ShortBudget;
 use crate::signals::Signals;
 use crate::workspace::{
     Opened, PurgeConsent, Region, Site, SystemConsent, TargetNames, Workspace, open_all, sites,
+    watched,
 };
 
 /// Runs all experiments of the suite and says what was found.
@@ -46,15 +47,18 @@ pub(crate) fn study(options: &Study) -> Outcome {
     }
     Builtin::Suite.check(&options.suite)?;
     check_folder(&options.output)?;
-    let given = match options.targets.is_empty() {
-        true => GivenTargets::of(&[PathBuf::from(".")])?,
-        false => GivenTargets::of(&options.targets)?,
+    let named = match options.targets.is_empty() {
+        true => &[PathBuf::from(".")][..],
+        false => &options.targets,
     };
-    let mut sites = sites(&given, &options.names, &|model, targets| Site {
+    let watch = watched(named);
+    let given = GivenTargets::of(named)?;
+    let mut sites = sites(&given, &options.names, watch, &|model, targets| Site {
         model,
         targets,
         names: TargetNames::default(),
         signals: Signals::default(),
+        watch: None,
         consent: options.changes.consent.consent(),
         changes_system: SystemConsent::of(options.changes.system.change_system),
         purges: PurgeConsent::of(asked.purges()),

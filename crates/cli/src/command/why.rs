@@ -40,7 +40,7 @@ use crate::experiment_options::new_seed;
 use crate::output::{self, Results, note};
 use crate::signals::Signals;
 use crate::workspace::{
-    FillLimit, Opened, Prepared, PurgeConsent, Region, Site, SystemConsent, TargetNames,
+    FillLimit, Opened, Prepared, PurgeConsent, Region, Site, SystemConsent, TargetNames, watched,
 };
 
 /// Most lines of what limits the numbers.
@@ -543,6 +543,7 @@ impl Explanation<'_> {
             None => Region::Had(vec![record.run.target_bytes]),
         };
         Ok(Site {
+            watch: watched(&targets),
             model,
             targets,
             // The question says what it is about.

@@ -25,6 +25,7 @@ use iolab_workload::{Error, Result, launchers};
 use super::{AskedPeaks, FillLimit, TargetNames, Workspace};
 use crate::dry_run::{self, Made};
 use crate::exit::{self, Outcome};
+use crate::launcher;
 use crate::output::note;
 use crate::signals::Signals;
 use crate::target_names::give;
@@ -39,6 +40,8 @@ pub(crate) struct Site {
     pub(crate) names: TargetNames,
     /// What ends it early.
     pub(crate) signals: Signals,
+    /// From before anything of the targets is looked up: storage that does not answer ends the process. A model has none.
+    pub(crate) watch: Option<Watch>,
     /// What the user allows to destroy on them.
     pub(crate) consent: Consent,
     /// Whether the user allows trials to change settings of the kernel.
@@ -120,19 +123,29 @@ impl Region {
     }
 }
 
-/// Where targets are measured: all files and devices at one site, in the same blocks, then each model at one of its own. `make` gives the
-/// site of a model or of these targets.
+/// Watches over targets of these names, before anything of them is looked up; `None` for models.
+pub(crate) fn watched(named: &[PathBuf]) -> Option<Watch> {
+    let real = named.iter().filter(|named| !Disk::is_named(named));
+    let real: Vec<PathBuf> = real.cloned().collect();
+    (!real.is_empty()).then(|| Watch::over_preparation(&real, exit::at_once))
+}
+
+/// Where targets are measured: all files and devices at one site, in the same blocks, which has the watch over them, then each model at
+/// one of its own. `make` gives the site of a model or of these targets.
 ///
 /// # Errors
 /// As [`give`].
 pub(crate) fn sites(
     given: &GivenTargets,
     named: &[String],
+    watch: Option<Watch>,
     make: &dyn Fn(Option<Disk>, Vec<PathBuf>) -> Site,
 ) -> Result<Vec<Site>> {
     let mut all = Vec::new();
     if !given.real.is_empty() {
-        all.push(make(None, given.real.clone()));
+        let mut site = make(None, given.real.clone());
+        site.watch = watch;
+        all.push(site);
     }
     // No model is measured beyond what the others have.
     let files = given
@@ -398,10 +411,12 @@ impl Site {
         self.check_purge(&plans)?;
         let realtime = self.check_realtime(&plans)?;
         let needs = self.needs(&plans)?;
-        let is_real = self.model.is_none();
-        let watch = is_real.then(|| Watch::over_preparation(&self.targets, exit::at_once));
+        if let Some(watch) = &self.watch {
+            let here = |named: &PathBuf| self.place(named).unwrap_or_else(|_| named.clone());
+            watch.opens(&self.targets.iter().map(here).collect::<Vec<_>>());
+        }
         let mut workspace = self.workspace(&plans, &needs)?;
-        workspace.control_system(&plans, self.ranks.is_some(), watch.as_ref())?;
+        workspace.control_system(&plans, self.ranks.is_some(), self.watch.as_ref())?;
         let place = workspace.place();
         let Fitted { plans, notes } =
             iolab_runner::fit_all(plans, place, self.processes(), self.keeps_cache)?;
@@ -411,6 +426,7 @@ impl Site {
         if let Some(ranks) = self.ranks {
             workspace.share(ranks, &needs)?;
         }
+        let watch = self.watch;
         Ok((Opened { workspace, watch }, plans))
     }
 
@@ -423,6 +439,14 @@ impl Site {
         match <[FittedPlan; 1]>::try_from(plans) {
             Ok([plan]) => Ok((opened, plan)),
             Err(_) => unreachable!("one plan is fitted for each that is given"),
+        }
+    }
+
+    /// The path that the name of a target stands for in this process.
+    pub(super) fn place(&self, named: &Path) -> Result<PathBuf> {
+        match &self.ranks {
+            Some(ranks) => ranks.place(named),
+            None => launcher::place(named),
         }
     }
 
@@ -503,7 +527,7 @@ fn tell_writes(
 /// What was opened, and still is as it was found.
 pub(crate) struct Opened {
     workspace: Workspace,
-    /// From before it was opened until it is prepared, or removed: storage that does not answer ends the process. A model has none.
+    /// That of the site, until it is prepared, or removed.
     watch: Option<Watch>,
 }
 

@@ -2,7 +2,7 @@ use std::sync::Mutex;
 
 use iolab_workload::trial::{CacheState, TrialLimit};
 
-use super::silent::Scratch;
+use super::silent::Place;
 use super::*;
 
 const GIB: u64 = 1 << 30;
@@ -102,8 +102,7 @@ fn a_program_without_a_limit_takes_what_it_takes() {
 #[test]
 fn what_does_not_answer_is_named_with_the_command_that_finishes_the_run() {
     let silent = Silent {
-        places: vec!["/mnt on the file server nas".to_owned()],
-        has_nfs: true,
+        places: vec![Place::new(Path::new("/mnt"), Some("nas".to_owned()), None)],
         scratch: Scratch::Made(vec![None]),
     };
     let mut state = State {
@@ -117,7 +116,7 @@ fn what_does_not_answer_is_named_with_the_command_that_finishes_the_run() {
         silent,
         changes_system: false,
     };
-    let error = unanswered(&state);
+    let error = unanswered(&state, &[]);
     assert!(
         error
             .message()
@@ -129,13 +128,13 @@ fn what_does_not_answer_is_named_with_the_command_that_finishes_the_run() {
         "{remedy}"
     );
     state.uses_targets = false;
-    let error = unanswered(&state);
+    let error = unanswered(&state, &[]);
     let begin = "the disk of the run file out/r.iolab has not answered";
     assert!(error.message().starts_with(begin), "{error}");
     state.run_file = None;
     let mut remedy_with = |scratch| {
         state.silent.scratch = Scratch::Made(scratch);
-        let error = unanswered(&state);
+        let error = unanswered(&state, &[]);
         error.remedy().expect("a remedy").to_owned()
     };
     let left = remedy_with(vec![None]);

@@ -41,6 +41,11 @@ impl Disk {
         name_of(target).map(Self::find).transpose()
     }
 
+    /// Whether a target names a model.
+    pub fn is_named(target: &Path) -> bool {
+        name_of(target).is_some()
+    }
+
     /// The same, of a target that a run file names, with the digest that the run has.
     ///
     /// # Errors

@@ -1,6 +1,6 @@
 //! Files left by runs that were killed: those known to be iolab's are removed, the others stay and are reported.
 
-use std::fs::File;
+use std::fs::{DirEntry, File};
 use std::path::Path;
 
 use rustix::fd::AsFd;
@@ -25,6 +25,28 @@ enum Main {
     Unknown,
     /// A left-over that stays with its folder, as there is something in it from elsewhere: a later run tries again.
     Kept,
+}
+
+/// Bytes of the files in a directory that are named like scratch files, and of those in folders of such names: no removal of what a dead
+/// run left there has more to give back. 0 for what is no directory, and what cannot be read.
+pub fn leftover_bytes(dir: &Path) -> u64 {
+    let entries = |dir: &Path| dir.read_dir().into_iter().flatten().flatten();
+    let is_ours = |entry: &DirEntry| {
+        entry
+            .file_name()
+            .as_encoded_bytes()
+            .starts_with(PREFIX.as_bytes())
+    };
+    let bytes = |entry: DirEntry| match entry.metadata() {
+        Ok(found) if found.is_dir() => entries(&entry.path())
+            .filter_map(|entry| entry.metadata().ok())
+            .map(|found| found.len())
+            .fold(0, u64::saturating_add),
+        Ok(found) => found.len(),
+        Err(_) => 0,
+    };
+    let own = entries(dir).filter(is_ours).map(bytes);
+    own.fold(0, u64::saturating_add)
 }
 
 /// Removes scratch files of dead runs from a directory; a note for each.

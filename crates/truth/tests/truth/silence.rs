@@ -1,8 +1,9 @@
 //! Storage that stops answering: runs on it say so and end.
 
 use std::fs::File;
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use iolab_truth::binary::binary;
@@ -68,17 +69,25 @@ struct Run {
 impl Run {
     /// Of far more trials than are waited for, with these words of its own.
     fn begin(scene: &Scene, name: &str, experiment: &str, target: &Path, words: &str) -> Self {
+        Self::of(scene, name, |command, file| {
+            command
+                .args(["run", experiment])
+                .arg(target)
+                .args(words.split(' '))
+                .args(["--size", "4M", "--time", ".3", "--budget", "1h"])
+                .args(["--set", "trials_max=10000"])
+                .args(["--precision", ".0001", "--log", "json", "-o"])
+                .arg(file);
+        })
+    }
+
+    /// Of a command, with what `words` adds to it for a run file.
+    fn of(scene: &Scene, name: &str, words: impl FnOnce(&mut Command, &Path)) -> Self {
         let file = scene.folder().join(format!("{name}.iolab"));
         let said = scene.folder().join(format!("{name}.said"));
         let mut command = scene.command(binary());
+        words(&mut command, &file);
         command
-            .args(["run", experiment])
-            .arg(target)
-            .args(words.split(' '))
-            .args(["--size", "4M", "--time", ".3", "--budget", "1h"])
-            .args(["--set", "trials_max=10000"])
-            .args(["--precision", ".0001", "--log", "json", "-o"])
-            .arg(&file)
             .stdout(Stdio::null())
             .stderr(File::create(&said).expect("a file"));
         let child = command.spawn().expect("iolab starts");
@@ -90,9 +99,11 @@ impl Run {
         std::fs::read_to_string(&self.said).expect("text")
     }
 
-    /// Whether it has printed an error.
-    fn has_told_error(&self) -> bool {
-        error_among(&self.said()).is_some()
+    /// The error that it has printed, among events or alone.
+    fn error(&self) -> Option<String> {
+        let said = self.said();
+        let alone = || said.strip_prefix("error: ").map(str::to_owned);
+        error_among(&said).or_else(alone)
     }
 
     /// Its exit code, once it has ended.
@@ -153,8 +164,8 @@ fn runs_on_a_server_that_stops_say_so_and_end_when_it_goes_on() {
     }
     let stopped = Stopped::new(&model);
     for run in &mut runs {
-        until(SAYS_SO, || run.has_told_error() || run.code().is_some());
-        assert!(run.has_told_error(), "{}", run.said());
+        until(SAYS_SO, || run.error().is_some() || run.code().is_some());
+        assert!(run.error().is_some(), "{}", run.said());
     }
     drop(stopped);
     for run in &mut runs {
@@ -188,7 +199,9 @@ fn names_in(folder: &Path) -> usize {
 /// When a server falls silent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum When {
-    /// Before anything else: while the scratch file is made.
+    /// Before anything is made: while it is looked up what the target is, and how much room it has.
+    Looking,
+    /// Before the first trial: while the scratch file is made.
     Opening,
     /// Before the first trial: while the scratch file is filled.
     Filling,
@@ -200,13 +213,16 @@ enum When {
 
 impl When {
     fn is_before_trials(self) -> bool {
-        matches!(self, Self::Opening | Self::Filling)
+        matches!(self, Self::Looking | Self::Opening | Self::Filling)
     }
 }
 
 /// Calls of the thread that prepares trials, which no thread of a trial waits beside: each with how it is made then.
 #[rustfmt::skip]
-const OWN_CALLS: [(When, Call, &str, &str); 8] = [
+const OWN_CALLS: [(When, Call, &str, &str); 11] = [
+    (When::Looking, Call::Look, "read-random", "--bs 4k"),
+    (When::Looking, Call::Room, "read-random", "--bs 4k"),
+    (When::Looking, Call::Look, DOCTOR, ""),
     (When::Measuring, Call::Sync, "write-random", "--bs 64k --set sync=none"),
     (When::Measuring, Call::Create, "write-size", FRESH),
     (When::Measuring, Call::Allocate, "write-size", FRESH),
@@ -216,6 +232,8 @@ const OWN_CALLS: [(When, Call, &str, &str); 8] = [
     (When::Opening, Call::Write, "read-random", "--bs 4k"),
     (When::Opening, Call::Sync, "read-random", "--bs 4k"),
 ];
+/// Stands for the command of that name, which carries no experiment out.
+const DOCTOR: &str = "doctor";
 /// Trials on new files, whose blocks are allocated before they are written.
 const FRESH: &str =
     "--bs 64k --set fresh=true --set layout=private --set allocate=preallocated --set sync=none";
@@ -247,19 +265,30 @@ fn a_call_beside_trials_that_has_no_answer_is_named() {
     };
     // Whatever comes: else nothing of it can be ended.
     let _answering = Answering(&views);
-    let mut runs: Vec<(When, Call, &View, Run)> = OWN_CALLS
+    let mut runs: Vec<(When, Call, &View, PathBuf, Run)> = OWN_CALLS
         .into_iter()
         .zip(&views)
         .map(|((when, call, experiment, words), view)| {
+            let name = format!("{when:?}-{call:?}-{experiment}");
+            let mut target = view.at().to_owned();
+            if when == When::Looking {
+                // Whatever a link leads to, users know it by that name.
+                target = scene.folder().join(&name);
+                symlink(view.at(), &target).expect("a link");
+            }
             if when.is_before_trials() {
                 view.falls_silent_at(call);
             }
-            let name = format!("{when:?}-{call:?}");
-            let run = Run::begin(&scene, &name, experiment, view.at(), words);
-            (when, call, view, run)
+            let run = match experiment {
+                DOCTOR => Run::of(&scene, &name, |command, _| {
+                    command.arg(DOCTOR).arg(&target);
+                }),
+                _ => Run::begin(&scene, &name, experiment, &target, words),
+            };
+            (when, call, view, target, run)
         })
         .collect();
-    for (when, call, view, run) in &mut runs {
+    for (when, call, view, _, run) in &mut runs {
         if when.is_before_trials() {
             continue;
         }
@@ -272,28 +301,31 @@ fn a_call_beside_trials_that_has_no_answer_is_named() {
             kill_process(Pid::from_child(&run.child), Signal::INT).expect("it runs");
         }
     }
-    for (when, call, view, run) in &mut runs {
-        until(SAYS_SO, || run.has_told_error() || run.code().is_some());
+    for (when, call, _, target, run) in &mut runs {
+        until(SAYS_SO, || run.error().is_some() || run.code().is_some());
         let said = run.said();
-        let error = error_among(&said);
-        let place = view.at().display().to_string();
+        let unanswered = format!("{} has not answered", target.display());
+        let error = run.error();
         assert!(
-            error.is_some_and(|error| error.contains(&place) && error.contains("has not answered")),
+            error.is_some_and(|error| error.starts_with(&unanswered)),
             "{when:?} {call:?}: {said}"
         );
+        // No scratch file is in the making as long as it is not known what the target is.
+        let speaks_of_scratch = said.contains("scratch");
+        assert!(!speaks_of_scratch || *call != Call::Look, "{said}");
         let are_stored = said.contains("The trials are stored");
         assert_eq!(are_stored, *when == When::Removing, "{call:?}: {said}");
     }
-    for (when, call, view, run) in &mut runs {
+    for (when, call, view, _, run) in &mut runs {
         view.answers();
         until(ENDS, || run.code().is_some());
         let said = format!("{when:?} {call:?}: {}", run.said());
         assert_eq!(run.code(), Some(1), "{said}");
         match when {
-            When::Opening | When::Filling => assert!(!run.file.exists(), "{said}"),
+            When::Looking | When::Opening | When::Filling => assert!(!run.file.exists(), "{said}"),
             When::Measuring | When::Removing => assert!(!samples(&run.file).is_empty(), "{said}"),
         }
-        if *when == When::Opening {
+        if matches!(when, When::Looking | When::Opening) {
             let next = next_run(&scene, view.at());
             let left = names_in(view.at());
             // What was created and not marked is nobody's, for all that the next run knows.
