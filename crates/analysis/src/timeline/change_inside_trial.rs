@@ -34,7 +34,7 @@ pub(super) fn inside_trials(
     let cells = courses(record, access);
     let is_tested =
         |(sample, intervals): &Course<'_>| sample.is_measured() && intervals.len() >= INTERVALS_MIN;
-    let all = cells.iter().flat_map(|(_, trials)| trials);
+    let all = cells.values().flatten();
     let tested = all.filter(|trial| is_tested(trial)).count();
     let found = cells.iter().flat_map(|(cell, trials)| {
         let places = (0..trials.len()).filter(|place| is_tested(&trials[*place]));
