@@ -145,26 +145,38 @@ fn files_with_two_names_or_in_use_are_not_written() {
             (path, held)
         };
         // A lock is the first reason; without one, the kernel says that the file is open.
-        for (why, (path, held)) in [
-            ("lock", held("locked", &locked)),
-            ("lock", held("image", &record_locked)),
-            ("open", held("read", &|path| File::open(path).unwrap())),
-            ("open", held("written", &|path| opened(path))),
-        ] {
+        let refused = [
+            held("locked", &locked),
+            held("image", &record_locked),
+            held("read", &|path| File::open(path).unwrap()),
+            held("written", &|path| opened(path)),
+        ]
+        .map(|(path, held)| {
             scope.spawn(move || {
                 let error = fails(&path, consent, Kind::Refused);
-                assert!(error.message().contains(why), "{error}");
                 Target::open(&path, &need(8192)).unwrap();
                 drop(held);
                 Target::open(&path, consent).unwrap();
-            });
-        }
+                error
+            })
+        });
         scope.spawn(|| {
             let first = Target::open(&path, consent).unwrap();
             fails(&path, consent, Kind::Refused);
             drop(first);
             Target::open(&path, consent).unwrap();
         });
+        let told = refused.map(|thread| said(thread.join().unwrap(), dir.path()));
+        insta::assert_snapshot!(told.join("\n"), @r"
+        refusing to write to DIR/locked: another process holds a lock on it
+          see `lslocks` and `fuser -v`; stop that process, or choose another target
+        refusing to write to DIR/image: another process holds a lock on it
+          see `lslocks` and `fuser -v`; stop that process, or choose another target
+        refusing to write to DIR/read: it is open elsewhere: in a process that cannot be seen from here, or in the kernel
+          see `fuser -v PATH` as root, and `losetup -l`; stop that use, or choose another target
+        refusing to write to DIR/written: it is open for writing elsewhere: in a process that cannot be seen from here, or in the kernel
+          see `fuser -v PATH` as root, and `losetup -l`; stop that use, or choose another target
+        ");
     });
 }
 
