@@ -194,6 +194,8 @@ mod tests {
         Not tried (a request still takes 2.00 I/Os of the device, before 2.10): a write cache.
         Not tried (how long threads waited for a CPU that others used is not known): a write cache.
         Not tried (threads still waited for a CPU that others used in 20 % of their time, before in 30 %): a write cache.
+        Not tried (how much the kernel wrote back within trials is not known): a write cache.
+        Not tried (the kernel still wrote back 31 % of the written bytes within a trial, before 82 %): a write cache.
         Not tried (without it a trial moved 74.5 GiB instead of 130 GiB, so that the fall is elsewhere in it or beyond its end): a write cache.
         ");
     }

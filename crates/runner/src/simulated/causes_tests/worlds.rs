@@ -371,7 +371,13 @@ const FILLED: PhenomenonKind = PhenomenonKind::Quantiles(Tail {
     iops: 2.8e3,
     time: Duration::from_millis(1800),
 });
-const FILLING: &[&str] = &["workload=WR", "sync=none", "bs=4k", "bytes=none", "time=1800ms"];
+const FILLING: &[&str] = &[
+    "workload=WR",
+    "sync=none",
+    "bs=4k",
+    "bytes=none",
+    "time=1800ms",
+];
 
 /// Slow requests: p99 against the median of one cell.
 fn tails() -> [World; 11] {
