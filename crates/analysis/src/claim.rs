@@ -6,7 +6,7 @@
 //!
 //! Files to begin with: `effect.rs` two cells, `comparison.rs` two levels of a factor in all settings, `best.rs` the best sizes
 //! of a curve, `series.rs` the trials of a cell in their order, `rounds.rs` rounds until they are steady, `standard.rs` tests of a standard without them, `change.rs` levels over time,
-//! `concurrency.rs` requests in flight, `shared_limit.rs` groups at once, `answers.rs` claims of particular experiments, `grounds.rs` cells and doubts of each kind, `phenomena.rs` and `falls.rs` what can be explained, `causes.rs` what interventions
+//! `concurrency.rs` requests in flight, `shared_limit.rs` groups at once, `answers.rs` claims of particular experiments, `grounds.rs` cells and doubts of each kind, `phenomena.rs` and `falls.rs` what can be explained, `overhead.rs` what that takes beside its I/O, `causes.rs` what interventions
 //! show, `contradictions.rs` contradictions, `order.rs` the order of claims.
 
 mod answers;
@@ -22,6 +22,7 @@ mod falls;
 mod grounds;
 mod leftover;
 mod order;
+mod overhead;
 mod phenomena;
 mod phenomenon;
 mod rounds;
@@ -50,6 +51,7 @@ pub(crate) use effect::{MARGIN_UP, confidence, difference, median_within, within
 pub use falls::{Unpaired, WhyUnpaired, unpaired};
 pub use leftover::{changes_inside, leftover};
 pub use order::{HEADLINES_MAX, Role, headlines, ordered};
+pub use overhead::{Overhead, overhead};
 pub use phenomena::{Unexplainable, phenomena};
 pub use phenomenon::{Fall, Phenomenon, PhenomenonKind, Tail};
 pub use rounds::{Outside, Rounds, RoundsDoubts, RoundsState, TrackedState};

@@ -11,6 +11,9 @@ use iolab_workload::trial::{BufferInit, TrialSpec};
 
 use crate::untried_suspect::Obstacle;
 
+/// Requests of a trial that shows a 99th percentile: about ten lie above it.
+pub const QUANTILE_REQUESTS: f64 = 1000.0;
+
 /// A mechanism, and how it is taken away.
 #[derive(Debug, Clone, Copy)]
 pub struct Suspect {
@@ -44,6 +47,9 @@ pub enum Check {
     FewerDeviceIos,
     /// Half of the time that threads waited for a CPU which others used with the suspect, or less, on both sides together.
     LessCpuWait,
+    /// A tenth of the share of written bytes that the kernel wrote back within a trial with the suspect, or less; where the page cache takes no
+    /// writes, their settings.
+    LessWriteBack,
     /// The longer load moved as many bytes as with the suspect, and the shorter one no more: else what uses something up would not be compared at
     /// the same place.
     SameVolume,
@@ -105,6 +111,8 @@ pub struct Sides {
     pub is_model: bool,
     /// What they are.
     pub compared: Compared,
+    /// Requests per second of the cell that both are; `None` where they are two cells, or two loads.
+    pub iops: Option<f64>,
     /// The machine that they are measured on.
     pub machine: MachineState,
 }
@@ -253,6 +261,7 @@ mod tests {
             other: of(&other),
             is_model: true,
             compared: Compared::Cells,
+            iops: None,
             machine: MachineState::default(),
         }
     }
@@ -399,6 +408,29 @@ mod tests {
             trial.sync = SyncPolicy::Odsync;
         };
         assert_eq!(of(&durable), ["durability"]);
+    }
+
+    /// Fewer requests fill less, where enough of them are left for a 99th percentile.
+    #[test]
+    fn writes_that_storage_defers_end_before_they_fill_it() {
+        let of = |iops: f64, sync: SyncPolicy| {
+            let write = |trial: &mut TrialSpec| {
+                trial.read_percent = 0;
+                trial.sync = sync;
+                trial.limit.time = Some(Duration::from_secs(1));
+            };
+            let mut tail = sides(write, write);
+            tail.compared = Compared::Quantiles;
+            tail.iops = Some(iops);
+            match of("filling", &tail) {
+                Intervention::Settings(without) => without.base.trial.limit.requests,
+                _ => None,
+            }
+        };
+        assert_eq!(of(32e3, SyncPolicy::None), Some(2000));
+        assert_eq!(of(5e3, SyncPolicy::None), Some(1000));
+        assert_eq!(of(3e3, SyncPolicy::None), None);
+        assert_eq!(of(32e3, SyncPolicy::Odsync), None);
     }
 
     /// Two sizes on a device whose requests are split at the lower one.

@@ -41,6 +41,8 @@ pub(super) struct Repetition {
     taken: usize,
     /// Time beside the trials that was taken in.
     probed: Duration,
+    /// Whether no block begins that the budget does not pay for, however few there are: blocks of an explanation are many trials each.
+    must_be_paid: bool,
 }
 
 impl Repetition {
@@ -53,6 +55,7 @@ impl Repetition {
             first_block: 0,
             taken: 0,
             probed: Duration::ZERO,
+            must_be_paid: false,
         }
     }
 
@@ -61,6 +64,7 @@ impl Repetition {
         Self {
             first_block,
             probed: record.probed(),
+            must_be_paid: record.plan.experiment().inquiry.is_some(),
             ..self
         }
     }
@@ -177,7 +181,7 @@ impl Repetition {
             Some(Ended::Precision)
         } else if fewest >= most || is_complete && (0..self.values.len()).all(is_over) {
             Some(Ended::Trials)
-        } else if self.is_spent() || enough && !is_paid {
+        } else if self.is_spent() || !is_paid && (enough || self.must_be_paid) {
             Some(Ended::Budget)
         } else {
             None

@@ -89,6 +89,7 @@ fn sides(run: &Analysis, phenomenon: &Phenomenon) -> Option<Sides> {
         other,
         is_model: run.model.is_some(),
         compared: phenomenon.compared(),
+        iops: phenomenon.iops(),
         // What the two differ in says itself what it is.
         machine: MachineState::default(),
     })

@@ -61,6 +61,14 @@ impl Phenomenon {
         }
     }
 
+    /// Requests per second of the cell that both sides are.
+    pub fn iops(&self) -> Option<f64> {
+        match &self.kind {
+            PhenomenonKind::Quantiles(tail) => Some(tail.iops),
+            PhenomenonKind::Cells | PhenomenonKind::Loads(_) => None,
+        }
+    }
+
     /// The fall of throughput.
     pub fn fall(&self) -> Option<&Fall> {
         match &self.kind {
@@ -75,9 +83,9 @@ impl Phenomenon {
 pub struct Tail {
     /// p50 and p99, ns.
     pub quantiles: (f64, f64),
-    /// What a trial takes that has enough requests for them with one in flight.
-    pub time_min: Duration,
-    /// What a trial of the run took, or that where it is longer.
+    /// Requests per second.
+    pub iops: f64,
+    /// What a trial of the run took, or one that has enough requests for them with one in flight, if that is longer.
     pub time: Duration,
 }
 

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use iolab_plan::suspect::QUANTILE_REQUESTS;
 use iolab_stats::{mean, mean_interval};
 
 use super::effect::{CellId, confidence};
@@ -10,8 +11,6 @@ use crate::analysis::{Analysis, CellAnalysis, Flag, TRIALS_MIN};
 
 /// A tail is long where the interval of p99 over p50 lies above this ratio.
 const LONG: f64 = 3.0;
-/// Requests of a trial that shows its tail again: about ten lie above its 99th percentile.
-const REQUESTS: f64 = 1000.0;
 
 /// The longest tail of a run that is shown to be long.
 #[derive(Debug, Clone, PartialEq)]
@@ -61,13 +60,15 @@ impl LongTail {
     fn phenomenon(&self, run: &Analysis) -> Option<Phenomenon> {
         let cell = run.cell(self.cell.cell)?;
         let trial = cell.cell.trial();
-        let in_flight = f64::from(trial.threads) * f64::from(trial.depth);
+        let in_flight = trial.in_flight() as f64;
         let seconds = |seconds: f64| {
             let time = Duration::try_from_secs_f64(seconds).ok()?;
             // A setting, and what a page shows: whole milliseconds.
             Some(Duration::from_millis(time.as_millis() as u64 + 1))
         };
-        let time_min = seconds(REQUESTS * in_flight / cell.iops.as_ref()?.median)?;
+        let iops = cell.iops.as_ref()?.median;
+        // However few are in flight.
+        let enough = seconds(QUANTILE_REQUESTS * in_flight / iops)?;
         let took = seconds(cell.elapsed.as_ref()?.median / 1e9)?;
         Some(Phenomenon {
             base: self.cell,
@@ -78,17 +79,20 @@ impl LongTail {
             is_disturbed: false,
             kind: PhenomenonKind::Quantiles(Tail {
                 quantiles: self.quantiles,
-                time_min,
-                time: took.max(time_min),
+                iops,
+                time: took.max(enough),
             }),
         })
     }
 }
 
 /// Whether the tail of a cell is its own: slow requests of a disturbed cell may have another cause, and behind a rate response times grow
-/// with the length of the trial.
+/// with the length of the trial. Write-back that a cell owes is that of its own writes.
 fn is_judged(cell: &CellAnalysis) -> bool {
-    let is_its_own = !cell.is_disturbed() && !cell.flags.contains(&Flag::RateNotHeld);
+    let is_undisturbed = cell
+        .disturbing_flags()
+        .all(|flag| flag == Flag::WriteBackOwed);
+    let is_its_own = is_undisturbed && !cell.flags.contains(&Flag::RateNotHeld);
     cell.tail_ratios.len() >= TRIALS_MIN && cell.mix.is_none() && is_its_own
 }
 

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::analysis::{Analysis, CellAnalysis, TRIALS_MIN};
 use iolab_analysis::claim::{
-    Phenomenon, PhenomenonKind, Unexplainable, Unpaired, changes_inside, claims, is_answered,
-    leaves_tails_open, leftover, phenomena, remainders, unpaired,
+    Overhead, Phenomenon, PhenomenonKind, Unexplainable, Unpaired, changes_inside, claims,
+    is_answered, leaves_tails_open, leftover, overhead, phenomena, remainders, unpaired,
 };
 use iolab_host::pseudo_files::chosen as in_force;
 use iolab_plan::cells::FittedPlan;
@@ -382,6 +382,7 @@ impl Explanation<'_> {
             other,
             is_model: self.is_model(),
             compared: self.phenomenon.compared(),
+            iops: self.phenomenon.iops(),
             machine: self.machine(),
         })
     }
@@ -480,19 +481,15 @@ impl Explanation<'_> {
         };
         let sides = [self.phenomenon.base, self.phenomenon.other];
         // It is throughput that falls, and a quantile that lies far from another one, whatever the run asks about.
-        let (took, response, time_min) = match &self.phenomenon.kind {
+        let (took, response) = match &self.phenomenon.kind {
             PhenomenonKind::Cells => (
                 sides.map(|side| took(side.cell).unwrap_or(TRIAL_TIME)),
                 record.experiment.response,
-                Duration::ZERO,
             ),
-            PhenomenonKind::Loads(fall) => (
-                [fall.first, fall.whole],
-                Response::Throughput,
-                Duration::ZERO,
-            ),
-            PhenomenonKind::Quantiles(tail) => ([tail.time; 2], Response::P99, tail.time_min),
+            PhenomenonKind::Loads(fall) => ([fall.first, fall.whole], Response::Throughput),
+            PhenomenonKind::Quantiles(tail) => ([tail.time; 2], Response::P99),
         };
+        let Overhead { around, write_out } = overhead(self.run, self.phenomenon);
         Experiment::inquiry(&experiment::Phenomenon {
             text: causes::phenomenon(self.run.analysis(), self.phenomenon),
             seen: self.phenomenon.seen,
@@ -502,7 +499,8 @@ impl Explanation<'_> {
             response,
             precondition: definition.design.precondition,
             changes_inside: changes_inside(self.run.analysis(), self.phenomenon),
-            time_min,
+            around,
+            write_out,
             budget,
             fill: self.fill_foreseen(),
         })

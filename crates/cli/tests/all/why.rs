@@ -136,6 +136,24 @@ fn too_few_trials_show_no_difference_and_leave_the_question_open() {
     ");
 }
 
+/// A hard disk takes several times as long to write out what random writes have left in its cache as these take.
+#[test]
+fn writing_out_is_a_part_of_the_budget() {
+    let folder = folder();
+    let writes = words!(
+        "run write-random model:sata-7200 --bs 4k,64M --seed 1 --budget 90s -o run.iolab --quiet"
+    );
+    run(folder.path(), &writes).expect(0);
+    let why = words!("why run.iolab --budget 20s --seed 2 -o why.iolab --quiet");
+    // No run says how long unsynced writes are written out: two blocks of them take 46 s.
+    run(folder.path(), &why).expect(5);
+    let file = rusqlite::Connection::open(folder.path().join("why.iolab")).expect("a run file");
+    let all = "SELECT sum(wall_ns) / 1e9 FROM sample";
+    let took = file.query_row(all, [], |row| row.get::<_, f64>(0));
+    let took = took.expect("trials");
+    assert!(took <= 1.2 * 20.0, "{took}");
+}
+
 #[test]
 fn what_was_asked_for_is_no_difference_to_explain() {
     let folder = folder();
@@ -213,6 +231,10 @@ fn a_study_explains_its_largest_effects() {
     assert!((1..=2).contains(&explained));
     let page = std::fs::read_to_string(folder.path().join("out/report.html")).expect("the report");
     assert!(page.contains("Reproduced: "), "the report has the causes");
+    assert!(
+        page.contains("variant narrow"),
+        "a figure of causes fits a phone"
+    );
     let figures = page.matches("<desc id=").count();
     let drawn = page
         .matches("What is left without each suspect of: ")

@@ -6,6 +6,7 @@ mod budget_tests;
 #[cfg(test)]
 mod load_tests;
 mod timing;
+mod variants;
 
 use std::time::Duration;
 
@@ -15,6 +16,7 @@ use iolab_workload::{Error, Result};
 use serde::{Deserialize, Serialize};
 
 use timing::{BLOCKS_WANTED, no_time};
+use variants::variants_of;
 
 use super::{Combination, Design, Experiment, GroupSetting, check_question};
 use crate::precondition::Precondition;
@@ -103,8 +105,10 @@ pub struct Phenomenon {
     pub precondition: Precondition,
     /// Whether throughput of a side changes its level within its trials: shorter ones would show another difference.
     pub changes_inside: bool,
-    /// What a trial takes at least that has enough requests for the quantity, however few are in flight.
-    pub time_min: Duration,
+    /// What a trial takes beside its I/O there, without writing out.
+    pub around: Duration,
+    /// What writing out takes after a trial that leaves writes in caches; zero where the run has no such trial.
+    pub write_out: Duration,
     /// Time for all trials, and for filling before them.
     pub budget: Duration,
     /// What filling the scratch file takes of that, as far as is known before.
@@ -117,49 +121,59 @@ impl Experiment {
     /// # Errors
     /// Of kind usage: settings that no experiment can have.
     pub fn inquiry(phenomenon: &Phenomenon) -> Result<Self> {
-        let shorter = phenomenon.shorter();
+        let in_full = phenomenon;
+        let shorter = in_full.shorter();
         let phenomenon = &shorter.map_or_else(
-            || phenomenon.clone(),
+            || in_full.clone(),
             |time| Phenomenon {
-                sides: phenomenon.sides.ended_after(time),
-                ..phenomenon.clone()
+                sides: in_full.sides.ended_after(time),
+                ..in_full.clone()
             },
         );
         let idle = phenomenon.idle();
         let sides = &phenomenon.sides.after_idle(idle);
         let (mut tried, mut untried) = suspects(sides);
-        let around = phenomenon.around();
-        let times = sides.cells().into_iter().zip(phenomenon.times());
-        let pair: Duration = times.map(|(side, time)| side.idle + time + around).sum();
-        let blocks = |suspects: usize| {
-            let block = pair.as_secs_f64() * variants(suspects).len() as f64;
+        let mut leave = |suspect: &Suspect, idle: Duration, block: Duration| {
+            // One block more is the warm-up.
+            let wanted = block.saturating_mul(BLOCKS_WANTED + 1);
+            untried.push(Untried {
+                suspect: suspect.name.to_owned(),
+                why: no_time(idle, phenomenon.fill, wanted),
+            });
+        };
+        let own = tried.clone();
+        tried.retain(|suspect| {
+            let is_long_enough = phenomenon.is_long_enough_without(suspect);
+            if !is_long_enough {
+                let idle = in_full.idle();
+                leave(
+                    suspect,
+                    idle,
+                    in_full.block(&in_full.sides.after_idle(idle), &own),
+                );
+            }
+            is_long_enough
+        });
+        let blocks = |suspects: &[&'static Suspect]| {
+            let block = phenomenon.block(sides, suspects).as_secs_f64();
             let blocks = phenomenon.trials_time().as_secs_f64() / block.max(1e-9);
             // One is a warm-up.
             (blocks as u32).saturating_sub(1)
         };
-        // One block more is the warm-up.
-        let wanted = pair * variants(tried.len()).len() as u32 * (BLOCKS_WANTED + 1);
+        let all = phenomenon.block(sides, &tried);
         let least = Design::default().trials_min;
         // One is tried in the blocks that there are, if they can show anything, but not after idle time for which there is none.
-        let has_time = |suspects: usize| match suspects {
-            1 if idle.is_zero() => blocks(1) >= least,
-            more => blocks(more) >= BLOCKS_WANTED,
+        let has_time = |suspects: &[&'static Suspect]| match suspects {
+            [_] if idle.is_zero() => blocks(suspects) >= least,
+            _ => blocks(suspects) >= BLOCKS_WANTED,
         };
-        while !tried.is_empty() && !has_time(tried.len()) {
-            let left = tried.pop().into_iter();
-            untried.extend(left.map(|suspect| Untried {
-                suspect: suspect.name.to_owned(),
-                why: no_time(idle, phenomenon.fill, wanted),
-            }));
+        while !tried.is_empty() && !has_time(&tried) {
+            if let Some(last) = tried.pop() {
+                leave(last, idle, all);
+            }
         }
-        let trials = blocks(tried.len()).clamp(least, BLOCKS_MAX);
-        let without = variants(tried.len()).into_iter().map(|without| {
-            let names = without.iter().map(|place| tried[*place]);
-            let names: Vec<&Suspect> = names.collect();
-            let sides = without_all(sides, &names);
-            (names, sides)
-        });
-        let without: Vec<(Vec<&Suspect>, Sides)> = without.collect();
+        let trials = blocks(&tried).clamp(least, BLOCKS_MAX);
+        let without = variants_of(sides, &tried);
         let cells = || {
             let all = without.iter();
             all.flat_map(|(_, sides)| sides.cells())
@@ -301,36 +315,6 @@ fn conflict(error: &Error) -> Obstacle {
     }
 }
 
-/// Which of this many suspects each variant is without: none, each alone, all but one each, all. Where two of these are the same, one
-/// stands for both.
-fn variants(suspects: usize) -> Vec<Vec<usize>> {
-    let all: Vec<usize> = (0..suspects).collect();
-    let but = |one: usize| all.iter().copied().filter(|place| *place != one).collect();
-    let alone = all.iter().map(|one| vec![*one]);
-    let mut variants: Vec<Vec<usize>> = vec![Vec::new()];
-    for variant in alone
-        .chain(all.iter().map(|one| but(*one)))
-        .chain([all.clone()])
-    {
-        if !variants.contains(&variant) {
-            variants.push(variant);
-        }
-    }
-    variants
-}
-
-/// The sides with these taken away, one after the other; what an earlier one has left nothing of stays as it is.
-fn without_all(sides: &Sides, suspects: &[&Suspect]) -> Sides {
-    let take_off = |sides: Sides, suspect: &&Suspect| match (suspect.take_off)(&sides) {
-        Intervention::Settings(without) => *without,
-        Intervention::Irrelevant
-        | Intervention::IsTheDifference
-        | Intervention::After(_)
-        | Intervention::Lacks(_) => sides,
-    };
-    suspects.iter().fold(sides.clone(), take_off)
-}
-
 /// Settings that a new run would choose by itself where they are not named.
 const CHOSEN: [&str; 2] = ["buffer_memory", "first_offset"];
 
@@ -389,13 +373,15 @@ mod tests {
                 other,
                 is_model: true,
                 compared: Compared::Cells,
+                iops: None,
                 machine: MachineState::default(),
             },
             took: [Duration::from_millis(300); 2],
             response: Response::Throughput,
             precondition: Precondition::default(),
             changes_inside: false,
-            time_min: Duration::ZERO,
+            around: Duration::ZERO,
+            write_out: Duration::ZERO,
             budget: Duration::from_secs(budget),
             fill: Duration::ZERO,
         }
@@ -584,11 +570,5 @@ mod tests {
         assert_ne!(steering, text);
         let error = Experiment::from_toml(&steering, "x").expect_err("a control character");
         insta::assert_snapshot!(error.message(), @"x: the text has a control character or a line break");
-    }
-
-    #[test]
-    fn two_suspects_need_four_variants_and_five_twelve() {
-        let counts = [0, 1, 2, 3, 5].map(|suspects| variants(suspects).len());
-        assert_eq!(counts, [1, 2, 4, 8, 12]);
     }
 }

@@ -16,6 +16,8 @@ use crate::notation::on_page;
 
 /// Width and text size on a page, points: 640 pixels, and 12 pixels for labels.
 const PAGE: (f64, f64) = (480.0, 9.0);
+/// Width and text size of a figure that a page also has for narrow screens, points.
+const NARROW: (f64, f64) = (260.0, 8.0);
 /// Width and text size on paper, points: about five inches.
 const PAPER: (f64, f64) = (370.0, 8.0);
 
@@ -35,6 +37,8 @@ pub(super) struct Picture {
     /// The metric that it shows.
     pub(super) metric: Response,
     pub(super) svg: String,
+    /// The same for a narrow screen; `None` of figures that scroll there.
+    pub(super) narrow: Option<String>,
 }
 
 /// Every way to draw the figures of a page, each picture once.
@@ -109,10 +113,19 @@ impl Variants {
             }
         }
         self.figures.insert(id.to_owned(), places);
+        let (width_pt, text_pt) = NARROW;
+        let narrow = Options {
+            width_pt,
+            text_pt,
+            ..page_options(&format!("{id}-narrow"))
+        };
+        let is_why = kind == FigureKind::Why;
+        let narrow = is_why.then(|| draw(&runs, &narrow).ok()).flatten();
         Some(Picture {
             words: clean(first.description()),
             metric: asked,
             svg: first.svg(),
+            narrow: narrow.map(|figure| figure.svg()),
         })
     }
 

@@ -110,14 +110,10 @@ fn asked(world: &World, shown: &RunRecord) -> Phenomenon {
     };
     let [base, other] = one.sides(&analysis).expect("its cells");
     let second = Duration::from_secs(1);
-    let (took, response, time_min) = match one.kind {
-        PhenomenonKind::Cells => ([second; 2], Response::Throughput, Duration::ZERO),
-        PhenomenonKind::Loads(fall) => (
-            [fall.first, fall.whole],
-            Response::Throughput,
-            Duration::ZERO,
-        ),
-        PhenomenonKind::Quantiles(tail) => ([tail.time; 2], Response::P99, tail.time_min),
+    let (took, response) = match one.kind {
+        PhenomenonKind::Cells => ([second; 2], Response::Throughput),
+        PhenomenonKind::Loads(fall) => ([fall.first, fall.whole], Response::Throughput),
+        PhenomenonKind::Quantiles(tail) => ([tail.time; 2], Response::P99),
     };
     Phenomenon {
         text: world.name.to_owned(),
@@ -128,13 +124,15 @@ fn asked(world: &World, shown: &RunRecord) -> Phenomenon {
             other,
             is_model: true,
             compared: one.compared(),
+            iops: one.iops(),
             machine: MachineState::default(),
         },
         took,
         response,
         precondition: shown_precondition(shown),
         changes_inside: false,
-        time_min,
+        around: Duration::ZERO,
+        write_out: Duration::ZERO,
         budget: Duration::from_secs(600),
         fill: Duration::ZERO,
     }

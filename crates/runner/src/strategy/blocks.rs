@@ -27,8 +27,8 @@ pub(super) struct Blocks {
     /// When the first trial of the current block started in this session.
     began: Option<Duration>,
     repetition: Repetition,
-    /// Whether this session has begun a measured block. Each session measures at least one, because a run without any has no
-    /// result.
+    /// Whether this session has still to begin a measured block. Each session measures at least one, because a run without any has no
+    /// result; not so an explanation.
     granted: bool,
     /// The choice for each cell, for the blocks from `chosen_from` on; empty without a choice.
     chosen: Vec<Pilot>,
@@ -60,7 +60,8 @@ impl Blocks {
             order: VecDeque::new(),
             began: None,
             repetition: Repetition::new(design, record.plan.cells().len()).from(first, record),
-            granted: true,
+            // Without enough blocks an explanation tells nothing.
+            granted: record.plan.experiment().inquiry.is_none(),
             chosen: Vec::new(),
             chosen_from: 0,
             is_over: false,

@@ -23,12 +23,14 @@ fn phenomenon(experiment: &Experiment, sides: [&CellSpec; 2], machine: MachineSt
             other,
             is_model: false,
             compared: Compared::Cells,
+            iops: None,
             machine,
         },
         response: experiment.response,
         precondition: experiment.design.precondition,
         changes_inside: false,
-        time_min: Duration::ZERO,
+        around: Duration::ZERO,
+        write_out: Duration::ZERO,
         budget: Duration::from_secs(300),
         fill: Duration::ZERO,
     }
@@ -118,4 +120,56 @@ fn time_of_filling_leaves_less_for_trials() {
     assert_eq!(inquiry.untried[0].why, no_time);
     slow.fill = Duration::from_secs(600);
     assert!(of(&slow).1.tried.is_empty());
+}
+
+/// Slow requests of a disk with 32 of them in flight: 1000 with one at a time take 160 s, and as they are 5 s.
+#[test]
+fn trials_that_show_slow_requests_are_bounded_by_the_budget() {
+    let mut experiment = Experiment::find("read-random").expect("built in");
+    for set in ["bs=4k", "depth=32", "backend=libaio", "time=160s"] {
+        experiment.apply_set(set).expect("a setting");
+    }
+    let all = cells(&experiment).expect("a cell");
+    let mut slow = phenomenon(&experiment, [&all[0].spec; 2], MachineState::default());
+    slow.sides.is_model = true;
+    slow.sides.compared = Compared::Quantiles;
+    slow.sides.iops = Some(200.0);
+    let of = |asked: &Phenomenon| {
+        let experiment = Experiment::inquiry(asked).expect("valid");
+        experiment.inquiry.expect("an inquiry")
+    };
+    let inquiry = of(&slow);
+    assert_eq!(inquiry.shorter_ns, Some(5_000_000_000));
+    assert_eq!(inquiry.tried, ["reach"]);
+    assert_eq!(inquiry.untried[0].suspect, "queueing");
+    let Obstacle::NoTime { budget_s, .. } = inquiry.untried[0].why else {
+        panic!("{inquiry:?}");
+    };
+    slow.budget = Duration::from_secs(budget_s);
+    let inquiry = of(&slow);
+    assert_eq!(inquiry.shorter_ns, None);
+    assert_eq!(inquiry.tried, ["queueing", "reach"]);
+}
+
+/// What a trial leaves in a cache for several times its own time to be written out is a part of each block.
+#[test]
+fn time_of_writing_out_leaves_less_for_trials() {
+    let mut experiment = Experiment::find("write-random").expect("built in");
+    for set in ["bs=4k,64k", "sync=none", "time=300ms", "bytes=none"] {
+        experiment.apply_set(set).expect("a setting");
+    }
+    let all = cells(&experiment).expect("two cells");
+    let sides = [&all[0].spec, &all[1].spec];
+    let mut writes = phenomenon(&experiment, sides, MachineState::default());
+    writes.sides.is_model = true;
+    let of = |asked: &Phenomenon| {
+        let experiment = Experiment::inquiry(asked).expect("valid");
+        experiment.inquiry.expect("an inquiry").tried
+    };
+    assert_eq!(of(&writes), ["waiting", "reach"]);
+    writes.write_out = Duration::from_secs(3);
+    // Two sides of two variants: 13 s a block.
+    assert_eq!(of(&writes), ["waiting"]);
+    writes.write_out = Duration::from_secs(30);
+    assert_eq!(of(&writes), [""; 0]);
 }

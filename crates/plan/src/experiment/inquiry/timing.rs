@@ -2,11 +2,15 @@
 
 use std::time::Duration;
 
+use iolab_workload::settings::CellSpec;
 use iolab_workload::trial::TrialSpec;
 use iolab_workload::units::budget_to_recommend;
 
-use super::{Phenomenon, suspects, variants};
-use crate::suspect::Leftover;
+use super::super::BUDGET_MAX;
+use super::variants::{variants_of, without_all};
+use super::{Phenomenon, suspects};
+use crate::carry_over::leaves_writes;
+use crate::suspect::{Leftover, QUANTILE_REQUESTS, Sides, Suspect};
 use crate::untried_suspect::Obstacle;
 
 /// Blocks that a suspect is worth leaving out for.
@@ -17,7 +21,7 @@ const LONG: Duration = Duration::from_secs(1);
 const SHORT: Duration = Duration::from_millis(100);
 /// A level that falls by more than this is gone for good, as far as idle time is concerned.
 const DRAINED_MAX: f64 = 1e4;
-/// What a trial on real storage takes beside its I/O, about: files, buffers, page cache.
+/// What a trial on real storage takes beside its I/O at least: files, buffers, page cache.
 const AROUND: Duration = Duration::from_millis(20);
 
 impl Phenomenon {
@@ -36,9 +40,45 @@ impl Phenomenon {
     /// What a trial takes beside its I/O.
     pub(super) fn around(&self) -> Duration {
         match self.sides.is_model {
-            true => Duration::ZERO,
-            false => AROUND,
+            true => self.around,
+            false => self.around.max(AROUND),
         }
+    }
+
+    /// What a block takes in which these suspects are tried: the trials of all variants, and writing out what they leave in caches.
+    pub(super) fn block(&self, sides: &Sides, tried: &[&'static Suspect]) -> Duration {
+        let variants = variants_of(sides, tried);
+        let cells = variants
+            .iter()
+            .flat_map(|(_, sides)| sides.cells().into_iter().zip(self.times()));
+        let takes = cells.map(|(cell, time)| cell.idle + time + self.beside(cell));
+        takes.sum()
+    }
+
+    /// What a trial takes beside its I/O, writing out included.
+    fn beside(&self, cell: &CellSpec) -> Duration {
+        match leaves_writes(cell) {
+            true => self.around() + self.write_out,
+            false => self.around(),
+        }
+    }
+
+    /// Whether a trial has enough requests for the quantity without a suspect that fewer are in flight without; at worst each takes as long as before.
+    pub(super) fn is_long_enough_without(&self, suspect: &'static Suspect) -> bool {
+        let without = without_all(&self.sides, &[suspect]);
+        let least = self.time_of_requests(without.base.trial.in_flight());
+        self.times().into_iter().all(|time| time >= least)
+    }
+
+    /// What a trial takes whose requests are enough for the quantity, with so many in flight, if each takes as long as it did; nothing where any number
+    /// is enough.
+    fn time_of_requests(&self, in_flight: u64) -> Duration {
+        let of_own = self.sides.base.trial.in_flight() as f64 / in_flight.max(1) as f64;
+        self.sides.iops.map_or(Duration::ZERO, |iops| {
+            // A setting, and what a page shows: whole milliseconds.
+            let ms = 1e3 * QUANTILE_REQUESTS * of_own.max(1.0) / iops;
+            Duration::from_millis(ms.ceil() as u64).min(BUDGET_MAX)
+        })
     }
 
     /// What filling the scratch file leaves of the budget.
@@ -53,16 +93,24 @@ impl Phenomenon {
         if self.changes_inside || !self.sides.share(|trial| trial.limit.time) {
             return None;
         }
-        let room = |suspects: usize| {
-            let cells = self.sides.cells().len() * variants(suspects).len();
-            let trials = cells as u32 * (BLOCKS_WANTED + 1);
-            let each = (self.trials_time() / trials).saturating_sub(self.around());
+        let all = suspects(&self.sides).0;
+        let room = |suspects: &[&'static Suspect]| {
+            let block = self.trials_time() / (BLOCKS_WANTED + 1);
+            let variants = variants_of(&self.sides, suspects);
+            let cells = || variants.iter().flat_map(|(_, sides)| sides.cells());
+            let beside = cells().map(|cell| self.beside(cell)).sum();
+            let each = block.saturating_sub(beside) / cells().count() as u32;
             each.div_f64(1.0 + self.drained())
         };
-        let all = suspects(&self.sides).0.len();
-        let time = room(all)
-            .max(room(1).min(LONG))
-            .max(SHORT.max(self.time_min));
+        let one = room(all.get(..1).unwrap_or_default());
+        // With one request in flight as well, where the budget has room for that.
+        let requests = [1, self.sides.base.trial.in_flight()]
+            .map(|in_flight| self.time_of_requests(in_flight));
+        let least = requests
+            .into_iter()
+            .find(|time| *time <= one)
+            .unwrap_or(requests[1]);
+        let time = room(&all).max(one.min(LONG)).max(SHORT.max(least));
         let whole_ms = Duration::from_millis(time.as_millis() as u64);
         (whole_ms < longest).then_some(whole_ms)
     }

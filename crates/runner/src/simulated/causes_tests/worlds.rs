@@ -34,7 +34,7 @@ const FALL: PhenomenonKind = PhenomenonKind::Loads(Fall {
 /// A tail where there is none.
 const TAIL: PhenomenonKind = PhenomenonKind::Quantiles(Tail {
     quantiles: (2e5, 1e6),
-    time_min: Duration::from_millis(300),
+    iops: 4e3,
     time: Duration::from_millis(300),
 });
 
@@ -201,6 +201,7 @@ const QUEUED_LONGER: &[&str] = &[
     "bytes=none",
     "time=1s",
 ];
+const QUEUED_WRITES: &[&str] = &["workload=WR", "sync=none", "bs=4k", "bytes=none", "time=2s"];
 const REACHING: &[&str] = &[
     "pattern=rand",
     "bs=4k",
@@ -364,9 +365,39 @@ pub(super) fn worlds() -> Vec<World> {
     all
 }
 
+/// A tail of writes that fill a cache: they take 300 us, and those after the first 5,000 of 1.8 s some 2 ms.
+const FILLED: PhenomenonKind = PhenomenonKind::Quantiles(Tail {
+    quantiles: (3e5, 2e6),
+    iops: 2.8e3,
+    time: Duration::from_millis(1800),
+});
+const FILLING: &[&str] = &[
+    "workload=WR",
+    "sync=none",
+    "bs=4k",
+    "bytes=none",
+    "time=1800ms",
+];
+
 /// Slow requests: p99 against the median of one cell.
-fn tails() -> [World; 9] {
+fn tails() -> [World; 11] {
     [
+        World {
+            // The run that shows it has a fall within its trials too.
+            made_up: Some((6.0, FILLED)),
+            ..alone(
+                "a tail: writes fill a cache of 16 MiB",
+                filling(16 << 20),
+                FILLING,
+                &["filling"],
+            )
+        },
+        world(
+            "a tail: stalls of writes that fill no cache",
+            one_at_a_time(stalled(50, write_back(latency(200.0)))),
+            QUEUED_WRITES,
+            &[],
+        ),
         // One request in 150 is slow; behind it wait three others.
         World {
             // The noise has a tail too.
