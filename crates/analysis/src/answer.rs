@@ -64,7 +64,7 @@ impl RunAnswer {
     pub fn answer(&self) -> Answer {
         match &self.found {
             _ if !self.is_complete() => Answer::CannotTell,
-            AnswerBasis::Cells(verdicts) => verdicts.answer,
+            AnswerBasis::Cells(verdicts) => verdicts.reasoned().answer(),
             AnswerBasis::Limit(found) => found.answer(),
             AnswerBasis::Workload(found) => found.answer(),
         }

@@ -3,12 +3,14 @@
 mod cells;
 mod judge;
 mod judged;
+mod reasoned;
 mod verdict;
 
 pub use cells::{CellAnswer, LevelAnswer, Verdicts};
 pub(crate) use judge::times_of_samples;
 pub use judge::{Evidence, Times, counted, judge, keeps, merge_answers};
 pub use judged::{Change, Judged, Open, UnseenStalls};
+pub use reasoned::{ReasonedAnswer, WhyOpen};
 pub use verdict::MARGIN;
 
 use iolab_workload::named;

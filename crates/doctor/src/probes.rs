@@ -256,9 +256,8 @@ fn remedy(backend: Backend, error: &Error) -> Option<String> {
         Backend::IoUring if io_uring_disabled().is_some_and(|who| who != 0) => {
             Some("sudo sysctl kernel.io_uring_disabled=0".to_owned())
         }
-        Backend::Libaio
-            if error.message().contains("EAGAIN") || error.message().contains("temporarily") =>
-        {
+        // EAGAIN of io_setup(2): the limit is used up.
+        Backend::Libaio if error.cause() == Some(std::io::ErrorKind::WouldBlock) => {
             Some("sudo sysctl fs.aio-max-nr=1048576".to_owned())
         }
         _ => None,

@@ -1,7 +1,7 @@
 //! Doubts about an answer, in words.
 
 use iolab_analysis::doubt::{
-    ComparedSide, Direction, Doubt, Doubts, ReachedLimit, Reason, SideDoubt,
+    ComparedSide, Direction, Doubt, Doubts, ReachedLimit, Reason, ReasonKind, SideDoubt,
 };
 use iolab_analysis::imbalance::Disturber;
 use iolab_record::ServedBy;
@@ -64,6 +64,23 @@ pub fn words(doubt: &Doubt, all: &Doubts) -> String {
         | Reason::Contradicted
         | Reason::TwoGroups { .. }
         | Reason::Dependent { .. } => of_side(&doubt.reason),
+    }
+}
+
+/// Why a conclusion could be the other way round, in a few words.
+pub(crate) fn in_short(reason: ReasonKind) -> &'static str {
+    match reason {
+        ReasonKind::OtherSource => "bytes from another source",
+        ReasonKind::NotSynced => "writes not made durable",
+        ReasonKind::NeverFlushed => "write cache not flushed",
+        ReasonKind::Suspended => "suspended during a trial",
+        ReasonKind::Disturbed => "disturbed",
+        ReasonKind::EarlierWrites => "earlier writes may not have been written out",
+        ReasonKind::RateNotHeld => "rate not held",
+        ReasonKind::CoarseClock => "clock too coarse",
+        ReasonKind::TwoGroups => "two groups of trials",
+        ReasonKind::Dependent => "trials depend on each other",
+        ReasonKind::Contradicted => "another run shows otherwise",
     }
 }
 

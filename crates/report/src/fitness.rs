@@ -3,10 +3,10 @@
 pub(crate) mod data;
 mod open;
 
-pub(crate) use open::why;
+pub(crate) use open::{in_line, why};
 
 use iolab_analysis::fitness::{
-    Answer, CellAnswer, Judged, LevelAnswer, UnseenStalls, merge_answers,
+    Answer, CellAnswer, Judged, LevelAnswer, ReasonedAnswer, UnseenStalls, WhyOpen,
 };
 use iolab_workload::names::all_of;
 use iolab_workload::quantity::{counted, format_bytes, format_ns, format_percent, significant};
@@ -113,17 +113,20 @@ pub struct Fitness {
 impl WorkloadResult {
     /// The answer to one level; [`Answer::CannotTell`] for an incomplete run.
     fn answer(&self, level: &LevelAnswer) -> Answer {
-        match self.measured {
-            Measured::Whole => level.answer,
-            Measured::Part | Measured::Nothing => Answer::CannotTell,
-        }
+        self.of_whole(|| level.reasoned()).answer()
     }
 
     /// The answer for all of its levels together.
-    fn whole(&self) -> Answer {
+    fn whole(&self) -> ReasonedAnswer {
+        self.of_whole(|| self.found.reasoned())
+    }
+
+    /// This answer of a complete run; without one there is none.
+    fn of_whole(&self, answer: impl FnOnce() -> ReasonedAnswer) -> ReasonedAnswer {
         match self.measured {
-            Measured::Whole => self.found.answer(),
-            Measured::Part | Measured::Nothing => Answer::CannotTell,
+            Measured::Whole => answer(),
+            Measured::Part => ReasonedAnswer::CannotTell(vec![WhyOpen::NotComplete]),
+            Measured::Nothing => ReasonedAnswer::CannotTell(vec![WhyOpen::NoRunFile]),
         }
     }
 
@@ -151,7 +154,11 @@ impl WorkloadResult {
 impl Fitness {
     /// The answer for all levels together.
     pub fn answer(&self) -> Answer {
-        merge_answers(self.found.iter().map(WorkloadResult::whole))
+        self.reasoned().answer()
+    }
+
+    fn reasoned(&self) -> ReasonedAnswer {
+        ReasonedAnswer::merge(self.found.iter().map(WorkloadResult::whole))
     }
 
     /// The answer in one line.
@@ -160,7 +167,7 @@ impl Fitness {
             "{} on {}: {}",
             escape_control(&self.requirement.name),
             escape_control(&self.target),
-            self.answer()
+            in_line(&self.reasoned())
         )
     }
 
@@ -332,8 +339,8 @@ impl Fitness {
                 if !is_whole {
                     continue;
                 }
-                let mut add = |text: String| add(answered.answer == whole, text);
-                match (judged.answer, answered.answer) {
+                let mut add = |text: String| add(answered.answer() == whole, text);
+                match (judged.answer, answered.answer()) {
                     (Answer::No, Answer::No) => {
                         let remedy = match found.cause(answered) {
                             Some(cause) => doubt::limit(&cause),
@@ -422,11 +429,12 @@ fn few(workloads: &[&str]) -> String {
     }
 }
 
-/// An answer; where a doubt changed it, with the result as measured.
+/// An answer with the reason of an open one; where a doubt changed it, with the result as measured.
 pub(crate) fn answer(level: &LevelAnswer) -> String {
+    let answer = in_line(&level.reasoned());
     match level.turned_by.is_empty() {
-        true => level.answer.to_string(),
-        false => format!("{} (measured: {})", level.answer, level.judged.answer),
+        true => answer,
+        false => format!("{answer} (measured: {})", level.judged.answer),
     }
 }
 

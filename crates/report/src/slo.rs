@@ -11,7 +11,7 @@ use iolab_workload::units::format_duration;
 
 use crate::compare::all_cells;
 use crate::doubt;
-use crate::fitness::{answer, interval, measured, stalls, why};
+use crate::fitness::{answer, in_line, interval, measured, stalls, why};
 use crate::layout::{self, Column, DOUBT_LINES_MAX, LINES_MAX, paragraph};
 use iolab_workload::escape_control::escape_control;
 use iolab_workload::service_level::ServiceLevel;
@@ -101,6 +101,14 @@ impl SearchResult<'_> {
         let turned = |end: &Option<RateAnswer>| end.as_ref().map_or(Vec::new(), turning);
         let (holds, fails) = (turned(&self.found.holds), turned(&self.found.fails));
         let what = match (holds.is_empty(), fails.is_empty()) {
+            (true, true) if self.found.limit.contradicts => {
+                let why =
+                    "cannot tell the limit: the level failed at one rate and held at a higher one";
+                return (
+                    format!("{name}: {why}."),
+                    Some(format!("As measured: {sentence}.")),
+                );
+            }
             (true, true) => return (format!("{name}: {sentence}"), None),
             (false, _) => "cannot tell which rate the storage sustains",
             (true, false) => "cannot tell from which rate on the storage fails",
@@ -296,7 +304,7 @@ pub(crate) fn sentence_at_rates(found: &Verdicts, record: &RunRecord) -> String 
         record.experiment.name,
         record.target_text(),
         levels.unwrap_or_default(),
-        found.answer
+        in_line(&found.reasoned())
     );
     escape_control(&text).into_owned()
 }

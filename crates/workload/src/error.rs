@@ -1,6 +1,6 @@
 //! The error type of the workspace: what failed, on what, and what to do next.
 
-use std::fmt;
+use std::{fmt, io};
 
 /// The kind of a failure; decides the exit code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,6 +21,7 @@ pub struct Error {
     kind: Kind,
     message: String,
     hint: Option<String>,
+    cause: Option<io::ErrorKind>,
 }
 
 /// Result with the workspace's [`Error`].
@@ -63,6 +64,7 @@ impl Error {
             kind,
             message: message.into(),
             hint: None,
+            cause: None,
         }
     }
 
@@ -88,6 +90,18 @@ impl Error {
     pub fn within(mut self, place: impl fmt::Display) -> Self {
         self.message = format!("{place}: {}", self.message);
         self
+    }
+
+    /// Keeps what the kernel said, for callers that know a remedy.
+    #[must_use]
+    pub fn caused_by(mut self, error: &io::Error) -> Self {
+        self.cause = Some(error.kind());
+        self
+    }
+
+    /// What the kernel said; `None` where it was not kept.
+    pub fn cause(&self) -> Option<io::ErrorKind> {
+        self.cause
     }
 
     /// The kind of failure.

@@ -6,7 +6,9 @@ use iolab_workload::Result;
 use iolab_workload::service_level::{ServiceLevel, ServiceLevels};
 use iolab_workload::settings::{cell_label, level_label};
 
-use super::{Answer, Evidence, Judged, UnseenStalls, judge, merge_answers};
+use super::{
+    Answer, Evidence, Judged, ReasonedAnswer, UnseenStalls, WhyOpen, judge, merge_answers,
+};
 use crate::doubt::{Direction, Doubt, Doubts, ReachedLimit};
 
 /// The answer for a level in a cell.
@@ -14,8 +16,6 @@ use crate::doubt::{Direction, Doubt, Doubts, ReachedLimit};
 pub struct LevelAnswer {
     /// The result before doubts.
     pub judged: Judged,
-    /// The answer.
-    pub answer: Answer,
     /// The doubts that turn yes or no into "cannot tell"; empty where it stands.
     pub turned_by: Vec<Doubt>,
 }
@@ -38,15 +38,28 @@ pub struct CellAnswer {
 pub struct Verdicts {
     /// In the order of the cells; without unmeasured cells.
     pub cells: Vec<CellAnswer>,
-    /// The answer for all of them together.
-    pub answer: Answer,
 }
 
 impl LevelAnswer {
+    /// The answer, with the reasons of an open one.
+    pub fn reasoned(&self) -> ReasonedAnswer {
+        if self.turned_by.is_empty() {
+            return self.judged.reasoned();
+        }
+        let kinds = self.turned_by.iter().map(|doubt| doubt.reason.kind());
+        let reasons = kinds.map(|kind| ReasonedAnswer::CannotTell(vec![WhyOpen::Doubted(kind)]));
+        ReasonedAnswer::merge(reasons)
+    }
+
+    /// The answer.
+    pub fn answer(&self) -> Answer {
+        self.reasoned().answer()
+    }
+
     /// The stalls that it does not exclude, of a yes.
     pub fn unseen_stalls(&self) -> Option<UnseenStalls> {
         let stalls = self.judged.unseen_stalls();
-        stalls.filter(|_| self.answer == Answer::Yes)
+        stalls.filter(|_| self.answer() == Answer::Yes)
     }
 }
 
@@ -68,10 +81,6 @@ impl CellAnswer {
                 })
             });
             LevelAnswer {
-                answer: match turned_by.is_empty() {
-                    true => judged.answer,
-                    false => Answer::CannotTell,
-                },
                 turned_by: turned_by.into_iter().cloned().collect(),
                 judged,
             }
@@ -86,7 +95,7 @@ impl CellAnswer {
 
     /// The limit of control groups that explains a failing level, so that no other disk would help.
     pub fn cause(&self, level: &LevelAnswer) -> Option<ReachedLimit> {
-        (level.answer == Answer::No).then_some(self.doubts.limit)?
+        (level.answer() == Answer::No).then_some(self.doubts.limit)?
     }
 
     /// The doubts to report: those that change an answer, and, where a level is open anyway, those that could.
@@ -114,9 +123,14 @@ impl CellAnswer {
         merge_answers(self.levels.iter().map(|level| level.judged.answer))
     }
 
+    /// The answer for all levels together, with the reasons of an open one.
+    pub fn reasoned(&self) -> ReasonedAnswer {
+        ReasonedAnswer::merge(self.levels.iter().map(LevelAnswer::reasoned))
+    }
+
     /// The answer for all levels together.
     pub fn answer(&self) -> Answer {
-        merge_answers(self.levels.iter().map(|level| level.answer))
+        self.reasoned().answer()
     }
 }
 
@@ -147,11 +161,14 @@ impl Verdicts {
             let environment = record.environment_of(cell);
             CellAnswer::of(name, cell, evidence, &environment, levels.all())
         });
-        let cells: Vec<CellAnswer> = cells.collect();
         Ok(Self {
-            answer: merge_answers(cells.iter().map(CellAnswer::answer)),
-            cells,
+            cells: cells.collect(),
         })
+    }
+
+    /// The answer for all cells together, with the reasons of an open one.
+    pub fn reasoned(&self) -> ReasonedAnswer {
+        ReasonedAnswer::merge(self.cells.iter().map(CellAnswer::reasoned))
     }
 }
 
@@ -209,7 +226,7 @@ mod tests {
         let environment = Environment::default();
         let found = CellAnswer::of(String::new(), &cell, &evidence, &environment, &levels);
         let level = &found.levels[0];
-        (level.judged.answer, level.answer, level.turned_by.len())
+        (level.judged.answer, level.answer(), level.turned_by.len())
     }
 
     use Answer::{CannotTell, No, Yes};

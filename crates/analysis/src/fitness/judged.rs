@@ -3,7 +3,7 @@
 use iolab_stats::{CONFIDENCE, share_bounds};
 use iolab_workload::service_level::{Quantity, ServiceLevel};
 
-use super::Answer;
+use super::{Answer, ReasonedAnswer, WhyOpen};
 
 /// A lasting change of the limited quantity.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -62,6 +62,18 @@ impl UnseenStalls {
 }
 
 impl Judged {
+    /// Whether the level holds, before doubts.
+    pub fn reasoned(&self) -> ReasonedAnswer {
+        match (self.answer, self.open) {
+            (Answer::Yes, _) => ReasonedAnswer::Yes,
+            (Answer::No, _) => ReasonedAnswer::No,
+            (Answer::CannotTell, Some(open)) => {
+                ReasonedAnswer::CannotTell(vec![WhyOpen::NotShown(open)])
+            }
+            (Answer::CannotTell, None) => ReasonedAnswer::CannotTell(vec![WhyOpen::NoTrial]),
+        }
+    }
+
     /// The stalls that an answer of yes does not exclude; `None` where so few of them cannot make the level fail, however long they are.
     pub(super) fn unseen_stalls(&self) -> Option<UnseenStalls> {
         let (missed, trials) = (self.missed, self.trials);

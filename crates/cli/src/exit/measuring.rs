@@ -1,11 +1,12 @@
 //! How commands that measure end.
 
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
-use iolab_analysis::consent::NeededConsent;
+use iolab_analysis::consent::command_to_finish;
 use iolab_analysis::fitness::Answer;
+use iolab_record::RunRecord;
 use iolab_workload::quantity::counted;
-use iolab_workload::shell::shell_words;
 use iolab_workload::{Error, Kind};
 
 use super::{Failure, Outcome, tell};
@@ -44,16 +45,17 @@ pub(crate) fn answered(answer: Answer) -> Outcome {
 pub(crate) fn interrupted(failure: Failure, files: &[PathBuf]) -> Failure {
     match failure {
         Failure::Told(error) if error.kind() == Kind::Interrupted => {
-            let runs = files
+            let runs: Vec<(RunRecord, Cow<'_, str>)> = files
                 .iter()
-                .filter_map(|file| iolab_runfile::read(file).ok());
-            let consent = runs
-                .map(|run| NeededConsent::of(&run))
-                .fold(NeededConsent::default(), NeededConsent::and);
+                .filter_map(|file| Some((iolab_runfile::read(file).ok()?, file.to_string_lossy())))
+                .collect();
             let them = if files.len() == 1 { "it" } else { "them" };
-            let files = shell_words(files);
-            let how = format!("finish {them} with: iolab resume {files}{consent}");
-            Failure::Told(error.hint(how))
+            Failure::Told(
+                match command_to_finish(runs.iter().map(|(run, file)| (run, file.as_ref()))) {
+                    Some(command) => error.hint(format!("finish {them} with: {command}")),
+                    None => error,
+                },
+            )
         }
         other => other,
     }

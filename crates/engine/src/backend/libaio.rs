@@ -73,7 +73,8 @@ impl<O: Opened> Libaio<O> {
         let status = unsafe { libc::syscall(libc::SYS_io_setup, depth, &mut context) };
         if status < 0 {
             let error = std::io::Error::last_os_error();
-            return Err(Error::usage(format!("io_setup for depth {depth} failed: {error}")).hint(
+            let failed = Error::usage(format!("io_setup for depth {depth} failed: {error}"));
+            return Err(failed.caused_by(&error).hint(
                 match error.raw_os_error() {
                     Some(libc::EAGAIN) => {
                         "the system's limit is used up: raise fs.aio-max-nr with sysctl, or use fewer threads or a smaller depth"

@@ -2,9 +2,9 @@
 
 use std::borrow::Cow;
 
+use crate::doubt::in_short;
 use iolab_analysis::analysis::Response;
 use iolab_analysis::compare::CellVerdict;
-use iolab_analysis::doubt::ReasonKind;
 use iolab_figure::words;
 use iolab_workload::quantity::{counted, format_percent};
 
@@ -74,7 +74,7 @@ impl SaidOfCell {
     fn why(&self) -> Option<Cow<'static, str>> {
         let why = match self.verdict {
             CellVerdict::OneRunEach => Some("one run each"),
-            CellVerdict::Doubted(reason) => Some(doubted(reason)),
+            CellVerdict::Doubted(reason) => Some(in_short(reason)),
             CellVerdict::CannotTell if self.ratio.is_some_and(|(_, i)| i.is_some()) => {
                 Some("intervals too wide")
             }
@@ -91,23 +91,6 @@ impl SaidOfCell {
             | CellVerdict::NoChange => None,
         };
         why.map(Cow::Borrowed)
-    }
-}
-
-/// Why a conclusion could be the other way round.
-fn doubted(reason: ReasonKind) -> &'static str {
-    match reason {
-        ReasonKind::OtherSource => "bytes from another source",
-        ReasonKind::NotSynced => "writes not made durable",
-        ReasonKind::NeverFlushed => "write cache not flushed",
-        ReasonKind::Suspended => "suspended during a trial",
-        ReasonKind::Disturbed => "disturbed",
-        ReasonKind::EarlierWrites => "earlier writes may not have been written out",
-        ReasonKind::RateNotHeld => "rate not held",
-        ReasonKind::CoarseClock => "clock too coarse",
-        ReasonKind::TwoGroups => "two groups of trials",
-        ReasonKind::Dependent => "trials depend on each other",
-        ReasonKind::Contradicted => "another run shows otherwise",
     }
 }
 

@@ -200,7 +200,7 @@ fn level_columns<'a>() -> [DataColumn<'a, AnswerRow<'a>>; 6] {
         DataColumn::text(
             "level_answer",
             "whether the level holds",
-            |row: &Row<'a>| row.level().map(|level| level.answer.name()),
+            |row: &Row<'a>| row.level().map(|level| level.answer().name()),
         )
         .one_of(Answer::NAMES),
         DataColumn::text(

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use iolab_workload::quantity::counted;
+
 use super::agreement::{shown, tally_of};
 use super::run_status::is_by_user;
 use super::sentences::{cause_in_short, done, in_words_of_standard, state_in_short, times};
@@ -197,11 +199,14 @@ impl<'a> Subject<'a> {
                 Some((estimate, shown)) => {
                     format!("; against {base}: {}, {shown}", times(&estimate))
                 }
-                None if self.is_one_of_several => {
+                None if own.is_empty() => format!("; against {base}: no cell of both was measured"),
+                None => {
                     let tally = tally_of(&own, &comparison.terms);
-                    format!("; against {base}, of {} cells: {tally}", own.len())
+                    format!(
+                        "; against {base}, of {}: {tally}",
+                        counted(own.len() as u64, "cell")
+                    )
                 }
-                None => format!("; against {base}: cannot tell"),
             }
         });
         parts.collect()

@@ -1,7 +1,42 @@
 //! Why an answer is unknown, in words.
 
-use iolab_analysis::fitness::{Judged, MARGIN, Open};
+use iolab_analysis::fitness::{Judged, MARGIN, Open, ReasonedAnswer, WhyOpen};
 use iolab_workload::quantity::counted;
+
+use crate::doubt::in_short;
+
+/// The answer in a line: `yes`, `cannot tell: suspended during a trial, disturbed`.
+pub(crate) fn in_line(answer: &ReasonedAnswer) -> String {
+    let word = answer.answer();
+    match answer {
+        ReasonedAnswer::Yes | ReasonedAnswer::No => word.to_string(),
+        ReasonedAnswer::CannotTell(reasons) => {
+            let mut texts: Vec<&str> = Vec::new();
+            for text in reasons.iter().map(reason) {
+                if !texts.contains(&text) {
+                    texts.push(text);
+                }
+            }
+            format!("{word}: {}", texts.join(", "))
+        }
+    }
+}
+
+/// A reason for "cannot tell" in a few words.
+fn reason(why: &WhyOpen) -> &'static str {
+    match why {
+        WhyOpen::NotComplete => "the run is not complete",
+        WhyOpen::NoRunFile => "a run file is not given",
+        WhyOpen::NoTrial => "no trial was measured",
+        WhyOpen::NotShown(Open::NoRequest) => "no such request was measured",
+        WhyOpen::NotShown(Open::FewTrials { .. }) => "too few trials",
+        WhyOpen::NotShown(
+            Open::FewRequests { .. } | Open::FewForMaximum { .. } | Open::FewForUpperEnd { .. },
+        ) => "too few requests",
+        WhyOpen::NotShown(Open::WithinMargin | Open::InInterval) => "too close to the level",
+        WhyOpen::Doubted(kind) => in_short(*kind),
+    }
+}
 
 /// Why the answer to a level is unknown, as a clause; empty where it is known.
 pub(crate) fn why(judged: &Judged) -> String {

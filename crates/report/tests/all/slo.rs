@@ -49,10 +49,6 @@ fn at(rate: u64, levels: &ServiceLevels, measured: Answer, turned_by: Vec<Doubt>
             open: None,
             change: None,
         },
-        answer: match turned_by.is_empty() {
-            true => measured,
-            false => Answer::CannotTell,
-        },
         turned_by: turned_by.clone(),
     };
     RateAnswer {

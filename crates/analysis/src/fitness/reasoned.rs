@@ -1,0 +1,86 @@
+//! Answers that cannot lose their reasons.
+
+use super::{Answer, Open};
+use crate::doubt::ReasonKind;
+
+/// An answer; of "cannot tell" with its reasons, at least one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ReasonedAnswer {
+    /// Shown to hold.
+    Yes,
+    /// Shown not to hold.
+    No,
+    /// Neither is shown, for these reasons, each of them once.
+    CannotTell(Vec<WhyOpen>),
+}
+
+/// Why an answer is "cannot tell".
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WhyOpen {
+    /// The run has not measured its whole plan.
+    NotComplete,
+    /// The run file is not given.
+    NoRunFile,
+    /// No trial was measured.
+    NoTrial,
+    /// The measurements do not show it, before doubts.
+    NotShown(Open),
+    /// A doubt could reverse what they show.
+    Doubted(ReasonKind),
+}
+
+impl ReasonedAnswer {
+    /// The answer without its reasons.
+    pub fn answer(&self) -> Answer {
+        match self {
+            Self::Yes => Answer::Yes,
+            Self::No => Answer::No,
+            Self::CannotTell(_) => Answer::CannotTell,
+        }
+    }
+
+    /// The combined answer: no if any is no, otherwise "cannot tell" if any is, for the reasons of all of these.
+    pub fn merge(answers: impl IntoIterator<Item = Self>) -> Self {
+        let nothing = Self::CannotTell(vec![WhyOpen::NoTrial]);
+        answers.into_iter().reduce(Self::and).unwrap_or(nothing)
+    }
+
+    fn and(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::No, _) | (_, Self::No) => Self::No,
+            (Self::Yes, other) => other,
+            (open, Self::Yes) => open,
+            (Self::CannotTell(mut reasons), Self::CannotTell(others)) => {
+                for reason in others {
+                    if !reasons.contains(&reason) {
+                        reasons.push(reason);
+                    }
+                }
+                Self::CannotTell(reasons)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_no_makes_all_a_no_and_open_answers_keep_the_reasons_of_each() {
+        use ReasonedAnswer::{CannotTell, No, Yes};
+        let open = |reasons: &[WhyOpen]| CannotTell(reasons.to_vec());
+        let (few, slept) = (
+            WhyOpen::NotShown(Open::NoRequest),
+            WhyOpen::Doubted(ReasonKind::Suspended),
+        );
+        let merged = |answers: &[ReasonedAnswer]| ReasonedAnswer::merge(answers.to_vec());
+        assert_eq!(merged(&[Yes, Yes]), Yes);
+        assert_eq!(merged(&[open(&[few]), No, Yes]), No);
+        assert_eq!(
+            merged(&[open(&[few]), Yes, open(&[slept, few])]),
+            open(&[few, slept])
+        );
+        assert_eq!(merged(&[]), open(&[WhyOpen::NoTrial]));
+    }
+}
