@@ -47,9 +47,6 @@ pub enum Check {
     FewerDeviceIos,
     /// Half of the time that threads waited for a CPU which others used with the suspect, or less, on both sides together.
     LessCpuWait,
-    /// A tenth of the share of written bytes that the kernel wrote back within a trial with the suspect, or less; where the page cache takes no
-    /// writes, their settings.
-    LessWriteBack,
     /// The longer load moved as many bytes as with the suspect, and the shorter one no more: else what uses something up would not be compared at
     /// the same place.
     SameVolume,
@@ -408,29 +405,6 @@ mod tests {
             trial.sync = SyncPolicy::Odsync;
         };
         assert_eq!(of(&durable), ["durability"]);
-    }
-
-    /// Fewer requests fill less, where enough of them are left for a 99th percentile.
-    #[test]
-    fn writes_that_storage_defers_end_before_they_fill_it() {
-        let of = |iops: f64, sync: SyncPolicy| {
-            let write = |trial: &mut TrialSpec| {
-                trial.read_percent = 0;
-                trial.sync = sync;
-                trial.limit.time = Some(Duration::from_secs(1));
-            };
-            let mut tail = sides(write, write);
-            tail.compared = Compared::Quantiles;
-            tail.iops = Some(iops);
-            match of("filling", &tail) {
-                Intervention::Settings(without) => without.base.trial.limit.requests,
-                _ => None,
-            }
-        };
-        assert_eq!(of(32e3, SyncPolicy::None), Some(2000));
-        assert_eq!(of(5e3, SyncPolicy::None), Some(1000));
-        assert_eq!(of(3e3, SyncPolicy::None), None);
-        assert_eq!(of(32e3, SyncPolicy::Odsync), None);
     }
 
     /// Two sizes on a device whose requests are split at the lower one.

@@ -84,8 +84,6 @@ pub struct CellDisturbance {
     pub owed_sync_ns: Option<f64>,
     /// Median of that time over the timed span.
     pub owed: Option<f64>,
-    /// Median share of the written bytes that the kernel wrote back within the timed span, of writes through the page cache.
-    pub written_back: Option<f64>,
     /// Median share of the region in holes and unwritten extents.
     pub empty: Option<f64>,
 }
@@ -235,10 +233,6 @@ impl CellDisturbance {
             owed: median_of(trials, |s| {
                 (is_buffered && s.elapsed_ns > 0).then(|| owed(s).map(|ns| ns / elapsed(s)))?
             }),
-            written_back: median_of(trials, |s| {
-                let share = written_back(s)? as f64 / s.operations.write.bytes as f64;
-                share.is_finite().then_some(share).filter(|_| is_buffered)
-            }),
             empty: median_of(trials, |s| s.region.empty_share(cell.trial().region)),
         }
     }
@@ -317,7 +311,12 @@ fn others(cell: &Cell, sample: &Sample) -> Option<(f64, f64)> {
     {
         ours.write_bytes
     } else {
-        written_back(sample)?
+        // Bytes made dirty, minus those still to be written.
+        let owed = |seen: Option<Residency>| seen.as_ref().and_then(Residency::owed_bytes);
+        let (before, after) = (owed(sample.region.before)?, owed(sample.region.after)?);
+        ours.write_bytes
+            .saturating_add(before)
+            .saturating_sub(after)
     };
     let made_durable = match cell.trial().sync {
         sync if sync.is_in_write() => sample.operations.write.requests,
@@ -331,14 +330,6 @@ fn others(cell: &Cell, sample: &Sample) -> Option<(f64, f64)> {
             .saturating_sub(journal);
     let carried = device.read_bytes.saturating_add(device.write_bytes);
     Some((beyond as f64, carried.max(sample.bytes()) as f64))
-}
-
-/// Bytes that the kernel wrote back within a trial: those made dirty, minus those still to be written.
-fn written_back(sample: &Sample) -> Option<u64> {
-    let owed = |seen: Option<Residency>| seen.as_ref().and_then(Residency::owed_bytes);
-    let (before, after) = (owed(sample.region.before)?, owed(sample.region.after)?);
-    let made_dirty = sample.counters.process_io?.write_bytes;
-    Some(made_dirty.saturating_add(before).saturating_sub(after))
 }
 
 /// Bytes read from storage, and bytes requested, where the page cache may read ahead. `None` for a trial that found some of its

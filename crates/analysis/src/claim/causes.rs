@@ -13,7 +13,6 @@ use iolab_plan::experiment::{Inquiry, Variant};
 use iolab_plan::suspect::{Check, Suspect};
 use iolab_plan::untried_suspect::Obstacle;
 use iolab_workload::settings::cell_label;
-use iolab_workload::trial::CacheState;
 
 use super::Claim;
 use super::effect::{log_means, log_ratios};
@@ -31,8 +30,6 @@ const FAULTS_KEPT: f64 = 0.1;
 const DEVICE_IOS_KEPT: f64 = 0.9;
 /// The share of the waiting for a CPU that others use which may be left without it.
 const CPU_WAIT_KEPT: f64 = 0.5;
-/// The share of write-back that may be left where less is written at a time.
-const WRITE_BACK_KEPT: f64 = 0.1;
 /// The share of its bytes that the longer of two loads moves at least, and the shorter one at most over it.
 const VOLUME_KEPT: f64 = 0.95;
 
@@ -158,15 +155,6 @@ pub enum WhyUntried {
         /// Share of their time in which threads waited for others without the suspect, likewise.
         left: f64,
     },
-    /// It was to go in trials within which the kernel writes little back, and how much it did is not known.
-    WriteBackUnknown,
-    /// It was to go in trials within which the kernel writes little back, and it still wrote.
-    WriteBackLeft {
-        /// Share of the written bytes that were written back within a trial, with the suspect.
-        before: f64,
-        /// Share of the written bytes that were written back within a trial, without it.
-        left: f64,
-    },
     /// It was to go in a longer and a shorter load of as many bytes, and these moved others.
     OtherVolume {
         /// Bytes of a trial of the load, with the suspect.
@@ -283,7 +271,6 @@ fn failed_check(analysis: &Analysis, inquiry: &Inquiry, suspect: &str) -> Option
         Check::FewerFaults => faults_left(with, without),
         Check::FewerDeviceIos => device_ios_left(with, without),
         Check::LessCpuWait => cpu_wait_left(with, without),
-        Check::LessWriteBack => write_back_left(with, without),
         Check::SameVolume => other_volume(with, without),
     }
 }
@@ -325,24 +312,6 @@ fn cpu_wait_left(with: [&CellAnalysis; 2], without: [&CellAnalysis; 2]) -> Optio
         return Some(WhyUntried::CpuWaitUnknown);
     };
     (left > CPU_WAIT_KEPT * before).then_some(WhyUntried::CpuWaitLeft {
-        before: before / 2.0,
-        left: left / 2.0,
-    })
-}
-
-/// How much of the writes the kernel still writes back within a trial through the page cache, where that is more than a tenth of what it was.
-fn write_back_left(with: [&CellAnalysis; 2], without: [&CellAnalysis; 2]) -> Option<WhyUntried> {
-    if with
-        .iter()
-        .all(|cell| cell.cell.trial().cache == CacheState::Direct)
-    {
-        return None;
-    }
-    let share = |cell: &CellAnalysis| cell.disturbance.written_back;
-    let Some((before, left)) = before_and_left(with, without, share) else {
-        return Some(WhyUntried::WriteBackUnknown);
-    };
-    (left > WRITE_BACK_KEPT * before).then_some(WhyUntried::WriteBackLeft {
         before: before / 2.0,
         left: left / 2.0,
     })

@@ -87,12 +87,9 @@ impl LongTail {
 }
 
 /// Whether the tail of a cell is its own: slow requests of a disturbed cell may have another cause, and behind a rate response times grow
-/// with the length of the trial. Write-back that a cell owes is that of its own writes.
+/// with the length of the trial.
 fn is_judged(cell: &CellAnalysis) -> bool {
-    let is_undisturbed = cell
-        .disturbing_flags()
-        .all(|flag| flag == Flag::WriteBackOwed);
-    let is_its_own = is_undisturbed && !cell.flags.contains(&Flag::RateNotHeld);
+    let is_its_own = !cell.is_disturbed() && !cell.flags.contains(&Flag::RateNotHeld);
     cell.tail_ratios.len() >= TRIALS_MIN && cell.mix.is_none() && is_its_own
 }
 

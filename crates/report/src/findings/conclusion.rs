@@ -2,8 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use iolab_workload::quantity::counted;
-
 use super::agreement::{shown, tally_of};
 use super::run_status::is_by_user;
 use super::sentences::{cause_in_short, done, in_words_of_standard, state_in_short, times};
@@ -12,7 +10,7 @@ use iolab_analysis::claim::groups;
 use iolab_analysis::compare::{CellComparison, Comparison};
 use iolab_figure::words;
 use iolab_record::RunStatus;
-use iolab_workload::quantity::{format_bytes, format_ns, format_percent};
+use iolab_workload::quantity::{counted, format_bytes, format_ns, format_percent};
 use iolab_workload::settings::cell_label;
 
 use crate::compare::all_cells;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use iolab_analysis::claim::WhyUntried;
 use iolab_plan::untried_suspect::Obstacle;
-use iolab_workload::quantity::{exact_duration, format_bytes, format_percent, significant};
+use iolab_workload::quantity::{exact_duration, format_bytes, significant};
 use iolab_workload::units::{format_duration, rough_duration};
 
 /// `3.0 of 16 requests were in flight`.
@@ -39,14 +39,6 @@ pub(crate) fn why_untried(why: &WhyUntried) -> String {
             "threads still waited for a CPU that others used in {:.0} % of their time, before in {:.0} %",
             100.0 * left,
             100.0 * before
-        ),
-        WhyUntried::WriteBackUnknown => {
-            "how much the kernel wrote back within trials is not known".to_owned()
-        }
-        WhyUntried::WriteBackLeft { before, left } => format!(
-            "the kernel still wrote back {} of the written bytes within a trial, before {}",
-            format_percent(*left),
-            format_percent(*before)
         ),
         WhyUntried::OtherVolume { before, left } => format!(
             "without it a trial moved {} instead of {}, so that the fall is elsewhere in it or beyond its end",
@@ -156,11 +148,6 @@ mod tests {
                 before: 0.3,
                 left: 0.2,
             },
-            WhyUntried::WriteBackUnknown,
-            WhyUntried::WriteBackLeft {
-                before: 0.82,
-                left: 0.31,
-            },
             WhyUntried::OtherVolume {
                 before: 140e9,
                 left: 80e9,
@@ -194,8 +181,6 @@ mod tests {
         Not tried (a request still takes 2.00 I/Os of the device, before 2.10): a write cache.
         Not tried (how long threads waited for a CPU that others used is not known): a write cache.
         Not tried (threads still waited for a CPU that others used in 20 % of their time, before in 30 %): a write cache.
-        Not tried (how much the kernel wrote back within trials is not known): a write cache.
-        Not tried (the kernel still wrote back 31 % of the written bytes within a trial, before 82 %): a write cache.
         Not tried (without it a trial moved 74.5 GiB instead of 130 GiB, so that the fall is elsewhere in it or beyond its end): a write cache.
         ");
     }

@@ -365,33 +365,9 @@ pub(super) fn worlds() -> Vec<World> {
     all
 }
 
-/// A tail of writes that fill a cache: they take 300 us, and those after the first 5,000 of 1.8 s some 2 ms.
-const FILLED: PhenomenonKind = PhenomenonKind::Quantiles(Tail {
-    quantiles: (3e5, 2e6),
-    iops: 2.8e3,
-    time: Duration::from_millis(1800),
-});
-const FILLING: &[&str] = &[
-    "workload=WR",
-    "sync=none",
-    "bs=4k",
-    "bytes=none",
-    "time=1800ms",
-];
-
 /// Slow requests: p99 against the median of one cell.
-fn tails() -> [World; 11] {
+fn tails() -> [World; 10] {
     [
-        World {
-            // The run that shows it has a fall within its trials too.
-            made_up: Some((6.0, FILLED)),
-            ..alone(
-                "a tail: writes fill a cache of 16 MiB",
-                filling(16 << 20),
-                FILLING,
-                &["filling"],
-            )
-        },
         world(
             "a tail: stalls of writes that fill no cache",
             one_at_a_time(stalled(50, write_back(latency(200.0)))),
