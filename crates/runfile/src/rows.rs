@@ -88,7 +88,7 @@ pub(super) fn may_lack(since: i64, version: i64) -> bool {
 pub(super) struct Reader<'a, T: 'static> {
     table: &'a Table<T>,
     places: Vec<(usize, &'a Column<T>)>,
-    /// The positions of those that can hold text or bytes: any other value of theirs is refused.
+    /// The positions of columns that can hold text or bytes, unknown ones too: of the others any such value is refused.
     pub(super) texts: Vec<usize>,
     path: &'a Path,
 }
@@ -121,14 +121,18 @@ impl<'a, T> Reader<'a, T> {
                 }
             }
         }
-        let is_text = |(_, column): &&(usize, &Column<T>)| match column.access {
-            Access::Text(..) | Access::Bytes(..) | Access::Setting(..) => true,
-            Access::Number(..) | Access::Real(..) | Access::Flag(..) => false,
-        };
-        let texts = places.iter().filter(is_text).map(|(place, _)| *place);
+        let mut texts: Vec<usize> = (0..statement.column_count()).collect();
+        for (index, column) in &places {
+            match column.access {
+                Access::Text(..) | Access::Bytes(..) | Access::Setting(..) => {}
+                Access::Number(..) | Access::Real(..) | Access::Flag(..) => {
+                    texts.retain(|text| text != index);
+                }
+            }
+        }
         Ok(Self {
             table,
-            texts: texts.collect(),
+            texts,
             places,
             path,
         })

@@ -25,8 +25,8 @@ pub(crate) fn in_line(answer: &ReasonedAnswer) -> String {
 /// A reason for "cannot tell" in a few words.
 fn reason(why: &WhyOpen) -> &'static str {
     match why {
-        WhyOpen::NotComplete => "the run is not complete",
-        WhyOpen::NoRunFile => "a run file is not given",
+        WhyOpen::NotComplete => "not completely measured",
+        WhyOpen::NoRunFile => "a run file is missing",
         WhyOpen::NoTrial => "no trial was measured",
         WhyOpen::NotShown(Open::NoRequest) => "no such request was measured",
         WhyOpen::NotShown(Open::FewTrials { .. }) => "too few trials",
