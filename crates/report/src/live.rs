@@ -137,13 +137,13 @@ fn head(view: &LiveView, width: usize) -> Vec<String> {
     lines
 }
 
-/// `3 of 6 cells within 5 %`.
+/// `3 of 6 cells precise to 5 %`.
 pub fn within_goal(within: WithinGoal) -> String {
     let WithinGoal { cells, of, goal } = within;
-    format!("{cells} of {of} cells within {}", format_percent(goal))
+    format!("{cells} of {of} cells precise to {}", format_percent(goal))
 }
 
-/// `3 of 6 cells within 5 %`, or `round 7 of at most 25`.
+/// `3 of 6 cells precise to 5 %`, or `round 7 of at most 25`.
 fn state(run: &RunSnapshot) -> String {
     match run.goal {
         RepetitionGoal::Precision(goal) => within_goal(run.within(goal)),

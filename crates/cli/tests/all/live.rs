@@ -64,7 +64,7 @@ fn a_terminal_shows_the_cells_as_they_narrow() {
     let shown = String::from_utf8(shown).unwrap();
     for part in [
         "iolab run read-size data   00:0",
-        "of 2 cells within",
+        "of 2 cells precise to",
         "goal ",
         "<- now",
         "95 % interval",
