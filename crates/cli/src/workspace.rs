@@ -31,8 +31,15 @@ pub(crate) use crate::target_names::TargetNames;
 pub(crate) use ceilings::AskedPeaks;
 pub(crate) use fill_time::FillLimit;
 pub(crate) use site::{
-    Opened, Prepared, PurgeConsent, Region, Site, SystemConsent, open_all, sites, watched,
+    Opened, Prepared, PurgeConsent, Region, Site, SystemConsent, open_all, sites,
 };
+
+/// Watches over targets of these names, before anything of them is looked up; `None` for models.
+pub(crate) fn watched(named: &[PathBuf]) -> Option<Watch> {
+    let real = named.iter().filter(|named| !Disk::is_named(named));
+    let real: Vec<PathBuf> = real.cloned().collect();
+    (!real.is_empty()).then(|| Watch::over_preparation(&real, exit::at_once))
+}
 
 /// The system under test, opened.
 enum OpenedSystem {

@@ -24,7 +24,7 @@ use iolab_workload::{Error, Result, launchers};
 
 use super::{AskedPeaks, FillLimit, TargetNames, Workspace};
 use crate::dry_run::{self, Made};
-use crate::exit::{self, Outcome};
+use crate::exit::Outcome;
 use crate::launcher;
 use crate::output::note;
 use crate::signals::Signals;
@@ -121,13 +121,6 @@ impl Region {
     fn is_exact(&self) -> bool {
         !matches!(self, Self::Cut)
     }
-}
-
-/// Watches over targets of these names, before anything of them is looked up; `None` for models.
-pub(crate) fn watched(named: &[PathBuf]) -> Option<Watch> {
-    let real = named.iter().filter(|named| !Disk::is_named(named));
-    let real: Vec<PathBuf> = real.cloned().collect();
-    (!real.is_empty()).then(|| Watch::over_preparation(&real, exit::at_once))
 }
 
 /// Where targets are measured: all files and devices at one site, in the same blocks, which has the watch over them, then each model at
@@ -444,10 +437,8 @@ impl Site {
 
     /// The path that the name of a target stands for in this process.
     pub(super) fn place(&self, named: &Path) -> Result<PathBuf> {
-        match &self.ranks {
-            Some(ranks) => ranks.place(named),
-            None => launcher::place(named),
-        }
+        let ranks = self.ranks.as_ref();
+        ranks.map_or_else(|| launcher::place(named), |ranks| ranks.place(named))
     }
 
     fn workspace(&self, plans: &[Plan], needs: &[Need]) -> Result<Workspace> {
