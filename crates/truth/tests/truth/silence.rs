@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
 use iolab_truth::binary::binary;
@@ -69,25 +69,17 @@ struct Run {
 impl Run {
     /// Of far more trials than are waited for, with these words of its own.
     fn begin(scene: &Scene, name: &str, experiment: &str, target: &Path, words: &str) -> Self {
-        Self::of(scene, name, |command, file| {
-            command
-                .args(["run", experiment])
-                .arg(target)
-                .args(words.split(' '))
-                .args(["--size", "4M", "--time", ".3", "--budget", "1h"])
-                .args(["--set", "trials_max=10000"])
-                .args(["--precision", ".0001", "--log", "json", "-o"])
-                .arg(file);
-        })
-    }
-
-    /// Of a command, with what `words` adds to it for a run file.
-    fn of(scene: &Scene, name: &str, words: impl FnOnce(&mut Command, &Path)) -> Self {
         let file = scene.folder().join(format!("{name}.iolab"));
         let said = scene.folder().join(format!("{name}.said"));
         let mut command = scene.command(binary());
-        words(&mut command, &file);
         command
+            .args(["run", experiment])
+            .arg(target)
+            .args(words.split(' '))
+            .args(["--size", "4M", "--time", ".3", "--budget", "1h"])
+            .args(["--set", "trials_max=10000"])
+            .args(["--precision", ".0001", "--log", "json", "-o"])
+            .arg(&file)
             .stdout(Stdio::null())
             .stderr(File::create(&said).expect("a file"));
         let child = command.spawn().expect("iolab starts");
@@ -99,11 +91,9 @@ impl Run {
         std::fs::read_to_string(&self.said).expect("text")
     }
 
-    /// The error that it has printed, among events or alone.
+    /// The error that it has printed.
     fn error(&self) -> Option<String> {
-        let said = self.said();
-        let alone = || said.strip_prefix("error: ").map(str::to_owned);
-        error_among(&said).or_else(alone)
+        error_among(&self.said())
     }
 
     /// Its exit code, once it has ended.
@@ -199,7 +189,7 @@ fn names_in(folder: &Path) -> usize {
 /// When a server falls silent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum When {
-    /// Before anything is made: while it is looked up what the target is, and how much room it has.
+    /// Before anything is made: while it is looked up how much room the target has.
     Looking,
     /// Before the first trial: while the scratch file is made.
     Opening,
@@ -219,10 +209,8 @@ impl When {
 
 /// Calls of the thread that prepares trials, which no thread of a trial waits beside: each with how it is made then.
 #[rustfmt::skip]
-const OWN_CALLS: [(When, Call, &str, &str); 11] = [
-    (When::Looking, Call::Look, "read-random", "--bs 4k"),
+const OWN_CALLS: [(When, Call, &str, &str); 9] = [
     (When::Looking, Call::Room, "read-random", "--bs 4k"),
-    (When::Looking, Call::Look, DOCTOR, ""),
     (When::Measuring, Call::Sync, "write-random", "--bs 64k --set sync=none"),
     (When::Measuring, Call::Create, "write-size", FRESH),
     (When::Measuring, Call::Allocate, "write-size", FRESH),
@@ -232,8 +220,6 @@ const OWN_CALLS: [(When, Call, &str, &str); 11] = [
     (When::Opening, Call::Write, "read-random", "--bs 4k"),
     (When::Opening, Call::Sync, "read-random", "--bs 4k"),
 ];
-/// Stands for the command of that name, which carries no experiment out.
-const DOCTOR: &str = "doctor";
 /// Trials on new files, whose blocks are allocated before they are written.
 const FRESH: &str =
     "--bs 64k --set fresh=true --set layout=private --set allocate=preallocated --set sync=none";
@@ -279,12 +265,7 @@ fn a_call_beside_trials_that_has_no_answer_is_named() {
             if when.is_before_trials() {
                 view.falls_silent_at(call);
             }
-            let run = match experiment {
-                DOCTOR => Run::of(&scene, &name, |command, _| {
-                    command.arg(DOCTOR).arg(&target);
-                }),
-                _ => Run::begin(&scene, &name, experiment, &target, words),
-            };
+            let run = Run::begin(&scene, &name, experiment, &target, words);
             (when, call, view, target, run)
         })
         .collect();
@@ -310,9 +291,6 @@ fn a_call_beside_trials_that_has_no_answer_is_named() {
             error.is_some_and(|error| error.starts_with(&unanswered)),
             "{when:?} {call:?}: {said}"
         );
-        // No scratch file is in the making as long as it is not known what the target is.
-        let speaks_of_scratch = said.contains("scratch");
-        assert!(!speaks_of_scratch || *call != Call::Look, "{said}");
         let are_stored = said.contains("The trials are stored");
         assert_eq!(are_stored, *when == When::Removing, "{call:?}: {said}");
     }
