@@ -57,12 +57,22 @@ fn interrupted(folder: &Path, workload: &str, samples: i64) -> Done {
 
 const ANSWERS: [&str; 3] = ["yes", "no", "cannot tell"];
 
+/// The answer that a text begins with: the lines before the question, which a long path of the target may make several.
+fn answer_in(text: &str) -> String {
+    let lines: Vec<_> = text
+        .lines()
+        .take_while(|line| *line != "Good enough?")
+        .map(str::trim)
+        .collect();
+    lines.join(" ")
+}
+
 /// The exit code of the answer that a text begins with.
 #[track_caller]
 fn code_of(text: &str) -> i32 {
-    let first = text.lines().next().unwrap_or_default();
     // "cannot tell" is followed by its reasons.
-    match first.split(": ").find(|part| ANSWERS.contains(part)) {
+    let answer = answer_in(text);
+    match answer.split(": ").find(|part| ANSWERS.contains(part)) {
         Some("yes") => 0,
         Some("no") => 4,
         Some("cannot tell") => 5,
@@ -122,7 +132,7 @@ fn a_fit_is_answered_wherever_its_run_files_are_read() {
         let rows = rows["cells"].as_array().unwrap();
         assert!(rows.iter().all(|row| row["answer"] == answer), "{rows:?}");
     }
-    let sentence = fit.stdout.lines().next().unwrap().replace('/', "");
+    let sentence = answer_in(&fit.stdout);
     for format in ["html", "markdown", "latex"] {
         let arguments = [&["report", "--format", format, "-o", format], &FILES[..]].concat();
         let page = run(folder, &arguments).expect(0).stdout;
