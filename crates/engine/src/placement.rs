@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::path::Path;
 
 use iolab_workload::cpus::{CPU_MAX, Cpus, Placement};
-use iolab_workload::trial::{IoPriority, TrialSpec};
+use iolab_workload::trial::{IoPriority, NICE, REALTIME, TrialSpec};
 use iolab_workload::{Error, Result, usage_errors};
 use rustix::process::setpriority_process;
 use rustix::thread::sched_getcpu;
@@ -145,11 +145,7 @@ pub(crate) fn settle(spec: &TrialSpec, worker: u32) -> Result<()> {
         set_priority(priority)?;
     }
     if let Some(nice) = spec.nice {
-        // For Linux the process of number 0 is the calling thread.
-        setpriority_process(None, nice.into()).map_err(|errno| {
-            Error::usage(format!("the kernel refuses nice={nice}: {errno}"))
-                .hint("a value below that of the process needs CAP_SYS_NICE: run as root, or choose a greater one")
-        })?;
+        set_nice(nice)?;
     }
     if let Some(priority) = spec.realtime {
         become_realtime(priority)?;
@@ -181,6 +177,33 @@ fn set_priority(priority: IoPriority) -> Result<()> {
                 .hint("real time needs CAP_SYS_NICE (run as root); be:0 to be:7 and idle need no privilege"))
         }
     }
+}
+
+/// Whether the kernel lets threads of this process have the highest nice value.
+pub fn may_raise_nice() -> bool {
+    is_possible(|| set_nice(*NICE.start()))
+}
+
+/// Whether the kernel lets threads of this process be real-time threads; in a control group without time for these it does not, not even as root.
+pub fn may_be_realtime() -> bool {
+    is_possible(|| become_realtime(*REALTIME.start()))
+}
+
+/// Whether a thread, which ends then, can do this.
+fn is_possible(change: fn() -> Result<()>) -> bool {
+    let thread = std::thread::Builder::new().spawn(change).ok();
+    thread
+        .and_then(|thread| thread.join().ok())
+        .is_some_and(|changed| changed.is_ok())
+}
+
+/// Gives this thread a nice value.
+fn set_nice(nice: i8) -> Result<()> {
+    // For Linux the process of number 0 is the calling thread.
+    setpriority_process(None, nice.into()).map_err(|errno| {
+        Error::usage(format!("the kernel refuses nice={nice}: {errno}"))
+            .hint("a value below that of the process needs CAP_SYS_NICE: run as root, or choose a greater one")
+    })
 }
 
 /// Makes this thread a real-time thread.

@@ -69,8 +69,10 @@ pub enum Compared {
 pub struct MachineState {
     /// Whether trials may change settings of the kernel.
     pub may_change_system: bool,
-    /// Whether threads may be given a priority above that of others.
-    pub may_raise_priority: bool,
+    /// Whether threads may be given the highest nice value.
+    pub may_raise_nice: bool,
+    /// Whether threads may become real-time threads.
+    pub may_be_realtime: bool,
     /// The I/O scheduler of the target's device.
     pub scheduler: Option<String>,
     /// The largest request that reaches the device in one piece, bytes.
@@ -475,15 +477,21 @@ mod tests {
         sizes.machine.cpu_wait = Some(0.3);
         let lacks = Intervention::Lacks(Obstacle::NeedsRoot);
         assert_eq!(of("cpu-waiting", &sizes), lacks);
-        sizes.machine.may_raise_priority = true;
+        sizes.machine.may_raise_nice = true;
         let priorities = |sizes: &Sides| match of("cpu-waiting", sizes) {
             Intervention::Settings(sides) => (sides.base.trial.nice, sides.base.trial.realtime),
             other => panic!("{other:?}"),
         };
         assert_eq!(priorities(&sizes), (Some(-20), None));
         // Real-time threads can keep all else from a CPU.
+        sizes.machine.may_be_realtime = true;
+        assert_eq!(priorities(&sizes), (Some(-20), None));
         sizes.machine.may_change_system = true;
         assert_eq!(priorities(&sizes), (None, Some(50)));
+        // A control group may have none of them.
+        sizes.machine.may_be_realtime = false;
+        assert_eq!(priorities(&sizes), (Some(-20), None));
+        sizes.machine.may_be_realtime = true;
         // These would keep the kernel's polling thread from the CPU.
         sizes.other.trial.sqpoll = true;
         assert_eq!(priorities(&sizes), (Some(-20), None));

@@ -11,6 +11,7 @@ use iolab_analysis::claim::{
     Overhead, Phenomenon, PhenomenonKind, Unexplainable, Unpaired, changes_inside, claims,
     is_answered, leaves_tails_open, leftover, overhead, phenomena, remainders, unpaired,
 };
+use iolab_engine::placement;
 use iolab_host::pseudo_files::chosen as in_force;
 use iolab_plan::cells::FittedPlan;
 use iolab_plan::experiment::{self, BUDGET_MAX, Change, Experiment, INQUIRY, Inquiry};
@@ -410,7 +411,8 @@ impl Explanation<'_> {
         let huge_pages = facts.get(&KEYS.transparent_huge_pages);
         MachineState {
             may_change_system: self.changes_system,
-            may_raise_priority: rustix::process::geteuid().is_root(),
+            may_raise_nice: placement::may_raise_nice(),
+            may_be_realtime: placement::may_be_realtime(),
             scheduler: facts.get(&KEYS.device_scheduler).filter(|_| is_one),
             request_max_bytes: facts
                 .get(&KEYS.device_request_max_kib)

@@ -28,13 +28,16 @@ fn take_off(sides: &Sides) -> Intervention {
     // A nice value is none among real-time threads, before which only others of their kind come; these can keep all else from a CPU.
     // With a kernel thread that polls, threads of that kind keep it from the CPU; and they have no nice value.
     let excludes = |cell: &CellSpec| cell.trial.sqpoll || cell.trial.nice.is_some();
-    let is_possible = !excludes(&sides.base) && !excludes(&sides.other);
-    let first = |cell: &mut CellSpec| match sides.machine.may_change_system && is_possible {
-        true => cell.trial.realtime = Some(REALTIME),
-        false => cell.trial.nice = Some(*NICE.start()),
-    };
-    match sides.changed(first) {
-        Intervention::Settings(_) if !sides.machine.may_raise_priority => {
+    let machine = &sides.machine;
+    if machine.may_change_system
+        && machine.may_be_realtime
+        && !excludes(&sides.base)
+        && !excludes(&sides.other)
+    {
+        return sides.changed(|cell| cell.trial.realtime = Some(REALTIME));
+    }
+    match sides.changed(|cell| cell.trial.nice = Some(*NICE.start())) {
+        Intervention::Settings(_) if !machine.may_raise_nice => {
             Intervention::Lacks(Obstacle::NeedsRoot)
         }
         intervention => intervention,

@@ -62,7 +62,8 @@ const OTHERS: usize = 8;
 fn explanations_of_all_built_in_experiments_fit_their_budget() {
     let drained = |leftover| MachineState {
         may_change_system: true,
-        may_raise_priority: true,
+        may_raise_nice: true,
+        may_be_realtime: true,
         cpu_wait: Some(0.5),
         leftover,
         ..MachineState::default()

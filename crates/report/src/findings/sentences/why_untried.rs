@@ -57,7 +57,7 @@ pub(crate) fn obstacle(why: &Obstacle) -> String {
         Obstacle::IsTheDifference => "the two sides differ in nothing else".to_owned(),
         Obstacle::KeepsState => "the level of throughput of a side changes during a run, and idle time does not restore it: run the experiment with --precondition, then explain that run".to_owned(),
         Obstacle::NeedsChangeSystem => "it needs --change-system, as root".to_owned(),
-        Obstacle::NeedsRoot => "only root may raise the priority of threads".to_owned(),
+        Obstacle::NeedsRoot => "raising the priority of threads takes root (CAP_SYS_NICE)".to_owned(),
         Obstacle::NoTime {
             budget_s,
             idle_ns,
@@ -166,7 +166,7 @@ mod tests {
         Not tried (the two sides differ in nothing else): a write cache.
         Not tried (the level of throughput of a side changes during a run, and idle time does not restore it: run the experiment with --precondition, then explain that run): a write cache.
         Not tried (it needs --change-system, as root): a write cache.
-        Not tried (only root may raise the priority of threads): a write cache.
+        Not tried (raising the priority of threads takes root (CAP_SYS_NICE)): a write cache.
         Not tried (no time within the budget for 1 s of idle time before each trial to restore the level of throughput: --budget 12min): a write cache.
         Not tried (no time within the budget after 52 s of filling the scratch file: --budget 25min): a write cache.
         Not tried (depth=16 needs an asynchronous backend): a write cache.
