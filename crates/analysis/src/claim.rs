@@ -53,7 +53,7 @@ pub use leftover::{changes_inside, leftover};
 pub use order::{HEADLINES_MAX, Role, headlines, ordered};
 pub use overhead::{Overhead, overhead};
 pub use phenomena::{Unexplainable, phenomena};
-pub use phenomenon::{Fall, Phenomenon, PhenomenonKind, Tail};
+pub use phenomenon::{Fall, Phenomenon, PhenomenonKind, Tail, Unclaimed};
 pub use rounds::{Outside, Rounds, RoundsDoubts, RoundsState, TrackedState};
 pub use series::{Course, Groups, Shape, State, Steady, dependent_cells, drifting_cells, groups};
 pub use shared_limit::{ReachedBy, SharedLimit, Together};

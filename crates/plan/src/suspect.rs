@@ -47,6 +47,8 @@ pub enum Check {
     FewerDeviceIos,
     /// Half of the time that threads waited for a CPU which others used with the suspect, or less, on both sides together.
     LessCpuWait,
+    /// The bytes of both sides came from storage: with the suspect the memory of this computer took them.
+    FromStorage,
     /// The longer load moved as many bytes as with the suspect, and the shorter one no more: else what uses something up would not be compared at
     /// the same place.
     SameVolume,
@@ -190,6 +192,14 @@ impl Sides {
             .filter(|suspect| matches!((suspect.take_off)(self), Intervention::IsTheDifference))
     }
 
+    /// Whether a suspect of these two sides is where their bytes come from.
+    pub fn have_sources_to_try(&self) -> bool {
+        let mut all = Suspect::all().iter();
+        all.any(|suspect| {
+            suspect.is_the_source() && matches!((suspect.take_off)(self), Intervention::Settings(_))
+        })
+    }
+
     /// Whether these are the two sides of a mechanism that would be its own suspect.
     pub fn is_by_construction(&self) -> bool {
         self.by_construction().next().is_some()
@@ -235,6 +245,11 @@ impl Suspect {
     /// All that there are, in the order of their names.
     pub fn all() -> &'static [Self] {
         SUSPECTS
+    }
+
+    /// Whether it is where bytes come from, so that a comparison with and without it is one of sources.
+    pub fn is_the_source(&self) -> bool {
+        self.check == Check::FromStorage
     }
 
     /// The one of this name.

@@ -12,12 +12,13 @@ use std::collections::BTreeMap;
 use iolab_plan::experiment::{Inquiry, Variant};
 use iolab_plan::suspect::{Check, Suspect};
 use iolab_plan::untried_suspect::Obstacle;
+use iolab_record::ServedBy;
 use iolab_workload::settings::cell_label;
 
 use super::Claim;
 use super::effect::{log_means, log_ratios};
 use super::leftover::fell;
-use crate::analysis::{Analysis, CellAnalysis};
+use crate::analysis::{Analysis, CellAnalysis, CellServed};
 use crate::doubt::SideDoubt;
 use variants::Variants;
 use verdict::judge;
@@ -155,6 +156,8 @@ pub enum WhyUntried {
         /// Share of their time in which threads waited for others without the suspect, likewise.
         left: f64,
     },
+    /// It was to go with bytes that come from storage, and they did not.
+    NotFromStorage,
     /// It was to go in a longer and a shorter load of as many bytes, and these moved others.
     OtherVolume {
         /// Bytes of a trial of the load, with the suspect.
@@ -271,6 +274,7 @@ fn failed_check(analysis: &Analysis, inquiry: &Inquiry, suspect: &str) -> Option
         Check::FewerFaults => faults_left(with, without),
         Check::FewerDeviceIos => device_ios_left(with, without),
         Check::LessCpuWait => cpu_wait_left(with, without),
+        Check::FromStorage => without.into_iter().find_map(not_from_storage),
         Check::SameVolume => other_volume(with, without),
     }
 }
@@ -315,6 +319,16 @@ fn cpu_wait_left(with: [&CellAnalysis; 2], without: [&CellAnalysis; 2]) -> Optio
         before: before / 2.0,
         left: left / 2.0,
     })
+}
+
+/// That the bytes of a side did not come from storage, or that this is not known.
+fn not_from_storage(cell: &CellAnalysis) -> Option<WhyUntried> {
+    let verdict = cell.served.as_ref().and_then(CellServed::unanimous);
+    let is_storage = matches!(
+        verdict,
+        Some(ServedBy::Device | ServedBy::Network | ServedBy::Model)
+    );
+    (!is_storage).then_some(WhyUntried::NotFromStorage)
 }
 
 /// What the longer load moves where that is less than with the suspect, or the shorter one where that is more: one would end before the place

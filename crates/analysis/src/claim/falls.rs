@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use super::phenomenon::{Fall, Phenomenon, PhenomenonKind};
+use super::phenomenon::{Fall, Phenomenon, PhenomenonKind, Unclaimed};
 use super::series::{Groups, two_groups};
 use super::tail::TailObstacle;
 use super::{Change, ChangePlace, Claim, LongTail};
@@ -92,7 +92,7 @@ fn fall(run: &Analysis, change: &Change) -> Option<Result<Phenomenon, WhyUnpaire
         seen,
         expected: 1.0,
         size: -seen.ln(),
-        is_disturbed: change.disturbed.is_some(),
+        unclaimed: change.disturbed.as_ref().map(|_| Unclaimed::Disturbed),
         kind: PhenomenonKind::Loads(Fall {
             first_bytes: units as u64 * UNIT,
             first: time(SHORTER)?,

@@ -2,15 +2,16 @@
 
 use iolab_plan::suspect::{Compared, MachineState, Sides};
 use iolab_workload::response::Response;
+use iolab_workload::settings::CellSpec;
 
 use super::best::{Best, Candidate, Standing};
 use super::comparison::{Comparison, Contrast};
-use super::effect::{Difference, Effect, MARGIN};
+use super::effect::{CellId, Difference, Effect, MARGIN};
 use super::falls::falls;
-use super::phenomenon::{Phenomenon, PhenomenonKind};
+use super::phenomenon::{Phenomenon, PhenomenonKind, Unclaimed};
 use super::{Claim, claims, tail};
 use crate::analysis::{Analysis, CellAnalysis};
-use crate::doubt::SideDoubt;
+use crate::doubt::{ReasonKind, SideDoubt};
 
 /// Where more requests in flight gain less than this share of their number, that is the phenomenon.
 const GAIN: f64 = 0.5;
@@ -62,7 +63,7 @@ pub fn phenomena(run: &Analysis) -> Result<Vec<Phenomenon>, Unexplainable> {
         match claim {
             Claim::Comparison(comparison) => {
                 let effects = comparison.effects.iter();
-                all.extend(effects.filter_map(|effect| of_effect(comparison, effect)));
+                all.extend(effects.filter_map(|effect| of_effect(run, comparison, effect)));
             }
             Claim::Best(curves) => all.extend(curves.iter().flat_map(of_curve)),
             _ => {}
@@ -72,7 +73,7 @@ pub fn phenomena(run: &Analysis) -> Result<Vec<Phenomenon>, Unexplainable> {
     all.retain(|one| one.size > MARGIN.ln_1p());
     // What the two sides differ in by construction explains itself.
     all.sort_by(|a, b| b.size.total_cmp(&a.size));
-    all.sort_by_key(|one| one.is_disturbed);
+    all.sort_by_key(|one| one.unclaimed);
     // Loads that last beyond a fall take longer than any trial of the run.
     all.sort_by_key(Phenomenon::compared);
     all.sort_by_key(|one| sides(run, one).is_some_and(|sides| sides.is_by_construction()));
@@ -81,30 +82,39 @@ pub fn phenomena(run: &Analysis) -> Result<Vec<Phenomenon>, Unexplainable> {
     Ok(all)
 }
 
-/// The settings of both cells.
+/// The settings of both sides.
 fn sides(run: &Analysis, phenomenon: &Phenomenon) -> Option<Sides> {
-    let [base, other] = phenomenon.sides(run)?;
+    let sides = sides_of(run, phenomenon.sides(run)?);
     Some(Sides {
-        base,
-        other,
-        is_model: run.model.is_some(),
         compared: phenomenon.compared(),
         iops: phenomenon.iops(),
-        // What the two differ in says itself what it is.
-        machine: MachineState::default(),
+        ..sides
     })
 }
 
+/// The sides that are cells of these settings.
+fn sides_of(run: &Analysis, [base, other]: [CellSpec; 2]) -> Sides {
+    Sides {
+        base,
+        other,
+        is_model: run.model.is_some(),
+        compared: Compared::Cells,
+        iops: None,
+        // What the two differ in says itself what it is.
+        machine: MachineState::default(),
+    }
+}
+
 /// An effect, or the gain that it lacks.
-fn of_effect(comparison: &Comparison, effect: &Effect) -> Option<Phenomenon> {
-    let is_disturbed = are_disturbances(&effect.doubts);
+fn of_effect(run: &Analysis, comparison: &Comparison, effect: &Effect) -> Option<Phenomenon> {
+    let unclaimed = unclaimed(run, effect);
     let phenomenon = |expected: f64, size: f64| Phenomenon {
         base: effect.base,
         other: effect.other,
         seen: effect.estimate.ratio,
         expected,
         size,
-        is_disturbed,
+        unclaimed,
         kind: PhenomenonKind::Cells,
     };
     let in_flight = gained(comparison, effect);
@@ -118,12 +128,29 @@ fn of_effect(comparison: &Comparison, effect: &Effect) -> Option<Phenomenon> {
     }
     match effect.difference {
         Difference::Higher | Difference::Lower => Some(phenomenon(1.0, effect.size())),
-        Difference::CannotTell if is_disturbed => {
+        Difference::CannotTell if unclaimed.is_some() => {
             let (low, high) = effect.estimate.interval?;
             Some(phenomenon(1.0, low.ln().max(-high.ln())))
         }
         Difference::CannotTell | Difference::Equivalent | Difference::NotFound => None,
     }
+}
+
+/// Why an effect is not claimed, where trying suspects can tell all the same.
+fn unclaimed(run: &Analysis, effect: &Effect) -> Option<Unclaimed> {
+    let is_source = |doubt: &SideDoubt| doubt.reason.kind() == ReasonKind::OtherSource;
+    let others: Vec<&SideDoubt> = effect.doubts.iter().filter(|one| !is_source(one)).collect();
+    if others.iter().any(|doubt| !doubt.reason.is_disturbance()) {
+        return None;
+    }
+    if others.len() == effect.doubts.len() {
+        return (!others.is_empty()).then_some(Unclaimed::Disturbed);
+    }
+    let spec = |id: CellId| Some(run.cell(id.cell)?.cell.spec.clone());
+    let sides = sides_of(run, [spec(effect.base)?, spec(effect.other)?]);
+    sides
+        .have_sources_to_try()
+        .then_some(Unclaimed::OtherSource)
 }
 
 /// Whether there are doubts, and all are about what others did meanwhile.
@@ -178,7 +205,7 @@ fn worst(best: &Best, of: &[Candidate]) -> Option<Phenomenon> {
         seen,
         expected: 1.0,
         size,
-        is_disturbed: one.standing == Standing::Doubtful,
+        unclaimed: (one.standing == Standing::Doubtful).then_some(Unclaimed::Disturbed),
         kind: PhenomenonKind::Cells,
     })
 }
@@ -223,7 +250,7 @@ fn dip(best: &Best) -> Option<Phenomenon> {
             seen: (sign * (depth - base_far.0)).exp(),
             expected: 1.0,
             size: nearest - base_far.2,
-            is_disturbed: one.standing == Standing::Doubtful,
+            unclaimed: (one.standing == Standing::Doubtful).then_some(Unclaimed::Disturbed),
             kind: PhenomenonKind::Cells,
         })
     });

@@ -23,10 +23,19 @@ pub struct Phenomenon {
     pub expected: f64,
     /// The logarithm of the least ratio, of either sign, that the interval allows.
     pub size: f64,
-    /// Whether what others did meanwhile could have made it. Trying suspects tells: what goes with one is not their work.
-    pub is_disturbed: bool,
+    /// Why the run does not claim it; `None` where it does.
+    pub unclaimed: Option<Unclaimed>,
     /// What the two sides are.
     pub kind: PhenomenonKind,
+}
+
+/// Why a difference is explained that a run does not claim, those first that come first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Unclaimed {
+    /// The bytes of its sides came from different sources, and that is a suspect.
+    OtherSource,
+    /// What others did meanwhile could have made it. Trying suspects tells: what goes with one is not their work.
+    Disturbed,
 }
 
 /// What the two sides of a phenomenon are, with what the settings of each follow from.

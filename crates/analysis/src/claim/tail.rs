@@ -76,7 +76,7 @@ impl LongTail {
             seen: self.ratio,
             expected: 1.0,
             size: self.interval.0.ln(),
-            is_disturbed: false,
+            unclaimed: None,
             kind: PhenomenonKind::Quantiles(Tail {
                 quantiles: self.quantiles,
                 iops,

@@ -1,6 +1,6 @@
 //! Verdicts on suspects where the evidence of the cells has something against them.
 
-use iolab_analysis::analysis::{Analysis, analyse};
+use iolab_analysis::analysis::{Analysis, CellServed, analyse};
 use iolab_analysis::claim::{
     Again, CauseVerdict, Claim, Suspected, WhyUntried, claims, is_answered, leftover, phenomena,
     remainders,
@@ -8,6 +8,7 @@ use iolab_analysis::claim::{
 use iolab_analysis::timeline::{Access, DisturbedTrials, Levels, RunShift};
 use iolab_plan::experiment::{Inquiry, Variant};
 use iolab_plan::suspect::Leftover;
+use iolab_record::ServedBy;
 use iolab_record::environment::KEYS;
 use iolab_synthetic::{add_cell, around, record, size_curve};
 
@@ -158,6 +159,46 @@ fn waiting_for_a_cpu_counts_as_taken_away_where_threads_wait_half_as_long() {
     };
     assert_eq!(of(0.1), CauseVerdict::Cause);
     assert_eq!(of(0.4), CauseVerdict::NotTried);
+}
+
+/// Writes that the page cache takes as a suspect: without it the bytes come from storage, which is what the comparison is about, and with another
+/// suspect would be a doubt.
+#[test]
+fn writing_back_counts_as_taken_away_where_the_bytes_come_from_storage() {
+    let of = |suspect: &str, without: ServedBy| {
+        let mut analysis = explained();
+        let inquiry = analysis.inquiry.as_mut().expect("one");
+        inquiry.tried = vec![suspect.to_owned()];
+        inquiry.variants[1].without = inquiry.tried.clone();
+        let sources = [
+            ServedBy::Device,
+            ServedBy::PageCache,
+            ServedBy::Device,
+            without,
+        ];
+        for (cell, source) in analysis.cells.iter_mut().zip(sources) {
+            cell.served = Some(CellServed {
+                trials: vec![(source, cell.values.len())],
+                device_fraction: None,
+                reason: String::new(),
+            });
+        }
+        let all = claims(&[&analysis]);
+        let found = all.iter().find_map(|claim| match claim {
+            Claim::Suspects(found) => Some(found.verdict),
+            _ => None,
+        });
+        found
+    };
+    assert_eq!(
+        of("write-back", ServedBy::Device),
+        Some(CauseVerdict::Cause)
+    );
+    assert_eq!(
+        of("write-back", ServedBy::PageCache),
+        Some(CauseVerdict::NotTried)
+    );
+    assert_eq!(of("reach", ServedBy::Device), None);
 }
 
 /// Three threads on two CPUs wait for each other, however idle the machine is.

@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use iolab_analysis::analysis::{Analysis, analyse};
-use iolab_analysis::claim::{Unexplainable, Unpaired, WhyUnpaired, phenomena, unpaired};
+use iolab_analysis::claim::{Unclaimed, Unexplainable, Unpaired, WhyUnpaired, phenomena, unpaired};
 use iolab_analysis::timeline::{Access, DisturbedTrials, Levels, RunShift, TrialShift};
-use iolab_record::RunRecord;
-use iolab_synthetic::{add_cell, record, size_curve};
+use iolab_record::{RunRecord, ServedBy};
+use iolab_synthetic::{add_cell, around, record, size_curve};
 use iolab_workload::linkage::Linkage;
 use iolab_workload::trial::TrialSpec;
 
@@ -66,6 +66,29 @@ fn a_flat_curve_has_none() {
         &[("4KiB", 100.0), ("64KiB", 100.0), ("1MiB", 100.0)],
     );
     assert_eq!(pairs(&record), []);
+}
+
+/// Reads that come from the device against writes that the page cache takes.
+fn reads_against_writes(sync: &str) -> RunRecord {
+    let mut record = record("write-vs-read", &["workload"]);
+    let sync = format!("sync={sync}");
+    for (workload, mb_s) in [("workload=RR", 100.0), ("workload=WR", 1000.0)] {
+        add_cell(&mut record, &[workload, "cache=cold", &sync], &around(mb_s));
+    }
+    for sample in record.samples.iter_mut().filter(|one| one.cell == 1) {
+        sample.verdict.served_by = ServedBy::PageCache;
+    }
+    record
+}
+
+/// Sources that differ are no comparison of speeds, and something to explain where a suspect is the source.
+#[test]
+fn other_sources_of_the_bytes_are_explained_where_they_can_be_taken_away() {
+    let found = |sync| phenomena(&analyse(&reads_against_writes(sync))).expect("plain trials");
+    let unclaimed: Vec<_> = found("none").iter().map(|one| one.unclaimed).collect();
+    assert_eq!(unclaimed, [Some(Unclaimed::OtherSource)]);
+    // Nothing is left to take away from writes that wait for storage.
+    assert_eq!(found("odsync"), []);
 }
 
 #[test]

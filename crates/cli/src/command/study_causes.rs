@@ -184,7 +184,7 @@ fn largest(inputs: &[Input]) -> Vec<Found<'_>> {
     for rank in 0..most {
         let mut of_rank: Vec<Found<'_>> = place(rank).collect();
         of_rank.sort_by(|a, b| b.1.size.total_cmp(&a.1.size));
-        of_rank.sort_by_key(|one| (one.1.is_disturbed, compares_sizes(one)));
+        of_rank.sort_by_key(|one| (one.1.unclaimed, compares_sizes(one)));
         all.extend(of_rank);
     }
     all.truncate(EFFECTS);

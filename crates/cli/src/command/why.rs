@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::analysis::{Analysis, CellAnalysis, TRIALS_MIN};
 use iolab_analysis::claim::{
-    Overhead, Phenomenon, PhenomenonKind, Unexplainable, Unpaired, changes_inside, claims,
-    is_answered, leaves_tails_open, leftover, overhead, phenomena, remainders, unpaired,
+    Overhead, Phenomenon, PhenomenonKind, Unclaimed, Unexplainable, Unpaired, changes_inside,
+    claims, is_answered, leaves_tails_open, leftover, overhead, phenomena, remainders, unpaired,
 };
 use iolab_engine::placement;
 use iolab_host::pseudo_files::chosen as in_force;
@@ -236,11 +236,14 @@ fn list(run: &AnalysedRun, (found, beside): (&[Phenomenon], &[Unpaired]), file: 
     }
     let mut to = Results::new();
     for (number, phenomenon) in (1..).zip(found) {
-        let disturbed = match phenomenon.is_disturbed {
-            true => "; disturbances during the run, or that it was suspended, could explain it",
-            false => "",
+        let unclaimed = match phenomenon.unclaimed {
+            Some(Unclaimed::OtherSource) => "; the bytes of its sides came from different sources",
+            Some(Unclaimed::Disturbed) => {
+                "; disturbances during the run, or that it was suspended, could explain it"
+            }
+            None => "",
         };
-        let text = causes::phenomenon(run.analysis(), phenomenon) + disturbed;
+        let text = causes::phenomenon(run.analysis(), phenomenon) + unclaimed;
         let mark = format!("{number:>3}  ");
         let text = escape_control(&text);
         write!(to, "{}", paragraph(&text, &mark, output::style().width))?;

@@ -5,6 +5,7 @@
 mod credits;
 mod falls;
 mod filling;
+mod kernel;
 mod real_time;
 mod stalls;
 

@@ -5,10 +5,11 @@
 //! the suspect differ in such a disturbance, or where the bytes of two cells come from different places.
 
 use iolab_plan::experiment::Inquiry;
+use iolab_plan::suspect::Suspect;
 
 use super::{Again, CauseVerdict, Reproduction, Suspected, Suspects, sides};
 use crate::analysis::{Analysis, CellAnalysis};
-use crate::doubt::{Direction, Reason, SideDoubt, SideDoubts};
+use crate::doubt::{Direction, Reason, ReasonKind, SideDoubt, SideDoubts};
 use crate::imbalance::{Disturber, Imbalance};
 
 /// The suspects that waiting for a CPU is.
@@ -101,6 +102,8 @@ fn of_phenomenon(analysis: &Analysis, inquiry: &Inquiry, ratio: Option<f64>) -> 
         .iter()
         .any(|suspect| CPU.contains(&suspect.as_str()));
     doubts.retain(|doubt| !(tries_cpu && is_cpu(&doubt.reason)));
+    let tries_source = inquiry.tried.iter().any(|suspect| is_the_source(suspect));
+    doubts.retain(|doubt| !(tries_source && doubt.reason.kind() == ReasonKind::OtherSource));
     doubts
 }
 
@@ -111,6 +114,11 @@ fn least_size(inquiry: &Inquiry, ratio: f64) -> f64 {
         true => 1.0,
         false => ratio.max(1.0 / ratio),
     }
+}
+
+/// Whether a suspect is where bytes come from.
+fn is_the_source(suspect: &str) -> bool {
+    Suspect::find(suspect).is_some_and(Suspect::is_the_source)
 }
 
 fn is_cpu(reason: &Reason) -> bool {
@@ -171,6 +179,7 @@ fn of_suspect(analysis: &Analysis, inquiry: &Inquiry, suspect: &str) -> Vec<Side
                 // A share of what the trial moves itself, and what the intervention is about.
                 Disturber::OtherTraffic | Disturber::Splitting | Disturber::Fragmentation => false,
             },
+            Reason::ServedBy { .. } => !is_the_source(suspect),
             _ => true,
         };
         let mut doubts = all.turning(Direction::of_sides(is_better), size);

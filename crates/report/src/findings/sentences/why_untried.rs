@@ -40,6 +40,9 @@ pub(crate) fn why_untried(why: &WhyUntried) -> String {
             100.0 * left,
             100.0 * before
         ),
+        WhyUntried::NotFromStorage => {
+            "without it the bytes of a side still did not come from storage".to_owned()
+        }
         WhyUntried::OtherVolume { before, left } => format!(
             "without it a trial moved {} instead of {}, so that the fall is elsewhere in it or beyond its end",
             format_bytes(*left),
@@ -106,6 +109,7 @@ mod tests {
             doubts: Vec::new(),
         };
         let reasons = [
+            WhyUntried::NotFromStorage,
             WhyUntried::Planned(Obstacle::IsTheDifference),
             WhyUntried::Planned(Obstacle::KeepsState),
             WhyUntried::Planned(Obstacle::NeedsChangeSystem),
@@ -163,6 +167,7 @@ mod tests {
             Detail::Full,
         );
         insta::assert_snapshot!(text.replace(". Not", ".\nNot"), @r"
+        Not tried (without it the bytes of a side still did not come from storage): a write cache.
         Not tried (the two sides differ in nothing else): a write cache.
         Not tried (the level of throughput of a side changes during a run, and idle time does not restore it: run the experiment with --precondition, then explain that run): a write cache.
         Not tried (it needs --change-system, as root): a write cache.

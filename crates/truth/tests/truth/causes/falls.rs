@@ -17,14 +17,9 @@ const FILLS: Credits = Credits {
     refill: 9.5e6,
 };
 
-/// A file system on a loop device over a server that holds each request for 4 ms.
-fn mounted_over(behaviour: Behaviour) -> Made<Scene> {
-    let scene = Scene::on_fuse(Behaviour {
-        bytes: 128 << 20,
-        delay: |_| Duration::from_millis(4),
-        serial: true,
-        ..behaviour
-    })?;
+/// A file system on a loop device over a server.
+pub(super) fn mounted_over(behaviour: Behaviour) -> Made<Scene> {
+    let scene = Scene::on_fuse(behaviour)?;
     let device = loop_over(&scene, &scene.target, true)?;
     // Tables that the kernel initialises after mounting would fill the cache too.
     let make = [
@@ -58,9 +53,14 @@ const SOAK: [&str; 16] = [
     "30s",
 ];
 
-/// What `iolab why` claims of a run on such a device; `None` where something is missing.
+/// What `iolab why` claims of a run on a server of one request at a time, 4 ms each; `None` where something is missing.
 fn explained(behaviour: Behaviour, planted: &'static [&'static str]) -> Option<Vec<Value>> {
-    let scene = unless_missing(mounted_over(behaviour))?;
+    let scene = unless_missing(mounted_over(Behaviour {
+        bytes: 128 << 20,
+        delay: |_| Duration::from_millis(4),
+        serial: true,
+        ..behaviour
+    }))?;
     let world = World {
         shown_by: &SOAK,
         planted,
