@@ -343,7 +343,10 @@ pub fn analyse(record: &RunRecord) -> Analysis {
 }
 
 /// Analyses a run; `timed` is whose latency whole trials show (0), and a group of this number.
-pub(crate) fn analyse_timed(record: &RunRecord, timed: impl Fn(u32) -> ShownLatency) -> Analysis {
+pub(crate) fn analyse_timed(
+    record: &RunRecord,
+    timed: impl Fn(u32) -> ShownLatency + Sync,
+) -> Analysis {
     let trials = Trials::of(record);
     let definition = Experiment::from_toml(&record.experiment.toml, "run file");
     let experiment = definition.as_ref().ok();

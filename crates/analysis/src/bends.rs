@@ -5,6 +5,7 @@ use iolab_stats::{Interval, LatencyBandwidth, fit_latency_bandwidth, fit_piecewi
 use crate::analysis::{Analysis, Response};
 use crate::claim::{confidence, median_within};
 use crate::curve::{Curve, Point, by_size};
+use crate::in_threads;
 use crate::machine_thresholds::MachineThreshold;
 
 /// Fewest sizes of a curve for which a bend can be distinguished from scatter.
@@ -65,11 +66,14 @@ struct OfCurve {
 impl Bends {
     /// Finds the bends with [`iolab_stats::fit_piecewise`], seeded by the run's seed so that the result is deterministic.
     pub fn of(analysis: &Analysis) -> Self {
-        let of_curve = |curve: Curve<'_>| OfCurve {
-            bends: find(analysis, &curve),
-            held: curve.held,
+        let of_curve = |curve: &Curve<'_>| OfCurve {
+            bends: find(analysis, curve),
+            held: curve.held.clone(),
         };
-        Self(bendable(analysis).into_iter().map(of_curve).collect())
+        let curves = bendable(analysis);
+        let points = curves.iter().map(|curve| curve.points.len());
+        let fitted = points.sum::<usize>() * RESAMPLES;
+        Self(in_threads::map(&curves, fitted, of_curve))
     }
 
     /// The bends of one of the [`bendable`] curves, in ascending order; empty for other curves.

@@ -26,6 +26,7 @@ pub mod gate;
 pub mod headline_numbers;
 pub mod history;
 pub mod imbalance;
+mod in_threads;
 pub mod latencies;
 pub mod level_value;
 pub mod machine_thresholds;

@@ -24,6 +24,7 @@ mod system;
 mod table_reader;
 #[cfg(test)]
 pub(crate) mod tests;
+mod trials;
 mod upgrade;
 mod witness;
 

@@ -2,19 +2,92 @@
 
 use std::fs::File;
 use std::io::Read;
+use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 
 use iolab_plan::read_user_file;
 use iolab_record::{SCHEMA_OLDEST, SCHEMA_VERSION};
 use iolab_workload::{Error, Result};
-use rusqlite::{Connection, OpenFlags};
+use rusqlite::{Connection, OpenFlags, Transaction};
 
 use super::error::{damaged, fault, file_fault, is_unopenable, newer, not_a_run_file, older};
 use super::system::name_count;
 use super::{schema, sqlite_protection};
 
+/// Files of this size, bytes, are checked by a thread of its own while they are read; smaller ones are checked before that thread would
+/// have opened them.
+pub(super) const CHECKED_BESIDE: u64 = 8 << 20;
+/// A reading connection looks after so many instructions of SQLite whether its file has turned out to be damaged.
+const INSTRUCTIONS: i32 = 100_000;
+
 /// Opens the file; returns the version of its schema.
 pub(super) fn open_to_read(path: &Path) -> Result<(Connection, i64)> {
+    let connection = opened(path)?;
+    let version = check_identity(&connection, path)?;
+    Ok((connection, version))
+}
+
+/// Gives a function the file and the version of its schema, and returns what it has read.
+///
+/// The pages of a large file are checked at the same time. Damage to them ends the reading: a page that is referred to more than once could
+/// lead through more rows than a file of this size has.
+pub(super) fn read_checked<T>(
+    path: &Path,
+    read: impl FnOnce(&Connection, i64) -> Result<T>,
+) -> Result<T> {
+    let mut connection = opened(path)?;
+    let version = check_kind(&connection, path)?;
+    let is_damaged = Arc::new(AtomicBool::new(false));
+    let ends = Arc::clone(&is_damaged);
+    connection
+        .progress_handler(INSTRUCTIONS, Some(move || ends.load(Ordering::Relaxed)))
+        .map_err(|error| fault(path, &error))?;
+    // Held before the other thread opens the file: SQLite gives a process that reads a file its lock again, whoever waits to write it.
+    let _snapshot = snapshot(&connection, path)?;
+    let bytes = std::fs::metadata(path).map_or(0, |file| file.len());
+    let other = (bytes >= CHECKED_BESIDE)
+        .then(|| opened(path).ok())
+        .flatten();
+    let Some(other) = other else {
+        check_pages(&connection, path)?;
+        return read(&connection, version);
+    };
+    thread::scope(|scope| {
+        let is_damaged = &is_damaged;
+        let check = move || {
+            let checked = check_pages(&other, path);
+            is_damaged.store(checked.is_err(), Ordering::Relaxed);
+            checked
+        };
+        let check = scope.spawn(check);
+        let content = read(&connection, version);
+        // Damage is the reason for whatever else is wrong.
+        check.join().unwrap_or_else(|panic| resume_unwind(panic))?;
+        content
+    })
+}
+
+/// A consistent state of the file, of a run that goes on too, and one lock for all queries until it is dropped.
+///
+/// # Errors
+///
+/// When the file cannot be read.
+pub(super) fn snapshot<'a>(connection: &'a Connection, path: &Path) -> Result<Transaction<'a>> {
+    let begun = connection.unchecked_transaction();
+    // SQLite takes the lock with the first page that it reads.
+    let look =
+        |begun: Transaction<'a>| begun.query_row(SCHEMA_SIZE, [], |_| Ok(())).map(|()| begun);
+    begun.and_then(look).map_err(|error| fault(path, &error))
+}
+
+/// A query that reads a little of any file.
+const SCHEMA_SIZE: &str = "SELECT count(*) FROM sqlite_schema";
+
+/// Opens the file, which may be anything.
+pub(super) fn opened(path: &Path) -> Result<Connection> {
     check_regular(path)?;
     check_side_files(path)?;
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
@@ -27,17 +100,15 @@ pub(super) fn open_to_read(path: &Path) -> Result<(Connection, i64)> {
             Connection::open_with_flags(immutable_uri(path), flags).and_then(look)
         }
         other => other,
-    }
-    .map_err(|error| fault(path, &error))?;
-    let version = check_identity(&connection, path)?;
-    Ok((connection, version))
+    };
+    connection.map_err(|error| fault(path, &error))
 }
 
 /// SQLite opens files lazily: only a first read shows whether the file is readable.
 fn look(mut connection: Connection) -> rusqlite::Result<Connection> {
     sqlite_protection::restrain(&connection)?;
     sqlite_protection::distrust(&mut connection)?;
-    connection.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()))?;
+    connection.query_row(SCHEMA_SIZE, [], |_| Ok(()))?;
     Ok(connection)
 }
 
@@ -53,6 +124,15 @@ pub(super) fn check_regular(path: &Path) -> Result<()> {
 ///
 /// Returns the version of its schema.
 pub(super) fn check_identity(connection: &Connection, path: &Path) -> Result<i64> {
+    let version = check_kind(connection, path)?;
+    check_pages(connection, path)?;
+    Ok(version)
+}
+
+/// Checks that the file is a run file with a supported schema, as long as it should be, and with nothing that would run.
+///
+/// Returns the version of its schema.
+fn check_kind(connection: &Connection, path: &Path) -> Result<i64> {
     let pragma = |name: &str| -> Result<i64> {
         connection
             .query_row(&format!("PRAGMA {name}"), [], |row| row.get(0))
@@ -76,13 +156,20 @@ pub(super) fn check_identity(connection: &Connection, path: &Path) -> Result<i64
         return Err(damaged(path, what));
     }
     sqlite_protection::check_plain(connection, path)?;
-    let verdict: String = connection
-        .query_row("PRAGMA quick_check(1)", [], |row| row.get(0))
+    Ok(version)
+}
+
+/// Checks that all pages and rows are as SQLite writes them. What the tables say of values is left out: each value is checked where it is
+/// read, and tables of a foreign file can say anything.
+fn check_pages(connection: &Connection, path: &Path) -> Result<()> {
+    let ignore = |on| connection.pragma_update(None, "ignore_check_constraints", on);
+    let verdict: String = ignore(true)
+        .and_then(|()| connection.query_row("PRAGMA quick_check(1)", [], |row| row.get(0)))
         .map_err(|error| fault(path, &error))?;
     if verdict != "ok" {
         return Err(damaged(path, verdict));
     }
-    Ok(version)
+    ignore(false).map_err(|error| fault(path, &error))
 }
 
 /// Suffixes of files that SQLite keeps next to a database: its log, the journal and the index of the log.

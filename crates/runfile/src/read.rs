@@ -1,20 +1,21 @@
 //! Converts rows to plain values. The file may come from elsewhere: every value is checked.
 
 use std::path::Path;
+use std::sync::atomic::AtomicU64;
 
 use iolab_workload::Result;
 use rusqlite::Connection;
 
 use super::error::{damaged, fault, no_trials, too_large};
-use super::opening::open_to_read;
+use super::opening::{read_checked, snapshot};
 use super::rows::may_lack;
 use super::schema::ROWS_MAX;
 use super::table_reader::Tables;
-use super::{question, series, witness};
+use super::{question, series, trials, witness};
 use iolab_plan::experiment::Experiment;
 use iolab_record::tables::{
     CELL, CELL_GROUP, CLIENT_SAMPLE, CellRow, ENVIRONMENT, EVENT, EXPERIMENT, Fact, GROUP_SAMPLE,
-    GroupRow, PART, PREPARATION, QUESTION, QUESTION_LEVEL, RANK, RUN, SAMPLE, TARGET,
+    GroupRow, PART, PREPARATION, QUESTION, QUESTION_LEVEL, RANK, RUN, TARGET,
 };
 use iolab_record::witness::Witnessed;
 use iolab_record::{Cell, ExperimentRecord, LatencyOf, PartId, Question, RunRecord, Sample};
@@ -43,8 +44,9 @@ pub enum Content {
 ///
 /// Of kind [`Usage`](iolab_workload::Kind::Usage): no such file, not a run file, written by a newer iolab, damaged or truncated.
 pub fn read_content(path: &Path) -> Result<Content> {
-    let (connection, version) = open_to_read(path)?;
-    content(&connection, path, version)
+    read_checked(path, |connection, version| {
+        content_of_snapshot(connection, path, version)
+    })
 }
 
 /// Reads a run file that holds trials, as [`read_content`] does.
@@ -61,15 +63,17 @@ pub fn read(path: &Path) -> Result<RunRecord> {
 
 /// Reads all tables except the latencies, from a file with this schema version.
 pub(super) fn content(connection: &Connection, path: &Path, version: i64) -> Result<Content> {
-    // One transaction: a consistent snapshot of a running run, and one lock for all queries.
-    let _snapshot = connection
-        .unchecked_transaction()
-        .map_err(|error| fault(path, &error))?;
+    let _snapshot = snapshot(connection, path)?;
+    content_of_snapshot(connection, path, version)
+}
+
+/// As [`content`], of which a snapshot is held.
+fn content_of_snapshot(connection: &Connection, path: &Path, version: i64) -> Result<Content> {
     let tables = Tables {
         connection,
         path,
         version,
-        text: std::cell::Cell::new(0),
+        text: &AtomicU64::new(0),
     };
     if let Some(witnessed) = witness::read(&tables)? {
         return Ok(Content::Witness(Box::new(witnessed)));
@@ -92,7 +96,7 @@ fn record(tables: &Tables<'_>) -> Result<RunRecord> {
     let mut cells = cells(tables, &experiment)?;
     groups(tables, &mut cells)?;
     let in_plan = |cell: i64| usize::try_from(cell).is_ok_and(|cell| cell < cells.len());
-    let samples = samples(tables, &cells)?;
+    let samples = trials::read(tables, cells.len())?;
     let levels = experiment.asked.as_ref().map_or(0, |q| q.needs.len());
     if samples.len().saturating_mul(levels) > JUDGED_MAX {
         let what = format!("it asks {levels} levels of {} trials", samples.len());
@@ -247,34 +251,6 @@ fn levels(text: &str, factors: &[String]) -> Option<Vec<String>> {
         .iter()
         .map(|factor| object.get(factor)?.as_str().map(str::to_owned))
         .collect()
-}
-
-/// All samples; each must belong to an existing cell.
-fn samples(tables: &Tables<'_>, cells: &[Cell]) -> Result<Vec<Sample>> {
-    let mut samples = Vec::new();
-    tables.each(&SAMPLE, "id", |reader, row| {
-        // Read where it stays: a sample is large, and there may be many.
-        let sample = samples.push_mut(Sample::default());
-        reader.read(row, sample)?;
-        let (id, path) = (sample.id, tables.path);
-        let place = usize::try_from(sample.cell).ok();
-        if place.is_none_or(|place| place >= cells.len()) {
-            let cell = sample.cell;
-            let what = format!("sample {id} is of an unknown cell {cell}");
-            return Err(damaged(path, what));
-        }
-        let verified = sample.verified.unwrap_or_default();
-        if verified
-            .faults
-            .iter()
-            .any(|faults| faults.blocks > verified.blocks)
-        {
-            let what = format!("sample {id} has more faulty blocks than were read back");
-            return Err(damaged(path, what));
-        }
-        Ok(())
-    })?;
-    Ok(samples)
 }
 
 /// Key of a histogram in a run file: sample, part, and which latencies.

@@ -138,6 +138,11 @@ impl<'a, T> Reader<'a, T> {
         })
     }
 
+    /// The name of the table.
+    pub(super) fn name(&self) -> &'static str {
+        self.table.name
+    }
+
     /// Reads the values of a row into `into`, which must hold the values for a file without the columns.
     ///
     /// # Errors

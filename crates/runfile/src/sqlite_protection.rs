@@ -37,10 +37,11 @@ pub(super) fn restrain(connection: &Connection) -> rusqlite::Result<()> {
 }
 
 /// Pragmas that this crate uses.
-const PRAGMAS: [&str; 11] = [
+const PRAGMAS: [&str; 12] = [
     "application_id",
     "cell_size_check",
     "foreign_keys",
+    "ignore_check_constraints",
     "journal_mode",
     "page_count",
     "page_size",

@@ -1,11 +1,12 @@
 //! Reads the rows of tables into plain values. The file may come from elsewhere: rows and text are limited.
 
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use iolab_record::column::Table;
 use iolab_workload::Result;
 use rusqlite::types::ValueRef;
-use rusqlite::{Connection, Row};
+use rusqlite::{Connection, Row, Rows};
 
 use super::error::{damaged, fault, too_large};
 use super::rows::{Reader, may_lack};
@@ -23,8 +24,8 @@ pub(super) struct Tables<'a> {
     pub(super) connection: &'a Connection,
     pub(super) path: &'a Path,
     pub(super) version: i64,
-    /// Bytes of text read so far.
-    pub(super) text: std::cell::Cell<u64>,
+    /// Bytes of text read so far, by all threads.
+    pub(super) text: &'a AtomicU64,
 }
 
 impl Tables<'_> {
@@ -42,20 +43,31 @@ impl Tables<'_> {
         let sql = format!("SELECT * FROM {} ORDER BY {order}", table.name);
         let mut statement = self.connection.prepare(&sql).map_err(wrong)?;
         let reader = Reader::new(table, &statement, self.path, self.version)?;
-        let mut rows = statement.query([]).map_err(wrong)?;
+        let rows = statement.query([]).map_err(wrong)?;
         let most = match table.name {
             "cell" => CELLS_MAX,
             "target" => TARGETS_MAX,
             _ => ROWS_MAX,
         };
+        self.each_row(&reader, rows, most, |row| take(&reader, row))
+    }
+
+    /// Calls a function for each of these rows, of which there must not be more than `most`.
+    pub(super) fn each_row<T>(
+        &self,
+        reader: &Reader<'_, T>,
+        mut rows: Rows<'_>,
+        most: usize,
+        mut take: impl FnMut(&Row<'_>) -> Result<()>,
+    ) -> Result<()> {
         let mut count = 0;
-        while let Some(row) = rows.next().map_err(wrong)? {
-            self.weigh(&reader, row)?;
+        while let Some(row) = rows.next().map_err(|error| fault(self.path, &error))? {
+            self.weigh(reader, row)?;
             if count == most {
-                let what = format!("table {} has more than {most} rows", table.name);
+                let what = format!("table {} has more than {most} rows", reader.name());
                 return Err(too_large(self.path, what));
             }
-            take(&reader, row)?;
+            take(row)?;
             count += 1;
         }
         Ok(())
@@ -106,8 +118,8 @@ impl Tables<'_> {
             ValueRef::Text(bytes) | ValueRef::Blob(bytes) => bytes.len() as u64,
             _ => 0,
         });
-        self.text.set(self.text.get() + bytes.sum::<u64>());
-        if self.text.get() > TEXT_MAX {
+        let bytes = bytes.sum::<u64>();
+        if self.text.fetch_add(bytes, Ordering::Relaxed) + bytes > TEXT_MAX {
             let what = format!("it holds more than {} MiB of text", TEXT_MAX >> 20);
             return Err(too_large(self.path, what));
         }

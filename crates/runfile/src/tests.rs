@@ -1,6 +1,7 @@
 mod damage;
 mod docs;
 mod malicious_files;
+mod many_trials;
 mod over_time;
 mod round_trip;
 mod row_size;

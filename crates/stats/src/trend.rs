@@ -170,11 +170,12 @@ fn slope(data: &[f64], sd: f64) -> Option<(f64, Option<Interval>)> {
         let after = data[i + 1..].iter().zip(1..);
         slopes.extend(after.map(|(to, steps)| (to - from) / f64::from(steps)));
     }
-    let slopes = sorted(&slopes)?;
-    Some((median(&slopes)?, sen_interval(&slopes, sd)))
+    Some((median(&slopes)?, sen_interval(&mut slopes, sd)))
 }
 
-fn sen_interval(slopes: &[f64], sd: f64) -> Option<Interval> {
+/// The interval from slopes in any order, which it changes. By selection: of many values there are so many pairs that sorting them takes longer
+/// than all else.
+fn sen_interval(slopes: &mut [f64], sd: f64) -> Option<Interval> {
     let pairs = slopes.len() as f64;
     let z = normal::quantile(f64::midpoint(1.0, CONFIDENCE));
     let low = ((pairs - z * sd) / 2.0).round_ties_even();
@@ -184,9 +185,15 @@ fn sen_interval(slopes: &[f64], sd: f64) -> Option<Interval> {
         return None;
     }
     let ranks = (low as usize, high as usize);
+    let (below, high, _) = slopes.select_nth_unstable_by(ranks.1 - 1, f64::total_cmp);
+    let high = *high;
+    let low = match ranks.0 < ranks.1 {
+        true => *below.select_nth_unstable_by(ranks.0 - 1, f64::total_cmp).1,
+        false => high,
+    };
     Some(Interval {
-        low: slopes[ranks.0 - 1],
-        high: slopes[ranks.1 - 1],
+        low,
+        high,
         confidence: CONFIDENCE,
         ranks: Some(ranks),
     })

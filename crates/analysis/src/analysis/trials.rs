@@ -9,6 +9,8 @@ use iolab_record::{Cell, EventKind, RunRecord, Sample, ServedBy, ShownLatency};
 use iolab_workload::target::TargetName;
 
 use super::ceiling::Ceilings;
+use crate::in_threads;
+
 use super::{
     CellAnalysis, Context, concurrency, flag, groups, measured_target, overwritten, ranks, rate,
 };
@@ -56,7 +58,7 @@ pub(super) fn summaries(
     record: &RunRecord,
     context: &Context,
     trials: &Trials<'_>,
-    timed: &dyn Fn(u32) -> ShownLatency,
+    timed: &(dyn Fn(u32) -> ShownLatency + Sync),
 ) -> Vec<CellAnalysis> {
     let gaps = record
         .events
@@ -71,20 +73,19 @@ pub(super) fn summaries(
         .cells
         .iter()
         .filter(|cell| !is_unvisited(record, cell));
-    visited
-        .map(|cell| {
-            let whole = context.cell(
-                &called(cell),
-                trials.of_cell(cell.id),
-                gaps.get(&cell.id).copied(),
-                context.timed,
-            );
-            let own = |number| trials.of_group(cell.id, number);
-            let mut analysed = context.with_groups(whole, group, timed, own);
-            analysed.warm_ups = trials.warm_ups.get(&cell.id).copied().unwrap_or(0);
-            analysed
-        })
-        .collect()
+    let visited: Vec<&Cell> = visited.collect();
+    in_threads::map(&visited, record.samples.len(), |cell| {
+        let whole = context.cell(
+            &called(cell),
+            trials.of_cell(cell.id),
+            gaps.get(&cell.id).copied(),
+            context.timed,
+        );
+        let own = |number| trials.of_group(cell.id, number);
+        let mut analysed = context.with_groups(whole, group, timed, own);
+        analysed.warm_ups = trials.warm_ups.get(&cell.id).copied().unwrap_or(0);
+        analysed
+    })
 }
 
 /// Compares the cells with each other and with their ceilings, and raises their flags.

@@ -8,6 +8,7 @@ use super::series::groups;
 use crate::analysis::{Analysis, CellAnalysis};
 use crate::curve::{Curve, by_size};
 use crate::doubt::{SideDoubt, SideDoubts};
+use crate::in_threads;
 
 /// Above this number of possibly best sizes, equivalence is not tested: the cost grows with the square.
 const OPEN_MAX: usize = 40;
@@ -106,10 +107,11 @@ pub(super) fn best_of_curves(analysis: &Analysis, run: usize) -> Vec<Best> {
     }
     let pairs = curves.iter().map(|curve| pairs(curve.points.len()));
     let confidence = confidence(pairs.sum());
-    curves
-        .iter()
-        .filter_map(|curve| best(analysis, curve, run, confidence))
-        .collect()
+    let points = curves.iter().flat_map(|curve| &curve.points);
+    let values = points.map(|point| point.cell.values.len()).sum();
+    let best = |curve: &Curve<'_>| best(analysis, curve, run, confidence);
+    let found = in_threads::map(&curves, values, best);
+    found.into_iter().flatten().collect()
 }
 
 /// All pairs of so many cells: the cell with the best median is chosen by the trials that judge it, and several may be equally good.

@@ -10,6 +10,7 @@ use super::effect::{
     CellId, Effect, Estimate, MARGIN_UP, across_runs, confidence, difference, within_run,
 };
 use crate::analysis::{Analysis, CellAnalysis};
+use crate::in_threads;
 
 /// Factors whose levels are counts or sizes: each level is compared with the lowest.
 const ORDERED: [&str; 5] = ["skip", "threads", "depth", "ranks", "hosts"];
@@ -302,7 +303,10 @@ fn comparison(
     let comparable = pairs
         .iter()
         .filter(|(base, other)| is_comparable(analysis, base, other));
-    let effects = comparable.filter_map(|(base, other)| {
+    let comparable: Vec<(Cell<'_>, Cell<'_>)> = comparable.copied().collect();
+    let sides = comparable.iter().flat_map(|(base, other)| [base, other]);
+    let values = sides.map(|cell| cell.values.len()).sum();
+    let effects = in_threads::map(&comparable, values, |(base, other)| {
         let estimate = within_run(base, other, confidence)?;
         let id = |cell: Cell<'_>| CellId {
             run,
@@ -321,7 +325,7 @@ fn comparison(
             estimate,
         )
     });
-    let effects: Vec<Effect> = effects.collect();
+    let effects: Vec<Effect> = effects.into_iter().flatten().collect();
     (!effects.is_empty()).then(|| Comparison {
         contrast,
         response: analysis.response,

@@ -96,7 +96,7 @@ pub fn ratio(base: Trials<'_>, other: Trials<'_>) -> Option<Estimate> {
 }
 
 fn of_trials(base: Trials<'_>, other: Trials<'_>, confidence: f64) -> Option<Estimate> {
-    let logs: Vec<f64> = log_ratios(base, other).into_values().collect();
+    let logs: Vec<f64> = shared_log_ratios(base, other).map(|(_, log)| log).collect();
     of_blocks(&logs, confidence).or_else(|| of_medians(base.0, other.0, confidence, interval))
 }
 
@@ -298,10 +298,18 @@ fn ends(values: &[f64]) -> (f64, f64) {
 
 /// The logarithm of the ratio in each shared block, by block number.
 pub(crate) fn log_ratios(base: Trials<'_>, other: Trials<'_>) -> BTreeMap<u32, f64> {
-    let (base, other) = (log_means(base), log_means(other));
-    base.iter()
-        .filter_map(|(block, value)| Some((*block, other.get(block)? - value)))
-        .collect()
+    shared_log_ratios(base, other).collect()
+}
+
+/// The same in the order of the blocks.
+fn shared_log_ratios(base: Trials<'_>, other: Trials<'_>) -> impl Iterator<Item = (u32, f64)> {
+    let mut others = block_log_means(other).into_iter().peekable();
+    let base = block_log_means(base).into_iter();
+    base.filter_map(move |(block, value)| {
+        while others.next_if(|(other, _)| *other < block).is_some() {}
+        let (_, other) = others.next_if(|(other, _)| *other == block)?;
+        Some((block, other - value))
+    })
 }
 
 /// The logarithm of the response over the sum of that of several others, in each block that all of them share, by block number.
@@ -318,16 +326,24 @@ pub(super) fn log_ratios_to_sum(parts: &[Trials<'_>], whole: Trials<'_>) -> BTre
 }
 
 /// The mean logarithm of the values of each block; blocks with a value that has no logarithm are left out.
-pub(super) fn log_means((values, of): Trials<'_>) -> BTreeMap<u32, f64> {
-    let mut blocks: BTreeMap<u32, (f64, f64)> = BTreeMap::new();
-    for (value, block) in values.iter().zip(of) {
-        let (sum, count) = blocks.entry(*block).or_default();
-        *sum += value.ln();
-        *count += 1.0;
-    }
-    let means = blocks
-        .into_iter()
-        .map(|(block, (sum, count))| (block, sum / count));
+pub(super) fn log_means(trials: Trials<'_>) -> BTreeMap<u32, f64> {
+    block_log_means(trials).into_iter().collect()
+}
+
+/// The same in the order of the blocks. Trials are in that order nearly always, so that no tree of blocks is worth its cost, for each of the
+/// many pairs of cells.
+fn block_log_means((values, of): Trials<'_>) -> Vec<(u32, f64)> {
+    let mut logs: Vec<(u32, f64)> = of
+        .iter()
+        .copied()
+        .zip(values.iter().map(|value| value.ln()))
+        .collect();
+    logs.sort_by_key(|(block, _)| *block);
+    let blocks = logs.chunk_by(|(a, _), (b, _)| a == b);
+    let means = blocks.map(|own| {
+        let sum = own.iter().fold(0.0, |sum, (_, log)| sum + log);
+        (own[0].0, sum / own.len() as f64)
+    });
     means.filter(|(_, mean)| mean.is_finite()).collect()
 }
 
