@@ -171,6 +171,29 @@ fn sizes_that_are_near_and_sizes_that_may_be_best_are_told_apart() {
     insta::assert_snapshot!(text, @"Highest throughput: sequential reads 500 MB/s at bs=64MiB (within 5 %: 1MiB; not shown to differ: 16MiB); sequential writes 500 MB/s at bs=64MiB (within 5 %: 1MiB; not shown to differ: 16MiB).");
 }
 
+/// One slow trial of the best size hides, in nine blocks, what each of them shows: that is said with the blocks that it takes.
+#[test]
+fn sizes_that_are_lower_in_every_block_are_told_with_the_blocks_that_show_it() {
+    let curve = |least: f64, trials: usize| {
+        let mut sizes = record("read-size", &["bs"]);
+        add_cell(&mut sizes, &["bs=2KiB"], &vec![least; trials]);
+        for (place, size) in (0..).zip(["4KiB", "8KiB", "16KiB", "32KiB", "64KiB", "128KiB"]) {
+            let level = 463.0 - f64::from(place % 4);
+            add_cell(&mut sizes, &[&format!("bs={size}")], &vec![level; trials]);
+        }
+        let mut best = vec![550.0; trials];
+        best[1] = 470.0;
+        add_cell(&mut sizes, &["bs=1MiB"], &best);
+        named("best-size", &analyse(&sizes))[0].text.clone()
+    };
+    let told = [curve(463.0, 9), curve(50.0, 9), curve(50.0, 11)];
+    insta::assert_snapshot!(told.join("\n"), @r"
+    No I/O size is shown to give a lower throughput than another. Lower than at 1MiB in each of 9 blocks, too few to show it for all pairs of sizes (11 are needed: --set trials_min=11): 2KiB to 128KiB.
+    Highest throughput: 550 MB/s at bs=1MiB. Lower than at 1MiB in each of 9 blocks, too few to show it for all pairs of sizes (11 are needed: --set trials_min=11): 4KiB to 128KiB. Lower: 1/11.0 (1/11.5 to 1/8.97) of it at 2KiB.
+    Highest throughput: 550 MB/s at bs=1MiB. Lower: 0.840 times (0.840 to 0.983) at 128KiB, and at 6 more.
+    ");
+}
+
 #[test]
 fn few_trials_rank_nothing() {
     for trials in [1, 5] {
