@@ -1,7 +1,7 @@
 //! Claims in words: each kind where it is shown, where nothing is, and where it could be false.
 
 use iolab_analysis::analysis::{Analysis, analyse};
-use iolab_analysis::claim::{Claim, claims, of_runs};
+use iolab_analysis::claim::{Claim, claims, headlines, of_runs};
 use iolab_record::{RunRecord, ServedBy};
 use iolab_report::findings::sentences::finding;
 use iolab_report::findings::{Finding, choices, cross_findings};
@@ -39,6 +39,20 @@ fn effects_of_either_sign_are_told_with_both_sides() {
     };
     insta::assert_snapshot!("skips_of_either_sign", said(&strided(15.0, 70.0)));
     insta::assert_snapshot!("skips_without_an_effect", said(&strided(20.0, 20.0)));
+}
+
+/// On a noisy disk nothing is shown: that begins no page, and says within what the ratios lie.
+#[test]
+fn skips_of_a_noisy_disk_show_nothing_and_say_what_would_have_been_seen() {
+    let scatter = [60.0, 140.0, 95.0, 120.0, 70.0, 110.0, 85.0, 130.0];
+    let mut noisy = record("made-up", &["skip"]);
+    for (turn, skip) in (0..).zip(["4KiB", "64KiB", "256KiB", "2MiB", "16MiB"]) {
+        let own: Vec<f64> = (0..8).map(|i| scatter[(i * 3 + turn) % 8]).collect();
+        add_cell(&mut noisy, &[&format!("skip={skip}")], &own);
+    }
+    let all = claims(&[&analyse(&noisy)]);
+    assert!(headlines(&all).is_empty(), "{all:?}");
+    insta::assert_snapshot!(said(&noisy));
 }
 
 #[test]
