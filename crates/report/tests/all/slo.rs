@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use iolab_analysis::doubt::{Doubt, Doubts, ReachedLimit, Reason};
-use iolab_analysis::fitness::{Answer, CellAnswer, Judged, LevelAnswer};
+use iolab_analysis::fitness::{Answer, CellAnswer, Judged, LevelAnswer, ReasonedAnswer, WhyOpen};
 use iolab_analysis::imbalance::Disturber;
 use iolab_analysis::slo::{RateAnswer, RateLimit, Search, SearchAnswer, Step};
 use iolab_record::ServedBy;
@@ -195,6 +195,15 @@ fn an_end_that_is_not_shown_leaves_the_answer_open() {
     ");
     let unlimited = limit(1_000_000);
     assert_eq!((unlimited.holds, unlimited.fails), (Some(101_070), None));
+}
+
+#[test]
+fn a_limit_that_the_rates_contradict_is_left_open() {
+    let mut contradicted = found("p99<1ms");
+    contradicted.limit.contradicts = true;
+    let open = ReasonedAnswer::CannotTell(vec![WhyOpen::RatesContradict]);
+    assert_eq!(contradicted.answer(), Answer::CannotTell);
+    assert_eq!(contradicted.reasoned(), open);
 }
 
 #[test]
