@@ -21,7 +21,7 @@ use crate::doubt::{SideDoubt, SideDoubts};
 pub use difference::{Difference, SideValue};
 pub use matching::RunSide;
 pub use peers::{PEER_MARGIN, with_peers};
-pub use verdict::CellVerdict;
+pub use verdict::{CellVerdict, Valueless, WhyUndecided};
 
 use iolab_plan::experiment::trials_to_compare;
 use iolab_record::TargetKind;

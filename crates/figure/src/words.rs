@@ -1,14 +1,16 @@
 //! Words that figures share with tables and pages.
 
+use std::borrow::Cow;
+
 use iolab_analysis::analysis::{CellServed, ClientName};
-use iolab_analysis::compare::CellVerdict;
+use iolab_analysis::compare::{CellVerdict, WhyUndecided};
 use iolab_analysis::doubt::ReasonKind;
 use iolab_record::ServedBy;
 use iolab_workload::quantity::format_percent;
 
 /// The verdict on a cell: `cannot tell (disturbed)`.
-pub fn verdict(verdict: CellVerdict) -> &'static str {
-    match verdict {
+pub fn verdict(verdict: CellVerdict) -> Cow<'static, str> {
+    let word = match verdict {
         CellVerdict::Slower => "slower",
         CellVerdict::Faster => "faster",
         CellVerdict::Lower => "lower",
@@ -16,20 +18,32 @@ pub fn verdict(verdict: CellVerdict) -> &'static str {
         CellVerdict::Equivalent => "equivalent",
         CellVerdict::NoChange => "no change shown",
         CellVerdict::Identical => "identical",
-        CellVerdict::CannotTell => "cannot tell",
-        CellVerdict::OneRunEach => "cannot tell (one run each)",
-        CellVerdict::Doubted(reason) => match reason {
-            ReasonKind::OtherSource => "cannot tell (other source)",
-            ReasonKind::NotSynced => "cannot tell (not synced)",
-            ReasonKind::NeverFlushed => "cannot tell (not flushed)",
-            ReasonKind::Suspended => "cannot tell (suspended)",
-            ReasonKind::Disturbed => "cannot tell (disturbed)",
-            ReasonKind::EarlierWrites => "cannot tell (earlier writes)",
-            ReasonKind::RateNotHeld => "cannot tell (rate not held)",
-            ReasonKind::CoarseClock => "cannot tell (coarse clock)",
-            ReasonKind::TwoGroups => "cannot tell (two groups)",
-            ReasonKind::Dependent => "cannot tell (drift)",
-            ReasonKind::Contradicted => "cannot tell (contradicted)",
+        CellVerdict::CannotTell(why) => return format!("cannot tell ({})", undecided(why)).into(),
+    };
+    word.into()
+}
+
+/// Why there is no verdict on a cell, in two or three words: `disturbed`, `wide interval`.
+pub fn undecided(why: WhyUndecided) -> &'static str {
+    match why {
+        WhyUndecided::NoValue(_) => "no value",
+        WhyUndecided::NoRatio => "no ratio",
+        WhyUndecided::FewTrials => "few trials",
+        WhyUndecided::FewRuns => "few runs",
+        WhyUndecided::WideInterval => "wide interval",
+        WhyUndecided::OneRunEach => "one run each",
+        WhyUndecided::Doubted(reason) => match reason {
+            ReasonKind::OtherSource => "other source",
+            ReasonKind::NotSynced => "not synced",
+            ReasonKind::NeverFlushed => "not flushed",
+            ReasonKind::Suspended => "suspended",
+            ReasonKind::Disturbed => "disturbed",
+            ReasonKind::EarlierWrites => "earlier writes",
+            ReasonKind::RateNotHeld => "rate not held",
+            ReasonKind::CoarseClock => "coarse clock",
+            ReasonKind::TwoGroups => "two groups",
+            ReasonKind::Dependent => "drift",
+            ReasonKind::Contradicted => "contradicted",
         },
     }
 }

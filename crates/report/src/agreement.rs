@@ -1,6 +1,8 @@
 //! Agreement of other tools with iolab: a small table with a row per cell and tool.
 
-use iolab_analysis::compare::{CellComparison, CellVerdict, Comparison, Further, SideName};
+use iolab_analysis::compare::{
+    CellComparison, CellVerdict, Comparison, Further, SideName, WhyUndecided,
+};
 use iolab_figure::words;
 use iolab_stats::Summary;
 use iolab_workload::escape_control::escape_control;
@@ -93,14 +95,17 @@ fn is_enough(cell: &CellComparison) -> bool {
 
 fn verdict(cell: &CellComparison) -> String {
     match cell.verdict {
-        _ if !is_enough(cell) => format!("cannot tell (fewer than {TRIALS_MIN} trials)"),
+        CellVerdict::CannotTell(WhyUndecided::FewTrials) => {
+            format!("cannot tell (fewer than {TRIALS_MIN} trials)")
+        }
         CellVerdict::Higher | CellVerdict::Faster => "iolab higher".to_owned(),
         CellVerdict::Lower | CellVerdict::Slower => "iolab lower".to_owned(),
-        other => match cell.further {
-            Some(Further::Trials(n)) => {
-                format!("{} (needs about {n} more trials)", words::verdict(other))
-            }
-            Some(Further::TooMany) | None => words::verdict(other).to_owned(),
+        other => match (other.why_open(), cell.further) {
+            (Some(why), Some(Further::Trials(n))) => format!(
+                "cannot tell ({}; needs about {n} more trials)",
+                words::undecided(why)
+            ),
+            _ => words::verdict(other).into_owned(),
         },
     }
 }

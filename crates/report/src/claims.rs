@@ -314,6 +314,8 @@ pub(crate) struct SizeData {
     pub(crate) ratio_high: Option<f64>,
     /// Blocks that both sizes share and were compared in.
     pub(crate) blocks: Option<usize>,
+    /// Whether it is worse in each of these blocks, which are too few to show that among all pairs; then `standing` is `may_be_best`.
+    pub(crate) worse_in_each_block: bool,
     /// Doubts that could reverse it; then `standing` is `cannot_tell`.
     pub(crate) doubts: Vec<Against>,
 }
@@ -539,6 +541,7 @@ impl Runs<'_> {
                 ratio_low,
                 ratio_high,
                 blocks: one.of_best.and_then(|estimate| estimate.blocks),
+                worse_in_each_block: one.is_worse_in_each_block,
                 doubts: one.doubts.iter().map(Against::of).collect(),
             }
         };

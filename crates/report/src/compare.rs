@@ -16,7 +16,7 @@ use iolab_analysis::compare::{
 };
 use iolab_analysis::doubt::{Reason, SideDoubt};
 use iolab_figure::words;
-use iolab_workload::quantity::{digits, format_p, format_percent, significant};
+use iolab_workload::quantity::{counted, digits, format_p, format_percent, significant};
 use iolab_workload::settings::cell_label;
 
 use crate::layout::{self, Column, none, wrapped};
@@ -24,7 +24,7 @@ use crate::markdown::sentence;
 use crate::rows::{Field, Format, RowWriter, columns_of};
 use crate::table::bare;
 use crate::values::fields_of;
-pub(crate) use conclusion::{Lacking, SaidOfCell, answer};
+pub(crate) use conclusion::{SaidOfCell, answer, undecided};
 pub(crate) use data::Differing;
 use iolab_workload::escape_control::escape_control;
 
@@ -37,20 +37,13 @@ pub fn text(comparison: &Comparison, width: u16) -> String {
 /// The comparison in one line: `new.iolab against base.iolab: 3 of 8 cells slower, the most 0.71 times (0.66 to 0.77) at bs=4KiB;
 /// cannot tell in 2: disturbed`.
 pub fn conclusion(comparison: &Comparison) -> String {
-    let lacks = |cell: &CellComparison| {
-        Lacking::of(
-            comparison.response,
-            cell.base.summary.is_none(),
-            cell.new.summary.is_none(),
-        )
-    };
     let cells = comparison.cells.iter().map(|cell| SaidOfCell {
         verdict: cell.verdict,
         ratio: cell
             .estimate
             .map(|estimate| (estimate.ratio, estimate.interval)),
         at: cell_label(&comparison.factors, &cell.levels),
-        lacks_values: lacks(cell),
+        response: comparison.response,
     });
     let cells: Vec<SaidOfCell> = cells.collect();
     let text = format!(
@@ -267,8 +260,9 @@ fn estimator(comparison: &Comparison) -> &'static str {
 
 fn verdict(cell: &CellComparison) -> String {
     match cell.further {
-        Some(Further::Trials(n)) => format!("{} (+{n})", words::verdict(cell.verdict)),
-        _ => words::verdict(cell.verdict).to_owned(),
+        // Where trials are lacking, the interval beside it shows the rest.
+        Some(Further::Trials(n)) => format!("cannot tell (+{})", counted(n as u64, "trial")),
+        _ => words::verdict(cell.verdict).into_owned(),
     }
 }
 

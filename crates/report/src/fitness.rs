@@ -3,7 +3,7 @@
 pub(crate) mod data;
 mod open;
 
-pub(crate) use open::{in_line, why};
+pub(crate) use open::{in_line, in_words, why};
 
 use iolab_analysis::fitness::{
     Answer, CellAnswer, Judged, LevelAnswer, ReasonedAnswer, UnseenStalls, WhyOpen,

@@ -15,9 +15,7 @@ use iolab_workload::quantity::{counted, digits, format_p, format_percent};
 use iolab_workload::response::Response;
 use iolab_workload::settings::cell_label;
 
-use crate::compare::{
-    Lacking, SaidOfCell, answer, cells, difference_lines, doubt_lines, factor, undefined,
-};
+use crate::compare::{SaidOfCell, answer, cells, difference_lines, doubt_lines, factor, undefined};
 use crate::exclusion::excluded;
 use crate::layout::{self, Column, none, wrapped};
 use crate::markdown::sentence;
@@ -40,30 +38,25 @@ fn table_text(compared: &RunsComparison, width: u16) -> String {
 /// The comparison in one line: `read-size on /mnt/disk, 4 runs against 5: 2 of 7 cells slower, the most 0.71 times (0.66 to 0.77)
 /// at bs=4KiB; cannot tell in 5: wide intervals`.
 pub fn conclusion(compared: &RunsComparison) -> String {
-    let said = |judged: &Judged, at: String, lacks_values: Option<Lacking>| SaidOfCell {
+    let said = |judged: &Judged, at: String| SaidOfCell {
         verdict: judged.verdict,
         ratio: judged
             .contrast
             .as_ref()
             .map(|c| (ratio(c), judged.interval)),
         at,
-        lacks_values,
+        response: Some(compared.response),
     };
     let each = compared.cells.iter().map(|cell| {
-        let lacks_values = Lacking::of(
-            Some(compared.response),
-            known(&cell.base) == 0,
-            known(&cell.new) == 0,
-        );
         let at = cell_label(&compared.factors, &cell.levels);
-        said(&cell.judged, at, lacks_values)
+        said(&cell.judged, at)
     });
     let each: Vec<SaidOfCell> = each.collect();
     let together = compared.overall.as_ref();
     let told = [CellVerdict::Slower, CellVerdict::Faster];
     let together = together.filter(|all| told.contains(&all.verdict));
     let together = together.map(|all| {
-        let all = answer(&[said(all, String::new(), None)], compared.terms.margin);
+        let all = answer(&[said(all, String::new())], compared.terms.margin);
         format!("; all cells together {all}")
     });
     let text = format!(
@@ -254,7 +247,7 @@ fn columns(compared: &RunsComparison) -> Vec<Column> {
     }
     columns.push(
         column("verdict", 0, &|c| {
-            words::verdict(c.judged.verdict).to_owned()
+            words::verdict(c.judged.verdict).into_owned()
         })
         .left(),
     );

@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use iolab_analysis::doubt::Doubt;
-use iolab_analysis::fitness::{Answer, CellAnswer, LevelAnswer, UnseenStalls, Verdicts};
+use iolab_analysis::fitness::{
+    Answer, CellAnswer, LevelAnswer, ReasonedAnswer, UnseenStalls, Verdicts,
+};
 use iolab_analysis::slo::{RateAnswer, RatePoint, SearchAnswer};
 use iolab_record::RunRecord;
 use iolab_workload::quantity::{format_percent, significant};
@@ -11,7 +13,7 @@ use iolab_workload::units::format_duration;
 
 use crate::compare::all_cells;
 use crate::doubt;
-use crate::fitness::{answer, in_line, interval, measured, stalls, why};
+use crate::fitness::{answer, in_line, in_words, interval, measured, stalls, why};
 use crate::layout::{self, Column, DOUBT_LINES_MAX, LINES_MAX, paragraph};
 use iolab_workload::escape_control::escape_control;
 use iolab_workload::service_level::ServiceLevel;
@@ -125,10 +127,11 @@ impl SearchResult<'_> {
         let mut remarks: Vec<String> = Vec::new();
         // What turned the answer is said above: without its remedy the user would be left there.
         let ends = [&self.found.holds, &self.found.fails].into_iter().flatten();
-        for remedy in ends
+        let reasons = ends
             .flat_map(turned_by)
-            .filter_map(|doubt| doubt::remedy(&doubt.reason))
-        {
+            .map(|doubt| &doubt.reason)
+            .chain(&self.found.doubts);
+        for remedy in reasons.filter_map(doubt::remedy) {
             let remedy = format!("{remedy}.");
             if !remarks.contains(&remedy) {
                 remarks.push(remedy);
@@ -194,6 +197,7 @@ impl SearchResult<'_> {
             limit,
             holds,
             fails,
+            doubts,
             ..
         } = self.found;
         let binds = binding(self.found);
@@ -208,20 +212,34 @@ impl SearchResult<'_> {
             true => text,
             false => format!("{text}; {about}"),
         };
+        let doubts: Vec<&str> = doubts
+            .iter()
+            .map(|reason| doubt::in_short(reason.kind()))
+            .collect();
+        let doubts = match doubts.is_empty() {
+            true => String::new(),
+            false => format!(" ({})", doubts.join(", ")),
+        };
         match (holds, fails) {
             (Some(holds), Some(fails)) => also(format!(
                 "{levels} holds at {} requests/s, fails at {} requests/s{binds}",
                 holds.rate, fails.rate
             )),
             (Some(holds), None) => also(format!(
-                "{levels} holds at {} requests/s; no higher rate was shown to fail",
+                "{levels} holds at {} requests/s; no higher rate was shown to fail{doubts}",
                 holds.rate
             )),
             (None, Some(fails)) => also(format!(
-                "{levels} fails at {} requests/s{binds}; no lower rate was shown to hold",
+                "{levels} fails at {} requests/s{binds}; no lower rate was shown to hold{doubts}",
                 fails.rate
             )),
-            (None, None) => also(format!("cannot tell at which rate {levels} holds")),
+            (None, None) => {
+                let why = match self.found.reasoned() {
+                    ReasonedAnswer::CannotTell(reasons) => in_words(&reasons),
+                    ReasonedAnswer::Yes | ReasonedAnswer::No => String::new(),
+                };
+                also(format!("cannot tell at which rate {levels} holds: {why}"))
+            }
         }
     }
 

@@ -60,7 +60,7 @@ impl FromStr for WorkloadCode {
         let named = |code: &Self| code.to_string().eq_ignore_ascii_case(text);
         Self::ALL.into_iter().find(named).ok_or_else(|| {
             Error::usage(format!("'{text}' is not a workload"))
-                .hint("it is one of: WS, RS, WR, RR (write or read, sequential or random), or none; then pattern and read_percent say it")
+                .hint("it is one of: WS, RS, WR, RR (write or read, sequential or random)")
         })
     }
 }

@@ -1,11 +1,14 @@
 //! The best I/O size of a curve: which sizes may be the best, which are equivalent to it within the margin, and which are worse.
 
+use iolab_plan::experiment::trials_to_compare;
 use iolab_workload::response::Response;
 
 use super::comparison::is_rate;
-use super::effect::{CellId, Estimate, MARGIN_UP, confidence, is_no_worse, judge, within_run};
+use super::effect::{
+    CellId, Estimate, MARGIN_UP, confidence, is_no_worse, judge, log_ratios, within_run,
+};
 use super::series::groups;
-use crate::analysis::{Analysis, CellAnalysis};
+use crate::analysis::{Analysis, CellAnalysis, TRIALS_MIN};
 use crate::curve::{Curve, by_size};
 use crate::doubt::{SideDoubt, SideDoubts};
 use crate::in_threads;
@@ -48,6 +51,8 @@ pub struct Candidate {
     pub of_best: Option<Estimate>,
     /// What could reverse the result, where it is [`Standing::Doubtful`].
     pub doubts: Vec<SideDoubt>,
+    /// Whether it is [`Standing::Open`] though it is worse in each block that both share: these are fewer than [`Best::blocks_needed`].
+    pub is_worse_in_each_block: bool,
 }
 
 /// The best sizes of one curve.
@@ -61,6 +66,8 @@ pub struct Best {
     pub candidates: Vec<Candidate>,
     /// Index in `candidates` of the size with the best median.
     pub best: usize,
+    /// The shared blocks from which on a size that is worse in each of them is shown to be worse, among all pairs of the family.
+    pub blocks_needed: usize,
 }
 
 impl Best {
@@ -106,10 +113,10 @@ pub(super) fn best_of_curves(analysis: &Analysis, run: usize) -> Vec<Best> {
         curves.retain(|curve| curve.points.len() > 1);
     }
     let pairs = curves.iter().map(|curve| pairs(curve.points.len()));
-    let confidence = confidence(pairs.sum());
+    let family = pairs.sum();
     let points = curves.iter().flat_map(|curve| &curve.points);
     let values = points.map(|point| point.cell.values.len()).sum();
-    let best = |curve: &Curve<'_>| best(analysis, curve, run, confidence);
+    let best = |curve: &Curve<'_>| best(analysis, curve, run, family);
     let found = in_threads::map(&curves, values, best);
     found.into_iter().flatten().collect()
 }
@@ -119,7 +126,7 @@ fn pairs(cells: usize) -> usize {
     cells * cells.saturating_sub(1) / 2
 }
 
-fn best(analysis: &Analysis, curve: &Curve<'_>, run: usize, confidence: f64) -> Option<Best> {
+fn best(analysis: &Analysis, curve: &Curve<'_>, run: usize, family: usize) -> Option<Best> {
     let points = &curve.points;
     let top = curve.best(analysis.response)?;
     let best = points.iter().position(|point| point.size == top.size)?;
@@ -131,8 +138,9 @@ fn best(analysis: &Analysis, curve: &Curve<'_>, run: usize, confidence: f64) -> 
             .filter(|(factor, _)| *factor != "bs")
             .map(|(factor, level)| (factor.clone(), level.clone()))
             .collect(),
-        candidates: candidates(&cells, best, (analysis, run), confidence),
+        candidates: candidates(&cells, best, (analysis, run), family),
         best,
+        blocks_needed: blocks_needed(family),
     })
 }
 
@@ -151,24 +159,26 @@ pub(super) fn ways(analysis: &Analysis, run: usize) -> Option<Best> {
     (analysis.is_listed && do_the_same && cells.len() > 1).then(|| Best {
         response,
         held: Vec::new(),
-        candidates: candidates(
-            &cells,
-            best,
-            (analysis, run),
-            confidence(pairs(cells.len())),
-        ),
+        candidates: candidates(&cells, best, (analysis, run), pairs(cells.len())),
         best,
+        blocks_needed: blocks_needed(pairs(cells.len())),
     })
 }
 
-/// How each of some cells compares with the one at `best`, which has the best median; each interval has this confidence.
+/// The fewest shared blocks with an exact interval that holds for so many pairs at once.
+fn blocks_needed(family: usize) -> usize {
+    trials_to_compare(family) as usize
+}
+
+/// How each of some cells compares with the one at `best`, which has the best median; intervals hold for all pairs of the family at once.
 fn candidates(
     cells: &[&CellAnalysis],
     best: usize,
     (analysis, run): (&Analysis, usize),
-    confidence: f64,
+    family: usize,
 ) -> Vec<Candidate> {
     let response = analysis.response;
+    let confidence = confidence(family);
     let against = |i: usize, j: usize| {
         let estimate = within_run(cells[j], cells[i], confidence)?;
         estimate.interval?;
@@ -202,6 +212,16 @@ fn candidates(
         let near = |j: &usize| against(i, *j).is_some_and(|judged| judged.is_near);
         open.len() <= OPEN_MAX && others.all(near)
     };
+    // Below the blocks that an exact interval takes, one odd trial of the best cell can hide what all other blocks show.
+    let worse_in_each = |i: usize| {
+        let logs = log_ratios(cells[best].trials(), cells[i].trials());
+        let is_worse = |log: &f64| match response.more_is_better() {
+            true => *log < 0.0,
+            false => *log > 0.0,
+        };
+        let few = TRIALS_MIN..blocks_needed(family);
+        few.contains(&logs.len()) && logs.values().all(is_worse)
+    };
     let has_interval = (0..cells.len()).any(|i| of_best[i].is_some());
     let all = cells.iter().enumerate().map(|(i, cell)| {
         let judged = of_best[i].as_ref();
@@ -224,6 +244,7 @@ fn candidates(
             standing,
             of_best: judged.map(|one| one.estimate),
             doubts,
+            is_worse_in_each_block: standing == Standing::Open && i != best && worse_in_each(i),
         }
     });
     all.collect()

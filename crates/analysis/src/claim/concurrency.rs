@@ -48,6 +48,8 @@ pub enum Cause {
     Position,
     /// The CPUs were the limit.
     Cpus,
+    /// Others used the CPUs, which may be the cause.
+    OthersOnCpus,
     /// The queue of the device was full.
     Queue {
         /// Length of the queue, requests.
@@ -143,7 +145,11 @@ fn why_serialised(analysis: &Analysis, cell: &CellAnalysis) -> Cause {
     if trial.backend == Backend::Sync && trial.descriptors == Descriptors::Shared {
         return Cause::Position;
     }
-    if cell.flags.contains(&Flag::ToolBound) || cell.disturbance.is_cpu_contended() {
+    // What others take from the threads also makes these look bound by the CPU.
+    if cell.disturbance.is_cpu_contended() {
+        return Cause::OthersOnCpus;
+    }
+    if cell.flags.contains(&Flag::ToolBound) {
         return Cause::Cpus;
     }
     let at_device = cell.concurrency.and_then(|c| c.at_device);

@@ -7,7 +7,7 @@ use iolab_stats::{
 
 use super::{
     ALPHA, Better, CONFIDENCE, CellComparison, CellVerdict, Criteria, Further, HypothesisTest,
-    Overall, POWER, Pair, Repeats, ReplicationUnit, Side,
+    Overall, POWER, Pair, Repeats, ReplicationUnit, Side, Valueless, WhyUndecided,
 };
 use crate::analysis::TRIALS_MIN;
 use crate::claim::effect::{
@@ -32,7 +32,9 @@ pub(super) fn compare(
         cell.verdict = allowed(shown, &doubts, unit);
         cell.doubts = doubts;
         // More trials help neither against differences between runs nor against a doubt, which has a verdict of its own.
-        if cell.verdict == CellVerdict::CannotTell && unit != ReplicationUnit::Runs {
+        let why = cell.verdict.why_open();
+        let lacks_trials = why.is_some_and(WhyUndecided::is_for_lack_of_trials);
+        if lacks_trials && unit != ReplicationUnit::Runs {
             cell.further = further(&cell, pair, terms, confidence);
         }
         cell
@@ -55,9 +57,9 @@ pub(super) fn intervals(pairs: &[Pair]) -> usize {
 fn allowed(shown: CellVerdict, doubts: &[SideDoubt], unit: ReplicationUnit) -> CellVerdict {
     match (shown, unit) {
         (_, ReplicationUnit::SameRun) => CellVerdict::Identical,
-        (CellVerdict::CannotTell, _) => CellVerdict::doubted(doubts).unwrap_or(shown),
+        (CellVerdict::CannotTell(_), _) => CellVerdict::doubted(doubts).unwrap_or(shown),
         (CellVerdict::Equivalent, _) => shown,
-        (_, ReplicationUnit::Runs) => CellVerdict::OneRunEach,
+        (_, ReplicationUnit::Runs) => CellVerdict::CannotTell(WhyUndecided::OneRunEach),
         _ => shown,
     }
 }
@@ -94,7 +96,7 @@ fn measure(pair: &Pair, terms: &Criteria, confidence: f64) -> CellComparison {
         a12: a12(base, new),
         equivalence: tost_log(base, new, terms.margin, ALPHA),
         p_adjusted: None,
-        verdict: CellVerdict::CannotTell,
+        verdict: CellVerdict::CannotTell(lacking(base, new)),
         further: None,
         repeats: terms
             .repeats
@@ -144,10 +146,13 @@ fn shown(
     confidence: f64,
 ) -> (CellVerdict, Vec<SideDoubt>) {
     let more_is_better = terms.better != Better::Lower;
+    let open = |why| CellVerdict::CannotTell(why);
     let Some(estimate) = &cell.estimate else {
-        let is_higher = apart(pair, confidence);
-        let verdict = is_higher.map(|is_higher| terms.better.verdict(is_higher));
-        return (verdict.unwrap_or(CellVerdict::CannotTell), Vec::new());
+        let verdict = match apart(pair, confidence) {
+            Ok(is_higher) => terms.better.verdict(is_higher),
+            Err(why) => open(why),
+        };
+        return (verdict, Vec::new());
     };
     let is_told = match estimate.shows(terms.margin) {
         Difference::Equivalent => true,
@@ -158,10 +163,11 @@ fn shown(
         let suggested = against_suggested(estimate, terms.margin, &pair.against, more_is_better);
         let foreign = pair.against.foreign().into_iter();
         let further = foreign.filter(|doubt| !suggested.contains(doubt));
-        return (
-            CellVerdict::CannotTell,
-            further.chain(suggested.clone()).collect(),
-        );
+        let why = match estimate.interval {
+            Some(_) => WhyUndecided::WideInterval,
+            None => WhyUndecided::FewTrials,
+        };
+        return (open(why), further.chain(suggested.clone()).collect());
     }
     let (difference, doubts) = judge(estimate, terms.margin, &pair.against, more_is_better);
     let verdict = match difference {
@@ -169,16 +175,29 @@ fn shown(
             terms.better.verdict(difference == Difference::Higher)
         }
         Difference::Equivalent => CellVerdict::Equivalent,
-        Difference::NotFound | Difference::CannotTell => CellVerdict::CannotTell,
+        Difference::NotFound | Difference::CannotTell => {
+            CellVerdict::doubted(&doubts).unwrap_or(open(WhyUndecided::WideInterval))
+        }
     };
     (verdict, doubts)
 }
 
 /// Whether the new values are higher, for values without a ratio: decided where the intervals of the medians do not overlap.
-fn apart(pair: &Pair, confidence: f64) -> Option<bool> {
-    let base = median_interval(&pair.base, confidence)?;
-    let new = median_interval(&pair.new, confidence)?;
-    (!base.overlaps(&new)).then_some(new.low > base.high)
+fn apart(pair: &Pair, confidence: f64) -> Result<bool, WhyUndecided> {
+    let intervals = [&pair.base, &pair.new].map(|side| median_interval(side, confidence));
+    let [Some(base), Some(new)] = intervals else {
+        return Err(lacking(&pair.base, &pair.new));
+    };
+    match base.overlaps(&new) {
+        true => Err(WhyUndecided::NoRatio),
+        false => Ok(new.low > base.high),
+    }
+}
+
+/// What values lack that have no interval.
+fn lacking(base: &[f64], new: &[f64]) -> WhyUndecided {
+    let none = Valueless::of(base.is_empty(), new.is_empty());
+    none.map_or(WhyUndecided::FewTrials, WhyUndecided::NoValue)
 }
 
 fn is_inside(ratio: f64, margin: f64) -> bool {

@@ -7,6 +7,9 @@ use super::*;
 use crate::doubt::{ComparedSide, Reason, ReasonKind};
 use crate::imbalance::Disturber;
 
+/// The interval decides nothing.
+const WIDE: CellVerdict = CellVerdict::CannotTell(WhyUndecided::WideInterval);
+
 fn terms() -> Criteria {
     Criteria {
         margin: 0.05,
@@ -76,7 +79,7 @@ fn verdicts_follow_direction_and_margin() {
             reversed == CellVerdict::Equivalent,
             expected == CellVerdict::Equivalent
         );
-        assert_ne!(reversed, CellVerdict::CannotTell);
+        assert!(!reversed.is_open());
     }
 }
 
@@ -127,14 +130,17 @@ fn more_trials_are_offered_only_where_precision_is_what_is_lacking() {
     };
     let none = SideDoubts::default();
     let undisturbed = overlapping(none, &fast, &slow);
-    assert_eq!(undisturbed.verdict, CellVerdict::CannotTell);
+    assert_eq!(undisturbed.verdict, WIDE);
     assert!(undisturbed.further.is_some());
     for (side, base, new) in [
         (ComparedSide::New, &fast, &slow),
         (ComparedSide::Base, &slow, &fast),
     ] {
         let cell = overlapping(disturbed(side), base, new);
-        assert_eq!(cell.verdict, CellVerdict::Doubted(ReasonKind::Disturbed));
+        assert_eq!(
+            cell.verdict,
+            CellVerdict::CannotTell(WhyUndecided::Doubted(ReasonKind::Disturbed))
+        );
         assert_eq!((cell.further, cell.doubts.len()), (None, 1));
     }
     // What slowed the faster side makes it no less fast: more trials would tell.
@@ -143,7 +149,7 @@ fn more_trials_are_offered_only_where_precision_is_what_is_lacking() {
         (ComparedSide::New, &slow, &fast),
     ] {
         let cell = overlapping(disturbed(side), base, new);
-        assert_eq!(cell.verdict, CellVerdict::CannotTell);
+        assert_eq!(cell.verdict, WIDE);
         assert_eq!((cell.further, cell.doubts.len()), (undisturbed.further, 0));
     }
     // A disturbance too small for the difference that the ratio suggests.
@@ -161,7 +167,10 @@ fn more_trials_are_offered_only_where_precision_is_what_is_lacking() {
         let cell = overlapping(disturbed(side), &fast, &alike);
         assert_eq!(
             (cell.verdict, cell.further),
-            (CellVerdict::Doubted(ReasonKind::Disturbed), None)
+            (
+                CellVerdict::CannotTell(WhyUndecided::Doubted(ReasonKind::Disturbed)),
+                None
+            )
         );
     }
 }
@@ -172,7 +181,7 @@ fn what_cannot_be_told_says_what_it_would_take() {
     let scores = [0.2, -1.0, 1.35, -0.2, 1.0, -1.35];
     let around = |median: f64| scores.map(|z| median * (0.2_f64 * z).exp());
     let cell = one(&around(100.0), &around(85.0), terms());
-    assert_eq!(cell.verdict, CellVerdict::CannotTell);
+    assert_eq!(cell.verdict, WIDE);
     let Some(Further::Trials(more)) = cell.further else {
         panic!("{:?}", cell.further)
     };
@@ -194,7 +203,8 @@ fn what_cannot_be_told_says_what_it_would_take() {
     assert!(told(100.0) <= 10);
     assert_eq!(one(&[], &around(100.0), terms()).further, None);
     let empty = one(&[], &around(100.0), terms());
-    assert_eq!(empty.verdict, CellVerdict::CannotTell);
+    let none = WhyUndecided::NoValue(Valueless::Base);
+    assert_eq!(empty.verdict, CellVerdict::CannotTell(none));
 }
 
 #[test]
@@ -231,7 +241,7 @@ fn sides_of_unequal_spread_are_judged_by_what_is_shown() {
     let estimate = cell.estimate.unwrap();
     let (low, high) = estimate.interval.unwrap();
     assert!(low < 1.0 && high > 1.05, "{estimate:?}");
-    assert_eq!(cell.verdict, CellVerdict::CannotTell);
+    assert_eq!(cell.verdict, WIDE);
 }
 
 #[test]
@@ -286,7 +296,7 @@ fn blocks_that_depend_on_each_other_need_more_of_them() {
         .zip(noise)
         .map(|(block, x)| -1.2 + f64::from(block) / 15.0 + x.ln());
     let cell = in_blocks(ratios.collect());
-    assert_eq!(cell.verdict, CellVerdict::CannotTell);
+    assert_eq!(cell.verdict, WIDE);
     match cell.further {
         Some(Further::Trials(more)) => assert!(more >= 30, "{more} more trials"),
         Some(Further::TooMany) => {}
@@ -305,7 +315,10 @@ fn further_trials_are_not_offered_against_two_groups() {
     let cell = in_blocks([shifts(-2.8), shifts(0.4)].concat());
     assert_eq!(
         (cell.verdict, cell.further),
-        (CellVerdict::Doubted(ReasonKind::TwoGroups), None)
+        (
+            CellVerdict::CannotTell(WhyUndecided::Doubted(ReasonKind::TwoGroups)),
+            None
+        )
     );
 }
 
@@ -319,7 +332,13 @@ fn degenerate_sides_have_a_verdict_and_no_panic() {
     assert_eq!(one(&fives, &sixes, terms()).verdict, CellVerdict::Faster);
     assert_eq!(
         one(&[1.0], &[2.0], terms()).verdict,
-        CellVerdict::CannotTell
+        CellVerdict::CannotTell(WhyUndecided::FewTrials)
+    );
+    // Enough of them, and no ratio.
+    let zeros = [0.0; 8];
+    assert_eq!(
+        one(&zeros, &zeros, terms()).verdict,
+        CellVerdict::CannotTell(WhyUndecided::NoRatio)
     );
     // The ratio of values that are not positive is undefined, their difference is not.
     let (below, above): (Vec<f64>, Vec<f64>) = (0..8)

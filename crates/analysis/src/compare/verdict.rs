@@ -1,4 +1,4 @@
-//! The verdict on a cell, and what replaces it where there are doubts.
+//! The verdict on a cell, and why there may be none.
 
 use crate::doubt::{ReasonKind, SideDoubt};
 
@@ -19,8 +19,23 @@ pub enum CellVerdict {
     NoChange,
     /// Both sides are the same run.
     Identical,
-    /// The trials do not suffice for any of these.
-    CannotTell,
+    /// None of these is shown, for this reason.
+    CannotTell(WhyUndecided),
+}
+
+/// Why there is no verdict on a cell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum WhyUndecided {
+    /// These sides have no value of the quantity.
+    NoValue(Valueless),
+    /// A value is not positive, so that there is no ratio, and the intervals of the medians overlap.
+    NoRatio,
+    /// There are fewer trials than an interval takes.
+    FewTrials,
+    /// There are fewer runs than an interval takes.
+    FewRuns,
+    /// The interval holds a difference that matters and one that does not.
+    WideInterval,
     /// A difference would be shown if runs of an unchanged machine did not differ; one run on each side does not tell by how much
     /// they do.
     OneRunEach,
@@ -28,24 +43,67 @@ pub enum CellVerdict {
     Doubted(ReasonKind),
 }
 
+/// The sides without a value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Valueless {
+    /// The base.
+    Base,
+    /// The new side.
+    New,
+    /// Both.
+    Both,
+}
+
 impl CellVerdict {
     /// The verdict that replaces one that these doubts could reverse; `None` without doubts.
     pub(crate) fn doubted(doubts: &[SideDoubt]) -> Option<Self> {
         let kinds = doubts.iter().map(|doubt| doubt.reason.kind());
-        kinds.min().map(Self::Doubted)
+        let weightiest = kinds.min()?;
+        Some(Self::CannotTell(WhyUndecided::Doubted(weightiest)))
     }
 
     /// Whether it leaves the question open.
     pub fn is_open(self) -> bool {
+        self.why_open().is_some()
+    }
+
+    /// Why it leaves the question open; `None` where it does not.
+    pub fn why_open(self) -> Option<WhyUndecided> {
         match self {
-            Self::CannotTell | Self::OneRunEach | Self::Doubted(_) => true,
+            Self::CannotTell(why) => Some(why),
             Self::Slower
             | Self::Faster
             | Self::Lower
             | Self::Higher
             | Self::Equivalent
             | Self::NoChange
-            | Self::Identical => false,
+            | Self::Identical => None,
+        }
+    }
+}
+
+impl WhyUndecided {
+    /// Whether further trials could settle it.
+    pub(super) fn is_for_lack_of_trials(self) -> bool {
+        match self {
+            Self::FewTrials | Self::WideInterval => true,
+            Self::NoValue(_)
+            | Self::NoRatio
+            | Self::FewRuns
+            | Self::OneRunEach
+            | Self::Doubted(_) => false,
+        }
+    }
+}
+
+impl Valueless {
+    /// `None` where both sides have a value.
+    pub(crate) fn of(base_lacks: bool, new_lacks: bool) -> Option<Self> {
+        match (base_lacks, new_lacks) {
+            (true, true) => Some(Self::Both),
+            (true, false) => Some(Self::Base),
+            (false, true) => Some(Self::New),
+            (false, false) => None,
         }
     }
 }

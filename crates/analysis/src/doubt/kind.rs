@@ -3,9 +3,23 @@
 use super::Reason;
 use crate::imbalance::Disturber;
 
-/// What a reason is, the weightiest first: what leaves nothing of a comparison, what leaves less of it, what only its trials show.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum ReasonKind {
+/// Defines [`ReasonKind`] with the list of all kinds.
+macro_rules! kinds {
+    ($($(#[doc = $doc:literal])* $kind:ident,)+) => {
+        /// What a reason is, the weightiest first: what leaves nothing of a comparison, what leaves less of it, what only its trials show.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+        pub enum ReasonKind {
+            $($(#[doc = $doc])* $kind,)+
+        }
+
+        impl ReasonKind {
+            /// Every kind.
+            pub const ALL: &'static [Self] = &[$(Self::$kind),+];
+        }
+    };
+}
+
+kinds! {
     /// The bytes of the sides came from different sources.
     OtherSource,
     /// Nothing makes writes durable.

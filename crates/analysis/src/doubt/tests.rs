@@ -1,6 +1,11 @@
 //! Each reason with and without its evidence, and the directions in which it reverses a claim.
 
+use std::collections::BTreeSet;
+
 use super::*;
+use crate::compare::{CellVerdict, WhyUndecided};
+use crate::fitness::{Evidence, LevelAnswer, ReasonedAnswer, WhyOpen, judge};
+use crate::imbalance::Imbalance;
 use iolab_record::{Bottom, Counters, OperationSummary, PerOperation};
 use iolab_workload::counters::ProcessIo;
 use iolab_workload::settings::{CellSpec, Setting};
@@ -305,4 +310,59 @@ fn a_limit_that_was_reached_explains_what_is_slow() {
     assert!(Doubts::of_cell(&log(), &unseen, &facts).limit.is_some());
     let buffered = cell(&[("read_percent", "0"), ("sync", "none"), ("cache", "cold")]);
     assert_eq!(Doubts::of_cell(&buffered, &unseen, &facts).limit, None);
+}
+
+/// A reason of each kind.
+fn one_of_each_kind() -> Vec<Reason> {
+    vec![
+        Reason::ServedBy {
+            served_by: ServedBy::PageCache,
+            reason: String::new(),
+            is_one: true,
+        },
+        Reason::NotSynced(SyncPolicy::None),
+        Reason::NeverFlushed { syncs: 100 },
+        Reason::Suspended,
+        Reason::Imbalance(Imbalance {
+            what: Disturber::Steal,
+            base: (0.0, 0.0),
+            new: (0.5, 0.5),
+        }),
+        Reason::ReadsAfterWrites,
+        Reason::RateNotHeld,
+        Reason::ClockResolution {
+            step_ns: 1000.0,
+            share: 0.5,
+        },
+        Reason::TwoGroups {
+            low: 0.5,
+            high: 2.0,
+        },
+        Reason::Dependent { independence: 0.1 },
+        Reason::Contradicted,
+    ]
+}
+
+/// Whatever turns an answer, about a level or a comparison, is told with it.
+#[test]
+fn each_kind_of_doubt_is_the_reason_of_the_answers_that_it_opens() {
+    let all = one_of_each_kind();
+    let kinds: Vec<ReasonKind> = all.iter().map(Reason::kind).collect();
+    assert_eq!(kinds, ReasonKind::ALL);
+    let level = "p99<1ms".parse().expect("a level");
+    for reason in all {
+        let kind = reason.kind();
+        let of_level = LevelAnswer {
+            judged: judge(&level, &Evidence::of_trials(&[], 1)),
+            turned_by: vec![Doubt {
+                reason: reason.clone(),
+                samples: BTreeSet::from([1]),
+            }],
+        };
+        let open = ReasonedAnswer::CannotTell(vec![WhyOpen::Doubted(kind)]);
+        assert_eq!(of_level.reasoned(), open);
+        let of_comparison = CellVerdict::doubted(&[SideDoubt { side: None, reason }]);
+        let open = CellVerdict::CannotTell(WhyUndecided::Doubted(kind));
+        assert_eq!(of_comparison, Some(open));
+    }
 }

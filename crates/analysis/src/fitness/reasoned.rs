@@ -23,6 +23,12 @@ pub enum WhyOpen {
     NoRunFile,
     /// No trial was measured.
     NoTrial,
+    /// No rate is shown to hold.
+    NoRateHolds,
+    /// No rate is shown to fail.
+    NoRateFails,
+    /// A rate is shown to fail, and a higher one to hold.
+    RatesContradict,
     /// The measurements do not show it, before doubts.
     NotShown(Open),
     /// A doubt could reverse what they show.

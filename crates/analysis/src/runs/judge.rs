@@ -3,7 +3,7 @@
 use iolab_stats::{Contrast, contrast};
 
 use super::{GATE_POWER, ReportedChanges, RunCriteria};
-use crate::compare::{Better, CellVerdict};
+use crate::compare::{Better, CellVerdict, Valueless, WhyUndecided};
 use crate::doubt::{Direction, SideDoubt, SideDoubts};
 
 /// Medians within this share of each other count as equal: latencies have three significant digits.
@@ -59,11 +59,11 @@ pub fn judge(
     } else {
         known
     };
-    let judged = |contrast: Option<Contrast>, share: f64, against: &SideDoubts| {
+    let judged = |cell: &RunCell, contrast: Option<Contrast>, share: f64| {
         let level = terms.alpha * share;
         let interval = contrast.and_then(|c| c.interval(1.0 - level));
         let interval = interval.map(|interval| (interval.low.exp(), interval.high.exp()));
-        let (verdict, doubts) = terms.verdict(contrast, interval, better, against);
+        let (verdict, doubts) = terms.verdict(cell, contrast.zip(interval), better);
         Judged {
             contrast,
             interval,
@@ -78,9 +78,10 @@ pub fn judge(
     };
     let of_cells = cells.iter().zip(&contrasts);
     let of_cells = of_cells
-        .map(|(cell, contrast)| judged(*contrast, 1.0 / weights, &cell.against))
+        .map(|(cell, contrast)| judged(cell, *contrast, 1.0 / weights))
         .collect();
-    let overall = overall.map(|contrast| judged(contrast, known / weights, &SideDoubts::default()));
+    let overall = together.as_ref().zip(overall);
+    let overall = overall.map(|(cell, contrast)| judged(cell, contrast, known / weights));
     (of_cells, overall)
 }
 
@@ -89,6 +90,13 @@ impl RunCell {
         let known = |values: &[Option<f64>]| values.iter().copied().flatten().collect::<Vec<_>>();
         let base = known(&self.base);
         (base.len() >= base_min).then(|| contrast(&base, &known(&self.new), RESOLUTION))?
+    }
+
+    /// What it lacks where there is no contrast.
+    fn lacking(&self) -> WhyUndecided {
+        let lacks = |values: &[Option<f64>]| values.iter().flatten().next().is_none();
+        let none = Valueless::of(lacks(&self.base), lacks(&self.new));
+        none.map_or(WhyUndecided::FewRuns, WhyUndecided::NoValue)
     }
 }
 
@@ -121,14 +129,14 @@ impl RunCriteria {
     /// The conclusion from the interval of the ratio, and what could reverse it.
     fn verdict(
         &self,
-        contrast: Option<Contrast>,
-        interval: Option<(f64, f64)>,
+        cell: &RunCell,
+        shown: Option<(Contrast, (f64, f64))>,
         better: Better,
-        against: &SideDoubts,
     ) -> (CellVerdict, Vec<SideDoubt>) {
-        let Some((contrast, (low, high))) = contrast.zip(interval) else {
-            return (CellVerdict::CannotTell, Vec::new());
+        let Some((contrast, (low, high))) = shown else {
+            return (CellVerdict::CannotTell(cell.lacking()), Vec::new());
         };
+        let against = &cell.against;
         let margin = self.margin.ln_1p();
         let is_higher = contrast.difference > 0.0;
         let differs = low > 1.0 || high < 1.0;
@@ -154,7 +162,7 @@ impl RunCriteria {
         let shown = match (claim, self.looks_for) {
             (Some(verdict), _) => verdict,
             (None, ReportedChanges::AnyChange) => CellVerdict::NoChange,
-            (None, _) => CellVerdict::CannotTell,
+            (None, _) => CellVerdict::CannotTell(WhyUndecided::WideInterval),
         };
         (CellVerdict::doubted(&doubts).unwrap_or(shown), doubts)
     }

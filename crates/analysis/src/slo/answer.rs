@@ -8,8 +8,8 @@ use iolab_workload::service_level::{ServiceLevel, ServiceLevels};
 use iolab_workload::trial::{RATE_MAX, Rate};
 
 use super::{RateLimit, Search};
-use crate::doubt::ReachedLimit;
-use crate::fitness::{Answer, CellAnswer, UnseenStalls, keeps};
+use crate::doubt::{Direction, ReachedLimit, Reason};
+use crate::fitness::{Answer, CellAnswer, ReasonedAnswer, UnseenStalls, WhyOpen, keeps};
 
 /// The result at one rate.
 #[derive(Debug, Clone, PartialEq)]
@@ -40,6 +40,8 @@ pub struct SearchAnswer {
     pub binding: Vec<ServiceLevel>,
     /// Shortest and longest trial; `None` without trials.
     pub times: Option<(Duration, Duration)>,
+    /// Where an end is not shown: what in the trials of any rate could have kept it from that, each kind once.
+    pub doubts: Vec<Reason>,
 }
 
 impl RateAnswer {
@@ -104,6 +106,10 @@ impl SearchAnswer {
         let holds = last_that_holds(&rates).cloned();
         let least = holds.as_ref().map_or(0, |holds| holds.rate);
         let fails = first_that_fails(&rates, least).cloned();
+        let doubts = match holds.is_some() && fails.is_some() {
+            true => Vec::new(),
+            false => doubts_of(&rates),
+        };
         Ok(Self {
             experiment: record.experiment.name.clone(),
             target: record.target_text(),
@@ -113,16 +119,32 @@ impl SearchAnswer {
             fails,
             binding: most_missed(levels, &missed),
             times: times.iter().min().copied().zip(times.iter().max().copied()),
+            doubts,
         })
+    }
+
+    /// The answer: yes where both ends are shown; otherwise with the reasons.
+    pub fn reasoned(&self) -> ReasonedAnswer {
+        let open = |why| ReasonedAnswer::CannotTell(vec![why]);
+        let of_end = |end: &Option<RateAnswer>, none| match end {
+            None => open(none),
+            Some(rate) if rate.stands() => ReasonedAnswer::Yes,
+            Some(rate) => rate.found.reasoned(),
+        };
+        let ends = [
+            of_end(&self.holds, WhyOpen::NoRateHolds),
+            of_end(&self.fails, WhyOpen::NoRateFails),
+        ];
+        let doubts = self.doubts.iter();
+        let doubts = doubts.map(|reason| open(WhyOpen::Doubted(reason.kind())));
+        let contradicts = self.limit.contradicts;
+        let contradicts = contradicts.then(|| open(WhyOpen::RatesContradict));
+        ReasonedAnswer::merge(ends.into_iter().chain(contradicts).chain(doubts))
     }
 
     /// The answer: yes where both ends are shown.
     pub fn answer(&self) -> Answer {
-        let stands = |end: &Option<RateAnswer>| end.as_ref().is_some_and(RateAnswer::stands);
-        match stands(&self.holds) && stands(&self.fails) && !self.limit.contradicts {
-            true => Answer::Yes,
-            false => Answer::CannotTell,
-        }
+        self.reasoned().answer()
     }
 
     /// The stalls that a yes does not exclude at the rate that holds.
@@ -130,6 +152,20 @@ impl SearchAnswer {
         let holds = self.holds.as_ref().filter(|_| self.answer() == Answer::Yes);
         holds.and_then(|holds| holds.found.unseen_stalls())
     }
+}
+
+/// What in the trials could reverse an answer at any rate, each kind once.
+fn doubts_of(rates: &[RateAnswer]) -> Vec<Reason> {
+    let mut found: Vec<Reason> = Vec::new();
+    let doubts = rates
+        .iter()
+        .flat_map(|rate| rate.found.doubts.against(Direction::Equal));
+    for doubt in doubts {
+        if !found.iter().any(|one| one.kind() == doubt.reason.kind()) {
+            found.push(doubt.reason.clone());
+        }
+    }
+    found
 }
 
 fn most_missed(levels: &ServiceLevels, missed: &[u32]) -> Vec<ServiceLevel> {

@@ -4,7 +4,7 @@ use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::claim::Difference;
 use iolab_analysis::compare::{
     Better, CellVerdict, Comparison, Conclusion, Criteria, HypothesisTest, ReplicationUnit,
-    RunSide, SideValue,
+    RunSide, SideValue, WhyUndecided,
 };
 use iolab_analysis::doubt::ReasonKind;
 use iolab_plan::experiment::Experiment;
@@ -251,7 +251,7 @@ fn a_drift_that_both_sides_share_does_not_hide_a_difference() {
     let comparison = of(&alone(100.0), &alone(68.0), None).unwrap();
     assert_eq!(
         comparison.cells[0].verdict,
-        CellVerdict::Doubted(ReasonKind::Dependent)
+        CellVerdict::CannotTell(WhyUndecided::Doubted(ReasonKind::Dependent))
     );
     assert_eq!(comparison.conclusion(), Conclusion::CannotTell);
 }
@@ -416,7 +416,13 @@ fn two_runs_do_not_accuse_each_other() {
     new.run.seed += 1;
     let comparison = one_run_each(&base, &new);
     let verdicts: Vec<CellVerdict> = comparison.cells.iter().map(|c| c.verdict).collect();
-    assert_eq!(verdicts, [CellVerdict::OneRunEach, CellVerdict::Equivalent]);
+    assert_eq!(
+        verdicts,
+        [
+            CellVerdict::CannotTell(WhyUndecided::OneRunEach),
+            CellVerdict::Equivalent
+        ]
+    );
     assert_eq!(comparison.conclusion(), Conclusion::CannotTell);
     assert_eq!(comparison.unit, ReplicationUnit::Runs);
     // A run and a copy of its file.
@@ -461,24 +467,24 @@ fn a_disturbed_side_speaks_against_what_it_could_have_caused() {
         (
             disturbed(quiet(slow)),
             quiet(fast),
-            CellVerdict::Doubted(ReasonKind::Disturbed),
+            CellVerdict::CannotTell(WhyUndecided::Doubted(ReasonKind::Disturbed)),
         ),
         (disturbed(quiet(fast)), quiet(slow), CellVerdict::Slower),
         (
             quiet(fast),
             disturbed(quiet(slow)),
-            CellVerdict::Doubted(ReasonKind::Disturbed),
+            CellVerdict::CannotTell(WhyUndecided::Doubted(ReasonKind::Disturbed)),
         ),
         (quiet(slow), disturbed(quiet(fast)), CellVerdict::Faster),
         (
             quiet(fast),
             disturbed(quiet(fast)),
-            CellVerdict::Doubted(ReasonKind::Disturbed),
+            CellVerdict::CannotTell(WhyUndecided::Doubted(ReasonKind::Disturbed)),
         ),
         (
             disturbed(quiet(fast)),
             quiet(fast),
-            CellVerdict::Doubted(ReasonKind::Disturbed),
+            CellVerdict::CannotTell(WhyUndecided::Doubted(ReasonKind::Disturbed)),
         ),
         (quiet(fast), quiet(slow), CellVerdict::Slower),
         (quiet(slow), quiet(fast), CellVerdict::Faster),
@@ -490,7 +496,7 @@ fn a_disturbed_side_speaks_against_what_it_could_have_caused() {
     let (both, other) = (disturbed(quiet(100.0)), disturbed(quiet(50.0)));
     assert_eq!(
         verdict(&both, &other),
-        CellVerdict::Doubted(ReasonKind::Disturbed)
+        CellVerdict::CannotTell(WhyUndecided::Doubted(ReasonKind::Disturbed))
     );
     let far = disturbed(quiet(10.0));
     assert_eq!(verdict(&both, &far), CellVerdict::Slower);
@@ -515,7 +521,10 @@ fn latencies_that_differ_by_a_step_of_the_clock_are_not_told_apart() {
     assert_eq!(verdict(1.0), (CellVerdict::Faster, 0));
     assert_eq!(
         verdict(500.0),
-        (CellVerdict::Doubted(ReasonKind::CoarseClock), 2)
+        (
+            CellVerdict::CannotTell(WhyUndecided::Doubted(ReasonKind::CoarseClock)),
+            2
+        )
     );
 }
 
@@ -530,7 +539,7 @@ fn bytes_from_another_source_are_not_compared() {
         assert_eq!(
             verdicts,
             [
-                CellVerdict::Doubted(ReasonKind::OtherSource),
+                CellVerdict::CannotTell(WhyUndecided::Doubted(ReasonKind::OtherSource)),
                 CellVerdict::Equivalent
             ]
         );
@@ -552,7 +561,7 @@ fn a_busy_neighbour_is_named_and_nobody_is_accused() {
     assert_eq!(
         verdicts,
         [
-            CellVerdict::Doubted(ReasonKind::Disturbed),
+            CellVerdict::CannotTell(WhyUndecided::Doubted(ReasonKind::Disturbed)),
             CellVerdict::Slower
         ]
     );

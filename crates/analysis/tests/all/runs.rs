@@ -1,7 +1,7 @@
 //! Comparison of runs with runs, gates and histories, on synthetic records.
 
 use iolab_analysis::analysed_run::AnalysedRun;
-use iolab_analysis::compare::{ALPHA, CellVerdict, Conclusion};
+use iolab_analysis::compare::{ALPHA, CellVerdict, Conclusion, WhyUndecided};
 use iolab_analysis::doubt::ReasonKind;
 use iolab_analysis::gate::{Gate, GateTerms};
 use iolab_analysis::history::History;
@@ -138,7 +138,7 @@ fn the_spread_of_the_runs_is_the_yardstick() {
     new.iter_mut().for_each(|run| run.run.seed += 100);
     let comparison = compared(&base, &new).unwrap();
     assert_eq!(
-        comparison.count(CellVerdict::CannotTell),
+        comparison.count(CellVerdict::CannotTell(WhyUndecided::WideInterval)),
         2,
         "{comparison:?}"
     );
@@ -174,7 +174,8 @@ fn a_run_is_on_one_side_only_and_counts_once() {
 fn two_runs_alone_say_nothing_of_runs() {
     let base = runs(&STEADY);
     let comparison = compared(&base[..1], &base[1..2]).unwrap();
-    assert_eq!(comparison.count(CellVerdict::CannotTell), 2);
+    let few = CellVerdict::CannotTell(WhyUndecided::FewRuns);
+    assert_eq!(comparison.count(few), 2);
     assert_eq!(comparison.cells[0].judged.contrast, None);
 }
 
@@ -238,7 +239,7 @@ fn a_disturbed_run_accuses_nobody() {
     let compared = gate.compared.as_ref().unwrap();
     assert_eq!(
         compared.cells[0].judged.verdict,
-        CellVerdict::Doubted(ReasonKind::Disturbed)
+        CellVerdict::CannotTell(WhyUndecided::Doubted(ReasonKind::Disturbed))
     );
     let found = compared.cells[0].against.imbalances().next();
     assert_eq!(found.unwrap().what, Disturber::OtherTraffic);
@@ -280,14 +281,14 @@ fn a_disturbed_side_speaks_against_what_it_could_have_caused() {
         (
             &quiet,
             alone(60.0),
-            CellVerdict::Doubted(ReasonKind::Disturbed),
+            CellVerdict::CannotTell(WhyUndecided::Doubted(ReasonKind::Disturbed)),
         ),
         (&quiet, alone(160.0), CellVerdict::Faster),
         (&quiet, alone(100.0), CellVerdict::NoChange),
         (
             &busy,
             later(160.0),
-            CellVerdict::Doubted(ReasonKind::Disturbed),
+            CellVerdict::CannotTell(WhyUndecided::Doubted(ReasonKind::Disturbed)),
         ),
         (&busy, later(60.0), CellVerdict::Slower),
         // As disturbed as before.
@@ -299,7 +300,7 @@ fn a_disturbed_side_speaks_against_what_it_could_have_caused() {
     serve(&mut cached, 0, ServedBy::PageCache, "all from memory");
     assert_eq!(
         verdict(&quiet, &cached),
-        CellVerdict::Doubted(ReasonKind::OtherSource)
+        CellVerdict::CannotTell(WhyUndecided::Doubted(ReasonKind::OtherSource))
     );
 }
 

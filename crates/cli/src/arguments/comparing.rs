@@ -25,7 +25,8 @@ hold for all cells simultaneously, with 95 % confidence. Cannot tell (disturbed)
 (other traffic, steal, CPU or memory pressure, CPU quota, split requests) could explain \
 the result; cannot tell (other source) when the bytes came from different sources; cannot tell with \
 another reason (suspended, earlier writes, rate not held, coarse clock, two groups, drift) \
-when that could reverse the result; identical when both files hold the same run; otherwise cannot tell.
+when that could reverse the result; identical when both files hold the same run; otherwise cannot tell \
+with what is missing (wide interval, few trials, few runs, no value, no ratio).
 
 Exit codes: 4 a cell is slower; otherwise 5 a cell cannot be judged; otherwise 0.";
 

@@ -145,7 +145,7 @@ impl<'a> Cells<'a> {
         Origin {
             cell: None,
             n,
-            verdict: words::verdict(cell.verdict).to_owned(),
+            verdict: words::verdict(cell.verdict).into_owned(),
             x: self.level(cell).to_owned(),
             text: format!("{place}: {what}; {}", words::verdict(cell.verdict)),
         }

@@ -4,45 +4,43 @@ use std::borrow::Cow;
 
 use crate::doubt::in_short;
 use iolab_analysis::analysis::Response;
-use iolab_analysis::compare::CellVerdict;
+use iolab_analysis::compare::{CellVerdict, Valueless, WhyUndecided};
 use iolab_figure::words;
 use iolab_workload::quantity::{counted, format_percent};
 
 use super::all_cells;
 use crate::ratio::{self, RatioShown};
 
-/// Sides of which no trial has a value of the quantity.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Lacking {
-    response: Option<Response>,
-    sides: &'static str,
+/// Why there is no conclusion about a cell, in a few words: `disturbed`, `p99 needs 368 requests in a trial; ...`.
+pub(crate) fn undecided(why: WhyUndecided, response: Option<Response>) -> Cow<'static, str> {
+    let text = match why {
+        WhyUndecided::NoValue(sides) => return no_value(sides, response).into(),
+        WhyUndecided::NoRatio => "a value is not positive, and the intervals overlap",
+        WhyUndecided::FewTrials => "too few trials",
+        WhyUndecided::FewRuns => "too few runs",
+        WhyUndecided::WideInterval => "intervals too wide",
+        WhyUndecided::OneRunEach => "one run each",
+        WhyUndecided::Doubted(reason) => in_short(reason),
+    };
+    text.into()
 }
 
-impl Lacking {
-    /// `None` where both sides have a value.
-    pub(crate) fn of(response: Option<Response>, base: bool, new: bool) -> Option<Self> {
-        let sides = match (base, new) {
-            (true, true) => "either side",
-            (true, false) => "the base",
-            (false, true) => "the new side",
-            (false, false) => return None,
-        };
-        Some(Self { response, sides })
-    }
-
-    fn words(self) -> String {
-        let sides = self.sides;
-        let needs = |response: &Response| response.requests_min() > 1;
-        match self.response.filter(needs) {
-            Some(response) => {
-                let requests = counted(response.requests_min(), "request");
-                format!(
-                    "{} needs {requests} in a trial; no trial of {sides} has so many (increase --time)",
-                    response.name()
-                )
-            }
-            None => format!("no trial of {sides} has a value of this"),
+fn no_value(sides: Valueless, response: Option<Response>) -> String {
+    let sides = match sides {
+        Valueless::Both => "either side",
+        Valueless::Base => "the base",
+        Valueless::New => "the new side",
+    };
+    let needs = |response: &Response| response.requests_min() > 1;
+    match response.filter(needs) {
+        Some(response) => {
+            let requests = counted(response.requests_min(), "request");
+            format!(
+                "{} needs {requests} in a trial; no trial of {sides} has so many (increase --time)",
+                response.name()
+            )
         }
+        None => format!("no trial of {sides} has a value of this"),
     }
 }
 
@@ -54,8 +52,8 @@ pub(crate) struct SaidOfCell {
     pub(crate) ratio: Option<RatioShown>,
     /// Its levels; empty where there is one cell only.
     pub(crate) at: String,
-    /// The sides of which no trial has a value of the quantity.
-    pub(crate) lacks_values: Option<Lacking>,
+    /// The quantity; `None` for bare numbers.
+    pub(crate) response: Option<Response>,
 }
 
 impl SaidOfCell {
@@ -72,25 +70,8 @@ impl SaidOfCell {
 
     /// Why there is no conclusion about it.
     fn why(&self) -> Option<Cow<'static, str>> {
-        let why = match self.verdict {
-            CellVerdict::OneRunEach => Some("one run each"),
-            CellVerdict::Doubted(reason) => Some(in_short(reason)),
-            CellVerdict::CannotTell if self.ratio.is_some_and(|(_, i)| i.is_some()) => {
-                Some("intervals too wide")
-            }
-            CellVerdict::CannotTell => match self.lacks_values {
-                None => Some("too few trials"),
-                Some(lacking) => return Some(lacking.words().into()),
-            },
-            CellVerdict::Faster
-            | CellVerdict::Slower
-            | CellVerdict::Higher
-            | CellVerdict::Lower
-            | CellVerdict::Equivalent
-            | CellVerdict::Identical
-            | CellVerdict::NoChange => None,
-        };
-        why.map(Cow::Borrowed)
+        let why = self.verdict.why_open()?;
+        Some(undecided(why, self.response))
     }
 }
 
@@ -114,7 +95,7 @@ pub(crate) fn answer(cells: &[SaidOfCell], margin: f64) -> String {
         let what = match verdict {
             CellVerdict::Equivalent => format!("equivalent within {}", format_percent(margin)),
             CellVerdict::Identical => "the same run".to_owned(),
-            other => words::verdict(other).to_owned(),
+            other => words::verdict(other).into_owned(),
         };
         let times = match verdict {
             CellVerdict::NoChange | CellVerdict::Identical => None,
@@ -173,13 +154,14 @@ mod tests {
             verdict,
             ratio: Some(ratio),
             at: at.to_owned(),
-            lacks_values: None,
+            response: None,
         };
         let slower = |at, ratio: f64| {
             let interval = Some((0.9 * ratio, 1.1 * ratio));
             of(CellVerdict::Slower, at, (ratio, interval))
         };
-        let few = of(CellVerdict::CannotTell, "", (1.0 / 107.0, None));
+        let few = CellVerdict::CannotTell(WhyUndecided::FewTrials);
+        let few = of(few, "", (1.0 / 107.0, None));
         let told = [
             answer(
                 &[slower("bs=4KiB", 1.0 / 235.0), slower("bs=1MiB", 0.5)],
@@ -197,23 +179,21 @@ mod tests {
 
     #[test]
     fn a_quantile_without_a_value_names_the_requests_that_it_needs() {
-        let of = |lacks_values| SaidOfCell {
-            verdict: CellVerdict::CannotTell,
+        let of = |response, sides| SaidOfCell {
+            verdict: CellVerdict::CannotTell(WhyUndecided::NoValue(sides)),
             ratio: None,
             at: String::new(),
-            lacks_values,
+            response,
         };
         let p99999 = Some(Response::P99999);
         let lacking = [
-            None,
-            Lacking::of(None, true, false),
-            Lacking::of(p99999, true, true),
-            Lacking::of(p99999, true, false),
-            Lacking::of(p99999, false, true),
+            of(None, Valueless::Base),
+            of(p99999, Valueless::Both),
+            of(p99999, Valueless::Base),
+            of(p99999, Valueless::New),
         ];
-        let told = lacking.map(|lacking| answer(&[of(lacking)], 0.05));
+        let told = lacking.map(|lacking| answer(&[lacking], 0.05));
         insta::assert_snapshot!(told.join("\n"), @r"
-        cannot tell; too few trials
         cannot tell; no trial of the base has a value of this
         cannot tell; p99.999 needs 368887 requests in a trial; no trial of either side has so many (increase --time)
         cannot tell; p99.999 needs 368887 requests in a trial; no trial of the base has so many (increase --time)

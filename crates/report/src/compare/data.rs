@@ -150,8 +150,8 @@ pub(super) struct ComparisonRow {
     ratio_of: Option<&'static str>,
     #[serde(flatten)]
     ratio: Ratio,
-    /// `slower`, `faster`, `higher`, `lower`, `equivalent`, `identical`, or `cannot tell`, with the reason in brackets: `(one run each)`,
-    /// `(other source)`, `(suspended)`, `(disturbed)`, `(earlier writes)`, `(rate not held)`, `(coarse clock)`, `(two groups)`, `(drift)`.
+    /// `slower`, `faster`, `higher`, `lower`, `equivalent`, `identical`, or `cannot tell`, with the reason in brackets: `(wide interval)`,
+    /// `(few trials)`, `(no value)`, `(no ratio)` (a value is not positive), `(one run each)`, `(other source)`, `(suspended)`, `(disturbed)`, `(earlier writes)`, `(rate not held)`, `(coarse clock)`, `(two groups)`, `(drift)`.
     verdict: String,
     /// Trials that each side lacks for a verdict; `null` where there is one, or where no reasonable number suffices.
     further_trials: Option<usize>,
@@ -361,7 +361,7 @@ impl ComparisonRow {
                 None => "medians",
             }),
             ratio: Ratio::of(cell.estimate.as_ref()),
-            verdict: words::verdict(cell.verdict).to_owned(),
+            verdict: words::verdict(cell.verdict).into_owned(),
             further_trials: cell.further.and_then(|further| match further {
                 Further::Trials(n) => Some(n),
                 Further::TooMany => None,

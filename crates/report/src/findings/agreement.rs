@@ -1,6 +1,6 @@
 //! How far two sides agree, over all cells of a comparison.
 
-use std::collections::BTreeMap;
+use std::borrow::Cow;
 
 use super::{Finding, Rule, capitalised, format_estimate};
 use iolab_analysis::claim::Difference;
@@ -11,7 +11,7 @@ use iolab_figure::words;
 use iolab_workload::escape_control::escape_control;
 use iolab_workload::quantity::format_percent;
 
-use crate::compare::measured;
+use crate::compare::{measured, undecided};
 use crate::doubt::on_side;
 
 pub(crate) const AGREEMENT: Rule = Rule::result(
@@ -35,6 +35,16 @@ pub fn agreement(comparisons: &[Comparison]) -> Vec<Finding> {
     comparisons.iter().flat_map(sentences).collect()
 }
 
+/// Whether any cell, or all of them together, are shown to differ or to be equivalent: what shows nothing is no news.
+pub(super) fn is_shown(comparison: &Comparison) -> bool {
+    let together = comparison.overall.as_ref().map(|all| all.difference);
+    let together = together.is_some_and(|difference| match difference {
+        Difference::Higher | Difference::Lower | Difference::Equivalent => true,
+        Difference::NotFound | Difference::CannotTell => false,
+    });
+    together || comparison.cells.iter().any(|cell| !cell.verdict.is_open())
+}
+
 /// The cells, and how many of them have which verdict.
 fn verdicts(comparison: &Comparison) -> String {
     let cells: Vec<&CellComparison> = comparison.cells.iter().collect();
@@ -46,18 +56,34 @@ fn verdicts(comparison: &Comparison) -> String {
     format!("{cells}: {tally}.")
 }
 
-/// How many of some cells have which verdict: `1 equivalent within 10 %, 2 cannot tell`.
+/// How many of some cells have which verdict: `1 equivalent within 10 %, 2 cannot tell (wide interval)`.
 pub(super) fn tally_of(cells: &[&CellComparison], terms: &Criteria) -> String {
     let margin = format_percent(terms.margin);
-    let mut counts: BTreeMap<CellVerdict, usize> = BTreeMap::new();
-    for cell in cells {
-        *counts.entry(cell.verdict).or_default() += 1;
-    }
-    let counted = counts.into_iter().map(|(verdict, n)| match verdict {
-        CellVerdict::Equivalent => format!("{n} equivalent within {margin}"),
-        other => format!("{n} {}", words::verdict(other)),
+    let mut verdicts: Vec<CellVerdict> = cells.iter().map(|cell| cell.verdict).collect();
+    verdicts.sort_unstable();
+    let words = verdicts.into_iter().map(|verdict| match verdict {
+        CellVerdict::Equivalent => format!("equivalent within {margin}").into(),
+        other => words::verdict(other),
     });
+    let mut counts: Vec<(Cow<'static, str>, usize)> = Vec::new();
+    for word in words {
+        match counts.last_mut() {
+            Some((last, n)) if *last == word => *n += 1,
+            _ => counts.push((word, 1)),
+        }
+    }
+    let counted = counts.into_iter().map(|(word, n)| format!("{n} {word}"));
     counted.collect::<Vec<String>>().join(", ")
+}
+
+/// What a cell shows by itself: `equivalent within 10 %`, `cannot tell: intervals too wide`.
+pub(super) fn shown_of_cell(cell: &CellComparison, comparison: &Comparison) -> String {
+    let margin = format_percent(comparison.terms.margin);
+    match (cell.verdict, cell.verdict.why_open()) {
+        (CellVerdict::Equivalent, _) => format!("equivalent within {margin}"),
+        (_, Some(why)) => format!("cannot tell: {}", undecided(why, comparison.response)),
+        (other, None) => words::verdict(other).into_owned(),
+    }
 }
 
 /// The ratio over all cells, where both sides went through the same blocks.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::agreement::{shown, tally_of};
+use super::agreement::{shown, shown_of_cell, tally_of};
 use super::run_status::is_by_user;
 use super::sentences::{cause_in_short, done, in_words_of_standard, state_in_short, times};
 use iolab_analysis::analysis::{Analysis, CellAnalysis, Flag, Response};
@@ -189,7 +189,7 @@ impl<'a> Subject<'a> {
             let all = all.filter(|_| !self.is_one_of_several);
             let all = all.map(|all| (all.estimate, shown(all, comparison)));
             let only = || match own.as_slice() {
-                [only] => Some((only.estimate?, words::verdict(only.verdict).to_owned())),
+                [only] => Some((only.estimate?, shown_of_cell(only, comparison))),
                 _ => None,
             };
             let base = &comparison.base;

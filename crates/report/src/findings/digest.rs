@@ -4,6 +4,7 @@ mod caveat;
 
 use std::collections::BTreeSet;
 
+use crate::findings::agreement::is_shown;
 use crate::findings::{agreement, sentences, stragglers};
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::analysis::Analysis;
@@ -101,7 +102,11 @@ fn headlines<'c>(
         found.map(move |finding| (None, vec![run], Vec::new(), (finding.text, None), false))
     });
     let of_tools = runs.iter().enumerate().flat_map(|(run, told)| {
-        let found = agreement(told.peers).into_iter().take(1);
+        let shown = told.peers.iter().find(|peer| is_shown(peer));
+        let found = shown
+            .map(std::slice::from_ref)
+            .map_or(Vec::new(), agreement);
+        let found = found.into_iter();
         found.map(move |finding| (None, vec![run], Vec::new(), (finding.text, None), false))
     });
     let of_claims = claim::headlines(claims).into_iter();

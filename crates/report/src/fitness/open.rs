@@ -10,16 +10,19 @@ pub(crate) fn in_line(answer: &ReasonedAnswer) -> String {
     let word = answer.answer();
     match answer {
         ReasonedAnswer::Yes | ReasonedAnswer::No => word.to_string(),
-        ReasonedAnswer::CannotTell(reasons) => {
-            let mut texts: Vec<&str> = Vec::new();
-            for text in reasons.iter().map(reason) {
-                if !texts.contains(&text) {
-                    texts.push(text);
-                }
-            }
-            format!("{word}: {}", texts.join(", "))
+        ReasonedAnswer::CannotTell(reasons) => format!("{word}: {}", in_words(reasons)),
+    }
+}
+
+/// The reasons, each once: `suspended during a trial, disturbed`.
+pub(crate) fn in_words(reasons: &[WhyOpen]) -> String {
+    let mut texts: Vec<&str> = Vec::new();
+    for text in reasons.iter().map(reason) {
+        if !texts.contains(&text) {
+            texts.push(text);
         }
     }
+    texts.join(", ")
 }
 
 /// A reason for "cannot tell" in a few words.
@@ -28,6 +31,9 @@ fn reason(why: &WhyOpen) -> &'static str {
         WhyOpen::NotComplete => "not completely measured",
         WhyOpen::NoRunFile => "a run file is missing",
         WhyOpen::NoTrial => "no trial was measured",
+        WhyOpen::NoRateHolds => "no rate is shown to hold",
+        WhyOpen::NoRateFails => "no rate is shown to fail",
+        WhyOpen::RatesContradict => "the level failed at one rate and held at a higher one",
         WhyOpen::NotShown(Open::NoRequest) => "no such request was measured",
         WhyOpen::NotShown(Open::FewTrials { .. }) => "too few trials",
         WhyOpen::NotShown(
@@ -88,6 +94,33 @@ fn are(number: u64, of: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::compare::undecided;
+    use iolab_analysis::compare::WhyUndecided;
+    use iolab_analysis::doubt::ReasonKind;
+
+    #[test]
+    fn each_doubt_that_opens_an_answer_has_words_of_its_own() {
+        let of = |kind: &ReasonKind| {
+            let line = in_line(&ReasonedAnswer::CannotTell(vec![WhyOpen::Doubted(*kind)]));
+            let of_comparison = undecided(WhyUndecided::Doubted(*kind), None);
+            assert_eq!(line, format!("cannot tell: {of_comparison}"));
+            line
+        };
+        let lines: Vec<String> = ReasonKind::ALL.iter().map(of).collect();
+        insta::assert_snapshot!(lines.join("\n"), @r"
+        cannot tell: bytes from another source
+        cannot tell: writes not made durable
+        cannot tell: write cache not flushed
+        cannot tell: suspended during a trial
+        cannot tell: disturbed
+        cannot tell: earlier writes may not have been written out
+        cannot tell: rate not held
+        cannot tell: clock too coarse
+        cannot tell: two groups of trials
+        cannot tell: trials depend on each other
+        cannot tell: another run shows otherwise
+        ");
+    }
 
     #[test]
     fn each_reason_is_a_clause() {

@@ -178,8 +178,8 @@ struct JudgedData {
     p_adjusted: Option<f64>,
     /// The change that would have been found with a chance of 90 %, a factor.
     detectable_factor: Option<f64>,
-    /// `slower`, `faster`, `equivalent`, `no change shown`, or `cannot tell`, with the reason in brackets: `(other source)`,
-    /// `(suspended)`, `(disturbed)`, `(rate not held)`, `(coarse clock)`.
+    /// `slower`, `faster`, `equivalent`, `no change shown`, or `cannot tell`, with the reason in brackets: `(wide interval)`,
+    /// `(few runs)`, `(no value)`, `(other source)`, `(suspended)`, `(disturbed)`, `(rate not held)`, `(coarse clock)`.
     verdict: String,
 }
 
@@ -292,7 +292,7 @@ impl JudgedData {
             p: judged.p,
             p_adjusted: judged.p_adjusted,
             detectable_factor: judged.detectable.map(|share| 1.0 + share),
-            verdict: words::verdict(judged.verdict).to_owned(),
+            verdict: words::verdict(judged.verdict).into_owned(),
         }
     }
 }

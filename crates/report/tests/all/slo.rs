@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use iolab_analysis::doubt::{Doubt, Doubts, ReachedLimit, Reason};
-use iolab_analysis::fitness::{Answer, CellAnswer, Judged, LevelAnswer};
+use iolab_analysis::fitness::{Answer, CellAnswer, Judged, LevelAnswer, ReasonedAnswer, WhyOpen};
 use iolab_analysis::imbalance::Disturber;
 use iolab_analysis::slo::{RateAnswer, RateLimit, Search, SearchAnswer, Step};
 use iolab_record::ServedBy;
@@ -99,6 +99,7 @@ fn found(levels: &str) -> SearchAnswer {
         fails: Some(at(3200, &levels, Answer::No, Vec::new())),
         binding: levels.all()[..1].to_vec(),
         times: Some((Duration::from_millis(250), Duration::from_millis(500))),
+        doubts: Vec::new(),
         levels,
     }
 }
@@ -177,8 +178,32 @@ fn an_end_that_is_not_shown_leaves_the_answer_open() {
         assert_eq!(open.answer(), Answer::CannotTell);
         insta::assert_snapshot!(text(&open));
     }
+    // What may have kept an end from being shown is told with it, and what to do about it.
+    let told = [(true, false), (false, true), (false, false)].map(|(holds, fails)| {
+        let mut open = found("p99<1ms");
+        open.holds = open.holds.filter(|_| holds);
+        open.fails = open.fails.filter(|_| fails);
+        open.doubts = traffic().into_iter().map(|doubt| doubt.reason).collect();
+        let said = text(&open);
+        assert!(said.contains("Stop what else uses the device"), "{said}");
+        said.lines().next().unwrap_or_default().to_owned()
+    });
+    insta::assert_snapshot!(told.join("\n"), @r"
+    load-latency on /data: p99<1ms holds at 2800 requests/s; no higher rate was shown to fail (disturbed); limit about 2960 requests/s (95 % interval 2834 to 3091)
+    load-latency on /data: p99<1ms fails at 3200 requests/s; no lower rate was shown to hold (disturbed); limit about 2960 requests/s (95 % interval 2834 to 3091)
+    load-latency on /data: cannot tell at which rate p99<1ms holds: no rate is shown to hold, no rate is shown to fail, disturbed; limit about 2960 requests/s (95 % interval 2834 to 3091)
+    ");
     let unlimited = limit(1_000_000);
     assert_eq!((unlimited.holds, unlimited.fails), (Some(101_070), None));
+}
+
+#[test]
+fn a_limit_that_the_rates_contradict_is_left_open() {
+    let mut contradicted = found("p99<1ms");
+    contradicted.limit.contradicts = true;
+    let open = ReasonedAnswer::CannotTell(vec![WhyOpen::RatesContradict]);
+    assert_eq!(contradicted.answer(), Answer::CannotTell);
+    assert_eq!(contradicted.reasoned(), open);
 }
 
 #[test]

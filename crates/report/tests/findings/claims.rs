@@ -1,7 +1,7 @@
 //! Claims in words: each kind where it is shown, where nothing is, and where it could be false.
 
 use iolab_analysis::analysis::{Analysis, analyse};
-use iolab_analysis::claim::{Claim, claims, of_runs};
+use iolab_analysis::claim::{Claim, claims, headlines, of_runs};
 use iolab_record::{RunRecord, ServedBy};
 use iolab_report::findings::sentences::finding;
 use iolab_report::findings::{Finding, choices, cross_findings};
@@ -39,6 +39,20 @@ fn effects_of_either_sign_are_told_with_both_sides() {
     };
     insta::assert_snapshot!("skips_of_either_sign", said(&strided(15.0, 70.0)));
     insta::assert_snapshot!("skips_without_an_effect", said(&strided(20.0, 20.0)));
+}
+
+/// On a noisy disk nothing is shown: that begins no page, and says within what the ratios lie.
+#[test]
+fn skips_of_a_noisy_disk_show_nothing_and_say_what_would_have_been_seen() {
+    let scatter = [60.0, 140.0, 95.0, 120.0, 70.0, 110.0, 85.0, 130.0];
+    let mut noisy = record("made-up", &["skip"]);
+    for (turn, skip) in (0..).zip(["4KiB", "64KiB", "256KiB", "2MiB", "16MiB"]) {
+        let own: Vec<f64> = (0..8).map(|i| scatter[(i * 3 + turn) % 8]).collect();
+        add_cell(&mut noisy, &[&format!("skip={skip}")], &own);
+    }
+    let all = claims(&[&analyse(&noisy)]);
+    assert!(headlines(&all).is_empty(), "{all:?}");
+    insta::assert_snapshot!(said(&noisy));
 }
 
 #[test]
@@ -169,6 +183,29 @@ fn sizes_that_are_near_and_sizes_that_may_be_best_are_told_apart() {
     )
     .text;
     insta::assert_snapshot!(text, @"Highest throughput: sequential reads 500 MB/s at bs=64MiB (within 5 %: 1MiB; not shown to differ: 16MiB); sequential writes 500 MB/s at bs=64MiB (within 5 %: 1MiB; not shown to differ: 16MiB).");
+}
+
+/// One slow trial of the best size hides, in nine blocks, what each of them shows: that is said with the blocks that it takes.
+#[test]
+fn sizes_that_are_lower_in_every_block_are_told_with_the_blocks_that_show_it() {
+    let curve = |least: f64, trials: usize| {
+        let mut sizes = record("read-size", &["bs"]);
+        add_cell(&mut sizes, &["bs=2KiB"], &vec![least; trials]);
+        for (place, size) in (0..).zip(["4KiB", "8KiB", "16KiB", "32KiB", "64KiB", "128KiB"]) {
+            let level = 463.0 - f64::from(place % 4);
+            add_cell(&mut sizes, &[&format!("bs={size}")], &vec![level; trials]);
+        }
+        let mut best = vec![550.0; trials];
+        best[1] = 470.0;
+        add_cell(&mut sizes, &["bs=1MiB"], &best);
+        named("best-size", &analyse(&sizes))[0].text.clone()
+    };
+    let told = [curve(463.0, 9), curve(50.0, 9), curve(50.0, 11)];
+    insta::assert_snapshot!(told.join("\n"), @r"
+    No I/O size is shown to give a lower throughput than another. Lower than at 1MiB in each of 9 blocks, too few to show it for all pairs of sizes (11 are needed: --set trials_min=11): 2KiB to 128KiB.
+    Highest throughput: 550 MB/s at bs=1MiB. Lower than at 1MiB in each of 9 blocks, too few to show it for all pairs of sizes (11 are needed: --set trials_min=11): 4KiB to 128KiB. Lower: 1/11.0 (1/11.5 to 1/8.97) of it at 2KiB.
+    Highest throughput: 550 MB/s at bs=1MiB. Lower: 0.840 times (0.840 to 0.983) at 128KiB, and at 6 more.
+    ");
 }
 
 #[test]

@@ -145,6 +145,14 @@ fn the_device_tells_a_limit_from_a_lock() {
     assert_eq!(flagged(&analysis, Flag::Serialised), [0]);
     let text = &named("serialised", &analysis)[0].text;
     insta::assert_snapshot!(text);
+
+    // What others take of the CPUs is no limit of these threads.
+    let mut contended = lock;
+    for sample in &mut contended.samples {
+        sample.counters.pressure.cpu_stall_ns = Some(sample.elapsed_ns);
+    }
+    let text = &named("serialised", &analyse(&contended))[0].text;
+    insta::assert_snapshot!(text, @"Concurrency was lower than requested in the only cell; lowest at threads=8: 0.899 of 8 requests at the device. Others used the CPUs at the same time (see the flags), which may be the cause.");
 }
 
 /// Eight threads that wait for a lock of the file that they share.

@@ -2,7 +2,9 @@
 //! changes none of it. `claims.rs` tells how the table of docs/METHODS.md is made.
 
 use iolab_analysis::analysed_run::AnalysedRun;
-use iolab_analysis::compare::{Better, CellVerdict, Comparison, Criteria, HypothesisTest, RunSide};
+use iolab_analysis::compare::{
+    Better, CellVerdict, Comparison, Criteria, HypothesisTest, RunSide, WhyUndecided,
+};
 use iolab_analysis::doubt::ReasonKind;
 use iolab_record::RunRecord;
 use iolab_stats::trials_for_apart;
@@ -268,8 +270,8 @@ fn swapped_sides_mirror_each_verdict_and_invert_each_ratio() {
         CellVerdict::Faster,
         CellVerdict::Slower,
         CellVerdict::Equivalent,
-        CellVerdict::Doubted(ReasonKind::Disturbed),
-        CellVerdict::CannotTell,
+        CellVerdict::CannotTell(WhyUndecided::Doubted(ReasonKind::Disturbed)),
+        CellVerdict::CannotTell(WhyUndecided::WideInterval),
     ] {
         assert!(seen.contains(&verdict), "{verdict:?} was not met: {seen:?}");
     }

@@ -18,7 +18,7 @@ pub(super) const ROWS: &[Setting] = rows! { Data:
       value: trial.dedup, put_percent }
     { name: "dedup_set", aliases: ["dedupe_working_set_percentage"], kind: Count, unit: "percent", since: 6, exported: true,
       doc: "how much data is repeated by the writes of dedup, in percent of the region: the first blocks that each thread writes, repeated by all threads; none: one block",
-      value: trial.dedup_set, put_bound, parse_percent }
+      value_or_none: trial.dedup_set, put_bound, parse_percent }
     { name: "verify", kind: Flag, since: 5, exported: true,
       doc: "write blocks with offset, generation and checksum, and check them after each trial, outside its time",
       value: trial.verify, put_flag }

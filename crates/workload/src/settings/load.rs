@@ -26,14 +26,14 @@ pub(super) const ROWS: &[Setting] = rows! { Load:
       get: |cell| Value::word(Some(cell.batch_name())) }
     { name: "rate", aliases: ["rate_iops"], kind: Rate, unit: "1/s", since: 5, exported: true,
       doc: "requests per second over all threads, or bytes per second such as 50MB/s, issued on schedule whether or not earlier ones have completed (open loop); none to issue the next when one completes; 0 for a group that does nothing",
-      set: |cell, text| put_or_none(&mut cell.trial.rate, text),
+      set_or_none: |cell, text| put_or_none(&mut cell.trial.rate, text),
       get: |cell| cell.trial.rate.map_or(Value::None, Value::Rate) }
     { name: "arrivals", kind: Word, since: 5, exported: true,
       doc: "spacing of the scheduled starts of a rate: constant or poisson",
       word: trial.arrivals }
     { name: "thinktime", kind: Time, unit: "s", column: "thinktime_ns", since: 6, exported: true,
       doc: "pause of a thread after every thinktime_every requests, once they have completed; none: no pause",
-      value: trial.thinktime, put_bound, parse_duration }
+      value_or_none: trial.thinktime, put_bound, parse_duration }
     { name: "thinktime_every", aliases: ["thinktime_blocks"], kind: Count, since: 6, exported: true,
       doc: "requests of a thread between two pauses of thinktime",
       value: trial.thinktime_every, put_count, SOME_COUNT }
@@ -51,7 +51,7 @@ pub(super) const ROWS: &[Setting] = rows! { Load:
       value: trial.sqpoll, put_flag }
     { name: "sqpoll_cpu", aliases: ["sqthread_poll_cpu"], kind: Count, since: 6, exported: true,
       doc: "CPU of the thread that polls the submission queue, with sqpoll=true; none: the kernel chooses",
-      value: trial.sqpoll_cpu, put_number_or_none }
+      value_or_none: trial.sqpoll_cpu, put_number_or_none }
     { name: "iopoll", kind: Flag, since: 5, exported: false,
       doc: "io_uring, pvsync2: poll for completions instead of taking interrupts",
       value: trial.iopoll, put_flag }
@@ -63,15 +63,15 @@ pub(super) const ROWS: &[Setting] = rows! { Load:
       value: idle, put_duration }
     { name: "flow", kind: Count, since: 6, exported: false,
       doc: "weight of a group: groups with a flow issue requests in the proportion of their weights; none: as many as complete",
-      value: trial.flow, put_bound, parse_weight }
+      value_or_none: trial.flow, put_bound, parse_weight }
     { name: "active", kind: Word, since: 6, exported: false,
       doc: "groups that run: all, or names with plus signs between: reader+writer",
       set: put_active,
       get: |cell| Value::word(Some(cell.active.as_ref().map_or(ALL.to_owned(), ToString::to_string))) }
     { name: "ranks", kind: Count, since: 6, exported: false,
       doc: concat!("processes (ranks) that take part, of those that ", launchers!(), " started, spread evenly over hosts; none: all"),
-      value: trial.ranks, put_part }
+      value_or_none: trial.ranks, put_part }
     { name: "hosts", kind: Count, since: 6, exported: false,
       doc: concat!("hosts whose processes take part, of those that ", launchers!(), " started processes on; none: all"),
-      value: trial.hosts, put_part }
+      value_or_none: trial.hosts, put_part }
 };

@@ -19,7 +19,7 @@ pub(super) const ROWS: &[Setting] = rows! { Processors:
       word: trial.placement }
     { name: "memory_node", kind: Count, since: 6, exported: true,
       doc: "NUMA node of the threads' memory, buffers included; none: any",
-      value: trial.memory_node, put_number_or_none }
+      value_or_none: trial.memory_node, put_number_or_none }
     { name: "buffer_init", kind: Word, since: 5, exported: true,
       doc: "buffer preparation: untouched, zeroed, touched, populated, huge (huge pages), nohuge or random",
       word: trial.buffer_init }
@@ -31,15 +31,15 @@ pub(super) const ROWS: &[Setting] = rows! { Processors:
       word_or_none: trial.ioprio }
     { name: "nice", kind: Word, since: 6, exported: false,
       doc: "nice value of the threads: 19 (last to get a CPU) to -20 (first; below that of the process as root); none: that of the process",
-      set: put_nice,
+      set_or_none: put_nice,
       get: |cell| Value::word(cell.trial.nice) }
     { name: "realtime", kind: Word, since: 6, exported: false,
       doc: "priority of the threads as real-time threads (SCHED_FIFO), 1 to 99 (first), before all ordinary programs, which may get no CPU meanwhile; needs root and --change-system; none: scheduled as the process is",
-      set: put_realtime,
+      set_or_none: put_realtime,
       get: |cell| Value::word(cell.trial.realtime) }
     { name: "system", kind: Word, since: 6, exported: true,
       doc: "kernel settings during each trial, restored after it; needs root and --change-system: max_sectors_kb:N (or max), scheduler:NAME, read_ahead_kb:N, transparent_hugepage:always, madvise or never, several joined by +; none: unchanged",
-      set: put_system,
+      set_or_none: put_system,
       get: |cell| Value::word((!cell.system.is_none()).then_some(&cell.system)) }
 };
 
@@ -94,7 +94,7 @@ where
     if number.is_none() && text != "none" {
         let (least, most) = (bounds.start(), bounds.end());
         return Err(Error::usage(format!("'{text}' is not {what}"))
-            .hint(format!("choose a number from {least} to {most}, or none")));
+            .hint(format!("choose a number from {least} to {most}")));
     }
     Ok(number)
 }

@@ -37,7 +37,7 @@ pub(super) const ROWS: &[Setting] = rows! { Region:
       value: trial.noatime, put_flag }
     { name: "stripe", kind: Size, unit: "bytes", column: "stripe_bytes", since: 6, exported: false,
       doc: "bytes that go to one target before the next one has its turn, where a trial is striped over several (--striped); none: one I/O",
-      value: trial.stripe, put_bound, parse_size }
+      value_or_none: trial.stripe, put_bound, parse_size }
     { name: "target", kind: Path, since: 6, exported: false,
       doc: "the target that is read or written, where a run has several: paths, or /a:/b for a trial that is striped over both; none for the run's own",
       word_or_none: target }

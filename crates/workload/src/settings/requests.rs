@@ -25,7 +25,7 @@ pub(super) const ROWS: &[Setting] = rows! { Requests:
       value: trial.skip, put_size, ANY_SIZE }
     { name: "skip_every", kind: Size, unit: "bytes", column: "skip_every_bytes", since: 6, exported: false,
       doc: "bytes that pattern=strided visits one after the other before it skips some; none: one I/O",
-      value: trial.skip_every, put_bound, parse_size }
+      value_or_none: trial.skip_every, put_bound, parse_size }
     { name: "read_percent", aliases: ["rwmixread"], kind: Count, unit: "percent", since: 5, exported: true,
       doc: "share of reads: 100 reads only, 0 writes only",
       value: trial.read_percent, put_percent }
@@ -40,7 +40,7 @@ pub(super) const ROWS: &[Setting] = rows! { Requests:
       value: trial.trim_first, put_flag }
     { name: "workload", kind: Word, since: 5, exported: false,
       doc: "pattern and read_percent in one: WS, RS, WR or RR (write or read, sequential or random); none to set them separately",
-      set: put_workload,
+      set_or_none: put_workload,
       get: |cell| Value::word(cell.workload.as_ref()) }
     { name: "dontcache", kind: Flag, since: 6, exported: true,
       doc: "leave no data in the page cache (RWF_DONTCACHE, Linux 6.14); buffered I/O with pvsync2, io_uring or libaio",

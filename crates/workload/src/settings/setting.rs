@@ -6,6 +6,9 @@ use crate::{Error, Result};
 /// Longest value, bytes: above the length of any real list, and fast to parse.
 const VALUE_MAX: usize = 64 << 10;
 
+/// What the remedies of settings end with that take `none`.
+pub(super) const OR_NONE: &str = "or none, to leave it out";
+
 /// A word that is no level of a setting, unless that takes any.
 const ANY_WORD: &str = "any-word";
 
@@ -87,14 +90,16 @@ pub struct Setting {
     pub since: i64,
     /// Whether exports include the column.
     pub exported: bool,
+    /// Whether it takes `none`: no such value.
+    pub is_optional: bool,
     pub(super) set: Set,
     pub(super) get: fn(&CellSpec) -> Value,
 }
 
 type Set = fn(&mut CellSpec, &str) -> Result<()>;
 
-/// Changes a setting in a cell, and reads it.
-pub(super) type Access = (Set, fn(&CellSpec) -> Value);
+/// Changes a setting in a cell, and reads it; whether it takes `none`.
+pub(super) type Access = (Set, fn(&CellSpec) -> Value, bool);
 
 /// The rows of one topic, three lines each, with the fields of [`Setting`]; without `aliases`, `unit` or `column` it has none, or that
 /// of its name. The third line says where the value is in a cell, and how it is parsed: see [`access`].
@@ -106,7 +111,7 @@ macro_rules! rows {
         $($access:tt)+
     })+) => {
         &[$({
-            let (set, get): $crate::settings::setting::Access = $crate::settings::setting::access!($($access)+);
+            let (set, get, is_optional): $crate::settings::setting::Access = $crate::settings::setting::access!($($access)+);
             Setting {
                 name: $name,
                 topic: $crate::settings::Topic::$topic,
@@ -117,6 +122,7 @@ macro_rules! rows {
                 column: $crate::settings::setting::or!($name $(, $column)?),
                 since: $since,
                 exported: $exported,
+                is_optional,
                 set,
                 get,
             }
@@ -134,22 +140,28 @@ macro_rules! or {
     };
 }
 
-/// How a setting is changed and read: a `word`, a `word_or_none`, a `value` (a number, a flag or a time) with the function that parses it and what that needs, or
-/// two functions of its own.
+/// How a setting is changed and read: a `word`, a `value` (a number, a flag or a time) with the function that parses it and what that needs, or two
+/// functions of its own. Those with `or_none` take `none` too, and an error about them says so.
 macro_rules! access {
     (word: $($at:ident).+) => {(
         |cell, text| $crate::settings::values::put(&mut cell.$($at).+, text),
         |cell| $crate::settings::Value::word(Some(&cell.$($at).+)),
+        false,
     )};
     (word_or_none: $($at:ident).+) => {(
         |cell, text| $crate::settings::values::put_or_none(&mut cell.$($at).+, text),
         |cell| $crate::settings::Value::word(cell.$($at).+.as_ref()),
+        true,
     )};
-    (value: $($at:ident).+, $put:ident $(, $with:expr)?) => {(
+    (value: $($value:tt)+) => { $crate::settings::setting::access!(@value false, $($value)+) };
+    (value_or_none: $($value:tt)+) => { $crate::settings::setting::access!(@value true, $($value)+) };
+    (@value $is_optional:literal, $($at:ident).+, $put:ident $(, $with:expr)?) => {(
         |cell, text| $put(&mut cell.$($at).+, text $(, $with)?),
         |cell| cell.$($at).+.into(),
+        $is_optional,
     )};
-    (set: $set:expr, get: $get:expr) => { ($set, $get) };
+    (set: $set:expr, get: $get:expr) => { ($set, $get, false) };
+    (set_or_none: $set:expr, get: $get:expr) => { ($set, $get, true) };
 }
 pub(super) use access;
 pub(super) use or;
@@ -199,7 +211,16 @@ impl Setting {
                     .hint(format!("a value has at most {VALUE_MAX} bytes")),
             );
         }
-        (self.set)(cell, self.kind.trimmed(text)).map_err(|error| error.within(self.name))
+        let set = (self.set)(cell, self.kind.trimmed(text));
+        set.map_err(|error| self.or_none(error).within(self.name))
+    }
+
+    /// Adds `none` to the remedy of an error, where the setting takes it: a line of its own, since remedies do not all list values.
+    fn or_none(&self, error: Error) -> Error {
+        match self.is_optional && error.remedy().is_some() {
+            true => error.also(OR_NONE),
+            false => error,
+        }
     }
 
     /// Its value in a cell as canonical text: `4KiB`, `rand`, `250ms`.

@@ -1,5 +1,6 @@
 use std::collections::BTreeSet;
 
+use super::setting::OR_NONE;
 use super::*;
 use crate::trial::TrialSpec;
 
@@ -270,15 +271,21 @@ fn wrong_values_name_the_setting() {
 }
 
 #[test]
-fn an_unknown_value_of_what_can_be_absent_names_none() {
+fn what_can_be_absent_takes_none_and_its_errors_say_so_once() {
     for setting in SETTINGS {
         let mut cell = CellSpec::default();
         let absent = setting.set(&mut cell, "none").is_ok();
-        match setting.canonical("!") {
-            Err(error) if absent && matches!(setting.value(&cell), Value::None) => {
-                assert!(error.remedy().unwrap().contains("none"), "{error}")
-            }
-            _ => {}
+        let absent = absent && matches!(setting.value(&cell), Value::None);
+        assert_eq!(setting.is_optional, absent, "{}", setting.name);
+        let refused = ["!", "0", "-1"].map(|text| setting.canonical(text).err());
+        for error in refused.into_iter().flatten() {
+            let remedy = error.remedy().unwrap_or_default();
+            assert_eq!(remedy.ends_with(OR_NONE), absent, "{error}");
+            assert_eq!(
+                remedy.matches("or none").count(),
+                usize::from(absent),
+                "{error}"
+            );
         }
     }
 }

@@ -80,7 +80,7 @@ pub(super) fn put_number_or_none(place: &mut Option<u32>, text: &str) -> Result<
     *place = match text {
         "none" => None,
         _ => {
-            put_count(&mut number, text, [0, u32::MAX]).map_err(or_none)?;
+            put_count(&mut number, text, [0, u32::MAX])?;
             Some(number)
         }
     };
@@ -159,11 +159,12 @@ where
 {
     *place = match text {
         "none" => None,
-        _ => Some(parse(text).map_err(or_none)?),
+        _ => Some(parse(text)?),
     };
     if *place == Some(T::default()) {
-        return Err(Error::usage(format!("'{text}' is not above zero"))
-            .hint("give a value above zero, or none"));
+        return Err(
+            Error::usage(format!("'{text}' is not above zero")).hint("give a value above zero")
+        );
     }
     Ok(())
 }
@@ -175,18 +176,7 @@ pub(super) fn put_or_none<T: FromStr<Err = Error>>(
 ) -> Result<()> {
     *place = match text {
         "none" => None,
-        _ => Some(text.parse().map_err(or_none)?),
+        _ => Some(text.parse()?),
     };
     Ok(())
-}
-
-/// Adds `none` to the hint of an error about an optional value.
-fn or_none(error: Error) -> Error {
-    match error.remedy() {
-        Some(hint) if !hint.contains("none") => {
-            let hint = format!("{hint}, or none");
-            error.hint(hint)
-        }
-        _ => error,
-    }
 }

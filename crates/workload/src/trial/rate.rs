@@ -84,7 +84,7 @@ impl FromStr for Rate {
     fn from_str(text: &str) -> Result<Self> {
         let wrong = || {
             Error::usage(format!("'{text}' is not a rate")).hint(format!(
-                "write requests per second, a whole number from 1 to {RATE_MAX}, or bytes per second such as 50MB/s or 64MiB/s; or none"
+                "write requests per second, a whole number from 1 to {RATE_MAX}, or bytes per second such as 50MB/s or 64MiB/s"
             ))
         };
         let trimmed = text.trim();

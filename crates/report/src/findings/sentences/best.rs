@@ -168,7 +168,8 @@ fn of_best(best: &Best, runs: &[&Analysis]) -> String {
     }
     if !best.shows() {
         return format!(
-            "No I/O size is shown to give a {worse} {quantity} than another{place}.{}",
+            "No I/O size is shown to give a {worse} {quantity} than another{place}.{}{}",
+            few_blocks(best, worse, runs),
             doubtful(best)
         );
     }
@@ -185,15 +186,50 @@ fn of_best(best: &Best, runs: &[&Analysis]) -> String {
             capitalised(place.trim_start())
         ),
     };
-    for (how, sizes) in besides(best) {
-        text.push_str(&match how {
-            Standing::Near => format!(" Within {} of it: {sizes}.", margin()),
-            _ => format!(" Not shown to be {worse}: {sizes}."),
-        });
+    let near = with_standing(best, Standing::Near);
+    if !near.is_empty() {
+        text.push_str(&format!(
+            " Within {} of it: {}.",
+            margin(),
+            ranges(best, &near)
+        ));
     }
+    let open = with_standing(best, Standing::Open);
+    let open = open.into_iter().filter(|one| !one.is_worse_in_each_block);
+    let open: Vec<&Candidate> = open.collect();
+    if !open.is_empty() {
+        text.push_str(&format!(
+            " Not shown to be {worse}: {}.",
+            ranges(best, &open)
+        ));
+    }
+    text.push_str(&few_blocks(best, worse, runs));
     text.push_str(&falls(best, worse));
     text.push_str(&doubtful(best));
     text
+}
+
+/// ` Lower than at 1MiB in each of 9 blocks, too few to show it for all pairs of sizes (13 are needed: --set trials_min=13): 64KiB to 256KiB.`
+fn few_blocks(best: &Best, worse: &str, runs: &[&Analysis]) -> String {
+    let all = best.candidates.iter();
+    let sizes: Vec<&Candidate> = all.filter(|one| one.is_worse_in_each_block).collect();
+    let blocks = sizes.iter().filter_map(|one| one.of_best?.blocks).min();
+    let (Some(blocks), Some(top)) = (blocks, best.candidates.get(best.best)) else {
+        return String::new();
+    };
+    let needed = best.blocks_needed;
+    // Rounds end by their own rule.
+    let steady = runs.get(top.cell.run).and_then(|run| run.steady.as_ref());
+    let how = match steady.is_some_and(|steady| steady.is_of_cells()) {
+        true => String::new(),
+        false => format!(": --set trials_min={needed}"),
+    };
+    format!(
+        " {} than at {} in each of {blocks} blocks, too few to show it for all pairs of sizes ({needed} are needed{how}): {}.",
+        capitalised(worse),
+        format_size(top.bs),
+        ranges(best, &sizes)
+    )
 }
 
 /// The sizes within the margin of the best one, which may still be worse than it, then those that may be as good. What cannot be told stands by

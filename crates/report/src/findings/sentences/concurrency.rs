@@ -42,6 +42,7 @@ fn cause(cause: &Cause) -> String {
         }
         Cause::Position => "lseek and read on one descriptor need a lock around both, since all threads share its position: use pread (backend=psync), or a descriptor per thread.".to_owned(),
         Cause::Cpus => "The CPUs were the limit (see the flags): more threads cannot help there.".to_owned(),
+        Cause::OthersOnCpus => "Others used the CPUs at the same time (see the flags), which may be the cause.".to_owned(),
         Cause::Queue { requests } => format!(
             "The queue of the device holds {} requests at most (nr_requests), and was full.",
             significant(*requests)
