@@ -7,6 +7,7 @@
 //! Files to begin with: `definition.rs` models as data and as text, `disk/`, `ssd/` and `parts/` models, `build.rs` from a
 //! definition to its model.
 
+mod block_map;
 mod build;
 pub mod definition;
 pub mod disk;

@@ -110,8 +110,8 @@ impl<B: Backend, T: Timing, R: Requests> Worker<'_, B, T, R> {
     fn wind_up(mut self, done: Vec<Completion>) -> (WorkerOutcome, (B, Buffers)) {
         self.common.wind_up(&mut self.backend, done);
         self.common.outcome.sizes = self.requests.sizes();
-        self.common.outcome.noted = self.timing.take_noted();
-        self.common.outcome.over_time = self.timing.over_time();
+        self.common.outcome.noted = self.timing.log().take();
+        self.common.outcome.over_time = self.timing.log().over_time();
         (self.common.outcome, (self.backend, self.common.buffers))
     }
 
@@ -260,7 +260,7 @@ impl<B: Backend, T: Timing, R: Requests> Worker<'_, B, T, R> {
                 .tally::<R>(request.action)
                 .latency
                 .saturating_record(latency_ns);
-            let synced = match T::NOTES {
+            let synced = match T::Log::NOTES {
                 true => self.common.synced_from(slot.index(), request),
                 false => None,
             };

@@ -202,11 +202,19 @@ pub(super) fn histograms_by_group(
         let all = histograms(outcome).into_iter();
         all.map(move |(of, histogram)| (part, of, histogram))
     };
+    let groups = groups_of(outcome).into_iter();
+    groups
+        .flat_map(|(group, outcome)| of(group, outcome))
+        .collect()
+}
+
+/// Each group of a trial with its number; of one without groups, all of it as 0.
+fn groups_of(outcome: &Outcome) -> Vec<(u32, &Outcome)> {
     match outcome.groups.as_slice() {
-        [] => of(0, outcome).collect(),
+        [] => vec![(0, outcome)],
         groups => groups
             .iter()
-            .flat_map(|group| of(group.group, &group.outcome))
+            .map(|group| (group.group, &group.outcome))
             .collect(),
     }
 }
@@ -228,13 +236,10 @@ pub(super) fn over_time(outcome: &Outcome) -> Vec<OverTime<'_>> {
             (group, operation, quantity, own)
         })
     }
-    match outcome.groups.as_slice() {
-        [] => of(0, outcome).collect(),
-        groups => groups
-            .iter()
-            .flat_map(|group| of(group.group, &group.outcome))
-            .collect(),
-    }
+    let groups = groups_of(outcome).into_iter();
+    groups
+        .flat_map(|(group, outcome)| of(group, outcome))
+        .collect()
 }
 
 /// A failure in words.

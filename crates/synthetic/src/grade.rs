@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use iolab_stats::share_bounds;
+
 /// The result for one claim in one run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
@@ -38,48 +40,81 @@ pub struct Score<K> {
     pub false_claims: usize,
 }
 
-/// Makes runs with the seeds from 1 on, and counts the results. A run can be any value: a record with its truth, or two of them.
+/// Makes runs with the seeds from 1 on, and counts the results of one kind of claim. A run can be any value: a record with its truth, or two of
+/// them.
 pub fn grade<K, R>(
     kind: K,
     runs: usize,
     make: impl Fn(u64) -> R,
     claimed: impl Fn(R) -> Outcome,
 ) -> Score<K> {
-    let mut score = Score {
-        kind,
-        runs,
-        claimed: 0,
-        false_claims: 0,
-    };
-    for seed in 1..=runs as u64 {
-        match claimed(make(seed)) {
-            Outcome::NotClaimed => {}
-            Outcome::True => score.claimed += 1,
-            Outcome::False => {
-                score.claimed += 1;
-                score.false_claims += 1;
-            }
-        }
-    }
+    let [score] = grade_each([kind], runs, make, |run| [claimed(run)], |_| false);
     score
 }
 
+/// The same of several kinds, in the same runs: as many as `runs`, or until `is_decided` of each kind.
+pub fn grade_each<K, R, const N: usize>(
+    kinds: [K; N],
+    runs: usize,
+    make: impl Fn(u64) -> R,
+    claimed: impl Fn(R) -> [Outcome; N],
+    is_decided: impl Fn(&Score<K>) -> bool,
+) -> [Score<K>; N] {
+    let mut scores = kinds.map(|kind| Score {
+        kind,
+        runs: 0,
+        claimed: 0,
+        false_claims: 0,
+    });
+    for seed in 1..=runs as u64 {
+        for (score, outcome) in scores.iter_mut().zip(claimed(make(seed))) {
+            score.count(outcome);
+        }
+        if scores.iter().all(&is_decided) {
+            break;
+        }
+    }
+    scores
+}
+
 impl<K> Score<K> {
+    fn count(&mut self, outcome: Outcome) {
+        self.runs += 1;
+        self.claimed += usize::from(outcome != Outcome::NotClaimed);
+        self.false_claims += usize::from(outcome == Outcome::False);
+    }
+
+    /// Whether the runs so far show already that the share of false claims is below what [`is_false_at_most`](Self::is_false_at_most) allows in
+    /// so many runs: by the exact bound for a share that is wrong as rarely as three standard errors.
+    pub fn shows_false_at_most(&self, share: f64, runs: usize) -> bool {
+        let limit = share + chance(share, runs) / runs as f64;
+        let bounds = share_bounds(
+            self.false_claims as f64,
+            self.runs as f64,
+            BEYOND_THREE_ERRORS,
+        );
+        bounds.is_some_and(|(_, high)| high <= limit)
+    }
+
     /// Whether the share of false claims is at most this, plus three standard errors.
     pub fn is_false_at_most(&self, share: f64) -> bool {
-        self.false_claims as f64 <= share * self.runs as f64 + self.chance(share)
+        self.false_claims as f64 <= share * self.runs as f64 + chance(share, self.runs)
     }
 
     /// Whether the share of runs with a true claim is at least this, minus three standard errors.
     pub fn is_true_at_least(&self, share: f64) -> bool {
-        (self.claimed - self.false_claims) as f64 >= share * self.runs as f64 - self.chance(share)
-    }
-
-    /// Three standard errors of a count with this share.
-    fn chance(&self, share: f64) -> f64 {
-        3.0 * (self.runs as f64 * share * (1.0 - share)).sqrt()
+        (self.claimed - self.false_claims) as f64
+            >= share * self.runs as f64 - chance(share, self.runs)
     }
 }
+
+/// Three standard errors of the count of a share in so many runs.
+fn chance(share: f64, runs: usize) -> f64 {
+    3.0 * (runs as f64 * share * (1.0 - share)).sqrt()
+}
+
+/// The probability of a normal distribution beyond three standard errors.
+const BEYOND_THREE_ERRORS: f64 = 0.001_35;
 
 /// A row of a Markdown table: kind, runs, claimed in %, false in %.
 impl<K: fmt::Display> fmt::Display for Score<K> {
@@ -117,6 +152,37 @@ mod tests {
         // 360 of 400, and three times 6.
         assert!(score(350, 8).is_true_at_least(0.9));
         assert!(!score(350, 9).is_true_at_least(0.9));
+    }
+
+    #[test]
+    fn few_false_claims_decide_before_the_end() {
+        // 5 % and three standard errors of 200 runs are 9.6 %: without a false claim 66 runs show less, with two 109.
+        let decided = |false_claims: usize| {
+            let score = |runs| Score {
+                runs,
+                ..score(false_claims, false_claims)
+            };
+            (false_claims..200).find(|runs| score(*runs).shows_false_at_most(0.05, 200))
+        };
+        assert_eq!([0, 2, 19].map(decided), [Some(66), Some(109), None]);
+        let mut seen = 0;
+        let claimed = |run: u64| {
+            [
+                Outcome::True,
+                if run == 3 {
+                    Outcome::False
+                } else {
+                    Outcome::True
+                },
+            ]
+        };
+        let ended = |score: &Score<&str>| score.runs >= 5 || score.false_claims > 0;
+        let scores = grade_each(["a", "b"], 100, |seed| seed, claimed, ended);
+        for score in scores {
+            seen += score.false_claims;
+            assert_eq!(score.runs, 5);
+        }
+        assert_eq!(seen, 1);
     }
 
     #[test]

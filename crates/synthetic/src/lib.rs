@@ -23,7 +23,7 @@ pub mod virtual_network;
 pub use cell_selection::At;
 pub use curve::Curve;
 pub use disturbance::{Disturbance, Disturber, Evidence};
-pub use grade::{Outcome, Score, grade};
+pub use grade::{Outcome, Score, grade, grade_each};
 pub use made_up::{
     add_cell, add_trial, around, by_ranks, rate_report, record, serve, size_curve, trial,
 };

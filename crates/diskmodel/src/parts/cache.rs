@@ -1,10 +1,11 @@
 //! A cache for another model.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 use crate::definition::parts::CacheDefinition;
 
 use super::{Slab, earlier};
+use crate::block_map::BlockMap;
 use crate::model::{Completion, Done, Model, Ns, Op, Request, ServedFrom};
 
 /// A cache for another model, with least-recently-used replacement.
@@ -14,7 +15,7 @@ pub struct Cache {
     lines: usize,
     hit: Ns,
     /// The last use of each line, and the lines by their last use.
-    used: HashMap<u64, u64>,
+    used: BlockMap<u64, u64>,
     order: BTreeMap<u64, u64>,
     clock: u64,
     flight: Slab<(u64, Op, u64, u64)>,
@@ -40,7 +41,7 @@ impl Cache {
             line: definition.line,
             lines: (definition.bytes / definition.line) as usize,
             hit: (definition.hit_us * 1e3).round() as Ns,
-            used: HashMap::new(),
+            used: BlockMap::default(),
             order: BTreeMap::new(),
             clock: 0,
             flight: Slab::default(),

@@ -1,10 +1,12 @@
 //! A cache for writes in front of another model.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
+use std::collections::hash_map::Entry;
 
 use crate::definition::parts::WriteBackDefinition;
 
 use super::{Slab, earlier};
+use crate::block_map::BlockMap;
 use crate::model::{Completion, Done, Model, Ns, Op, Request, ServedFrom};
 
 /// Tag of what the cache passes on. Reads have the numbers of a slab, which are small.
@@ -23,7 +25,7 @@ pub struct WriteBack {
     used: u64,
     /// How many cached writes cover each whole block of `block` bytes.
     block: u64,
-    cached: HashMap<u64, u32>,
+    cached: BlockMap<u64, u32>,
     /// Writes without room.
     waiting: VecDeque<(u64, Request)>,
     /// What is to be passed on, in order; flushes with the tag of the host. The first is with the inner model if `passing`.
@@ -62,7 +64,7 @@ impl WriteBack {
             per_byte: definition.drain_mb_s.map_or(0.0, |rate| 1e3 / rate),
             used: 0,
             block: block.max(TABLE_BLOCK),
-            cached: HashMap::new(),
+            cached: BlockMap::default(),
             waiting: VecDeque::new(),
             queue: VecDeque::new(),
             passing: false,
@@ -141,10 +143,10 @@ impl WriteBack {
         if request.op == Op::Write {
             self.used -= request.len;
             for block in self.whole_blocks(&request) {
-                if let Some(count) = self.cached.get_mut(&block) {
-                    *count -= 1;
-                    if *count == 0 {
-                        self.cached.remove(&block);
+                if let Entry::Occupied(mut count) = self.cached.entry(block) {
+                    *count.get_mut() -= 1;
+                    if *count.get() == 0 {
+                        count.remove();
                     }
                 }
             }

@@ -2,8 +2,10 @@
 //!
 //! Each of them serves in order of arrival, so that a request's times are known on arrival.
 
-use std::collections::{BinaryHeap, HashMap, VecDeque};
+use std::collections::hash_map::Entry;
+use std::collections::{BinaryHeap, VecDeque};
 
+use crate::block_map::BlockMap;
 use crate::definition::ssd::{Slc, SsdDefinition};
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -47,7 +49,7 @@ pub struct Ssd {
     room: u64,
     giving_back: BinaryHeap<std::cmp::Reverse<(Ns, u64)>>,
     /// Slots in the buffer, and how long they stay.
-    held: HashMap<u32, Ns>,
+    held: BlockMap<u32, Ns>,
     leaving: VecDeque<(Ns, Vec<u32>)>,
     open: Option<OpenPage>,
     programmed: Ns,
@@ -126,7 +128,7 @@ impl Ssd {
             core: 0,
             room: controller.buffer,
             giving_back: BinaryHeap::new(),
-            held: HashMap::new(),
+            held: BlockMap::default(),
             leaving: VecDeque::new(),
             open: None,
             programmed: 0,
@@ -184,8 +186,10 @@ impl Ssd {
                 .map(|page| page.1)
                 .unwrap_or_default()
             {
-                if self.held.get(&slot).is_some_and(|&until| until <= now) {
-                    self.held.remove(&slot);
+                if let Entry::Occupied(held) = self.held.entry(slot)
+                    && *held.get() <= now
+                {
+                    held.remove();
                 }
             }
         }

@@ -15,14 +15,13 @@ use rustix::thread::set_current_timer_slack;
 
 use super::outcome::waiting_operations;
 use super::pauses::Lead;
-use super::request_log::{Log, NoLog, NotedRequests};
+use super::request_log::{Log, NoLog};
 use super::{Requests, Run, Timing, Worker, WorkerOutcome};
 use crate::buffer::Buffers;
 use crate::request::{Action, Backend, Completion, Request, SystemFailure};
 use crate::schedule::Schedule;
 use crate::spare_histograms::SpareHistograms;
 use iolab_host::clock::Clock;
-use iolab_workload::histogram::over_time::LatencyOverTime;
 use iolab_workload::operation::PerOperation;
 use iolab_workload::outcome::{Ended, RateReport, Waits};
 use iolab_workload::trial::{Rate, TrialSpec};
@@ -204,15 +203,16 @@ impl Closing {
 
 impl<L: Log> Timing for Open<'_, L> {
     const TIMED: bool = true;
-    const NOTES: bool = L::NOTES;
+
+    type Log = L;
+
+    #[inline(always)]
+    fn log(&mut self) -> &mut L {
+        &mut self.log
+    }
 
     fn begin(&mut self, start: u64) {
         Open::begin(self, start);
-    }
-
-    #[inline(always)]
-    fn queued(&mut self, slot: u32) {
-        self.log.issued(slot);
     }
 
     #[inline(always)]
@@ -227,14 +227,6 @@ impl<L: Log> Timing for Open<'_, L> {
         self.record(slot, request.action, started, now);
         self.log
             .note(slot, request, self.intended(slot), started, now, synced);
-    }
-
-    fn take_noted(&mut self) -> Option<NotedRequests> {
-        self.log.take()
-    }
-
-    fn over_time(&self) -> Option<PerOperation<LatencyOverTime>> {
-        self.log.over_time()
     }
 }
 

@@ -15,7 +15,8 @@ use iolab_workload::settings::CellSpec;
 use iolab_workload::trial::BufferInit;
 
 use super::claims::{
-    SAID_MIN, bests, drifting, hold, hold_made, judged, of_best, outcome, place, runs, shapes,
+    SAID_MIN, all_runs, bests, drifting, hold, hold_made, hold_runs, judged, of_best, outcome,
+    place, runs, shapes,
 };
 
 /// Trials of each cell: the fewest that have an interval, and more.
@@ -216,12 +217,8 @@ fn buffers_that_were_not_touched_are_called_slower_only_where_they_are() {
             &["buffer_init=untouched,zeroed", "bs=4k,64k"],
         )
     };
-    hold(
-        "untouched buffers, disturbed",
-        &disturbed,
-        "Cpu",
-        preparation,
-    );
+    let kind = "untouched buffers, disturbed";
+    hold_runs(kind, &disturbed, "Cpu", all_runs(), preparation);
 }
 
 /// Sizes that stand for groups: two alone, then both at once, which reach this share of the sum.
@@ -302,7 +299,8 @@ fn a_limit_that_groups_share_is_told_where_there_is_one() {
     };
     let run = disturbed.runs();
     let make = |seed| as_groups(run(seed));
-    hold_made(("shared limit, disturbed", "Traffic"), runs(), make, limits);
+    let kind = ("shared limit, disturbed", "Traffic");
+    hold_made(kind, all_runs(), make, limits);
 }
 
 /// Whether the time of a request is within the error that is told, at every size that was measured.
@@ -438,16 +436,13 @@ fn a_disturbed_best_makes_nothing_near() {
         trials: 16,
         ..Scenario::of("read-size", &["bs=4k,16k,64k,256k,1M"])
     };
-    hold("best size, disturbed", &sizes, "Traffic at the best", bests);
+    let at_best = "Traffic at the best";
+    hold_runs("best size, disturbed", &sizes, at_best, all_runs(), bests);
     let grid = Scenario {
         disturbances: slowed("threads=8"),
         effects: vec![(At::levels("threads=8"), 1.5)],
         ..choice(Noise::Lognormal { sigma: 0.01 }, 16)
     };
-    hold(
-        "simplest setting, disturbed",
-        &grid,
-        "Traffic at the best",
-        chosen,
-    );
+    let kind = "simplest setting, disturbed";
+    hold_runs(kind, &grid, at_best, all_runs(), chosen);
 }

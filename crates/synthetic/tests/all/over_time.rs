@@ -3,9 +3,7 @@
 
 use iolab_analysis::analysis::analyse;
 use iolab_analysis::bends::Bends;
-use iolab_analysis::claim::{
-    self, CellId, ChangePlace, Claim, Course, Shape, State, claims, groups,
-};
+use iolab_analysis::claim::{self, ChangePlace, Claim, Course, Shape, State, claims, groups};
 use iolab_analysis::timeline::Levels;
 use iolab_record::{RunRecord, Sample};
 use iolab_synthetic::{
@@ -13,7 +11,10 @@ use iolab_synthetic::{
     Scenario, TrueChange, Truth,
 };
 
-use crate::claims::{SAID_MIN, hold, hold_made, hold_runs, outcome, place, runs, shapes};
+use crate::claims::{
+    FALSE_MAX, SAID_MIN, all_runs, few_runs, hold, hold_each, hold_made, hold_runs, outcome, place,
+    runs, shapes,
+};
 
 /// What is claimed of a run, each claim judged by `judge`; `None` where it is not about that.
 fn judged(
@@ -295,7 +296,8 @@ fn what_only_a_disturbance_makes_is_no_tail_and_no_unsteady_state() {
         }],
         ..writing(&["region=16M"])
     };
-    hold("long tail, disturbed", &disturbed, "traffic", |run| {
+    let kind = "long tail, disturbed";
+    hold_runs(kind, &disturbed, "traffic", all_runs(), |run| {
         judged(run, |claim, _| match claim {
             Claim::LongTail(_) => Some(false),
             Claim::Steady(steady) => {
@@ -334,7 +336,7 @@ fn bends_lie_where_a_curve_has_a_kink() {
                     i.low <= 2.0 * 262_144.0 && i.high >= 131_072.0 && curve != Curve::Flat
                 }))
             };
-        let score = hold_runs("bends", &sizes, name, runs() / 4, judge);
+        let score = hold_runs("bends", &sizes, name, few_runs(), judge);
         assert!(
             curve == Curve::Flat || score.is_true_at_least(SAID_MIN),
             "{score}"
@@ -342,36 +344,54 @@ fn bends_lie_where_a_curve_has_a_kink() {
     }
 }
 
+type IsShape = fn(&Shape) -> bool;
+
 /// Whether a claim about the order or shape of trials is of this shape.
-fn course(claim: &Claim, is: fn(&Shape) -> bool) -> Option<&Course> {
+fn course(claim: &Claim, is: IsShape) -> Option<&Course> {
     match claim {
         Claim::Course(course) if is(&course.shape) => Some(course),
         _ => None,
     }
 }
 
-/// Holds claims of a shape to what is true of these cells.
-fn shape(
-    kind: &'static str,
+/// Holds trials to a shape that all cells have: whatever is claimed of it is true.
+fn is_said(kind: &'static str, scenario: &Scenario, name: &str, is: IsShape) {
+    let score = hold_runs(kind, scenario, name, all_runs(), |run| {
+        judged(run, |claim, _| course(claim, is).map(|_| true))
+    });
+    assert!(score.is_true_at_least(SAID_MIN), "{score}");
+}
+
+/// Holds trials to several shapes that no cell has.
+fn are_not_said<const N: usize>(
+    kinds: [(&'static str, IsShape); N],
     scenario: &Scenario,
     name: &str,
-    (is, holds): (fn(&Shape) -> bool, impl Fn(CellId, &Truth) -> bool),
-    said: bool,
 ) {
-    let score = hold(kind, scenario, name, |run| {
-        judged(run, |claim, truth| {
-            let course = course(claim, is)?;
-            Some(course.cells.iter().all(|cell| holds(*cell, truth)))
-        })
+    let row = (
+        kinds.map(|(kind, _)| kind),
+        &*format!("{name}, n = {}", scenario.trials),
+    );
+    hold_each(row, (runs(), FALSE_MAX), scenario.runs(), |(record, _)| {
+        let analysis = analyse(&record);
+        let all = claims(&[&analysis]);
+        kinds.map(
+            |(_, is)| match all.iter().any(|claim| course(claim, is).is_some()) {
+                true => Outcome::False,
+                false => Outcome::NotClaimed,
+            },
+        )
     });
-    assert!(!said || score.is_true_at_least(SAID_MIN), "{score}");
 }
 
 #[test]
 fn drift_dependence_and_groups_are_said_where_there_are_any() {
-    let is_drift = |shape: &Shape| matches!(shape, Shape::Drifting { .. });
-    let is_dependence = |shape: &Shape| matches!(shape, Shape::Dependent);
-    let is_groups = |shape: &Shape| matches!(shape, Shape::TwoGroups(_));
+    let is_drift: IsShape = |shape| matches!(shape, Shape::Drifting { .. });
+    let is_dependence: IsShape = |shape| matches!(shape, Shape::Dependent);
+    let is_groups: IsShape = |shape| matches!(shape, Shape::TwoGroups(_));
+    let no_drift = ("drift, none", is_drift);
+    let no_dependence = ("dependence, none", is_dependence);
+    let no_groups = ("two groups, none", is_groups);
     let reading = |noise: Noise, common: Common, trials: u32| Scenario {
         noise,
         common,
@@ -382,22 +402,11 @@ fn drift_dependence_and_groups_are_said_where_there_are_any() {
     for (name, noise) in shapes() {
         for trials in [10, 30] {
             let none = reading(noise, quiet, trials);
-            shape("drift, none", &none, name, (is_drift, |_, _| false), false);
-            shape(
-                "dependence, none",
-                &none,
-                name,
-                (is_dependence, |_, _| false),
-                false,
-            );
-            if matches!(noise, Noise::Lognormal { .. }) {
-                shape(
-                    "two groups, none",
-                    &none,
-                    name,
-                    (is_groups, |_, _| false),
-                    false,
-                );
+            match noise {
+                Noise::Lognormal { .. } => {
+                    are_not_said([no_drift, no_dependence, no_groups], &none, name);
+                }
+                _ => are_not_said([no_drift, no_dependence], &none, name),
             }
         }
     }
@@ -407,42 +416,23 @@ fn drift_dependence_and_groups_are_said_where_there_are_any() {
         ..quiet
     };
     let drifting = reading(little, trend, 20);
-    shape(
-        "drift",
-        &drifting,
-        "30 % over the run",
-        (is_drift, |_, _| true),
-        true,
-    );
+    is_said("drift", &drifting, "30 % over the run", is_drift);
     let wandering = Common {
         wander_sigma: 0.2,
         wander_correlation: 0.97,
         ..quiet
     };
     let dependent = reading(little, wandering, 40);
-    shape(
-        "drift or dependence",
-        &dependent,
-        "autoregressive 0.97",
-        (
-            |shape: &Shape| !matches!(shape, Shape::TwoGroups(_)),
-            |_, _| true,
-        ),
-        true,
-    );
+    let is_either: IsShape = |shape| !matches!(shape, Shape::TwoGroups(_));
+    let kind = "drift or dependence";
+    is_said(kind, &dependent, "autoregressive 0.97", is_either);
     let split = Noise::TwoGroups {
         upper: 0.5,
         ratio: 1.5,
         sigma: 0.01,
     };
     let groups = reading(split, quiet, 20);
-    shape(
-        "two groups",
-        &groups,
-        "1.5 apart",
-        (is_groups, |_, _| true),
-        true,
-    );
+    is_said("two groups", &groups, "1.5 apart", is_groups);
 }
 
 /// Every cell of a grid is looked at: of 112, one in 500 would be a claim in a fifth of the runs.
