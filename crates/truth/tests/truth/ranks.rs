@@ -100,7 +100,7 @@ fn a_rank_whose_target_is_silent_is_named_with_it() {
             return;
         };
         views[1].falls_silent_at(call);
-        let arguments = ["--size", "1M", "--budget", "1ms"];
+        let arguments = ["--bs", "64k", "--size", "1M", "--budget", "1ms"];
         let seen = on_two_ranks(&scene, "read-size", "view{rank}", &arguments);
         views[1].answers();
         let Some(seen) = unless_missing(seen) else {
