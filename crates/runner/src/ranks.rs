@@ -18,16 +18,17 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use iolab_cluster::collectives::Team;
+use iolab_cluster::collectives::{List, Team};
 use iolab_cluster::handshake::Hello;
 use iolab_cluster::link::Link;
 use iolab_cluster::participants::taking_part;
 use iolab_cluster::read_shift;
-use iolab_cluster::root_order::{self, RootOrder, Task};
+use iolab_cluster::root_order::{self, RemoteTarget, RootOrder, Task};
 use iolab_cluster::shared_counters::Numbered;
 use iolab_cluster::timeouts::moving;
 use iolab_cluster::tree::FANOUT;
 use iolab_cluster::trial::TrialTimeouts;
+use iolab_cluster::wire::{Reader, Wire, Writer};
 use iolab_host::clock::Clock;
 use iolab_plan::cells::{PlannedCell, Processes};
 use iolab_record::RankReport;
@@ -65,6 +66,8 @@ struct Member {
     above: Option<Hello>,
     /// On which host each rank is, by number.
     places: Vec<usize>,
+    /// The targets, once they are opened.
+    targets: Vec<RemoteTarget>,
     /// Which client each rank is of, by number: its host, or one for itself where it has a target of its own.
     clients: Vec<usize>,
     /// Whether a target whose path is another one at each rank is nevertheless one store: ranks read what others wrote.
@@ -92,6 +95,7 @@ impl Ranks {
             hosts: Vec::new(),
             above: None,
             places: Vec::new(),
+            targets: Vec::new(),
             clients: Vec::new(),
             one_store: false,
             report: RankReport::default(),
@@ -222,10 +226,10 @@ impl Ranks {
             places.push(root_targets::of(named, target, need, self.share(named))?);
         }
         let member = &mut *self.0.borrow_mut();
-        member.know_clients(&places);
+        member.know_targets(&places);
         member.give(&RootOrder::Open(places))?;
-        // The others have removed what dead runs left, and none has made a file yet.
-        member.agree(ANSWER, Ok(()))?;
+        // Its own scratch files are there already, and nothing of dead runs beside them.
+        member.clean(&[])?;
         let demands = demands.into_iter().collect::<Result<Vec<_>>>();
         member.agree_on_space(demands.map(|demands| demands.concat()))?;
         member.know_accounts(own_accounts)
@@ -320,7 +324,8 @@ impl Ranks {
         }
         member.ended = true;
         member.give(&RootOrder::End)?;
-        member.agree(ANSWER, Ok(()))
+        let time = member.removal_time();
+        member.agree(time, Ok(()))
     }
 
     /// Whether a rank is lost: the others do not end by themselves then, and [`Ranks::abort`] has to end them.
@@ -354,6 +359,22 @@ impl Member {
         agreed.map_err(|halt| self.error(halt))
     }
 
+    /// What the root makes of what all ranks have; every rank gets it.
+    fn pool<T: Wire, M: Wire>(&mut self, own: T, make: impl FnOnce(Vec<T>) -> M) -> Result<M> {
+        let all = self.team.gather(List(vec![own]), ANSWER);
+        let all = all.map_err(|lost| self.error(lost.into()))?;
+        let message = all.map_or_else(Vec::new, |all| {
+            let mut to = Writer::default();
+            make(all.0).write(&mut to);
+            to.into_bytes()
+        });
+        // The root waits for others first.
+        let in_all = self.team.timeout_in_all(ANSWER);
+        let message = self.team.broadcast(&message, in_all);
+        let message = message.map_err(|lost| self.error(lost.into()))?;
+        Wire::read(&mut Reader::new(&message)).ok_or_else(unreadable)
+    }
+
     fn follow(&mut self, stop: &AtomicBool) -> Result<()> {
         let mut targets: Vec<Target> = Vec::new();
         let mut rest = Duration::ZERO;
@@ -364,9 +385,8 @@ impl Member {
             // The root reports what a rank cannot do; a lost rank ends the run.
             let done = match RootOrder::read(&message) {
                 Some(RootOrder::Open(places)) => {
-                    self.know_clients(&places);
+                    self.know_targets(&places);
                     let cleaned = self.clean(&places);
-                    let cleaned = self.agree(ANSWER, cleaned);
                     if cleaned.is_err() {
                         if self.lost {
                             return cleaned;
@@ -396,7 +416,8 @@ impl Member {
                 Some(RootOrder::End) => {
                     let removed = targets.into_iter().map(Target::remove);
                     let removed = removed.fold(Ok(()), Result::and);
-                    let done = self.agree(ANSWER, removed);
+                    let time = self.removal_time();
+                    let done = self.agree(time, removed);
                     return if self.lost { done } else { Ok(()) };
                 }
                 Some(RootOrder::Rest(time)) => {

@@ -1,7 +1,7 @@
 //! Runs by several ranks, which are threads here, with real trials on a scratch file.
 
 use std::ffi::OsString;
-use std::fs::DirEntry;
+use std::fs::{DirEntry, File};
 use std::io;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
@@ -570,6 +570,31 @@ fn each_rank_removes_what_dead_runs_left_in_its_own_target() {
     assert!(others.iter().all(Result::is_ok), "{others:?}");
     for rank in 0..3 {
         assert_eq!(names(&own(rank)), [""; 0]);
+    }
+}
+
+/// Files of dead runs before the first trial, and those of this run at its end.
+#[test]
+fn ranks_that_remove_large_files_are_waited_for() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let own = |rank: usize| folder.path().join(format!("r{rank}"));
+    (0..2).for_each(|rank| std::fs::create_dir(own(rank)).expect("a folder"));
+    let left = File::create(own(1).join(".iolab-scratch-left")).expect("room");
+    left.set_len(64 << 20).expect("a hole");
+    let noted = Arc::new(Mutex::new(Vec::new()));
+    let via = |link| Noting(link, Arc::clone(&noted));
+    let (result, _) = with_links(2, via, |ranks| {
+        let named = [folder.path().join("r{rank}")];
+        let needs = [Need::reading(20 << 20)];
+        let targets = Targets::open_at(&named, &needs, &|named| ranks.place(named))?;
+        ranks.open(targets.iter(), &needs)
+    });
+    result.expect("opened");
+    let noted = noted.lock().expect("no panic");
+    for mib in [64, 2 * 20] {
+        // Twice as long for rank 0 as rank 0 waits for it.
+        let time = Duration::from_secs(60 + mib / 4) * 2;
+        assert!(noted.contains(&time), "{mib} MiB: {noted:?}");
     }
 }
 

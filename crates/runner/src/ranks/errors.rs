@@ -23,9 +23,15 @@ impl Member {
                 let message = lost.to_string();
                 let rank = format!("rank {}", lost.rank);
                 let message = message.replacen(&rank, &self.place(lost.rank), 1);
-                Error::failed(message).hint(match lost.why {
-                    LossReason::Stranger => SAME_PROGRAM,
-                    _ => "look at that host and its file system; then start anew",
+                let storage = self.storage_of(lost.rank);
+                Error::failed(message).hint(match (lost.why, storage) {
+                    (LossReason::Stranger, _) => SAME_PROGRAM.to_owned(),
+                    (_, Some(storage)) => {
+                        format!("look at that host, and at {storage} there; then start anew")
+                    }
+                    (_, None) => {
+                        "look at that host and its file system; then start anew".to_owned()
+                    }
                 })
             }
         }
@@ -57,4 +63,54 @@ pub(super) const SAME_PROGRAM: &str = "start the same program on all hosts";
 
 pub(super) fn unreadable() -> Error {
     Error::failed("the order of rank 0 cannot be read").hint(SAME_PROGRAM)
+}
+
+#[cfg(test)]
+mod tests {
+    use iolab_cluster::link::LostRank;
+    use iolab_cluster::root_order::RemoteTarget;
+    use iolab_host::clock::Clock;
+    use iolab_synthetic::thread_network::threads;
+
+    use super::*;
+    use crate::ranks::hosts::Host;
+    use crate::ranks::{ANSWER, Ranks};
+
+    #[test]
+    fn a_lost_rank_is_named_with_the_targets_that_it_sees() {
+        let link = threads(3, || 0).swap_remove(0);
+        let ranks = Ranks::new(Box::new(link), Clock::calibrate(), |_| Default::default());
+        let member = &mut *ranks.0.borrow_mut();
+        // That of the last rank is not known.
+        member.hosts = ["node0", "node1", ""]
+            .map(|name| Host {
+                name: name.to_owned(),
+                ..Host::default()
+            })
+            .to_vec();
+        let said = |member: &mut Member, rank| {
+            let why = LossReason::Silent(ANSWER);
+            let error = member.error(LostRank { rank, why }.into());
+            format!("{}: {}", error.message(), error.remedy().expect("a remedy"))
+        };
+        let before = said(member, 1);
+        let target = |path: &str, seen_in: Option<&str>| RemoteTarget {
+            path: path.to_owned(),
+            scratch: true,
+            bytes: 1,
+            private: Vec::new(),
+            own: None,
+            seen_in: seen_in.map(str::to_owned),
+        };
+        member.know_targets(&[
+            target("/export/.iolab-scratch-1", None),
+            target("/mnt0/.iolab-scratch-2", Some("/mnt/{host}/{rank}")),
+        ]);
+        let all = [before, said(member, 1), said(member, 2)];
+        insta::assert_snapshot!(all.join("\n"), @r"
+        rank 1 on node1 has not answered for 60.0 s: look at that host and its file system; then start anew
+        rank 1 on node1 has not answered for 60.0 s: look at that host, and at /export, /mnt/node1/1 there; then start anew
+        rank 2 has not answered for 60.0 s: look at that host and its file system; then start anew
+        ");
+    }
 }

@@ -2,18 +2,23 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 use iolab_cluster::link::Link;
-use iolab_cluster::root_order;
-use iolab_storage::{Consent, ExtraFiles, Need, PrivateFiles, Share, Size, Target, TargetKind};
+use iolab_cluster::root_order::{self, RemoteTarget};
+use iolab_cluster::timeouts::moving;
+use iolab_storage::{
+    Consent, ExtraFiles, Need, PrivateFiles, Share, Size, Target, TargetKind, leftover_bytes,
+};
 use iolab_workload::{Error, Result};
 
-use super::{Member, per_rank_paths};
+use super::{ANSWER, Member, per_rank_paths};
 
 impl Member {
-    /// Notes which ranks share caches: those of a host, unless each of them sees a target under a path of its own.
-    pub(super) fn know_clients(&mut self, places: &[root_order::RemoteTarget]) {
-        let by_rank = |place: &root_order::RemoteTarget| {
+    /// Notes what the targets are, and which ranks share caches: those of a host, unless each of them sees a target under a path of its
+    /// own.
+    pub(super) fn know_targets(&mut self, places: &[RemoteTarget]) {
+        let by_rank = |place: &RemoteTarget| {
             let seen_in = place.seen_in.as_deref();
             seen_in
                 .into_iter()
@@ -24,24 +29,58 @@ impl Member {
             true => (0..self.places.len()).collect(),
             false => self.places.clone(),
         };
+        places.clone_into(&mut self.targets);
     }
 
-    /// Removes what dead runs left in targets of its own. Scratch files of the root are there already.
-    pub(super) fn clean(&mut self, places: &[root_order::RemoteTarget]) -> Result<()> {
+    /// Removes what dead runs left in targets of its own among these, and waits until all ranks have done so. Scratch files of the root
+    /// are there already.
+    pub(super) fn clean(&mut self, places: &[RemoteTarget]) -> Result<()> {
         let rank = self.team.link().rank();
+        let own = places.iter().filter(|place| place.own.is_some());
+        let own: Result<Vec<PathBuf>> = own
+            .map(|place| per_rank_paths::place(Path::new(&place.path), rank, &self.host.name))
+            .collect();
+        let left = own.iter().flatten().map(|path| leftover_bytes(path));
+        let left = self.pool(left.fold(0, u64::saturating_add), |all: Vec<u64>| {
+            all.into_iter().fold(0, u64::saturating_add)
+        })?;
         let live = places.iter().filter_map(|place| match &place.own {
             Some(own) => own.roots.clone(),
             None => Some(Path::new(&place.path).file_name()?.to_str()?.to_owned()),
         });
         let live: Vec<String> = live.collect();
-        let mut own = places.iter().filter(|place| place.own.is_some());
-        own.try_for_each(|place| {
-            let path = per_rank_paths::place(Path::new(&place.path), rank, &self.host.name)?;
-            Target::clean(&path, &live)
-        })
+        let cleaned =
+            own.and_then(|own| own.iter().try_for_each(|path| Target::clean(path, &live)));
+        self.agree(moving(left, ANSWER), cleaned)
     }
 
-    pub(super) fn open(&mut self, places: &[root_order::RemoteTarget]) -> Result<Vec<Target>> {
+    /// How long ranks wait for each other to remove their scratch files.
+    pub(super) fn removal_time(&mut self) -> Duration {
+        let ranks = self.team.link().size() as u64;
+        let scratch = self.targets.iter().filter(|place| place.scratch);
+        let bytes = scratch.map(|place| {
+            let by_each = |bytes: u64| bytes.saturating_mul(ranks);
+            let main = match place.own {
+                Some(_) => by_each(place.bytes),
+                None => place.bytes,
+            };
+            let beside = place.private.iter().copied();
+            main.saturating_add(by_each(beside.fold(0, u64::saturating_add)))
+        });
+        moving(bytes.fold(0, u64::saturating_add), ANSWER)
+    }
+
+    /// The targets as a rank sees them, in words; `None` where they or the rank's host are not known.
+    pub(super) fn storage_of(&mut self, rank: usize) -> Option<String> {
+        let host = self.host_of(rank)?.to_owned();
+        let seen = self.targets.iter();
+        let seen = seen.map(|place| Some(named_at(place, rank, &host)?.display().to_string()));
+        let seen: Option<Vec<String>> = seen.collect();
+        seen.filter(|seen| !seen.is_empty())
+            .map(|seen| seen.join(", "))
+    }
+
+    pub(super) fn open(&mut self, places: &[RemoteTarget]) -> Result<Vec<Target>> {
         let rank = self.team.link().rank() as u32;
         let ranks = self.team.link().size() as u32;
         let host = self.host.name.clone();
@@ -83,13 +122,18 @@ impl Member {
     }
 }
 
+/// The path by which a rank on a host sees a target: of the scratch file that all share, that of its folder.
+fn named_at(place: &RemoteTarget, rank: usize, host: &str) -> Option<PathBuf> {
+    let path = match &place.seen_in {
+        Some(seen_in) => Path::new(seen_in),
+        None if place.scratch && place.own.is_none() => Path::new(&place.path).parent()?,
+        None => Path::new(&place.path),
+    };
+    per_rank_paths::place(path, rank, host).ok()
+}
+
 /// A target of the root as the other ranks open it, which `share` it or have one of their own.
-pub(super) fn of(
-    named: &Path,
-    target: &Target,
-    need: &Need,
-    share: bool,
-) -> Result<root_order::RemoteTarget> {
+pub(super) fn of(named: &Path, target: &Target, need: &Need, share: bool) -> Result<RemoteTarget> {
     let scratch = target.kind() == TargetKind::Scratch;
     let files = need.beside.private.iter();
     let own = || root_order::Own {
@@ -105,7 +149,7 @@ pub(super) fn of(
             .and_then(|name| name.to_str())
             .map(str::to_owned),
     };
-    Ok(root_order::RemoteTarget {
+    Ok(RemoteTarget {
         path: text(if share { target.path() } else { named })?,
         scratch,
         bytes: target.size(),

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use iolab_truth::device::{loop_over, mounted_as};
 use iolab_truth::files::{MIB, noise};
-use iolab_truth::fuse::view::{Store, View};
+use iolab_truth::fuse::view::{Call, Store, View};
 use iolab_truth::fuse::{Behaviour, Mounted};
 use iolab_truth::iolab::told;
 use iolab_truth::ranks::on_two_ranks;
@@ -88,6 +88,29 @@ fn clients_of_one_store_have_caches_of_their_own() {
             bounds.0 <= fetched && fetched <= bounds.1,
             "{fetched} parts, {bounds:?}"
         );
+    }
+}
+
+/// What another rank looks up and opens may have no answer either: rank 0 names it with the target that it sees.
+#[test]
+fn a_rank_whose_target_is_silent_is_named_with_it() {
+    let _alone = alone();
+    for call in [Call::Look, Call::Create] {
+        let Some((views, scene)) = unless_missing(two_clients()) else {
+            return;
+        };
+        views[1].falls_silent_at(call);
+        let arguments = ["--bs", "64k", "--size", "1M", "--budget", "1ms"];
+        let seen = on_two_ranks(&scene, "read-size", "view{rank}", &arguments);
+        views[1].answers();
+        let Some(seen) = unless_missing(seen) else {
+            return;
+        };
+        assert_ne!(seen.code, Some(0), "{call:?}: {}", seen.text);
+        assert!(seen.says("error: rank 1 on "), "{call:?}: {}", seen.text);
+        assert!(seen.says("has not answered for 60.0 s"), "{}", seen.text);
+        let own = views[1].at().display().to_string();
+        assert!(seen.says(&format!("{own} there")), "{}", seen.text);
     }
 }
 

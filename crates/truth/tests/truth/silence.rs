@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use iolab_truth::binary::binary;
@@ -69,17 +69,25 @@ struct Run {
 impl Run {
     /// Of far more trials than are waited for, with these words of its own.
     fn begin(scene: &Scene, name: &str, experiment: &str, target: &Path, words: &str) -> Self {
+        Self::of(scene, name, |command, file| {
+            command
+                .args(["run", experiment])
+                .arg(target)
+                .args(words.split(' '))
+                .args(["--size", "4M", "--time", ".3", "--budget", "1h"])
+                .args(["--set", "trials_max=10000"])
+                .args(["--precision", ".0001", "--log", "json", "-o"])
+                .arg(file);
+        })
+    }
+
+    /// Of a command, with what `words` adds to it for a run file.
+    fn of(scene: &Scene, name: &str, words: impl FnOnce(&mut Command, &Path)) -> Self {
         let file = scene.folder().join(format!("{name}.iolab"));
         let said = scene.folder().join(format!("{name}.said"));
         let mut command = scene.command(binary());
+        words(&mut command, &file);
         command
-            .args(["run", experiment])
-            .arg(target)
-            .args(words.split(' '))
-            .args(["--size", "4M", "--time", ".3", "--budget", "1h"])
-            .args(["--set", "trials_max=10000"])
-            .args(["--precision", ".0001", "--log", "json", "-o"])
-            .arg(&file)
             .stdout(Stdio::null())
             .stderr(File::create(&said).expect("a file"));
         let child = command.spawn().expect("iolab starts");
@@ -91,9 +99,11 @@ impl Run {
         std::fs::read_to_string(&self.said).expect("text")
     }
 
-    /// The error that it has printed.
+    /// The error that it has printed, among events or alone.
     fn error(&self) -> Option<String> {
-        error_among(&self.said())
+        let said = self.said();
+        let alone = || said.strip_prefix("error: ").map(str::to_owned);
+        error_among(&said).or_else(alone)
     }
 
     /// Its exit code, once it has ended.
@@ -189,7 +199,7 @@ fn names_in(folder: &Path) -> usize {
 /// When a server falls silent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum When {
-    /// Before anything is made: while it is looked up how much room the target has.
+    /// Before anything is made: while it is looked up what the target is, and how much room it has.
     Looking,
     /// Before the first trial: while the scratch file is made.
     Opening,
@@ -209,8 +219,10 @@ impl When {
 
 /// Calls of the thread that prepares trials, which no thread of a trial waits beside: each with how it is made then.
 #[rustfmt::skip]
-const OWN_CALLS: [(When, Call, &str, &str); 9] = [
+const OWN_CALLS: [(When, Call, &str, &str); 11] = [
+    (When::Looking, Call::Look, "read-random", "--bs 4k"),
     (When::Looking, Call::Room, "read-random", "--bs 4k"),
+    (When::Looking, Call::Look, DOCTOR, ""),
     (When::Measuring, Call::Sync, "write-random", "--bs 64k --set sync=none"),
     (When::Measuring, Call::Create, "write-size", FRESH),
     (When::Measuring, Call::Allocate, "write-size", FRESH),
@@ -220,9 +232,22 @@ const OWN_CALLS: [(When, Call, &str, &str); 9] = [
     (When::Opening, Call::Write, "read-random", "--bs 4k"),
     (When::Opening, Call::Sync, "read-random", "--bs 4k"),
 ];
+/// Stands for the command of that name, which carries no experiment out.
+const DOCTOR: &str = "doctor";
 /// Trials on new files, whose blocks are allocated before they are written.
 const FRESH: &str =
     "--bs 64k --set fresh=true --set layout=private --set allocate=preallocated --set sync=none";
+
+/// How much longer runs wait that begin now: a sync of theirs may have to write what other programs have left in the page cache.
+fn for_others() -> Duration {
+    let text = std::fs::read_to_string("/proc/meminfo").expect("Linux");
+    let kib = |name: &str| -> Option<u64> {
+        let rest = text.lines().find_map(|line| line.strip_prefix(name))?;
+        rest.split_whitespace().next()?.parse().ok()
+    };
+    let kib = ["Dirty:", "Writeback:"].into_iter().filter_map(kib);
+    Duration::from_secs(kib.sum::<u64>() >> 12)
+}
 
 /// Servers that answer again when this is dropped.
 struct Answering<'a>(&'a [View]);
@@ -251,6 +276,9 @@ fn a_call_beside_trials_that_has_no_answer_is_named() {
     };
     // Whatever comes: else nothing of it can be ended.
     let _answering = Answering(&views);
+    // A build right before has left hundreds of MB.
+    rustix::fs::sync();
+    let before = for_others();
     let mut runs: Vec<(When, Call, &View, PathBuf, Run)> = OWN_CALLS
         .into_iter()
         .zip(&views)
@@ -265,10 +293,16 @@ fn a_call_beside_trials_that_has_no_answer_is_named() {
             if when.is_before_trials() {
                 view.falls_silent_at(call);
             }
-            let run = Run::begin(&scene, &name, experiment, &target, words);
+            let run = match experiment {
+                DOCTOR => Run::of(&scene, &name, |command, _| {
+                    command.arg(DOCTOR).arg(&target);
+                }),
+                _ => Run::begin(&scene, &name, experiment, &target, words),
+            };
             (when, call, view, target, run)
         })
         .collect();
+    let says_so = SAYS_SO + before.max(for_others());
     for (when, call, view, _, run) in &mut runs {
         if when.is_before_trials() {
             continue;
@@ -283,7 +317,7 @@ fn a_call_beside_trials_that_has_no_answer_is_named() {
         }
     }
     for (when, call, _, target, run) in &mut runs {
-        until(SAYS_SO, || run.error().is_some() || run.code().is_some());
+        until(says_so, || run.error().is_some() || run.code().is_some());
         let said = run.said();
         let unanswered = format!("{} has not answered", target.display());
         let error = run.error();
@@ -291,6 +325,9 @@ fn a_call_beside_trials_that_has_no_answer_is_named() {
             error.is_some_and(|error| error.starts_with(&unanswered)),
             "{when:?} {call:?}: {said}"
         );
+        // No scratch file is in the making as long as it is not known what the target is.
+        let speaks_of_scratch = said.contains("scratch");
+        assert!(!speaks_of_scratch || *call != Call::Look, "{said}");
         let are_stored = said.contains("The trials are stored");
         assert_eq!(are_stored, *when == When::Removing, "{call:?}: {said}");
     }
