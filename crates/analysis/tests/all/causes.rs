@@ -184,11 +184,10 @@ fn writing_back_counts_as_taken_away_where_the_bytes_come_from_storage() {
             });
         }
         let all = claims(&[&analysis]);
-        let found = all.iter().find_map(|claim| match claim {
+        all.iter().find_map(|claim| match claim {
             Claim::Suspects(found) => Some(found.verdict),
             _ => None,
-        });
-        found
+        })
     };
     assert_eq!(
         of("write-back", ServedBy::Device),

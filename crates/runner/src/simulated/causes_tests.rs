@@ -97,7 +97,7 @@ fn asked(world: &World, shown: &RunRecord) -> Phenomenon {
             seen,
             expected: 1.0,
             size: seen.ln().abs(),
-            is_disturbed: false,
+            unclaimed: None,
             kind,
         }
     };
