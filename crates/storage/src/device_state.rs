@@ -5,16 +5,23 @@ use std::time::Instant;
 
 use iolab_workload::{Error, Result};
 
-use super::device::Number;
-use super::device_stack::Stack;
+use super::device::{self, Number};
+use super::device_stack::{Stack, device_below};
+use super::path_lookup::NamedObject;
 use super::sysfs;
 use super::users::{PAUSE, TIMEOUT};
 
-/// Checks that a device, and what it stands on, is not suspended: each request would wait for as long as it is.
+/// Checks that the device of a target, and what it stands on, is not suspended: each request would wait for as long as it is. To be
+/// called before anything is asked of the target that would wait, such as what a directory holds.
 ///
 /// # Errors
 /// Of kind [`Refused`](iolab_workload::Kind::Refused): which one is, and the command that resumes it.
-pub(super) fn check_awake(path: &Path, number: Number) -> Result<()> {
+pub(super) fn check_awake(found: &NamedObject) -> Result<()> {
+    let device = device::number_of(&found.stat).or_else(|| device_below(&found.handle));
+    device.map_or(Ok(()), |number| check_device(&found.path, number))
+}
+
+fn check_device(path: &Path, number: Number) -> Result<()> {
     let sys = Path::new("/sys");
     // Whoever changes a table suspends it for a moment.
     let deadline = Instant::now() + TIMEOUT;

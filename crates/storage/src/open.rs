@@ -7,14 +7,13 @@ use rustix::fs::{FileType, OFlags};
 
 use iolab_workload::{Error, Result};
 
-use super::device_stack::device_below;
 use super::path_lookup::{self, NamedObject};
 use super::scratch::{self, Scratch};
 use super::space::{self, Demand};
 use super::space_sources::{Sources, bounded};
 use super::{
-    Consent, Need, Size, Target, TargetKind, check_stores, device, device_state, errno,
-    lent_descriptor, open_existing, users, wrong_kind,
+    Consent, Need, Size, Target, TargetKind, check_stores, device_state, errno, lent_descriptor,
+    open_existing, users, wrong_kind,
 };
 
 /// What a path names, checked as far as it can be before anything is made.
@@ -40,11 +39,7 @@ impl Prepared {
                 found.path.display()
             ));
         }
-        // Before anything is asked of it that would wait.
-        let device = device::number_of(&found.stat).or_else(|| device_below(&found.handle));
-        if let Some(number) = device {
-            device_state::check_awake(&found.path, number)?;
-        }
+        device_state::check_awake(&found)?;
         if found.file_type() == FileType::Directory {
             need.beside.check_count()?;
             check_stores(&found)?;
@@ -120,6 +115,7 @@ impl Target {
     /// As [`Target::open`], where PATH may not be used.
     pub fn clean(path: &Path, live: &[String]) -> Result<()> {
         let found = path_lookup::find(path)?;
+        device_state::check_awake(&found)?;
         if found.file_type() == FileType::Directory {
             check_stores(&found)?;
             users::check_directory(&found)?;

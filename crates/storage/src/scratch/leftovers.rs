@@ -6,7 +6,8 @@ use std::path::Path;
 use rustix::fd::AsFd;
 use rustix::fs::{AtFlags, FileType, FlockOperation, Mode, OFlags, Stat};
 
-use super::super::path_lookup::same_inode;
+use super::super::device_state;
+use super::super::path_lookup::{self, same_inode};
 use super::super::private_folder::{self, Left};
 use super::super::target_size::human;
 use super::footer::{self, ListedFile};
@@ -28,8 +29,13 @@ enum Main {
 }
 
 /// Bytes of the files in a directory that are named like scratch files, and of those in folders of such names: no removal of what a dead
-/// run left there has more to give back. 0 for what is no directory, and what cannot be read.
+/// run left there has more to give back. 0 for what is no directory, what cannot be read, and what would wait
+/// for a suspended device.
 pub fn leftover_bytes(dir: &Path) -> u64 {
+    let is_awake = |found| device_state::check_awake(&found).is_ok();
+    if !path_lookup::find(dir).is_ok_and(is_awake) {
+        return 0;
+    }
     let entries = |dir: &Path| dir.read_dir().into_iter().flatten().flatten();
     let is_ours = |entry: &DirEntry| {
         entry
