@@ -135,6 +135,7 @@ const LINKS: &[(&str, &str)] = &[
     ("read-size.iolab", "wr.iolab"),
     ("read-size.iolab", "disk.iolab"),
     ("threads.iolab", "serialised.iolab"),
+    ("soak.iolab", "zram-soak.iolab"),
 ];
 
 /// Texts that commands read.
