@@ -9,6 +9,7 @@
 mod create;
 mod error;
 mod large_rows;
+mod layout;
 mod location;
 mod model_definition;
 pub mod number_list;
@@ -40,14 +41,15 @@ pub use create::{NewFile, unmade_folder};
 use error::{damaged, fault, file_fault, no_trials, too_large, while_writing};
 use iolab_record::environment::Environment;
 use iolab_record::tables::{
-    CELL, CELL_GROUP, CLIENT_SAMPLE, CellRow, ENVIRONMENT, EVENT, EXPERIMENT, Fact, GROUP_SAMPLE,
-    GroupRow, LATENCY, LatencyRow, PART, PREPARATION, RANK, RUN, Rank, SAMPLE, TARGET,
+    CLIENT_SAMPLE, EVENT, GROUP_SAMPLE, LATENCY, LatencyRow, PART, PREPARATION, RANK, Rank, SAMPLE,
+    TARGET,
 };
 use iolab_record::{
     Cell, EndedBy, Event, ExperimentRecord, FurtherTarget, LatencyOf, Part, PartId, Pilot,
     PreparationStep, Run, RunRecord, RunStatus, SCHEMA_VERSION, Sample,
 };
 pub use large_rows::{AllSeries, Latencies, read_latency, read_series};
+use layout::{laid_out, write_cells};
 pub use location::check_place;
 pub use model_definition::{measured_definition, model_definition, wrong_definition};
 use opening::{SIDE_FILES, beside, check_identity, check_regular, check_side_files};
@@ -500,102 +502,4 @@ pub fn settle(path: &Path) -> Result<()> {
         drop(RunFile::open_to_write(path)?);
     }
     Ok(())
-}
-
-/// The bytes of a file with its plan and without samples.
-fn laid_out(
-    run: &Run,
-    environment: &Environment,
-    experiment: &ExperimentRecord,
-    cells: &[Cell],
-) -> Result<Vec<u8>> {
-    with_tables(|connection, path| {
-        write_plan(connection, path, run, environment, experiment, cells)
-    })
-}
-
-/// The bytes of a file with all tables and what `write` writes to them.
-fn with_tables(write: impl FnOnce(&Connection, &Path) -> Result<()>) -> Result<Vec<u8>> {
-    // Errors here have no file.
-    let nowhere = Path::new("the new run file");
-    let wrong = |error| fault(nowhere, &error);
-    let mut memory = Connection::open_in_memory().map_err(wrong)?;
-    let identity = format!(
-        "PRAGMA application_id = {}; PRAGMA user_version = {SCHEMA_VERSION}; BEGIN;",
-        schema::APPLICATION_ID
-    );
-    for sql in [identity.as_str(), &schema::CREATE] {
-        memory.execute_batch(sql).map_err(wrong)?;
-    }
-    write(&memory, nowhere)?;
-    memory.execute_batch("COMMIT").map_err(wrong)?;
-    let content = memory.serialize("main").map_err(wrong)?;
-    Ok(content.to_vec())
-}
-
-fn write_environment(
-    connection: &Connection,
-    path: &Path,
-    environment: &Environment,
-) -> Result<()> {
-    for (position, (key, value)) in environment.iter().enumerate() {
-        let fact = Fact {
-            host: 0,
-            position: position as u64,
-            key: key.to_owned(),
-            value: value.to_owned(),
-        };
-        rows::insert(connection, path, &ENVIRONMENT, &fact, true)?;
-    }
-    Ok(())
-}
-
-fn write_cells(
-    connection: &Connection,
-    path: &Path,
-    experiment: &ExperimentRecord,
-    cells: &[Cell],
-) -> Result<()> {
-    for cell in cells {
-        let levels: serde_json::Map<String, serde_json::Value> = experiment
-            .factors
-            .iter()
-            .zip(&cell.levels)
-            .map(|(factor, level)| (factor.clone(), level.as_str().into()))
-            .collect();
-        let row = CellRow {
-            cell: cell.clone(),
-            levels: serde_json::Value::Object(levels).to_string(),
-        };
-        rows::insert(connection, path, &CELL, &row, true)?;
-        for (id, group) in (1..).zip(&cell.spec.groups) {
-            let row = GroupRow {
-                cell: cell.id,
-                id,
-                name: group.name.clone(),
-                target: 0,
-                spec: group.spec.clone(),
-            };
-            rows::insert(connection, path, &CELL_GROUP, &row, true)?;
-        }
-    }
-    Ok(())
-}
-
-/// Writes the initial content of a run file.
-fn write_plan(
-    connection: &Connection,
-    path: &Path,
-    run: &Run,
-    environment: &Environment,
-    experiment: &ExperimentRecord,
-    cells: &[Cell],
-) -> Result<()> {
-    rows::insert(connection, path, &RUN, run, true)?;
-    write_environment(connection, path, environment)?;
-    rows::insert(connection, path, &EXPERIMENT, experiment, true)?;
-    if let Some(asked) = &experiment.asked {
-        question::write(connection, path, asked)?;
-    }
-    write_cells(connection, path, experiment, cells)
 }

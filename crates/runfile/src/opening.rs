@@ -6,7 +6,7 @@ use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
+use std::thread::{self, Builder};
 
 use iolab_plan::read_user_file;
 use iolab_record::{SCHEMA_OLDEST, SCHEMA_VERSION};
@@ -14,7 +14,7 @@ use iolab_workload::{Error, Result};
 use rusqlite::{Connection, OpenFlags, Transaction};
 
 use super::error::{damaged, fault, file_fault, is_unopenable, newer, not_a_run_file, older};
-use super::system::name_count;
+use super::system::{identity, name_count};
 use super::{schema, sqlite_protection};
 
 /// Files of this size, bytes, are checked by a thread of its own while they are read; smaller ones are checked before that thread would
@@ -36,8 +36,9 @@ pub(super) fn open_to_read(path: &Path) -> Result<(Connection, i64)> {
 /// lead through more rows than a file of this size has.
 pub(super) fn read_checked<T>(
     path: &Path,
-    read: impl FnOnce(&Connection, i64) -> Result<T>,
+    read: impl FnOnce(&Connection, i64, Option<FileIdentity>) -> Result<T>,
 ) -> Result<T> {
+    let file = FileIdentity::of(path);
     let mut connection = opened(path)?;
     let version = check_kind(&connection, path)?;
     let is_damaged = Arc::new(AtomicBool::new(false));
@@ -48,26 +49,46 @@ pub(super) fn read_checked<T>(
     // Held before the other thread opens the file: SQLite gives a process that reads a file its lock again, whoever waits to write it.
     let _snapshot = snapshot(&connection, path)?;
     let bytes = std::fs::metadata(path).map_or(0, |file| file.len());
-    let other = (bytes >= CHECKED_BESIDE)
-        .then(|| opened(path).ok())
-        .flatten();
-    let Some(other) = other else {
-        check_pages(&connection, path)?;
-        return read(&connection, version);
-    };
+    let other = file
+        .filter(|_| bytes >= CHECKED_BESIDE)
+        .and_then(|file| file.opened_again(path));
     thread::scope(|scope| {
         let is_damaged = &is_damaged;
-        let check = move || {
-            let checked = check_pages(&other, path);
-            is_damaged.store(checked.is_err(), Ordering::Relaxed);
-            checked
+        let check = |other: Connection| {
+            let check = move || {
+                let checked = check_pages(&other, path);
+                is_damaged.store(checked.is_err(), Ordering::Relaxed);
+                checked
+            };
+            Builder::new().spawn_scoped(scope, check).ok()
         };
-        let check = scope.spawn(check);
-        let content = read(&connection, version);
+        let Some(check) = other.and_then(check) else {
+            check_pages(&connection, path)?;
+            return read(&connection, version, file);
+        };
+        let content = read(&connection, version, file);
         // Damage is the reason for whatever else is wrong.
         check.join().unwrap_or_else(|panic| resume_unwind(panic))?;
         content
     })
+}
+
+/// Which file was opened, whatever has its name by now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct FileIdentity((u64, u64));
+
+impl FileIdentity {
+    /// That of a file which is about to be opened; `None` where the system does not tell.
+    pub(super) fn of(path: &Path) -> Option<Self> {
+        let metadata = std::fs::metadata(path).ok()?;
+        identity(&metadata).map(Self)
+    }
+
+    /// A further connection to it; `None` where there can be none, or the path leads to another file by now.
+    pub(super) fn opened_again(self, path: &Path) -> Option<Connection> {
+        let connection = opened(path).ok()?;
+        (Self::of(path) == Some(self)).then_some(connection)
+    }
 }
 
 /// A consistent state of the file, of a run that goes on too, and one lock for all queries until it is dropped.
@@ -87,7 +108,7 @@ pub(super) fn snapshot<'a>(connection: &'a Connection, path: &Path) -> Result<Tr
 const SCHEMA_SIZE: &str = "SELECT count(*) FROM sqlite_schema";
 
 /// Opens the file, which may be anything.
-pub(super) fn opened(path: &Path) -> Result<Connection> {
+fn opened(path: &Path) -> Result<Connection> {
     check_regular(path)?;
     check_side_files(path)?;
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;

@@ -7,7 +7,7 @@ use iolab_workload::Result;
 use rusqlite::Connection;
 
 use super::error::{damaged, fault, no_trials, too_large};
-use super::opening::{read_checked, snapshot};
+use super::opening::{FileIdentity, read_checked, snapshot};
 use super::rows::may_lack;
 use super::schema::ROWS_MAX;
 use super::table_reader::Tables;
@@ -44,8 +44,8 @@ pub enum Content {
 ///
 /// Of kind [`Usage`](iolab_workload::Kind::Usage): no such file, not a run file, written by a newer iolab, damaged or truncated.
 pub fn read_content(path: &Path) -> Result<Content> {
-    read_checked(path, |connection, version| {
-        content_of_snapshot(connection, path, version)
+    read_checked(path, |connection, version, file| {
+        content_of_snapshot(connection, path, version, file)
     })
 }
 
@@ -64,14 +64,20 @@ pub fn read(path: &Path) -> Result<RunRecord> {
 /// Reads all tables except the latencies, from a file with this schema version.
 pub(super) fn content(connection: &Connection, path: &Path, version: i64) -> Result<Content> {
     let _snapshot = snapshot(connection, path)?;
-    content_of_snapshot(connection, path, version)
+    content_of_snapshot(connection, path, version, None)
 }
 
-/// As [`content`], of which a snapshot is held.
-fn content_of_snapshot(connection: &Connection, path: &Path, version: i64) -> Result<Content> {
+/// As [`content`], of which a snapshot is held; `file` is what further threads may open.
+fn content_of_snapshot(
+    connection: &Connection,
+    path: &Path,
+    version: i64,
+    file: Option<FileIdentity>,
+) -> Result<Content> {
     let tables = Tables {
         connection,
         path,
+        file,
         version,
         text: &AtomicU64::new(0),
     };
@@ -87,6 +93,7 @@ fn record(tables: &Tables<'_>) -> Result<RunRecord> {
         connection,
         path,
         version,
+        file: _,
         text: _,
     } = *tables;
     let mut experiment: ExperimentRecord = tables.only(&EXPERIMENT)?;

@@ -9,6 +9,7 @@ use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Row, Rows};
 
 use super::error::{damaged, fault, too_large};
+use super::opening::FileIdentity;
 use super::rows::{Reader, may_lack};
 use super::schema::ROWS_MAX;
 
@@ -24,6 +25,8 @@ pub(super) struct Tables<'a> {
     pub(super) connection: &'a Connection,
     pub(super) path: &'a Path,
     pub(super) version: i64,
+    /// What further threads may open to read it too; `None` where only this one reads.
+    pub(super) file: Option<FileIdentity>,
     /// Bytes of text read so far, by all threads.
     pub(super) text: &'a AtomicU64,
 }

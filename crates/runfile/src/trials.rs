@@ -10,7 +10,6 @@ use iolab_workload::Result;
 use rusqlite::{Connection, OptionalExtension, Row};
 
 use super::error::{damaged, fault};
-use super::opening::opened;
 use super::rows::Reader;
 use super::schema::ROWS_MAX;
 use super::table_reader::Tables;
@@ -99,7 +98,8 @@ fn read_shared(
     (least, greatest): (i64, i64),
 ) -> Option<Result<Vec<Sample>>> {
     let threads = thread::available_parallelism().map_or(1, |n| n.get().min(THREADS_MAX));
-    let connections = (0..threads).map(|_| opened(tables.path).ok());
+    let file = tables.file?;
+    let connections = (0..threads).map(|_| file.opened_again(tables.path));
     let connections: Vec<Connection> = connections.collect::<Option<_>>()?;
     if connections.len() < 2 {
         return None;
@@ -139,6 +139,7 @@ fn start<'scope>(
             connection: &connection,
             path,
             version,
+            file: None,
             text,
         };
         if let Err(error) = send_parts(&own, cells, parts, &sent) {

@@ -7,7 +7,8 @@ use iolab_workload::Result;
 use rusqlite::Connection;
 
 use super::error::fault;
-use super::{rows, schema, sqlite_protection, write_plan};
+use super::layout::write_plan;
+use super::{rows, schema, sqlite_protection};
 use iolab_record::column::Table;
 use iolab_record::tables::{
     CLIENT_SAMPLE, ENVIRONMENT, EVENT, GROUP_SAMPLE, LATENCY, LATENCY_OVER_TIME, PART, PREPARATION,

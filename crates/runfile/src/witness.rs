@@ -14,8 +14,9 @@ use iolab_workload::witness::{Course, Moment};
 use rusqlite::Connection;
 
 use super::error::damaged;
+use super::layout::{with_tables, write_environment};
 use super::table_reader::Tables;
-use super::{NewFile, create, opening, rows, with_tables, write_environment};
+use super::{NewFile, create, opening, rows};
 
 /// Writes an observation to a new file, atomically; returns its path.
 ///

@@ -1,7 +1,7 @@
 //! A file so large that several threads read it, and one checks it meanwhile.
 
 use super::*;
-use crate::opening::CHECKED_BESIDE;
+use crate::opening::{CHECKED_BESIDE, FileIdentity};
 
 /// A finished file with 4,500 samples of each cell.
 fn large(bench: &Fixture, name: &str) -> PathBuf {
@@ -44,6 +44,19 @@ fn several_threads_read_what_one_reads() {
     log.execute_batch("PRAGMA journal_mode = WAL; BEGIN IMMEDIATE; UPDATE run SET seed = seed;")
         .unwrap();
     assert_eq!(read(&path).unwrap(), shared);
+}
+
+/// Who replaces a file while it is read gets no mixture of two runs.
+#[test]
+fn no_further_thread_opens_what_has_come_in_the_place_of_a_file() {
+    let bench = Fixture::new();
+    let path = bench.finished("a");
+    let Some(file) = FileIdentity::of(&path) else {
+        return;
+    };
+    assert!(file.opened_again(&path).is_some());
+    std::fs::rename(bench.finished("b"), &path).unwrap();
+    assert!(file.opened_again(&path).is_none());
 }
 
 #[test]

@@ -4,7 +4,10 @@ use std::io::Read;
 
 use flate2::read::GzDecoder;
 use iolab_record::column::Table;
-use iolab_record::tables::{LATENCY_OVER_TIME, PREPARATION, QUESTION, QUESTION_LEVEL, SERIES};
+use iolab_record::tables::{
+    CELL, CELL_GROUP, ENVIRONMENT, EXPERIMENT, LATENCY_OVER_TIME, PREPARATION, QUESTION,
+    QUESTION_LEVEL, RUN, SERIES,
+};
 
 use super::*;
 

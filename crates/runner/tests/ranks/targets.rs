@@ -1,0 +1,181 @@
+//! Targets of ranks: their own, shared ones, and what dead runs left in them.
+
+use super::*;
+
+#[test]
+fn a_rank_has_a_target_of_its_own() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for rank in 0..3 {
+        std::fs::create_dir(folder.path().join(format!("r{rank}"))).expect("a folder");
+    }
+    let named = folder.path().join("r{rank}");
+    let (record, others) = with_ranks(3, |ranks| {
+        measure(
+            ranks,
+            &named,
+            "write-size",
+            &["bs=64k", "layout=private", "fresh=true"],
+        )
+    });
+    let record = record.expect("measured");
+    assert!(others.iter().all(Result::is_ok), "{others:?}");
+    assert!(
+        record.run.target.ends_with("r{rank}"),
+        "{}",
+        record.run.target
+    );
+    for sample in &record.samples {
+        let parts = record.parts.iter().filter(|part| part.sample == sample.id);
+        assert_eq!((sample.operations.write.bytes, parts.count()), (1 << 20, 3));
+    }
+    for rank in 0..3 {
+        assert_eq!(names(&folder.path().join(format!("r{rank}"))), [""; 0]);
+    }
+    // Each rank is a client by itself.
+    let clients = record
+        .client_samples
+        .iter()
+        .map(|own| (own.client, own.operations.write.bytes));
+    let clients: Vec<_> = clients.take(3).collect();
+    assert_eq!(clients, [(0, 6 << 16), (1, 5 << 16), (2, 5 << 16)]);
+    // All lie in one file system: the account of its device, where it has one, is stored with the first client.
+    for own in &record.client_samples {
+        let mut samples = record.samples.iter();
+        let whole = samples.find(|sample| sample.id == own.id).expect("whole");
+        let device = whole.counters.device;
+        assert_eq!(own.counters.device, device.filter(|_| own.client == 0));
+    }
+    // A rank that reads what another one wrote has to see it.
+    let (result, _) = with_ranks(2, |ranks| {
+        measure(ranks, &named, "read-size", &["bs=64k", "shift=rank"])
+    });
+    let told = told(&result.expect_err("each sees its own"), folder.path());
+    insta::assert_snapshot!(told, @r"
+    rank 1 on HOST: cannot open DIR/r1/FILE: no such file or directory (ENOENT)
+      all ranks use one scratch file: give a directory on a file system that all hosts share
+    ");
+}
+
+#[test]
+fn ranks_see_one_store_under_paths_of_their_own() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let store = folder.path().join("store");
+    std::fs::create_dir(&store).expect("a folder");
+    for rank in 0..2 {
+        let view = folder.path().join(format!("view{rank}"));
+        std::os::unix::fs::symlink(&store, view).expect("a link");
+    }
+    let named = folder.path().join("view{rank}");
+    let sets = ["bs=64k", "workload=WS,RS", "shift=rank"];
+    let (record, others) = with_ranks(2, |ranks| measure(ranks, &named, "read-size", &sets));
+    let record = record.expect("measured");
+    assert!(others.iter().all(Result::is_ok), "{others:?}");
+    assert_eq!(names(&store), [""; 0]);
+    for sample in &record.samples {
+        assert_eq!(
+            sample.operations.read.bytes + sample.operations.write.bytes,
+            1 << 20
+        );
+        let own = record.client_samples.iter().filter(|c| c.id == sample.id);
+        assert_eq!(own.map(|c| c.client).collect::<Vec<_>>(), [0, 1]);
+    }
+}
+
+#[test]
+fn targets_of_ranks_that_fit_only_one_by_one_are_refused() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let free = iolab_storage::free(folder.path()).expect("a folder");
+    let free = free.expect("a file system that says what is free");
+    for rank in 0..2 {
+        std::fs::create_dir(folder.path().join(format!("r{rank}"))).expect("a folder");
+    }
+    let open = |part: u64| {
+        with_ranks(2, |ranks| {
+            let named = [folder.path().join("r{rank}")];
+            let needs = [Need::reading(free / 16 * part)];
+            let targets = Targets::open_at(&named, &needs, &|named| ranks.place(named))?;
+            ranks.open(targets.iter(), &needs)
+        })
+    };
+    let (result, others) = open(6);
+    result.expect("12 of 16 parts");
+    assert!(others.iter().all(Result::is_ok), "{others:?}");
+    let (result, others) = open(10);
+    let error = result.expect_err("20 of 16 parts");
+    assert_eq!(error.kind(), Kind::Refused, "{error}");
+    insta::assert_snapshot!(told(&error, folder.path()), @r"
+    what is written to DIR/r0 and DIR/r1 does not fit into one file system: it needs SIZE, SIZE is free, of which SIZE stays free for the system
+      choose --size SIZE or less, free some space, or name directories on different file systems
+    ");
+    assert!(others.iter().all(Result::is_ok), "{others:?}");
+    for rank in 0..2 {
+        assert_eq!(names(&folder.path().join(format!("r{rank}"))), [""; 0]);
+    }
+}
+
+/// Leaves a scratch file in a folder that nobody holds the lock of, as a killed run does; its name.
+fn abandon(folder: &Path) -> String {
+    let made = tempfile::tempdir().expect("a folder");
+    let target = Target::open(made.path(), &Need::reading(1 << 20)).expect("a scratch file");
+    let name = target.path().file_name().expect("a name").to_owned();
+    std::fs::copy(target.path(), folder.join(&name)).expect("copied");
+    name.into_string().expect("UTF-8")
+}
+
+#[test]
+fn each_rank_removes_what_dead_runs_left_in_its_own_target() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let own = |rank: usize| folder.path().join(format!("r{rank}"));
+    for rank in 0..3 {
+        std::fs::create_dir(own(rank)).expect("a folder");
+        abandon(&own(rank));
+    }
+    let named = folder.path().join("r{rank}");
+    let (record, others) = with_ranks(3, |ranks| {
+        measure(ranks, &named, "read-size", &["layout=shared"])
+    });
+    record.expect("measured");
+    assert!(others.iter().all(Result::is_ok), "{others:?}");
+    for rank in 0..3 {
+        assert_eq!(names(&own(rank)), [""; 0]);
+    }
+}
+
+/// Files of dead runs before the first trial, and those of this run at its end.
+#[test]
+fn ranks_that_remove_large_files_are_waited_for() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let own = |rank: usize| folder.path().join(format!("r{rank}"));
+    (0..2).for_each(|rank| std::fs::create_dir(own(rank)).expect("a folder"));
+    let left = File::create(own(1).join(".iolab-scratch-left")).expect("room");
+    left.set_len(64 << 20).expect("a hole");
+    let noted = Arc::new(Mutex::new(Vec::new()));
+    let via = |link| Noting(link, Arc::clone(&noted));
+    let (result, _) = with_links(2, via, |ranks| {
+        let named = [folder.path().join("r{rank}")];
+        let needs = [Need::reading(20 << 20)];
+        let targets = Targets::open_at(&named, &needs, &|named| ranks.place(named))?;
+        ranks.open(targets.iter(), &needs)
+    });
+    result.expect("opened");
+    let noted = noted.lock().expect("no panic");
+    for mib in [64, 2 * 20] {
+        // Twice as long for rank 0 as rank 0 waits for it.
+        let time = Duration::from_secs(60 + mib / 4) * 2;
+        assert!(noted.contains(&time), "{mib} MiB: {noted:?}");
+    }
+}
+
+#[test]
+fn a_live_file_whose_lock_is_not_seen_is_left_alone() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let live = abandon(folder.path());
+    abandon(folder.path());
+    Target::clean(folder.path(), std::slice::from_ref(&live)).expect("cleaned");
+    assert_eq!(names(folder.path()), [&*live]);
+    let need = Need::reading(1 << 20);
+    drop(Target::open_cleaned(folder.path(), &need).expect("opened"));
+    assert_eq!(names(folder.path()), [&*live]);
+    Target::clean(folder.path(), &[]).expect("cleaned");
+    assert_eq!(names(folder.path()), [""; 0]);
+}
