@@ -72,7 +72,7 @@ pub(crate) fn sentence(trust: &Trust) -> String {
             format!(" (widest {})", beside_limit(widest, trust.goal).0)
         });
         parts.push(format!(
-            "{} of {} within {}{widest}",
+            "{} of {} precise to {}{widest}",
             trust.precise,
             trust.sought,
             format_percent(trust.goal)

@@ -186,7 +186,7 @@ fn trust_names_a_sleep_behind_a_worse_reason() {
     let mut wrong = Verified::default();
     wrong.count(FaultKind::Lost, 4096);
     record.samples.last_mut().expect("a trial").verified = Some(wrong);
-    insta::assert_snapshot!(trust_line(record), @"Trust: poor: wrong data was read back. Judged by both cells; both cells were served by the device; 2 of 2 within 5.0 %; 2 cells with invalid trials; 1 cell suspended; no other disturbance.");
+    insta::assert_snapshot!(trust_line(record), @"Trust: poor: wrong data was read back. Judged by both cells; both cells were served by the device; 2 of 2 precise to 5.0 %; 2 cells with invalid trials; 1 cell suspended; no other disturbance.");
 }
 
 /// What speaks against a run, and a run of some sizes.
