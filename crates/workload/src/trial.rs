@@ -274,6 +274,8 @@ pub struct TrialSpec {
     pub rate: Option<Rate>,
     /// Distribution of the intended starts.
     pub arrivals: Arrivals,
+    /// How late requests of a rate may start, but for one in a hundred, so that the worker sleeps instead of spinning; zero: as little as it can.
+    pub rate_slack: Duration,
     /// Pause of a worker after each [`TrialSpec::thinktime_every`] completed requests.
     pub thinktime: Option<Duration>,
     /// Number of requests between two pauses.
@@ -375,6 +377,7 @@ impl Default for TrialSpec {
             steady: None,
             rate: None,
             arrivals: Arrivals::Constant,
+            rate_slack: Duration::ZERO,
             thinktime: None,
             thinktime_every: 1,
             thinktime_spin: Duration::ZERO,

@@ -340,6 +340,7 @@ fn a_difference_in_any_fixed_setting_is_named() {
         ("thinktime", "1ms"),
         ("thinktime_every", "8"),
         ("thinktime_spin", "100us"),
+        ("rate_slack", "50us"),
         ("bursts", "100ms/900ms"),
         ("dontcache", "true"),
         ("atomic", "true"),

@@ -40,6 +40,8 @@ pub(crate) struct Open<'a, L = NoLog> {
     start: u64,
     /// Intended start of the request in each slot, a stamp.
     intended: Vec<u64>,
+    /// How late a request may start, ticks.
+    slack: u64,
     waits: PerOperation<Option<Waits>>,
     issued: u64,
     lead: Lead,
@@ -80,9 +82,10 @@ impl<'a, L: Log> Open<'a, L> {
             workers: spec.workers(),
             start: 0,
             intended: vec![0; spec.depth as usize],
+            slack: clock.ticks(spec.rate_slack.as_nanos() as u64),
             waits: waiting_operations(spec).map(waits),
             issued: 0,
-            lead: Lead::default(),
+            lead: Lead::of_slack(spec.rate_slack),
             backlog_max: 0,
             closed: None,
         }
@@ -106,6 +109,11 @@ impl<'a, L: Log> Open<'a, L> {
         self.start.saturating_add(self.schedule.next())
     }
 
+    /// Stamp by which the next request has started, unless it is later than it may be.
+    fn latest_start(&self) -> u64 {
+        self.next().saturating_add(self.slack)
+    }
+
     /// Requests that are due at a stamp and not issued.
     fn backlog(&self, at: u64) -> u64 {
         self.schedule.backlog(at.saturating_sub(self.start))
@@ -122,7 +130,7 @@ impl<'a, L: Log> Open<'a, L> {
 
     /// Learns from a sleep that ended at a stamp, by its time or before.
     fn slept(&mut self, woken: u64, by_its_time: bool) {
-        match self.backlog(woken) {
+        match self.backlog(woken.saturating_sub(self.slack)) {
             0 if by_its_time => self.lead.shorten(),
             0 => {}
             late => self.lead.lengthen(late),
@@ -316,9 +324,10 @@ impl<B: Backend, L: Log, R: Requests> Worker<'_, B, Open<'_, L>, R> {
         deadline: u64,
         done: &mut Vec<Completion>,
     ) -> Result<(), SystemFailure> {
-        let until = self.timing.next().min(deadline);
+        let latest = self.timing.latest_start().min(deadline);
         if self.common.outstanding() == 0 {
-            if let Some(woken) = self.timing.lead.pause(self.common.clock, until) {
+            let until = self.timing.next().min(deadline);
+            if let Some(woken) = self.timing.lead.pause(self.common.clock, until, latest) {
                 self.timing.slept(woken, true);
             }
             return Ok(());
@@ -326,7 +335,7 @@ impl<B: Backend, L: Log, R: Requests> Worker<'_, B, Open<'_, L>, R> {
         if self.common.buffers.home().is_empty() || self.is_over(deadline) {
             return self.backend.complete(1, done);
         }
-        let left = self.common.clock.ns_between(now, until);
+        let left = self.common.clock.ns_between(now, latest);
         let timeout = Duration::from_nanos(self.timing.lead.sleep_ns(left));
         self.backend.complete_within(timeout, done)?;
         if !timeout.is_zero() {

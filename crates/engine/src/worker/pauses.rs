@@ -13,7 +13,10 @@ const LEAD_MAX_NS: u64 = 50_000;
 /// To fall asleep and to wake up takes about as much CPU time as to look at the clock for so long.
 const SLEEP_MIN_NS: u64 = 10_000;
 const LEAD_STEP_NS: u64 = 100;
+/// Of these, those that a sleep which ended too late is.
 const LATE_STEPS: u64 = 10;
+/// The same where requests may be late by some time: then one in a hundred is later.
+const LATER_STEPS: u64 = 100;
 const UNSLEPT_STEP_NS: u64 = 50;
 /// The longest sleep, so that a raised stop flag is seen.
 pub(super) const NAP_NS: u64 = 100_000_000;
@@ -116,7 +119,7 @@ impl Pauses {
 /// Waits until a stamp: sleeps, and spins the last 50 to 60 us. Returns early when a sleep was not long enough: cut off by a signal, or as
 /// long as a sleep may be.
 pub(crate) fn pause(clock: &Clock, until: u64) {
-    Lead::default().pause(clock, until);
+    Lead::default().pause(clock, until, until);
 }
 
 /// How long before its time a wait stops sleeping: a sleeper wakes up late, and that would count into the response time.
@@ -126,15 +129,27 @@ pub(crate) fn pause(clock: &Clock, until: u64) {
 /// S. Monro, Annals of Mathematical Statistics 22 (1951) 400-407).
 pub(super) struct Lead {
     ns: u64,
+    late_steps: u64,
 }
 
 impl Default for Lead {
     fn default() -> Self {
-        Self { ns: LEAD_MAX_NS }
+        Self::of_slack(Duration::ZERO)
     }
 }
 
 impl Lead {
+    /// The lead before the time by which requests start that may be late by `slack`.
+    pub(super) fn of_slack(slack: Duration) -> Self {
+        Self {
+            ns: LEAD_MAX_NS,
+            late_steps: match slack.is_zero() {
+                true => LATE_STEPS,
+                false => LATER_STEPS,
+            },
+        }
+    }
+
     /// How long a sleep may be when `left_ns` are left; zero where there is no time for one.
     pub(super) fn sleep_ns(&self, left_ns: u64) -> u64 {
         match left_ns.saturating_sub(self.ns) {
@@ -156,14 +171,14 @@ impl Lead {
 
     /// A sleep ended after so many requests were due.
     pub(super) fn lengthen(&mut self, late: u64) {
-        let longer = late.saturating_mul(LATE_STEPS * LEAD_STEP_NS);
+        let longer = late.saturating_mul(self.late_steps * LEAD_STEP_NS);
         self.ns = self.ns.saturating_add(longer).min(LEAD_MAX_NS);
     }
 
-    /// Waits until a stamp, as [`pause`] does. The stamp at which it woke up; `None` without a sleep.
+    /// Waits until a stamp, as [`pause`] does, but may sleep until `latest`. The stamp at which it woke up; `None` without a sleep.
     #[inline(never)]
-    pub(super) fn pause(&self, clock: &Clock, until: u64) -> Option<u64> {
-        let left = |now| clock.ns_between(now, until);
+    pub(super) fn pause(&self, clock: &Clock, until: u64, latest: u64) -> Option<u64> {
+        let left = |now| clock.ns_between(now, latest);
         let length = self.sleep_ns(left(clock.now()));
         let mut woken = None;
         if length > 0 {
@@ -207,28 +222,43 @@ mod tests {
 
     const LENGTH_NS: u64 = 20_000_000;
 
-    /// Has a worker that issues a request each `gap_ns` sleep where there is time, and wake up late by what `oversleeps` yields; how long the
-    /// lead is then, ns, and how many of so many requests were late.
-    fn lead_after(mut oversleeps: impl Iterator<Item = u64>, gap_ns: u64) -> (u64, u64) {
-        let mut lead = Lead::default();
-        let (mut now, mut late) = (0, 0);
+    /// What became of the sleeps of a worker.
+    struct Slept {
+        /// The lead after them, ns.
+        lead: u64,
+        sleeps: u64,
+        /// Of [`REQUESTS`], those that were later than they might be.
+        late: u64,
+    }
+
+    /// Has a worker that issues a request each `gap_ns`, at most `slack_ns` late, sleep where there is time, and wake up late by what
+    /// `oversleeps` yields.
+    fn after(mut oversleeps: impl Iterator<Item = u64>, gap_ns: u64, slack_ns: u64) -> Slept {
+        let mut lead = Lead::of_slack(Duration::from_nanos(slack_ns));
+        let (mut now, mut sleeps, mut late) = (0, 0, 0);
         for number in 1..=REQUESTS {
             let due = number * gap_ns;
+            let latest = due + slack_ns;
             lead.relax();
             if now < due {
-                let length = lead.sleep_ns(due - now);
+                let length = lead.sleep_ns(latest - now);
                 if length > 0 {
+                    sleeps += 1;
                     now += length + oversleeps.next().unwrap_or_default();
-                    match (now + gap_ns).saturating_sub(due) / gap_ns {
+                    match (now + gap_ns).saturating_sub(latest) / gap_ns {
                         0 => lead.shorten(),
                         requests => lead.lengthen(requests),
                     }
                 }
             }
-            late += u64::from(now > due);
+            late += u64::from(now > latest);
             now = now.max(due);
         }
-        (lead.ns, late)
+        Slept {
+            lead: lead.ns,
+            sleeps,
+            late,
+        }
     }
 
     const REQUESTS: u64 = 100_000;
@@ -236,11 +266,11 @@ mod tests {
     #[test]
     fn a_lead_is_about_what_sleeps_are_late_by() {
         let several = |from: u64| (0..).map(move |i| from + i * 7_919 % 5_000);
-        let (lead, late) = lead_after(several(5_000), 100_000);
+        let Slept { lead, late, .. } = after(several(5_000), 100_000, 0);
         assert!((9_000..11_000).contains(&lead), "{lead}");
         assert!(late <= REQUESTS / 5, "{late}");
         // Who always wakes up too late gains nothing by more.
-        let (lead, _) = lead_after(several(90_000), 200_000);
+        let Slept { lead, .. } = after(several(90_000), 200_000, 0);
         assert!(lead > LEAD_MAX_NS - 1_000, "{lead}");
     }
 
@@ -248,9 +278,21 @@ mod tests {
     #[test]
     fn requests_that_leave_no_time_for_a_sleep_are_seldom_late() {
         for gap_ns in [15_000, 25_000, 40_000] {
-            let (_, late) = lead_after(std::iter::repeat(45_000), gap_ns);
+            let late = after(std::iter::repeat(45_000), gap_ns, 0).late;
             assert!((1..=REQUESTS / 15).contains(&late), "{gap_ns}: {late}");
         }
+    }
+
+    #[test]
+    fn requests_that_may_be_late_share_a_sleep_and_are_later_once_in_a_hundred() {
+        let oversleeps = (0..).map(|i| 5_000 + i * 7_919 % 5_000);
+        let slept = after(oversleeps, 10_000, 40_000);
+        assert!((1..=REQUESTS / 50).contains(&slept.late), "{}", slept.late);
+        assert!(
+            (1..=REQUESTS / 3).contains(&slept.sleeps),
+            "{}",
+            slept.sleeps
+        );
     }
 
     fn cpu_ns() -> u64 {

@@ -39,7 +39,7 @@ fn treatments(spec: &TrialSpec) -> impl AsRef<[RefusableField]> {
         adapted: [
             "iolab does it around the program": [fresh, allocate, hardware_counters],
             "it says how something goes that is refused, here or where a run is planned": [
-                arrivals, trim_by, others, ranks, hosts, shift, stripe, start_delay, flow, ends_trial,
+                arrivals, rate_slack, trim_by, others, ranks, hosts, shift, stripe, start_delay, flow, ends_trial,
             ],
             "it keeps a descriptor for each job": [descriptors],
             "iolab records it of its own requests": [series_ns, latency_over_time],

@@ -77,7 +77,7 @@ fn treatments(spec: &TrialSpec) -> impl AsRef<[RefusableField]> {
         adapted: [
             "iolab does it around the program": [fresh, allocate, hardware_counters],
             "it says how something goes that is refused, here or where a run is planned": [
-                skip, skip_every, arrivals, trim_by, others, ranks, hosts, shift, stripe, start_delay, flow, ends_trial, batch,
+                skip, skip_every, arrivals, rate_slack, trim_by, others, ranks, hosts, shift, stripe, start_delay, flow, ends_trial, batch,
                 registered, sqpoll, sqpoll_cpu, sync_every, dedup_set, thinktime_every,
             ],
             "it keeps a descriptor for each thread": [descriptors],

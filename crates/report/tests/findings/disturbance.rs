@@ -1,5 +1,7 @@
 //! What went on around the trials: every rule once where it speaks and once where it keeps silent.
 
+use std::time::Duration;
+
 use iolab_analysis::analysis::{CellAnalysis, Flag, analyse};
 use iolab_record::{Bottom, EndedBy, Extents, Region, Residency, RunRecord, Sample, ServedBy};
 use iolab_report::findings::{
@@ -7,6 +9,7 @@ use iolab_report::findings::{
     requests_split, suspended, write_back_owed, written_out,
 };
 use iolab_workload::trial::{CacheState, Rate};
+
 use proptest::prelude::*;
 
 use crate::all_findings;
@@ -340,18 +343,20 @@ fn contended_cpus_are_told() {
     insta::assert_snapshot!(told.join("\n"));
     assert_eq!(only_cell(&with(0.1, 0.01)).flags, []);
     // In an open loop the threads themselves take the CPUs, from some rate on.
-    let at = |rate: u64| {
+    let at = |rate: u64, slack: Duration| {
         let mut record = with(0.4, 0.0);
         record.cells[0].spec.trial.rate = Some(Rate::Requests(rate));
+        record.cells[0].spec.trial.rate_slack = slack;
         text(&cpu_contended(&analyse(&record)))
     };
     let threads = u64::from(with(0.4, 0.0).cells[0].trial().threads);
-    assert_eq!(at(9_000 * threads), told[0]);
-    let own = at(10_000 * threads);
+    assert_eq!(at(9_000 * threads, Duration::ZERO), told[0]);
+    assert_eq!(at(10_000 * threads, Duration::from_micros(50)), told[0]);
+    let own = at(10_000 * threads, Duration::ZERO);
     assert_eq!(
         own.strip_prefix(told[0].trim_end()).map(str::trim),
         Some(
-            "The threads of this cell use CPUs between requests too: before each one a thread reads the clock for up to 50 µs, so that the request starts on time."
+            "The threads of this cell use CPUs between requests too: before each one a thread reads the clock for up to 50 µs, so that the request starts on time. With --set rate_slack=50us they sleep, and requests start up to 50 µs late."
         )
     );
 }

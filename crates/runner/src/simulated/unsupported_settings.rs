@@ -81,6 +81,7 @@ fn of_trial(trial: &TrialSpec) -> impl IntoIterator<Item = RefusableField> + use
             cpus: { trial.cpus.is_some() => NO_PROCESSOR },
             placement: { trial.placement != Placement::Float => NO_PROCESSOR },
             memory_node: { trial.memory_node.is_some() => NO_PROCESSOR },
+            rate_slack: { !trial.rate_slack.is_zero() => NO_PROCESSOR },
             thinktime_spin: { !trial.thinktime_spin.is_zero() => NO_PROCESSOR },
             dontcache: { trial.dontcache => NO_KERNEL },
             atomic: { trial.atomic => NO_KERNEL },

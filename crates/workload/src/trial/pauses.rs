@@ -65,6 +65,8 @@ impl TrialSpec {
                 "each determines when the next request starts: leave out one of the two";
             self.pauses() && self.rate.is_some() => "a rate with thinktime or bursts",
                 "a rate determines when each request starts: leave out one of the two";
+            !self.rate_slack.is_zero() && self.rate.is_none() => "rate_slack without a rate",
+                "it is how late requests of a rate may start: set rate, for example rate=1000";
         }
         Ok(())
     }

@@ -201,6 +201,20 @@ fn no_request_is_made_before_its_time() {
 }
 
 #[test]
+fn requests_that_may_be_late_are_issued_together() {
+    let spec = TrialSpec {
+        rate_slack: Duration::from_millis(40),
+        ..spec(Some(1000), requests(200))
+    };
+    let outcome = run(&spec, Stalling::new(1000, 0), false);
+    let waits = outcome.operations.read.waits.expect("open loop");
+    assert_eq!(waits.lateness.len(), 200);
+    // Of 40 that one sleep lasts for, at least 35 are more than 4 ms late.
+    let late = longer_than(&waits.lateness, 4 * MS);
+    assert!(late >= 150, "{late}");
+}
+
+#[test]
 fn response_time_counts_from_the_intended_start_in_all_slots() {
     for arrivals in [Arrivals::Constant, Arrivals::Poisson] {
         let spec = TrialSpec {
