@@ -49,7 +49,7 @@ def program() -> str:
         return str(installed)
     if found := shutil.which("iolab"):
         return found
-    raise Error("the program iolab is not installed: pip install iolab")
+    raise Error("the program iolab is not installed: install the wheel, which holds it, or name it in $IOLAB")
 
 
 def read(*paths: str | os.PathLike) -> Runs:

@@ -243,7 +243,6 @@ pub(crate) struct Show {
     #[arg(long, value_enum, default_value_t = ShowFormat::Toml)]
     pub(crate) format: ShowFormat,
     /// Let a job file of fio include files outside of its folder
-    #[cfg(feature = "measure")]
     #[arg(long)]
     pub(crate) allow_include: bool,
 }
@@ -253,7 +252,6 @@ pub(crate) enum ShowFormat {
     /// The definition, to copy and change
     Toml,
     /// An experiment's cells as a job file for fio
-    #[cfg(feature = "measure")]
     Fio,
 }
 

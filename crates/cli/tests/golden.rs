@@ -102,6 +102,18 @@ fn comparisons() {
 }
 
 #[test]
+fn job_files_are_read_and_written() {
+    let folder = folder();
+    let job = "[global]\nrw=randread\nsize=64m\nruntime=2\ntime_based\n[small]\nbs=4k\n[large]\nbs=1m\nstonewall\n";
+    std::fs::write(folder.path().join("two.fio"), job).expect("an own folder");
+    let text = [
+        printed(folder.path(), &["show", "two.fio"]),
+        printed(folder.path(), &["show", "read-random", "--format", "fio"]),
+    ];
+    golden!("job-files", text.join("\n"));
+}
+
+#[test]
 fn figures_of_every_kind() {
     let folder = stored();
     let commands: [&[&str]; 11] = [

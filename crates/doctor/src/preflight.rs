@@ -190,6 +190,7 @@ mod tests {
                 ..Processor::default()
             },
             load: Some(Load {
+                memory_stall: Some(0.0),
                 cpus_busy: Some(1.5),
                 ..Load::default()
             }),

@@ -60,6 +60,7 @@ pub(super) const ALL: &[Rule] = &[
     processor::smt,
     processor::huge_pages,
     processor::events,
+    processor::pressure,
     limits::cpu_time,
     limits::memory,
     limits::traffic,

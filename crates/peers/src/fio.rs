@@ -1,13 +1,8 @@
 //! fio: its command line and its report. Its HOWTO explains every option and every number.
 
-mod between_passes;
 mod command;
 mod import;
-pub mod job;
-mod options;
 pub mod report;
-mod unsupported;
-pub mod write_job;
 
 use std::path::PathBuf;
 use std::time::Duration;

@@ -4,13 +4,11 @@
 //! looked at around them as around iolab's own. What they print is a stranger's text: it is read with limits.
 //!
 //! Files to begin with: `lib.rs` the trait `Peer`, which peers are installed, and their trials; `fio/command.rs` and
-//! `iozone/command.rs` a cell as a command line, `fio/job.rs` a job file as an experiment, `fio/write_job.rs` an experiment
-//! as a job file, `fio/import.rs` and `iozone/import.rs` reports of earlier runs.
+//! `iozone/command.rs` a cell as a command line, `fio/import.rs` and `iozone/import.rs` reports of earlier runs.
 
 mod common_plan;
 pub mod fio;
 pub mod iozone;
-mod refusal;
 mod results;
 
 use std::collections::BTreeSet;

@@ -283,7 +283,7 @@ pub fn cells(experiment: &Experiment) -> Result<Vec<PlannedCell>> {
         Some(Meaningless::Pages) => {
             let least = exact_size(HUGE_PAGE_MIN_BYTES);
             Err(Error::usage(format!(
-                "buffer_init is nohuge, and no bs is as large as a huge page, {least}"
+                "buffer_init is nohuge, and every bs is smaller than the smallest huge page of any kernel, {least}"
             ))
             .hint(format!(
                 "choose a bs of at least {least}, or another buffer_init"
@@ -510,7 +510,7 @@ mod tests {
         assert_eq!(left_out(&experiment(&["bs=4k,8k"])), None);
         let error = cells(&experiment(&["bs=4k,1M", "buffer_init=nohuge"])).unwrap_err();
         insta::assert_snapshot!(error.to_string(), @r"
-        buffer_init is nohuge, and no bs is as large as a huge page, 2 MiB
+        buffer_init is nohuge, and every bs is smaller than the smallest huge page of any kernel, 2 MiB
           choose a bs of at least 2 MiB, or another buffer_init
         ");
     }

@@ -18,6 +18,17 @@ impl RefusableField {
     }
 }
 
+/// Refuses a value with the first reason that holds.
+///
+/// # Errors
+/// The reason.
+pub fn first_refusal(fields: impl AsRef<[RefusableField]>) -> Result<(), String> {
+    match fields.as_ref().iter().find_map(RefusableField::refusal) {
+        Some(why) => Err(why.to_owned()),
+        None => Ok(()),
+    }
+}
+
 /// The [fields](crate::treatment::RefusableField) of a value of a type with named fields of which some values are refused, each with its
 /// conditions and reasons, in the order in which they are said. All other fields are listed too, for the reader and the compiler:
 /// those that the consumer carries out the same, and those that it need not know, each list with who sees to them instead, or what

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use iolab_peers::fio::job::JobFile;
+use iolab_fio::job::JobFile;
 use iolab_plan::experiment::{BUILTIN, Experiment};
 use iolab_plan::requirement::BUILTIN_REQUIREMENTS;
 use iolab_plan::suite::BUILTIN_SUITES;

@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::fitness::Answer;
-use iolab_peers::fio::job::JobFile;
+use iolab_fio::job::JobFile;
 use iolab_plan::carry_over::depends_on_order;
 use iolab_plan::cells::{FittedPlan, Plan};
 use iolab_plan::experiment::{Change, Experiment};

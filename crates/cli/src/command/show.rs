@@ -3,11 +3,8 @@
 use std::io::Write;
 use std::path::Path;
 
-#[cfg(feature = "measure")]
-use iolab_peers::fio::job::JobFile;
-#[cfg(feature = "measure")]
-use iolab_peers::fio::write_job::job_file;
-#[cfg(feature = "measure")]
+use iolab_fio::job::JobFile;
+use iolab_fio::write_job::job_file;
 use iolab_plan::cells::{OneProcess, Plan};
 use iolab_plan::experiment::{BUILTIN, Experiment};
 use iolab_plan::requirement::BUILTIN_REQUIREMENTS;
@@ -29,7 +26,6 @@ use crate::output::open;
 pub(crate) fn show(options: &Show) -> Outcome {
     let text = match options.format {
         ShowFormat::Toml => toml(options)?,
-        #[cfg(feature = "measure")]
         ShowFormat::Fio => job_file(&Plan::of_new_run(experiment(options)?, &OneProcess)?),
     };
     let mut to = open(None)?;
@@ -46,19 +42,8 @@ fn toml(options: &Show) -> Result<String> {
     if let Some((_, text)) = builtin.find(|(known, _)| *known == name) {
         return Ok((*text).to_owned());
     }
-    #[cfg(feature = "measure")]
     if JobFile::is_one(Path::new(name)) {
         return read(options)?.to_toml();
-    }
-    #[cfg(not(feature = "measure"))]
-    if Path::new(name)
-        .extension()
-        .is_some_and(|extension| extension == "fio")
-    {
-        return Err(iolab_workload::Error::usage(
-            "this build reads results, and no job files of fio",
-        )
-        .hint("iolab show reads them in the build for Linux"));
     }
     if is_run_file(name)? {
         let file = escape_control(name);
@@ -85,7 +70,6 @@ fn toml(options: &Show) -> Result<String> {
     }
 }
 
-#[cfg(feature = "measure")]
 fn experiment(options: &Show) -> Result<Experiment> {
     let name = options.name.as_str();
     if JobFile::is_one(Path::new(name)) {
@@ -95,6 +79,7 @@ fn experiment(options: &Show) -> Result<Experiment> {
         let record = iolab_runfile::read(Path::new(name))?;
         return Experiment::from_toml(&record.experiment.toml, name);
     }
+    #[cfg(feature = "measure")]
     Builtin::Experiment.check(name)?;
     Experiment::find(name)
 }
@@ -111,7 +96,6 @@ fn is_run_file(name: &str) -> Result<bool> {
     }
 }
 
-#[cfg(feature = "measure")]
 fn read(options: &Show) -> Result<JobFile> {
     JobFile::read(Path::new(&options.name), None, options.allow_include)
 }

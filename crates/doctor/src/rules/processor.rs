@@ -1,5 +1,6 @@
 //! The clock and the processors.
 
+use iolab_host::load::Load;
 use iolab_host::processor::CoreKind;
 use iolab_workload::counters::NoHardware;
 
@@ -237,6 +238,19 @@ pub(super) fn events(facts: &Facts) -> Vec<Finding> {
     })
 }
 
+/// Pressure stall information, without which waits of the whole machine are not known.
+pub(super) fn pressure(facts: &Facts) -> Vec<Finding> {
+    let is_told = |load: &Load| load.memory_stall.is_some();
+    match facts.load.as_ref().map(is_told) {
+        None | Some(true) => Vec::new(),
+        Some(false) => one(Finding::worth_knowing(
+            Topic::Processor,
+            "pressure",
+            "the kernel does not report how long tasks wait for CPUs, I/O and memory (PSI): only waits and preemptions of iolab's own threads show a disturbance; psi=1 on the kernel's command line turns it on, if the kernel has it",
+        )),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::super::Severity::{Fine, WorthKnowing};
@@ -246,6 +260,21 @@ mod tests {
     use super::*;
     use iolab_host::processor::Processor;
     use iolab_workload::cpus::Cpus;
+
+    #[test]
+    fn a_kernel_without_pressure_is_told_of() {
+        let of = |memory_stall| Facts {
+            load: Some(Load {
+                memory_stall,
+                ..Load::default()
+            }),
+            ..Facts::default()
+        };
+        assert!(pressure(&of(Some(0.0))).is_empty() && pressure(&Facts::default()).is_empty());
+        let (severity, what, _) = only(pressure, &of(None));
+        assert_eq!(severity, WorthKnowing);
+        insta::assert_snapshot!(what, @"the kernel does not report how long tasks wait for CPUs, I/O and memory (PSI): only waits and preemptions of iolab's own threads show a disturbance; psi=1 on the kernel's command line turns it on, if the kernel has it");
+    }
 
     fn with(processor: Processor) -> Facts {
         Facts {

@@ -5,16 +5,12 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 use iolab_engine::placement;
-use iolab_workload::cpus::Placement;
-use iolab_workload::trial::share;
-use iolab_workload::trial::{
-    Backend, BufferMemory, CacheState, Content, FileLayout, IoPriority, Pattern, Sizes, SyncPolicy,
-    TrialSpec, WriteHint,
-};
-
+use iolab_fio::unsupported::check;
+use iolab_fio::words::{common, own};
 use iolab_storage::meminfo;
+use iolab_workload::cpus::Placement;
+use iolab_workload::trial::{BufferMemory, FileLayout, Pattern, TrialSpec};
 
-use super::unsupported::check;
 use crate::CommandLine;
 
 /// Blocks of the random map above which fio needs more memory than it takes by itself: 16 MiB of bits are its pool.
@@ -107,199 +103,6 @@ fn file_option(file: &Path) -> OsString {
     OsString::from_vec(option)
 }
 
-/// What all workers have in common.
-pub(super) fn common(spec: &TrialSpec) -> Vec<String> {
-    let mut words = vec![
-        "--allow_file_create=0".to_owned(),
-        "--fallocate=none".to_owned(),
-        "--thread".to_owned(),
-        "--group_reporting".to_owned(),
-        format!("--ioengine={}", spec.backend),
-        format!("--rw={}", order(spec)),
-        format!("--iodepth={}", spec.depth),
-        format!("--direct={}", u8::from(spec.cache == CacheState::Direct)),
-        // iolab has brought the page cache into its state, and gives no advice.
-        "--invalidate=0".to_owned(),
-        match spec.fadvise {
-            Some(advice) => format!("--fadvise_hint={advice}"),
-            None => "--fadvise_hint=0".to_owned(),
-        },
-        // Without this fio takes the same offsets in every trial and ignores the seed (fixed after 3.33).
-        "--randrepeat=0".to_owned(),
-        format!("--randseed={}", spec.seed),
-    ];
-    words.extend(zones(spec));
-    words.extend(choices(spec).into_iter().map(str::to_owned));
-    words.extend(sizes_and_pauses(spec));
-    let every = spec.sync_every;
-    match spec.sync {
-        SyncPolicy::Each => words.push(format!("--fsync={every}")),
-        SyncPolicy::Fdatasync => words.push(format!("--fdatasync={every}")),
-        _ => {}
-    }
-    let wait = spec.batch.wait_for(spec.depth);
-    if wait > 1 {
-        words.push(format!("--iodepth_batch={wait}"));
-        words.push(format!("--iodepth_batch_complete_min={wait}"));
-    }
-    match spec.pattern {
-        Pattern::Zipf(_) | Pattern::Pareto(_) | Pattern::Normal(_) => {
-            words.push(format!("--random_distribution={}", spec.pattern));
-        }
-        Pattern::Zoned(zones) => words.push(format!("--random_distribution=zoned:{zones}")),
-        // A sequence was refused before.
-        Pattern::Sequence(_)
-        | Pattern::Seq
-        | Pattern::Strided
-        | Pattern::Reverse
-        | Pattern::Rand
-        | Pattern::RandReplace => {}
-    }
-    if spec.reads() && spec.writes() {
-        words.push(format!("--rwmixread={}", spec.read_percent));
-    }
-    if let Some(time) = spec.limit.time {
-        words.push(format!("--runtime={}us", time.as_micros()));
-        if spec.requests_bound().is_none() {
-            words.push("--time_based".to_owned());
-        }
-    }
-    words
-}
-
-/// How large requests are, what their data is like, which priority and memory the threads have, and when they pause.
-fn sizes_and_pauses(spec: &TrialSpec) -> Vec<String> {
-    let mut words = Vec::new();
-    match &spec.bs_mix {
-        None => words.push(format!("--bs={}", spec.bs)),
-        Some(mix) => {
-            let split = |sizes: &Sizes| {
-                let shares = sizes.shares().iter();
-                let shares = shares.map(|share| format!("{}/{}", share.bytes, share.percent));
-                shares.collect::<Vec<_>>().join(":")
-            };
-            let range = |sizes: &Sizes| {
-                let shares = sizes.shares().iter();
-                let shares = shares.map(|share| format!("{}-{}", share.bytes, share.largest()));
-                shares.collect::<String>()
-            };
-            words.push(match mix.has_ranges() {
-                true => format!("--bsrange={},{}", range(&mix.reads), range(&mix.writes)),
-                false => format!("--bssplit={},{}", split(&mix.reads), split(&mix.writes)),
-            });
-            words.push(format!("--blockalign={}", spec.bs));
-        }
-    }
-    for (name, percent) in [
-        ("buffer_compress_percentage", spec.compressible),
-        ("dedupe_percentage", spec.dedup),
-    ] {
-        if percent > 0 {
-            words.push(format!("--{name}={percent}"));
-        }
-    }
-    let priority = match spec.ioprio {
-        None => None,
-        Some(IoPriority::RealTime(level)) => Some((1, level)),
-        Some(IoPriority::BestEffort(level)) => Some((2, level)),
-        Some(IoPriority::Idle) => Some((3, 0)),
-    };
-    if let Some((class, level)) = priority {
-        words.push(format!("--prioclass={class}"));
-        words.push(format!("--prio={level}"));
-    }
-    if let Some(hint) = spec.write_hint {
-        let name = match hint {
-            WriteHint::Unspecific => "none",
-            WriteHint::Short | WriteHint::Medium | WriteHint::Long | WriteHint::Extreme => {
-                hint.name()
-            }
-        };
-        words.push(format!("--write_hint={name}"));
-    }
-    if let Some(cpu) = spec.sqpoll_cpu {
-        words.push(format!("--sqthread_poll_cpu={cpu}"));
-    }
-    if let Some(node) = spec.memory_node {
-        words.push(format!("--numa_mem_policy=bind:{node}"));
-    }
-    if let Some(think) = spec.thinktime {
-        words.push(format!("--thinktime={}us", think.as_micros()));
-        words.push(format!("--thinktime_blocks={}", spec.thinktime_every));
-        if !spec.thinktime_spin.is_zero() {
-            let spin = spec.thinktime_spin.as_micros();
-            words.push(format!("--thinktime_spin={spin}us"));
-        }
-    }
-    if let Some(bursts) = spec.bursts {
-        words.push(format!("--thinktime={}us", bursts.off.as_micros()));
-        words.push(format!("--thinktime_iotime={}us", bursts.on.as_micros()));
-    }
-    words
-}
-
-/// Options that are there or not.
-fn choices(spec: &TrialSpec) -> Vec<&'static str> {
-    let ring = spec.backend == Backend::IoUring;
-    let choices = [
-        (spec.pattern.shares_region(), "--norandommap"),
-        (
-            spec.sync == SyncPolicy::End && spec.writes(),
-            "--end_fsync=1",
-        ),
-        (spec.sync == SyncPolicy::Osync, "--sync=sync"),
-        (spec.sync == SyncPolicy::Odsync, "--sync=dsync"),
-        (spec.content == Content::Repeated, "--scramble_buffers=0"),
-        (spec.content == Content::Zero, "--zero_buffers"),
-        (ring && spec.registered, "--fixedbufs"),
-        (ring && spec.registered, "--registerfiles"),
-        (ring && spec.sqpoll, "--sqthread_poll"),
-        (spec.iopoll && spec.backend != Backend::Null, "--hipri"),
-        (spec.latency, "--lat_percentiles=1"),
-        (spec.latency, "--clat_percentiles=0"),
-        (!spec.latency, "--gtod_reduce=1"),
-    ];
-    let given = choices.into_iter().filter(|(given, _)| *given);
-    given.map(|(_, word)| word).collect()
-}
-
-/// `rw`: order and direction.
-fn order(spec: &TrialSpec) -> String {
-    let direction = match (spec.reads(), spec.writes()) {
-        (true, false) => "read",
-        (false, true) => "write",
-        _ => "rw",
-    };
-    match spec.pattern {
-        Pattern::Seq | Pattern::Reverse => direction.to_owned(),
-        // A number here would be skipped after each request.
-        Pattern::Strided if spec.skip_every.is_some() => direction.to_owned(),
-        Pattern::Strided => format!("{direction}:{}", spec.skip),
-        Pattern::Rand
-        | Pattern::RandReplace
-        | Pattern::Zipf(_)
-        | Pattern::Pareto(_)
-        | Pattern::Normal(_)
-        | Pattern::Zoned(_)
-        | Pattern::Sequence(_) => match spec.random_every {
-            1 => format!("rand{direction}"),
-            every => format!("rand{direction}:{every}"),
-        },
-    }
-}
-
-/// Runs of blocks with others left out between them.
-fn zones(spec: &TrialSpec) -> Vec<String> {
-    match (spec.pattern, spec.skip_every) {
-        (Pattern::Strided, Some(run)) => vec![
-            "--zonemode=strided".to_owned(),
-            format!("--zonesize={run}"),
-            format!("--zoneskip={}", spec.skip),
-        ],
-        _ => Vec::new(),
-    }
-}
-
 /// The CPUs of one worker, where they are chosen.
 fn placed(spec: &TrialSpec, worker: u32) -> Result<Option<String>, String> {
     if spec.cpus.is_none() && spec.placement == Placement::Float {
@@ -309,45 +112,14 @@ fn placed(spec: &TrialSpec, worker: u32) -> Result<Option<String>, String> {
     Ok(Some(format!("--cpus_allowed={cpus}")))
 }
 
-/// The job of one worker: its part of the region, and its requests.
-fn own(spec: &TrialSpec, worker: u32) -> Result<Vec<String>, String> {
-    let blocks = spec.region / spec.bs;
-    let (first, count) = match spec.layout {
-        FileLayout::Private => (0, spec.private_bytes(worker) / spec.bs),
-        FileLayout::Overlapping => (0, blocks),
-        _ if spec.pattern.shares_region() => (0, blocks),
-        _ => share(blocks, worker, spec.threads),
-    };
-    let mut words = vec![
-        format!("--offset={}", spec.offset + first * spec.bs),
-        format!("--size={}", count * spec.bs),
-    ];
-    if let Some(bytes) = spec.bytes_bound() {
-        words.push(format!(
-            "--io_size={}",
-            share(bytes, worker, spec.threads).1
-        ));
-    } else if let Some(bound) = spec.requests_bound() {
-        let requests = share(bound, worker, spec.threads).1;
-        if requests == 0 {
-            return Err(
-                "it has no worker that makes no request, and there are fewer requests than workers"
-                    .to_owned(),
-            );
-        }
-        words.push(match spec.bs_mix {
-            None => format!("--io_size={}", requests * spec.bs),
-            Some(_) => format!("--number_ios={requests}"),
-        });
-    }
-    Ok(words)
-}
-
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
 
-    use iolab_workload::trial::{Batch, BufferInit, FirstOffset, Rate, TrialLimit};
+    use iolab_workload::settings::{CellSpec, Setting};
+    use iolab_workload::trial::{
+        Backend, Batch, BufferInit, CacheState, Content, FirstOffset, Rate, SyncPolicy, TrialLimit,
+    };
 
     use super::*;
 
@@ -517,6 +289,80 @@ mod tests {
             turned,
         ] {
             arguments(&spec, &["/x".into()]).expect_err("a gap");
+        }
+    }
+
+    /// For each field of `same`, settings with which fio is asked for something, and a further one that it has to be told.
+    const CHANGES: &[(&str, &str)] = &[
+        ("", "bs=8k"),
+        ("pattern=strided bytes=8k", "skip=64k"),
+        ("pattern=strided bytes=8k skip=64k", "skip_every=8k"),
+        ("pattern=rand", "random_every=2"),
+        ("read_percent=0", "write_hint=short"),
+        ("backend=io_uring sqpoll=true", "sqpoll_cpu=0"),
+        ("", "offset=4k"),
+        ("", "region=8M"),
+        ("", "threads=1"),
+        ("", "cpus=0"),
+        ("", "placement=spread"),
+        ("", "memory_node=0"),
+        ("backend=libaio", "depth=8"),
+        ("backend=libaio depth=8", "batch=all"),
+        ("pattern=rand", "read_percent=50"),
+        ("", "layout=private"),
+        ("read_percent=0 sync=each", "sync_every=2"),
+        ("", "cache=cold"),
+        ("read_percent=0", "content=zero"),
+        ("read_percent=0", "compressible=50"),
+        ("read_percent=0", "dedup=50"),
+        ("", "time=1s"),
+        ("", "thinktime=1ms"),
+        ("thinktime=1ms", "thinktime_every=2"),
+        ("thinktime=1ms", "thinktime_spin=100us"),
+        ("", "bursts=100ms/900ms"),
+        ("", "latency=false"),
+        ("backend=io_uring", "registered=false"),
+        ("backend=io_uring", "sqpoll=true"),
+        ("backend=io_uring", "iopoll=true"),
+        ("", "ioprio=idle"),
+    ];
+
+    fn line_of(sets: &str) -> Vec<OsString> {
+        let mut cell = CellSpec::default();
+        for set in format!("threads=2 region=1M {sets}").split_whitespace() {
+            let (name, value) = set.split_once('=').expect(set);
+            let setting = Setting::find(name).expect(set);
+            setting.set(&mut cell, value).expect(set);
+        }
+        cell.trial.check().expect(sets);
+        arguments(&cell.trial, &["/a".into(), "/b".into()]).expect(sets)
+    }
+
+    /// One that is called the same, and that no option tells fio, would be left out without a word.
+    #[test]
+    fn fio_is_told_every_field_that_it_treats_the_same() {
+        let source = include_str!("../../../fio/src/unsupported.rs");
+        let lists = source.split("same: [").nth(1).expect("its fields");
+        let names = lists.split(']').next().expect("their end");
+        for name in names
+            .split(',')
+            .map(str::trim)
+            .filter(|one| !one.is_empty())
+        {
+            let setting = match name {
+                "limit" => "time",
+                // Each trial has its own; and what is told of memory depends on what the machine has reserved.
+                "seed" | "buffer_memory" => continue,
+                name => name,
+            };
+            let is_of = |change: &str| change.split('=').next() == Some(setting);
+            let row = CHANGES.iter().find(|(_, change)| is_of(change));
+            let (base, change) = row.unwrap_or_else(|| panic!("CHANGES has no row of {setting}"));
+            assert_ne!(
+                line_of(base),
+                line_of(&format!("{base} {change}")),
+                "{change}"
+            );
         }
     }
 }

@@ -7,9 +7,9 @@ use iolab_workload::Result;
 use iolab_workload::histogram::LatencyHistogram;
 
 use super::FIO;
-use super::options::{FileSize, Options, cell_of, give};
 use super::report::{self, FioJob, FioReport};
 use crate::{PeerResult, Results};
+use iolab_fio::options::{FileSize, Options, cell_of, give};
 use iolab_record::{LatencyOf, OperationSummary, PerOperation};
 
 /// Reads a report. Jobs that did nothing are left out; clones of one job (`numjobs` without `group_reporting`) are taken

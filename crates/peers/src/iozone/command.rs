@@ -5,14 +5,13 @@ use std::path::PathBuf;
 
 use iolab_workload::cpus::Placement;
 use iolab_workload::treated;
-use iolab_workload::treatment::RefusableField;
+use iolab_workload::treatment::{RefusableField, first_refusal};
 use iolab_workload::trial::{
     Backend, BufferInit, BufferMemory, CacheState, Content, FileLayout, FirstOffset, Pattern,
     SyncPolicy, TrialSpec,
 };
 
 use crate::CommandLine;
-use crate::refusal::first_refusal;
 
 /// Most threads of IOzone as it is delivered (`MAXSTREAMS`).
 const THREADS_MAX: u32 = 256;

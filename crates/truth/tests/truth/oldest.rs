@@ -4,6 +4,7 @@
 //!     IOLAB_STATIC=target/x86_64-unknown-linux-gnu/release/iolab cargo test -p iolab-truth --test truth oldest::
 
 use needs::Need;
+use serde_json::Value;
 
 use crate::bare::{Kernel, measured_truly};
 
@@ -33,6 +34,12 @@ fn linux_4_18_is_measured_truly() {
         return;
     };
     assert!(parts["kernel"].starts_with("4.18."), "{}", parts["kernel"]);
+    let doctor: Value = serde_json::from_str(&parts["doctor"]).expect("JSON");
+    let findings = doctor["findings"].as_array().expect("a list");
+    assert!(
+        findings.iter().any(|finding| finding["rule"] == "pressure"),
+        "{doctor:#}"
+    );
     // What the user named is refused.
     for done in ["in-flight 0", "io_uring 2", "populated 2"] {
         assert!(parts.contains_key(done), "{done}: {parts:#?}");

@@ -7,7 +7,7 @@ use iolab_workload::quantity::exact_size;
 use iolab_workload::{Error, Result};
 
 use super::jobs::{JOBS_MAX, Job};
-use crate::fio::options::size;
+use crate::options::size;
 
 /// The clones of a job.
 #[derive(Clone, Copy)]

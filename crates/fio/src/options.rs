@@ -20,14 +20,15 @@ use iolab_workload::trial::{
 
 use iolab_workload::settings::CellSpec;
 
-pub(crate) use aliases::{give, replaced_by};
-pub(crate) use extent::FileSize;
+pub use aliases::give;
+pub(crate) use aliases::replaced_by;
+pub use extent::FileSize;
 pub(crate) use files::file_count;
 pub(crate) use values::{duration, short, size};
 use values::{refused, unknown};
 
 /// The options of one job, those of `[global]` among them.
-pub(crate) type Options = BTreeMap<String, String>;
+pub type Options = BTreeMap<String, String>;
 
 /// An option whose value iolab has no words for.
 #[derive(Debug)]
@@ -70,7 +71,7 @@ impl Faults {
 ///
 /// # Errors
 /// Of kind [`Usage`](iolab_workload::Kind::Usage), naming the first option whose value iolab has no words for.
-pub(crate) fn cell_of(options: &Options, size: FileSize) -> Result<CellSpec> {
+pub fn cell_of(options: &Options, size: FileSize) -> Result<CellSpec> {
     // There is at least one.
     cell_or_faults(options, size).map_err(|mut faults| faults.swap_remove(0).error)
 }

@@ -6,8 +6,8 @@ use iolab_workload::settings::CellSpec;
 use iolab_workload::trial::{Arrivals, Backend, CacheState, FileLayout, Rate, TrialSpec};
 
 use super::between_passes::drops_at_each_pass;
-use super::command;
 use super::unsupported::check;
+use super::words;
 
 /// Options of a command line for one trial that a job file does not need, or that are fio's default.
 const OF_A_TRIAL: [&str; 6] = [
@@ -159,7 +159,7 @@ fn job(spec: &TrialSpec) -> Result<Vec<String>, String> {
     if drops_at_each_pass(spec) {
         return Err("fio drops the page cache before each pass over the file, iolab before the trial only (bound the trial by bytes within one pass)".to_owned());
     }
-    let mut lines: Vec<String> = command::common(spec)
+    let mut lines: Vec<String> = words::common(spec)
         .into_iter()
         .map(|word| word.trim_start_matches("--").to_owned())
         .filter(|line| {
@@ -262,7 +262,7 @@ mod tests {
     use iolab_workload::settings::CellSpec;
 
     use super::*;
-    use crate::fio::job::JobFile;
+    use crate::job::JobFile;
 
     fn plan(name: &str, sets: &[&str]) -> Plan {
         let mut experiment = Experiment::find(name).expect("built in");

@@ -46,7 +46,7 @@ pub(crate) fn replaced_by(name: &str) -> impl Iterator<Item = &'static str> {
 }
 
 /// Gives an option its value, under the name that was written: the last value given counts, whichever name it has.
-pub(crate) fn give(options: &mut Options, name: String, value: String) {
+pub fn give(options: &mut Options, name: String, value: String) {
     for other in replaced_by(&name) {
         options.remove(other);
     }

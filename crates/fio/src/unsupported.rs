@@ -1,12 +1,10 @@
 //! Settings that fio does not have, or gives another meaning.
 
 use iolab_workload::treated;
-use iolab_workload::treatment::RefusableField;
+use iolab_workload::treatment::{RefusableField, first_refusal};
 use iolab_workload::trial::{
     Advice, Backend, BufferInit, FirstOffset, Pattern, SyncPolicy, TrialSpec, share,
 };
-
-use crate::refusal::first_refusal;
 
 /// The backends that are engines of fio, by the same names.
 const ENGINES: [Backend; 7] = [
@@ -23,7 +21,10 @@ const FLAGS: &str = "not every version of it has options for dontcache and atomi
 const TRIMS: &str = "iolab has not tried how it trims";
 
 /// Refuses what fio cannot do, or would do otherwise.
-pub(super) fn check(spec: &TrialSpec) -> Result<(), String> {
+///
+/// # Errors
+/// Why not.
+pub fn check(spec: &TrialSpec) -> Result<(), String> {
     first_refusal(treatments(spec))
 }
 
@@ -114,81 +115,4 @@ fn ends_within_first_phase(spec: &TrialSpec) -> bool {
         let room = bytes / stride * run + (bytes % stride).min(run);
         share(bound, worker, spec.threads).1 <= room / spec.bs
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use iolab_workload::settings::{CellSpec, Setting};
-
-    use super::super::command::arguments;
-
-    /// For each field of `same`, settings with which fio is asked for something, and a further one that it has to be told.
-    const CHANGES: &[(&str, &str)] = &[
-        ("", "bs=8k"),
-        ("pattern=strided bytes=8k", "skip=64k"),
-        ("pattern=strided bytes=8k skip=64k", "skip_every=8k"),
-        ("pattern=rand", "random_every=2"),
-        ("read_percent=0", "write_hint=short"),
-        ("backend=io_uring sqpoll=true", "sqpoll_cpu=0"),
-        ("", "offset=4k"),
-        ("", "region=8M"),
-        ("", "threads=1"),
-        ("", "cpus=0"),
-        ("", "placement=spread"),
-        ("", "memory_node=0"),
-        ("backend=libaio", "depth=8"),
-        ("backend=libaio depth=8", "batch=all"),
-        ("pattern=rand", "read_percent=50"),
-        ("", "layout=private"),
-        ("read_percent=0 sync=each", "sync_every=2"),
-        ("", "cache=cold"),
-        ("read_percent=0", "content=zero"),
-        ("read_percent=0", "compressible=50"),
-        ("read_percent=0", "dedup=50"),
-        ("", "time=1s"),
-        ("", "thinktime=1ms"),
-        ("thinktime=1ms", "thinktime_every=2"),
-        ("thinktime=1ms", "thinktime_spin=100us"),
-        ("", "bursts=100ms/900ms"),
-        ("", "latency=false"),
-        ("backend=io_uring", "registered=false"),
-        ("backend=io_uring", "sqpoll=true"),
-        ("backend=io_uring", "iopoll=true"),
-        ("", "ioprio=idle"),
-    ];
-
-    fn line(sets: &str) -> Vec<std::ffi::OsString> {
-        let mut cell = CellSpec::default();
-        for set in format!("threads=2 region=1M {sets}").split_whitespace() {
-            let (name, value) = set.split_once('=').expect(set);
-            let setting = Setting::find(name).expect(set);
-            setting.set(&mut cell, value).expect(set);
-        }
-        cell.trial.check().expect(sets);
-        arguments(&cell.trial, &["/a".into(), "/b".into()]).expect(sets)
-    }
-
-    /// One that is called the same, and that no option tells fio, would be left out without a word.
-    #[test]
-    fn fio_is_told_every_field_that_it_treats_the_same() {
-        let source = include_str!("unsupported.rs");
-        let lists = source.split("same: [").nth(1).expect("its fields");
-        let names = lists.split(']').next().expect("their end");
-        for name in names
-            .split(',')
-            .map(str::trim)
-            .filter(|one| !one.is_empty())
-        {
-            let setting = match name {
-                "limit" => "time",
-                // Each trial has its own; and what is told of memory depends on what the machine has reserved.
-                "seed" | "buffer_memory" => continue,
-                name => name,
-            };
-            let is_of = |change: &str| change.split('=').next() == Some(setting);
-            let row = CHANGES.iter().find(|(_, change)| is_of(change));
-            let (base, change) = row.unwrap_or_else(|| panic!("CHANGES has no row of {setting}"));
-            assert_ne!(line(base), line(&format!("{base} {change}")), "{change}");
-        }
-    }
 }

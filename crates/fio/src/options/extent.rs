@@ -13,11 +13,11 @@ use super::{
 
 /// The size of the file of a job.
 #[derive(Clone, Copy)]
-pub(crate) struct FileSize {
+pub struct FileSize {
     /// That of a file or device that is there, bytes; `None` where none is, or it is not looked at.
-    pub(crate) known: Option<u64>,
+    pub known: Option<u64>,
     /// What a job without a size uses, bytes.
-    pub(crate) otherwise: u64,
+    pub otherwise: u64,
 }
 
 /// Bytes, or a share of a file.

@@ -1,5 +1,6 @@
 //! What a job file is measured on.
 
+use std::fs::FileType;
 use std::path::{Path, PathBuf};
 
 use iolab_workload::Error;
@@ -65,17 +66,28 @@ fn reachable(named: PathBuf) -> PathBuf {
 
 /// The size of a file or device, of which a job without a size uses all.
 pub(super) fn bytes_of(target: &Path) -> Option<u64> {
+    let metadata = target.metadata().ok()?;
+    let bytes = match metadata.is_file() {
+        true => metadata.len(),
+        false => bytes_of_device(target, metadata.file_type())?,
+    };
+    Some(bytes).filter(|bytes| *bytes > 0)
+}
+
+#[cfg(unix)]
+fn bytes_of_device(target: &Path, kind: FileType) -> Option<u64> {
     use std::io::{Seek, SeekFrom};
     use std::os::unix::fs::FileTypeExt;
 
-    let metadata = target.metadata().ok()?;
-    let bytes = match metadata.file_type() {
-        kind if kind.is_file() => metadata.len(),
-        kind if kind.is_block_device() => {
-            let mut device = std::fs::File::open(target).ok()?;
-            device.seek(SeekFrom::End(0)).ok()?
-        }
-        _ => return None,
-    };
-    Some(bytes).filter(|bytes| *bytes > 0)
+    if !kind.is_block_device() {
+        return None;
+    }
+    let mut device = std::fs::File::open(target).ok()?;
+    device.seek(SeekFrom::End(0)).ok()
+}
+
+/// Devices have no place among files there.
+#[cfg(not(unix))]
+fn bytes_of_device(_target: &Path, _kind: FileType) -> Option<u64> {
+    None
 }

@@ -6,10 +6,10 @@ use iolab_workload::foreign_options::{Answer, Effect, answer, in_job, names_in_j
 use iolab_workload::names::{alternatives, nearest};
 use iolab_workload::{Error, Result};
 
-use super::super::options::{Options, give, is_set, replaced_by, short};
 use super::job_errors::Mistakes;
 use super::line_position::{Hidden, LinePosition};
 use super::lines::{self, Around, Said};
+use crate::options::{Options, give, is_set, replaced_by, short};
 
 /// Most jobs of a file.
 pub(super) const JOBS_MAX: usize = 1000;

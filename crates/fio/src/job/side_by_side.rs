@@ -12,7 +12,7 @@ use iolab_workload::{Error, Result};
 use super::job_errors::Mistakes;
 use super::jobs::Job;
 use super::target;
-use crate::fio::options::{file_count, is_set, short};
+use crate::options::{file_count, is_set, short};
 
 /// Ranges of files begin at multiples of this, bytes.
 const UNIT: u64 = 1 << 20;

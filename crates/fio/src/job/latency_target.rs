@@ -10,7 +10,7 @@ use iolab_workload::{Error, Result};
 
 use super::job_errors::Mistakes;
 use super::jobs::Job;
-use crate::fio::options::micros;
+use crate::options::micros;
 
 /// What such a job asks.
 pub(super) struct Held {

@@ -5,12 +5,12 @@ use iolab_workload::settings::CellSpec;
 use iolab_workload::table;
 use iolab_workload::trial::{FileLayout, Pattern, SyncPolicy, TrialSpec};
 
-use super::super::between_passes::drops_at_each_pass;
-use super::super::options::is_set;
-use super::super::unsupported::has_one_place;
 use super::jobs::Job;
 use super::shortened_requests::mean_request;
 use super::side_by_side;
+use crate::between_passes::drops_at_each_pass;
+use crate::options::is_set;
+use crate::unsupported::has_one_place;
 
 /// Whether it holds of a job file, and what to say then.
 type Note = (bool, &'static str);

@@ -10,7 +10,7 @@ use iolab_workload::{Error, Result};
 
 use super::job_errors::Mistakes;
 use super::line_position::{Hidden, LinePosition};
-use crate::fio::options::short;
+use crate::options::short;
 
 /// Most files that are included one in the other.
 const DEPTH_MAX: usize = 8;

@@ -1,0 +1,12 @@
+//! iolab-fio: what fio's options mean. Job files of fio become experiments, experiments job files, and trials the words of a command
+//! line. Nothing here starts fio or measures, so that any system reads and writes job files. fio's HOWTO explains every option.
+//!
+//! Files to begin with: `job.rs` a job file as an experiment, `write_job.rs` an experiment as a job file, `options.rs` the options of
+//! a job as a cell, `words.rs` a trial as options, `unsupported.rs` what fio cannot do, or does otherwise.
+
+mod between_passes;
+pub mod job;
+pub mod options;
+pub mod unsupported;
+pub mod words;
+pub mod write_job;
