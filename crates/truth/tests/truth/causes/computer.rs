@@ -7,6 +7,7 @@ use iolab_truth::Scene;
 use iolab_truth::device::loop_over;
 use iolab_truth::fuse::Behaviour;
 use iolab_truth::fuse::view::{Store, View};
+use iolab_truth::scattered_memory;
 use iolab_truth::system::{Made, failed, unless_missing};
 use needs::Need;
 
@@ -97,7 +98,8 @@ fn the_lock_of_a_file_is_named() {
     explain(&scene, &world);
 }
 
-/// A loop device, which takes 128 pieces of memory in a request, over a server of one request at a time (5 ms).
+/// A loop device, which takes 128 pieces of memory in a request, over a server of one request at a time (5 ms). Its requests are up to 640 KiB, so
+/// that no two of 512 KiB become one.
 fn device_of_few_pieces() -> Made<Scene> {
     let behaviour = Behaviour {
         delay: |_| Duration::from_millis(5),
@@ -108,10 +110,7 @@ fn device_of_few_pieces() -> Made<Scene> {
     let device = loop_over(&scene, &scene.target, true)?;
     let name = device.file_name().expect("a device").to_owned();
     let queue = Path::new("/sys/block").join(name).join("queue");
-    // A device keeps the limit that was set when it was last in use.
-    let most = std::fs::read_to_string(queue.join("max_hw_sectors_kb"));
-    let most = most.map_err(failed("max_hw_sectors_kb"))?;
-    std::fs::write(queue.join("max_sectors_kb"), most.trim()).map_err(failed("max_sectors_kb"))?;
+    std::fs::write(queue.join("max_sectors_kb"), "640").map_err(failed("max_sectors_kb"))?;
     Ok(scene.on(device))
 }
 
@@ -120,6 +119,9 @@ fn device_of_few_pieces() -> Made<Scene> {
 fn buffers_in_many_pieces_are_named() {
     let _alone = alone();
     let Some(scene) = unless_missing(device_of_few_pieces()) else {
+        return;
+    };
+    let Some(_scattered) = unless_missing(scattered_memory::scatter()) else {
         return;
     };
     let world = World {
@@ -137,8 +139,11 @@ fn buffers_in_many_pieces_are_named() {
             "backend=libaio",
             "--depth",
             "5",
+            // Else each size is measured with that which suits it.
+            "--set",
+            "batch=all",
             "--time",
-            "100ms",
+            "200ms",
             "--budget",
             "25s",
         ],
