@@ -2,6 +2,7 @@
 //! processor's, and the pressure on the machine. Differences of two snapshots are the evidence of a trial.
 
 use std::path::Path;
+use std::time::Duration;
 
 mod device;
 mod extents;
@@ -62,10 +63,10 @@ pub fn run_delay_of_this_thread_ns() -> Option<u64> {
     process::read_thread_run_delay_ns()
 }
 
-/// What happened since a snapshot was taken. The order of reading is turned round, so that what reading itself
+/// What happened since a snapshot was taken, which is so long ago. The order of reading is turned round, so that what reading itself
 /// costs lies outside of what is counted finest.
 #[must_use]
-pub fn since(earlier: &Counters, stacks: &[Stack]) -> Counters {
+pub fn since(earlier: &Counters, ago: Duration, stacks: &[Stack]) -> Counters {
     let usage = process::read_usage();
     let process_io = process::read_process_io();
     let device = device::read_devices(stacks);
@@ -88,7 +89,7 @@ pub fn since(earlier: &Counters, stacks: &[Stack]) -> Counters {
         device: known(device, earlier.device),
         bottom: below.map(|stat| device::bottom(stacks, stat)),
         hardware: earlier.hardware,
-        pressure: pressure::with_frequency(pressure::read()),
+        pressure: pressure::with_frequency(pressure::known_after(ago, pressure::read())),
         buffer_piece_bytes: None,
         drive_millidegrees: thermometer(Path::new("/sys"), stacks).read(),
     };
@@ -105,7 +106,7 @@ mod tests {
         let before = snapshot(&nowhere);
         // More than an allocator keeps of memory that others gave back.
         let fresh = std::hint::black_box(vec![1u8; 40 << 20]);
-        let spent = since(&before, &nowhere);
+        let spent = since(&before, Duration::from_secs(1), &nowhere);
         assert!(spent.usage.minor_faults > 0, "{} bytes", fresh.len());
         assert_eq!((spent.device, spent.bottom), (None, None));
     }

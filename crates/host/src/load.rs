@@ -64,7 +64,8 @@ impl Snapshot {
     }
 
     fn until_now(&self, proc: &Path, stack: &Stack) -> Load {
-        let counters = counters::since(&self.counters, std::slice::from_ref(stack));
+        let stacks = std::slice::from_ref(stack);
+        let counters = counters::since(&self.counters, self.at.elapsed(), stacks);
         let busy_ticks = busy_ticks_now(proc);
         let seconds = self.at.elapsed().as_secs_f64().max(1e-3);
         let per_second = iolab_storage::kernel_units::clock_ticks_per_second() as f64;

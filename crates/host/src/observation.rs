@@ -19,6 +19,8 @@ pub struct Observation<'a> {
     watched: Vec<FileRange<'a>>,
     region: Region,
     spent: Duration,
+    /// When counters were read before the start.
+    seen_at: Instant,
 }
 
 impl<'a> Observation<'a> {
@@ -57,6 +59,7 @@ impl<'a> Observation<'a> {
             watched,
             region,
             spent: began.elapsed(),
+            seen_at: began,
         }
     }
 
@@ -69,6 +72,7 @@ impl<'a> Observation<'a> {
     pub fn before(&mut self) -> Counters {
         let began = Instant::now();
         self.region.before = residency(&self.watched);
+        self.seen_at = Instant::now();
         let seen = counters::snapshot(&self.stacks);
         self.spent += began.elapsed();
         seen
@@ -77,7 +81,7 @@ impl<'a> Observation<'a> {
     /// The first look after the end: what happened since, and the state that it left.
     pub fn after(mut self, before: &Counters) -> (Counters, Region) {
         let began = Instant::now();
-        let counted = counters::since(before, &self.stacks);
+        let counted = counters::since(before, self.seen_at.elapsed(), &self.stacks);
         self.region.after = residency(&self.watched);
         let spent = self.spent + began.elapsed();
         let region = Region {

@@ -17,6 +17,7 @@ pub mod overlay;
 pub mod ranks;
 pub mod real_time;
 pub mod reference_tools;
+pub mod scattered_memory;
 pub mod scenarios;
 pub mod scene;
 pub mod served;

@@ -4,16 +4,22 @@
 use std::fs::{read_dir, read_to_string};
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
+use std::time::Duration;
 
 use super::suspended_time;
 use crate::pseudo_files::number_of;
 use iolab_workload::counters::Pressure;
-use rustix::time::{ClockId, clock_gettime};
+use rustix::time::{ClockId, clock_getres, clock_gettime};
 
 use iolab_storage::procfs::{ControlGroup, CpuTicks, Hierarchy};
 
 /// Most groups of CPUs whose frequency is looked at, so that the cost stays the same on a large machine.
 const POLICIES_MAX: usize = 8;
+
+/// Fewest ticks of the kernel between two readings that show for how long tasks waited. The time of a CPU counts in whole ticks in which it was
+/// not idle, and what a reading finds of less than one is lost (`collect_percpu_times` in kernel/sched/psi.c of Linux). A CPU on which tasks waited
+/// for a quarter of the time was not idle for as long: in this many ticks that is one.
+const TICKS_MIN: u32 = 4;
 
 /// Reads everything now but the frequency, which takes longest where there are many CPUs.
 pub(super) fn read() -> Pressure {
@@ -29,6 +35,25 @@ pub(super) fn read() -> Pressure {
         throttled_ns: throttled_ns(),
         cpu_khz: None,
     }
+}
+
+/// The same so long after an earlier reading, without the times that tasks waited where the kernel loses them in so short a time.
+pub(super) fn known_after(ago: Duration, now: Pressure) -> Pressure {
+    match ago < tick() * TICKS_MIN {
+        false => now,
+        true => Pressure {
+            cpu_stall_ns: None,
+            io_stall_ns: None,
+            memory_stall_ns: None,
+            ..now
+        },
+    }
+}
+
+/// The time from one tick of the kernel to the next one: the step of its coarse clock.
+fn tick() -> Duration {
+    let step = clock_getres(ClockId::MonotonicCoarse);
+    Duration::try_from(step).unwrap_or_default()
 }
 
 /// The same with the frequency of now.
@@ -215,6 +240,30 @@ mod tests {
         }
         assert_eq!(throttled_of(&found, groups), Some(75));
         assert_eq!(throttled_of(&found, "7:pids:/slice/run\n"), None);
+    }
+
+    #[test]
+    fn waiting_is_not_known_of_a_few_ticks() {
+        // 100 to 1000 a second.
+        let tick = tick();
+        assert!(
+            (Duration::from_millis(1)..=Duration::from_millis(10)).contains(&tick),
+            "{tick:?}"
+        );
+        let counted = Pressure {
+            cpu_stall_ns: Some(1),
+            io_stall_ns: Some(2),
+            memory_stall_ns: Some(3),
+            steal_ns: Some(4),
+            ..Pressure::default()
+        };
+        assert_eq!(known_after(tick * TICKS_MIN, counted), counted);
+        let steal_only = Pressure {
+            steal_ns: Some(4),
+            ..Pressure::default()
+        };
+        let short = tick * TICKS_MIN - Duration::from_nanos(1);
+        assert_eq!(known_after(short, counted), steal_only);
     }
 
     #[test]

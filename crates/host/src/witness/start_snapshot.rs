@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::path::Path;
+use std::time::Instant;
 
 use iolab_storage::{Stack, meminfo};
 use iolab_workload::Result;
@@ -28,6 +29,7 @@ pub(super) struct Before {
     /// What the target and the observed devices lie on.
     stacks: Vec<Stack>,
     counters: Counters,
+    counted_at: Instant,
     /// Of all mounts: which of them the program uses is known only afterwards.
     nfs: NfsMounts,
     devices: AllDevices,
@@ -45,6 +47,7 @@ impl Before {
         let dirty_bytes = meminfo::dirty_bytes();
         let of_target = target.iter().filter_map(|target| target.stack.clone());
         let stacks: Vec<Stack> = of_target.chain(watched).collect();
+        let counted_at = Instant::now();
         let counters = counters::snapshot(&stacks);
         let nfs = NfsMounts::read();
         // Its accounts before the devices': what it does in between is not taken for another's.
@@ -59,6 +62,7 @@ impl Before {
             dirty_bytes,
             stacks,
             counters,
+            counted_at,
             nfs,
             devices: AllDevices::read(),
             cancelled_bytes: cancelled_by_this_process(),
@@ -87,7 +91,7 @@ impl Before {
             None
         });
         let (trace, traced) = traced.unzip();
-        let counted = counters::since(&self.counters, &self.stacks);
+        let counted = counters::since(&self.counters, self.counted_at.elapsed(), &self.stacks);
         let exits = watch.exits.as_mut().and_then(Exits::all);
         let ended = exits.map(|exits| not_of(exits, &followed.ancestors));
         let observed = accounts::with_descendants(followed.living);

@@ -1,7 +1,7 @@
 //! Columns of the pressure on the machine, of a trial and of what `iolab witness` saw.
 
 /// Meaning of the first three.
-pub(super) const STALL: &str = "pressure (PSI, `some`): time in which any task of the machine waited for a CPU, for I/O, for memory";
+pub(super) const STALL: &str = "pressure (PSI, `some`): time in which any task of the machine waited for a CPU, for I/O, for memory; not known of less than four ticks of the kernel (16 ms at 250 Hz)";
 
 /// The columns of rows of a type, with the place of the counters in one. A counter without a column does not compile.
 macro_rules! pressure_columns {

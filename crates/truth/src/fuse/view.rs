@@ -17,7 +17,7 @@ use fuser::{
 use iolab_serve::one_file::{self, BLOCK};
 use needs::Need;
 
-use super::UNMOUNT;
+use super::{HANDS, UNMOUNT};
 use crate::cleanup::Cleanup;
 use crate::system::{Made, lacks};
 
@@ -94,14 +94,39 @@ impl View {
     /// # Errors
     /// Without `/dev/fuse` or the right to mount.
     pub fn new(keeper: &Cleanup, at: &Path, store: &Store) -> Made<Self> {
+        Self::mounted(keeper, at, store, Duration::ZERO, 1)
+    }
+
+    /// The same, where each write takes this time, several at once.
+    ///
+    /// # Errors
+    /// Without `/dev/fuse` or the right to mount.
+    pub fn with_slow_writes(
+        keeper: &Cleanup,
+        at: &Path,
+        store: &Store,
+        write_time: Duration,
+    ) -> Made<Self> {
+        Self::mounted(keeper, at, store, write_time, HANDS)
+    }
+
+    fn mounted(
+        keeper: &Cleanup,
+        at: &Path,
+        store: &Store,
+        write_time: Duration,
+        hands: usize,
+    ) -> Made<Self> {
         let fetched = Arc::new(AtomicU64::new(0));
         let silence = Arc::new(Silence::default());
         let client = Client {
             store: store.clone(),
             fetched: Arc::clone(&fetched),
             silence: Arc::clone(&silence),
+            write_time,
         };
         let mut config = fuser::Config::default();
+        config.n_threads = Some(hands);
         config.mount_options = vec![MountOption::FSName("iolab-truth".to_owned())];
         let session = Session::new(client, at, &config)
             .and_then(Session::spawn)
@@ -148,6 +173,7 @@ struct Client {
     store: Store,
     fetched: Arc<AtomicU64>,
     silence: Arc<Silence>,
+    write_time: Duration,
 }
 
 fn attributes(number: u64, bytes: Option<usize>) -> FileAttr {
@@ -294,6 +320,7 @@ impl Filesystem for Client {
         reply: ReplyWrite,
     ) {
         self.silence.keep(Call::Write);
+        std::thread::sleep(self.write_time);
         let written = self.with(ino, |file| {
             let end = offset as usize + data.len();
             if file.bytes.len() < end {

@@ -2,6 +2,7 @@
 
 #![allow(clippy::print_stdout, reason = "the verdicts are part of the result")]
 
+mod computer;
 mod credits;
 mod falls;
 mod filling;

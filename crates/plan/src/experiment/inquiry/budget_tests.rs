@@ -5,7 +5,7 @@ use std::time::Duration;
 use iolab_workload::settings::CellSpec;
 
 use super::super::{BUILTIN, Experiment};
-use super::Phenomenon;
+use super::{BLOCKS_MAX, Phenomenon};
 use crate::cells::{OneProcess, Plan, PlannedCell, cells};
 use crate::suspect::{Compared, Leftover, MachineState, Sides};
 use crate::untried_suspect::Obstacle;
@@ -121,6 +121,28 @@ fn time_of_filling_leaves_less_for_trials() {
     assert_eq!(inquiry.untried[0].why, no_time);
     slow.fill = Duration::from_secs(600);
     assert!(of(&slow).1.tried.is_empty());
+}
+
+/// Trials that end by their bytes long before their time: what they took decides, on a modelled disk too. Their time limit would let 20 blocks of
+/// all variants take three minutes.
+#[test]
+fn trials_that_end_before_their_time_take_what_they_took() {
+    let mut experiment = Experiment::find("read-size").expect("built in");
+    for set in ["pattern=seq,rand", "bs=64k", "bytes=4M", "time=1s"] {
+        experiment.apply_set(set).expect("a setting");
+    }
+    let all = cells(&experiment).expect("two cells");
+    let sides = [&all[0].spec, &all[1].spec];
+    let mut short = phenomenon(&experiment, sides, MachineState::default());
+    short.sides.is_model = true;
+    short.took = [Duration::from_millis(2), Duration::from_millis(5)];
+    short.budget = Duration::from_secs(5);
+    let experiment = Experiment::inquiry(&short).expect("valid");
+    assert_eq!(experiment.design.trials_min, BLOCKS_MAX);
+    let inquiry = experiment.inquiry.expect("an inquiry");
+    assert_eq!(inquiry.shorter_ns, None);
+    assert_eq!(inquiry.tried, ["read-ahead", "waiting", "reach"]);
+    assert_eq!(inquiry.untried, []);
 }
 
 /// Slow requests of a disk with 32 of them in flight: 1000 with one at a time take 160 s, and as they are 5 s.

@@ -25,13 +25,12 @@ const DRAINED_MAX: f64 = 1e4;
 const AROUND: Duration = Duration::from_millis(20);
 
 impl Phenomenon {
-    /// What a trial of each side takes; one that ends by its bytes takes what it took.
+    /// What a trial of each side takes: what it took, or its time limit where that is less.
     pub(super) fn times(&self) -> [Duration; 2] {
         let foreseen = self.sides.trials().map(TrialSpec::time_foreseen);
         let [base, other] = self.took;
-        let of_side = |foreseen: Option<Duration>, took: Duration| match self.sides.is_model {
-            true => foreseen.unwrap_or(took),
-            false => foreseen.map_or(took, |most| most.min(took)),
+        let of_side = |foreseen: Option<Duration>, took: Duration| {
+            foreseen.map_or(took, |most| most.min(took))
         };
         let [of_base, of_other] = foreseen;
         [of_side(of_base, base), of_side(of_other, other)]

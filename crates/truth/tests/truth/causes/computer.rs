@@ -1,0 +1,230 @@
+//! What lies in the computer and not in its storage: the CPU that threads are bound to, the lock of a file, and the memory of buffers.
+
+use std::path::Path;
+use std::time::Duration;
+
+use iolab_truth::Scene;
+use iolab_truth::device::loop_over;
+use iolab_truth::fuse::Behaviour;
+use iolab_truth::fuse::view::{Store, View};
+use iolab_truth::scattered_memory;
+use iolab_truth::system::{Made, failed, unless_missing};
+use needs::Need;
+
+use super::{World, explain, explain_beside};
+use crate::stage::alone;
+
+/// Threads that are bound to one CPU, where others are free. Two CPUs make four threads twice as fast: half of the logarithm of what is missing.
+#[test]
+fn threads_on_one_cpu_are_named() {
+    let _alone = alone();
+    if std::thread::available_parallelism().is_ok_and(|cpus| cpus.get() < 2) {
+        needs::skip(Need::Cpus, "threads need a second CPU to be free to run on");
+        return;
+    }
+    let Some(scene) = unless_missing(Scene::in_memory()) else {
+        return;
+    };
+    let world = World {
+        shown_by: &[
+            "why-serialised",
+            "--set",
+            "workload=RR",
+            "--set",
+            "backend=psync",
+            "--set",
+            "descriptors=private",
+            "--set",
+            "layout=private",
+            "--set",
+            "cache=hot",
+            "--set",
+            "region=4M",
+            "--set",
+            "cpus=0",
+            "--threads",
+            "1,4",
+            "--time",
+            "60ms",
+            "--budget",
+            "20s",
+        ],
+        planted: &["cpu-binding"],
+        budget: "60s",
+        more: &[],
+    };
+    // Other programs may keep the threads from the CPUs too.
+    explain_beside(&scene, &world, &["cpu-waiting"]);
+}
+
+/// Direct writes of several threads, of which the kernel passes one at a time of each file to the server, and the server takes several at once.
+#[test]
+fn the_lock_of_a_file_is_named() {
+    let _alone = alone();
+    let folder = Scene::new().and_then(|scene| {
+        let at = scene.subfolder("served")?;
+        let time = Duration::from_millis(5);
+        let view = View::with_slow_writes(&scene.keeper, &at, &Store::default(), time)?;
+        Ok((view, scene.on(at)))
+    });
+    // Declared last, dropped first: the scene unmounts what the view still serves.
+    let Some((_view, scene)) = unless_missing(folder) else {
+        return;
+    };
+    let world = World {
+        shown_by: &[
+            "why-serialised",
+            "--set",
+            "workload=WR",
+            "--set",
+            "backend=psync",
+            "--set",
+            "descriptors=private",
+            "--set",
+            "layout=shared",
+            "--set",
+            "sync=none",
+            "--set",
+            "region=8M",
+            "--time",
+            "100ms",
+            "--budget",
+            "20s",
+        ],
+        planted: &["file-lock"],
+        budget: "90s",
+        more: &[],
+    };
+    explain(&scene, &world);
+}
+
+/// A loop device, which takes 128 pieces of memory in a request, over a server of one request at a time (5 ms). Its requests are up to 640 KiB, so
+/// that no two of 512 KiB become one.
+fn device_of_few_pieces() -> Made<Scene> {
+    let behaviour = Behaviour {
+        delay: |_| Duration::from_millis(5),
+        serial: true,
+        ..Behaviour::default()
+    };
+    let scene = Scene::on_fuse(behaviour)?;
+    let device = loop_over(&scene, &scene.target, true)?;
+    let name = device.file_name().expect("a device").to_owned();
+    let queue = Path::new("/sys/block").join(name).join("queue");
+    std::fs::write(queue.join("max_sectors_kb"), "640").map_err(failed("max_sectors_kb"))?;
+    Ok(scene.on(device))
+}
+
+/// Small pages of 512 KiB are one request of that device, and those of 640 KiB two.
+#[test]
+fn buffers_in_many_pieces_are_named() {
+    let _alone = alone();
+    let Some(scene) = unless_missing(device_of_few_pieces()) else {
+        return;
+    };
+    let Some(_scattered) = unless_missing(scattered_memory::scatter()) else {
+        return;
+    };
+    let world = World {
+        shown_by: &[
+            "read-size",
+            "--direct",
+            "--set",
+            "bs=512k,640k",
+            "--set",
+            "buffer_memory=kernel",
+            "--set",
+            // Neither reads ahead nor few requests in flight are suspects.
+            "pattern=reverse",
+            "--set",
+            "backend=libaio",
+            "--depth",
+            "5",
+            // Else each size is measured with that which suits it.
+            "--set",
+            "batch=all",
+            "--time",
+            "200ms",
+            "--budget",
+            "25s",
+        ],
+        planted: &["buffer-pieces"],
+        budget: "90s",
+        more: &[],
+    };
+    explain(&scene, &world);
+}
+
+/// Buffers of 256 MiB, which the cache of a core does not hold, against some that it does. All lie in huge pages.
+#[test]
+fn buffers_larger_than_a_cache_are_named() {
+    let _alone = alone();
+    let Some(scene) = unless_missing(Scene::in_memory()) else {
+        return;
+    };
+    let world = World {
+        shown_by: &[
+            "buffer-size",
+            "--set",
+            "bs=256k,256M",
+            "--set",
+            "buffer_init=huge",
+            "--set",
+            "region=256M",
+            "--set",
+            "bytes=256M",
+            "--budget",
+            "20s",
+        ],
+        planted: &["buffer-footprint"],
+        budget: "60s",
+        more: &[],
+    };
+    explain(&scene, &world);
+}
+
+/// 4,096 buffers in turn, each on a page of its own, for requests that copy a kilobyte against some that copy a cache line. The file fits the
+/// innermost cache.
+#[test]
+fn small_pages_beyond_the_tlb_are_named() {
+    let _alone = alone();
+    let Some(scene) = unless_missing(Scene::in_memory()) else {
+        return;
+    };
+    let world = World {
+        shown_by: &[
+            "why-serialised",
+            "--set",
+            "workload=RS",
+            "--set",
+            "backend=libaio",
+            "--set",
+            "batch=all",
+            "--set",
+            "descriptors=private",
+            "--set",
+            "layout=shared",
+            "--threads",
+            "1",
+            "--depth",
+            "4096",
+            "--set",
+            "cache=hot",
+            "--set",
+            "buffer_init=populated",
+            "--set",
+            "region=32k",
+            "--set",
+            "bs=64,1k",
+            "--set",
+            "latency=false",
+            "--time",
+            "20ms",
+            "--budget",
+            "10s",
+        ],
+        planted: &["tlb"],
+        budget: "40s",
+        more: &[],
+    };
+    explain(&scene, &world);
+}
