@@ -34,7 +34,7 @@ const LOOK: Duration = Duration::from_millis(50);
 /// Carries trials out, one after the other.
 pub trait Executor {
     /// Learns which run file its trials are kept in, and what the command that finishes the run takes for consent, to name both where
-    /// storage does not answer.
+    /// storage or a rank does not answer.
     fn keeps_in(&mut self, _run_file: &Path, _consent: NeededConsent) {}
 
     /// One trial of a cell; its `trial` has the trial's seed.
@@ -194,6 +194,9 @@ impl<'a> Engine<'a> {
 impl Executor for Engine<'_> {
     fn keeps_in(&mut self, run_file: &Path, consent: NeededConsent) {
         let resume = advice_after_silence(run_file, self.processes(), consent);
+        if let Some(ranks) = self.ranks {
+            ranks.keeps_trials(&resume);
+        }
         self.watch.keeps_in(run_file, resume);
     }
 

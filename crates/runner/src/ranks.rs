@@ -80,6 +80,8 @@ struct Member {
     accounts: Vec<Numbered>,
     /// A rank was lost.
     lost: bool,
+    /// What follows the advice to look at the host of a lost rank.
+    after_loss: String,
     /// How long the root takes at most to say so, where that is not the usual time.
     roots_time: Option<Duration>,
     ended: bool,
@@ -102,6 +104,7 @@ impl Ranks {
             host: Host::here(),
             accounts: Vec::new(),
             lost: false,
+            after_loss: "; then start anew".to_owned(),
             roots_time: None,
             ended: false,
         }))
@@ -249,6 +252,11 @@ impl Ranks {
         member.agree(moving(bytes, ANSWER), filled)
     }
 
+    /// The root: trials are kept from now on; `advice` says how to finish the run should a rank be lost.
+    pub fn keeps_trials(&self, advice: &str) {
+        self.0.borrow_mut().after_loss = format!(". {advice}");
+    }
+
     /// The root: tells all that its next order comes so much later.
     ///
     /// # Errors
@@ -323,6 +331,8 @@ impl Ranks {
             return Ok(());
         }
         member.ended = true;
+        // All trials are kept.
+        member.after_loss = String::new();
         member.give(&RootOrder::End)?;
         let time = member.removal_time();
         member.agree(time, Ok(()))

@@ -24,14 +24,13 @@ impl Member {
                 let rank = format!("rank {}", lost.rank);
                 let message = message.replacen(&rank, &self.place(lost.rank), 1);
                 let storage = self.storage_of(lost.rank);
+                let then = &self.after_loss;
                 Error::failed(message).hint(match (lost.why, storage) {
                     (LossReason::Stranger, _) => SAME_PROGRAM.to_owned(),
                     (_, Some(storage)) => {
-                        format!("look at that host, and at {storage} there; then start anew")
+                        format!("look at that host, and at {storage} there{then}")
                     }
-                    (_, None) => {
-                        "look at that host and its file system; then start anew".to_owned()
-                    }
+                    (_, None) => format!("look at that host and its file system{then}"),
                 })
             }
         }
@@ -106,11 +105,14 @@ mod tests {
             target("/export/.iolab-scratch-1", None),
             target("/mnt0/.iolab-scratch-2", Some("/mnt/{host}/{rank}")),
         ]);
-        let all = [before, said(member, 1), said(member, 2)];
+        let mut all = vec![before, said(member, 1), said(member, 2)];
+        member.after_loss = ". Finish the run with: mpirun -n 3 iolab resume r.iolab".to_owned();
+        all.push(said(member, 1));
         insta::assert_snapshot!(all.join("\n"), @r"
         rank 1 on node1 has not answered for 60.0 s: look at that host and its file system; then start anew
         rank 1 on node1 has not answered for 60.0 s: look at that host, and at /export, /mnt/node1/1 there; then start anew
         rank 2 has not answered for 60.0 s: look at that host and its file system; then start anew
+        rank 1 on node1 has not answered for 60.0 s: look at that host, and at /export, /mnt/node1/1 there. Finish the run with: mpirun -n 3 iolab resume r.iolab
         ");
     }
 }

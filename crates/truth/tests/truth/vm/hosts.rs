@@ -259,7 +259,9 @@ fn lose_a_host(all: &[Mpi], loss: Loss) {
     lose(&mut hosts, loss, false);
     for text in &texts {
         let error = error_among(text);
-        assert!(error.is_some_and(|error| error.contains("vm2")), "{text}");
+        let is_named = |error: String| error.contains("rank 1 on vm2");
+        assert!(error.is_some_and(is_named), "{text}");
+        assert!(text.contains("iolab resume run.iolab"), "{text}");
         assert!(took < AT_MOST, "{took:?}\n{text}");
     }
     hosts.shell(1, "pkill -KILL mpiexec || :");

@@ -147,7 +147,7 @@ impl Hosts {
             needs::skip(
                 Need::Mpi,
                 format_args!(
-                    "no binary for guests: on Debian 12, MPICC={} cargo build --features mpi --target-dir FOLDER; {}=FOLDER/debug/iolab cargo test ...",
+                    "no binary for guests: on Debian 12, MPICC={} cargo build --release --features mpi --target-dir FOLDER; {}=FOLDER/release/iolab cargo test ...",
                     mpi.compiler(),
                     mpi.variable()
                 ),
