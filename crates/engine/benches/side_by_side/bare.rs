@@ -3,6 +3,7 @@
 
 use std::fs::File;
 use std::path::Path;
+use std::time::Duration;
 
 use iolab_host::clock::Clock;
 use iolab_host::counters;
@@ -36,7 +37,8 @@ pub(crate) fn read(path: &Path, size: u64, requests: u64, clock: &Clock) -> Reac
         };
     }
     let elapsed = clock.ns_between(start, clock.now());
-    let usage = counters::since(&before, &[Stack::default()]).usage;
+    let ago = Duration::from_nanos(elapsed);
+    let usage = counters::since(&before, ago, &[Stack::default()]).usage;
     assert_eq!(latency.len(), requests);
     Reached {
         iops: requests as f64 * 1e9 / elapsed as f64,
@@ -55,7 +57,8 @@ pub(crate) fn read_small(path: &Path, clock: &Clock) -> Reached {
         requests += 1;
     }
     let elapsed = clock.ns_between(start, clock.now());
-    let usage = counters::since(&before, &[Stack::default()]).usage;
+    let ago = Duration::from_nanos(elapsed);
+    let usage = counters::since(&before, ago, &[Stack::default()]).usage;
     Reached {
         iops: requests as f64 * 1e9 / elapsed as f64,
         user_ns: usage.user_ns as f64 / requests as f64,
