@@ -70,7 +70,7 @@ fn treatments(spec: &TrialSpec) -> impl AsRef<[RefusableField]> {
                     "it shortens requests of several sizes if its map of visited blocks has no room for them (set pattern=rand-replace)",
                 sizes.is_some_and(|mix| mix.has_ranges() && !mix.is_single()) => "it has a range of sizes, or sizes with shares, and not both",
             },
-            first_offset: { spec.first_offset != FirstOffset::Zero => "it begins an ordered pass at the start of the region: set first_offset=zero" },
+            first_offset: { spec.first_offset != FirstOffset::Zero && is_ordered(spec) => "it begins an ordered pass at the start of the region: set first_offset=zero" },
             dontcache: { spec.dontcache => FLAGS },
             atomic: { spec.atomic => FLAGS },
             nowait: { spec.nowait => FLAGS },
@@ -89,7 +89,12 @@ fn treatments(spec: &TrialSpec) -> impl AsRef<[RefusableField]> {
 
 /// Whether ordered reads and writes share one place in the file, where fio keeps one for each direction.
 pub(super) fn has_one_place(trial: &TrialSpec) -> bool {
-    let is_ordered = match trial.pattern {
+    is_ordered(trial) && trial.reads() && trial.writes()
+}
+
+/// Whether each request, or all but one of some, follows the one before.
+fn is_ordered(trial: &TrialSpec) -> bool {
+    match trial.pattern {
         Pattern::Seq | Pattern::Strided | Pattern::Reverse => true,
         Pattern::Rand
         | Pattern::RandReplace
@@ -98,8 +103,7 @@ pub(super) fn has_one_place(trial: &TrialSpec) -> bool {
         | Pattern::Normal(_)
         | Pattern::Zoned(_) => trial.random_every > 1,
         Pattern::Sequence(_) => true,
-    };
-    is_ordered && trial.reads() && trial.writes()
+    }
 }
 
 /// Whether no worker comes to the end of its first pass of strides.

@@ -358,6 +358,17 @@ mod tests {
         }
     }
 
+    /// Where a pass begins is nothing that requests at random have.
+    #[test]
+    fn random_requests_are_written_wherever_an_ordered_pass_would_begin() {
+        let left_out = |name: &str| {
+            let text = job_file(&plan(name, &["bs=4k", "first_offset=random"]));
+            text.contains("; left out: ")
+        };
+        assert!(!left_out("read-random"));
+        assert!(left_out("read-size"));
+    }
+
     #[test]
     fn what_fio_would_do_otherwise_is_left_out_with_its_reason() {
         for (name, sets, part) in [

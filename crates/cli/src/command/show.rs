@@ -26,7 +26,14 @@ use crate::output::open;
 pub(crate) fn show(options: &Show) -> Outcome {
     let text = match options.format {
         ShowFormat::Toml => toml(options)?,
-        ShowFormat::Fio => job_file(&Plan::of_new_run(experiment(options)?, &OneProcess)?),
+        ShowFormat::Fio => {
+            let mut experiment = experiment(options)?;
+            // As fio does, where a run chooses otherwise.
+            if !experiment.names("first_offset") {
+                experiment.apply_set("first_offset=zero")?;
+            }
+            job_file(&Plan::of_new_run(experiment, &OneProcess)?)
+        }
     };
     let mut to = open(None)?;
     write!(to, "{text}")?;
