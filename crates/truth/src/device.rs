@@ -33,6 +33,22 @@ pub fn loop_over(scene: &Scene, backing: &Path, direct: bool) -> Made<PathBuf> {
     Ok(device.into())
 }
 
+/// Limits the requests of a device, which keeps that beyond its use: the former limit is restored in the end.
+///
+/// # Errors
+///
+/// The kernel refuses that limit.
+pub fn limit_requests(scene: &Scene, device: &Path, kib: u32) -> Made<()> {
+    let name = device.file_name().unwrap_or_default();
+    let limit = Path::new("/sys/block")
+        .join(name)
+        .join("queue/max_sectors_kb");
+    let before = std::fs::read_to_string(&limit).map_err(failed(limit.display()))?;
+    let restore = format!("echo {} > {}", before.trim(), limit.display());
+    scene.keeper.finally(&["sh", "-c", &restore]);
+    std::fs::write(&limit, kib.to_string()).map_err(failed(limit.display()))
+}
+
 fn is_direct(device: &str) -> bool {
     let name = device.rsplit('/').next().unwrap_or(device);
     let dio = std::fs::read_to_string(format!("/sys/block/{name}/loop/dio"));

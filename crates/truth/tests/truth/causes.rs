@@ -13,10 +13,10 @@ mod stalls;
 use std::time::Duration;
 
 use iolab_truth::Scene;
-use iolab_truth::device::loop_over;
+use iolab_truth::device::{limit_requests, loop_over};
 use iolab_truth::fuse::{Behaviour, ChunkCache};
 use iolab_truth::iolab::{claims, told, told_with_code};
-use iolab_truth::system::{failed, unless_missing};
+use iolab_truth::system::unless_missing;
 use serde_json::Value;
 
 use crate::stage::alone;
@@ -292,9 +292,7 @@ fn a_limit_of_requests_is_named() {
     };
     let split = Scene::on_fuse(behaviour).and_then(|scene| {
         let device = loop_over(&scene, &scene.target, true)?;
-        let name = device.file_name().expect("a device").to_owned();
-        let limit = std::path::Path::new("/sys/block").join(name);
-        std::fs::write(limit.join("queue/max_sectors_kb"), "64").map_err(failed("limit"))?;
+        limit_requests(&scene, &device, 64)?;
         Ok(scene.on(device))
     });
     let Some(scene) = unless_missing(split) else {

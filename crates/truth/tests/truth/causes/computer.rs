@@ -1,14 +1,13 @@
 //! What lies in the computer and not in its storage: the CPU that threads are bound to, the lock of a file, and the memory of buffers.
 
-use std::path::Path;
 use std::time::Duration;
 
 use iolab_truth::Scene;
-use iolab_truth::device::loop_over;
+use iolab_truth::device::{limit_requests, loop_over};
 use iolab_truth::fuse::Behaviour;
 use iolab_truth::fuse::view::{Store, View};
 use iolab_truth::scattered_memory;
-use iolab_truth::system::{Made, failed, unless_missing};
+use iolab_truth::system::{Made, unless_missing};
 use needs::Need;
 
 use super::{World, explain, explain_beside};
@@ -108,9 +107,7 @@ fn device_of_few_pieces() -> Made<Scene> {
     };
     let scene = Scene::on_fuse(behaviour)?;
     let device = loop_over(&scene, &scene.target, true)?;
-    let name = device.file_name().expect("a device").to_owned();
-    let queue = Path::new("/sys/block").join(name).join("queue");
-    std::fs::write(queue.join("max_sectors_kb"), "640").map_err(failed("max_sectors_kb"))?;
+    limit_requests(&scene, &device, 640)?;
     Ok(scene.on(device))
 }
 
