@@ -10,6 +10,7 @@ use rustix::fs::{Advice, SeekFrom, fadvise, seek};
 
 use super::build::{Built, WITNESS};
 use super::plan::{Id, Plan, Step};
+use crate::files::is_blank;
 use crate::system::{Made, failed};
 
 /// Some bytes of a file that no process may change, and their checksum.
@@ -141,7 +142,7 @@ fn sum(path: &Path, range: &Range<u64>) -> std::io::Result<u64> {
             break;
         }
         for (block, bytes) in memory[..read].chunks(4096).enumerate() {
-            if bytes.iter().any(|byte| *byte != 0) {
+            if !is_blank(bytes) {
                 sum.write_u64(at + block as u64 * 4096);
                 sum.write(bytes);
             }

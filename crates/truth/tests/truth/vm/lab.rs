@@ -8,6 +8,7 @@ use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLockReadGuard};
 use std::time::Instant;
 
+use iolab_truth::files::is_blank;
 use iolab_truth::system::{Unmade, unless_missing, warn};
 use iolab_truth::vm::guest::{Answer, DISKS, Guest};
 use iolab_truth::vm::image::Image;
@@ -204,7 +205,7 @@ fn sum(path: &Path) -> std::io::Result<u64> {
             Err(error) => return Err(error.into()),
         };
         let read = file.read_at(&mut block, at)?;
-        if block[..read].iter().any(|byte| *byte != 0) {
+        if !is_blank(&block[..read]) {
             sum.write_u64(at);
             sum.write(&block[..read]);
         }
