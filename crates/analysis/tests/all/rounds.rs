@@ -156,7 +156,6 @@ fn add_round(record: &mut RunRecord, target: Option<&str>, iops: f64) {
         requests: (iops * 60.0) as u64,
         bytes: (iops * 60.0) as u64 * 4096,
         elapsed_ns: 60_000_000_000,
-        ..PreparationStep::default()
     });
 }
 
