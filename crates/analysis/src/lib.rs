@@ -22,6 +22,7 @@ pub mod curve;
 pub mod doubt;
 pub mod equivalence;
 pub mod fitness;
+pub mod gaps;
 pub mod gate;
 pub mod headline_numbers;
 pub mod history;

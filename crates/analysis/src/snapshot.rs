@@ -37,6 +37,8 @@ pub enum RepetitionGoal {
         /// The most rounds.
         most: u32,
     },
+    /// A rate that is searched for.
+    Rate,
     /// None: each cell gets one trial.
     OneTrial,
 }

@@ -192,7 +192,7 @@ impl Peers {
         list
     }
 
-    /// Why a cell is not possible with its tool; `None` where it is.
+    /// Why the tool of a cell, a peer, cannot carry it out; `None` where it can.
     pub fn gap(&self, cell: &CellSpec, target: &Target) -> Option<String> {
         if !cell.tool.is_peer() {
             return None;
@@ -203,14 +203,12 @@ impl Peers {
         let files = trial::files_of(&cell.trial, target);
         let peer = find(cell.tool).and_then(|peer| Ok((peer, files?)));
         let peer = peer.map_err(|error| in_a_line(&error));
-        let why = peer
-            .and_then(|(peer, files)| {
-                check(peer, &cell.trial, &files)?;
-                let paths = files.iter().map(|(file, _)| file.path().to_owned());
-                peer.arguments(&cell.trial, &paths.collect::<Vec<_>>())
-            })
-            .err()?;
-        Some(format!("not possible with {}: {why}", cell.tool))
+        peer.and_then(|(peer, files)| {
+            check(peer, &cell.trial, &files)?;
+            let paths = files.iter().map(|(file, _)| file.path().to_owned());
+            peer.arguments(&cell.trial, &paths.collect::<Vec<_>>())
+        })
+        .err()
     }
 
     /// How long a trial of a cell by its peer may take; `None` for a peer that is not there.

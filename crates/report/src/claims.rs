@@ -54,11 +54,11 @@ pub(crate) struct ClaimData {
     pub(crate) purpose: Purpose,
     /// Whether the claim answers a question, changes a decision, or explains another claim.
     pub(crate) role: Role,
-    /// Whether it is among the five claims at most of its run, or of several runs together, that matter most.
+    /// Whether its sentence is among the five at most of its run, or of several runs together, that matter most.
     pub(crate) headline: bool,
     /// Runs that it rests on, as `run` of the cells names them; none of `iolab witness`.
     pub(crate) runs: Vec<String>,
-    /// What iolab prints for it; claims that show nothing may share a sentence.
+    /// What iolab prints for it; levels that are equivalent to the same one may share a sentence, and so may claims that show nothing.
     pub(crate) sentence: String,
     /// Estimator and intervals that it rests on, in words.
     pub(crate) basis: String,
@@ -374,7 +374,8 @@ fn in_order(claims: &[Claim], runs: &[IdentifiedRun<'_>]) -> Vec<ClaimData> {
     headlines.truncate(claim::HEADLINES_MAX);
     let (shown, not) = sentences::written(claims, &analyses(runs));
     let of_one = |written: &WrittenClaims<'_>| -> Vec<ClaimData> {
-        let data = |claim: &&Claim| Runs(runs).claim(claim, written, headlines.contains(claim));
+        let is_first = written.claims.iter().any(|one| headlines.contains(one));
+        let data = |claim: &&Claim| Runs(runs).claim(claim, written, is_first);
         written.claims.iter().map(data).collect()
     };
     shown.iter().chain(&not).flat_map(of_one).collect()

@@ -148,6 +148,7 @@ fn state(run: &RunSnapshot) -> String {
     match run.goal {
         RepetitionGoal::Precision(goal) => within_goal(run.within(goal)),
         RepetitionGoal::SteadyRounds { round, most } => format!("round {round} of at most {most}"),
+        RepetitionGoal::Rate => "searching for a rate".to_owned(),
         RepetitionGoal::OneTrial => "one trial per cell".to_owned(),
     }
 }

@@ -136,10 +136,11 @@ fn check_gaps(executor: &dyn Executor, cells: &[PlannedCell]) -> Result<()> {
         let Some(gap) = executor.gap(&cell.spec) else {
             return Ok(());
         };
-        first.get_or_insert(gap);
+        first.get_or_insert((&cell.spec.tool, gap));
     }
     match first {
-        Some(gap) => Err(Error::usage(gap).hint("measure with iolab too: --set tool=iolab")),
+        Some((tool, gap)) => Err(Error::usage(format!("{tool} cannot measure it: {gap}"))
+            .hint("measure with iolab too: --set tool=iolab")),
         None => Ok(()),
     }
 }

@@ -167,7 +167,11 @@ impl Record {
 
     /// What ends the repetition of trials; of rounds the one in which a cell is measured next.
     pub(super) fn goal(&self, now: usize) -> RepetitionGoal {
-        let design = &self.plan.experiment().design;
+        let experiment = self.plan.experiment();
+        let design = &experiment.design;
+        if experiment.seek.is_some() {
+            return RepetitionGoal::Rate;
+        }
         match design.precondition.rounds_of_cells() {
             Some(steady) => {
                 let of_cell = |trial: &&Trial| trial.is_measured && trial.place.cell == now;

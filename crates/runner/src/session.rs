@@ -6,6 +6,8 @@ mod trial;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use iolab_workload::settings::own_cells;
+use iolab_workload::tool::Tool;
 use iolab_workload::{Error, Kind, Result};
 
 use super::executor::Executor;
@@ -160,7 +162,9 @@ impl<'a> Session<'a> {
         let last = snapshot(&self.record, (0, false), self.last_trial);
         let within = match last.goal {
             RepetitionGoal::Precision(goal) => Some(last.within(goal)),
-            RepetitionGoal::SteadyRounds { .. } | RepetitionGoal::OneTrial => None,
+            RepetitionGoal::SteadyRounds { .. }
+            | RepetitionGoal::Rate
+            | RepetitionGoal::OneTrial => None,
         };
         self.observer.run_ends(&RunEnd {
             status,
@@ -327,19 +331,44 @@ impl<'a> Session<'a> {
 
     /// Gives no trial to those cells from the first of these on that their tool cannot carry out, and says why.
     fn leave_gaps(&mut self, executor: &dyn Executor, first: usize) -> Result<()> {
-        let mut told: Vec<String> = Vec::new();
+        let mut found: Vec<(Tool, String, Vec<usize>)> = Vec::new();
         for id in first..self.record.plan.cells().len() {
-            let Some(why) = executor.gap(&self.record.plan.cells()[id].spec) else {
+            let spec = &self.record.plan.cells()[id].spec;
+            let Some(why) = executor.gap(spec) else {
                 continue;
             };
-            if !told.contains(&why) {
-                self.observer.note(&why);
-                told.push(why.clone());
+            match found
+                .iter_mut()
+                .find(|(tool, known, _)| (*tool, known) == (spec.tool, &why))
+            {
+                Some((_, _, cells)) => cells.push(id),
+                None => found.push((spec.tool, why, vec![id])),
             }
-            self.record.close(id);
-            self.keep(EventKind::Gap, Some(id), &why)?;
+        }
+        for (tool, why, cells) in found {
+            let which = self.which(tool, &cells, first);
+            self.observer
+                .note(&format!("{tool} cannot measure {which}: {why}"));
+            for id in cells {
+                self.record.close(id);
+                self.keep(EventKind::Gap, Some(id), &why)?;
+            }
         }
         Ok(())
+    }
+
+    /// Some cells of a tool, among those from the first of these on: `2 of its 6 cells (bs=16MiB)`.
+    fn which(&self, tool: Tool, some: &[usize], first: usize) -> String {
+        let plan = &self.record.plan;
+        let all = plan.cells().iter().enumerate().skip(first);
+        let (own, others): (Vec<_>, Vec<_>) = all
+            .filter(|(_, cell)| cell.spec.tool == tool)
+            .partition(|(id, _)| some.contains(id));
+        let [own, others] = [own, others].map(|cells| {
+            let levels = cells.into_iter().map(|(_, cell)| cell.levels.as_slice());
+            levels.collect::<Vec<_>>()
+        });
+        own_cells(&plan.factor_names(), &own, &others)
     }
 
     /// Gives no further trial to a cell whose tool has failed: that is its failure, and not the run's. A tool that hung gets
@@ -348,17 +377,17 @@ impl<'a> Session<'a> {
         let tool = self.record.plan.cells()[id].spec.tool;
         self.tool_failures.failed(tool, why);
         let name = self.record.plan.describe(&self.record.plan.cells()[id]);
-        let message = format!("{name} gets no further trial: {why}");
-        self.observer.note(&message);
+        self.observer
+            .note(&format!("{name} gets no further trial: {why}"));
         self.record.close(id);
-        self.keep(EventKind::Gap, Some(id), &message)?;
+        self.keep(EventKind::Gap, Some(id), &why.to_string())?;
         let others = |id: &usize| {
             self.record.plan.cells()[*id].spec.tool == tool && !self.record.is_closed(*id)
         };
         let others: Vec<usize> = (0..self.record.plan.cells().len()).filter(others).collect();
         for other in others.into_iter().filter(|_| hung) {
             self.record.close(other);
-            let message = format!("no further trial with {tool}, which hung ({name})");
+            let message = format!("it hung at {name}");
             self.keep(EventKind::Gap, Some(other), &message)?;
         }
         Ok(())

@@ -303,8 +303,12 @@ pub(crate) fn others_of(cell: &Cell, sample: &Sample) -> Option<f64> {
     pooled(&[sample], |sample| others(cell, sample))
 }
 
-/// Bytes that the device transferred for others, and the larger of its total and the bytes of the requests.
+/// Bytes that the device transferred for others, and the larger of its total and the bytes of the requests. A program reads few bytes for
+/// its time: other traffic is always a multiple of them, and irrelevant.
 fn others(cell: &Cell, sample: &Sample) -> Option<(f64, f64)> {
+    if cell.spec.runs_program() {
+        return None;
+    }
     let device = sample.counters.device?;
     let ours = sample.counters.process_io?;
     let written = if sample.operations.write.bytes == 0 || cell.trial().cache == CacheState::Direct

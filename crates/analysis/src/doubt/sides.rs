@@ -274,11 +274,8 @@ fn disturbances(cell: &CellAnalysis) -> Vec<Reason> {
         return Vec::new();
     }
     let around = &cell.disturbance;
-    // A program reads few bytes for its time: other traffic is always a multiple of them, and irrelevant.
-    let counts = |by: Disturber| by != Disturber::OtherTraffic || !cell.cell.spec.runs_program();
-    let disturbed = Disturber::taken_by_others(around)
-        .filter(|(by, _)| counts(*by))
-        .map(|(by, worst)| Reason::Disturbed { by, worst });
+    let disturbed =
+        Disturber::taken_by_others(around).map(|(by, worst)| Reason::Disturbed { by, worst });
     let preempted = around
         .preempted()
         .map(|per_second| Reason::Preempted { per_second });

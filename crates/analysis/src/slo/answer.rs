@@ -104,8 +104,7 @@ impl SearchAnswer {
         rates.sort_by_key(|rate| rate.rate);
         let limit = search.limit();
         let holds = last_that_holds(&rates).cloned();
-        let least = holds.as_ref().map_or(0, |holds| holds.rate);
-        let fails = first_that_fails(&rates, least).cloned();
+        let fails = first_that_fails(&rates).cloned();
         let doubts = match holds.is_some() && fails.is_some() {
             true => Vec::new(),
             false => doubts_of(&rates),
@@ -189,10 +188,10 @@ fn last_that_holds(rates: &[RateAnswer]) -> Option<&RateAnswer> {
         .or_else(|| holds.next_back())
 }
 
-/// The lowest rate above `least` that fails; preferably without a doubt.
-fn first_that_fails(rates: &[RateAnswer], least: u64) -> Option<&RateAnswer> {
-    let fails = |rate: &&RateAnswer| rate.rate > least && rate.measured() == Answer::No;
-    let mut fails = rates.iter().filter(fails);
+/// The lowest rate that fails, above [`last_that_holds`]; preferably without a doubt.
+fn first_that_fails(rates: &[RateAnswer]) -> Option<&RateAnswer> {
+    let fails = rates.iter();
+    let mut fails = fails.filter(|rate| rate.measured() == Answer::No);
     fails
         .clone()
         .find(|rate| rate.stands())

@@ -309,7 +309,9 @@ fn description(
         text.push_str(&format!(" against {}", labels::noun(data.factors[x])));
     }
     if let Some(series) = parts.series {
-        let levels = data.levels(series).len();
+        // Another run need not have this factor.
+        let levels = data.levels(series).into_iter();
+        let levels = levels.filter(|level| !level.is_empty()).count();
         text.push_str(&format!(
             ", {levels} levels of {}",
             labels::noun(data.factors[series])

@@ -99,7 +99,15 @@ fn headlines<'c>(
     // All other numbers of such a run are those of its slowest part.
     let of_stragglers = analyses.iter().enumerate().flat_map(|(run, analysis)| {
         let found = stragglers(analysis).into_iter();
-        found.map(move |finding| (None, vec![run], Vec::new(), (finding.text, None), false))
+        found.map(move |finding| {
+            (
+                Vec::new(),
+                vec![run],
+                Vec::new(),
+                (finding.text, None),
+                false,
+            )
+        })
     });
     let of_tools = runs.iter().enumerate().flat_map(|(run, told)| {
         let shown = told.peers.iter().find(|peer| is_shown(peer));
@@ -107,29 +115,40 @@ fn headlines<'c>(
             .map(std::slice::from_ref)
             .map_or(Vec::new(), agreement);
         let found = found.into_iter();
-        found.map(move |finding| (None, vec![run], Vec::new(), (finding.text, None), false))
+        found.map(move |finding| {
+            (
+                Vec::new(),
+                vec![run],
+                Vec::new(),
+                (finding.text, None),
+                false,
+            )
+        })
     });
+    let every: Vec<&Claim> = claims.iter().collect();
     let of_claims = claim::headlines(claims).into_iter();
     let of_claims = of_claims.map(|one| {
-        let text = sentences::finding(one, analyses).text;
+        let written = sentences::written_out(one, &every, analyses);
         let short = sentences::main_sentence(one, analyses);
+        let cells = written.claims.iter().flat_map(|claim| claim.cells());
+        let cells = cells.collect();
         (
-            Some(one),
+            written.claims,
             one.runs(),
-            one.cells(),
-            (text, short),
+            cells,
+            (written.finding.text, short),
             one.compares_targets(),
         )
     });
     let mut all: Vec<(Headline, Vec<&Claim>)> = Vec::new();
-    for (claim, runs, cells, (text, short), names_targets) in
+    for (claims, runs, cells, (text, short), names_targets) in
         of_stragglers.chain(of_tools).chain(of_claims)
     {
         match all.iter_mut().find(|(other, _)| other.text == text) {
             Some((other, its)) => {
                 other.runs.extend(runs);
                 other.cells.extend(cells);
-                its.extend(claim);
+                its.extend(claims);
             }
             None => {
                 let headline = Headline {
@@ -140,7 +159,7 @@ fn headlines<'c>(
                     text,
                     short,
                 };
-                all.push((headline, claim.into_iter().collect()));
+                all.push((headline, claims));
             }
         }
     }

@@ -1,7 +1,9 @@
 //! What other tools were called with, and which cells they could not carry out.
 
-use super::{Finding, Rule, Says, cells_of, levels_of};
+use super::{Finding, Rule, Says, levels_of};
 use iolab_analysis::analysis::Analysis;
+use iolab_analysis::gaps::Gap;
+use iolab_workload::settings::own_cells;
 use iolab_workload::tool::Tool;
 
 pub(crate) const PEERS: Rule = Rule::doubt("peers", "the command line of each trial");
@@ -33,21 +35,41 @@ pub fn peers(analysis: &Analysis) -> Vec<Finding> {
     findings
 }
 
-/// Cells without trials, or that were given up, by their reason.
+/// Cells that a tool left out, or gave up, with the reason.
 pub fn gaps(analysis: &Analysis) -> Vec<Finding> {
-    let mut reasons: Vec<(&str, usize)> = Vec::new();
-    for why in analysis.cells.iter().filter_map(|cell| cell.gap.as_deref()) {
-        match reasons.iter_mut().find(|(reason, _)| *reason == why) {
-            Some((_, cells)) => *cells += 1,
-            None => reasons.push((why, 1)),
-        }
-    }
-    let finding = |(why, cells): (&str, usize)| Finding {
+    let all = iolab_analysis::gaps::gaps(analysis);
+    let finding = |gap: &Gap<'_>| Finding {
         rule: GAPS,
-        text: format!(
-            "{} could not be measured: {why}.",
-            cells_of(cells, analysis)
-        ),
+        text: gap_in_words(gap, &analysis.factors),
     };
-    reasons.into_iter().map(finding).collect()
+    all.iter().map(finding).collect()
+}
+
+/// `iozone did not measure 2 of its 6 cells (bs=16MiB): its largest record has 16 MiB.`
+fn gap_in_words(gap: &Gap<'_>, factors: &[String]) -> String {
+    let Gap {
+        tool,
+        why,
+        cells,
+        others,
+        failed,
+    } = gap;
+    let [own, rest] = [cells, others].map(|cells| {
+        let levels = cells.iter().map(|cell| cell.cell.levels.as_slice());
+        levels.collect::<Vec<_>>()
+    });
+    let n = cells.len();
+    match failed {
+        true if n > 1 && others.is_empty() => {
+            format!("{tool} failed in all of its {n} cells: {why}.")
+        }
+        true => format!(
+            "{tool} failed in {}: {why}.",
+            own_cells(factors, &own, &rest)
+        ),
+        false => format!(
+            "{tool} did not measure {}: {why}.",
+            own_cells(factors, &own, &rest)
+        ),
+    }
 }

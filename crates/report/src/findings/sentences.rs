@@ -9,6 +9,7 @@ mod causes_in_lines;
 mod change;
 mod comparison;
 mod concurrency;
+mod equivalent_levels;
 mod layers;
 pub(crate) mod limit;
 mod more_blocks;
@@ -35,6 +36,7 @@ pub(crate) use causes::{Detail, by_reason};
 pub(crate) use causes_in_lines::causes_in_lines;
 pub(super) use change::done;
 pub(crate) use comparison::accesses;
+pub(crate) use equivalent_levels::written_out;
 pub(crate) use rounds::state_in_short;
 pub(crate) use series::median_of_groups;
 pub(crate) use standard::{deviation, foreseen, in_words_of_standard};
@@ -139,7 +141,7 @@ fn kind(claim: &Claim) -> FindingKind {
 /// A sentence, or two, with the claims that it writes out.
 #[derive(Debug, Clone)]
 pub struct WrittenClaims<'c> {
-    /// One; of those that show nothing there may be several.
+    /// One; of levels that are equivalent to the same one, and of claims that show nothing, there may be several.
     pub claims: Vec<&'c Claim>,
     /// The sentence.
     pub finding: Finding,
@@ -152,11 +154,14 @@ pub fn written<'c>(
     runs: &[&Analysis],
 ) -> (Vec<WrittenClaims<'c>>, Vec<WrittenClaims<'c>>) {
     let (shown, not) = ordered(claims);
-    let shown = shown.into_iter().map(|one| WrittenClaims {
-        claims: vec![one],
-        finding: finding(one, runs),
-    });
-    (shown.collect(), nothings(&not, runs))
+    let mut told: Vec<WrittenClaims<'_>> = Vec::new();
+    for claim in &shown {
+        let mut before = told.iter().flat_map(|written| &written.claims);
+        if !before.any(|other| std::ptr::eq(*other, *claim)) {
+            told.push(written_out(claim, &shown, runs));
+        }
+    }
+    (told, nothings(&not, runs))
 }
 
 fn cell<'a>(runs: &[&'a Analysis], id: CellId) -> Option<&'a CellAnalysis> {

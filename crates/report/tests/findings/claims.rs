@@ -1,8 +1,10 @@
 //! Claims in words: each kind where it is shown, where nothing is, and where it could be false.
 
+use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::analysis::{Analysis, analyse};
 use iolab_analysis::claim::{Claim, claims, headlines, of_runs};
 use iolab_record::{RunRecord, ServedBy};
+use iolab_report::findings::digest::{Digest, Told};
 use iolab_report::findings::sentences::finding;
 use iolab_report::findings::{Finding, choices, cross_findings};
 use iolab_synthetic::{add_cell, add_trial, around, record, serve, size_curve};
@@ -39,6 +41,40 @@ fn effects_of_either_sign_are_told_with_both_sides() {
     };
     insta::assert_snapshot!("skips_of_either_sign", said(&strided(15.0, 70.0)));
     insta::assert_snapshot!("skips_without_an_effect", said(&strided(20.0, 20.0)));
+}
+
+/// A level that is left out beside others that are equivalent would seem to differ.
+#[test]
+fn all_levels_that_are_equivalent_to_one_are_named_together() {
+    let waits = |levels: &[(&str, f64)]| run(&["idle"], levels);
+    let levels = |record: &RunRecord| text(&named("levels", &analyse(record)));
+    let alike = waits(&[("idle=0s", 20.0), ("idle=1s", 20.0), ("idle=10s", 20.1)]);
+    insta::assert_snapshot!(levels(&alike), @"idle=1s and idle=10s are both equivalent to idle=0 in throughput within 5 %.");
+    let run = AnalysedRun::of(alike);
+    let told = [Told {
+        run: &run,
+        peers: &[],
+    }];
+    let first = Digest::of(&told).headlines;
+    let [first] = first.as_slice() else {
+        panic!("{first:?}");
+    };
+    assert_eq!((&first.text, first.cells.len()), (&levels(run.record()), 4));
+    let one_alike = waits(&[("idle=0s", 20.0), ("idle=1s", 20.0), ("idle=10s", 40.0)]);
+    insta::assert_snapshot!(levels(&one_alike), @r"
+    idle=10s gives 2.00 times (2.00 to 2.00) the throughput of idle=0 (40.0 MB/s against 20.0 MB/s).
+    idle=1s and idle=0 are equivalent in throughput within 5 %.
+    ");
+    // Two sizes of each wait.
+    let mut grid = record("made-up", &["idle", "bs"]);
+    for idle in ["0s", "1s", "5s", "10s"] {
+        for bs in ["4KiB", "64KiB"] {
+            let levels = [format!("idle={idle}"), format!("bs={bs}")];
+            let levels = levels.each_ref().map(String::as_str);
+            add_cell(&mut grid, &levels, &around(20.0));
+        }
+    }
+    insta::assert_snapshot!(levels(&grid), @"idle=1s, idle=5s and idle=10s are each equivalent to idle=0 in throughput within 5 % in all 6 comparisons.");
 }
 
 /// On a noisy disk nothing is shown: that begins no page, and says within what the ratios lie.

@@ -126,22 +126,53 @@ fn json_says_what_is_claimed_of_all_cells_and_what_speaks_against_it() {
 }
 
 #[test]
-fn commands_and_gaps_of_other_tools_are_told() {
-    let mut run = beside_fio(1.0);
+fn commands_of_other_tools_are_told() {
+    let run = beside_fio(1.0);
     let command = &peers(&analyse(&run))[0].text;
     insta::assert_snapshot!(command, @"A trial of fio (bs=4KiB, tool=fio) was fio-3.33: fio --rw=read - every trial's own command is in the column 'effective' of iolab export.");
     assert!(gaps(&analyse(&run)).is_empty());
-    run.samples.retain(|sample| sample.cell != 3);
-    run.events.push(Event {
+    assert!(peers(&analyse(&size_curve("read-size", &[("4KiB", 1.0)]))).is_empty());
+}
+
+#[test]
+fn cells_that_a_tool_left_out_are_named_with_the_reason() {
+    // The cells of fio are 1 and 3; with these as gaps, in which it failed or never began.
+    let told = |gaps_at: &[i64], failed: bool, why: fn(i64) -> &'static str| {
+        let mut run = beside_fio(1.0);
+        for sample in &mut run.samples {
+            sample.ok = !(failed && gaps_at.contains(&sample.cell));
+        }
+        run.samples
+            .retain(|sample| failed || !gaps_at.contains(&sample.cell));
+        run.events.extend(gaps_at.iter().map(|cell| Event {
+            at_utc: "2026-01-02T03:04:06Z".to_owned(),
+            kind: EventKind::Gap,
+            cell: Some(*cell),
+            message: why(*cell).to_owned(),
+        }));
+        let found = gaps(&analyse(&run)).into_iter();
+        found.map(|one| one.text).collect::<Vec<_>>().join("\n")
+    };
+    let one = |_| "it cannot do that";
+    insta::assert_snapshot!(told(&[3], false, one), @"fio did not measure 1 of its 2 cells (bs=1MiB): it cannot do that.");
+    insta::assert_snapshot!(told(&[1, 3], false, one), @"fio did not measure any of its 2 cells: it cannot do that.");
+    insta::assert_snapshot!(told(&[1, 3], true, one), @"fio failed in all of its 2 cells: it cannot do that.");
+    let two = |cell| match cell {
+        1 => "its requests are larger",
+        _ => "its requests are smaller",
+    };
+    insta::assert_snapshot!(told(&[1, 3], false, two), @r"
+    fio did not measure 1 of its 2 cells (bs=4KiB): its requests are larger.
+    fio did not measure 1 of its 2 cells (bs=1MiB): its requests are smaller.
+    ");
+    let mut only = beside_fio(1.0);
+    only.cells.truncate(2);
+    only.samples.retain(|sample| sample.cell == 0);
+    only.events.push(Event {
         at_utc: "2026-01-02T03:04:06Z".to_owned(),
         kind: EventKind::Gap,
-        cell: Some(3),
+        cell: Some(1),
         message: "it cannot do that".to_owned(),
     });
-    let left = &gaps(&analyse(&run))[0].text;
-    assert_eq!(
-        left,
-        "1 of 4 cells could not be measured: it cannot do that."
-    );
-    assert!(peers(&analyse(&size_curve("read-size", &[("4KiB", 1.0)]))).is_empty());
+    insta::assert_snapshot!(gaps(&analyse(&only))[0].text, @"fio did not measure its only cell: it cannot do that.");
 }

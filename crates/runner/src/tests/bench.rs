@@ -72,7 +72,7 @@ impl Executor for Mock<'_> {
     }
 
     fn gap(&self, cell: &CellSpec) -> Option<String> {
-        (cell.tool.name() == "iozone").then(|| "not possible with iozone: why".to_owned())
+        (cell.tool.name() == "iozone").then(|| "why".to_owned())
     }
 
     fn pause(&mut self, time: Duration, _stop: &AtomicBool) {

@@ -116,3 +116,100 @@ pub fn cell_label(factors: &[String], levels: &[String]) -> String {
         .collect();
     parts.join(", ")
 }
+
+/// Some of the cells of a tool, in the words of a message: `2 of its 6 cells (bs=16MiB)`, `any of its 6 cells`, `its only cell`.
+pub fn own_cells(factors: &[String], some: &[&[String]], others: &[&[String]]) -> String {
+    match (some.len(), some.len() + others.len()) {
+        (1, 1) => "its only cell".to_owned(),
+        (n, all) if n == all => format!("any of its {all} cells"),
+        (n, all) => format!(
+            "{n} of its {all} cells ({})",
+            some_cells_label(factors, some, others)
+        ),
+    }
+}
+
+/// Cells that [`some_cells_label`] names one by one.
+const NAMED_MAX: usize = 3;
+/// Levels of one factor that it names.
+const LEVELS_MAX: usize = 4;
+
+/// A label of some cells among others, by their levels: those of one factor, where no other cell has them (`bs=8MiB, 16MiB`), otherwise
+/// cell by cell (`bs=4KiB, depth=1; bs=64KiB, depth=8; and 4 more`).
+fn some_cells_label(factors: &[String], some: &[&[String]], others: &[&[String]]) -> String {
+    let levels_of = |place: usize| {
+        let mut levels: Vec<&str> = Vec::new();
+        for level in some.iter().filter_map(|cell| cell.get(place)) {
+            if !levels.contains(&level.as_str()) {
+                levels.push(level);
+            }
+        }
+        levels
+    };
+    let own = factors.iter().enumerate().map(|(place, factor)| {
+        let levels = levels_of(place);
+        let mut shared = others.iter().filter_map(|cell| cell.get(place));
+        let is_shared = shared.any(|level| levels.contains(&level.as_str()));
+        (factor, levels, is_shared)
+    });
+    let apart = own.filter(|(_, levels, is_shared)| !is_shared && levels.len() <= LEVELS_MAX);
+    if let Some((factor, levels, _)) = apart.min_by_key(|(_, levels, _)| levels.len()) {
+        return level_label(factor, &levels.join(", "));
+    }
+    let named = some.iter().take(NAMED_MAX);
+    let mut parts: Vec<String> = named.map(|cell| cell_label(factors, cell)).collect();
+    if some.len() > NAMED_MAX {
+        parts.push(format!("and {} more", some.len() - NAMED_MAX));
+    }
+    parts.join("; ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn some_cells_are_named_by_what_they_alone_have() {
+        let factors = ["bs".to_owned(), "depth".to_owned()];
+        let cells = |sizes: &[&str], depths: &[&str]| -> Vec<Vec<String>> {
+            let pairs = sizes
+                .iter()
+                .flat_map(|bs| depths.iter().map(move |depth| [*bs, *depth]));
+            pairs.map(|pair| pair.map(str::to_owned).to_vec()).collect()
+        };
+        let named = |some: Vec<Vec<String>>, others: Vec<Vec<String>>| {
+            let [some, others] =
+                [&some, &others].map(|cells| cells.iter().map(Vec::as_slice).collect::<Vec<_>>());
+            own_cells(&factors, &some, &others)
+        };
+        let (all, both) = (["4KiB", "64KiB", "1MiB"], ["1", "8"]);
+        assert_eq!(named(cells(&all, &both), Vec::new()), "any of its 6 cells");
+        assert_eq!(
+            named(cells(&all[..1], &both[..1]), Vec::new()),
+            "its only cell"
+        );
+        assert_eq!(
+            named(cells(&all[..1], &both), cells(&all[1..], &both)),
+            "2 of its 6 cells (bs=4KiB)"
+        );
+        assert_eq!(
+            named(cells(&all[..2], &both), cells(&all[2..], &both)),
+            "4 of its 6 cells (bs=4KiB, 64KiB)"
+        );
+        assert_eq!(
+            named(cells(&all, &both[1..]), cells(&all, &both[..1])),
+            "3 of its 6 cells (depth=8)"
+        );
+        // Neither factor alone tells them from the others.
+        let (mut some, mut others) = (cells(&all, &both[1..]), cells(&all, &both[..1]));
+        others.push(some.remove(0));
+        assert_eq!(
+            named(some.clone(), others.clone()),
+            "2 of its 6 cells (bs=64KiB, depth=8; bs=1MiB, depth=8)"
+        );
+        assert_eq!(
+            named(others, some),
+            "4 of its 6 cells (bs=4KiB, depth=1; bs=64KiB, depth=1; bs=1MiB, depth=1; and 1 more)"
+        );
+    }
+}

@@ -1,0 +1,149 @@
+//! What guards claims about response times at requested rates.
+
+use iolab_analysis::analysis::{Flag, analyse};
+use iolab_analysis::claim::{Claim, Load, Rates, claims};
+use iolab_record::RunRecord;
+use iolab_synthetic::{add_cell, around, rate_report, record};
+use iolab_workload::response::Response;
+
+/// Cells at these rates that left so many of their 1000 requests unmade.
+fn at_rates(factors: &[&str], rates: &[(u64, u64)]) -> RunRecord {
+    let mut record = record("load-latency", factors);
+    record.experiment.response = Response::Latency;
+    for (rate, left) in rates {
+        let levels = [format!("rate={rate}"), "bs=4KiB".to_owned()];
+        let levels = levels.each_ref().map(String::as_str);
+        let cell = add_cell(&mut record, &levels, &around(1000.0));
+        rate_report(&mut record, cell, *rate, *left);
+    }
+    record
+}
+
+fn load(record: &RunRecord) -> Option<Load> {
+    let all = claims(&[&analyse(record)]);
+    let mut loads = all.into_iter().filter_map(|claim| match claim {
+        Claim::Load(load) => Some(load),
+        _ => None,
+    });
+    loads.next()
+}
+
+/// The lowest and the highest rate that was held, and whether all were; of none the lowest that was asked for.
+fn held(rates: &[(u64, u64)]) -> (f64, Option<f64>, bool) {
+    match load(&at_rates(&["rate"], rates)).expect("a load").rates {
+        Rates::Held {
+            least, most, all, ..
+        } => (least.rate, most.map(|most| most.rate), all),
+        Rates::NoneHeld { least, .. } => (least, None, false),
+    }
+}
+
+#[test]
+fn the_lowest_and_the_highest_rate_that_was_held_are_named() {
+    assert_eq!(
+        held(&[(2000, 0), (1000, 0), (4000, 0)]),
+        (1000.0, Some(4000.0), true)
+    );
+    assert_eq!(
+        held(&[(2000, 0), (1000, 0), (4000, 900)]),
+        (1000.0, Some(2000.0), false)
+    );
+    assert_eq!(held(&[(2000, 900), (1000, 0)]), (1000.0, None, false));
+    assert_eq!(held(&[(2000, 900), (1000, 900)]), (1000.0, None, false));
+}
+
+#[test]
+fn a_load_is_told_where_the_rate_alone_varies_and_times_are_asked_for() {
+    let rates = [(1000, 0), (2000, 0)];
+    assert!(load(&at_rates(&["rate"], &rates)).is_some());
+    assert_eq!(load(&at_rates(&["rate", "bs"], &rates)), None);
+    let mut of_throughput = at_rates(&["rate"], &rates);
+    of_throughput.experiment.response = Response::Throughput;
+    assert_eq!(load(&of_throughput), None);
+}
+
+/// The claim is about the storage: what others took from the trials of the rates that it names is a doubt.
+#[test]
+fn disturbed_trials_of_a_rate_that_is_named_are_a_doubt() {
+    let is_doubted = |busy: Option<i64>| {
+        let mut record = at_rates(&["rate"], &[(1000, 0), (2000, 0), (4000, 0)]);
+        for sample in &mut record.samples {
+            if Some(sample.cell) == busy {
+                sample.counters.pressure.cpu_stall_ns = Some(sample.elapsed_ns);
+            }
+        }
+        !load(&record).expect("a load").doubts.is_empty()
+    };
+    assert_eq!(
+        [None, Some(0), Some(1), Some(2)].map(is_doubted),
+        [false, true, false, true]
+    );
+}
+
+/// One request that is due at the end is no shortfall, however large a share of few it is; the schedule ends before it.
+#[test]
+fn a_request_that_is_due_at_the_end_is_made_up_for() {
+    let mut few = at_rates(&["rate"], &[(1000, 0)]);
+    for sample in &mut few.samples {
+        sample.operations.read.requests = 9;
+        sample.elapsed_ns = 10_000_000;
+        let report = sample.rate_report.as_mut().expect("a rate");
+        (report.backlog_end, report.rate_achieved) = (1, 800.0);
+    }
+    let analysis = analyse(&few);
+    let report = analysis.cells[0].rate_report.as_ref().expect("a rate");
+    assert_eq!((report.not_held, report.span_ns), (0, 1e7));
+}
+
+/// Trials whose schedule of half a second is issued in time, and in which the storage works for so long, ms: by setting, rate, and 99th
+/// percentile of the service time, ms. Whether the rate of each is called held.
+fn absorbed(cells: &[(&str, u64, u64)], worked_ms: impl Fn(u64, usize) -> u64) -> Vec<bool> {
+    let mut record = record("load-latency", &["rate", "bs"]);
+    record.experiment.response = Response::Latency;
+    for (bs, rate, p99_ms) in cells {
+        let levels = [format!("rate={rate}"), format!("bs={bs}")];
+        let levels = levels.each_ref().map(String::as_str);
+        let cell = add_cell(&mut record, &levels, &around(1000.0));
+        rate_report(&mut record, cell, *rate, 0);
+        let own = record
+            .samples
+            .iter_mut()
+            .filter(|one| one.cell == cell as i64);
+        for (trial, sample) in own.enumerate() {
+            sample.operations.read.requests = rate / 2;
+            sample.elapsed_ns = worked_ms(*rate, trial) * 1_000_000;
+            let latency = sample.operations.read.latency.as_mut().expect("times");
+            latency.p99_ns = p99_ms * 1_000_000;
+        }
+    }
+    let analysis = analyse(&record);
+    let is_held = |flags: &[Flag]| !flags.contains(&Flag::RateNotHeld);
+    analysis
+        .cells
+        .iter()
+        .map(|cell| is_held(&cell.flags))
+        .collect()
+}
+
+/// What free slots took in time, the storage completed long after the end: longer than it takes where it is not loaded.
+#[test]
+fn storage_that_works_on_after_the_end_is_judged_by_its_lowest_rate() {
+    let beyond = |rate: u64, _: usize| if rate > 50 { 900 } else { 510 };
+    assert_eq!(
+        absorbed(&[("4KiB", 20, 5), ("4KiB", 100, 5)], beyond),
+        [true, false]
+    );
+    assert_eq!(
+        absorbed(&[("4KiB", 100, 800), ("4KiB", 20, 5)], beyond),
+        [false, true]
+    );
+    // Large requests take long by themselves.
+    let large = [("4KiB", 20, 5), ("1MiB", 20, 500), ("1MiB", 100, 500)];
+    assert_eq!(absorbed(&large, beyond), [true, true, true]);
+    // A single trial may end with a slow request.
+    let once = |_: u64, trial: usize| if trial == 3 { 900 } else { 510 };
+    assert_eq!(
+        absorbed(&[("4KiB", 20, 5), ("4KiB", 100, 5)], once),
+        [true, true]
+    );
+}

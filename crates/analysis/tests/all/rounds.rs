@@ -1,0 +1,356 @@
+//! What guards the claim that rounds are steady: each run is steady but for one thing.
+
+use std::time::Duration;
+
+use iolab_analysis::analysis::analyse;
+use iolab_analysis::claim::{Claim, Rounds, RoundsDoubts, RoundsState, claims};
+use iolab_plan::precondition::{Round, SteadyRounds};
+use iolab_record::{
+    EndedBy, Event, EventKind, FurtherTarget, PreparationKind, PreparationStep, RunRecord,
+};
+use iolab_synthetic::{At, Disturbance, Disturber, Noise, OverTime, Scenario};
+use iolab_workload::response::Response;
+use iolab_workload::settings::{CellSpec, GroupSpec, Setting};
+
+const OF_CELLS: &str = "precondition=steady:round=cells";
+
+/// Rounds of all cells, of which the last five are alike.
+fn of_cells(experiment: &str, sets: &[&str]) -> Scenario {
+    Scenario {
+        noise: Noise::Lognormal { sigma: 0.01 },
+        trials: 5,
+        ..Scenario::of(experiment, &[&[OF_CELLS], sets].concat())
+    }
+}
+
+/// The run, ended by its rounds.
+fn run(scenario: &Scenario) -> RunRecord {
+    let (mut record, _) = scenario.run(1);
+    for cell in &mut record.cells {
+        cell.ended_by = Some(EndedBy::Steady);
+    }
+    record
+}
+
+fn rounds(record: &RunRecord) -> Rounds {
+    let all = claims(&[&analyse(record)]);
+    let mut found = all.into_iter().filter_map(|claim| match claim {
+        Claim::Rounds(rounds) => Some(rounds),
+        _ => None,
+    });
+    found.next().expect("rounds")
+}
+
+fn state(record: &RunRecord) -> RoundsState {
+    rounds(record).state
+}
+
+const NONE: RoundsDoubts = RoundsDoubts {
+    written: None,
+    changing: 0,
+    disturbed: 0,
+    suspended: 0,
+};
+
+#[test]
+fn what_happened_to_tracked_cells_speaks_against_a_steady_state() {
+    let reads = of_cells("read-random", &["bs=4k,64k"]);
+    assert_eq!(state(&run(&reads)), RoundsState::Steady);
+    let track = |record: &mut RunRecord| {
+        record.experiment.toml += "\n[[track]]\nbs = \"4KiB\"\n";
+    };
+    let disturbed = |at: At| {
+        let mut record = run(&Scenario {
+            disturbances: vec![Disturbance::of_every_trial(Disturber::Cpu, at, 1.0)],
+            ..reads.clone()
+        });
+        let all = state(&record);
+        track(&mut record);
+        (all, state(&record))
+    };
+    let alike = |disturbed| RoundsState::Alike(RoundsDoubts { disturbed, ..NONE });
+    assert_eq!(disturbed(At::all()), (alike(2), alike(1)));
+    assert_eq!(
+        disturbed(At::levels("bs=64k")),
+        (alike(1), RoundsState::Steady)
+    );
+
+    let mut slept = run(&reads);
+    for sample in slept.samples.iter_mut().filter(|sample| sample.cell == 1) {
+        sample.counters.pressure.suspended_ns = Some(3_000_000_000);
+    }
+    let doubts = RoundsDoubts {
+        suspended: 1,
+        ..NONE
+    };
+    assert_eq!(state(&slept), RoundsState::Alike(doubts));
+    track(&mut slept);
+    assert_eq!(state(&slept), RoundsState::Steady);
+
+    let mut changing = run(&Scenario {
+        over_time: Some(OverTime {
+            sigma: 0.02,
+            at: At::levels("bs=64k"),
+            after: 0.5,
+            ratio: 0.3,
+            once_in: None,
+        }),
+        ..of_cells("read-random", &["bs=4k,64k", "time=4s", "bytes=none"])
+    });
+    let doubts = RoundsDoubts {
+        changing: 1,
+        ..NONE
+    };
+    assert_eq!(state(&changing), RoundsState::Alike(doubts));
+    track(&mut changing);
+    assert_eq!(state(&changing), RoundsState::Steady);
+}
+
+#[test]
+fn only_the_limits_and_cells_of_a_standard_make_a_steady_state_of_it() {
+    let by_standard = |sets: &[&str], tracked: &str| {
+        let scenario = Scenario {
+            trials: 6,
+            ..Scenario::of("pts-hir", sets)
+        };
+        let mut record = run(&scenario);
+        let toml = &mut record.experiment.toml;
+        let own = toml.find("[[track]]").expect("what is tracked");
+        toml.truncate(own);
+        *toml += &format!("[[track]]\nidle = \"{tracked}\"\n");
+        rounds(&record).is_by_standard
+    };
+    let own = "0s";
+    let sets = &["idle=0s,5s", "region=64MiB"][..];
+    assert!(by_standard(sets, own));
+    assert!(!by_standard(sets, "5s"));
+    let wide = "precondition=trim+rand:1+steady:round=cells,window=6,range=90%,slope=10%,rounds=25";
+    assert!(!by_standard(&[sets, &[wide]].concat(), own));
+    assert!(!rounds(&run(&of_cells("read-random", &["bs=4k,64k"]))).is_by_standard);
+}
+
+/// A run of random writes whose only cell makes 24,414 requests per second; before it rounds with these.
+fn after_writes(rounds: &[(Option<&str>, f64)]) -> RunRecord {
+    let mut scenario = Scenario::of("write-random", &["bs=4k", "sync=none"]);
+    scenario.experiment.design.precondition.steady = Some(SteadyRounds {
+        round: Round::Writes(Duration::from_secs(60)),
+        ..SteadyRounds::default()
+    });
+    let (mut record, _) = scenario.run(1);
+    for (target, iops) in rounds {
+        add_round(&mut record, *target, *iops);
+    }
+    record
+}
+
+fn add_round(record: &mut RunRecord, target: Option<&str>, iops: f64) {
+    let own = |step: &&PreparationStep| step.target.as_deref() == target;
+    let before = record.preparation.iter().filter(own).count();
+    record.preparation.push(PreparationStep {
+        at_utc: record.run.started_utc.clone(),
+        kind: PreparationKind::Round,
+        number: before as u32 + 1,
+        ok: true,
+        bs: Some(4096),
+        target: target.map(str::to_owned),
+        requests: (iops * 60.0) as u64,
+        bytes: (iops * 60.0) as u64 * 4096,
+        elapsed_ns: 60_000_000_000,
+    });
+}
+
+fn set(spec: &mut CellSpec, name: &str, value: &str) {
+    let setting = Setting::find(name).expect("a setting");
+    setting.set(spec, value).expect("a value");
+}
+
+#[test]
+fn only_trials_of_the_same_writes_can_lie_outside_of_the_rounds() {
+    let far = after_writes(&[(None, 1e5); 5]);
+    assert!(rounds(&far).outside.is_some());
+    let near = after_writes(&[(None, 24_000.0); 5]);
+    assert_eq!(rounds(&near).outside, None);
+    let unsteady: Vec<_> = (1..=5).map(|n| (None, 1e5 * f64::from(n))).collect();
+    assert_eq!(rounds(&after_writes(&unsteady)).outside, None);
+    let two: Vec<_> = ["/a", "/b"]
+        .repeat(5)
+        .into_iter()
+        .map(|target| (Some(target), 1e5))
+        .collect();
+    assert_eq!(rounds(&after_writes(&two)).outside, None, "whose are they?");
+    for (name, value) in [
+        ("bs", "8KiB"),
+        ("read_percent", "50"),
+        ("trim_percent", "50"),
+        ("threads", "2"),
+        ("depth", "2"),
+        ("pattern", "seq"),
+        ("bs_mix", "4k:50,8k:50"),
+        ("rate", "1000"),
+        ("cache", "cold"),
+        ("sync", "each"),
+        ("command", "cat {file}"),
+    ] {
+        let mut other = far.clone();
+        for cell in &mut other.cells {
+            set(&mut cell.spec, name, value);
+        }
+        assert_eq!(rounds(&other).outside, None, "{name}={value}");
+    }
+    let mut grouped = far;
+    for cell in &mut grouped.cells {
+        let name = "writer".to_owned();
+        let spec = cell.spec.clone();
+        cell.spec.groups.push(GroupSpec { name, spec });
+    }
+    assert_eq!(rounds(&grouped).outside, None);
+    // What rounds of cells measure are their trials, in the quantity of the experiment.
+    let of_cells = run(&of_cells("write-random", &["bs=4k", "sync=none"]));
+    assert_eq!(rounds(&of_cells).outside, None);
+}
+
+#[test]
+fn rounds_of_writes_are_those_of_the_last_session_that_were_completed() {
+    let steady = [(None, 1e5); 5];
+    assert_eq!(state(&after_writes(&steady)), RoundsState::Steady);
+    let mut resumed = after_writes(&steady[..3]);
+    for number in 1..=5 {
+        add_round(&mut resumed, None, 2e5);
+        resumed.preparation.last_mut().expect("a round").number = number;
+    }
+    assert_eq!(rounds(&resumed).rounds, 5);
+    let mut cut = after_writes(&steady[..4]);
+    add_round(&mut cut, None, 1e5);
+    cut.preparation.last_mut().expect("a round").ok = false;
+    assert_eq!((state(&cut), rounds(&cut).rounds), (RoundsState::TooFew, 4));
+    // One of two targets goes on changing.
+    let of_two = |n: u32| [(Some("/a"), 1e5), (Some("/b"), 1e5 * f64::from(n))];
+    let two: Vec<_> = (1..=5).flat_map(of_two).collect();
+    assert_eq!(state(&after_writes(&two)), RoundsState::NotSteady);
+}
+
+#[test]
+fn a_window_needs_values_of_cells_that_get_trials() {
+    let reads = of_cells("read-random", &["bs=4k,64k"]);
+    let mut closed = run(&reads);
+    closed.samples.retain(|sample| sample.cell == 0);
+    closed.events.push(Event {
+        at_utc: closed.run.started_utc.clone(),
+        kind: EventKind::Gap,
+        cell: Some(1),
+        message: "it cannot do that".to_owned(),
+    });
+    closed.cells[1].ended_by = None;
+    assert_eq!(state(&closed), RoundsState::Steady);
+    assert_eq!(rounds(&closed).rounds, 6);
+    let mut one = run(&reads);
+    one.cells[1].ended_by = Some(EndedBy::TrialsMax);
+    assert_eq!(state(&one), RoundsState::NotSteady);
+    let mut tails = reads.clone();
+    tails.experiment.response = Response::P99;
+    let mut without = run(&tails);
+    for sample in &mut without.samples {
+        sample.operations.read.latency = None;
+    }
+    for cell in &mut without.cells {
+        cell.ended_by = Some(EndedBy::TrialsMax);
+    }
+    assert_eq!(state(&without), RoundsState::LacksValues);
+    assert_eq!(rounds(&without).worst, None);
+}
+
+#[test]
+fn values_from_before_a_preparation_are_in_no_window() {
+    let mut record = run(&of_cells("read-random", &["bs=4k,64k"]));
+    for cell in &mut record.cells {
+        cell.ended_by = Some(EndedBy::TrialsMax);
+    }
+    let mut later = record.samples.iter().filter(|sample| sample.block == 3);
+    record.events.push(Event {
+        at_utc: later.next().expect("a round").started_utc.clone(),
+        kind: EventKind::Resume,
+        ..Event::default()
+    });
+    let found = rounds(&record);
+    assert_eq!(
+        (found.state, found.rounds, found.judged),
+        (RoundsState::TooFew, 6, 3)
+    );
+    assert_eq!(found.worst, None);
+}
+
+/// What was written before the window, over what the cell can reach: by its own target, since that was prepared.
+#[test]
+fn writes_of_others_and_of_earlier_preparations_do_not_count() {
+    let writes = of_cells("write-random", &["bs=4k,64k", "sync=none"]);
+    let of_round = |record: &RunRecord, round: u32| {
+        let own = record.samples.iter().filter(move |one| one.block == round);
+        own.map(|one| one.operations.write.bytes).sum::<u64>()
+    };
+    let is_doubted = |record: &RunRecord| match state(record) {
+        RoundsState::Alike(doubts) => doubts.written.is_some_and(|share| share < 0.9),
+        _ => false,
+    };
+    let whole = |record: &RunRecord, target: Option<&str>, at_utc: &str| PreparationStep {
+        at_utc: at_utc.to_owned(),
+        kind: PreparationKind::Sequential,
+        ok: true,
+        target: target.map(str::to_owned),
+        bytes: record
+            .cells
+            .iter()
+            .map(|cell| cell.trial().region)
+            .max()
+            .expect("cells"),
+        ..PreparationStep::default()
+    };
+    // The round before the window writes a third of the region, all of them more than once.
+    let mut record = run(&writes);
+    let region = 3 * of_round(&record, 0);
+    for cell in &mut record.cells {
+        cell.spec.trial.region = region;
+    }
+    assert!(is_doubted(&record), "{:?}", state(&record));
+    let started = record.run.started_utc.clone();
+    let mut prepared = record.clone();
+    prepared.preparation.push(whole(&record, None, &started));
+    assert_eq!(state(&prepared), RoundsState::Steady);
+    // Prepared anew before the first round of a later session.
+    prepared.events.push(Event {
+        at_utc: record.samples[0].started_utc.clone(),
+        kind: EventKind::Resume,
+        ..Event::default()
+    });
+    prepared.preparation[0].at_utc = "2026-01-01T00:00:00Z".to_owned();
+    assert!(is_doubted(&prepared), "{:?}", state(&prepared));
+    let mut later = record.samples.iter().filter(|sample| sample.block == 1);
+    prepared.events[0].at_utc = later.next().expect("a round").started_utc.clone();
+    let doubts = RoundsDoubts {
+        written: Some(0.0),
+        ..NONE
+    };
+    assert_eq!(state(&prepared), RoundsState::Alike(doubts));
+
+    let mut two = record;
+    two.run.target = "/a".to_owned();
+    two.further_targets = vec![FurtherTarget {
+        id: 1,
+        target: "/b".to_owned(),
+        ..FurtherTarget::default()
+    }];
+    for (cell, target) in two.cells.iter_mut().zip(["/a", "/b"]) {
+        cell.spec.target = target.parse().ok();
+    }
+    two.preparation.push(whole(&two, Some("/b"), &started));
+    assert!(is_doubted(&two), "{:?}", state(&two));
+    // A cell of the other target writes much before the window.
+    two.preparation.clear();
+    for sample in two
+        .samples
+        .iter_mut()
+        .filter(|one| one.cell == 1 && one.block == 0)
+    {
+        sample.operations.write.bytes = 2 * region;
+    }
+    assert!(is_doubted(&two), "{:?}", state(&two));
+}
