@@ -24,7 +24,7 @@ pub(crate) use {
     brief_text::{run, runs},
     colours::{colours_of_stderr, is_coloured},
     files::create,
-    messages::stamped,
+    messages::{note_once, stamped},
     results::Results,
     run_text::conclusions,
 };

@@ -9,7 +9,7 @@ use iolab_workload::{Error, Result};
 
 use super::labels;
 use super::options::Options;
-use super::words;
+use super::result_names;
 use super::{FigureRun, RUN};
 
 /// Most panels of one figure.
@@ -349,7 +349,7 @@ pub(super) fn verdict(cell: &CellAnalysis) -> String {
     match &cell.served {
         Some(served) => match served.unanimous() {
             Some(only) => only.to_string(),
-            None => words::served(served),
+            None => result_names::served(served),
         },
         None => "unknown".to_owned(),
     }

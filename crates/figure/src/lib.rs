@@ -26,6 +26,7 @@ mod palette;
 mod pdf;
 mod png;
 pub mod preview_image;
+pub mod result_names;
 mod scale;
 mod scene;
 mod shapes;
@@ -35,7 +36,6 @@ mod svg;
 #[cfg(test)]
 mod tests;
 mod text;
-pub mod words;
 
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::analysis::{Analysis, CellAnalysis};

@@ -3,7 +3,7 @@
 use iolab_analysis::compare::{
     CellComparison, CellVerdict, Comparison, Further, SideName, WhyUndecided,
 };
-use iolab_figure::words;
+use iolab_figure::result_names;
 use iolab_stats::Summary;
 use iolab_workload::escape_control::escape_control;
 use iolab_workload::quantity::format_percent;
@@ -103,9 +103,9 @@ fn verdict(cell: &CellComparison) -> String {
         other => match (other.why_open(), cell.further) {
             (Some(why), Some(Further::Trials(n))) => format!(
                 "cannot tell ({}; needs about {n} more trials)",
-                words::undecided(why)
+                result_names::undecided(why)
             ),
-            _ => words::verdict(other).into_owned(),
+            _ => result_names::verdict(other).into_owned(),
         },
     }
 }

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use iolab_analysis::analysis::{Analysis, CellAnalysis, CellDisturbance, ClientAnalysis, Latency};
-use iolab_figure::words;
+use iolab_figure::result_names;
 use iolab_stats::median;
 use iolab_workload::escape_control::escape_control;
 use iolab_workload::quantity::{format_ns, format_percent, significant};
@@ -43,7 +43,7 @@ pub(crate) fn columns(analysis: &Analysis) -> Vec<Column> {
     let or_none = |value: Option<f64>, format: fn(f64) -> String| value.map_or_else(none, format);
     columns.extend([
         column("client", &|_, client| {
-            escape_control(&words::client(&client.name)).into_owned()
+            escape_control(&result_names::client(&client.name)).into_owned()
         })
         .left(),
         column("ranks", &|_, client| client.ranks.to_string()),
@@ -58,7 +58,7 @@ pub(crate) fn columns(analysis: &Analysis) -> Vec<Column> {
         }),
         column("served by", &|_, client| {
             let served = client.cell.served.as_ref();
-            served.map_or_else(none, words::served)
+            served.map_or_else(none, result_names::served)
         })
         .left(),
         column("cached before", &|_, client| {
@@ -123,7 +123,7 @@ fn data_columns() -> Vec<DataColumn<'static, ClientAnalysis>> {
     let served = |client: &Client| client.cell.served.clone();
     let mut columns = Vec::from(table! {
         DataColumn::text("client", "name of its host, with the rank where a host has several clients",
-            |c: &Client| Some(words::client(&c.name))).known();
+            |c: &Client| Some(result_names::client(&c.name))).known();
         DataColumn::whole("rank", "the first of its ranks", |c: &Client| Some(c.rank)).known();
         DataColumn::whole("ranks", "its ranks", |c: &Client| Some(c.ranks)).known();
         DataColumn::whole("n", "measured trials", |c: &Client| Some(c.cell.n)).known();
@@ -134,7 +134,7 @@ fn data_columns() -> Vec<DataColumn<'static, ClientAnalysis>> {
         DataColumn::number(name, doc, move |c: &Client| c.cell.latency.map(value))
     }));
     columns.extend([
-        DataColumn::text("served_by", "where its bytes came from", move |c: &Client| served(c).as_ref().map(words::served)),
+        DataColumn::text("served_by", "where its bytes came from", move |c: &Client| served(c).as_ref().map(result_names::served)),
         DataColumn::text("served_by_reason", "why this verdict", move |c: &Client| served(c).map(|s| s.reason)),
         DataColumn::number("device_fraction", "bytes that its device carried, a share", move |c: &Client| served(c)?.device_fraction),
         DataColumn::number(

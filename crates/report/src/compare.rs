@@ -15,7 +15,7 @@ use iolab_analysis::compare::{
     SideName, SideValue,
 };
 use iolab_analysis::doubt::{Reason, SideDoubt};
-use iolab_figure::words;
+use iolab_figure::result_names;
 use iolab_workload::quantity::{counted, digits, format_p, format_percent, significant};
 use iolab_workload::settings::cell_label;
 
@@ -243,7 +243,7 @@ pub(crate) fn columns(comparison: &Comparison) -> Vec<Column> {
 /// Where the bytes of the base and of the new side came from.
 pub(crate) fn served_in_words(cell: &CellComparison) -> Option<(String, String)> {
     let (base, new) = cell.served.as_ref()?;
-    Some((words::served(base), words::served(new)))
+    Some((result_names::served(base), result_names::served(new)))
 }
 
 fn is_served_differently(cell: &CellComparison) -> bool {
@@ -262,7 +262,7 @@ fn verdict(cell: &CellComparison) -> String {
     match cell.further {
         // Where trials are lacking, the interval beside it shows the rest.
         Some(Further::Trials(n)) => format!("cannot tell (+{})", counted(n as u64, "trial")),
-        _ => words::verdict(cell.verdict).into_owned(),
+        _ => result_names::verdict(cell.verdict).into_owned(),
     }
 }
 

@@ -44,7 +44,7 @@ pub use tail::tail_unknown;
 use iolab_analysis::analysis::{Analysis, CellAnalysis};
 use iolab_analysis::bends::Bends;
 use iolab_analysis::claim::{self, Estimate};
-use iolab_figure::words;
+use iolab_figure::result_names;
 use iolab_record::ServedBy;
 
 /// One or two sentences, and the rule that made them.
@@ -152,7 +152,7 @@ fn origin(cell: &CellAnalysis) -> String {
         Some(ServedBy::NotStorage) => "not storage",
         Some(ServedBy::Unknown) => "of unknown origin",
         Some(other) => return format!(" [{other}]"),
-        None => return format!(" [{}]", words::served(served)),
+        None => return format!(" [{}]", result_names::served(served)),
     };
     format!(" [{what}]")
 }

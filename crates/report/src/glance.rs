@@ -6,7 +6,7 @@ use iolab_analysis::claim::CellId;
 use iolab_analysis::headline_numbers::{AccessOrder, HeadlineCell};
 use iolab_analysis::trust::{Shown, Trust};
 use iolab_figure::preview_image::{PreviewNumber, PreviewText};
-use iolab_figure::words;
+use iolab_figure::result_names;
 use iolab_record::Operation;
 use iolab_workload::escape_control::escape_control;
 use iolab_workload::quantity::{exact_size, format_ns, format_percent};
@@ -277,7 +277,7 @@ fn of_access<'a>(
     let p99 = p99.map_or_else(String::new, |l| format!("   p99 {}", format_ns(l.p99_ns)));
     let served = row.cell.served.as_ref().filter(|_| !row.cell.is_device());
     let served = served.map_or_else(String::new, |served| {
-        format!("   {}", words::served(served))
+        format!("   {}", result_names::served(served))
     });
     Some(FirstNumber {
         shown: PreviewNumber {

@@ -12,7 +12,7 @@ use iolab_analysis::answer::{AnswerBasis, RunAnswer};
 use iolab_analysis::compare::Conclusion;
 use iolab_analysis::fitness::Answer;
 use iolab_analysis::gate::Gate;
-use iolab_figure::words;
+use iolab_figure::result_names;
 use iolab_record::RunRecord;
 use iolab_record::question::Asked;
 use iolab_stats::Summary;
@@ -222,7 +222,9 @@ fn stamp(run: &GaugeRun, is_stamped: bool) -> String {
 
 /// The origin of the bytes, so that a number that is not the device's does not look like one.
 fn served_by(cell: &CellAnalysis) -> String {
-    cell.served.as_ref().map_or(String::new(), words::served)
+    cell.served
+        .as_ref()
+        .map_or(String::new(), result_names::served)
 }
 
 /// Writes the latest answer to each question.

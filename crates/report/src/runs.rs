@@ -9,7 +9,7 @@ use iolab_analysis::gate::Gate;
 use iolab_analysis::runs::{
     GATE_POWER, HISTORY_MIN, Judged, ReportedChanges, RunName, RunsCell, RunsComparison, ratio,
 };
-use iolab_figure::words;
+use iolab_figure::result_names;
 use iolab_record::ServedBy;
 use iolab_workload::quantity::{counted, digits, format_p, format_percent};
 use iolab_workload::response::Response;
@@ -247,7 +247,7 @@ fn columns(compared: &RunsComparison) -> Vec<Column> {
     }
     columns.push(
         column("verdict", 0, &|c| {
-            words::verdict(c.judged.verdict).into_owned()
+            result_names::verdict(c.judged.verdict).into_owned()
         })
         .left(),
     );
@@ -329,7 +329,7 @@ fn overall(compared: &RunsComparison) -> Option<String> {
         factor(high),
         format_percent(contrast.sd.exp_m1()),
         all.p_adjusted.map_or_else(none, format_p),
-        words::verdict(all.verdict)
+        result_names::verdict(all.verdict)
     ))
 }
 

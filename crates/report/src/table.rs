@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use iolab_analysis::analysis::{
     Analysis, CellAnalysis, CellRanks, CellStages, Latency, OperationNumbers, Response,
 };
-use iolab_figure::words;
+use iolab_figure::result_names;
 use iolab_record::EndedBy;
 use iolab_record::Operation;
 use iolab_record::RunStatus;
@@ -131,9 +131,9 @@ fn of_groups(analysis: &Analysis) -> &'static str {
 /// The origin of the bytes of all measured cells; `None` where they differ.
 fn common_source(analysis: &Analysis) -> Option<String> {
     let mut sources = analysis.cells.iter().filter_map(|c| c.served.as_ref());
-    let first = words::served(sources.next()?);
+    let first = result_names::served(sources.next()?);
     sources
-        .all(|other| words::served(other) == first)
+        .all(|other| result_names::served(other) == first)
         .then_some(first)
 }
 
@@ -443,7 +443,7 @@ fn source_columns(analysis: &Analysis, rows: &[TableRow<'_>]) -> Vec<Column> {
     if common_source(analysis).is_some() {
         return Vec::new();
     }
-    let served = |c: &CellAnalysis| c.served.as_ref().map_or_else(none, words::served);
+    let served = |c: &CellAnalysis| c.served.as_ref().map_or_else(none, result_names::served);
     vec![column(rows, "served by", 0, served).left()]
 }
 

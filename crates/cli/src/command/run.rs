@@ -24,7 +24,7 @@ use crate::builtin_names::{Builtin, check_no_target};
 use crate::command::{EndedRun, answers, closed, read_run};
 use crate::exit::{Outcome, answered};
 use crate::experiment_options::{Asked, Definition, budget_in_words, budget_of_targets};
-use crate::output::{self, Results, note};
+use crate::output::{self, Results, note, note_once};
 use crate::output_format::{check_run_file, is_folder};
 use crate::signals::Signals;
 use crate::workspace::{
@@ -159,13 +159,8 @@ fn plan(
     site: &mut Site,
     told: &mut Vec<String>,
 ) -> Outcome<Plan> {
-    let mut say = |text: String| {
-        // What holds at each site is said once.
-        if !told.contains(&text) {
-            note(format_args!("note: {text}"));
-            told.push(text);
-        }
-    };
+    // What holds at each site is said once.
+    let mut say = |text: String| note_once(told, text);
     let joined = options.together || options.striped;
     if options.together {
         iolab_runner::join_targets(&mut experiment, given)?;

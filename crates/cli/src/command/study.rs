@@ -25,7 +25,7 @@ use crate::command::study_causes::Explains;
 use crate::command::{ended, input, new_file, read_run};
 use crate::exit::{Failure, Outcome, interrupted};
 use crate::experiment_options::{Asked, Definition, budget_in_words, budget_of_targets};
-use crate::output::{self, Results, note};
+use crate::output::{self, Results, note, note_once};
 use crate::output_format::check_folder;
 use crate::progress::SharedBudget;
 use crate::short_budget::ShortBudget;
@@ -321,13 +321,8 @@ fn plan(
     site: &mut Site,
     told: &mut Vec<String>,
 ) -> Result<Planned> {
-    let mut say = |text: String| {
-        // What holds for the whole study is said once.
-        if !told.contains(&text) {
-            note(format_args!("note: {text}"));
-            told.push(text);
-        }
-    };
+    // What holds for the whole study is said once.
+    let mut say = |text: String| note_once(told, text);
     let model = site.model.clone();
     let given = site.targets.clone();
     let budget = asked.budget().unwrap_or_else(|| match model {

@@ -81,6 +81,15 @@ pub(crate) fn note(text: impl Display) {
     }
 }
 
+/// Prints a note on stderr, unless it is among those that were told, and adds it to them.
+#[cfg(feature = "measure")]
+pub(crate) fn note_once(told: &mut Vec<String>, text: String) {
+    if !told.contains(&text) {
+        note(format_args!("note: {text}"));
+        told.push(text);
+    }
+}
+
 /// Prints a message with the time on stderr.
 #[cfg(feature = "measure")]
 pub(crate) fn stamped(text: &str) {

@@ -90,7 +90,10 @@ fn a_folder_of_runs_has_a_history_in_every_format() {
     three_runs(folder);
     std::fs::write(folder.join("runs/broken.iolab"), "no run").unwrap();
     let done = run(folder, &["history", "runs"]).expect(0);
-    assert!(done.stderr.contains("broken.iolab"), "{}", done.stderr);
+    insta::assert_snapshot!(done.stderr, @r"
+    note: left out: runs/broken.iolab is not a run file of iolab
+      give a file that 'iolab run' or 'iolab study' made (NAME.iolab)
+    ");
     let done = run(folder, &["history", "runs", "--format", "csv"]).expect(0);
     let mut rows = csv::Reader::from_reader(done.stdout.as_bytes());
     let header = rows.headers().unwrap().clone();

@@ -49,8 +49,13 @@ impl Arm {
         if !(mechanics.rpm.is_finite() && mechanics.rpm > 0.0) {
             return Err(format!("rpm = {}: not a speed", mechanics.rpm));
         }
+        // A constant access time replaces them.
+        let distances = match mechanics.constant_access_ms {
+            Some(_) => 1..1,
+            None => 1..cylinders.max(1),
+        };
         let mut seeks = vec![0];
-        for distance in 1..cylinders.max(1) {
+        for distance in distances {
             let ms = seek_ms(&mechanics.seek, distance, cylinders)?;
             let ns = ms * MILLISECOND;
             if !(0.0..4e9).contains(&ns) {

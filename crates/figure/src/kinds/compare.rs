@@ -11,8 +11,8 @@ use super::super::model::{
     Arrangement, Axis, Band, FigureModel, Look, Mark, Origin, Panel, Series, Ticks,
 };
 use super::super::options::Options;
+use super::super::result_names;
 use super::super::scale::Scale;
-use super::super::words;
 use super::axis::{self, FactorAxis};
 use super::line_across;
 
@@ -145,9 +145,9 @@ impl<'a> Cells<'a> {
         Origin {
             cell: None,
             n,
-            verdict: words::verdict(cell.verdict).into_owned(),
+            verdict: result_names::verdict(cell.verdict).into_owned(),
             x: self.level(cell).to_owned(),
-            text: format!("{place}: {what}; {}", words::verdict(cell.verdict)),
+            text: format!("{place}: {what}; {}", result_names::verdict(cell.verdict)),
         }
     }
 

@@ -12,8 +12,8 @@ use super::super::data::verdict;
 use super::super::labels;
 use super::super::model::{Field, FigureModel, Origin, Panel, step};
 use super::super::options::Options;
+use super::super::result_names;
 use super::super::scale::Scale;
-use super::super::words;
 use super::{axis, heat};
 
 /// Most panels of one figure, as elsewhere.
@@ -188,7 +188,7 @@ fn lines_of_clients(ranks: &CellRanks, latency: fn(LatencySummary) -> Option<u64
     let line = |client: &ClientAnalysis| {
         let values = client.latencies.iter();
         RankRow {
-            name: words::client(&client.name),
+            name: result_names::client(&client.name),
             values: values
                 .filter_map(|(block, summary)| Some((*block, latency(*summary)? as f64)))
                 .collect(),

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use crate::doubt::in_short;
 use iolab_analysis::analysis::Response;
 use iolab_analysis::compare::{CellVerdict, Valueless, WhyUndecided};
-use iolab_figure::words;
+use iolab_figure::result_names;
 use iolab_workload::quantity::{counted, format_percent};
 
 use super::all_cells;
@@ -95,7 +95,7 @@ pub(crate) fn answer(cells: &[SaidOfCell], margin: f64) -> String {
         let what = match verdict {
             CellVerdict::Equivalent => format!("equivalent within {}", format_percent(margin)),
             CellVerdict::Identical => "the same run".to_owned(),
-            other => words::verdict(other).into_owned(),
+            other => result_names::verdict(other).into_owned(),
         };
         let times = match verdict {
             CellVerdict::NoChange | CellVerdict::Identical => None,

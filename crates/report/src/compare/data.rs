@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use iolab_analysis::claim::{self, Estimate};
 use iolab_analysis::compare::{CellComparison, Comparison, Difference, Further, Overall, Side};
-use iolab_figure::words;
+use iolab_figure::result_names;
 use iolab_stats::{RankMethod, Summary, TTest};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Serialize;
@@ -361,7 +361,7 @@ impl ComparisonRow {
                 None => "medians",
             }),
             ratio: Ratio::of(cell.estimate.as_ref()),
-            verdict: words::verdict(cell.verdict).into_owned(),
+            verdict: result_names::verdict(cell.verdict).into_owned(),
             further_trials: cell.further.and_then(|further| match further {
                 Further::Trials(n) => Some(n),
                 Further::TooMany => None,

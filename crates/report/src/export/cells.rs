@@ -8,7 +8,7 @@ use iolab_analysis::analysis::{
     CellAnalysis, CellRanks, CellRate, Concurrency, Efficiency, Latency,
 };
 use iolab_analysis::runs::RunName;
-use iolab_figure::words;
+use iolab_figure::result_names;
 use iolab_record::EndedBy;
 use iolab_workload::table;
 use serde_json::Value;
@@ -312,7 +312,7 @@ fn quantiles<'a>(
 fn verdict<'a>() -> Columns<'a> {
     Vec::from(table! {
         DataColumn::text("served_by", "where the bytes came from: `device`, `page-cache`, `mixed`, `hole`, `not-storage`, `network`, `model`, `unknown`; several with their numbers of trials",
-            |row: &ExportedCell<'_>| row.cell.served.as_ref().map(words::served));
+            |row: &ExportedCell<'_>| row.cell.served.as_ref().map(result_names::served));
         DataColumn::number("device_fraction", "bytes that the device carried, a share; median over the trials",
             |row: &ExportedCell<'_>| row.cell.served.as_ref()?.device_fraction);
         DataColumn::text("response", "quantity that the experiment asks about, or `--metric` names",

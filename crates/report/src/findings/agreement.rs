@@ -7,7 +7,7 @@ use iolab_analysis::claim::Difference;
 use iolab_analysis::compare::{
     CellComparison, CellVerdict, Comparison, Criteria, Overall, SideName,
 };
-use iolab_figure::words;
+use iolab_figure::result_names;
 use iolab_workload::escape_control::escape_control;
 use iolab_workload::quantity::format_percent;
 
@@ -63,7 +63,7 @@ pub(super) fn tally_of(cells: &[&CellComparison], terms: &Criteria) -> String {
     verdicts.sort_unstable();
     let words = verdicts.into_iter().map(|verdict| match verdict {
         CellVerdict::Equivalent => format!("equivalent within {margin}").into(),
-        other => words::verdict(other),
+        other => result_names::verdict(other),
     });
     let mut counts: Vec<(Cow<'static, str>, usize)> = Vec::new();
     for word in words {
@@ -82,7 +82,7 @@ pub(super) fn shown_of_cell(cell: &CellComparison, comparison: &Comparison) -> S
     match (cell.verdict, cell.verdict.why_open()) {
         (CellVerdict::Equivalent, _) => format!("equivalent within {margin}"),
         (_, Some(why)) => format!("cannot tell: {}", undecided(why, comparison.response)),
-        (other, None) => words::verdict(other).into_owned(),
+        (other, None) => result_names::verdict(other).into_owned(),
     }
 }
 

@@ -8,7 +8,7 @@ use super::sentences::{cause_in_short, done, in_words_of_standard, state_in_shor
 use iolab_analysis::analysis::{Analysis, CellAnalysis, Flag, Response};
 use iolab_analysis::claim::groups;
 use iolab_analysis::compare::{CellComparison, Comparison};
-use iolab_figure::words;
+use iolab_figure::result_names;
 use iolab_record::RunStatus;
 use iolab_workload::quantity::{counted, format_bytes, format_ns, format_percent};
 use iolab_workload::settings::cell_label;
@@ -369,7 +369,7 @@ fn stages<'a>(analysis: &Analysis, cell: &'a CellAnalysis) -> Vec<(&'a str, f64)
 fn source<'a>(cells: impl Iterator<Item = &'a CellAnalysis>) -> String {
     let sources = cells.filter(|cell| !cell.cell.spec.runs_program());
     let sources: BTreeSet<String> = sources
-        .filter_map(|cell| cell.served.as_ref().map(words::served))
+        .filter_map(|cell| cell.served.as_ref().map(result_names::served))
         .collect();
     let mut sources = sources.into_iter();
     match (sources.next().as_deref(), sources.next()) {

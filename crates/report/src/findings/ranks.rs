@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use iolab_analysis::analysis::{Analysis, CellAnalysis, CellRanks, ClientName};
-use iolab_figure::words;
+use iolab_figure::result_names;
 use iolab_stats::{median, median_interval};
 use iolab_workload::quantity::{format_percent, significant};
 use iolab_workload::settings::cell_label;
@@ -212,7 +212,7 @@ pub fn caches_kept(analysis: &Analysis) -> Vec<Finding> {
     }
     let named = most
         .iter()
-        .map(|(name, held)| format!("{} ({})", words::client(name), format_percent(*held)));
+        .map(|(name, held)| format!("{} ({})", result_names::client(name), format_percent(*held)));
     CACHE_KEPT.one(format!(
         "The page cache was not dropped before cold trials on: {}. The share of what its ranks read is in brackets; these reads are not cold. Set cache=direct, or shift=host so that ranks read what another host wrote.",
         named.collect::<Vec<String>>().join(", ")

@@ -3,7 +3,7 @@
 use iolab_analysis::analysis::MeasuredTarget;
 use iolab_analysis::headline_numbers::{AccessOperation, AccessOrder, HeadlineCell, HeadlineRate};
 use iolab_analysis::trust::{Shown, Trust};
-use iolab_figure::words;
+use iolab_figure::result_names;
 use iolab_record::TargetKind;
 use iolab_workload::escape_control::escape_control;
 use iolab_workload::quantity::{exact_size, format_bytes, format_ns, format_percent, significant};
@@ -172,7 +172,7 @@ impl Overview<'_> {
                 });
                 let origin = row.cell.served.as_ref().filter(|_| !row.cell.is_target());
                 let origin = origin.map_or_else(String::new, |served| {
-                    format!(" [{}]", words::served(served))
+                    format!(" [{}]", result_names::served(served))
                 });
                 Some(format!("{}{precision}{origin}", number(&rate)))
             };
@@ -215,7 +215,10 @@ impl Overview<'_> {
         if !rows.iter().all(|row| row.cell.is_device()) {
             columns.push(
                 column("served by", 0, &|row| {
-                    row.cell.served.as_ref().map_or_else(none, words::served)
+                    row.cell
+                        .served
+                        .as_ref()
+                        .map_or_else(none, result_names::served)
                 })
                 .left(),
             );

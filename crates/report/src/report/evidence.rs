@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use iolab_analysis::analysis::{Analysis, CellAnalysis};
-use iolab_figure::words;
+use iolab_figure::result_names;
 use iolab_record::{RunRecord, Sample};
 use iolab_stats::median;
 use iolab_workload::quantity::{format_ns, format_percent, significant};
@@ -86,7 +86,7 @@ impl EvidenceRow<'_> {
 
     fn served(&self) -> String {
         let served = self.cell.served.as_ref();
-        served.map_or_else(none, words::served)
+        served.map_or_else(none, result_names::served)
     }
 
     fn reason(&self) -> String {

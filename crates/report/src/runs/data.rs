@@ -2,7 +2,7 @@
 
 use iolab_analysis::gate::Gate;
 use iolab_analysis::runs::{Judged, RunName, RunsCell, RunsComparison, ratio};
-use iolab_figure::words;
+use iolab_figure::result_names;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -292,7 +292,7 @@ impl JudgedData {
             p: judged.p,
             p_adjusted: judged.p_adjusted,
             detectable_factor: judged.detectable.map(|share| 1.0 + share),
-            verdict: words::verdict(judged.verdict).into_owned(),
+            verdict: result_names::verdict(judged.verdict).into_owned(),
         }
     }
 }

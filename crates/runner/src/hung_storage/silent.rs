@@ -26,7 +26,7 @@ pub(super) enum Scratch {
 
 /// A target that may not answer.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct SilentTarget {
     /// As the user calls it.
     named: PathBuf,
     /// Its file server.
@@ -35,7 +35,7 @@ pub(super) struct Place {
     paths: Vec<PathBuf>,
 }
 
-impl Place {
+impl SilentTarget {
     pub(super) fn new(named: &Path, server: Option<String>, leads_to: Option<PathBuf>) -> Self {
         let by_name = absolute(named).ok();
         Self {
@@ -80,7 +80,7 @@ impl Place {
 #[derive(Debug)]
 pub(super) struct Silent {
     /// The targets.
-    pub(super) places: Vec<Place>,
+    pub(super) places: Vec<SilentTarget>,
     /// Their scratch files.
     pub(super) scratch: Scratch,
 }
@@ -99,7 +99,10 @@ impl Silent {
         let scratch = targets.iter();
         let scratch = scratch.filter(|target| target.kind() == TargetKind::Scratch);
         Self {
-            places: targets.iter().map(|target| Place::of(target)).collect(),
+            places: targets
+                .iter()
+                .map(|target| SilentTarget::of(target))
+                .collect(),
             scratch: Scratch::Made(
                 scratch
                     .map(|target| target.scratch_remover().map(Arc::new))
@@ -110,7 +113,9 @@ impl Silent {
 
     /// Targets of these names. Nothing is asked of their storage.
     pub(super) fn named(named: &[PathBuf]) -> Self {
-        let places = named.iter().map(|named| Place::new(named, None, None));
+        let places = named
+            .iter()
+            .map(|named| SilentTarget::new(named, None, None));
         Self {
             places: places.collect(),
             scratch: Scratch::Made(Vec::new()),
@@ -122,7 +127,7 @@ impl Silent {
         let mounts = file_systems();
         let places = named.iter().map(|named| {
             let leads_to = resolved(named, &mounts);
-            Place::new(named, server_of(&leads_to, &mounts), Some(leads_to))
+            SilentTarget::new(named, server_of(&leads_to, &mounts), Some(leads_to))
         });
         Self {
             places: places.collect(),
@@ -149,14 +154,15 @@ impl Silent {
         };
         let (of_run_file, others): (Vec<&PathBuf>, Vec<&PathBuf>) =
             files.iter().partition(|file| is_of_run_file(file));
-        let is_asked = |place: &&Place| match files.is_empty() {
+        let is_asked = |place: &&SilentTarget| match files.is_empty() {
             true => uses_targets,
             false => others.iter().any(|file| place.has(file)),
         };
         let is_elsewhere = |file: &&&PathBuf| !self.places.iter().any(|place| place.has(file));
         let elsewhere = others.iter().filter(is_elsewhere);
-        let elsewhere: Vec<Place> = elsewhere.map(|file| Place::of_file(file)).collect();
-        let asked: Vec<&Place> = self
+        let elsewhere: Vec<SilentTarget> =
+            elsewhere.map(|file| SilentTarget::of_file(file)).collect();
+        let asked: Vec<&SilentTarget> = self
             .places
             .iter()
             .filter(is_asked)
@@ -236,8 +242,8 @@ mod tests {
         let leads_to = Some(PathBuf::from("/srv/data"));
         let silent = Silent {
             places: vec![
-                Place::new(Path::new("/proc/x"), None, None),
-                Place::new(Path::new("y"), server, leads_to),
+                SilentTarget::new(Path::new("/proc/x"), None, None),
+                SilentTarget::new(Path::new("y"), server, leads_to),
             ],
             scratch: Scratch::Made(Vec::new()),
         };

@@ -2,7 +2,7 @@ use std::sync::Mutex;
 
 use iolab_workload::trial::{CacheState, TrialLimit};
 
-use super::silent::Place;
+use super::silent::SilentTarget;
 use super::*;
 
 const GIB: u64 = 1 << 30;
@@ -102,7 +102,11 @@ fn a_program_without_a_limit_takes_what_it_takes() {
 #[test]
 fn what_does_not_answer_is_named_with_the_command_that_finishes_the_run() {
     let silent = Silent {
-        places: vec![Place::new(Path::new("/mnt"), Some("nas".to_owned()), None)],
+        places: vec![SilentTarget::new(
+            Path::new("/mnt"),
+            Some("nas".to_owned()),
+            None,
+        )],
         scratch: Scratch::Made(vec![None]),
     };
     let mut state = State {

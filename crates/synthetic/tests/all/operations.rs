@@ -5,7 +5,7 @@ use iolab_analysis::claim::Contrast;
 use iolab_record::RunRecord;
 use iolab_synthetic::{At, Disturbance, Disturber, Evidence, Noise, Scenario, Truth};
 
-use super::claims::{SAID_MIN, compared, drifting, hold, hold_made, runs, shapes};
+use super::claims::{SAID_MIN, compared, drifting, half_runs, hold, hold_made, hold_runs, shapes};
 
 /// Trials of each cell: the fewest that have an interval, and more.
 const TRIALS: [u32; 2] = [6, 16];
@@ -106,7 +106,7 @@ fn what_writes_leave_is_claimed_of_no_read() {
     let run = slowed.runs();
     hold_made(
         ("reads after writes", "not written out, some slowed to 0.65"),
-        runs(),
+        half_runs(),
         |seed| not_written_out(run(seed)),
         |run| compared(run, is_scaling),
     );
@@ -114,10 +114,11 @@ fn what_writes_leave_is_claimed_of_no_read() {
         effects: vec![(At::levels("threads=8"), 2.0)],
         ..grid(Noise::Lognormal { sigma: 0.03 }, 12)
     };
-    let score = hold(
+    let score = hold_runs(
         "reads after writes",
         &faster,
         "written out, ratio 2",
+        half_runs(),
         |run| compared(run, is_scaling),
     );
     assert!(score.is_true_at_least(SAID_MIN), "{score}");

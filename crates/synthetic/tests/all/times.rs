@@ -7,7 +7,9 @@ use iolab_record::RunRecord;
 use iolab_synthetic::{At, Disturbance, Disturber, Noise, Outcome, Scenario, Truth};
 use iolab_workload::response::Response;
 
-use super::claims::{SAID_MIN, compared, drifting, each_best, hold, outcome, place, shapes};
+use super::claims::{
+    SAID_MIN, compared, drifting, each_best, half_runs, hold, hold_runs, outcome, place, shapes,
+};
 
 /// Trials of each cell: the fewest that have an interval, and more.
 const TRIALS: [u32; 2] = [6, 16];
@@ -74,7 +76,7 @@ fn times_that_only_a_disturbance_makes_are_not_claimed() {
             ..waiting(Response::Latency, Noise::Lognormal { sigma: 0.03 }, 10)
         };
         let name = format!("median, {by:?}");
-        hold("times, disturbed", &disturbed, &name, |run| {
+        hold_runs("times, disturbed", &disturbed, &name, half_runs(), |run| {
             compared(run, is_depth)
         });
     }

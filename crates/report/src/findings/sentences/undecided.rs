@@ -21,7 +21,7 @@ pub(super) fn nothings<'c>(claims: &[&'c Claim], runs: &[&Analysis]) -> Vec<Writ
         if before.any(|other| is_alike(other, claim)) {
             continue;
         }
-        if let Some(written) = together(claim, claims, runs) {
+        if let Some(written) = merge_undecided(claim, claims, runs) {
             found.push(written);
             continue;
         }
@@ -107,7 +107,7 @@ fn levels_alike(factor: &str, base: &str, all: &[&Comparison], runs: &[&Analysis
 
 /// The sentence for all comparisons that are undecided like `claim`, which is the first of them; `None` where it is alone, or decided
 /// somewhere.
-pub(super) fn together<'c>(
+fn merge_undecided<'c>(
     claim: &'c Claim,
     claims: &[&'c Claim],
     runs: &[&Analysis],
