@@ -201,9 +201,7 @@ mod tests {
         );
         let text = told(&["tool=iolab,fio", "time=none", "bs=4k", "bytes=64M"]).expect("told");
         // Two blocks of twice 64 MiB within 90 s, less twice 0.4 s.
-        insta::assert_snapshot!(text, @r"
-        On storage slower than 3.01 MB/s the run exceeds its budget of 90 s: trials with fio have no time limit, and each of the 2 cells gets a warm-up and at least one measured trial; a smaller --size or fewer levels shorten it
-        ");
+        insta::assert_snapshot!(text, @"On storage slower than 3.01 MB/s the run exceeds its budget of 90 s: trials with fio have no time limit, and each of the 2 cells gets a warm-up and at least one measured trial; a smaller --size or fewer levels shorten it");
     }
 
     #[test]
@@ -219,9 +217,7 @@ mod tests {
         insta::assert_snapshot!(waits.expect("IOzone sleeps"), @"iozone sleeps about 6 s in each of its runs, whatever it measures: 19 s in each block of trials");
         assert_eq!(lacks, None);
         let (_, lacks) = told(&["tool=iolab,fio,iozone"]);
-        insta::assert_snapshot!(lacks.expect("the built-in budget is for one tool"), @r"
-        48 cells in 90 s give n = 1, and an interval needs 6 trials of each: take fewer levels (--set NAME=VALUE,...), or a larger --budget: this experiment alone needs 13 min
-        ");
+        insta::assert_snapshot!(lacks.expect("the built-in budget is for one tool"), @"48 cells in 90 s give n = 1, and an interval needs 6 trials of each: take fewer levels (--set NAME=VALUE,...), or a larger --budget: this experiment alone needs 13 min");
     }
 
     #[test]

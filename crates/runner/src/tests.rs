@@ -435,9 +435,7 @@ fn finer_sizes_are_measured_in_further_blocks_of_the_same_file() {
         assert_eq!(cell.ended_by, Some(EndedBy::Precision));
     }
     let choice = record.events.iter().find(|e| e.kind == EventKind::Choice);
-    insta::assert_snapshot!(choice.expect("chosen").message, @r"
-    4 finer sizes of bs around the bends and the best sizes, now measured together with the others: 40KiB, 52KiB, 92KiB, 180KiB
-    ");
+    insta::assert_snapshot!(choice.expect("chosen").message, @"4 finer sizes of bs around the bends and the best sizes, now measured together with the others: 40KiB, 52KiB, 92KiB, 180KiB");
 }
 
 #[test]

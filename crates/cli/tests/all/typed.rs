@@ -136,9 +136,7 @@ fn bytes_that_end_trials_before_the_time_that_was_given_are_told_before_the_run(
         let line = [&["run", "read-random", "--dry-run"][..], more].concat();
         run(folder.path(), &line).expect(0).stderr
     };
-    insta::assert_snapshot!(told(&["--time", "300s"]), @r"
-    note: read-random: bytes=1GiB ends a trial before its time of 5 min on storage faster than 3.579 MB/s; --set bytes=none removes that bound
-    ");
+    insta::assert_snapshot!(told(&["--time", "300s"]), @"note: read-random: bytes=1GiB ends a trial before its time of 5 min on storage faster than 3.579 MB/s; --set bytes=none removes that bound");
     assert_eq!(told(&["--time", "300s", "--set", "bytes=none"]), "");
     assert_eq!(told(&[]), "");
     // Nothing is as fast as 1 GiB in 10 ms.

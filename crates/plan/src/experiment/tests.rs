@@ -398,21 +398,15 @@ fn more_than_the_budget_pays_for_is_announced_with_what_it_takes() {
     let far = told(9900, 500).expect("far too much");
     insta::assert_snapshot!(far);
     let one = design.shortfall(1, Duration::ZERO, Duration::from_secs(3600));
-    insta::assert_snapshot!(one.expect("too much"), @r"
-    1 cell takes up to 2.0 h, more than the budget (3 s): each gets a warm-up and at least one measured trial; choose fewer levels or a shorter --time
-    ");
-    insta::assert_snapshot!(told(2, 500).expect("too much"), @r"
-    2 cells in 3 s may give only n = 2, and an interval needs 6 trials of each, which take up to 7 s: raise --budget, lower --time or choose fewer levels
-    ");
+    insta::assert_snapshot!(one.expect("too much"), @"1 cell takes up to 2.0 h, more than the budget (3 s): each gets a warm-up and at least one measured trial; choose fewer levels or a shorter --time");
+    insta::assert_snapshot!(told(2, 500).expect("too much"), @"2 cells in 3 s may give only n = 2, and an interval needs 6 trials of each, which take up to 7 s: raise --budget, lower --time or choose fewer levels");
     assert_eq!(told(2, 400), None);
     let asked = Design {
         trials_min: 200,
         ..design
     };
     let asked = asked.shortfall(1, Duration::from_millis(100), Duration::ZERO);
-    insta::assert_snapshot!(asked.expect("far too little"), @r"
-    1 cell in 3 s gives n = 29, and trials_min asks for 200 trials of each: take fewer levels (--set NAME=VALUE,...), or a larger --budget: this experiment alone needs 21 s
-    ");
+    insta::assert_snapshot!(asked.expect("far too little"), @"1 cell in 3 s gives n = 29, and trials_min asks for 200 trials of each: take fewer levels (--set NAME=VALUE,...), or a larger --budget: this experiment alone needs 21 s");
     // A block that begins within the budget is completed; the one that completes the fewest trials may begin a little later.
     for (ms, trials_min, gives) in [
         (440, 9, Some("gives n = 6,")),

@@ -345,9 +345,7 @@ fn a_tail_is_told_where_it_is_long() {
         let latency = sample.operations.read.latency.as_mut().expect("measured");
         latency.p99_ns = latency.p50_ns * 20;
     }
-    insta::assert_snapshot!(tail(&two), @r"
-    The 99th percentile of latency is 20.0 times (20.0 to 20.0) the median at bs=8KiB: 2.05 ms against 102 µs.
-    ");
+    insta::assert_snapshot!(tail(&two), @"The 99th percentile of latency is 20.0 times (20.0 to 20.0) the median at bs=8KiB: 2.05 ms against 102 µs.");
 }
 
 #[test]
@@ -360,17 +358,11 @@ fn a_steady_state_needs_a_region_that_was_written_over() {
     };
     // Each trial writes 1000 blocks of 4 KiB.
     let of_rule = |name: &str, writes: &RunRecord| text(&named(name, &analyse(writes)));
-    insta::assert_snapshot!(of_rule("steady-state", &of(4 << 20)), @r"
-    The only cell settled: the last 5 trials lie within 20 % with a slope within 10 %, after the region was written over.
-    ");
-    insta::assert_snapshot!(of_rule("not-written-over", &of(1 << 30)), @r"
-    The only cell: not shown to have settled. The last 5 trials are alike, but the trials before them had overwritten only 1.5 % of the region; --precondition overwrites it first.
-    ");
+    insta::assert_snapshot!(of_rule("steady-state", &of(4 << 20)), @"The only cell settled: the last 5 trials lie within 20 % with a slope within 10 %, after the region was written over.");
+    insta::assert_snapshot!(of_rule("not-written-over", &of(1 << 30)), @"The only cell: not shown to have settled. The last 5 trials are alike, but the trials before them had overwritten only 1.5 % of the region; --precondition overwrites it first.");
     let mut restless = of(4 << 20);
     for mb_s in [50.0, 100.0, 60.0, 140.0, 90.0] {
         add_trial(&mut restless, 0, mb_s, false);
     }
-    insta::assert_snapshot!(of_rule("not-steady", &restless), @r"
-    The only cell: not settled. The last 5 trials at bs=4KiB spread over 102 % (20 % allowed) with a slope of 55 % (10 % allowed). More trials, --settle or --precondition may reach it.
-    ");
+    insta::assert_snapshot!(of_rule("not-steady", &restless), @"The only cell: not settled. The last 5 trials at bs=4KiB spread over 102 % (20 % allowed) with a slope of 55 % (10 % allowed). More trials, --settle or --precondition may reach it.");
 }

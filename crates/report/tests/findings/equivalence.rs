@@ -177,18 +177,14 @@ fn the_sentences_name_both_crossings() {
         let of_rule = found.iter().filter(|f| f.rule.name == rule);
         of_rule.map(|f| f.text.as_str()).collect()
     };
-    insta::assert_snapshot!(text("programs-differ").join("\n"), @r"
-    dynamic takes 1.50 times (1.50 to 1.50) as long as static at 1 byte (900 µs against 600 µs); at 31000000 1.01 times (1.01 to 1.01).
-    ");
+    insta::assert_snapshot!(text("programs-differ").join("\n"), @"dynamic takes 1.50 times (1.50 to 1.50) as long as static at 1 byte (900 µs against 600 µs); at 31000000 1.01 times (1.01 to 1.01).");
     let equivalent = text("programs-equivalent");
     assert_eq!(equivalent.len(), MARGINS.len());
     for (sentence, size) in equivalent.iter().zip([6 * MB, 31 * MB]) {
         let size = format_size(size);
         assert_eq!(sentence.matches(&size).count(), 2, "{sentence}");
     }
-    insta::assert_snapshot!(text("programs-significance").join("\n"), @r"
-    Differences by Welch's t test (p < 0.05): one at 3 of 3 sizes with 10 trials, one at 3 of 3 sizes with 20 trials. Two equal programs show one at 1 of 20 sizes, and a significant difference may still be too small to matter.
-    ");
+    insta::assert_snapshot!(text("programs-significance").join("\n"), @"Differences by Welch's t test (p < 0.05): one at 3 of 3 sizes with 10 trials, one at 3 of 3 sizes with 20 trials. Two equal programs show one at 1 of 20 sizes, and a significant difference may still be too small to matter.");
 }
 
 #[test]

@@ -51,9 +51,7 @@ fn some_cells_from_the_page_cache() {
         text(&not_the_device(&analyse(&record))),
         "1 of 5 cells came from the page cache, not the device (nothing was read from the device)."
     );
-    insta::assert_snapshot!(text(&named("best-size", &analyse(&record))), @r"
-    No I/O size is shown to give a lower throughput than another. Cannot tell at 4KiB to 1MiB: one side was served by: page-cache.
-    ");
+    insta::assert_snapshot!(text(&named("best-size", &analyse(&record))), @"No I/O size is shown to give a lower throughput than another. Cannot tell at 4KiB to 1MiB: one side was served by: page-cache.");
     assert_eq!(not_the_device(&analyse(&bent())), []);
 }
 
@@ -89,9 +87,7 @@ fn wide_intervals_are_told() {
     let mut record = bent();
     let wide = [80.0, 90.0, 95.0, 100.0, 105.0, 110.0, 120.0];
     add_cell(&mut record, &["bs=16MiB"], &wide);
-    insta::assert_snapshot!(text(&below_precision(&analyse(&record))), @r"
-    1 of 6 cells missed the 5.0 % precision goal (worst: bs=16MiB, +/- 20 % after 7 trials). More trials help.
-    ");
+    insta::assert_snapshot!(text(&below_precision(&analyse(&record))), @"1 of 6 cells missed the 5.0 % precision goal (worst: bs=16MiB, +/- 20 % after 7 trials). More trials help.");
     assert_eq!(below_precision(&analyse(&bent())), []);
 }
 
@@ -99,9 +95,7 @@ fn wide_intervals_are_told() {
 fn missing_intervals_are_told() {
     let mut record = bent();
     add_cell(&mut record, &["bs=16MiB"], &[100.0, 101.0]);
-    insta::assert_snapshot!(text(&below_precision(&analyse(&record))), @r"
-    1 of 6 cells has too few trials for a 95 % interval of the median (6 are needed). More trials help.
-    ");
+    insta::assert_snapshot!(text(&below_precision(&analyse(&record))), @"1 of 6 cells has too few trials for a 95 % interval of the median (6 are needed). More trials help.");
 }
 
 #[test]
@@ -112,9 +106,7 @@ fn requests_that_are_too_few_for_a_quantile_are_not_called_trials() {
         sample.operations.read.requests = 100;
     }
     let analysis = analyse(&record);
-    insta::assert_snapshot!(text(&below_precision(&analysis)), @r"
-    All cells have no 95 % interval of the median: fewer than 6 trials had enough requests for a 99th percentile of latency (368 per trial). Increase --time.
-    ");
+    insta::assert_snapshot!(text(&below_precision(&analysis)), @"All cells have no 95 % interval of the median: fewer than 6 trials had enough requests for a 99th percentile of latency (368 per trial). Increase --time.");
     let flags = &analysis.cells[0].flags;
     assert!(flags.contains(&Flag::FewRequests) && !flags.contains(&Flag::FewTrials));
 }
@@ -161,9 +153,7 @@ fn an_unfinished_run_says_so() {
     assert_eq!(unfinished(&analyse(&record)), []);
     record.run.status = RunStatus::Interrupted;
     add_cell(&mut record, &["bs=16MiB"], &[]);
-    insta::assert_snapshot!(text(&unfinished(&analyse(&record))), @r"
-    The run was interrupted: 1 of 6 cells has no measured trial. The results cover the trials completed so far.
-    ");
+    insta::assert_snapshot!(text(&unfinished(&analyse(&record))), @"The run was interrupted: 1 of 6 cells has no measured trial. The results cover the trials completed so far.");
 }
 
 #[test]
@@ -183,9 +173,7 @@ fn a_drift_is_told_with_the_cell_where_it_is_steepest() {
     add_cell(&mut drifting, &["bs=8KiB"], &rising(-2.0));
     add_cell(&mut drifting, &["bs=16KiB"], &around(100.0));
     let analysis = analyse(&drifting);
-    insta::assert_snapshot!(text(&named("drift", &analysis)), @r"
-    In 2 of 3 cells the trials drift with time (Mann-Kendall, Holm), most in bs=8KiB by -2.2 % per trial. For a later repeat, intervals there are too narrow, by a factor of about 2.0.
-    ");
+    insta::assert_snapshot!(text(&named("drift", &analysis)), @"In 2 of 3 cells the trials drift with time (Mann-Kendall, Holm), most in bs=8KiB by -2.2 % per trial. For a later repeat, intervals there are too narrow, by a factor of about 2.0.");
     assert!(
         named("dependence", &analysis).is_empty(),
         "drift is told once"
@@ -206,9 +194,7 @@ fn trials_that_resemble_the_ones_before_are_told() {
     add_cell(&mut record, &["bs=4KiB"], &waves(5));
     let analysis = analyse(&record);
     assert!(named("drift", &analysis).is_empty());
-    insta::assert_snapshot!(text(&named("dependence", &analysis)), @r"
-    In the only cell trials depend on earlier ones (Ljung-Box, Holm). Intervals there are too narrow, by a factor of about 1.6.
-    ");
+    insta::assert_snapshot!(text(&named("dependence", &analysis)), @"In the only cell trials depend on earlier ones (Ljung-Box, Holm). Intervals there are too narrow, by a factor of about 1.6.");
     assert!(named("dependence", &analyse(&bent())).is_empty());
 }
 
@@ -227,8 +213,6 @@ fn two_groups_of_trials_are_told_with_their_places() {
         .collect();
     add_cell(&mut record, &["bs=1MiB"], &values);
     add_cell(&mut record, &["bs=2MiB"], &around(900.0));
-    insta::assert_snapshot!(text(&named("two-groups", &analyse(&record))), @r"
-    In 1 of 2 cells (bs=1MiB) the trials form two groups: 40 % of them around 506 MB/s, the others around 905 MB/s. The median describes neither group.
-    ");
+    insta::assert_snapshot!(text(&named("two-groups", &analyse(&record))), @"In 1 of 2 cells (bs=1MiB) the trials form two groups: 40 % of them around 506 MB/s, the others around 905 MB/s. The median describes neither group.");
     assert!(named("two-groups", &analyse(&bent())).is_empty());
 }

@@ -33,12 +33,8 @@ fn beside_fio(share: f64) -> RunRecord {
 fn how_far_tools_agree_is_told() {
     let of = |record| agreement(&with_peers(&AnalysedRun::of(record)));
     let told = |share| of(beside_fio(share));
-    insta::assert_snapshot!(told(1.01)[0].text, @r"
-    Throughput of iolab over that of fio, in the same blocks of 2 cells: 2 equivalent within 10 %. All cells together, in 8 blocks: ratio 0.990 (95 % interval 0.990 to 0.990); equivalent within 10 %.
-    ");
-    insta::assert_snapshot!(told(2.0)[0].text, @r"
-    Throughput of iolab over that of fio, in the same blocks of 2 cells: 2 slower. All cells together, in 8 blocks: ratio 0.500 (95 % interval 0.500 to 0.500); lower.
-    ");
+    insta::assert_snapshot!(told(1.01)[0].text, @"Throughput of iolab over that of fio, in the same blocks of 2 cells: 2 equivalent within 10 %. All cells together, in 8 blocks: ratio 0.990 (95 % interval 0.990 to 0.990); equivalent within 10 %.");
+    insta::assert_snapshot!(told(2.0)[0].text, @"Throughput of iolab over that of fio, in the same blocks of 2 cells: 2 slower. All cells together, in 8 blocks: ratio 0.500 (95 % interval 0.500 to 0.500); lower.");
     assert!(of(size_curve("read-size", &[("4KiB", 1.0)])).is_empty());
 }
 
@@ -48,18 +44,12 @@ fn the_line_of_a_run_says_whether_other_tools_agree() {
         let said = Interpretation::of(&AnalysedRun::of(record));
         said.conclusions[0].text.clone()
     };
-    insta::assert_snapshot!(line(beside_fio(1.01)), @r"
-    disk-grid on /data: throughput 100 MB/s (bs=4KiB) to 900 MB/s (bs=1MiB), from the device; against fio: 0.990 times (0.990 to 0.990), equivalent within 10 %
-    ");
-    insta::assert_snapshot!(line(beside_fio(2.0)), @r"
-    disk-grid on /data: throughput 100 MB/s (bs=4KiB) to 900 MB/s (bs=1MiB), from the device; against fio: 0.500 times (0.500 to 0.500), lower
-    ");
+    insta::assert_snapshot!(line(beside_fio(1.01)), @"disk-grid on /data: throughput 100 MB/s (bs=4KiB) to 900 MB/s (bs=1MiB), from the device; against fio: 0.990 times (0.990 to 0.990), equivalent within 10 %");
+    insta::assert_snapshot!(line(beside_fio(2.0)), @"disk-grid on /data: throughput 100 MB/s (bs=4KiB) to 900 MB/s (bs=1MiB), from the device; against fio: 0.500 times (0.500 to 0.500), lower");
     // One cell of fio came from memory: nothing is said of all cells together.
     let mut cached = beside_fio(1.01);
     serve(&mut cached, 3, ServedBy::PageCache, "no traffic");
-    insta::assert_snapshot!(line(cached), @r"
-    disk-grid on /data: throughput 100 MB/s (bs=4KiB) to 900 MB/s (bs=1MiB), from the device; against fio: 0.990 times (0.990 to 0.990), cannot tell: served by page-cache on fio's side
-    ");
+    insta::assert_snapshot!(line(cached), @"disk-grid on /data: throughput 100 MB/s (bs=4KiB) to 900 MB/s (bs=1MiB), from the device; against fio: 0.990 times (0.990 to 0.990), cannot tell: served by page-cache on fio's side");
 }
 
 #[test]

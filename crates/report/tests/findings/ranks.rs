@@ -61,9 +61,7 @@ fn a_host_whose_cache_was_not_dropped_is_named() {
         let found = crate::named("cache-kept", &analyse(&record));
         assert_eq!(found.len(), usize::from(is_named), "{cache} {held}");
         if is_named {
-            insta::assert_snapshot!(text(&found), @r"
-            The page cache was not dropped before cold trials on: node01 (60 %). The share of what its ranks read is in brackets; these reads are not cold. Set cache=direct, or shift=host so that ranks read what another host wrote.
-            ");
+            insta::assert_snapshot!(text(&found), @"The page cache was not dropped before cold trials on: node01 (60 %). The share of what its ranks read is in brackets; these reads are not cold. Set cache=direct, or shift=host so that ranks read what another host wrote.");
         }
     }
 }

@@ -200,9 +200,7 @@ fn cells_that_read_are_told_as_such_and_those_with_a_rate_are_left_out() {
     let mut reading = writing(&["1MiB"], 20, falling);
     assert_eq!(over_run(&reading).len(), 1);
     reading.cells[0].spec.trial.read_percent = 100;
-    insta::assert_snapshot!(only(over_run(&reading)), @r"
-    After 0 B read (10.5 s of trials), throughput fell to 10 % of what it was (bs=1MiB: from 1000 MB/s to 100 MB/s), for 10 trials after 10. Typical causes: an exhausted burst credit or throttling; --settle lets the device rest between blocks. Medians over the run mix both levels.
-    ");
+    insta::assert_snapshot!(only(over_run(&reading)), @"After 0 B read (10.5 s of trials), throughput fell to 10 % of what it was (bs=1MiB: from 1000 MB/s to 100 MB/s), for 10 trials after 10. Typical causes: an exhausted burst credit or throttling; --settle lets the device rest between blocks. Medians over the run mix both levels.");
     let mut given = writing(&["1MiB"], 20, falling);
     given.cells[0].spec.trial.rate = Some(Rate::Requests(5));
     assert_eq!(over_run(&given), []);
