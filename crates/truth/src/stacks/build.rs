@@ -127,6 +127,10 @@ impl Built {
             }
             Step::Ended { mapped } => {
                 self.take_down(*mapped)?;
+                // What a server wrote is in the memory of the device below for up to 30 s: it is no change of a later run.
+                let below = self.path(plan.below(*mapped)[0]);
+                let flushed = File::open(below).and_then(|below| below.sync_all());
+                flushed.map_err(failed(below.display()))?;
                 PathBuf::new()
             }
             Step::Table { on } => {
