@@ -73,19 +73,19 @@ pub(crate) fn join(command: &Command) -> Outcome<Option<Rc<Ranks>>> {
         AcrossRanks::Alone { name, instead } => {
             check_alone(|launch| launch.one_process_only(name, instead)).map(|()| None)
         }
-        AcrossRanks::Together => together(),
+        AcrossRanks::Together => join_ranks(),
     }
 }
 
 /// A build without MPI has no others to work with.
 #[cfg(not(feature = "mpi"))]
-fn together() -> Outcome<Option<Rc<Ranks>>> {
+fn join_ranks() -> Outcome<Option<Rc<Ranks>>> {
     check_alone(Launch::without_mpi).map(|()| None)
 }
 
 /// This process among those of a launcher.
 #[cfg(feature = "mpi")]
-fn together() -> Outcome<Option<Rc<Ranks>>> {
+fn join_ranks() -> Outcome<Option<Rc<Ranks>>> {
     use iolab_cluster::link::Link;
     use iolab_cluster::mpi::{Mpi, MpiTimeouts};
     use iolab_host::clock::Clock;
