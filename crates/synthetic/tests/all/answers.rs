@@ -15,8 +15,8 @@ use iolab_workload::settings::CellSpec;
 use iolab_workload::trial::BufferInit;
 
 use super::claims::{
-    SAID_MIN, all_runs, bests, drifting, half_runs, hold, hold_made, hold_runs, judged, of_best,
-    outcome, place, runs, shapes,
+    SAID_MIN, all_runs, bests, drifting, hold, hold_made, hold_runs, judged, of_best, outcome,
+    place, runs, runs_beside, shapes,
 };
 
 /// Trials of each cell: the fewest that have an interval, and more.
@@ -144,7 +144,12 @@ fn programs_beside_others_are_not_judged() {
     ] {
         let run = scenario.runs();
         let make = |seed| of_programs(run(seed));
-        hold_made(("programs, disturbed", name), half_runs(), make, programs);
+        hold_made(
+            ("programs, disturbed", name),
+            runs_beside(1),
+            make,
+            programs,
+        );
     }
 }
 

@@ -34,17 +34,13 @@ pub(crate) type Runs = RangeInclusive<usize>;
 /// A tenth of the runs that each kind has in the table.
 const TENTH: usize = 200;
 
-/// Runs of a row whose kind has two others or more: the kind has at least a tenth of those of the table.
+/// Runs of a row whose kind has two others or more.
 pub(crate) fn runs() -> Runs {
     runs_beside(2)
 }
 
-/// The same where it has one other.
-pub(crate) fn half_runs() -> Runs {
-    runs_beside(1)
-}
-
-fn runs_beside(others: usize) -> Runs {
+/// Runs of a row whose kind has so many others: the kind has at least a tenth of those of the table.
+pub(crate) fn runs_beside(others: usize) -> Runs {
     let most = *all_runs().end();
     match makes_table() {
         true => most..=most,
@@ -460,7 +456,7 @@ fn what_only_a_disturbance_makes_is_not_claimed() {
             "scaling, disturbed",
             &disturbed,
             &format!("{by:?}"),
-            half_runs(),
+            runs_beside(1),
             |run| compared(run, is),
         );
     }

@@ -7,7 +7,7 @@ use iolab_record::{LatencySummary, RateReport, RunRecord, Sample};
 use iolab_synthetic::{At, Disturbance, Disturber, Noise, Outcome, Scenario, Truth};
 use iolab_workload::trial::Rate;
 
-use super::claims::{FALSE_MAX, SAID_MIN, half_runs, hold_each, outcome, runs, shapes};
+use super::claims::{FALSE_MAX, SAID_MIN, hold_each, outcome, runs, runs_beside, shapes};
 
 /// Trials of each cell: the fewest that have an interval, and more.
 const TRIALS: [u32; 2] = [6, 16];
@@ -187,7 +187,7 @@ fn times_of_disturbed_storage_are_not_claimed() {
         ];
         hold_each(
             (kinds, &format!("{by:?}")),
-            (half_runs(), FALSE_MAX),
+            (runs_beside(1), FALSE_MAX),
             |seed| at_rates(run(seed)),
             |run| judged(run, 1400.0),
         );

@@ -5,7 +5,9 @@ use iolab_analysis::claim::Contrast;
 use iolab_record::RunRecord;
 use iolab_synthetic::{At, Disturbance, Disturber, Evidence, Noise, Scenario, Truth};
 
-use super::claims::{SAID_MIN, compared, drifting, half_runs, hold, hold_made, hold_runs, shapes};
+use super::claims::{
+    SAID_MIN, compared, drifting, hold, hold_made, hold_runs, runs_beside, shapes,
+};
 
 /// Trials of each cell: the fewest that have an interval, and more.
 const TRIALS: [u32; 2] = [6, 16];
@@ -106,7 +108,7 @@ fn what_writes_leave_is_claimed_of_no_read() {
     let run = slowed.runs();
     hold_made(
         ("reads after writes", "not written out, some slowed to 0.65"),
-        half_runs(),
+        runs_beside(1),
         |seed| not_written_out(run(seed)),
         |run| compared(run, is_scaling),
     );
@@ -118,7 +120,7 @@ fn what_writes_leave_is_claimed_of_no_read() {
         "reads after writes",
         &faster,
         "written out, ratio 2",
-        half_runs(),
+        runs_beside(1),
         |run| compared(run, is_scaling),
     );
     assert!(score.is_true_at_least(SAID_MIN), "{score}");

@@ -12,8 +12,8 @@ use iolab_synthetic::{
 };
 
 use crate::claims::{
-    FALSE_MAX, SAID_MIN, all_runs, few_runs, half_runs, hold, hold_each, hold_made, hold_runs,
-    outcome, place, runs, shapes,
+    FALSE_MAX, SAID_MIN, all_runs, few_runs, hold, hold_each, hold_made, hold_runs, outcome, place,
+    runs, runs_beside, shapes,
 };
 
 /// What is claimed of a run, each claim judged by `judge`; `None` where it is not about that.
@@ -99,9 +99,13 @@ fn a_level_over_the_run_is_found() {
             ..writing(&[])
         };
         let name = format!("lognormal 3 %, ratio {ratio}");
-        let score = hold_runs("level over the run", &changing, &name, half_runs(), |run| {
-            judged(run, change_over_run)
-        });
+        let score = hold_runs(
+            "level over the run",
+            &changing,
+            &name,
+            runs_beside(1),
+            |run| judged(run, change_over_run),
+        );
         assert!(score.is_true_at_least(SAID_MIN), "{score}");
     }
 }

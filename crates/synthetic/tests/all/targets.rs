@@ -6,7 +6,7 @@ use iolab_analysis::claim::{Claim, claims};
 use iolab_record::RunRecord;
 use iolab_synthetic::{At, Disturbance, Disturber, Noise, Outcome, Scenario, Truth};
 
-use super::claims::{SAID_MIN, drifting, half_runs, hold_made, judged, place, runs, shapes};
+use super::claims::{SAID_MIN, drifting, hold_made, judged, place, runs, runs_beside, shapes};
 
 /// Trials of each cell: the fewest that have an interval, and more.
 const TRIALS: [u32; 2] = [6, 16];
@@ -85,6 +85,6 @@ fn a_disturbed_target_is_not_called_slower() {
         targets[1].disturbances = vec![Disturbance::of_every_trial(by, At::all(), 0.65)];
         let name = format!("{by:?} on the second");
         let claim = ("targets across runs, disturbed", name.as_str());
-        hold_made(claim, half_runs(), make(&targets), said);
+        hold_made(claim, runs_beside(1), make(&targets), said);
     }
 }

@@ -8,7 +8,7 @@ use iolab_synthetic::{At, Disturbance, Disturber, Noise, Outcome, Scenario, Trut
 use iolab_workload::response::Response;
 
 use super::claims::{
-    SAID_MIN, compared, drifting, each_best, half_runs, hold, hold_runs, outcome, place, shapes,
+    SAID_MIN, compared, drifting, each_best, hold, hold_runs, outcome, place, runs_beside, shapes,
 };
 
 /// Trials of each cell: the fewest that have an interval, and more.
@@ -76,9 +76,13 @@ fn times_that_only_a_disturbance_makes_are_not_claimed() {
             ..waiting(Response::Latency, Noise::Lognormal { sigma: 0.03 }, 10)
         };
         let name = format!("median, {by:?}");
-        hold_runs("times, disturbed", &disturbed, &name, half_runs(), |run| {
-            compared(run, is_depth)
-        });
+        hold_runs(
+            "times, disturbed",
+            &disturbed,
+            &name,
+            runs_beside(1),
+            |run| compared(run, is_depth),
+        );
     }
 }
 
