@@ -529,6 +529,27 @@ fn writes_that_are_asked_for_are_those_of_calls() {
     assert_eq!(asked(32 * MIB), exact(32 * MIB));
 }
 
+/// Of what it wrote to a file server and to a pipe, its account has what the server gets.
+#[test]
+fn what_a_file_server_gets_counts_beside_a_pipe() {
+    let asked = |account: u64| {
+        let mut observed = writer(0, account);
+        if let Some(io) = &mut observed.processes.io {
+            (io.wchar, io.write_bytes) = (64 * MIB, account);
+        }
+        observed.target = None;
+        observed.files = vec![ObservedFile {
+            is_read: false,
+            is_written: true,
+            ..file_of(Medium::Elsewhere, 64 * MIB)
+        }];
+        observed.ways.sinks = [NoStorage::Pipe].into();
+        Reading::of(&observed).asked_writes()
+    };
+    assert_eq!(asked(16 * MIB), Asked::Bytes(Bounds::exact(16 * MIB)));
+    assert_eq!(asked(0), Asked::Nothing);
+}
+
 #[test]
 fn few_requests_have_no_99th_percentile() {
     let times = Times {

@@ -28,7 +28,8 @@ impl Reading<'_> {
         }
         let ways = &self.observed.ways;
         let medium = self.medium(Transfer::Write);
-        // Of calls it is not known where each went: they count where all that was open for writing lies there.
+        // Of calls it is not known where each went: they count where all that was open for writing lies there. Else what its account has
+        // counts, which knows of pages for file servers, and not of pipes and sockets.
         let mut sinks = ways.sinks.iter();
         let is_there = match medium {
             Medium::Storage => false,
@@ -38,7 +39,8 @@ impl Reading<'_> {
         let written = match medium {
             Medium::Storage => self.without_own_data(self.dirtied().unwrap_or(0)),
             Medium::Memory | Medium::Elsewhere if is_there => io.wchar,
-            Medium::Memory | Medium::Elsewhere => 0,
+            Medium::Elsewhere => self.dirtied().unwrap_or(0),
+            Medium::Memory => 0,
         };
         let most = match medium {
             Medium::Storage => written.saturating_add(self.found_dirty()),
