@@ -29,6 +29,8 @@ use iolab_storage::Stack;
 use iolab_workload::witness::{Observed, ObservedEnd, ProcessTotals, Subject};
 use iolab_workload::{Error, Result};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::{read, retry_on_intr};
+use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::Pid;
 
 use crate::counters::account_of_collected;
@@ -229,6 +231,7 @@ impl Ready<'_> {
     }
 }
 
+/// Starts a program, and returns once it has taken the place of this one in the child.
 fn start(
     file: &Path,
     words: &[OsString],
@@ -246,7 +249,11 @@ fn start(
             ))
         })?;
     }
-    command.spawn().map_err(|error| {
+    let (executed, until_then) = pipe_with(PipeFlags::CLOEXEC).map_err(|errno| {
+        Error::failed(format!("no pipe to the program: {errno}"))
+            .hint("check the limit of open files (ulimit -n)")
+    })?;
+    let child = command.spawn().map_err(|error| {
         let message = format!("cannot run {}: {error}", file.display());
         match error.kind() {
             std::io::ErrorKind::NotFound | std::io::ErrorKind::PermissionDenied => Error::usage(
@@ -258,7 +265,12 @@ fn start(
             _ => Error::failed(message)
                 .hint("check the limit of processes (ulimit -u), and that it suits this machine"),
         }
-    })
+    })?;
+    // The kernel lets this process go on while it still closes in the child what the program does not get: a look would take that
+    // for what the program has open.
+    drop(until_then);
+    let _ = retry_on_intr(|| read(&executed, &mut [0]));
+    Ok(child)
 }
 
 /// The devices of these names.
@@ -324,4 +336,35 @@ fn wait(signals: &Signals, process: Option<&OwnedFd>, until: Instant) -> Result<
 fn lost(error: std::io::Error) -> Error {
     Error::failed(format!("the end of a process was lost: {error}"))
         .hint("look into the kernel's log (dmesg) for errors")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What this process has open is closed in a program only after the kernel has let this one go on.
+    #[test]
+    fn a_program_that_has_started_holds_nothing_of_this_process() {
+        let own = tempfile::NamedTempFile::new().expect("a file");
+        let path = own.path().canonicalize().expect("its path");
+        let open = std::iter::repeat_with(|| std::fs::File::open(&path).expect("it opens"));
+        let _open: Vec<_> = open.take(OPEN).collect();
+        let words = ["sleep", "0.2"].map(OsString::from);
+        let start_one = |_| start(Path::new("/bin/sleep"), &words, None).expect("it starts");
+        let held = |child: &std::process::Child| {
+            let open = std::fs::read_dir(format!("/proc/{}/fd", child.id()));
+            open.expect("descriptors").count() >= OPEN
+        };
+        let started = (0..SPAWNS).map(start_one);
+        let started = started.map(|child| (held(&child), child));
+        let (held, children): (Vec<bool>, Vec<_>) = started.unzip();
+        for mut child in children {
+            child.wait().expect("its end");
+        }
+        assert_eq!(held, [false; SPAWNS]);
+    }
+
+    /// Files that take a while to close.
+    const OPEN: usize = 500;
+    const SPAWNS: usize = 50;
 }

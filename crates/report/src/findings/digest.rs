@@ -5,7 +5,7 @@ mod caveat;
 use std::collections::BTreeSet;
 
 use crate::findings::agreement::is_shown;
-use crate::findings::{agreement, sentences, stragglers};
+use crate::findings::{Finding, agreement, sentences, stragglers};
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::analysis::Analysis;
 use iolab_analysis::claim::{self, CellId, Claim, HEADLINES_MAX};
@@ -96,18 +96,21 @@ fn headlines<'c>(
     analyses: &[&Analysis],
     claims: &'c [Claim],
 ) -> (Vec<Headline>, Vec<&'c Claim>, BTreeSet<usize>) {
+    let of_run = |run: usize, finding: Finding| {
+        let headline = Headline {
+            runs: vec![run],
+            text: finding.text,
+            short: None,
+            names_runs: false,
+            cells: Vec::new(),
+            names_targets: false,
+        };
+        (headline, Vec::new())
+    };
     // All other numbers of such a run are those of its slowest part.
     let of_stragglers = analyses.iter().enumerate().flat_map(|(run, analysis)| {
         let found = stragglers(analysis).into_iter();
-        found.map(move |finding| {
-            (
-                Vec::new(),
-                vec![run],
-                Vec::new(),
-                (finding.text, None),
-                false,
-            )
-        })
+        found.map(move |finding| of_run(run, finding))
     });
     let of_tools = runs.iter().enumerate().flat_map(|(run, told)| {
         let shown = told.peers.iter().find(|peer| is_shown(peer));
@@ -115,52 +118,36 @@ fn headlines<'c>(
             .map(std::slice::from_ref)
             .map_or(Vec::new(), agreement);
         let found = found.into_iter();
-        found.map(move |finding| {
-            (
-                Vec::new(),
-                vec![run],
-                Vec::new(),
-                (finding.text, None),
-                false,
-            )
-        })
+        found.map(move |finding| of_run(run, finding))
     });
     let every: Vec<&Claim> = claims.iter().collect();
     let of_claims = claim::headlines(claims).into_iter();
     let of_claims = of_claims.map(|one| {
         let written = sentences::written_out(one, &every, analyses);
-        let short = sentences::main_sentence(one, analyses);
+        let (runs, names_targets) = (one.runs(), one.compares_targets());
         let cells = written.claims.iter().flat_map(|claim| claim.cells());
-        let cells = cells.collect();
-        (
-            written.claims,
-            one.runs(),
-            cells,
-            (written.finding.text, short),
-            one.compares_targets(),
-        )
+        let headline = Headline {
+            names_runs: runs.len() > 1 && !names_targets,
+            names_targets,
+            runs,
+            cells: cells.collect(),
+            text: written.finding.text,
+            short: sentences::main_sentence(one, analyses),
+        };
+        (headline, written.claims)
     });
     let mut all: Vec<(Headline, Vec<&Claim>)> = Vec::new();
-    for (claims, runs, cells, (text, short), names_targets) in
-        of_stragglers.chain(of_tools).chain(of_claims)
-    {
-        match all.iter_mut().find(|(other, _)| other.text == text) {
+    for (headline, claims) in of_stragglers.chain(of_tools).chain(of_claims) {
+        match all
+            .iter_mut()
+            .find(|(other, _)| other.text == headline.text)
+        {
             Some((other, its)) => {
-                other.runs.extend(runs);
-                other.cells.extend(cells);
+                other.runs.extend(headline.runs);
+                other.cells.extend(headline.cells);
                 its.extend(claims);
             }
-            None => {
-                let headline = Headline {
-                    names_runs: runs.len() > 1 && !names_targets,
-                    names_targets,
-                    runs,
-                    cells,
-                    text,
-                    short,
-                };
-                all.push((headline, claims));
-            }
+            None => all.push((headline, claims)),
         }
     }
     all.truncate(HEADLINES_MAX);

@@ -32,7 +32,7 @@ pub(super) const ROWS: &[Setting] = rows! { Load:
       doc: "spacing of the scheduled starts of a rate: constant or poisson",
       word: trial.arrivals }
     { name: "rate_slack", kind: Time, unit: "s", column: "rate_slack_ns", since: 6, exported: false,
-      doc: "how late 99 % of the requests of a rate may start: with 50us a thread sleeps until several are due, instead of using its CPU until the next one is",
+      doc: "how late 99 % of the requests of a rate may start, up to 1ms: with 50us a thread sleeps until several are due, instead of using its CPU until the next one is",
       value: trial.rate_slack, put_duration }
     { name: "thinktime", kind: Time, unit: "s", column: "thinktime_ns", since: 6, exported: true,
       doc: "pause of a thread after every thinktime_every requests, once they have completed; none: no pause",

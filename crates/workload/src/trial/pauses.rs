@@ -44,6 +44,9 @@ impl fmt::Display for Bursts {
     }
 }
 
+/// The longest [`TrialSpec::rate_slack`]: at the end of a trial it is not storage that is behind.
+const SLACK_MAX: Duration = Duration::from_millis(1);
+
 impl TrialSpec {
     /// Whether threads pause between requests.
     pub fn pauses(&self) -> bool {
@@ -67,6 +70,8 @@ impl TrialSpec {
                 "a rate determines when each request starts: leave out one of the two";
             !self.rate_slack.is_zero() && self.rate.is_none() => "rate_slack without a rate",
                 "it is how late requests of a rate may start: set rate, for example rate=1000";
+            self.rate_slack > SLACK_MAX => "rate_slack is longer than 1ms",
+                "a longer one saves hardly more CPU time, and most of the response time would be iolab's own: set rate_slack=1ms, or less";
         }
         Ok(())
     }
@@ -96,6 +101,10 @@ mod tests {
         thinktime=none: thinktime_every without thinktime
         bursts=1s/1s: thinktime with bursts
         rate=100: a rate with thinktime or bursts
+        ");
+        insta::assert_snapshot!(refusals("rate=100 rate_slack=1ms", &["rate=none", "rate_slack=1001us"]), @r"
+        rate=none: rate_slack without a rate
+        rate_slack=1001us: rate_slack is longer than 1ms
         ");
         let none = TrialSpec {
             thinktime_every: 0,
