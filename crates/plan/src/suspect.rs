@@ -2,12 +2,16 @@
 //!
 //! A suspect is a file in `suspects/`, which the build finds: `pub(super) const SUSPECT`, a [`Suspect`].
 
+mod signs;
+
 use std::time::Duration;
 
 use iolab_workload::Result;
 use iolab_workload::settings::CellSpec;
 use iolab_workload::system_settings::{HugePageUse, SystemSettings};
 use iolab_workload::trial::{BufferInit, TrialSpec};
+
+pub use signs::{Counted, Sign, Signs};
 
 use crate::untried_suspect::Obstacle;
 
@@ -23,9 +27,11 @@ pub struct Suspect {
     pub what: &'static str,
     /// What the intervention does, in the middle of a sentence.
     pub change: &'static str,
-    /// Its place among suspects that act on as many of the two sides: the commoner causes first. Where time is short the last ones
-    /// are left out.
+    /// Its place among suspects of the same sign that act on as many of the two sides: the commoner causes first. Where time is short the
+    /// last ones are left out.
     pub order: u8,
+    /// What a run counts where it is at work; `None` where it counts nothing of it.
+    pub counted: Option<Counted>,
     /// What shows that the intervention took effect.
     pub check: Check,
     /// The phenomena of which it can be a cause, and its intervention shows that.
@@ -116,6 +122,8 @@ pub struct Sides {
     pub iops: Option<f64>,
     /// The machine that they are measured on.
     pub machine: MachineState,
+    /// What the run that shows the difference counted of what may cause it.
+    pub signs: Signs,
 }
 
 /// What takes a suspect away.
@@ -214,6 +222,13 @@ impl Sides {
         self.other.check()
     }
 
+    /// What the run that shows the difference says of a suspect before it is tried.
+    pub(crate) fn sign_of(&self, suspect: &Suspect) -> Sign {
+        suspect
+            .counted
+            .map_or(Sign::Unknown, |counted| self.signs.of(counted))
+    }
+
     /// Whether any buffer is new memory, whose pages fault.
     pub(crate) fn have_faults(&self) -> bool {
         let mut trials = self.trials().into_iter();
@@ -277,6 +292,7 @@ mod tests {
             compared: Compared::Cells,
             iops: None,
             machine: MachineState::default(),
+            signs: Signs::default(),
         }
     }
 

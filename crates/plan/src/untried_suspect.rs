@@ -25,6 +25,8 @@ pub enum Obstacle {
         #[serde(default, skip_serializing_if = "is_zero")]
         fill_ns: u64,
     },
+    /// Others were asked for.
+    NotAskedFor,
     /// A side without it has settings that cannot be together.
     Conflict {
         /// The error of the check of these settings.
@@ -49,6 +51,7 @@ impl Obstacle {
             | Self::KeepsState
             | Self::NeedsChangeSystem
             | Self::NeedsRoot
+            | Self::NotAskedFor
             | Self::NoTime { .. } => None,
         }
     }
@@ -74,6 +77,7 @@ mod tests {
             Obstacle::KeepsState,
             Obstacle::NeedsChangeSystem,
             Obstacle::NeedsRoot,
+            Obstacle::NotAskedFor,
             Obstacle::NoTime {
                 budget_s: 120,
                 idle_ns: 0,
@@ -94,6 +98,7 @@ mod tests {
         why = "keeps-state"
         why = "needs-change-system"
         why = "needs-root"
+        why = "not-asked-for"
         [why.no-time]
         budget_s = 120
         [why.conflict]

@@ -103,8 +103,13 @@ pub fn by_construction(run: &Analysis, found: &Phenomenon, suspect: &Suspect) ->
 /// Why no suspect is tried, in the middle of a sentence: what only lacks time could be removed.
 pub fn none_tried(inquiry: &Inquiry) -> &'static str {
     let lacks_time = |one: &Untried| matches!(one.why, Obstacle::NoTime { .. });
-    let without_time = inquiry.untried.iter().filter(|one| lacks_time(one)).count();
-    match without_time {
+    let count =
+        |is: &dyn Fn(&Untried) -> bool| inquiry.untried.iter().filter(|one| is(one)).count();
+    let is_left_out = |one: &Untried| one.why == Obstacle::NotAskedFor;
+    if count(&is_left_out) == inquiry.untried.len().max(1) {
+        return "none of --suspects has a part in this difference";
+    }
+    match count(&lacks_time) {
         0 => "no suspect can be removed",
         n if n == inquiry.untried.len() => "no suspect fits the budget",
         _ => "no suspect can be removed within the budget",

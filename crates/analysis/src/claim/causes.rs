@@ -174,6 +174,8 @@ pub struct Suspected {
     pub suspect: String,
     /// What part of the phenomenon goes with it; of joint causes with all of them.
     pub share: Option<Share>,
+    /// Whether joint causes were taken away with all other suspects only, and never by themselves.
+    pub with_others: bool,
     /// Whether the share is what it makes by itself, with all others taken away: with these there, less goes with it.
     pub by_itself: bool,
     /// How many times as great the other side is without it.

@@ -1,6 +1,6 @@
 //! Differences whose cause can be asked for: between two cells of a run, and between a shorter and a longer load of one.
 
-use iolab_plan::suspect::{Compared, MachineState, Sides};
+use iolab_plan::suspect::{Compared, MachineState, Sides, Signs};
 use iolab_workload::response::Response;
 use iolab_workload::settings::CellSpec;
 
@@ -102,6 +102,7 @@ fn sides_of(run: &Analysis, [base, other]: [CellSpec; 2]) -> Sides {
         iops: None,
         // What the two differ in says itself what it is.
         machine: MachineState::default(),
+        signs: Signs::default(),
     }
 }
 

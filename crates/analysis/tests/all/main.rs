@@ -13,3 +13,4 @@ mod ratio;
 mod rounds;
 mod run_to_run;
 mod runs;
+mod signs;

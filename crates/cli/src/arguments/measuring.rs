@@ -2,10 +2,11 @@
 
 use std::path::PathBuf;
 
-use clap::builder::{PossibleValue, PossibleValuesParser};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use iolab_peers::PEERS;
 use iolab_plan::experiment::REFINE_MAX;
+use iolab_plan::suspect::Suspect;
 
 use super::ModelFormat;
 
@@ -298,6 +299,9 @@ pub(crate) struct Why {
     /// List the differences, falls and slow requests of the run that can be explained, and what cannot; measure nothing
     #[arg(long, conflicts_with_all = ["of", "dry_run"])]
     pub(crate) list: bool,
+    /// Suspects to try, and no others, by the names of --dry-run; of two or three all combinations are measured
+    #[arg(long, value_name = "NAME,...", value_delimiter = ',', value_parser = suspects(), hide_possible_values = true)]
+    pub(crate) suspects: Vec<&'static str>,
     /// Time for all trials together; a short budget tries fewer suspects
     #[arg(long, value_name = "TIME", default_value = "5min")]
     pub(crate) budget: String,
@@ -317,6 +321,15 @@ pub(crate) struct Why {
     pub(crate) seed: Option<u64>,
     #[command(flatten)]
     pub(crate) log: LogOptions,
+}
+
+/// The names of all suspects.
+fn suspects() -> impl TypedValueParser<Value = &'static str> {
+    let names = Suspect::all().iter().map(|suspect| suspect.name);
+    PossibleValuesParser::new(names).try_map(|name| {
+        let found = Suspect::find(&name).map(|suspect| suspect.name);
+        found.ok_or("no suspect")
+    })
 }
 
 #[derive(Debug, Args)]

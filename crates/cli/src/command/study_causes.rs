@@ -141,7 +141,7 @@ impl Explains {
         signals: &Signals,
     ) -> Outcome<Explained> {
         let began = Instant::now();
-        let experiment = explanation.experiment(self.budget)?;
+        let experiment = explanation.experiment(self.budget, &[])?;
         let inquiry = experiment.inquiry.clone();
         let Some(inquiry) = inquiry else {
             return Ok(Explained::Unmeasured(

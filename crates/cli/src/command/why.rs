@@ -9,7 +9,8 @@ use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::analysis::{Analysis, CellAnalysis, TRIALS_MIN};
 use iolab_analysis::claim::{
     Overhead, Phenomenon, PhenomenonKind, Unclaimed, Unexplainable, Unpaired, changes_inside,
-    claims, is_answered, leaves_tails_open, leftover, overhead, phenomena, remainders, unpaired,
+    claims, is_answered, leaves_tails_open, leftover, overhead, phenomena, remainders, signs,
+    unpaired,
 };
 use iolab_engine::placement;
 use iolab_host::pseudo_files::chosen as in_force;
@@ -86,7 +87,7 @@ pub(crate) fn why(options: &Why) -> Outcome {
     }
     let budget = Change::of("budget", &options.budget)?.budget();
     let budget = explanation.budget(budget)?;
-    let experiment = explanation.experiment(budget)?;
+    let experiment = explanation.experiment(budget, &options.suspects)?;
     let site = explanation.site(options.dry_run, Signals::default())?;
     let inquiry = experiment.inquiry.clone();
     let (plan, _) = site.plan(experiment, &|_| true)?;
@@ -388,6 +389,7 @@ impl Explanation<'_> {
             compared: self.phenomenon.compared(),
             iops: self.phenomenon.iops(),
             machine: self.machine(),
+            signs: signs(self.run.analysis(), self.phenomenon),
         })
     }
 
@@ -473,11 +475,11 @@ impl Explanation<'_> {
         time.unwrap_or_default().min(BUDGET_MAX)
     }
 
-    /// The experiment that explains it within this time.
+    /// The experiment that explains it within this time, by these suspects alone where any are named.
     ///
     /// # Errors
     /// A run file that lacks what it needs.
-    pub(super) fn experiment(&self, budget: Duration) -> Result<Experiment> {
+    pub(super) fn experiment(&self, budget: Duration, only: &[&'static str]) -> Result<Experiment> {
         let record = self.run.record();
         let definition = self.definition()?;
         let took = |id: i64| {
@@ -500,6 +502,7 @@ impl Explanation<'_> {
             seen: self.phenomenon.seen,
             expected: self.phenomenon.expected,
             sides: self.sides_of(definition.design.precondition)?,
+            only: only.to_vec(),
             took,
             response,
             precondition: definition.design.precondition,

@@ -20,7 +20,7 @@ use variants::variants_of;
 
 use super::{Combination, Design, Experiment, GroupSetting, check_question};
 use crate::precondition::Precondition;
-use crate::suspect::{Intervention, Leftover, Sides, Suspect};
+use crate::suspect::{Intervention, Leftover, Sides, Sign, Suspect};
 use crate::untried_suspect::Obstacle;
 
 /// What a run is called that finds a cause.
@@ -97,6 +97,8 @@ pub struct Phenomenon {
     pub expected: f64,
     /// The settings of both sides.
     pub sides: Sides,
+    /// Names of the suspects that are asked for; empty: all.
+    pub only: Vec<&'static str>,
     /// What a trial of each side took there.
     pub took: [Duration; 2],
     /// The quantity.
@@ -132,7 +134,7 @@ impl Experiment {
         );
         let idle = phenomenon.idle();
         let sides = &phenomenon.sides.after_idle(idle);
-        let (mut tried, mut untried) = suspects(sides);
+        let (mut tried, mut untried) = suspects(sides, &phenomenon.only);
         let mut leave = |suspect: &Suspect, idle: Duration, block: Duration| {
             // One block more is the warm-up.
             let wanted = block.saturating_mul(BLOCKS_WANTED + 1);
@@ -260,9 +262,10 @@ impl Experiment {
     }
 }
 
-/// The suspects that have a part on these sides, and those that no setting takes away here.
-fn suspects(sides: &Sides) -> (Vec<&'static Suspect>, Vec<Untried>) {
-    let (mut tried, mut untried): (Vec<(usize, &Suspect)>, Vec<Untried>) = (Vec::new(), Vec::new());
+/// The suspects that have a part on these sides, and those that no setting takes away here, or that are not asked for.
+fn suspects(sides: &Sides, only: &[&'static str]) -> (Vec<&'static Suspect>, Vec<Untried>) {
+    let mut tried: Vec<((Sign, usize), &Suspect)> = Vec::new();
+    let mut untried: Vec<Untried> = Vec::new();
     let mut hidden: Vec<(&str, &Suspect)> = Vec::new();
     let mut leave = |suspect: &Suspect, why: Obstacle| {
         untried.push(Untried {
@@ -281,16 +284,19 @@ fn suspects(sides: &Sides) -> (Vec<&'static Suspect>, Vec<Untried>) {
                 leave(suspect, Obstacle::KeepsState);
             }
             Intervention::Settings(without) => match without.check() {
-                Ok(()) => tried.push((sides.changed_in(&without), suspect)),
+                Ok(()) => {
+                    let place = (sides.sign_of(suspect), sides.changed_in(&without));
+                    tried.push((place, suspect));
+                }
                 Err(error) => leave(suspect, conflict(&error)),
             },
         }
     }
-    // What acts on one side only can explain a difference by itself.
-    tried.sort_by_key(|(changed, suspect)| (*changed, suspect.order, suspect.name));
+    // What was counted comes first. What acts on one side only can explain a difference by itself.
+    tried.sort_by_key(|(place, suspect)| (*place, suspect.order, suspect.name));
     let mut tried: Vec<&Suspect> = tried.into_iter().map(|(_, suspect)| suspect).collect();
     let visible = tried.clone();
-    for (other, suspect) in hidden {
+    for &(other, suspect) in &hidden {
         let cover = visible.iter().find(|one| one.name == other);
         let Some(Intervention::Settings(rest)) = cover.map(|cover| (cover.take_off)(sides)) else {
             continue;
@@ -305,6 +311,19 @@ fn suspects(sides: &Sides) -> (Vec<&'static Suspect>, Vec<Untried>) {
             Intervention::Irrelevant | Intervention::IsTheDifference | Intervention::After(_) => {}
         }
     }
+    // One that another one hides takes that one.
+    let covers = hidden
+        .iter()
+        .filter(|(_, suspect)| only.contains(&suspect.name))
+        .map(|(cover, _)| *cover);
+    let asked: Vec<&str> = only.iter().copied().chain(covers).collect();
+    tried.retain(|suspect| {
+        let is_asked = only.is_empty() || asked.contains(&suspect.name);
+        if !is_asked {
+            leave(suspect, Obstacle::NotAskedFor);
+        }
+        is_asked
+    });
     (tried, untried)
 }
 
@@ -355,7 +374,7 @@ fn row<'a>(cell: &CellSpec, cells: impl Iterator<Item = &'a CellSpec> + Clone) -
 mod tests {
     use super::*;
     use crate::cells::{OneProcess, Plan};
-    use crate::suspect::{Compared, MachineState};
+    use crate::suspect::{Compared, MachineState, Signs};
     use iolab_workload::trial::{BufferInit, CacheState, Pattern};
 
     fn phenomenon(budget: u64) -> Phenomenon {
@@ -375,7 +394,9 @@ mod tests {
                 compared: Compared::Cells,
                 iops: None,
                 machine: MachineState::default(),
+                signs: Signs::default(),
             },
+            only: Vec::new(),
             took: [Duration::from_millis(300); 2],
             response: Response::Throughput,
             precondition: Precondition::default(),
@@ -503,6 +524,36 @@ mod tests {
         );
     }
 
+    /// What the drive does takes longer in random order, or it does not, by the run that shows the difference.
+    #[test]
+    fn what_the_run_counted_is_tried_first_and_what_was_not_there_last() {
+        let tried = |sign: Sign| {
+            let mut asked = phenomenon(300);
+            asked.sides.signs.stages.device = sign;
+            let inquiry = Experiment::inquiry(&asked).expect("valid").inquiry;
+            inquiry.expect("an inquiry").tried
+        };
+        assert_eq!(tried(Sign::OnWorseSide), ["read-ahead", "reach", "waiting"]);
+        assert_eq!(tried(Sign::Unknown), ["read-ahead", "waiting", "reach"]);
+        assert_eq!(tried(Sign::NotThere), ["waiting", "read-ahead", "reach"]);
+    }
+
+    /// Two of them alone are a factorial: each, both, none.
+    #[test]
+    fn suspects_that_are_asked_for_are_tried_alone() {
+        let mut asked = phenomenon(300);
+        asked.only = vec!["waiting", "reach"];
+        let inquiry = Experiment::inquiry(&asked).expect("valid").inquiry;
+        let inquiry = inquiry.expect("an inquiry");
+        assert_eq!(inquiry.tried, ["waiting", "reach"]);
+        assert_eq!(inquiry.variants.len(), 4);
+        let left = Untried {
+            suspect: "read-ahead".to_owned(),
+            why: Obstacle::NotAskedFor,
+        };
+        assert_eq!(inquiry.untried, [left]);
+    }
+
     /// Huge pages have fewer faults too: they are compared with small pages that have none either.
     #[test]
     fn a_suspect_that_another_one_hides_is_measured_without_that_one() {
@@ -530,6 +581,9 @@ mod tests {
         };
         // Alone it is hidden.
         assert_eq!(of(&["tlb"]), of(&[]));
+        asked.only = vec!["tlb"];
+        let alone = Experiment::inquiry(&asked).expect("valid").inquiry;
+        assert_eq!(alone.expect("an inquiry").tried, ["page-faults", "tlb"]);
         let all = of(&["page-faults", "buffer-footprint", "tlb"]);
         let but = of(&["page-faults", "buffer-footprint"]);
         assert!(

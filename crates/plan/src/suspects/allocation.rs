@@ -10,6 +10,7 @@ pub(super) const SUSPECT: Suspect = Suspect {
     what: "allocation of space for a new file",
     change: "writes to space that was written before",
     order: 1,
+    counted: None,
     check: Check::Settings,
     explains: &[Compared::Cells],
     take_off,

@@ -1,9 +1,10 @@
 //! A limit of bytes per second, which requests in flight cannot raise.
 
+use iolab_workload::stages::Stage;
 use iolab_workload::settings::CellSpec;
 use iolab_workload::trial::TrialSpec;
 
-use super::{Check, Compared, Intervention, Sides, Suspect};
+use super::{Check, Compared, Counted, Intervention, Sides, Suspect};
 
 /// The I/O size whose bytes do not decide.
 const SMALL: u64 = 4096;
@@ -15,6 +16,7 @@ pub(super) const SUSPECT: Suspect = Suspect {
     what: "a limit of bytes per second",
     change: "bs=4KiB",
     order: 0,
+    counted: Some(Counted::Stage(Stage::Device)),
     check: Check::Settings,
     explains: &[Compared::Cells],
     take_off,

@@ -13,6 +13,7 @@ pub(super) const SUSPECT: Suspect = Suspect {
     what: "buffers larger than a cache of the CPU",
     change: "as much buffer memory on both sides, used in turn (libaio)",
     order: 1,
+    counted: None,
     check: Check::Settings,
     explains: &[Compared::Cells],
     take_off,

@@ -3,13 +3,14 @@
 use iolab_workload::settings::CellSpec;
 use iolab_workload::trial::{BufferMemory, CacheState};
 
-use super::{Check, Compared, Intervention, Sides, Suspect};
+use super::{Check, Compared, Counted, Intervention, Sides, Suspect};
 
 pub(super) const SUSPECT: Suspect = Suspect {
     name: "buffer-pieces",
     what: "requests split because buffers lie in many pieces",
     change: "buffer_memory=contiguous",
     order: 2,
+    counted: Some(Counted::DeviceIos),
     check: Check::Settings,
     explains: &[Compared::Cells],
     take_off,

@@ -10,6 +10,7 @@ pub(super) const SUSPECT: Suspect = Suspect {
     what: "threads that wait for the CPU that they are bound to",
     change: "threads free to run on any CPU",
     order: 0,
+    counted: None,
     check: Check::Settings,
     explains: &[Compared::Cells],
     take_off,

@@ -10,6 +10,7 @@ pub(super) const SUSPECT: Suspect = Suspect {
     what: "waiting until each write is durable",
     change: "sync=none",
     order: 0,
+    counted: None,
     check: Check::Settings,
     explains: &[Compared::Cells, Compared::Quantiles],
     take_off,

@@ -1,15 +1,17 @@
 //! A lock of the file, which writes of several threads wait for.
 
+use iolab_workload::stages::Stage;
 use iolab_workload::settings::CellSpec;
 use iolab_workload::trial::{Descriptors, FileLayout};
 
-use super::{Check, Compared, Intervention, Sides, Suspect};
+use super::{Check, Compared, Counted, Intervention, Sides, Suspect};
 
 pub(super) const SUSPECT: Suspect = Suspect {
     name: "file-lock",
     what: "a lock of the file or descriptor that threads share",
     change: "files and descriptors of their own",
     order: 1,
+    counted: Some(Counted::Stage(Stage::Admission)),
     check: Check::Settings,
     explains: &[Compared::Cells],
     take_off,

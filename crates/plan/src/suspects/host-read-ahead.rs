@@ -10,6 +10,7 @@ pub(super) const SUSPECT: Suspect = Suspect {
     what: "read-ahead of the kernel",
     change: "fadvise=random",
     order: 1,
+    counted: None,
     check: Check::Settings,
     explains: &[Compared::Cells],
     take_off,

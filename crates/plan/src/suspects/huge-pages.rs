@@ -10,6 +10,7 @@ pub(super) const SUSPECT: Suspect = Suspect {
     what: "huge pages that the kernel gives to buffers unasked",
     change: "system=transparent_hugepage:madvise",
     order: 1,
+    counted: None,
     check: Check::Settings,
     explains: &[Compared::Cells],
     take_off,

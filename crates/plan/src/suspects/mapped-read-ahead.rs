@@ -9,6 +9,7 @@ pub(super) const SUSPECT: Suspect = Suspect {
     what: "read-ahead of the kernel for a mapping",
     change: "system=read_ahead_kb:0",
     order: 1,
+    counted: None,
     check: Check::Settings,
     explains: &[Compared::Cells],
     take_off,

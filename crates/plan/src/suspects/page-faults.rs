@@ -3,13 +3,14 @@
 use iolab_workload::settings::CellSpec;
 use iolab_workload::trial::BufferInit;
 
-use super::{Check, Compared, Intervention, Sides, Suspect};
+use super::{Check, Compared, Counted, Intervention, Sides, Suspect};
 
 pub(super) const SUSPECT: Suspect = Suspect {
     name: "page-faults",
     what: "page faults of buffers that were never touched",
     change: "buffer_init=populated",
     order: 1,
+    counted: Some(Counted::PageFaults),
     check: Check::FewerFaults,
     explains: &[Compared::Cells],
     take_off,

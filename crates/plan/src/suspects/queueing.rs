@@ -10,6 +10,7 @@ pub(super) const SUSPECT: Suspect = Suspect {
     what: "requests that wait for others in flight",
     change: "threads=1, depth=1",
     order: 0,
+    counted: None,
     check: Check::Settings,
     explains: &[Compared::Quantiles],
     take_off,

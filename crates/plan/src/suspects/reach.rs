@@ -1,9 +1,10 @@
 //! Requests so far apart that heads travel, or that caches and mapping tables do not cover them.
 
+use iolab_workload::stages::Stage;
 use iolab_workload::settings::CellSpec;
 use iolab_workload::trial::Pattern;
 
-use super::{Check, Compared, Intervention, Sides, Suspect};
+use super::{Check, Compared, Counted, Intervention, Sides, Suspect};
 
 /// The part of the region that is left, where that holds enough requests.
 const SHARE: u64 = 64;
@@ -17,6 +18,7 @@ pub(super) const SUSPECT: Suspect = Suspect {
     what: "the size of the region (reach of caches and mapping tables, length of random seeks)",
     change: "an 8th of the region or less, down to a 64th",
     order: 2,
+    counted: Some(Counted::Stage(Stage::Device)),
     check: Check::Settings,
     explains: &[Compared::Cells, Compared::Quantiles],
     take_off,

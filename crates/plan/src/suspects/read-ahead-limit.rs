@@ -12,6 +12,7 @@ pub(super) const SUSPECT: Suspect = Suspect {
     what: "the most that the kernel reads ahead",
     change: "system=read_ahead_kb:16384",
     order: 3,
+    counted: None,
     check: Check::Settings,
     explains: &[Compared::Cells],
     take_off,

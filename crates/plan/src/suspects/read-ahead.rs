@@ -1,15 +1,17 @@
 //! Data that is read before it is asked for, because reads follow each other in ascending order.
 
+use iolab_workload::stages::Stage;
 use iolab_workload::settings::CellSpec;
 use iolab_workload::trial::{Backend, CacheState, Pattern, TrialSpec};
 
-use super::{Check, Compared, Intervention, Sides, Suspect};
+use super::{Check, Compared, Counted, Intervention, Sides, Suspect};
 
 pub(super) const SUSPECT: Suspect = Suspect {
     name: "read-ahead",
     what: "read-ahead of sequential reads",
     change: "sequential reads in reverse order",
     order: 1,
+    counted: Some(Counted::Stage(Stage::Device)),
     check: Check::Settings,
     explains: &[Compared::Cells],
     take_off,

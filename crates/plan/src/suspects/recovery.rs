@@ -9,6 +9,7 @@ pub(super) const SUSPECT: Suspect = Suspect {
     what: "idle time before trials (caches of the drive empty, credits return, CPUs slow down)",
     change: "the same idle time on both sides",
     order: 3,
+    counted: None,
     check: Check::Settings,
     explains: &[Compared::Cells],
     take_off,

@@ -3,13 +3,14 @@
 use iolab_workload::system_settings::RequestLimit;
 use iolab_workload::trial::{CacheState, TrialSpec};
 
-use super::{Check, Compared, Intervention, Sides, Suspect};
+use super::{Check, Compared, Counted, Intervention, Sides, Suspect};
 
 pub(super) const SUSPECT: Suspect = Suspect {
     name: "request-limit",
     what: "the largest request that the kernel sends to the device",
     change: "system=max_sectors_kb:max",
     order: 0,
+    counted: Some(Counted::DeviceIos),
     check: Check::FewerDeviceIos,
     explains: &[Compared::Cells],
     take_off,

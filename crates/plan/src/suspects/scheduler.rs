@@ -1,15 +1,17 @@
 //! The I/O scheduler of the device, which sorts requests, merges them, and holds some back for others.
 
+use iolab_workload::stages::Stage;
 use iolab_workload::system_settings::SchedulerName;
 use iolab_workload::trial::CacheState;
 
-use super::{Check, Compared, Intervention, Sides, Suspect};
+use super::{Check, Compared, Counted, Intervention, Sides, Suspect};
 
 pub(super) const SUSPECT: Suspect = Suspect {
     name: "scheduler",
     what: "the I/O scheduler",
     change: "system=scheduler:none",
     order: 3,
+    counted: Some(Counted::Stage(Stage::Queue)),
     check: Check::Settings,
     explains: &[Compared::Cells, Compared::Quantiles],
     take_off,

@@ -1,15 +1,17 @@
 //! One file position for all threads.
 
+use iolab_workload::stages::Stage;
 use iolab_workload::settings::CellSpec;
 use iolab_workload::trial::Descriptors;
 
-use super::{Check, Compared, Intervention, Sides, Suspect};
+use super::{Check, Compared, Counted, Intervention, Sides, Suspect};
 
 pub(super) const SUSPECT: Suspect = Suspect {
     name: "shared-descriptor",
     what: "the file descriptor that threads share",
     change: "descriptors=private",
     order: 0,
+    counted: Some(Counted::Stage(Stage::Admission)),
     check: Check::Settings,
     explains: &[Compared::Cells, Compared::Quantiles],
     take_off,

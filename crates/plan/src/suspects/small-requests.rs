@@ -18,6 +18,7 @@ pub(super) const SUSPECT: Suspect = Suspect {
     what: "many small requests (credits of IOPS, throttling, or a cost of each request in what drains a cache)",
     change: "bs=256KiB",
     order: 0,
+    counted: None,
     check: Check::SameVolume,
     explains: &[Compared::Loads],
     take_off,

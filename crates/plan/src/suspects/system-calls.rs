@@ -13,6 +13,7 @@ pub(super) const SUSPECT: Suspect = Suspect {
     what: "the time of a system call per request",
     change: "backend=mmap, which makes none",
     order: 0,
+    counted: None,
     check: Check::Settings,
     explains: &[Compared::Cells],
     take_off,

@@ -13,6 +13,7 @@ pub(super) const SUSPECT: Suspect = Suspect {
     what: "TLB misses of buffers in small pages",
     change: "buffer_init=huge",
     order: 2,
+    counted: None,
     check: Check::Settings,
     explains: &[Compared::Cells],
     take_off,

@@ -17,6 +17,7 @@ pub(super) const SUSPECT: Suspect = Suspect {
     what: "few requests in flight, which the storage could overlap or sort",
     change: "16 requests, or 16 MiB, in flight",
     order: 0,
+    counted: None,
     check: Check::InFlight,
     explains: &[Compared::Cells],
     take_off,

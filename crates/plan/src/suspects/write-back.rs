@@ -10,6 +10,7 @@ pub(super) const SUSPECT: Suspect = Suspect {
     what: "writes that complete in the page cache and are written back later",
     change: "sync=odsync",
     order: 0,
+    counted: None,
     check: Check::FromStorage,
     explains: &[Compared::Cells],
     take_off,

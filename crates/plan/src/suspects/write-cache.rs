@@ -1,15 +1,17 @@
 //! Writes that complete before they are on the medium.
 
+use iolab_workload::stages::Stage;
 use iolab_workload::settings::CellSpec;
 use iolab_workload::trial::{CacheState, SyncPolicy};
 
-use super::{Check, Compared, Intervention, Sides, Suspect};
+use super::{Check, Compared, Counted, Intervention, Sides, Suspect};
 
 pub(super) const SUSPECT: Suspect = Suspect {
     name: "write-cache",
     what: "a write cache",
     change: "sync=odsync",
     order: 0,
+    counted: Some(Counted::Stage(Stage::Device)),
     check: Check::Settings,
     explains: &[Compared::Cells],
     take_off,

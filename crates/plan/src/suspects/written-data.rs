@@ -10,6 +10,7 @@ pub(super) const SUSPECT: Suspect = Suspect {
     what: "what writes leave or use up in the storage (a cache that fills, data to move or to collect, a limit on writes)",
     change: "reads instead of writes",
     order: 0,
+    counted: None,
     check: Check::SameVolume,
     explains: &[Compared::Loads],
     take_off,

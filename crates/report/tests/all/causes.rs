@@ -97,6 +97,7 @@ impl Found {
             suspect: Suspect::all()[number].name.to_owned(),
             share: (verdict != CauseVerdict::NotTried).then_some(share),
             by_itself: number % 4 == 3,
+            with_others: false,
             ratio_without: Some(0.348),
             blocks_needed: (verdict == CauseVerdict::CannotTell).then_some(123),
             is_reversed: false,

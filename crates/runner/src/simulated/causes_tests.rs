@@ -13,7 +13,7 @@ use std::time::Duration;
 use super::tests::measure;
 use iolab_analysis::analysis::{Analysis, analyse};
 use iolab_analysis::claim::{
-    Again, CauseVerdict, CellId, Claim, PhenomenonKind, Suspected, claims, phenomena,
+    Again, CauseVerdict, CellId, Claim, PhenomenonKind, Suspected, claims, phenomena, signs,
 };
 use iolab_diskmodel::definition::Definition;
 use iolab_diskmodel::definition::parts::{NoiseDefinition, PartDefinition};
@@ -127,7 +127,9 @@ fn asked(world: &World, shown: &RunRecord) -> Phenomenon {
             compared: one.compared(),
             iops: one.iops(),
             machine: MachineState::default(),
+            signs: signs(&analysis, &one),
         },
+        only: Vec::new(),
         took,
         response,
         precondition: shown_precondition(shown),

@@ -79,6 +79,7 @@ pub(super) fn judge(
         suspect: one.suspect.clone(),
         share: None,
         by_itself: false,
+        with_others: false,
         ratio_without: None,
         blocks_needed: None,
         is_reversed: false,
@@ -91,6 +92,11 @@ pub(super) fn judge(
         *verdict == CauseVerdict::Joint && unchecked.contains_key(&one.suspect)
     };
     let joint_fails = found.iter().any(is_joint);
+    let joint = found
+        .iter()
+        .filter(|(verdict, _)| *verdict == CauseVerdict::Joint);
+    let joint: Vec<String> = joint.map(|(_, one)| one.suspect.clone()).collect();
+    let without_joint = variants.alone_or_all(joint.iter().collect());
     for (verdict, suspected) in &mut found {
         if joint_fails && *verdict == CauseVerdict::Joint {
             (*verdict, suspected.share) = (CauseVerdict::CannotTell, None);
@@ -103,7 +109,7 @@ pub(super) fn judge(
         suspected.ratio_without = left.map(|left| ratio(left.centre));
         suspected.is_reversed = match verdict {
             CauseVerdict::Cause | CauseVerdict::Contributes if !suspected.by_itself => left,
-            CauseVerdict::Joint => variants.left(&all),
+            CauseVerdict::Joint => variants.left(&without_joint),
             CauseVerdict::Cause
             | CauseVerdict::Contributes
             | CauseVerdict::Cleared
@@ -252,13 +258,19 @@ impl Variants<'_> {
         };
         let verdicts: Vec<CauseVerdict> = (0..tried.len()).map(verdict).collect();
         let places = verdicts.iter().enumerate();
+        let of_joint = places
+            .clone()
+            .filter(|(_, one)| **one == CauseVerdict::Joint);
+        let joint: Vec<&String> = of_joint.map(|(place, _)| &tried[place]).collect();
+        let taken = self.alone_or_all(joint.clone());
+        let (with_others, without_joint) = (taken.len() > joint.len(), self.of(&taken));
         places
             .map(|(place, verdict)| {
                 let suspect = &tried[place];
                 let others: Vec<&String> = tried.iter().filter(|one| *one != suspect).collect();
                 let by_itself = is_enough[place] && !is_needed[place];
                 let gone = match verdict {
-                    CauseVerdict::Joint => differences(&whole, &nothing),
+                    CauseVerdict::Joint => differences(&whole, &without_joint),
                     _ if by_itself => differences(&self.of(&others), &nothing),
                     _ => differences(&whole, &self.of(&[suspect])),
                 };
@@ -269,6 +281,7 @@ impl Variants<'_> {
                     suspect: suspect.clone(),
                     share: self.share(&gone, &whole),
                     by_itself: by_itself && *verdict == CauseVerdict::Contributes,
+                    with_others: with_others && *verdict == CauseVerdict::Joint,
                     ratio_without: None,
                     blocks_needed: needed,
                     is_reversed: false,
@@ -296,6 +309,14 @@ impl Variants<'_> {
         let rest = self.share(&self.of(&[&most.suspect]), &self.of::<&str>(&[]))?;
         let is_less = rest.interval?.1 < all?.interval?.0;
         is_less.then(|| (rest, most.suspect.clone()))
+    }
+
+    /// These suspects, where a variant is without exactly these; else all that were tried.
+    fn alone_or_all<'a>(&'a self, suspects: Vec<&'a String>) -> Vec<&'a String> {
+        match self.of(&suspects).is_empty() {
+            true => self.inquiry.tried.iter().collect(),
+            false => suspects,
+        }
     }
 
     /// Whether the phenomenon has turned round: scatter about nothing is no reversal, nor is what would not matter.

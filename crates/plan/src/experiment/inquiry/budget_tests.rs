@@ -7,7 +7,7 @@ use iolab_workload::settings::CellSpec;
 use super::super::{BUILTIN, Experiment};
 use super::{BLOCKS_MAX, Phenomenon};
 use crate::cells::{OneProcess, Plan, PlannedCell, cells};
-use crate::suspect::{Compared, Leftover, MachineState, Sides};
+use crate::suspect::{Compared, Leftover, MachineState, Sides, Signs};
 use crate::untried_suspect::Obstacle;
 
 /// As if a cell of an experiment differed from its first one.
@@ -25,7 +25,9 @@ fn phenomenon(experiment: &Experiment, sides: [&CellSpec; 2], machine: MachineSt
             compared: Compared::Cells,
             iops: None,
             machine,
+            signs: Signs::default(),
         },
+        only: Vec::new(),
         response: experiment.response,
         precondition: experiment.design.precondition,
         changes_inside: false,

@@ -10,7 +10,7 @@ use super::super::Experiment;
 use super::{Inquiry, Phenomenon};
 use crate::cells::{OneProcess, Plan};
 use crate::precondition::Precondition;
-use crate::suspect::{Compared, MachineState, Sides};
+use crate::suspect::{Compared, MachineState, Sides, Signs};
 
 /// Random writes of so many bytes, the first 16 MiB of them against a second.
 fn phenomenon(bs: u64) -> Phenomenon {
@@ -41,7 +41,9 @@ fn phenomenon(bs: u64) -> Phenomenon {
             compared: Compared::Loads,
             iops: None,
             machine: MachineState::default(),
+            signs: Signs::default(),
         },
+        only: Vec::new(),
         took: [Duration::from_millis(250), Duration::from_secs(1)],
         response: Response::Throughput,
         precondition: Precondition::default(),

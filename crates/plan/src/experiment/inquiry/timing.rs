@@ -92,7 +92,7 @@ impl Phenomenon {
         if self.changes_inside || !self.sides.share(|trial| trial.limit.time) {
             return None;
         }
-        let all = suspects(&self.sides).0;
+        let all = suspects(&self.sides, &self.only).0;
         let room = |suspects: &[&'static Suspect]| {
             let block = self.trials_time() / (BLOCKS_WANTED + 1);
             let variants = variants_of(&self.sides, suspects);

@@ -113,6 +113,8 @@ pub(crate) struct SuspectData {
     name: String,
     /// What part of the difference goes with it, of `joint` with all of them; `null` where it was not tried.
     share: Option<ShareData>,
+    /// Of `joint`: whether that is with all other suspects too, because these were not taken away alone.
+    with_others: bool,
     /// Whether the share is its effect alone, without all other suspects.
     by_itself: bool,
     /// How many times as great the other side is without it.
@@ -140,6 +142,7 @@ impl SuspectsData {
         let suspect = |one: &Suspected| SuspectData {
             name: clean(&one.suspect),
             share: one.share.as_ref().map(ShareData::of),
+            with_others: one.with_others,
             by_itself: one.by_itself,
             ratio_without: one.ratio_without,
             blocks_needed: one.blocks_needed,

@@ -7,7 +7,7 @@ use iolab_analysis::claim::{
 };
 use iolab_workload::quantity::counted;
 
-use super::causes::{REST, of_share, short};
+use super::causes::{REST, of_share, short, without_joint};
 use super::doubts;
 use crate::ratio::times;
 
@@ -114,7 +114,9 @@ fn answer(
     let joint: Vec<String> = with_rest(CauseVerdict::Joint, joint, "");
     let without_all = match said {
         Said::Names | Said::ByName => None,
-        Said::Shares | Said::All => of(CauseVerdict::Joint).find_map(without_all),
+        Said::Shares | Said::All => of(CauseVerdict::Joint)
+            .find_map(without_joint)
+            .map(|without| format!(" ({without})")),
     };
     let named = [
         (
@@ -198,17 +200,5 @@ fn by_name(one: &Suspected) -> String {
     }) {
         None => one.suspect.clone(),
         Some(share) => format!("{} ({})", one.suspect, of_share(&share)),
-    }
-}
-
-/// What goes without all joint causes.
-fn without_all(one: &Suspected) -> Option<String> {
-    match (&one.share, one.is_reversed) {
-        (_, true) => Some(" (without all of them the difference is reversed)".to_owned()),
-        (Some(share), false) => Some(format!(
-            " (without all of them {} of the difference is gone)",
-            of_share(share)
-        )),
-        (None, false) => None,
     }
 }

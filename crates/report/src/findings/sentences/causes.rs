@@ -152,6 +152,28 @@ pub(super) fn shortened(text: &str, most: usize) -> String {
     }
 }
 
+/// `without all of them 80 % of the difference is gone`: what goes without joint causes; `None` where that is not known.
+pub(super) fn without_joint(one: &Suspected) -> Option<String> {
+    let what = match one.with_others {
+        true => "without all suspects",
+        false => "without all of them",
+    };
+    match (&one.share, one.is_reversed) {
+        (_, true) => Some(format!("{what} the difference is reversed")),
+        (Some(share), false) => Some(format!(
+            "{what} {} of the difference is gone",
+            of_share(share)
+        )),
+        (None, false) => None,
+    }
+}
+
+/// `iolab why FILE --suspects reach,waiting`: what takes away these and nothing else.
+fn inquiry_into(suspects: &[Suspected]) -> String {
+    let names: Vec<&str> = suspects.iter().map(|one| one.suspect.as_str()).collect();
+    format!("iolab why FILE --suspects {}", names.join(","))
+}
+
 /// What interventions show of suspects, whole or short.
 pub(super) fn of_suspects(found: &Suspects, detail: Detail) -> String {
     let what = |name: &str| match detail {
@@ -170,15 +192,17 @@ pub(super) fn of_suspects(found: &Suspects, detail: Detail) -> String {
         CauseVerdict::Cause => of_one("Cause"),
         CauseVerdict::Contributes => of_one("Contributes"),
         CauseVerdict::Joint => {
-            let share = found.suspects.iter().find_map(|one| one.share);
-            let share = match found.suspects.iter().any(|one| one.is_reversed) {
-                true => ": without all of them it is reversed".to_owned(),
-                false => share.map_or_else(String::new, |share| {
-                    format!(": without all of them {} of it is gone", of_share(&share))
-                }),
+            let without = found.suspects.iter().find_map(without_joint);
+            let without = without.map_or_else(String::new, |without| format!(": {without}"));
+            let alone = match found.suspects.iter().any(|one| one.with_others) {
+                true => format!(
+                    " To measure without these alone: {}.",
+                    inquiry_into(&found.suspects)
+                ),
+                false => String::new(),
             };
             format!(
-                "Joint cause: {}. The difference remains without one of them{share}.",
+                "Joint cause: {}. The difference remains without one of them{without}.{alone}",
                 names().join("; ")
             )
         }
@@ -354,6 +378,7 @@ mod tests {
                 interval: Some(interval),
             }),
             by_itself: false,
+            with_others: false,
             ratio_without: Some(0.348),
             blocks_needed: None,
             is_reversed: false,
@@ -394,6 +419,11 @@ mod tests {
         };
         insta::assert_snapshot!(of(CauseVerdict::Cause, &reversed), @"Cause: a write cache: with sync=odsync the difference is reversed (0.348 times).");
         insta::assert_snapshot!(of(CauseVerdict::Joint, &reversed), @"Joint cause: a write cache; a write cache. The difference remains without one of them: without all of them it is reversed.");
+        let among_others = Suspected {
+            with_others: true,
+            ..suspected(0.9, (0.85, 0.95))
+        };
+        insta::assert_snapshot!(of(CauseVerdict::Joint, &among_others), @"Joint cause: a write cache; a write cache. The difference remains without one of them: without all suspects 90 % (85 to 95 %) of the difference is gone. To measure without these alone: iolab why FILE --suspects write-cache,write-cache.");
         insta::assert_snapshot!(text(CauseVerdict::Cause, 1.0, (0.99, 1.0)), @"Cause: a write cache: 100 % (99 to 100 %) of the difference is gone with sync=odsync (0.348 times).");
     }
 

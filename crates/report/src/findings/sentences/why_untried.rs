@@ -61,6 +61,7 @@ pub(crate) fn obstacle(why: &Obstacle) -> String {
         Obstacle::KeepsState => "the level of throughput of a side changes during a run, and idle time does not restore it: run the experiment with --precondition, then explain that run".to_owned(),
         Obstacle::NeedsChangeSystem => "it needs --change-system, as root".to_owned(),
         Obstacle::NeedsRoot => "raising the priority of threads takes root (CAP_SYS_NICE)".to_owned(),
+        Obstacle::NotAskedFor => "not among --suspects".to_owned(),
         Obstacle::NoTime {
             budget_s,
             idle_ns,
@@ -102,6 +103,7 @@ mod tests {
             suspect: "write-cache".to_owned(),
             share: None,
             by_itself: false,
+            with_others: false,
             ratio_without: None,
             blocks_needed: None,
             is_reversed: false,
@@ -114,6 +116,7 @@ mod tests {
             WhyUntried::Planned(Obstacle::KeepsState),
             WhyUntried::Planned(Obstacle::NeedsChangeSystem),
             WhyUntried::Planned(Obstacle::NeedsRoot),
+            WhyUntried::Planned(Obstacle::NotAskedFor),
             WhyUntried::Planned(Obstacle::NoTime {
                 budget_s: 720,
                 idle_ns: 1_000_000_000,

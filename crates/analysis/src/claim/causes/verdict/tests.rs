@@ -144,11 +144,26 @@ fn two_that_are_each_enough_are_a_joint_cause() {
         let any = there.contains(&"reach") || there.contains(&"read-ahead");
         if any { 0.7 } else { 0.0 }
     };
-    let (inquiry, deviations) = world(effect, (30, 0.03), 2);
+    let (mut inquiry, mut deviations) = world(effect, (30, 0.03), 2);
+    let with_others = |found: &[Suspects]| -> Vec<bool> {
+        let joint = found.iter().find(|one| one.verdict == CauseVerdict::Joint);
+        let of_all = |one: &Suspects| one.suspects.iter().map(|one| one.with_others).collect();
+        joint.map(of_all).unwrap_or_default()
+    };
     let found = judged(&inquiry, &deviations).1;
     assert_eq!(of(&found, "reach"), CauseVerdict::Joint);
     assert_eq!(of(&found, "read-ahead"), CauseVerdict::Joint);
     assert_eq!(of(&found, "waiting"), CauseVerdict::Cleared);
+    assert_eq!(with_others(&found), [false, false]);
+    // As among more suspects: no variant is without these two alone.
+    let mut variants = inquiry.variants.iter();
+    let both = variants.position(|one| one.without == ["reach", "read-ahead"]);
+    let both = both.expect("there");
+    inquiry.variants.remove(both);
+    deviations.remove(both);
+    let found = judged(&inquiry, &deviations).1;
+    assert_eq!(of(&found, "reach"), CauseVerdict::Joint);
+    assert_eq!(with_others(&found), [true, true]);
 }
 
 #[test]

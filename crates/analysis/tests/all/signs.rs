@@ -1,0 +1,100 @@
+//! What a run counted of the mechanisms that may cause one of its differences.
+
+use iolab_analysis::analysis::{Analysis, CellAnalysis, CellStages, StageNumbers, analyse};
+use iolab_analysis::claim::{phenomena, signs};
+use iolab_plan::suspect::{Sign, Signs};
+use iolab_synthetic::size_curve;
+use iolab_workload::stages::{CarriedBy, PerStage, Stage, SyncCounts};
+
+/// Throughput of 64 KiB is half of that of 1 MiB; the sides by `change`, the better one first.
+fn of_change(change: impl Fn(&mut [&mut CellAnalysis; 2])) -> Signs {
+    let mut analysis: Analysis = analyse(&size_curve(
+        "read-size",
+        &[("64KiB", 500.0), ("1MiB", 1000.0)],
+    ));
+    let found = phenomena(&analysis).expect("trials that can be explained");
+    let [first, second] = &mut analysis.cells[..] else {
+        panic!("two cells");
+    };
+    change(&mut [second, first]);
+    signs(&analysis, &found[0])
+}
+
+fn traced(device_ns: f64) -> CellStages {
+    let mut stages = PerStage::default();
+    stages[Stage::Device] = Some(StageNumbers {
+        mean_ns: device_ns,
+        ..StageNumbers::default()
+    });
+    CellStages {
+        traced: 10,
+        known: 10,
+        requests_min: 1000,
+        syncs_min: 0,
+        syncs: SyncCounts::default(),
+        carried_by: CarriedBy::default(),
+        journal: None,
+        unjoined_share: 0.0,
+        note: None,
+        stages,
+    }
+}
+
+#[test]
+fn what_nobody_counted_says_nothing() {
+    let unknown = of_change(|cells| {
+        for cell in cells {
+            cell.minor_faults = None;
+            cell.disturbance.ios_per_request = None;
+        }
+    });
+    assert_eq!(unknown, Signs::default());
+}
+
+/// A request of 1 MiB has the bytes of 16 of 64 KiB.
+#[test]
+fn faults_count_for_each_byte() {
+    let of = |better: f64, worse: f64| {
+        let signs = of_change(|[good, bad]| {
+            let requests = |cell: &CellAnalysis| {
+                let (iops, elapsed) = (cell.iops.expect("known"), cell.elapsed.expect("known"));
+                iops.median * elapsed.median * 1e-9
+            };
+            good.minor_faults = Some(better * requests(good));
+            bad.minor_faults = Some(worse * requests(bad));
+        });
+        signs.page_faults
+    };
+    assert_eq!(of(0.0, 16.0), Sign::OnWorseSide);
+    assert_eq!(of(0.0, 0.05), Sign::NotThere);
+    assert_eq!(of(256.0, 16.0), Sign::NotThere);
+    assert_eq!(of(128.0, 16.0), Sign::OnWorseSide);
+    assert_eq!(of(16.0, 0.0), Sign::NotThere);
+}
+
+#[test]
+fn pieces_waits_and_stages_of_the_worse_side_are_signs() {
+    let of = |better: f64, worse: f64| {
+        of_change(|[good, bad]| {
+            for (cell, count) in [(good, better), (bad, worse)] {
+                cell.disturbance.ios_per_request = Some(1.0 + count);
+                cell.disturbance.wait_for_others = Some(count);
+                // A request of the better side has 16 times the bytes.
+                let bytes =
+                    cell.throughput.expect("known").median / cell.iops.expect("known").median;
+                cell.stages = Some(traced(1e9 * count * bytes));
+            }
+        })
+    };
+    let all = |signs: Signs| {
+        [
+            signs.device_ios,
+            signs.cpu_wait,
+            signs.stages[Stage::Device],
+        ]
+    };
+    assert_eq!(all(of(0.1, 0.4)), [Sign::OnWorseSide; 3]);
+    assert_eq!(all(of(0.4, 0.4)), [Sign::NotThere; 3]);
+    assert_eq!(all(of(0.4, 0.1)), [Sign::NotThere; 3]);
+    assert_eq!(of(0.1, 0.4).stages[Stage::Queue], Sign::Unknown);
+}

@@ -1,0 +1,53 @@
+//! What a run counted of the mechanisms that may cause a difference which it shows. It orders what is tried, and proves nothing.
+
+use iolab_workload::stages::{PerStage, Stage};
+
+/// What is counted where a mechanism is at work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Counted {
+    /// Page faults of this process for each byte.
+    PageFaults,
+    /// I/Os of the device for each request.
+    DeviceIos,
+    /// The share of their time in which threads waited for a CPU that others used.
+    CpuWait,
+    /// Time in a stage of a traced request for each byte.
+    Stage(Stage),
+}
+
+/// What a counter says of a mechanism, in the order in which suspects are tried.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub enum Sign {
+    /// More was counted on the worse side.
+    OnWorseSide,
+    /// Nothing is known, or nothing is counted of it.
+    #[default]
+    Unknown,
+    /// No more was counted on the worse side.
+    NotThere,
+}
+
+/// The sign of each.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Signs {
+    /// Of [`Counted::PageFaults`].
+    pub page_faults: Sign,
+    /// Of [`Counted::DeviceIos`].
+    pub device_ios: Sign,
+    /// Of [`Counted::CpuWait`].
+    pub cpu_wait: Sign,
+    /// Of each [`Counted::Stage`].
+    pub stages: PerStage<Sign>,
+}
+
+impl Signs {
+    /// The one of a counter.
+    pub fn of(&self, counted: Counted) -> Sign {
+        match counted {
+            Counted::PageFaults => self.page_faults,
+            Counted::DeviceIos => self.device_ios,
+            Counted::CpuWait => self.cpu_wait,
+            Counted::Stage(stage) => self.stages[stage],
+        }
+    }
+}
