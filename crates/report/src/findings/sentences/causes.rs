@@ -418,7 +418,7 @@ mod tests {
             )
         };
         insta::assert_snapshot!(of(CauseVerdict::Cause, &reversed), @"Cause: a write cache: with sync=odsync the difference is reversed (0.348 times).");
-        insta::assert_snapshot!(of(CauseVerdict::Joint, &reversed), @"Joint cause: a write cache; a write cache. The difference remains without one of them: without all of them it is reversed.");
+        insta::assert_snapshot!(of(CauseVerdict::Joint, &reversed), @"Joint cause: a write cache; a write cache. The difference remains without one of them: without all of them the difference is reversed.");
         let among_others = Suspected {
             with_others: true,
             ..suspected(0.9, (0.85, 0.95))

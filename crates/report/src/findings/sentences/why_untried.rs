@@ -175,6 +175,7 @@ mod tests {
         Not tried (the level of throughput of a side changes during a run, and idle time does not restore it: run the experiment with --precondition, then explain that run): a write cache.
         Not tried (it needs --change-system, as root): a write cache.
         Not tried (raising the priority of threads takes root (CAP_SYS_NICE)): a write cache.
+        Not tried (not among --suspects): a write cache.
         Not tried (no time within the budget for 1 s of idle time before each trial to restore the level of throughput: --budget 12min): a write cache.
         Not tried (no time within the budget after 52 s of filling the scratch file: --budget 25min): a write cache.
         Not tried (depth=16 needs an asynchronous backend): a write cache.
