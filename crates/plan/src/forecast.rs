@@ -21,8 +21,10 @@ pub struct Forecast {
     pub cells: usize,
     /// Fewest and most trials with which the repetition ends within the budget, including warm-ups.
     pub trials: (u64, u64),
-    /// Shortest and longest time of measuring; the shortest is `None` where a trial has no time limit.
+    /// Shortest and longest time of measuring: the shortest on fast storage, `None` where a trial runs a program.
     pub time: (Option<Duration>, Duration),
+    /// The longest time of one trial of each cell; `None` where a trial has no time limit.
+    block: Option<Duration>,
     /// Most bytes that the trials write.
     pub written: Written,
     /// Whether trials write without a sync: what caches then hold is written out between trials, which `time` does not count.
@@ -56,7 +58,8 @@ impl Forecast {
         let block = in_flight.map(|block| block.saturating_add(own));
         // Trials of other tools have no time limit, but take a minimum time on any storage.
         let block = block.or_else(|| (!own.is_zero()).then(|| least_block_time(cells, overhead)));
-        let least = block.map(|block| block.saturating_mul(fewest + design.warm_ups()));
+        let runs_program = cells.iter().any(|cell| cell.spec.runs_program());
+        let least = least_block_time(cells, overhead).saturating_mul(fewest + design.warm_ups());
         let region = cells.iter().flat_map(|cell| cell.spec.trials());
         let region = region.map(|trial| trial.region).max().unwrap_or(0);
         let granted = block.unwrap_or_default().saturating_mul(design.granted());
@@ -66,9 +69,10 @@ impl Forecast {
             cells: cells.len(),
             trials,
             time: (
-                least.map(|least| least.min(design.budget)),
+                (!runs_program).then(|| least.min(design.budget)),
                 budget.max(granted),
             ),
+            block,
             written: Written::of(cells, u64::from(design.trials_max + design.warm_ups())),
             leaves_writes: plan.leaves_writes(),
             precondition: (design.precondition, region),
@@ -86,12 +90,11 @@ impl Forecast {
         self.trials = (least.saturating_sub(made), most.saturating_sub(made));
         let (least_time, most_time) = self.time;
         // A block is granted to every session.
-        let block = least_time.map(|time| time.mul_f64(self.cells as f64 / least.max(1) as f64));
         self.time = (
             least_time.map(|time| time.saturating_sub(spent)),
             most_time
                 .saturating_sub(spent)
-                .max(block.unwrap_or_default()),
+                .max(self.block.unwrap_or_default()),
         );
         if let Written::AtMost(bytes) = &mut self.written {
             *bytes = (*bytes as f64 * self.trials.1 as f64 / most.max(1) as f64) as u64;
@@ -175,6 +178,10 @@ impl Plan {
     /// A warning for a budget that is too short for the fewest trials, from their time limits and from `overhead`, the time of a
     /// trial besides its I/O. `None` where the budget suffices.
     pub fn shortfall(&self, overhead: &dyn Fn(&CellSpec) -> Duration) -> Option<String> {
+        // An explanation has as many blocks as the times that its trials took leave room for.
+        if self.experiment().inquiry.is_some() {
+            return None;
+        }
         let (least, block) = self.block_times(overhead);
         let design = self.experiment().design;
         design.shortfall(self.cells().len(), least, block)
