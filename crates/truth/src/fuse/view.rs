@@ -59,6 +59,24 @@ pub enum Call {
     Unlink,
 }
 
+/// What a write takes.
+#[derive(Debug, Clone, Copy, Default)]
+struct WriteTimes {
+    /// Each.
+    any: Duration,
+    /// Beside that, to space that was not written before.
+    first: Duration,
+}
+
+impl WriteTimes {
+    fn of(self, is_first: bool) -> Duration {
+        match is_first {
+            true => self.any + self.first,
+            false => self.any,
+        }
+    }
+}
+
 /// Which call is left without an answer, and with it all that come after it.
 #[derive(Debug, Default)]
 struct Silence {
@@ -94,7 +112,7 @@ impl View {
     /// # Errors
     /// Without `/dev/fuse` or the right to mount.
     pub fn new(keeper: &Cleanup, at: &Path, store: &Store) -> Made<Self> {
-        Self::mounted(keeper, at, store, Duration::ZERO, 1)
+        Self::mounted(keeper, at, store, WriteTimes::default(), 1)
     }
 
     /// The same, where each write takes this time, several at once.
@@ -107,14 +125,35 @@ impl View {
         store: &Store,
         write_time: Duration,
     ) -> Made<Self> {
-        Self::mounted(keeper, at, store, write_time, HANDS)
+        let times = WriteTimes {
+            any: write_time,
+            ..WriteTimes::default()
+        };
+        Self::mounted(keeper, at, store, times, HANDS)
+    }
+
+    /// The same, where only writes to space take this time that was not written before.
+    ///
+    /// # Errors
+    /// Without `/dev/fuse` or the right to mount.
+    pub fn with_slow_allocation(
+        keeper: &Cleanup,
+        at: &Path,
+        store: &Store,
+        allocation_time: Duration,
+    ) -> Made<Self> {
+        let times = WriteTimes {
+            first: allocation_time,
+            ..WriteTimes::default()
+        };
+        Self::mounted(keeper, at, store, times, HANDS)
     }
 
     fn mounted(
         keeper: &Cleanup,
         at: &Path,
         store: &Store,
-        write_time: Duration,
+        write_times: WriteTimes,
         hands: usize,
     ) -> Made<Self> {
         let fetched = Arc::new(AtomicU64::new(0));
@@ -123,7 +162,7 @@ impl View {
             store: store.clone(),
             fetched: Arc::clone(&fetched),
             silence: Arc::clone(&silence),
-            write_time,
+            write_times,
         };
         let mut config = fuser::Config::default();
         config.n_threads = Some(hands);
@@ -173,7 +212,7 @@ struct Client {
     store: Store,
     fetched: Arc<AtomicU64>,
     silence: Arc<Silence>,
-    write_time: Duration,
+    write_times: WriteTimes,
 }
 
 fn attributes(number: u64, bytes: Option<usize>) -> FileAttr {
@@ -320,13 +359,18 @@ impl Filesystem for Client {
         reply: ReplyWrite,
     ) {
         self.silence.keep(Call::Write);
-        std::thread::sleep(self.write_time);
+        let (from, end) = (offset as usize, offset as usize + data.len());
+        let is_first = self.with(ino, |file| {
+            let old = file.bytes.get(from..end.min(file.bytes.len()));
+            // What is written is not zero.
+            old.is_none_or(|old| old.iter().all(|byte| *byte == 0))
+        });
+        std::thread::sleep(self.write_times.of(is_first.unwrap_or_default()));
         let written = self.with(ino, |file| {
-            let end = offset as usize + data.len();
             if file.bytes.len() < end {
                 file.bytes.resize(end, 0);
             }
-            file.bytes[offset as usize..end].copy_from_slice(data);
+            file.bytes[from..end].copy_from_slice(data);
         });
         match written {
             Ok(()) => reply.written(data.len() as u32),

@@ -97,6 +97,47 @@ fn the_lock_of_a_file_is_named() {
     explain(&scene, &world);
 }
 
+/// Writes to a new file, where space that was not written before takes longer than the read that it is compared with.
+#[test]
+fn the_allocation_of_space_is_named() {
+    let _alone = alone();
+    let folder = Scene::new().and_then(|scene| {
+        let at = scene.subfolder("served")?;
+        let time = Duration::from_millis(5);
+        let view = View::with_slow_allocation(&scene.keeper, &at, &Store::default(), time)?;
+        Ok((view, scene.on(at)))
+    });
+    // Declared last, dropped first: the scene unmounts what the view still serves.
+    let Some((_view, scene)) = unless_missing(folder) else {
+        return;
+    };
+    let world = World {
+        shown_by: &[
+            "write-vs-read",
+            "--set",
+            "sync=none",
+            "--set",
+            "fresh=true",
+            "--set",
+            "backend=psync",
+            "--depth",
+            "1",
+            "--set",
+            "bs=64k",
+            "--set",
+            "region=8M",
+            "--time",
+            "100ms",
+            "--budget",
+            "20s",
+        ],
+        planted: &["allocation"],
+        budget: "90s",
+        more: &[],
+    };
+    explain(&scene, &world);
+}
+
 /// A loop device, which takes 128 pieces of memory in a request, over a server of one request at a time (5 ms). Its requests are up to 640 KiB, so
 /// that no two of 512 KiB become one.
 fn device_of_few_pieces() -> Made<Scene> {
