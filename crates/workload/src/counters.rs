@@ -381,7 +381,8 @@ impl Hardware {
 }
 
 counter_set! {
-    /// One snapshot, or the difference of two. A part is `None` where the system does not offer it.
+    /// What the whole machine went through, and what held this process back: waits, interrupts, sleep, a quota. One snapshot, or the
+    /// difference of two; a part is `None` where the system does not offer it.
     pub struct Pressure {
         /// Time in which at least one runnable task of the machine waited for a CPU, ns (PSI, `some`).
         pub cpu_stall_ns: Option<u64>,

@@ -116,6 +116,7 @@ fn placed(spec: &TrialSpec, worker: u32) -> Result<Option<String>, String> {
 mod tests {
     use std::time::Duration;
 
+    use iolab_fio::options::{FileSize, Options, cell_of, give};
     use iolab_workload::settings::{CellSpec, Setting};
     use iolab_workload::trial::{
         Backend, Batch, BufferInit, CacheState, Content, FirstOffset, Rate, SyncPolicy, TrialLimit,
@@ -363,6 +364,35 @@ mod tests {
                 line_of(&format!("{base} {change}")),
                 "{change}"
             );
+        }
+    }
+
+    /// The value of a setting in a job file with these options.
+    fn read_in_a_job(line: &[OsString], setting: &Setting) -> String {
+        let mut options = Options::new();
+        for word in line {
+            let option = word.to_str().expect("UTF-8").trim_start_matches("--");
+            let (name, value) = option.split_once('=').unwrap_or((option, "1"));
+            give(&mut options, name.to_owned(), value.to_owned());
+        }
+        let size = FileSize {
+            known: None,
+            otherwise: 1 << 20,
+        };
+        setting.get(&cell_of(&options, size).expect("a cell"))
+    }
+
+    /// An option that fio is told, and that job files of fio may have, would be ignored there if nothing reads it.
+    #[test]
+    fn what_fio_is_told_is_read_in_job_files() {
+        // What several jobs say together, or a list of CPUs for each.
+        const BY_JOBS: [&str; 3] = ["threads", "layout", "placement"];
+        for (base, change) in CHANGES {
+            let name = change.split('=').next().expect("its name");
+            let setting = Setting::find(name).expect(name);
+            let read = |sets: &str| read_in_a_job(&line_of(sets), setting);
+            let same = read(base) == read(&format!("{base} {change}"));
+            assert_eq!(same, BY_JOBS.contains(&name), "{change}");
         }
     }
 }

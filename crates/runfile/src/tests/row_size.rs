@@ -11,7 +11,7 @@ use super::*;
 const TRIALS: u32 = 5;
 const CLIENTS: u32 = 2_000;
 /// The size of a row according to docs/CLUSTER.md.
-const ROW_BYTES: f64 = 370.0;
+const ROW_BYTES: f64 = 401.0;
 
 /// A trial of 1 s: 10,000 direct reads of 64 KiB, on a partition of a disk that others use as well, so that all counters have a
 /// value.
@@ -128,5 +128,8 @@ fn a_row_of_a_client_takes_the_room_that_is_documented() {
     let bytes = of_clients as f64 / f64::from(TRIALS * CLIENTS);
     eprintln!("a row of client_sample takes {bytes:.0} bytes");
     // Within 10 % of the documented size.
-    assert!((bytes / ROW_BYTES - 1.0).abs() < 0.1, "{bytes}");
+    assert!(
+        (bytes / ROW_BYTES - 1.0).abs() < 0.1,
+        "docs/CLUSTER.md says {ROW_BYTES:.0} bytes, a row has {bytes:.0}: write its size there and here"
+    );
 }

@@ -1,8 +1,8 @@
 //! Settings: number of requests, and how they are issued.
 
 use super::values::{
-    SOME_COUNT, parse_weight, put_active, put_batch, put_bound, put_count, put_duration, put_flag,
-    put_number_or_none, put_or_none, put_part,
+    SOME_COUNT, parse_weight, put_active, put_batch, put_bound, put_count, put_count_or_none,
+    put_duration, put_flag, put_number_or_none, put_or_none,
 };
 use super::{Setting, Value, rows};
 use crate::group::ALL;
@@ -73,8 +73,8 @@ pub(super) const ROWS: &[Setting] = rows! { Load:
       get: |cell| Value::word(Some(cell.active.as_ref().map_or(ALL.to_owned(), ToString::to_string))) }
     { name: "ranks", kind: Count, since: 6, exported: false,
       doc: concat!("processes (ranks) that take part, of those that ", launchers!(), " started, spread evenly over hosts; none: all"),
-      value_or_none: trial.ranks, put_part }
+      value_or_none: trial.ranks, put_count_or_none }
     { name: "hosts", kind: Count, since: 6, exported: false,
       doc: concat!("hosts whose processes take part, of those that ", launchers!(), " started processes on; none: all"),
-      value_or_none: trial.hosts, put_part }
+      value_or_none: trial.hosts, put_count_or_none }
 };

@@ -74,7 +74,7 @@ pub(super) fn put_duration(place: &mut Duration, text: &str) -> Result<()> {
     Ok(())
 }
 
-/// Sets the number of a CPU or a node, from 0, or none.
+/// Sets a number from 0, such as that of a CPU or a node, or none.
 pub(super) fn put_number_or_none(place: &mut Option<u32>, text: &str) -> Result<()> {
     let mut number = 0;
     *place = match text {
@@ -87,8 +87,8 @@ pub(super) fn put_number_or_none(place: &mut Option<u32>, text: &str) -> Result<
     Ok(())
 }
 
-/// Sets the number of participants; `none` means all.
-pub(super) fn put_part(place: &mut Option<u32>, text: &str) -> Result<()> {
+/// Sets a count above 0, or none.
+pub(super) fn put_count_or_none(place: &mut Option<u32>, text: &str) -> Result<()> {
     put_bound(place, text, |text| {
         let mut count = 0;
         put_count(&mut count, text, SOME_COUNT).map(|()| count)
