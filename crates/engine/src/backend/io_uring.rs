@@ -25,6 +25,14 @@ const LOOKS: u32 = 6;
 const YIELDS_PER_LOOK: u32 = 3;
 /// Where looking before sleeping does not pay, it is tried again after this many waits.
 const LOOK_AGAIN_EVERY: u32 = 64;
+/// All yields of a wait take a few microseconds, and what others do for these requests some more; a yield that takes longer gave the CPU to a program that
+/// keeps it for its time slice, while the requests completed.
+const YIELDS_MAX: Duration = Duration::from_micros(500);
+/// Losing the CPU weighs as much as so many looks in vain: at first, or after three times, looking is left out.
+const LOSS: i32 = 4;
+/// After a loss it is tried again so many times later, up to this many waits.
+const LATER: u32 = 16;
+const LOOK_AGAIN_MAX: u32 = 1 << 20;
 
 /// The longest single wait for what is in flight after a failure: where the ring has to be polled, none is long anyway.
 const SETTLE_WAIT: Duration = Duration::from_millis(100);
@@ -50,25 +58,56 @@ pub(crate) struct Uring<O> {
 /// Whether looking before sleeping has paid lately.
 ///
 /// Waking a sleeper costs whoever completes the request more than a microsecond, which shows where requests take
-/// no longer than that. On a device that takes its time looking has no effect, and is soon left out.
+/// no longer than that. On a device that takes its time looking has no effect, and is soon left out. Where others want the CPU, a yield gives it to
+/// them for milliseconds, and a sleeper gets it back as soon as its requests complete.
 #[derive(Debug)]
 struct SpinPolicy {
     enabled: bool,
     credit: i32,
     left_out: u32,
+    again_every: u32,
+}
+
+/// What looking before sleeping came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Look {
+    /// Whether enough requests have completed.
+    found: bool,
+    /// Whether others had the CPU for longer than looking takes.
+    lost_cpu: bool,
 }
 
 impl SpinPolicy {
+    fn new(enabled: bool) -> Self {
+        Self {
+            enabled,
+            credit: 0,
+            left_out: 0,
+            again_every: LOOK_AGAIN_EVERY,
+        }
+    }
+
     fn allows(&mut self) -> bool {
         if self.enabled && self.credit < 0 {
             self.left_out += 1;
-            return self.left_out.is_multiple_of(LOOK_AGAIN_EVERY);
+            return self.left_out.is_multiple_of(self.again_every);
         }
         self.enabled
     }
 
-    fn learn(&mut self, paid: bool) {
-        self.credit = (self.credit + if paid { 1 } else { -1 }).clamp(-8, 8);
+    fn learn(&mut self, look: Look) {
+        let change = match look {
+            Look { lost_cpu: true, .. } => -LOSS,
+            Look { found: true, .. } => 1,
+            Look { found: false, .. } => -1,
+        };
+        self.credit = (self.credit + change).clamp(-8, 8);
+        if self.credit >= 0 {
+            self.again_every = LOOK_AGAIN_EVERY;
+        } else if look.lost_cpu {
+            self.again_every = (LATER * self.again_every).min(LOOK_AGAIN_MAX);
+            self.left_out = 0;
+        }
     }
 }
 
@@ -110,11 +149,7 @@ impl<O: Opened> Uring<O> {
                 polled: spec.sqpoll || spec.iopoll,
                 ..Effective::default()
             },
-            spin: SpinPolicy {
-                enabled: spins,
-                credit: 0,
-                left_out: 0,
-            },
+            spin: SpinPolicy::new(spins),
             sqpoll: spec.sqpoll,
             polls: spec.iopoll && !spec.sqpoll,
             flags: flag_support::of(spec),
@@ -155,21 +190,30 @@ impl<O: Opened> Uring<O> {
         }
     }
 
-    /// Submits what is queued and looks for completions without sleeping; whether enough have come.
-    fn look(&mut self, wait: usize) -> bool {
-        for _ in 0..LOOKS {
+    /// Submits what is queued and looks for completions without sleeping.
+    fn look(&mut self, wait: usize) -> Look {
+        let (mut found, mut first_yield) = (false, None);
+        for look in 0..LOOKS {
+            if look > 0 {
+                first_yield.get_or_insert_with(Instant::now);
+                for _ in 0..YIELDS_PER_LOOK {
+                    rustix::thread::sched_yield();
+                }
+            }
             if self.look_once().is_err() {
                 // The wait that follows fails with the same error, and reports it.
-                return false;
+                break;
             }
-            if self.ring.ring.completion().len() >= wait {
-                return true;
-            }
-            for _ in 0..YIELDS_PER_LOOK {
-                rustix::thread::sched_yield();
+            found = self.ring.ring.completion().len() >= wait;
+            if found {
+                break;
             }
         }
-        false
+        let yielded = first_yield.map_or(Duration::ZERO, |since| since.elapsed());
+        Look {
+            found,
+            lost_cpu: yielded > YIELDS_MAX,
+        }
     }
 
     /// Submits what is queued and lets the kernel post what has completed; does not sleep.
@@ -304,9 +348,9 @@ impl<O: Opened> Backend for Uring<O> {
         done: &mut Vec<Completion>,
     ) -> std::result::Result<(), SystemFailure> {
         let found = self.spin.allows() && {
-            let found = self.look(wait as usize);
-            self.spin.learn(found);
-            found
+            let look = self.look(wait as usize);
+            self.spin.learn(look);
+            look.found
         };
         if !found {
             tolerate(self.ring.ring.submit_and_wait(wait as usize))?;
@@ -501,20 +545,49 @@ mod tests {
         assert_eq!(completion.slot.part(0, 8), [7; 8]);
     }
 
+    const FOUND: Look = Look {
+        found: true,
+        lost_cpu: false,
+    };
+    const LOST: Look = Look {
+        found: true,
+        lost_cpu: true,
+    };
+
+    /// How many of so many waits look first.
+    fn looks(spin: &mut SpinPolicy, waits: u32) -> usize {
+        (0..waits).filter(|_| spin.allows()).count()
+    }
+
     #[test]
     fn looking_in_vain_is_left_out_and_tried_again() {
-        let mut spin = SpinPolicy {
-            enabled: true,
-            credit: 0,
-            left_out: 0,
-        };
+        let mut spin = SpinPolicy::new(true);
         assert!(spin.allows());
-        (0..20).for_each(|_| spin.learn(false));
-        let tried = (0..640).filter(|_| spin.allows()).count();
-        assert_eq!(tried, 10);
-        (0..8).for_each(|_| spin.learn(true));
-        assert!((0..100).all(|_| spin.allows()), "it pays again");
-        spin.enabled = false;
-        assert!(!spin.allows());
+        let in_vain = Look {
+            found: false,
+            lost_cpu: false,
+        };
+        (0..20).for_each(|_| spin.learn(in_vain));
+        assert_eq!(looks(&mut spin, 640), 10);
+        (0..8).for_each(|_| spin.learn(FOUND));
+        assert_eq!(looks(&mut spin, 100), 100, "it pays again");
+        assert_eq!(looks(&mut SpinPolicy::new(false), 100), 0);
+    }
+
+    /// What completed while others had the CPU was not found by looking.
+    #[test]
+    fn looking_is_left_out_where_it_gives_the_cpu_away() {
+        let mut spin = SpinPolicy::new(true);
+        spin.learn(LOST);
+        assert_eq!(looks(&mut spin, 2048), 2);
+        spin.learn(LOST);
+        assert_eq!(looks(&mut spin, 32_768), 2);
+        (0..8).for_each(|_| spin.learn(FOUND));
+        assert_eq!(looks(&mut spin, 100), 100, "the others have gone");
+        // Where it pays, one program that runs for a moment changes nothing.
+        spin.learn(FOUND);
+        (0..8).for_each(|_| spin.learn(FOUND));
+        spin.learn(LOST);
+        assert_eq!(looks(&mut spin, 100), 100);
     }
 }

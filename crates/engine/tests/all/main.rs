@@ -1,6 +1,7 @@
 //! Trials on files. One program, so that it is linked once; what needs a process of its own has a target beside this
 //! one.
 
+mod busy_cpu;
 mod durability;
 mod files;
 mod groups;

@@ -1,0 +1,76 @@
+//! Trials on a CPU that others use all the time.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use iolab_storage::Target;
+use iolab_workload::cpus::Cpus;
+use iolab_workload::trial::{Backend, CacheState, Pattern, TrialLimit, TrialSpec};
+
+use crate::files::{run, scratch};
+use crate::skip;
+
+const SIZE: u64 = 4 << 20;
+/// Programs that use the CPU.
+const SPINNERS: usize = 3;
+/// Trials of each backend.
+const ROUNDS: usize = 3;
+
+fn bind(cpu: usize) {
+    let mut one = rustix::thread::CpuSet::new();
+    one.set(cpu);
+    rustix::thread::sched_setaffinity(None, &one).expect("a CPU that it has");
+}
+
+/// Reads of each backend in turn on this CPU; `None` where one of them is not possible here.
+fn reads_by_backend(cpu: usize, target: &Target) -> Option<Vec<[u64; 2]>> {
+    let cpus: Cpus = cpu.to_string().parse().expect("a CPU");
+    let reads = |backend: Backend| {
+        let spec = TrialSpec {
+            backend,
+            cpus: Some(cpus.clone()),
+            depth: 8,
+            region: SIZE,
+            pattern: Pattern::Rand,
+            cache: CacheState::Direct,
+            limit: TrialLimit {
+                time: Some(Duration::from_millis(200)),
+                ..TrialLimit::default()
+            },
+            ..TrialSpec::default()
+        };
+        let outcome = run(&spec, target).map_err(|error| skip(&spec, &error));
+        Some(outcome.ok()?.operations.moved().read.requests)
+    };
+    let rounds = (0..ROUNDS).map(|_| Some([reads(Backend::IoUring)?, reads(Backend::Libaio)?]));
+    rounds.collect()
+}
+
+/// A sleeper has the CPU back when its requests complete; a thread that gives it away while it looks has it back after the time slices of all
+/// others, and made a hundredth of the requests.
+#[test]
+fn a_ring_does_not_give_its_cpu_away() {
+    let (_folder, target) = scratch(SIZE);
+    let all = rustix::thread::sched_getaffinity(None).expect("a mask");
+    let cpu = (0..).find(|cpu| all.is_set(*cpu)).expect("a CPU");
+    let over = AtomicBool::new(false);
+    let rounds = thread::scope(|scope| {
+        for _ in 0..SPINNERS {
+            scope.spawn(|| {
+                bind(cpu);
+                while !over.load(Ordering::Relaxed) {
+                    std::hint::spin_loop();
+                }
+            });
+        }
+        let measured = scope.spawn(|| reads_by_backend(cpu, &target)).join();
+        over.store(true, Ordering::Relaxed);
+        measured.expect("no panic")
+    });
+    let Some(rounds) = rounds else {
+        return;
+    };
+    let sum = |backend: usize| rounds.iter().map(|round| round[backend]).sum::<u64>();
+    assert!(10 * sum(0) > sum(1), "{rounds:?}");
+}
