@@ -107,6 +107,10 @@ impl TrialSpec {
         usage_errors! {
             self.write_hint.is_some() && !self.writes_data() => "write_hint in a trial that writes nothing",
                 "it says how long written data lives: set read_percent below 100, or write_hint=none";
+            self.sqpoll && !matches!(self.backend, Backend::IoUring | Backend::Null) => format!("sqpoll with backend {}", self.backend),
+                "only a ring has a thread of the kernel that polls it: set backend=io_uring, or sqpoll=false";
+            self.iopoll && !matches!(self.backend, Backend::IoUring | Backend::Pvsync2 | Backend::Null) => format!("iopoll with backend {}", self.backend),
+                "its completions are not polled: set backend=io_uring or pvsync2, or iopoll=false";
             self.sqpoll_cpu.is_some() && !self.sqpoll => "sqpoll_cpu without sqpoll",
                 "it is the CPU of the polling thread: set sqpoll=true, or sqpoll_cpu=none";
             self.realtime.is_some() && self.sqpoll => "realtime with sqpoll",
@@ -164,14 +168,18 @@ mod tests {
         }
         let of_threads = [
             "write_hint=short",
+            "sqpoll=true backend=libaio",
+            "iopoll=true cache=direct backend=libaio",
             "sqpoll_cpu=0",
-            "realtime=50 sqpoll=true",
+            "realtime=50 sqpoll=true backend=io_uring",
             "realtime=50 nice=0",
         ];
         insta::assert_snapshot!(refusals("", &of_threads), @r"
         write_hint=short: write_hint in a trial that writes nothing
+        sqpoll=true backend=libaio: sqpoll with backend libaio
+        iopoll=true cache=direct backend=libaio: iopoll with backend libaio
         sqpoll_cpu=0: sqpoll_cpu without sqpoll
-        realtime=50 sqpoll=true: realtime with sqpoll
+        realtime=50 sqpoll=true backend=io_uring: realtime with sqpoll
         realtime=50 nice=0: realtime with nice
         ");
         let of_cached = [
