@@ -31,6 +31,7 @@ use self::job_errors::Mistakes;
 use self::jobs::Job;
 use self::lines::Around;
 use self::read_back::ReadBack;
+use super::between_passes::ReadUnit;
 use super::options::{FileSize, cell_or_faults, duration};
 
 /// What a job file asks for.
@@ -106,6 +107,7 @@ impl JobFile {
         }
         let target = target.map(Path::to_owned).or(named);
         let whole = target.as_deref().and_then(target::bytes_of);
+        let unit = ReadUnit::of(target.as_deref());
         let cells = cells_of(&jobs, whole, &mut mistakes);
         let read_back = ReadBack::of(&jobs, &cells, &stages);
         let mut cells = settled(&jobs, cells, &read_back, &mut mistakes);
@@ -142,7 +144,7 @@ impl JobFile {
         Ok(Self {
             experiment,
             target,
-            notes: differences::of(&jobs, &cells, &stages, whole)
+            notes: differences::of(&jobs, &cells, &stages, whole, unit)
                 .into_iter()
                 .chain(read_back.told(&jobs))
                 .collect(),
