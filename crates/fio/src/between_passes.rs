@@ -1,39 +1,25 @@
 //! What fio does between two passes over a file, and iolab does not.
 
-use std::fs::Metadata;
-use std::path::Path;
-
 use iolab_workload::trial::{CacheState, FileLayout, TrialSpec};
 
-/// What the kernel reads as a whole before a buffered write of a part of it, bytes: a block of the file system, not a page, where
-/// pages are larger.
+use crate::job::PageSize;
+
+/// What the kernel reads as a whole before a buffered write of a part of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct ReadUnit(u64);
+pub(super) enum ReadUnit {
+    /// A block of a file system: as mkfs makes it by default, on machines with pages of any size.
+    BlockOfFiles,
+    /// A page of a block device.
+    PageOfDevice(PageSize),
+}
 
 impl ReadUnit {
-    /// Blocks as mkfs makes them by default, on machines with pages of any size.
-    pub(super) const OF_FILES: Self = Self(4096);
-
-    /// That of what is measured, if it is there.
-    pub(super) fn of(target: Option<&Path>) -> Self {
-        let metadata = target.and_then(|target| target.metadata().ok());
-        metadata.and_then(of_device).unwrap_or(Self::OF_FILES)
+    fn bytes(self) -> u64 {
+        match self {
+            Self::BlockOfFiles => 4096,
+            Self::PageOfDevice(page) => page.0,
+        }
     }
-}
-
-/// A block device is read by the page.
-#[cfg(unix)]
-fn of_device(metadata: Metadata) -> Option<ReadUnit> {
-    use std::os::unix::fs::{FileTypeExt, MetadataExt};
-
-    let is_device = metadata.file_type().is_block_device();
-    is_device.then(|| ReadUnit(metadata.blksize()))
-}
-
-/// Devices have no place among files there.
-#[cfg(not(unix))]
-fn of_device(_metadata: Metadata) -> Option<ReadUnit> {
-    None
 }
 
 /// Whether it shows in a trial that fio, with `invalidate=1`, has the page cache drop the file before each pass over it, and
@@ -47,7 +33,7 @@ pub(super) fn drops_at_each_pass(spec: &TrialSpec, unit: ReadUnit) -> bool {
     let one_pass = blocks.saturating_mul(passes);
     let again = spec.requests_bound().is_none_or(|bound| bound > one_pass);
     // Reads wait for what is not in the cache, and so do writes of parts of it.
-    let waits = spec.reads() || !spec.bs.is_multiple_of(unit.0) || spec.bs_mix.is_some();
+    let waits = spec.reads() || !spec.bs.is_multiple_of(unit.bytes()) || spec.bs_mix.is_some();
     spec.cache == CacheState::Cold && again && waits
 }
 
@@ -61,7 +47,7 @@ mod tests {
 
     #[test]
     fn writes_of_whole_units_wait_for_no_read() {
-        let shows = |read_percent, bs, unit| {
+        let shows = |read_percent, bs, unit: ReadUnit| {
             let spec = TrialSpec {
                 read_percent,
                 bs,
@@ -72,26 +58,19 @@ mod tests {
                 },
                 ..TrialSpec::default()
             };
-            drops_at_each_pass(&spec, ReadUnit(unit))
+            drops_at_each_pass(&spec, unit)
         };
+        let device = |kib: u64| ReadUnit::PageOfDevice(PageSize(kib << 10));
         for (unit, waits) in [
-            (1 << 10, false),
-            (4 << 10, false),
-            (16 << 10, true),
-            (64 << 10, true),
+            (ReadUnit::BlockOfFiles, false),
+            (device(4), false),
+            (device(16), true),
+            (device(64), true),
         ] {
-            assert_eq!(shows(0, 4 << 10, unit), waits, "writes, {unit}");
-            assert!(shows(100, 4 << 10, unit), "reads, {unit}");
-            assert!(!shows(0, 64 << 10, unit), "large writes, {unit}");
-        }
-        assert!(shows(0, 2 << 10, 4 << 10));
-    }
-
-    #[test]
-    fn files_have_blocks_and_not_pages() {
-        let file = tempfile::NamedTempFile::new().expect("room");
-        for target in [None, Some(Path::new("/nowhere/x")), Some(file.path())] {
-            assert_eq!(ReadUnit::of(target), ReadUnit::OF_FILES);
+            assert_eq!(shows(0, 4 << 10, unit), waits, "{unit:?}");
+            assert!(shows(0, 2 << 10, unit), "{unit:?}");
+            assert!(!shows(0, 64 << 10, unit), "{unit:?}");
+            assert!(shows(100, 64 << 10, unit), "reads, {unit:?}");
         }
     }
 }

@@ -156,7 +156,7 @@ fn job(spec: &TrialSpec) -> Result<Vec<String>, String> {
     if spec.layout == FileLayout::Interleaved {
         return Err("fio cannot interleave the blocks of its threads".to_owned());
     }
-    if drops_at_each_pass(spec, ReadUnit::OF_FILES) {
+    if drops_at_each_pass(spec, ReadUnit::BlockOfFiles) {
         return Err("fio drops the page cache before each pass over the file, iolab before the trial only (bound the trial by bytes within one pass)".to_owned());
     }
     let mut lines: Vec<String> = words::common(spec)
