@@ -17,6 +17,7 @@ mod exit;
 mod experiment_options;
 #[cfg(unix)]
 mod file_limit;
+mod job_file;
 #[cfg(feature = "measure")]
 mod kernel_settings;
 #[cfg(feature = "measure")]

@@ -31,7 +31,17 @@ use self::job_errors::Mistakes;
 use self::jobs::Job;
 use self::lines::Around;
 use self::read_back::ReadBack;
+use super::between_passes::ReadUnit;
 use super::options::{FileSize, cell_or_faults, duration};
+
+/// Bytes of a page of the machine that measures a job file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PageSize(pub u64);
+
+impl PageSize {
+    /// That of most machines.
+    pub const USUAL: Self = Self(4096);
+}
 
 /// What a job file asks for.
 #[derive(Debug, Clone, PartialEq)]
@@ -58,7 +68,12 @@ impl JobFile {
     ///
     /// # Errors
     /// As [`JobFile::parse`]; when the file, or one that it includes, cannot be read.
-    pub fn read(path: &Path, target: Option<&Path>, allow_include: bool) -> Result<Self> {
+    pub fn read(
+        path: &Path,
+        target: Option<&Path>,
+        allow_include: bool,
+        page: PageSize,
+    ) -> Result<Self> {
         let name = path.file_stem().unwrap_or_default().to_string_lossy();
         let variable = |name: &str| std::env::var(name).ok();
         let around = Around {
@@ -66,7 +81,7 @@ impl JobFile {
             allow_include,
             variable: &variable,
         };
-        Self::of(&read_text(path)?, &name, target, around)
+        Self::of(&read_text(path)?, &name, target, around, page)
             .map_err(|error| error.within(path.display().to_string()))
     }
 
@@ -81,10 +96,16 @@ impl JobFile {
             allow_include: false,
             variable: &|_| None,
         };
-        Self::of(text, name, None, around)
+        Self::of(text, name, None, around, PageSize::USUAL)
     }
 
-    fn of(text: &str, name: &str, target: Option<&Path>, around: Around<'_>) -> Result<Self> {
+    fn of(
+        text: &str,
+        name: &str,
+        target: Option<&Path>,
+        around: Around<'_>,
+        page: PageSize,
+    ) -> Result<Self> {
         let mut mistakes = Mistakes::default();
         let jobs = clones::apart(jobs::read(text, around, &mut mistakes)?)?;
         let (stages, jobs): (Vec<usize>, Vec<Job>) = side_by_side::staged(jobs, &mut mistakes)
@@ -106,6 +127,10 @@ impl JobFile {
         }
         let target = target.map(Path::to_owned).or(named);
         let whole = target.as_deref().and_then(target::bytes_of);
+        let unit = match target.as_deref().is_some_and(target::is_block_device) {
+            true => ReadUnit::PageOfDevice(page),
+            false => ReadUnit::BlockOfFiles,
+        };
         let cells = cells_of(&jobs, whole, &mut mistakes);
         let read_back = ReadBack::of(&jobs, &cells, &stages);
         let mut cells = settled(&jobs, cells, &read_back, &mut mistakes);
@@ -142,7 +167,7 @@ impl JobFile {
         Ok(Self {
             experiment,
             target,
-            notes: differences::of(&jobs, &cells, &stages, whole)
+            notes: differences::of(&jobs, &cells, &stages, whole, unit)
                 .into_iter()
                 .chain(read_back.told(&jobs))
                 .collect(),

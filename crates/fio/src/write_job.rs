@@ -5,7 +5,7 @@ use iolab_workload::cpus::Placement;
 use iolab_workload::settings::CellSpec;
 use iolab_workload::trial::{Arrivals, Backend, CacheState, FileLayout, Rate, TrialSpec};
 
-use super::between_passes::drops_at_each_pass;
+use super::between_passes::{ReadUnit, drops_at_each_pass};
 use super::unsupported::check;
 use super::words;
 
@@ -156,7 +156,7 @@ fn job(spec: &TrialSpec) -> Result<Vec<String>, String> {
     if spec.layout == FileLayout::Interleaved {
         return Err("fio cannot interleave the blocks of its threads".to_owned());
     }
-    if drops_at_each_pass(spec) {
+    if drops_at_each_pass(spec, ReadUnit::BlockOfFiles) {
         return Err("fio drops the page cache before each pass over the file, iolab before the trial only (bound the trial by bytes within one pass)".to_owned());
     }
     let mut lines: Vec<String> = words::common(spec)

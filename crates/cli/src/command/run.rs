@@ -24,6 +24,7 @@ use crate::builtin_names::{Builtin, check_no_target};
 use crate::command::{EndedRun, answers, closed, read_run};
 use crate::exit::{Outcome, answered};
 use crate::experiment_options::{Asked, Definition, budget_in_words, budget_of_targets};
+use crate::job_file;
 use crate::output::{self, Results, note, note_once};
 use crate::output_format::{check_run_file, is_folder};
 use crate::signals::Signals;
@@ -244,7 +245,7 @@ fn asked(options: &Run) -> Outcome<(Experiment, Vec<PathBuf>)> {
     let path = Path::new(&options.experiment);
     let (experiment, named) = if JobFile::is_one(path) {
         let target = options.targets.first().map(PathBuf::as_path);
-        let file = JobFile::read(path, target, options.allow_include)?;
+        let file = job_file::read(path, target, options.allow_include)?;
         if options.changes.dry_run {
             let mut to = output::open(None)?;
             for line in file.explained() {

@@ -20,6 +20,7 @@ use crate::arguments::{Show, ShowFormat};
 use crate::builtin_names::Builtin;
 use crate::builtin_names::unknown_name;
 use crate::exit::Outcome;
+use crate::job_file;
 use crate::output::open;
 
 /// Writes the definition to stdout.
@@ -104,5 +105,5 @@ fn is_run_file(name: &str) -> Result<bool> {
 }
 
 fn read(options: &Show) -> Result<JobFile> {
-    JobFile::read(Path::new(&options.name), None, options.allow_include)
+    job_file::read(Path::new(&options.name), None, options.allow_include)
 }

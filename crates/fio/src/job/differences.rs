@@ -8,7 +8,7 @@ use iolab_workload::trial::{FileLayout, Pattern, SyncPolicy, TrialSpec};
 use super::jobs::Job;
 use super::shortened_requests::mean_request;
 use super::side_by_side;
-use crate::between_passes::drops_at_each_pass;
+use crate::between_passes::{ReadUnit, drops_at_each_pass};
 use crate::options::is_set;
 use crate::unsupported::has_one_place;
 
@@ -27,12 +27,13 @@ struct Asked<'a> {
 }
 
 /// Differences from what fio does with these jobs, a sentence each. `stages` has the same number for jobs that run side by side, `whole`
-/// the bytes of the file that is measured, unless iolab makes one.
+/// the bytes of the file that is measured, unless iolab makes one, `unit` what its writes read first.
 pub(super) fn of(
     jobs: &[Job],
     cells: &[CellSpec],
     stages: &[usize],
     whole: Option<u64>,
+    unit: ReadUnit,
 ) -> Vec<String> {
     let asked = Asked {
         jobs,
@@ -52,7 +53,8 @@ pub(super) fn of(
     let syncs = jobs.iter().zip(cells).filter_map(syncs_of_a_mix);
     let files = syncs.chain(jobs.iter().zip(cells).filter_map(several_files));
     let files = files.chain(shortened_requests(jobs, cells));
-    let passes = jobs.iter().zip(cells).filter_map(cached_passes);
+    let passes = jobs.iter().zip(cells);
+    let passes = passes.filter_map(|(job, cell)| cached_passes(job, &cell.trial, unit));
     applying.chain(passes).chain(files).collect()
 }
 
@@ -206,9 +208,8 @@ fn syncs_of_a_mix((job, cell): (&Job, &CellSpec)) -> Option<String> {
 }
 
 /// From where on a job finds the page cache filled, which fio drops before each pass over a file.
-fn cached_passes((job, cell): (&Job, &CellSpec)) -> Option<String> {
-    let trial = &cell.trial;
-    drops_at_each_pass(trial).then(|| {
+fn cached_passes(job: &Job, trial: &TrialSpec, unit: ReadUnit) -> Option<String> {
+    drops_at_each_pass(trial, unit).then(|| {
         format!(
             "{}: iolab drops the page cache before each trial, fio also before each further pass over the file (invalidate=1): after {} of a trial iolab finds in the cache what fio reads anew",
             job.name,

@@ -1,6 +1,7 @@
 //! What a job file is measured on.
 
-use std::fs::FileType;
+use std::fs::{File, FileType};
+use std::io::{Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use iolab_workload::Error;
@@ -74,20 +75,26 @@ pub(super) fn bytes_of(target: &Path) -> Option<u64> {
     Some(bytes).filter(|bytes| *bytes > 0)
 }
 
-#[cfg(unix)]
-fn bytes_of_device(target: &Path, kind: FileType) -> Option<u64> {
-    use std::io::{Seek, SeekFrom};
-    use std::os::unix::fs::FileTypeExt;
+pub(super) fn is_block_device(target: &Path) -> bool {
+    let metadata = target.metadata();
+    metadata.is_ok_and(|metadata| is_of_block_device(metadata.file_type()))
+}
 
-    if !kind.is_block_device() {
+fn bytes_of_device(target: &Path, kind: FileType) -> Option<u64> {
+    if !is_of_block_device(kind) {
         return None;
     }
-    let mut device = std::fs::File::open(target).ok()?;
+    let mut device = File::open(target).ok()?;
     device.seek(SeekFrom::End(0)).ok()
+}
+
+#[cfg(unix)]
+fn is_of_block_device(kind: FileType) -> bool {
+    std::os::unix::fs::FileTypeExt::is_block_device(&kind)
 }
 
 /// Devices have no place among files there.
 #[cfg(not(unix))]
-fn bytes_of_device(_target: &Path, _kind: FileType) -> Option<u64> {
-    None
+fn is_of_block_device(_kind: FileType) -> bool {
+    false
 }

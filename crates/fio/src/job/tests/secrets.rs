@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use super::super::JobFile;
 use super::super::lines::Around;
+use super::super::{JobFile, PageSize};
 
 /// What is in no message, table or run file.
 const SECRET: &str = "hunter2/topsecret";
@@ -20,7 +20,7 @@ fn shown(text: &str, file: Option<&Path>, allow_include: bool) -> String {
         allow_include,
         variable: &variable,
     };
-    match JobFile::of(text, "x", None, around) {
+    match JobFile::of(text, "x", None, around, PageSize::USUAL) {
         Ok(file) => {
             let target = file.target.as_deref().unwrap_or(Path::new(""));
             format!("{}\n{}", file.to_toml().expect("TOML"), target.display())
@@ -194,7 +194,8 @@ fn files_elsewhere_are_not_included_unless_that_is_allowed() {
     assert!(!include("below/own", false).contains("64KiB"));
     // The job file itself can be a link.
     std::fs::write(&secret, format!("root:{SECRET}\n[{SECRET}]\nrw={SECRET}\n")).expect("written");
-    let error = JobFile::read(&place("link"), None, false).expect_err("no job file");
+    let error =
+        JobFile::read(&place("link"), None, false, PageSize::USUAL).expect_err("no job file");
     assert_secret(&error.to_string(), "link");
     assert!(error.message().contains("line 1"), "{error}");
 }
