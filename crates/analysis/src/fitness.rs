@@ -8,7 +8,7 @@ mod verdict;
 
 pub use cells::{CellAnswer, LevelAnswer, Verdicts};
 pub(crate) use judge::times_of_samples;
-pub use judge::{Evidence, Times, counted, judge, keeps, merge_answers};
+pub use judge::{Evidence, Times, judge, keeps, merge_answers};
 pub use judged::{Change, Judged, Open, UnseenStalls};
 pub use reasoned::{ReasonedAnswer, WhyOpen};
 pub use verdict::MARGIN;

@@ -16,7 +16,9 @@ fn is_replaced(c: char) -> bool {
 /// The text with everything escaped that could control a terminal, except line breaks and tabs. Escapes have four digits
 /// (`\u001b`), so that JSON stays valid.
 pub(crate) fn harmless(text: &str) -> Cow<'_, str> {
-    if !text.contains(is_replaced) {
+    // Most text is ASCII, of which a byte shows that nothing is replaced: a file can have gigabytes.
+    let is_plain = |byte: u8| matches!(byte, b' '..=b'~' | b'\n' | b'\t');
+    if text.bytes().all(is_plain) || !text.contains(is_replaced) {
         return Cow::Borrowed(text);
     }
     let mut safe = String::with_capacity(text.len() + 16);

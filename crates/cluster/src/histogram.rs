@@ -1,19 +1,18 @@
 //! Latency histograms on their way: only the buckets in use are sent, and merging loses nothing.
 
 use iolab_workload::histogram::over_time::LatencyOverTime;
-use iolab_workload::histogram::{LatencyHistogram, new_latency_histogram};
+use iolab_workload::histogram::{LatencyHistogram, counts, new_latency_histogram};
 
 use crate::wire::{Reader, Wire, Writer};
 
 /// Writes a histogram: for each bucket in use its distance from the one before, in ns, and its count.
 pub fn write(histogram: &LatencyHistogram, to: &mut Writer) {
-    let used = || histogram.iter_recorded();
-    to.number(used().count() as u64);
+    let used = counts(histogram);
+    to.number(used.len() as u64);
     let mut before = 0;
-    for bucket in used() {
-        let value = bucket.value_iterated_to();
+    for (value, count) in used {
         to.number(value - before);
-        to.number(bucket.count_at_value());
+        to.number(count);
         before = value;
     }
 }

@@ -52,7 +52,14 @@ pub fn add_few(sum: &mut LatencyHistogram, part: &LatencyHistogram) -> f64 {
 /// Buckets that are skipped together where all are empty: in a histogram of a few hundred requests most are.
 const STRETCH: u64 = 16;
 
-/// Gives the highest value of each bucket that is not empty, in ascending order, and its count: as `iter_recorded`, which stops at each bucket.
+/// The highest value of each bucket that is not empty, ascending, and its count.
+pub fn counts(histogram: &LatencyHistogram) -> Vec<(u64, u64)> {
+    let mut counts = Vec::new();
+    for_each_count(histogram, |value, count| counts.push((value, count)));
+    counts
+}
+
+/// The same, one by one: as `iter_recorded`, which stops at each bucket.
 fn for_each_count(histogram: &LatencyHistogram, mut f: impl FnMut(u64, u64)) {
     if histogram.is_empty() {
         return;
@@ -209,8 +216,11 @@ mod tests {
             bytes.splice(at..end, with);
             bytes.truncate(bytes.len().saturating_sub(cut % 7));
             if let Ok(histogram) = decode(&bytes) {
-                let counted: u64 = histogram.iter_recorded().map(|b| b.count_since_last_iteration()).sum();
-                prop_assert_eq!(counted, histogram.len());
+                let counts = counts(&histogram);
+                prop_assert_eq!(counts.iter().map(|(_, count)| count).sum::<u64>(), histogram.len());
+                let recorded = histogram.iter_recorded();
+                let recorded = recorded.map(|bin| (bin.value_iterated_to(), bin.count_at_value()));
+                prop_assert_eq!(counts, recorded.collect::<Vec<_>>());
             }
         }
     }

@@ -9,8 +9,6 @@ pub(crate) mod stages;
 use std::io::{self, Write};
 use std::rc::Rc;
 
-use hdrhistogram::Histogram;
-
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::answer::RunAnswer;
 use iolab_analysis::fitness::Answer;
@@ -21,6 +19,7 @@ use iolab_record::{
     Cell, Part, RunRecord, Sample, SampleLatencyOverTime, SampleSeries, exported_settings,
 };
 use iolab_workload::Error;
+use iolab_workload::histogram::{LatencyHistogram, counts};
 use iolab_workload::settings::Setting;
 
 use over_time::CourseInterval;
@@ -240,7 +239,7 @@ pub struct ExportedLatency {
     /// `reader.read-response`.
     pub direction: String,
     /// Service times, response times or lateness, ns.
-    pub histogram: Histogram<u64>,
+    pub histogram: LatencyHistogram,
 }
 
 /// Writes one row per histogram bucket that counted anything: `low_ns` and `high_ns` are the
@@ -269,16 +268,15 @@ pub fn buckets<E: From<io::Error>>(
     let mut writer = RowWriter::new(to, format, columns.to_vec())?;
     for row in rows {
         let row = row?;
-        for bucket in row.histogram.iter_recorded() {
-            let value = bucket.value_iterated_to();
+        for (value, count) in counts(&row.histogram) {
             let mut fields = run_fields(&row.run).to_vec();
             fields.extend([
                 text("experiment", &row.experiment),
                 field("sample", row.sample),
                 text("direction", &row.direction),
                 field("low_ns", row.histogram.lowest_equivalent(value)),
-                field("high_ns", row.histogram.highest_equivalent(value)),
-                field("count", bucket.count_since_last_iteration()),
+                field("high_ns", value),
+                field("count", count),
             ]);
             writer.row(&fields)?;
         }

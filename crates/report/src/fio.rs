@@ -7,9 +7,9 @@ mod folder;
 use std::io::{self, Write};
 
 pub use folder::{CellFile, files};
-use hdrhistogram::Histogram;
 use iolab_analysis::latencies::CellLatencies;
 use iolab_record::{Cell, LatencyOf, Operation, OperationSummary, Run, RunRecord, Sample};
+use iolab_workload::histogram::{LatencyHistogram, counts};
 use iolab_workload::trial::{CacheState, Content, Pattern, SyncPolicy};
 use serde_json::{Map, Value, json};
 
@@ -61,7 +61,7 @@ fn job(group: usize, record: &RunRecord, cell: &Cell, latencies: &CellLatencies)
     let latency = |operation| latencies.get(&(cell.id, LatencyOf::service(operation)));
     let of = |operation| direction(&samples, elapsed_ns, operation, latency(operation));
     let requests = Operation::ALL.iter().copied().filter(|o| o.is_request());
-    let times: Vec<&Histogram<u64>> = requests.filter_map(latency).collect();
+    let times: Vec<&LatencyHistogram> = requests.filter_map(latency).collect();
     Some(json!({
         "jobname": name(record, cell),
         "groupid": group as u64 * 10_000 + cell.id.unsigned_abs(),
@@ -193,7 +193,7 @@ fn direction(
     samples: &[&Sample],
     elapsed_ns: u64,
     operation: Operation,
-    times: Option<&Histogram<u64>>,
+    times: Option<&LatencyHistogram>,
 ) -> Value {
     let sum = |what: fn(&OperationSummary) -> u64| {
         samples
@@ -276,16 +276,16 @@ const BELOW_2000: [u64; 11] = [2, 4, 10, 20, 50, 100, 250, 500, 750, 1000, 2000]
 /// Percentage of all requests in each latency class of one unit, with those above in the class `rest`; shorter times belong to
 /// the smaller unit.
 fn classes(
-    times: &[&Histogram<u64>],
+    times: &[&LatencyHistogram],
     unit_ns: u64,
     ends: &[u64],
     rest: Option<&str>,
 ) -> Map<String, Value> {
     let total: u64 = times.iter().map(|times| times.len()).sum();
+    let counts: Vec<(u64, u64)> = times.iter().copied().flat_map(counts).collect();
     let within = |from: u64, to: u64| {
-        let bins = times.iter().flat_map(|times| times.iter_recorded());
-        let inside = bins.filter(|bin| (from..to).contains(&bin.value_iterated_to()));
-        let count: u64 = inside.map(|bin| bin.count_at_value()).sum();
+        let inside = counts.iter().filter(|(ns, _)| (from..to).contains(ns));
+        let count: u64 = inside.map(|(_, count)| count).sum();
         count as f64 * 100.0 / total.max(1) as f64
     };
     let mut from = if unit_ns == 1 { 0 } else { unit_ns };
@@ -302,7 +302,7 @@ fn classes(
 }
 
 /// Times as in JSON+. iolab's service time is the sum of both of fio's: from just before the submission to the completion.
-fn latency_of(times: Option<&Histogram<u64>>) -> Value {
+fn latency_of(times: Option<&LatencyHistogram>) -> Value {
     let Some(times) = times.filter(|times| !times.is_empty()) else {
         return json!({"min": 0, "max": 0, "mean": 0.0, "stddev": 0.0, "N": 0});
     };
@@ -313,12 +313,9 @@ fn latency_of(times: Option<&Histogram<u64>>) -> Value {
             (format!("{percent:.6}"), ns.into())
         })
         .collect();
-    let bins: Map<String, Value> = times
-        .iter_recorded()
-        .map(|bin| {
-            let ns = bin.value_iterated_to().to_string();
-            (ns, bin.count_at_value().into())
-        })
+    let bins = counts(times).into_iter();
+    let bins: Map<String, Value> = bins
+        .map(|(ns, count)| (ns.to_string(), count.into()))
         .collect();
     json!({
         "min": times.min(),
@@ -360,7 +357,7 @@ mod tests {
 
     #[test]
     fn every_time_lies_in_one_class() {
-        let mut times = Histogram::<u64>::new(3).expect("valid");
+        let mut times = LatencyHistogram::new(3).expect("valid");
         for ns in [1, 999, 1000, 1500, 999_999, 1_000_000, 5_000_000_000] {
             times.record(ns).expect("in bounds");
         }

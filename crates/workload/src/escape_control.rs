@@ -5,7 +5,8 @@ use std::borrow::Cow;
 /// Replaces every character that may control a terminal by a visible form: control characters (`\u{1b}`), line and paragraph
 /// separators, and marks that reverse the direction of writing.
 pub fn escape_control(text: &str) -> Cow<'_, str> {
-    if !text.contains(steers) {
+    // Most text is ASCII, of which a byte shows that nothing is replaced.
+    if text.bytes().all(|byte| matches!(byte, b' '..=b'~')) || !text.contains(steers) {
         return Cow::Borrowed(text);
     }
     let mut safe = String::with_capacity(text.len() + 8);

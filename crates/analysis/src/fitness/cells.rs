@@ -175,9 +175,9 @@ impl Verdicts {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fitness::{Times, counted};
+    use crate::fitness::Times;
     use iolab_record::{LatencyOf, Operation, Sample, ServedBy};
-    use iolab_workload::histogram::new_latency_histogram;
+    use iolab_workload::histogram::{counts, new_latency_histogram};
     use iolab_workload::settings::Setting;
 
     type Trial = (Sample, Times);
@@ -196,7 +196,7 @@ mod tests {
         sample.verdict.served_by = ServedBy::Device;
         (
             sample,
-            vec![(LatencyOf::service(Operation::Sync), counted(&histogram))],
+            vec![(LatencyOf::service(Operation::Sync), counts(&histogram))],
         )
     }
 

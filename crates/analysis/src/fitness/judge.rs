@@ -8,7 +8,7 @@ use iolab_stats::{
     pooled_quantile,
 };
 use iolab_workload::Result;
-use iolab_workload::histogram::LatencyHistogram;
+use iolab_workload::histogram::counts;
 use iolab_workload::service_level::{Bound, Quantity, Requests, ServiceLevel};
 
 use super::Answer;
@@ -43,15 +43,6 @@ struct Trial<'a> {
 
 /// The frequency of each time in a trial, by operation and kind of time; ns ascending. Much smaller than the histograms.
 pub type Times = Vec<(LatencyOf, Vec<(u64, u64)>)>;
-
-/// The frequency of each time of a histogram; a bin counts as its highest time, as in quantiles of a histogram.
-pub fn counted(histogram: &LatencyHistogram) -> Vec<(u64, u64)> {
-    let bins = histogram.iter_recorded().map(|bin| {
-        let ns = histogram.highest_equivalent(bin.value_iterated_to());
-        (ns, bin.count_at_value())
-    });
-    bins.collect()
-}
 
 impl<'a> Evidence<'a> {
     /// The measured trials of every cell, with their times.
@@ -136,7 +127,7 @@ pub(crate) fn times_of_samples(
     for latency in latencies {
         let latency = latency?;
         let of_sample = times.entry(latency.sample).or_default();
-        of_sample.push((latency.of, counted(&latency.histogram)));
+        of_sample.push((latency.of, counts(&latency.histogram)));
     }
     Ok(times)
 }
@@ -408,7 +399,7 @@ mod tests {
         sample.operations.sync.requests = times.iter().map(|(_, count)| count).sum();
         Trial {
             sample: Box::leak(Box::new(sample)),
-            times: vec![(LatencyOf::service(Operation::Sync), counted(&histogram))],
+            times: vec![(LatencyOf::service(Operation::Sync), counts(&histogram))],
         }
     }
 

@@ -1,6 +1,5 @@
 //! The latencies of a cell, summed over its trials.
 
-use hdrhistogram::Histogram;
 use iolab_analysis::latencies::of_cells;
 use iolab_record::RunRecord;
 use iolab_record::SampleLatency;
@@ -75,7 +74,7 @@ fn what_ours_cannot_hold_counts_at_its_end_and_too_many_are_an_error() {
             histogram,
         })]
     };
-    let mut long = Histogram::new_with_bounds(1, 1 << 50, 3).unwrap();
+    let mut long = LatencyHistogram::new_with_bounds(1, 1 << 50, 3).unwrap();
     long.record_n(1 << 45, 3).unwrap();
     let cells = of_cells(&record, one(long)).unwrap();
     assert_eq!(cells[&(sample.cell, READS)].len(), 3);

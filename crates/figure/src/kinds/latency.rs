@@ -1,8 +1,8 @@
 //! The distribution of latency over all requests: by percentile with the tail stretched, or as a cumulative share.
 
-use hdrhistogram::Histogram;
 use iolab_analysis::analysis::Response;
 use iolab_record::{LatencyOf, Operation, RequestTime};
+use iolab_workload::histogram::LatencyHistogram;
 use iolab_workload::quantity::format_ns;
 use iolab_workload::{Error, Result};
 
@@ -37,7 +37,7 @@ pub(in super::super) enum View {
 /// All requests of a cell, in ns.
 struct Distribution<'a> {
     row: &'a CellValues<'a>,
-    histogram: &'a Histogram<u64>,
+    histogram: &'a LatencyHistogram,
 }
 
 /// Makes the model.
@@ -116,7 +116,7 @@ fn what(runs: &[FigureRun<'_>]) -> &'static str {
 
 /// The requests of a cell's trials together: response times where there are any, else service times, of the direction
 /// with more of them. `None` where nothing was recorded.
-fn all<'a>(run: &FigureRun<'a>, row: &CellValues<'_>) -> Option<&'a Histogram<u64>> {
+fn all<'a>(run: &FigureRun<'a>, row: &CellValues<'_>) -> Option<&'a LatencyHistogram> {
     let cell = row.cell.cell.id;
     let of = |operation, quantity| {
         let of = LatencyOf {

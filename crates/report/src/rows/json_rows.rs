@@ -22,16 +22,20 @@ pub(super) struct Frame {
 pub(super) struct JsonRows<W: Write> {
     to: W,
     frame: Frame,
+    /// What stands before each value: its name with what separates it from the value before.
     names: Vec<String>,
     is_empty: bool,
 }
 
 impl<W: Write> JsonRows<W> {
     pub(super) fn new(to: W, columns: &[String], frame: Frame) -> Self {
+        let separators = std::iter::once('{').chain(std::iter::repeat(','));
+        let names = columns.iter().zip(separators);
+        let names = names.map(|(name, before)| format!("{before}{}:", Value::from(name.as_str())));
         Self {
             to,
             frame,
-            names: columns.to_vec(),
+            names: names.collect(),
             is_empty: true,
         }
     }
@@ -45,11 +49,11 @@ impl<W: Write> Rows for JsonRows<W> {
         };
         self.is_empty = false;
         self.to.write_all(before)?;
-        let fields = self.names.iter().zip(values);
-        object(
-            &mut self.to,
-            fields.map(|(name, value)| (name, value.unwrap_or(&Value::Null))),
-        )
+        for (name, value) in self.names.iter().zip(values) {
+            self.to.write_all(name.as_bytes())?;
+            serde_json::to_writer(&mut self.to, value.unwrap_or(&Value::Null))?;
+        }
+        self.to.write_all(b"}")
     }
 
     fn finish(mut self: Box<Self>) -> io::Result<()> {
@@ -60,18 +64,4 @@ impl<W: Write> Rows for JsonRows<W> {
         self.to.write_all(after)?;
         self.to.flush()
     }
-}
-
-/// Writes an object with its fields in the given order.
-pub(crate) fn object<'a>(
-    to: &mut impl Write,
-    fields: impl Iterator<Item = (&'a String, &'a Value)>,
-) -> io::Result<()> {
-    for (i, (name, value)) in fields.enumerate() {
-        to.write_all(if i == 0 { b"{" } else { b"," })?;
-        serde_json::to_writer(&mut *to, name)?;
-        to.write_all(b":")?;
-        serde_json::to_writer(&mut *to, value)?;
-    }
-    to.write_all(b"}")
 }

@@ -170,7 +170,7 @@ fn a_total_that_caches_may_exceed_is_no_bound() {
     writes.time.may_exceed = true;
     let shown = drawn(&writes, 80, 24);
     let first = shown.lines().next().expect("a line");
-    assert!(first.contains("   01:04 of 01:55 or more   "), "{first}");
+    insta::assert_snapshot!(first, @"iolab study /mnt/disk   quick   01:04 of 01:55 or more   other traffic 2 %");
 }
 
 #[test]

@@ -1,9 +1,9 @@
 //! The search for the highest rate at which service levels hold: one trial after another, each at the rate that the search
 //! chooses.
 
-use iolab_analysis::fitness::counted;
 use iolab_analysis::slo::{self, Visits};
 use iolab_plan::cells::PlannedCell;
+use iolab_workload::histogram::counts;
 use iolab_workload::service_level::ServiceLevels;
 use iolab_workload::trial::{RATE_MAX, Rate};
 use iolab_workload::{Error, Result};
@@ -143,7 +143,7 @@ impl Found {
             return;
         };
         let times = sample::histograms(&last.outcome).into_iter();
-        let times = times.map(|(of, histogram)| (of, counted(histogram)));
+        let times = times.map(|(of, histogram)| (of, counts(histogram)));
         let rate = next.rate();
         let kept = self.visits.add(rate, last.sample.clone(), times.collect());
         match next {
