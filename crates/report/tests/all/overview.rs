@@ -85,6 +85,35 @@ fn numbers_of_different_sizes_have_their_own_units() {
     insta::assert_snapshot!(text.lines().next().unwrap_or_default(), @"/data: sequential 1 MiB read 500 MB/s, 64 KiB write 1526 IOPS (one at a time; +/- 1.0 % at most)");
 }
 
+/// Runs of one experiment on two disks: a row for each, with its name, whichever is given first.
+#[test]
+fn each_disk_has_a_row_of_its_own_at_a_glance() {
+    let [ssd, hdd] = [("/ssd", 1.0), ("/hdd", 0.2)].map(|(target, scale)| {
+        let mut record = curve("read-size", &[], scale);
+        record.run.target = target.to_owned();
+        Input::new(PathBuf::from(target), AnalysedRun::of(record))
+    });
+    let rows = |inputs: [&Input; 2]| -> Vec<String> {
+        let text = Overview::new(inputs).text(&Style {
+            width: 1000,
+            ascii: false,
+        });
+        let glance = text.split("at a glance").nth(1).unwrap_or_default();
+        let rows = glance.lines().skip(1).take_while(|line| !line.is_empty());
+        let mut rows: Vec<String> = rows
+            .map(|row| row.split_whitespace().collect::<Vec<_>>().join(" "))
+            .collect();
+        rows.sort();
+        rows
+    };
+    let first = rows([&ssd, &hdd]);
+    insta::assert_snapshot!(first.join("\n"), @r"
+    /hdd scratch file 191 +/- 1.0 %
+    /ssd scratch file 955 +/- 1.0 %
+    ");
+    assert_eq!(rows([&hdd, &ssd]), first);
+}
+
 #[test]
 fn a_study_fits_on_a_screen() {
     let inputs = study();

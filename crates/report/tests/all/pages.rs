@@ -3,12 +3,12 @@
 use std::path::PathBuf;
 
 use iolab_analysis::analysed_run::AnalysedRun;
-use iolab_record::{Interval, Moved, PerOperation, RunRecord, SampleSeries, Series};
+use iolab_record::{FurtherTarget, Interval, Moved, PerOperation, RunRecord, SampleSeries, Series};
 use iolab_report::input::{Input, InsideTrials};
 use iolab_report::report::StudyReport;
 use iolab_synthetic::{
-    LAYERS, LayerShares, Layers, SYNC_LAYERS, add_cell, latency_inside, record, throughput_inside,
-    traced,
+    LAYERS, LayerShares, Layers, SYNC_LAYERS, add_cell, around, latency_inside, record,
+    throughput_inside, traced,
 };
 
 /// The study of a disk, and the same of another one.
@@ -184,6 +184,36 @@ fn long_names_of_targets_break_in_tables() {
     };
     assert!(cell(long).contains("long"), "{}", cell(long));
     assert!(!cell("/mnt/a").contains("long"), "{}", cell("/mnt/a"));
+}
+
+/// Where the target is a factor, a run in a figure that is named by its targets would name a cell twice.
+#[test]
+fn figures_of_runs_that_compare_targets_name_each_once() {
+    let run = |file: &str, targets: [&str; 2]| {
+        let mut record = record("read-random", &["bs", "target"]);
+        let [first, second] = targets;
+        record.run.target = first.to_owned();
+        record.further_targets = vec![FurtherTarget {
+            id: 1,
+            target: second.to_owned(),
+            ..FurtherTarget::default()
+        }];
+        for (target, mb_s) in targets.into_iter().zip([60.0, 90.0]) {
+            for (size, times) in [("4KiB", 1.0), ("64KiB", 8.0)] {
+                let levels = [format!("bs={size}"), format!("target={target}")];
+                let levels = levels.each_ref().map(String::as_str);
+                add_cell(&mut record, &levels, &around(times * mb_s));
+            }
+        }
+        Input::new(PathBuf::from(file), AnalysedRun::of(record))
+    };
+    let inputs = [
+        run("june.iolab", ["/mnt/a", "/mnt/b"]),
+        run("july.iolab", ["/mnt/b", "/mnt/c"]),
+    ];
+    let text = StudyReport::new(&inputs).markdown("x").unwrap().text;
+    let captions: Vec<&str> = text.lines().filter(|line| line.starts_with("![")).collect();
+    insta::assert_snapshot!(captions.join("\n"));
 }
 
 #[test]

@@ -141,6 +141,14 @@ fn a_run_without_a_measured_trial_has_its_line_too() {
     insta::assert_snapshot!(line(&record), @"read-size on /data: no measured trial (2 warm-up trials are stored); the run did not finish");
     record.cells[first].ended_by = Some(EndedBy::User);
     insta::assert_snapshot!(line(&record), @"read-size on /data: no measured trial (2 warm-up trials are stored); the user ended the run");
+    insta::assert_snapshot!(text(&unfinished(&analyse(&record))), @"The user ended the run: no cell has a measured trial.");
+    for mb_s in [100.0, 120.0] {
+        for cell in [0, 1] {
+            add_trial(&mut record, cell, mb_s, false);
+        }
+    }
+    insta::assert_snapshot!(text(&unfinished(&analyse(&record))), @"The user ended the run: each cell has at least one measured trial. The results cover the trials completed so far.");
+    record.samples.truncate(2);
     record.run.status = RunStatus::Failed;
     add_trial(&mut record, first, 1.0, false).ok = false;
     record.cells[first].ended_by = None;
