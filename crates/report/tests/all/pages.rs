@@ -160,6 +160,24 @@ fn targets_stand_in_the_order_in_which_they_were_given() {
     }
 }
 
+/// The numbers of a page are those of the latest run of each experiment.
+#[test]
+fn earlier_runs_of_an_experiment_are_counted_apart() {
+    let run = |started: &str| {
+        let mut record = record("read-random", &["bs"]);
+        add_cell(&mut record, &["bs=4KiB"], &around(60.0));
+        record.run.started_utc = format!("{started}T03:04:05Z");
+        Input::new(PathBuf::from(started), AnalysedRun::of(record))
+    };
+    let inputs = ["2026-01-01", "2026-01-02", "2026-01-03"].map(run);
+    let subject = |inputs: &[Input]| {
+        let page = StudyReport::new(inputs).html().unwrap();
+        between(&page, "<p class=\"subject\">", "</p>").to_owned()
+    };
+    let told = [1, 2, 3].map(|count| subject(&inputs[..count]));
+    insta::assert_snapshot!(told.join("\n"));
+}
+
 #[test]
 fn long_names_of_targets_break_in_tables() {
     let long = "/mnt/by-id/ata-WDC_WD40EFRX-68N32N0_WD-WCC7K0AAAAAA:/mnt/by-id/ata-WDC_WD40EFRX-68N32N0_WD-WCC7K0BBBBBB";
