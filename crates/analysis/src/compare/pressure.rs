@@ -22,7 +22,7 @@ pub(super) fn differences(pairs: &[(&CellDisturbance, &CellDisturbance)]) -> Vec
             Disturber::Splitting | Disturber::Fragmentation => what.differs(base, new),
             _ => (base - new).abs() >= STRONG,
         };
-        strong.then(|| Difference {
+        strong.then_some(Difference {
             what: DiffersIn::Disturbance(what),
             base: SideValue::Disturbed(what, base),
             new: SideValue::Disturbed(what, new),

@@ -9,6 +9,7 @@ use iolab_report::input::Input;
 use iolab_report::overview::Overview;
 
 use iolab_synthetic::{add_cell, around, record};
+use iolab_workload::trial::Pattern;
 
 /// A curve over sizes of one kind of access.
 fn curve(name: &str, access: &[&str], scale: f64) -> RunRecord {
@@ -112,6 +113,30 @@ fn each_disk_has_a_row_of_its_own_at_a_glance() {
     /ssd scratch file 955 +/- 1.0 %
     ");
     assert_eq!(rows([&hdd, &ssd]), first);
+}
+
+/// Half of an interval as a share of the number says nothing where it is more than all of it.
+#[test]
+fn an_interval_wider_than_its_number_has_no_share_of_it() {
+    let lines = |runs: &[(&str, &str)]| {
+        let input = |(name, size): &(&str, &str)| {
+            let mut record = record(name, &["bs"]);
+            let level = format!("bs={size}");
+            add_cell(&mut record, &[&level], &[1.0, 2.0, 3.0, 4.0, 5.0, 900.0]);
+            if *name == "read-random" {
+                record.cells[0].spec.trial.pattern = Pattern::Rand;
+            }
+            Input::new(PathBuf::from(name), AnalysedRun::of(record))
+        };
+        let inputs: Vec<Input> = runs.iter().map(input).collect();
+        let text = Overview::new(&inputs).text(&Style {
+            width: 1000,
+            ascii: false,
+        });
+        text.lines().next().unwrap_or_default().to_owned()
+    };
+    let both = [("read-size", "1MiB"), ("read-random", "4KiB")];
+    insta::assert_snapshot!([lines(&both[..1]), lines(&both)].join("\n"));
 }
 
 #[test]
