@@ -1,7 +1,5 @@
 //! Comparison of runs: matching of cells, and other differences.
 
-use std::borrow::Cow;
-
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::claim::Difference;
 use iolab_analysis::compare::{
@@ -159,17 +157,14 @@ fn what_differs_besides_is_listed() {
     new.cells[1].spec.trial.threads = 4;
     serve(&mut new, 0, ServedBy::PageCache, "all from memory");
     let comparison = of(&base, &new, None).unwrap();
-    let told: Vec<(Cow<'_, str>, SideValue, SideValue)> = comparison
-        .differences
-        .iter()
-        .map(|d| (d.what.key(), d.base.clone(), d.new.clone()))
-        .collect();
+    let differences = comparison.differences.iter();
+    let told = differences.map(|d| (d.what.key(), d.base.clone(), d.new.clone()));
     let known = |value: &str| SideValue::Known(value.to_owned());
     let set = |name: &str, value| SideValue::Set(Setting::find(name).expect("a setting"), value);
     let cache = |state: &str| set("cache", Value::Word(state.to_owned()));
     let threads = |count: u32| set("threads", count.into());
     assert_eq!(
-        told,
+        told.collect::<Vec<_>>(),
         [
             ("tool_version".into(), known("0.1.0"), known("0.2.0")),
             ("kernel_release".into(), SideValue::Unknown, known("7.0")),
