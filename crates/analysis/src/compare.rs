@@ -18,7 +18,7 @@ use iolab_stats::{Equivalence, MannWhitney, Ratio, Summary, TTest, holm};
 use crate::claim::{self, Estimate};
 use crate::doubt::{SideDoubt, SideDoubts};
 
-pub use difference::{Difference, SideValue};
+pub use difference::{Difference, DiffersIn, SideValue};
 pub use matching::RunSide;
 pub use peers::{PEER_MARGIN, with_peers};
 pub use verdict::{CellVerdict, Valueless, WhyUndecided};
@@ -320,7 +320,7 @@ fn edition_difference(base: &AnalysedRun, new: &AnalysedRun) -> Option<Differenc
     let edition = |run: &AnalysedRun| Some(run.analysis().standard.as_ref()?.edition);
     let (base, new) = (edition(base)?, edition(new)?);
     (base != new).then(|| Difference {
-        what: "edition".to_owned(),
+        what: DiffersIn::Edition,
         base: SideValue::Known(base.to_string()),
         new: SideValue::Known(new.to_string()),
     })

@@ -3,16 +3,17 @@
 mod conclusion;
 pub(crate) mod data;
 
-use std::borrow::Cow;
 use std::io::{self, Write};
 
 use crate::disturber;
 use crate::doubt::{has_values, on_side, remedy};
+use crate::fact;
 use crate::findings::overall;
+use crate::setting_value::setting_value;
 use iolab_analysis::analysis::Response;
 use iolab_analysis::compare::{
-    CellComparison, Comparison, Difference, Further, HypothesisTest, POWER, ReplicationUnit, Side,
-    SideName, SideValue,
+    CellComparison, Comparison, Difference, DiffersIn, Further, HypothesisTest, POWER,
+    ReplicationUnit, Side, SideName, SideValue,
 };
 use iolab_analysis::doubt::{Reason, SideDoubt};
 use iolab_figure::result_names;
@@ -103,19 +104,35 @@ fn heading(comparison: &Comparison) -> String {
 /// A line for each difference between two sides.
 pub(crate) fn difference_lines(differences: &[Difference]) -> impl Iterator<Item = String> {
     differences.iter().map(|d| {
-        let (base, new) = (side_value(&d.base), side_value(&d.new));
-        let [what, base, new] = [&*d.what, &*base, &*new].map(escape_control);
-        format!("  {what}: {base} -> {new}")
+        let (base, new) = (side_value(d, &d.base), side_value(d, &d.new));
+        format!("  {}: {base} -> {new}", differs_in(&d.what))
     })
 }
 
-/// What a side has.
-pub(crate) fn side_value(value: &SideValue) -> Cow<'_, str> {
-    match value {
-        SideValue::Known(value) => value.into(),
-        SideValue::Disturbed(by, value) => disturber::extent(*by, *value).into(),
-        SideValue::Unknown => "not known".into(),
-        SideValue::Various => "various, by cell".into(),
+/// What two sides differ in.
+fn differs_in(what: &DiffersIn) -> String {
+    match what {
+        DiffersIn::TargetKind => "kind of target".to_owned(),
+        DiffersIn::ToolVersion => "version of iolab".to_owned(),
+        DiffersIn::Edition => "edition of the standard".to_owned(),
+        DiffersIn::Fact(key) => fact::name(key),
+        DiffersIn::Disturbance(by) => disturber::words(*by).to_owned(),
+        DiffersIn::Experiment
+        | DiffersIn::Target
+        | DiffersIn::Groups
+        | DiffersIn::Setting { .. } => escape_control(&what.name()).into_owned(),
+    }
+}
+
+/// What a side has of it.
+fn side_value(difference: &Difference, value: &SideValue) -> String {
+    match (value, &difference.what) {
+        (SideValue::Known(text), DiffersIn::Fact(key)) => fact::value(key, text),
+        (SideValue::Known(text), _) => escape_control(text).into_owned(),
+        (SideValue::Set(setting, value), _) => setting_value(setting, value),
+        (SideValue::Disturbed(by, value), _) => disturber::extent(*by, *value),
+        (SideValue::Unknown, _) => "not known".to_owned(),
+        (SideValue::Various, _) => "various, by cell".to_owned(),
     }
 }
 

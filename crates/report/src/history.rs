@@ -12,6 +12,7 @@ use serde_json::{Map, Value, json};
 use crate::compare::factor;
 use crate::exclusion::excluded;
 use crate::exported_run::run_fields;
+use crate::fact;
 use crate::layout::{self, Column, Grid, none};
 use crate::rows::{Field, Format, RowWriter, columns_of, field, text as text_field};
 use crate::runs::data::run_objects;
@@ -185,13 +186,13 @@ fn start(line: &ExperimentLine, run: usize) -> String {
 }
 
 fn what(change: &Change) -> String {
-    let value = |value: &Option<String>| {
-        let value = value.as_deref().unwrap_or("not known");
-        escape_control(value).into_owned()
+    let value = |value: &Option<String>| match value {
+        Some(text) => fact::value(&change.what, text),
+        None => "not known".to_owned(),
     };
     format!(
         "{} ({} -> {})",
-        escape_control(&change.what),
+        fact::name(&change.what),
         value(&change.before),
         value(&change.now)
     )

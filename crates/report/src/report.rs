@@ -184,6 +184,16 @@ impl<'a> StudyReport<'a> {
         deposit::files(self, run_files, observations)
     }
 
+    /// What was measured, as far as it is shown.
+    fn subject(&self) -> String {
+        let subject = self.overview.subject();
+        match self.inputs.len() - self.latest.len() {
+            0 => subject,
+            1 => format!("{subject} 1 earlier run is shown over time only."),
+            n => format!("{subject} {n} earlier runs are shown over time only."),
+        }
+    }
+
     /// What the document begins with, one line each, to copy: the answers to questions, else the results of the runs.
     fn lines(&self) -> Vec<String> {
         match self.answers.is_empty() {

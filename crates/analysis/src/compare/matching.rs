@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use iolab_workload::{Error, Result};
 
-use super::difference::{Difference, SideValue};
+use super::difference::{Difference, DiffersIn, SideValue};
 use super::{Pair, pressure};
 use crate::analysed_run::AnalysedRun;
 use crate::analysis::{Analysis, CellAnalysis, Response};
@@ -17,8 +17,8 @@ use iolab_record::environment;
 use iolab_record::{Cell, RunRecord};
 use iolab_workload::group::split_group;
 use iolab_workload::operation::Operation;
+use iolab_workload::settings::Setting;
 use iolab_workload::settings::cell_label;
-use iolab_workload::settings::{Setting, Value};
 
 /// One side: a run, or the cells of a run with one level of a factor.
 #[derive(Debug, Clone, Copy)]
@@ -262,16 +262,16 @@ fn merge_blocks(cells: &[&BTreeMap<u32, f64>]) -> Vec<f64> {
 pub(crate) fn run_differences(base: &RunRecord, new: &RunRecord) -> Vec<Difference> {
     let named = |record: &RunRecord| {
         [
-            ("experiment", record.experiment.name.clone()),
-            ("target", record.target_text()),
-            ("target_kind", record.run.target_kind.to_string()),
-            ("tool_version", record.run.tool_version.clone()),
+            (DiffersIn::Experiment, record.experiment.name.clone()),
+            (DiffersIn::Target, record.target_text()),
+            (DiffersIn::TargetKind, record.run.target_kind.to_string()),
+            (DiffersIn::ToolVersion, record.run.tool_version.clone()),
         ]
     };
     let runs = named(base).into_iter().zip(named(new));
     let runs = runs.filter(|((_, a), (_, b))| a != b);
     let runs = runs.map(|((what, base), (_, new))| Difference {
-        what: what.to_owned(),
+        what,
         base: SideValue::Known(base),
         new: SideValue::Known(new),
     });
@@ -279,7 +279,7 @@ pub(crate) fn run_differences(base: &RunRecord, new: &RunRecord) -> Vec<Differen
         environment::differences(&base.environment, &new.environment)
             .into_iter()
             .map(|(key, base, new)| Difference {
-                what: key,
+                what: DiffersIn::Fact(key),
                 base: base.map_or(SideValue::Unknown, SideValue::Known),
                 new: new.map_or(SideValue::Unknown, SideValue::Known),
             }),
@@ -296,38 +296,38 @@ pub(crate) fn setting_differences(
     for (a, b) in both {
         let own = |cell: &CellAnalysis| -> Vec<(String, Cell)> {
             let groups = cell.cell.groups();
-            groups
-                .map(|(name, cell)| ([name, "."].concat(), cell))
-                .collect()
+            groups.map(|(name, cell)| (name.to_owned(), cell)).collect()
         };
         let (groups, others) = (own(a), own(b));
         let mut sides = Vec::new();
         if groups.is_empty() && others.is_empty() {
-            sides.push((String::new(), &a.cell, &b.cell));
+            sides.push((None, &a.cell, &b.cell));
         } else if !groups
             .iter()
             .map(|(name, _)| name)
             .eq(others.iter().map(|(name, _)| name))
         {
             let names = |groups: &[(String, Cell)]| {
-                let names = groups.iter().map(|(name, _)| name.trim_end_matches('.'));
-                names.collect::<Vec<_>>().join(", ")
+                let names = groups.iter().map(|(name, _)| name.as_str());
+                SideValue::Known(names.collect::<Vec<_>>().join(", "))
             };
             note(
                 &mut found,
-                "groups".to_owned(),
+                DiffersIn::Groups,
                 names(&groups),
                 names(&others),
             );
         } else {
             let pairs = groups.iter().zip(&others);
-            sides.extend(pairs.map(|((name, a), (_, b))| (name.clone(), a, b)));
+            sides.extend(pairs.map(|((name, a), (_, b))| (Some(name.clone()), a, b)));
         }
         for (group, a, b) in sides {
             for ((setting, base), (_, new)) in a.in_force().zip(b.in_force()) {
-                let name = [&group, setting.column].concat();
-                if base != new && !expected(&name) {
-                    note(&mut found, name, text(base), text(new));
+                let group = group.clone();
+                let what = DiffersIn::Setting { group, setting };
+                if base != new && !expected(&what.key()) {
+                    let [base, new] = [base, new].map(|value| SideValue::Set(setting, value));
+                    note(&mut found, what, base, new);
                 }
             }
         }
@@ -336,25 +336,12 @@ pub(crate) fn setting_differences(
 }
 
 /// Adds a difference of a pair of cells.
-fn note(found: &mut Vec<Difference>, what: String, base: String, new: String) {
-    let difference = Difference {
-        what,
-        base: SideValue::Known(base),
-        new: SideValue::Known(new),
-    };
+fn note(found: &mut Vec<Difference>, what: DiffersIn, base: SideValue, new: SideValue) {
+    let difference = Difference { what, base, new };
     match found.iter_mut().find(|d| d.what == difference.what) {
         None => found.push(difference),
         Some(seen) if *seen == difference => {}
         Some(seen) => (seen.base, seen.new) = (SideValue::Various, SideValue::Various),
-    }
-}
-
-/// A value as in exports.
-fn text(value: Value) -> String {
-    match serde_json::Value::from(value) {
-        serde_json::Value::Null => "none".to_owned(),
-        serde_json::Value::String(text) => text,
-        other => other.to_string(),
     }
 }
 

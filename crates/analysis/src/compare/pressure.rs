@@ -2,7 +2,7 @@
 
 use iolab_stats::median;
 
-use super::difference::{Difference, SideValue};
+use super::difference::{Difference, DiffersIn, SideValue};
 use crate::analysis::CellDisturbance;
 use crate::imbalance::Disturber;
 
@@ -22,8 +22,8 @@ pub(super) fn differences(pairs: &[(&CellDisturbance, &CellDisturbance)]) -> Vec
             Disturber::Splitting | Disturber::Fragmentation => what.differs(base, new),
             _ => (base - new).abs() >= STRONG,
         };
-        strong.then(|| Difference {
-            what: what.name().to_owned(),
+        strong.then_some(Difference {
+            what: DiffersIn::Disturbance(what),
             base: SideValue::Disturbed(what, base),
             new: SideValue::Disturbed(what, new),
         })
@@ -45,7 +45,7 @@ mod tests {
         let (base, new) = (of(0.01, Some(0.1)), of(0.12, Some(0.13)));
         let told = differences(&[(&base, &new), (&base, &new)]);
         assert_eq!(told.len(), 1);
-        assert_eq!(told[0].what, "steal");
+        assert_eq!(told[0].what, DiffersIn::Disturbance(Disturber::Steal));
         let stolen = |share| SideValue::Disturbed(Disturber::Steal, share);
         assert_eq!(
             (&told[0].base, &told[0].new),

@@ -231,5 +231,5 @@ fn setting(a: &FiledRun<'_>, b: &FiledRun<'_>) -> Result<Option<ExclusionReason>
     }
     let differing = setting_differences(&pairs, |_| false);
     let first = differing.into_iter().next();
-    Ok(first.map(|found| ExclusionReason::Settings(found.what)))
+    Ok(first.map(|found| ExclusionReason::Settings(found.what.name().into_owned())))
 }

@@ -12,7 +12,7 @@ use iolab_record::environment::KEYS;
 use iolab_record::{RunRecord, ServedBy, TargetKind};
 use iolab_workload::Kind;
 use iolab_workload::response::Response;
-use iolab_workload::settings::SETTINGS;
+use iolab_workload::settings::{SETTINGS, Setting, Value};
 use iolab_workload::trial::{CacheState, Rate};
 
 use iolab_synthetic::{add_cell, around, record, serve, size_curve};
@@ -157,19 +157,19 @@ fn what_differs_besides_is_listed() {
     new.cells[1].spec.trial.threads = 4;
     serve(&mut new, 0, ServedBy::PageCache, "all from memory");
     let comparison = of(&base, &new, None).unwrap();
-    let told: Vec<(&str, SideValue, SideValue)> = comparison
-        .differences
-        .iter()
-        .map(|d| (d.what.as_str(), d.base.clone(), d.new.clone()))
-        .collect();
+    let differences = comparison.differences.iter();
+    let told = differences.map(|d| (d.what.key(), d.base.clone(), d.new.clone()));
     let known = |value: &str| SideValue::Known(value.to_owned());
+    let set = |name: &str, value| SideValue::Set(Setting::find(name).expect("a setting"), value);
+    let cache = |state: &str| set("cache", Value::Word(state.to_owned()));
+    let threads = |count: u32| set("threads", count.into());
     assert_eq!(
-        told,
+        told.collect::<Vec<_>>(),
         [
-            ("tool_version", known("0.1.0"), known("0.2.0")),
-            ("kernel_release", SideValue::Unknown, known("7.0")),
-            ("cache", known("direct"), known("cold")),
-            ("threads", known("1"), known("4")),
+            ("tool_version".into(), known("0.1.0"), known("0.2.0")),
+            ("kernel_release".into(), SideValue::Unknown, known("7.0")),
+            ("cache".into(), cache("direct"), cache("cold")),
+            ("threads".into(), threads(1), threads(4)),
         ]
     );
     let sources = comparison.cells.iter().map(|cell| {
@@ -397,7 +397,9 @@ fn a_difference_in_any_fixed_setting_is_named() {
             "linkage" => "command",
             _ => setting.column,
         };
-        let named = found.iter().find(|difference| difference.what == column);
+        let named = found
+            .iter()
+            .find(|difference| difference.what.key() == column);
         let named = named.unwrap_or_else(|| panic!("{} is not named", setting.name));
         assert_ne!(named.base, named.new);
     }

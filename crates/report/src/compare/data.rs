@@ -4,15 +4,18 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use iolab_analysis::claim::{self, Estimate};
-use iolab_analysis::compare::{CellComparison, Comparison, Difference, Further, Overall, Side};
+use iolab_analysis::compare::{
+    CellComparison, Comparison, Difference, Further, Overall, Side, SideValue,
+};
 use iolab_figure::result_names;
 use iolab_stats::{RankMethod, Summary, TTest};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Serialize;
 use serde_json::json;
 
-use super::{served_in_words, side_value, whole};
+use super::{served_in_words, whole};
 use crate::claims::{Against, Relation};
+use crate::disturber;
 use crate::document_header::{IOLAB_VERSION, Levels, SCHEMA};
 
 /// What `iolab compare --format json` prints.
@@ -57,8 +60,8 @@ pub(crate) struct Compared<'a> {
 /// A setting or a fact in which the sides differ beside what is compared.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub(crate) struct Differing<'a> {
-    /// What differs.
-    what: &'a str,
+    /// What differs: a key of the environment, the column of a setting, or a disturbance.
+    what: Cow<'a, str>,
     /// What the base has.
     base: Cow<'a, str>,
     /// What the new side has.
@@ -277,10 +280,26 @@ impl<'a> Compared<'a> {
 impl<'a> Differing<'a> {
     pub(crate) fn of(found: &'a Difference) -> Self {
         Self {
-            what: &found.what,
-            base: side_value(&found.base),
-            new: side_value(&found.new),
+            what: found.what.key(),
+            base: exported(&found.base),
+            new: exported(&found.new),
         }
+    }
+}
+
+/// What a side has, as in exports.
+fn exported(value: &SideValue) -> Cow<'_, str> {
+    match value {
+        SideValue::Known(text) => text.into(),
+        SideValue::Set(setting, set) => match serde_json::Value::from(set.clone()) {
+            // A column of exports has no rate in bytes.
+            serde_json::Value::Null => set.text(setting.kind).into(),
+            serde_json::Value::String(text) => text.into(),
+            other => other.to_string().into(),
+        },
+        SideValue::Disturbed(by, value) => disturber::extent(*by, *value).into(),
+        SideValue::Unknown => "not known".into(),
+        SideValue::Various => "various, by cell".into(),
     }
 }
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::agreement::{shown, shown_of_cell, tally_of};
+use super::precision::wide_interval;
 use super::run_status::is_by_user;
 use super::sentences::{cause_in_short, done, in_words_of_standard, state_in_short, times};
 use iolab_analysis::analysis::{Analysis, CellAnalysis, Flag, Response};
@@ -113,8 +114,12 @@ impl<'a> Subject<'a> {
                 let precision = least
                     .precision
                     .filter(|_| stages(analysis, least).is_empty());
-                let within =
-                    precision.map_or_else(String::new, |p| format!(" +/- {}", format_percent(p)));
+                let within = precision.map_or_else(String::new, |p| {
+                    match wide_interval(least, analysis.response) {
+                        None => format!(" +/- {}", format_percent(p)),
+                        Some(interval) => format!(" ({interval})"),
+                    }
+                });
                 value(least) + &within
             }
             false if level(analysis, least) == level(analysis, most) => {

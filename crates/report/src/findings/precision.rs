@@ -1,6 +1,6 @@
 //! Whether the intervals are as narrow as was asked for.
 
-use iolab_analysis::analysis::{Analysis, CellAnalysis, TRIALS_MIN};
+use iolab_analysis::analysis::{Analysis, CellAnalysis, Response, TRIALS_MIN};
 use iolab_record::{EndedBy, RunStatus, TargetKind};
 use iolab_workload::quantity::format_percent;
 
@@ -41,8 +41,11 @@ pub fn below_precision(analysis: &Analysis) -> Vec<Finding> {
     if let Some(worst) = worst {
         let goal = format_percent(analysis.precision_goal);
         let reached = format!(
-            "+/- {} after {} trials",
-            format_percent(worst.precision.unwrap_or(0.0)),
+            "{} after {} trials",
+            match wide_interval(worst, analysis.response) {
+                None => format!("+/- {}", format_percent(worst.precision.unwrap_or(0.0))),
+                Some(interval) => format!("95 % interval {interval}"),
+            },
             worst.n
         );
         let missed = match levels_of(analysis, worst) {
@@ -85,6 +88,15 @@ pub fn below_precision(analysis: &Analysis) -> Vec<Finding> {
         });
     }
     findings
+}
+
+/// The interval of the median of a cell, `0.0250 MB/s to 14.9 MB/s`, if half of it is more than the median: a distance of 16853 % to both sides
+/// means nothing.
+pub(super) fn wide_interval(cell: &CellAnalysis, response: Response) -> Option<String> {
+    cell.precision.filter(|precision| *precision > 1.0)?;
+    let interval = cell.response?.median_interval?;
+    let [low, high] = [interval.low, interval.high].map(|end| response.format(end));
+    Some(format!("{low} to {high}"))
 }
 
 /// What gives these cells more trials: that which ended their repetition, or the run.

@@ -57,12 +57,14 @@ pub fn unfinished(analysis: &Analysis) -> Vec<Finding> {
         RunStatus::Interrupted => "The run was interrupted",
         RunStatus::Failed => "The run failed",
     };
-    let rest = if without == analysis.cells.len() {
-        "No cell has a result."
-    } else {
-        "The results cover the trials completed so far."
+    if without == analysis.cells.len() {
+        return UNFINISHED.one(format!("{text}: no cell has a measured trial."));
+    }
+    let has_interval = |cell: &CellAnalysis| {
+        cell.response
+            .is_some_and(|response| response.median_interval.is_some())
     };
-    let doubt = match is_by_user(analysis) {
+    let doubt = match is_by_user(analysis) && analysis.cells.iter().any(has_interval) {
         true => {
             " If the values shown were the reason, the 95 % intervals contain the median less often than in 95 % of runs."
         }
@@ -76,6 +78,7 @@ pub fn unfinished(analysis: &Analysis) -> Vec<Finding> {
             has(without)
         ),
     };
+    let rest = "The results cover the trials completed so far.";
     let text = format!("{text}: {lacking}. {rest}{doubt}");
     UNFINISHED.one(text)
 }

@@ -311,6 +311,11 @@ fn reach(rows: &[&HeadlineCell<'_>]) -> String {
         .collect::<Option<Vec<f64>>>();
     let widest = widest.and_then(|all| all.into_iter().max_by(f64::total_cmp));
     match widest {
+        // A distance to both sides that ends below zero means nothing.
+        Some(widest) if widest > 1.0 => match rates.len() {
+            1 => format!("{in_flight}its interval is wider than the number"),
+            _ => format!("{in_flight}some intervals are wider than the number"),
+        },
         Some(widest) => format!("{in_flight}+/- {} at most", format_percent(widest)),
         None => format!("{in_flight}too few trials for some intervals"),
     }

@@ -2,14 +2,14 @@
 
 use std::collections::HashSet;
 
-use super::summary::readable;
-use super::{Input, clean};
+use super::{Input, section};
+use crate::fact;
 
 /// One property of the machine, the kernel, the file system or the device.
 #[derive(Debug, Clone)]
 pub(super) struct Fact {
     pub(super) name: String,
-    /// Its value; or `NAME: VALUE` for each run where they differ.
+    /// Its value; or `NAMES: VALUE` for each value where runs differ.
     pub(super) values: Vec<String>,
 }
 
@@ -22,27 +22,31 @@ pub(super) fn facts(inputs: &[Input]) -> Vec<Fact> {
     let names = names
         .map(|(name, _)| name)
         .filter(|name| seen.insert(*name));
+    let runs = section::names(inputs);
     let fact = |name: &str| Fact {
-        name: clean(name),
-        values: values(inputs, name),
+        name: fact::name(name),
+        values: values(inputs, &runs, name),
     };
     names.map(fact).collect()
 }
 
-fn values(inputs: &[Input], name: &str) -> Vec<String> {
+fn values(inputs: &[Input], runs: &[String], name: &str) -> Vec<String> {
     let of = |input: &Input| {
         let found = input.run.record().environment.text(name);
-        found.map_or_else(|| "not known".to_owned(), |v| readable(name, v))
+        found.map_or_else(|| "not known".to_owned(), |text| fact::value(name, text))
     };
-    let all: Vec<String> = inputs.iter().map(of).collect();
-    match all.first() {
-        Some(first) if all.iter().all(|value| value == first) => vec![first.clone()],
-        _ => inputs
+    let mut of_values: Vec<(String, Vec<&str>)> = Vec::new();
+    for (value, run) in inputs.iter().map(of).zip(runs) {
+        match of_values.iter_mut().find(|(known, _)| *known == value) {
+            Some((_, names)) => names.push(run),
+            None => of_values.push((value, vec![run])),
+        }
+    }
+    match of_values.as_slice() {
+        [(only, _)] => vec![only.clone()],
+        several => several
             .iter()
-            .zip(all)
-            .map(|(input, value)| {
-                format!("{}: {value}", clean(&input.run.record().experiment.name))
-            })
+            .map(|(value, names)| format!("{}: {value}", names.join(", ")))
             .collect(),
     }
 }

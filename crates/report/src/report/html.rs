@@ -157,7 +157,7 @@ pub(super) fn page<'a>(report: &'a StudyReport<'a>) -> Result<String> {
     let page = Page {
         report,
         lines: report.lines(),
-        subject: overview.subject(),
+        subject: report.subject(),
         answers: report
             .answers
             .iter()

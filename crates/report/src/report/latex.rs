@@ -146,7 +146,7 @@ fn summary(report: &StudyReport<'_>) -> String {
     let found: Vec<String> = lines.chain(headlines).map(|text| sentence(&text)).collect();
     format!(
         "\\begin{{abstract}}\n{}\n{}\n{}\n\\end{{abstract}}\n\n",
-        sentence(&report.overview.subject()),
+        sentence(&report.subject()),
         found.join("\n"),
         sentence(&trust::sentence(&report.overview.digest.trust))
     )

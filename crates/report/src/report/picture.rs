@@ -1,6 +1,7 @@
 //! The figure of one experiment: one for paper, and the variants for a page.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
 use std::io::Write as _;
 
 use base64::Engine as _;
@@ -210,13 +211,20 @@ pub(super) fn page_options(id: &str) -> Options {
     }
 }
 
-/// One run under the name of its experiment, several under those of their targets.
+/// One run under the name of its experiment, several under those of their targets: or of their files, where the target is a factor too and would be
+/// named twice.
 fn runs<'a>(inputs: &[&'a Input]) -> Vec<FigureRun<'a>> {
+    let compares_targets = |input: &&Input| {
+        let mut factors = input.run.analysis().factors.iter();
+        factors.any(|factor| factor == "target")
+    };
+    let files: BTreeSet<&str> = inputs.iter().filter_map(|input| file(input)).collect();
+    let by_file = inputs.iter().any(compares_targets) && files.len() == inputs.len();
     let named = |input: &&'a Input| {
         let analysis = input.run.analysis();
         let name = match inputs.len() {
             1 => &analysis.experiment,
-            _ => &analysis.target,
+            _ => file(input).filter(|_| by_file).unwrap_or(&analysis.target),
         };
         FigureRun {
             bends: Some(&input.interpretation.bends),
@@ -226,4 +234,9 @@ fn runs<'a>(inputs: &[&'a Input]) -> Vec<FigureRun<'a>> {
         }
     };
     inputs.iter().map(named).collect()
+}
+
+/// The name of the file of a run, without its extension.
+fn file(input: &Input) -> Option<&str> {
+    input.path.file_stem().and_then(OsStr::to_str)
 }

@@ -18,8 +18,9 @@ use super::captioned::Captioned;
 use super::page_table::PageTable;
 use super::picture::{page_options, paper_options};
 use super::section::file_name;
-use super::summary::{moment, readable};
+use super::summary::moment;
 use super::{clean, latex_table, markdown_blocks};
+use crate::fact;
 use crate::latex;
 use crate::layout::{Column, Grid};
 use crate::markdown::{block, escaped, sentence};
@@ -88,7 +89,7 @@ impl ProgramPart {
                 .collect(),
             others: others(&evidence),
             environment: facts
-                .map(|(name, value)| (clean(name), readable(name, value)))
+                .map(|(key, text)| (fact::name(key), fact::value(key, text)))
                 .collect(),
             command: clean(&witness::command(&evidence.observed)),
             evidence,

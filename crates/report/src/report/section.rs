@@ -6,14 +6,15 @@ use iolab_analysis::analysis::Analysis;
 use iolab_analysis::buffer_preparation::preparation;
 use iolab_analysis::compare::Comparison;
 use iolab_analysis::equivalence::program_pairs;
-use iolab_record::{Cell, EndedBy, RunRecord};
+use iolab_record::{Cell, EndedBy, RunRecord, exported_settings};
 use iolab_workload::quantity::{exact_duration, format_percent};
-use iolab_workload::settings::{SETTINGS, cell_label};
+use iolab_workload::settings::{Value, cell_label};
 
 use super::captioned::Captioned;
-use super::summary::{moment, readable};
+use super::summary::moment;
 use super::{Input, clean, commands, evidence, standard_tables};
 use crate::layout::Grid;
+use crate::setting_value::setting_value;
 use crate::{clients, compare, comparison_table, equivalence, table};
 use iolab_workload::quantity::counted;
 
@@ -63,8 +64,16 @@ impl Event {
 
 /// The sections of all run files, in the same order.
 pub(super) fn all(inputs: &[Input]) -> Vec<Section> {
-    let runs = inputs.iter().enumerate();
-    runs.map(|(i, input)| {
+    let names = names(inputs).into_iter().zip(inputs);
+    let sections = (1..).zip(names);
+    sections
+        .map(|(number, (name, input))| Section::new(format!("e{number}"), name, input))
+        .collect()
+}
+
+/// Names for all runs of a document, by which they can be told apart.
+pub(super) fn names(inputs: &[Input]) -> Vec<String> {
+    let name = |input: &Input| {
         let name = &input.run.record().experiment.name;
         let stem = input.path.file_stem().unwrap_or_default();
         // The titles of runs of one experiment name the targets; on the same target they name the files.
@@ -80,9 +89,9 @@ pub(super) fn all(inputs: &[Input]) -> Vec<Section> {
             (_, 1) => format!("{name} on {target}"),
             _ => format!("{name} ({})", stem.to_string_lossy()),
         };
-        Section::new(format!("e{}", i + 1), clean(&name), input)
-    })
-    .collect()
+        clean(&name)
+    };
+    inputs.iter().map(name).collect()
 }
 
 impl Section {
@@ -245,26 +254,14 @@ fn settings(record: &RunRecord) -> Vec<(String, String)> {
 
 /// The settings of a cell that all of `rest` share.
 fn settings_of(first: &Cell, rest: &[&Cell]) -> Vec<(String, String)> {
-    let mut shared = first.exported();
-    shared.retain(|(_, value)| !value.is_null());
-    for cell in rest {
-        let own = cell.exported();
-        shared.retain(|setting| own.contains(setting));
-    }
+    let own = exported_settings().into_iter();
+    let own = own.map(|setting| (setting, first.value_in_force(setting)));
+    let shared = own.filter(|(setting, value)| {
+        let is_same = |cell: &&Cell| cell.value_in_force(setting) == *value;
+        *value != Value::None && rest.iter().all(is_same)
+    });
     shared
-        .into_iter()
-        .map(|(name, value)| {
-            let setting = SETTINGS.iter().find(|setting| setting.column == name);
-            let is_time = setting.is_some_and(|setting| setting.kind.is_time());
-            let text = match (value.as_str(), value.as_u64()) {
-                (Some(text), _) => clean(text),
-                (None, Some(0)) if is_time => "0 s".to_owned(),
-                (None, Some(ns)) if is_time => exact_duration(Duration::from_nanos(ns)),
-                (None, _) => readable(name, &value.to_string()),
-            };
-            let name = setting.map_or(name, |setting| setting.name);
-            (name.to_owned(), text)
-        })
+        .map(|(setting, value)| (setting.name.to_owned(), setting_value(setting, &value)))
         .collect()
 }
 

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use iolab_analysis::analysis::SteadyAnalysis;
 use iolab_record::RunRecord;
 use iolab_record::environment::{KEYS, Key, Text, ValueType};
-use iolab_workload::quantity::{exact_size, format_bytes};
+use iolab_workload::quantity::format_bytes;
 use iolab_workload::settings::SETTINGS;
 
 use super::{Input, clean};
@@ -290,14 +290,6 @@ fn common<K: ValueType<Value: PartialEq>>(inputs: &[Input], key: &Key<K>) -> Opt
     let first = values.next()??;
     let is_shared = values.all(|value| value.as_ref() == Some(&first));
     is_shared.then_some(first)
-}
-
-/// A value whose name ends in a unit, with sizes formatted for people.
-pub(super) fn readable(name: &str, value: &str) -> String {
-    match value.parse::<u64>() {
-        Ok(bytes) if name.ends_with("_bytes") => exact_size(bytes),
-        _ => clean(value),
-    }
 }
 
 #[cfg(test)]

@@ -3,12 +3,12 @@
 use std::path::PathBuf;
 
 use iolab_analysis::analysed_run::AnalysedRun;
-use iolab_record::{Interval, Moved, PerOperation, RunRecord, SampleSeries, Series};
+use iolab_record::{FurtherTarget, Interval, Moved, PerOperation, RunRecord, SampleSeries, Series};
 use iolab_report::input::{Input, InsideTrials};
 use iolab_report::report::StudyReport;
 use iolab_synthetic::{
-    LAYERS, LayerShares, Layers, SYNC_LAYERS, add_cell, latency_inside, record, throughput_inside,
-    traced,
+    LAYERS, LayerShares, Layers, SYNC_LAYERS, add_cell, around, latency_inside, record,
+    throughput_inside, traced,
 };
 
 /// The study of a disk, and the same of another one.
@@ -160,6 +160,24 @@ fn targets_stand_in_the_order_in_which_they_were_given() {
     }
 }
 
+/// The numbers of a page are those of the latest run of each experiment.
+#[test]
+fn earlier_runs_of_an_experiment_are_counted_apart() {
+    let run = |started: &str| {
+        let mut record = record("read-random", &["bs"]);
+        add_cell(&mut record, &["bs=4KiB"], &around(60.0));
+        record.run.started_utc = format!("{started}T03:04:05Z");
+        Input::new(PathBuf::from(started), AnalysedRun::of(record))
+    };
+    let inputs = ["2026-01-01", "2026-01-02", "2026-01-03"].map(run);
+    let subject = |inputs: &[Input]| {
+        let page = StudyReport::new(inputs).html().unwrap();
+        between(&page, "<p class=\"subject\">", "</p>").to_owned()
+    };
+    let told = [1, 2, 3].map(|count| subject(&inputs[..count]));
+    insta::assert_snapshot!(told.join("\n"));
+}
+
 #[test]
 fn long_names_of_targets_break_in_tables() {
     let long = "/mnt/by-id/ata-WDC_WD40EFRX-68N32N0_WD-WCC7K0AAAAAA:/mnt/by-id/ata-WDC_WD40EFRX-68N32N0_WD-WCC7K0BBBBBB";
@@ -184,6 +202,36 @@ fn long_names_of_targets_break_in_tables() {
     };
     assert!(cell(long).contains("long"), "{}", cell(long));
     assert!(!cell("/mnt/a").contains("long"), "{}", cell("/mnt/a"));
+}
+
+/// Where the target is a factor, a run in a figure that is named by its targets would name a cell twice.
+#[test]
+fn figures_of_runs_that_compare_targets_name_each_once() {
+    let run = |file: &str, targets: [&str; 2]| {
+        let mut record = record("read-random", &["bs", "target"]);
+        let [first, second] = targets;
+        record.run.target = first.to_owned();
+        record.further_targets = vec![FurtherTarget {
+            id: 1,
+            target: second.to_owned(),
+            ..FurtherTarget::default()
+        }];
+        for (target, mb_s) in targets.into_iter().zip([60.0, 90.0]) {
+            for (size, times) in [("4KiB", 1.0), ("64KiB", 8.0)] {
+                let levels = [format!("bs={size}"), format!("target={target}")];
+                let levels = levels.each_ref().map(String::as_str);
+                add_cell(&mut record, &levels, &around(times * mb_s));
+            }
+        }
+        Input::new(PathBuf::from(file), AnalysedRun::of(record))
+    };
+    let inputs = [
+        run("june.iolab", ["/mnt/a", "/mnt/b"]),
+        run("july.iolab", ["/mnt/b", "/mnt/c"]),
+    ];
+    let text = StudyReport::new(&inputs).markdown("x").unwrap().text;
+    let captions: Vec<&str> = text.lines().filter(|line| line.starts_with("![")).collect();
+    insta::assert_snapshot!(captions.join("\n"));
 }
 
 #[test]

@@ -131,6 +131,22 @@ fn that_the_user_ended_a_run_is_a_doubt() {
     insta::assert_snapshot!("ended_by_the_user", told);
 }
 
+/// A distance to both sides of 16853 % of the median means nothing.
+#[test]
+fn an_interval_that_is_wider_than_its_median_is_shown_with_its_ends() {
+    let mut record = record("write-random", &[]);
+    add_cell(&mut record, &[], &[0.025, 0.03, 0.04, 0.048, 0.09, 14.9]);
+    let analysis = analyse(&record);
+    let told = [
+        conclusions(&analysis, &[])[0].text.clone(),
+        text(&below_precision(&analysis)),
+    ];
+    insta::assert_snapshot!(told.join("\n"), @r"
+    write-random on /data: throughput 0.0440 MB/s (0.0250 MB/s to 14.9 MB/s), from the device; less precise than asked
+    The precision goal of 5.0 % was missed: 95 % interval 0.0250 MB/s to 14.9 MB/s after 6 trials. More trials help.
+    ");
+}
+
 #[test]
 fn a_run_without_a_measured_trial_has_its_line_too() {
     let line = |record: &RunRecord| conclusions(&analyse(record), &[])[0].text.clone();
@@ -141,6 +157,14 @@ fn a_run_without_a_measured_trial_has_its_line_too() {
     insta::assert_snapshot!(line(&record), @"read-size on /data: no measured trial (2 warm-up trials are stored); the run did not finish");
     record.cells[first].ended_by = Some(EndedBy::User);
     insta::assert_snapshot!(line(&record), @"read-size on /data: no measured trial (2 warm-up trials are stored); the user ended the run");
+    insta::assert_snapshot!(text(&unfinished(&analyse(&record))), @"The user ended the run: no cell has a measured trial.");
+    for mb_s in [100.0, 120.0] {
+        for cell in [0, 1] {
+            add_trial(&mut record, cell, mb_s, false);
+        }
+    }
+    insta::assert_snapshot!(text(&unfinished(&analyse(&record))), @"The user ended the run: each cell has at least one measured trial. The results cover the trials completed so far.");
+    record.samples.truncate(2);
     record.run.status = RunStatus::Failed;
     add_trial(&mut record, first, 1.0, false).ok = false;
     record.cells[first].ended_by = None;

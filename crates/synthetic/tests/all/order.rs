@@ -2,7 +2,9 @@
 //! the tail that it makes.
 
 use iolab_analysis::analysis::analyse;
-use iolab_analysis::claim::{Claim, Comparison, Contrast, claims, headlines};
+use iolab_analysis::claim::{
+    Claim, Comparison, Contrast, Difference, Standing, choices, claims, headlines,
+};
 use iolab_synthetic::{At, Change, Curve, Noise, Scenario};
 
 /// What a page about a run begins with.
@@ -94,4 +96,69 @@ fn sizes_that_are_all_alike_begin_no_page() {
         assert!(!begins(&alike), "{noise:?}");
     }
     assert!(begins(&grid(Curve::Amortised { half: 65536.0 })));
+}
+
+/// Threads help at one of four sizes, cost in one setting of the others, and make no difference in eleven.
+#[test]
+fn settings_without_an_effect_do_not_count_as_those_with_one() {
+    for noise in [Noise::None, Noise::Lognormal { sigma: 0.01 }] {
+        let grid = Scenario {
+            effects: vec![
+                (At::levels("threads=8,bs=4k"), 8.0),
+                (At::levels("threads=8,bs=1M,workload=RS"), 0.57),
+            ],
+            noise,
+            ..Scenario::of("disk-grid", &["bs=4k,16k,64k,1M", "threads=1,8"])
+        };
+        let (record, _) = grid.run(1);
+        let all = claims(&[&analyse(&record)]);
+        let found = all.iter().find_map(comparison).expect("two levels");
+        let count = |difference| found.of(difference).count();
+        let differences = [Difference::Higher, Difference::Lower].map(count);
+        assert_eq!(
+            (found.effects.len(), differences),
+            (16, [4, 1]),
+            "{noise:?}"
+        );
+    }
+}
+
+/// What is offered as close to the best setting is not called lower than the best size.
+#[test]
+fn a_setting_that_is_offered_is_not_called_lower() {
+    let mut named = 0;
+    for curve in [
+        Curve::Flat,
+        Curve::Amortised { half: 65536.0 },
+        Curve::Plateau { from: 65536.0 },
+    ] {
+        for sigma in [0.005, 0.03, 0.2] {
+            let sizes = Scenario {
+                curves: vec![("bs", curve)],
+                noise: Noise::Lognormal { sigma },
+                trials: 16,
+                ..Scenario::of("read-size", &["bs=4k,16k,64k,256k,1M"])
+            };
+            let run = sizes.runs();
+            for seed in 1..=10 {
+                let (record, _) = run(seed);
+                let analysis = analyse(&record);
+                let simplest = choices(&[&analysis]);
+                let simplest = simplest.iter().filter_map(|one| one.simplest.as_ref());
+                let simplest: Vec<_> = simplest.map(|(cell, _)| *cell).collect();
+                let all = claims(&[&analysis]);
+                let curves = all.iter().filter_map(|claim| match claim {
+                    Claim::Best(curves) => Some(curves),
+                    _ => None,
+                });
+                let candidates = curves.flatten().flat_map(|best| &best.candidates);
+                for one in candidates.filter(|one| simplest.contains(&one.cell)) {
+                    named += 1;
+                    let of = format!("{curve:?}, {sigma}, seed {seed}");
+                    assert_ne!(one.standing, Standing::Worse, "{of}");
+                }
+            }
+        }
+    }
+    assert!(named >= 20, "{named}");
 }

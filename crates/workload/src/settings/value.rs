@@ -93,7 +93,7 @@ impl Value {
     }
 
     /// The canonical text: `4KiB`, `rand`, `250ms`, `none`.
-    pub(super) fn text(&self, kind: ValueKind) -> String {
+    pub fn text(&self, kind: ValueKind) -> String {
         match self {
             Self::None => "none".to_owned(),
             Self::Flag(on) => on.to_string(),
