@@ -28,7 +28,7 @@ fn terms() -> Criteria {
 }
 
 /// Two runs; if the same one is given twice, two levels of it.
-fn of(
+pub(crate) fn of(
     base: &RunRecord,
     new: &RunRecord,
     held: Option<(&str, [&str; 2])>,
@@ -587,20 +587,4 @@ fn a_busy_neighbour_is_named_and_nobody_is_accused() {
     };
     let comparison = of(&program(&base), &program(&new), None).unwrap();
     assert!(comparison.pairs.iter().all(|p| p.against.is_empty()));
-}
-
-#[test]
-fn files_without_a_definition_that_can_be_read_are_named() {
-    let of_toml = |toml: &str| {
-        let mut run = size_curve("read-size", &[("4KiB", 100.0)]);
-        run.experiment.toml = toml.to_owned();
-        run
-    };
-    let definition = Experiment::find("read-size").expect("built in");
-    let definition = definition.to_toml().expect("valid");
-    let (known, strange) = (of_toml(&definition), of_toml("x"));
-    let undefined = |base, new| of(base, new, None).expect("compared").undefined;
-    assert_eq!(undefined(&known, &strange), ["new"]);
-    assert_eq!(undefined(&strange, &known), ["base"]);
-    assert!(undefined(&known, &known.clone()).is_empty());
 }

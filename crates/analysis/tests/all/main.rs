@@ -5,6 +5,7 @@
 mod analysis;
 mod causes;
 mod compare;
+mod definitions;
 mod latencies;
 mod levels;
 mod loads;

@@ -1,0 +1,253 @@
+use super::*;
+use crate::cells::{OneProcess, Plan};
+use crate::suspect::{Compared, MachineState, Signs};
+use iolab_workload::trial::{BufferInit, CacheState, Pattern};
+
+fn phenomenon(budget: u64) -> Phenomenon {
+    let mut base = CellSpec::default();
+    base.trial.cache = CacheState::Direct;
+    base.trial.limit.time = Some(Duration::from_millis(300));
+    let mut other = base.clone();
+    other.trial.pattern = Pattern::Rand;
+    Phenomenon {
+        text: "throughput of rand 0.1 times that of seq".to_owned(),
+        seen: 0.1,
+        expected: 1.0,
+        sides: Sides {
+            base,
+            other,
+            is_model: true,
+            compared: Compared::Cells,
+            iops: None,
+            machine: MachineState::default(),
+            signs: Signs::default(),
+        },
+        only: Vec::new(),
+        took: [Duration::from_millis(300); 2],
+        response: Response::Throughput,
+        precondition: Precondition::default(),
+        changes_inside: false,
+        around: Duration::ZERO,
+        write_out: Duration::ZERO,
+        budget: Duration::from_secs(budget),
+        fill: Duration::ZERO,
+    }
+}
+
+#[test]
+fn nothing_is_tried_where_variants_would_find_what_others_leave() {
+    let mut worn = phenomenon(60);
+    worn.sides.machine.leftover = Leftover::Lasting;
+    let experiment = Experiment::inquiry(&worn).expect("an inquiry");
+    let inquiry = experiment.inquiry.expect("one");
+    assert!(inquiry.tried.is_empty());
+    let reasons: Vec<&Obstacle> = inquiry.untried.iter().map(|one| &one.why).collect();
+    assert_eq!(reasons, [&Obstacle::KeepsState; 3]);
+}
+
+/// Trials of a minute would leave time for one block in five minutes.
+#[test]
+fn long_trials_are_shortened_to_what_the_budget_pays_for() {
+    let mut long = phenomenon(300);
+    let minute = Duration::from_secs(60);
+    for cell in [&mut long.sides.base, &mut long.sides.other] {
+        cell.trial.limit.time = Some(minute);
+    }
+    long.took = [minute; 2];
+    let of = |asked: &Phenomenon| {
+        let experiment = Experiment::inquiry(asked).expect("valid");
+        let plan = Plan::of_new_run(experiment.clone(), &OneProcess).expect("a plan");
+        let block = plan
+            .cells()
+            .iter()
+            .filter_map(|cell| cell.spec.time_foreseen());
+        let blocks = experiment.design.trials_min + 1;
+        let inquiry = experiment.inquiry.expect("an inquiry");
+        (inquiry, block.sum::<Duration>() * blocks)
+    };
+    let (inquiry, takes) = of(&long);
+    assert_eq!(inquiry.shorter_ns, Some(1_000_000_000));
+    assert_eq!(inquiry.tried.len(), 2);
+    assert!(takes <= long.budget, "{takes:?}");
+    long.budget = Duration::from_secs(20);
+    let (inquiry, takes) = of(&long);
+    assert_eq!(inquiry.shorter_ns, Some(238_000_000));
+    assert!(
+        !inquiry.tried.is_empty() && takes <= long.budget,
+        "{takes:?}"
+    );
+    long.changes_inside = true;
+    assert_eq!(of(&long).0.shorter_ns, None);
+}
+
+/// What falls to a tenth needs nine times the time of a trial; what the budget has no time for is left out.
+#[test]
+fn what_a_trial_drains_comes_back_before_the_next_one() {
+    let mut drained = phenomenon(700);
+    drained.sides.is_model = false;
+    drained.sides.machine.leftover = Leftover::Drained(10.0);
+    let of = |asked: &Phenomenon| {
+        let experiment = Experiment::inquiry(asked).expect("valid");
+        let inquiry = experiment.inquiry.clone().expect("an inquiry");
+        (experiment, inquiry)
+    };
+    let (experiment, inquiry) = of(&drained);
+    assert_eq!(inquiry.idle_ns, Some(3_000_000_000));
+    let plan = Plan::of_new_run(experiment, &OneProcess).expect("a plan");
+    let idle = Duration::from_secs(3);
+    assert!(plan.cells().iter().all(|cell| cell.spec.idle == idle));
+    // All four suspects take 10 variants and 66 s a block, two take 27 s.
+    assert_eq!(inquiry.tried.len(), 2, "{inquiry:?}");
+    drained.budget = Duration::from_secs(60);
+    let (_, inquiry) = of(&drained);
+    assert!(inquiry.tried.is_empty());
+    let no_time = Obstacle::NoTime {
+        budget_s: 480,
+        idle_ns: 1_000_000_000,
+        fill_ns: 0,
+    };
+    assert_eq!(inquiry.untried[0].why, no_time);
+}
+
+#[test]
+fn all_variants_are_cells_of_one_plan() {
+    let experiment = Experiment::inquiry(&phenomenon(300)).expect("valid");
+    let inquiry = experiment.inquiry.clone().expect("an inquiry");
+    assert_eq!(inquiry.tried, ["read-ahead", "waiting", "reach"]);
+    assert_eq!(inquiry.variants.len(), 8);
+    let plan = Plan::of_new_run(experiment.clone(), &OneProcess).expect("a plan");
+    let labels: Vec<String> = plan
+        .cells()
+        .iter()
+        .map(|cell| plan.describe(cell))
+        .collect();
+    for variant in &inquiry.variants {
+        assert!(labels.contains(&variant.base), "{variant:?} {labels:?}");
+        assert!(labels.contains(&variant.other), "{variant:?} {labels:?}");
+    }
+    let text = experiment.to_toml().expect("TOML");
+    assert_eq!(
+        Experiment::from_toml(&text, "again").expect("valid"),
+        experiment
+    );
+}
+
+#[test]
+fn a_short_budget_tries_fewer_suspects_and_says_so() {
+    let experiment = Experiment::inquiry(&phenomenon(30)).expect("valid");
+    let inquiry = experiment.inquiry.expect("an inquiry");
+    // What acts on one side alone is the last to go.
+    assert_eq!(inquiry.tried, ["read-ahead"]);
+    assert_eq!(inquiry.untried.len(), 2);
+    // 8 variants of two sides, 21 trials of 0.3 s each.
+    assert_eq!(
+        inquiry.untried[0].why,
+        Obstacle::NoTime {
+            budget_s: 120,
+            idle_ns: 0,
+            fill_ns: 0,
+        }
+    );
+}
+
+/// What the drive does takes longer in random order, or it does not, by the run that shows the difference.
+#[test]
+fn what_the_run_counted_is_tried_first_and_what_was_not_there_last() {
+    let tried = |sign: Sign| {
+        let mut asked = phenomenon(300);
+        asked.sides.signs.stages.device = sign;
+        let inquiry = Experiment::inquiry(&asked).expect("valid").inquiry;
+        inquiry.expect("an inquiry").tried
+    };
+    assert_eq!(tried(Sign::OnWorseSide), ["read-ahead", "reach", "waiting"]);
+    assert_eq!(tried(Sign::Unknown), ["read-ahead", "waiting", "reach"]);
+    assert_eq!(tried(Sign::NotThere), ["waiting", "read-ahead", "reach"]);
+}
+
+/// Two of them alone are a factorial: each, both, none.
+#[test]
+fn suspects_that_are_asked_for_are_tried_alone() {
+    let mut asked = phenomenon(300);
+    asked.only = vec!["waiting", "reach"];
+    let inquiry = Experiment::inquiry(&asked).expect("valid").inquiry;
+    let inquiry = inquiry.expect("an inquiry");
+    assert_eq!(inquiry.tried, ["waiting", "reach"]);
+    assert_eq!(inquiry.variants.len(), 4);
+    let left = Untried {
+        suspect: "read-ahead".to_owned(),
+        why: Obstacle::NotAskedFor,
+    };
+    assert_eq!(inquiry.untried, [left]);
+}
+
+/// Huge pages have fewer faults too: they are compared with small pages that have none either.
+#[test]
+fn a_suspect_that_another_one_hides_is_measured_without_that_one() {
+    let mut asked = phenomenon(300);
+    asked.sides.is_model = false;
+    asked.took = [Duration::from_millis(5); 2];
+    for (cell, bs) in [
+        (&mut asked.sides.base, 64 << 10),
+        (&mut asked.sides.other, 16 << 20),
+    ] {
+        cell.trial.bs = bs;
+        cell.trial.cache = CacheState::Hot;
+        cell.trial.pattern = Pattern::Seq;
+        cell.trial.buffer_init = BufferInit::Untouched;
+    }
+    let experiment = Experiment::inquiry(&asked).expect("valid");
+    let inquiry = experiment.inquiry.expect("an inquiry");
+    assert_eq!(inquiry.tried, ["page-faults", "buffer-footprint", "tlb"]);
+    let of = |without: &[&str]| {
+        let mut variants = inquiry.variants.iter();
+        let variant = variants
+            .find(|one| one.without == without)
+            .expect("a variant");
+        (variant.base.clone(), variant.other.clone())
+    };
+    // Alone it is hidden.
+    assert_eq!(of(&["tlb"]), of(&[]));
+    asked.only = vec!["tlb"];
+    let alone = Experiment::inquiry(&asked).expect("valid").inquiry;
+    assert_eq!(alone.expect("an inquiry").tried, ["page-faults", "tlb"]);
+    let all = of(&["page-faults", "buffer-footprint", "tlb"]);
+    let but = of(&["page-faults", "buffer-footprint"]);
+    assert!(
+        all.1.contains("huge") && but.1.contains("populated"),
+        "{all:?} {but:?}"
+    );
+}
+
+#[test]
+fn trials_that_end_by_their_bytes_take_what_they_took() {
+    let mut asked = phenomenon(60);
+    asked.sides.is_model = false;
+    asked.took = [Duration::from_millis(10); 2];
+    let blocks = |asked: &Phenomenon| {
+        let experiment = Experiment::inquiry(asked).expect("valid");
+        experiment.design.trials_min
+    };
+    assert_eq!(blocks(&asked), BLOCKS_MAX);
+    asked.took = [Duration::from_secs(1); 2];
+    assert!(blocks(&asked) < BLOCKS_MAX);
+}
+
+#[test]
+fn an_inquiry_from_elsewhere_is_checked() {
+    let mut experiment = Experiment::inquiry(&phenomenon(300)).expect("valid");
+    if let Some(inquiry) = &mut experiment.inquiry {
+        inquiry.untried.push(Untried {
+            suspect: "tlb".to_owned(),
+            why: Obstacle::KeepsState,
+        });
+    }
+    let text = experiment.to_toml().expect("TOML");
+    let wrong = text.replace("tried = [\"read-ahead\", ", "tried = [\"moon\", ");
+    assert_ne!(wrong, text);
+    let error = Experiment::from_toml(&wrong, "x").expect_err("no such suspect");
+    insta::assert_snapshot!(error.message(), @"x: the inquiry names suspects or ratios that cannot be");
+    let steering = text.replace("keeps-state", "\\u001b[2J");
+    assert_ne!(steering, text);
+    let error = Experiment::from_toml(&steering, "x").expect_err("a control character");
+    insta::assert_snapshot!(error.message(), @"x: the text has a control character or a line break");
+}
