@@ -305,6 +305,8 @@ fn targets_of_a_report_are_called_by_the_names_that_it_is_given() {
     ![read-size: throughput against I/O size. From 242 MB/s (4KiB) to 1186 MB/s (64KiB). Computed by New.](r-e2-read-size.svg)
     read-size: throughput, median of n trials; all served by: model; computed by New in virtual time; 95 % interval: for a repeat at once; p50, p99: one request at a time; settings: sequential reads, backend=psync, region=1GiB, threads=1, depth=1, cache=direct
     - Highest throughput of reads (cache=direct) on New: sequential reads, bs=64KiB, 1186 MB/s. No simpler setting is shown to be within 5 % of it. Based on: ratios within the blocks that both cells share (of medians across runs), with intervals that hold for all cells of the access together in 95 %.
-    | target\_name | read-size: Old; read-size: New |
+    | model title | read-size on Old: A SATA solid-state drive of 1 TB, TLC; read-size on New: A QLC drive of 1 TB with an SLC cache |
+    | model digest | read-size on Old: 5892d701b007a42f; read-size on New: 5c60224a486225f6 |
+    | target name | read-size on Old: Old; read-size on New: New |
     ");
 }

@@ -64,7 +64,7 @@ fn differences_are_listed_and_chosen_by_number() {
     Dry run: nothing is touched.
 
     experiment  cells  trials    virtual time
-    why            12     372  4 min to 5 min
+    why            12     372  3 min to 5 min
     throughput at pattern=rand is 1/17.0 of that at pattern=seq; 3 suspects: read-ahead (sequential
     reads in reverse order); waiting (16 requests, or 16 MiB, in flight); reach (an 8th of the region or
     less, down to a 64th)
