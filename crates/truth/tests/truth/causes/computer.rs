@@ -1,8 +1,10 @@
 //! What lies in the computer and not in its storage: the CPU that threads are bound to, the lock of a file, and the memory of buffers.
 
+use std::path::Path;
 use std::time::Duration;
 
 use iolab_truth::Scene;
+use iolab_truth::cleanup::Cleanup;
 use iolab_truth::device::{limit_requests, loop_over};
 use iolab_truth::fuse::Behaviour;
 use iolab_truth::fuse::view::{Store, View};
@@ -56,18 +58,23 @@ fn threads_on_one_cpu_are_named() {
     explain_beside(&scene, &world, &["cpu-waiting"]);
 }
 
+/// A folder whose server takes 5 ms where `mount` says so; `None` where there is no FUSE.
+fn served(mount: fn(&Cleanup, &Path, &Store, Duration) -> Made<View>) -> Option<(View, Scene)> {
+    let folder = Scene::new().and_then(|scene| {
+        let at = scene.subfolder("served")?;
+        let time = Duration::from_millis(5);
+        let view = mount(&scene.keeper, &at, &Store::default(), time)?;
+        Ok((view, scene.on(at)))
+    });
+    unless_missing(folder)
+}
+
 /// Direct writes of several threads, of which the kernel passes one at a time of each file to the server, and the server takes several at once.
 #[test]
 fn the_lock_of_a_file_is_named() {
     let _alone = alone();
-    let folder = Scene::new().and_then(|scene| {
-        let at = scene.subfolder("served")?;
-        let time = Duration::from_millis(5);
-        let view = View::with_slow_writes(&scene.keeper, &at, &Store::default(), time)?;
-        Ok((view, scene.on(at)))
-    });
     // Declared last, dropped first: the scene unmounts what the view still serves.
-    let Some((_view, scene)) = unless_missing(folder) else {
+    let Some((_view, scene)) = served(View::with_slow_writes) else {
         return;
     };
     let world = World {
@@ -101,14 +108,8 @@ fn the_lock_of_a_file_is_named() {
 #[test]
 fn the_allocation_of_space_is_named() {
     let _alone = alone();
-    let folder = Scene::new().and_then(|scene| {
-        let at = scene.subfolder("served")?;
-        let time = Duration::from_millis(5);
-        let view = View::with_slow_allocation(&scene.keeper, &at, &Store::default(), time)?;
-        Ok((view, scene.on(at)))
-    });
     // Declared last, dropped first: the scene unmounts what the view still serves.
-    let Some((_view, scene)) = unless_missing(folder) else {
+    let Some((_view, scene)) = served(View::with_slow_allocation) else {
         return;
     };
     let world = World {
