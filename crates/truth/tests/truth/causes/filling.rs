@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use iolab_truth::Scene;
-use iolab_truth::device::{loop_over, mounted};
+use iolab_truth::device::{limit_requests, loop_over, mounted};
 use iolab_truth::fuse::Behaviour;
 use iolab_truth::iolab::{told, told_with_code};
 use iolab_truth::system::unless_missing;
@@ -32,6 +32,8 @@ fn filling_that_takes_the_budget_is_given_up() {
     let _alone = alone();
     let folder = Scene::on_fuse(slow_to_fill()).and_then(|scene| {
         let device = loop_over(&scene, &scene.target, true)?;
+        // As many requests wherever the kernel would take larger ones.
+        limit_requests(&scene, &device, 128)?;
         let at = mounted(&scene, &device, &["mkfs.ext4", "-q", "-F"], "noatime")?;
         Ok(scene.on(at))
     });
