@@ -93,7 +93,8 @@ fn a_scheduler_that_waits_for_the_next_read_is_named() {
         "--set",
         "pattern=seq",
         "--set",
-        "region=32M",
+        // BFQ takes threads within 4 MiB of each other for one that reads in turn, and does not wait between them.
+        "region=64M",
         "--set",
         "bytes=none",
         "--threads",
