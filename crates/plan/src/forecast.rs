@@ -205,8 +205,10 @@ fn least_block_time(cells: &[PlannedCell], overhead: &dyn Fn(&CellSpec) -> Durat
     let cells = cells.iter().filter(|cell| !cell.spec.runs_program());
     let times = cells.map(|cell| {
         let trial = &cell.spec.trial;
+        // At a rate no storage is faster than that.
         let bytes = trial
             .requests_bound()
+            .filter(|_| trial.rate.is_none())
             .map(|count| count as f64 * trial.mean_request());
         let transfer = bytes.map(|bytes| Duration::from_secs_f64(bytes / ASSUMED_RATE));
         let time = [trial.time_foreseen(), transfer]
@@ -282,6 +284,27 @@ mod tests {
             &Plan::of_new_run(experiment, &OneProcess).expect("a plan"),
             &no_overhead,
         )
+    }
+
+    /// Trials of 300 requests of 1 MiB: a tenth of a second on fast storage, and three seconds at 100 a second, on any.
+    #[test]
+    fn the_shortest_time_is_that_of_fast_storage_and_of_a_rate() {
+        let shortest = |sets: &[&str]| {
+            let common = [
+                "bs=1MiB",
+                "bytes=none",
+                "requests=300",
+                "trials_min=9",
+                "trials_max=9",
+            ];
+            let forecast = forecast("read-random", &[&common, sets].concat());
+            let trials = forecast.trials.0 as f64;
+            forecast.time.0.expect("known").as_secs_f64() / trials
+        };
+        let free = shortest(&["time=10s", "budget=300s"]);
+        assert!((free - 0.105).abs() < 0.001, "{free}");
+        let paced = shortest(&["time=10s", "budget=300s", "rate=100"]);
+        assert!((paced - 3.0).abs() < 0.001, "{paced}");
     }
 
     #[test]
