@@ -108,9 +108,9 @@ impl TrialSpec {
             self.write_hint.is_some() && !self.writes_data() => "write_hint in a trial that writes nothing",
                 "it says how long written data lives: set read_percent below 100, or write_hint=none";
             self.sqpoll && !matches!(self.backend, Backend::IoUring | Backend::Null) => format!("sqpoll with backend {}", self.backend),
-                "only a ring has a thread of the kernel that polls it: set backend=io_uring, or sqpoll=false";
+                "only io_uring has a thread of the kernel that polls for requests: set backend=io_uring, or sqpoll=false";
             self.iopoll && !matches!(self.backend, Backend::IoUring | Backend::Pvsync2 | Backend::Null) => format!("iopoll with backend {}", self.backend),
-                "its completions are not polled: set backend=io_uring or pvsync2, or iopoll=false";
+                "this backend does not poll for completions: set backend=io_uring or pvsync2, or iopoll=false";
             self.sqpoll_cpu.is_some() && !self.sqpoll => "sqpoll_cpu without sqpoll",
                 "it is the CPU of the polling thread: set sqpoll=true, or sqpoll_cpu=none";
             self.realtime.is_some() && self.sqpoll => "realtime with sqpoll",
