@@ -2,6 +2,7 @@
 //! ever written.
 
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 use iolab_engine::flag_support;
 use iolab_engine::trial;
@@ -21,6 +22,8 @@ use iolab_host::machine::io_uring_disabled;
 const DIRECT_BYTES: u64 = 4 << 20;
 /// One request of that.
 const DIRECT_REQUEST: u64 = 256 << 10;
+/// Storage that takes longer for all of them is tried with fewer.
+const DIRECT_TIME: Duration = Duration::from_millis(500);
 /// One request to a backend.
 const SMALL: u64 = 4096;
 
@@ -44,7 +47,15 @@ impl Probes<'_> {
         };
         let read = match self.spec(alignment) {
             Err(why) => Err(why),
-            Ok(spec) => self.transfer(&spec).and_then(|_| self.transfer(&spec)),
+            Ok(spec) => self.transfer(&spec).and_then(|first| {
+                self.transfer(&TrialSpec {
+                    limit: TrialLimit {
+                        bytes: Some(first.bytes.max(1)),
+                        ..spec.limit
+                    },
+                    ..spec
+                })
+            }),
         };
         let write = match self.target.kind() {
             TargetKind::Scratch => self.spec(alignment).and_then(|spec| {
@@ -92,6 +103,11 @@ impl Probes<'_> {
             bs,
             offset,
             region,
+            limit: TrialLimit {
+                bytes: Some(region),
+                time: Some(DIRECT_TIME),
+                ..TrialLimit::default()
+            },
             ..TrialSpec::default()
         })
     }

@@ -1,6 +1,6 @@
-//! Storage that is slow to fill: filling is a part of the time that an explanation may take.
+//! Storage that is slow: filling it and trying it are parts of the time that an explanation may take.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use iolab_truth::Scene;
 use iolab_truth::device::{limit_requests, loop_over, mounted};
@@ -67,4 +67,42 @@ fn filling_that_takes_the_budget_is_given_up() {
     let left = std::fs::read_dir(&scene.target).expect("readable");
     let left = left.filter_map(|file| file.ok()?.file_name().into_string().ok());
     assert_eq!(left.collect::<Vec<_>>(), ["lost+found"], "{said}");
+}
+
+/// Before the first trial direct I/O is tried, with requests enough to take 11 s here. The explanation ends within its budget and a fifth of it.
+#[test]
+fn trying_slow_storage_leaves_the_budget_to_trials() {
+    let _alone = alone();
+    let slow = Behaviour {
+        bytes: 64 << 20,
+        delay: |_| Duration::from_millis(350),
+        ..Behaviour::default()
+    };
+    let Some(scene) = unless_missing(Scene::on_fuse(slow)) else {
+        return;
+    };
+    let target = scene.target.display().to_string();
+    let shown = [
+        "run",
+        "read-random",
+        &target,
+        "--direct",
+        "--bs",
+        "4k,64k",
+        "--set",
+        "requests=2",
+        "--set",
+        "trials_max=6",
+        "--seed",
+        "5",
+        "-o",
+        "shown.iolab",
+    ];
+    let shown = told(&scene, &shown);
+    let began = Instant::now();
+    let why = ["why", "shown.iolab", "--budget", "10s", "-o", "why.iolab"];
+    let (_, said) = told_with_code(&scene, &why);
+    let took = began.elapsed();
+    assert!(took < Duration::from_secs(12), "{took:?}: {shown}\n{said}");
+    assert!(scene.folder().join("why.iolab").exists(), "{shown}\n{said}");
 }
