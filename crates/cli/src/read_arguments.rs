@@ -35,7 +35,9 @@ impl Arguments {
                 Some(ContextValue::String(option))
                     if error.kind() == ErrorKind::UnknownArgument =>
                 {
-                    unknown_option(option, given_value(option).as_deref())
+                    command_with_settings().and_then(|command| {
+                        unknown_option(&command, option, given_value(option).as_deref())
+                    })
                 }
                 Some(ContextValue::String(option)) if option == "--direct" => Some(
                     iolab_workload::Error::usage("'--direct' takes no value")
@@ -53,6 +55,19 @@ impl Arguments {
             }
         })
     }
+}
+
+/// The command, with its program, that an option was given to; `None` for a command that takes no settings, to which an option of another tool
+/// means nothing.
+fn command_with_settings() -> Option<String> {
+    let mut words = std::env::args_os().skip(1);
+    let arguments = Arguments::command();
+    let Some(command) = words.find_map(|word| arguments.find_subcommand(word)) else {
+        return Some("iolab".to_owned());
+    };
+    let is_set = |argument: &clap::Arg| argument.get_long() == Some("set");
+    let takes_settings = command.get_arguments().any(is_set);
+    takes_settings.then(|| format!("iolab {}", command.get_name()))
 }
 
 /// The value that an unknown option has on the command line: behind it, or in the next word.

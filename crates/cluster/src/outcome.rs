@@ -218,19 +218,11 @@ fn counters((a, a_adds): (Counters, Shares), (b, b_adds): (Counters, Shares)) ->
             ..match (a_adds.host, b_adds.host) {
                 (_, AccountShare::Nothing) => a.pressure,
                 (AccountShare::Nothing, _) => b.pressure,
-                _ => worst(a.pressure, b.pressure),
+                _ => a.pressure.worst(b.pressure),
             }
         },
         buffer_piece_bytes: both(a.buffer_piece_bytes, b.buffer_piece_bytes, u64::min),
         drive_millidegrees: either(a.drive_millidegrees, b.drive_millidegrees, u64::max),
-    }
-}
-
-/// Of two hosts, what the one went through that was worse off: more of what holds it up, and a lower frequency.
-fn worst(a: Pressure, b: Pressure) -> Pressure {
-    Pressure {
-        cpu_khz: either(a.cpu_khz, b.cpu_khz, u64::min),
-        ..a.with(b, |a, b| either(a, b, u64::max))
     }
 }
 

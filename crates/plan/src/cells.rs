@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use iolab_workload::settings::cell_label;
 use iolab_workload::tool::Tool;
-use iolab_workload::trial::{CacheState, FileLayout, HUGE_PAGE_MIN_BYTES, TrialSpec};
+use iolab_workload::trial::{Backend, CacheState, FileLayout, HUGE_PAGE_MIN_BYTES, TrialSpec};
 use iolab_workload::{Error, Result};
 
 use crate::experiment::{Change, Experiment, GroupSetting, Refined};
@@ -320,6 +320,8 @@ enum Meaningless {
     Blocks,
     /// Reads that differ from other reads only in the sync policy, which does not affect reads.
     Sync,
+    /// Requests that differ from others only in whether buffers are registered, of a backend that registers none.
+    Registered,
 }
 
 fn meaningless(experiment: &Experiment, planned: &PlannedCell) -> Option<Meaningless> {
@@ -340,6 +342,9 @@ fn meaningless(experiment: &Experiment, planned: &PlannedCell) -> Option<Meaning
     } else if !spec.writes() && !cell.runs_program() && experiment.repeats("sync", &planned.levels)
     {
         Some(Meaningless::Sync)
+    } else if spec.backend != Backend::IoUring && experiment.repeats("registered", &planned.levels)
+    {
+        Some(Meaningless::Registered)
     } else {
         None
     }
@@ -374,6 +379,10 @@ fn left_out(experiment: &Experiment) -> Option<String> {
         (
             Meaningless::Sync,
             "reads are the same under every sync policy".to_owned(),
+        ),
+        (
+            Meaningless::Registered,
+            "only io_uring has registered buffers".to_owned(),
         ),
     ];
     let reasons: Vec<String> = reasons
@@ -533,6 +542,17 @@ mod tests {
         // With no combination left, the error is that of the cell's check.
         let none = experiment(&["bs=16M", "region=32M", "threads=4"]);
         assert_eq!(cells(&none).unwrap().len(), 1);
+    }
+
+    #[test]
+    fn registered_buffers_are_swept_where_a_backend_has_them() {
+        let sweep = |backends| experiment(&["bs=4k", backends, "registered=true,false"]);
+        let both = sweep("backend=psync,io_uring");
+        let levels = cells(&both).unwrap();
+        let levels: Vec<String> = levels.iter().map(|cell| cell.levels.join(" ")).collect();
+        assert_eq!(levels, ["psync true", "io_uring true", "io_uring false"]);
+        insta::assert_snapshot!(left_out(&both).unwrap(), @"left out 1 of 4 combinations: only io_uring has registered buffers");
+        assert_eq!(cells(&sweep("backend=psync")).unwrap().len(), 1);
     }
 
     #[test]

@@ -90,6 +90,63 @@ macro_rules! counter_set {
     };
 }
 
+/// What the value of a counter of the machine means.
+enum Meaning {
+    /// Grows as long as something holds programs up: more is worse.
+    Grows,
+    /// The state at a moment: less is worse.
+    State,
+}
+
+impl Meaning {
+    /// What is known of the time between two snapshots.
+    fn since(&self, later: Option<u64>, earlier: Option<u64>) -> Option<u64> {
+        match self {
+            Self::Grows => known(u64::saturating_sub)(later, earlier),
+            Self::State => later,
+        }
+    }
+
+    /// That of the worse of two machines.
+    fn worst(&self, a: Option<u64>, b: Option<u64>) -> Option<u64> {
+        match self {
+            Self::Grows => either(u64::max)(a, b),
+            Self::State => either(u64::min)(a, b),
+        }
+    }
+}
+
+/// A [`counter_set`] of machines, each counter with its [`Meaning`].
+macro_rules! machine_counters {
+    (
+        $(#[$about:meta])*
+        pub struct $name:ident {
+            $($(#[$doc:meta])* pub $field:ident: $number:ty => $meaning:ident,)*
+        }
+    ) => {
+        counter_set! {
+            $(#[$about])*
+            pub struct $name {
+                $($(#[$doc])* pub $field: $number,)*
+            }
+        }
+
+        impl $name {
+            /// What happened since `earlier`.
+            #[must_use]
+            pub fn since(self, earlier: Self) -> Self {
+                Self { $($field: Meaning::$meaning.since(self.$field, earlier.$field),)* }
+            }
+
+            /// Of two machines, what the one went through that was worse off, counter by counter.
+            #[must_use]
+            pub fn worst(self, other: Self) -> Self {
+                Self { $($field: Meaning::$meaning.worst(self.$field, other.$field),)* }
+            }
+        }
+    };
+}
+
 /// Combines two values; `None` unless both are known.
 fn known(join: impl Fn(u64, u64) -> u64) -> impl Fn(Option<u64>, Option<u64>) -> Option<u64> {
     move |a, b| a.zip(b).map(|(a, b)| join(a, b))
@@ -138,7 +195,7 @@ impl Counters {
             device: both(self.device, earlier.device, DeviceStat::since),
             bottom: both(self.bottom, earlier.bottom, Bottom::since),
             hardware: self.hardware,
-            pressure: self.pressure.since(&earlier.pressure),
+            pressure: self.pressure.since(earlier.pressure),
             buffer_piece_bytes: self.buffer_piece_bytes,
             drive_millidegrees: self.drive_millidegrees,
         }
@@ -380,38 +437,28 @@ impl Hardware {
     }
 }
 
-counter_set! {
+machine_counters! {
     /// What the whole machine went through, and what held this process back: waits, interrupts, sleep, a quota. One snapshot, or the
     /// difference of two; a part is `None` where the system does not offer it.
     pub struct Pressure {
         /// Time in which at least one runnable task of the machine waited for a CPU, ns (PSI, `some`).
-        pub cpu_stall_ns: Option<u64>,
+        pub cpu_stall_ns: Option<u64> => Grows,
         /// Time in which at least one task waited for I/O, ns.
-        pub io_stall_ns: Option<u64>,
+        pub io_stall_ns: Option<u64> => Grows,
         /// Time in which at least one task waited for memory, ns.
-        pub memory_stall_ns: Option<u64>,
+        pub memory_stall_ns: Option<u64> => Grows,
         /// CPU time that the hypervisor gave to other guests while a CPU here was runnable, sum over all CPUs, ns. Counted in
         /// ticks, mostly of 10 ms.
-        pub steal_ns: Option<u64>,
+        pub steal_ns: Option<u64> => Grows,
         /// Number of interrupts on all CPUs: of devices, timers and other CPUs.
-        pub interrupts: Option<u64>,
+        pub interrupts: Option<u64> => Grows,
         /// Time that the machine slept, or the process was stopped by Ctrl-Z, ns.
-        pub suspended_ns: Option<u64>,
+        pub suspended_ns: Option<u64> => Grows,
         /// Time in which the control group of this process waited because its CPU quota was used up, sum over all CPUs, ns
         /// (cgroup v2).
-        pub throttled_ns: Option<u64>,
+        pub throttled_ns: Option<u64> => Grows,
         /// Highest frequency of the CPUs looked at, kHz, at the later snapshot.
-        pub cpu_khz: Option<u64>,
-    }
-}
-
-impl Pressure {
-    /// The difference since `earlier`.
-    pub fn since(&self, earlier: &Self) -> Self {
-        Self {
-            cpu_khz: self.cpu_khz,
-            ..self.with(*earlier, known(u64::saturating_sub))
-        }
+        pub cpu_khz: Option<u64> => State,
     }
 }
 
@@ -448,7 +495,7 @@ mod tests {
             cpu_khz: Some(3),
             ..Pressure::default()
         };
-        let spent = later.since(&earlier);
+        let spent = later.since(earlier);
         assert_eq!((spent.cpu_stall_ns, spent.io_stall_ns), (Some(5), None));
         assert_eq!(spent.cpu_khz, Some(5));
     }

@@ -475,9 +475,9 @@ const BARE_UNITS: [(&str, &str); 6] = [
     ("time", "s"),
 ];
 
-/// The error for an unknown option (`--runtime`) that names a setting or an option of another tool; `None` for other names.
-/// The way out has the `value` that was given with it.
-pub fn unknown_option(option: &str, value: Option<&str>) -> Option<Error> {
+/// The error for an option (`--runtime`) that the command (`iolab run`) does not have, and that names a setting or an option of another tool;
+/// `None` for other names. The way out has the `value` that was given with it.
+pub fn unknown_option(command: &str, option: &str, value: Option<&str>) -> Option<Error> {
     let name = option.trim_start_matches('-');
     let name = name.split('=').next().unwrap_or(name).replace('-', "_");
     let hint = match Setting::find(&name) {
@@ -499,7 +499,8 @@ pub fn unknown_option(option: &str, value: Option<&str>) -> Option<Error> {
         }
         None => answer(&name)?.hint(),
     };
-    Some(Error::usage(format!("'{option}' is not an option of iolab")).hint(hint))
+    let what = format!("'{option}' is not an option of '{command}'");
+    Some(Error::usage(what).hint(hint))
 }
 
 #[cfg(test)]
@@ -548,24 +549,24 @@ mod tests {
                 "{error}"
             );
         }
-        let option = unknown_option("--iodepth", Some("8")).expect("a setting");
+        let option = unknown_option("iolab run", "--iodepth", Some("8")).expect("a setting");
         assert!(
             option
                 .remedy()
                 .is_some_and(|hint| hint.contains("--set depth=8"))
         );
-        assert!(unknown_option("--cpus_allowed", None).is_some());
+        assert!(unknown_option("iolab run", "--cpus_allowed", None).is_some());
         for (option, value, set) in [
             ("--runtime", "10", "--set time=10s"),
             ("--runtime", "10ms", "--set time=10ms"),
             ("--thinktime", "5", "--set thinktime=5us"),
             ("--iodepth", "/dev/x", "--set depth=VALUE"),
         ] {
-            let error = unknown_option(option, Some(value)).expect("a setting");
+            let error = unknown_option("iolab run", option, Some(value)).expect("a setting");
             let hint = error.remedy().expect("a hint");
             assert!(hint.ends_with(set), "{hint}");
         }
-        assert!(unknown_option("--nothing-like-it", None).is_none());
+        assert!(unknown_option("iolab run", "--nothing-like-it", None).is_none());
         let far = unknown_setting("zzzzzz", &[]);
         let hint = far.remedy().expect("a hint");
         assert!(

@@ -1,11 +1,13 @@
 //! How much is printed: a run of few cells and a study stay within a screen, whatever is found.
 
+use iolab_plan::experiment::{BUILTIN, Experiment};
+
 use crate::support::{folder, run};
 
 const MODELS: [&str; 3] = ["sata-ssd", "sata-7200", "nvme-970pro"];
 
 /// Built-in experiments that models carry out, with changes that leave them 12 cells at most.
-const RUNS: [&str; 12] = [
+const RUNS: [&str; 13] = [
     "read-size --bs 4k,8k,16k,32k,64k,128k,256k,512k,1M,2M,4M,8M",
     "read-random --set read_percent=100,70,0 --bs 4k,64k,1M,4M",
     "write-size --set sync=none,end,each --bs 4k,64k,1M,4M",
@@ -18,7 +20,33 @@ const RUNS: [&str; 12] = [
     "load-latency --size 1G",
     "interference",
     "write-vs-read",
+    "buffer-memory",
 ];
+
+#[test]
+fn every_experiment_that_models_carry_out_is_run() {
+    let folder = folder();
+    let is_run = |name: &str| RUNS.iter().any(|line| line.split(' ').next() == Some(name));
+    let is_carried_out = |name: &str| {
+        let planned = run(
+            folder.path(),
+            &["run", name, "model:sata-7200", "--dry-run"],
+        );
+        planned.code == Some(0)
+    };
+    let own = BUILTIN
+        .iter()
+        .map(|(name, _)| *name)
+        // Tests of a standard print more, and are looked at elsewhere.
+        .filter(|name| {
+            Experiment::find(name)
+                .expect("a built-in one")
+                .standard
+                .is_none()
+        });
+    let missing = own.filter(|name| !is_run(name) && is_carried_out(name));
+    assert_eq!(missing.collect::<Vec<_>>(), [""; 0]);
+}
 
 #[test]
 fn a_run_of_few_cells_on_a_solid_state_disk_stays_within_32_lines() {

@@ -269,7 +269,7 @@ mod tests {
     #[test]
     fn a_machine_that_runs_this_does_not_sleep() {
         let before = read();
-        let spent = read().since(&before);
+        let spent = read().since(before);
         assert!(
             spent.suspended_ns.is_some_and(|ns| ns < 1_000_000),
             "{spent:?}"
