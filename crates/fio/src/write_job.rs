@@ -371,21 +371,12 @@ mod tests {
 
     #[test]
     fn what_fio_would_do_otherwise_is_left_out_with_its_reason() {
-        for (name, sets, part) in [
-            (
-                "load-latency",
-                &["rate=1000,2000", "read_percent=50"][..],
-                "a rate for its reads",
-            ),
-            (
-                "read-random",
-                &["bs=4k,8k", "cache=cold", "bytes=none"],
-                "drops the page cache before each pass",
-            ),
+        let told = [
+            ("load-latency", &["rate=1000,2000", "read_percent=50"][..]),
+            ("read-random", &["bs=4k,8k", "cache=cold", "bytes=none"]),
             (
                 "interference",
                 &["writer.rate=none,50MB/s", "reader.pattern=reverse"],
-                "reader: its backward reads",
             ),
             (
                 "interference",
@@ -398,7 +389,6 @@ mod tests {
                     "reader.flow=3",
                     "reader.threads=2",
                 ],
-                "reader: its flow=3 is not a multiple",
             ),
             (
                 "interference",
@@ -409,7 +399,6 @@ mod tests {
                     "writer.time=none",
                     "writer.bytes=1G",
                 ],
-                "writer: exitall of another job",
             ),
             (
                 "read-size",
@@ -421,16 +410,29 @@ mod tests {
                     "skip=3M",
                     "bytes=4M",
                 ],
-                "at the end of a strided pass",
             ),
-        ] {
+        ]
+        .map(|(name, sets)| {
             let text = job_file(&plan(name, sets));
             let left_out = text.lines().filter(|line| line.starts_with("; left out: "));
-            assert_eq!(
-                left_out.filter(|line| line.contains(part)).count(),
-                2,
-                "{text}"
-            );
-        }
+            // Two cells each, for one reason.
+            let reasons: Vec<&str> = left_out.collect();
+            assert_eq!(reasons.len(), 2, "{text}");
+            reasons.join("\n")
+        });
+        insta::assert_snapshot!(told.join("\n"), @r"
+        ; left out: rate=1000: fio has a rate for its reads and one for its writes
+        ; left out: rate=2000: fio has a rate for its reads and one for its writes
+        ; left out: bs=4KiB: fio drops the page cache before each pass over the file, iolab before the trial only (bound the trial by bytes within one pass)
+        ; left out: bs=8KiB: fio drops the page cache before each pass over the file, iolab before the trial only (bound the trial by bytes within one pass)
+        ; left out: writer.rate=none: reader: its backward reads wrap at the end of the file, not of the region
+        ; left out: writer.rate=50MB/s: reader: its backward reads wrap at the end of the file, not of the region
+        ; left out: reader.bs=4KiB: reader: its flow=3 is not a multiple of its 2 threads, and fio gives each of them the weight
+        ; left out: reader.bs=16KiB: reader: its flow=3 is not a multiple of its 2 threads, and fio gives each of them the weight
+        ; left out: writer.rate=none: writer: exitall of another job ends all its threads with the first one
+        ; left out: writer.rate=50MB/s: writer: exitall of another job ends all its threads with the first one
+        ; left out: bs=64KiB: at the end of a strided pass it reads the same blocks again, where iolab takes those between (bound the trial by bytes within one pass)
+        ; left out: bs=128KiB: at the end of a strided pass it reads the same blocks again, where iolab takes those between (bound the trial by bytes within one pass)
+        ");
     }
 }

@@ -102,14 +102,20 @@ mod tests {
             thread: 2,
             number: 5,
         };
-        for (found, words) in [
-            (FoundInstead::MadeFor(4096), "byte 4096"),
-            (FoundInstead::Earlier, "earlier trial"),
-            (FoundInstead::Written(write), "write 5 of thread 2"),
-            (FoundInstead::Zeros, "zeros"),
-            (FoundInstead::Unknown, "data that iolab did not write"),
-        ] {
-            assert!(holds(found).contains(words), "{found:?}");
-        }
+        let told = [
+            FoundInstead::MadeFor(4096),
+            FoundInstead::Earlier,
+            FoundInstead::Written(write),
+            FoundInstead::Zeros,
+            FoundInstead::Unknown,
+        ]
+        .map(holds);
+        insta::assert_snapshot!(told.join("\n"), @r"
+        what was written for byte 4096
+        what an earlier trial or run wrote
+        write 5 of thread 2, an earlier one
+        zeros
+        data that iolab did not write for verification
+        ");
     }
 }

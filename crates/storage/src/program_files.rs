@@ -272,23 +272,26 @@ mod tests {
         fs::write(private.join("full/file"), "of others").expect("written");
         let folder = ProgramFiles::open(dir.path(), &[300]).expect("made");
         assert!(name.exists() && private.exists() && !other_main.exists());
-        let is_told = |folder: &ProgramFiles, part: &str| {
-            let notes = folder.place().notes();
-            assert!(
-                notes.iter().any(|note| note.contains(part)),
-                "{part}: {notes:?}"
-            );
+        let told = |folder: &ProgramFiles| {
+            let notes = folder.place().notes().join("\n");
+            let notes = notes.replace(&name.display().to_string(), "DIR/.iolab-scratch-NAME");
+            notes.replace(&dir.path().display().to_string(), "DIR")
         };
-        is_told(&folder, "holds what iolab has not made");
+        insta::assert_snapshot!(told(&folder), @r"
+        removed DIR/.iolab-scratch-00000000000000aa, a scratch file of 64 KiB left by a run that was killed
+        left DIR/.iolab-scratch-NAME.files of a run that was killed: it holds what iolab has not made; look into it and remove it by hand
+        left alone in DIR: .iolab-scratch-00000000000000aa.files, .iolab-scratch-00000000000000ef, .iolab-scratch-00000000000000ef.4096.0 and 1 more: named like scratch files, but not known to be iolab's; remove by hand what you do not need
+        ");
         drop(folder);
         fs::remove_dir_all(private.join("full")).expect("removed");
         let folder = ProgramFiles::open(dir.path(), &[300]).expect("made");
         assert!(!name.exists() && !private.exists());
         let others = foreign.iter().chain([&empty, &under_it]);
         assert!(others.clone().all(|path| path.exists()));
-        is_told(&folder, "left by a run that was killed");
-        is_told(&folder, "left alone");
-        is_told(&folder, "and 1 more");
+        insta::assert_snapshot!(told(&folder), @r"
+        removed DIR/.iolab-scratch-NAME, a scratch file of 64 KiB left by a run that was killed
+        left alone in DIR: .iolab-scratch-00000000000000aa.files, .iolab-scratch-00000000000000ef, .iolab-scratch-00000000000000ef.4096.0 and 1 more: named like scratch files, but not known to be iolab's; remove by hand what you do not need
+        ");
     }
 
     #[test]

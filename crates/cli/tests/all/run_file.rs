@@ -97,21 +97,30 @@ fn a_file_that_cannot_be_written_is_noticed_before_the_target_is_filled() {
     // Where not even root can make a file.
     symlink("/proc", folder.path().join("iolab-results")).unwrap();
     let before = entries(folder.path());
-    for (output, word) in [
-        (Some("/proc/r.iolab"), "/proc/r.iolab"),
-        (Some(deep.as_str()), "SQLite opens paths of up to"),
-        (Some(long.as_str()), "too long"),
-        (None, "iolab-results/read-size.iolab"),
-    ] {
-        let output = output.map_or(Vec::new(), |path| vec!["-o", path]);
+    let mut told = String::new();
+    for output in ["/proc/r.iolab", &deep, &long, ""] {
+        let output = [output].into_iter().filter(|path| !path.is_empty());
+        let output: Vec<&str> = output.flat_map(|path| ["-o", path]).collect();
         let arguments = [&["run", "read-size", "data"][..], &output, &TINY].concat();
-        let done = run(folder.path(), &arguments).expect(2);
-        assert!(done.stderr.contains(word), "{}", done.stderr);
-        assert!(!done.stderr.contains("filling"), "{}", done.stderr);
+        told += &run(folder.path(), &arguments).expect(2).stderr;
     }
     let study = [&["study", "data", "-o", "/proc"][..], &TINY].concat();
-    let done = run(folder.path(), &study).expect(2);
-    assert!(!done.stderr.contains("filling"), "{}", done.stderr);
+    told += &run(folder.path(), &study).expect(2).stderr;
+    let length = folder.path().canonicalize().unwrap().join(&deep);
+    let length = format!("has {} bytes", length.as_os_str().len());
+    let told = told.replace(&length, "has LENGTH bytes");
+    insta::assert_snapshot!(told.replace(&deep, "DEEP").replace(&long, "LONG"), @r"
+    error: cannot create /proc/r.iolab: No such file or directory (os error 2)
+      its folder does not exist: create it, or name another
+    error: the path of the run file DEEP has LENGTH bytes, and SQLite opens paths of up to 504 bytes
+      keep run files at a shorter path; name one with -o
+    error: cannot create LONG: File name too long (os error 36)
+      name a file with a shorter name or path with -o
+    error: cannot create iolab-results/read-size.iolab: No such file or directory (os error 2)
+      its folder does not exist: create it, or name another
+    error: cannot create /proc/buffer-memory.iolab: No such file or directory (os error 2)
+      its folder does not exist: create it, or name another
+    ");
     assert_eq!(entries(folder.path()), before);
     assert_eq!(entries(&folder.path().join("data")), [""; 0]);
 }

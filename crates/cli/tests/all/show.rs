@@ -32,16 +32,27 @@ fn list_names_everything() {
         assert!(done.stdout.contains(name), "{}", done.stdout);
     }
     let done = run(folder.path(), &["list", "--settings"]).expect(0);
-    for name in [
-        "backend",
-        "bs",
-        "numjobs",
-        "iodepth",
-        "[default: psync]",
-        "settle, precondition",
-    ] {
-        assert!(done.stdout.contains(name), "{name}: {}", done.stdout);
+    for setting in iolab_workload::settings::SETTINGS {
+        let mut first = done
+            .stdout
+            .lines()
+            .map(|line| line.split_whitespace().next());
+        assert!(
+            first.any(|word| word == Some(setting.name)),
+            "{}",
+            setting.name
+        );
     }
+    let mut lines = done.stdout.lines();
+    let threads = lines.find(|line| line.starts_with("  threads "));
+    insta::assert_snapshot!(threads.unwrap_or_default().trim(), @"threads           workers, 1 to 1024; also called numjobs [default: 1]");
+    let rest: Vec<&str> = lines
+        .skip_while(|line| !line.starts_with("Also "))
+        .collect();
+    insta::assert_snapshot!(rest.join("\n"), @r"
+    Also with one value each: trials_min, trials_max, precision, budget, refine, settle, precondition,
+    pilot, warmup, edition.
+    ");
 }
 
 #[test]
@@ -89,14 +100,20 @@ fn table_shows_what_run_showed() {
         .stdout;
     let again = run(folder.path(), &["table", "r.iolab"]).expect(0).stdout;
     assert_eq!(shown.trim(), again.trim());
-    for (format, part) in [
-        ("csv", "throughput_mb_s_median"),
-        ("json", "\"level_bs\":\"4KiB\""),
-        ("markdown", "|---"),
-    ] {
-        let done = run(folder.path(), &["table", "r.iolab", "--format", format]).expect(0);
-        assert!(done.stdout.contains(part), "{}", done.stdout);
-    }
+    let table = |format| {
+        let arguments = ["table", "r.iolab", "--format", format];
+        run(folder.path(), &arguments).expect(0).stdout
+    };
+    let csv = table("csv");
+    let mut columns = csv.lines().next().unwrap().split(',');
+    assert!(columns.any(|name| name == "throughput_mb_s_median"));
+    let json: serde_json::Value = serde_json::from_str(&table("json")).unwrap();
+    assert_eq!(json["cells"][0]["level_bs"], "4KiB");
+    assert!(
+        table("markdown")
+            .lines()
+            .any(|line| line.starts_with("|---"))
+    );
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Causes of what a run shows, by intervention, on modelled disks.
 
 use crate::support::words::words;
-use crate::support::{dry_run, folder, run};
+use crate::support::{dry_run, entries, folder, run};
 
 /// Random reads of a hard disk against sequential ones.
 fn measured(folder: &std::path::Path) {
@@ -223,14 +223,21 @@ fn a_study_explains_its_largest_effects() {
         .split("\nCauses\n")
         .nth(1)
         .expect("a part about causes");
-    assert!(causes.contains("Reproduced: "), "{told}");
-    let files = std::fs::read_dir(folder.path().join("out")).expect("its folder");
-    let names = files.map(|file| file.expect("readable").file_name());
-    let explained = names.filter(|name| name.to_string_lossy().starts_with("why"));
-    let explained = explained.count();
+    let causes = causes.split_whitespace().collect::<Vec<_>>().join(" ");
+    let names = entries(&folder.path().join("out")).into_iter();
+    let names: Vec<String> = names.filter(|name| name.starts_with("why")).collect();
+    for name in &names {
+        let table = ["table", &format!("out/{name}"), "--format", "json"];
+        let table = run(folder.path(), &table).expect(0).stdout;
+        let table: serde_json::Value = serde_json::from_str(&table).expect("JSON");
+        let claim = &table["claims"][0];
+        assert_eq!(claim["kind"], "phenomenon");
+        let sentence = claim["sentence"].as_str().expect("its words");
+        assert!(causes.contains(sentence), "{sentence}: {told}");
+    }
+    let explained = names.len();
     assert!((1..=2).contains(&explained));
     let page = std::fs::read_to_string(folder.path().join("out/report.html")).expect("the report");
-    assert!(page.contains("Reproduced: "), "the report has the causes");
     assert!(
         page.contains("variant narrow"),
         "a figure of causes fits a phone"

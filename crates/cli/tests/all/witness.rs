@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::support::json_schema::assert_as_described;
 use crate::support::words::words;
-use crate::support::{Done, folder, iolab, refusals, run, signal};
+use crate::support::{Done, error_of, folder, iolab, refusals, run, signal};
 
 const SIZE: u64 = 8 << 20;
 
@@ -168,10 +168,13 @@ fn evidence_that_no_file_can_take_is_shown() {
         .current_dir(folder.path())
         .output()
         .unwrap();
-    let stderr = String::from_utf8(done.stderr).unwrap();
-    assert_ne!(done.status.code(), Some(0), "{stderr}");
-    assert!(stderr.starts_with("true: "), "{stderr}");
-    assert!(stderr.contains("error: "), "{stderr}");
+    let done = Done::from(done);
+    assert_ne!(done.code, Some(0), "{}", done.stderr);
+    assert!(done.stderr.starts_with("true: "), "{}", done.stderr);
+    insta::assert_snapshot!(error_of(&done, folder.path()), @r"
+    cannot write the output: e.json: File too large (os error 27)
+      check that there is space left where it goes
+    ");
 }
 
 #[test]

@@ -87,6 +87,23 @@ impl From<Output> for Done {
     }
 }
 
+/// The error that stderr ends with, but for the path of the folder, the random names of scratch files, and how many trials are kept,
+/// which depends on the speed of the machine: a text for a snapshot.
+#[track_caller]
+pub(crate) fn error_of(done: &Done, folder: &Path) -> String {
+    let (_, told) = done.stderr.split_once("error: ").expect("an error");
+    let is_sure = |line: &&str| !line.contains(" kept in ");
+    let told: Vec<&str> = told.lines().filter(is_sure).collect();
+    let path = folder.canonicalize().expect("it is there");
+    let told = told.join("\n").replace(&path.display().to_string(), "DIR");
+    let mut parts = told.split(".iolab-scratch-");
+    let first = parts.next().unwrap_or_default().to_owned();
+    let is_random = |c: char| c.is_ascii_hexdigit();
+    parts.fold(first, |text, rest| {
+        text + ".iolab-scratch-NAME" + rest.trim_start_matches(is_random)
+    })
+}
+
 /// What the binary says of lines that it refuses, each with its exit code: a text for a snapshot. Nothing else is printed, and
 /// nothing is left behind.
 #[track_caller]

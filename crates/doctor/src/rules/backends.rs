@@ -56,7 +56,7 @@ mod tests {
             ],
             ..Facts::default()
         };
-        assert!(only(work, &facts).1.ends_with("psync, libaio"));
+        insta::assert_snapshot!(only(work, &facts).1, @"work here, each tried with one read: psync, libaio");
         assert!(is_silent(fail, &facts));
         facts.backends.push((
             "io_uring".to_owned(),

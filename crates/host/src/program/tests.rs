@@ -250,8 +250,14 @@ fn a_program_that_is_not_there_is_a_usage_error() {
             "{error}"
         );
     }
-    let text = Program::find(target.path()).expect_err("no program");
-    assert!(text.to_string().contains("chmod"), "{text}");
+    let error = Program::find(target.path()).expect_err("no program");
+    let told = error
+        .to_string()
+        .replace(&folder.path().display().to_string(), "DIR");
+    insta::assert_snapshot!(told, @r"
+    DIR/data with a space is not an executable program
+      give a program, or make it executable with chmod +x
+    ");
     let directory = Program::find(folder.path()).expect_err("no program");
     assert_eq!(directory.kind(), Kind::Usage);
     // A program that was removed after it was found.

@@ -94,12 +94,8 @@ fn how_to_finish_a_run_is_said_whatever_else_there_is_to_say() {
     let many: Vec<String> = (1..30).map(|ms| format!("reads.p99<{ms}s")).collect();
     let many = run("reads", &many.join(","), RunStatus::Running);
     let shown = unwrapped(&text(&[many]));
-    for to_do in [
-        "reads: the run is not complete. Finish it with: iolab resume reads.iolab",
-        "log, scan and backup: their run files are not given; give all run files of one iolab fit together.",
-    ] {
-        assert!(shown.contains(to_do), "{shown}");
-    }
+    let (remarks, _) = shown.split_once(" workload level ").expect("a table");
+    insta::assert_snapshot!(remarks, @"mine on /data: cannot tell: a run file is missing, not completely measured How does throughput depend on the I/O size? reads: the run is not complete. Finish it with: iolab resume reads.iolab log, scan and backup: their run files are not given; give all run files of one iolab fit together.");
 }
 
 /// Documents have it beside the answer, and tables in Markdown and LaTeX have no other remark.

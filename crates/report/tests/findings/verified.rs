@@ -195,12 +195,10 @@ fn all_data_is_called_correct_only_where_all_of_it_is() {
         };
         let is_wrong = with(|fate| fate == Fate::Wrong) > 0;
         assert_eq!(finding.rule.name == "verify-failed", is_wrong, "{context}");
-        assert_eq!(finding.text.contains("did NOT keep"), is_wrong, "{context}");
-        let says = |text: &str| finding.text.contains(text);
-        assert_eq!(says("is correct"), !is_wrong, "{context}");
         if is_wrong {
             continue;
         }
+        let says = |text: &str| finding.text.contains(text);
         let in_part = with(|fate| fate == Fate::ReadBackInPart);
         let unread = with(|fate| fate == Fate::NotReadBack);
         let unknown = with(|fate| fate == Fate::OfUnknownOrigin);

@@ -82,7 +82,10 @@ fn a_signature_has_to_be_named() {
 
     put(b"EFI PART", (4 << 20) - 512);
     let error = fails(&path, &writing(MIB, named("ext4")), Kind::Refused);
-    assert!(error.remedy().unwrap().ends_with("=ext4,gpt"), "{error}");
+    insta::assert_snapshot!(said(error, dir.path()), @r"
+    refusing to write to DIR/image: it holds ext4; it holds gpt
+      if that data is no longer needed, add --destroy-data=ext4,gpt
+    ");
     Target::open(&path, &writing(MIB, named("gpt,ext4"))).unwrap();
 }
 
