@@ -39,21 +39,6 @@ pub trait Gathered: Sized {
     fn join(self, other: Self) -> Self;
 }
 
-/// Nothing but the word that a rank has come so far.
-impl Gathered for () {
-    fn write(&self, _to: &mut Writer) {}
-
-    fn read(_from: &mut Reader<'_>) -> Option<Self> {
-        Some(())
-    }
-
-    fn seen_through(self, _clock: &OtherClock) -> Result<Self, ClockJumped> {
-        Ok(())
-    }
-
-    fn join(self, _other: Self) -> Self {}
-}
-
 /// What some ranks contribute to, and others do not.
 impl<T: Gathered> Gathered for Option<T> {
     fn write(&self, to: &mut Writer) {
@@ -243,16 +228,6 @@ impl<L: Link> Team<L> {
             sum = sum.join(value);
         }
         Ok(Some(sum))
-    }
-
-    /// Waits until all ranks have come so far.
-    ///
-    /// # Errors
-    /// The rank that is lost.
-    pub fn barrier(&mut self, timeout: Duration) -> Result<(), LostRank> {
-        self.gather((), timeout)?;
-        let in_all = self.timeout_in_all(timeout);
-        self.broadcast(&[], in_all).map(|_| ())
     }
 
     /// Compares every clock with that of the rank above, by so many exchanges each, at least 1. A rank waits on the CPU for

@@ -13,11 +13,11 @@ pub use data::json;
 use std::time::Duration;
 
 use iolab_analysis::witness::{Evidence, OtherCommand, WitnessClaim};
-use iolab_workload::counters::DeviceStat;
+use iolab_workload::counters::{DeviceStat, ProcessIo};
 use iolab_workload::escape_control::escape_control;
 use iolab_workload::quantity::{counted, format_bytes, format_ns, significant};
 use iolab_workload::units::format_duration;
-use iolab_workload::witness::{GroupLimits, Observed, ObservedEnd, Subject};
+use iolab_workload::witness::{GroupLimits, Observed, ObservedEnd, ProcessTotals, Subject};
 
 use crate::layout::{WIDTH_MIN, wrap};
 use iolab_workload::shell::shell_word;
@@ -87,47 +87,14 @@ pub(crate) fn short(command: &[String]) -> String {
 
 pub(crate) fn rows(evidence: &Evidence) -> Vec<(&'static str, String)> {
     let observed = &evidence.observed;
-    let processes = &observed.processes;
-    let mut rows = match &observed.subject {
-        Subject::Program(command) => vec![("program", command.join(" "))],
-        Subject::Process { pid, command } => {
-            vec![("process", format!("PID {pid}: {}", command.join(" ")))]
-        }
-        Subject::Devices => Vec::new(),
-    };
-    if observed.subject != Subject::Devices {
-        rows.push(("end", end(evidence)));
-    }
-    if let Some(io) = processes.io {
-        let bytes = |bytes: u64| format_bytes(bytes as f64);
-        // The account of a child that no parent waited for has its calls in steps of 1024 (xacct_add_tsk of kernel/tsacct.c).
-        let calls = |calls: u64| match processes.ignores_children {
-            true => String::new(),
-            false => format!(" in {}", counted(calls, "call")),
-        };
-        rows.push((
-            "reads",
-            format!(
-                "{}{}; {} from storage",
-                bytes(io.rchar),
-                calls(io.syscr),
-                bytes(io.read_bytes)
-            ),
-        ));
-        let cancelled = match processes.cancelled_write_bytes {
-            0 => String::new(),
-            cancelled => format!(", of which {} was discarded unwritten", bytes(cancelled)),
-        };
-        rows.push((
-            "writes",
-            format!(
-                "{}{}; {} sent or to be sent to storage{cancelled}",
-                bytes(io.wchar),
-                calls(io.syscw),
-                bytes(io.write_bytes)
-            ),
-        ));
-    }
+    let mut rows = subject(evidence);
+    rows.extend(
+        observed
+            .processes
+            .io
+            .iter()
+            .flat_map(|io| calls(io, &observed.processes)),
+    );
     for (label, verdict) in [
         ("read from", &evidence.reads.verdict),
         ("written to", &evidence.writes.verdict),
@@ -149,24 +116,77 @@ pub(crate) fn rows(evidence: &Evidence) -> Vec<(&'static str, String)> {
             .map(|told| ("claim", told)),
     );
     rows.extend(traced::rows(evidence));
-    let nfs = observed
-        .nfs
-        .filter(|nfs| nfs.read_bytes + nfs.write_bytes > 0);
-    rows.extend(nfs.map(|nfs| {
-        let told = format!(
-            "file servers (NFS) sent {} and got {}, of all processes that use these mounts",
-            format_bytes(nfs.read_bytes as f64),
-            format_bytes(nfs.write_bytes as f64)
-        );
-        ("network", told)
-    }));
+    rows.extend(file_servers(observed).map(|told| ("network", told)));
     let known = |name: &str| observed.devices.iter().any(|device| device.name == name);
     for disk in observed.disks.iter().filter(|disk| !known(&disk.name)) {
         rows.push(("disk", format!("{}: {}", disk.name, traffic(disk.traffic))));
     }
+    rows.extend(largest_files(observed).map(|file| ("file", file)));
+    rows.extend(
+        other_processes(observed)
+            .into_iter()
+            .map(|other| ("other", other)),
+    );
+    rows.extend(limits(&observed.limits).map(|limits| ("limits", limits)));
+    rows.push(("CPU", cpu(evidence)));
+    rows
+}
+
+/// Who was observed, and how it ended.
+fn subject(evidence: &Evidence) -> Vec<(&'static str, String)> {
+    let who = match &evidence.observed.subject {
+        Subject::Program(command) => ("program", command.join(" ")),
+        Subject::Process { pid, command } => {
+            ("process", format!("PID {pid}: {}", command.join(" ")))
+        }
+        Subject::Devices => return Vec::new(),
+    };
+    vec![who, ("end", end(evidence))]
+}
+
+/// What the processes read and wrote, by their calls and from storage.
+fn calls(io: &ProcessIo, processes: &ProcessTotals) -> [(&'static str, String); 2] {
+    let bytes = |bytes: u64| format_bytes(bytes as f64);
+    // The account of a child that no parent waited for has its calls in steps of 1024 (xacct_add_tsk of kernel/tsacct.c).
+    let calls = |calls: u64| match processes.ignores_children {
+        true => String::new(),
+        false => format!(" in {}", counted(calls, "call")),
+    };
+    let reads = format!(
+        "{}{}; {} from storage",
+        bytes(io.rchar),
+        calls(io.syscr),
+        bytes(io.read_bytes)
+    );
+    let cancelled = match processes.cancelled_write_bytes {
+        0 => String::new(),
+        cancelled => format!(", of which {} was discarded unwritten", bytes(cancelled)),
+    };
+    let writes = format!(
+        "{}{}; {} sent or to be sent to storage{cancelled}",
+        bytes(io.wchar),
+        calls(io.syscw),
+        bytes(io.write_bytes)
+    );
+    [("reads", reads), ("writes", writes)]
+}
+
+/// Traffic with file servers; `None` without any.
+fn file_servers(observed: &Observed) -> Option<String> {
+    let nfs = observed
+        .nfs
+        .filter(|nfs| nfs.read_bytes + nfs.write_bytes > 0)?;
+    Some(format!(
+        "file servers (NFS) sent {} and got {}, of all processes that use these mounts",
+        format_bytes(nfs.read_bytes as f64),
+        format_bytes(nfs.write_bytes as f64)
+    ))
+}
+
+fn largest_files(observed: &Observed) -> impl Iterator<Item = String> {
     let mut files: Vec<_> = observed.files.iter().collect();
     files.sort_by_key(|file| std::cmp::Reverse(file.bytes));
-    rows.extend(files.into_iter().take(LISTED_MAX).map(|file| {
+    files.into_iter().take(LISTED_MAX).map(|file| {
         let cached = file.after.map_or(String::new(), |after| {
             format!(
                 ", {} of it in the page cache at the end",
@@ -174,27 +194,27 @@ pub(crate) fn rows(evidence: &Evidence) -> Vec<(&'static str, String)> {
             )
         });
         let size = format_bytes(file.bytes as f64);
-        ("file", format!("{}: {size}{cached}", file.path.display()))
-    }));
-    let commands = OtherCommand::all(&observed.others).into_iter();
-    rows.extend(
-        commands
-            .take(LISTED_MAX)
-            .map(|one| ("other", format!("{}, on any disk", others::in_words(&one)))),
-    );
-    if !observed.others.sees_ended && observed.subject == Subject::Devices {
-        rows.push((
-            "other",
+        format!("{}: {size}{cached}", file.path.display())
+    })
+}
+
+/// What else did I/O, and what of that is unknown.
+fn other_processes(observed: &Observed) -> Vec<String> {
+    let others = &observed.others;
+    let commands = OtherCommand::all(others).into_iter().take(LISTED_MAX);
+    let mut rows: Vec<String> = commands
+        .map(|one| format!("{}, on any disk", others::in_words(&one)))
+        .collect();
+    if !others.sees_ended && observed.subject == Subject::Devices {
+        rows.push(
             "processes that ended during the observation are missing: only root sees them"
                 .to_owned(),
-        ));
+        );
     }
-    if observed.others.unread > 0 {
-        let unread = counted(observed.others.unread, "process");
-        rows.push(("other", format!("the accounts of {unread} cannot be read")));
+    if others.unread > 0 {
+        let unread = counted(others.unread, "process");
+        rows.push(format!("the accounts of {unread} cannot be read"));
     }
-    rows.extend(limits(&observed.limits).map(|limits| ("limits", limits)));
-    rows.push(("CPU", cpu(evidence)));
     rows
 }
 

@@ -1,9 +1,7 @@
 //! Tests for drift. Data in order of time.
 
 use crate::describe::{median, sorted};
-use crate::interval::Interval;
 use crate::normal;
-use crate::summary::CONFIDENCE;
 
 /// Up to this many values without ties, the distribution of Kendall's S is computed exactly.
 const EXACT_MAX: usize = 50;
@@ -20,9 +18,6 @@ pub struct Trend {
     pub p: f64,
     /// The slope of Theil and Sen, in units of the data per value.
     pub slope_per_trial: f64,
-    /// Sen's interval of the slope at [`CONFIDENCE`]; `None` where there are too few values for it (below 5) or too many for all
-    /// pairs (above 2000).
-    pub slope_interval: Option<Interval>,
 }
 
 /// The test of Mann and Kendall for a monotone trend, with the slope of Theil and Sen.
@@ -36,11 +31,10 @@ pub struct Trend {
 /// can make `p` small. Source: Mann, "Nonparametric tests against trend", Econometrica 13
 /// (1945) 245-259; Kendall, Rank Correlation Methods, 4th ed. (1970).
 ///
-/// The slope is the median of `(x_j - x_i) / (j - i)` over all pairs, and its interval runs
-/// between the ranks `(P - C) / 2` and `(P + C) / 2 + 1`, rounded, `C = z sqrt(V)`. Source: Sen,
+/// The slope is the median of `(x_j - x_i) / (j - i)` over all pairs. Source: Sen,
 /// "Estimates of the regression coefficient based on Kendall's tau", JASA 63 (1968)
-/// 1379-1389. Above 2000 values the pairs are those half the data apart, `(i, i + n/2)`, and
-/// there is no interval: Theil's incomplete method, Indagationes Mathematicae 12 (1950) 85-91.
+/// 1379-1389. Above 2000 values the pairs are those half the data apart, `(i, i + n/2)`:
+/// Theil's incomplete method, Indagationes Mathematicae 12 (1950) 85-91.
 ///
 /// `None` below 3 values, when a value is not finite, when all are equal, or when a slope
 /// overflows.
@@ -61,12 +55,10 @@ pub fn mann_kendall(data: &[f64]) -> Option<Trend> {
         let distance = (s.abs() - 1.0).max(0.0);
         2.0 * normal::upper_tail(distance / sd)
     };
-    let (slope_per_trial, slope_interval) = slope(data, sd)?;
     Some(Trend {
         tau: s / (pairs * (pairs - ties.pairs)).sqrt(),
         p: p.min(1.0),
-        slope_per_trial,
-        slope_interval,
+        slope_per_trial: slope(data)?,
     })
 }
 
@@ -155,48 +147,21 @@ fn exact_p(n: usize, s: f64) -> f64 {
     (2.0 * share.iter().sum::<f64>()).min(1.0)
 }
 
-/// The slope, and its interval where all pairs are looked at.
-fn slope(data: &[f64], sd: f64) -> Option<(f64, Option<Interval>)> {
+fn slope(data: &[f64]) -> Option<f64> {
     let n = data.len();
     if n > ALL_PAIRS_MAX {
         let half = n / 2;
         let slopes: Vec<f64> = (0..n - half)
             .map(|i| (data[i + half] - data[i]) / half as f64)
             .collect();
-        return median(&slopes).map(|slope| (slope, None));
+        return median(&slopes);
     }
     let mut slopes = Vec::with_capacity(n * (n - 1) / 2);
     for (i, from) in data.iter().enumerate() {
         let after = data[i + 1..].iter().zip(1..);
         slopes.extend(after.map(|(to, steps)| (to - from) / f64::from(steps)));
     }
-    Some((median(&slopes)?, sen_interval(&mut slopes, sd)))
-}
-
-/// The interval from slopes in any order, which it changes. By selection: of many values there are so many pairs that sorting them takes longer
-/// than all else.
-fn sen_interval(slopes: &mut [f64], sd: f64) -> Option<Interval> {
-    let pairs = slopes.len() as f64;
-    let z = normal::quantile(f64::midpoint(1.0, CONFIDENCE));
-    let low = ((pairs - z * sd) / 2.0).round_ties_even();
-    let high = ((pairs + z * sd) / 2.0).round_ties_even() + 1.0;
-    // Ranks beyond the least and the greatest slope: these values cannot give the confidence.
-    if low < 1.0 || high > pairs {
-        return None;
-    }
-    let ranks = (low as usize, high as usize);
-    let (below, high, _) = slopes.select_nth_unstable_by(ranks.1 - 1, f64::total_cmp);
-    let high = *high;
-    let low = match ranks.0 < ranks.1 {
-        true => *below.select_nth_unstable_by(ranks.0 - 1, f64::total_cmp).1,
-        false => high,
-    };
-    Some(Interval {
-        low,
-        high,
-        confidence: CONFIDENCE,
-        ranks: Some(ranks),
-    })
+    median(&slopes)
 }
 
 #[cfg(test)]
@@ -211,8 +176,6 @@ mod tests {
         assert_eq!(trend.slope_per_trial, 2.5);
         // 2 / 10!
         assert!((trend.p * 1_814_400.0 - 1.0).abs() < 1e-12);
-        let interval = trend.slope_interval.unwrap();
-        assert_eq!((interval.low, interval.high), (2.5, 2.5));
     }
 
     #[test]
@@ -226,19 +189,10 @@ mod tests {
     }
 
     #[test]
-    fn too_few_values_have_no_interval_of_the_slope() {
-        let data = [1.0, 3.0, 2.0, 4.0, 6.0];
-        assert_eq!(mann_kendall(&data[..4]).unwrap().slope_interval, None);
-        let interval = mann_kendall(&data).unwrap().slope_interval.unwrap();
-        assert_eq!(interval.ranks, Some((1, 10)));
-    }
-
-    #[test]
     fn a_long_series_has_the_slope_of_its_halves() {
         let data: Vec<f64> = (0..5001).map(|i| 0.5 * f64::from(i)).collect();
         let trend = mann_kendall(&data).unwrap();
         assert_eq!((trend.tau, trend.slope_per_trial), (1.0, 0.5));
-        assert_eq!(trend.slope_interval, None);
     }
 
     #[test]

@@ -12,11 +12,10 @@ const STRONG: f64 = 0.05;
 /// Disturbances whose medians over the matched cells differ strongly.
 pub(super) fn differences(pairs: &[(&CellDisturbance, &CellDisturbance)]) -> Vec<Difference> {
     let difference = |what: Disturber| {
-        let known: Vec<(f64, f64)> = pairs
+        let (base, new): (Vec<f64>, Vec<f64>) = pairs
             .iter()
             .filter_map(|(base, new)| Some((what.value(base)?, what.value(new)?)))
-            .collect();
-        let (base, new): (Vec<f64>, Vec<f64>) = known.into_iter().unzip();
+            .unzip();
         let (base, new) = (median(&base)?, median(&new)?);
         let strong = match what {
             Disturber::Splitting | Disturber::Fragmentation => what.differs(base, new),

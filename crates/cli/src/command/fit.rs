@@ -105,13 +105,22 @@ pub(crate) fn fit(options: &Fit) -> Outcome {
     let place = (title.as_str(), options.output.as_path());
     let measured = measure(plans, asked, seed, &workspace, place, &mut files);
     let interrupt = workspace.close_after(measured, &files)?;
+    let answer = show(&files, options.format)?;
+    match interrupt {
+        Some(interrupt) => Err(interrupt),
+        None => answered(answer.unwrap_or(Answer::CannotTell)),
+    }
+}
+
+/// Prints what the runs answer; `None` where they have no answer.
+fn show(files: &[PathBuf], format: ModelFormat) -> Outcome<Option<Answer>> {
     let runs: Vec<AnalysedRun> = files
         .iter()
         .map(|file| read_run(file))
         .collect::<Result<_>>()?;
     let answers = answers(files.iter().map(PathBuf::as_path).zip(&runs));
     let mut to = Results::new();
-    match options.format {
+    match format {
         ModelFormat::Text => {
             write!(to, "{}", answers.text(output::style().width))?;
             // One that the user has ended has no answer, but results.
@@ -132,12 +141,8 @@ pub(crate) fn fit(options: &Fit) -> Outcome {
         .map(|file| file.display().to_string())
         .collect();
     note(format_args!("\nrun files: {}", names.join(", ")));
-    let answer = answers.answer();
-    to.end(shell_words(&files))?;
-    match interrupt {
-        Some(interrupt) => Err(interrupt),
-        None => answered(answer.unwrap_or(Answer::CannotTell)),
-    }
+    to.end(shell_words(files))?;
+    Ok(answers.answer())
 }
 
 fn in_folder<'a>(folder: &'a Path, experiment: &'a Experiment) -> NewFile<'a> {

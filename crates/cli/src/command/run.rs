@@ -119,6 +119,15 @@ pub(crate) fn run(options: &Run, ranks: Option<Rc<Ranks>>) -> Outcome {
             break;
         }
     }
+    let answer = show(&kept, options.full)?;
+    match interrupt {
+        Some(interrupt) => Err(interrupt),
+        None => answered(answer.unwrap_or(Answer::Yes)),
+    }
+}
+
+/// Prints the results of the runs; their answer is that to the levels that were asked for.
+fn show(kept: &[PathBuf], full: bool) -> Outcome<Option<Answer>> {
     let runs: Vec<(PathBuf, AnalysedRun)> = kept
         .iter()
         .map(|path| Ok((path.clone(), read_run(path)?)))
@@ -127,7 +136,7 @@ pub(crate) fn run(options: &Run, ranks: Option<Rc<Ranks>>) -> Outcome {
     let answers = answers(runs.iter().map(|(path, run)| (path.as_path(), run)));
     let answer = answers.answer();
     write!(to, "{}", answers.text(output::style().width))?;
-    if answer.is_none() || options.full {
+    if answer.is_none() || full {
         if answer.is_some() {
             writeln!(to)?;
         }
@@ -135,19 +144,16 @@ pub(crate) fn run(options: &Run, ranks: Option<Rc<Ranks>>) -> Outcome {
             .iter()
             .map(|(path, run)| Input::new(path.clone(), run.clone()))
             .collect();
-        output::runs(&inputs, options.full, &mut to)?;
+        output::runs(&inputs, full, &mut to)?;
     }
     to.flush()?;
-    let paths = shell_words(&kept);
+    let paths = shell_words(kept);
     note(format_args!("\nrun file: {paths}"));
-    if !options.full {
+    if !full {
         note(format_args!("everything: iolab table {paths}"));
     }
     to.end(paths)?;
-    match interrupt {
-        Some(interrupt) => Err(interrupt),
-        None => answered(answer.unwrap_or(Answer::Yes)),
-    }
+    Ok(answer)
 }
 
 /// The plan of an experiment at a site, with what the user changes; `given` are the files and devices that the user names, `told`

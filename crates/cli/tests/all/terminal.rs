@@ -121,16 +121,20 @@ fn no_text_of_a_run_file_steers_a_terminal() {
     }
 }
 
+/// As TOML and JSON have such characters, where they take them at all.
+fn escaped() -> String {
+    let characters = HOSTILE.chars();
+    characters
+        .map(|c| format!("\\u{:04x}", u32::from(c)))
+        .collect()
+}
+
 #[test]
 fn no_text_of_a_definition_steers_a_terminal() {
     let folder = folder();
     let place = folder.path();
     let h = HOSTILE;
-    // In TOML such characters are escaped, where it takes them at all.
-    let e: String = h
-        .chars()
-        .map(|c| format!("\\u{:04x}", u32::from(c)))
-        .collect();
+    let e = escaped();
     let head = "name = 'x'\nquestion = '?'\nresponse = 'throughput'\n";
     let files = [
         (
@@ -189,6 +193,13 @@ fn no_text_of_a_definition_steers_a_terminal() {
             assert_harmless_output(&run(place, command), &command.join(" "));
         }
     }
+}
+
+#[test]
+fn no_text_of_a_suite_a_model_or_numbers_steers_a_terminal() {
+    let folder = folder();
+    let place = folder.path();
+    let (h, e) = (HOSTILE, escaped());
     let suite = format!(
         "name = 'x'\nabout = \"{e}\"\nbudget = '1min'\n[[experiments]]\nuse = \"read{e}\"\n"
     );

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use iolab_cluster::activity::Activity;
 use iolab_cluster::clock::{ClockJumped, OtherClock};
-use iolab_cluster::collectives::{Gathered, Team};
+use iolab_cluster::collectives::{Gathered, List, Team};
 use iolab_cluster::link::{Link, LossReason, LostRank};
 use iolab_cluster::trial::{Halt, TrialTimeouts, UnreadyRank};
 use iolab_cluster::wire::{Reader, Writer};
@@ -23,6 +23,13 @@ fn delays() -> Delays {
     }
 }
 
+/// All ranks send something to the root and hear from it.
+fn meet<L: Link>(team: &mut Team<L>) -> Result<(), LostRank> {
+    team.gather(List(vec![0_u64]), TIMEOUT)?;
+    let in_all = team.timeout_in_all(TIMEOUT);
+    team.broadcast(&[], in_all).map(|_| ())
+}
+
 #[test]
 fn every_rank_gives_up_on_one_that_falls_silent() {
     let size = 30;
@@ -38,7 +45,7 @@ fn every_rank_gives_up_on_one_that_falls_silent() {
                         return seat.fall_silent();
                     }
                     let mut team = Team::new(seat, 3);
-                    let result = team.barrier(TIMEOUT);
+                    let result = meet(&mut team);
                     let in_time = team.timeout_in_all(TIMEOUT) * 2;
                     let took = team.link().true_ns();
                     let result = (rank, result, took, in_time.as_nanos() as i64);
@@ -105,7 +112,7 @@ fn the_root_names_the_rank_whose_clock_jumped() {
             team.link().jump(3_000_000_000);
         }
         team.link().work(1_000_000_000);
-        team.barrier(TIMEOUT)?;
+        meet(&mut team)?;
         team.synchronise(4, TIMEOUT)?;
         let now = team.link().now_ns();
         let activity = Activity::of([(now, now + 1)].into_iter()).expect("a worker");
@@ -172,7 +179,7 @@ fn every_rank_learns_which_one_cannot_start() {
 fn what_cannot_be_read_names_its_sender() {
     let results = together(&[Skew::default(); 2], delays(), 2, |mut team| {
         if team.is_root() {
-            return team.barrier(TIMEOUT);
+            return meet(&mut team);
         }
         team.link().send(0, &[99, 1, 2], TIMEOUT)
     });

@@ -55,9 +55,7 @@ fn latencies(rank: u64) -> LatencyOverTime {
     }
 }
 
-/// What rank `rank` did: everything has a value, and differs between ranks. `first` says whether it is the first to read its
-/// accounts.
-fn deed(rank: u64, first: bool) -> TrialContribution {
+fn operations(rank: u64) -> PerOperation<Tally> {
     let mut latency = new_latency_histogram();
     latency
         .record_n(1_000 * (rank + 1), 10 + rank)
@@ -72,6 +70,21 @@ fn deed(rank: u64, first: bool) -> TrialContribution {
             lateness: latency.clone(),
         }),
     };
+    PerOperation {
+        read: tally.clone(),
+        write: tally,
+        sync: Tally {
+            requests: rank,
+            latency,
+            ..Tally::default()
+        },
+        trim: Tally::default(),
+    }
+}
+
+/// What rank `rank` did: everything has a value, and differs between ranks. `first` says whether it is the first to read its
+/// accounts.
+fn deed(rank: u64, first: bool) -> TrialContribution {
     let mut verified = Verified::default();
     verified.count(FaultKind::Torn, 8192 * (rank + 1));
     let interval = |number: u64| Interval {
@@ -86,16 +99,7 @@ fn deed(rank: u64, first: bool) -> TrialContribution {
         ..Residency::default()
     };
     let outcome = Outcome {
-        operations: PerOperation {
-            read: tally.clone(),
-            write: tally,
-            sync: Tally {
-                requests: rank,
-                latency,
-                ..Tally::default()
-            },
-            trim: Tally::default(),
-        },
+        operations: operations(rank),
         errors: rank,
         failure: (rank == 1).then(|| {
             Failure::Rank(FailedRank {

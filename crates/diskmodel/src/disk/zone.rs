@@ -46,7 +46,6 @@ impl ZoneMap {
         }
         let cylinder = sectors * u64::from(geometry.surfaces);
         let places = cylinder * u64::from(last - first + 1);
-        let by_track = geometry.spares == Sparing::Tracks;
         let (unit, spares) = match geometry.spares {
             Sparing::None | Sparing::EndOfZone => (places, 0),
             Sparing::Tracks => (places, zone.spares * sectors),
@@ -85,13 +84,24 @@ impl ZoneMap {
             defects: Vec::new(),
         };
         // A slipped or defective track means all its sectors.
-        let each = if by_track { sectors } else { 1 };
+        let each = match geometry.spares {
+            Sparing::Tracks => sectors,
+            _ => 1,
+        };
+        map.leave_out(zone, each)
+            .map_err(|why| format!("zone of cylinders {first} to {last}: {why}"))?;
+        Ok(map)
+    }
+
+    /// Leaves out what is slipped and replaces what is defective; each place that the zone names means `each` of them.
+    fn leave_out(&mut self, zone: &Zone, each: u64) -> Result<(), String> {
         let whole = |place: u64| place * each..(place + 1) * each;
-        let is_inside = |place: &u64| *place < places / each;
+        let inside = self.places / each;
+        let is_inside = |place: &u64| *place < inside;
         let named = zone.slips.iter().chain(zone.defects.iter().flatten());
         if named.filter(|place| is_inside(place)).count() as u64 * each > LEFT_OUT_MAX {
             return Err(format!(
-                "zone of cylinders {first} to {last}: more than {LEFT_OUT_MAX} sectors slipped or replaced"
+                "more than {LEFT_OUT_MAX} sectors slipped or replaced"
             ));
         }
         let mut slips: Vec<u64> = zone
@@ -103,49 +113,47 @@ impl ZoneMap {
             .collect();
         slips.sort_unstable();
         slips.dedup();
-        if to_end {
-            // Slips among the spares take no slot.
-            slips = slips
-                .into_iter()
-                .filter(|&p| map.in_order(p + 1) > map.in_order(p))
-                .map(|p| map.in_order(p))
-                .collect();
-        } else {
-            slips.retain(|p| p % unit >= map.front);
-            // A zone with more slips than spares loses blocks; a smaller unit cannot.
-            if unit == places {
-                map.slots = map
-                    .slots
-                    .min((unit - map.front).saturating_sub(slips.len() as u64));
-            }
-            let mut in_unit = 0;
-            for (n, slip) in slips.iter().enumerate().filter(|_| unit < places) {
-                in_unit = if n > 0 && slips[n - 1] / unit == slip / unit {
-                    in_unit + 1
-                } else {
-                    1
-                };
-                if in_unit > spares {
-                    return Err(format!(
-                        "zone of cylinders {first} to {last}: more slips than spares at place {slip}"
-                    ));
-                }
-            }
-        }
-        map.slips = slips;
+        self.slips = match self.to_end {
+            true => self.slips_to_end(&slips),
+            false => self.slips_within(slips)?,
+        };
         for [bad, good] in &zone.defects {
             if bad != good && is_inside(bad) && is_inside(good) {
                 let sectors = whole(*bad).zip(whole(*good));
-                map.defects.extend(sectors.map(|(bad, good)| [bad, good]));
+                self.defects.extend(sectors.map(|(bad, good)| [bad, good]));
             }
         }
-        map.defects.sort_unstable();
-        if map.slots_before(places) <= map.reserved {
-            return Err(format!(
-                "zone of cylinders {first} to {last}: holds no block"
-            ));
+        self.defects.sort_unstable();
+        match self.slots_before(self.places) <= self.reserved {
+            true => Err("holds no block".to_owned()),
+            false => Ok(()),
         }
-        Ok(map)
+    }
+
+    /// Positions of the slips in the order without spares; slips among the spares take no slot.
+    fn slips_to_end(&self, slips: &[u64]) -> Vec<u64> {
+        slips
+            .iter()
+            .filter(|&&p| self.in_order(p + 1) > self.in_order(p))
+            .map(|&p| self.in_order(p))
+            .collect()
+    }
+
+    /// The slips that move slots of their unit. A zone with more slips than spares loses blocks; a smaller unit cannot.
+    fn slips_within(&mut self, mut slips: Vec<u64>) -> Result<Vec<u64>, String> {
+        let (unit, front) = (self.unit, self.front);
+        slips.retain(|p| p % unit >= front);
+        if unit == self.places {
+            let left = (unit - front).saturating_sub(slips.len() as u64);
+            self.slots = self.slots.min(left);
+            return Ok(slips);
+        }
+        let spares = (unit - self.slots) as usize;
+        let mut units = slips.chunk_by(|a, b| a / unit == b / unit);
+        match units.find_map(|of_unit| of_unit.get(spares)) {
+            Some(slip) => Err(format!("more slips than spares at place {slip}")),
+            None => Ok(slips),
+        }
     }
 
     /// Blocks that the host can address.

@@ -78,25 +78,8 @@ pub(in super::super) fn model(runs: &[FigureRun<'_>], options: &Options) -> Resu
         .flat_map(|line| line.values.iter().map(|(_, value)| *value))
         .collect();
     let scale = axis::of_quantity(quantity, &values, true, options).scale;
-    let mut hidden = 0;
-    let mut shown: Vec<Vec<RankRow>> = Vec::new();
-    for mut lines in lines {
-        if lines.len() > ROWS_MAX {
-            hidden += lines.len() - ROWS_MAX;
-            keep_slowest(&mut lines, quantity);
-        }
-        shown.push(lines);
-    }
-    // Panels have the same rows, as only those of the left column are named.
-    let longest = shown.iter().max_by_key(|lines| lines.len());
-    let mut names: Vec<String> = longest.map_or_else(Vec::new, |lines| {
-        lines.iter().map(|line| line.name.clone()).collect()
-    });
-    for line in shown.iter().flatten() {
-        if !names.contains(&line.name) {
-            names.push(line.name.clone());
-        }
-    }
+    let (shown, hidden) = slowest(lines, quantity);
+    let names = row_names(&shown);
     let one_host = cells().all(|(_, _, ranks)| ranks.hosts == 1);
     let rows = RankRows {
         names: &names,
@@ -196,6 +179,30 @@ fn lines_of_clients(ranks: &CellRanks, latency: fn(LatencySummary) -> Option<u64
     };
     let lines = ranks.clients.iter().map(line);
     lines.filter(|line| !line.values.is_empty()).collect()
+}
+
+/// The slowest rows of each panel, and how many others there are.
+fn slowest(mut panels: Vec<Vec<RankRow>>, quantity: Response) -> (Vec<Vec<RankRow>>, usize) {
+    let mut hidden = 0;
+    for lines in panels.iter_mut().filter(|lines| lines.len() > ROWS_MAX) {
+        hidden += lines.len() - ROWS_MAX;
+        keep_slowest(lines, quantity);
+    }
+    (panels, hidden)
+}
+
+/// Names of the rows that all panels have, as only those of the left column are named.
+fn row_names(panels: &[Vec<RankRow>]) -> Vec<String> {
+    let longest = panels.iter().max_by_key(|lines| lines.len());
+    let mut names: Vec<String> = longest.map_or_else(Vec::new, |lines| {
+        lines.iter().map(|line| line.name.clone()).collect()
+    });
+    for line in panels.iter().flatten() {
+        if !names.contains(&line.name) {
+            names.push(line.name.clone());
+        }
+    }
+    names
 }
 
 /// Keeps the slowest rows, in their order.

@@ -51,10 +51,7 @@ fn a_job_is_a_cell() {
 }
 
 #[test]
-fn requests_differ_as_fio_says() {
-    let zoned = cell("rw=randread norandommap random_distribution=zoned:50/5:30/15:20/");
-    let pattern = zoned.expect("a cell").pattern;
-    assert_eq!(pattern.to_string(), "zones:50/5:30/15:20/80");
+fn sizes_of_requests_are_mixed_as_fio_says() {
     for (text, bs, mix) in [
         (
             "rw=randread bssplit=4k/60:64k/30:1M/10",
@@ -90,6 +87,10 @@ fn requests_differ_as_fio_says() {
     }
     let one = cell("rw=read bs=4k,8k").expect("only reads");
     assert_eq!((one.bs, one.bs_mix), (4096, None));
+}
+
+#[test]
+fn threads_think_and_are_placed_as_fio_says() {
     let think = cell("rw=read thinktime=500 thinktime_blocks=8 thinktime_spin=20").expect("a cell");
     assert_eq!(
         (think.thinktime, think.thinktime_every, think.thinktime_spin),
@@ -99,6 +100,9 @@ fn requests_differ_as_fio_says() {
             Duration::from_micros(20)
         )
     );
+    let bursts = cell("rw=read thinktime=2s thinktime_iotime=1").expect("a cell");
+    let told = bursts.bursts.map(|bursts| bursts.to_string());
+    assert_eq!((bursts.thinktime, told.as_deref()), (None, Some("1s/2s")));
     let placed = cell("rw=read cpus_allowed=0-3,8 cpus_allowed_policy=split prio=0 prioclass=1")
         .expect("a cell");
     let told = (
@@ -114,6 +118,10 @@ fn requests_differ_as_fio_says() {
             Some(IoPriority::RealTime(0))
         )
     );
+}
+
+#[test]
+fn data_is_compressible_and_repeated_as_fio_says() {
     let data = cell(
         "rw=write buffer_compress_percentage=50 dedupe_percentage=30 uncached=1 ioengine=io_uring",
     )
@@ -142,6 +150,13 @@ fn requests_differ_as_fio_says() {
             "{text}"
         );
     }
+}
+
+#[test]
+fn offsets_are_distributed_as_fio_says() {
+    let zoned = cell("rw=randread norandommap random_distribution=zoned:50/5:30/15:20/");
+    let pattern = zoned.expect("a cell").pattern;
+    assert_eq!(pattern.to_string(), "zones:50/5:30/15:20/80");
     assert_eq!(
         cell("rw=randtrim bs=64k").expect("a cell").trim_percent,
         100
@@ -154,9 +169,6 @@ fn requests_differ_as_fio_says() {
     assert_eq!(spread(60).expect("a cell"), Pattern::Normal(50.0));
     assert_eq!(spread(20).expect("a cell"), Pattern::Normal(20.0));
     spread(100).expect_err("fio refuses it too");
-    let bursts = cell("rw=read thinktime=2s thinktime_iotime=1").expect("a cell");
-    let told = bursts.bursts.map(|bursts| bursts.to_string());
-    assert_eq!((bursts.thinktime, told.as_deref()), (None, Some("1s/2s")));
 }
 
 #[test]

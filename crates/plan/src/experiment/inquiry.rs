@@ -198,19 +198,12 @@ impl Experiment {
         experiment.settings = fixed(cells())?;
         let rows: Vec<Combination> = cells().map(|cell| row(cell, cells())).collect();
         experiment.list(&rows)?;
-        let label = |cell: &CellSpec| {
-            let (names, levels): (Vec<String>, Vec<String>) = experiment
-                .factors
-                .iter()
-                .map(|factor| (factor.of.to_string(), factor.of.setting.get(cell)))
-                .unzip();
-            cell_label(&names, &levels)
-        };
         let variants = without.iter().map(|(names, sides)| Variant {
             without: names.iter().map(|one| one.name.to_owned()).collect(),
-            base: label(&sides.base),
-            other: label(&sides.other),
+            base: experiment.label(&sides.base),
+            other: experiment.label(&sides.other),
         });
+        let variants = variants.collect();
         experiment.inquiry = Some(Inquiry {
             phenomenon: phenomenon.text.clone(),
             seen: phenomenon.seen,
@@ -220,10 +213,20 @@ impl Experiment {
             idle_ns: Some(idle.as_nanos() as u64).filter(|ns| *ns > 0),
             shorter_ns: shorter.map(|time| time.as_nanos() as u64),
             fill_ns: Some(phenomenon.fill.as_nanos() as u64).filter(|ns| *ns > 0),
-            variants: variants.collect(),
+            variants,
         });
         experiment.check()?;
         Ok(experiment)
+    }
+
+    /// The name that a run gives to this cell.
+    fn label(&self, cell: &CellSpec) -> String {
+        let (names, levels): (Vec<String>, Vec<String>) = self
+            .factors
+            .iter()
+            .map(|factor| (factor.of.to_string(), factor.of.setting.get(cell)))
+            .unzip();
+        cell_label(&names, &levels)
     }
 
     /// Whether each trial on a model has a new disk. What variants leave in caches and credits would be what the next one finds; where

@@ -62,7 +62,16 @@ impl<'a> AnswerRow<'a> {
 fn columns<'a>() -> Vec<DataColumn<'a, AnswerRow<'a>>> {
     type Row<'a> = AnswerRow<'a>;
     let mut columns = run_columns(|row: &Row<'a>| row.name);
-    columns.extend([
+    columns.extend(question_columns());
+    columns.extend(measured_columns());
+    columns.extend(level_columns());
+    columns
+}
+
+/// What the rows of one run share.
+fn question_columns<'a>() -> [DataColumn<'a, AnswerRow<'a>>; 9] {
+    type Row<'a> = AnswerRow<'a>;
+    [
         DataColumn::whole(
             "schema",
             "version of this schema: it rises where a name vanishes or changes its meaning, not where one is added",
@@ -114,6 +123,13 @@ fn columns<'a>() -> Vec<DataColumn<'a, AnswerRow<'a>>> {
             "of `fit`: the workload that the run is of",
             |row: &Row<'a>| row.fit().map(|fit| &fit.workload),
         ),
+    ]
+}
+
+/// What was asked, and what was measured of it, of a level or of a search.
+fn measured_columns<'a>() -> [DataColumn<'a, AnswerRow<'a>>; 7] {
+    type Row<'a> = AnswerRow<'a>;
+    [
         DataColumn::text(
             "cell",
             "the cell in words; empty where there is one only",
@@ -150,16 +166,12 @@ fn columns<'a>() -> Vec<DataColumn<'a, AnswerRow<'a>>> {
                 )
             },
         ),
-        DataColumn::number(
-            "low",
-            "lower end of its 95 % interval",
-            |row: &Row<'a>| {
-                row.either(
-                    |level| level.judged.low,
-                    |search| search.limit.holds.map(|rate| rate as f64),
-                )
-            },
-        ),
+        DataColumn::number("low", "lower end of its 95 % interval", |row: &Row<'a>| {
+            row.either(
+                |level| level.judged.low,
+                |search| search.limit.holds.map(|rate| rate as f64),
+            )
+        }),
         DataColumn::number(
             "high",
             "upper end of its 95 % interval; null where too few requests were measured for one",
@@ -179,9 +191,7 @@ fn columns<'a>() -> Vec<DataColumn<'a, AnswerRow<'a>>> {
                 unseen.map(|unseen| unseen.share)
             },
         ),
-    ]);
-    columns.extend(level_columns());
-    columns
+    ]
 }
 
 /// The columns that a search lacks.

@@ -140,7 +140,7 @@ impl Overview<'_> {
         });
         let mut columns = vec![
             Column::new("at a glance", 0, names).left(),
-            Column::new("disk", 2, is.collect::<Vec<_>>())
+            Column::new("disk", 2, is)
                 .left()
                 .breaking(DESCRIPTION_WIDTH),
         ];
@@ -179,7 +179,7 @@ impl Overview<'_> {
             let values = targets
                 .iter()
                 .map(|target| of(target).and_then(text).unwrap_or_else(none));
-            columns.push(Column::new(heading, 0, values.collect::<Vec<_>>()));
+            columns.push(Column::new(heading, 0, values));
         }
         columns
     }

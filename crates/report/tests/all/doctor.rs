@@ -46,6 +46,33 @@ fn disk() -> Device {
     }
 }
 
+fn encrypted_disk() -> Device {
+    Device {
+        name: "dm-0".to_owned(),
+        disk: "dm-0".to_owned(),
+        transport: Transport::DeviceMapper,
+        layer: Some("crypt".to_owned()),
+        bytes: Some(900 * GIB),
+        below: vec![disk()],
+        ..Device::default()
+    }
+}
+
+fn processor() -> Processor {
+    Processor {
+        usable: Some(8),
+        present: Some(8),
+        kinds: Vec::new(),
+        governor: Some("powersave".to_owned()),
+        boost: Some(true),
+        smt: Some(true),
+        throttled: Some(0),
+        mitigations: vec![("mds".to_owned(), "Clear CPU buffers".to_owned())],
+        system_call_ns: Some(310.0),
+        on_battery: Some(true),
+    }
+}
+
 /// A laptop with a sparse file on an encrypted disk, during a compilation.
 fn laptop() -> Facts {
     Facts {
@@ -67,15 +94,7 @@ fn laptop() -> Facts {
             free: 40 * GIB,
             room: 40 * GIB,
         }),
-        device: Some(Device {
-            name: "dm-0".to_owned(),
-            disk: "dm-0".to_owned(),
-            transport: Transport::DeviceMapper,
-            layer: Some("crypt".to_owned()),
-            bytes: Some(900 * GIB),
-            below: vec![disk()],
-            ..Device::default()
-        }),
+        device: Some(encrypted_disk()),
         content: Some(TargetContent {
             looked_bytes: 2 * GIB,
             empty_bytes: GIB / 2,
@@ -123,18 +142,7 @@ fn laptop() -> Facts {
         machine: Some("Maker Laptop 14".to_owned()),
         is_virtual: Some(false),
         memory_bytes: Some(16 * GIB),
-        processor: Processor {
-            usable: Some(8),
-            present: Some(8),
-            kinds: Vec::new(),
-            governor: Some("powersave".to_owned()),
-            boost: Some(true),
-            smt: Some(true),
-            throttled: Some(0),
-            mitigations: vec![("mds".to_owned(), "Clear CPU buffers".to_owned())],
-            system_call_ns: Some(310.0),
-            on_battery: Some(true),
-        },
+        processor: processor(),
         huge_pages: Some("madvise".to_owned()),
         cgroup: cgroup::CgroupLimits {
             cpus: None,

@@ -18,7 +18,7 @@ struct Reference {
     /// tau, p.
     kendall: (f64, f64),
     /// Slope, and the ends of its interval.
-    slope: (f64, f64, f64),
+    slope: f64,
 }
 
 fn series(n: u32, value: impl Fn(f64) -> f64) -> Vec<f64> {
@@ -52,7 +52,7 @@ fn short_series() -> [Reference; 3] {
             effective: 10.0,
             runs: (8, 0.3333333333333333),
             kendall: (-0.1111111111111111, 0.7274895282186948),
-            slope: (-0.125, -0.7750000000000021, 0.4250000000000007),
+            slope: -0.125,
         },
         Reference {
             data: vec![1.0, 2.5, 2.0, 4.0, 3.5, 5.5, 5.0, 7.5, 6.5, 9.0, 8.5, 8.0],
@@ -71,7 +71,7 @@ fn short_series() -> [Reference; 3] {
             effective: 3.0623999999999993,
             runs: (4, 0.1341991341991342),
             kendall: (0.7878787878787877, 0.00010742344075677409),
-            slope: (0.75, 0.55, 0.875),
+            slope: 0.75,
         },
         Reference {
             data: vec![
@@ -92,7 +92,7 @@ fn short_series() -> [Reference; 3] {
             effective: 4.054577464788731,
             runs: (4, 0.22077922077922077),
             kendall: (0.6646913536828575, 0.0019966296465181036),
-            slope: (0.25, 0.14285714285714285, 0.42857142857142855),
+            slope: 0.25,
         },
     ]
 }
@@ -116,11 +116,7 @@ fn long_series() -> [Reference; 3] {
             effective: 40.0,
             runs: (33, 0.00014199487043710095),
             kendall: (0.13333333333333333, 0.2317636406442522),
-            slope: (
-                0.025007814508568486,
-                -0.026365045762394197,
-                0.07677643628300208,
-            ),
+            slope: 0.025007814508568486,
         },
         Reference {
             data: series(60, |i| 7.0 * i % 23.0 + 0.25 * i),
@@ -139,7 +135,7 @@ fn long_series() -> [Reference; 3] {
             effective: 15.480673775255523,
             runs: (36, 0.24190810268002952),
             kendall: (0.3615819209039548, 4.5916367966589896e-05),
-            slope: (0.26785714285714285, 0.17307692307692307, 0.35),
+            slope: 0.26785714285714285,
         },
         Reference {
             data: series(300, |i| (37.0 * i % 101.0).sqrt() + 0.01 * i),
@@ -158,11 +154,7 @@ fn long_series() -> [Reference; 3] {
             effective: 200.9500878223783,
             runs: (212, 2.602916772627958e-12),
             kendall: (0.23741360089186178, 8.687782711713068e-10),
-            slope: (
-                0.010000000000000016,
-                0.007375019244505366,
-                0.013288915736545058,
-            ),
+            slope: 0.010000000000000016,
         },
     ]
 }
@@ -224,10 +216,7 @@ fn monotone_trends() {
 fn slopes_of_theil_and_sen() {
     for r in references() {
         let trend = mann_kendall(&r.data).unwrap();
-        let interval = trend.slope_interval.unwrap();
-        close(trend.slope_per_trial, r.slope.0);
-        close(interval.low, r.slope.1);
-        close(interval.high, r.slope.2);
+        close(trend.slope_per_trial, r.slope);
     }
 }
 

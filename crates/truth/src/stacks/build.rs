@@ -167,20 +167,7 @@ impl Built {
                 self.mounted(id, &["--bind", &from])?
             }
             Step::Remote { folder, is_old } => self.exported(id, *folder, *is_old)?,
-            Step::Overlay { lower, host } => {
-                let (upper, work) = (self.upper(id, *host), self.path(*host).join(at("work")));
-                for folder in [&upper, &work] {
-                    std::fs::create_dir(folder).map_err(failed(folder.display()))?;
-                }
-                let layers = format!(
-                    "lowerdir={},upperdir={},workdir={}",
-                    self.name(*lower),
-                    upper.display(),
-                    work.display()
-                );
-                let at = self.mounted(id, &["-t", "overlay", "-o", &layers, "overlay"]);
-                at.map_err(|why| why.lacking(Need::Overlay))?
-            }
+            Step::Overlay { lower, host } => self.overlay(id, *lower, *host)?,
             Step::Seen { file, through } => self.path(*through).join(self.file_name(*file)),
             Step::Under { file } => match plan.steps[plan.below(*file)[0]] {
                 Step::Overlay { host, .. } => {
@@ -190,16 +177,7 @@ impl Built {
                 _ => return Err(Unmade::Failed("its file lies in no overlay".to_owned())),
             },
             Step::Hold { node, how } => {
-                let holder = match how {
-                    Hold::Writing => Some(Holder::open(self.path(*node), true)?),
-                    Hold::Reading => Some(Holder::open(self.path(*node), false)?),
-                    Hold::Mapped => Some(Holder::mapped(self.path(*node))?),
-                    Hold::Exported => {
-                        self.export(id, *node)?;
-                        None
-                    }
-                };
-                self.holders.extend(holder.map(|holder| (id, holder)));
+                self.hold(id, *node, *how)?;
                 PathBuf::new()
             }
         };
@@ -223,6 +201,33 @@ impl Built {
         self.scene.keeper.finally(command);
         let words = command.iter().map(|&word| word.to_owned()).collect();
         self.undo.push((id, words));
+    }
+
+    fn overlay(&mut self, id: Id, lower: Id, host: Id) -> Made<PathBuf> {
+        let work = self.path(host).join(format!("work-{id}"));
+        let upper = self.upper(id, host);
+        for folder in [&upper, &work] {
+            std::fs::create_dir(folder).map_err(failed(folder.display()))?;
+        }
+        let layers = format!(
+            "lowerdir={},upperdir={},workdir={}",
+            self.name(lower),
+            upper.display(),
+            work.display()
+        );
+        let at = self.mounted(id, &["-t", "overlay", "-o", &layers, "overlay"]);
+        at.map_err(|why| why.lacking(Need::Overlay))
+    }
+
+    fn hold(&mut self, id: Id, node: Id, how: Hold) -> Made<()> {
+        let holder = match how {
+            Hold::Writing => Holder::open(self.path(node), true)?,
+            Hold::Reading => Holder::open(self.path(node), false)?,
+            Hold::Mapped => Holder::mapped(self.path(node))?,
+            Hold::Exported => return self.export(id, node),
+        };
+        self.holders.insert(id, holder);
+        Ok(())
     }
 
     fn loop_device(&mut self, id: Id, over: Id, offset: u64, limit: Option<u64>) -> Made<PathBuf> {

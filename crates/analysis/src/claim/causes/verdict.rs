@@ -87,24 +87,13 @@ pub(super) fn judge(
         doubts: Vec::new(),
     });
     found.extend(untried.map(|one| (CauseVerdict::NotTried, one)));
-    // Of several that are each enough, one was not taken away: nothing is known of the rest.
-    let is_joint = |(verdict, one): &(CauseVerdict, Suspected)| {
-        *verdict == CauseVerdict::Joint && unchecked.contains_key(&one.suspect)
-    };
-    let joint_fails = found.iter().any(is_joint);
     let joint = found
         .iter()
         .filter(|(verdict, _)| *verdict == CauseVerdict::Joint);
     let joint: Vec<String> = joint.map(|(_, one)| one.suspect.clone()).collect();
     let without_joint = variants.alone_or_all(joint.iter().collect());
+    withhold(&mut found, unchecked);
     for (verdict, suspected) in &mut found {
-        if joint_fails && *verdict == CauseVerdict::Joint {
-            (*verdict, suspected.share) = (CauseVerdict::CannotTell, None);
-        }
-        if let Some(why) = unchecked.get(&suspected.suspect) {
-            *verdict = CauseVerdict::NotTried;
-            (suspected.share, suspected.untried) = (None, Some(why.clone()));
-        }
         let left = variants.left(&[&suspected.suspect]);
         suspected.ratio_without = left.map(|left| ratio(left.centre));
         suspected.is_reversed = match verdict {
@@ -126,6 +115,24 @@ pub(super) fn judge(
         reproduction.unexplained_without = Some(without);
     }
     (reproduction, grouped(found, run, blocks))
+}
+
+/// Withholds the verdict on suspects of which it is not shown that they were taken away.
+fn withhold(found: &mut [(CauseVerdict, Suspected)], unchecked: &BTreeMap<String, WhyUntried>) {
+    // Of several that are each enough, one was not taken away: nothing is known of the rest.
+    let is_joint = |(verdict, one): &(CauseVerdict, Suspected)| {
+        *verdict == CauseVerdict::Joint && unchecked.contains_key(&one.suspect)
+    };
+    let joint_fails = found.iter().any(is_joint);
+    for (verdict, suspected) in found {
+        if joint_fails && *verdict == CauseVerdict::Joint {
+            (*verdict, suspected.share) = (CauseVerdict::CannotTell, None);
+        }
+        if let Some(why) = unchecked.get(&suspected.suspect) {
+            *verdict = CauseVerdict::NotTried;
+            (suspected.share, suspected.untried) = (None, Some(why.clone()));
+        }
+    }
 }
 
 /// Causes one by one, the greatest share first; all of other verdicts together.
@@ -190,11 +197,11 @@ impl Variants<'_> {
         })
     }
 
-    /// The verdict on each suspect that was tried.
-    fn verdicts(&self) -> Vec<(CauseVerdict, Suspected)> {
-        let (tried, size) = (&self.inquiry.tried, self.size);
+    /// What goes without each suspect that was tried, twice: taken away from all, and from nothing else but itself. One is missed where
+    /// another suspect is enough, the other where another one is needed.
+    fn removals(&self) -> Vec<[Option<Removal>; 2]> {
+        let tried = &self.inquiry.tried;
         let (whole, nothing) = (self.of::<&str>(&[]), self.of(tried));
-        // Taken away from all, and from nothing else but itself: one is missed where another suspect is enough, the other where another one is needed.
         let mut removals: Vec<[Option<Removal>; 2]> = tried
             .iter()
             .map(|suspect| {
@@ -206,6 +213,14 @@ impl Variants<'_> {
             })
             .collect();
         adjust(&mut removals);
+        removals
+    }
+
+    /// The verdict on each suspect that was tried.
+    fn verdicts(&self) -> Vec<(CauseVerdict, Suspected)> {
+        let (tried, size) = (&self.inquiry.tried, self.size);
+        let (whole, nothing) = (self.of::<&str>(&[]), self.of(tried));
+        let removals = self.removals();
         let least = (CLEARED * size).max(MARGIN_UP.ln_1p());
         let is_small = |removal: &Option<Removal>| {
             let within = |one: &Removal| signed_rank_within(&one.values, least);

@@ -250,7 +250,17 @@ fn alone(
 }
 
 pub(super) fn worlds() -> Vec<World> {
-    let mut all = vec![
+    let mut all = Vec::from(differences());
+    all.extend(serial_servers());
+    all.extend(falls());
+    all.extend(nothing());
+    all.extend(tails());
+    all
+}
+
+/// Two cells that differ, with a cause that can be taken away.
+fn differences() -> [World; 10] {
+    [
         // One request at a time: else more of them in flight would overlap what a miss costs.
         alone(
             "mapping table of 64 MiB",
@@ -312,6 +322,12 @@ pub(super) fn worlds() -> Vec<World> {
                 &["read-ahead", "durability"],
             )
         },
+    ]
+}
+
+/// Two cells that differ by what no suspect is.
+fn serial_servers() -> [World; 3] {
+    [
         world(
             "a serial server",
             one_at_a_time(latency(400.0)),
@@ -330,6 +346,12 @@ pub(super) fn worlds() -> Vec<World> {
             SIZES,
             &[],
         ),
+    ]
+}
+
+/// Throughput that falls over time.
+fn falls() -> [World; 3] {
+    [
         alone(
             "a fall: a write cache of 16 MiB fills",
             filling(16 << 20),
@@ -348,6 +370,12 @@ pub(super) fn worlds() -> Vec<World> {
             WRITES,
             &[],
         ),
+    ]
+}
+
+/// Made-up phenomena that no run of the model shows.
+fn nothing() -> [World; 3] {
+    [
         World {
             made_up: Some((0.7, PhenomenonKind::Cells)),
             ..world("nothing", latency(200.0), SMALL, &[])
@@ -360,9 +388,7 @@ pub(super) fn worlds() -> Vec<World> {
             made_up: Some((0.7, FALL)),
             ..world("nothing over time, reads", latency(500.0), READS, &[])
         },
-    ];
-    all.extend(tails());
-    all
+    ]
 }
 
 /// Slow requests: p99 against the median of one cell.
