@@ -1,6 +1,7 @@
 //! Writes and reads rows of a table by its columns. The file may come from elsewhere: every value is checked.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 use std::path::Path;
 
 use iolab_workload::{Error, Result};
@@ -105,10 +106,19 @@ impl<'a, T> Reader<'a, T> {
         path: &'a Path,
         version: i64,
     ) -> Result<Self> {
+        let names = statement.column_names();
+        let places_by_name: HashMap<&str, usize> = names.into_iter().zip(0..).collect();
+        let mut is_text = vec![true; statement.column_count()];
         let mut places = Vec::new();
         for column in table.stored() {
-            match statement.column_index(column.name).ok() {
-                Some(index) => places.push((index, column)),
+            match places_by_name.get(column.name) {
+                Some(&index) => {
+                    is_text[index] = match column.access {
+                        Access::Text(..) | Access::Bytes(..) | Access::Setting(..) => true,
+                        Access::Number(..) | Access::Real(..) | Access::Flag(..) => false,
+                    };
+                    places.push((index, column));
+                }
                 None if may_lack(column.since, version) => {}
                 None => {
                     return Err(damaged(
@@ -121,18 +131,10 @@ impl<'a, T> Reader<'a, T> {
                 }
             }
         }
-        let mut texts: Vec<usize> = (0..statement.column_count()).collect();
-        for (index, column) in &places {
-            match column.access {
-                Access::Text(..) | Access::Bytes(..) | Access::Setting(..) => {}
-                Access::Number(..) | Access::Real(..) | Access::Flag(..) => {
-                    texts.retain(|text| text != index);
-                }
-            }
-        }
+        let texts = (0..).zip(is_text).filter(|(_, is_text)| *is_text);
         Ok(Self {
             table,
-            texts,
+            texts: texts.map(|(index, _)| index).collect(),
             places,
             path,
         })

@@ -287,7 +287,7 @@ fn a_plan_beyond_its_budget_is_announced_with_what_it_takes() {
 #[test]
 fn a_signal_after_the_last_trial_is_heard() {
     let folder = folder();
-    let sizes: Vec<String> = (1..=200).map(|n| (4096 * n).to_string()).collect();
+    let sizes: Vec<String> = (1..=100).map(|n| (4096 * n).to_string()).collect();
     let run = words!(
         "run disk-grid model:sata-ssd -o r.iolab --full --time 1ms --budget 10ms --set threads=1 --set bytes=none"
     );

@@ -73,7 +73,7 @@ fn runs_stay_within_32_lines(model: &str) {
         words.extend(changes.split_whitespace());
         // Flash carries out so many requests that trials of the usual length take long to simulate.
         if model != "sata-7200" {
-            words.extend(["--time", "50ms"]);
+            words.extend(["--time", "25ms"]);
         }
         let printed = run(folder.path(), &words).expect(0).stdout;
         let record = iolab_runfile::read(&folder.path().join("run.iolab")).expect("a run file");
@@ -92,7 +92,7 @@ fn a_study_stays_within_40_lines() {
         let folder = folder();
         let target = format!("model:{model}");
         let study = [
-            "study", &target, "--seed", "1", "--budget", "2min", "-o", "out",
+            "study", &target, "--seed", "1", "--budget", "1min", "-o", "out",
         ];
         let printed = run(folder.path(), &study).expect(0).stdout;
         let lines = printed.lines().count();
