@@ -25,7 +25,7 @@ use rustix::thread::{set_thread_groups, set_thread_res_gid, set_thread_res_uid};
 use ledger::{Ledger, Skip};
 pub use need::Need;
 pub use require::{Required, UnknownNeed, VARIABLE};
-pub use system_calls::refuse_system_calls;
+pub use system_calls::{refuse_system_calls, slow_system_calls};
 
 /// Skips that this process has printed, to print that of a test with many cases once.
 static TOLD: Mutex<BTreeSet<Skip>> = Mutex::new(BTreeSet::new());

@@ -9,7 +9,7 @@ use iolab_truth::device::{limit_requests, loop_over};
 use iolab_truth::fuse::Behaviour;
 use iolab_truth::fuse::view::{Store, View};
 use iolab_truth::scattered_memory;
-use iolab_truth::system::{Made, unless_missing};
+use iolab_truth::system::{Made, failed, unless_missing};
 use needs::Need;
 
 use super::{World, explain, explain_beside};
@@ -191,6 +191,87 @@ fn buffers_in_many_pieces_are_named() {
         more: &[],
     };
     explain(&scene, &world);
+}
+
+/// Reads of a page against reads of a megabyte, where each system call takes 10 us longer.
+#[test]
+fn slow_system_calls_are_named() {
+    let _alone = alone();
+    let Some(scene) = unless_missing(Scene::in_memory()) else {
+        return;
+    };
+    let world = World {
+        shown_by: &[
+            "buffer-size",
+            "--set",
+            "backend=psync",
+            "--set",
+            "bs=4k,1M",
+            "--set",
+            "buffer_init=populated",
+            "--set",
+            "region=1M",
+            "--set",
+            "bytes=16M",
+            "--budget",
+            "20s",
+        ],
+        planted: &["system-calls"],
+        budget: "60s",
+        more: &[],
+    };
+    // A filter stays with its thread, and with what that starts.
+    let explained = || needs::slow_system_calls().map(|()| explain(&scene, &world));
+    if let Err(error) = std::thread::scope(|scope| scope.spawn(explained).join()).expect("no panic")
+    {
+        needs::skip(Need::Seccomp, error);
+    }
+}
+
+const HUGE_PAGES: &str = "/sys/kernel/mm/transparent_hugepage/enabled";
+
+/// A kernel that gives huge pages unasked, as many distributions have it.
+fn with_huge_pages() -> Made<Scene> {
+    let scene = Scene::in_memory()?;
+    let before = std::fs::read_to_string(HUGE_PAGES).map_err(failed(HUGE_PAGES))?;
+    let before = before.split(['[', ']']).nth(1).unwrap_or("madvise");
+    let restore = format!("echo {before} > {HUGE_PAGES}");
+    scene.keeper.finally(&["sh", "-c", &restore]);
+    std::fs::write(HUGE_PAGES, "always").map_err(failed(HUGE_PAGES))?;
+    Ok(scene)
+}
+
+/// Untouched buffers of 2 MiB, each a huge page, against some of 1 MiB, which are too small for one. Page faults are the other half of
+/// that: both without any are alike, too.
+#[test]
+fn huge_pages_that_the_kernel_gives_are_named() {
+    let _alone = alone();
+    let Some(scene) = unless_missing(with_huge_pages()) else {
+        return;
+    };
+    let world = World {
+        shown_by: &[
+            "buffer-size",
+            "--set",
+            "backend=psync",
+            "--set",
+            "bs=1M,2M",
+            "--set",
+            "buffer_init=untouched",
+            "--set",
+            "region=32M",
+            "--set",
+            "bytes=none",
+            "--set",
+            "requests=1",
+            "--budget",
+            "20s",
+        ],
+        planted: &["huge-pages"],
+        budget: "60s",
+        more: &["--change-system"],
+    };
+    explain_beside(&scene, &world, &["page-faults"]);
 }
 
 /// Buffers of 256 MiB, which the cache of a core does not hold, against some that it does. All lie in huge pages.
