@@ -41,8 +41,8 @@ impl Remark {
 }
 
 impl Preflight {
-    /// Looks at a target that has been filled, and at the machine; takes about a quarter of a second, and at
-    /// most two on slow storage. Direct I/O is tried where `direct` says so; a scratch file is written to for that.
+    /// Looks at a target that has been filled, and at the machine; takes about a quarter of a second, and some
+    /// two on slow storage. Direct I/O is tried where `direct` says so; a scratch file is written to for that.
     /// Raising `stop` ends the tries early.
     pub fn look(
         named: &Path,

@@ -552,7 +552,11 @@ mod tests {
         let levels: Vec<String> = levels.iter().map(|cell| cell.levels.join(" ")).collect();
         assert_eq!(levels, ["psync true", "io_uring true", "io_uring false"]);
         insta::assert_snapshot!(left_out(&both).unwrap(), @"left out 1 of 4 combinations: only io_uring has registered buffers");
-        assert_eq!(cells(&sweep("backend=psync")).unwrap().len(), 1);
+        let error = cells(&sweep("backend=psync,libaio")).unwrap_err();
+        insta::assert_snapshot!(error.to_string(), @r"
+        registered is varied, but no cell has backend io_uring, the only one with registered buffers
+          set backend=io_uring, or leave registered out
+        ");
     }
 
     #[test]

@@ -48,6 +48,7 @@ use iolab_workload::names::{nearest, unknown};
 use iolab_workload::response::Response;
 use iolab_workload::service_level::ServiceLevels;
 use iolab_workload::settings::{CellSpec, Setting};
+use iolab_workload::trial::Backend;
 
 /// Most cells of an experiment.
 pub const CELLS_MAX: usize = 10_000;
@@ -345,6 +346,7 @@ impl Experiment {
     /// Of kind [`Usage`](iolab_workload::Kind::Usage): a setting without effect in every cell.
     pub fn base(&self) -> Result<CellSpec> {
         self.check_skip()?;
+        self.check_registered()?;
         self.check_refine()?;
         let mut cell = CellSpec::default();
         for (setting, value) in &self.settings {
@@ -360,6 +362,17 @@ impl Experiment {
         {
             return Err(Error::usage("skip is set, but no cell has pattern strided")
                 .hint("set pattern = \"strided\", or leave skip out"));
+        }
+        Ok(())
+    }
+
+    /// Refuses a sweep of `registered` without the backend that registers buffers.
+    fn check_registered(&self) -> Result<()> {
+        let is_swept = self.factors.iter().any(|factor| factor.of.is("registered"));
+        usage_errors! {
+            is_swept && !self.ever("backend", |value| value == Backend::IoUring.name()) =>
+                "registered is varied, but no cell has backend io_uring, the only one with registered buffers",
+                "set backend=io_uring, or leave registered out";
         }
         Ok(())
     }
