@@ -289,12 +289,12 @@ impl Sample {
 
     /// Number of completed requests; excludes syncs.
     pub fn requests(&self) -> u64 {
-        self.operations.moved().requests()
+        self.operations.sum_of_requests(|own| own.requests)
     }
 
     /// Bytes transferred by all requests.
     pub fn bytes(&self) -> u64 {
-        self.operations.moved().bytes()
+        self.operations.sum(|own| own.bytes)
     }
 
     /// Throughput in MB/s (10^6 bytes per second) over the full span.

@@ -25,13 +25,13 @@ pub(super) fn insert<T>(
     with_key: bool,
 ) -> Result<i64> {
     let columns = || table.stored().filter(|column| with_key || !column.key);
-    let names: Vec<&str> = columns().map(|column| column.name).collect();
-    let sql = format!(
-        "INSERT INTO {} ({}) VALUES ({})",
-        table.name,
-        names.join(", "),
-        vec!["?"; names.len()].join(", ")
-    );
+    let (mut names, mut marks) = (String::new(), String::new());
+    for column in columns() {
+        let separator = if names.is_empty() { "" } else { "," };
+        names.extend([separator, column.name]);
+        marks.extend([separator, "?"]);
+    }
+    let sql = format!("INSERT INTO {} ({names}) VALUES ({marks})", table.name);
     let wrong = |error| fault(path, &error);
     let mut statement = connection.prepare_cached(&sql).map_err(wrong)?;
     for (index, column) in columns().enumerate() {

@@ -56,6 +56,23 @@ macro_rules! operations {
                 [$(self.$field),+].into_iter()
             }
 
+            /// The sum of `of` over all operations, which saturates at 2^64 - 1.
+            pub fn sum(&self, of: impl Fn(&T) -> u64) -> u64 {
+                let sum = 0_u64;
+                $(let sum = sum.saturating_add(of(&self.$field));)+
+                sum
+            }
+
+            /// The same over the operations that the workload requests; excludes syncs.
+            pub fn sum_of_requests(&self, of: impl Fn(&T) -> u64) -> u64 {
+                let sum = 0_u64;
+                $(let sum = match Operation::$operation.is_request() {
+                    true => sum.saturating_add(of(&self.$field)),
+                    false => sum,
+                };)+
+                sum
+            }
+
             /// Each operation and its value, in the order of [`Operation::ALL`].
             pub fn iter(&self) -> impl Iterator<Item = (Operation, &T)> {
                 [$((Operation::$operation, &self.$field)),+].into_iter()
@@ -140,15 +157,12 @@ impl PerOperation<Moved> {
 
     /// Sum over all operations.
     pub fn bytes(&self) -> u64 {
-        self.into_values()
-            .fold(0, |sum, moved| sum.saturating_add(moved.bytes))
+        self.sum(|moved| moved.bytes)
     }
 
     /// Requests of the workload; excludes syncs.
     pub fn requests(&self) -> u64 {
-        self.iter()
-            .filter(|(operation, _)| operation.is_request())
-            .fold(0, |sum, (_, moved)| sum.saturating_add(moved.requests))
+        self.sum_of_requests(|moved| moved.requests)
     }
 }
 

@@ -308,12 +308,12 @@ pub struct GroupOutcome {
 impl Outcome {
     /// Number of completed requests; excludes syncs.
     pub fn requests(&self) -> u64 {
-        self.operations.moved().requests()
+        self.operations.sum_of_requests(|own| own.requests)
     }
 
     /// Bytes transferred by all requests.
     pub fn bytes(&self) -> u64 {
-        self.operations.moved().bytes()
+        self.operations.sum(|own| own.bytes)
     }
 }
 

@@ -24,8 +24,8 @@ use iolab_workload::response::Response;
 
 use worlds::{World, worlds};
 
-/// Seeds of each world where nothing else is asked for.
-const SEEDS: u64 = 2;
+/// Seeds of each world unless `IOLAB_GRADE_RUNS` says otherwise.
+const SEEDS: u64 = 1;
 
 /// What was said of a world, over its seeds.
 #[derive(Default)]
