@@ -8,6 +8,9 @@ use rusqlite::ErrorCode;
 /// Extended result code of a read beyond the end of the file.
 const SHORT_READ: i32 = rusqlite::ffi::SQLITE_IOERR_SHORT_READ;
 
+/// That of a failed write, also beyond the size that a process may give its files.
+const WRITE: i32 = rusqlite::ffi::SQLITE_IOERR_WRITE;
+
 /// The error for a failed operation on the run file at `path`.
 pub(super) fn fault(path: &Path, error: &rusqlite::Error) -> Error {
     let place = path.display();
@@ -29,8 +32,14 @@ pub(super) fn fault(path: &Path, error: &rusqlite::Error) -> Error {
             Error::usage(format!("cannot open {place}: {detail}"))
                 .hint("check the permissions of the file and its folder, or work on a copy; when few files may be open, raise `ulimit -n`")
         }
-        ErrorCode::SystemIoFailure => Error::failed(format!("I/O on {place} failed: {detail}"))
-            .hint("check the file system of the run file (dmesg)"),
+        ErrorCode::SystemIoFailure => {
+            let failed = Error::failed(format!("I/O on {place} failed: {detail}"));
+            failed.hint(match failure.extended_code {
+                // SQLite does not say with which error.
+                WRITE => "check the file system of the run file (dmesg), and raise `ulimit -f` if it limits the size of files",
+                _ => "check the file system of the run file (dmesg)",
+            })
+        }
         ErrorCode::TooBig => too_large(path, format!("a value in it is too long ({detail})")),
         // SQLite reports a missing table or column with the general code.
         ErrorCode::Unknown => damaged(path, detail),

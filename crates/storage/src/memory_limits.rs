@@ -61,7 +61,7 @@ fn too_low(limit: u64, used: u64, need: u64, command: &str, workers: u32) -> Err
         _ => format!(" for {}", counted(workers, "thread")),
     };
     Error::usage(format!(
-        "this process is limited to {} MiB of memory ({command}) and uses {}: {} more are needed{what}",
+        "this process is limited to {} MiB of memory ({command}) and uses {} MiB: {} MiB more are needed{what}",
         mib(limit),
         mib(used),
         mib(need)
@@ -102,7 +102,7 @@ mod tests {
         let error = too_low(100 << 20, 60 << 20, 88 << 20, "ulimit -v", 16);
         assert_eq!(error.kind(), Kind::Usage);
         insta::assert_snapshot!(error, @r"
-        this process is limited to 100 MiB of memory (ulimit -v) and uses 60: 88 more are needed for 16 threads
+        this process is limited to 100 MiB of memory (ulimit -v) and uses 60 MiB: 88 MiB more are needed for 16 threads
           use fewer threads, or raise it with `ulimit -v unlimited`
         ");
     }
