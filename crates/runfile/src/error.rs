@@ -5,10 +5,12 @@ use std::path::Path;
 use iolab_workload::{Error, Kind};
 use rusqlite::ErrorCode;
 
+use crate::system::limits_file_size;
+
 /// Extended result code of a read beyond the end of the file.
 const SHORT_READ: i32 = rusqlite::ffi::SQLITE_IOERR_SHORT_READ;
 
-/// That of a failed write, also beyond the size that a process may give its files.
+/// Extended result code of a failed write.
 const WRITE: i32 = rusqlite::ffi::SQLITE_IOERR_WRITE;
 
 /// The error for a failed operation on the run file at `path`.
@@ -33,11 +35,12 @@ pub(super) fn fault(path: &Path, error: &rusqlite::Error) -> Error {
                 .hint("check the permissions of the file and its folder, or work on a copy; when few files may be open, raise `ulimit -n`")
         }
         ErrorCode::SystemIoFailure => {
+            // SQLite does not say with which error a write failed.
+            let may_be_limit = failure.extended_code == WRITE && limits_file_size();
             let failed = Error::failed(format!("I/O on {place} failed: {detail}"));
-            failed.hint(match failure.extended_code {
-                // SQLite does not say with which error.
-                WRITE => "check the file system of the run file (dmesg), and raise `ulimit -f` if it limits the size of files",
-                _ => "check the file system of the run file (dmesg)",
+            failed.hint(match may_be_limit {
+                true => "raise `ulimit -f`, which limits the size of files here, or check the file system of the run file (dmesg)",
+                false => "check the file system of the run file (dmesg)",
             })
         }
         ErrorCode::TooBig => too_large(path, format!("a value in it is too long ({detail})")),

@@ -50,3 +50,13 @@ pub(super) fn open_itself(path: &Path) -> io::Result<File> {
         File::open(path)
     }
 }
+
+/// Whether this process may not make files of any size (`ulimit -f`); false where the system does not tell.
+pub(super) fn limits_file_size() -> bool {
+    #[cfg(unix)]
+    return rustix::process::getrlimit(rustix::process::Resource::Fsize)
+        .current
+        .is_some();
+    #[cfg(not(unix))]
+    false
+}

@@ -250,7 +250,7 @@ fn the_run_file_reaches_the_limit_in_mid_run() {
     let told = falls_in_mid_run(Resource::Fsize, 64 << 10);
     insta::assert_snapshot!(told, @r"
     I/O on r.iolab failed: disk I/O error
-      check the file system of the run file (dmesg), and raise `ulimit -f` if it limits the size of files
+      raise `ulimit -f`, which limits the size of files here, or check the file system of the run file (dmesg)
     ");
 }
 
