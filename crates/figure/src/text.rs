@@ -22,6 +22,9 @@ pub(super) const LINE_HEIGHT: f64 = 1.2;
 /// Width of a character missing in the font, in ems: SVG viewers use another font, PNG and PDF show a box.
 pub(super) const MISSING_WIDTH: f64 = 0.67;
 
+/// The glyphs of the Latin characters, of which nearly every text consists: the font is searched for each only once.
+static LATIN: LazyLock<Vec<Glyph>> = LazyLock::new(|| ('\0'..='\u{ff}').map(found).collect());
+
 /// A glyph of the font.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Glyph {
@@ -35,17 +38,23 @@ pub(super) struct Glyph {
 /// The glyphs of a text, one for each character.
 pub(super) fn glyphs(text: &str) -> impl Iterator<Item = Glyph> {
     text.chars().map(|character| {
-        let known = FACE.glyph_index(character);
-        let known = known.and_then(|id| Some((id.0, FACE.glyph_hor_advance(id)?)));
-        let (id, advance) = known.map_or((0, MISSING_WIDTH), |(id, units)| {
-            (id, f64::from(units) / units_per_em())
-        });
-        Glyph {
-            id,
-            advance,
-            character,
-        }
+        let known = LATIN.get(character as usize);
+        known.copied().unwrap_or_else(|| found(character))
     })
+}
+
+/// The glyph of a character, searched in the font.
+fn found(character: char) -> Glyph {
+    let known = FACE.glyph_index(character);
+    let known = known.and_then(|id| Some((id.0, FACE.glyph_hor_advance(id)?)));
+    let (id, advance) = known.map_or((0, MISSING_WIDTH), |(id, units)| {
+        (id, f64::from(units) / units_per_em())
+    });
+    Glyph {
+        id,
+        advance,
+        character,
+    }
 }
 
 /// Draws a glyph in units of the font.
