@@ -50,6 +50,7 @@ use added_sizes::order_by_size;
 use trials::{Trials, judge, summaries};
 
 use crate::machine_thresholds::{MachineThreshold, machine_thresholds};
+use crate::run_definition::definition;
 use crate::series_tests::{SeriesTests, series_tests};
 use crate::timeline::Timeline;
 use iolab_plan::carry_over::depends_on_order;
@@ -348,8 +349,8 @@ pub(crate) fn analyse_timed(
     timed: impl Fn(u32) -> ShownLatency + Sync,
 ) -> Analysis {
     let trials = Trials::of(record);
-    let definition = Experiment::from_toml(&record.experiment.toml, "run file");
-    let experiment = definition.as_ref().ok();
+    let definition = definition(record);
+    let experiment = definition.as_deref().ok();
     let context = Context::of(record, experiment, timed(0));
     let mut cells = summaries(record, &context, &trials, &timed);
     let depends_on_order = experiment.is_some_and(|experiment| {

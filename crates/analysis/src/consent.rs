@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use iolab_plan::experiment::Experiment;
+use crate::run_definition::definition;
 use iolab_record::{Cell, RunRecord, TargetKind};
 use iolab_workload::shell::shell_word;
 use iolab_workload::target::TargetName;
@@ -21,10 +21,8 @@ fn needs_consent(record: &RunRecord) -> bool {
         };
         on && cell.spec.trials_on(any).into_iter().any(TrialSpec::writes)
     };
-    let is_prepared = || {
-        let definition = Experiment::from_toml(&record.experiment.toml, "run file");
-        definition.is_ok_and(|definition| definition.design.precondition.writes())
-    };
+    let is_prepared =
+        || definition(record).is_ok_and(|definition| definition.design.precondition.writes());
     kinds.iter().any(is_existing) && (record.cells.iter().any(writes) || is_prepared())
 }
 

@@ -34,6 +34,7 @@ pub mod machine_thresholds;
 pub mod optimum;
 pub mod refine;
 mod refusal;
+mod run_definition;
 pub mod runs;
 pub mod series_tests;
 pub mod slo;

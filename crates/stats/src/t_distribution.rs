@@ -63,6 +63,8 @@ pub(crate) fn upper_tail(t: f64, df: f64) -> f64 {
 /// falls, so the iteration cannot diverge: after one step it approaches from one side.
 pub(crate) fn critical(alpha: f64, df: f64) -> Option<f64> {
     const STEPS: usize = 100;
+    /// The error behind a step is below the square of the step.
+    const LAST_STEP: f64 = 1e-8;
     let possible = alpha > 0.0 && alpha < 1.0 && df >= 1.0 && df.is_finite();
     if !possible {
         return None;
@@ -75,7 +77,7 @@ pub(crate) fn critical(alpha: f64, df: f64) -> Option<f64> {
             return None;
         }
         log_t += step;
-        if step.abs() <= 1e-15 {
+        if step.abs() <= LAST_STEP {
             break;
         }
     }

@@ -11,8 +11,8 @@ use crate::analysis::{Analysis, CellAnalysis, Response};
 use crate::claim::effect::log_ratios;
 use crate::doubt::SideDoubts;
 use crate::refusal;
+use crate::run_definition::definition;
 use iolab_plan::cells::cells;
-use iolab_plan::experiment::Experiment;
 use iolab_record::environment;
 use iolab_record::{Cell, RunRecord};
 use iolab_workload::group::split_group;
@@ -180,8 +180,7 @@ pub(crate) fn keyed<'a>(source: RunSide<'a>, factors: &[String]) -> Result<Vec<K
         .iter()
         .any(|factor| factor != OPERATION && place(factor).is_none())
     {
-        let experiment =
-            Experiment::from_toml(&source.run.record().experiment.toml, "the run file")?;
+        let experiment = definition(source.run.record())?;
         Some(cells(&experiment)?)
     } else {
         None
