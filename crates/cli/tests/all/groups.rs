@@ -10,9 +10,9 @@ use crate::support::words::words;
 use crate::support::{self, exported, folder, refusals, run};
 
 /// Small and short; where io_uring is forbidden psync does as well.
-const TINY: [&str; 16] = words!(
+const TINY: [&str; 18] = words!(
     "--set backend=psync --set reader.depth=1 --set writer.depth=1 --set reader.region=1M \
-     --set writer.region=2M --set writer.offset=1M --set reader.time=30ms --seed 7"
+     --set writer.region=2M --set writer.offset=1M --set reader.time=30ms --set writer.time=200ms --seed 7"
 );
 
 /// Whether both words are `NAME=VALUE` of one name.

@@ -308,8 +308,9 @@ fn a_signal_after_the_last_trial_is_heard() {
 #[test]
 fn a_study_that_is_cut_off_can_be_finished_as_a_whole() {
     let folder = folder();
-    let study =
-        words!("study data --suite glance --size 4MiB --budget 8s --time 50ms -o out --log json");
+    let study = words!(
+        "study data --suite glance --size 4MiB --budget 2s --time 20ms --set batch=one -o out --log json"
+    );
     std::fs::create_dir(folder.path().join("data")).unwrap();
     let mut child = iolab(folder.path(), &study)
         .stdout(Stdio::null())

@@ -280,14 +280,14 @@ impl Supplies {
 }
 
 fn incompressible(bytes: usize) -> Vec<u8> {
-    let mut state = 1u64;
-    let words = (0..bytes / 8).map(|_| {
+    let (mut all, mut state) = (vec![0; bytes], 1u64);
+    for word in all.chunks_exact_mut(8) {
         state ^= state << 13;
         state ^= state >> 7;
         state ^= state << 17;
-        state.to_ne_bytes()
-    });
-    words.flatten().collect()
+        word.copy_from_slice(&state.to_ne_bytes());
+    }
+    all
 }
 
 /// The files below a folder, relative to it.
