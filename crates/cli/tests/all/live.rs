@@ -78,7 +78,7 @@ fn a_terminal_that_takes_nothing_blocks_no_trial() {
     std::fs::create_dir(folder.path().join("data")).unwrap();
     // The terminal is not read: its buffers of a few KiB are full with the first frames.
     let (_seen, written) = terminal(200, 200);
-    let sizes = (1..=50).map(|n| format!("{}", 4096 * n));
+    let sizes = (1..=25).map(|n| format!("{}", 4096 * n));
     let sizes = format!("bs={}", sizes.collect::<Vec<_>>().join(","));
     let run = [
         "run",
@@ -113,7 +113,7 @@ fn a_terminal_that_takes_nothing_blocks_no_trial() {
         std::thread::sleep(Duration::from_millis(20));
     };
     assert_eq!(code, Some(0));
-    assert_eq!(exported(folder.path(), "r.iolab").len(), 350);
+    assert_eq!(exported(folder.path(), "r.iolab").len(), 175);
     assert_eq!(status(&folder.path().join("r.iolab")), "done");
     assert_eq!(entries(&folder.path().join("data")), [""; 0]);
     let out = std::fs::read_to_string(folder.path().join("out")).unwrap();
