@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{Command, CommandFactory, FromArgMatches};
+use clap::{Command, CommandFactory, FromArgMatches, Parser};
 use iolab_report::layout::paragraph;
 use iolab_workload::foreign_options::unknown_option;
 use iolab_workload::names::nearest;
@@ -20,9 +20,20 @@ impl Arguments {
     /// Of kind [`Usage`](iolab_workload::Kind::Usage): an option of another tool, with iolab's equivalent; a built-in name in the
     /// position of a command.
     pub(crate) fn read(is_silent: bool) -> iolab_workload::Result<Self> {
-        let parsed = grouped().try_get_matches().and_then(|matches| {
-            Self::from_arg_matches(&matches).map_err(|error| error.format(&mut grouped()))
-        });
+        let parsed = Self::try_parse();
+        let is_help = |error: &clap::Error| {
+            matches!(
+                error.kind(),
+                ErrorKind::DisplayHelp | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
+            )
+        };
+        // Grouping takes as long as all other parsing, and only help shows it.
+        let parsed = match parsed {
+            Err(error) if is_help(&error) => grouped()
+                .try_get_matches()
+                .and_then(|matches| Self::from_arg_matches(&matches)),
+            parsed => parsed,
+        };
         parsed.or_else(|mut error| {
             // No value begins with a dash, so that the tip to pass the option as a value is dropped.
             if error.kind() == ErrorKind::UnknownArgument
