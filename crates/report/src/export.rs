@@ -268,12 +268,16 @@ pub fn buckets<E: From<io::Error>>(
     let mut writer = RowWriter::new(to, format, columns.to_vec())?;
     for row in rows {
         let row = row?;
+        let mut fields = run_fields(&row.run).to_vec();
+        fields.extend([
+            text("experiment", &row.experiment),
+            field("sample", row.sample),
+            text("direction", &row.direction),
+        ]);
+        let of_all = fields.len();
         for (value, count) in counts(&row.histogram) {
-            let mut fields = run_fields(&row.run).to_vec();
+            fields.truncate(of_all);
             fields.extend([
-                text("experiment", &row.experiment),
-                field("sample", row.sample),
-                text("direction", &row.direction),
                 field("low_ns", row.histogram.lowest_equivalent(value)),
                 field("high_ns", value),
                 field("count", count),
