@@ -51,7 +51,7 @@ use crate::exit::Failure;
 const STACK: usize = 8 << 20;
 
 /// Memory that reading the arguments and the experiment takes, bytes, with room to spare.
-const HEADROOM: usize = 4 << 20;
+const HEADROOM: usize = 8 << 20;
 
 fn main() -> ExitCode {
     let work = thread::Builder::new().stack_size(STACK).spawn(work);

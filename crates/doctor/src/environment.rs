@@ -54,12 +54,7 @@ pub fn of_devices(names: &[&str]) -> Environment {
 fn program() -> Environment {
     let mut list = Environment::default();
     list.put(&KEYS.iolab_version, env!("CARGO_PKG_VERSION").to_owned());
-    let profile = if cfg!(debug_assertions) {
-        "debug"
-    } else {
-        "release"
-    };
-    list.put(&KEYS.iolab_build, profile.to_owned());
+    list.put(&KEYS.iolab_build, env!("IOLAB_BUILD").to_owned());
     list
 }
 

@@ -134,7 +134,10 @@ fn cargo_build(package: &str, name: &str) -> Command {
         .args(["build", "--quiet", "--package", package, "--bin", name])
         .args(["--message-format", "json"])
         .current_dir(env!("CARGO_MANIFEST_DIR"));
-    if !cfg!(debug_assertions) {
+    // As these tests themselves: `target/debug` or `target/release`.
+    let own = std::env::current_exe().expect("it runs");
+    let profile = own.parent().and_then(Path::parent);
+    if profile.is_some_and(|folder| folder.ends_with("release")) {
         cargo.arg("--release");
     }
     cargo
