@@ -20,7 +20,7 @@ mod trace;
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
-use std::os::fd::OwnedFd;
+use std::os::fd::{OwnedFd, RawFd};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -29,7 +29,7 @@ use iolab_storage::Stack;
 use iolab_workload::witness::{Observed, ObservedEnd, ProcessTotals, Subject};
 use iolab_workload::{Error, Result};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::io::{read, retry_on_intr};
+use rustix::io::{fcntl_dupfd_cloexec, read, retry_on_intr};
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::Pid;
 
@@ -253,6 +253,7 @@ fn start(
         Error::failed(format!("no pipe to the program: {errno}"))
             .hint("check the limit of open files (ulimit -n)")
     })?;
+    let until_then = closed_last(until_then);
     let child = command.spawn().map_err(|error| {
         let message = format!("cannot run {}: {error}", file.display());
         match error.kind() {
@@ -271,6 +272,16 @@ fn start(
     drop(until_then);
     let _ = retry_on_intr(|| read(&executed, &mut [0]));
     Ok(child)
+}
+
+/// The same with a number above all that this process has open: the kernel closes in the order of the numbers what a program does not
+/// get.
+fn closed_last(end: OwnedFd) -> OwnedFd {
+    let open = std::fs::read_dir("/proc/self/fd").into_iter().flatten();
+    let number = |entry: std::fs::DirEntry| entry.file_name().to_str()?.parse::<RawFd>().ok();
+    let highest = open.flatten().filter_map(number).max();
+    let above = highest.map_or(0, |number| number + 1);
+    fcntl_dupfd_cloexec(&end, above).unwrap_or(end)
 }
 
 /// The devices of these names.
