@@ -20,20 +20,14 @@ impl Arguments {
     /// Of kind [`Usage`](iolab_workload::Kind::Usage): an option of another tool, with iolab's equivalent; a built-in name in the
     /// position of a command.
     pub(crate) fn read(is_silent: bool) -> iolab_workload::Result<Self> {
-        let parsed = Self::try_parse();
-        let is_help = |error: &clap::Error| {
-            matches!(
-                error.kind(),
-                ErrorKind::DisplayHelp | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
-            )
-        };
-        // Grouping takes as long as all other parsing, and only help shows it.
-        let parsed = match parsed {
-            Err(error) if is_help(&error) => grouped()
-                .try_get_matches()
-                .and_then(|matches| Self::from_arg_matches(&matches)),
-            parsed => parsed,
-        };
+        let parsed = Self::try_parse().or_else(|error| match error.kind() {
+            // Grouping takes as long as all other parsing, and only help shows it.
+            ErrorKind::DisplayHelp | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+                let matches = grouped().try_get_matches()?;
+                Self::from_arg_matches(&matches)
+            }
+            _ => Err(error),
+        });
         parsed.or_else(|mut error| {
             // No value begins with a dash, so that the tip to pass the option as a value is dropped.
             if error.kind() == ErrorKind::UnknownArgument
