@@ -6,7 +6,7 @@ use std::{env, fs};
 fn main() {
     let out = env::var("OUT_DIR").expect("cargo sets it");
     for folder in ["experiments", "suites", "requirements"] {
-        println!("cargo::rerun-if-changed={folder}");
+        watch(folder);
         let rows: String = names(folder, ".toml")
             .iter()
             .map(|name| {
@@ -19,6 +19,12 @@ fn main() {
         fs::write(Path::new(&out).join(format!("{folder}.rs")), list).expect("a folder of cargo");
     }
     suspects(Path::new(&out));
+}
+
+/// Builds anew when the files of a folder change, and when the whole checkout is moved: the lists name them by absolute paths.
+fn watch(folder: &str) {
+    let path = fs::canonicalize(folder).expect("a folder of this package");
+    println!("cargo::rerun-if-changed={}", path.display());
 }
 
 /// The names of the files in a folder with this ending, without it.
@@ -45,7 +51,7 @@ fn check_name(path: &Path, line: &str) {
 /// A module for each suspect, and the list of them.
 fn suspects(out: &Path) {
     let folder = "src/suspects";
-    println!("cargo::rerun-if-changed={folder}");
+    watch(folder);
     let (mut modules, mut list) = (String::new(), String::new());
     for name in names(folder, ".rs") {
         let path = fs::canonicalize(format!("{folder}/{name}.rs")).expect("it was found");
