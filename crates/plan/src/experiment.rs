@@ -33,7 +33,8 @@ use crate::read_user_file;
 pub use builtin::BUILTIN;
 pub use change::Change;
 pub use design::{
-    BUDGET_MAX, Design, INTERVAL_TRIALS, LAST_BLOCK, TRIALS_MAX, WarmUp, trials_to_compare,
+    BUDGET_MAX, BlockTimes, Design, INTERVAL_TRIALS, LAST_BLOCK, TRIALS_MAX, WarmUp,
+    trials_to_compare,
 };
 pub(crate) use design::{set_budget, set_settle};
 pub use group_settings::{Combination, ExperimentGroup, GroupSetting};

@@ -5,8 +5,10 @@ use std::time::Duration;
 use iolab_workload::settings::CellSpec;
 use iolab_workload::trial::TrialSpec;
 
+use crate::batch_probes;
 use crate::carry_over::leaves_writes;
 use crate::cells::{Plan, PlannedCell};
+use crate::experiment::BlockTimes;
 use crate::precondition::Precondition;
 
 /// The assumed rate of fast storage, bytes per second, for estimates before the target has been measured.
@@ -62,7 +64,9 @@ impl Forecast {
         let least = least_block_time(cells, overhead).saturating_mul(fewest + design.warm_ups());
         let region = cells.iter().flat_map(|cell| cell.spec.trials());
         let region = region.map(|trial| trial.region).max().unwrap_or(0);
+        let probes = batch_probes::time(cells);
         let granted = block.unwrap_or_default().saturating_mul(design.granted());
+        let granted = granted.saturating_add(probes);
         let budget = design.time_at_most(block);
         Self {
             experiment: plan.experiment().name.clone(),
@@ -182,21 +186,23 @@ impl Plan {
         if self.experiment().inquiry.is_some() {
             return None;
         }
-        let (least, block) = self.block_times(overhead);
         let design = self.experiment().design;
-        design.shortfall(self.cells().len(), least, block)
+        design.shortfall(self.cells().len(), self.times(overhead))
     }
 
     /// The budget that suffices for the fewest trials on any storage.
     pub fn enough_budget(&self, overhead: &dyn Fn(&CellSpec) -> Duration) -> Duration {
-        let (least, block) = self.block_times(overhead);
-        self.experiment().design.enough(least, block)
+        self.experiment().design.enough(self.times(overhead))
     }
 
-    /// The time of one trial of each cell: on fast storage, and the longest.
-    fn block_times(&self, overhead: &dyn Fn(&CellSpec) -> Duration) -> (Duration, Duration) {
+    /// What its blocks and its probes take.
+    fn times(&self, overhead: &dyn Fn(&CellSpec) -> Duration) -> BlockTimes {
         let least = least_block_time(self.cells(), overhead);
-        (least, self.block_at_most().max(least))
+        BlockTimes {
+            probes: batch_probes::time(self.cells()),
+            least,
+            longest: self.block_at_most().max(least),
+        }
     }
 }
 

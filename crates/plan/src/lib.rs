@@ -5,6 +5,7 @@
 //! `suspect.rs` and `suspects/` what may be one; `experiments/*.toml`,
 //! `suites/*.toml` and `requirements/*.toml`, found by the build.
 
+pub mod batch_probes;
 pub mod blocks;
 pub mod carry_over;
 pub mod cells;

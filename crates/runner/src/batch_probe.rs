@@ -6,25 +6,21 @@
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use iolab_plan::batch_probes::{PROBE, ROUNDS, STRATEGIES};
 use iolab_workload::Result;
 use iolab_workload::outcome::Outcome;
+use iolab_workload::quantity::counted;
 use iolab_workload::trial::{Batch, TrialLimit, TrialSpec};
 
 use super::executor::Executor;
 use iolab_workload::settings::CellSpec;
 
-const STRATEGIES: [Batch; 4] = [
-    Batch::One,
-    Batch::Percent(25),
-    Batch::Percent(50),
-    Batch::All,
-];
-/// Rounds over all strategies, alternating so that drift hits all alike; odd, so that the median is one of them.
-const ROUNDS: usize = 3;
-const PROBE: Duration = Duration::from_millis(40);
 /// A probe that lasts this many times as long, and in which most requests are those that it has begun with, only waits for these: all
 /// strategies do the same then, and a thousand threads would be set up for each of the others. After a stall there are many more.
-const OUTLASTED: u32 = 10;
+const OUTLASTED: u32 = 3;
+/// A round whose shortest probe lasts this many times as long is the only one: large requests would spend on probes what the trials
+/// themselves take.
+const SLOW: u32 = 2;
 
 /// The strategy with the highest median IOPS, and the numbers in words; the first one where a probe shows no difference between them;
 /// `None` when the probes were cut off.
@@ -33,8 +29,11 @@ pub(super) fn choose(
     cell: &CellSpec,
     stop: &AtomicBool,
 ) -> Result<Option<(Batch, String)>> {
-    let mut rates = [[0.0; ROUNDS]; STRATEGIES.len()];
-    for round in 0..ROUNDS {
+    let mut rates = [const { Vec::new() }; STRATEGIES.len()];
+    let mut rounds = 0;
+    let mut shortest = Duration::MAX;
+    while rounds < ROUNDS && (rounds == 0 || shortest <= PROBE * SLOW) {
+        rounds += 1;
         for (batch, rates) in STRATEGIES.iter().zip(&mut rates) {
             let mut probe = cell.clone();
             probe.trial.batch = *batch;
@@ -55,12 +54,13 @@ pub(super) fn choose(
                 );
                 return Ok(Some((Batch::One, message)));
             }
-            rates[round] = outcome.requests() as f64 * 1e9 / outcome.elapsed_ns.max(1) as f64;
+            shortest = shortest.min(Duration::from_nanos(outcome.elapsed_ns));
+            rates.push(outcome.requests() as f64 * 1e9 / outcome.elapsed_ns.max(1) as f64);
         }
     }
     let medians = rates.map(|mut rates| {
         rates.sort_by(f64::total_cmp);
-        rates[ROUNDS / 2]
+        rates[rounds / 2]
     });
     let best = (0..STRATEGIES.len())
         .max_by(|a, b| medians[*a].total_cmp(&medians[*b]))
@@ -71,9 +71,14 @@ pub(super) fn choose(
         .map(|(batch, iops)| format!("{batch} {iops:.0}"))
         .collect();
     let message = format!(
-        "batch={} chosen by {ROUNDS} probes of {} ms each, median IOPS: {}",
+        "batch={} chosen by {} of {} ms{}IOPS: {}",
         STRATEGIES[best],
+        counted(rounds as u64, "probe"),
         PROBE.as_millis(),
+        match rounds {
+            1 => ", ",
+            _ => " each, median ",
+        },
         numbers.join(", ")
     );
     Ok(Some((STRATEGIES[best], message)))
@@ -82,6 +87,6 @@ pub(super) fn choose(
 /// Whether a probe did little but wait for its first requests. A few of these complete in its time however slow the disk is, and others
 /// follow them.
 fn is_outlasted(outcome: &Outcome, trial: &TrialSpec) -> bool {
-    outcome.elapsed_ns > (PROBE * OUTLASTED).as_nanos() as u64
+    Duration::from_nanos(outcome.elapsed_ns) > PROBE * OUTLASTED
         && outcome.requests() < trial.in_flight().saturating_mul(2)
 }

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use iolab_engine::trial;
 use iolab_host::memory::{AvailableMemory, HugePages};
+use iolab_plan::batch_probes;
 use iolab_plan::cells::PlannedCell;
 use iolab_storage::Target;
 use iolab_workload::quantity::{counted, exact_size};
@@ -57,14 +58,8 @@ pub(super) fn fit(cell: &mut PlannedCell, targets: &[(&Path, &Target)]) -> Resul
         &mut cell.spec.trial,
         striped.map_or(smallest, |stripe| stripe.capacity(smallest)),
     );
-    let spec = &mut cell.spec.trial;
-    if cell.spec.batch_auto && (spec.depth == 1 || !spec.backend.is_asynchronous()) {
-        spec.batch = Batch::One;
-        cell.spec.batch_auto = false;
-    }
-    // At a given rate completions are taken as they come: there is nothing to choose.
-    if cell.spec.batch_auto && spec.rate.is_some() {
-        spec.batch = Batch::One;
+    if cell.spec.batch_auto && !batch_probes::is_open(&cell.spec) {
+        cell.spec.trial.batch = Batch::One;
         cell.spec.batch_auto = false;
     }
     trial::check_over(&cell.spec.trial, &own)?;

@@ -274,7 +274,14 @@ fn probes_end_where_requests_outlast_them_and_not_where_one_stalls() {
     let (probes, record) = run("depth=64", &|_, _| 500_000_000);
     assert_eq!(probes, record.cells.len(), "one of each cell");
     assert!(all_are(&record, "one"));
-    insta::assert_snapshot!(note(&record), @"batch=one not chosen by probes: the requests in flight outlast a probe of 40 ms more than 10 times");
+    insta::assert_snapshot!(note(&record), @"batch=one not chosen by probes: the requests in flight outlast a probe of 40 ms more than 3 times");
+
+    let (probes, record) = run("depth=8", &|batch, _| match batch {
+        Batch::All => 90_000_000,
+        _ => 100_000_000,
+    });
+    assert_eq!(probes, 4 * record.cells.len(), "one round");
+    insta::assert_snapshot!(note(&record), @"batch=all chosen by 1 probe of 40 ms, IOPS: one 1000, 25% 1000, 50% 1000, all 1111");
 
     // The sixth probe of a cell, in the second of three rounds, stalls.
     let (probes, record) = run("depth=8", &|batch, number| match (batch, number % 12) {

@@ -79,6 +79,17 @@ impl Default for Design {
     }
 }
 
+/// How long the parts of a run take.
+#[derive(Debug, Clone, Copy)]
+pub struct BlockTimes {
+    /// Probes before the first block, which the budget pays for.
+    pub probes: Duration,
+    /// One trial of each cell on fast storage.
+    pub least: Duration,
+    /// One trial of each cell at the longest.
+    pub longest: Duration,
+}
+
 /// The fewest trials of a cell with which another run of this many cells can be compared: the exact interval of the median, which covers
 /// `1 - 2^(1-n)` at most, exists at the level that Bonferroni's correction leaves for each cell.
 pub fn trials_to_compare(cells: usize) -> u32 {
@@ -158,12 +169,11 @@ impl Design {
         }
     }
 
-    /// A warning for a budget that is too short: `least` is the time of one trial of each of `cells` cells on fast storage,
-    /// `block` the longest time. `None` where the budget suffices.
-    pub fn shortfall(&self, cells: usize, least: Duration, block: Duration) -> Option<String> {
+    /// A warning for a budget that is too short for the fewest trials of this many cells; `None` where it suffices.
+    pub fn shortfall(&self, cells: usize, times: BlockTimes) -> Option<String> {
         let budget = rough_duration(self.budget);
-        let fewest = least.saturating_mul(self.trials_min + self.warm_ups());
-        let each = self.trials_within(least).max(1);
+        let fewest = self.fewest(times.least, times.probes);
+        let each = self.trials_within(times.least, times.probes).max(1);
         if fewest > self.budget && each < self.trials_min {
             return Some(format!(
                 "{} in {budget} {} n = {each}, and {} of each: take fewer levels (--set NAME=VALUE,...), or a larger --budget: this experiment alone needs {}",
@@ -173,7 +183,8 @@ impl Design {
                 rough_duration(fewest)
             ));
         }
-        let granted = block.saturating_mul(self.granted());
+        let granted = times.longest.saturating_mul(self.granted());
+        let granted = granted.saturating_add(times.probes);
         if granted > self.budget {
             return Some(format!(
                 "{} up to {}, more than the budget ({budget}): each gets {}; choose fewer levels or a shorter --time",
@@ -185,10 +196,10 @@ impl Design {
                 self.granted_in_words()
             ));
         }
-        let fewest = block.saturating_mul(self.trials_min + self.warm_ups());
+        let fewest = self.fewest(times.longest, times.probes);
         // Trials may end by their byte limit long before; the warning is for budgets that are far too short.
         (fewest > self.budget.saturating_mul(2)).then(|| {
-            let each = self.trials_within(block);
+            let each = self.trials_within(times.longest, times.probes);
             format!(
                 "{cells} cells in {budget} may give only n = {each}, and {} of each, which take up to {}: raise --budget, lower --time or choose fewer levels",
                 self.needed(),
@@ -197,17 +208,22 @@ impl Design {
         })
     }
 
-    /// The budget that suffices for the fewest trials on any storage; `least` and `block` as in [`Design::shortfall`].
-    pub fn enough(&self, least: Duration, block: Duration) -> Duration {
-        least
-            .max(block)
-            .saturating_mul(self.trials_min + self.warm_ups())
+    /// The budget that suffices for the fewest trials on any storage.
+    pub fn enough(&self, times: BlockTimes) -> Duration {
+        self.fewest(times.least.max(times.longest), times.probes)
+    }
+
+    /// What the fewest trials take with blocks of this length.
+    fn fewest(&self, block: Duration, probes: Duration) -> Duration {
+        let blocks = block.saturating_mul(self.trials_min + self.warm_ups());
+        blocks.saturating_add(probes)
     }
 
     /// Measured trials of each cell within the budget, with blocks of this length: one that begins within it is completed, and the
     /// one that completes the fewest trials may begin a little later.
-    fn trials_within(&self, block: Duration) -> u32 {
-        let room = self.budget.as_secs_f64() / block.as_secs_f64();
+    fn trials_within(&self, block: Duration, probes: Duration) -> u32 {
+        let budget = self.budget.saturating_sub(probes);
+        let room = budget.as_secs_f64() / block.as_secs_f64();
         let blocks = room.ceil() as u32;
         let each = blocks.saturating_sub(self.warm_ups());
         let lacks_one = each.saturating_add(1) == self.trials_min;

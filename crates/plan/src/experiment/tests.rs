@@ -375,21 +375,34 @@ fn more_than_the_budget_pays_for_is_announced_with_what_it_takes() {
         budget: Duration::from_secs(3),
         ..Design::default()
     };
+    let times = |least, longest| BlockTimes {
+        probes: Duration::ZERO,
+        least,
+        longest,
+    };
     let told = |cells: usize, ms: u64| {
         let block = Duration::from_millis(ms).saturating_mul(cells as u32);
-        design.shortfall(cells, Duration::ZERO, block)
+        design.shortfall(cells, times(Duration::ZERO, block))
     };
     let is_enough = |cells: usize, least: Duration, block: Duration| {
-        let budget = design.enough(least, block);
+        let budget = design.enough(times(least, block));
         let design = Design { budget, ..design };
-        assert_eq!(design.shortfall(cells, least, block), None, "{budget:?}");
+        assert_eq!(
+            design.shortfall(cells, times(least, block)),
+            None,
+            "{budget:?}"
+        );
         // On the slowest storage each cell gets the fewest trials.
         assert_eq!(budget, block * (design.trials_min + design.warm_ups()));
         let short = Design {
             budget: budget.mul_f64(0.4),
             ..design
         };
-        assert_ne!(short.shortfall(cells, least, block), None, "{budget:?}");
+        assert_ne!(
+            short.shortfall(cells, times(least, block)),
+            None,
+            "{budget:?}"
+        );
     };
     for (cells, least, block) in [(9900, 0, 4950), (1, 0, 3600), (112, 112, 112), (5, 2, 60)] {
         let [least, block] = [least, block].map(Duration::from_secs);
@@ -397,7 +410,7 @@ fn more_than_the_budget_pays_for_is_announced_with_what_it_takes() {
     }
     let far = told(9900, 500).expect("far too much");
     insta::assert_snapshot!(far);
-    let one = design.shortfall(1, Duration::ZERO, Duration::from_secs(3600));
+    let one = design.shortfall(1, times(Duration::ZERO, Duration::from_secs(3600)));
     insta::assert_snapshot!(one.expect("too much"), @"1 cell takes up to 2.0 h, more than the budget (3 s): each gets a warm-up and at least one measured trial; choose fewer levels or a shorter --time");
     insta::assert_snapshot!(told(2, 500).expect("too much"), @"2 cells in 3 s may give only n = 2, and an interval needs 6 trials of each, which take up to 7 s: raise --budget, lower --time or choose fewer levels");
     assert_eq!(told(2, 400), None);
@@ -405,7 +418,7 @@ fn more_than_the_budget_pays_for_is_announced_with_what_it_takes() {
         trials_min: 200,
         ..design
     };
-    let asked = asked.shortfall(1, Duration::from_millis(100), Duration::ZERO);
+    let asked = asked.shortfall(1, times(Duration::from_millis(100), Duration::ZERO));
     insta::assert_snapshot!(asked.expect("far too little"), @"1 cell in 3 s gives n = 29, and trials_min asks for 200 trials of each: take fewer levels (--set NAME=VALUE,...), or a larger --budget: this experiment alone needs 21 s");
     // A block that begins within the budget is completed; the one that completes the fewest trials may begin a little later.
     for (ms, trials_min, gives) in [
@@ -420,7 +433,7 @@ fn more_than_the_budget_pays_for_is_announced_with_what_it_takes() {
             ..design
         };
         let block = Duration::from_millis(ms);
-        let told = design.shortfall(1, block, block);
+        let told = design.shortfall(1, times(block, block));
         let is_told = |gives| told.as_ref().is_some_and(|text| text.contains(gives));
         assert_eq!(
             gives.is_some_and(is_told),
@@ -430,9 +443,18 @@ fn more_than_the_budget_pays_for_is_announced_with_what_it_takes() {
         assert_eq!(gives.is_some(), told.is_some(), "{ms} ms: {told:?}");
     }
     let least = Duration::from_secs(1);
-    let sure = design.shortfall(112, least * 112, least * 112);
+    let sure = design.shortfall(112, times(least * 112, least * 112));
     let sure = sure.expect("far too little");
     insta::assert_snapshot!(sure, @"112 cells in 3 s give n = 1, and an interval needs 6 trials of each: take fewer levels (--set NAME=VALUE,...), or a larger --budget: this experiment alone needs 14 min");
+    // Seven blocks of 400 ms fit into the budget, but not beside probes of 1.2 s.
+    let block = Duration::from_millis(400);
+    assert_eq!(design.shortfall(1, times(block, block)), None);
+    let probed = BlockTimes {
+        probes: Duration::from_millis(1200),
+        ..times(block, block)
+    };
+    let probed = design.shortfall(1, probed).expect("too little");
+    insta::assert_snapshot!(probed, @"1 cell in 3 s gives n = 4, and an interval needs 6 trials of each: take fewer levels (--set NAME=VALUE,...), or a larger --budget: this experiment alone needs 4 s");
 }
 
 /// The argument of each `--set` in a text.

@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use iolab_plan::batch_probes;
 use iolab_plan::blocks::trial_seed;
 use iolab_plan::cells::PlannedCell;
 use iolab_record::EventKind;
@@ -20,9 +21,9 @@ impl Session<'_> {
         executor: &mut dyn Executor,
         stop: &AtomicBool,
     ) -> Result<()> {
-        let is_open = |cell: &PlannedCell| cell.spec.batch_auto && !cell.spec.tool.is_peer();
+        let is_probed = |cell: &PlannedCell| batch_probes::are_made(&cell.spec);
         let mut chosen = Vec::new();
-        for id in self.cells(is_open) {
+        for id in self.cells(is_probed) {
             let mut spec = self.record.plan.cells()[id].spec.clone();
             spec.trial.seed = trial_seed(self.record.seed, id, u32::MAX, 0);
             let began = executor.now();

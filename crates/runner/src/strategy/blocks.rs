@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
+use iolab_plan::batch_probes;
 use iolab_plan::blocks::block_visits;
 use iolab_plan::experiment::WarmUp;
 use iolab_record::Pilot;
@@ -216,6 +217,9 @@ impl Strategy for Blocks {
             // A warm-up and a measured block are made whatever they take.
             let granted = record.plan.experiment().design.granted();
             let granted = record.plan.block_at_most().saturating_mul(granted);
+            // Probes that are still to come; those made are spent.
+            let probes = batch_probes::time(record.plan.cells());
+            let granted = granted.saturating_add(probes);
             let granted = granted.saturating_sub(self.repetition.spent());
             // The only trials of their cells end the run before its budget does, unless a cell has no time limit.
             let only = record
