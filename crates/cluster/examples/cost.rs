@@ -176,6 +176,7 @@ fn deed(rank: u64, (begins, ends): (i64, i64)) -> TrialContribution {
             bottom: Some(Bottom {
                 stat: device,
                 in_file: false,
+                passes_on: false,
             }),
             pressure: each(1_234_567),
             ..Counters::default()

@@ -371,7 +371,7 @@ wired! {
     TimeInterval { earliest, latest }
     FailedRank { place, message, remedy, errno }
     Counters { process_io, nfs, usage, device, bottom, hardware, pressure, buffer_piece_bytes, drive_millidegrees }
-    Bottom { stat, in_file }
+    Bottom { stat, in_file, passes_on }
     Region { before, after, extents, owed_sync_ns, evidence_ns }
     Residency { looked_bytes, resident_bytes, dirty_bytes, writeback_bytes }
     Extents { looked_bytes, hole_bytes, unwritten_bytes }

@@ -81,11 +81,16 @@ pub fn sum_of_disks(
     b: (Option<Bottom>, AccountShare),
 ) -> Option<Bottom> {
     let in_file = [a.0, b.0].into_iter().flatten().any(|own| own.in_file);
+    let passes_on = [a.0, b.0].into_iter().flatten().all(|own| own.passes_on);
     let plus = |a: Bottom, b: Bottom| Bottom {
         stat: a.stat.plus(b.stat),
         ..a
     };
-    sum(a, b, plus).map(|sum| Bottom { in_file, ..sum })
+    sum(a, b, plus).map(|sum| Bottom {
+        in_file,
+        passes_on,
+        ..sum
+    })
 }
 
 /// The accounts of all ranks: a number for each rank, in their order. Ranks with the same number read the same account. A rank has

@@ -150,7 +150,11 @@ impl<'a> Case<'a> {
                     write_bytes: nfs.write_bytes.min(io.write_bytes),
                 }),
                 device: reading.traffic(),
-                bottom: below.map(|(stat, in_file)| Bottom { stat, in_file }),
+                bottom: below.map(|(stat, in_file)| Bottom {
+                    stat,
+                    in_file,
+                    passes_on: false,
+                }),
                 ..Counters::default()
             },
             region: target.map(|target| target.region).unwrap_or_default(),

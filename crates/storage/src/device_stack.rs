@@ -27,6 +27,9 @@ pub struct Stack {
     pub below: Vec<(u32, u32)>,
     /// A loop device lies on the way: its bytes are those of a file, which the page cache may hold.
     pub in_file: bool,
+    /// The layers pass on each byte once, and nothing of their own: partitions, loop devices with direct I/O, mapped devices that are
+    /// linear, striped, encrypted or of several paths, RAID 0.
+    pub passes_on: bool,
     /// The NFS mount that they come from; `None` too where they come from several.
     pub nfs: Option<NfsMount>,
     /// The file of a loop device lies with another machine (NFS, SMB).
@@ -57,6 +60,7 @@ impl Stack {
             seen: BTreeSet::new(),
             bottom: BTreeSet::new(),
             in_file: false,
+            passes_on: true,
             served: Vec::new(),
             in_remote_file: false,
         };
@@ -69,6 +73,7 @@ impl Stack {
             below: walk.seen.into_iter().collect(),
             bottom: (known && !is_bottom).then(|| walk.bottom.into_iter().collect()),
             in_file: walk.in_file,
+            passes_on: walk.passes_on,
             nfs,
             in_remote_file: walk.in_remote_file,
         }
@@ -80,6 +85,7 @@ struct Walk<'a> {
     seen: BTreeSet<Number>,
     bottom: BTreeSet<Number>,
     in_file: bool,
+    passes_on: bool,
     /// The file systems of servers and programs that files on the way lie on, each once; of one that is no NFS none.
     served: Vec<Option<NfsMount>>,
     in_remote_file: bool,
@@ -104,10 +110,12 @@ impl Walk<'_> {
         let below = sysfs::linked_devices(&folder.join("slaves")).ok()?;
         if let Some(file) = sysfs::backing_file(&folder) {
             self.in_file = true;
+            self.passes_on &= sysfs::value(&folder.join("loop/dio")) == Some(1);
             return self.file(&file);
         }
-        if below.is_empty() {
-            self.bottom.insert(number);
+        match below.is_empty() {
+            true => _ = self.bottom.insert(number),
+            false => self.passes_on &= passes_on(&folder, number),
         }
         below.into_iter().try_for_each(|number| self.down(number))
     }
@@ -144,6 +152,16 @@ impl Walk<'_> {
         }
         self.down(device_of(&file)?)
     }
+}
+
+/// Whether a mapped device or a software RAID passes on each byte once.
+fn passes_on(folder: &Path, number: Number) -> bool {
+    const KINDS: [&str; 4] = ["linear", "striped", "crypt", "multipath"];
+    if let Ok(level) = std::fs::read_to_string(folder.join("md/level")) {
+        return matches!(level.trim(), "raid0" | "linear");
+    }
+    let kinds = super::users::mapped_kinds(number);
+    !kinds.is_empty() && kinds.iter().all(|kind| KINDS.contains(&kind.as_str()))
 }
 
 /// MAJOR and MINOR of the block device that a file lies on, or is; `None` for one that lies in memory or with another
@@ -257,6 +275,7 @@ mod tests {
                 seen: BTreeSet::new(),
                 bottom: BTreeSet::new(),
                 in_file: true,
+                passes_on: true,
                 served: Vec::new(),
                 in_remote_file: true,
             };
@@ -290,6 +309,22 @@ mod tests {
         let stack = stack.stack((259, 901));
         assert_eq!(stack.bottom, Some(vec![(259, 900)]));
         assert_eq!(stack.below, [(259, 900)]);
+        assert!(stack.passes_on);
+    }
+
+    #[test]
+    fn striping_passes_on_each_byte_once_and_mirroring_does_not() {
+        let passes_on = |level: &str| {
+            let fake = Fake::new();
+            fake.device("md9", (9, 9));
+            fake.put_upon("md9", "sdq/sdq1");
+            fake.put_upon("md9", "sdr");
+            fs::create_dir(fake.folder("md9").join("md")).expect("created");
+            fs::write(fake.folder("md9").join("md/level"), level).expect("written");
+            fake.stack((9, 9)).passes_on
+        };
+        assert!(passes_on("raid0\n"));
+        assert!(!passes_on("raid1\n"));
     }
 
     #[test]

@@ -351,6 +351,9 @@ pub struct Bottom {
     pub stat: DeviceStat,
     /// Whether a loop device is between: its bytes are in a file, which the page cache may hold.
     pub in_file: bool,
+    /// Whether the layers between pass on each byte once, and nothing of their own: what the disks carried beyond the device, others
+    /// caused. Layers that mirror, copy or cache do not, and nothing is known of those of older files.
+    pub passes_on: bool,
 }
 
 impl Bottom {
@@ -358,7 +361,7 @@ impl Bottom {
     pub fn since(self, earlier: Self) -> Self {
         Self {
             stat: self.stat.since(earlier.stat),
-            in_file: self.in_file,
+            ..self
         }
     }
 }

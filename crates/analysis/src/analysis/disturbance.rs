@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use iolab_stats::median;
+use iolab_workload::counters::{Bottom, DeviceStat};
 use iolab_workload::trial::CacheState;
 
 use super::median_of;
@@ -15,6 +16,8 @@ const BEYOND_OURS: f64 = 0.05;
 const GROUPS_DIFFER: f64 = 0.05;
 /// Most bytes that a file system's journal writes per durable write.
 const JOURNAL_PER_SYNC: u64 = 64 << 10;
+/// Most bytes that the disks below a device carry for each of its bytes, where layers mirror, copy or cache.
+const CARRIED_BELOW: u64 = 8;
 /// Above this number of device I/Os per request, requests are reported as split.
 const PIECES_TOLD_FROM: f64 = 1.1;
 /// Lowest ratio between two groups of trials in their device I/Os per request.
@@ -48,8 +51,8 @@ const SLEEP_MIN_NS: u64 = 1_000_000;
 /// Conditions around the measured trials of a cell; `None` where they were not counted.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct CellDisturbance {
-    /// Bytes that the device transferred for others, over all that it transferred, or over the bytes of the requests where these
-    /// are more (memory served some).
+    /// Bytes that the device, or the disks below it, transferred for others, over all that they transferred, or over the bytes of the
+    /// requests where these are more (memory served some).
     pub others: Option<f64>,
     /// Bytes read from storage over the bytes requested, of all trials that read through the page cache.
     pub read_ahead: Option<f64>,
@@ -303,8 +306,8 @@ pub(crate) fn others_of(cell: &Cell, sample: &Sample) -> Option<f64> {
     pooled(&[sample], |sample| others(cell, sample))
 }
 
-/// Bytes that the device transferred for others, and the larger of its total and the bytes of the requests. A program reads few bytes for
-/// its time: other traffic is always a multiple of them, and irrelevant.
+/// Bytes that the device and the disks below it transferred for others, and the largest of their totals and the bytes of the requests. A
+/// program reads few bytes for its time: other traffic is always a multiple of them, and irrelevant.
 fn others(cell: &Cell, sample: &Sample) -> Option<(f64, f64)> {
     if cell.spec.runs_program() {
         return None;
@@ -327,13 +330,35 @@ fn others(cell: &Cell, sample: &Sample) -> Option<(f64, f64)> {
         _ => sample.operations.sync.requests,
     };
     let journal = made_durable.saturating_mul(JOURNAL_PER_SYNC);
-    let beyond = device.read_bytes.saturating_sub(ours.read_bytes)
-        + device
+    let beyond = device.read_bytes.saturating_sub(ours.read_bytes);
+    let beyond = beyond.saturating_add(
+        device
             .write_bytes
             .saturating_sub(written)
-            .saturating_sub(journal);
+            .saturating_sub(journal),
+    );
     let carried = device.read_bytes.saturating_add(device.write_bytes);
-    Some((beyond as f64, carried.max(sample.bytes()) as f64))
+    let (below, carried_below) = sample.counters.bottom.map_or((0, 0), |disks| {
+        let all = disks.stat.read_bytes.saturating_add(disks.stat.write_bytes);
+        (beyond_device(disks, device).saturating_sub(journal), all)
+    });
+    let carried = carried.max(carried_below).max(sample.bytes());
+    Some((beyond.saturating_add(below) as f64, carried as f64))
+}
+
+/// Bytes that the disks below a device carried for others than the device, at least: other partitions and volumes, other files beside the
+/// one of a loop device.
+fn beyond_device(disks: Bottom, device: DeviceStat) -> u64 {
+    let beyond = |disks: u64, device: u64| disks.saturating_sub(device);
+    let carried = |stat: DeviceStat| stat.read_bytes.saturating_add(stat.write_bytes);
+    match disks.passes_on {
+        true => beyond(disks.stat.read_bytes, device.read_bytes)
+            .saturating_add(beyond(disks.stat.write_bytes, device.write_bytes)),
+        false => beyond(
+            carried(disks.stat),
+            carried(device).saturating_mul(CARRIED_BELOW),
+        ),
+    }
 }
 
 /// Bytes read from storage, and bytes requested, where the page cache may read ahead. `None` for a trial that found some of its

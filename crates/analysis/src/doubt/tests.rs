@@ -159,6 +159,7 @@ fn a_volatile_cache_has_to_be_flushed_where_that_is_counted() {
         s.counters.bottom = Some(Bottom {
             stat: DeviceStat::default(),
             in_file: false,
+            passes_on: false,
         });
     });
     let cache = ("device_write_cache", "write back");
@@ -181,6 +182,7 @@ fn a_volatile_cache_has_to_be_flushed_where_that_is_counted() {
         s.counters.bottom = Some(Bottom {
             stat: DeviceStat::default(),
             in_file: true,
+            passes_on: false,
         });
     });
     let facts = environment(&[cache, ("device_flush_counter", "device")]);

@@ -57,6 +57,7 @@ fn reading(host: usize, own: &Accounts) -> Counters {
         bottom: own.disks.as_ref().map(|disks| Bottom {
             stat: stat(disks.iter().map(|disk| held(host, *disk)).sum()),
             in_file: false,
+            passes_on: false,
         }),
         nfs: own.nfs.map(|mount| NfsIo {
             read_bytes: held(host, mount),

@@ -66,6 +66,7 @@ pub(super) fn bottom(stacks: &[Stack], stat: DeviceStat) -> Bottom {
     Bottom {
         stat,
         in_file: stacks.iter().any(|stack| stack.in_file),
+        passes_on: stacks.iter().all(|stack| stack.passes_on),
     }
 }
 

@@ -8,6 +8,7 @@ use iolab_report::findings::{
     Finding, cpu_contended, not_durable, other_traffic, read_ahead, requests_in_pieces,
     requests_split, suspended, write_back_owed, written_out,
 };
+use iolab_workload::counters::DeviceStat;
 use iolab_workload::trial::{CacheState, Rate};
 
 use proptest::prelude::*;
@@ -57,6 +58,7 @@ fn quiet_trials_raise_nothing() {
         sample.counters.bottom = sample.counters.device.map(|stat| Bottom {
             stat,
             in_file: false,
+            passes_on: true,
         });
     });
     let cell = only_cell(&record);
@@ -92,6 +94,31 @@ fn traffic_of_others_on_the_device_is_told() {
     let told = text(&other_traffic(&analyse(&record)));
     insta::assert_snapshot!(told);
     assert_eq!(only_cell(&with(0.04, 8)).flags, []);
+}
+
+#[test]
+fn traffic_of_others_on_the_disks_below_is_told() {
+    let share = |passes_on: bool, factor: f64| {
+        let record = one_cell(|_, sample| {
+            sample.counters.bottom = sample.counters.device.map(|device| Bottom {
+                stat: DeviceStat {
+                    write_bytes: (device.read_bytes as f64 * factor) as u64,
+                    ..device
+                },
+                in_file: false,
+                passes_on,
+            });
+        });
+        let cell = only_cell(&record);
+        (cell.disturbance.others, cell.flags)
+    };
+    // Another partition is written as much as this one is read.
+    assert_eq!(share(true, 1.0), (Some(0.5), vec![Flag::OtherTraffic]));
+    // A mirror or a cache may do that by itself, but not a hundredfold.
+    assert_eq!(share(false, 1.0), (Some(0.0), vec![]));
+    let (others, flags) = share(false, 100.0);
+    assert!(others.is_some_and(|share| share > 0.9), "{others:?}");
+    assert_eq!(flags, [Flag::OtherTraffic]);
 }
 
 /// Turns a cell's reads into buffered writes of which a part is still dirty.

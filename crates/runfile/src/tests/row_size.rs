@@ -78,6 +78,7 @@ fn reads(client: u32) -> Sample {
             bottom: Some(Bottom {
                 stat: disk,
                 in_file: false,
+                passes_on: false,
             }),
             pressure: numbers_from(2_345_000),
             buffer_piece_bytes: Some(65_536),

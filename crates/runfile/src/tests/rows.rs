@@ -172,6 +172,7 @@ fn counters() -> Counters {
         bottom: Some(Bottom {
             stat: numbers_from(8001),
             in_file: true,
+            passes_on: true,
         }),
         pressure: Pressure {
             memory_stall_ns: None,

@@ -281,6 +281,7 @@ fn a_device_whose_disks_did_nothing_is_not_believed() {
                     ..DeviceStat::default()
                 },
                 in_file,
+                passes_on: false,
             }),
             ..counters(Some((fetched, 0)), Some((fetched, 0)))
         };
@@ -463,6 +464,7 @@ proptest! {
             bottom: bottom.map(|(read_bytes, write_bytes, in_file)| Bottom {
                 stat: DeviceStat { read_bytes, write_bytes, ..DeviceStat::default() },
                 in_file,
+                passes_on: false,
             }),
             ..counters(process, device)
         };

@@ -62,8 +62,17 @@ pub(super) fn bottom() -> Columns {
     .between(0, 1)
     .null(Null::Account)
     .doc("1: a loop device lies between, so that the page cache may hold the file behind it");
+    let passes_on = Column::number(
+        "bottom_passes_on",
+        |s: &Sample| s.counters.bottom.map(|b| u64::from(b.passes_on)),
+        |s, n| s.counters.bottom.get_or_insert_default().passes_on = n == 1,
+    )
+    .between(0, 1)
+    .null(Null::Account)
+    .since(6)
+    .doc("1: the layers between pass on each byte once, and nothing of their own, so that others caused what the disks carried beyond");
     let stat = device_stat!("bottom_", Sample, [counters.bottom?.stat], DOC);
-    stat.chain([in_file]).collect()
+    stat.chain([in_file, passes_on]).collect()
 }
 
 /// The events of a sample, which are then counted as available.
