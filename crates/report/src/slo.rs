@@ -52,9 +52,10 @@ impl SearchResult<'_> {
             column("trials", &|point| point.trials.to_string()),
             column("kept the level", &|point| point.kept.to_string()),
             column("level", &|point| {
+                let keeps = 2 * point.kept > point.trials;
                 let level = match (&self.found.holds, &self.found.fails) {
-                    (Some(holds), _) if point.rate <= holds.rate => "holds",
-                    (_, Some(fails)) if point.rate >= fails.rate => "fails",
+                    (Some(holds), _) if point.rate <= holds.rate && keeps => "holds",
+                    (_, Some(fails)) if point.rate >= fails.rate && !keeps => "fails",
                     _ => "-",
                 };
                 level.to_owned()
@@ -141,7 +142,7 @@ impl SearchResult<'_> {
         remarks.extend(cause.map(|cause| format!("{}.", capital(&doubt::limit(&cause)))));
         if self.found.limit.contradicts {
             remarks.push(
-                "The level fails at one rate and holds at a higher one: the target changed during the search, and the interval covers both.".to_owned(),
+                "The level fails at one rate and holds at a higher one: the target changed during the search, or it misses the level at times at any rate. A single rate for longer (--rate, --budget) shows how often.".to_owned(),
             );
         }
         if self.found.holds.is_none() || self.found.fails.is_none() {

@@ -102,7 +102,8 @@ impl SearchAnswer {
             });
         }
         rates.sort_by_key(|rate| rate.rate);
-        let limit = search.limit();
+        let mut limit = search.limit();
+        limit.contradicts |= is_out_of_order(&rates);
         let holds = last_that_holds(&rates).cloned();
         let fails = first_that_fails(&rates).cloned();
         let doubts = match holds.is_some() && fails.is_some() {
@@ -174,6 +175,16 @@ fn most_missed(levels: &ServiceLevels, missed: &[u32]) -> Vec<ServiceLevel> {
         .filter(|(_, n)| **n == most && most > 0)
         .map(|(level, _)| *level)
         .collect()
+}
+
+/// Whether a rate fails below one that holds. A single trial shows that of a maximum, which no number of later ones takes back.
+fn is_out_of_order(rates: &[RateAnswer]) -> bool {
+    let is = |answer: Answer| move |rate: &&RateAnswer| rate.measured() == answer;
+    let fails = rates.iter().find(is(Answer::No));
+    let holds = rates.iter().rfind(is(Answer::Yes));
+    fails
+        .zip(holds)
+        .is_some_and(|(fails, holds)| fails.rate < holds.rate)
 }
 
 /// The highest rate that holds below all that fail; preferably without a doubt.

@@ -43,8 +43,6 @@ pub struct RatePoint {
     pub trials: u32,
     /// Number of trials that met all levels.
     pub kept: u32,
-    /// Whether the levels hold here (`true`) or fail (`false`); `None` within the interval of the limit.
-    pub holds: Option<bool>,
 }
 
 /// The interval of the limit.
@@ -58,7 +56,8 @@ pub struct RateLimit {
     pub estimate: Option<f64>,
     /// The results at each rate, in ascending order.
     pub points: Vec<RatePoint>,
-    /// Whether the trials show that some rate fails and a higher one holds, so that the target changed during the search.
+    /// Whether the trials show that some rate fails and a higher one holds: the target changed during the search, or it fails at times at
+    /// any rate.
     pub contradicts: bool,
 }
 
@@ -266,11 +265,6 @@ impl Search {
             rate: rate(*place),
             trials: *trials,
             kept: *kept,
-            holds: match rate(*place) {
-                at if holds.is_some_and(|holds| at <= holds) => Some(true),
-                at if fails.is_some_and(|fails| at >= fails) => Some(false),
-                _ => None,
-            },
         });
         RateLimit {
             holds,

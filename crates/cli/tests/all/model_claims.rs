@@ -428,3 +428,22 @@ fn credits_that_run_out_are_a_change_for_reads_and_writes_alike() {
         assert!((19.0..21.0).contains(&seconds), "{experiment}: {seconds} s");
     }
 }
+
+/// A disk that stalls every 15 s keeps a maximum at no rate, whichever rates the stalls hit.
+#[test]
+fn stalls_at_any_rate_leave_no_limit_of_a_maximum() {
+    let folder = folder();
+    let model = "title = 'rare long stalls'\nsource = ['made up']\n\
+        [model.stall]\nstall_ms = 300.0\nmean_ms = 15000.0\n\
+        inner.latency = { read_us = 200.0, write_us = 200.0, inner.memory = 10737418240 }\n";
+    fs::write(folder.path().join("rare.toml"), model).expect("written");
+    let search = words!(
+        "run load-latency model:rare.toml --slo max<10ms --budget 8s --seed 3 -o rare.iolab"
+    );
+    let said = run(folder.path(), &search).expect(5).stdout;
+    let answer: Vec<&str> = said.lines().take(2).collect();
+    insta::assert_snapshot!(answer.join("\n"), @r"
+    load-latency on model:rare.toml: cannot tell the limit: the level failed at one rate and held at a
+      higher one.
+    ");
+}
