@@ -49,6 +49,7 @@ use iolab_workload::trial::{Backend, CacheState};
 use added_sizes::order_by_size;
 use trials::{Trials, judge, summaries};
 
+use crate::doubt::ReachedLimit;
 use crate::machine_thresholds::{MachineThreshold, machine_thresholds};
 use crate::run_definition::definition;
 use crate::series_tests::{SeriesTests, series_tests};
@@ -158,6 +159,8 @@ pub struct CellAnalysis {
     pub stages: Option<CellStages>,
     /// What went on around its trials.
     pub disturbance: CellDisturbance,
+    /// The limit of control groups that it reached: the rate is that of the limit.
+    pub io_limit: Option<ReachedLimit>,
     /// Whether it only reads, and the storage may still have been writing what other cells had left in its volatile cache.
     pub reads_after_writes: bool,
     /// How often the run had written the whole region before its last five trials; `None` for cells that do not write.
@@ -505,6 +508,7 @@ impl Context {
             verified: CellVerified::of(cell, trials),
             stages: CellStages::of(&ok),
             reads_after_writes: false,
+            io_limit: None,
             disturbance: CellDisturbance::of(cell, &ok, self.cpus, |s| {
                 s.value(self.response, timed)
             }),

@@ -420,6 +420,19 @@ fn disturbances(cell: &Cell, sample: &Sample, cpus: Option<u32>) -> Vec<Reason> 
     disturbed.chain(preempted).chain(suspended).collect()
 }
 
+/// The limit of control groups that the successful trials of a cell reached.
+pub(crate) fn reached_limit(
+    record: &RunRecord,
+    cell: &Cell,
+    trials: &[&Sample],
+) -> Option<ReachedLimit> {
+    let ok: Vec<&Sample> = trials.iter().copied().filter(|s| s.ok).collect();
+    if ok.is_empty() || cell.spec.runs_program() {
+        return None;
+    }
+    limit(&[(cell, ok, record.environment_of(cell))])
+}
+
 /// The limit of control groups to which the trials came closest, where they reached it.
 fn limit(cells: &[Measured<'_>]) -> Option<ReachedLimit> {
     let reached = |what: Traffic| {

@@ -16,6 +16,7 @@ pub(crate) fn in_words(flag: Flag) -> &'static str {
         Flag::WriteBackOwed => "writes left in the page cache",
         Flag::CpuContended => "CPUs shared with others",
         Flag::CpuQuota => "held back by a CPU quota",
+        Flag::IoLimit => "held at an I/O limit of the control group",
         Flag::Suspended => "the machine slept, or iolab was stopped",
         Flag::ToolBound => "limited by the CPU or by iolab",
         Flag::ClockCost => "time stamps above 1 % of a request",

@@ -136,6 +136,10 @@ flags! {
     CpuQuota = "cpu quota",
         Some(Caution::new(9).disturbs()),
         |seen| seen.cell.disturbance.held_by_quota().is_some();
+    /// Its rate is that of an I/O limit of the control group.
+    IoLimit = "io limit",
+        Some(Caution::new(6)),
+        |seen| seen.cell.io_limit.is_some();
     /// The machine was suspended, or iolab stopped, during a trial.
     Suspended = "suspended",
         Some(Caution::new(7).disturbs().ruins()),

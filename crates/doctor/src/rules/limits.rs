@@ -54,7 +54,7 @@ pub(super) fn traffic(facts: &Facts) -> Vec<Finding> {
         Topic::Limits,
         "traffic",
         format!(
-            "a control group limits the traffic with the device: {}; results cannot exceed that",
+            "a control group limits the traffic with the device: {}; longer loads cannot exceed that",
             limits.join(", ")
         ),
     )
@@ -151,7 +151,7 @@ mod tests {
         insta::assert_snapshot!(only(memory, &facts).1, @"a control group limits memory to 1 GiB, page cache included: buffered I/O slows down when that is full");
         let (severity, what, _) = only(traffic, &facts);
         assert_eq!(severity, MustFix);
-        insta::assert_snapshot!(what, @"a control group limits the traffic with the device: 20.0 MB/s of reads, 120 writes/s; results cannot exceed that");
+        insta::assert_snapshot!(what, @"a control group limits the traffic with the device: 20.0 MB/s of reads, 120 writes/s; longer loads cannot exceed that");
     }
 
     #[test]

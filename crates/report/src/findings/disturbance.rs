@@ -5,6 +5,7 @@ use super::{Finding, Rule, Says, capitalised, cells_of, within};
 use iolab_analysis::analysis::{
     Analysis, CellAnalysis, CellDisturbance, Flag, Split, TrialGroup, WriteOut,
 };
+use iolab_analysis::doubt::ReachedLimit;
 use iolab_record::ServedBy;
 use iolab_workload::quantity::{format_ns, format_percent, significant};
 use iolab_workload::settings::cell_label;
@@ -37,6 +38,10 @@ pub(crate) const CPU_QUOTA: Rule = Rule::doubt(
     "cpu-quota",
     "the time in which the control group had used up its quota, in each trial",
 );
+pub(crate) const IO_LIMIT: Rule = Rule::doubt(
+    "io-limit",
+    "what reached the device in all trials of a cell, over the limits of its control groups",
+);
 pub(crate) const SUSPENDED: Rule = Rule::doubt(
     "suspended",
     "the clock that counts sleep against the one that does not, and the time for which iolab was stopped, in each trial",
@@ -46,6 +51,7 @@ pub(crate) const REQUESTS_SPLIT: Rule = Rule::doubt("requests-split", DEVICE_REQ
 /// What is said of a run, in this order.
 pub(crate) const SAYS: &[Says] = &[
     suspended,
+    io_limited,
     other_traffic,
     cpu_contended,
     cpu_quota,
@@ -245,6 +251,27 @@ pub(crate) fn cpu_quota(analysis: &Analysis) -> Vec<Finding> {
         at(analysis, cell),
     );
     CPU_QUOTA.one(text)
+}
+
+/// Cells whose rate an I/O limit of control groups decided.
+pub(crate) fn io_limited(analysis: &Analysis) -> Vec<Finding> {
+    let reached = analysis.cells.iter().filter_map(|cell| cell.io_limit);
+    let all: Vec<ReachedLimit> = reached.collect();
+    let mut limits: Vec<String> = Vec::new();
+    for limit in &all {
+        let told = limit.what.format(limit.per_second);
+        if !limits.contains(&told) {
+            limits.push(told);
+        }
+    }
+    match all.len() {
+        0 => Vec::new(),
+        n => IO_LIMIT.one(format!(
+            "{} reached an I/O limit of the control group ({}): these numbers, and what they are compared by, are those of the limit, not of the storage. Raise it (io.max, docker --device-read-iops and the like) and measure again.",
+            cells_of(n, analysis),
+            limits.join(", "),
+        )),
+    }
 }
 
 /// Writes to storage without a sync, except those that another finding reports as owed write-back.

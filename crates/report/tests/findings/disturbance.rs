@@ -3,12 +3,13 @@
 use std::time::Duration;
 
 use iolab_analysis::analysis::{CellAnalysis, Flag, analyse};
+use iolab_record::environment::KEYS;
 use iolab_record::{Bottom, EndedBy, Extents, Region, Residency, RunRecord, Sample, ServedBy};
 use iolab_report::findings::{
     Finding, cpu_contended, not_durable, other_traffic, read_ahead, requests_in_pieces,
     requests_split, suspended, write_back_owed, written_out,
 };
-use iolab_workload::counters::DeviceStat;
+use iolab_workload::counters::{DeviceStat, Traffic};
 use iolab_workload::trial::{CacheState, Rate};
 
 use proptest::prelude::*;
@@ -402,6 +403,24 @@ fn a_quota_that_holds_back_is_told() {
     let told = text(&all_findings(&analyse(&record)));
     insta::assert_snapshot!(told);
     assert_eq!(only_cell(&with(0.005)).flags, []);
+}
+
+#[test]
+fn a_limit_of_the_control_group_that_is_reached_is_told() {
+    let with = |share: f64| {
+        let mut record = one_cell(|_, _| {});
+        let sample = &record.samples[1];
+        let per_second = sample.bytes() as f64 / (sample.elapsed_ns as f64 / 1e9);
+        let limit = (per_second / share) as u64;
+        let key = KEYS.device_limit(Traffic::ReadBytes);
+        record.environment.put(key, limit);
+        record
+    };
+    let record = with(0.95);
+    assert_eq!(only_cell(&record).flags, [Flag::IoLimit]);
+    let told = text(&all_findings(&analyse(&record)));
+    insta::assert_snapshot!(told);
+    assert_eq!(only_cell(&with(0.5)).flags, []);
 }
 
 #[test]
