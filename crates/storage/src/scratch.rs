@@ -27,6 +27,7 @@ use crate::memory_limits;
 use iolab_workload::{Error, Result};
 
 use super::errno;
+use super::overlay;
 use super::path_lookup::same_inode;
 use super::private_folder::Private;
 use super::target_size::check_process_limit;
@@ -431,12 +432,16 @@ fn appear(dir: &OwnedFd, name: &str, prepare: &dyn Fn(&File) -> Made<()>) -> Mad
     }
 }
 
-/// Prepares a file and gives it its name; `None` where there are no files without a name, or none that can get one.
+/// Prepares a file and gives it its name; `None` where there are no files without a name, or none that can get one. An overlay goes on
+/// showing such a file without its name, by which its layer is found.
 fn prepared_before(
     dir: &OwnedFd,
     name: &str,
     prepare: &dyn Fn(&File) -> Made<()>,
 ) -> Made<Option<File>> {
+    if overlay::is_overlaid(dir) {
+        return Ok(None);
+    }
     let mode = Mode::from_raw_mode(MODE);
     let flags = OFlags::RDWR | OFlags::TMPFILE | OFlags::CLOEXEC;
     let Ok(file) = rustix::fs::openat(dir, c".", flags, mode).map(File::from) else {

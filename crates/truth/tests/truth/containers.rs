@@ -1,5 +1,6 @@
 //! Overlays and bind mounts, as containers have them; all need root.
 
+use iolab_truth::iolab::Seen;
 use iolab_truth::scenarios::{
     BOUND_HOT, HIDDEN_BUFFERED_WRITES, HIDDEN_COLD, HIDDEN_HOT, LOWER_COLD, LOWER_DIRECT,
     LOWER_HOT, LOWER_MAPPED, NESTED_HOT, STRANGERS_COLD, STRANGERS_HOT, UPPER_BUFFERED_WRITES,
@@ -43,8 +44,8 @@ fn for_reason(done: &Performance, words: &str) {
 
 /// Whether the device below the layers was found, and counted what was fetched.
 #[track_caller]
-fn counted_by_the_device(done: &Performance) {
-    for sample in done.seen.measured() {
+fn counted_by_the_device(seen: &Seen) {
+    for sample in seen.measured() {
         let count = |name: &str| sample[name].as_u64();
         assert!(
             count("device_read_bytes") >= count("read_bytes"),
@@ -70,7 +71,7 @@ fn a_hot_file_of_any_layer_is_the_page_caches() {
 fn a_cold_file_of_any_layer_is_the_devices() {
     for scenario in [&LOWER_COLD, &LOWER_DIRECT, &UPPER_COLD] {
         if let Some(done) = perform_with(scenario, nothing) {
-            counted_by_the_device(&done);
+            counted_by_the_device(&done.seen);
         }
     }
 }
@@ -133,4 +134,17 @@ fn programs_read_a_container_from_the_page_cache() {
             assert_eq!(sample["served_by"], "page-cache", "{sample}");
         }
     }
+}
+
+/// A file that was made without a name keeps showing none on an overlay, by which its layer would be found.
+#[test]
+fn the_layer_of_a_scratch_file_is_found() {
+    let Some((scene, _alone)) = built(&UPPER_HOT) else {
+        return;
+    };
+    let words = ["--set", "bs=4k", "--size", "4M", "--budget", "1"];
+    let seen = iolab::run(&scene, "read-random", "root", &words);
+    assert_eq!(seen.code, Some(0), "{}", seen.text);
+    assert!(seen.measured().count() > 0, "{}", seen.text);
+    counted_by_the_device(&seen);
 }
