@@ -29,6 +29,8 @@ pub struct Forecast {
     block: Option<Duration>,
     /// Most bytes that the trials write.
     pub written: Written,
+    /// Whether trials trim blocks, which loses what these held.
+    pub trims: bool,
     /// Whether trials write without a sync: what caches then hold is written out between trials, which `time` does not count.
     pub leaves_writes: bool,
     /// What is written before the first trial, as passes over this many bytes.
@@ -78,6 +80,9 @@ impl Forecast {
             ),
             block,
             written: Written::of(cells, u64::from(design.trials_max + design.warm_ups())),
+            trims: cells
+                .iter()
+                .any(|cell| cell.spec.trials().into_iter().any(TrialSpec::trims)),
             leaves_writes: plan.leaves_writes(),
             precondition: (design.precondition, region),
             writing: cells
@@ -106,9 +111,9 @@ impl Forecast {
         self
     }
 
-    /// Whether its trials write.
-    pub fn writes(&self) -> bool {
-        !self.writing.is_empty()
+    /// Whether its trials change what is stored: they write or trim.
+    pub fn changes_data(&self) -> bool {
+        !self.writing.is_empty() || self.trims
     }
 
     /// Bytes that its trials write on storage that takes `rate` bytes per second.
@@ -152,9 +157,9 @@ impl Writes {
 /// The entry of a cell in `Forecast::writing`.
 fn writing(cell: &PlannedCell, share_of_time: f64) -> Option<(f64, Option<f64>)> {
     let trials = cell.spec.trials().into_iter();
-    let trials = trials.filter(|trial| trial.writes() && !cell.spec.runs_program());
+    let trials = trials.filter(|trial| trial.writes_data() && !cell.spec.runs_program());
     let of_trial = |trial: &TrialSpec| {
-        let share = f64::from(100 - trial.read_percent) / 100.0;
+        let share = trial.data_share();
         let request = trial.mean_request();
         let rate = trial.rate.map(|rate| rate.per_second(request) * request);
         (share * share_of_time, rate)
@@ -241,10 +246,10 @@ impl Written {
     fn of(cells: &[PlannedCell], trials: u64) -> Self {
         let writing = cells
             .iter()
-            .filter(|cell| cell.spec.trial.writes() && !cell.spec.runs_program());
+            .filter(|cell| cell.spec.trial.writes_data() && !cell.spec.runs_program());
         let of_block = writing.map(|cell| {
             let trial = &cell.spec.trial;
-            let share = f64::from(100 - trial.read_percent) / 100.0;
+            let share = trial.data_share();
             let requests = trial.requests_bound();
             let requested = requests.map(|count| (count as f64 * trial.mean_request()) as u64);
             let limit = [trial.limit.bytes, requested].into_iter().flatten().min();

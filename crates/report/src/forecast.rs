@@ -61,7 +61,10 @@ pub fn text(forecasts: &[Forecast], by: By, width: u16) -> String {
         }),
     ];
     if by == By::Requests {
-        let writes = |f: &Forecast| bounded(f.writes_at(ASSUMED_RATE));
+        let writes = |f: &Forecast| {
+            let trims = if f.trims { " besides trims" } else { "" };
+            bounded(f.writes_at(ASSUMED_RATE)) + trims
+        };
         columns.push(column("trials write", 3, &writes));
     }
     layout::text(columns, width)
@@ -72,12 +75,21 @@ pub fn written_by_all(forecasts: &[Forecast]) -> String {
     let own = forecasts
         .iter()
         .map(|forecast| forecast.writes_at(ASSUMED_RATE));
-    in_words(own.fold(Writes::AtMost(0), Writes::and))
+    let written = in_words(own.fold(Writes::AtMost(0), Writes::and));
+    written + trimmed(forecasts.iter().any(|forecast| forecast.trims))
 }
 
 /// Bytes that a plan writes, for unknown storage: `at most 20 MiB`.
 pub fn written(forecast: &Forecast) -> String {
-    in_words(forecast.writes_at(ASSUMED_RATE))
+    in_words(forecast.writes_at(ASSUMED_RATE)) + trimmed(forecast.trims)
+}
+
+/// What is said of trims behind the bytes that are written.
+fn trimmed(trims: bool) -> &'static str {
+    match trims {
+        true => ", besides trims (discards) of blocks in their regions",
+        false => "",
+    }
 }
 
 /// What preconditioning does to targets of this medium, `None` where they are not known or differ, of which none or some are NVMe

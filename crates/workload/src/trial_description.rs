@@ -18,6 +18,7 @@ pub fn in_words(trial: &TrialSpec) -> String {
         true => " of listed blocks, each trimmed before",
     };
     let writes = match trial.sync {
+        _ if !trial.writes_data() => format!("trims{of}"),
         SyncPolicy::None => format!("writes{of}"),
         SyncPolicy::End => format!("writes{of} with a final fsync"),
         _ => format!("durable writes{of}"),

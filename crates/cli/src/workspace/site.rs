@@ -502,7 +502,7 @@ fn tell_writes(
     let conditioning = conditioning
         .filter_map(|forecast| forecast::preconditioning(forecast, medium, has_namespace));
     parts.extend(conditioning.map(|text| format!("preconditioning {text}")));
-    let writes = forecasts.iter().any(Forecast::writes);
+    let writes = forecasts.iter().any(Forecast::changes_data);
     if writes || (!parts.is_empty() && !runs_programs) {
         let trials = forecast::written_by_all(forecasts);
         parts.push(format!("trials write {trials}"));

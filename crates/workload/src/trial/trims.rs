@@ -26,6 +26,11 @@ impl TrialSpec {
         self.writes() && self.trim_percent < 100
     }
 
+    /// The share of the requests that write data, 0 to 1.
+    pub fn data_share(&self) -> f64 {
+        f64::from(100 - self.read_percent) / 100.0 * f64::from(100 - self.trim_percent) / 100.0
+    }
+
     /// Checks the settings of trims.
     pub(super) fn check_trims(&self) -> Result<()> {
         usage_errors! {
