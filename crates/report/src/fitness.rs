@@ -23,6 +23,16 @@ use iolab_workload::escape_control::escape_control;
 
 /// Most workloads that are named.
 const NAMED_MAX: usize = 4;
+/// How long a load was, in whole seconds: trials last a little longer than requested.
+fn load_in_words(load: Duration) -> String {
+    match load.as_secs() {
+        0 => format_ns(load.as_nanos() as f64),
+        _ => rough_duration(Duration::from_secs_f64(load.as_secs_f64().round())),
+    }
+}
+
+/// From this share of the wanted load on it counts as made: trials end a little early or late.
+const LOADED_AS_ASKED: f64 = 0.9;
 /// A load of this length uses up most burst credits and write caches.
 const LONG: Duration = Duration::from_mins(10);
 
@@ -136,12 +146,7 @@ impl WorkloadResult {
         if self.measured == Measured::Nothing {
             return None;
         }
-        let load = Duration::from_nanos(self.found.load_ns);
-        let load = match load.as_secs() {
-            0 => format_ns(load.as_nanos() as f64),
-            // In whole seconds, since trials last a little longer than requested.
-            _ => rough_duration(Duration::from_secs_f64(load.as_secs_f64().round())),
-        };
+        let load = load_in_words(Duration::from_nanos(self.found.load_ns));
         let written = match self.written_bytes {
             0 => String::new(),
             bytes => format!("; {} written", format_bytes(bytes as f64)),
@@ -383,8 +388,14 @@ impl Fitness {
     }
 
     fn limits(&self) -> Vec<String> {
-        let hold = rough_duration(self.requirement.hold);
-        let longer = match self.requirement.hold < LONG {
+        // Trials that a region or a number of bytes ends load the storage for less than was asked.
+        let loads = self.found.iter().map(|of| of.found.load_ns);
+        let shortest = loads.filter(|load| *load > 0).min();
+        let short_of = self.requirement.hold.mul_f64(LOADED_AS_ASKED);
+        let hold = shortest.map(Duration::from_nanos);
+        let hold = hold.filter(|load| *load < short_of);
+        let hold = hold.unwrap_or(self.requirement.hold);
+        let longer = match hold < LONG {
             true => " (--for 10min)",
             false => "",
         };
@@ -393,8 +404,9 @@ impl Fitness {
         let stalls = unseen.map_or_else(String::new, |unseen| format!("; {}", stalls(unseen)));
         let mut texts = self.limits.clone();
         texts.push(format!(
-            "Not covered: {}; loads longer than {hold} per workload, which use up burst credits and caches{longer}{stalls}.",
-            self.requirement.not
+            "Not covered: {}; loads longer than {} per workload, which use up burst credits and caches{longer}{stalls}.",
+            self.requirement.not,
+            load_in_words(hold),
         ));
         texts.push(format!(
             "Sources of the levels: iolab show {}",

@@ -82,11 +82,14 @@ pub(crate) fn fit(options: &Fit) -> Outcome {
         limits.extend(left_out.map(|text| format!("{text}.")));
         plans.push(plan);
     }
-    let announced = announced(&requirement, &plans, site.model.is_some())?;
+    let is_virtual = site.model.is_some();
     if options.dry_run {
+        let announced = announced(&requirement, &plans, is_virtual)?;
         return site.dry_run(&plans, false, &announced);
     }
     let (opened, plans) = site.open(plans)?;
+    // Of what was cut to the free space: the plans above ask for more.
+    let announced = announced(&requirement, plans.iter().map(|plan| &**plan), is_virtual)?;
     for plan in &plans {
         iolab_runfile::check_place(in_folder(&options.output, plan.experiment()))?;
     }
@@ -174,7 +177,7 @@ fn asked(requirement: &Requirement, limits: Vec<String>, seed: u64) -> Vec<Quest
     workloads.map(question).collect()
 }
 
-/// Carries out the workloads one after another; `files` are then the run files with results, also after a failure. All files are created before the first trial, so
+/// Carries out the workloads one after another; `files` are then the run files, also after a failure. All files are created before the first trial, so
 /// that each can be resumed.
 fn measure(
     plans: Vec<FittedPlan>,
@@ -213,9 +216,9 @@ fn measure(
                 false => interrupted(failure, files),
             };
             let failure = leave(begun, with_kept(failure, Some(&files[number])));
-            files.truncate(number + 1);
-            files.retain(|file| read_run(file).is_ok_and(|run| has_results(&run)));
-            return match workspace.tells(&failure) && !files.is_empty() {
+            files.retain(|file| read_run(file).is_ok());
+            let mut runs = files.iter().filter_map(|file| read_run(file).ok());
+            return match workspace.tells(&failure) && runs.any(|run| has_results(&run)) {
                 true => Ok(Some(failure)),
                 false => Err(failure),
             };
@@ -242,7 +245,11 @@ fn use_blocks(requirement: &mut Requirement, disk: &Disk) -> Result<Option<Strin
 }
 
 /// Descriptions of what each workload does, and of what it writes where that is no model (`is_virtual`).
-fn announced(requirement: &Requirement, plans: &[Plan], is_virtual: bool) -> Result<Vec<String>> {
+fn announced<'a>(
+    requirement: &Requirement,
+    plans: impl IntoIterator<Item = &'a Plan>,
+    is_virtual: bool,
+) -> Result<Vec<String>> {
     let of = |(workload, plan): (&RequiredWorkload, &Plan)| {
         let does = requests_in_words(&plan.experiment().base()?.trial);
         let hold = rough_duration(requirement.hold);

@@ -98,6 +98,24 @@ fn how_to_finish_a_run_is_said_whatever_else_there_is_to_say() {
     insta::assert_snapshot!(remarks, @"mine on /data: cannot tell: a run file is missing, not completely measured How does throughput depend on the I/O size? reads: the run is not complete. Finish it with: iolab resume reads.iolab log, scan and backup: their run files are not given; give all run files of one iolab fit together.");
 }
 
+/// Trials that a region ends before their time load the storage for less than was asked.
+#[test]
+fn loads_that_are_not_covered_begin_where_the_trials_ended() {
+    let longer = |ns: u64| {
+        let happens: fn(&mut Sample) = match ns {
+            1_000_000_000 => |sample| sample.elapsed_ns = 1_000_000_000,
+            _ => |sample| sample.elapsed_ns = 1_000_000,
+        };
+        let one = run_while(happens, "log", "reads.p99<10min", RunStatus::Done);
+        let shown = unwrapped(&text(&[one]));
+        let (_, after) = shown.split_once("loads longer than ").expect("a limit");
+        let (time, _) = after.split_once(" per workload").expect("a time");
+        time.to_owned()
+    };
+    assert_eq!(longer(1_000_000_000), "1 s");
+    assert_eq!(longer(1_000_000), "8.00 ms");
+}
+
 /// Documents have it beside the answer, and tables in Markdown and LaTeX have no other remark.
 #[test]
 fn how_to_finish_a_run_is_in_every_format() {
