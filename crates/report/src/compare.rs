@@ -17,6 +17,8 @@ use iolab_analysis::compare::{
 };
 use iolab_analysis::doubt::{Reason, SideDoubt};
 use iolab_figure::result_names;
+use iolab_record::environment::KEYS;
+use iolab_workload::counters::Traffic;
 use iolab_workload::quantity::{counted, digits, format_p, format_percent, significant};
 use iolab_workload::settings::cell_label;
 
@@ -104,8 +106,16 @@ fn heading(comparison: &Comparison) -> String {
 /// A line for each difference between two sides.
 pub(crate) fn difference_lines(differences: &[Difference]) -> impl Iterator<Item = String> {
     differences.iter().map(|d| {
-        let (base, new) = (side_value(d, &d.base), side_value(d, &d.new));
-        format!("  {}: {base} -> {new}", differs_in(&d.what))
+        let what = differs_in(&d.what);
+        match (&d.base, &d.new) {
+            (SideValue::Various, SideValue::Various) => {
+                format!("  {what}: different in each of several cells")
+            }
+            (base, new) => {
+                let (base, new) = (side_value(d, base), side_value(d, new));
+                format!("  {what}: {base} -> {new}")
+            }
+        }
     })
 }
 
@@ -131,6 +141,14 @@ fn side_value(difference: &Difference, value: &SideValue) -> String {
         (SideValue::Known(text), _) => escape_control(text).into_owned(),
         (SideValue::Set(setting, value), _) => setting_value(setting, value),
         (SideValue::Disturbed(by, value), _) => disturber::extent(*by, *value),
+        // Where there is none, a run has no such fact.
+        (SideValue::Unknown, DiffersIn::Fact(key))
+            if Traffic::ALL
+                .iter()
+                .any(|what| KEYS.device_limit(*what).name() == key) =>
+        {
+            "none".to_owned()
+        }
         (SideValue::Unknown, _) => "not known".to_owned(),
         (SideValue::Various, _) => "various, by cell".to_owned(),
     }
@@ -358,7 +376,7 @@ fn rests_on(unit: ReplicationUnit) -> Option<&'static str> {
         ReplicationUnit::Numbers | ReplicationUnit::Blocks => None,
         ReplicationUnit::SameRun => Some("Both files hold the same run."),
         ReplicationUnit::ComputedRuns => Some(
-            "Both runs were computed by models: a run of a model differs from its repetitions only by the seed, as trials do. So the trials within the runs decide.",
+            "Both runs were computed by models, and the trials within the runs decide. What a model draws for longer than a trial (drift_ms of noise, rare stalls) differs from run to run too: of such models compare several runs of each side.",
         ),
         ReplicationUnit::Runs => Some(
             "One run on each side: the intervals show the spread of the trials within these two runs. Runs of an unchanged machine differ by more, and two runs cannot show by how much, so no cell is called slower or faster. Compare several runs of each side (iolab compare --base FILE... --new FILE...), compare the new run with earlier ones (iolab gate --history FOLDER NEW), or measure both in one run and compare them with --by.",

@@ -178,7 +178,7 @@ pub fn of_side(reason: &Reason) -> String {
             significant(*high)
         ),
         Reason::Dependent { independence } => format!(
-            "the trials depend on the ones before and count for {} as many independent ones",
+            "the trials may depend on the ones before: by their autocorrelation they count for {} as many independent ones",
             format_percent(*independence)
         ),
     }

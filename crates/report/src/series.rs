@@ -85,14 +85,19 @@ fn warnings(series_tests: &SeriesTests) -> Vec<String> {
     }
     if let Some(trend) = series_tests.trend.filter(|trend| trend.p < ALPHA) {
         let p = format_p(trend.p);
+        // The test is of independent values: others wander far enough for a small p.
+        let wander = match dependent.is_some() {
+            true => ", or wander: this p holds for independent values",
+            false => "",
+        };
         warnings.push(match trend.slope_per_trial {
             // Most pairs of values are equal.
             0.0 => {
                 let later = if trend.tau > 0.0 { "higher" } else { "lower" };
-                format!("later values are {later} (Mann-Kendall p {p})")
+                format!("later values are {later} (Mann-Kendall p {p}){wander}")
             }
             slope => format!(
-                "the values drift by {} from one to the next (Theil-Sen; Mann-Kendall p {p})",
+                "the values drift by {} from one to the next (Theil-Sen; Mann-Kendall p {p}){wander}",
                 number(slope)
             ),
         });

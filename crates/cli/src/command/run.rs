@@ -217,7 +217,7 @@ fn plan(
     let specs = plan.cells().iter().map(|cell| &cell.spec);
     if depends_on_order(&plan.experiment().design, specs) {
         say(
-            "cells write to the same storage one after the other, without a warm-up: what one leaves there, the next one finds; measure one cell per run"
+            "cells use the same storage one after the other, without a warm-up: what one leaves there, the next one finds; measure one cell per run"
                 .to_owned(),
         );
     }

@@ -111,11 +111,11 @@ fn cells_that_write_after_each_other_are_doubted() {
     let printed = run(folder.path(), &arguments).expect(0);
     insta::assert_snapshot!(notes(&printed.stderr), @r"
     note: --soak 1s sets bytes=none: bytes=1GiB ends trials before their time
-    note: cells write to the same storage one after the other, without a warm-up: what one leaves there, the next one finds; measure one cell per run
+    note: cells use the same storage one after the other, without a warm-up: what one leaves there, the next one finds; measure one cell per run
     ");
     let caveats = printed.stdout.split("\nCaveats: ").nth(1);
     insta::assert_snapshot!(caveats.expect("their order is one"), @r"
-    each cell of write-random finds what others wrote before, so their order may decide; not
+    each cell of write-random finds what others left before, so their order may decide; not
       measured: regions above 1 GiB, the page cache, response time at a given load (--rate).
     ");
     run(folder.path(), &["table", "run.iolab"]).expect(0);

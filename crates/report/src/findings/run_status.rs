@@ -105,7 +105,7 @@ pub(super) fn order_of_cells(analysis: &Analysis) -> Vec<Finding> {
     match analysis.depends_on_order {
         false => Vec::new(),
         true => ORDER_OF_CELLS.one(
-            "Cells write to the same storage one after the other, without a warm-up: what one leaves there, such as a full cache, the next one finds. Differences between these cells may come from their order. Measure one cell per run."
+            "Cells use the same storage one after the other, without a warm-up: what one leaves there (a full cache, heat, used-up burst credits) the next one finds. Differences between these cells may come from their order. Measure one cell per run."
                 .to_owned(),
         ),
     }

@@ -13,7 +13,7 @@ pub fn tail_unknown(analysis: &Analysis) -> Vec<Finding> {
     let unknown = |c: &&CellAnalysis| c.latency.is_some() && c.tail.is_none();
     let shown = match analysis.response {
         Response::P99 => "",
-        _ => ": p99 is close to the maximum there",
+        _ => ": p99 is close to the maximum of a trial there, and may be far from the true one",
     };
     match analysis.cells.iter().filter(unknown).count() {
         0 => Vec::new(),

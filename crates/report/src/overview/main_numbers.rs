@@ -74,7 +74,7 @@ impl Overview<'_> {
     pub(crate) fn glance_note(&self) -> &'static str {
         let glance = &self.digest.glance;
         match !glance.varies_in_target() && glance.rows.iter().any(has_no_tail) {
-            true => "* fewer than 368 requests per trial: close to the maximum",
+            true => "* fewer than 368 requests per trial: may be far from the true p99",
             false => "",
         }
     }

@@ -16,7 +16,7 @@ fn few_requests_have_no_tail() {
         sample.operations.read.requests = 367;
     }
     let found = text(&tail_unknown(&analyse(&record)));
-    insta::assert_snapshot!(found, @"Both cells had too few requests per trial to estimate the 99th percentile of latency (368 are needed): p99 is close to the maximum there. Increase --time.");
+    insta::assert_snapshot!(found, @"Both cells had too few requests per trial to estimate the 99th percentile of latency (368 are needed): p99 is close to the maximum of a trial there, and may be far from the true one. Increase --time.");
 }
 
 #[test]

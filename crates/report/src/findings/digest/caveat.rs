@@ -84,7 +84,7 @@ fn ordered(analyses: &[&Analysis]) -> Vec<Caveat> {
     let ordered = analyses.iter().filter(|a| a.depends_on_order);
     let text = |a: &&Analysis| {
         of_run(format!(
-            "each cell of {} finds what others wrote before, so their order may decide",
+            "each cell of {} finds what others left before, so their order may decide",
             a.experiment
         ))
     };
@@ -180,7 +180,7 @@ fn imprecise(analyses: &[&Analysis]) -> Vec<Caveat> {
     );
     let short = about(
         short,
-        "too few requests for a p99, which is close to the maximum",
+        "too few requests for a p99, which may be far from the true one",
     );
     wide.into_iter().chain(short).collect()
 }
