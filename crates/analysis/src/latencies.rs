@@ -13,6 +13,9 @@ use crate::refusal;
 /// Latencies by cell and [`SampleLatency::of`], in ns; sums over all parts.
 pub type CellLatencies = BTreeMap<(i64, LatencyOf), LatencyHistogram>;
 
+/// The same by cell and group, which is 0 in cells without groups; sums over the ranks and targets of a group.
+pub type GroupLatencies = BTreeMap<(i64, u32, LatencyOf), LatencyHistogram>;
+
 /// Sums the latencies of a run's measured trials. Reads them one by one, since all at once would fill the memory.
 ///
 /// # Errors
@@ -22,16 +25,38 @@ pub fn of_cells(
     record: &RunRecord,
     latencies: impl IntoIterator<Item = Result<SampleLatency>>,
 ) -> Result<CellLatencies> {
+    sums(record, latencies, |cell, latency| (cell, latency.of))
+}
+
+/// As [`of_cells`], of each group apart.
+///
+/// # Errors
+///
+/// Those of [`of_cells`].
+pub fn of_groups(
+    record: &RunRecord,
+    latencies: impl IntoIterator<Item = Result<SampleLatency>>,
+) -> Result<GroupLatencies> {
+    sums(record, latencies, |cell, latency| {
+        (cell, latency.part.group, latency.of)
+    })
+}
+
+fn sums<K: Ord>(
+    record: &RunRecord,
+    latencies: impl IntoIterator<Item = Result<SampleLatency>>,
+    key: impl Fn(i64, &SampleLatency) -> K,
+) -> Result<BTreeMap<K, LatencyHistogram>> {
     let measured = record.samples.iter().filter(|s| s.is_measured());
     let cells: BTreeMap<i64, i64> = measured.map(|s| (s.id, s.cell)).collect();
-    let mut together = CellLatencies::new();
+    let mut together = BTreeMap::new();
     for latency in latencies {
         let latency = latency?;
         let Some(cell) = cells.get(&latency.sample) else {
             continue;
         };
         let sum = together
-            .entry((*cell, latency.of))
+            .entry(key(*cell, &latency))
             .or_insert_with(new_latency_histogram);
         histogram::add(sum, &latency.histogram);
         // The library saturates the total, after which iterating would overflow.

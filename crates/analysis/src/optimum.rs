@@ -1,8 +1,6 @@
 //! The best size of a curve, with its uncertainty.
 
-use iolab_stats::median;
-use rand_core::{Rng, SeedableRng};
-use rand_xoshiro::Xoshiro256PlusPlus;
+use iolab_stats::{Resampler, median};
 
 use crate::curve::Curve;
 use iolab_workload::response::Response;
@@ -40,13 +38,13 @@ pub fn optimum(curve: &Curve<'_>, response: Response, seed: u64) -> Option<Optim
 }
 
 fn interval(curve: &Curve<'_>, response: Response, seed: u64) -> Option<(u64, u64)> {
-    let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
+    let mut draws = Resampler::new(seed);
     let mut drawn = Vec::new();
     let mut best: Vec<u64> = Vec::with_capacity(RESAMPLES);
     for _ in 0..RESAMPLES {
         let mut winner: Option<(f64, u64)> = None;
         for point in &curve.points {
-            draw(&mut rng, &point.cell.values, &mut drawn);
+            draws.resample(&point.cell.values, &mut drawn);
             let worth = response.worth(median(&drawn)?);
             // Of equal values, prefers the smaller size, like the curve itself: the points ascend.
             if winner.is_none_or(|(most, _)| worth > most) {
@@ -58,12 +56,4 @@ fn interval(curve: &Curve<'_>, response: Response, seed: u64) -> Option<(u64, u6
     best.sort_unstable();
     let tail = (TAIL * best.len() as f64) as usize;
     Some((*best.get(tail)?, *best.get(best.len() - 1 - tail)?))
-}
-
-fn draw(rng: &mut Xoshiro256PlusPlus, from: &[f64], into: &mut Vec<f64>) {
-    into.clear();
-    into.extend(from.iter().map(|_| {
-        let index = (u128::from(rng.next_u64()) * from.len() as u128) >> 64;
-        from[index as usize]
-    }));
 }

@@ -5,6 +5,8 @@ pub mod comparable_runs;
 mod judge;
 pub(crate) mod matching;
 
+use std::collections::BTreeSet;
+
 use iolab_record::{RunRecord, ServedBy};
 use iolab_stats::Contrast;
 use iolab_workload::Result;
@@ -132,7 +134,7 @@ pub struct RunsComparison {
     pub base_targets: Vec<String>,
     /// The targets of the new runs, likewise.
     pub new_targets: Vec<String>,
-    /// Cells of the base that no new run has, in words.
+    /// Labels of cells of the base that no new run has.
     pub only_base: Vec<String>,
     /// Labels of cells of the new runs that no run of the base has.
     pub only_new: Vec<String>,
@@ -196,17 +198,10 @@ impl RunsComparison {
 /// The distinct runs in the order of time.
 pub(crate) fn in_time<'a>(runs: &[FiledRun<'a>]) -> Vec<FiledRun<'a>> {
     let mut all = runs.to_vec();
-    all.sort_by(|a, b| {
-        let start = |run: &FiledRun<'_>| run.run.record().run.started_utc.clone();
-        start(a).cmp(&start(b))
-    });
-    let mut ids: Vec<String> = Vec::new();
-    all.retain(|run| {
-        let id = run.run.record().id();
-        let is_first = !ids.contains(&id);
-        ids.push(id);
-        is_first
-    });
+    let start = |run: &FiledRun<'a>| &run.run.record().run.started_utc;
+    all.sort_by(|a, b| start(a).cmp(start(b)));
+    let mut ids = BTreeSet::new();
+    all.retain(|run| ids.insert(run.run.record().id()));
     all
 }
 

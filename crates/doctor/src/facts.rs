@@ -141,8 +141,8 @@ pub enum Direct {
         alignment: u64,
         /// Reading, the second time over the same bytes; or why it was not tried.
         read: Result<Transfer, String>,
-        /// Writing, into a scratch file of our own only; or why it was not tried.
-        write: Result<Transfer, String>,
+        /// Writing, or why it was not tried; `None` for an existing target, into which iolab does not write here.
+        write: Option<Result<Transfer, String>>,
     },
 }
 

@@ -22,7 +22,7 @@ use iolab_host::machine::io_uring_disabled;
 const DIRECT_BYTES: u64 = 4 << 20;
 /// One request of that.
 const DIRECT_REQUEST: u64 = 256 << 10;
-/// Storage that takes longer for all of them is tried with fewer.
+/// Time limit of that probe.
 const DIRECT_TIME: Duration = Duration::from_millis(500);
 /// One request to a backend.
 const SMALL: u64 = 4096;
@@ -58,13 +58,13 @@ impl Probes<'_> {
             }),
         };
         let write = match self.target.kind() {
-            TargetKind::Scratch => self.spec(alignment).and_then(|spec| {
+            TargetKind::Scratch => Some(self.spec(alignment).and_then(|spec| {
                 self.transfer(&TrialSpec {
                     read_percent: 0,
                     ..spec
                 })
-            }),
-            _ => Err(String::new()),
+            })),
+            _ => None,
         };
         Direct::Tried {
             alignment,
@@ -163,7 +163,8 @@ impl Probes<'_> {
         found
     }
 
-    /// What is known beside reads and writes; nothing that holds data is changed.
+    /// Whether the target supports requests other than plain reads and writes (dontcache, nowait, atomic, trim); nothing that
+    /// holds data is changed.
     pub(super) fn requests(&self) -> Vec<(String, Attempt)> {
         let tried = |name: &str, known: Result<(), Error>| {
             let attempt = match known {

@@ -2,10 +2,12 @@
 //! line. Nothing here starts fio or measures, so that any system reads and writes job files. fio's HOWTO explains every option.
 //!
 //! Files to begin with: `job.rs` a job file as an experiment, `write_job.rs` an experiment as a job file, `options.rs` the options of
-//! a job as a cell, `words.rs` a trial as options, `unsupported.rs` what fio cannot do, or does otherwise.
+//! a job as a cell, `words.rs` a trial as options, `described.rs` what was measured as jobs, `unsupported.rs` what fio cannot do, or does otherwise.
 
 mod between_passes;
+pub mod described;
 pub mod job;
+mod job_lines;
 pub mod options;
 pub mod unsupported;
 pub mod words;

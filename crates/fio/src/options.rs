@@ -76,6 +76,30 @@ pub fn cell_of(options: &Options, size: FileSize) -> Result<CellSpec> {
     cell_or_faults(options, size).map_err(|mut faults| faults.swap_remove(0).error)
 }
 
+/// The cell of a job that has run and did so many bytes, which are its size where it has none.
+///
+/// # Errors
+/// Those of [`cell_of`].
+pub fn reported_cell(options: &Options, done: u64) -> Result<CellSpec> {
+    let size = FileSize {
+        known: None,
+        otherwise: done.max(1),
+    };
+    let mut cell = cell_of(options, size)?;
+    // What a job without a bound of its own did is reported by its size.
+    if value(options, "io_size").is_none() {
+        cell.trial.limit.bytes = None;
+    }
+    Ok(cell)
+}
+
+/// Takes out what a job does to others, or after them: it has a meaning beside these only.
+pub fn alone(cell: &mut CellSpec) {
+    cell.trial.start_delay = Duration::ZERO;
+    cell.trial.flow = None;
+    cell.trial.ends_trial = false;
+}
+
 /// As [`cell_of`].
 ///
 /// # Errors

@@ -45,9 +45,13 @@ pub fn common(spec: &TrialSpec) -> Vec<String> {
             words.push(format!("--random_distribution={}", spec.pattern));
         }
         Pattern::Zoned(zones) => words.push(format!("--random_distribution=zoned:{zones}")),
-        // A sequence was refused before.
-        Pattern::Sequence(_)
-        | Pattern::Seq
+        Pattern::Sequence(sequence) => {
+            words.push(format!("--random_distribution={}", sequence.as_fio()));
+            if sequence.moves() {
+                words.push("--random_sequence_stride=1".to_owned());
+            }
+        }
+        Pattern::Seq
         | Pattern::Strided
         | Pattern::Reverse
         | Pattern::Rand
@@ -165,11 +169,15 @@ fn choices(spec: &TrialSpec) -> Vec<&'static str> {
 fn order(spec: &TrialSpec) -> String {
     let direction = match (spec.reads(), spec.writes()) {
         (true, false) => "read",
+        (false, true) if spec.trim_first => "trimwrite",
+        (false, true) if !spec.writes_data() => "trim",
         (false, true) => "write",
         _ => "rw",
     };
     match spec.pattern {
-        Pattern::Seq | Pattern::Reverse => direction.to_owned(),
+        Pattern::Seq => direction.to_owned(),
+        // From the end of a block back over it and the one before.
+        Pattern::Reverse => format!("{direction}:-{}", 2 * spec.bs),
         // A number here would be skipped after each request.
         Pattern::Strided if spec.skip_every.is_some() => direction.to_owned(),
         Pattern::Strided => format!("{direction}:{}", spec.skip),

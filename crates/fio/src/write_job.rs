@@ -1,25 +1,12 @@
 //! An experiment as a job file of fio: a job for each cell, or for each of its groups, the cells one after the other.
 
 use iolab_plan::cells::Plan;
-use iolab_workload::cpus::Placement;
 use iolab_workload::settings::CellSpec;
-use iolab_workload::trial::{Arrivals, Backend, CacheState, FileLayout, Rate, TrialSpec};
+use iolab_workload::trial::{FileLayout, TrialSpec};
 
 use super::between_passes::{ReadUnit, drops_at_each_pass};
+use super::job_lines::{JobLines, flow_id};
 use super::unsupported::check;
-use super::words;
-
-/// Options of a command line for one trial that a job file does not need, or that are fio's default.
-const OF_A_TRIAL: [&str; 6] = [
-    "allow_file_create",
-    "fallocate",
-    "invalidate",
-    "randrepeat",
-    "randseed",
-    "lat_percentiles",
-];
-/// The file that the jobs share; it is made if it is not there.
-const FILE: &str = "iolab.fio.tmp";
 
 /// The job file of a plan, each cell once. Cells that fio cannot carry out alike are left out, with the reason as a comment.
 pub fn job_file(plan: &Plan) -> String {
@@ -98,13 +85,11 @@ fn jobs(cell: &CellSpec, number: usize, exits: bool) -> Result<Vec<Job>, String>
         |trial: &TrialSpec| trial.limit.time.is_some() && trial.requests_bound().is_none();
     let may_be_cut = |trial: &TrialSpec| exits && trial.threads > 1 && !is_timed(trial);
     if !cell.has_groups() {
-        let lines = job(&cell.trial)?;
+        let lines = job(&cell.trial)?.the_same()?;
         return Ok(vec![Job { group: None, lines }]);
     }
     let groups = cell.group_trials();
-    let flows = groups.iter().filter(|group| group.trial.flow.is_some());
-    // A proportion takes two.
-    let has_flows = flows.count() > 1;
+    let flow_id = flow_id(&groups, number);
     groups
         .into_iter()
         .map(|group| {
@@ -119,25 +104,11 @@ fn jobs(cell: &CellSpec, number: usize, exits: bool) -> Result<Vec<Job>, String>
                     "{name}: exitall of another job ends all its threads with the first one"
                 ));
             }
-            let mut lines = job(&group.trial).map_err(|why| format!("{name}: {why}"))?;
-            let delay = group.trial.start_delay;
-            if !delay.is_zero() {
-                lines.push(format!("startdelay={}us", delay.as_micros()));
-            }
-            if group.ends {
-                lines.extend(["exitall", "exit_what=stonewall"].map(str::to_owned));
-            }
-            if let Some(weight) = group.trial.flow.filter(|_| has_flows) {
-                let threads = group.trial.threads;
-                if weight % threads != 0 {
-                    return Err(format!(
-                        "{name}: its flow={weight} is not a multiple of its {threads} threads, and fio gives each of them the weight"
-                    ));
-                }
-                lines.push(format!("flow={}", weight / threads));
-                // fio counts the jobs of one flow over the whole file, also those that have not begun.
-                lines.push(format!("flow_id={number}"));
-            }
+            let lines = job(&group.trial).and_then(|mut lines| {
+                lines.beside_others(&group, flow_id);
+                lines.the_same()
+            });
+            let lines = lines.map_err(|why| format!("{name}: {why}"))?;
             Ok(Job {
                 group: Some(name.clone()),
                 lines,
@@ -147,7 +118,7 @@ fn jobs(cell: &CellSpec, number: usize, exits: bool) -> Result<Vec<Job>, String>
 }
 
 /// The lines of a job, without its section.
-fn job(spec: &TrialSpec) -> Result<Vec<String>, String> {
+fn job(spec: &TrialSpec) -> Result<JobLines, String> {
     let closed = TrialSpec {
         rate: None,
         ..spec.clone()
@@ -159,94 +130,7 @@ fn job(spec: &TrialSpec) -> Result<Vec<String>, String> {
     if drops_at_each_pass(spec, ReadUnit::BlockOfFiles) {
         return Err("fio drops the page cache before each pass over the file, iolab before the trial only (bound the trial by bytes within one pass)".to_owned());
     }
-    let mut lines: Vec<String> = words::common(spec)
-        .into_iter()
-        .map(|word| word.trim_start_matches("--").to_owned())
-        .filter(|line| {
-            let name = line.split('=').next().unwrap_or(line);
-            !OF_A_TRIAL.contains(&name)
-        })
-        .collect();
-    lines.extend(place(spec)?);
-    lines.extend(rate_and_pauses(spec)?);
-    if spec.cache == CacheState::Hot {
-        lines.extend(["invalidate=0".to_owned(), "pre_read=1".to_owned()]);
-    }
-    if spec.writes() {
-        // iolab writes over what it has filled.
-        lines.push("overwrite=1".to_owned());
-    }
-    Ok(lines)
-}
-
-/// The rate of each thread.
-fn rate_and_pauses(spec: &TrialSpec) -> Result<Vec<String>, String> {
-    let Some(rate) = spec.rate else {
-        return Ok(Vec::new());
-    };
-    if spec.reads() && spec.writes() {
-        return Err("fio has a rate for its reads and one for its writes".to_owned());
-    }
-    let threads = u64::from(spec.threads);
-    let (name, all) = match rate {
-        Rate::Requests(requests) => ("rate_iops", requests),
-        Rate::Bytes(bytes) => ("rate", bytes),
-    };
-    if !all.is_multiple_of(threads) {
-        return Err("its threads have rates that differ".to_owned());
-    }
-    let mut lines = vec![format!("{name}={}", all / threads)];
-    if spec.backend != Backend::IoUring {
-        // A request does not wait for those before it. fio has no such mode for rings.
-        lines.push("io_submit_mode=offload".to_owned());
-    }
-    if spec.arrivals == Arrivals::Poisson {
-        lines.push("rate_process=poisson".to_owned());
-    }
-    Ok(lines)
-}
-
-/// Which part of which file the threads go over, and how far.
-fn place(spec: &TrialSpec) -> Result<Vec<String>, String> {
-    let threads = u64::from(spec.threads);
-    let even = |what: u64, of: &str| match what.is_multiple_of(threads) {
-        true => Ok(what / threads),
-        false => Err(format!("its threads have {of} of different sizes")),
-    };
-    let mut lines = vec![format!("numjobs={threads}")];
-    match (spec.placement, &spec.cpus) {
-        (Placement::Float, None) => {}
-        (Placement::Float, Some(cpus)) => lines.push(format!("cpus_allowed={cpus}")),
-        (Placement::Packed, Some(cpus)) => {
-            lines.push(format!("cpus_allowed={cpus}"));
-            lines.push("cpus_allowed_policy=split".to_owned());
-        }
-        (placement, _) => {
-            return Err(format!(
-                "fio gives threads the CPUs of a list in turn, and has no placement={placement} without one"
-            ));
-        }
-    }
-    if spec.layout != FileLayout::Private {
-        lines.push(format!("filename={FILE}"));
-    }
-    let size = match spec.parts_region() {
-        true => even(spec.region / spec.bs, "shares")? * spec.bs,
-        false => spec.region,
-    };
-    lines.push(format!("offset={}", spec.offset));
-    lines.push(format!("size={size}"));
-    if spec.parts_region() && spec.layout != FileLayout::Private && threads > 1 {
-        lines.push(format!("offset_increment={size}"));
-    }
-    if let Some(bytes) = spec.bytes_bound() {
-        lines.push(format!("io_size={}", even(bytes, "bounds")?));
-    } else if let Some(bound) = spec.requests_bound().filter(|_| spec.bs_mix.is_some()) {
-        lines.push(format!("number_ios={}", even(bound, "bounds")?));
-    } else if let Some(bound) = spec.requests_bound() {
-        lines.push(format!("io_size={}", even(bound, "bounds")? * spec.bs));
-    }
-    Ok(lines)
+    Ok(JobLines::of(spec))
 }
 
 /// A name that can stand in brackets.

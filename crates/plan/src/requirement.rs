@@ -27,6 +27,8 @@ pub const BUILTIN_REQUIREMENTS: &[(&str, &str)] =
 
 /// Length of a trial where the workload gives none: short, because many trials show how much the storage varies.
 const TRIAL: Duration = Duration::from_secs(1);
+/// Settings that end a trial before its time, so that a workload would load the storage for less than `hold`.
+const EARLY_ENDS: [&str; 3] = ["bytes", "requests", "steady"];
 /// Most workloads of a requirement.
 const WORKLOADS_MAX: usize = 20;
 /// Most levels of a workload.
@@ -56,6 +58,8 @@ pub struct RequiredWorkload {
     pub experiment: Experiment,
     /// Its levels.
     pub levels: Vec<Need>,
+    /// The length of its trials.
+    trial: Duration,
 }
 
 #[derive(Deserialize)]
@@ -163,8 +167,7 @@ impl Requirement {
     pub fn hold_for(&mut self, hold: Duration) -> Result<()> {
         self.hold = hold;
         for workload in &mut self.workloads {
-            let experiment = &mut workload.experiment;
-            let trial = experiment.base()?.trial.limit.time.unwrap_or(TRIAL);
+            let (experiment, trial) = (&mut workload.experiment, workload.trial);
             let trials = (hold.as_secs_f64() / trial.as_secs_f64()).round() as u32;
             usage_errors! {
                 trials < 8 => format!("{}: {} s of load are {}", self.name, hold.as_secs_f64(), counted(trials, "trial")),
@@ -266,11 +269,8 @@ impl WorkloadEntry {
             design: DesignEntries::default(),
         }
         .apply(source, &mut experiment)?;
-        if experiment.base()?.trial.limit.time.is_none()
-            && let Some(time) = Setting::find("time")
-        {
-            experiment.fix(time, "1s")?;
-        }
+        let trial = trial_time(&mut experiment)
+            .map_err(|error| source.at(self.name.span(), error.within(&name)))?;
         let count = self.level.len();
         if count == 0 || count > LEVELS_MAX {
             let error = Error::usage(format!("workload {name} has {count} levels")).hint(format!(
@@ -291,8 +291,32 @@ impl WorkloadEntry {
             name,
             levels: levels.collect::<Result<_>>()?,
             experiment,
+            trial,
         })
     }
+}
+
+/// The length of the trials of a workload, which nothing else may end.
+fn trial_time(experiment: &mut Experiment) -> Result<Duration> {
+    let ends = |name: &&str| experiment.values(name).any(|value| value != "none");
+    if let Some(name) = EARLY_ENDS.into_iter().find(ends) {
+        return Err(
+            Error::usage(format!("{name} ends a trial before its time")).hint(format!(
+                "leave {name} out: hold says how long the workload runs, time how long each trial"
+            )),
+        );
+    }
+    if experiment.values("time").any(|value| value == "none") {
+        return Err(Error::usage("time=none: a trial without an end")
+            .hint("leave time out for trials of 1 s, or give it the length of a trial"));
+    }
+    if let Some(time) = experiment.base()?.trial.limit.time {
+        return Ok(time);
+    }
+    if let Some(time) = Setting::find("time") {
+        experiment.fix(time, &exact_duration(TRIAL))?;
+    }
+    Ok(TRIAL)
 }
 
 #[cfg(test)]
@@ -353,12 +377,18 @@ remedy = "a faster disk"
         let good = Requirement::from_toml(GOOD, "mine.toml").expect("good");
         assert_eq!(good.workloads[0].experiment.name, "mine-log");
         assert_eq!(good.workloads[0].experiment.design.trials_max, 10);
+        let halves = GOOD.replacen("sync =", "bytes = \"none\", time = \"500ms\", sync =", 1);
+        let halves = Requirement::from_toml(&halves, "mine.toml").expect("trials of half a second");
+        assert_eq!(halves.workloads[0].experiment.design.trials_max, 20);
         let told = [
             ("syncs.p99<10ms", "p99"),
             ("fdatasync", "maybe"),
             ("hold = \"10s\"", "hold = \"3s\""),
             ("remedy = \"a faster disk\"\n", ""),
             ("[[workload.level]]", "[[workload.levels]]"),
+            ("sync =", "bytes = \"1M\", sync ="),
+            ("sync =", "requests = 256, time = \"500ms\", sync ="),
+            ("sync =", "time = \"none\", sync ="),
         ]
         .map(|(from, to)| {
             let read = Requirement::from_toml(&GOOD.replacen(from, to, 1), "mine.toml");
@@ -378,6 +408,9 @@ remedy = "a faster disk"
         8 | [[workload.levels]]
           |            ^^^^^^
         unknown field `levels`, expected one of `name`, `settings`, `level`
+        mine.toml, line 6, column 8: log: bytes ends a trial before its time
+        mine.toml, line 6, column 8: log: requests ends a trial before its time
+        mine.toml, line 6, column 8: log: time=none: a trial without an end
         ");
         let error = Requirement::find("etc").expect_err("unknown");
         insta::assert_snapshot!(error.to_string(), @r"

@@ -179,7 +179,7 @@ pub(crate) fn caption(comparison: &Comparison) -> String {
         0 | 1 => String::new(),
         n => format!(" (simultaneous over {n} cells)"),
     };
-    // Who sees p beside a verdict takes the one for the reason of the other.
+    // Readers would think that p decides the verdict.
     let tests = comparison.terms.tests.iter();
     let tests: Vec<&str> = tests.map(|test| compares(*test)).collect();
     let p = match tests.is_empty() {
@@ -438,7 +438,7 @@ fn too_few(comparison: &Comparison) -> Option<String> {
             "{} too few trials for an interval{together}: {least} on each side are needed ({more}).",
             match without {
                 1 => "1 cell has".to_owned(),
-                n => format!("{n} cells have"),
+                n => format!("{} have", cells(n)),
             },
         )
     })
@@ -468,8 +468,8 @@ fn advice(comparison: &Comparison) -> Option<String> {
             false => format!("--set trials_min={all}"),
         };
         parts.push(format!(
-            "With this spread, {most} more {} on each side would settle {} with a chance of {power} ({more}).",
-            if most == 1 { "trial" } else { "trials" },
+            "With this spread, {} on each side would settle {} with a chance of {power} ({more}).",
+            counted(most, "more trial"),
             cells(trials.len())
         ));
     }
@@ -483,10 +483,7 @@ fn advice(comparison: &Comparison) -> Option<String> {
 }
 
 pub(crate) fn cells(n: usize) -> String {
-    match n {
-        1 => "1 cell".to_owned(),
-        n => format!("{n} cells"),
-    }
+    counted(n, "cell")
 }
 
 /// `both cells`, `all 3 cells`: of several.

@@ -1,4 +1,4 @@
-//! Run files as fio's JSON, for tools that read it: one job per cell, with its measured trials combined.
+//! Run files as fio's JSON, for tools that read it: one job per cell, or per group of it, with its measured trials combined.
 //!
 //! Numbers have fio's names and units: `bw` in KiB/s, `runtime` in ms, latencies in ns. Source: fio's HOWTO, "JSON output".
 
@@ -6,11 +6,12 @@ mod folder;
 
 use std::io::{self, Write};
 
+use crate::formats::RunWithLatencies;
 pub use folder::{CellFile, files};
-use iolab_analysis::latencies::CellLatencies;
+use iolab_analysis::latencies::GroupLatencies;
+use iolab_fio::described::{DescribedJob, describe};
 use iolab_record::{Cell, LatencyOf, Operation, OperationSummary, Run, RunRecord, Sample};
 use iolab_workload::histogram::{LatencyHistogram, counts};
-use iolab_workload::trial::{CacheState, Content, Pattern, SyncPolicy};
 use serde_json::{Map, Value, json};
 
 /// The default percentiles of fio.
@@ -23,15 +24,15 @@ const PERCENTILES: [f64; 17] = [
 ///
 /// # Errors
 /// When it cannot be written.
-pub fn runs(runs: &[(RunRecord, CellLatencies)], to: &mut dyn Write) -> io::Result<()> {
-    let mut jobs = Vec::new();
+pub fn runs(runs: &[RunWithLatencies], to: &mut dyn Write) -> io::Result<()> {
+    let mut all = Vec::new();
     for (number, (record, latencies)) in runs.iter().enumerate() {
         for cell in &record.cells {
-            jobs.extend(job(number, record, cell, latencies));
+            all.extend(jobs(number, record, cell, latencies).map(|(_, job)| job));
         }
     }
     let first = runs.first().map(|(record, _)| &record.run);
-    let report = first.map(|run| report(run, jobs));
+    let report = first.map(|run| report(run, all));
     serde_json::to_writer_pretty(&mut *to, &report)?;
     writeln!(to)
 }
@@ -45,9 +46,35 @@ fn report(run: &Run, jobs: Vec<Value>) -> Value {
     })
 }
 
-fn job(group: usize, record: &RunRecord, cell: &Cell, latencies: &CellLatencies) -> Option<Value> {
-    let measured = |sample: &&Sample| sample.cell == cell.id && sample.is_measured();
-    let samples: Vec<&Sample> = record.samples.iter().filter(measured).collect();
+/// The jobs of a cell with measured trials, one for each of its groups, which have one number in fio's report.
+fn jobs<'a>(
+    run: usize,
+    record: &'a RunRecord,
+    cell: &'a Cell,
+    latencies: &'a GroupLatencies,
+) -> impl Iterator<Item = (DescribedJob, Value)> + 'a {
+    let number = run * 10_000 + cell.id.unsigned_abs() as usize;
+    let described = describe(&cell.spec, number).into_iter();
+    described.filter_map(move |described| {
+        let job = job(number, record, cell, &described, latencies)?;
+        Some((described, job))
+    })
+}
+
+fn job(
+    number: usize,
+    record: &RunRecord,
+    cell: &Cell,
+    described: &DescribedJob,
+    latencies: &GroupLatencies,
+) -> Option<Value> {
+    let group = described.group;
+    let all = match group {
+        0 => &record.samples,
+        _ => &record.group_samples,
+    };
+    let is_own = |s: &&Sample| s.cell == cell.id && s.group == group && s.is_measured();
+    let samples: Vec<&Sample> = all.iter().filter(is_own).collect();
     if samples.is_empty() {
         return None;
     }
@@ -55,19 +82,19 @@ fn job(group: usize, record: &RunRecord, cell: &Cell, latencies: &CellLatencies)
     let elapsed_ns = sum(|s| s.elapsed_ns);
     // fio adds up the times of all workers.
     let worked_ns = elapsed_ns
-        .saturating_mul(u64::from(cell.trial().threads))
+        .saturating_mul(u64::from(described.trial.threads))
         .max(1);
     let percent = |part: u64| part as f64 * 100.0 / worked_ns as f64;
-    let latency = |operation| latencies.get(&(cell.id, LatencyOf::service(operation)));
+    let latency = |operation| latencies.get(&(cell.id, group, LatencyOf::service(operation)));
     let of = |operation| direction(&samples, elapsed_ns, operation, latency(operation));
     let requests = Operation::ALL.iter().copied().filter(|o| o.is_request());
     let times: Vec<&LatencyHistogram> = requests.filter_map(latency).collect();
     Some(json!({
-        "jobname": name(record, cell),
-        "groupid": group as u64 * 10_000 + cell.id.unsigned_abs(),
+        "jobname": name(record, cell, group),
+        "groupid": number,
         "error": 0,
         "elapsed": elapsed_ns / 1_000_000_000,
-        "job options": options(cell),
+        "job options": described.options,
         "read": of(Operation::Read),
         "write": of(Operation::Write),
         "trim": match sum(|s| s.operations.trim.requests) {
@@ -87,106 +114,20 @@ fn job(group: usize, record: &RunRecord, cell: &Cell, latencies: &CellLatencies)
     }))
 }
 
-fn name(record: &RunRecord, cell: &Cell) -> String {
+fn name(record: &RunRecord, cell: &Cell, group: u32) -> String {
     let levels = record.experiment.factors.iter().zip(&cell.levels);
-    levels.fold(record.experiment.name.clone(), |name, (factor, level)| {
-        format!("{name} {factor}={level}")
-    })
+    let mut name = record.experiment.name.clone();
+    for (factor, level) in levels {
+        name.push_str(&format!(" {factor}={level}"));
+    }
+    let group = group_name(cell, group).into_iter();
+    group.fold(name, |name, group| format!("{name} {group}"))
 }
 
-/// The cell as fio's options, from which it can be read again.
-fn options(cell: &Cell) -> Map<String, Value> {
-    let mut options = Map::new();
-    let mut put = |name: &str, value: String| {
-        options.insert(name.to_owned(), Value::String(value));
-    };
-    let trial = cell.trial();
-    let random = !matches!(
-        trial.pattern,
-        Pattern::Seq | Pattern::Strided | Pattern::Reverse
-    );
-    let direction = match trial.read_percent {
-        100 => "read",
-        0 if trial.trim_first => "trimwrite",
-        0 => "write",
-        _ => "rw",
-    };
-    let order = if random { "rand" } else { "" };
-    let skip = match (trial.pattern, trial.skip_every) {
-        (Pattern::Strided, None) => format!(":{}", trial.skip),
-        _ => String::new(),
-    };
-    if let (Pattern::Strided, Some(run)) = (trial.pattern, trial.skip_every) {
-        put("zonemode", "strided".to_owned());
-        put("zonesize", run.to_string());
-        put("zoneskip", trial.skip.to_string());
-    }
-    let every = match trial.random_every {
-        1 => String::new(),
-        every => format!(":{every}"),
-    };
-    put("rw", format!("{order}{direction}{skip}{every}"));
-    if direction == "rw" {
-        put("rwmixread", trial.read_percent.to_string());
-    }
-    if random && trial.pattern != Pattern::Rand {
-        put("norandommap", "1".to_owned());
-    }
-    match trial.pattern {
-        Pattern::Zipf(_) | Pattern::Pareto(_) | Pattern::Normal(_) => {
-            put("random_distribution", trial.pattern.to_string());
-        }
-        Pattern::Zoned(zones) => put("random_distribution", format!("zoned:{zones}")),
-        Pattern::Sequence(sequence) => {
-            put("random_distribution", sequence.as_fio());
-            put(
-                "random_sequence_stride",
-                u8::from(sequence.moves()).to_string(),
-            );
-        }
-        Pattern::Seq
-        | Pattern::Strided
-        | Pattern::Reverse
-        | Pattern::Rand
-        | Pattern::RandReplace => {}
-    }
-    put("bs", trial.bs.to_string());
-    put("ioengine", trial.backend.to_string());
-    put("iodepth", trial.depth.to_string());
-    put("numjobs", trial.threads.to_string());
-    put("filename", "target".to_owned());
-    put("size", trial.region.to_string());
-    put("offset", trial.offset.to_string());
-    if let Some(segments) = trial.segments {
-        // fio has no option for parts of a file with gaps between them.
-        put(
-            "description",
-            format!("segments={segments}: requests went to these parts of size only"),
-        );
-    }
-    put(
-        "direct",
-        u8::from(trial.cache == CacheState::Direct).to_string(),
-    );
-    if trial.cache == CacheState::Hot {
-        put("invalidate", "0".to_owned());
-    }
-    match trial.sync {
-        SyncPolicy::Each => put("fsync", trial.sync_every.to_string()),
-        SyncPolicy::Fdatasync => put("fdatasync", trial.sync_every.to_string()),
-        SyncPolicy::End => put("end_fsync", "1".to_owned()),
-        SyncPolicy::Osync => put("sync", "sync".to_owned()),
-        SyncPolicy::Odsync => put("sync", "dsync".to_owned()),
-        // fio has no flag for single writes.
-        SyncPolicy::None | SyncPolicy::RwfDsync => {}
-    }
-    match trial.content {
-        Content::Zero => put("zero_buffers", "1".to_owned()),
-        Content::Repeated => put("scramble_buffers", "0".to_owned()),
-        Content::Unique => {}
-    }
-    put("group_reporting", "1".to_owned());
-    options
+/// The name of a group of a cell; `None` for 0.
+fn group_name(cell: &Cell, group: u32) -> Option<&str> {
+    let place = (group as usize).checked_sub(1)?;
+    Some(&cell.spec.groups.get(place)?.name)
 }
 
 fn direction(
@@ -331,29 +272,6 @@ fn latency_of(times: Option<&LatencyHistogram>) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn runs_of_blocks_are_zones_and_no_skip_after_each_request() {
-        let mut cell = Cell::default();
-        cell.spec.trial.pattern = Pattern::Strided;
-        cell.spec.trial.skip = 3 << 20;
-        let of = |cell: &Cell, names: &[&str]| {
-            let options = options(cell);
-            let of = |name: &&str| {
-                options
-                    .get(*name)
-                    .and_then(Value::as_str)
-                    .map(str::to_owned)
-            };
-            names.iter().map(of).collect::<Vec<_>>()
-        };
-        let names = ["rw", "zonemode", "zonesize", "zoneskip"];
-        let text = |text: &str| Some(text.to_owned());
-        assert_eq!(of(&cell, &names), [text("read:3145728"), None, None, None]);
-        cell.spec.trial.skip_every = Some(1 << 20);
-        let zones = ["read", "strided", "1048576", "3145728"].map(text);
-        assert_eq!(of(&cell, &names), zones);
-    }
 
     #[test]
     fn every_time_lies_in_one_class() {

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use iolab_analysis::latencies::CellLatencies;
+use iolab_analysis::latencies::GroupLatencies;
 use iolab_record::RunRecord;
 
 use crate::prometheus::GaugeRun;
@@ -10,7 +10,7 @@ use crate::rows::Format;
 use crate::{benchstat, fio, gbench, prometheus};
 
 /// A run with the latencies of its cells.
-pub type RunWithLatencies = (RunRecord, CellLatencies);
+pub type RunWithLatencies = (RunRecord, GroupLatencies);
 
 /// The input of a format.
 #[derive(Debug, Clone, Copy)]
@@ -64,6 +64,6 @@ formats! {
     Prometheus = "prometheus", "The text format of Prometheus: the medians of the cells, and the answers of runs",
         Writer::Gauges(prometheus::cells);
     Fio = "fio",
-        "fio's JSON+: one job per cell, its trials merged; with -o FOLDER a file per cell, for fio-plot",
+        "fio's JSON+: one job per cell or group, its trials merged; with -o FOLDER a file per job, for fio-plot",
         Writer::RunsWithLatencies(fio::runs);
 }

@@ -54,6 +54,7 @@ pub use multiple_tests::holm;
 pub use piecewise::{Breakpoint, Piecewise, fit_piecewise};
 pub use pooled::{CLUSTERS_MIN, Pooled, pooled_mean, pooled_quantile};
 pub use quantile_interval::{quantile_ranks, share_bounds};
+pub use random::Resampler;
 pub use rank::{MannWhitney, RankMethod, a12, mann_whitney};
 pub use ratio::{Ratio, ratio_of_means};
 pub use runs::{RunsTest, runs_test};

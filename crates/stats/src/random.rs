@@ -8,13 +8,13 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 /// Source: xoshiro256++ of Blackman and Vigna, "Scrambled linear pseudorandom number
 /// generators", ACM TOMS 47 (2021), its state filled from the seed by SplitMix64.
 #[derive(Debug, Clone)]
-pub(crate) struct Resampler {
+pub struct Resampler {
     rng: Xoshiro256PlusPlus,
 }
 
 impl Resampler {
     /// A stream of draws, determined by the seed.
-    pub(crate) fn new(seed: u64) -> Self {
+    pub fn new(seed: u64) -> Self {
         Self {
             rng: Xoshiro256PlusPlus::seed_from_u64(seed),
         }
@@ -29,7 +29,7 @@ impl Resampler {
     }
 
     /// Replaces `into` by as many draws from `from`, with replacement, as `from` has values.
-    pub(crate) fn resample(&mut self, from: &[f64], into: &mut Vec<f64>) {
+    pub fn resample(&mut self, from: &[f64], into: &mut Vec<f64>) {
         into.clear();
         into.extend((0..from.len()).map(|_| from[self.index(from.len())]));
     }

@@ -25,7 +25,7 @@ use super::{device, errno, mounts};
 /// For a look at extents.
 const READING: OFlags = OFlags::RDONLY.union(OFlags::NONBLOCK);
 
-/// All of them, those of the files below behind those above.
+/// All sources of a target, from the top of the stack down.
 pub(super) struct Sources(Vec<Source>);
 
 /// A file system or pool that writes may take space of.
@@ -95,15 +95,7 @@ impl Most {
 impl Sources {
     /// The sources of space for new files in a directory.
     pub(super) fn of_directory(dir: impl AsFd, path: &Path) -> Result<Self> {
-        let handle = held(dir, path)?;
-        let below = users::below_file(&handle);
-        let own = Source {
-            store: Store::FileSystem(handle),
-            path: path.to_owned(),
-            most: Most::Written,
-        };
-        let below = below.into_iter().map(Source::below);
-        Ok(Self(std::iter::once(own).chain(below).collect()))
+        Ok(Self::with_below(held(dir, path)?, path, Most::Written))
     }
 
     /// Those of the first bytes of an existing file or device.
@@ -127,16 +119,24 @@ impl Sources {
             // In doubt it needs all of it.
             Err(_) => Most::Missing(bytes),
         };
-        // Without access: whoever has the file open is looked for later.
+        // Held without access to its data (O_PATH): who has the file open is looked for later.
         let handle = held(&found.handle, &found.path)?;
-        let below = users::below_file(&handle);
+        Ok(Self::with_below(handle, &found.path, most))
+    }
+
+    /// A file system that takes at most so much, and what it stands on.
+    fn with_below(handle: File, path: &Path, most: Most) -> Self {
+        let below = users::below_file(&handle).into_iter();
         let own = Source {
             store: Store::FileSystem(handle),
-            path: found.path.clone(),
+            path: path.to_owned(),
             most,
         };
-        let below = below.into_iter().map(Source::below);
-        Ok(Self(std::iter::once(own).chain(below).collect()))
+        Self(
+            std::iter::once(own)
+                .chain(below.map(Source::below))
+                .collect(),
+        )
     }
 
     /// Bytes that may be written, and what bounds them; `None` where no file system says how much is free.

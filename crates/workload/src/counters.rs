@@ -92,7 +92,7 @@ macro_rules! counter_set {
 
 /// What the value of a counter of the machine means.
 enum Meaning {
-    /// Grows as long as something holds programs up: more is worse.
+    /// A sum over time: grows with what holds programs up or takes time from them. More is worse.
     Grows,
     /// The state at a moment: less is worse.
     State,
@@ -458,7 +458,7 @@ machine_counters! {
         /// Time that the machine slept, or the process was stopped by Ctrl-Z, ns.
         pub suspended_ns: Option<u64> => Grows,
         /// Time in which the control group of this process waited because its CPU quota was used up, sum over all CPUs, ns
-        /// (cgroup v2).
+        /// (cgroup v1 or v2).
         pub throttled_ns: Option<u64> => Grows,
         /// Highest frequency of the CPUs looked at, kHz, at the later snapshot.
         pub cpu_khz: Option<u64> => State,

@@ -177,16 +177,16 @@ fn compared(
     // Requests served in parallel were not waiting.
     let waited = served.is_none_or(too_few)
         && (relief.is_some() || concurrency.at_device.is_some_and(|n| too_few(n * outside)));
+    let shortfall = match (not_issued, waited) {
+        (true, _) => Some(Shortfall::Issued),
+        (false, true) => Some(Shortfall::ReachedDevice),
+        (false, false) => None,
+    };
     Concurrency {
         served: served.filter(|n| n.is_finite()),
         alone: lone.map(|lone| lone.cell.id),
         relief,
-        shortfall: match (not_issued, waited) {
-            _ if !judged => None,
-            (true, _) => Some(Shortfall::Issued),
-            (false, true) => Some(Shortfall::ReachedDevice),
-            (false, false) => None,
-        },
+        shortfall: shortfall.filter(|_| judged),
         ..concurrency
     }
 }

@@ -1,4 +1,4 @@
-//! Groups of a cell that follow one another: stages, of which no sum was ever reached at once.
+//! Groups of a cell that run one after the other; the sum of their rates was never reached.
 
 use super::{CellAnalysis, GroupAnalysis};
 

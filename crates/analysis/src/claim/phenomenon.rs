@@ -1,4 +1,4 @@
-//! A difference whose cause can be asked for: two cells, or a shorter and a longer load of one.
+//! A difference whose cause can be asked for: two cells, a shorter and a longer load of one, or the median and p99 of its latency.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use iolab_workload::trial::TrialLimit;
 use super::effect::CellId;
 use crate::analysis::Analysis;
 
-/// Two cells, or two loads of one, and by how much they differ.
+/// Two cells, two loads of one, or two quantiles of its latency, and by how much they differ.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Phenomenon {
     /// The cell that is compared with.
@@ -70,7 +70,7 @@ impl Phenomenon {
         }
     }
 
-    /// Requests per second of the cell that both sides are.
+    /// Requests per second of the cell whose quantiles differ; `None` for cells and loads.
     pub fn iops(&self) -> Option<f64> {
         match &self.kind {
             PhenomenonKind::Quantiles(tail) => Some(tail.iops),

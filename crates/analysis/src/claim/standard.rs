@@ -24,11 +24,11 @@ pub struct StageThroughput {
     pub mb_s: f64,
     /// The same over that of the first stage; `None` of that one itself, and where it has none.
     pub of_first: Option<f64>,
-    /// Trials.
+    /// Number of trials.
     pub n: usize,
 }
 
-/// That of a run.
+/// The test that a run followed, and its stages; `None` where it followed none.
 pub(super) fn conformance(analysis: &Analysis, run: usize) -> Option<Conformance> {
     let followed = analysis.standard.clone()?;
     let stages = match followed.deviations.contains(&Deviation::Stages) {

@@ -1,6 +1,6 @@
 //! The latencies of a cell, summed over its trials.
 
-use iolab_analysis::latencies::of_cells;
+use iolab_analysis::latencies::{of_cells, of_groups};
 use iolab_record::RunRecord;
 use iolab_record::SampleLatency;
 use iolab_record::{LatencyOf, Operation, PartId};
@@ -85,4 +85,30 @@ fn what_ours_cannot_hold_counts_at_its_end_and_too_many_are_an_error() {
     assert_eq!(of_cells(&record, twice).unwrap_err().kind(), Kind::Failed);
     let broken = [Err(iolab_workload::Error::usage("damaged"))];
     assert_eq!(of_cells(&record, broken).unwrap_err().kind(), Kind::Usage);
+}
+
+#[test]
+fn groups_of_a_cell_are_apart() {
+    let record = size_curve("read-size", &[("4KiB", 100.0)]);
+    let sample = record.samples.iter().find(|s| s.is_measured()).unwrap();
+    let one = |(group, ns): (u32, u64)| {
+        Ok(SampleLatency {
+            sample: sample.id,
+            part: PartId {
+                group,
+                ..PartId::default()
+            },
+            of: READS,
+            histogram: of(&[ns]),
+        })
+    };
+    let latencies = || [(1, 1000), (2, 9000), (2, 8000)].map(one);
+    let groups = of_groups(&record, latencies()).unwrap();
+    let counts: Vec<(u32, u64)> = groups
+        .iter()
+        .map(|((_, group, _), h)| (*group, h.len()))
+        .collect();
+    assert_eq!(counts, [(1, 1), (2, 2)]);
+    let cells = of_cells(&record, latencies()).unwrap();
+    assert_eq!(cells[&(sample.cell, READS)].len(), 3);
 }

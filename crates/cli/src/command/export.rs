@@ -7,13 +7,13 @@ use std::rc::Rc;
 
 use iolab_analysis::analysis::analyse;
 use iolab_analysis::answer::RunAnswer;
-use iolab_analysis::latencies::{self, CellLatencies};
+use iolab_analysis::latencies;
 use iolab_analysis::runs::RunName;
 use iolab_record::RunRecord;
 use iolab_record::{SampleLatency, SampleLatencyOverTime};
 use iolab_report::export::{self, Exported, ExportedInterval, ExportedLatency};
 use iolab_report::fio::{self, CellFile};
-use iolab_report::formats::{ExportFormat, Writer};
+use iolab_report::formats::{ExportFormat, RunWithLatencies, Writer};
 use iolab_report::prometheus::GaugeRun;
 use iolab_report::rows::Format;
 use iolab_workload::{Error, Result};
@@ -259,14 +259,11 @@ fn answer(record: &RunRecord, path: &Path) -> Result<Option<RunAnswer>> {
     }
 }
 
-/// Every run with the latencies of its cells.
-fn with_latencies(
-    records: Vec<RunRecord>,
-    options: &Export,
-) -> Result<Vec<(RunRecord, CellLatencies)>> {
+/// Every run with the latencies of its cells, and of their groups.
+fn with_latencies(records: Vec<RunRecord>, options: &Export) -> Result<Vec<RunWithLatencies>> {
     let runs = records.into_iter().zip(&options.files);
     runs.map(|(record, path)| {
-        let together = latencies::of_cells(&record, iolab_runfile::read_latency(path)?)?;
+        let together = latencies::of_groups(&record, iolab_runfile::read_latency(path)?)?;
         Ok((record, together))
     })
     .collect()

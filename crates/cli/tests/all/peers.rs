@@ -170,3 +170,46 @@ fn each_cell_has_a_file_of_its_own_where_fio_plot_looks_for_it() {
     assert_eq!(report["jobs"].as_array().unwrap().len(), 4);
     assert!(!folder.path().join("-").exists());
 }
+
+#[test]
+fn an_export_as_a_report_of_fio_imports_as_what_was_measured() {
+    for (experiment, sets, count) in [
+        ("read-size", "bs=64k pattern=reverse", 1),
+        ("write-random", "bs=64k trim_percent=100", 1),
+        ("write-random", "bs=64k trim_percent=50 sync=none", 1),
+        ("read-random", "bs=4k rate=500,2000 threads=3", 2),
+        ("read-random", "bs=4k thinktime=1ms", 1),
+        ("read-random", "bs=4k pattern=zipf:1.2 read_percent=70", 1),
+        ("interference", "writer.rate=none reader.bs=16k", 2),
+    ] {
+        let folder = folder();
+        let mut run = vec!["run", experiment, ".", "-o", "r.iolab"];
+        run.extend(["--budget", "1s", "--time", "20ms", "--size", "8M"]);
+        for set in sets.split_whitespace() {
+            run.extend(["--set", set]);
+        }
+        let done =
+            |words: &[&str]| Done::from(iolab(folder.path(), words).output().unwrap()).expect(0);
+        done(&run);
+        let jobs = |file: &str| -> Vec<serde_json::Value> {
+            let report = done(&["export", file, "--format", "fio"]).stdout;
+            let report: serde_json::Value = serde_json::from_str(&report).expect("JSON");
+            report["jobs"].as_array().expect("jobs").clone()
+        };
+        done(&["export", "r.iolab", "--format", "fio", "-o", "r.json"]);
+        let imported = done(&["import", "r.json", "-o", "again.iolab"]);
+        assert!(!imported.stdout.contains("fio"), "{}", imported.stdout);
+        let (own, again) = (jobs("r.iolab"), jobs("again.iolab"));
+        assert_eq!((own.len(), again.len()), (count, count), "{sets}");
+        for job in own {
+            let is_same = |other: &&serde_json::Value| {
+                let alike = |key: &str| job[key] == other[key];
+                ["job options", "sync"].into_iter().all(alike)
+                    && ["read", "write", "trim"].into_iter().all(|direction| {
+                        job[direction]["total_ios"] == other[direction]["total_ios"]
+                    })
+            };
+            assert!(again.iter().any(|other| is_same(&other)), "{sets}: {job:#}");
+        }
+    }
+}

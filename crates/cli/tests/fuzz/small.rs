@@ -4,7 +4,7 @@
 use std::io::sink;
 
 use iolab_analysis::analysed_run::AnalysedRun;
-use iolab_analysis::latencies::{CellLatencies, of_cells};
+use iolab_analysis::latencies::{CellLatencies, of_cells, of_groups};
 use iolab_analysis::runs::RunName;
 use iolab_figure::{FigureKind, FigureRun, Options, draw};
 use iolab_record::{
@@ -294,7 +294,11 @@ fn exports_of_hardly_anything() {
                     .and_then(|()| document::table(&cells, to)),
                 Writer::Runs(write) => write(&small.records, to),
                 Writer::RunsWithLatencies(write) => {
-                    let with = small.records.iter().cloned().zip(small.latencies());
+                    let all = small.records.iter().zip(&small.histograms);
+                    let with = all.map(|(record, all)| {
+                        let groups = of_groups(record, all.iter().cloned().map(Ok));
+                        (record.clone(), groups.unwrap_or_default())
+                    });
                     write(&with.collect::<Vec<_>>(), to)
                 }
                 Writer::Gauges(write) => {

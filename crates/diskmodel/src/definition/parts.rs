@@ -38,22 +38,34 @@ pub enum PartDefinition {
 }
 
 impl PartDefinition {
+    /// The part that it changes; `None` of a drive, of memory, and of an array, which has several.
+    fn inner(&self) -> Option<&Self> {
+        match self {
+            Self::Disk(_) | Self::Ssd(_) | Self::Memory(_) | Self::Raid(_) => None,
+            Self::Latency(latency) => Some(&latency.inner),
+            Self::Limit(limit) => Some(&limit.inner),
+            Self::Server(server) => Some(&server.inner),
+            Self::Cache(cache) => Some(&cache.inner),
+            Self::WriteBack(cache) => Some(&cache.inner),
+            Self::Region(region) => Some(&region.inner),
+            Self::Noise(noise) => Some(&noise.inner),
+            Self::Stall(stall) => Some(&stall.inner),
+            Self::Split(split) => Some(&split.inner),
+        }
+    }
+
     /// Bytes of the smallest unit that the part addresses.
     pub fn block(&self) -> u64 {
         match self {
             Self::Disk(disk) => disk.block,
             Self::Ssd(ssd) => ssd.slot,
-            Self::Memory(_) => 1,
-            Self::Latency(latency) => latency.inner.block(),
-            Self::Limit(limit) => limit.inner.block(),
-            Self::Server(server) => server.inner.block(),
-            Self::Cache(cache) => cache.inner.block(),
-            Self::WriteBack(cache) => cache.inner.block(),
-            Self::Region(region) => region.inner.block(),
-            Self::Noise(noise) => noise.inner.block(),
-            Self::Stall(stall) => stall.inner.block(),
-            Self::Split(split) => split.inner.block(),
-            Self::Raid(raid) => raid.members.first().map_or(1, Self::block),
+            // Each member takes whole blocks of its own.
+            Self::Raid(raid) => raid
+                .members
+                .iter()
+                .map(Self::block)
+                .fold(1, common_multiple),
+            _ => self.inner().map_or(1, Self::block),
         }
     }
 
@@ -62,19 +74,20 @@ impl PartDefinition {
         match self {
             Self::Disk(disk) => disk.buffer.write_back != WriteBack::Off,
             Self::Ssd(ssd) => ssd.controller.buffer > 0,
-            Self::Memory(_) => false,
-            Self::Latency(latency) => latency.inner.has_write_cache(),
-            Self::Limit(limit) => limit.inner.has_write_cache(),
-            Self::Server(server) => server.inner.has_write_cache(),
-            Self::Cache(cache) => cache.inner.has_write_cache(),
             Self::WriteBack(_) => true,
-            Self::Region(region) => region.inner.has_write_cache(),
-            Self::Noise(noise) => noise.inner.has_write_cache(),
-            Self::Stall(stall) => stall.inner.has_write_cache(),
-            Self::Split(split) => split.inner.has_write_cache(),
             Self::Raid(raid) => raid.members.iter().any(Self::has_write_cache),
+            _ => self.inner().is_some_and(Self::has_write_cache),
         }
     }
+}
+
+/// The least number that is a multiple of both.
+fn common_multiple(one: u64, other: u64) -> u64 {
+    let (mut divisor, mut rest) = (one, other);
+    while rest > 0 {
+        (divisor, rest) = (rest, divisor % rest);
+    }
+    (one / divisor.max(1)).saturating_mul(other)
 }
 
 /// Adds a fixed time to another part.

@@ -1,6 +1,7 @@
 //! Properties of every model: each request completes once, in the order of time, and the same calls give the same results.
 
-use iolab_diskmodel::definition::{Definition, catalogue};
+use iolab_diskmodel::definition::parts::{LatencyDefinition, Level, RaidDefinition};
+use iolab_diskmodel::definition::{Definition, PartDefinition, catalogue};
 use iolab_diskmodel::{Completion, Model, Ns, Op, Request, ServedFrom, build};
 use proptest::prelude::*;
 
@@ -106,5 +107,38 @@ fn combined_parts_survive_being_written() {
     for definition in definitions() {
         let again = Definition::parse(&definition.to_toml().unwrap());
         assert_eq!(again.as_ref(), Ok(&definition));
+    }
+}
+
+#[test]
+fn the_block_of_an_array_suits_all_of_its_members() {
+    let disk = |block: u64| {
+        let found = catalogue::find("hp-97560").unwrap().unwrap();
+        let PartDefinition::Disk(mut disk) = found.model else {
+            panic!("a disk")
+        };
+        disk.block = block;
+        PartDefinition::Disk(disk)
+    };
+    let behind = |inner| {
+        PartDefinition::Latency(Box::new(LatencyDefinition {
+            read_us: 1.0,
+            write_us: 1.0,
+            inner,
+        }))
+    };
+    let memory = PartDefinition::Memory(1 << 30);
+    for (members, block) in [
+        ([disk(512), memory.clone()], 512),
+        ([memory, behind(disk(512))], 512),
+        ([disk(4096), disk(512)], 4096),
+        ([disk(520), disk(512)], 33_280),
+    ] {
+        let array = PartDefinition::Raid(Box::new(RaidDefinition {
+            level: Level::Striped,
+            chunk: 64 << 10,
+            members: members.to_vec(),
+        }));
+        assert_eq!(array.block(), block, "{array:?}");
     }
 }

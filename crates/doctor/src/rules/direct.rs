@@ -42,35 +42,29 @@ pub(super) fn direct(facts: &Facts) -> Vec<Finding> {
             write,
         }) => {
             let mut findings = Vec::new();
-            for (word, tried) in [("reads", read), ("writes", write)] {
-                findings.extend(judged(facts, word, *alignment, tried));
+            let tried = [("reads", Some(read)), ("writes", write.as_ref())];
+            for (word, tried) in tried {
+                findings.extend(tried.map(|tried| judged(facts, word, *alignment, tried)));
             }
             findings
         }
     }
 }
 
-fn judged(
-    facts: &Facts,
-    word: &str,
-    alignment: u64,
-    tried: &Result<Transfer, String>,
-) -> Option<Finding> {
+fn judged(facts: &Facts, word: &str, alignment: u64, tried: &Result<Transfer, String>) -> Finding {
     let rule = "direct-io";
     let transfer = match tried {
         Ok(transfer) => transfer,
-        // iolab never writes to an existing target here, which is not a finding.
-        Err(why) if why.is_empty() => return None,
         Err(why) => {
-            return Some(Finding::worth_knowing(
+            return Finding::worth_knowing(
                 Topic::DirectIo,
                 rule,
                 format!("direct {word} were not tried: {why}"),
-            ));
+            );
         }
     };
     let tried = format_bytes(transfer.bytes as f64);
-    Some(match verdict(transfer) {
+    match verdict(transfer) {
         DirectVerdict::Honoured => Finding::fine(
             Topic::DirectIo,
             rule,
@@ -91,7 +85,7 @@ fn judged(
             rule,
             format!("it is unknown whether direct {word} reach a disk: {what}"),
         ),
-    })
+    }
 }
 
 fn remedy(facts: &Facts) -> String {
@@ -181,7 +175,7 @@ mod tests {
             direct: Some(Direct::Tried {
                 alignment: 512,
                 read,
-                write: Err(String::new()),
+                write: None,
             }),
             ..Facts::default()
         }

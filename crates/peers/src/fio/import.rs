@@ -3,19 +3,26 @@
 use std::fmt::Write;
 use std::time::{Duration, UNIX_EPOCH};
 
-use iolab_workload::Result;
 use iolab_workload::histogram::LatencyHistogram;
+use iolab_workload::tool::Tool;
+use iolab_workload::{Error, Result};
 
 use super::FIO;
 use super::report::{self, FioJob, FioReport};
 use crate::{PeerResult, Results};
-use iolab_fio::options::{FileSize, Options, cell_of, give};
+use iolab_fio::described::described_cell;
+use iolab_fio::options::{Options, alone, give, reported_cell};
 use iolab_record::{LatencyOf, OperationSummary, PerOperation};
 
 /// Reads a report. Jobs that did nothing are left out; clones of one job (`numjobs` without `group_reporting`) are taken
 /// together.
 pub(super) fn import(text: &str) -> Result<Results> {
     let report = FioReport::parse(text)?;
+    // iolab writes such reports too.
+    let tool = match report.version.starts_with("iolab-") {
+        true => Tool::IOLAB,
+        false => FIO,
+    };
     let mut groups: Vec<(Options, Vec<&FioJob>)> = Vec::new();
     let mut notes = vec!["one job is one sample: there is no interval".to_owned()];
     for job in &report.jobs {
@@ -52,7 +59,7 @@ pub(super) fn import(text: &str) -> Result<Results> {
     }
     let mut entries = Vec::new();
     for (options, jobs) in &groups {
-        match entry(options, jobs) {
+        match entry(tool, options, jobs) {
             Ok(entry) => entries.push(entry),
             // A job that iolab cannot express is left out, and the others are kept.
             Err(error) if groups.len() > 1 => {
@@ -62,7 +69,7 @@ pub(super) fn import(text: &str) -> Result<Results> {
         }
     }
     Ok(Results {
-        tool: FIO,
+        tool,
         version: report.version.clone(),
         measured_utc: report.timestamp.and_then(utc),
         entries,
@@ -79,24 +86,25 @@ fn utc(seconds: i64) -> Option<String> {
     Some(text)
 }
 
-fn entry(options: &Options, jobs: &[&FioJob]) -> Result<PeerResult> {
+fn entry(tool: Tool, options: &Options, jobs: &[&FioJob]) -> Result<PeerResult> {
     let name = &jobs[0].jobname;
-    let bytes = jobs
-        .iter()
-        .map(|job| job.read.io_bytes.max(job.write.io_bytes));
-    let size = FileSize {
-        known: None,
-        otherwise: bytes.max().unwrap_or(1).max(1),
+    let bytes = jobs.iter().map(|job| {
+        job.read
+            .io_bytes
+            .max(job.write.io_bytes)
+            .max(job.trim.io_bytes)
+    });
+    let done = bytes.max().unwrap_or(0);
+    let within = |error: Error| error.within(format!("job '{name}'"));
+    let cell = match tool {
+        Tool::IOLAB => described_cell(options, done).map_err(within)?,
+        _ => {
+            let mut cell = reported_cell(options, done).map_err(within)?;
+            alone(&mut cell);
+            cell.tool = tool;
+            cell
+        }
     };
-    let mut cell = cell_of(options, size).map_err(|error| error.within(format!("job '{name}'")))?;
-    cell.tool = FIO;
-    // What a job without a bound of its own did is reported by its size.
-    if !["io_size", "io_limit"]
-        .iter()
-        .any(|name| options.contains_key(*name))
-    {
-        cell.trial.limit.bytes = None;
-    }
     let mut histograms: Vec<(LatencyOf, LatencyHistogram)> = Vec::new();
     let sum = |of: fn(&FioJob) -> u64| jobs.iter().map(|job| of(job)).fold(0, u64::saturating_add);
     let syncs = report::FioLatency::merge(jobs.iter().map(|job| &job.sync.lat_ns));

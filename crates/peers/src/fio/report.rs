@@ -168,12 +168,14 @@ impl FioJob {
         let time = self
             .job_runtime
             .max(self.read.runtime)
-            .max(self.write.runtime);
+            .max(self.write.runtime)
+            .max(self.trim.runtime);
         shares
             && counts.iter().all(|count| *count <= COUNT_MAX)
             && time <= COUNT_MAX / 1_000_000
             && self.read.is_credible()
             && self.write.is_credible()
+            && self.trim.is_credible()
             && self.sync.lat_ns.is_credible()
     }
 
@@ -182,9 +184,10 @@ impl FioJob {
         self.jobname == "All clients" && self.options.is_empty()
     }
 
-    /// From the first start to the last end of both directions, ns.
+    /// From the first start to the last end of all directions, ns.
     pub fn elapsed_ns(&self) -> u64 {
-        self.read.runtime.max(self.write.runtime) * 1_000_000
+        let of_data = self.read.runtime.max(self.write.runtime);
+        of_data.max(self.trim.runtime) * 1_000_000
     }
 
     /// A percentage of the workers' time, ns.

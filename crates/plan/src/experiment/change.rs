@@ -251,8 +251,8 @@ impl Experiment {
                 }
                 if of.group.is_none() {
                     self.displace(of.setting);
-                    self.displace_parts(of.setting);
                 }
+                self.drop_included_settings(of)?;
                 self.forget_what_does_not_vary();
             }
             // A bound that contradicts the other one moves it.

@@ -2,32 +2,36 @@
 
 use iolab_workload::{Error, Result};
 
-use super::Experiment;
-use iolab_workload::settings::Setting;
+use super::{Experiment, GroupSetting};
 
 /// The settings that a workload code includes.
-const SAID: [&str; 2] = ["pattern", "read_percent"];
+const INCLUDED_SETTINGS: [&str; 2] = ["pattern", "read_percent"];
 
 impl Experiment {
-    /// Removes the settings that a workload code includes.
-    pub(super) fn displace_parts(&mut self, by: &Setting) {
-        if by.name == "workload" && self.says(None, "workload", |value| value != "none") {
-            self.factors
-                .retain(|factor| !SAID.iter().any(|name| factor.of.is(name)));
-            self.settings
-                .retain(|(setting, _)| !SAID.contains(&setting.name));
+    /// Removes the settings that a workload code includes, of all workers or of the group that the code is for.
+    pub(super) fn drop_included_settings(&mut self, by: &GroupSetting) -> Result<()> {
+        let group = by.group.as_deref();
+        if by.setting.name == "workload"
+            && self.has_value(group, "workload", |value| value != "none")
+        {
+            self.factors.retain(|factor| {
+                factor.of.group != by.group || !INCLUDED_SETTINGS.contains(&factor.of.setting.name)
+            });
+            self.settings_of(group)?
+                .retain(|(setting, _)| !INCLUDED_SETTINGS.contains(&setting.name));
         }
+        Ok(())
     }
 
     /// Refuses a workload code beside a setting that it includes, for all workers or for one group.
     pub(super) fn check_workload(&self) -> Result<()> {
         let groups = self.groups.iter().map(|group| Some(group.name.as_str()));
         for group in std::iter::once(None).chain(groups) {
-            let said = SAID
+            let included = INCLUDED_SETTINGS
                 .into_iter()
-                .find(|name| self.says(group, name, |_| true));
-            let has_workload = self.says(group, "workload", |value| value != "none");
-            if let Some(name) = said.filter(|_| has_workload) {
+                .find(|name| self.has_value(group, name, |_| true));
+            let has_workload = self.has_value(group, "workload", |value| value != "none");
+            if let Some(name) = included.filter(|_| has_workload) {
                 return Err(Error::usage(format!(
                     "{name} and workload are both set"
                 ))
@@ -38,7 +42,7 @@ impl Experiment {
     }
 
     /// Whether a setting has a value that satisfies `has`, fixed or as a level, for all workers or for one group.
-    fn says(&self, group: Option<&str>, name: &str, has: impl Fn(&str) -> bool) -> bool {
+    fn has_value(&self, group: Option<&str>, name: &str, has: impl Fn(&str) -> bool) -> bool {
         let settings = match group {
             None => Some(&self.settings),
             Some(group) => {
@@ -61,6 +65,8 @@ impl Experiment {
 
 #[cfg(test)]
 mod tests {
+    use iolab_workload::trial::Pattern;
+
     use super::*;
 
     #[test]
@@ -74,5 +80,28 @@ mod tests {
         insta::assert_snapshot!(error.message(), @"--set read_percent=70: read_percent and workload are both set");
         experiment.apply_set("workload=none").expect("none");
         experiment.apply_set("read_percent=70").expect("alone");
+    }
+
+    #[test]
+    fn the_workload_of_a_group_takes_the_place_of_its_parts_alone() {
+        let mut experiment = Experiment::find("interference").expect("built in");
+        experiment
+            .apply_set("reader.read_percent=0,100")
+            .expect("a factor");
+        experiment.apply_set("reader.workload=RS").expect("a code");
+        assert_eq!(experiment.factors.len(), 1, "{:?}", experiment.factors);
+        let cells = crate::cells::cells(&experiment).expect("valid");
+        let trials = cells[4].spec.trials();
+        let patterns: Vec<_> = trials
+            .iter()
+            .map(|trial| (trial.pattern, trial.read_percent))
+            .collect();
+        assert_eq!(patterns, [(Pattern::Seq, 100), (Pattern::Seq, 0)]);
+        let error = experiment
+            .apply_set("reader.pattern=rand")
+            .expect_err("both");
+        insta::assert_snapshot!(error.message(), @"--set reader.pattern=rand: pattern and workload are both set");
+        experiment.apply_set("reader.workload=none").expect("none");
+        experiment.apply_set("reader.pattern=rand").expect("alone");
     }
 }

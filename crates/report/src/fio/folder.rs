@@ -1,4 +1,4 @@
-//! One report for each cell, in the folders in which bench-fio keeps them: fio-plot adds up the jobs of one file.
+//! One report for each cell or group, in the folders in which bench-fio keeps them: fio-plot adds up the jobs of one file.
 //!
 //! Source: bench-fio's `generate_output_directory` and `run_fio`: `TARGET/BS/MODE-IODEPTH-NUMJOBS.json`, mixed loads below
 //! `TARGET/MODEPERCENT`.
@@ -7,13 +7,14 @@ use std::ffi::OsStr;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use iolab_analysis::latencies::CellLatencies;
+use iolab_fio::described::DescribedJob;
 use iolab_record::{Cell, RunRecord};
 use iolab_workload::settings::level_label;
 use iolab_workload::trial::{Pattern, TrialSpec};
 use serde_json::Value;
 
-use super::{job, options, report};
+use super::{group_name, jobs, report};
+use crate::formats::RunWithLatencies;
 
 /// Factors that the name of a file, or its block size, tells already.
 const IN_NAME: [&str; 6] = [
@@ -25,7 +26,7 @@ const IN_NAME: [&str; 6] = [
     "pattern",
 ];
 
-/// The report of a cell.
+/// The report of a cell, or of one of its groups.
 #[derive(Debug)]
 pub struct CellFile {
     /// Its place below the folder of all.
@@ -44,8 +45,8 @@ impl CellFile {
     }
 }
 
-/// A report for each measured cell, each in a separate folder.
-pub fn files(runs: &[(RunRecord, CellLatencies)]) -> Vec<CellFile> {
+/// A report for each measured cell or group, each in a separate folder.
+pub fn files(runs: &[RunWithLatencies]) -> Vec<CellFile> {
     let mut files: Vec<CellFile> = Vec::new();
     for (number, (record, latencies)) in runs.iter().enumerate() {
         let mut folder = PathBuf::new();
@@ -57,22 +58,21 @@ pub fn files(runs: &[(RunRecord, CellLatencies)]) -> Vec<CellFile> {
             let names = targets.map(|target| Path::new(target).file_name().unwrap_or_default());
             let names: Vec<_> = names.map(OsStr::to_string_lossy).collect();
             let folder = folder.join(plain(&names.join("+")));
-            let Some(job) = job(number, record, cell, latencies) else {
-                continue;
-            };
-            files.push(CellFile {
-                path: folder.join(place(record, cell)),
-                report: report(&record.run, vec![job]),
-            });
+            for (described, job) in jobs(number, record, cell, latencies) {
+                files.push(CellFile {
+                    path: folder.join(place(record, cell, &described)),
+                    report: report(&record.run, vec![job]),
+                });
+            }
         }
     }
     files
 }
 
-fn place(record: &RunRecord, cell: &Cell) -> PathBuf {
-    let trial = cell.trial();
-    let named = options(cell);
-    let rw = named.get("rw").and_then(Value::as_str).unwrap_or_default();
+fn place(record: &RunRecord, cell: &Cell, job: &DescribedJob) -> PathBuf {
+    let trial = &job.trial;
+    // A program has no order.
+    let rw = job.options.get("rw").map_or("program", String::as_str);
     let mode = rw.split(':').next().unwrap_or_default();
     let mut place = PathBuf::new();
     if trial.reads() && trial.writes() {
@@ -82,6 +82,9 @@ fn place(record: &RunRecord, cell: &Cell) -> PathBuf {
         if !IN_NAME.contains(&factor.as_str()) {
             place.push(plain(&level_label(factor, level)));
         }
+    }
+    if let Some(group) = group_name(cell, job.group) {
+        place.push(plain(group));
     }
     if !is_plain_order(trial) {
         place.push(plain(&format!("pattern={}", trial.pattern)));

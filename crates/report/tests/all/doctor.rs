@@ -112,7 +112,7 @@ fn laptop() -> Facts {
                 cached_before_bytes: Some(0),
                 cached_bytes: Some(0),
             }),
-            write: Err(String::new()),
+            write: None,
         }),
         backends: vec![
             ("psync".to_owned(), Attempt::Works(None)),

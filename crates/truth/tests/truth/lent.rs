@@ -103,7 +103,7 @@ fn without_proc_nothing_is_lent_and_nothing_made() {
 }
 
 #[test]
-fn more_rights_than_a_program_has_are_told() {
+fn a_peer_is_refused_where_iolab_may_not_read_its_own_file() {
     perform(|| {
         let scene = Scene::open_to_all()?;
         let place = scene.subfolder("place")?;

@@ -19,7 +19,7 @@ pub enum ValueKind {
     Rate,
     /// `true` or `false`.
     Flag,
-    /// A name from a list.
+    /// One word: a name from a list, or a text of its own form such as `zipf:1.2` or a nice value.
     Word,
     /// An absolute path, unchanged: a name may end in a space.
     Path,

@@ -122,9 +122,10 @@ pub(super) fn machine() -> Columns {
             .doc("temperature of the drive right after the trial (hwmon, of several the hottest), in thousandths of a degree Celsius")
         .since(6),
     ];
-    // The frequency stands last.
-    let before_last = columns.len() - 1;
-    columns.splice(before_last..before_last, of_hardware);
+    // Files and exports have them before the frequency.
+    let frequency = columns.iter().position(|column| column.name == "cpu_khz");
+    let before = frequency.unwrap_or(columns.len());
+    columns.splice(before..before, of_hardware);
     columns
 }
 
