@@ -62,7 +62,7 @@ impl Size {
             Size::Exactly(bytes) if bytes > length => {
                 Err(
                     Error::usage(format!("{place} has {has}, {} are wanted", exactly(bytes))).hint(
-                        format!("choose --size {length} or less; iolab never extends a file"),
+                        format!("choose --size {length} or less (in a new run: one that is resumed keeps its size); iolab never extends a file"),
                     ),
                 )
             }

@@ -6,7 +6,7 @@ use iolab_workload::trial::{Backend, Descriptors};
 use super::effect::{CellId, Estimate, confidence, gains_less, iops_within_run};
 use super::series::id;
 use crate::analysis::{Analysis, CellAnalysis, Concurrency, FasterCell, Flag, Shortfall};
-use crate::doubt::SideDoubts;
+use crate::doubt::{ReachedLimit, SideDoubts};
 
 /// The device's queue counts as full above this share of the requests that it takes.
 const FULL: f64 = 0.8;
@@ -50,6 +50,8 @@ pub enum Cause {
     Cpus,
     /// Others used the CPUs, which may be the cause.
     OthersOnCpus,
+    /// A limit of the control group was reached.
+    Limit(ReachedLimit),
     /// The queue of the device was full.
     Queue {
         /// Length of the queue, requests.
@@ -136,6 +138,9 @@ fn why_few(cell: &CellAnalysis) -> Cause {
 }
 
 fn why_serialised(analysis: &Analysis, cell: &CellAnalysis) -> Cause {
+    if let Some(limit) = cell.io_limit {
+        return Cause::Limit(limit);
+    }
     let relief = cell.concurrency.and_then(|c| c.relief);
     // A disturbance may be why the other cell is faster.
     if let Some(relief) = relief.filter(|_| !cell.disturbance.is_from_outside()) {

@@ -99,6 +99,7 @@ fn of_a_steady_model_only_the_change_that_would_have_shown_is_told() {
     insta::assert_snapshot!(notes(&printed.stderr), @r"
     note: --depth 4 sets backend=io_uring for all levels: the default backend has one request in flight (--set backend=... chooses another)
     note: --soak 5s sets bytes=none: bytes=1GiB ends trials before their time
+    note: cells use the same storage one after the other, without a warm-up: what one leaves there, the next one finds; measure one cell per run
     ");
 }
 

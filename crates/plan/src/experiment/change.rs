@@ -184,6 +184,25 @@ impl What {
     }
 }
 
+/// Refuses bounds of trials that contradict each other, of which each would move the other.
+fn check_bounds_of_trials<'a>(changes: impl Iterator<Item = &'a Change>) -> Result<()> {
+    let (mut least, mut most) = (None, None);
+    for change in changes {
+        match change.what {
+            What::TrialsMin(count) => least = Some(count),
+            What::TrialsMax(count) => most = Some(count),
+            _ => {}
+        }
+    }
+    match least.zip(most) {
+        Some((least, most)) if least > most => Err(Error::usage(format!(
+            "trials_min={least} and trials_max={most}"
+        ))
+        .hint("trials_min is at most trials_max")),
+        _ => Ok(()),
+    }
+}
+
 impl Experiment {
     /// Applies a change.
     ///
@@ -211,6 +230,7 @@ impl Experiment {
         let prepares = |change: &&Change| matches!(change.what, What::Precondition(_));
         let (first, others): (Vec<&Change>, Vec<&Change>) = changes.iter().partition(prepares);
         let changes = || first.iter().chain(&others).copied();
+        check_bounds_of_trials(changes())?;
         for change in changes() {
             let before = changed.clone();
             changed

@@ -35,6 +35,12 @@ impl GroupSetting {
                 group: group.map(str::to_owned),
                 setting,
             }),
+            None if group.is_some() && others.contains(&setting) => Err(Error::usage(format!(
+                "{setting} is none of a group"
+            ))
+            .hint(format!(
+                "it holds for the whole experiment: --set {setting}=..."
+            ))),
             None => Err(unknown_setting(setting, others)),
         }
     }
@@ -395,6 +401,7 @@ group reader: verify in a trial that only reads
             "tool=iolab,fio",
             "refine=2",
             "writer.bz=4k",
+            "writer.trials_min=7",
             "rate=0",
         ]
         .map(|set| experiment.apply_set(set).expect_err(set).to_string());
@@ -407,6 +414,8 @@ group reader: verify in a trial that only reads
           finer sizes are those of all workers alike: leave refine out
         --set writer.bz=4k: setting 'bz' is unknown
           did you mean bs?
+        --set writer.trials_min=7: trials_min is none of a group
+          it holds for the whole experiment: --set trials_min=...
         --set rate=0: rate has no effect: every group has a rate of its own
           change that of a group: --set reader.rate=...
         ");

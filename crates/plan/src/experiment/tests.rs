@@ -294,6 +294,18 @@ fn a_bound_of_trials_moves_the_other_along() {
     experiment.apply_set("trials_max=2").unwrap();
     assert_eq!(experiment.design.trials_min, 2);
     assert!(experiment.apply_set("trials_max=0").is_err());
+    // Both of one user cannot hold.
+    let both = |sets: [&str; 2]| {
+        let changes = sets.map(|set| Change::parse(set).expect(set));
+        let mut experiment = Experiment::find("read-size").unwrap();
+        let applied = experiment.apply_all(&changes);
+        applied.err().map(|error| error.to_string())
+    };
+    insta::assert_snapshot!(both(["trials_min=50", "trials_max=10"]).expect("a contradiction"), @r"
+    trials_min=50 and trials_max=10
+      trials_min is at most trials_max
+    ");
+    assert_eq!(both(["trials_max=50", "trials_min=10"]), None);
 }
 
 #[test]

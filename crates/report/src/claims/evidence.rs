@@ -238,7 +238,7 @@ pub(crate) struct TooFewData {
     /// `in_flight` (seen from the threads) or `at_device`.
     place: String,
     /// What the evidence says of the cause: `region`, `late`, `shared` (another cell without what the threads share is faster),
-    /// `position` (of one descriptor), `cpus`, `others_on_cpus`, `queue` (of the device), `durable` (each write waits until it is), `unknown`.
+    /// `position` (of one descriptor), `cpus`, `others_on_cpus`, `io_limit` (of the control group), `queue` (of the device), `durable` (each write waits until it is), `unknown`.
     cause: String,
 }
 
@@ -255,6 +255,7 @@ impl TooFewData {
             Cause::Position => "position",
             Cause::Cpus => "cpus",
             Cause::OthersOnCpus => "others_on_cpus",
+            Cause::Limit(_) => "io_limit",
             Cause::Queue { .. } => "queue",
             Cause::Durable => "durable",
             Cause::Unknown => "unknown",

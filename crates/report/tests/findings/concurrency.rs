@@ -2,9 +2,11 @@
 
 use iolab_analysis::analysis::{Analysis, Flag, analyse};
 use iolab_analysis::claim::{claims, headlines};
+use iolab_record::environment::KEYS;
 use iolab_record::{FurtherTarget, RunRecord, ServedBy};
 use iolab_report::ceiling;
 use iolab_report::findings::exceeds_ceiling;
+use iolab_workload::counters::Traffic;
 use iolab_workload::group::GroupSpec;
 use iolab_workload::response::Response;
 use iolab_workload::settings::CellSpec;
@@ -145,6 +147,14 @@ fn the_device_tells_a_limit_from_a_lock() {
     assert_eq!(flagged(&analysis, Flag::Serialised), [0]);
     let text = &named("serialised", &analysis)[0].text;
     insta::assert_snapshot!(text);
+
+    let mut limited = lock.clone();
+    let sample = &limited.samples[1];
+    let per_second = sample.bytes() as f64 / (sample.elapsed_ns as f64 / 1e9);
+    let key = KEYS.device_limit(Traffic::ReadBytes);
+    limited.environment.put(key, per_second as u64);
+    let text = &named("serialised", &analyse(&limited))[0].text;
+    insta::assert_snapshot!(text, @"Concurrency was lower than requested in the only cell; lowest at threads=8: 0.899 of 8 requests at the device. An I/O limit of the control group held them back (100 MB/s of reads).");
 
     // What others take of the CPUs is no limit of these threads.
     let mut contended = lock;

@@ -216,7 +216,7 @@ fn a_file_gives_no_more_than_it_has() {
     let error = fails(&path, &need(8193), Kind::Usage);
     insta::assert_snapshot!(said(error, dir.path()), @r"
     DIR/data has 8 KiB (8192 bytes), 8 KiB (8193 bytes) are wanted
-      choose --size 8192 or less; iolab never extends a file
+      choose --size 8192 or less (in a new run: one that is resumed keeps its size); iolab never extends a file
     ");
     let default = |most, least| Need {
         size: Size::AtMost { most, least },
