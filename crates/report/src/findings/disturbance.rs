@@ -267,7 +267,7 @@ pub(crate) fn io_limited(analysis: &Analysis) -> Vec<Finding> {
     match all.len() {
         0 => Vec::new(),
         n => IO_LIMIT.one(format!(
-            "{} reached an I/O limit of the control group ({}): these numbers, and what they are compared by, are those of the limit, not of the storage. Raise it (io.max, docker --device-read-iops and the like) and measure again.",
+            "{} reached an I/O limit of the control group ({}): these numbers and their ratios are those of the limit, not of the storage. Raise it (io.max, docker --device-read-iops and the like) and measure again.",
             cells_of(n, analysis),
             limits.join(", "),
         )),
