@@ -113,9 +113,10 @@ impl Walk<'_> {
             self.passes_on &= sysfs::value(&folder.join("loop/dio")) == Some(1);
             return self.file(&file);
         }
-        match below.is_empty() {
-            true => _ = self.bottom.insert(number),
-            false => self.passes_on &= passes_on(&folder, number),
+        if below.is_empty() {
+            self.bottom.insert(number);
+        } else {
+            self.passes_on &= passes_on(&folder, number);
         }
         below.into_iter().try_for_each(|number| self.down(number))
     }
