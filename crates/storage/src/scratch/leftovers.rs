@@ -1,5 +1,6 @@
 //! Files left by runs that were killed: those known to be iolab's are removed, the others stay and are reported.
 
+use std::collections::BTreeSet;
 use std::fs::{DirEntry, File};
 use std::path::Path;
 
@@ -77,7 +78,10 @@ pub(in super::super) fn remove_leftovers_but(
     let names = list
         .filter_map(Result::ok)
         .filter_map(|entry| entry.file_name().to_str().ok().map(str::to_owned));
+    // A folder lists them in any order.
+    let names: BTreeSet<String> = names.collect();
     let (mains, others): (Vec<String>, Vec<String>) = names
+        .into_iter()
         .filter(|name| name.starts_with(PREFIX))
         .partition(|name| is_scratch_name(name));
     let (mut notes, mut unknown) = (Vec::new(), Vec::new());
