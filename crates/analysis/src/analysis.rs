@@ -24,7 +24,7 @@ mod write_out;
 
 pub use ceiling::{Efficiency, ExcessCause};
 pub use concurrency::{Concurrency, FasterCell, Shortfall};
-pub use disturbance::{CellDisturbance, Split, TrialGroup};
+pub use disturbance::{CellDisturbance, Split, Surroundings, TrialGroup};
 pub(crate) use disturbance::{others_of, slept_ns};
 pub(crate) use flag::CLOCK_SHOWS;
 pub use flag::{Caution, Flag};
@@ -56,7 +56,7 @@ use crate::series_tests::{SeriesTests, series_tests};
 use crate::timeline::Timeline;
 use iolab_plan::carry_over::depends_on_order;
 use iolab_plan::experiment::{Experiment, Inquiry};
-use iolab_record::environment::{Environment, KEYS};
+use iolab_record::environment::KEYS;
 use iolab_record::{
     Cell, LatencySummary, RunRecord, RunStatus, Sample, ServedBy, ShownLatency, TargetKind,
 };
@@ -402,7 +402,7 @@ pub(crate) fn analyse_timed(
             .filter(|count| *count > 0 && record.further_targets.is_empty())
             .map(|count| count as f64),
         cells,
-        timeline: Timeline::of(record, &disturbance::of_trials(record, context.cpus)),
+        timeline: Timeline::of(record, &disturbance::of_trials(record)),
         steady,
         inquiry: experiment.and_then(|experiment| experiment.inquiry.clone()),
         is_preconditioned: experiment
@@ -416,14 +416,9 @@ pub(crate) fn analyse_timed(
     }
 }
 
-/// Number of CPUs that the process may use; `None` where unknown.
-pub(crate) fn usable_cpus(environment: &Environment) -> Option<u32> {
-    let count = environment.get(&KEYS.cpu_usable_count)?;
-    count.try_into().ok()
-}
-
 /// Properties of the run that the analysis of each cell needs.
-struct Context {
+struct Context<'a> {
+    record: &'a RunRecord,
     response: Response,
     /// Whose latency whole trials show; groups have their own.
     timed: ShownLatency,
@@ -436,10 +431,11 @@ struct Context {
     cpus: Option<u32>,
 }
 
-impl Context {
+impl<'a> Context<'a> {
     /// Of a run, with its definition where that can be read.
-    fn of(record: &RunRecord, definition: Option<&Experiment>, timed: ShownLatency) -> Self {
+    fn of(record: &'a RunRecord, definition: Option<&Experiment>, timed: ShownLatency) -> Self {
         Self {
+            record,
             response: record.experiment.response,
             timed,
             trials_min: record.experiment.trials_min as usize,
@@ -449,7 +445,7 @@ impl Context {
             floor_ns: record.run.floor_ns,
             clock_cost_ns: record.run.clock_cost_ns,
             clock_resolution_ns: record.run.clock_resolution_ns,
-            cpus: usable_cpus(&record.environment),
+            cpus: Surroundings::of(&record.environment).cpus,
         }
     }
 
@@ -460,6 +456,7 @@ impl Context {
         gap: Option<&str>,
         timed: ShownLatency,
     ) -> CellAnalysis {
+        let around = Surroundings::of(&self.record.environment_of(cell));
         let (ok, failed): (Vec<&Sample>, Vec<&Sample>) = trials.iter().partition(|s| s.ok);
         let of = |response: Response| summarise(&ok, |s| s.value(response, timed));
         let response = of(self.response);
@@ -500,7 +497,7 @@ impl Context {
                 cpu: of(Response::Cpu),
             },
             rate_report: CellRate::of(&ok, cell.trial(), timed),
-            concurrency: Concurrency::of(cell, &ok),
+            concurrency: Concurrency::of(cell, &ok, around),
             efficiency: None,
             cpu_ns_per_request: median_of(&ok, Sample::cpu_ns_per_request),
             minor_faults: median_of(&ok, |s| Some(s.counters.usage.minor_faults as f64)),
@@ -509,9 +506,7 @@ impl Context {
             stages: CellStages::of(&ok),
             reads_after_writes: false,
             io_limit: None,
-            disturbance: CellDisturbance::of(cell, &ok, self.cpus, |s| {
-                s.value(self.response, timed)
-            }),
+            disturbance: CellDisturbance::of(cell, &ok, around, |s| s.value(self.response, timed)),
             overwritten: None,
             clock_resolution_ns: self.clock_resolution_ns.filter(|_| !is_peer(cell)),
             precision: response.as_ref().and_then(Summary::precision),

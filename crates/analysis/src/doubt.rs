@@ -17,7 +17,7 @@ use iolab_record::{Cell, RunRecord, Sample, ServedBy, ServedVerdict};
 use iolab_workload::counters::{DeviceStat, FlushCounter, Traffic};
 use iolab_workload::trial::{CacheState, SyncPolicy};
 
-use crate::analysis::{CellDisturbance, usable_cpus};
+use crate::analysis::{CellDisturbance, Surroundings};
 use crate::imbalance::{Disturber, Imbalance};
 
 pub use kind::ReasonKind;
@@ -254,9 +254,9 @@ impl Doubts {
             found.add_all(samples, Some(Reason::NeverFlushed { syncs }));
         }
         for (cell, samples, environment) in cells {
-            let cpus = usable_cpus(environment);
+            let around = Surroundings::of(environment);
             for sample in samples {
-                for reason in disturbances(cell, sample, cpus) {
+                for reason in disturbances(cell, sample, around) {
                     found.add(sample, reason);
                 }
             }
@@ -406,11 +406,11 @@ fn never_flushed<'a, 'b>(cells: &'b [Measured<'a>]) -> Vec<&'b Vec<&'a Sample>> 
 }
 
 /// Disturbances of one trial. None for a model, whose times are computed.
-fn disturbances(cell: &Cell, sample: &Sample, cpus: Option<u32>) -> Vec<Reason> {
+fn disturbances(cell: &Cell, sample: &Sample, around: Surroundings) -> Vec<Reason> {
     if sample.verdict.served_by == ServedBy::Model || cell.spec.runs_program() {
         return Vec::new();
     }
-    let around = CellDisturbance::of(cell, &[sample], cpus, |_| None);
+    let around = CellDisturbance::of(cell, &[sample], around, |_| None);
     let disturbed =
         Disturber::taken_by_others(&around).map(|(by, worst)| Reason::Disturbed { by, worst });
     let preempted = around
@@ -439,11 +439,11 @@ fn limit(cells: &[Measured<'_>]) -> Option<ReachedLimit> {
         let mut bound = None;
         let (mut used, mut elapsed) = (0.0, 0.0);
         for (cell, samples, environment) in cells {
-            let cpus = usable_cpus(environment);
+            let around = Surroundings::of(environment);
             let per_second = environment.get(KEYS.device_limit(what))?;
             bound = Some(bound.map_or(per_second, |least: u64| least.min(per_second)));
             for sample in samples {
-                used += traffic(what, cell, sample, cpus)?;
+                used += traffic(what, cell, sample, around)?;
                 elapsed += sample.elapsed_ns as f64 / 1e9;
             }
         }
@@ -458,8 +458,8 @@ fn limit(cells: &[Measured<'_>]) -> Option<ReachedLimit> {
 
 /// iolab's part of a kind of traffic with the device in a trial: the counters of the device where nothing else used it, otherwise
 /// what certainly reached it; `None` where neither is known.
-fn traffic(what: Traffic, cell: &Cell, sample: &Sample, cpus: Option<u32>) -> Option<f64> {
-    let around = CellDisturbance::of(cell, &[sample], cpus, |_| None);
+fn traffic(what: Traffic, cell: &Cell, sample: &Sample, around: Surroundings) -> Option<f64> {
+    let around = CellDisturbance::of(cell, &[sample], around, |_| None);
     let own = |counted: fn(&DeviceStat) -> u64| {
         let device = sample.counters.device.as_ref()?;
         (!around.has_other_traffic()).then(|| counted(device) as f64)

@@ -4,7 +4,7 @@ use iolab_record::{Cell, Sample};
 use iolab_stats::{Summary, summary};
 use iolab_workload::response::Response;
 
-use crate::analysis::others_of;
+use crate::analysis::{Surroundings, others_of};
 
 /// A run in progress, between two trials.
 #[derive(Debug, Clone, PartialEq)]
@@ -110,11 +110,11 @@ impl RunSnapshot {
 
 impl LastTrial {
     /// Of a trial of this cell.
-    pub fn of(cell: &Cell, sample: &Sample) -> Self {
+    pub fn of(cell: &Cell, sample: &Sample, around: Surroundings) -> Self {
         let usage = &sample.counters.usage;
         let cpu_ns = usage.user_ns.saturating_add(usage.system_ns);
         Self {
-            others: others_of(cell, sample),
+            others: others_of(cell, sample, around),
             cpu: (sample.elapsed_ns > 0).then(|| cpu_ns as f64 / sample.elapsed_ns as f64),
         }
     }

@@ -46,6 +46,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, SystemTime};
 
+use iolab_analysis::analysis::Surroundings;
 use iolab_analysis::consent::NeededConsent;
 use iolab_host::clock::Clock;
 use iolab_host::system_control::SystemControl;
@@ -314,7 +315,8 @@ pub fn resume(
         .place
         .executor(plan.experiment(), seed, peers, &setup)?;
     let clock = record.run.clock_domain;
-    let mut session = Session::new(plan, seed, file, clock, consent, observer);
+    let around = Surroundings::of_run(&environment, record.targets().count());
+    let mut session = Session::new(plan, seed, file, clock, around, consent, observer);
     session.take_over(&record)?;
     session.event(
         EventKind::Resume,

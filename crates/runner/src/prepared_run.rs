@@ -3,6 +3,7 @@
 
 use std::path::Path;
 
+use iolab_analysis::analysis::Surroundings;
 use iolab_analysis::consent::NeededConsent;
 use iolab_doctor::Remark;
 use iolab_plan::cells::{FittedPlan, PlannedCell};
@@ -19,6 +20,7 @@ pub struct PreparedRun<'a> {
     seed: u64,
     file: RunFile,
     clock: ClockDomain,
+    around: Surroundings,
     consent: NeededConsent,
     executor: Box<dyn Executor + 'a>,
     remarks: Vec<Remark>,
@@ -67,6 +69,7 @@ impl<'a> PreparedRun<'a> {
             file.add_ranks(&ranks.rows())?;
         }
         let clock = run.clock_domain;
+        let around = Surroundings::of_run(&environment, 1 + further_targets.len());
         // As whoever resumes the run finds it.
         let begun = RunRecord {
             run,
@@ -80,6 +83,7 @@ impl<'a> PreparedRun<'a> {
             seed,
             file,
             clock,
+            around,
             consent: NeededConsent::of(&begun),
             executor,
             remarks,
@@ -105,6 +109,7 @@ impl<'a> PreparedRun<'a> {
             self.seed,
             self.file,
             self.clock,
+            self.around,
             self.consent,
             observer,
         );

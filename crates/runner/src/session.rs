@@ -19,6 +19,7 @@ use super::{
     Basis, Finished, Observer, Progress, RunEnd, RunStart, Stop, TrialDone, experiment_record, fit,
     now_utc, precondition,
 };
+use iolab_analysis::analysis::Surroundings;
 use iolab_analysis::answer::RunAnswer;
 use iolab_analysis::consent::NeededConsent;
 use iolab_analysis::fitness::Answer;
@@ -36,6 +37,7 @@ pub(super) struct Session<'a> {
     record: Record,
     file: RunFile,
     clock: ClockDomain,
+    around: Surroundings,
     /// What the user has to allow again to finish the run.
     consent: NeededConsent,
     observer: &'a mut dyn Observer,
@@ -55,6 +57,7 @@ impl<'a> Session<'a> {
         seed: u64,
         file: RunFile,
         clock: ClockDomain,
+        around: Surroundings,
         consent: NeededConsent,
         observer: &'a mut dyn Observer,
     ) -> Self {
@@ -62,6 +65,7 @@ impl<'a> Session<'a> {
             record: Record::new(plan, seed, file.path().to_owned()),
             file,
             clock,
+            around,
             consent,
             observer,
             tool_failures: ToolFailures::default(),

@@ -13,6 +13,7 @@ use iolab_workload::trial::{Batch, TrialSpec};
 
 use super::*;
 use bench::*;
+use iolab_analysis::analysis::Surroundings;
 use iolab_plan::blocks::block_order;
 use iolab_record::{ClockDomain, EndedBy};
 use iolab_workload::tool::Tool;
@@ -317,6 +318,7 @@ fn progress_counts_up_to_what_was_foreseen() {
         42,
         file,
         ClockDomain::Real,
+        Surroundings::default(),
         NeededConsent::default(),
         &mut watch,
     )

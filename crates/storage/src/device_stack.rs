@@ -11,6 +11,7 @@ use super::device::Number;
 use super::mounts::{self, NfsMount};
 use super::overlay::{self, Ground};
 use super::sysfs;
+use iolab_workload::counters::amplifies_writes;
 
 /// Most devices that are followed: more than any sane stack has.
 const DEVICES_MAX: usize = 256;
@@ -27,7 +28,8 @@ pub struct Stack {
     pub below: Vec<(u32, u32)>,
     /// A loop device lies on the way: its bytes are those of a file, which the page cache may hold.
     pub in_file: bool,
-    /// The layers pass on each byte once, and nothing of their own: partitions, loop devices with direct I/O, mapped devices that are
+    /// The layers pass on each byte once, and nothing of their own: partitions, loop devices with direct I/O whose file
+    /// system writes no multiple of the data, mapped devices that are
     /// linear, striped, encrypted or of several paths, RAID 0.
     pub passes_on: bool,
     /// The NFS mount that they come from; `None` too where they come from several.
@@ -147,7 +149,11 @@ impl Walk<'_> {
             return Some(());
         }
         let is_served = rustix::fs::fstatfs(&file).is_ok_and(|stat| mounts::is_served_fs(&stat));
-        if let Some(mount) = mounts::mount_of(&file).filter(|_| is_served) {
+        let mount = mounts::mount_of(&file);
+        let amplifies =
+            |mount: &mounts::Mount| amplifies_writes(&mount.fs.kind, &mount.fs.mount_options);
+        self.passes_on &= !mount.as_ref().is_some_and(amplifies);
+        if let Some(mount) = mount.filter(|_| is_served) {
             self.in_remote_file |= !mount.fs.kind.starts_with("fuse");
             self.note_served(mount.nfs());
         }

@@ -356,6 +356,16 @@ pub struct Bottom {
     pub passes_on: bool,
 }
 
+/// Whether a file system of this type, mounted with these options, writes a multiple of the data that it is given: one that copies what it
+/// changes together with the tree above it, or that writes data to its journal too.
+pub fn amplifies_writes(file_system: &str, mount_options: &str) -> bool {
+    let copies = ["bcachefs", "btrfs", "f2fs", "nilfs2", "zfs"].contains(&file_system);
+    copies
+        || mount_options
+            .split(',')
+            .any(|option| option == "data=journal")
+}
+
 impl Bottom {
     /// The difference since `earlier`.
     pub fn since(self, earlier: Self) -> Self {

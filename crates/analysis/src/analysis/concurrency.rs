@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::{CellAnalysis, disturbance, median_of};
+use super::{CellAnalysis, Surroundings, disturbance, median_of};
 use iolab_record::{Cell, Sample};
 use iolab_workload::trial::{Backend, CacheState};
 
@@ -63,7 +63,7 @@ pub enum Shortfall {
 
 impl Concurrency {
     /// The concurrency in the trials of one cell; `None` for programs, groups, rates, pauses, and I/O through the page cache.
-    pub(super) fn of(cell: &Cell, trials: &[&Sample]) -> Option<Self> {
+    pub(super) fn of(cell: &Cell, trials: &[&Sample], around: Surroundings) -> Option<Self> {
         let judged = !cell.spec.runs_program()
             && !cell.spec.has_groups()
             && cell.trial().rate.is_none()
@@ -74,7 +74,7 @@ impl Concurrency {
         judged.then(|| Self {
             asked: cell.trial().in_flight(),
             in_flight: median_of(trials, in_flight),
-            at_device: median_of(trials, |s| at_device(cell, s)),
+            at_device: median_of(trials, |s| at_device(cell, s, around)),
             served: None,
             alone: None,
             relief: None,
@@ -97,8 +97,8 @@ fn in_flight(sample: &Sample) -> Option<f64> {
 }
 
 /// Mean number of this cell's requests in flight at the device over one trial (Documentation/block/stat.rst: time_in_queue).
-fn at_device(cell: &Cell, sample: &Sample) -> Option<f64> {
-    let pieces = disturbance::ios_per_request(cell, sample)?;
+fn at_device(cell: &Cell, sample: &Sample, around: Surroundings) -> Option<f64> {
+    let pieces = disturbance::ios_per_request(cell, sample, around)?;
     let queue_ms = sample.counters.device?.queue_ms?;
     let elapsed_ms = sample.elapsed_ns as f64 / 1e6;
     (elapsed_ms > 0.0).then(|| queue_ms as f64 / elapsed_ms / pieces.max(1.0))

@@ -3,8 +3,9 @@
 
 use std::collections::BTreeMap;
 
+use iolab_record::environment::{Environment, KEYS};
 use iolab_stats::median;
-use iolab_workload::counters::{Bottom, DeviceStat};
+use iolab_workload::counters::{Bottom, DeviceStat, amplifies_writes};
 use iolab_workload::trial::CacheState;
 
 use super::median_of;
@@ -47,6 +48,38 @@ const PREEMPTIONS_MIN: u64 = 100;
 const OWED_MAX: f64 = 0.05;
 /// Smaller differences between the two clocks are jitter, ns.
 const SLEEP_MIN_NS: u64 = 1_000_000;
+
+/// Properties of a machine and of a cell's target that decide what its counters can tell of others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Surroundings {
+    /// CPUs that the process may use; `None` where unknown.
+    pub cpus: Option<u32>,
+    /// Whether the target's file system writes a multiple of the data: how much of that others caused is unknown.
+    pub amplifies_writes: bool,
+}
+
+impl Surroundings {
+    /// Of the environment that applies to a cell.
+    pub(crate) fn of(environment: &Environment) -> Self {
+        let count = environment.get(&KEYS.cpu_usable_count);
+        let options = environment.get(&KEYS.mount_options).unwrap_or_default();
+        let kind = environment.get(&KEYS.file_system);
+        Self {
+            cpus: count.and_then(|count| count.try_into().ok()),
+            amplifies_writes: kind.is_some_and(|kind| amplifies_writes(&kind, &options)),
+        }
+    }
+
+    /// Of a run with so many targets, for any of its cells.
+    pub fn of_run(environment: &Environment, targets: usize) -> Self {
+        let of_target = |number| Self::of(&environment.of_target(number)).amplifies_writes;
+        let first = Self::of(environment);
+        Self {
+            amplifies_writes: first.amplifies_writes || (1..targets).any(of_target),
+            ..first
+        }
+    }
+}
 
 /// Conditions around the measured trials of a cell; `None` where they were not counted.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -112,12 +145,15 @@ pub struct TrialGroup {
 }
 
 /// Says of a trial of this run whether it was disturbed from outside. A model computes its times, whatever the machine does.
-pub(super) fn of_trials(record: &RunRecord, cpus: Option<u32>) -> impl Fn(&Sample) -> bool {
-    let cells: BTreeMap<i64, &Cell> = record.cells.iter().map(|cell| (cell.id, cell)).collect();
+pub(super) fn of_trials(record: &RunRecord) -> impl Fn(&Sample) -> bool {
+    let around = |cell: &Cell| Surroundings::of(&record.environment_of(cell));
+    let cells = record.cells.iter();
+    let cells: BTreeMap<i64, (&Cell, Surroundings)> =
+        cells.map(|cell| (cell.id, (cell, around(cell)))).collect();
     move |sample| {
         let cell = cells.get(&sample.cell);
-        cell.is_some_and(|cell| {
-            let around = CellDisturbance::of(cell, &[sample], cpus, |_| None);
+        cell.is_some_and(|(cell, around)| {
+            let around = CellDisturbance::of(cell, &[sample], *around, |_| None);
             sample.verdict.served_by != ServedBy::Model && around.is_from_outside()
         })
     }
@@ -200,36 +236,36 @@ impl Split {
 }
 
 impl CellDisturbance {
-    /// The conditions around the measured trials of a cell, on a machine with so many CPUs.
+    /// The conditions around the measured trials of a cell.
     pub(crate) fn of(
         cell: &Cell,
         trials: &[&Sample],
-        cpus: Option<u32>,
+        around: Surroundings,
         value: impl Fn(&Sample) -> Option<f64>,
     ) -> Self {
         let elapsed = |s: &Sample| s.elapsed_ns as f64;
         let share = |part: fn(&Sample) -> Option<u64>| {
             pooled(trials, |s| part(s).map(|part| (part as f64, elapsed(s))))
         };
-        let of_cpus = f64::from(cpus.unwrap_or(1).max(1));
+        let of_cpus = f64::from(around.cpus.unwrap_or(1).max(1));
         let owed = |s: &Sample| s.region.owed_sync_ns.map(|ns| ns as f64);
         // What the cache of a drive still holds is not write-back: the kernel has written it.
         let mut asked = cell.spec.trials().into_iter();
         let is_buffered = asked.any(|one| one.writes() && one.cache != CacheState::Direct);
         Self {
-            others: pooled(trials, |s| others(cell, s)),
+            others: pooled(trials, |s| others(cell, s, around)),
             read_ahead: pooled(trials, |s| fetched(cell, s)),
-            ios_per_request: median_of(trials, |s| ios_per_request(cell, s)),
-            device_mean_ns: median_of(trials, |s| device_mean_ns(cell, s)),
+            ios_per_request: median_of(trials, |s| ios_per_request(cell, s, around)),
+            device_mean_ns: median_of(trials, |s| device_mean_ns(cell, s, around)),
             buffer_pieces: median_of(trials, |s| buffer_pieces(cell, s)),
-            split: split(cell, trials, value),
+            split: split(cell, trials, around, value),
             steal: share(|s| s.counters.pressure.steal_ns).map(|share| share / of_cpus),
             cpu_stall: share(|s| s.counters.pressure.cpu_stall_ns).map(of_all_time),
             io_stall: share(|s| s.counters.pressure.io_stall_ns).map(of_all_time),
             memory_stall: share(|s| s.counters.pressure.memory_stall_ns).map(of_all_time),
             quota_wait: share(|s| s.counters.pressure.throttled_ns).map(|share| share / of_cpus),
             worker_wait: worker_wait(cell, trials),
-            wait_for_others: wait_for_others(cell, trials, cpus),
+            wait_for_others: wait_for_others(cell, trials, around.cpus),
             preemptions: preemptions(cell, trials),
             suspended_ns: sum(trials, slept_ns),
             owed_sync_ns: median_of(trials, owed),
@@ -302,13 +338,13 @@ pub(crate) fn slept_ns(sample: &Sample) -> u64 {
 }
 
 /// The share of others in the device's traffic during a trial.
-pub(crate) fn others_of(cell: &Cell, sample: &Sample) -> Option<f64> {
-    pooled(&[sample], |sample| others(cell, sample))
+pub(crate) fn others_of(cell: &Cell, sample: &Sample, around: Surroundings) -> Option<f64> {
+    pooled(&[sample], |sample| others(cell, sample, around))
 }
 
 /// Bytes that the device and the disks below it transferred for others, and the largest of their totals and the bytes of the requests. A
 /// program reads few bytes for its time: other traffic is always a multiple of them, and irrelevant.
-fn others(cell: &Cell, sample: &Sample) -> Option<(f64, f64)> {
+fn others(cell: &Cell, sample: &Sample, around: Surroundings) -> Option<(f64, f64)> {
     if cell.spec.runs_program() {
         return None;
     }
@@ -330,12 +366,16 @@ fn others(cell: &Cell, sample: &Sample) -> Option<(f64, f64)> {
         _ => sample.operations.sync.requests,
     };
     let journal = made_durable.saturating_mul(JOURNAL_PER_SYNC);
+    let added = match around.amplifies_writes && sample.operations.write.bytes > 0 {
+        true => u64::MAX,
+        false => journal,
+    };
     let beyond = device.read_bytes.saturating_sub(ours.read_bytes);
     let beyond = beyond.saturating_add(
         device
             .write_bytes
             .saturating_sub(written)
-            .saturating_sub(journal),
+            .saturating_sub(added),
     );
     let carried = device.read_bytes.saturating_add(device.write_bytes);
     let (below, carried_below) = sample.counters.bottom.map_or((0, 0), |disks| {
@@ -372,11 +412,12 @@ fn fetched(cell: &Cell, sample: &Sample) -> Option<(f64, f64)> {
 
 /// Device I/Os per request; `None` where other traffic, the page cache or a journal may contribute much, or where the requests
 /// did not reach the device.
-pub(super) fn ios_per_request(cell: &Cell, sample: &Sample) -> Option<f64> {
+pub(super) fn ios_per_request(cell: &Cell, sample: &Sample, around: Surroundings) -> Option<f64> {
     let device = sample.counters.device?;
-    let journals = sample.operations.write.requests > 0 && cell.trial().sync.is_per_write();
+    let journals = sample.operations.write.requests > 0
+        && (cell.trial().sync.is_per_write() || around.amplifies_writes);
     let undisturbed =
-        others(cell, sample).is_some_and(|(beyond, bytes)| beyond <= BEYOND_OURS * bytes);
+        others(cell, sample, around).is_some_and(|(beyond, bytes)| beyond <= BEYOND_OURS * bytes);
     let ios = (device.read_ios + device.write_ios) as f64;
     let reached = sample.verdict.served_by == ServedBy::Device;
     let requests = sample.requests() as f64;
@@ -392,8 +433,8 @@ pub(super) fn ios_per_request(cell: &Cell, sample: &Sample) -> Option<f64> {
 /// The mean time of a device I/O, ns: the times that I/Os were in flight, added up, over their number
 /// (Documentation/block/stat.rst of Linux: time_in_queue). `None` where others' traffic contributes, and for times near the step of
 /// the counter.
-fn device_mean_ns(cell: &Cell, sample: &Sample) -> Option<f64> {
-    ios_per_request(cell, sample)?;
+fn device_mean_ns(cell: &Cell, sample: &Sample, around: Surroundings) -> Option<f64> {
+    ios_per_request(cell, sample, around)?;
     let device = sample.counters.device?;
     let queue_ms = device.queue_ms.filter(|ms| *ms >= QUEUE_MS_MIN)?;
     let ios = (device.read_ios + device.write_ios) as f64;
@@ -420,10 +461,15 @@ fn stray_ios(sample: &Sample) -> Option<f64> {
 }
 
 /// Divides the trials at the widest gap in their device I/Os per request, if it is wide enough.
-fn split(cell: &Cell, trials: &[&Sample], value: impl Fn(&Sample) -> Option<f64>) -> Option<Split> {
+fn split(
+    cell: &Cell,
+    trials: &[&Sample],
+    around: Surroundings,
+    value: impl Fn(&Sample) -> Option<f64>,
+) -> Option<Split> {
     let mut points: Vec<(f64, f64)> = trials
         .iter()
-        .filter_map(|s| Some((ios_per_request(cell, s)?, value(s)?)))
+        .filter_map(|s| Some((ios_per_request(cell, s, around)?, value(s)?)))
         .collect();
     points.sort_by(|a, b| a.0.total_cmp(&b.0));
     let gap = |at: &usize| points[*at].0 / points[*at - 1].0;

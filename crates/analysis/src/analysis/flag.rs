@@ -46,7 +46,7 @@ impl Caution {
 
 /// The input for flags: a cell with its other results, and its trials.
 struct Seen<'a> {
-    context: &'a Context,
+    context: &'a Context<'a>,
     cell: &'a CellAnalysis,
     /// Successful measured trials.
     ok: Vec<&'a Sample>,
@@ -201,7 +201,7 @@ impl fmt::Display for Flag {
 }
 
 /// The flags of a cell, in order, from its other results.
-pub(super) fn of(context: &Context, cell: &CellAnalysis, trials: &[&Sample]) -> Vec<Flag> {
+pub(super) fn of(context: &Context<'_>, cell: &CellAnalysis, trials: &[&Sample]) -> Vec<Flag> {
     let (ok, failed): (Vec<&Sample>, Vec<&Sample>) = trials.iter().partition(|s| s.ok);
     let seen = Seen {
         context,

@@ -64,7 +64,7 @@ impl Analysis {
     }
 }
 
-impl Context {
+impl Context<'_> {
     /// Adds the results of its groups to a cell. Where the response is that of one group, the cell's numbers are that group's;
     /// the origin of the bytes and the disturbances are known only for all together.
     pub(super) fn with_groups<'a>(
@@ -129,7 +129,7 @@ impl Context {
 /// Sets the flags of the groups of a cell, whose own come from `whole`, the samples of all groups together. A cell in which one
 /// group misses its rate is flagged too.
 pub(super) fn flag<'a>(
-    context: &Context,
+    context: &Context<'_>,
     cell: &mut CellAnalysis,
     asked: Option<&str>,
     whole: &'a [&'a Sample],

@@ -102,7 +102,7 @@ impl<'a> PartsByRank<'a> {
     /// The results of the ranks in the trials of a cell; `None` for a single process.
     pub(super) fn of_cell(
         &self,
-        context: &Context,
+        context: &Context<'_>,
         cell: &Cell,
         trials: &[&Sample],
     ) -> Option<CellRanks> {
@@ -164,7 +164,7 @@ impl<'a> PartsByRank<'a> {
 
     fn clients_of(
         &self,
-        context: &Context,
+        context: &Context<'_>,
         cell: &Cell,
         trials: &[&Sample],
         by_rank: &[RankThroughput],

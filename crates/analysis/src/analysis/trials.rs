@@ -56,7 +56,7 @@ impl<'a> Trials<'a> {
 /// What was measured in each cell that was visited, and in its groups.
 pub(super) fn summaries(
     record: &RunRecord,
-    context: &Context,
+    context: &Context<'_>,
     trials: &Trials<'_>,
     timed: &(dyn Fn(u32) -> ShownLatency + Sync),
 ) -> Vec<CellAnalysis> {
@@ -91,7 +91,7 @@ pub(super) fn summaries(
 /// Compares the cells with each other and with their ceilings, and raises their flags.
 pub(super) fn judge(
     record: &RunRecord,
-    context: &Context,
+    context: &Context<'_>,
     trials: &Trials<'_>,
     cells: &mut [CellAnalysis],
 ) {

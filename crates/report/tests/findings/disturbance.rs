@@ -122,6 +122,34 @@ fn traffic_of_others_on_the_disks_below_is_told() {
     assert_eq!(flags, [Flag::OtherTraffic]);
 }
 
+#[test]
+fn what_a_file_system_writes_beside_the_data_is_not_called_the_traffic_of_others() {
+    let others = |file_system: &str, options: &str, read: u64| {
+        let mut record = one_cell(|_, _| {});
+        buffered_writes(&mut record, "each", 0.0);
+        for sample in &mut record.samples {
+            let bytes = sample.bytes();
+            let device = sample.counters.device.as_mut().expect("there");
+            device.write_bytes += 10 * bytes;
+            device.read_bytes += read * bytes;
+        }
+        record
+            .environment
+            .put(&KEYS.file_system, file_system.to_owned());
+        record
+            .environment
+            .put(&KEYS.mount_options, options.to_owned());
+        only_cell(&record).flags.contains(&Flag::OtherTraffic)
+    };
+    assert!(others("ext4", "rw,relatime,data=ordered", 0));
+    assert!(!others("ext4", "rw,relatime,data=journal", 0));
+    assert!(!others("btrfs", "rw,relatime", 0));
+    assert!(
+        others("btrfs", "rw,relatime", 1),
+        "it was told to write only"
+    );
+}
+
 /// Turns a cell's reads into buffered writes of which a part is still dirty.
 fn buffered_writes(record: &mut RunRecord, sync: &str, still_dirty: f64) {
     record.cells[0].spec.trial.cache = CacheState::Cold;

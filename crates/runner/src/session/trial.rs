@@ -51,7 +51,8 @@ impl Session<'_> {
         let Made { place, wall, .. } = made;
         let (whole, groups) = (&samples.whole, &samples.groups);
         let planned = &self.record.plan.cells()[place.cell];
-        self.last_trial = Some(LastTrial::of(&fit::record(place.cell, planned), whole));
+        let cell = fit::record(place.cell, planned);
+        self.last_trial = Some(LastTrial::of(&cell, whole, self.around));
         self.record.add(place, wall, whole, groups);
         self.trials += 1;
         if let Some(failure) = &made.outcome.failure {

@@ -10,6 +10,7 @@ use iolab_workload::trial::TrialSpec;
 
 use super::super::*;
 use crate::evidence::Origin;
+use iolab_analysis::analysis::Surroundings;
 use iolab_plan::cells::{OneProcess, Plan};
 use iolab_record::{ClockDomain, Run};
 use iolab_workload::settings::CellSpec;
@@ -193,6 +194,7 @@ impl Fixture {
             42,
             file,
             ClockDomain::Real,
+            Surroundings::default(),
             NeededConsent::default(),
             observer,
         ))
@@ -209,6 +211,7 @@ impl Fixture {
             42,
             file,
             ClockDomain::Real,
+            Surroundings::default(),
             NeededConsent::default(),
             &mut observer,
         );
