@@ -3,7 +3,6 @@
 mod added_sizes;
 mod ceiling;
 mod concurrency;
-mod disturbance;
 mod flag;
 mod following_groups;
 mod groups;
@@ -24,8 +23,7 @@ mod write_out;
 
 pub use ceiling::{Efficiency, ExcessCause};
 pub use concurrency::{Concurrency, FasterCell, Shortfall};
-pub use disturbance::{CellDisturbance, Split, Surroundings, TrialGroup};
-pub(crate) use disturbance::{others_of, slept_ns};
+
 pub(crate) use flag::CLOCK_SHOWS;
 pub use flag::{Caution, Flag};
 pub use groups::GroupAnalysis;
@@ -33,7 +31,7 @@ pub use iolab_workload::response::Response;
 pub use measured_target::MeasuredTarget;
 pub use mix::{Mix, OperationNumbers};
 pub use ranks::{CellRanks, ClientAnalysis, ClientName, RankThroughput};
-pub use rate::{CellRate, HELD_FROM};
+pub use rate::{CellRate, HELD_FROM, OVERLOAD_TOLD};
 pub use served_by::CellServed;
 pub use stages::{CellStages, StageNumbers, Timed};
 pub use standard_followed::StandardFollowed;
@@ -49,11 +47,13 @@ use iolab_workload::trial::{Backend, CacheState};
 use added_sizes::order_by_size;
 use trials::{Trials, judge, summaries};
 
-use crate::doubt::ReachedLimit;
+use crate::disturbance::{CellDisturbance, Surroundings};
+use crate::io_limit::ReachedLimit;
 use crate::machine_thresholds::{MachineThreshold, machine_thresholds};
 use crate::run_definition::definition;
 use crate::series_tests::{SeriesTests, series_tests};
 use crate::timeline::Timeline;
+use crate::trial_values::{median_of, summarise, values};
 use iolab_plan::carry_over::depends_on_order;
 use iolab_plan::experiment::{Experiment, Inquiry};
 use iolab_record::environment::KEYS;
@@ -402,7 +402,7 @@ pub(crate) fn analyse_timed(
             .filter(|count| *count > 0 && record.further_targets.is_empty())
             .map(|count| count as f64),
         cells,
-        timeline: Timeline::of(record, &disturbance::of_trials(record)),
+        timeline: Timeline::of(record, &crate::disturbance::of_trials(record)),
         steady,
         inquiry: experiment.and_then(|experiment| experiment.inquiry.clone()),
         is_preconditioned: experiment
@@ -535,22 +535,6 @@ fn peer_command(cell: &Cell, ok: &[&Sample]) -> Option<String> {
 
 fn is_peer(cell: &Cell) -> bool {
     cell.spec.tool.is_peer()
-}
-
-fn values(trials: &[&Sample], value: impl Fn(&Sample) -> Option<f64>) -> Vec<f64> {
-    trials.iter().filter_map(|s| value(s)).collect()
-}
-
-fn summarise(trials: &[&Sample], value: impl Fn(&Sample) -> Option<f64>) -> Option<Summary> {
-    summary(&values(trials, value))
-}
-
-fn median_of(trials: &[&Sample], value: impl Fn(&Sample) -> Option<f64>) -> Option<f64> {
-    median(&values(trials, value))
-}
-
-fn per_request(total: f64, sample: &Sample) -> Option<f64> {
-    (sample.requests() > 0).then(|| total / sample.requests() as f64)
 }
 
 /// Quantiles over the trials of one of their histograms.

@@ -3,7 +3,7 @@
 use iolab_stats::{Interval, LatencyBandwidth, fit_latency_bandwidth, fit_piecewise};
 
 use crate::analysis::{Analysis, Response};
-use crate::claim::{confidence, median_within};
+use crate::claim::effect::{confidence, median_within};
 use crate::curve::{Curve, Point, by_size};
 use crate::in_threads;
 use crate::machine_thresholds::MachineThreshold;

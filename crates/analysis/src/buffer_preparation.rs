@@ -4,7 +4,7 @@ use iolab_stats::{CONFIDENCE, welch};
 use iolab_workload::trial::BufferInit;
 
 use crate::analysis::{Analysis, CellAnalysis, Response};
-use crate::claim::{Difference, Estimate, MARGIN_UP, confidence, difference, within_run};
+use crate::claim::effect::{Difference, Estimate, MARGIN_UP, confidence, difference, within_run};
 use crate::curve::held_levels;
 use crate::equivalence::FIRST_TRIALS;
 

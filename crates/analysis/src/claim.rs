@@ -48,7 +48,6 @@ pub use comparison::{Comparison, Contrast, comparisons};
 use comparison::{random_across_runs, targets_across_runs};
 pub use concurrency::{Cause, QueueLimit, Queued, TooFew};
 pub use effect::{CellId, Difference, Effect, Estimate, MARGIN, Trials, ratio};
-pub(crate) use effect::{MARGIN_UP, confidence, difference, median_within, within_run};
 pub use falls::{Unpaired, WhyUnpaired, unpaired};
 pub use leftover::{changes_inside, leftover};
 pub use order::{HEADLINES_MAX, Role, headlines, ordered};

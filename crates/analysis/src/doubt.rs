@@ -14,18 +14,15 @@ use std::collections::BTreeSet;
 
 use iolab_record::environment::{Environment, KEYS};
 use iolab_record::{Cell, RunRecord, Sample, ServedBy, ServedVerdict};
-use iolab_workload::counters::{DeviceStat, FlushCounter, Traffic};
-use iolab_workload::trial::{CacheState, SyncPolicy};
+use iolab_workload::counters::{DeviceStat, FlushCounter};
+use iolab_workload::trial::SyncPolicy;
 
-use crate::analysis::{CellDisturbance, Surroundings};
+use crate::disturbance::{CellDisturbance, Surroundings};
 use crate::imbalance::{Disturber, Imbalance};
+use crate::io_limit::{Measured, ReachedLimit, limit};
 
 pub use kind::ReasonKind;
 pub use sides::{ComparedSide, SideDoubt, SideDoubts};
-
-/// From this share of a limit of control groups on, the limit determines a trial's rate. Below 1, because they count in steps of
-/// time, and some requests at the edges of the timed span are outside.
-const LIMIT_REACHED: f64 = 0.7;
 
 /// What a claim says about the measured storage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -109,15 +106,6 @@ pub struct Doubt {
     pub samples: BTreeSet<i64>,
 }
 
-/// A limit of control groups that the trials reached.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ReachedLimit {
-    /// The limited kind of traffic.
-    pub what: Traffic,
-    /// The limit per second.
-    pub per_second: u64,
-}
-
 /// Reasons for and against the claims about some trials.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Doubts {
@@ -128,9 +116,6 @@ pub struct Doubts {
     /// A limit that explains why the storage is not better, however fast the disk is.
     pub limit: Option<ReachedLimit>,
 }
-
-/// A cell with its measured trials and the environment that applies to it.
-type Measured<'a> = (&'a Cell, Vec<&'a Sample>, Cow<'a, Environment>);
 
 impl Reason {
     /// Whether it could reverse a claim.
@@ -418,74 +403,6 @@ fn disturbances(cell: &Cell, sample: &Sample, around: Surroundings) -> Vec<Reaso
         .map(|per_second| Reason::Preempted { per_second });
     let suspended = (around.suspended_ns > 0).then_some(Reason::Suspended);
     disturbed.chain(preempted).chain(suspended).collect()
-}
-
-/// The limit of control groups that the successful trials of a cell reached.
-pub(crate) fn reached_limit(
-    record: &RunRecord,
-    cell: &Cell,
-    trials: &[&Sample],
-) -> Option<ReachedLimit> {
-    let ok: Vec<&Sample> = trials.iter().copied().filter(|s| s.ok).collect();
-    if ok.is_empty() || cell.spec.runs_program() {
-        return None;
-    }
-    limit(&[(cell, ok, record.environment_of(cell))])
-}
-
-/// The limit of control groups to which the trials came closest, where they reached it.
-fn limit(cells: &[Measured<'_>]) -> Option<ReachedLimit> {
-    let reached = |what: Traffic| {
-        let mut bound = None;
-        let (mut used, mut elapsed) = (0.0, 0.0);
-        for (cell, samples, environment) in cells {
-            let around = Surroundings::of(environment);
-            let per_second = environment.get(KEYS.device_limit(what))?;
-            bound = Some(bound.map_or(per_second, |least: u64| least.min(per_second)));
-            for sample in samples {
-                used += traffic(what, cell, sample, around)?;
-                elapsed += sample.elapsed_ns as f64 / 1e9;
-            }
-        }
-        let per_second = bound?;
-        let share = used / elapsed / per_second as f64;
-        (share >= LIMIT_REACHED).then_some((share, ReachedLimit { what, per_second }))
-    };
-    let all = Traffic::ALL.iter().filter_map(|what| reached(*what));
-    let most = all.max_by(|(a, _), (b, _)| a.total_cmp(b));
-    most.map(|(_, limit)| limit)
-}
-
-/// iolab's part of a kind of traffic with the device in a trial: the counters of the device where nothing else used it, otherwise
-/// what certainly reached it; `None` where neither is known.
-fn traffic(what: Traffic, cell: &Cell, sample: &Sample, around: Surroundings) -> Option<f64> {
-    let around = CellDisturbance::of(cell, &[sample], around, |_| None);
-    let own = |counted: fn(&DeviceStat) -> u64| {
-        let device = sample.counters.device.as_ref()?;
-        (!around.has_other_traffic()).then(|| counted(device) as f64)
-    };
-    let trial = cell.trial();
-    let is_direct = trial.cache == CacheState::Direct;
-    // A write with its own sync reaches the device as a write too.
-    let writes_through = is_direct || trial.sync.is_per_write() && trial.sync_every == 1;
-    let (reads, writes) = (&sample.operations.read, &sample.operations.write);
-    match what {
-        Traffic::ReadBytes => {
-            own(|stat| stat.read_bytes).or(is_direct.then_some(reads.bytes as f64))
-        }
-        Traffic::WriteBytes => {
-            own(|stat| stat.write_bytes).or(writes_through.then_some(writes.bytes as f64))
-        }
-        Traffic::Reads => own(|stat| stat.read_ios.saturating_add(stat.read_merges))
-            .or(is_direct.then_some(reads.requests as f64)),
-        // A flush counts as a write of no bytes.
-        Traffic::Writes => own(|stat| {
-            stat.write_ios
-                .saturating_add(stat.write_merges)
-                .saturating_add(stat.flush_ios)
-        })
-        .or(writes_through.then_some(writes.requests as f64)),
-    }
 }
 
 #[cfg(test)]

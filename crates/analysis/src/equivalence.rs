@@ -8,7 +8,7 @@
 use iolab_stats::{student, tost_log, welch};
 
 use crate::analysis::{Analysis, CellAnalysis, Response};
-use crate::claim::{Difference, Estimate, confidence, difference, within_run};
+use crate::claim::effect::{Difference, Estimate, confidence, difference, within_run};
 use crate::curve::held_levels;
 use crate::doubt::{Direction, SideDoubt, SideDoubts};
 

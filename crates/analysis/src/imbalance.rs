@@ -1,6 +1,7 @@
 //! Disturbances from outside, and whether the runs of two sides differ in them. METHODS.md has the rule.
 
-use crate::analysis::{CellAnalysis, CellDisturbance};
+use crate::analysis::CellAnalysis;
+use crate::disturbance::CellDisturbance;
 
 /// Something outside that disturbs trials.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -16,6 +16,9 @@ pub type CellLatencies = BTreeMap<(i64, LatencyOf), LatencyHistogram>;
 /// The same by cell and group, which is 0 in cells without groups; sums over the ranks and targets of a group.
 pub type GroupLatencies = BTreeMap<(i64, u32, LatencyOf), LatencyHistogram>;
 
+/// A run with the latencies of its cells.
+pub type RunWithLatencies = (RunRecord, GroupLatencies);
+
 /// Sums the latencies of a run's measured trials. Reads them one by one, since all at once would fill the memory.
 ///
 /// # Errors

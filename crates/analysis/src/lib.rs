@@ -3,7 +3,7 @@
 //! Files to begin with: `analysis.rs` cells, `compare.rs` two sides, `runs.rs` several runs of each side, `gate.rs` a new run
 //! compared with earlier ones, `history.rs` runs over time, `bends.rs` bends of curves, `headline_numbers.rs` the most commonly
 //! compared numbers, `sparkline.rs` a run as a small curve, `snapshot.rs` a run in progress, `claim.rs` what runs show, as data,
-//! `doubt.rs` evidence against a claim, `fitness.rs` whether service levels hold, `slo.rs` the search for the highest rate at
+//! `disturbance.rs` what went on around trials, `io_limit.rs` the limits that they reached, `doubt.rs` evidence against a claim, `fitness.rs` whether service levels hold, `slo.rs` the search for the highest rate at
 //! which they do, `answer.rs` the answer of a run to its question, `trust.rs` how far what an output shows can be trusted.
 
 // Sentences are made in `report`: the macros that make them are denied here but in tests and in `refusal.rs`. See clippy.toml.
@@ -19,6 +19,7 @@ pub mod claim;
 pub mod compare;
 pub mod consent;
 pub mod curve;
+pub mod disturbance;
 pub mod doubt;
 pub mod equivalence;
 pub mod fitness;
@@ -28,6 +29,7 @@ pub mod headline_numbers;
 pub mod history;
 pub mod imbalance;
 mod in_threads;
+pub mod io_limit;
 pub mod latencies;
 pub mod level_value;
 pub mod machine_thresholds;
@@ -41,5 +43,6 @@ pub mod slo;
 pub mod snapshot;
 pub mod sparkline;
 pub mod timeline;
+mod trial_values;
 pub mod trust;
 pub mod witness;

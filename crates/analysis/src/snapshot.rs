@@ -4,7 +4,7 @@ use iolab_record::{Cell, Sample};
 use iolab_stats::{Summary, summary};
 use iolab_workload::response::Response;
 
-use crate::analysis::{Surroundings, others_of};
+use crate::disturbance::{Surroundings, others_of};
 
 /// A run in progress, between two trials.
 #[derive(Debug, Clone, PartialEq)]

@@ -4,7 +4,7 @@
 //!     mpirun -n 64 target/release/examples/clocks [TRIALS]
 //!
 //! Nothing is read or written. Each trial is 100 ms of waiting on every rank. At the end it says what a message costs between the first
-//! rank and the last, and how the example `cost` is told.
+//! rank and the last, and how the example `collective_cost` of iolab-synthetic is told.
 
 #![allow(clippy::print_stdout, reason = "a program that prints a table")]
 
@@ -110,7 +110,7 @@ impl MessageCost {
             overhead_ns / 1e3
         );
         println!(
-            "  cargo run --release -p iolab-cluster --example cost -- {latency_ns:.0} {overhead_ns:.0} {byte_ns:.2}"
+            "  cargo run --release -p iolab-synthetic --example collective_cost -- {latency_ns:.0} {overhead_ns:.0} {byte_ns:.2}"
         );
     }
 }

@@ -2,7 +2,14 @@
 
 use iolab_workload::trial::{CacheState, FileLayout, TrialSpec};
 
-use crate::job::PageSize;
+/// Bytes of a page of the machine that measures a job file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PageSize(pub u64);
+
+impl PageSize {
+    /// That of most machines.
+    pub const USUAL: Self = Self(4096);
+}
 
 /// What the kernel reads as a whole before a buffered write of a part of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

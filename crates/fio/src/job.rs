@@ -31,17 +31,9 @@ use self::job_errors::Mistakes;
 use self::jobs::Job;
 use self::lines::Around;
 use self::read_back::ReadBack;
+pub use super::between_passes::PageSize;
 use super::between_passes::ReadUnit;
 use super::options::{FileSize, cell_or_faults, duration};
-
-/// Bytes of a page of the machine that measures a job file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct PageSize(pub u64);
-
-impl PageSize {
-    /// That of most machines.
-    pub const USUAL: Self = Self(4096);
-}
 
 /// What a job file asks for.
 #[derive(Debug, Clone, PartialEq)]

@@ -2,7 +2,8 @@
 
 use serde_json::{Map, Value};
 
-use iolab_analysis::analysis::{Analysis, CellAnalysis, CellDisturbance, ClientAnalysis, Latency};
+use iolab_analysis::analysis::{Analysis, CellAnalysis, ClientAnalysis, Latency};
+use iolab_analysis::disturbance::CellDisturbance;
 use iolab_figure::result_names;
 use iolab_stats::median;
 use iolab_workload::escape_control::escape_control;

@@ -5,6 +5,7 @@ pub(crate) mod data;
 
 use std::io::{self, Write};
 
+use crate::cell_counts::{self, cells};
 use crate::disturber;
 use crate::doubt::{has_values, on_side, remedy};
 use crate::fact;
@@ -412,7 +413,7 @@ pub(crate) fn doubt_lines<'a>(cells: impl Iterator<Item = &'a [SideDoubt]>) -> V
             _ => "A difference there may come from that.",
         };
         let remedy = remedy(&doubt.reason).map_or_else(String::new, |text| format!(" {text}."));
-        let cells = self::cells(n);
+        let cells = cell_counts::cells(n);
         format!("Cannot tell in {cells}: {what}{first}. {follows}{remedy}")
     };
     found.into_iter().map(line).collect()
@@ -480,18 +481,6 @@ fn advice(comparison: &Comparison) -> Option<String> {
         ));
     }
     (!parts.is_empty()).then(|| parts.join(" "))
-}
-
-pub(crate) fn cells(n: usize) -> String {
-    counted(n, "cell")
-}
-
-/// `both cells`, `all 3 cells`: of several.
-pub(crate) fn all_cells(n: usize) -> String {
-    match n {
-        2 => "both cells".to_owned(),
-        n => format!("all {n} cells"),
-    }
 }
 
 /// Writes one row per cell as CSV.

@@ -1,9 +1,10 @@
 //! Doubts about an answer, in words.
 
 use iolab_analysis::doubt::{
-    ComparedSide, Direction, Doubt, Doubts, ReachedLimit, Reason, ReasonKind, SideDoubt,
+    ComparedSide, Direction, Doubt, Doubts, Reason, ReasonKind, SideDoubt,
 };
 use iolab_analysis::imbalance::Disturber;
+use iolab_analysis::io_limit::ReachedLimit;
 use iolab_record::ServedBy;
 use iolab_workload::quantity::{counted, format_ns, format_percent, significant};
 

@@ -6,9 +6,8 @@ mod folder;
 
 use std::io::{self, Write};
 
-use crate::formats::RunWithLatencies;
 pub use folder::{CellFile, files};
-use iolab_analysis::latencies::GroupLatencies;
+use iolab_analysis::latencies::{GroupLatencies, RunWithLatencies};
 use iolab_fio::described::{DescribedJob, describe};
 use iolab_record::{Cell, LatencyOf, Operation, OperationSummary, Run, RunRecord, Sample};
 use iolab_workload::histogram::{LatencyHistogram, counts};

@@ -15,10 +15,10 @@ use iolab_workload::units::{format_duration, rough_duration};
 use serde_json::{Value, json};
 use std::time::Duration;
 
-use crate::answer::ToDo;
 use crate::doubt;
 use crate::fitness::data::FitDocument;
 use crate::layout::{self, Column, LINES_MAX, none, paragraph};
+use crate::to_do::ToDo;
 use iolab_workload::escape_control::escape_control;
 
 /// Most workloads that are named.

@@ -2,15 +2,12 @@
 
 use std::io::{self, Write};
 
-use iolab_analysis::latencies::GroupLatencies;
+use iolab_analysis::latencies::RunWithLatencies;
 use iolab_record::RunRecord;
 
 use crate::prometheus::GaugeRun;
 use crate::rows::Format;
 use crate::{benchstat, fio, gbench, prometheus};
-
-/// A run with the latencies of its cells.
-pub type RunWithLatencies = (RunRecord, GroupLatencies);
 
 /// The input of a format.
 #[derive(Debug, Clone, Copy)]

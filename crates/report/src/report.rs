@@ -29,9 +29,10 @@ use crate::findings::{self, Finding, FindingKind, agreement, choices, limits};
 use iolab_analysis::analysis::{Analysis, TrialOrder};
 use iolab_workload::Result;
 
-use crate::answer::{Answers, ToDo};
+use crate::answer::Answers;
 use crate::input::Input;
 use crate::overview::Overview;
+use crate::to_do::ToDo;
 use iolab_workload::escape_control::escape_control;
 
 pub use bundle::Bundle;

@@ -15,7 +15,8 @@ use iolab_workload::quantity::{counted, digits, format_p, format_percent};
 use iolab_workload::response::Response;
 use iolab_workload::settings::cell_label;
 
-use crate::compare::{SaidOfCell, answer, cells, difference_lines, doubt_lines, factor, undefined};
+use crate::cell_counts::cells;
+use crate::compare::{SaidOfCell, answer, difference_lines, doubt_lines, factor, undefined};
 use crate::exclusion::excluded;
 use crate::layout::{self, Column, none, wrapped};
 use crate::markdown::sentence;

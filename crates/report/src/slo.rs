@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use iolab_analysis::analysis::OVERLOAD_TOLD;
 use iolab_analysis::doubt::Doubt;
 use iolab_analysis::fitness::{
     Answer, CellAnswer, LevelAnswer, ReasonedAnswer, UnseenStalls, Verdicts,
@@ -11,7 +12,7 @@ use iolab_record::RunRecord;
 use iolab_workload::quantity::{format_percent, significant};
 use iolab_workload::units::format_duration;
 
-use crate::compare::all_cells;
+use crate::cell_counts::all_cells;
 use crate::doubt;
 use crate::fitness::{answer, in_line, in_words, interval, measured, stalls, why};
 use crate::layout::{self, Column, DOUBT_LINES_MAX, LINES_MAX, paragraph};
@@ -24,9 +25,6 @@ const POINTS_MAX: usize = 8;
 const POINTS_MIN: usize = 3;
 /// Lines around the rates: two empty ones and the headings.
 const LINES_AROUND_POINTS: usize = 3;
-
-/// From this overload on, the answer says that trials are too short for it.
-pub(crate) const OVERLOAD_TOLD: f64 = 0.03;
 
 /// The result of a search.
 #[derive(Debug, Clone, Copy, PartialEq)]

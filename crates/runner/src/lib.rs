@@ -46,8 +46,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, SystemTime};
 
-use iolab_analysis::analysis::Surroundings;
 use iolab_analysis::consent::NeededConsent;
+use iolab_analysis::disturbance::Surroundings;
 use iolab_host::clock::Clock;
 use iolab_host::system_control::SystemControl;
 use iolab_workload::{Error, Result};

@@ -3,8 +3,8 @@
 
 use std::path::Path;
 
-use iolab_analysis::analysis::Surroundings;
 use iolab_analysis::consent::NeededConsent;
+use iolab_analysis::disturbance::Surroundings;
 use iolab_doctor::Remark;
 use iolab_plan::cells::{FittedPlan, PlannedCell};
 use iolab_record::{ClockDomain, EventKind, Question, Run, RunRecord, RunStatus};

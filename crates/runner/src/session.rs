@@ -19,9 +19,9 @@ use super::{
     Basis, Finished, Observer, Progress, RunEnd, RunStart, Stop, TrialDone, experiment_record, fit,
     now_utc, precondition,
 };
-use iolab_analysis::analysis::Surroundings;
 use iolab_analysis::answer::RunAnswer;
 use iolab_analysis::consent::NeededConsent;
+use iolab_analysis::disturbance::Surroundings;
 use iolab_analysis::fitness::Answer;
 use iolab_analysis::snapshot::{LastTrial, RepetitionGoal, RunSnapshot};
 use iolab_doctor::{Remark, Severity};

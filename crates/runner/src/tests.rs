@@ -13,7 +13,7 @@ use iolab_workload::trial::{Batch, TrialSpec};
 
 use super::*;
 use bench::*;
-use iolab_analysis::analysis::Surroundings;
+use iolab_analysis::disturbance::Surroundings;
 use iolab_plan::blocks::block_order;
 use iolab_record::{ClockDomain, EndedBy};
 use iolab_workload::tool::Tool;

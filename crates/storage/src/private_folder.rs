@@ -11,7 +11,7 @@ use iolab_workload::{Error, Result};
 
 use super::errno;
 use super::path_lookup::same_inode;
-use super::scratch::{Listed, ListedFile};
+use super::scratch::footer::{Listed, ListedFile};
 
 /// What follows the name of the scratch file.
 const SUFFIX: &str = ".files";

@@ -32,11 +32,12 @@ use super::path_lookup::same_inode;
 use super::private_folder::Private;
 use super::target_size::check_process_limit;
 
-mod footer;
+pub(super) mod footer;
 mod leftovers;
 
 use footer::Register;
-pub(super) use footer::{FOOTER_LEN, Listed, ListedFile, check_count};
+pub(super) use footer::{FOOTER_LEN, check_count};
+use footer::{Listed, ListedFile};
 pub use leftovers::leftover_bytes;
 pub(super) use leftovers::{remove_leftovers, remove_leftovers_but};
 

@@ -1,15 +1,14 @@
 //! Describes runs of the built-in experiments with a given truth.
 
 use iolab_plan::experiment::Experiment;
-use iolab_record::{Cell, RunRecord};
+use iolab_record::Cell;
 
 use crate::cell_selection::At;
 use crate::curve::Curve;
 use crate::disturbance::Disturbance;
 use crate::noise::Noise;
 use crate::over_time::OverTime;
-use crate::scenario_runs::Prepared;
-use crate::truth::{TrueCell, TrueChange, Truth};
+use crate::truth::{TrueCell, TrueChange};
 
 /// Variation over time that all cells share, as logarithms of factors on the throughput.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -136,25 +135,6 @@ impl Scenario {
             started: self.started + 3600,
             ..self.clone()
         }
-    }
-
-    /// The run with this seed, and its truth.
-    ///
-    /// # Panics
-    ///
-    /// If the experiment has no cells.
-    pub fn run(&self, seed: u64) -> (RunRecord, Truth) {
-        Prepared::of(self).run(seed)
-    }
-
-    /// The same for many seeds: what their runs share is made once.
-    ///
-    /// # Panics
-    ///
-    /// If the experiment has no cells.
-    pub fn runs(&self) -> impl Fn(u64) -> (RunRecord, Truth) + use<> {
-        let prepared = Prepared::of(self);
-        move |seed| prepared.run(seed)
     }
 
     /// The truth of a cell of a run in which no trial is disturbed.

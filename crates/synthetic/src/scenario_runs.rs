@@ -16,7 +16,7 @@ use crate::scenario::{Common, Scenario};
 use crate::truth::{TrueCell, Truth};
 
 /// What the runs of a scenario share, whatever their seed.
-pub(crate) struct Prepared {
+struct Prepared {
     /// The record before the first trial.
     record: RunRecord,
     cells: Vec<PreparedCell>,
@@ -36,8 +36,29 @@ struct PreparedCell {
     disturbances: Vec<Disturbance>,
 }
 
+impl Scenario {
+    /// The run with this seed, and its truth.
+    ///
+    /// # Panics
+    ///
+    /// If the experiment has no cells.
+    pub fn run(&self, seed: u64) -> (RunRecord, Truth) {
+        Prepared::of(self).run(seed)
+    }
+
+    /// The same for many seeds: what their runs share is made once.
+    ///
+    /// # Panics
+    ///
+    /// If the experiment has no cells.
+    pub fn runs(&self) -> impl Fn(u64) -> (RunRecord, Truth) + use<> {
+        let prepared = Prepared::of(self);
+        move |seed| prepared.run(seed)
+    }
+}
+
 impl Prepared {
-    pub(crate) fn of(scenario: &Scenario) -> Self {
+    fn of(scenario: &Scenario) -> Self {
         let record = before_first_trial(scenario);
         let cell = |cell: &Cell| {
             let truth = scenario.truth_of(cell);
@@ -68,7 +89,7 @@ impl Prepared {
     }
 
     /// The run with this seed, and its truth.
-    pub(crate) fn run(&self, seed: u64) -> (RunRecord, Truth) {
+    fn run(&self, seed: u64) -> (RunRecord, Truth) {
         let mut record = self.record.clone();
         record.run.seed = seed;
         let cells = self.cells.len();

@@ -2,7 +2,9 @@
 
 use std::collections::HashMap;
 
-use super::{CellAnalysis, Surroundings, disturbance, median_of};
+use super::CellAnalysis;
+use crate::disturbance::{self, Surroundings};
+use crate::trial_values::median_of;
 use iolab_record::{Cell, Sample};
 use iolab_workload::trial::{Backend, CacheState};
 

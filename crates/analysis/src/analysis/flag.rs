@@ -5,7 +5,8 @@ use std::fmt;
 use iolab_record::{Sample, ServedBy};
 use iolab_workload::trial::CacheState;
 
-use super::{CellAnalysis, Context, Shortfall, is_peer, median_of, per_request};
+use super::{CellAnalysis, Context, Shortfall, is_peer};
+use crate::trial_values::{median_of, per_request};
 
 /// Share of the bytes of a trial with `dontcache` that may stay in the page cache, since the kernel reads ahead without the flag.
 const KEPT_MAX: f64 = 0.5;

@@ -2,7 +2,8 @@
 
 use iolab_stats::Summary;
 
-use super::{Latency, TAIL_REQUESTS_MIN, quantiles, summarise};
+use super::{Latency, TAIL_REQUESTS_MIN, quantiles};
+use crate::trial_values::summarise;
 use iolab_record::{Cell, Operation, OperationSummary, PerOperation, Sample, ShownLatency};
 
 /// The operations of a mix; `None` for those without requests.

@@ -11,6 +11,8 @@ use iolab_record::{Sample, ShownLatency};
 /// A rate counts as held when at least this share of it was reached, or of the requests that were due was made: of few
 /// requests those that happen to be due at the very end are a large share.
 pub const HELD_FROM: f64 = 0.98;
+/// From this overload on, which trials are too short to show, it is told of.
+pub const OVERLOAD_TOLD: f64 = 0.03;
 
 /// A cell with a rate, over its measured trials.
 #[derive(Debug, Clone, PartialEq)]

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::median_of;
+use crate::trial_values::median_of;
 use iolab_record::{Sample, ServedBy};
 
 /// The origin of a cell's bytes, over its measured trials.

@@ -9,7 +9,7 @@ use iolab_record::{Cell, EventKind, RunRecord, Sample, ServedBy, ShownLatency};
 use iolab_workload::target::TargetName;
 
 use super::ceiling::Ceilings;
-use crate::{doubt, in_threads};
+use crate::{in_threads, io_limit};
 
 use super::{
     CellAnalysis, Context, concurrency, flag, groups, measured_target, overwritten, ranks, rate,
@@ -110,7 +110,7 @@ pub(super) fn judge(
         cell.efficiency = target.and_then(|number| ceilings[number].efficiency(cell));
         let id = cell.cell.id;
         let own = trials.of_cell(id);
-        cell.io_limit = doubt::reached_limit(record, &cell.cell, own);
+        cell.io_limit = io_limit::reached_limit(record, &cell.cell, own);
         cell.flags = flag::of(context, cell, own);
         cell.ranks = parts.of_cell(context, &cell.cell, own);
         cell.overwritten = overwritten::before_window(&written, &cell.cell, own);

@@ -6,7 +6,8 @@ use iolab_workload::trial::{Backend, Descriptors};
 use super::effect::{CellId, Estimate, confidence, gains_less, iops_within_run};
 use super::series::id;
 use crate::analysis::{Analysis, CellAnalysis, Concurrency, FasterCell, Flag, Shortfall};
-use crate::doubt::{ReachedLimit, SideDoubts};
+use crate::doubt::SideDoubts;
+use crate::io_limit::ReachedLimit;
 
 /// The device's queue counts as full above this share of the requests that it takes.
 const FULL: f64 = 0.8;

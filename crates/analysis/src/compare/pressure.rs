@@ -3,7 +3,7 @@
 use iolab_stats::median;
 
 use super::difference::{Difference, DiffersIn, SideValue};
-use crate::analysis::CellDisturbance;
+use crate::disturbance::CellDisturbance;
 use crate::imbalance::Disturber;
 
 /// Smallest difference of two shares that is reported. Verdicts on cells use a higher one: see [`Disturber::differs`].

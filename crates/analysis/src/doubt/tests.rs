@@ -8,6 +8,7 @@ use crate::fitness::{Evidence, LevelAnswer, ReasonedAnswer, WhyOpen, judge};
 use crate::imbalance::Imbalance;
 use iolab_record::{Bottom, Counters, OperationSummary, PerOperation};
 use iolab_workload::counters::ProcessIo;
+use iolab_workload::counters::Traffic;
 use iolab_workload::settings::{CellSpec, Setting};
 
 const SECOND: u64 = 1_000_000_000;

@@ -9,7 +9,8 @@ use iolab_workload::settings::{cell_label, level_label};
 use super::{
     Answer, Evidence, Judged, ReasonedAnswer, UnseenStalls, WhyOpen, judge, merge_answers,
 };
-use crate::doubt::{Direction, Doubt, Doubts, ReachedLimit};
+use crate::doubt::{Direction, Doubt, Doubts};
+use crate::io_limit::ReachedLimit;
 
 /// The answer for a level in a cell.
 #[derive(Debug, Clone, PartialEq)]

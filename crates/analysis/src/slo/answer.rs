@@ -8,8 +8,9 @@ use iolab_workload::service_level::{ServiceLevel, ServiceLevels};
 use iolab_workload::trial::{RATE_MAX, Rate};
 
 use super::{RateLimit, Search};
-use crate::doubt::{Direction, ReachedLimit, Reason};
+use crate::doubt::{Direction, Reason};
 use crate::fitness::{Answer, CellAnswer, ReasonedAnswer, UnseenStalls, WhyOpen, keeps};
+use crate::io_limit::ReachedLimit;
 
 /// The result at one rate.
 #[derive(Debug, Clone, PartialEq)]

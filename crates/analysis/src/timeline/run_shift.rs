@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use iolab_record::{Cell, RunRecord, Sample};
 
 use super::is_free;
-use crate::analysis::slept_ns;
+use crate::disturbance::slept_ns;
 
 /// Most values that are looked at; the cost grows with their square. Of more trials neighbours are taken together.
 pub(super) const VALUES_MAX: usize = 1000;

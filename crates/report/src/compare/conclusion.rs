@@ -8,7 +8,7 @@ use iolab_analysis::compare::{CellVerdict, Valueless, WhyUndecided};
 use iolab_figure::result_names;
 use iolab_workload::quantity::{counted, format_percent};
 
-use super::all_cells;
+use crate::cell_counts::all_cells;
 use crate::ratio::{self, RatioShown};
 
 /// Why there is no conclusion about a cell, in a few words: `disturbed`, `p99 needs 368 requests in a trial; ...`.

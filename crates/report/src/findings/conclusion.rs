@@ -14,7 +14,7 @@ use iolab_record::RunStatus;
 use iolab_workload::quantity::{counted, format_bytes, format_ns, format_percent};
 use iolab_workload::settings::cell_label;
 
-use crate::compare::all_cells;
+use crate::cell_counts::all_cells;
 
 /// Most cells that the line names besides the lowest and the highest.
 const NAMED_MAX: usize = 2;

@@ -2,10 +2,9 @@
 
 use super::rule::DEVICE_REQUESTS;
 use super::{Finding, Rule, Says, capitalised, cells_of, within};
-use iolab_analysis::analysis::{
-    Analysis, CellAnalysis, CellDisturbance, Flag, Split, TrialGroup, WriteOut,
-};
-use iolab_analysis::doubt::ReachedLimit;
+use iolab_analysis::analysis::{Analysis, CellAnalysis, Flag, WriteOut};
+use iolab_analysis::disturbance::{CellDisturbance, Split, TrialGroup};
+use iolab_analysis::io_limit::ReachedLimit;
 use iolab_record::ServedBy;
 use iolab_workload::quantity::{format_ns, format_percent, significant};
 use iolab_workload::settings::cell_label;

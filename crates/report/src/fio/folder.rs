@@ -14,7 +14,7 @@ use iolab_workload::trial::{Pattern, TrialSpec};
 use serde_json::Value;
 
 use super::{group_name, jobs, report};
-use crate::formats::RunWithLatencies;
+use iolab_analysis::latencies::RunWithLatencies;
 
 /// Factors that the name of a file, or its block size, tells already.
 const IN_NAME: [&str; 6] = [

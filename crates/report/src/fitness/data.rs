@@ -1,7 +1,8 @@
 //! The answer of `iolab fit` as data for other programs.
 
-use iolab_analysis::doubt::{Direction, Doubt, Doubts, ReachedLimit, Reason};
+use iolab_analysis::doubt::{Direction, Doubt, Doubts, Reason};
 use iolab_analysis::fitness::{Answer, Change, LevelAnswer};
+use iolab_analysis::io_limit::ReachedLimit;
 use iolab_workload::service_level::Need;
 use schemars::JsonSchema;
 use serde::Serialize;

@@ -3,9 +3,10 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use iolab_analysis::doubt::{Doubt, Doubts, ReachedLimit, Reason};
+use iolab_analysis::doubt::{Doubt, Doubts, Reason};
 use iolab_analysis::fitness::{Answer, CellAnswer, Judged, LevelAnswer, ReasonedAnswer, WhyOpen};
 use iolab_analysis::imbalance::Disturber;
+use iolab_analysis::io_limit::ReachedLimit;
 use iolab_analysis::slo::{RateAnswer, RateLimit, Search, SearchAnswer, Step};
 use iolab_record::ServedBy;
 use iolab_report::slo::SearchResult;

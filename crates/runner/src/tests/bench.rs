@@ -10,7 +10,7 @@ use iolab_workload::trial::TrialSpec;
 
 use super::super::*;
 use crate::evidence::Origin;
-use iolab_analysis::analysis::Surroundings;
+use iolab_analysis::disturbance::Surroundings;
 use iolab_plan::cells::{OneProcess, Plan};
 use iolab_record::{ClockDomain, Run};
 use iolab_workload::settings::CellSpec;

@@ -5,7 +5,7 @@ use super::values::{
     put_duration, put_flag, put_number_or_none, put_or_none,
 };
 use super::{Setting, Value, rows};
-use crate::group::ALL;
+use crate::group_names::ALL;
 use crate::launchers;
 use crate::trial::{DEPTH_MAX, THREADS_MAX};
 use crate::units::parse_duration;

@@ -1,6 +1,6 @@
 //! What only some experiments ask, in words.
 
-use iolab_analysis::analysis::{Analysis, CellVerified, HELD_FROM, Response};
+use iolab_analysis::analysis::{Analysis, CellVerified, HELD_FROM, OVERLOAD_TOLD, Response};
 use iolab_analysis::bends::Bend;
 use iolab_analysis::claim::{
     Bent, Estimate, FixedCosts, Load, Preparation, RateTimes, Rates, ReachedBy, SharedLimit,
@@ -14,7 +14,6 @@ use iolab_workload::units::format_size;
 
 use super::{at, doubts, margin, times_of};
 use crate::findings::{capitalised, cells_of};
-use crate::slo::OVERLOAD_TOLD;
 
 /// Data that was read back.
 pub(super) fn of_verified(verified: &Verified, run: &Analysis) -> String {

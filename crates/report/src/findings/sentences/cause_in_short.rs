@@ -7,9 +7,8 @@ use iolab_analysis::claim::{
 };
 use iolab_workload::quantity::counted;
 
-use super::causes::{REST, of_share, short, without_joint};
+use super::causes::{REST, here, of_share, short, without_joint};
 use super::doubts;
-use crate::ratio::times;
 
 /// The cause of a difference in a clause: `cause: a write cache (without it 84 % (80 to 88 %) of the difference is gone); cleared: 2
 /// suspects`; `None` of a run that looks for none.
@@ -64,15 +63,6 @@ pub(super) fn of_claims(claims: &[Claim], said: Said) -> Option<String> {
             )
         }
     })
-}
-
-/// `1.02 times (0.981 to 1.06) in 12 blocks`: the difference in the run that was to explain it.
-pub(super) fn here(found: &Reproduction) -> String {
-    let blocks = counted(found.blocks, "block");
-    match (found.ratio, found.interval) {
-        (Some(ratio), interval) => format!("{} in {blocks}", times((ratio, interval))),
-        (None, _) => "no block with both sides".to_owned(),
-    }
 }
 
 /// What makes a difference that is there again, how much of it that leaves, and how many suspects it is not.

@@ -8,12 +8,12 @@ use iolab_analysis::claim::{
 };
 use iolab_analysis::doubt::{Reason, SideDoubt};
 use iolab_plan::suspect::Suspect;
-use iolab_workload::quantity::exact_duration;
+use iolab_workload::quantity::{counted, exact_duration};
 
-use super::cause_in_short::here;
 use super::why_untried::why_untried;
 use super::{doubt_words, doubts, more_blocks};
 use crate::disturber::of_both;
+use crate::ratio::times;
 
 /// Below this share nothing is left to be explained.
 pub(super) const REST: f64 = 0.1;
@@ -362,6 +362,15 @@ pub(super) fn of_share(share: &Share) -> String {
     let interval = interval.filter(|(low, high)| low != high);
     let interval = interval.map_or_else(String::new, |(low, high)| format!(" ({low} to {high} %)"));
     format!("{} %{interval}", percent(share.share))
+}
+
+/// `1.02 times (0.981 to 1.06) in 12 blocks`: the difference in the run that was to explain it.
+pub(super) fn here(found: &Reproduction) -> String {
+    let blocks = counted(found.blocks, "block");
+    match (found.ratio, found.interval) {
+        (Some(ratio), interval) => format!("{} in {blocks}", times((ratio, interval))),
+        (None, _) => "no block with both sides".to_owned(),
+    }
 }
 
 #[cfg(test)]

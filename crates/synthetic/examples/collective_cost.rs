@@ -1,6 +1,6 @@
 //! What coordinating a trial costs as ranks grow, on networks that are computed: the tables of docs/CLUSTER.md.
 //!
-//!     cargo run --release -p iolab-cluster --example cost [LATENCY_NS OVERHEAD_NS NS_PER_BYTE]
+//!     cargo run --release -p iolab-synthetic --example collective_cost [LATENCY_NS OVERHEAD_NS NS_PER_BYTE]
 //!
 //! With arguments, of a network for which the example `clocks` has measured them.
 //! Every rank runs the code that a run uses, on a thread of its own, in virtual time.

@@ -8,7 +8,7 @@ use iolab_stats::median;
 use iolab_workload::counters::{Bottom, DeviceStat, amplifies_writes};
 use iolab_workload::trial::CacheState;
 
-use super::median_of;
+use crate::trial_values::median_of;
 use iolab_record::{Cell, Residency, RunRecord, Sample, ServedBy};
 
 /// Share of other traffic, or of bytes beyond those requested, that gets a flag.
@@ -145,7 +145,7 @@ pub struct TrialGroup {
 }
 
 /// Says of a trial of this run whether it was disturbed from outside. A model computes its times, whatever the machine does.
-pub(super) fn of_trials(record: &RunRecord) -> impl Fn(&Sample) -> bool {
+pub(crate) fn of_trials(record: &RunRecord) -> impl Fn(&Sample) -> bool {
     let around = |cell: &Cell| Surroundings::of(&record.environment_of(cell));
     let cells = record.cells.iter();
     let cells: BTreeMap<i64, (&Cell, Surroundings)> =
@@ -412,7 +412,7 @@ fn fetched(cell: &Cell, sample: &Sample) -> Option<(f64, f64)> {
 
 /// Device I/Os per request; `None` where other traffic, the page cache or a journal may contribute much, or where the requests
 /// did not reach the device.
-pub(super) fn ios_per_request(cell: &Cell, sample: &Sample, around: Surroundings) -> Option<f64> {
+pub(crate) fn ios_per_request(cell: &Cell, sample: &Sample, around: Surroundings) -> Option<f64> {
     let device = sample.counters.device?;
     let journals = sample.operations.write.requests > 0
         && (cell.trial().sync.is_per_write() || around.amplifies_writes);

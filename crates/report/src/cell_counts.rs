@@ -1,0 +1,15 @@
+//! Numbers of cells in words.
+
+use iolab_workload::quantity::counted;
+
+pub(crate) fn cells(n: usize) -> String {
+    counted(n, "cell")
+}
+
+/// `both cells`, `all 3 cells`: of several.
+pub(crate) fn all_cells(n: usize) -> String {
+    match n {
+        2 => "both cells".to_owned(),
+        n => format!("all {n} cells"),
+    }
+}

@@ -1,0 +1,53 @@
+//! What the user has to do.
+
+use iolab_workload::escape_control::escape_control;
+
+use crate::layout::paragraph;
+
+/// What the user has to do.
+#[derive(Debug, Clone)]
+pub(crate) struct ToDo {
+    /// In words.
+    pub(crate) words: String,
+    /// The command that does it, on a line of its own, where people copy it.
+    pub(crate) command: Option<String>,
+}
+
+impl ToDo {
+    /// How to finish this number of runs: with this command, `None` of runs on a model.
+    pub(crate) fn to_finish(runs: usize, command: Option<String>) -> Self {
+        let them = if runs == 1 { "it" } else { "them" };
+        let words = match command {
+            Some(_) => format!("Finish {them} with:"),
+            None => format!("Run {them} again: the state of a model is not kept."),
+        };
+        Self { words, command }
+    }
+
+    /// Without control characters.
+    pub(crate) fn cleaned(&self) -> Self {
+        let clean = |text: &String| escape_control(text).into_owned();
+        Self {
+            words: clean(&self.words),
+            command: self.command.as_ref().map(clean),
+        }
+    }
+
+    /// For a terminal of `width` columns, which a command may exceed.
+    pub(crate) fn text(&self, width: u16) -> String {
+        let Self { words, command } = self.cleaned();
+        let command = command.map(|command| format!("  {command}\n"));
+        paragraph(&words, "", width) + &command.unwrap_or_default()
+    }
+
+    /// For a document: its sentence and its block of lines to copy as they are written there.
+    pub(crate) fn written(
+        &self,
+        sentence: impl Fn(&str) -> String,
+        block: impl Fn(&str) -> String,
+    ) -> String {
+        let Self { words, command } = self.cleaned();
+        let command = command.map_or_else(String::new, |command| block(&command));
+        format!("{}\n\n{command}", sentence(&words))
+    }
+}
