@@ -15,6 +15,7 @@ mod escape_output;
 mod exit;
 #[cfg(feature = "measure")]
 mod experiment_options;
+mod failure;
 #[cfg(unix)]
 mod file_limit;
 mod job_file;

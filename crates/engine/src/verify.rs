@@ -9,7 +9,7 @@
 mod block;
 mod format;
 mod read_back;
-mod signer;
+pub(crate) mod signer;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -22,7 +22,6 @@ use iolab_workload::pattern::derive;
 
 use format::Generation;
 pub(crate) use read_back::{Reading, Stored, read_back};
-pub(crate) use signer::{Signed, Signer};
 
 /// An identity that no other trial has, also not one of the same seed: what it left must not pass for this one's.
 pub(crate) fn identity(seed: u64) -> u64 {

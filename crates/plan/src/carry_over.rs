@@ -6,7 +6,7 @@ use iolab_workload::settings::CellSpec;
 use iolab_workload::target::TargetName;
 use iolab_workload::trial::{Backend, SyncPolicy};
 
-use crate::experiment::{Design, INTERVAL_TRIALS, WarmUp};
+use crate::experiment::design::{Design, INTERVAL_TRIALS, WarmUp};
 
 /// Whether the order of these cells may decide their results: they use a target one after the other, no warm-up takes up what the one before left
 /// there (a full cache, heat, used-up burst credits), and trials are too few to average over orders.

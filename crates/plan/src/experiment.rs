@@ -3,7 +3,7 @@
 mod builtin;
 mod change;
 mod combinations;
-mod design;
+pub(crate) mod design;
 pub mod document;
 mod group_settings;
 mod inquiry;

@@ -1,6 +1,6 @@
 //! A comparison of two sides: as text, as rows, as a JSON object.
 
-mod conclusion;
+pub(crate) mod conclusion;
 pub(crate) mod data;
 
 use std::io::{self, Write};
@@ -28,7 +28,7 @@ use crate::markdown::sentence;
 use crate::rows::{Field, Format, RowWriter, columns_of};
 use crate::table::bare;
 use crate::values::fields_of;
-pub(crate) use conclusion::{SaidOfCell, answer, undecided};
+pub(crate) use conclusion::{SaidOfCell, answer, measured};
 pub(crate) use data::Differing;
 use iolab_workload::escape_control::escape_control;
 
@@ -161,12 +161,6 @@ pub fn whole(side: &SideName) -> String {
         "" => side.name.clone(),
         of => format!("{} {of}", side.name),
     }
-}
-
-/// The quantity of both sides.
-pub(crate) fn measured(comparison: &Comparison) -> String {
-    let response = comparison.response;
-    response.map_or_else(|| "values".to_owned(), |response| response.to_string())
 }
 
 /// Explains the table.

@@ -7,7 +7,7 @@
 //! buffers; `permutation.rs` is a random order without a list, `skewed.rs` has the distributions that prefer some blocks.
 
 mod offsets_in_files;
-mod permutation;
+pub(crate) mod permutation;
 mod skewed;
 
 use crate::trial::share;

@@ -16,7 +16,7 @@ use iolab_report::table;
 
 use super::run_text::heading;
 use super::{report, sentences, style};
-use crate::exit::Outcome;
+use crate::failure::Outcome;
 
 /// Writes one run, in full or only what matters.
 pub(crate) fn run(input: &Input, full: bool, to: &mut dyn Write) -> Outcome {

@@ -8,7 +8,7 @@ use iolab_plan::read_user_file;
 use iolab_workload::{Error, Result};
 
 use crate::escape_output::Harmless;
-use crate::exit::Outcome;
+use crate::failure::Outcome;
 
 /// Whether the name of an output means stdout: `-`.
 pub(crate) fn is_stdout(path: &Path) -> bool {

@@ -18,7 +18,7 @@ use iolab_report::table;
 use iolab_workload::escape_control::escape_control;
 
 use super::style;
-use crate::exit::Outcome;
+use crate::failure::Outcome;
 
 /// Writes the question, the table, the chart, the comparison with other tools and the findings of one run.
 pub(crate) fn report(

@@ -18,7 +18,7 @@ use crate::kept_memory::WorkerMemory;
 use crate::placement;
 use crate::spare_histograms::SpareHistograms;
 use crate::start_barrier::{Running, StartBarrier};
-use crate::verify::Signer;
+use crate::verify::signer::Signer;
 use crate::worker::group_weights::{Flow, FlowPart};
 use crate::worker::latency_log::{LatencyLog, Notes};
 use crate::worker::open_loop::{Open, sleep_exactly};

@@ -7,7 +7,7 @@ use iolab_workload::verify::Verified;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 
-use super::signer::Signer;
+use super::signer::{Signed, Signer};
 use iolab_workload::trial::TrialSpec;
 
 use super::*;

@@ -9,7 +9,7 @@ use super::sync_interval::Following;
 use super::{Requests, Steady, Varied, WorkerOutcome};
 use crate::buffer::{Buffers, Slot};
 use crate::request::{Action, Backend, Completion, Request, SystemFailure};
-use crate::verify::Signer;
+use crate::verify::signer::Signer;
 use iolab_host::clock::Clock;
 use iolab_workload::operation::{Moved, PerOperation};
 use iolab_workload::outcome::{Ended, FailedRequest, Tally};

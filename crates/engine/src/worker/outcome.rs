@@ -5,7 +5,7 @@ use crate::arena::Pieces;
 use crate::placement::Seen;
 use crate::series::Recorder;
 use crate::spare_histograms::SpareHistograms;
-use crate::verify::Signed;
+use crate::verify::signer::Signed;
 use iolab_host::clock::Clock;
 use iolab_workload::counters::{Counters, Hardware};
 use iolab_workload::histogram::over_time::LatencyOverTime;

@@ -4,12 +4,18 @@ use std::borrow::Cow;
 
 use crate::doubt::in_short;
 use iolab_analysis::analysis::Response;
-use iolab_analysis::compare::{CellVerdict, Valueless, WhyUndecided};
+use iolab_analysis::compare::{CellVerdict, Comparison, Valueless, WhyUndecided};
 use iolab_figure::result_names;
 use iolab_workload::quantity::{counted, format_percent};
 
 use crate::cell_counts::all_cells;
 use crate::ratio::{self, RatioShown};
+
+/// The quantity of both sides.
+pub(crate) fn measured(comparison: &Comparison) -> String {
+    let response = comparison.response;
+    response.map_or_else(|| "values".to_owned(), |response| response.to_string())
+}
 
 /// Why there is no conclusion about a cell, in a few words: `disturbed`, `p99 needs 368 requests in a trial; ...`.
 pub(crate) fn undecided(why: WhyUndecided, response: Option<Response>) -> Cow<'static, str> {

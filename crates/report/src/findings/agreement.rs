@@ -11,7 +11,7 @@ use iolab_figure::result_names;
 use iolab_workload::escape_control::escape_control;
 use iolab_workload::quantity::format_percent;
 
-use crate::compare::{measured, undecided};
+use crate::compare::conclusion::{measured, undecided};
 use crate::doubt::on_side;
 
 pub(crate) const AGREEMENT: Rule = Rule::result(

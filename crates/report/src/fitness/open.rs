@@ -94,7 +94,7 @@ fn are(number: u64, of: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::compare::undecided;
+    use crate::compare::conclusion::undecided;
     use iolab_analysis::compare::WhyUndecided;
     use iolab_analysis::doubt::ReasonKind;
 

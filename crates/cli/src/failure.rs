@@ -1,0 +1,45 @@
+//! How a command ends: what its exit code and its last message are made of.
+
+use std::io;
+
+use iolab_workload::Error;
+
+/// Why a command failed.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// An error to print.
+    Told(Error),
+    /// A comparison found a slower cell, or the answer is no; everything is printed.
+    No,
+    /// The answer is unknown; everything is printed.
+    CannotTell,
+    /// A program that was observed has failed with this code; all is said.
+    #[cfg(feature = "measure")]
+    Program(i32),
+    /// Another process of the same start tells it; a second one that failed could have the launcher end that one first.
+    ToldElsewhere,
+    /// The reader of the output closed it (EPIPE), which is not a failure.
+    BrokenPipe,
+}
+
+/// Result of a command.
+pub(crate) type Outcome<T = ()> = Result<T, Failure>;
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Failure::Told(error)
+    }
+}
+
+impl From<io::Error> for Failure {
+    /// Errors of writing the output; everything else that can fail has an [`Error`] of its own.
+    fn from(error: io::Error) -> Self {
+        if error.kind() == io::ErrorKind::BrokenPipe {
+            return Failure::BrokenPipe;
+        }
+        Failure::Told(
+            Error::failed(format!("cannot write the output: {error}"))
+                .hint("check that there is space left where it goes"),
+        )
+    }
+}
