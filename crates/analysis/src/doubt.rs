@@ -24,6 +24,9 @@ use crate::io_limit::{Measured, ReachedLimit, limit};
 pub use kind::ReasonKind;
 pub use sides::{ComparedSide, SideDoubt, SideDoubts};
 
+/// Largest share of writes without a later sync that does not matter: levels are judged within as much.
+const UNSYNCED_MAX: f64 = 0.05;
+
 /// What a claim says about the measured storage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Direction {
@@ -40,6 +43,11 @@ pub enum Direction {
 pub enum Reason {
     /// Nothing makes writes durable.
     NotSynced(SyncPolicy),
+    /// Trials ended before the sync that would make their last writes durable.
+    Unsynced {
+        /// The largest share of a trial's writes that no sync followed.
+        share: f64,
+    },
     /// The bytes may not have come from the storage, or not gone to it.
     ServedBy {
         /// The verdict of the first trial concerned.
@@ -121,7 +129,7 @@ impl Reason {
     /// Whether it could reverse a claim.
     pub fn turns(&self, direction: Direction) -> bool {
         let looks_better = match self {
-            Self::NotSynced(_) | Self::NeverFlushed { .. } => true,
+            Self::NotSynced(_) | Self::Unsynced { .. } | Self::NeverFlushed { .. } => true,
             Self::ServedBy { served_by, .. } if *served_by != ServedBy::NotStorage => true,
             Self::Disturbed { .. }
             | Self::Preempted { .. }
@@ -147,6 +155,7 @@ impl Reason {
     pub fn is_alike(&self, other: &Self) -> bool {
         match self {
             Self::NotSynced(one) => matches!(other, Self::NotSynced(two) if one == two),
+            Self::Unsynced { .. } => matches!(other, Self::Unsynced { .. }),
             Self::ServedBy {
                 served_by: one,
                 reason: _,
@@ -179,6 +188,7 @@ impl Reason {
     pub fn name(&self) -> &'static str {
         match self {
             Self::NotSynced(_) => "not_synced",
+            Self::Unsynced { .. } => "unsynced",
             Self::ServedBy { .. } => "served_by",
             Self::NeverFlushed { .. } => "never_flushed",
             Self::Disturbed { by, .. } => by.name(),
@@ -226,6 +236,11 @@ impl Doubts {
         };
         for (cell, samples, _) in cells {
             found.add_all(samples, not_synced(cell));
+            for sample in samples {
+                if let Some(reason) = unsynced(cell, sample) {
+                    found.add(sample, reason);
+                }
+            }
             for sample in samples.iter().filter(|s| is_open(cell, &s.verdict)) {
                 found.add(sample, served(&sample.verdict));
             }
@@ -338,6 +353,10 @@ impl Reason {
                 *per_second = per_second.max(*other);
                 true
             }
+            (Self::Unsynced { share }, Self::Unsynced { share: other }) => {
+                *share = share.max(*other);
+                true
+            }
             (own, other) => own == other,
         }
     }
@@ -347,6 +366,19 @@ fn not_synced(cell: &Cell) -> Option<Reason> {
     let trial = cell.trial();
     let unsynced = trial.writes() && !trial.sync.is_per_write();
     unsynced.then_some(Reason::NotSynced(trial.sync))
+}
+
+/// The writes of a trial that no sync followed, where `sync_every` lets them be many.
+fn unsynced(cell: &Cell, sample: &Sample) -> Option<Reason> {
+    let trial = cell.trial();
+    let writes = sample.operations.write.requests;
+    let is_asked = trial.sync.is_per_write() && !trial.sync.is_in_write();
+    if !is_asked || cell.spec.has_groups() || writes == 0 {
+        return None;
+    }
+    let syncs = sample.operations.sync.requests as f64;
+    let share = 1.0 - syncs * f64::from(trial.sync_every) / writes as f64;
+    (share > UNSYNCED_MAX).then_some(Reason::Unsynced { share })
 }
 
 /// Whether the storage may not have transferred a trial's bytes.

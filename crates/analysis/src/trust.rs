@@ -413,6 +413,7 @@ impl TrustReason {
         match doubt {
             doubt::Reason::ServedBy { .. }
             | doubt::Reason::NotSynced(_)
+            | doubt::Reason::Unsynced { .. }
             | doubt::Reason::NeverFlushed { .. } => Self::SomeNotAsAsked,
             doubt::Reason::Disturbed { .. }
             | doubt::Reason::Preempted { .. }

@@ -32,6 +32,10 @@ pub fn words(doubt: &Doubt, all: &Doubts) -> String {
                 false => format!("served by {served_by} {trials}{which} {reason}"),
             }
         }
+        Reason::Unsynced { share } => format!(
+            "{trials} no sync followed the last writes, up to {} of a trial's: they may stay in a cache",
+            format_percent(*share)
+        ),
         Reason::NeverFlushed { syncs } => {
             format!("the device has a volatile write cache, and none of {syncs} syncs flushed it")
         }
@@ -127,6 +131,7 @@ pub(crate) fn of_sides(alike: &[&Reason]) -> Vec<String> {
 pub(crate) fn has_values(reason: &Reason) -> bool {
     match reason {
         Reason::NotSynced(_)
+        | Reason::Unsynced { .. }
         | Reason::ServedBy { .. }
         | Reason::NeverFlushed { .. }
         | Reason::Disturbed { .. }
@@ -146,6 +151,10 @@ pub(crate) fn has_values(reason: &Reason) -> bool {
 pub fn of_side(reason: &Reason) -> String {
     match reason {
         Reason::NotSynced(sync) => format!("nothing makes the writes durable (sync={sync})"),
+        Reason::Unsynced { share } => format!(
+            "no sync followed up to {} of a trial's writes",
+            format_percent(*share)
+        ),
         Reason::NeverFlushed { syncs } => {
             format!("none of {syncs} syncs flushed the write cache of the device")
         }
@@ -213,6 +222,9 @@ pub(crate) fn remedy(reason: &Reason) -> Option<String> {
             "measure again with this version, which writes out between trials what others left"
         }
         Reason::RateNotHeld => "lower the rate (--rate) until it is held",
+        Reason::Unsynced { .. } => {
+            "lower sync_every, so that a trial has many syncs, or make trials longer"
+        }
         Reason::Contradicted => {
             "repeat both experiments; 'iolab history' shows how runs differ over time"
         }

@@ -291,6 +291,7 @@ impl Reason {
         };
         match self {
             Self::Disturbed { worst, .. } => of_share(*worst),
+            Self::Unsynced { share } => of_share(*share),
             Self::Preempted { per_second } => of_share(per_second * SLICE_S),
             Self::ClockResolution { share, .. } => of_share(*share),
             Self::NotSynced(_)

@@ -137,6 +137,44 @@ fn what_may_come_from_memory_speaks_against_good_alone() {
 }
 
 #[test]
+fn writes_after_the_last_sync_speak_against_good_alone() {
+    let synced = |sync_every: &str, syncs: u64| {
+        let own = cell(&[
+            ("read_percent", "0"),
+            ("sync", "fdatasync"),
+            ("sync_every", sync_every),
+        ]);
+        let samples = samples(|sample| {
+            sample.operations.write.requests = 1000;
+            sample.operations.sync.requests = syncs;
+        });
+        of(&own, &samples)
+    };
+    for (sync_every, syncs) in [("1", 1000), ("32", 31), ("1000", 1)] {
+        assert_eq!(synced(sync_every, syncs).all, [], "{sync_every}");
+    }
+    for (sync_every, syncs, share) in [("1000000", 0, 1.0), ("400", 2, 0.2)] {
+        let found = synced(sync_every, syncs);
+        assert_eq!(both(&found), (vec!["unsynced"], vec![]), "{sync_every}");
+        let [
+            Doubt {
+                reason: Reason::Unsynced { share: found },
+                ..
+            },
+        ] = found.all[..]
+        else {
+            panic!("{found:?}");
+        };
+        assert!((found - share).abs() < 1e-9, "{found}");
+    }
+    let in_write = cell(&[("read_percent", "0"), ("sync", "odsync")]);
+    assert_eq!(
+        of(&in_write, &samples(|s| s.operations.write.requests = 1000)).all,
+        []
+    );
+}
+
+#[test]
 fn a_kind_of_verdict_is_one_doubt_whatever_its_numbers() {
     let mut all = samples(|_| ());
     all[1].verdict = verdict(ServedBy::Unknown, "17 %");

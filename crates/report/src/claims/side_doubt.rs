@@ -35,6 +35,7 @@ impl Against {
             }),
             value: match &found.reason {
                 Reason::Disturbed { worst, .. } => Some(*worst),
+                Reason::Unsynced { share } => Some(*share),
                 Reason::Preempted { per_second } => Some(*per_second),
                 Reason::Dependent { independence } => Some(*independence),
                 Reason::ClockResolution { share, .. } => Some(*share),
