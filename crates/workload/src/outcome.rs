@@ -63,6 +63,9 @@ pub struct Waits {
     pub lateness: LatencyHistogram,
 }
 
+/// Share of the requests due that a worker makes up for after its time is up.
+pub const MADE_UP: f64 = 0.03;
+
 /// How well a trial kept its rate.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct RateReport {
@@ -78,6 +81,16 @@ pub struct RateReport {
 }
 
 impl RateReport {
+    /// Requests that were due and never issued, of a trial that made so many: what is due at the end is made up for, unless it is
+    /// more than [`MADE_UP`] of all.
+    pub fn abandoned(&self, made: u64) -> u64 {
+        let due = made.saturating_add(self.backlog_end) as f64;
+        match self.backlog_end as f64 > MADE_UP * due {
+            true => self.backlog_end,
+            false => 0,
+        }
+    }
+
     /// The sum of two workers.
     #[must_use]
     pub fn plus(self, other: Self) -> Self {

@@ -157,10 +157,11 @@ impl Trial<'_> {
             }
         }
         // Requests that were due and never issued have waited longer than all others.
+        let made = self.sample.requests();
         let left_out = self
             .sample
             .rate_report
-            .map_or(0, |rate_report| rate_report.backlog_end);
+            .map_or(0, |report| report.abandoned(made));
         if left_out > 0 && quantity == RequestTime::Response {
             let longest = self.sample.elapsed_ns.max(1);
             let all = counts.entry(longest).or_default();

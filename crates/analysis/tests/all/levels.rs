@@ -58,6 +58,16 @@ fn judged(record: &RunRecord, level: &str, requests: u64) -> Judged {
 }
 
 #[test]
+fn what_is_due_at_the_end_and_made_up_for_has_no_time_beside_its_own() {
+    // 1000 requests, of which the last 20 were due when the schedule ended, and issued after it.
+    let kept = judged(&at_rate(20), "reads.max<50ms", 1000);
+    assert_eq!(kept.answer, Answer::Yes, "{kept:?}");
+    // More are given up: they have waited for longer than the trial shows.
+    let missed = judged(&at_rate(40), "reads.max<50ms", 1000);
+    assert_eq!(missed.answer, Answer::No, "{missed:?}");
+}
+
+#[test]
 fn times_at_a_rate_count_from_the_intended_start_and_syncs_have_none() {
     let all_made = at_rate(0);
     let answer = |level: &str| judged(&all_made, level, 1000).answer;

@@ -23,11 +23,8 @@ use crate::schedule::Schedule;
 use crate::spare_histograms::SpareHistograms;
 use iolab_host::clock::Clock;
 use iolab_workload::operation::PerOperation;
-use iolab_workload::outcome::{Ended, RateReport, Waits};
+use iolab_workload::outcome::{Ended, MADE_UP, RateReport, Waits};
 use iolab_workload::trial::{Rate, TrialSpec};
-
-/// Share of the requests due that a worker makes up for after its time is up.
-const MADE_UP: f64 = 0.03;
 
 /// The intended starts of one worker, and how far its requests kept to them.
 pub(crate) struct Open<'a, L = NoLog> {
