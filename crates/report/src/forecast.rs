@@ -169,7 +169,7 @@ pub fn standard(plan: &Plan, medium: Option<Medium>, bytes: Option<u64>) -> Opti
 fn in_words(writes: Writes) -> String {
     match writes {
         Writes::AtMost(_) => bounded(writes),
-        Writes::Paced(_) => format!("{} at the rates of their requests", bounded(writes)),
+        Writes::Paced(_) => format!("{}, limited by their rate", bounded(writes)),
         Writes::Within(_) => format!(
             "{} at {} GB/s, more where storage is faster",
             bounded(writes),

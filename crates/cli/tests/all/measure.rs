@@ -166,6 +166,10 @@ fn a_dry_run_touches_nothing() {
     let program = words!("run linkage --size 4MiB --set bs=4k --set");
     let program = [&program[..], &["command=/bin/cat {file}"]].concat();
     insta::assert_snapshot!(dry_run(folder.path(), &program));
+    // A rate says how much is written, on any storage.
+    let paced = dry_run(folder.path(), &[&plan[..], &["--rate", "1000"]].concat());
+    let written = paced.lines().last().unwrap_or_default();
+    insta::assert_snapshot!(written, @"All trials together write: up to 33.2 MiB, limited by their rate");
     assert!(entries(folder.path()).is_empty());
 }
 
