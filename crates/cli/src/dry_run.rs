@@ -15,12 +15,12 @@ use iolab_plan::standard::Medium;
 use iolab_report::forecast::{self, By};
 use iolab_report::layout::wrapped;
 use iolab_runner::Disk;
-use iolab_storage::{Consent, Need, Size, device_under, is_nvme_namespace};
-use iolab_workload::Result;
+use iolab_storage::{Consent, Need, Size, Target, device_under, is_nvme_namespace};
 use iolab_workload::escape_control::escape_control;
 use iolab_workload::quantity::{exact_size, format_bytes, significant};
 use iolab_workload::trial::{Backend, CacheState};
 use iolab_workload::units::rough_duration;
+use iolab_workload::{Error, Result};
 
 use crate::exit::Outcome;
 use crate::output;
@@ -85,6 +85,11 @@ pub(crate) fn print(
             lines.push(place(path, need)?);
         }
         lines.extend(unaligned(path, plans));
+    }
+    if !follows {
+        let wanted: Vec<(PathBuf, &Need)> = targets.iter().cloned().zip(needs).collect();
+        let refusal = Target::check_space(&wanted).err();
+        lines.extend(refusal.map(|error| refused(&error)));
     }
     let mut cells = plans.iter().flat_map(Plan::cells);
     let by = match model {
@@ -211,6 +216,14 @@ fn unaligned(path: &Path, plans: &[Plan]) -> Option<String> {
     })
 }
 
+/// The message with which the run is refused.
+fn refused(error: &Error) -> String {
+    let hint = error
+        .remedy()
+        .map_or_else(String::new, |hint| format!("; {hint}"));
+    format!("Refused: {}{hint}", error.message())
+}
+
 /// The used part of the target, and the free space for it.
 fn place(path: &Path, need: &Need) -> Result<String> {
     let (Size::Exactly(bytes) | Size::AtMost { most: bytes, .. }) = need.size;
@@ -245,10 +258,7 @@ fn place(path: &Path, need: &Need) -> Result<String> {
         return Ok(text);
     }
     if let Err(error) = need.beside.check_count() {
-        let hint = error
-            .remedy()
-            .map_or_else(String::new, |hint| format!("; {hint}"));
-        return Ok(format!("Refused: {}{hint}", error.message()));
+        return Ok(refused(&error));
     }
     let free = iolab_storage::free(path)?;
     let text = free.map_or("unknown".to_owned(), |bytes| format_bytes(bytes as f64));
@@ -257,10 +267,7 @@ fn place(path: &Path, need: &Need) -> Result<String> {
         exact_size(bytes)
     );
     Ok(match (free, need.size) {
-        (Some(free), Size::Exactly(least) | Size::AtMost { least, .. }) if least > free => {
-            format!("{text}\nToo little is free: iolab refuses to make it")
-        }
-        (Some(free), Size::AtMost { most, .. }) if most > free => {
+        (Some(free), Size::AtMost { most, least }) if least <= free && free < most => {
             format!("{text}\nLess is free: iolab makes it smaller")
         }
         (Some(_) | None, Size::Exactly(_) | Size::AtMost { .. }) => text,

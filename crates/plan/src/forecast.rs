@@ -1,5 +1,7 @@
 //! Forecast of a plan before anything is touched.
 
+mod writing;
+
 use std::time::Duration;
 
 use iolab_workload::settings::CellSpec;
@@ -10,6 +12,8 @@ use crate::carry_over::leaves_writes;
 use crate::cells::{Plan, PlannedCell};
 use crate::experiment::BlockTimes;
 use crate::precondition::Precondition;
+
+use writing::Writing;
 
 /// The assumed rate of fast storage, bytes per second, for estimates before the target has been measured.
 pub const ASSUMED_RATE: f64 = 3e9;
@@ -35,9 +39,8 @@ pub struct Forecast {
     pub leaves_writes: bool,
     /// What is written before the first trial, as passes over this many bytes.
     pub precondition: (Precondition, u64),
-    /// For each cell that writes: its share of the time, times the share of its requests that write; and its limit in bytes
-    /// written per second, where it has a rate.
-    writing: Vec<(f64, Option<f64>)>,
+    /// What each cell that writes data writes.
+    writing: Vec<Writing>,
 }
 
 /// Bytes that trials write.
@@ -87,7 +90,7 @@ impl Forecast {
             precondition: (design.precondition, region),
             writing: cells
                 .iter()
-                .filter_map(|cell| writing(cell, share_of_time(cell, in_flight, cells.len())))
+                .filter_map(|cell| Writing::of(cell, share_of_time(cell, in_flight, cells.len())))
                 .collect(),
         }
     }
@@ -118,15 +121,15 @@ impl Forecast {
 
     /// Bytes that its trials write on storage that takes `rate` bytes per second.
     pub fn writes_at(&self, rate: f64) -> Writes {
-        let per_second: f64 = self
-            .writing
-            .iter()
-            .map(|(share, own)| share * own.map_or(rate, |own| own.min(rate)))
-            .sum();
+        let cells = self.writing.iter();
+        let per_second: f64 = cells.map(|cell| cell.per_second(rate)).sum();
         let in_time = per_second * self.time.1.as_secs_f64();
         match self.written {
             Written::AtMost(most) if most as f64 <= in_time => Writes::AtMost(most),
             _ if self.writing.is_empty() => Writes::AtMost(0),
+            _ if self.writing.iter().all(|cell| cell.is_paced(rate)) => {
+                Writes::Paced(in_time as u64)
+            }
             _ => Writes::Within(in_time as u64),
         }
     }
@@ -137,6 +140,8 @@ impl Forecast {
 pub enum Writes {
     /// Limited by the trials themselves: at most this many.
     AtMost(u64),
+    /// Limited by the rates of the requests: this many in all of the time.
+    Paced(u64),
     /// Limited by time: as many as storage of the given rate takes in all of it.
     Within(u64),
 }
@@ -145,27 +150,16 @@ impl Writes {
     /// The sum of both.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
+        let bytes = |one| match one {
+            Self::AtMost(bytes) | Self::Paced(bytes) | Self::Within(bytes) => bytes,
+        };
+        let sum = u64::saturating_add(bytes(self), bytes(other));
         match (self, other) {
-            (Self::AtMost(a), Self::AtMost(b)) => Self::AtMost(a.saturating_add(b)),
-            (Self::AtMost(a) | Self::Within(a), Self::AtMost(b) | Self::Within(b)) => {
-                Self::Within(a.saturating_add(b))
-            }
+            (Self::Within(_), _) | (_, Self::Within(_)) => Self::Within(sum),
+            (Self::Paced(_), _) | (_, Self::Paced(_)) => Self::Paced(sum),
+            (Self::AtMost(_), Self::AtMost(_)) => Self::AtMost(sum),
         }
     }
-}
-
-/// The entry of a cell in `Forecast::writing`.
-fn writing(cell: &PlannedCell, share_of_time: f64) -> Option<(f64, Option<f64>)> {
-    let trials = cell.spec.trials().into_iter();
-    let trials = trials.filter(|trial| trial.writes_data() && !cell.spec.runs_program());
-    let of_trial = |trial: &TrialSpec| {
-        let share = trial.data_share();
-        let request = trial.mean_request();
-        let rate = trial.rate.map(|rate| rate.per_second(request) * request);
-        (share * share_of_time, rate)
-    };
-    // Groups write at the same time; the group with the largest share is assumed to have the storage to itself.
-    trials.map(of_trial).max_by(|(a, _), (b, _)| a.total_cmp(b))
 }
 
 /// The share of the time of a block of this many cells in which a cell has requests in flight (without idle time); equal for all cells
@@ -342,7 +336,7 @@ mod tests {
         assert_eq!(half.writes_at(1e9), Writes::Within(50_000_000_000));
         let slow = forecast("write-size", &["bs=4k,8k", "rate=1000", "budget=100s"]);
         let bytes = 1000 * (4096 + 8192) / 2 * 100;
-        assert_eq!(slow.writes_at(1e9), Writes::Within(bytes));
+        assert_eq!(slow.writes_at(1e9), Writes::Paced(bytes));
         let idle = forecast("write-size", &[&sets[..], &["idle=3s"]].concat());
         assert_eq!(idle.writes_at(1e9), Writes::Within(25_000_000_000));
         let few = forecast("write-size", &["bs=4k,8k", "bytes=1M", "trials_max=9"]);
@@ -351,6 +345,44 @@ mod tests {
         assert_eq!(reads.writes_at(1e9), Writes::AtMost(0));
         let both = Writes::AtMost(1).and(Writes::Within(2));
         assert_eq!(both, Writes::Within(3));
+        let both = Writes::AtMost(1).and(Writes::Paced(2));
+        assert_eq!(
+            (both, both.and(Writes::Within(1))),
+            (Writes::Paced(3), Writes::Within(4))
+        );
+    }
+
+    /// On storage of 1 GB/s, for 100 s.
+    #[test]
+    fn pauses_and_rates_of_groups_count() {
+        let sets = ["bs=1MiB", "bytes=none", "time=1s", "budget=100s"];
+        let written = |sets_of_pauses: &[&str]| {
+            let all = [&sets[..], sets_of_pauses].concat();
+            match forecast("write-size", &all).writes_at(1e9) {
+                Writes::Within(bytes) => bytes as f64 / 100e9,
+                other => panic!("{other:?}"),
+            }
+        };
+        // Of a second 3 bursts of 100 ms, with 300 ms between.
+        assert!((written(&["bursts=100ms/300ms"]) - 0.3).abs() < 1e-9);
+        // A request of 1 MiB takes 1.05 ms.
+        let paused = written(&["thinktime=9437184ns"]);
+        assert!((paused - 0.1).abs() < 1e-9, "{paused}");
+        let four = written(&["thinktime=9437184ns", "threads=4"]);
+        assert!((four - 0.4).abs() < 1e-9, "{four}");
+        let rare = written(&["thinktime=1048576ns", "thinktime_every=9"]);
+        assert!((rare - 0.9).abs() < 1e-9, "{rare}");
+        let groups = |rate: &str| {
+            let sets = [rate, "reader.read_percent=0", "budget=100s"];
+            forecast("interference", &sets).writes_at(1e9)
+        };
+        let reader = 1000 * 4096 * 100;
+        assert_eq!(groups("writer.rate=0"), Writes::Paced(reader));
+        assert_eq!(
+            groups("writer.rate=50MB/s"),
+            Writes::Paced(reader + 5_000_000_000)
+        );
+        assert_eq!(groups("writer.rate=none"), Writes::Within(100_000_000_000));
     }
 
     #[test]

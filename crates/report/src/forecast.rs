@@ -169,6 +169,7 @@ pub fn standard(plan: &Plan, medium: Option<Medium>, bytes: Option<u64>) -> Opti
 fn in_words(writes: Writes) -> String {
     match writes {
         Writes::AtMost(_) => bounded(writes),
+        Writes::Paced(_) => format!("{}, limited by their rate", bounded(writes)),
         Writes::Within(_) => format!(
             "{} at {} GB/s, more where storage is faster",
             bounded(writes),
@@ -182,6 +183,8 @@ fn bounded(writes: Writes) -> String {
     match writes {
         Writes::AtMost(0) => "nothing".to_owned(),
         Writes::AtMost(most) => format!("at most {}", format_bytes(most as f64)),
-        Writes::Within(bytes) => format!("up to {}", format_bytes(bytes as f64)),
+        Writes::Paced(bytes) | Writes::Within(bytes) => {
+            format!("up to {}", format_bytes(bytes as f64))
+        }
     }
 }

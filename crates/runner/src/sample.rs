@@ -313,7 +313,7 @@ fn remedy_of_request(failure: &FailedRequest) -> &'static str {
     if failure.errno == 0 {
         "the target was cut short while it was measured: leave it alone, then resume"
     } else if is(Errno::NOSPC) || is(Errno::DQUOT) {
-        "free some space, or choose a smaller region with --size; then resume the run"
+        "free some space, then resume the run; or start a new run with a smaller --size"
     } else if is(Errno::IO) {
         "look into the kernel's log (dmesg): the device or its connection reports errors"
     } else if is(Errno::OPNOTSUPP) {

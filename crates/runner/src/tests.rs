@@ -158,7 +158,7 @@ fn a_failure_ends_the_run_and_keeps_what_was_measured() {
     });
     insta::assert_snapshot!(told.join("\n"), @r"
     bs=1MiB: pwrite of 1048576 bytes at offset 8192 failed: No space left on device (os error 28)
-      free some space, or choose a smaller region with --size; then resume the run
+      free some space, then resume the run; or start a new run with a smaller --size
     bs=1MiB: pwrite of 1048576 bytes at offset 8192 failed: Input/output error (os error 5)
       look into the kernel's log (dmesg): the device or its connection reports errors
     bs=1MiB: pwrite of 1048576 bytes at offset 8192 failed: unexpected end of the file or device

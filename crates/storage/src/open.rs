@@ -89,6 +89,29 @@ impl Prepared {
     }
 }
 
+/// Bytes for the region of a scratch file in a directory, and a note where that is not what is wanted, or not known to fit.
+fn scratch_size(
+    dir: &Path,
+    sources: &Sources,
+    need: &Need,
+    share: Option<u64>,
+) -> Result<(u64, Option<String>)> {
+    let Some((room, by)) = sources.room()? else {
+        let note = format!(
+            "the file system of {} does not say how much space is free",
+            dir.display()
+        );
+        return Ok((need.size.wanted(), Some(note)));
+    };
+    let room = share.map_or(room, |share| share.min(room));
+    let room = room.saturating_sub(scratch::FOOTER_LEN);
+    let fitted = need.beside.of_room(need.size, room, dir);
+    fitted.map_err(|error| match share {
+        Some(_) => error.within("beside the scratch files of other targets"),
+        None => bounded(error, by, dir),
+    })
+}
+
 impl Target {
     /// Opens PATH: a directory gets a scratch file, an existing file or device is opened as `need` allows.
     ///
@@ -134,6 +157,37 @@ impl Target {
             .iter()
             .map(|(path, need)| Prepared::of(path, need, true));
         let prepared = prepared.collect::<Result<Vec<_>>>()?;
+        let rooms = Self::rooms(&prepared, wanted)?;
+        let opened = prepared.into_iter().zip(wanted).zip(rooms);
+        opened
+            .map(|((prepared, (_, need)), room)| Self::open_prepared(prepared, need, room))
+            .collect()
+    }
+
+    /// Refuses targets as [`Target::open_all`] does where too little space is free for what is made in them; makes and opens nothing. What
+    /// else keeps a target from being opened is not said.
+    ///
+    /// # Errors
+    /// The refusal.
+    pub fn check_space(wanted: &[(PathBuf, &Need)]) -> Result<()> {
+        let prepared = wanted
+            .iter()
+            .map(|(path, need)| Prepared::of(path, need, false));
+        let Ok(prepared) = prepared.collect::<Result<Vec<_>>>() else {
+            return Ok(());
+        };
+        let rooms = Self::rooms(&prepared, wanted)?;
+        let mut made = prepared.iter().zip(wanted).zip(rooms);
+        made.try_for_each(|((prepared, (_, need)), room)| match &prepared.sources {
+            Some(sources) if prepared.makes_files() => {
+                scratch_size(&prepared.found.path, sources, need, room).map(drop)
+            }
+            _ => Ok(()),
+        })
+    }
+
+    /// The part of the free space that each may take, where others need the rest.
+    fn rooms(prepared: &[Prepared], wanted: &[(PathBuf, &Need)]) -> Result<Vec<Option<u64>>> {
         let demands = prepared.iter().zip(wanted);
         let demands = demands.map(|(prepared, (_, need))| prepared.demands(need));
         let mut demands = demands.collect::<Result<Vec<_>>>()?;
@@ -153,10 +207,7 @@ impl Target {
             rooms.push(room);
         }
         space::check_together(&demands.concat())?;
-        let opened = prepared.into_iter().zip(wanted).zip(rooms);
-        opened
-            .map(|((prepared, (_, need)), room)| Self::open_prepared(prepared, need, room))
-            .collect()
+        Ok(rooms)
     }
 
     /// `share` is the part of the free space that it may take, where others need the rest.
@@ -186,26 +237,8 @@ impl Target {
         share: Option<u64>,
     ) -> Result<Self> {
         let dir = found.path;
-        let size = match sources.room()? {
-            Some((room, by)) => {
-                let room = share.map_or(room, |share| share.min(room));
-                let room = room.saturating_sub(scratch::FOOTER_LEN);
-                let fitted = need.beside.of_room(need.size, room, &dir);
-                let (size, note) = fitted.map_err(|error| match share {
-                    Some(_) => error.within("beside the scratch files of other targets"),
-                    None => bounded(error, by, &dir),
-                })?;
-                notes.extend(note);
-                size
-            }
-            None => {
-                notes.push(format!(
-                    "the file system of {} does not say how much space is free",
-                    dir.display()
-                ));
-                need.size.wanted()
-            }
-        };
+        let (size, note) = scratch_size(&dir, sources, need, share)?;
+        notes.extend(note);
         let (scratch, file) = Scratch::create(found.handle, &dir, size)?;
         let mut target = Self::of_scratch(scratch, file, size, notes);
         target.fresh = if need.beside.fresh > 0 { size } else { 0 };

@@ -1,16 +1,26 @@
 //! Words of a command line as people paste them.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::escape_control::steers;
 
 /// Files as arguments of a command, for a shell.
 pub fn shell_words(files: &[PathBuf]) -> String {
-    let names: Vec<String> = files
-        .iter()
-        .map(|file| shell_word(&file.to_string_lossy()))
-        .collect();
+    let names: Vec<String> = files.iter().map(|file| shell_path(file)).collect();
     names.join(" ")
+}
+
+/// A path as one word for a shell, also where it is not UTF-8.
+pub fn shell_path(path: &Path) -> String {
+    if let Some(text) = path.to_str() {
+        return shell_word(text);
+    }
+    let bytes = path.as_os_str().as_encoded_bytes();
+    let visible: String = bytes
+        .utf8_chunks()
+        .flat_map(|chunk| [visible(chunk.valid()), hex(chunk.invalid())])
+        .collect();
+    format!("$'{visible}'")
 }
 
 /// Quotes a text as one word for a shell, without characters that would steer a terminal: those become `$'\x1b'`, which bash, zsh and ksh
@@ -18,21 +28,27 @@ pub fn shell_words(files: &[PathBuf]) -> String {
 pub fn shell_word(text: &str) -> String {
     let harmless = |c: char| c.is_alphanumeric() || "-_./:=,+%@".contains(c);
     if text.contains(steers) {
-        let visible = |c: char| match c {
-            '\'' | '\\' => format!("\\{c}"),
-            c if steers(c) => {
-                let mut buffer = [0; 4];
-                let bytes = c.encode_utf8(&mut buffer).bytes();
-                bytes.map(|byte| format!("\\x{byte:02x}")).collect()
-            }
-            c => c.to_string(),
-        };
-        return format!("$'{}'", text.chars().map(visible).collect::<String>());
+        return format!("$'{}'", visible(text));
     }
     match !text.is_empty() && text.chars().all(harmless) {
         true => text.to_owned(),
         false => format!("'{}'", text.replace('\'', "'\\''")),
     }
+}
+
+/// What stands between `$'` and `'` for a text.
+fn visible(text: &str) -> String {
+    let visible = |c: char| match c {
+        '\'' | '\\' => format!("\\{c}"),
+        c if steers(c) => hex(c.encode_utf8(&mut [0; 4]).as_bytes()),
+        c => c.to_string(),
+    };
+    text.chars().map(visible).collect()
+}
+
+fn hex(bytes: &[u8]) -> String {
+    let hex = |byte| format!("\\x{byte:02x}");
+    bytes.iter().map(hex).collect()
 }
 
 #[cfg(test)]
@@ -57,5 +73,18 @@ mod tests {
     fn a_file_is_one_argument() {
         let files = ["a.iolab", "b c.iolab", "$d.iolab"].map(PathBuf::from);
         assert_eq!(shell_words(&files), "a.iolab 'b c.iolab' '$d.iolab'");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_path_keeps_its_bytes() {
+        use std::os::unix::ffi::OsStringExt;
+        let path = |bytes: &[u8]| {
+            shell_path(&PathBuf::from(std::ffi::OsString::from_vec(
+                bytes.to_owned(),
+            )))
+        };
+        assert_eq!(path(b"/it's/\xff\xfe2\n"), r"$'/it\'s/\xff\xfe2\x0a'");
+        assert_eq!(path("/ä b".as_bytes()), "'/ä b'");
     }
 }

@@ -407,6 +407,17 @@ impl Default for TrialSpec {
     }
 }
 
+/// What limits the number of requests of a trial.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CountedBound {
+    /// [`TrialLimit::bytes`].
+    Bytes,
+    /// [`TrialLimit::requests`].
+    Requests,
+    /// One pass over the region.
+    Region,
+}
+
 /// Most workers of a trial.
 pub const THREADS_MAX: u32 = 1024;
 /// Greatest queue depth.
@@ -472,6 +483,11 @@ impl TrialSpec {
     /// Number of requests over all threads that ends a trial; `None` where only time does. With [`TrialSpec::bs_mix`], the
     /// expected number for the bytes.
     pub fn requests_bound(&self) -> Option<u64> {
+        self.counted_bound().map(|(_, requests)| requests)
+    }
+
+    /// What sets [`TrialSpec::requests_bound`], and that number.
+    pub fn counted_bound(&self) -> Option<(CountedBound, u64)> {
         let bytes = match &self.bs_mix {
             None => self.limit.bytes.map(|bytes| bytes.div_ceil(self.bs)),
             Some(_) => self
@@ -481,12 +497,15 @@ impl TrialSpec {
         // A trim is a request too.
         let pass = (self.visited_bytes() / self.bs).saturating_mul(1 + u64::from(self.trim_first));
         let counted = [
-            bytes,
-            self.limit.requests,
-            self.fills_new_file().then_some(pass),
+            (CountedBound::Bytes, bytes),
+            (CountedBound::Requests, self.limit.requests),
+            (CountedBound::Region, self.fills_new_file().then_some(pass)),
         ];
-        match counted.into_iter().flatten().min() {
-            None if self.limit.time.is_none() => Some(pass),
+        let counted = counted
+            .into_iter()
+            .filter_map(|(by, count)| Some((by, count?)));
+        match counted.min_by_key(|(_, count)| *count) {
+            None if self.limit.time.is_none() => Some((CountedBound::Region, pass)),
             bound => bound,
         }
     }

@@ -1,7 +1,7 @@
 //! Concurrency below the requested one, and the gain of a queue.
 
 use iolab_workload::response::Response;
-use iolab_workload::trial::{Backend, Descriptors};
+use iolab_workload::trial::{Backend, CountedBound, Descriptors};
 
 use super::effect::{CellId, Estimate, confidence, gains_less, iops_within_run};
 use super::series::id;
@@ -41,8 +41,18 @@ pub enum Cause {
         /// Number of requests that the region holds.
         requests: u64,
     },
+    /// A trial has fewer requests than should be in flight.
+    FewRequests {
+        /// What limits their number.
+        by: CountedBound,
+        /// Number of requests of a trial.
+        requests: u64,
+    },
     /// The threads did not issue the requests in time, or the trials had too few requests.
-    Late,
+    Late {
+        /// What ended the trials before their time; `None` where time did.
+        by: Option<CountedBound>,
+    },
     /// Another cell, without the resource that the threads share, is faster.
     Shared(FasterCell),
     /// The threads share one descriptor with one file position.
@@ -132,9 +142,18 @@ pub(super) fn too_few(analysis: &Analysis, run: usize) -> Vec<TooFew> {
 fn why_few(cell: &CellAnalysis) -> Cause {
     let trial = cell.cell.trial();
     let requests = trial.visited_bytes() / trial.bs.max(1);
-    match requests < trial.in_flight() {
-        true => Cause::Region { requests },
-        false => Cause::Late,
+    if requests < trial.in_flight() {
+        return Cause::Region { requests };
+    }
+    let bound = trial.counted_bound();
+    if let Some((by, requests)) = bound.filter(|(_, count)| *count < trial.in_flight()) {
+        return Cause::FewRequests { by, requests };
+    }
+    let elapsed = cell.elapsed.as_ref().map_or(0.0, |elapsed| elapsed.median);
+    let time = trial.limit.time;
+    let is_early = |_: &_| time.is_none_or(|time| elapsed < time.as_nanos() as f64);
+    Cause::Late {
+        by: bound.filter(is_early).map(|(by, _)| by),
     }
 }
 

@@ -166,15 +166,16 @@ fn a_dry_run_touches_nothing() {
     let program = words!("run linkage --size 4MiB --set bs=4k --set");
     let program = [&program[..], &["command=/bin/cat {file}"]].concat();
     insta::assert_snapshot!(dry_run(folder.path(), &program));
+    // A rate says how much is written, on any storage.
+    let paced = dry_run(folder.path(), &[&plan[..], &["--rate", "1000"]].concat());
+    let written = paced.lines().last().unwrap_or_default();
+    insta::assert_snapshot!(written, @"All trials together write: up to 33.2 MiB, limited by their rate");
     assert!(entries(folder.path()).is_empty());
 }
 
 #[test]
 fn a_dry_run_says_what_the_run_refuses() {
     let folder = folder();
-    let plan = words!("run read-random --bs 4k --size 1P");
-    insta::assert_snapshot!(dry_run(folder.path(), &plan));
-    run(folder.path(), &plan).expect(3);
     std::fs::write(folder.path().join("small"), vec![1; 8192]).expect("written");
     let plan = words!("run read-random small --bs 4k --size 1M");
     insta::assert_snapshot!(dry_run(folder.path(), &plan));
@@ -190,6 +191,47 @@ fn a_dry_run_says_what_the_run_refuses() {
     let plan = [&plan[..], &several[..]].concat();
     insta::assert_snapshot!(dry_run(folder.path(), &plan));
     run(folder.path(), &plan).expect(2);
+}
+
+/// A file alone, with files beside it, and in two folders of one file system.
+#[test]
+fn a_dry_run_refuses_too_little_space_as_the_run_does() {
+    let folder = folder();
+    for name in ["a", "b"] {
+        std::fs::create_dir(folder.path().join(name)).expect("a folder");
+    }
+    let free = iolab_storage::free(folder.path()).expect("asked");
+    let most = format!("{}M", (free.expect("known") >> 20) / 4 * 3);
+    let without_numbers = |text: &str| {
+        let word = |word: &str| match word.starts_with(|c: char| c.is_ascii_digit()) {
+            true => "N".to_owned(),
+            false => word.to_owned(),
+        };
+        text.split_whitespace()
+            .map(word)
+            .collect::<Vec<_>>()
+            .join(" ")
+    };
+    for (says, targets) in [
+        ("a scratch file of N PiB", &["a", "--size", "1P"][..]),
+        (
+            "with files per thread or fresh files beside it: ",
+            &["a", "--size", &most, "--set", "layout=private"],
+        ),
+        (
+            "what is written to DIR/a and DIR/b does not fit",
+            &["a", "b", "--size", &most],
+        ),
+    ] {
+        let plan = [&["run", "read-random", "--bs", "4k"], targets].concat();
+        let dry = dry_run(folder.path(), &plan);
+        let (_, refused) = dry.split_once("Refused: ").expect("a refusal");
+        let (refused, _) = refused.split_once("\nFilling ").expect("the end");
+        let error = error_of(&run(folder.path(), &plan).expect(3), folder.path());
+        let error = without_numbers(&error.replacen("\n  ", "; ", 1));
+        assert!(error.starts_with(says), "{error}");
+        assert_eq!(without_numbers(refused), error);
+    }
 }
 
 #[test]

@@ -9,6 +9,7 @@ use iolab_workload::trial::Rate;
 use iolab_workload::{Error, Result};
 
 use super::Experiment;
+use super::workload_overlap::included_settings;
 
 /// A setting for all groups of a trial, or for one of them.
 #[derive(Debug, Clone, PartialEq)]
@@ -177,17 +178,26 @@ impl Experiment {
         Ok(())
     }
 
-    /// Refuses a change without effect: to a setting of all groups that every group overrides.
+    /// Refuses a change without effect: to a setting of all groups that every group overrides. A workload code has its effect through the
+    /// settings that it includes.
     pub(super) fn check_effect(&self, of: &GroupSetting) -> Result<()> {
-        match of.group.is_none() && self.every_group_has(of.setting) {
-            true => Err(self.no_effect(of)),
-            false => Ok(()),
+        if of.group.is_some() || self.groups.is_empty() {
+            return Ok(());
         }
+        let included = included_settings(of.setting).iter().copied();
+        let own = std::iter::once(of.setting.name)
+            .chain(included)
+            .find(|name| self.every_group_says(name));
+        own.map_or(Ok(()), |own| Err(self.no_effect(of, own)))
     }
 
     /// Whether every group overrides a setting; false without groups.
     pub fn every_group_has(&self, setting: &'static Setting) -> bool {
-        let has = |group: &ExperimentGroup| self.says_of(group, setting.name);
+        self.every_group_says(setting.name)
+    }
+
+    fn every_group_says(&self, setting: &str) -> bool {
+        let has = |group: &ExperimentGroup| self.says_of(group, setting);
         !self.groups.is_empty() && self.groups.iter().all(has)
     }
 
@@ -227,13 +237,13 @@ impl Experiment {
         fixed || varied
     }
 
-    fn no_effect(&self, of: &GroupSetting) -> Error {
+    fn no_effect(&self, of: &GroupSetting, own: &str) -> Error {
         let group = self
             .groups
             .first()
             .map_or("GROUP", |group| group.name.as_str());
         Error::usage(format!(
-            "{of} has no effect: every group has a {of} of its own"
+            "{of} has no effect: every group has a {own} of its own"
         ))
         .hint(format!("change that of a group: --set {group}.{of}=..."))
     }
@@ -277,6 +287,17 @@ impl Experiment {
         ];
         if let Some((_, what, hint)) = refused.into_iter().find(|(applies, ..)| *applies) {
             return Err(Error::usage(what).hint(hint));
+        }
+        if let Some(group) = self
+            .groups
+            .iter()
+            .find(|group| self.says_of(group, "active"))
+        {
+            return Err(Error::usage(format!(
+                "{}.active has no effect: active is a setting of the whole trial",
+                group.name
+            ))
+            .hint("name the groups that run for all of them: --set active=NAME,NAME+NAME"));
         }
         let mut common = self.factors.iter().map(|factor| &factor.of);
         common.try_for_each(|of| self.check_effect(of))
@@ -346,6 +367,25 @@ mod tests {
     }
 
     #[test]
+    fn a_workload_without_effect_is_refused_like_its_pattern() {
+        let told = ["pattern=seq", "workload=RS", "workload=WS,RS"].map(|set| {
+            let mut experiment = Experiment::find("interference").expect("built in");
+            experiment.apply_set(set).expect_err(set).to_string()
+        });
+        insta::assert_snapshot!(told.join("\n"), @r"
+        --set pattern=seq: pattern has no effect: every group has a pattern of its own
+          change that of a group: --set reader.pattern=...
+        --set workload=RS: workload has no effect: every group has a pattern of its own
+          change that of a group: --set reader.workload=...
+        --set workload=WS,RS: workload has no effect: every group has a pattern of its own
+          change that of a group: --set reader.workload=...
+        ");
+        // The writer has no pattern of its own.
+        let mut experiment = Experiment::from_toml(TEXT, "x").expect("valid");
+        experiment.apply_set("workload=WR").expect("an effect");
+    }
+
+    #[test]
     fn those_that_write_are_verified() {
         let mut experiment = Experiment::from_toml(TEXT, "x").expect("valid");
         experiment.apply_set("verify=true").expect("of the writer");
@@ -403,6 +443,8 @@ group reader: verify in a trial that only reads
             "writer.bz=4k",
             "writer.trials_min=7",
             "rate=0",
+            "reader.active=writer",
+            "writer.active=reader,writer",
         ]
         .map(|set| experiment.apply_set(set).expect_err(set).to_string());
         insta::assert_snapshot!(told.join("\n"), @r"
@@ -418,6 +460,10 @@ group reader: verify in a trial that only reads
           it holds for the whole experiment: --set trials_min=...
         --set rate=0: rate has no effect: every group has a rate of its own
           change that of a group: --set reader.rate=...
+        --set reader.active=writer: reader.active has no effect: active is a setting of the whole trial
+          name the groups that run for all of them: --set active=NAME,NAME+NAME
+        --set writer.active=reader,writer: writer.active has no effect: active is a setting of the whole trial
+          name the groups that run for all of them: --set active=NAME,NAME+NAME
         ");
         for (set, runs) in [
             ("active=reader", true),

@@ -1,11 +1,20 @@
 //! A workload code sets pattern and direction together, which excludes settings that set them separately.
 
+use iolab_workload::settings::Setting;
 use iolab_workload::{Error, Result};
 
 use super::{Experiment, GroupSetting};
 
 /// The settings that a workload code includes.
 const INCLUDED_SETTINGS: [&str; 2] = ["pattern", "read_percent"];
+
+/// The settings that a setting includes: those of a workload code.
+pub(super) fn included_settings(setting: &Setting) -> &'static [&'static str] {
+    match setting.name {
+        "workload" => &INCLUDED_SETTINGS,
+        _ => &[],
+    }
+}
 
 impl Experiment {
     /// Removes the settings that a workload code includes, of all workers or of the group that the code is for.

@@ -237,7 +237,7 @@ pub(crate) struct TooFewData {
     seen: f64,
     /// `in_flight` (seen from the threads) or `at_device`.
     place: String,
-    /// What the evidence says of the cause: `region`, `late`, `shared` (another cell without what the threads share is faster),
+    /// What the evidence says of the cause: `region`, `few_requests` (a trial has fewer than should be in flight), `late`, `shared` (another cell without what the threads share is faster),
     /// `position` (of one descriptor), `cpus`, `others_on_cpus`, `io_limit` (of the control group), `queue` (of the device), `durable` (each write waits until it is), `unknown`.
     cause: String,
 }
@@ -250,7 +250,8 @@ impl TooFewData {
         };
         let cause = match few.cause {
             Cause::Region { .. } => "region",
-            Cause::Late => "late",
+            Cause::FewRequests { .. } => "few_requests",
+            Cause::Late { .. } => "late",
             Cause::Shared(_) => "shared",
             Cause::Position => "position",
             Cause::Cpus => "cpus",

@@ -80,10 +80,11 @@ pub fn below_precision(analysis: &Analysis) -> Vec<Finding> {
         findings.push(Finding {
             rule: BELOW_PRECISION,
             text: format!(
-                "{} {} no 95 % interval of the median: fewer than {TRIALS_MIN} trials had enough requests for a {response} ({} per trial). Increase --time.",
+                "{} {} no 95 % interval of the median: fewer than {TRIALS_MIN} trials had enough requests for a {response} ({} per trial). {}",
                 cells_of(lacking.len(), analysis),
                 has(lacking.len()),
                 response.requests_min(),
+                longer_trials(analysis),
             ),
         });
     }
@@ -99,8 +100,19 @@ pub(super) fn wide_interval(cell: &CellAnalysis, response: Response) -> Option<S
     Some(format!("{low} to {high}"))
 }
 
+/// What gives trials more requests.
+pub(super) fn longer_trials(analysis: &Analysis) -> &'static str {
+    match analysis.target_kind {
+        TargetKind::Imported => "Longer jobs in the imported file have more.",
+        _ => "Increase --time.",
+    }
+}
+
 /// What gives these cells more trials: that which ended their repetition, or the run.
 fn more_trials(analysis: &Analysis, cells: &[&CellAnalysis]) -> &'static str {
+    if analysis.target_kind == TargetKind::Imported {
+        return "More jobs of the same settings in the imported file give more trials.";
+    }
     let ended = |by: Option<EndedBy>| cells.iter().any(|c| c.cell.ended_by == by);
     let is_cut =
         cells.iter().any(|c| c.cell.ended_by.is_none()) && analysis.status != RunStatus::Done;

@@ -1,5 +1,6 @@
 //! Where the tail of latency is not known.
 
+use super::precision::longer_trials;
 use super::{Finding, Rule, Says, cells_of};
 use iolab_analysis::analysis::{Analysis, CellAnalysis, Response, TAIL_REQUESTS_MIN};
 
@@ -18,8 +19,9 @@ pub fn tail_unknown(analysis: &Analysis) -> Vec<Finding> {
     match analysis.cells.iter().filter(unknown).count() {
         0 => Vec::new(),
         n => TAIL_UNKNOWN.one(format!(
-                "{} had too few requests per trial to estimate the 99th percentile of latency ({TAIL_REQUESTS_MIN} are needed){shown}. Increase --time.",
-                cells_of(n, analysis)
+                "{} had too few requests per trial to estimate the 99th percentile of latency ({TAIL_REQUESTS_MIN} are needed){shown}. {}",
+                cells_of(n, analysis),
+                longer_trials(analysis),
             ),
         ),
     }

@@ -2,9 +2,10 @@
 
 use std::path::Path;
 
-use super::{Input, clean};
+use super::Input;
 use iolab_analysis::consent::NeededConsent;
-use iolab_workload::shell::shell_word;
+use iolab_record::target_paths::target_paths;
+use iolab_workload::shell::shell_path;
 
 /// The commands that make this report again and export its data.
 pub(super) fn of_report(inputs: &[Input]) -> Vec<String> {
@@ -31,10 +32,10 @@ pub(super) fn of_run(input: &Input, definition: &str) -> Vec<String> {
         (true, true) => 1,
         (false, _) => usize::MAX,
     };
-    let targets: Vec<String> = record
-        .targets()
+    let targets: Vec<String> = target_paths(record)
+        .iter()
         .take(given)
-        .map(|target| format!(" {}", quoted(&clean(target))))
+        .map(|target| format!(" {}", quoted_path(target)))
         .collect();
     let again = format!("{}-again.iolab", definition.trim_end_matches(".toml"));
     vec![
@@ -53,16 +54,15 @@ pub(super) fn of_run(input: &Input, definition: &str) -> Vec<String> {
     ]
 }
 
-fn quoted_path(path: &Path) -> String {
-    quoted(&clean(&path.to_string_lossy()))
+fn quoted(text: &str) -> String {
+    quoted_path(Path::new(text))
 }
 
-/// Quotes a text as one shell word that no command reads as an option.
-fn quoted(text: &str) -> String {
-    // A leading dash would be read as an option.
-    match text.strip_prefix('-') {
-        Some(_) => shell_word(&format!("./{text}")),
-        None => shell_word(text),
+/// Quotes a path as one shell word that no command reads as an option.
+fn quoted_path(path: &Path) -> String {
+    match path.as_os_str().as_encoded_bytes() {
+        [b'-', ..] => shell_path(&Path::new(".").join(path)),
+        _ => shell_path(path),
     }
 }
 
@@ -79,6 +79,7 @@ mod tests {
             ("$(reboot)", "'$(reboot)'"),
             ("-rf", "./-rf"),
             ("", "''"),
+            ("/a\nb", r"$'/a\x0ab'"),
         ] {
             assert_eq!(quoted(text), word);
         }

@@ -1,11 +1,14 @@
 //! The report of made-up runs: what it says, and that nothing from outside leaves its place.
 
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::compare::{Better, Comparison, Criteria, HypothesisTest, RunSide};
 use iolab_analysis::runs::RunName;
 use iolab_record::environment::{Environment, KEYS};
+use iolab_record::target_paths::beyond_text;
 use iolab_record::{EndedBy, EventKind};
 use iolab_record::{Event, RunRecord, ServedBy};
 use iolab_report::findings::interpretation::Interpretation;
@@ -93,6 +96,33 @@ fn made_of(text: &str) -> RunRecord {
 
 fn page(records: Vec<RunRecord>) -> String {
     StudyReport::new(&inputs(records)).html().unwrap()
+}
+
+/// With a line break, and of bytes that are no text.
+#[test]
+fn commands_name_a_target_by_its_bytes() {
+    let told = [&b"/mnt/a\nb"[..], b"/mnt/\xff\xfe", b"/mnt/it's"].map(|bytes| {
+        let target = PathBuf::from(OsString::from_vec(bytes.to_owned()));
+        let mut record = sizes();
+        record.run.target = target.display().to_string();
+        if let Some(bytes) = beyond_text(&target) {
+            record.environment.put(&KEYS.target_path_hex, bytes);
+        }
+        let text = StudyReport::new(&inputs(vec![record]))
+            .markdown("x")
+            .unwrap()
+            .text;
+        let commands: Vec<&str> = text
+            .lines()
+            .filter(|line| line.contains("iolab run "))
+            .collect();
+        commands.join("\n")
+    });
+    insta::assert_snapshot!(told.join("\n"), @r"
+    iolab run read-size.toml $'/mnt/a\x0ab' --seed 7 -o read-size-again.iolab
+    iolab run read-size.toml $'/mnt/\xff\xfe' --seed 7 -o read-size-again.iolab
+    iolab run read-size.toml '/mnt/it'\''s' --seed 7 -o read-size-again.iolab
+    ");
 }
 
 #[test]

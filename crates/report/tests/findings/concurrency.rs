@@ -1,5 +1,7 @@
 //! Requests at once, and ceilings, from records made up for it.
 
+use std::time::Duration;
+
 use iolab_analysis::analysis::{Analysis, Flag, analyse};
 use iolab_analysis::claim::{claims, headlines};
 use iolab_record::environment::KEYS;
@@ -10,7 +12,7 @@ use iolab_workload::counters::Traffic;
 use iolab_workload::group::GroupSpec;
 use iolab_workload::response::Response;
 use iolab_workload::settings::CellSpec;
-use iolab_workload::trial::Rate;
+use iolab_workload::trial::{Rate, TrialLimit};
 
 use crate::named;
 use iolab_synthetic::{add_cell, record};
@@ -127,6 +129,47 @@ fn more_requests_than_the_region_holds_are_not_in_flight() {
     assert_eq!(flagged(&analysis, Flag::FewInFlight), [0]);
     let text = &named("serialised", &analysis)[0].text;
     insta::assert_snapshot!(text);
+}
+
+/// Eight threads with one request, with nine, with a time that ends before their many, and with time alone.
+#[test]
+fn the_remedy_for_few_requests_is_the_setting_that_limits_them() {
+    let told = |limit: TrialLimit| {
+        let mut record = grid(&[("8", 100.0)]);
+        record.cells[0].spec.trial.limit = limit;
+        issued(&mut record, 0, 1.0);
+        named("serialised", &analyse(&record))[0].text.clone()
+    };
+    let requests = |requests: u64| TrialLimit {
+        requests: Some(requests),
+        ..TrialLimit::default()
+    };
+    let short = Some(Duration::from_nanos(1));
+    let texts = [
+        requests(1),
+        requests(9),
+        TrialLimit {
+            bytes: Some(4096),
+            ..TrialLimit::default()
+        },
+        TrialLimit {
+            time: short,
+            ..requests(9)
+        },
+        TrialLimit {
+            time: short,
+            ..TrialLimit::default()
+        },
+    ]
+    .map(told);
+    let causes = texts.map(|text| text.split_once("flight. ").expect("a cause").1.to_owned());
+    insta::assert_snapshot!(causes.join("\n"), @r"
+    A trial has only 1 request: increase --set requests, or use fewer threads times depth.
+    The threads did not issue them in time, or the trials had too few requests: increase --set requests.
+    A trial has only 1 request: increase --set bytes, or use fewer threads times depth.
+    The threads did not issue them in time, or the trials had too few requests: increase --time.
+    The threads did not issue them in time, or the trials had too few requests: increase --time.
+    ");
 }
 
 /// A device at its limit that has all requests at once is not to blame on a lock; one that sees a single request is.

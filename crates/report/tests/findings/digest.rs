@@ -402,3 +402,27 @@ fn trust_names_the_worst_of_what_makes_trials_invalid() {
     };
     assert_eq!(with(failed), Flag::Errors);
 }
+
+/// Two experiments on two targets, of two sizes each.
+#[test]
+fn undecided_comparisons_of_targets_are_counted_one_by_one() {
+    let of = |name: &str| {
+        let mut record = record(name, &["target", "bs"]);
+        for target in ["target=/a", "target=/b"] {
+            for bs in ["bs=4KiB", "bs=1MiB"] {
+                add_cell(&mut record, &[target, bs], &[100.0, 120.0]);
+            }
+        }
+        AnalysedRun::of(record)
+    };
+    let texts = told(&[of("read-size"), of("write-size")], |digest| {
+        let caveats = digest.caveats.iter();
+        let texts: Vec<String> = caveats.map(|caveat| caveat.text.clone()).collect();
+        texts.join("\n")
+    });
+    insta::assert_snapshot!(texts, @r"
+    too few trials
+    not measured: regions above 1 GiB, the page cache, response time at a given load (--rate)
+    4 comparisons of targets are undecided: too few trials, or disturbed ones
+    ");
+}

@@ -2,7 +2,7 @@
 
 use iolab_analysis::analysis::{Flag, analyse};
 use iolab_record::question::{Asked, Question};
-use iolab_record::{EndedBy, RunRecord, RunStatus, ServedBy};
+use iolab_record::{EndedBy, RunRecord, RunStatus, ServedBy, TargetKind};
 use iolab_report::findings::{
     below_precision, conclusions, failed_trials, not_the_device, unfinished,
 };
@@ -96,6 +96,11 @@ fn missing_intervals_are_told() {
     let mut record = bent();
     add_cell(&mut record, &["bs=16MiB"], &[100.0, 101.0]);
     insta::assert_snapshot!(text(&below_precision(&analyse(&record))), @"1 of 6 cells has too few trials for a 95 % interval of the median (6 are needed). More trials help.");
+    record.run.target_kind = TargetKind::Imported;
+    for cell in &mut record.cells {
+        cell.ended_by = Some(EndedBy::TrialsMax);
+    }
+    insta::assert_snapshot!(text(&below_precision(&analyse(&record))), @"1 of 6 cells has too few trials for a 95 % interval of the median (6 are needed). More jobs of the same settings in the imported file give more trials.");
 }
 
 #[test]

@@ -192,10 +192,15 @@ fn count(analyses: &[&Analysis], is: impl Fn(&CellAnalysis) -> bool) -> usize {
 
 /// Comparisons of targets that show nothing, where there are several; one alone is a headline.
 fn undecided(claims: &[Claim]) -> Option<Caveat> {
-    let all = claims.iter().filter(|claim| claim.is_undecided()).count();
-    (all > 1).then(|| {
+    let all = claims.iter().filter(|claim| claim.is_undecided());
+    let effects = all.clone().filter_map(|claim| match claim {
+        Claim::Comparison(comparison) => Some(comparison.effects.len()),
+        _ => None,
+    });
+    let effects: usize = effects.sum();
+    (all.count() > 1).then(|| {
         of_run(format!(
-            "{all} comparisons of targets are undecided: too few trials, or disturbed ones"
+            "{effects} comparisons of targets are undecided: too few trials, or disturbed ones"
         ))
     })
 }

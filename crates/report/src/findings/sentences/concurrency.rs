@@ -2,7 +2,8 @@
 
 use iolab_analysis::analysis::{Analysis, FasterCell, Shortfall};
 use iolab_analysis::claim::{Cause, QueueLimit, Queued, TooFew};
-use iolab_workload::quantity::significant;
+use iolab_workload::quantity::{counted, significant};
+use iolab_workload::trial::CountedBound;
 
 use super::{at_cell, in_cell, times_of};
 use crate::findings::within;
@@ -26,9 +27,18 @@ pub(super) fn of_too_few(few: &TooFew, run: &Analysis) -> String {
 fn cause(cause: &Cause) -> String {
     match cause {
         Cause::Region { requests } => format!(
-            "The region holds {requests} requests of this size: a larger region (--size) or fewer threads times depth."
+            "The region holds {} of this size: a larger region (--size) or fewer threads times depth.",
+            counted(*requests, "request")
         ),
-        Cause::Late => "The threads did not issue them in time, or the trials had too few requests: increase --time.".to_owned(),
+        Cause::FewRequests { by, requests } => format!(
+            "A trial has only {}: increase {}, or use fewer threads times depth.",
+            counted(*requests, "request"),
+            setting(Some(*by))
+        ),
+        Cause::Late { by } => format!(
+            "The threads did not issue them in time, or the trials had too few requests: increase {}.",
+            setting(*by)
+        ),
         Cause::Shared(FasterCell { factor, level, iops }) => {
             let what = match *factor {
                 "layout" => "a lock of the file that they share",
@@ -53,6 +63,16 @@ fn cause(cause: &Cause) -> String {
         ),
         Cause::Durable => "Each write waits until it is durable; file systems and devices do that one write at a time.".to_owned(),
         Cause::Unknown => "They waited before they reached the device; 'iolab run why-serialised' isolates the cause.".to_owned(),
+    }
+}
+
+/// The setting that makes trials longer which this ended, as a user gives it.
+fn setting(by: Option<CountedBound>) -> &'static str {
+    match by {
+        None => "--time",
+        Some(CountedBound::Bytes) => "--set bytes",
+        Some(CountedBound::Requests) => "--set requests",
+        Some(CountedBound::Region) => "the region (--size)",
     }
 }
 
