@@ -158,9 +158,19 @@ impl SearchResult<'_> {
                 format_percent(hidden)
             ));
         }
+        let limit = match (self.found.limit_between(), self.found.limit.estimate) {
+            (None, Some(estimate)) => format!(
+                "Half of the trials{} keep the level at about {} requests/s; what holds and fails is judged by the requests of all trials.",
+                self.lengths(),
+                in_steps(estimate)
+            ),
+            _ => format!(
+                "The limit is the rate at which half of the trials{} keep the level.",
+                self.lengths()
+            ),
+        };
         remarks.push(format!(
-            "The limit is the rate at which half of the trials{} keep the level. Response times count from the scheduled start of a request. {}",
-            self.lengths(),
+            "{limit} Response times count from the scheduled start of a request. {}",
             not_covered(self.found.unseen_stalls().filter(|_| self.is_complete))
         ));
         remarks
@@ -193,19 +203,18 @@ impl SearchResult<'_> {
     fn sentence(&self) -> String {
         let SearchAnswer {
             levels,
-            limit,
             holds,
             fails,
             doubts,
             ..
         } = self.found;
         let binds = binding(self.found);
-        let about = match (limit.holds, limit.fails, limit.estimate) {
-            (Some(low), Some(high), Some(estimate)) => format!(
+        let about = match self.found.limit_between() {
+            Some((estimate, low, high)) => format!(
                 "limit about {} requests/s (95 % interval {low} to {high})",
-                significant((estimate / step(estimate)).round() * step(estimate)),
+                in_steps(estimate),
             ),
-            _ => String::new(),
+            None => String::new(),
         };
         let also = |text: String| match about.is_empty() {
             true => text,
@@ -293,6 +302,11 @@ fn binding(found: &SearchAnswer) -> String {
         (_, [one]) => format!("; {one} binds"),
         (_, several) => format!("; {} bind alike", several.join(" and ")),
     }
+}
+
+/// Requests per second with three significant digits.
+fn in_steps(estimate: f64) -> String {
+    significant((estimate / step(estimate)).round() * step(estimate))
 }
 
 /// Three significant digits of a number.

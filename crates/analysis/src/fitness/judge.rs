@@ -81,6 +81,23 @@ impl<'a> Evidence<'a> {
         }
     }
 
+    /// All trials of several cells, in the order of time.
+    pub(crate) fn joined<'b>(parts: impl IntoIterator<Item = &'b Self>) -> Self
+    where
+        'a: 'b,
+    {
+        let mut all = Self {
+            trials: Vec::new(),
+            seed: 0,
+        };
+        for part in parts {
+            all.trials.extend(part.trials.iter().cloned());
+            all.seed = part.seed;
+        }
+        all.trials.sort_by_key(|trial| trial.sample.id);
+        all
+    }
+
     /// The trials with their times.
     pub(crate) fn trials(&self) -> impl Iterator<Item = (&'a Sample, &Times)> {
         self.trials.iter().map(|trial| (trial.sample, &trial.times))

@@ -7,9 +7,10 @@ use iolab_workload::Result;
 use iolab_workload::service_level::{ServiceLevel, ServiceLevels};
 use iolab_workload::trial::{RATE_MAX, Rate};
 
+use super::visits::{answer_of, lowest_near};
 use super::{RateLimit, Search};
 use crate::doubt::{Direction, Reason};
-use crate::fitness::{Answer, CellAnswer, ReasonedAnswer, UnseenStalls, WhyOpen, keeps};
+use crate::fitness::{Answer, CellAnswer, Evidence, ReasonedAnswer, UnseenStalls, WhyOpen, keeps};
 use crate::io_limit::ReachedLimit;
 
 /// The result at one rate.
@@ -19,6 +20,8 @@ pub struct RateAnswer {
     pub rate: u64,
     /// The answers for the levels.
     pub found: CellAnswer,
+    /// Whether all levels hold, before doubts, by its trials and those at rates not far below together.
+    pub with_lower: Answer,
 }
 
 /// The limits between which levels begin to fail.
@@ -51,9 +54,17 @@ impl RateAnswer {
         self.found.answer() != Answer::CannotTell
     }
 
-    /// The answer before doubts.
+    /// The answer before doubts: that levels hold the rates below have to show too.
     fn measured(&self) -> Answer {
-        self.found.measured()
+        match self.found.measured() {
+            Answer::Yes if self.with_lower != Answer::Yes => Answer::CannotTell,
+            answer => answer,
+        }
+    }
+
+    /// Whether its own trials keep the levels, and those at rates not far below miss them.
+    fn is_contradicted(&self) -> bool {
+        self.found.measured() == Answer::Yes && self.with_lower == Answer::No
     }
 
     /// The limit of control groups that explains the failing level.
@@ -76,9 +87,9 @@ impl SearchAnswer {
         record: &RunRecord,
         latencies: impl IntoIterator<Item = Result<SampleLatency>>,
     ) -> Result<Self> {
-        let evidence = crate::fitness::Evidence::of_cells(record, latencies)?;
+        let evidence = Evidence::of_cells(record, latencies)?;
         let mut search = Search::new(1, 1, RATE_MAX, record.run.seed);
-        let mut rates = Vec::new();
+        let (mut rates, mut by_rate) = (Vec::new(), Vec::new());
         let mut times = Vec::new();
         let mut missed = vec![0_u32; levels.all().len()];
         for cell in &record.cells {
@@ -96,15 +107,24 @@ impl SearchAnswer {
                 search.recall(rate, kept);
             }
             times.extend(cell.trial().limit.time);
+            by_rate.push((rate, evidence));
             let environment = record.environment_of(cell);
             rates.push(RateAnswer {
                 rate,
+                with_lower: Answer::CannotTell,
                 found: CellAnswer::of(rate.to_string(), cell, evidence, &environment, levels.all()),
             });
         }
         rates.sort_by_key(|rate| rate.rate);
+        for rate in &mut rates {
+            let near = lowest_near(rate.rate)..=rate.rate;
+            let near = by_rate.iter().filter(|(rate, _)| near.contains(rate));
+            let joined = Evidence::joined(near.map(|(_, evidence)| *evidence));
+            rate.with_lower = answer_of(levels, &joined);
+        }
         let mut limit = search.limit();
-        limit.contradicts |= is_out_of_order(&rates);
+        limit.contradicts |=
+            is_out_of_order(&rates) || rates.iter().any(RateAnswer::is_contradicted);
         let holds = last_that_holds(&rates).cloned();
         let fails = first_that_fails(&rates).cloned();
         let doubts = match holds.is_some() && fails.is_some() {
@@ -122,6 +142,17 @@ impl SearchAnswer {
             times: times.iter().min().copied().zip(times.iter().max().copied()),
             doubts,
         })
+    }
+
+    /// The limit with its interval, where it lies between the rates that hold and fail. These count the requests of all trials: where few
+    /// are late, most trials keep levels at rates at which these fail.
+    pub fn limit_between(&self) -> Option<(f64, u64, u64)> {
+        let (low, high) = self.limit.holds.zip(self.limit.fails)?;
+        let estimate = self.limit.estimate?;
+        let at = |end: &Option<RateAnswer>| end.as_ref().map(|end| end.rate as f64);
+        let is_between = at(&self.holds).is_none_or(|holds| holds <= estimate)
+            && at(&self.fails).is_none_or(|fails| estimate <= fails);
+        is_between.then_some((estimate, low, high))
     }
 
     /// The answer: yes where both ends are shown; otherwise with the reasons.

@@ -8,6 +8,10 @@ use iolab_workload::service_level::ServiceLevels;
 
 use crate::fitness::{Answer, Evidence, Times, judge, keeps, merge_answers, times_of_samples};
 
+/// How far below a rate others show whether levels hold there too: storage that holds them keeps them at lower rates. Far below, other
+/// times may be longer, such as those of a CPU that wakes up.
+const BELOW: u64 = 2;
+
 /// The measured trials of a search in the order of time, by rate.
 #[derive(Debug, Clone)]
 pub struct Visits {
@@ -69,18 +73,80 @@ impl Visits {
         kept
     }
 
-    /// The result of the trials at a rate.
+    /// The result of the trials at a rate. They show that levels hold only where the trials at rates not far below do not speak against it:
+    /// of many rates, one keeps levels by chance that are missed at times at any.
     pub fn shown(&self, rate: u64) -> Shown {
         let trials = self.by_rate.get(&rate).map_or(&[][..], Vec::as_slice);
-        let evidence = Evidence::of_trials(trials, self.seed);
-        let judged = self
-            .levels
-            .all()
-            .iter()
-            .map(|level| judge(level, &evidence));
+        let own = Evidence::of_trials(trials, self.seed);
+        let with_lower = || {
+            let near = self.by_rate.range(lowest_near(rate)..=rate);
+            let near: Vec<Evidence<'_>> = near
+                .map(|(_, trials)| Evidence::of_trials(trials, self.seed))
+                .collect();
+            answer_of(&self.levels, &Evidence::joined(&near))
+        };
+        let answer = match answer_of(&self.levels, &own) {
+            Answer::Yes if with_lower() != Answer::Yes => Answer::CannotTell,
+            answer => answer,
+        };
         Shown {
-            answer: merge_answers(judged.map(|judged| judged.answer)),
+            answer,
             trials: trials.len(),
         }
+    }
+}
+
+/// The lowest rate whose trials count for this one too.
+pub(super) fn lowest_near(rate: u64) -> u64 {
+    rate / BELOW + 1
+}
+
+/// Whether all levels hold, before doubts.
+pub(super) fn answer_of(levels: &ServiceLevels, evidence: &Evidence<'_>) -> Answer {
+    let judged = levels.all().iter().map(|level| judge(level, evidence));
+    merge_answers(judged.map(|judged| judged.answer))
+}
+
+#[cfg(test)]
+mod tests {
+    use iolab_record::{LatencyOf, Operation};
+
+    use super::*;
+
+    /// Trials of 1000 requests at a rate; in those that stall 5 % of them take 50 ms.
+    fn add(visits: &mut Visits, rate: u64, trials: usize, stalled: usize) {
+        for trial in 0..trials {
+            let mut sample = Sample {
+                id: (visits.by_rate.len() * 100 + trial) as i64,
+                elapsed_ns: 1_000_000_000,
+                ..Sample::default()
+            };
+            sample.operations.read.requests = 1000;
+            let late = if trial < stalled { 50 } else { 0 };
+            let times = vec![(100_000, 1000 - late), (50_000_000, late)];
+            visits.add(
+                rate,
+                sample,
+                vec![(LatencyOf::service(Operation::Read), times)],
+            );
+        }
+    }
+
+    #[test]
+    fn what_lower_rates_miss_at_times_is_not_shown_to_hold() {
+        let answer = |at: u64, trials: usize, stalled: usize| {
+            let mut visits = Visits::new(&"p99<1ms".parse().expect("a level"), 1);
+            add(&mut visits, at, trials, stalled);
+            add(&mut visits, 1000, 8, 0);
+            visits.shown(1000).answer
+        };
+        assert_eq!(answer(800, 20, 0), Answer::Yes);
+        assert_eq!(answer(800, 20, 8), Answer::CannotTell);
+        assert_eq!(answer(1200, 20, 8), Answer::Yes, "a higher rate may stall");
+        assert_eq!(
+            answer(400, 20, 8),
+            Answer::Yes,
+            "far below, a CPU may sleep"
+        );
     }
 }

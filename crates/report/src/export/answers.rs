@@ -127,7 +127,7 @@ fn question_columns<'a>() -> [DataColumn<'a, AnswerRow<'a>>; 9] {
 }
 
 /// What was asked, and what was measured of it, of a level or of a search.
-fn measured_columns<'a>() -> [DataColumn<'a, AnswerRow<'a>>; 7] {
+fn measured_columns<'a>() -> [DataColumn<'a, AnswerRow<'a>>; 8] {
     type Row<'a> = AnswerRow<'a>;
     [
         DataColumn::text(
@@ -158,27 +158,41 @@ fn measured_columns<'a>() -> [DataColumn<'a, AnswerRow<'a>>; 7] {
         .known(),
         DataColumn::number(
             "measured",
-            "the measured quantity; of a search the rate up to which the levels hold",
+            "the measured quantity; of a search the highest rate at which the levels are shown to hold",
             |row: &Row<'a>| {
                 row.either(
                     |level| level.judged.estimate,
-                    |search| search.limit.estimate,
+                    |search| search.holds.as_ref().map(|end| end.rate as f64),
                 )
             },
         ),
-        DataColumn::number("low", "lower end of its 95 % interval", |row: &Row<'a>| {
-            row.either(
-                |level| level.judged.low,
-                |search| search.limit.holds.map(|rate| rate as f64),
-            )
-        }),
+        DataColumn::number(
+            "fails",
+            "of a search the lowest higher rate at which a level is shown to fail; null otherwise",
+            |row: &Row<'a>| {
+                row.either(
+                    |_| None,
+                    |search| search.fails.as_ref().map(|end| end.rate as f64),
+                )
+            },
+        ),
+        DataColumn::number(
+            "low",
+            "lower end of its 95 % interval; of a search that of the rate at which half of the trials keep the levels, null where this is not between the two",
+            |row: &Row<'a>| {
+                row.either(
+                    |level| level.judged.low,
+                    |search| search.limit_between().map(|(_, low, _)| low as f64),
+                )
+            },
+        ),
         DataColumn::number(
             "high",
-            "upper end of its 95 % interval; null where too few requests were measured for one",
+            "upper end of its 95 % interval, as `low`; null where too few requests were measured for one",
             |row: &Row<'a>| {
                 row.either(
                     |level| level.judged.high,
-                    |search| search.limit.fails.map(|rate| rate as f64),
+                    |search| search.limit_between().map(|(_, _, high)| high as f64),
                 )
             },
         ),

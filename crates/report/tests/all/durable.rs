@@ -44,6 +44,9 @@ fn log(sizes: &[&str], syncs: &[&str], space: &[&str], served_by: ServedBy) -> I
             }
         }
     }
+    for sample in &mut made.samples {
+        sample.operations.sync.requests = sample.operations.write.requests;
+    }
     input(made)
 }
 
