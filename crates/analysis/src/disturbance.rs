@@ -46,6 +46,8 @@ const PREEMPTIONS_MAX: f64 = 100.0;
 const PREEMPTIONS_MIN: u64 = 100;
 /// Limit of the time of outstanding write-back, over the timed span.
 const OWED_MAX: f64 = 0.05;
+/// The same of direct writes: a file system needs some time for a sync itself.
+const OWED_BY_STORAGE_MAX: f64 = 0.25;
 /// Smaller differences between the two clocks are jitter, ns.
 const SLEEP_MIN_NS: u64 = 1_000_000;
 
@@ -118,8 +120,10 @@ pub struct CellDisturbance {
     pub suspended_ns: u64,
     /// Median time of the `fdatasync` that followed writes without a sync, ns.
     pub owed_sync_ns: Option<f64>,
-    /// Median of that time over the timed span.
+    /// Median of that time over the timed span, of buffered writes.
     pub owed: Option<f64>,
+    /// The same of direct writes, which the kernel has passed on: what a cache of the storage still had to write.
+    pub owed_by_storage: Option<f64>,
     /// Median share of the region in holes and unwritten extents.
     pub empty: Option<f64>,
 }
@@ -183,6 +187,12 @@ impl CellDisturbance {
     pub fn is_in_pieces(&self) -> bool {
         self.ios_per_request
             .is_some_and(|ios| ios > PIECES_TOLD_FROM)
+    }
+
+    /// Whether writes left in a cache of the storage get a flag.
+    pub fn fills_storage_cache(&self) -> bool {
+        self.owed_by_storage
+            .is_some_and(|share| share > OWED_BY_STORAGE_MAX)
     }
 
     /// Whether write-back outstanding at the end of the timed span gets a flag.
@@ -252,6 +262,9 @@ impl CellDisturbance {
         // What the cache of a drive still holds is not write-back: the kernel has written it.
         let mut asked = cell.spec.trials().into_iter();
         let is_buffered = asked.any(|one| one.writes() && one.cache != CacheState::Direct);
+        let owed_share = median_of(trials, |s| {
+            (s.elapsed_ns > 0).then(|| owed(s).map(|ns| ns / elapsed(s)))?
+        });
         Self {
             others: pooled(trials, |s| others(cell, s, around)),
             read_ahead: pooled(trials, |s| fetched(cell, s)),
@@ -269,9 +282,8 @@ impl CellDisturbance {
             preemptions: preemptions(cell, trials),
             suspended_ns: sum(trials, slept_ns),
             owed_sync_ns: median_of(trials, owed),
-            owed: median_of(trials, |s| {
-                (is_buffered && s.elapsed_ns > 0).then(|| owed(s).map(|ns| ns / elapsed(s)))?
-            }),
+            owed: owed_share.filter(|_| is_buffered),
+            owed_by_storage: owed_share.filter(|_| !is_buffered),
             empty: median_of(trials, |s| s.region.empty_share(cell.trial().region)),
         }
     }

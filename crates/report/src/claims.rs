@@ -138,6 +138,9 @@ pub(crate) enum Evidence {
         /// A rise or a fall by this factor that lasts for a quarter of a trial would have been found in each of them; `null` where one by 20
         /// would not.
         factor: Option<f64>,
+        /// Throughput of the first interval over that of the rest, in the cell in which it is furthest from it; `null` where it lies apart in
+        /// none.
+        began: Option<f64>,
     },
     /// The last trials of cells that write.
     Steady(SteadyData),
@@ -425,6 +428,7 @@ impl Runs<'_> {
             Claim::NoChange(kept) => Evidence::NoChange {
                 cells: kept.cells.iter().map(|cell| self.cell(*cell)).collect(),
                 factor: kept.factor,
+                began: kept.began,
             },
             Claim::Steady(steady) => Evidence::Steady(SteadyData::of(steady, self)),
             Claim::Rounds(rounds) => Evidence::Rounds(RoundsData::of(rounds, self)),

@@ -25,7 +25,7 @@ pub use ceiling::exceeds_ceiling;
 pub use conclusion::{Conclusion, conclusions};
 pub use disturbance::{
     cpu_contended, not_durable, other_traffic, read_ahead, requests_in_pieces, requests_split,
-    suspended, write_back_owed, written_out,
+    storage_cache, suspended, write_back_owed, written_out,
 };
 use iolab_workload::quantity::significant;
 use iolab_workload::settings::cell_label;

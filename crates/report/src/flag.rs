@@ -14,6 +14,7 @@ pub(crate) fn in_words(flag: Flag) -> &'static str {
         Flag::PagesKept => "dontcache without effect",
         Flag::RequestsSplit => "requests split differently from trial to trial",
         Flag::WriteBackOwed => "writes left in the page cache",
+        Flag::StorageCache => "writes left in a cache of the storage",
         Flag::CpuContended => "CPUs shared with others",
         Flag::CpuQuota => "held back by a CPU quota",
         Flag::IoLimit => "held at an I/O limit of the control group",

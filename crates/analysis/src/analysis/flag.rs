@@ -129,6 +129,10 @@ flags! {
     WriteBackOwed = "write-back owed",
         Some(Caution::new(13).disturbs()),
         |seen| seen.cell.disturbance.owes_write_back();
+    /// Direct writes were left in a cache of the storage: making them durable took more than a quarter of the timed span.
+    StorageCache = "storage cache",
+        Some(Caution::new(13)),
+        |seen| seen.cell.disturbance.fills_storage_cache();
     /// The hypervisor or other programs used CPU time.
     CpuContended = "cpu contended",
         Some(Caution::new(9).disturbs()),

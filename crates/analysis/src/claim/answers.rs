@@ -68,6 +68,9 @@ pub struct RateTimes {
     pub latency: Latency,
     /// The 95 % interval of its median, ns; `None` with too few trials.
     pub p50: Option<Interval>,
+    /// Time that the storage needed after a trial to store what a cache of it had taken in, over the timed span; `None` where it is
+    /// short.
+    pub cached: Option<f64>,
 }
 
 /// Two programs compared over the sizes of the file that they read.
@@ -174,6 +177,10 @@ pub(super) fn load(analysis: &Analysis, run: usize) -> Option<Load> {
             rate: report.rate_wanted,
             latency: cell.latency?,
             p50: cell.response.and_then(|summary| summary.median_interval),
+            cached: cell
+                .disturbance
+                .owed_by_storage
+                .filter(|_| cell.disturbance.fills_storage_cache()),
         };
         Some((times, cell, report))
     });

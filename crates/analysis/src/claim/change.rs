@@ -64,6 +64,8 @@ pub struct NoChange {
     /// The factor by which a rise or a fall that lasts for a quarter of a trial would have been found in each of them; `None` where in some
     /// cell none by 20 would.
     pub factor: Option<f64>,
+    /// Throughput of the first interval over that of the rest, in the cell in which it is furthest from it; `None` where it lies apart in none.
+    pub began: Option<f64>,
 }
 
 /// That the trials of a run have no change.
@@ -73,11 +75,13 @@ pub(super) fn no_change(analysis: &Analysis, run: usize) -> Option<NoChange> {
         run,
         cell: one.cell,
     });
+    let began = kept.iter().filter_map(|one| one.began);
     let factors: Option<Vec<f64>> = kept.iter().map(|one| one.factor).collect();
     let greatest = factors.and_then(|all| all.into_iter().reduce(f64::max));
     (!kept.is_empty()).then(|| NoChange {
         cells: cells.collect(),
         factor: greatest,
+        began: began.max_by(|a, b| a.ln().abs().total_cmp(&b.ln().abs())),
     })
 }
 

@@ -66,6 +66,8 @@ pub struct RoundsDoubts {
     pub written: Option<f64>,
     /// Tracked cells whose throughput changes its level within each trial, which the mean of a round hides.
     pub changing: usize,
+    /// Tracked cells that left writes in a cache of the storage: their level is that of the cache.
+    pub cached: usize,
     /// Tracked cells whose trials were disturbed, by something other than a suspended machine.
     pub disturbed: usize,
     /// Tracked cells during whose trials the machine or iolab was suspended.
@@ -104,6 +106,7 @@ impl RoundsDoubts {
         Self {
             written: steady.overwritten.filter(|times| *times < 1.0),
             changing: shifts.filter(|shift| tracked(shift.cell)).count(),
+            cached: count(|cell| cell.disturbance.fills_storage_cache()),
             disturbed: count(CellAnalysis::is_disturbed_awake),
             suspended: count(CellAnalysis::is_suspended),
         }

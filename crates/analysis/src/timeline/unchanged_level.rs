@@ -2,7 +2,7 @@
 //!
 //! A change is added to the trial itself, so that its own scatter and dependence decide what is found: no model of them is needed.
 
-use iolab_stats::lasting_shifts;
+use iolab_stats::{lasting_shifts, median};
 
 use super::recurring_changes::{INTERVALS_MIN, logarithms, only_trials};
 use super::{is_free, lasting};
@@ -12,6 +12,8 @@ use iolab_record::RunRecord;
 const FACTORS: [f64; 7] = [1.3, 1.5, 2.0, 3.0, 5.0, 10.0, 20.0];
 /// Quarters of the trial before the change that is added.
 const QUARTERS: [usize; 3] = [1, 2, 3];
+/// Least factor between the first interval and each later one at which a trial began at another level.
+const BEGAN_MIN: f64 = 1.5;
 
 /// The only trial of a cell, without a change of its level.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -20,6 +22,8 @@ pub struct Unchanged {
     pub cell: i64,
     /// The least factor tried by which a rise, and a fall, is found wherever a quarter of the trial ends; `None` where 20 is not.
     pub factor: Option<f64>,
+    /// Throughput of the first interval over that of the rest, where it lies apart from it; `None` where it does not.
+    pub began: Option<f64>,
 }
 
 /// The cells of a run without warm-ups that have one trial with its course, as fast as the storage is, and none of the `changed`.
@@ -34,11 +38,25 @@ pub(super) fn unchanged(record: &RunRecord, changed: impl Fn(i64) -> bool) -> Ve
     let tested = courses.len();
     let kept = courses.into_iter().map(|(cell, course)| Unchanged {
         cell,
+        began: began(&course),
         factor: Some(course)
             .filter(|course| course.len() >= INTERVALS_MIN)
             .and_then(|course| found_from(&course, tested)),
     });
     kept.collect()
+}
+
+/// The first of these logarithms over the median of those after the second, where it lies far outside of all of them.
+fn began(course: &[f64]) -> Option<f64> {
+    let [first, _, rest @ ..] = course else {
+        return None;
+    };
+    let middle = median(rest)?;
+    let is_apart = |value: &f64| (first - value).abs() > BEGAN_MIN.ln();
+    let is_outside = rest
+        .iter()
+        .all(|value| (value < first) == (middle < *first));
+    (is_outside && rest.iter().all(is_apart)).then(|| (first - middle).exp())
 }
 
 /// The least factor that is found.
@@ -79,5 +97,19 @@ mod tests {
         assert!(factors.is_sorted_by_key(|factor| factor.map_or(u64::MAX, f64::to_bits)));
         assert!(factors[2] > factors[0], "{factors:?}");
         assert_eq!(factors[4], None);
+    }
+
+    #[test]
+    fn a_beginning_at_another_level_is_seen() {
+        let mut course = uneven(60, 1.3);
+        assert_eq!(began(&course), None);
+        course[0] = 5.0_f64.ln();
+        assert!(began(&course).is_some_and(|ratio| (3.8..=5.0).contains(&ratio)));
+        course[0] = -2.0;
+        assert!(began(&course).is_some_and(|ratio| ratio < 0.2));
+        // One that comes again is no beginning.
+        course[30] = -2.0;
+        assert_eq!(began(&course), None);
+        assert_eq!(began(&[1.0]), None);
     }
 }

@@ -48,6 +48,7 @@ fn state(record: &RunRecord) -> RoundsState {
 const NONE: RoundsDoubts = RoundsDoubts {
     written: None,
     changing: 0,
+    cached: 0,
     disturbed: 0,
     suspended: 0,
 };

@@ -105,18 +105,27 @@ pub(crate) struct RateData {
     p50_high_ns: Option<f64>,
     /// 99th percentile of the response time, ns: median over the trials.
     p99_ns: f64,
+    /// Time that the storage needed after a trial to store what a cache of it had taken in, over the timed span: median over the trials;
+    /// `null` where that is at most a quarter.
+    cached: Option<f64>,
 }
 
 impl LoadData {
     pub(super) fn of(load: &Load) -> Self {
         let at = |one: &RateTimes| {
-            let RateTimes { rate, latency, p50 } = one;
+            let RateTimes {
+                rate,
+                latency,
+                p50,
+                cached,
+            } = one;
             RateData {
                 rate: *rate,
                 p50_ns: latency.p50_ns,
                 p50_low_ns: p50.map(|interval| interval.low),
                 p50_high_ns: p50.map(|interval| interval.high),
                 p99_ns: latency.p99_ns,
+                cached: *cached,
             }
         };
         let doubts = load.doubts.iter().map(Against::of).collect();

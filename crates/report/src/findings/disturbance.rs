@@ -23,6 +23,10 @@ pub(crate) const WRITE_BACK_OWED: Rule = Rule::doubt(
     "write-back-owed",
     "an fdatasync that was timed after each trial",
 );
+pub(crate) const STORAGE_CACHE: Rule = Rule::doubt(
+    "storage-cache",
+    "an fdatasync that was timed after each trial",
+);
 pub(crate) const NOT_DURABLE: Rule =
     Rule::limit("not-durable", "the sync policy of each cell that writes");
 pub(crate) const WRITE_OUT: Rule = Rule::limit(
@@ -58,6 +62,7 @@ pub(crate) const SAYS: &[Says] = &[
     requests_in_pieces,
     read_ahead,
     write_back_owed,
+    storage_cache,
     written_out,
     not_durable,
 ];
@@ -204,6 +209,25 @@ pub fn write_back_owed(analysis: &Analysis) -> Vec<Finding> {
         at(analysis, cell),
     );
     WRITE_BACK_OWED.one(text)
+}
+
+/// Direct writes that the storage had not stored when the clock stopped.
+pub fn storage_cache(analysis: &Analysis) -> Vec<Finding> {
+    let share = |around: &CellDisturbance| around.owed_by_storage;
+    let Some((n, cell, share)) = worst(analysis, Flag::StorageCache, share) else {
+        return Vec::new();
+    };
+    let after = cell
+        .disturbance
+        .owed_sync_ns
+        .map_or_else(String::new, format_ns);
+    STORAGE_CACHE.one(format!(
+        "{} left writes in a cache of the storage: making them durable took up to another {} of the timed span{} ({after}), with which the throughput there is {} of what is shown. A load that outlasts the cache is about as slow; --set sync=end includes that time.",
+        cells_of(n, analysis),
+        format_percent(share),
+        at(analysis, cell),
+        format_percent(1.0 / (1.0 + share)),
+    ))
 }
 
 /// Time of the budget for what trials had left in caches.

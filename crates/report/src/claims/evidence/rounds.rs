@@ -37,6 +37,8 @@ pub(crate) struct RoundsData {
     written_share: Option<f64>,
     /// Tracked cells whose throughput changes its level within each trial.
     changing_cells: usize,
+    /// Tracked cells that left writes in a cache of the storage.
+    cached_cells: usize,
     /// Tracked cells whose trials were disturbed, by something other than a suspended machine.
     disturbed_cells: usize,
     /// Tracked cells during whose trials the machine or iolab was suspended.
@@ -151,6 +153,7 @@ impl RoundsData {
             reached: rounds.state == RoundsState::Steady,
             written_share: doubts.written,
             changing_cells: doubts.changing,
+            cached_cells: doubts.cached,
             disturbed_cells: doubts.disturbed,
             suspended_cells: doubts.suspended,
             tracked: rounds

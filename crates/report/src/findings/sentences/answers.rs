@@ -86,7 +86,7 @@ fn wrong(cells: usize, all: &CellVerified, run: &Analysis) -> String {
 pub(super) fn of_load(load: &Load, run: &Analysis) -> String {
     let measured = at_rates(load, run);
     match load.doubts.as_slice() {
-        [] => measured,
+        [] => measured + &in_cache(&load.rates),
         all => format!(
             "Cannot tell the response times of the undisturbed storage at these rates: {}. {measured}",
             doubts(all)
@@ -164,6 +164,21 @@ fn at_rates(load: &Load, run: &Analysis) -> String {
             significant(*reached)
         ),
     }
+}
+
+/// That a cache took in the writes of the highest rate; nothing where it did not.
+fn in_cache(rates: &Rates) -> String {
+    let Rates::Held { least, most, .. } = rates else {
+        return String::new();
+    };
+    let highest = most.as_ref().unwrap_or(least);
+    highest.cached.map_or_else(String::new, |share| {
+        format!(
+            " At {}/s a cache of the storage took the writes in: storing them took another {} of a trial's time. A load that outlasts the cache may not hold this rate.",
+            significant(highest.rate),
+            format_percent(share)
+        )
+    })
 }
 
 /// What trials too short for it do not show; nothing where they are long enough.

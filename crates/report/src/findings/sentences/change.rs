@@ -159,7 +159,13 @@ pub(super) fn of_no_change(kept: &NoChange, run: &Analysis) -> String {
         [_] => "the trial".to_owned(),
         cells => format!("the trials of {}", counted(cells.len() as u64, "cell")),
     };
-    let begin = format!("No lasting change of throughput was found within {trials}");
+    let began = kept.began.map_or_else(String::new, |ratio| {
+        format!(
+            " after its first interval, which had {} times the throughput of the rest",
+            significant(ratio)
+        )
+    });
+    let begin = format!("No lasting change of throughput was found within {trials}{began}");
     match kept.factor {
         Some(factor) => format!(
             "{begin}; a fall to {}, or a rise to {} times, that lasts for a quarter of a trial would have been.",

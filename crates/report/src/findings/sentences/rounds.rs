@@ -107,6 +107,12 @@ fn doubts_in_words(doubts: &RoundsDoubts) -> String {
             counted(doubts.changing as u64, "tracked cell")
         )
     });
+    let cached = (doubts.cached > 0).then(|| {
+        format!(
+            "the writes of {} were left in a cache of the storage, which takes further time to store them",
+            counted(doubts.cached as u64, "tracked cell")
+        )
+    });
     let were = |cells: usize, what: &str| match cells {
         0 => None,
         1 => Some(format!("1 tracked cell was {what}")),
@@ -114,7 +120,7 @@ fn doubts_in_words(doubts: &RoundsDoubts) -> String {
     };
     let disturbed = were(doubts.disturbed, "disturbed");
     let suspended = were(doubts.suspended, "suspended during a trial");
-    let all: Vec<String> = [written, changing, disturbed, suspended]
+    let all: Vec<String> = [written, changing, cached, disturbed, suspended]
         .into_iter()
         .flatten()
         .collect();
