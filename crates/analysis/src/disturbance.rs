@@ -289,6 +289,12 @@ impl CellDisturbance {
     }
 }
 
+/// Whether storing what a trial left in a cache of the storage took so long that it gets a flag.
+pub(crate) fn is_left_in_storage(sample: &Sample) -> bool {
+    let owed = sample.region.owed_sync_ns.unwrap_or(0) as f64;
+    owed > OWED_BY_STORAGE_MAX * sample.elapsed_ns as f64
+}
+
 /// Caps a share at 1: counters are read shortly before and after the timed span.
 fn of_all_time(share: f64) -> f64 {
     share.min(1.0)

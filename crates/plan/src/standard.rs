@@ -84,6 +84,8 @@ pub enum Deviation {
     TrimRefused,
     /// Other sequential passes than the test's come first.
     Passes,
+    /// What a trial left in a cache of the storage was written out before the next one, which took it a while.
+    WrittenOut,
     /// The volatile write cache is on, which the enterprise edition turns off.
     WriteCacheOn,
     /// The volatile write cache is off, which the client edition turns on.

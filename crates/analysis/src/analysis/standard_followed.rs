@@ -10,6 +10,7 @@ use iolab_record::{PreparationKind, RunRecord, TargetKind};
 use iolab_workload::settings::CellSpec;
 
 use super::steady_rounds::{SteadyAnalysis, since_prepared};
+use crate::disturbance::is_left_in_storage;
 
 /// The test of a standard that a run follows.
 #[derive(Debug, Clone, PartialEq)]
@@ -40,7 +41,11 @@ impl StandardFollowed {
     ) -> Option<Self> {
         let cells: Vec<&CellSpec> = record.cells.iter().map(|cell| &cell.spec).collect();
         let ended_steady = steady.is_some_and(SteadyAnalysis::is_reached);
-        Self::of(experiment, &cells, facts(record, ended_steady))
+        let mut found = Self::of(experiment, &cells, facts(record, ended_steady))?;
+        if record.samples.iter().any(is_left_in_storage) {
+            found.deviations.push(Deviation::WrittenOut);
+        }
+        Some(found)
     }
 
     /// Whether the test is smaller than the standard's: shorter, or on less of the device.

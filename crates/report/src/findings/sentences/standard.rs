@@ -105,6 +105,10 @@ pub(crate) fn deviation(deviation: &Deviation) -> String {
             "neither purged nor trimmed, because the target refuses trims".to_owned()
         }
         Deviation::Passes => "other passes of writes before the rounds".to_owned(),
+        Deviation::WrittenOut => {
+            "what a trial left in a cache was written out before the next, without a wait too"
+                .to_owned()
+        }
         Deviation::WriteCacheOn => {
             "the volatile write cache is on (off in the enterprise edition)".to_owned()
         }
