@@ -38,7 +38,7 @@ pub struct Bend {
 
 impl Bend {
     /// Whether the ends of its interval are within a factor of 4.
-    pub fn is_placed(&self) -> bool {
+    fn is_placed(&self) -> bool {
         let narrow = |interval: Interval| interval.high <= INTERVAL_RATIO_MAX * interval.low;
         self.interval.is_some_and(narrow)
     }
@@ -76,10 +76,12 @@ impl Bends {
         Self(in_threads::map(&curves, fitted, of_curve))
     }
 
-    /// The bends of one of the [`bendable`] curves, in ascending order; empty for other curves.
-    pub fn on(&self, curve: &Curve<'_>) -> &[Bend] {
+    /// The bends of one of the [`bendable`] curves that are shown, in ascending order: those whose interval spans at most a factor of 4. None
+    /// for other curves.
+    pub fn placed_on(&self, curve: &Curve<'_>) -> impl Iterator<Item = &Bend> {
         let own = self.0.iter().find(|of| of.held == curve.held);
-        own.map_or(&[], |of| &of.bends)
+        let bends = own.into_iter().flat_map(|of| &of.bends);
+        bends.filter(|bend| bend.is_placed())
     }
 
     /// The bends of all curves, curve by curve.

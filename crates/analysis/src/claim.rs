@@ -49,6 +49,7 @@ use comparison::{random_across_runs, targets_across_runs};
 pub use concurrency::{Cause, QueueLimit, Queued, TooFew};
 pub use effect::{CellId, Difference, Effect, Estimate, MARGIN, Trials, ratio};
 pub use falls::{Unpaired, WhyUnpaired, unpaired};
+pub(crate) use grounds::Unsettled;
 pub use leftover::{changes_inside, leftover};
 pub use order::{HEADLINES_MAX, Role, headlines, ordered};
 pub use overhead::{Overhead, overhead};

@@ -22,7 +22,7 @@ use crate::imbalance::{Disturber, Imbalance};
 use crate::io_limit::{Measured, ReachedLimit, limit};
 
 pub use kind::ReasonKind;
-pub use sides::{ComparedSide, SideDoubt, SideDoubts};
+pub use sides::{ComparedSide, RatioBound, SideDoubt, SideDoubts};
 
 /// Largest share of writes without a later sync that does not matter: levels are judged within as much.
 const UNSYNCED_MAX: f64 = 0.05;
@@ -80,7 +80,7 @@ pub enum Reason {
     Imbalance(Imbalance),
     /// A side only reads, and the storage may still have written what other cells had left in its volatile cache.
     ReadsAfterWrites,
-    /// Both sides missed their rates, so that times grow with the length of a trial.
+    /// Both sides missed their rates, or this one, so that times grow with the length of a trial.
     RateNotHeld,
     /// A time is not known better than the clock resolves.
     ClockResolution {
@@ -129,7 +129,11 @@ impl Reason {
     /// Whether it could reverse a claim.
     pub fn turns(&self, direction: Direction) -> bool {
         let looks_better = match self {
-            Self::NotSynced(_) | Self::Unsynced { .. } | Self::NeverFlushed { .. } => true,
+            // The times of a side that fell behind are at least as long as measured.
+            Self::NotSynced(_)
+            | Self::Unsynced { .. }
+            | Self::NeverFlushed { .. }
+            | Self::RateNotHeld => true,
             Self::ServedBy { served_by, .. } if *served_by != ServedBy::NotStorage => true,
             Self::Disturbed { .. }
             | Self::Preempted { .. }
@@ -138,7 +142,6 @@ impl Reason {
             // Says nothing about the storage in either direction.
             Self::ServedBy { .. }
             | Self::Suspended
-            | Self::RateNotHeld
             | Self::ClockResolution { .. }
             | Self::Contradicted
             | Self::TwoGroups { .. }

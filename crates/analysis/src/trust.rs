@@ -11,7 +11,7 @@ use iolab_record::{RunStatus, ServedBy};
 
 use crate::analysed_run::AnalysedRun;
 use crate::analysis::{Analysis, CellAnalysis, Flag};
-use crate::claim::{self, CellId, Claim};
+use crate::claim::{self, CellId, Claim, Unsettled};
 use crate::doubt::{self, SideDoubts};
 use crate::imbalance::Disturber;
 
@@ -53,6 +53,8 @@ pub enum TrustReason {
     TwoGroups,
     /// Trials of some cells depend on the ones before: their intervals are too narrow.
     Dependent,
+    /// The last trials of some cells that write differ too much to be called settled, though no change of their level is shown.
+    NotSettled,
     /// A run did not finish.
     Unfinished,
     /// The definition of a run cannot be read.
@@ -211,9 +213,14 @@ impl Trust {
                 unsettled.entry(reason).or_default().insert(id);
             }
         }
-        for changed in shown.claims.iter().filter(|claim| claim.is_of_change()) {
-            let cells = unsettled.entry(TrustReason::LevelChanged).or_default();
-            cells.extend(changed.rests_on(&analyses));
+        for claim in shown.claims {
+            let reason = match claim.unsettled() {
+                Some(Unsettled::Changed) => TrustReason::LevelChanged,
+                Some(Unsettled::NotShownToSettle) => TrustReason::NotSettled,
+                None => continue,
+            };
+            let cells = unsettled.entry(reason).or_default();
+            cells.extend(claim.rests_on(&analyses));
         }
         let of_trials = unsettled
             .iter()
@@ -443,6 +450,7 @@ impl TrustReason {
             | Self::LevelChanged
             | Self::TwoGroups
             | Self::Dependent
+            | Self::NotSettled
             | Self::Unfinished
             | Self::NoDefinition
             | Self::Imprecise
@@ -465,6 +473,7 @@ impl TrustReason {
             Self::LevelChanged => "level_changed",
             Self::TwoGroups => "two_groups",
             Self::Dependent => "dependent",
+            Self::NotSettled => "not_settled",
             Self::Unfinished => "unfinished",
             Self::NoDefinition => "no_definition",
             Self::Imprecise => "imprecise",

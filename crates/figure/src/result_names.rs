@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use iolab_analysis::analysis::{CellServed, ClientName};
 use iolab_analysis::compare::{CellVerdict, WhyUndecided};
-use iolab_analysis::doubt::ReasonKind;
+use iolab_analysis::doubt::{RatioBound, ReasonKind};
 use iolab_record::ServedBy;
 use iolab_workload::quantity::format_percent;
 
@@ -70,6 +70,14 @@ pub fn client(name: &ClientName) -> String {
     match name.rank {
         None => name.host.clone(),
         Some(rank) => format!("rank {rank} on {}", name.host),
+    }
+}
+
+/// `at least`, `at most`: what a ratio is where one side did not hold its rate.
+pub fn bound(bound: RatioBound) -> &'static str {
+    match bound {
+        RatioBound::AtLeast => "at least",
+        RatioBound::AtMost => "at most",
     }
 }
 

@@ -2,10 +2,12 @@
 
 mod made_up;
 
-use iolab_analysis::analysis::Response;
+use iolab_analysis::analysis::{Response, analyse};
+use iolab_analysis::bends::Bends;
 use iolab_record::RunRecord;
 use iolab_synthetic::{add_cell, around, record, size_curve};
 use iolab_workload::service_level::ServiceLevels;
+use iolab_workload::units::format_size;
 
 use super::scene::{Item, Text};
 use super::*;
@@ -195,6 +197,37 @@ fn the_ceilings_of_a_run_are_lines() {
             .extend([(name.to_owned(), value.to_owned())]);
     }
     assert_eq!(ceilings(&record), 1, "nothing was written");
+}
+
+/// What a figure marks is what the text names: a bend that the trials do not place is none.
+#[test]
+fn bends_that_are_not_placed_are_not_marked() {
+    let curve = |mb_s: fn(f64) -> f64| {
+        let mut record = record("read-size", &["bs"]);
+        for power in 10..=20 {
+            let size = 1_u64 << power;
+            let level = format!("bs={}", format_size(size));
+            add_cell(&mut record, &[&level], &around(mb_s(size as f64)));
+        }
+        record
+    };
+    let found_and_marked = |record: &RunRecord| {
+        let found = Bends::of(&analyse(record)).iter().count();
+        let figure = figure_of(std::slice::from_ref(record), &Options::default());
+        let panels = figure.expect("a figure").model.panels;
+        let marked = panels.iter().flat_map(|panel| &panel.series);
+        (
+            found,
+            marked.map(|series| series.bends.len()).sum::<usize>(),
+        )
+    };
+    let knee = curve(|size| (size / 32.0).min(1024.0));
+    assert_eq!(found_and_marked(&knee), (1, 1));
+    let mut smooth = curve(|size| size / (100.0 + size / 500.0));
+    assert_eq!(found_and_marked(&smooth), (1, 1));
+    // One trial of each size says nothing of how far a bend lies from where it is.
+    smooth.samples.retain(|sample| sample.block == 1);
+    assert_eq!(found_and_marked(&smooth), (1, 0));
 }
 
 #[test]

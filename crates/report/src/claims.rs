@@ -17,6 +17,7 @@ use serde::Serialize;
 use crate::findings::FindingKind;
 use crate::findings::sentences::{self, WrittenClaims};
 use crate::notation::in_text;
+use crate::ratio_data::Ratio;
 
 mod evidence;
 mod remarks;
@@ -249,13 +250,8 @@ pub(crate) struct EffectData {
     pub(crate) other_median: f64,
     /// What is claimed of the other against the base.
     pub(crate) relation: Relation,
-    /// The other over the base: the median over the blocks that both share, or the ratio of the medians.
-    pub(crate) ratio: f64,
-    /// Low end of the interval of the ratio, which holds in 95 % together with those of all comparisons of this kind in the run;
-    /// `null` with too few trials.
-    pub(crate) ratio_low: Option<f64>,
-    /// High end of that interval.
-    pub(crate) ratio_high: Option<f64>,
+    #[serde(flatten)]
+    pub(crate) ratio: Ratio,
     /// Blocks that both share and were compared in; `null` where they share too few, or belong to two runs.
     pub(crate) blocks: Option<usize>,
     /// Doubts that could reverse it; then `relation` is `cannot_tell`.
@@ -308,13 +304,9 @@ pub(crate) struct SizeData {
     pub(crate) high_group_median: Option<f64>,
     /// How it compares with the other sizes.
     pub(crate) standing: StandingName,
-    /// Its quantity over that of the size with the best median, within the blocks that both share; `null` for that one itself, and
-    /// without an interval.
-    pub(crate) ratio: Option<f64>,
-    /// Low end of the interval of the ratio, which holds in 95 % together with those of all pairs of sizes of all curves of the run.
-    pub(crate) ratio_low: Option<f64>,
-    /// High end of that interval.
-    pub(crate) ratio_high: Option<f64>,
+    /// Its quantity over that of the size with the best median.
+    #[serde(flatten)]
+    pub(crate) ratio: Ratio,
     /// Blocks that both sizes share and were compared in.
     pub(crate) blocks: Option<usize>,
     /// Whether it is worse in each of these blocks, which are too few to show that among all pairs; then `standing` is `may_be_best`.
@@ -514,7 +506,6 @@ impl Runs<'_> {
     }
 
     fn effect(&self, effect: &Effect) -> EffectData {
-        let (ratio_low, ratio_high) = ends(&effect.estimate);
         EffectData {
             base: self.cell(effect.base),
             other: self.cell(effect.other),
@@ -524,31 +515,24 @@ impl Runs<'_> {
             base_median: effect.medians.0,
             other_median: effect.medians.1,
             relation: Relation::of(effect.difference),
-            ratio: effect.estimate.ratio,
-            ratio_low,
-            ratio_high,
+            ratio: Ratio::of(Some(&effect.estimate)),
             blocks: effect.estimate.blocks,
             doubts: effect.doubts.iter().map(Against::of).collect(),
         }
     }
 
     fn curve(&self, best: &Best) -> CurveData {
-        let size = |one: &Candidate| {
-            let (ratio_low, ratio_high) = one.of_best.as_ref().map_or((None, None), ends);
-            SizeData {
-                cell: self.cell(one.cell),
-                bs_bytes: one.bs,
-                median: one.median,
-                low_group_median: one.groups.map(|(low, _)| low),
-                high_group_median: one.groups.map(|(_, high)| high),
-                standing: standing(one.standing),
-                ratio: one.of_best.map(|estimate| estimate.ratio),
-                ratio_low,
-                ratio_high,
-                blocks: one.of_best.and_then(|estimate| estimate.blocks),
-                worse_in_each_block: one.is_worse_in_each_block,
-                doubts: one.doubts.iter().map(Against::of).collect(),
-            }
+        let size = |one: &Candidate| SizeData {
+            cell: self.cell(one.cell),
+            bs_bytes: one.bs,
+            median: one.median,
+            low_group_median: one.groups.map(|(low, _)| low),
+            high_group_median: one.groups.map(|(_, high)| high),
+            standing: standing(one.standing),
+            ratio: Ratio::of(one.of_best.as_ref()),
+            blocks: one.of_best.and_then(|estimate| estimate.blocks),
+            worse_in_each_block: one.is_worse_in_each_block,
+            doubts: one.doubts.iter().map(Against::of).collect(),
         };
         let first = best.candidates.first();
         CurveData {

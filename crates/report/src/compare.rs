@@ -16,7 +16,7 @@ use iolab_analysis::compare::{
     CellComparison, Comparison, Difference, DiffersIn, Further, HypothesisTest, POWER,
     ReplicationUnit, Side, SideName, SideValue,
 };
-use iolab_analysis::doubt::{Reason, SideDoubt};
+use iolab_analysis::doubt::{RatioBound, Reason, SideDoubt};
 use iolab_figure::result_names;
 use iolab_record::environment::KEYS;
 use iolab_workload::counters::Traffic;
@@ -25,6 +25,7 @@ use iolab_workload::settings::cell_label;
 
 use crate::layout::{self, Column, none, wrapped};
 use crate::markdown::sentence;
+use crate::ratio;
 use crate::rows::{Field, Format, RowWriter, columns_of};
 use crate::table::bare;
 use crate::values::fields_of;
@@ -43,9 +44,7 @@ pub fn text(comparison: &Comparison, width: u16) -> String {
 pub fn conclusion(comparison: &Comparison) -> String {
     let cells = comparison.cells.iter().map(|cell| SaidOfCell {
         verdict: cell.verdict,
-        ratio: cell
-            .estimate
-            .map(|estimate| (estimate.ratio, estimate.interval)),
+        ratio: cell.estimate.as_ref().map(ratio::of),
         at: cell_label(&comparison.factors, &cell.levels),
         response: comparison.response,
     });
@@ -224,10 +223,12 @@ pub(crate) fn columns(comparison: &Comparison) -> Vec<Column> {
         column("base", 1, &|c| median(&c.base)),
         column("new", 1, &|c| median(&c.new)),
         column(estimator(comparison), 0, &|c| {
-            c.estimate.map_or_else(none, |e| factor(e.ratio))
+            c.estimate
+                .map_or_else(none, |e| factor_shown(e.ratio, e.interval, e.bound))
         }),
         column("95 % interval", 0, &|c| {
-            let interval = c.estimate.and_then(|e| e.interval);
+            let estimate = c.estimate.filter(|e| e.bound.is_none());
+            let interval = estimate.and_then(|e| e.interval);
             interval.map_or_else(none, |(low, high)| {
                 format!("{} to {}", factor(low), factor(high))
             })
@@ -305,6 +306,32 @@ pub(crate) fn factor(ratio: f64) -> String {
     }
 }
 
+/// The same, or the bound that the ratio is: `at most 0.00116`.
+pub(crate) fn factor_shown(
+    ratio: f64,
+    interval: Option<(f64, f64)>,
+    bound: Option<RatioBound>,
+) -> String {
+    match bound {
+        None => factor(ratio),
+        Some(bound) => {
+            let end = bound.of(ratio, interval);
+            format!("{} {}", result_names::bound(bound), factor(end))
+        }
+    }
+}
+
+/// Why ratios are only bounds, with the number of cells; `None` where none is.
+pub(crate) fn bounds(all: impl Iterator<Item = Option<RatioBound>>) -> Option<String> {
+    let n = all.flatten().count();
+    (n > 0).then(|| {
+        format!(
+            "In {} one side did not hold its rate: its times grow with the length of a trial, so that the ratio is a bound.",
+            cells(n)
+        )
+    })
+}
+
 /// A value as in the table of one run.
 pub(crate) fn value(response: Option<Response>, value: f64) -> String {
     response.map_or_else(|| digits(value, 5), |r| bare(r, value))
@@ -322,6 +349,9 @@ pub fn remarks(comparison: &Comparison) -> Vec<String> {
     remarks.extend(rests_on(comparison.unit).map(str::to_owned));
     let doubts = comparison.cells.iter().map(|cell| cell.doubts.as_slice());
     remarks.extend(doubt_lines(doubts));
+    remarks.extend(bounds(
+        comparison.cells.iter().map(|cell| cell.estimate?.bound),
+    ));
     remarks.extend(overall(comparison));
     remarks.extend(too_few(comparison));
     remarks.extend(advice(comparison));

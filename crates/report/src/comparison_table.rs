@@ -2,10 +2,12 @@
 
 use iolab_analysis::analysis::Analysis;
 use iolab_analysis::claim::{Comparison, Contrast, Difference, Effect, comparisons};
+use iolab_figure::result_names;
 use iolab_workload::quantity::significant;
 use iolab_workload::trial::Pattern;
 
 use crate::findings::sentences::{accesses, margin};
+use crate::ratio;
 
 use crate::layout::{self, Column, none, wrapped};
 
@@ -91,9 +93,16 @@ pub(crate) fn columns(comparison: &Comparison) -> Vec<Column> {
     columns.extend([
         column("new", 1, &|one| value(one.medians.1)),
         column("base", 1, &|one| value(one.medians.0)),
-        column("ratio", 0, &|one| significant(one.estimate.ratio)),
+        column("ratio", 0, &|one| match ratio::of(&one.estimate).bound() {
+            None => significant(one.estimate.ratio),
+            Some((bound, ratio)) => {
+                format!("{} {}", result_names::bound(bound), significant(ratio))
+            }
+        }),
         column("95 % interval", 0, &|one| {
-            one.estimate.interval.map_or_else(none, |(low, high)| {
+            let exact = Some(&one.estimate).filter(|estimate| estimate.bound.is_none());
+            let interval = exact.and_then(|estimate| estimate.interval);
+            interval.map_or_else(none, |(low, high)| {
                 format!("{} to {}", significant(low), significant(high))
             })
         }),

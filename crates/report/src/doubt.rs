@@ -159,8 +159,12 @@ pub fn of_side(reason: &Reason) -> String {
             format!("none of {syncs} syncs flushed the write cache of the device")
         }
         Reason::Disturbed { by, worst } => {
-            format!("{} ({})", disturber::words(*by), disturber::extent(*by, *worst))
-        },
+            format!(
+                "{} ({})",
+                disturber::words(*by),
+                disturber::extent(*by, *worst)
+            )
+        }
         Reason::Preempted { per_second } => format!(
             "each worker was preempted {} times per second",
             significant(*per_second)
@@ -175,7 +179,10 @@ pub fn of_side(reason: &Reason) -> String {
         Reason::ReadsAfterWrites => {
             "the drive may still have written for other cells during the reads".to_owned()
         }
-        Reason::RateNotHeld => "both sides fell behind their requested rates, so that their times grow with the length of a trial".to_owned(),
+        Reason::RateNotHeld => {
+            "a requested rate was not held, so that response times grow with the length of a trial"
+                .to_owned()
+        }
         Reason::ClockResolution { step_ns, share } => format!(
             "the clock resolves {}, {} of the value",
             format_ns(*step_ns),

@@ -193,8 +193,11 @@ pub fn capitalised(text: &str) -> String {
     })
 }
 
-/// A ratio with its interval: `1.31 (95 % interval 1.27 to 1.35)`.
+/// A ratio with its interval: `1.31 (95 % interval 1.27 to 1.35)`, or the bound that it is.
 fn format_estimate(estimate: &Estimate) -> String {
+    if estimate.bound.is_some() {
+        return crate::ratio::times(crate::ratio::of(estimate));
+    }
     let interval = match estimate.interval {
         Some((low, high)) => format!(
             "95 % interval {} to {}",

@@ -359,11 +359,18 @@ impl Fitness {
                         let why = why(judged);
                         add(format!("{workload} {level}: {why}; {}.", limit.join("; ")));
                     }
-                    (Answer::CannotTell, _) if doubts.is_empty() => add(format!(
-                        "{workload} {level}: {}; a longer load may settle it (--for {}).",
-                        why(judged),
-                        longer(self.requirement.hold)
-                    )),
+                    (Answer::CannotTell, _) if doubts.is_empty() => {
+                        let remedy = match judged.is_at_level() {
+                            true => {
+                                "a longer load does not decide it, only another level".to_owned()
+                            }
+                            false => format!(
+                                "a longer load may settle it (--for {})",
+                                longer(self.requirement.hold)
+                            ),
+                        };
+                        add(format!("{workload} {level}: {}; {remedy}.", why(judged)));
+                    }
                     (Answer::CannotTell, _) => {
                         add(format!("{workload} {level}: {}.", why(judged)));
                     }

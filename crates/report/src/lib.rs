@@ -47,6 +47,7 @@ pub mod overview;
 mod pivot;
 pub mod prometheus;
 mod ratio;
+mod ratio_data;
 pub mod report;
 pub mod rows;
 pub mod runs;

@@ -1,6 +1,8 @@
 //! Ratios in words.
 
 use iolab_analysis::claim::Estimate;
+use iolab_analysis::doubt::RatioBound;
+use iolab_figure::result_names;
 use iolab_workload::quantity::{digits, significant};
 
 /// A lower ratio is a fraction: `1/34.5` is read at once, `0.0290` is not.
@@ -11,18 +13,59 @@ const DECIMAL_FROM: f64 = 0.5;
 const DIGITS_MAX: usize = 4;
 
 /// A ratio with the interval that decides, where it has one.
-pub(crate) type RatioShown = (f64, Option<(f64, f64)>);
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct RatioShown {
+    ratio: f64,
+    interval: Option<(f64, f64)>,
+    bound: Option<RatioBound>,
+}
 
-/// `4.23 times (4.22 to 4.24)`, `1/34.5 (1/35.9 to 1/32.1)`; where an interval without 1 is that near to it, with as many digits as show that,
+impl RatioShown {
+    /// The same as a bound, where it is only one.
+    pub(crate) fn bounded(self, bound: Option<RatioBound>) -> Self {
+        Self { bound, ..self }
+    }
+
+    /// What it bounds the true ratio to, where it is only a bound: as words with the number.
+    pub(crate) fn bound(self) -> Option<(RatioBound, f64)> {
+        let bound = self.bound?;
+        Some((bound, bound.of(self.ratio, self.interval)))
+    }
+
+    /// The number that is shown.
+    fn shown(self) -> f64 {
+        self.bound().map_or(self.ratio, |(_, ratio)| ratio)
+    }
+
+    /// How far it lies from 1, on the logarithm.
+    pub(crate) fn size(self) -> f64 {
+        self.shown().ln().abs()
+    }
+}
+
+impl From<(f64, Option<(f64, f64)>)> for RatioShown {
+    fn from((ratio, interval): (f64, Option<(f64, f64)>)) -> Self {
+        Self {
+            ratio,
+            interval,
+            bound: None,
+        }
+    }
+}
+
+/// `4.23 times (4.22 to 4.24)`, `1/34.5 (1/35.9 to 1/32.1)`, `at most 1/861` where it is a bound; where an interval without 1 is that near to it, with as many digits as show that,
 /// or `0.9635 times (0.9271 to below 1)`.
-pub(crate) fn times(shown: RatioShown) -> String {
-    times_noted(shown, "")
+pub(crate) fn times(shown: impl Into<RatioShown>) -> String {
+    times_noted(shown.into(), "")
 }
 
 /// The same with a note behind the interval, where it has one.
 fn times_noted(shown: RatioShown, note: &str) -> String {
-    let (ratio, interval) = shown;
-    let Some((low, high)) = interval else {
+    if let Some((bound, ratio)) = shown.bound() {
+        return format!("{} {}", result_names::bound(bound), alone(ratio));
+    }
+    let ratio = shown.ratio;
+    let Some((low, high)) = shown.interval else {
         return alone(ratio);
     };
     if is_fraction(ratio) {
@@ -57,14 +100,19 @@ fn times_noted(shown: RatioShown, note: &str) -> String {
 }
 
 /// The same before what it is a multiple or a fraction of: `4.23 times (4.22 to 4.24)` the IOPS, `1/34.5 (1/35.9 to 1/32.1) of` the IOPS.
-pub(crate) fn times_of(shown: RatioShown) -> String {
-    let of = if is_fraction(shown.0) { " of" } else { "" };
+pub(crate) fn times_of(shown: impl Into<RatioShown>) -> String {
+    let shown = shown.into();
+    let of = match is_fraction(shown.shown()) {
+        true => " of",
+        false => "",
+    };
     times(shown) + of
 }
 
 /// The same where what it is a multiple or a fraction of is only pointed to: `1/34.5 (1/35.9 to 1/32.1) of it`.
-pub(crate) fn times_of_that(shown: RatioShown, note: &str, that: &str) -> String {
-    let of = match is_fraction(shown.0) {
+pub(crate) fn times_of_that(shown: impl Into<RatioShown>, note: &str, that: &str) -> String {
+    let shown = shown.into();
+    let of = match is_fraction(shown.shown()) {
         true => format!(" of {that}"),
         false => String::new(),
     };
@@ -72,8 +120,9 @@ pub(crate) fn times_of_that(shown: RatioShown, note: &str, that: &str) -> String
 }
 
 /// The same before what takes that time: `4.23 times (4.22 to 4.24) as long as` it, `1/34.5 (1/35.9 to 1/32.1) of the time of` it.
-pub(crate) fn as_long_as(shown: RatioShown) -> String {
-    let of = match is_fraction(shown.0) {
+pub(crate) fn as_long_as(shown: impl Into<RatioShown>) -> String {
+    let shown = shown.into();
+    let of = match is_fraction(shown.shown()) {
         true => " of the time of",
         false => " as long as",
     };
@@ -82,7 +131,7 @@ pub(crate) fn as_long_as(shown: RatioShown) -> String {
 
 /// The ratio of an estimate.
 pub(crate) fn of(estimate: &Estimate) -> RatioShown {
-    (estimate.ratio, estimate.interval)
+    RatioShown::from((estimate.ratio, estimate.interval)).bounded(estimate.bound)
 }
 
 /// `4.23 times`, `1/34.5`.
@@ -131,6 +180,26 @@ mod tests {
         1.020 times (above 1 to 1.050)
         1.00 times (1.00 to 1.00)
         1.00 times (1.00 to 1.00)
+        ");
+    }
+
+    #[test]
+    fn a_bound_has_no_interval() {
+        let of = |bound, ratio: f64| {
+            let shown = RatioShown::from((ratio, Some((0.9 * ratio, 1.1 * ratio))));
+            times_of_that(shown.bounded(Some(bound)), "; a note", "the base")
+        };
+        let told = [
+            of(RatioBound::AtMost, 0.001),
+            of(RatioBound::AtMost, 0.5),
+            of(RatioBound::AtLeast, 1000.0),
+            of(RatioBound::AtLeast, 1.5),
+        ];
+        insta::assert_snapshot!(told.join("\n"), @r"
+        at most 1/909 of the base
+        at most 0.550 times
+        at least 900 times
+        at least 1.35 times
         ");
     }
 

@@ -16,10 +16,13 @@ use iolab_workload::response::Response;
 use iolab_workload::settings::cell_label;
 
 use crate::cell_counts::cells;
-use crate::compare::{SaidOfCell, answer, difference_lines, doubt_lines, factor, undefined};
+use crate::compare::{
+    SaidOfCell, answer, bounds, difference_lines, doubt_lines, factor, factor_shown, undefined,
+};
 use crate::exclusion::excluded;
 use crate::layout::{self, Column, none, wrapped};
 use crate::markdown::sentence;
+use crate::ratio::RatioShown;
 use crate::rows::{Field, Format, RowWriter, columns_of};
 use crate::runs::data::{GateDocument, RunsDocument, RunsRow};
 use crate::table::bare;
@@ -44,7 +47,7 @@ pub fn conclusion(compared: &RunsComparison) -> String {
         ratio: judged
             .contrast
             .as_ref()
-            .map(|c| (ratio(c), judged.interval)),
+            .map(|c| RatioShown::from((ratio(c), judged.interval)).bounded(judged.bound)),
         at,
         response: Some(compared.response),
     };
@@ -209,11 +212,11 @@ fn columns(compared: &RunsComparison) -> Vec<Column> {
     columns.push(column(
         "ratio",
         0,
-        &of(|j| Some(factor(ratio(&j.contrast?)))),
+        &of(|j| Some(factor_shown(ratio(&j.contrast?), j.interval, j.bound))),
     ));
     if compared.terms.looks_for == ReportedChanges::Changes {
         let interval = |j: &Judged| {
-            let (low, high) = j.interval?;
+            let (low, high) = j.interval.filter(|_| j.bound.is_none())?;
             Some(format!("{} to {}", factor(low), factor(high)))
         };
         columns.push(column("95 % interval", 0, &of(interval)));
@@ -291,6 +294,7 @@ fn conclusions(compared: &RunsComparison) -> Vec<String> {
         .iter()
         .map(|cell| cell.judged.doubts.as_slice());
     remarks.extend(doubt_lines(doubts));
+    remarks.extend(bounds(compared.cells.iter().map(|cell| cell.judged.bound)));
     remarks
 }
 

@@ -143,7 +143,18 @@ impl SearchResult<'_> {
                 "The level fails at one rate and holds at a higher one: the target changed during the search, or it misses the level at times at any rate. A single rate for longer (--rate, --budget) shows how often.".to_owned(),
             );
         }
-        if self.found.holds.is_none() || self.found.fails.is_none() {
+        if let Some(rate) = &self.found.at_level {
+            let levels = rate.found.levels.iter();
+            let at = levels.filter(|level| level.judged.is_at_level());
+            remarks.extend(at.map(|level| {
+                format!(
+                    "At {} requests/s, {}: {}. A larger --budget does not decide it there, only another level.",
+                    rate.rate,
+                    level.judged.level,
+                    why(&level.judged)
+                )
+            }));
+        } else if self.found.holds.is_none() || self.found.fails.is_none() {
             remarks.push("The trials do not show both ends. A larger --budget allows more trials, and longer ones at small rates.".to_owned());
         } else if self.found.limit.holds.is_none() || self.found.limit.fails.is_none() {
             remarks.push("The interval has an open end. A larger --budget allows more trials, and longer ones at small rates.".to_owned());

@@ -19,7 +19,7 @@ pub(crate) struct TrustData {
     level: &'static str,
     /// Why it is not good: `no_trials`, `invalid_trials`, `most_not_as_asked`, `most_disturbed_and_imprecise`,
     /// `most_intervals_above_medians`, `some_not_as_asked`, `some_disturbed`, `reads_after_writes`, `undecided`,
-    /// `level_changed`, `two_groups`, `dependent`, `unfinished`, `no_definition`, `imprecise` or `no_intervals`; `null` where it is good.
+    /// `level_changed`, `two_groups`, `dependent`, `not_settled`, `unfinished`, `no_definition`, `imprecise` or `no_intervals`; `null` where it is good.
     reason: Option<&'static str>,
     /// What iolab prints.
     sentence: String,
@@ -164,6 +164,10 @@ pub(crate) fn in_words(trust: &Trust) -> Option<String> {
             _ => format!("in {cells} the trials form two groups"),
         },
         TrustReason::Dependent => format!("trials of {cells} depend on the ones before"),
+        TrustReason::NotSettled => match trust.cells {
+            1 => "the last trials differ too much to be called settled".into(),
+            _ => format!("in {cells} the last trials differ too much to be called settled"),
+        },
         TrustReason::Unfinished => "a run did not finish".into(),
         TrustReason::NoDefinition => "the definition in a run file cannot be read".into(),
         TrustReason::Imprecise => format!("{cells} missed the precision goal"),

@@ -59,7 +59,7 @@ pub use rank::{MannWhitney, RankMethod, a12, mann_whitney};
 pub use ratio::{Ratio, ratio_of_means};
 pub use runs::{RunsTest, runs_test};
 pub use signed_rank::{SignedRank, signed_rank, signed_rank_within};
-pub use steady::{Steadiness, SteadyLimits, steady_state};
+pub use steady::{Steadiness, SteadyLimits, steady_state, window_slopes};
 pub use summary::{CONFIDENCE, Summary, summary};
 pub use t_test::{TTest, student, welch};
 pub use threshold::{Outcomes, Threshold};

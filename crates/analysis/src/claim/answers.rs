@@ -293,7 +293,7 @@ pub(super) fn bent(analysis: &Analysis, found: &Bends, run: usize) -> Option<Ben
     let curves = bends::bendable(analysis).into_iter();
     let curves = curves.map(|curve| {
         let sizes: Vec<u64> = curve.points.iter().map(|point| point.size).collect();
-        let placed = found.on(&curve).iter().filter(|bend| bend.is_placed());
+        let placed = found.placed_on(&curve);
         let placed = placed.map(|bend| between_sizes(bend, &sizes));
         (curve.held.clone(), placed.collect::<Vec<Bend>>())
     });

@@ -187,7 +187,7 @@ fn candidates(
         Some(Judged {
             is_near: is_no_worse(&estimate, &against, more_is_better),
             doubts: judge(&estimate, MARGIN_UP, &against, more_is_better).1,
-            estimate,
+            estimate: estimate.bounded(&against),
         })
     };
     let of_best: Vec<Option<Judged>> = (0..cells.len())

@@ -91,6 +91,22 @@ pub struct Reproduction {
     pub is_explained: bool,
 }
 
+impl Reproduction {
+    /// The part of what was seen that is there again; `None` without trials.
+    pub fn part(&self) -> Option<Share> {
+        let seen = (self.seen / self.expected).ln();
+        let part = |ratio: f64| (ratio / self.expected).ln() / seen;
+        let ends = |(low, high): (f64, f64)| {
+            let (one, other) = (part(low), part(high));
+            (one.min(other), one.max(other))
+        };
+        Some(Share {
+            share: self.ratio.map(part).filter(|part| part.is_finite())?,
+            interval: self.interval.map(ends),
+        })
+    }
+}
+
 /// What interventions showed of a suspect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum CauseVerdict {

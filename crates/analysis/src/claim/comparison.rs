@@ -7,9 +7,10 @@ use iolab_workload::settings::SETTINGS;
 use iolab_workload::trial::{Pattern, SyncPolicy};
 
 use super::effect::{
-    CellId, Effect, Estimate, MARGIN_UP, across_runs, confidence, difference, within_run,
+    CellId, Effect, Estimate, MARGIN_UP, across_runs, confidence, judge, within_run,
 };
 use crate::analysis::{Analysis, CellAnalysis};
+use crate::doubt::SideDoubts;
 use crate::in_threads;
 
 /// Factors whose levels are counts or sizes: each level is compared with the lowest.
@@ -349,14 +350,16 @@ fn effect(
     held: Vec<(String, String)>,
     estimate: Estimate,
 ) -> Option<Effect> {
-    let (difference, doubts) = difference(&estimate, MARGIN_UP, (base, other), response);
+    let against = SideDoubts::of_cells(base, other, response);
+    let more_is_better = response.more_is_better();
+    let (difference, doubts) = judge(&estimate, MARGIN_UP, &against, more_is_better);
     Some(Effect {
         base: ids.0,
         other: ids.1,
         levels,
         held,
         medians: (base.response?.median, other.response?.median),
-        estimate,
+        estimate: estimate.bounded(&against),
         difference,
         doubts,
     })

@@ -6,7 +6,7 @@ use iolab_stats::{effective_sample_size, mean_interval, median, median_interval,
 use iolab_workload::response::Response;
 
 use crate::analysis::{CellAnalysis, TRIALS_MIN};
-use crate::doubt::{Direction, Reason, SideDoubt, SideDoubts};
+use crate::doubt::{Direction, RatioBound, Reason, SideDoubt, SideDoubts};
 
 /// Differences within this margin do not matter: one side is at most 5 % lower than the other.
 pub const MARGIN: f64 = 0.05;
@@ -58,6 +58,8 @@ pub struct Estimate {
     /// Where the ratios of the blocks, or the trials of a side, form two groups: the least and the greatest ratio of one group with
     /// another.
     pub groups: Option<(f64, f64)>,
+    /// Where one side did not hold its rate, so that its times grow with the length of a trial: the ratio is only a bound.
+    pub bound: Option<RatioBound>,
 }
 
 /// Two cells that differ only in the factor asked about.
@@ -231,6 +233,7 @@ impl Estimate {
             ratio: ratio.exp(),
             interval: interval.map(exp),
             blocks: None,
+            bound: None,
             dependent_interval: dependent.map(exp),
             independence: independence.fold(1.0, f64::min),
         }
@@ -348,6 +351,14 @@ fn block_log_means((values, of): Trials<'_>) -> Vec<(u32, f64)> {
 }
 
 impl Estimate {
+    /// The same, as the bound that it is by this evidence.
+    pub(crate) fn bounded(self, against: &SideDoubts) -> Self {
+        Self {
+            bound: against.bound(),
+            ..self
+        }
+    }
+
     /// What its interval shows on its own, without the evidence.
     pub(crate) fn shows(&self, margin: f64) -> Difference {
         self.interval

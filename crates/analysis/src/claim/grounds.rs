@@ -82,18 +82,19 @@ impl Claim {
         all.into_iter().map(|SideDoubt { side: _, reason }| reason)
     }
 
-    /// Whether it says that the level of measured trials changed, so that their median is that of no time.
-    pub(crate) fn is_of_change(&self) -> bool {
+    /// What it says against the level of measured trials.
+    pub(crate) fn unsettled(&self) -> Option<Unsettled> {
         match self {
             Self::Change(change) => match change.place {
-                ChangePlace::OverRun { .. } => true,
+                ChangePlace::OverRun { .. } => Some(Unsettled::Changed),
                 // Where both levels were asked for, both are shown.
-                ChangePlace::WithinTrials { asked, .. } => !asked,
-                ChangePlace::InWarmUp => false,
+                ChangePlace::WithinTrials { asked, .. } => (!asked).then_some(Unsettled::Changed),
+                ChangePlace::InWarmUp => None,
             },
+            // A change that is shown has a claim of its own.
             Self::Steady(steady) => match steady.state {
-                State::NotReached { .. } => true,
-                State::Reached | State::NotWrittenOver { .. } => false,
+                State::NotReached { .. } => Some(Unsettled::NotShownToSettle),
+                State::Reached | State::NotWrittenOver { .. } => None,
             },
             Self::Comparison(_)
             | Self::Best(_)
@@ -114,9 +115,18 @@ impl Claim {
             | Self::Queued(_)
             | Self::FixedCosts(_)
             | Self::Bent(_)
-            | Self::Course(_) => false,
+            | Self::Course(_) => None,
         }
     }
+}
+
+/// What a claim says against the level of measured trials.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Unsettled {
+    /// It changed, so that their median is that of no time.
+    Changed,
+    /// The last trials differ too much to be called settled, and no change is shown.
+    NotShownToSettle,
 }
 
 fn of_best(best: &Best) -> impl Iterator<Item = &SideDoubt> {

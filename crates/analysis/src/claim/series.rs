@@ -1,6 +1,6 @@
 //! What the order and the distribution of a cell's trials show: drift, dependence, two groups, a steady state.
 
-use iolab_stats::{TwoLevels, holm, two_levels_among};
+use iolab_stats::{SteadyLimits, TwoLevels, holm, two_levels_among, window_slopes};
 
 use super::effect::{CellId, MARGIN};
 use crate::analysis::{Analysis, CellAnalysis, SteadyAnalysis};
@@ -84,6 +84,8 @@ pub enum State {
         range: f64,
         /// Change along the fitted line over their mean.
         slope: f64,
+        /// Whether, in any of the cells, that change exceeds its limit and what scatter explains; otherwise their trials only scatter.
+        slopes: bool,
     },
 }
 
@@ -255,7 +257,7 @@ pub(super) fn steady(analysis: &Analysis, run: usize) -> Vec<Steady> {
         cell.cell.program().is_none() && cell.cell.trial().read_percent < 100
     };
     let (mut reached, mut early, mut not) = (Vec::new(), Vec::new(), Vec::new());
-    let (mut least, mut worst) = (f64::INFINITY, None);
+    let (mut least, mut worst, mut slopes) = (f64::INFINITY, None, false);
     let mut judged = 0;
     for cell in analysis.cells.iter().filter(writes) {
         let Some(steady) = cell.series_tests.steady else {
@@ -272,6 +274,7 @@ pub(super) fn steady(analysis: &Analysis, run: usize) -> Vec<Steady> {
             (false, _) if cell.is_disturbed() => {}
             (false, _) => {
                 not.push(cell);
+                slopes |= window_slopes(&cell.values, SteadyLimits::SNIA).unwrap_or(false);
                 let (range, slope) = (steady.range, steady.slope);
                 if worst.is_none_or(|(_, most, _)| range >= most) {
                     worst = Some((id(run, cell), range, slope));
@@ -288,6 +291,7 @@ pub(super) fn steady(analysis: &Analysis, run: usize) -> Vec<Steady> {
         worst,
         range,
         slope,
+        slopes,
     });
     let all = [
         (reached, Some(State::Reached)),

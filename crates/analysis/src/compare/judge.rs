@@ -67,8 +67,8 @@ fn allowed(shown: CellVerdict, doubts: &[SideDoubt], unit: ReplicationUnit) -> C
 /// All cells combined, from the mean of their logarithms in each block. What could reverse a claim about one cell could reverse that
 /// about all.
 pub(super) fn overall(together: &[f64], pairs: &[Pair], terms: &Criteria) -> Option<Overall> {
-    let estimate = of_blocks(together, CONFIDENCE)?;
     let against = SideDoubts::of_any(pairs.iter().map(|pair| &pair.against));
+    let estimate = of_blocks(together, CONFIDENCE)?.bounded(&against);
     let more_is_better = terms.better != Better::Lower;
     let (difference, doubts) = judge(&estimate, terms.margin, &against, more_is_better);
     Some(Overall {
@@ -82,12 +82,13 @@ fn measure(pair: &Pair, terms: &Criteria, confidence: f64) -> CellComparison {
     let (base, new) = (pair.base.as_slice(), pair.new.as_slice());
     let blocks = pair.within_blocks.as_ref();
     let estimate = blocks.and_then(|ratios| of_blocks(ratios, confidence));
+    let estimate = estimate.or_else(|| of_samples(base, new, confidence));
     CellComparison {
         levels: pair.levels.clone(),
         base: side(base),
         new: side(new),
         served: pair.served.clone(),
-        estimate: estimate.or_else(|| of_samples(base, new, confidence)),
+        estimate: estimate.map(|estimate| estimate.bounded(&pair.against)),
         doubts: Vec::new(),
         ratio_of_means: ratio_of_means(base, new, CONFIDENCE),
         welch: welch(base, new, CONFIDENCE),

@@ -28,6 +28,34 @@ pub struct SideDoubt {
     pub reason: Reason,
 }
 
+/// What is known of a ratio, new over base, of which one side grows with the length of a trial: which of its ends holds for longer ones.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RatioBound {
+    /// The new side grows: the ratio is at least as great.
+    AtLeast,
+    /// The base grows: the ratio is at most as great.
+    AtMost,
+}
+
+impl RatioBound {
+    /// The bound that a ratio with its interval gives.
+    pub fn of(self, ratio: f64, interval: Option<(f64, f64)>) -> f64 {
+        match (self, interval) {
+            (Self::AtLeast, Some((low, _))) => low,
+            (Self::AtMost, Some((_, high))) => high,
+            (Self::AtLeast | Self::AtMost, None) => ratio,
+        }
+    }
+
+    /// Its name for programs.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::AtLeast => "at_least",
+            Self::AtMost => "at_most",
+        }
+    }
+}
+
 /// All evidence against a comparison of two sides.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct SideDoubts(Vec<SideDoubt>);
@@ -144,6 +172,20 @@ impl SideDoubts {
         })
     }
 
+    /// The bound that a ratio of times is where one side alone did not hold its rate.
+    pub(crate) fn bound(&self) -> Option<RatioBound> {
+        let is_behind = |side: Option<ComparedSide>| {
+            let mut all = self.0.iter();
+            all.any(|doubt| doubt.side == side && doubt.reason == Reason::RateNotHeld)
+        };
+        let sides = [ComparedSide::Base, ComparedSide::New].map(Some);
+        match (is_behind(None), sides.map(is_behind)) {
+            (false, [true, false]) => Some(RatioBound::AtMost),
+            (false, [false, true]) => Some(RatioBound::AtLeast),
+            _ => None,
+        }
+    }
+
     /// Doubts with which the sides measure different things, so that nothing can be claimed.
     pub(crate) fn foreign(&self) -> Vec<SideDoubt> {
         let is = |doubt: &&SideDoubt| {
@@ -190,8 +232,8 @@ impl SideDoubt {
 }
 
 /// Doubts with which the sides measure different things: bytes of different origins, one of them not the requested one; a
-/// suspended machine; and times of two sides that both missed their rates, which grow with the length of a trial. Where one side
-/// kept its rate, the other is worse whatever the length. All runs of a side must agree.
+/// suspended machine; and times of sides that missed their rates, which grow with the length of a trial. Where one side alone did in most
+/// trials, it is worse whatever the length, and by how much its trials do not say. All runs of a side must agree.
 fn foreign(
     base: &[&CellAnalysis],
     new: &[&CellAnalysis],
@@ -228,13 +270,30 @@ fn foreign(
         own.map(move |reason| SideDoubt::of(side, reason))
             .collect::<Vec<_>>()
     });
-    let is_behind = |cell: &&CellAnalysis| cell.flags.contains(&Flag::RateNotHeld);
-    let behind = response.is_time() && [base, new].iter().all(|side| side.iter().any(is_behind));
-    let behind = behind.then_some(SideDoubt {
-        side: None,
+    let behind = side_behind(base, new).filter(|_| response.is_time());
+    let behind = behind.map(|side| SideDoubt {
+        side,
         reason: Reason::RateNotHeld,
     });
     all.into_iter().flatten().chain(behind)
+}
+
+/// The side that did not hold its rate; `Some(None)` for both.
+fn side_behind(base: &[&CellAnalysis], new: &[&CellAnalysis]) -> Option<Option<ComparedSide>> {
+    let is_behind = |cell: &&CellAnalysis| cell.flags.contains(&Flag::RateNotHeld);
+    // The median of a side is that of a trial that fell behind.
+    let is_mostly = |cell: &&CellAnalysis| {
+        let report = cell.rate_report.as_ref();
+        is_behind(cell) && report.is_none_or(|report| 2 * report.not_held > cell.n)
+    };
+    let [base, new] =
+        [base, new].map(|side| (side.iter().any(is_behind), side.iter().any(is_mostly)));
+    match (base, new) {
+        ((true, _), (true, _)) => Some(None),
+        ((_, true), _) => Some(Some(ComparedSide::Base)),
+        (_, (_, true)) => Some(Some(ComparedSide::New)),
+        _ => None,
+    }
 }
 
 /// The step of the clock in the latencies of each side, where it shows; of several cells that in which it is the greatest share.

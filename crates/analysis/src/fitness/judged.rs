@@ -74,6 +74,12 @@ impl Judged {
         }
     }
 
+    /// Whether the value is the level itself, as far as that matters: its whole interval lies within [`MARGIN`](super::MARGIN) of the level, so
+    /// that further trials do not decide it.
+    pub fn is_at_level(&self) -> bool {
+        self.open == Some(Open::WithinMargin)
+    }
+
     /// The stalls that an answer of yes does not exclude; `None` where so few of them cannot make the level fail, however long they are.
     pub(super) fn unseen_stalls(&self) -> Option<UnseenStalls> {
         let (missed, trials) = (self.missed, self.trials);

@@ -4,7 +4,7 @@ use iolab_stats::{Contrast, contrast};
 
 use super::{GATE_POWER, ReportedChanges, RunCriteria};
 use crate::compare::{Better, CellVerdict, Valueless, WhyUndecided};
-use crate::doubt::{Direction, SideDoubt, SideDoubts};
+use crate::doubt::{Direction, RatioBound, SideDoubt, SideDoubts};
 
 /// Medians within this share of each other count as equal: latencies have three significant digits.
 const RESOLUTION: f64 = 0.001;
@@ -28,6 +28,8 @@ pub struct Judged {
     /// Lower and upper end of the deciding interval of the ratio of new over base; for a single new run, the prediction interval.
     /// Simultaneous over all cells and all cells together.
     pub interval: Option<(f64, f64)>,
+    /// Where one side did not hold its rate, so that its times grow with the length of a trial: the ratio is only a bound.
+    pub bound: Option<RatioBound>,
     /// Two-sided p value of a change.
     pub p: Option<f64>,
     /// The same adjusted over all cells and all cells together (weighted Bonferroni): below the level where the interval excludes
@@ -67,6 +69,7 @@ pub fn judge(
         Judged {
             contrast,
             interval,
+            bound: cell.against.bound(),
             p: contrast.map(|c| c.p()),
             p_adjusted: contrast.map(|c| (c.p() / share).min(1.0)),
             // The level of a one-sided test.

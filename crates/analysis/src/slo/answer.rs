@@ -10,7 +10,9 @@ use iolab_workload::trial::{RATE_MAX, Rate};
 use super::visits::{answer_of, lowest_near};
 use super::{RateLimit, Search};
 use crate::doubt::{Direction, Reason};
-use crate::fitness::{Answer, CellAnswer, Evidence, ReasonedAnswer, UnseenStalls, WhyOpen, keeps};
+use crate::fitness::{
+    Answer, CellAnswer, Evidence, LevelAnswer, ReasonedAnswer, UnseenStalls, WhyOpen, keeps,
+};
 use crate::io_limit::ReachedLimit;
 
 /// The result at one rate.
@@ -46,6 +48,9 @@ pub struct SearchAnswer {
     pub times: Option<(Duration, Duration)>,
     /// Where an end is not shown: what in the trials of any rate could have kept it from that, each kind once.
     pub doubts: Vec<Reason>,
+    /// Where an end is not shown: the rate of those with enough trials that is most likely to show it (the lowest to hold, the highest to fail),
+    /// if it is at the level. Further trials at it do not show the end then.
+    pub at_level: Option<RateAnswer>,
 }
 
 impl RateAnswer {
@@ -65,6 +70,14 @@ impl RateAnswer {
     /// Whether its own trials keep the levels, and those at rates not far below miss them.
     fn is_contradicted(&self) -> bool {
         self.found.measured() == Answer::Yes && self.with_lower == Answer::No
+    }
+
+    /// Whether it is open because the value of a level is the level itself, and of none for another reason.
+    fn is_at_level(&self) -> bool {
+        let levels = &self.found.levels;
+        let settled = |level: &LevelAnswer| level.judged.answer == Answer::Yes;
+        let is_at = |level: &LevelAnswer| level.judged.is_at_level();
+        levels.iter().any(is_at) && levels.iter().all(|level| is_at(level) || settled(level))
     }
 
     /// The limit of control groups that explains the failing level.
@@ -135,6 +148,7 @@ impl SearchAnswer {
             experiment: record.experiment.name.clone(),
             target: record.target_text(),
             levels: levels.clone(),
+            at_level: at_level(&rates, holds.as_ref(), fails.as_ref()).cloned(),
             limit,
             holds,
             fails,
@@ -198,6 +212,29 @@ fn doubts_of(rates: &[RateAnswer]) -> Vec<Reason> {
         }
     }
     found
+}
+
+/// What has kept an end of the answer from being shown, where that is that values are at the level; see [`SearchAnswer::at_level`].
+fn at_level<'a>(
+    rates: &'a [RateAnswer],
+    holds: Option<&RateAnswer>,
+    fails: Option<&RateAnswer>,
+) -> Option<&'a RateAnswer> {
+    let has_intervals = |rate: &&RateAnswer| {
+        let mut levels = rate.found.levels.iter();
+        levels.all(|level| level.judged.low.is_some())
+    };
+    let mut judged = rates.iter().filter(has_intervals);
+    let furthest = match (holds, fails) {
+        (Some(_), Some(_)) => None,
+        (Some(holds), None) => judged.rfind(|rate| rate.rate > holds.rate),
+        (None, Some(fails)) => judged.find(|rate| rate.rate < fails.rate),
+        (None, None) => {
+            let are_all = judged.clone().all(RateAnswer::is_at_level);
+            judged.next().filter(|_| are_all)
+        }
+    };
+    furthest.filter(|rate| rate.is_at_level())
 }
 
 fn most_missed(levels: &ServiceLevels, missed: &[u32]) -> Vec<ServiceLevel> {

@@ -262,6 +262,23 @@ fn a_rate_holds_below_all_that_fail() {
     assert_eq!(ends(&[(100, 20), (200, 2)]), (None, Some(100)));
 }
 
+/// Of values that are the level no number of trials says on which side of it they lie.
+#[test]
+fn the_rate_that_is_at_the_level_is_named_where_that_leaves_an_end_open() {
+    let at_level = |rates: &[(u64, u64)]| {
+        let found = searched(rates, false);
+        found.at_level.map(|rate| rate.rate)
+    };
+    assert_eq!(at_level(&[(100, 10), (200, 20)]), Some(100));
+    assert_eq!(at_level(&[(100, 2), (200, 10)]), Some(200));
+    assert_eq!(at_level(&[(100, 2), (200, 20)]), None);
+    assert_eq!(at_level(&[(100, 2), (200, 10), (400, 20)]), None);
+    assert_eq!(at_level(&[(100, 2)]), None);
+    // What lies between that rate and the limit may be open for any reason.
+    assert_eq!(at_level(&[(100, 10), (200, 10), (400, 20)]), Some(100));
+    assert_eq!(at_level(&[(100, 10)]), Some(100));
+}
+
 #[test]
 fn what_may_hide_an_end_is_named_where_one_is_missing() {
     let doubts = |rates: &[(u64, u64)]| searched(rates, true).doubts.len();

@@ -2,9 +2,13 @@
 
 use iolab_analysis::analysis::{Flag, analyse};
 use iolab_analysis::claim::{Claim, Load, Rates, claims};
+use iolab_analysis::compare::{CellVerdict, WhyUndecided};
+use iolab_analysis::doubt::{RatioBound, ReasonKind};
 use iolab_record::RunRecord;
 use iolab_synthetic::{add_cell, around, rate_report, record};
 use iolab_workload::response::Response;
+
+use crate::compare;
 
 /// Cells at these rates that left so many of their 1000 requests unmade.
 fn at_rates(factors: &[&str], rates: &[(u64, u64)]) -> RunRecord {
@@ -146,4 +150,51 @@ fn storage_that_works_on_after_the_end_is_judged_by_its_lowest_rate() {
         absorbed(&[("4KiB", 20, 5), ("4KiB", 100, 5)], once),
         [true, true]
     );
+}
+
+/// A run at a rate that it holds but for some trials, with a median response time, ms.
+fn at_rate(ms: u64, behind: impl Fn(usize) -> bool) -> RunRecord {
+    let mut record = record("load-latency", &["rate"]);
+    record.experiment.response = Response::Latency;
+    let cell = add_cell(&mut record, &["rate=1000"], &around(1000.0));
+    rate_report(&mut record, cell, 1000, 0);
+    for (trial, sample) in record.samples.iter_mut().enumerate() {
+        let times = sample.operations.read.response.as_mut().expect("times");
+        times.p50_ns = ms * 1_000_000 + trial as u64;
+        let report = sample.rate_report.as_mut().expect("a rate");
+        if behind(trial) {
+            report.rate_achieved = 500.0;
+            report.backlog_end = 500;
+        }
+    }
+    record
+}
+
+/// Its times grow with the length of a trial: that side is worse, and by how much its trials do not say.
+#[test]
+fn where_one_side_fell_behind_its_ratio_is_a_bound() {
+    let compared = |base: &RunRecord, new: &RunRecord| {
+        let found = compare::of(base, new, None).expect("alike");
+        let cell = &found.cells[0];
+        (cell.verdict, cell.estimate.expect("times").bound)
+    };
+    let held = |ms| at_rate(ms, |_| false);
+    let behind = |ms| at_rate(ms, |_| true);
+    let open = CellVerdict::CannotTell(WhyUndecided::Doubted(ReasonKind::RateNotHeld));
+    assert_eq!(compared(&held(1), &held(9)), (CellVerdict::Slower, None));
+    assert_eq!(
+        compared(&held(1), &behind(9)),
+        (CellVerdict::Slower, Some(RatioBound::AtLeast))
+    );
+    assert_eq!(
+        compared(&behind(9), &held(1)),
+        (CellVerdict::Faster, Some(RatioBound::AtMost))
+    );
+    assert_eq!(compared(&behind(9), &behind(1)), (open, None));
+    // In longer trials it could be the worse one.
+    assert_eq!(compared(&behind(1), &held(9)).0, open);
+    assert_eq!(compared(&behind(1), &held(1)).0, open);
+    // The median is that of trials that held it.
+    let once = at_rate(9, |trial| trial == 3);
+    assert_eq!(compared(&held(1), &once), (CellVerdict::Slower, None));
 }

@@ -262,7 +262,13 @@ fn ratio_panel(cells: &Cells<'_>, options: &Options) -> Result<Panel> {
     for (i, other) in cells.others.iter().enumerate() {
         let points = cells.line(other).into_iter().filter_map(|(x, cell)| {
             let ratio = cell.estimate?;
-            let interval = ratio.interval;
+            // Where one side did not hold its rate, the place of the mark is a bound.
+            let bound = ratio.bound.map(|bound| {
+                let end = bound.of(ratio.ratio, ratio.interval);
+                (end, format!("{} ", result_names::bound(bound)))
+            });
+            let (y, is) = bound.unwrap_or((ratio.ratio, String::new()));
+            let interval = ratio.interval.filter(|_| ratio.bound.is_none());
             let between = interval.map_or_else(String::new, |(low, high)| {
                 format!(", {} to {}", significant(low), significant(high))
             });
@@ -271,12 +277,12 @@ fn ratio_panel(cells: &Cells<'_>, options: &Options) -> Result<Panel> {
                 .summary
                 .zip(cell.new.summary)
                 .map(|(a, b)| a.n.min(b.n));
-            let told = format!("ratio {}{between}", significant(ratio.ratio));
+            let told = format!("ratio {is}{}{between}", significant(y));
             Some(Mark {
                 x,
-                y: ratio.ratio,
+                y,
                 interval,
-                hollow: false,
+                hollow: ratio.bound.is_some(),
                 origin: cells.origin(cell, n, &told),
             })
         });

@@ -98,7 +98,7 @@ fn add_bends(model: &mut FigureModel, analysis: &Analysis, bends: &Bends) -> Vec
         let Some(series) = all.find(belongs) else {
             continue;
         };
-        for bend in bends.on(&curve) {
+        for bend in bends.placed_on(&curve) {
             series.bends.push(Bend {
                 x: bend.size,
                 y: height(series, bend.size),

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use crate::doubt::in_short;
 use iolab_analysis::analysis::Response;
 use iolab_analysis::compare::{CellVerdict, Comparison, Valueless, WhyUndecided};
+use iolab_analysis::doubt::RatioBound;
 use iolab_figure::result_names;
 use iolab_workload::quantity::{counted, format_percent};
 
@@ -71,7 +72,12 @@ impl SaidOfCell {
 
     /// How far its ratio lies from 1, on the logarithm.
     fn size(&self) -> f64 {
-        self.ratio.map_or(0.0, |(ratio, _)| ratio.ln().abs())
+        self.ratio.map_or(0.0, RatioShown::size)
+    }
+
+    /// The bound that its ratio is, where one side did not hold its rate.
+    fn bound(&self) -> Option<RatioBound> {
+        Some(self.ratio?.bound()?.0)
     }
 
     /// Why there is no conclusion about it.
@@ -79,6 +85,22 @@ impl SaidOfCell {
         let why = self.verdict.why_open()?;
         Some(undecided(why, self.response))
     }
+}
+
+/// ` (the base did not hold its rate)`, ` (in 2 the base did not hold its rate)`: which sides did not hold their rates among so many cells.
+fn unheld_rates(bounds: impl Iterator<Item = RatioBound>, n: usize) -> String {
+    let bounds: Vec<RatioBound> = bounds.collect();
+    let side = match bounds.as_slice() {
+        [] => return String::new(),
+        all if all.iter().all(|one| *one == RatioBound::AtMost) => "the base",
+        all if all.iter().all(|one| *one == RatioBound::AtLeast) => "the new side",
+        _ => "one side",
+    };
+    let within = match bounds.len() {
+        all if all == n => String::new(),
+        some => format!("in {some} "),
+    };
+    format!(" ({within}{side} did not hold its rate)")
 }
 
 /// The answer for all cells: those that differ, with the largest difference; those that do not; those without a conclusion, with the reason.
@@ -95,7 +117,13 @@ pub(crate) fn answer(cells: &[SaidOfCell], margin: f64) -> String {
         CellVerdict::Identical,
     ] {
         let own: Vec<&SaidOfCell> = cells.iter().filter(|c| c.verdict == verdict).collect();
-        let Some(most) = own.iter().max_by(|a, b| a.size().total_cmp(&b.size())) else {
+        // Of bounds none is the most: sides that held their rates come first.
+        let size = |cell: &SaidOfCell| (cell.bound().is_none(), cell.size());
+        let greater = |a: &SaidOfCell, b: &SaidOfCell| {
+            let ((exact, size), (of_other, other)) = (size(a), size(b));
+            exact.cmp(&of_other).then(size.total_cmp(&other))
+        };
+        let Some(most) = own.iter().max_by(|a, b| greater(a, b)) else {
             continue;
         };
         let what = match verdict {
@@ -114,15 +142,20 @@ pub(crate) fn answer(cells: &[SaidOfCell], margin: f64) -> String {
             true => format!("{n} of {all} cells"),
             false => n.to_string(),
         };
-        let most_of = if n == 1 { "" } else { "the most " };
+        let is_bound = most.bound().is_some();
+        let most_of = if n == 1 || is_bound { "" } else { "the most " };
+        let unheld = own.iter().filter_map(|cell| cell.bound());
+        let unheld = unheld_rates(unheld, n);
         parts.push(match (all, verdict, times) {
             (_, CellVerdict::Identical, _) => what,
             (2.., CellVerdict::NoChange, _) if n == all => format!("{what} in any of {all} cells"),
             (2.., CellVerdict::NoChange, _) => format!("{what} in {count}"),
-            (1, _, Some(times)) => format!("{what}, {times}"),
+            (1, _, Some(times)) => format!("{what}, {times}{unheld}"),
             (1, ..) => what,
             (_, CellVerdict::Equivalent, _) | (.., None) => format!("{count} {what}"),
-            (.., Some(times)) => format!("{count} {what}, {most_of}{times} at {}", most.at),
+            (.., Some(times)) => {
+                format!("{count} {what}, {most_of}{times} at {}{unheld}", most.at)
+            }
         });
     }
     let open: Vec<&SaidOfCell> = cells.iter().filter(|c| c.verdict.is_open()).collect();
@@ -158,7 +191,7 @@ mod tests {
     fn a_fraction_says_of_what() {
         let of = |verdict, at: &str, ratio| SaidOfCell {
             verdict,
-            ratio: Some(ratio),
+            ratio: Some(RatioShown::from(ratio)),
             at: at.to_owned(),
             response: None,
         };
@@ -180,6 +213,40 @@ mod tests {
         both cells slower, the most 1/235 (1/261 to 1/214) of the base at bs=4KiB
         slower, 0.500 times (0.450 to 0.550)
         cannot tell, 1/107 of the base; too few trials
+        ");
+    }
+
+    /// Times of a side that did not hold its rate grow with the length of a trial: none of them is the most.
+    #[test]
+    fn cells_that_both_sides_held_come_first() {
+        let of = |at: &str, ratio: f64, bound| SaidOfCell {
+            verdict: CellVerdict::Faster,
+            ratio: Some(RatioShown::from((ratio, Some((0.9 * ratio, 1.1 * ratio)))).bounded(bound)),
+            at: at.to_owned(),
+            response: None,
+        };
+        let (held, behind) = (
+            || of("rate=1000", 0.5, None),
+            |rate| of(rate, 0.001, Some(RatioBound::AtMost)),
+        );
+        let told = [
+            answer(&[behind("rate=2000")], 0.05),
+            answer(&[behind("rate=2000"), behind("rate=4000")], 0.05),
+            answer(&[held(), behind("rate=2000")], 0.05),
+            answer(
+                &[
+                    held(),
+                    behind("rate=2000"),
+                    of("rate=9", 3.0, Some(RatioBound::AtLeast)),
+                ],
+                0.05,
+            ),
+        ];
+        insta::assert_snapshot!(told.join("\n"), @r"
+        faster, at most 1/909 of the base (the base did not hold its rate)
+        both cells faster, at most 1/909 of the base at rate=4000 (the base did not hold its rate)
+        both cells faster, the most 0.500 times (0.450 to 0.550) at rate=1000 (in 1 the base did not hold its rate)
+        all 3 cells faster, the most 0.500 times (0.450 to 0.550) at rate=1000 (in 2 one side did not hold its rate)
         ");
     }
 

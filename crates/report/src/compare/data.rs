@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use iolab_analysis::claim::{self, Estimate};
+use iolab_analysis::claim;
 use iolab_analysis::compare::{
     CellComparison, Comparison, Difference, Further, Overall, Side, SideValue,
 };
@@ -17,6 +17,7 @@ use super::{served_in_words, whole};
 use crate::claims::{Against, Relation};
 use crate::disturber;
 use crate::document_header::{IOLAB_VERSION, Levels, SCHEMA};
+use crate::ratio_data::Ratio;
 
 /// What `iolab compare --format json` prints.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
@@ -84,17 +85,6 @@ struct OverallData {
     doubts: Vec<Against>,
 }
 
-/// New over base, with the ends of the interval that decides.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
-struct Ratio {
-    /// New over base.
-    ratio: Option<f64>,
-    /// Low end of the interval that decides; `null` with too few trials.
-    ratio_low: Option<f64>,
-    /// High end of that interval.
-    ratio_high: Option<f64>,
-}
-
 /// A cell with its values.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 struct Cell<'a> {
@@ -158,7 +148,7 @@ pub(super) struct ComparisonRow {
     verdict: String,
     /// Trials that each side lacks for a verdict; `null` where there is one, or where no reasonable number suffices.
     further_trials: Option<usize>,
-    /// Mean of the new side over that of the base.
+    /// Mean of the new side over that of the base; `null` with `ratio_bound`, like the other ratios of centres.
     ratio_of_means: Option<f64>,
     /// Low end of its 95 % interval.
     ratio_of_means_low: Option<f64>,
@@ -320,17 +310,6 @@ impl OverallData {
     }
 }
 
-impl Ratio {
-    fn of(estimate: Option<&Estimate>) -> Self {
-        let interval = estimate.and_then(|estimate| estimate.interval);
-        Self {
-            ratio: estimate.map(|estimate| estimate.ratio),
-            ratio_low: interval.map(|(low, _)| low),
-            ratio_high: interval.map(|(_, high)| high),
-        }
-    }
-}
-
 impl ComparisonRow {
     pub(super) fn of(comparison: &Comparison, cell: &CellComparison) -> Self {
         let of =
@@ -343,9 +322,14 @@ impl ComparisonRow {
         let (welch, student) = (cell.welch.as_ref(), cell.student.as_ref());
         let low = |test: Option<&TTest>| test.map(|test| test.interval.low);
         let high = |test: Option<&TTest>| test.map(|test| test.interval.high);
-        let means = cell.ratio_of_means;
+        // The ratio of other centres is no more than a bound either.
+        let is_bound = cell
+            .estimate
+            .is_some_and(|estimate| estimate.bound.is_some());
+        let means = cell.ratio_of_means.filter(|_| !is_bound);
         let ranks = cell.mann_whitney;
         let geometric = cell.equivalence;
+        let centres = geometric.filter(|_| !is_bound);
         let first = cell.repeats.iter().flat_map(|repeats| {
             [
                 ("welch", repeats.welch_p),
@@ -409,9 +393,9 @@ impl ComparisonRow {
             p_adjusted: cell.p_adjusted,
             a12: cell.a12,
             tost_p: geometric.map(|tests| tests.p),
-            ratio_of_geometric_means: geometric.map(|tests| tests.ratio),
-            ratio_of_geometric_means_low: geometric.map(|tests| tests.interval.low),
-            ratio_of_geometric_means_high: geometric.map(|tests| tests.interval.high),
+            ratio_of_geometric_means: centres.map(|tests| tests.ratio),
+            ratio_of_geometric_means_low: centres.map(|tests| tests.interval.low),
+            ratio_of_geometric_means_high: centres.map(|tests| tests.interval.high),
             first: FirstTrials(first.collect()),
             base_served_by: served.as_ref().map(|(base, _)| base.clone()),
             new_served_by: served.map(|(_, new)| new),

@@ -72,7 +72,10 @@ fn words(reason: Open) -> String {
             "{} too few for an upper end of the interval",
             are(requests, "request")
         ),
-        Open::WithinMargin => format!("the interval lies within {} of the level", margin()),
+        Open::WithinMargin => format!(
+            "the value is at the level (the whole interval lies within {} of it)",
+            margin()
+        ),
         Open::InInterval => format!(
             "the level is within the interval, or within {} of it",
             margin()
@@ -157,7 +160,7 @@ mod tests {
         1 request is too few for a maximum
         40 requests are too few for a maximum
         120 requests are too few for an upper end of the interval
-        the interval lies within 5 % of the level
+        the value is at the level (the whole interval lies within 5 % of it)
         the level is within the interval, or within 5 % of it
         ");
     }

@@ -11,6 +11,7 @@ use crate::claims::Against;
 use crate::compare::Differing;
 use crate::document_header::{IOLAB_VERSION, Levels, SCHEMA};
 use crate::exclusion::excluded;
+use crate::ratio_data::Ratio;
 
 /// What `iolab compare --base FILE... --new FILE... --format json` prints.
 #[derive(Serialize, JsonSchema)]
@@ -163,11 +164,8 @@ pub(super) struct RunsRow {
 #[schemars(rename = "Judged")]
 struct JudgedData {
     /// `new_typical` over `base_typical`; `null` with fewer than three runs.
-    ratio: Option<f64>,
-    /// Low end of the interval that decides: 95 % for all cells and all together, from the spread between runs.
-    ratio_low: Option<f64>,
-    /// High end of that interval.
-    ratio_high: Option<f64>,
+    #[serde(flatten)]
+    ratio: Ratio,
     /// Standard deviation from run to run, of logarithms.
     run_sd_log: Option<f64>,
     /// Its degrees of freedom.
@@ -284,9 +282,7 @@ impl JudgedData {
     fn of(judged: &Judged) -> Self {
         let contrast = judged.contrast.as_ref();
         Self {
-            ratio: contrast.map(ratio),
-            ratio_low: judged.interval.map(|(low, _)| low),
-            ratio_high: judged.interval.map(|(_, high)| high),
+            ratio: Ratio::new(contrast.map(ratio), judged.interval, judged.bound),
             run_sd_log: contrast.map(|c| c.sd),
             df: contrast.map(|c| c.df),
             p: judged.p,

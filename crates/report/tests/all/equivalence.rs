@@ -19,6 +19,7 @@ fn point(size: u64, ratio: f64, p: f64) -> SizePoint {
             dependent_interval: None,
             independence: 1.0,
             groups: None,
+            bound: None,
         }),
         difference: Difference::NotFound,
         doubts: Vec::new(),

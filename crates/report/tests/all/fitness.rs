@@ -143,6 +143,20 @@ fn a_model_is_measured_again() {
     insta::assert_snapshot!(text(&[(file, run.expect("no latency"))]));
 }
 
+/// A longer load narrows an interval, which decides nothing where all of it lies at the level.
+#[test]
+fn a_value_at_the_level_asks_for_another_level() {
+    let remark = |levels: &str| {
+        let one = run_while(|_| {}, "log", levels, RunStatus::Done);
+        let shown = unwrapped(&text(&[one]));
+        let (_, after) = shown.split_once("- log ").expect("a remark");
+        let (remark, _) = after.split_once(". ").expect("a sentence");
+        remark.to_owned()
+    };
+    insta::assert_snapshot!(remark("throughput>100"), @"throughput>100: the value is at the level (the whole interval lies within 5 % of it); a longer load does not decide it, only another level");
+    insta::assert_snapshot!(remark("throughput>105"), @"throughput>105: the level is within the interval, or within 5 % of it; a longer load may settle it (--for 4s)");
+}
+
 /// The level that fails is worth more than what was run, and than doubts about other levels.
 #[test]
 fn what_decides_the_answer_is_said_before_anything_else() {

@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use iolab_analysis::doubt::{Doubt, Doubts, Reason};
-use iolab_analysis::fitness::{Answer, CellAnswer, Judged, LevelAnswer, ReasonedAnswer, WhyOpen};
+use iolab_analysis::fitness::{
+    Answer, CellAnswer, Judged, LevelAnswer, Open, ReasonedAnswer, WhyOpen,
+};
 use iolab_analysis::imbalance::Disturber;
 use iolab_analysis::io_limit::ReachedLimit;
 use iolab_analysis::slo::{RateAnswer, RateLimit, Search, SearchAnswer, Step};
@@ -102,6 +104,7 @@ fn found(levels: &str) -> SearchAnswer {
         binding: levels.all()[..1].to_vec(),
         times: Some((Duration::from_millis(250), Duration::from_millis(500))),
         doubts: Vec::new(),
+        at_level: None,
         levels,
     }
 }
@@ -224,6 +227,22 @@ fn an_end_that_is_not_shown_leaves_the_answer_open() {
     ");
     let unlimited = limit(1_000_000);
     assert_eq!((unlimited.holds, unlimited.fails), (Some(101_070), None));
+}
+
+/// More trials do not help where the value is the level.
+#[test]
+fn a_value_at_the_level_asks_for_another_level() {
+    let mut open = found("p99<1ms");
+    open.holds = None;
+    let mut at_level = at(2800, &open.levels, Answer::CannotTell, Vec::new());
+    at_level.found.levels[0].judged.open = Some(Open::WithinMargin);
+    open.at_level = Some(at_level);
+    let said = text(&open);
+    let remarks: Vec<&str> = said.lines().filter(|line| line.starts_with("- ")).collect();
+    insta::assert_snapshot!(remarks.join("\n"), @r"
+    - At 2800 requests/s, p99<1ms: the value is at the level (the whole interval lies within 5 % of it). A larger --budget does not decide it there, only another level.
+    - The limit is the rate at which half of the trials of 250 ms to 500 ms keep the level. Response times count from the scheduled start of a request. Not covered: longer loads, which use up burst credits and caches.
+    ");
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::analysis::{Analysis, Flag};
-use iolab_analysis::claim::{CellId, Claim, HEADLINES_MAX, claims, headlines};
+use iolab_analysis::claim::{CellId, Claim, HEADLINES_MAX, State, claims, headlines};
 use iolab_analysis::trust::{Shown, Trust, TrustLevel, TrustReason};
 use iolab_synthetic::{At, Change, Common, Curve, Disturbance, Disturber, Noise, Scenario};
 
@@ -263,6 +263,39 @@ fn trials_that_change_form_groups_or_depend_lower_the_trust_in_the_number_of_the
         }
         assert!(told >= SEEDS as usize * 8 / 10, "{reason:?}: {told}");
     }
+}
+
+/// Where nothing changed, trials that scatter are no change of level: the claim that they are not settled gives its own reason, the last of
+/// those about trials.
+#[test]
+fn trials_that_only_scatter_are_not_called_a_change_of_level() {
+    let scattered = Scenario {
+        noise: Noise::Lognormal { sigma: 0.15 },
+        trials: 30,
+        ..Scenario::of("write-size", &["bs=64k,1M", "sync=end", "region=16M"])
+    };
+    let (mut told, mut sloped) = (0, 0);
+    for seed in 0..40 {
+        let runs = [AnalysedRun::of(scattered.run(seed).0)];
+        let all = claims(&analyses(&runs));
+        let unsettled = all.iter().find_map(|claim| match claim {
+            Claim::Steady(steady) => match steady.state {
+                State::NotReached { slopes, .. } => Some((claim, slopes)),
+                State::Reached | State::NotWrittenOver { .. } => None,
+            },
+            _ => None,
+        });
+        let Some((claim, slopes)) = unsettled else {
+            continue;
+        };
+        sloped += usize::from(slopes);
+        let trust = trust(&runs, &[claim], &[]);
+        told += usize::from(trust.reason == Some(TrustReason::NotSettled));
+        assert_eq!(trust.level, TrustLevel::Limited, "{seed}");
+    }
+    assert!(told >= 30, "{told}");
+    assert!(sloped <= 10, "{sloped}");
+    assert!(TrustReason::TwoGroups < TrustReason::NotSettled);
 }
 
 /// Trials that depend on the ones before: the interval is too narrow, where that matters.

@@ -24,6 +24,8 @@ pub(crate) struct ReproductionData {
     ratio_low: Option<f64>,
     /// High end of that interval.
     ratio_high: Option<f64>,
+    /// The part of what the other run showed that is there again; `null` without trials.
+    part: Option<ShareData>,
     /// Blocks in which both sides were measured.
     blocks: usize,
     /// The time of a trial, ns, where that is less than in the other run; `null` where it is as long.
@@ -80,6 +82,7 @@ impl ReproductionData {
             ratio: found.ratio,
             ratio_low,
             ratio_high,
+            part: found.part().as_ref().map(ShareData::of),
             blocks: found.blocks,
             shorter_ns: found.shorter_ns,
             idle_ns: found.idle_ns,

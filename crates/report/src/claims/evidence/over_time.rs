@@ -72,24 +72,31 @@ pub(crate) struct SteadyData {
     range: Option<f64>,
     /// Of `not_reached`: change along their line over their mean, in that cell.
     slope: Option<f64>,
+    /// Of `not_reached`: whether, in any of the cells, that change exceeds its limit and what scatter explains; otherwise their trials only
+    /// scatter.
+    slopes: Option<bool>,
 }
 
 impl SteadyData {
     pub(in crate::claims) fn of(steady: &Steady, runs: &Runs<'_>) -> Self {
-        let (state, written_share, range, slope) = match steady.state {
-            State::Reached => ("reached", None, None, None),
-            State::NotWrittenOver { least } => ("not_written_over", Some(least), None, None),
-            State::NotReached { range, slope, .. } => {
-                ("not_reached", None, Some(range), Some(slope))
-            }
+        let (state, written_share, last) = match steady.state {
+            State::Reached => ("reached", None, None),
+            State::NotWrittenOver { least } => ("not_written_over", Some(least), None),
+            State::NotReached {
+                worst: _,
+                range,
+                slope,
+                slopes,
+            } => ("not_reached", None, Some((range, slope, slopes))),
         };
         Self {
             cells: cells(&steady.cells, runs),
             judged: steady.judged,
             state: state.to_owned(),
             written_share,
-            range,
-            slope,
+            range: last.map(|(range, _, _)| range),
+            slope: last.map(|(_, slope, _)| slope),
+            slopes: last.map(|(_, _, slopes)| slopes),
         }
     }
 }

@@ -56,8 +56,13 @@ pub(super) fn of_reproduction(found: &Reproduction, detail: Detail) -> String {
     };
     match found.again {
         Again::Reproduced => {
+            // Where there is less room, both ratios say it.
+            let part = match detail {
+                Detail::Full => part_again(found, |part| part.share < 1.0 - REST),
+                Detail::Short | Detail::Answered | Detail::Listed | Detail::Names => String::new(),
+            };
             format!(
-                "Reproduced: {phenomenon}; here {here}.{}",
+                "Reproduced: {phenomenon}; here {here}{part}.{}",
                 match found.is_explained {
                     true => String::new(),
                     false => rest(found, detail),
@@ -70,9 +75,9 @@ pub(super) fn of_reproduction(found: &Reproduction, detail: Detail) -> String {
                 true => high / found.expected > 1.0 / (1.0 - MARGIN),
                 false => low / found.expected < 1.0 - MARGIN,
             };
-            let it = match found.interval.is_some_and(makes) {
-                true => "all of it",
-                false => "it",
+            let (it, part) = match found.interval.is_some_and(makes) {
+                true => ("all of it", part_again(found, |part| part.share > 0.0)),
+                false => ("it", String::new()),
             };
             let idle = found.idle_ns.map_or_else(String::new, |ns| {
                 let time = exact_duration(Duration::from_nanos(ns));
@@ -81,7 +86,7 @@ pub(super) fn of_reproduction(found: &Reproduction, detail: Detail) -> String {
                 )
             });
             format!(
-                "Not reproduced: {phenomenon}; here {here}. The same settings alone do not make {it}: other trials of that run, what they left on the storage, a change since, or chance may have.{idle}"
+                "Not reproduced: {phenomenon}; here {here}{part}. The same settings alone do not make {it}: other trials of that run, what they left on the storage, a change since, or chance may have.{idle}"
             )
         }
         Again::CannotTell if !found.doubts.is_empty() => format!(
@@ -101,6 +106,14 @@ pub(super) fn of_reproduction(found: &Reproduction, detail: Detail) -> String {
             format!("Cannot tell whether it is there again: {phenomenon}; here {here}{why}")
         }
     }
+}
+
+/// `, 19 % of the difference on a log scale`: the part of a phenomenon that is there again, where it is to be said.
+fn part_again(found: &Reproduction, is_said: impl Fn(&Share) -> bool) -> String {
+    let part = found.part().filter(is_said);
+    part.map_or_else(String::new, |part| {
+        format!(", {} of the difference on a log scale", of_share(&part))
+    })
 }
 
 /// What is left without suspects, and what else could make it.
@@ -491,6 +504,33 @@ mod tests {
         insta::assert_snapshot!(text(Some(1_800_000_000)), @"Not reproduced: throughput falls to 50 %; here 1.00 times (0.990 to 1.01) in 24 blocks. The same settings alone do not make it: other trials of that run, what they left on the storage, a change since, or chance may have. Each trial began after 1.8 s of idle time: if that does not restore the storage, all of them ran at its lower level.");
         let changed = of_reproduction(&found(Some(1_800_000_000), Again::CannotTell), Detail::Full);
         insta::assert_snapshot!(changed, @"Cannot tell whether it is there again: throughput falls to 50 %; here 1.00 times (0.990 to 1.01) in 24 blocks, but the level of throughput still changed, with 1.8 s of idle time before each trial.");
+    }
+
+    #[test]
+    fn the_part_that_is_there_again_is_named() {
+        let found = |ratio: f64, again| Reproduction {
+            run: 0,
+            phenomenon: "IOPS of reads is 1/40.0 of that of writes".to_owned(),
+            seen: 0.025,
+            expected: 1.0,
+            ratio: Some(ratio),
+            interval: Some((ratio, ratio)),
+            blocks: 30,
+            shorter_ns: None,
+            idle_ns: None,
+            level_changed: false,
+            again,
+            unexplained: None,
+            unexplained_without: None,
+            doubts: Vec::new(),
+            is_explained: true,
+        };
+        let text = |ratio, again| of_reproduction(&found(ratio, again), Detail::Full);
+        insta::assert_snapshot!(text(0.5, Again::NotReproduced), @"Not reproduced: IOPS of reads is 1/40.0 of that of writes; here 0.500 times (0.500 to 0.500) in 30 blocks, 19 % of the difference on a log scale. The same settings alone do not make all of it: other trials of that run, what they left on the storage, a change since, or chance may have.");
+        insta::assert_snapshot!(text(0.99, Again::NotReproduced), @"Not reproduced: IOPS of reads is 1/40.0 of that of writes; here 0.990 times (0.990 to 0.990) in 30 blocks. The same settings alone do not make it: other trials of that run, what they left on the storage, a change since, or chance may have.");
+        insta::assert_snapshot!(text(2.0, Again::NotReproduced), @"Not reproduced: IOPS of reads is 1/40.0 of that of writes; here 2.00 times (2.00 to 2.00) in 30 blocks. The same settings alone do not make it: other trials of that run, what they left on the storage, a change since, or chance may have.");
+        insta::assert_snapshot!(text(0.1, Again::Reproduced), @"Reproduced: IOPS of reads is 1/40.0 of that of writes; here 0.100 times (0.100 to 0.100) in 30 blocks, 62 % of the difference on a log scale.");
+        insta::assert_snapshot!(text(0.026, Again::Reproduced), @"Reproduced: IOPS of reads is 1/40.0 of that of writes; here 1/38.5 (1/38.5 to 1/38.5) in 30 blocks.");
     }
 
     #[test]

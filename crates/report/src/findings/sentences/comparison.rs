@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use iolab_analysis::analysis::{Analysis, CellAnalysis, Response};
 use iolab_analysis::claim::{Comparison, Contrast, Difference, Effect, MARGIN};
+use iolab_analysis::doubt::RatioBound;
 use iolab_workload::quantity::{counted, significant};
 use iolab_workload::trial::Pattern;
 
@@ -117,13 +118,18 @@ fn ratio(comparison: &Comparison, effect: &Effect, runs: &[&Analysis]) -> String
     let (of_base, of_other) = effect.medians;
     let (other, place) = other_and_place(&comparison.contrast, effect, other);
     let origins = origins(runs, effect);
+    let unheld = match effect.estimate.bound {
+        None => "",
+        Some(RatioBound::AtLeast) => "; the first did not hold its rate",
+        Some(RatioBound::AtMost) => "; the second did not hold its rate",
+    };
     let target = on_target(&comparison.contrast, runs, effect);
     let other = match (one_level, target.is_empty()) {
         (true, _) | (_, false) => other,
         (false, true) => capitalised(&other),
     };
     format!(
-        "{target}{other} {verb} {} the {} of {base}{} ({} against {}{origins})",
+        "{target}{other} {verb} {} the {} of {base}{} ({} against {}{origins}{unheld})",
         times_of(&effect.estimate),
         quantity(runs, effect.base),
         place,
@@ -187,12 +193,16 @@ pub(super) fn of_comparison(comparison: &Comparison, runs: &[&Analysis]) -> Stri
     text
 }
 
-/// The greatest effect of either direction, a sentence each; of ordered levels the greatest of all settings.
+/// The greatest effect of either direction, a sentence each, of sides that held their rates where there are any: that of others is a bound. Of ordered levels the greatest of all settings.
 fn extremes(comparison: &Comparison, runs: &[&Analysis]) -> Vec<String> {
     let greatest = |difference| {
         let of = comparison.of(difference);
         // Of equals the first.
-        of.rev().max_by(|a, b| a.size().total_cmp(&b.size()))
+        of.rev().max_by(|a, b| {
+            let exact = |one: &Effect| one.estimate.bound.is_none();
+            let order = exact(a).cmp(&exact(b));
+            order.then(a.size().total_cmp(&b.size()))
+        })
     };
     let mut both: Vec<&Effect> = [Difference::Higher, Difference::Lower]
         .into_iter()

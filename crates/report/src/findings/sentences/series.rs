@@ -98,11 +98,17 @@ pub(super) fn of_steady(steady: &Steady, run: &Analysis) -> String {
             worst,
             range,
             slope,
+            slopes,
         } => {
             let (range, most) = beside_limit(*range, SteadyLimits::SNIA.range);
             let (slope, steepest) = beside_limit(*slope, SteadyLimits::SNIA.slope);
+            let remedy = match slopes {
+                true => "More trials, --settle or --precondition may reach it.",
+                // Neither takes scatter away.
+                false => "That is scatter, not a shown slope: longer trials may reach it.",
+            };
             format!(
-                "{cells}: not settled. The last 5 trials{} spread over {range} ({most} allowed) with a slope of {slope} ({steepest} allowed). More trials, --settle or --precondition may reach it.",
+                "{cells}: not settled. The last 5 trials{} spread over {range} ({most} allowed) with a slope of {slope} ({steepest} allowed). {remedy}",
                 at_cell(run, *worst),
             )
         }

@@ -244,6 +244,38 @@ fn nothing_is_explained_that_is_not_there() {
     assert_eq!(opposite.again, Again::NotReproduced);
 }
 
+/// Of what was seen half has to be there again, whichever side is the greater one: a small part of it that is certain is another difference.
+#[test]
+fn a_small_part_of_what_was_seen_is_not_it() {
+    let parts = [
+        (0.19, Again::NotReproduced),
+        (0.55, Again::Reproduced),
+        (0.9, Again::Reproduced),
+        (-0.9, Again::NotReproduced),
+    ];
+    for (seen, expected) in [(0.025, 1.0), (40.0, 1.0), (0.2, 8.0)] {
+        for (part, again) in parts {
+            for spread in [0.0, 0.03] {
+                let size = f64::ln(seen / expected).abs();
+                let (inquiry, deviations) = world(|_| part * size, (30, spread), 10);
+                let inquiry = Inquiry {
+                    seen,
+                    expected,
+                    ..inquiry
+                };
+                let (found, suspects) = judged(&inquiry, &deviations);
+                assert_eq!(found.again, again, "{part} of {seen}");
+                let there = found.part().expect("trials").share;
+                assert!((there - part).abs() < 0.02, "{part} of {seen}: {there}");
+                let is_judged = suspects
+                    .iter()
+                    .any(|group| group.verdict != CauseVerdict::NotTried);
+                assert_eq!(is_judged, again == Again::Reproduced, "{part} of {seen}");
+            }
+        }
+    }
+}
+
 #[test]
 fn noise_gives_no_verdict_and_says_what_would_settle_it() {
     let effect = |there: &[&str]| if there.contains(&"reach") { 0.3 } else { 0.0 };
