@@ -212,6 +212,11 @@ impl CellAnalysis {
         self.served.as_ref().is_some_and(CellServed::is_target)
     }
 
+    /// The origin of its bytes where that is known of them alone: not of one of several groups.
+    pub fn served_alone(&self) -> Option<&CellServed> {
+        self.served.as_ref().filter(|served| !served.is_shared)
+    }
+
     /// Whether its trials were disturbed from outside: by others' traffic, shared CPUs, a quota, or a suspended machine.
     pub fn is_disturbed(&self) -> bool {
         self.disturbing_flags().next().is_some()

@@ -84,6 +84,7 @@ mod tests {
                 trials: trials.to_vec(),
                 device_fraction: Some(0.37),
                 reason: String::new(),
+                is_shared: false,
             })
         };
         assert_eq!(of(&[(ServedBy::Device, 8)]), "device");
