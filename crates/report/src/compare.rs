@@ -89,19 +89,29 @@ fn heading(comparison: &Comparison) -> String {
         ("base", &comparison.only_base),
         ("new", &comparison.only_new),
     ] {
-        if let [first, rest @ ..] = cells.as_slice() {
-            let more = match rest.len() {
-                0 => String::new(),
-                n => format!(" and {n} more"),
-            };
-            lines.push(format!(
-                "\nOnly {side} has: {}{more}",
-                escape_control(first)
-            ));
-        }
+        lines.extend(some_of(cells).map(|cells| format!("\nOnly {side} has: {cells}")));
     }
+    lines.extend(without_requests(&comparison.without_requests));
     lines.push(format!("\n{}\n", caption(comparison)));
     lines.join("\n")
+}
+
+/// `bs=4KiB and 2 more`; `None` without a cell.
+pub(crate) fn some_of(cells: &[String]) -> Option<String> {
+    let (first, rest) = cells.split_first()?;
+    let more = match rest.len() {
+        0 => String::new(),
+        n => format!(" and {n} more"),
+    };
+    Some(format!("{}{more}", escape_control(first)))
+}
+
+/// The line about cells that are not compared, since the group or the operation that is asked about has no requests there.
+pub(crate) fn without_requests(cells: &[String]) -> Option<String> {
+    let cells = some_of(cells)?;
+    Some(format!(
+        "\nNot compared, because no such request is made there: {cells}"
+    ))
 }
 
 /// A line for each difference between two sides.

@@ -49,6 +49,8 @@ pub(crate) struct Compared<'a> {
     only_base: &'a [String],
     /// Cells that the base lacks, in words.
     only_new: &'a [String],
+    /// Cells, in words, that are not compared, because neither side makes requests there that are asked about.
+    without_requests: &'a [String],
     /// All cells together, where both sides went through the same blocks; `null` otherwise.
     overall: Option<OverallData>,
     /// Conclusions, in sentences.
@@ -263,6 +265,7 @@ impl<'a> Compared<'a> {
             differences: comparison.differences.iter().map(Differing::of).collect(),
             only_base: &comparison.only_base,
             only_new: &comparison.only_new,
+            without_requests: &comparison.without_requests,
             overall: comparison.overall.as_ref().map(OverallData::of),
             remarks: super::remarks(comparison),
             cells: cells

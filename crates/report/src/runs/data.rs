@@ -97,6 +97,8 @@ struct Compared<'a> {
     only_base: &'a [String],
     /// Cells that the base lacks, in words.
     only_new: &'a [String],
+    /// Cells, in words, that are not compared, because neither side makes requests there that are asked about.
+    without_requests: &'a [String],
     /// All undisturbed cells together; `null` for fewer than two cells.
     overall: Option<JudgedData>,
     /// The cells that both have.
@@ -242,6 +244,7 @@ impl<'a> Compared<'a> {
             differences: compared.differences.iter().map(Differing::of).collect(),
             only_base: &compared.only_base,
             only_new: &compared.only_new,
+            without_requests: &compared.without_requests,
             overall: compared.overall.as_ref().map(JudgedData::of),
             cells: cells.collect(),
         }
