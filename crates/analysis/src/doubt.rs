@@ -82,6 +82,8 @@ pub enum Reason {
     ReadsAfterWrites,
     /// Both sides missed their rates, so that times grow with the length of a trial.
     RateNotHeld,
+    /// The time limit ended trials whose length is compared: without it they would have been longer.
+    EndedByTime,
     /// A time is not known better than the clock resolves.
     ClockResolution {
         /// Step in which time stamps grow, ns.
@@ -129,7 +131,10 @@ impl Reason {
     /// Whether it could reverse a claim.
     pub fn turns(&self, direction: Direction) -> bool {
         let looks_better = match self {
-            Self::NotSynced(_) | Self::Unsynced { .. } | Self::NeverFlushed { .. } => true,
+            Self::NotSynced(_)
+            | Self::Unsynced { .. }
+            | Self::NeverFlushed { .. }
+            | Self::EndedByTime => true,
             Self::ServedBy { served_by, .. } if *served_by != ServedBy::NotStorage => true,
             Self::Disturbed { .. }
             | Self::Preempted { .. }
@@ -172,6 +177,7 @@ impl Reason {
             | Self::Suspended
             | Self::ReadsAfterWrites
             | Self::RateNotHeld
+            | Self::EndedByTime
             | Self::ClockResolution {
                 step_ns: _,
                 share: _,
@@ -197,6 +203,7 @@ impl Reason {
             Self::ReadsAfterWrites => "reads_after_writes",
             Self::Imbalance(found) => found.what.name(),
             Self::RateNotHeld => "rate_not_held",
+            Self::EndedByTime => "ended_by_time",
             Self::ClockResolution { .. } => "clock_resolution",
             Self::Contradicted => "contradicted",
             Self::TwoGroups { .. } => "two_groups",

@@ -40,6 +40,7 @@ pub fn undecided(why: WhyUndecided) -> &'static str {
             ReasonKind::Disturbed => "disturbed",
             ReasonKind::EarlierWrites => "earlier writes",
             ReasonKind::RateNotHeld => "rate not held",
+            ReasonKind::TimeLimit => "time limit",
             ReasonKind::CoarseClock => "coarse clock",
             ReasonKind::TwoGroups => "two groups",
             ReasonKind::Dependent => "drift",

@@ -147,7 +147,10 @@ impl SideDoubts {
     /// Doubts with which the sides measure different things, so that nothing can be claimed.
     pub(crate) fn foreign(&self) -> Vec<SideDoubt> {
         let is = |doubt: &&SideDoubt| {
-            matches!(doubt.reason, Reason::ServedBy { .. } | Reason::RateNotHeld)
+            matches!(
+                doubt.reason,
+                Reason::ServedBy { .. } | Reason::RateNotHeld | Reason::EndedByTime
+            )
         };
         self.0.iter().filter(is).cloned().collect()
     }
@@ -190,7 +193,7 @@ impl SideDoubt {
 }
 
 /// Doubts with which the sides measure different things: bytes of different origins, one of them not the requested one; a
-/// suspended machine; and times of two sides that both missed their rates, which grow with the length of a trial. Where one side
+/// suspended machine; a length of trials that is a setting; and times of two sides that both missed their rates, which grow with the length of a trial. Where one side
 /// kept its rate, the other is worse whatever the length. All runs of a side must agree.
 fn foreign(
     base: &[&CellAnalysis],
@@ -217,9 +220,11 @@ fn foreign(
         });
         let slept = |cell: &&CellAnalysis| cell.disturbance.suspended_ns > 0;
         let slept = !side.is_empty() && side.iter().all(slept);
+        let is_set = response == Response::Elapsed && side.iter().any(|cell| cell.ended_by_time);
         served
             .into_iter()
             .chain(slept.then_some(Reason::Suspended))
+            .chain(is_set.then_some(Reason::EndedByTime))
             .collect::<Vec<_>>()
     };
     let sides = [(ComparedSide::Base, base), (ComparedSide::New, new)];
@@ -301,6 +306,7 @@ impl Reason {
             | Self::ReadsAfterWrites
             | Self::Imbalance(_)
             | Self::RateNotHeld
+            | Self::EndedByTime
             | Self::Contradicted
             | Self::TwoGroups { .. }
             | Self::Dependent { .. } => f64::INFINITY,
