@@ -156,7 +156,7 @@ pub(super) struct ComparisonRow {
     #[serde(flatten)]
     ratio: Ratio,
     /// `slower`, `faster`, `higher`, `lower`, `equivalent`, `identical`, or `cannot tell`, with the reason in brackets: `(wide interval)`,
-    /// `(few trials)`, `(no value)`, `(no ratio)` (a value is not positive), `(one run each)`, `(other source)`, `(suspended)`, `(disturbed)`, `(earlier writes)`, `(rate not held)`, `(coarse clock)`, `(two groups)`, `(drift)`.
+    /// `(few trials)`, `(no value)`, `(no ratio)` (a value is not positive), `(one run each)`, `(other source)`, `(suspended)`, `(disturbed)`, `(earlier writes)`, `(rate not held)`, `(time limit)`, `(coarse clock)`, `(two groups)`, `(drift)`.
     verdict: String,
     /// Trials that each side lacks for a verdict; `null` where there is one, or where no reasonable number suffices.
     further_trials: Option<usize>,

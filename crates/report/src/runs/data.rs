@@ -181,7 +181,7 @@ struct JudgedData {
     /// The change that would have been found with a chance of 90 %, a factor.
     detectable_factor: Option<f64>,
     /// `slower`, `faster`, `equivalent`, `no change shown`, or `cannot tell`, with the reason in brackets: `(wide interval)`,
-    /// `(few runs)`, `(no value)`, `(other source)`, `(suspended)`, `(disturbed)`, `(rate not held)`, `(coarse clock)`.
+    /// `(few runs)`, `(no value)`, `(other source)`, `(suspended)`, `(disturbed)`, `(rate not held)`, `(time limit)`, `(coarse clock)`.
     verdict: String,
 }
 
