@@ -58,7 +58,7 @@ use iolab_plan::carry_over::depends_on_order;
 use iolab_plan::experiment::{Experiment, Inquiry};
 use iolab_record::environment::KEYS;
 use iolab_record::{
-    Cell, LatencySummary, RunRecord, RunStatus, Sample, ServedBy, ShownLatency, TargetKind,
+    Cell, Ended, LatencySummary, RunRecord, RunStatus, Sample, ServedBy, ShownLatency, TargetKind,
 };
 
 /// Fewest requests of a trial whose 99th percentile is reported: with fewer, its 95 % interval has no upper end (see
@@ -151,6 +151,8 @@ pub struct CellAnalysis {
     pub cpu_ns_per_request: Option<f64>,
     /// Median over the trials of the page faults without I/O.
     pub minor_faults: Option<f64>,
+    /// Whether the time limit ended any of its trials, whose length is then a setting.
+    pub ended_by_time: bool,
     /// Origin of the bytes; `None` without trials.
     pub served: Option<CellServed>,
     /// Result of reading back; `None` where no trial was verified.
@@ -210,6 +212,11 @@ impl CellAnalysis {
     /// Whether every measured trial was served by the target, a device or a model.
     pub fn is_target(&self) -> bool {
         self.served.as_ref().is_some_and(CellServed::is_target)
+    }
+
+    /// The origin of its bytes where that is known of them alone: not of one of several groups.
+    pub fn served_alone(&self) -> Option<&CellServed> {
+        self.served.as_ref().filter(|served| !served.is_shared)
     }
 
     /// Whether its trials were disturbed from outside: by others' traffic, shared CPUs, a quota, or a suspended machine.
@@ -501,6 +508,7 @@ impl<'a> Context<'a> {
             efficiency: None,
             cpu_ns_per_request: median_of(&ok, Sample::cpu_ns_per_request),
             minor_faults: median_of(&ok, |s| Some(s.counters.usage.minor_faults as f64)),
+            ended_by_time: ok.iter().any(|sample| sample.ended == Ended::Time),
             served: served_by::served(&ok),
             verified: CellVerified::of(cell, trials),
             stages: CellStages::of(&ok),

@@ -288,6 +288,8 @@ pub struct Comparison {
     pub only_base: Vec<String>,
     /// Labels of cells that the base lacks.
     pub only_new: Vec<String>,
+    /// Labels of cells that are not compared, because neither side makes requests there that the response is of.
+    pub without_requests: Vec<String>,
     /// Other differences of the sides.
     pub differences: Vec<Difference>,
     /// Names of sides in whose run file the definition cannot be read; empty for levels of one run.
@@ -380,6 +382,7 @@ impl Comparison {
             factors: matched.factors,
             only_base: matched.only_base,
             only_new: matched.only_new,
+            without_requests: matched.without_requests,
             differences: of_edition.into_iter().chain(matched.differences).collect(),
             undefined,
             unsteady,
@@ -415,6 +418,7 @@ impl Comparison {
             factors: Vec::new(),
             only_base: Vec::new(),
             only_new: Vec::new(),
+            without_requests: Vec::new(),
             differences: Vec::new(),
             undefined: Vec::new(),
             unsteady: Vec::new(),

@@ -82,6 +82,8 @@ pub enum Reason {
     ReadsAfterWrites,
     /// Both sides missed their rates, or this one, so that times grow with the length of a trial.
     RateNotHeld,
+    /// The time limit ended trials whose length is compared: without it they would have been longer.
+    EndedByTime,
     /// A time is not known better than the clock resolves.
     ClockResolution {
         /// Step in which time stamps grow, ns.
@@ -133,6 +135,7 @@ impl Reason {
             Self::NotSynced(_)
             | Self::Unsynced { .. }
             | Self::NeverFlushed { .. }
+            | Self::EndedByTime
             | Self::RateNotHeld => true,
             Self::ServedBy { served_by, .. } if *served_by != ServedBy::NotStorage => true,
             Self::Disturbed { .. }
@@ -175,6 +178,7 @@ impl Reason {
             | Self::Suspended
             | Self::ReadsAfterWrites
             | Self::RateNotHeld
+            | Self::EndedByTime
             | Self::ClockResolution {
                 step_ns: _,
                 share: _,
@@ -200,6 +204,7 @@ impl Reason {
             Self::ReadsAfterWrites => "reads_after_writes",
             Self::Imbalance(found) => found.what.name(),
             Self::RateNotHeld => "rate_not_held",
+            Self::EndedByTime => "ended_by_time",
             Self::ClockResolution { .. } => "clock_resolution",
             Self::Contradicted => "contradicted",
             Self::TwoGroups { .. } => "two_groups",

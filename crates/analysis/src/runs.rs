@@ -138,6 +138,8 @@ pub struct RunsComparison {
     pub only_base: Vec<String>,
     /// Labels of cells of the new runs that no run of the base has.
     pub only_new: Vec<String>,
+    /// Labels of cells that are not compared, because no run makes requests there that the response is of.
+    pub without_requests: Vec<String>,
     /// Other differences of the sides.
     pub differences: Vec<Difference>,
     /// Run files in which the definition cannot be read.

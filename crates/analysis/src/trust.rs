@@ -429,6 +429,7 @@ impl TrustReason {
             doubt::Reason::Suspended => Self::Ruined(Flag::Suspended),
             doubt::Reason::ReadsAfterWrites => Self::ReadsAfterWrites,
             doubt::Reason::RateNotHeld
+            | doubt::Reason::EndedByTime
             | doubt::Reason::ClockResolution { .. }
             | doubt::Reason::Contradicted
             | doubt::Reason::TwoGroups { .. }

@@ -40,6 +40,7 @@ pub fn undecided(why: WhyUndecided) -> &'static str {
             ReasonKind::Disturbed => "disturbed",
             ReasonKind::EarlierWrites => "earlier writes",
             ReasonKind::RateNotHeld => "rate not held",
+            ReasonKind::TimeLimit => "time limit",
             ReasonKind::CoarseClock => "coarse clock",
             ReasonKind::TwoGroups => "two groups",
             ReasonKind::Dependent => "drift",
@@ -92,6 +93,7 @@ mod tests {
                 trials: trials.to_vec(),
                 device_fraction: Some(0.37),
                 reason: String::new(),
+                is_shared: false,
             })
         };
         assert_eq!(of(&[(ServedBy::Device, 8)]), "device");

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use iolab_workload::settings::CellSpec;
 use iolab_workload::target::TargetName;
-use iolab_workload::trial::{Backend, SyncPolicy};
+use iolab_workload::trial::{Backend, SyncPolicy, TrialSpec};
 
 use crate::experiment::design::{Design, INTERVAL_TRIALS, WarmUp};
 
@@ -55,6 +55,15 @@ pub(crate) fn leaves_writes(cell: &CellSpec) -> bool {
         && trials.any(|trial| {
             trial.writes() && trial.sync == SyncPolicy::None && trial.backend != Backend::Null
         })
+}
+
+/// Whether trials of a cell may end with writes that no sync of their own has made durable: those without a sync, and those that end between
+/// two syncs.
+pub(crate) fn may_end_unsynced(cell: &CellSpec) -> bool {
+    let ends_between = |trial: &TrialSpec| {
+        trial.writes() && trial.sync_every > 1 && trial.backend != Backend::Null
+    };
+    leaves_writes(cell) || !cell.runs_program() && cell.trials().into_iter().any(ends_between)
 }
 
 fn writes(cell: &CellSpec) -> bool {

@@ -8,7 +8,7 @@ use iolab_workload::settings::CellSpec;
 use iolab_workload::trial::TrialSpec;
 
 use crate::batch_probes;
-use crate::carry_over::leaves_writes;
+use crate::carry_over::may_end_unsynced;
 use crate::cells::{Plan, PlannedCell};
 use crate::experiment::BlockTimes;
 use crate::precondition::Precondition;
@@ -35,7 +35,9 @@ pub struct Forecast {
     pub written: Written,
     /// Whether trials trim blocks, which loses what these held.
     pub trims: bool,
-    /// Whether trials write without a sync: what caches then hold is written out between trials, which `time` does not count.
+    /// Whether the number of trials alone ends it, and no budget.
+    pub is_counted: bool,
+    /// Whether trials may end with writes that no sync followed: what caches then hold is written out between trials, which `time` does not count.
     pub leaves_writes: bool,
     /// What is written before the first trial, as passes over this many bytes.
     pub precondition: (Precondition, u64),
@@ -86,6 +88,7 @@ impl Forecast {
             trims: cells
                 .iter()
                 .any(|cell| cell.spec.trials().into_iter().any(TrialSpec::trims)),
+            is_counted: design.is_counted(),
             leaves_writes: plan.leaves_writes(),
             precondition: (design.precondition, region),
             writing: cells
@@ -101,12 +104,16 @@ impl Forecast {
         let (least, most) = self.trials;
         self.trials = (least.saturating_sub(made), most.saturating_sub(made));
         let (least_time, most_time) = self.time;
+        // What counted trials took besides their load says nothing of the others.
+        let share = self.trials.1 as f64 / most.max(1) as f64;
+        let rest = |time: Duration| match self.is_counted {
+            true => Duration::try_from_secs_f64(time.as_secs_f64() * share).unwrap_or(time),
+            false => time.saturating_sub(spent),
+        };
         // A block is granted to every session.
         self.time = (
-            least_time.map(|time| time.saturating_sub(spent)),
-            most_time
-                .saturating_sub(spent)
-                .max(self.block.unwrap_or_default()),
+            least_time.map(rest),
+            rest(most_time).max(self.block.unwrap_or_default()),
         );
         if let Written::AtMost(bytes) = &mut self.written {
             *bytes = (*bytes as f64 * self.trials.1 as f64 / most.max(1) as f64) as u64;
@@ -173,9 +180,10 @@ fn share_of_time(cell: &PlannedCell, block: Option<Duration>, cells: usize) -> f
 }
 
 impl Plan {
-    /// Whether trials write without a sync: what caches then hold is written out between trials.
+    /// Whether trials may end with writes that no sync followed: what caches then hold is written out between trials.
     pub fn leaves_writes(&self) -> bool {
-        self.cells().iter().any(|cell| leaves_writes(&cell.spec))
+        let mut cells = self.cells().iter();
+        cells.any(|cell| may_end_unsynced(&cell.spec))
     }
 
     /// A warning for a budget that is too short for the fewest trials, from their time limits and from `overhead`, the time of a
@@ -310,6 +318,26 @@ mod tests {
         assert!((free - 0.105).abs() < 0.001, "{free}");
         let paced = shortest(&["time=10s", "budget=300s", "rate=100"]);
         assert!((paced - 3.0).abs() < 0.001, "{paced}");
+    }
+
+    /// What their trials took besides the load, such as writing out caches, leaves the time of the others as it was.
+    #[test]
+    fn counted_trials_take_their_time_whatever_earlier_ones_took() {
+        let sets = [
+            "bs=4k",
+            "bytes=none",
+            "time=1s",
+            "trials_min=99",
+            "trials_max=99",
+            "budget=30d",
+        ];
+        let whole = forecast("write-size", &sets);
+        assert_eq!(whole.time.1.as_secs(), 110);
+        let rest = whole.clone().after(90, Duration::from_secs(86_400));
+        assert_eq!(rest.time.0, Some(Duration::from_secs(10)));
+        assert_eq!((rest.trials.1, rest.time.1.as_secs()), (10, 11));
+        let budget = forecast("write-size", &[&sets[..5], &["budget=300s"]].concat());
+        assert_eq!(budget.time.1.as_secs(), 300);
     }
 
     #[test]

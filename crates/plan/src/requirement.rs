@@ -175,13 +175,7 @@ impl Requirement {
                 trials > TRIALS_MAX => format!("{}: {} of load are more than {TRIALS_MAX} trials", self.name, exact_duration(hold)),
                     format!("load the storage for at most {}", exact_duration(trial.saturating_mul(TRIALS_MAX)));
             }
-            experiment.design = Design {
-                trials_min: trials,
-                trials_max: trials,
-                // The load, 10 % for what trials take besides it, and one warm-up trial.
-                budget: hold + hold / 10 + trial,
-                ..Design::default()
-            };
+            experiment.design = Design::counted(trials);
             experiment.check()?;
         }
         Ok(())
@@ -333,7 +327,7 @@ mod tests {
                 let plan = crate::cells::cells(&workload.experiment).expect("cells");
                 assert_eq!(plan.len(), 1, "{name}");
                 plan[0].spec.trial.check().expect("a trial");
-                time += workload.experiment.design.budget;
+                time += workload.experiment.time_at_most();
                 for need in &workload.levels {
                     assert!(!need.source.is_empty() && !need.remedy.is_empty());
                     // A source that could not be opened says so in its text.
@@ -351,7 +345,11 @@ mod tests {
             requirement
                 .hold_for(Duration::from_secs(600))
                 .expect("ten minutes");
-            assert_eq!(requirement.workloads[0].experiment.design.trials_max, 600);
+            let experiment = &requirement.workloads[0].experiment;
+            assert_eq!(experiment.design.trials_max, 600);
+            // No budget ends it, and the forecast is that of the load: a warm-up, and a tenth for what trials take besides.
+            assert!(experiment.design.is_counted());
+            assert_eq!(experiment.time_at_most().as_millis(), 661_100);
             let error = requirement
                 .hold_for(Duration::from_secs(3_600_000))
                 .expect_err("a thousand hours");

@@ -144,6 +144,21 @@ named! {
     }
 }
 
+impl ServedBy {
+    /// Whether it holds for each part of the bytes that it was found for, such as those of one group: no storage, or a computed one.
+    pub fn holds_for_parts(self) -> bool {
+        match self {
+            Self::NotStorage | Self::Model => true,
+            Self::Device
+            | Self::PageCache
+            | Self::Mixed
+            | Self::Hole
+            | Self::Network
+            | Self::Unknown => false,
+        }
+    }
+}
+
 named! {
     /// The clock of a run.
     #[derive(Default)]

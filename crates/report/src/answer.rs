@@ -309,6 +309,7 @@ fn fitness(runs: Vec<FitRun<'_>>) -> Fitness {
                 measured: Measured::Nothing,
                 ran: String::new(),
                 written_bytes: 0,
+                ended_by_budget: false,
                 found: CellAnswer::default(),
                 file: String::new(),
             });
@@ -330,6 +331,7 @@ fn fitness(runs: Vec<FitRun<'_>>) -> Fitness {
                 },
                 ran: ran(run.record),
                 written_bytes: written_bytes(run.record),
+                ended_by_budget: fitness::is_ended_by_budget(run.record),
                 found: own.clone(),
                 file: run.file.clone(),
             });

@@ -88,19 +88,29 @@ fn heading(comparison: &Comparison) -> String {
         ("base", &comparison.only_base),
         ("new", &comparison.only_new),
     ] {
-        if let [first, rest @ ..] = cells.as_slice() {
-            let more = match rest.len() {
-                0 => String::new(),
-                n => format!(" and {n} more"),
-            };
-            lines.push(format!(
-                "\nOnly {side} has: {}{more}",
-                escape_control(first)
-            ));
-        }
+        lines.extend(some_of(cells).map(|cells| format!("\nOnly {side} has: {cells}")));
     }
+    lines.extend(without_requests(&comparison.without_requests));
     lines.push(format!("\n{}\n", caption(comparison)));
     lines.join("\n")
+}
+
+/// `bs=4KiB and 2 more`; `None` without a cell.
+pub(crate) fn some_of(cells: &[String]) -> Option<String> {
+    let (first, rest) = cells.split_first()?;
+    let more = match rest.len() {
+        0 => String::new(),
+        n => format!(" and {n} more"),
+    };
+    Some(format!("{}{more}", escape_control(first)))
+}
+
+/// The line about cells that are not compared, since the group or the operation that is asked about has no requests there.
+pub(crate) fn without_requests(cells: &[String]) -> Option<String> {
+    let cells = some_of(cells)?;
+    Some(format!(
+        "\nNot compared, because no such request is made there: {cells}"
+    ))
 }
 
 /// A line for each difference between two sides.
@@ -267,6 +277,7 @@ pub(crate) fn columns(comparison: &Comparison) -> Vec<Column> {
         };
         columns.push(column("served by", 0, &served).left());
     }
+    let verdict = |cell: &CellComparison| verdict(cell, comparison.unit);
     columns.push(column("verdict", 0, &verdict).left());
     columns
 }
@@ -289,11 +300,25 @@ fn estimator(comparison: &Comparison) -> &'static str {
     }
 }
 
-fn verdict(cell: &CellComparison) -> String {
+fn verdict(cell: &CellComparison, unit: ReplicationUnit) -> String {
     match cell.further {
         // Where trials are lacking, the interval beside it shows the rest.
-        Some(Further::Trials(n)) => format!("cannot tell (+{})", counted(n as u64, "trial")),
+        Some(Further::Trials(n)) => {
+            format!("cannot tell (+{})", counted(n as u64, repeated(unit)))
+        }
         _ => result_names::verdict(cell.verdict).into_owned(),
+    }
+}
+
+/// What there is more of where more is measured.
+fn repeated(unit: ReplicationUnit) -> &'static str {
+    match unit {
+        ReplicationUnit::Numbers => "value",
+        ReplicationUnit::Blocks
+        | ReplicationUnit::SameRun
+        | ReplicationUnit::Runs
+        | ReplicationUnit::ComputedRuns
+        | ReplicationUnit::TrialsWithinRuns => "trial",
     }
 }
 
@@ -488,13 +513,15 @@ fn advice(comparison: &Comparison) -> Option<String> {
     let most = trials.iter().map(|(more, _)| *more).max();
     let in_all = trials.iter().map(|(_, all)| *all).max();
     if let Some((most, all)) = most.zip(in_all) {
-        let more = match comparison.is_of_rounds {
-            true => format!("window={all} in --precondition"),
-            false => format!("--set trials_min={all}"),
+        let how = match (comparison.unit, comparison.is_of_rounds) {
+            // No run of iolab made them.
+            (ReplicationUnit::Numbers, _) => String::new(),
+            (_, true) => format!(" (window={all} in --precondition)"),
+            (_, false) => format!(" (--set trials_min={all})"),
         };
         parts.push(format!(
-            "With this spread, {} on each side would settle {} with a chance of {power} ({more}).",
-            counted(most, "more trial"),
+            "With this spread, {} on each side would settle {} with a chance of {power}{how}.",
+            counted(most, &format!("more {}", repeated(comparison.unit))),
             cells(trials.len())
         ));
     }

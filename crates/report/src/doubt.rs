@@ -65,6 +65,7 @@ pub fn words(doubt: &Doubt, all: &Doubts) -> String {
         Reason::Imbalance(_)
         | Reason::ReadsAfterWrites
         | Reason::RateNotHeld
+        | Reason::EndedByTime
         | Reason::ClockResolution { .. }
         | Reason::Contradicted
         | Reason::TwoGroups { .. }
@@ -82,6 +83,7 @@ pub(crate) fn in_short(reason: ReasonKind) -> &'static str {
         ReasonKind::Disturbed => "disturbed",
         ReasonKind::EarlierWrites => "earlier writes may not have been written out",
         ReasonKind::RateNotHeld => "rate not held",
+        ReasonKind::TimeLimit => "a time limit ended the trials",
         ReasonKind::CoarseClock => "clock too coarse",
         ReasonKind::TwoGroups => "two groups of trials",
         ReasonKind::Dependent => "trials depend on each other",
@@ -143,6 +145,7 @@ pub(crate) fn has_values(reason: &Reason) -> bool {
         Reason::Suspended
         | Reason::ReadsAfterWrites
         | Reason::RateNotHeld
+        | Reason::EndedByTime
         | Reason::Contradicted => false,
     }
 }
@@ -183,6 +186,7 @@ pub fn of_side(reason: &Reason) -> String {
             "a requested rate was not held, so that response times grow with the length of a trial"
                 .to_owned()
         }
+        Reason::EndedByTime => "a time limit ended trials".to_owned(),
         Reason::ClockResolution { step_ns, share } => format!(
             "the clock resolves {}, {} of the value",
             format_ns(*step_ns),
@@ -229,6 +233,9 @@ pub(crate) fn remedy(reason: &Reason) -> Option<String> {
             "measure again with this version, which writes out between trials what others left"
         }
         Reason::RateNotHeld => "lower the rate (--rate) until it is held",
+        Reason::EndedByTime => {
+            "compare throughput or IOPS, or end trials by their bytes (--set bytes=SIZE --set time=none)"
+        }
         Reason::Unsynced { .. } => {
             "lower sync_every, so that a trial has many syncs, or make trials longer"
         }

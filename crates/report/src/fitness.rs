@@ -2,8 +2,10 @@
 
 pub(crate) mod data;
 mod open;
+mod short_load;
 
 pub(crate) use open::{in_line, in_words, why};
+pub(crate) use short_load::is_ended_by_budget;
 
 use iolab_analysis::fitness::{
     Answer, CellAnswer, Judged, LevelAnswer, ReasonedAnswer, UnseenStalls, WhyOpen,
@@ -31,8 +33,6 @@ fn load_in_words(load: Duration) -> String {
     }
 }
 
-/// From this share of the wanted load on it counts as made: trials end a little early or late.
-const LOADED_AS_ASKED: f64 = 0.9;
 /// A load of this length uses up most burst credits and write caches.
 const LONG: Duration = Duration::from_mins(10);
 
@@ -82,6 +82,8 @@ pub struct WorkloadResult {
     pub ran: String,
     /// Bytes that its trials wrote.
     pub written_bytes: u64,
+    /// Whether a budget ended its trials.
+    pub ended_by_budget: bool,
     /// Each level, in the order of the requirement, with doubts.
     pub found: CellAnswer,
     /// The run file.
@@ -394,22 +396,27 @@ impl Fitness {
             .map_or_else(String::new, |need| need.remedy.clone())
     }
 
+    /// The limits that were known before, and the loads that were shorter than asked.
+    fn limits_of_load(&self) -> Vec<String> {
+        let short = self.found.iter();
+        let short = short.filter_map(|of| of.short_load(self.requirement.hold));
+        self.limits.iter().cloned().chain(short).collect()
+    }
+
     fn limits(&self) -> Vec<String> {
-        // Trials that a region or a number of bytes ends load the storage for less than was asked.
-        let loads = self.found.iter().map(|of| of.found.load_ns);
-        let shortest = loads.filter(|load| *load > 0).min();
-        let short_of = self.requirement.hold.mul_f64(LOADED_AS_ASKED);
-        let hold = shortest.map(Duration::from_nanos);
-        let hold = hold.filter(|load| *load < short_of);
-        let hold = hold.unwrap_or(self.requirement.hold);
-        let longer = match hold < LONG {
+        let asked = self.requirement.hold;
+        let short = self.found.iter().filter(|of| of.is_short_of(asked));
+        let shortest = short.map(|of| of.found.load_ns).filter(|load| *load > 0);
+        let hold = shortest.min().map_or(asked, Duration::from_nanos);
+        // Where trials end early, more of the same time is no longer load.
+        let longer = match asked < LONG && hold == asked {
             true => " (--for 10min)",
             false => "",
         };
         let unseen = self.found.iter().filter_map(|of| of.found.unseen_stalls());
         let unseen = UnseenStalls::most_frequent(unseen).filter(|_| self.answer() == Answer::Yes);
         let stalls = unseen.map_or_else(String::new, |unseen| format!("; {}", stalls(unseen)));
-        let mut texts = self.limits.clone();
+        let mut texts = self.limits_of_load();
         texts.push(format!(
             "Not covered: {}; loads longer than {} per workload, which use up burst credits and caches{longer}{stalls}.",
             self.requirement.not,

@@ -222,8 +222,7 @@ fn stamp(run: &GaugeRun, is_stamped: bool) -> String {
 
 /// The origin of the bytes, so that a number that is not the device's does not look like one.
 fn served_by(cell: &CellAnalysis) -> String {
-    cell.served
-        .as_ref()
+    cell.served_alone()
         .map_or(String::new(), result_names::served)
 }
 
@@ -312,7 +311,7 @@ const GAUGES: [(&str, &str, Values); 7] = table! {
     ("iolab_latency_seconds", "Quantiles of the median trial: response time at a given rate, else service time.", latencies);
     ("iolab_elapsed_seconds", "Time of a trial: median over the trials, and its 95 % interval.", |c| spread(c.elapsed.as_ref(), 1e-9));
     ("iolab_device_ratio", "Share of the bytes that the storage device carried, where it is known.",
-     |c| c.served.as_ref().and_then(|s| s.device_fraction).map(|share| (None, share)).into_iter().collect());
+     |c| c.served_alone().and_then(|s| s.device_fraction).map(|share| (None, share)).into_iter().collect());
     ("iolab_trials", "Measured trials.", |c| vec![(None, c.n as f64)]);
     ("iolab_flag", "1 for everything about the cell that its reader must know.",
      |c| c.flags.iter().map(|flag| (Some(("flag", flag.to_string())), 1.0)).collect());

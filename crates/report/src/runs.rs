@@ -17,7 +17,8 @@ use iolab_workload::settings::cell_label;
 
 use crate::cell_counts::cells;
 use crate::compare::{
-    SaidOfCell, answer, bounds, difference_lines, doubt_lines, factor, factor_shown, undefined,
+    SaidOfCell, answer, bounds, difference_lines, doubt_lines, factor, factor_shown, some_of,
+    undefined, without_requests,
 };
 use crate::exclusion::excluded;
 use crate::layout::{self, Column, none, wrapped};
@@ -116,17 +117,9 @@ fn heading(compared: &RunsComparison) -> String {
         lines.extend(difference_lines(&compared.differences));
     }
     for (side, alone) in [("base", &compared.only_base), ("new", &compared.only_new)] {
-        if let Some(first) = alone.first() {
-            let more = match alone.len() {
-                1 => String::new(),
-                n => format!(" and {} more", n - 1),
-            };
-            lines.push(format!(
-                "\nOnly {side} has: {}{more}",
-                escape_control(first)
-            ));
-        }
+        lines.extend(some_of(alone).map(|cells| format!("\nOnly {side} has: {cells}")));
     }
+    lines.extend(without_requests(&compared.without_requests));
     let together = match compared.cells.len() {
         1 => String::new(),
         n => format!(" (simultaneous over {n} cells and all together)"),

@@ -78,8 +78,12 @@ pub(crate) fn heading(analysis: &Analysis) -> String {
         ),
         None => String::new(),
     };
+    let all = match analysis.has_groups() {
+        true => "all groups together",
+        false => "all",
+    };
     let served = common_source(analysis)
-        .map_or_else(String::new, |source| format!("; all served by: {source}"));
+        .map_or_else(String::new, |source| format!("; {all} served by: {source}"));
     format!(
         "{}: {}, median of n trials{served}{unfinished}\n{model}{}{}95 % interval: for a repeat at once{}",
         escape_control(&analysis.experiment),
@@ -443,7 +447,7 @@ fn source_columns(analysis: &Analysis, rows: &[TableRow<'_>]) -> Vec<Column> {
     if common_source(analysis).is_some() {
         return Vec::new();
     }
-    let served = |c: &CellAnalysis| c.served.as_ref().map_or_else(none, result_names::served);
+    let served = |c: &CellAnalysis| c.served_alone().map_or_else(none, result_names::served);
     vec![column(rows, "served by", 0, served).left()]
 }
 

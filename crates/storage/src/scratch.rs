@@ -35,9 +35,8 @@ use super::target_size::check_process_limit;
 pub(super) mod footer;
 mod leftovers;
 
-use footer::Register;
 pub(super) use footer::{FOOTER_LEN, check_count};
-use footer::{Listed, ListedFile};
+use footer::{Listed, ListedFile, Register};
 pub use leftovers::leftover_bytes;
 pub(super) use leftovers::{remove_leftovers, remove_leftovers_but};
 

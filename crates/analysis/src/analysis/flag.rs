@@ -220,7 +220,8 @@ pub(super) fn of(context: &Context<'_>, cell: &CellAnalysis, trials: &[&Sample])
 
 impl Seen<'_> {
     fn is_served(&self, verdict: ServedBy) -> bool {
-        self.cell.served.as_ref().is_some_and(|s| s.any(verdict))
+        let served = self.cell.served_alone();
+        served.is_some_and(|served| served.any(verdict))
     }
 
     fn has_few_trials(&self) -> bool {

@@ -79,14 +79,21 @@ impl Context<'_> {
             return whole;
         }
         let whole = merge_groups(whole, self.response);
+        let running = cell.spec.groups.iter().filter(|group| !group.is_idle());
+        let run_together = running.count() > 1;
         let of_group = |number: u32, group: &GroupSpec| {
             let own = Cell {
                 spec: group.spec.clone(),
                 ..cell.clone()
             };
+            let own = self.cell(&own, samples(number), None, timed(number));
+            let served = own.served.map(|served| match run_together {
+                true => served.of_one_group(),
+                false => served,
+            });
             GroupAnalysis {
                 name: group.name.clone(),
-                cell: self.cell(&own, samples(number), None, timed(number)),
+                cell: CellAnalysis { served, ..own },
             }
         };
         let numbered = (1..).zip(&cell.spec.groups);

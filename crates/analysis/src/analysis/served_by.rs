@@ -14,6 +14,8 @@ pub struct CellServed {
     pub device_fraction: Option<f64>,
     /// The most frequent reason.
     pub reason: String,
+    /// Whether it is known of several groups together only, and this is one of them.
+    pub is_shared: bool,
 }
 
 impl CellServed {
@@ -33,6 +35,16 @@ impl CellServed {
     /// Whether every trial was served entirely by the target, a device or a model.
     pub fn is_target(&self) -> bool {
         matches!(self.unanimous(), Some(ServedBy::Device | ServedBy::Model))
+    }
+
+    /// That of one of several groups, whose bytes are known together only.
+    #[must_use]
+    pub(super) fn of_one_group(self) -> Self {
+        let is_of_each = self.unanimous().is_some_and(ServedBy::holds_for_parts);
+        Self {
+            is_shared: !is_of_each,
+            ..self
+        }
     }
 
     /// Whether any trial had this verdict.
@@ -61,5 +73,6 @@ pub(super) fn served(trials: &[&Sample]) -> Option<CellServed> {
             .collect(),
         device_fraction: median_of(trials, |s| s.verdict.device_fraction),
         reason: (*reason).to_owned(),
+        is_shared: false,
     })
 }

@@ -150,14 +150,55 @@ pub(super) fn mark_reads_after_writes(record: &RunRecord, cells: &mut [CellAnaly
     let own = record.samples.iter();
     // A failed trial is none of a run file without these syncs: it ended before its own.
     let unsynced = own.filter(|sample| sample.ok && sample.region.owed_sync_ns.is_none());
-    let leaves_or_reads: BTreeSet<i64> = unsynced.map(|sample| sample.cell).collect();
+    let unsynced: Vec<&Sample> = unsynced.collect();
+    let leaves_or_reads: BTreeSet<i64> = unsynced.iter().map(|sample| sample.cell).collect();
     let used = cells.iter().filter(reaches_storage);
     let used = used.filter(|cell| leaves_or_reads.contains(&cell.cell.id));
     let used: Vec<&CellAnalysis> = used.collect();
     let specs = used.iter().map(|cell| &cell.cell.spec);
     let found = carry_over::reads_after_writes(specs, may_hold);
-    let found: BTreeSet<i64> = found.into_iter().map(|place| used[place].cell.id).collect();
+    let first = first_writes(&unsynced, &used);
+    // Samples are in the order of time.
+    let last = |cell: &CellAnalysis| {
+        let own = record.samples.iter().rev();
+        own.map(|sample| (sample.cell, sample.id))
+            .find(|(id, _)| *id == cell.cell.id)
+    };
+    let follows = |cell: &CellAnalysis| {
+        let mut targets = cell.cell.spec.targets().into_iter();
+        targets.any(|target| {
+            let first = first.get(&target);
+            first.is_some_and(|first| last(cell).is_some_and(|(_, last)| last > *first))
+        })
+    };
+    let found = found.into_iter().map(|place| used[place]);
+    let found: BTreeSet<i64> = found
+        .filter(|cell| follows(cell))
+        .map(|cell| cell.cell.id)
+        .collect();
     for cell in cells {
         cell.reads_after_writes = found.contains(&cell.cell.id);
     }
+}
+
+/// The first of these samples that wrote to each target, of these cells.
+fn first_writes<'a>(
+    samples: &[&Sample],
+    cells: &[&'a CellAnalysis],
+) -> BTreeMap<Option<&'a TargetName>, i64> {
+    let writes = |cell: &&&CellAnalysis| {
+        let mut trials = cell.cell.spec.trials().into_iter();
+        trials.any(|trial| trial.writes())
+    };
+    let writing = cells.iter().filter(writes);
+    let of_cell: BTreeMap<i64, _> = writing
+        .map(|cell| (cell.cell.id, cell.cell.spec.targets()))
+        .collect();
+    let mut first = BTreeMap::new();
+    for sample in samples {
+        for target in of_cell.get(&sample.cell).into_iter().flatten() {
+            first.entry(*target).or_insert(sample.id);
+        }
+    }
+    first
 }

@@ -16,6 +16,8 @@ pub struct WriteOut {
     pub trials_ns: u64,
     /// Whether the budget ended the repetition of a cell.
     pub cut_short: bool,
+    /// Whether the number of trials ended the run: no budget paid for either.
+    pub is_unpaid: bool,
 }
 
 impl WriteOut {
@@ -26,14 +28,20 @@ impl WriteOut {
         };
         let took_ns = total(&|sample| sample.region.owed_sync_ns.unwrap_or(0));
         let trials_ns = total(&|sample| sample.elapsed_ns);
+        let is_unpaid = experiment.design.is_counted();
+        let budget = match is_unpaid {
+            true => 0.0,
+            false => experiment.design.budget.as_nanos() as f64,
+        };
         // The trials that each cell gets may take more than the budget.
-        let paid = (experiment.design.budget.as_nanos() as f64).max(trials_ns as f64);
+        let paid = budget.max(trials_ns as f64);
         let most = paid * SHARE;
         let mut cells = record.cells.iter();
         (took_ns as f64 > most).then(|| Self {
             took_ns,
             trials_ns,
             cut_short: cells.any(|cell| cell.ended_by == Some(EndedBy::Budget)),
+            is_unpaid,
         })
     }
 }

@@ -46,6 +46,7 @@ pub(super) struct Matched {
     pub(super) together: Vec<f64>,
     pub(super) only_base: Vec<String>,
     pub(super) only_new: Vec<String>,
+    pub(super) without_requests: Vec<String>,
     pub(super) differences: Vec<Difference>,
 }
 
@@ -53,6 +54,23 @@ pub(super) struct Matched {
 pub(crate) struct Keyed<'a> {
     pub(crate) levels: Vec<String>,
     pub(crate) cell: &'a CellAnalysis,
+    /// Whether requests are made in it that the response is of: its group may not run, its operation may not be asked for.
+    pub(crate) has_requests: bool,
+}
+
+/// Takes out the cells that make no requests of the response on any side, unless there are no others; returns their labels.
+pub(crate) fn take_without_requests<C>(
+    cells: &mut Vec<C>,
+    has_requests: impl Fn(&C) -> bool,
+    label: impl Fn(&C) -> String,
+) -> Vec<String> {
+    if !cells.iter().any(&has_requests) {
+        return Vec::new();
+    }
+    let silent = cells.iter().filter(|cell| !has_requests(cell));
+    let silent = silent.map(label).collect();
+    cells.retain(has_requests);
+    silent
 }
 
 /// Matches the cells of two sides by the levels of all factors of both; a factor that is fixed on one side has its fixed value
@@ -74,13 +92,18 @@ pub(super) fn match_cells(base: RunSide<'_>, new: RunSide<'_>) -> Result<Matched
             .map(|cell| cell_label(&factors, &cell.levels))
             .collect()
     };
-    let both: Vec<(&Keyed<'_>, &Keyed<'_>)> = base_cells
+    let mut both: Vec<(&Keyed<'_>, &Keyed<'_>)> = base_cells
         .iter()
         .filter_map(|cell| Some((cell, partner(&cell.levels)?)))
         .collect();
     if both.is_empty() {
         return Err(no_common_cell(&factors, &base_cells, &new_cells));
     }
+    let without_requests = take_without_requests(
+        &mut both,
+        |(a, b)| a.has_requests || b.has_requests,
+        |(a, _)| cell_label(&factors, &a.levels),
+    );
     let is_one_run = std::ptr::eq(base.run, new.run);
     let within: Vec<Option<BTreeMap<u32, f64>>> = both
         .iter()
@@ -121,6 +144,7 @@ pub(super) fn match_cells(base: RunSide<'_>, new: RunSide<'_>) -> Result<Matched
         together,
         only_base: alone(&base_cells, &new_cells),
         only_new: alone(&new_cells, &base_cells),
+        without_requests,
         factors,
         differences,
     })
@@ -225,6 +249,7 @@ pub(crate) fn keyed<'a>(source: RunSide<'a>, factors: &[String]) -> Result<Vec<K
                 Some(Keyed {
                     levels: levels.collect::<Option<_>>()?,
                     cell,
+                    has_requests: analysis.has_response(cell),
                 })
             })
             .collect()

@@ -34,6 +34,8 @@ kinds! {
     EarlierWrites,
     /// The sides missed their rates.
     RateNotHeld,
+    /// The time limit decided the length of trials.
+    TimeLimit,
     /// The clock is too coarse for the difference.
     CoarseClock,
     /// Trials form two groups.
@@ -57,6 +59,7 @@ impl Reason {
             }
             Self::ReadsAfterWrites => ReasonKind::EarlierWrites,
             Self::RateNotHeld => ReasonKind::RateNotHeld,
+            Self::EndedByTime => ReasonKind::TimeLimit,
             Self::ClockResolution { .. } => ReasonKind::CoarseClock,
             Self::TwoGroups { .. } => ReasonKind::TwoGroups,
             Self::Dependent { .. } => ReasonKind::Dependent,

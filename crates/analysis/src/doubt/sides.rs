@@ -189,7 +189,10 @@ impl SideDoubts {
     /// Doubts with which the sides measure different things, so that nothing can be claimed.
     pub(crate) fn foreign(&self) -> Vec<SideDoubt> {
         let is = |doubt: &&SideDoubt| {
-            matches!(doubt.reason, Reason::ServedBy { .. } | Reason::RateNotHeld)
+            matches!(
+                doubt.reason,
+                Reason::ServedBy { .. } | Reason::RateNotHeld | Reason::EndedByTime
+            )
         };
         self.0.iter().filter(is).cloned().collect()
     }
@@ -232,8 +235,9 @@ impl SideDoubt {
 }
 
 /// Doubts with which the sides measure different things: bytes of different origins, one of them not the requested one; a
-/// suspended machine; and times of sides that missed their rates, which grow with the length of a trial. Where one side alone did in most
-/// trials, it is worse whatever the length, and by how much its trials do not say. All runs of a side must agree.
+/// suspended machine; a length of trials that is a setting; and times of sides that missed their rates, which grow with the length of a
+/// trial. Where one side alone did in most trials, it is worse whatever the length, and by how much its trials do not say. All runs of a
+/// side must agree.
 fn foreign(
     base: &[&CellAnalysis],
     new: &[&CellAnalysis],
@@ -259,9 +263,11 @@ fn foreign(
         });
         let slept = |cell: &&CellAnalysis| cell.disturbance.suspended_ns > 0;
         let slept = !side.is_empty() && side.iter().all(slept);
+        let is_set = response == Response::Elapsed && side.iter().any(|cell| cell.ended_by_time);
         served
             .into_iter()
             .chain(slept.then_some(Reason::Suspended))
+            .chain(is_set.then_some(Reason::EndedByTime))
             .collect::<Vec<_>>()
     };
     let sides = [(ComparedSide::Base, base), (ComparedSide::New, new)];
@@ -360,6 +366,7 @@ impl Reason {
             | Self::ReadsAfterWrites
             | Self::Imbalance(_)
             | Self::RateNotHeld
+            | Self::EndedByTime
             | Self::Contradicted
             | Self::TwoGroups { .. }
             | Self::Dependent { .. } => f64::INFINITY,

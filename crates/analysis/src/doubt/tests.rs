@@ -371,6 +371,7 @@ fn one_of_each_kind() -> Vec<Reason> {
         }),
         Reason::ReadsAfterWrites,
         Reason::RateNotHeld,
+        Reason::EndedByTime,
         Reason::ClockResolution {
             step_ns: 1000.0,
             share: 0.5,

@@ -7,7 +7,7 @@ use super::{FiledRun, RunCell, RunCriteria, RunsCell, RunsComparison, judge};
 use crate::analysis::CellAnalysis;
 use crate::compare::matching::{
     Keyed, common_factors, common_response, is_of, keyed, no_common_cell, run_differences,
-    setting_differences,
+    setting_differences, take_without_requests,
 };
 use crate::compare::{Difference, RunSide};
 use crate::doubt::SideDoubts;
@@ -64,6 +64,14 @@ impl<'a> Side<'a> {
     }
 }
 
+impl Side<'_> {
+    /// Whether any run makes requests in the cell with these levels that the response is of.
+    fn has_requests(&self, levels: &[String]) -> bool {
+        let mut cells = self.cells.iter().flatten();
+        cells.any(|cell| cell.levels == levels && cell.has_requests)
+    }
+}
+
 pub(super) fn compare(
     base: &[FiledRun<'_>],
     new: &[FiledRun<'_>],
@@ -78,7 +86,7 @@ pub(super) fn compare(
         let alone = all.iter().filter(|levels| !other.contains(levels));
         alone.map(|levels| cell_label(&factors, levels)).collect()
     };
-    let both: Vec<&Vec<String>> = of_new
+    let mut both: Vec<&Vec<String>> = of_new
         .iter()
         .filter(|levels| of_base.contains(levels))
         .copied()
@@ -92,6 +100,11 @@ pub(super) fn compare(
             b.unwrap_or(&none),
         ));
     }
+    let without_requests = take_without_requests(
+        &mut both,
+        |levels| base.has_requests(levels) || new.has_requests(levels),
+        |levels| cell_label(&factors, levels),
+    );
     let sides = || {
         both.iter()
             .map(|levels| (base.cell(levels), new.cell(levels)))
@@ -128,6 +141,7 @@ pub(super) fn compare(
         new_targets: targets(new.runs),
         only_base: alone(&of_base, &of_new),
         only_new: alone(&of_new, &of_base),
+        without_requests,
         differences: differences(&base, &new, &both, &factors),
         undefined: lacking.map(|run| run.file.to_owned()).collect(),
         factors,

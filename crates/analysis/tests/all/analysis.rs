@@ -297,6 +297,20 @@ fn reads_come_after_writes_only_where_a_cache_may_hold_these() {
         analyse(&record).reads_after_writes()
     };
     assert_eq!(with_a_failed_trial, 0);
+    // What reads before anything is written finds nothing, such as the first jobs of an imported file.
+    let before = {
+        let mut record = made();
+        let last = record.samples.len() as i64;
+        for sample in &mut record.samples {
+            sample.id = match sample.cell {
+                1 => sample.id - 2 * last,
+                _ => sample.id,
+            };
+        }
+        record.samples.sort_by_key(|sample| sample.id);
+        analyse(&record).reads_after_writes()
+    };
+    assert_eq!(before, 1, "of /b the reads follow");
     let through = "write through";
     let (of_a, of_b) = ("device_write_cache", "target_1_device_write_cache");
     assert_eq!(count(&[], &[]), 2, "not known");

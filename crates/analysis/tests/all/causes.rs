@@ -178,6 +178,7 @@ fn writing_back_counts_as_taken_away_where_the_bytes_come_from_storage() {
         ];
         for (cell, source) in analysis.cells.iter_mut().zip(sources) {
             cell.served = Some(CellServed {
+                is_shared: false,
                 trials: vec![(source, cell.values.len())],
                 device_fraction: None,
                 reason: String::new(),

@@ -9,8 +9,10 @@ use iolab_analysis::imbalance::Disturber;
 use iolab_analysis::runs::comparable_runs::{Comparability, ExclusionReason};
 use iolab_analysis::runs::{FiledRun, HISTORY_MIN, ReportedChanges, RunCriteria, RunsComparison};
 use iolab_record::environment::KEYS;
-use iolab_record::{RunRecord, RunStatus, ServedBy};
+use iolab_record::{Ended, RunRecord, RunStatus, Sample, ServedBy};
+use iolab_workload::group::GroupSpec;
 use iolab_workload::response::{Metric, Response};
+use iolab_workload::trial::Rate;
 use iolab_workload::{Kind, Result};
 
 use iolab_synthetic::{add_cell, around, record, serve};
@@ -225,6 +227,78 @@ fn a_cell_that_is_not_measured_any_more_is_no_success() {
     let gate = gate(&new, &history);
     assert_eq!(gate.conclusion(), Conclusion::CannotTell);
     assert_eq!(gate.compared.unwrap().only_base, ["bs=64KiB"]);
+}
+
+/// At a rate of 0 the group that is asked about does not run: that is no cell that lacks a value.
+#[test]
+fn cells_without_requests_of_the_group_are_not_judged() {
+    let of_writer = |mut run: RunRecord| {
+        run.experiment.response_group = Some("writer".to_owned());
+        for (place, cell) in run.cells.iter_mut().enumerate() {
+            let mut spec = cell.spec.clone();
+            spec.trial.rate = (place == 0).then_some(Rate::ZERO);
+            let name = "writer".to_owned();
+            cell.spec.groups = vec![GroupSpec { name, spec }];
+        }
+        let own = run.samples.iter().filter(|sample| sample.cell == 1);
+        let own = own.map(|sample| Sample {
+            group: 1,
+            ..sample.clone()
+        });
+        run.group_samples = own.collect();
+        run
+    };
+    let history: Vec<RunRecord> = runs(&STEADY).into_iter().map(of_writer).collect();
+    let gate = gate(&of_writer(later(100.0)), &history);
+    let compared = gate.compared.as_ref().expect("enough runs");
+    assert_eq!(compared.without_requests, ["bs=4KiB"]);
+    let judged: Vec<&str> = compared
+        .cells
+        .iter()
+        .map(|c| c.levels[0].as_str())
+        .collect();
+    assert_eq!(judged, ["64KiB"]);
+    assert_eq!(gate.conclusion(), Conclusion::Settled);
+    let two = crate::compare::of(&history[0], &history[1], None).expect("comparable");
+    assert_eq!(two.without_requests, ["bs=4KiB"]);
+    assert_eq!(two.cells.len(), 1);
+}
+
+/// As long as the limit lets it: no disk is slower then.
+#[test]
+fn trials_that_a_time_limit_ended_are_not_compared_by_their_time() {
+    let of_time = |mut run: RunRecord, ended: Ended| {
+        run.experiment.response = Response::Elapsed;
+        for sample in &mut run.samples {
+            sample.ended = ended;
+        }
+        run
+    };
+    let history = |ended| -> Vec<RunRecord> {
+        let all = runs(&STEADY).into_iter();
+        all.map(|run| of_time(run, ended)).collect()
+    };
+    let judged = |new: &RunRecord, history: &[RunRecord]| {
+        let gate = gate(new, history);
+        let compared = gate.compared.as_ref().expect("enough runs");
+        let verdicts: Vec<CellVerdict> = compared.cells.iter().map(|c| c.judged.verdict).collect();
+        (gate.conclusion(), verdicts)
+    };
+    let open = CellVerdict::CannotTell(WhyUndecided::Doubted(ReasonKind::TimeLimit));
+    let ends = [Ended::Time, Ended::Done];
+    let [limited, free] = ends.map(history);
+    let [alike, slower] = [100.0, 50.0].map(later);
+    assert_eq!(
+        judged(&of_time(alike.clone(), Ended::Time), &limited),
+        (Conclusion::CannotTell, vec![open; 2])
+    );
+    let settled = judged(&of_time(alike, Ended::Done), &free);
+    assert_eq!(settled.0, Conclusion::Settled);
+    // Trials that the limit cut short are longer than those that ended by themselves.
+    let regression = judged(&of_time(slower, Ended::Time), &free);
+    assert_eq!(regression.0, Conclusion::Regression);
+    let two = crate::compare::of(&limited[0], &limited[1], None).expect("comparable");
+    assert!(two.cells.iter().all(|cell| cell.verdict == open));
 }
 
 #[test]

@@ -20,6 +20,8 @@ const COMPARED_ALPHA: f64 = 0.05;
 pub const LAST_BLOCK: f64 = 1.1;
 /// Longest budget of a run.
 pub const BUDGET_MAX: Duration = Duration::from_secs(30 * 86_400);
+/// Of trials whose number ends a run, this part of their time is foreseen for what they take beside it.
+const COUNTED_BESIDE: u32 = 10;
 /// Longest pause between blocks.
 const SETTLE_MAX: Duration = Duration::from_secs(3600);
 
@@ -127,15 +129,36 @@ impl Design {
     }
 
     /// The longest time of its trials, where one of each cell takes `block`: the budget, or that of all rounds of cells, which end by their
-    /// number, or of the only trials.
+    /// number, or of the only trials, or of trials that are counted.
     pub(crate) fn time_at_most(&self, block: Option<Duration>) -> Duration {
         let rounds = match self.precondition.rounds_of_cells() {
             Some(steady) => Some(steady.rounds),
+            None if self.is_counted() => Some(self.trials_max + self.warm_ups()),
             None => self.is_soak().then_some(1),
         };
         rounds.zip(block).map_or(self.budget, |(rounds, block)| {
-            self.budget.min(block.saturating_mul(rounds))
+            let time = block.saturating_mul(rounds);
+            let beside = match self.is_counted() {
+                true => time / COUNTED_BESIDE,
+                false => Duration::ZERO,
+            };
+            self.budget.min(time.saturating_add(beside))
         })
+    }
+
+    /// Ends by this number of trials, whatever they take besides their load: no budget cuts a load short that was asked for.
+    pub(crate) fn counted(trials: u32) -> Self {
+        Self {
+            trials_min: trials,
+            trials_max: trials,
+            budget: BUDGET_MAX,
+            ..Self::default()
+        }
+    }
+
+    /// Whether the number of trials alone ends it.
+    pub fn is_counted(&self) -> bool {
+        self.trials_min == self.trials_max && self.budget == BUDGET_MAX
     }
 
     /// Whether trials are repeated for a precision: not where steady rounds end them, nor where one trial from its beginning on is asked for.

@@ -32,9 +32,10 @@ impl Experiment {
         }
     }
 
-    /// The longest time of its trials: the budget, or that of all rounds or of the only trials where these are shorter.
+    /// The longest time of its trials: the budget, or that of all rounds, of the only trials, or of trials that are counted, where these are
+    /// shorter.
     pub fn time_at_most(&self) -> Duration {
-        if self.design.seeks_precision() {
+        if self.design.seeks_precision() && !self.design.is_counted() {
             return self.design.budget;
         }
         let cells = cells(self).unwrap_or_default();

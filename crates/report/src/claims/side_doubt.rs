@@ -12,7 +12,7 @@ use crate::doubt::{of_side, remedy};
 pub(crate) struct Against {
     /// `other_traffic`, `cpu_stall`, `worker_wait`, `steal`, `cpu_quota_wait`, `memory_stall`, `device_ios_per_request`,
     /// `buffer_pieces_per_request`, `preempted`, `suspended`, `served_by`, `dependent`, `rate_not_held`, `clock_resolution`,
-    /// `contradicted`, `not_synced`, `never_flushed`, `two_groups` or `reads_after_writes`.
+    /// `contradicted`, `not_synced`, `never_flushed`, `two_groups`, `reads_after_writes` or `ended_by_time`.
     doubt: &'static str,
     /// The side that it concerns: `base` or `new`, of a claim the other one; `null` where it is both together.
     side: Option<&'static str>,
@@ -45,6 +45,7 @@ impl Against {
                 | Reason::ServedBy { .. }
                 | Reason::ReadsAfterWrites
                 | Reason::RateNotHeld
+                | Reason::EndedByTime
                 | Reason::Contradicted
                 | Reason::TwoGroups { .. }
                 | Reason::Suspended => None,

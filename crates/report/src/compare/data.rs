@@ -50,6 +50,8 @@ pub(crate) struct Compared<'a> {
     only_base: &'a [String],
     /// Cells that the base lacks, in words.
     only_new: &'a [String],
+    /// Cells, in words, that are not compared, because neither side makes requests there that are asked about.
+    without_requests: &'a [String],
     /// All cells together, where both sides went through the same blocks; `null` otherwise.
     overall: Option<OverallData>,
     /// Conclusions, in sentences.
@@ -144,7 +146,7 @@ pub(super) struct ComparisonRow {
     #[serde(flatten)]
     ratio: Ratio,
     /// `slower`, `faster`, `higher`, `lower`, `equivalent`, `identical`, or `cannot tell`, with the reason in brackets: `(wide interval)`,
-    /// `(few trials)`, `(no value)`, `(no ratio)` (a value is not positive), `(one run each)`, `(other source)`, `(suspended)`, `(disturbed)`, `(earlier writes)`, `(rate not held)`, `(coarse clock)`, `(two groups)`, `(drift)`.
+    /// `(few trials)`, `(no value)`, `(no ratio)` (a value is not positive), `(one run each)`, `(other source)`, `(suspended)`, `(disturbed)`, `(earlier writes)`, `(rate not held)`, `(time limit)`, `(coarse clock)`, `(two groups)`, `(drift)`.
     verdict: String,
     /// Trials that each side lacks for a verdict; `null` where there is one, or where no reasonable number suffices.
     further_trials: Option<usize>,
@@ -253,6 +255,7 @@ impl<'a> Compared<'a> {
             differences: comparison.differences.iter().map(Differing::of).collect(),
             only_base: &comparison.only_base,
             only_new: &comparison.only_new,
+            without_requests: &comparison.without_requests,
             overall: comparison.overall.as_ref().map(OverallData::of),
             remarks: super::remarks(comparison),
             cells: cells

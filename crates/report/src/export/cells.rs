@@ -311,10 +311,10 @@ fn quantiles<'a>(
 /// What the numbers are worth.
 fn verdict<'a>() -> Columns<'a> {
     Vec::from(table! {
-        DataColumn::text("served_by", "where the bytes came from: `device`, `page-cache`, `mixed`, `hole`, `not-storage`, `network`, `model`, `unknown`; several with their numbers of trials",
-            |row: &ExportedCell<'_>| row.cell.served.as_ref().map(result_names::served));
+        DataColumn::text("served_by", "where the bytes came from: `device`, `page-cache`, `mixed`, `hole`, `not-storage`, `network`, `model`, `unknown`; several with their numbers of trials; `null` for one of several groups, whose origin is known of `all` only",
+            |row: &ExportedCell<'_>| row.cell.served_alone().map(result_names::served));
         DataColumn::number("device_fraction", "bytes that the device carried, a share; median over the trials",
-            |row: &ExportedCell<'_>| row.cell.served.as_ref()?.device_fraction);
+            |row: &ExportedCell<'_>| row.cell.served_alone()?.device_fraction);
         DataColumn::text("response", "quantity that the experiment asks about, or `--metric` names",
             |row: &ExportedCell<'_>| Some(row.run.analysis().response_name())).known();
         DataColumn::number("precision", "half of the interval of the response's median, a share of the median",

@@ -30,6 +30,9 @@ pub(crate) struct ExportedSample<'a> {
     kinds: String,
 }
 
+/// What is known of all groups of a trial together only.
+const OF_ALL_GROUPS: [&str; 3] = ["served_by", "device_fraction", "served_by_reason"];
+
 impl<'a> ExportedSample<'a> {
     fn new(
         (name, record, answer): &'a Exported<'a>,
@@ -58,6 +61,15 @@ impl<'a> ExportedSample<'a> {
             targets,
             kinds,
         }
+    }
+}
+
+impl ExportedSample<'_> {
+    /// Whether the origin of its bytes is known only together with that of other groups.
+    fn shares_origin(&self) -> bool {
+        let is_one = self.group.is_some_and(|group| group != ALL);
+        let running = self.record.groups_of(self.sample.id).len();
+        is_one && running > 1 && !self.sample.verdict.served_by.holds_for_parts()
     }
 }
 
@@ -118,9 +130,13 @@ pub(crate) fn columns<'a>() -> Columns<'a> {
         row.cell.as_deref()
     }));
     let shown = SAMPLE.columns.iter().filter(|column| column.exported);
-    behind.extend(
-        shown.map(|column| DataColumn::stored(column, |row: &ExportedSample<'_>| row.sample)),
-    );
+    behind.extend(shown.map(|column| {
+        let own = DataColumn::stored(column, |row: &ExportedSample<'_>| row.sample);
+        match OF_ALL_GROUPS.contains(&column.name) {
+            true => own.null_where(ExportedSample::shares_origin),
+            false => own,
+        }
+    }));
     Columns { before, behind }
 }
 

@@ -5,7 +5,7 @@ use super::{Finding, Rule, Says, capitalised, cells_of, within};
 use iolab_analysis::analysis::{Analysis, CellAnalysis, Flag, WriteOut};
 use iolab_analysis::disturbance::{CellDisturbance, Split, TrialGroup};
 use iolab_analysis::io_limit::ReachedLimit;
-use iolab_record::ServedBy;
+use iolab_record::{ServedBy, TargetKind};
 use iolab_workload::quantity::{format_ns, format_percent, significant};
 use iolab_workload::settings::cell_label;
 use iolab_workload::trial::SyncPolicy;
@@ -242,8 +242,12 @@ pub fn written_out(analysis: &Analysis) -> Vec<Finding> {
             " A larger --budget gives more trials; with --set sync=end that time is a part of the trials."
         }
     };
+    let counts = match write_out.is_unpaid {
+        true => "The load that was asked for does not count the first.",
+        false => "The budget counts both.",
+    };
     WRITE_OUT.one(format!(
-        "{}. The budget counts both.{advice}",
+        "{}. {counts}{advice}",
         capitalised(&in_words_of(write_out))
     ))
 }
@@ -254,6 +258,7 @@ pub(super) fn in_words_of(write_out: WriteOut) -> String {
         took_ns,
         trials_ns,
         cut_short: _,
+        is_unpaid: _,
     } = write_out;
     format!(
         "writing out what trials had left in caches took {}, the trials themselves {}",
@@ -310,11 +315,16 @@ pub fn not_durable(analysis: &Analysis) -> Vec<Finding> {
     };
     match analysis.cells.iter().filter(unsynced).count() {
         0 => Vec::new(),
-        n => NOT_DURABLE.one(format!(
-                "{} wrote without a sync (sync=none): a power failure may lose writes that are still in a cache. --set sync=end or sync=each makes them durable, and includes that time.",
+        n => {
+            let remedy = match analysis.target_kind {
+                TargetKind::Imported => "A job with end_fsync=1 or fsync=1 (fio), or -e (IOzone),",
+                _ => "--set sync=end or sync=each",
+            };
+            NOT_DURABLE.one(format!(
+                "{} wrote without a sync (sync=none): a power failure may lose writes that are still in a cache. {remedy} makes them durable, and includes that time.",
                 cells_of(n, analysis),
-            ),
-        ),
+            ))
+        }
     }
 }
 

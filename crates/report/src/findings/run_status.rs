@@ -1,7 +1,7 @@
 //! The status of a run: whether it was performed, on which target, and whether its trials failed.
 
 use iolab_analysis::analysis::{Analysis, CellAnalysis, CellServed, Flag};
-use iolab_record::{EndedBy, RunStatus, ServedBy};
+use iolab_record::{EndedBy, RunStatus, ServedBy, TargetKind};
 
 use super::{Finding, Rule, Says, cells_of, has, within};
 
@@ -117,9 +117,12 @@ pub(super) fn reads_after_writes(analysis: &Analysis) -> Vec<Finding> {
         0 => Vec::new(),
         n => {
             // A standard says which trials follow each other.
-            let advice = match analysis.standard.is_some() {
-                true => "",
-                false => " Measure again: this version writes that out between trials.",
+            let advice = match (analysis.standard.is_some(), analysis.target_kind) {
+                (true, _) => "",
+                (false, TargetKind::Imported) => {
+                    " Jobs that end with a sync (end_fsync=1 in fio) leave nothing."
+                }
+                (false, _) => " Measure again: this version writes that out between trials.",
             };
             READS_AFTER_WRITES.one(format!(
                 "Other cells write without a sync. During the reads of {}, the storage may still write what these left in its cache; then reads look slower than they are.{advice}",

@@ -1,5 +1,7 @@
 //! The answer of `iolab fit` as data for other programs.
 
+use std::time::Duration;
+
 use iolab_analysis::doubt::{Direction, Doubt, Doubts, Reason};
 use iolab_analysis::fitness::{Answer, Change, LevelAnswer};
 use iolab_analysis::io_limit::ReachedLimit;
@@ -30,7 +32,7 @@ pub(crate) struct FitDocument<'a> {
     /// What the requirement leaves out, in words.
     not_covered: &'a str,
     /// What the answer does not cover on this target, in words.
-    limits: &'a [String],
+    limits: Vec<String>,
     /// The workloads, in the order of the requirement.
     workloads: Vec<Workload<'a>>,
 }
@@ -40,7 +42,7 @@ pub(crate) struct FitDocument<'a> {
 struct Workload<'a> {
     /// Its name.
     workload: &'a str,
-    /// Whether all of it was measured.
+    /// Whether all of it was measured: its run is done, and loaded the storage for as long as asked.
     complete: bool,
     /// What was run, in words.
     ran: &'a str,
@@ -160,21 +162,21 @@ impl<'a> FitDocument<'a> {
             target: &fitness.target,
             answer: fitness.answer().name(),
             not_covered: &asked.not,
-            limits: &fitness.limits,
+            limits: fitness.limits_of_load(),
             workloads: workloads
-                .map(|(found, asked)| Workload::of(found, asked))
+                .map(|(found, needs)| Workload::of(found, needs, asked.hold))
                 .collect(),
         }
     }
 }
 
 impl<'a> Workload<'a> {
-    fn of(found: &'a WorkloadResult, asked: &'a AskedWorkload) -> Self {
+    fn of(found: &'a WorkloadResult, asked: &'a AskedWorkload, hold: Duration) -> Self {
         let levels = found.found.levels.iter().zip(&asked.levels);
         let doubts = &found.found.doubts;
         Self {
             workload: &found.workload,
-            complete: found.measured == Measured::Whole,
+            complete: found.measured == Measured::Whole && !found.is_short_of(hold),
             ran: &found.ran,
             load_ns: found.found.load_ns,
             written_bytes: found.written_bytes,

@@ -118,6 +118,7 @@ mod tests {
         cannot tell: disturbed
         cannot tell: earlier writes may not have been written out
         cannot tell: rate not held
+        cannot tell: a time limit ended the trials
         cannot tell: clock too coarse
         cannot tell: two groups of trials
         cannot tell: trials depend on each other

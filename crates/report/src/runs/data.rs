@@ -98,6 +98,8 @@ struct Compared<'a> {
     only_base: &'a [String],
     /// Cells that the base lacks, in words.
     only_new: &'a [String],
+    /// Cells, in words, that are not compared, because neither side makes requests there that are asked about.
+    without_requests: &'a [String],
     /// All undisturbed cells together; `null` for fewer than two cells.
     overall: Option<JudgedData>,
     /// The cells that both have.
@@ -177,7 +179,7 @@ struct JudgedData {
     /// The change that would have been found with a chance of 90 %, a factor.
     detectable_factor: Option<f64>,
     /// `slower`, `faster`, `equivalent`, `no change shown`, or `cannot tell`, with the reason in brackets: `(wide interval)`,
-    /// `(few runs)`, `(no value)`, `(other source)`, `(suspended)`, `(disturbed)`, `(rate not held)`, `(coarse clock)`.
+    /// `(few runs)`, `(no value)`, `(other source)`, `(suspended)`, `(disturbed)`, `(rate not held)`, `(time limit)`, `(coarse clock)`.
     verdict: String,
 }
 
@@ -240,6 +242,7 @@ impl<'a> Compared<'a> {
             differences: compared.differences.iter().map(Differing::of).collect(),
             only_base: &compared.only_base,
             only_new: &compared.only_new,
+            without_requests: &compared.without_requests,
             overall: compared.overall.as_ref().map(JudgedData::of),
             cells: cells.collect(),
         }

@@ -83,6 +83,29 @@ fn comparisons() {
     insta::assert_snapshot!("compare_unclear", written(&unclear, 100));
 }
 
+/// No run of iolab made them, so that there is none with more trials.
+#[test]
+fn of_texts_more_values_are_advised() {
+    let numbers = |scale: f64| -> Vec<f64> {
+        let all = (0..20).map(|i| scale * (1.0 + f64::from(i * 7 % 20)));
+        all.collect()
+    };
+    let names = ["a.txt", "b.txt"].map(|name| name.to_owned().into());
+    let terms = Criteria {
+        margin: 0.05,
+        tests: vec![HypothesisTest::Welch],
+        better: Better::Unstated,
+        repeats: Vec::new(),
+        within_run: true,
+    };
+    let compared = Comparison::of_numbers(names, numbers(1.0), numbers(2.0), terms);
+    let written = written(&compared, 120);
+    assert!(written.contains("cannot tell (+"), "{written}");
+    assert!(!written.contains("trial"), "{written}");
+    let advice = compare::remarks(&compared);
+    insta::assert_snapshot!(advice[0], @"With this spread, 79 more values on each side would settle 1 cell with a chance of 80 %.");
+}
+
 #[test]
 fn json_and_csv_have_the_same_figures() {
     let comparison = compared(&base(), &new());

@@ -6,7 +6,7 @@ use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::analysis::analyse;
 use iolab_analysis::runs::RunName;
 use iolab_record::EndedBy;
-use iolab_record::{FurtherTarget, RunRecord, RunStatus, ServedBy, TargetKind};
+use iolab_record::{FurtherTarget, RunRecord, RunStatus, Sample, ServedBy, TargetKind};
 use iolab_report::chart::{Style, chart};
 use iolab_report::document;
 use iolab_report::export::{self, ExportedLatency};
@@ -435,6 +435,61 @@ fn the_row_of_all_groups_names_the_targets_of_those_that_run() {
         "{csv}"
     );
     assert!(csv.contains(",/b,block-device,"), "{csv}");
+}
+
+/// The bytes of all groups come from one account: whose of them the page cache served is not known.
+#[test]
+fn only_all_groups_together_have_an_origin() {
+    let run = |served_by: ServedBy, names: &[&str]| {
+        let mut record = record("read-size", &["bs"]);
+        let cell = add_cell(&mut record, &["bs=4KiB"], &around(60.0));
+        serve(&mut record, cell, served_by, "half of it");
+        let group = |name: &&str| GroupSpec {
+            name: (*name).to_owned(),
+            spec: record.cells[0].spec.clone(),
+        };
+        record.cells[0].spec.groups = names.iter().map(group).collect();
+        let of_trial = |sample: &Sample| {
+            let own = |group| Sample {
+                group,
+                ..sample.clone()
+            };
+            (1..=names.len() as u32).map(own).collect::<Vec<_>>()
+        };
+        record.group_samples = record.samples.iter().flat_map(of_trial).collect();
+        let of = |row: &serde_json::Value| {
+            let flags = row.get("flags").and_then(|flags| flags.as_str());
+            let [group, served_by] = ["group", "served_by"].map(|name| row[name].clone());
+            let flags = flags.map_or_else(String::new, |flags| format!(" {flags}"));
+            format!("{group} {served_by}{flags}").trim_end().to_owned()
+        };
+        let records = std::slice::from_ref(&record);
+        let texts = [cells_text, samples_text].map(|text| text(records, Format::Json));
+        let [cells, samples] = texts.map(|text| {
+            let parsed: serde_json::Value = serde_json::from_str(&text).expect("rows");
+            let rows = parsed.get("cells").unwrap_or(&parsed);
+            rows.as_array().expect("rows").clone()
+        });
+        let shown: BTreeSet<String> = cells.iter().chain(&samples).map(of).collect();
+        shown.into_iter().collect::<Vec<_>>().join("\n")
+    };
+    insta::assert_snapshot!(run(ServedBy::Mixed, &["data", "redo"]), @r#"
+    "all" "mixed (37 % device)" page cache
+    "all" "mixed"
+    "data" null
+    "redo" null
+    "#);
+    insta::assert_snapshot!(run(ServedBy::Model, &["data", "redo"]), @r#"
+    "all" "model"
+    "data" "model"
+    "redo" "model"
+    "#);
+    insta::assert_snapshot!(run(ServedBy::Mixed, &["data"]), @r#"
+    "all" "mixed (37 % device)" page cache
+    "all" "mixed"
+    "data" "mixed (37 % device)" page cache
+    "data" "mixed"
+    "#);
 }
 
 #[test]

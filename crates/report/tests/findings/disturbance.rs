@@ -2,9 +2,11 @@
 
 use std::time::Duration;
 
-use iolab_analysis::analysis::{CellAnalysis, Flag, analyse};
+use iolab_analysis::analysis::{CellAnalysis, Flag, WriteOut, analyse};
 use iolab_record::environment::KEYS;
-use iolab_record::{Bottom, EndedBy, Extents, Region, Residency, RunRecord, Sample, ServedBy};
+use iolab_record::{
+    Bottom, EndedBy, Extents, Region, Residency, RunRecord, Sample, ServedBy, TargetKind,
+};
 use iolab_report::findings::{
     Finding, cpu_contended, not_durable, other_traffic, read_ahead, requests_in_pieces,
     requests_split, storage_cache, suspended, write_back_owed, written_out,
@@ -365,6 +367,15 @@ fn writing_out_is_told_from_a_tenth_of_the_budget_on() {
     assert!(found.cut_short && found.took_ns > found.trials_ns);
     assert_eq!(found.took_ns % 3_600_000_000_000, 0);
     assert_eq!(written_out(&long).len(), 1);
+    // The trials of iolab fit end by their number.
+    let mut counted = long;
+    counted.write_out = Some(WriteOut {
+        took_ns: 641_000_000_000,
+        trials_ns: 35_100_000_000,
+        cut_short: false,
+        is_unpaid: true,
+    });
+    insta::assert_snapshot!(text(&written_out(&counted)), @"Writing out what trials had left in caches took 641 s, the trials themselves 35.1 s. The load that was asked for does not count the first.");
 }
 
 #[test]
@@ -380,6 +391,10 @@ fn writes_that_nothing_made_durable_are_told() {
     };
     insta::assert_snapshot!(with(0, "none", 0));
     insta::assert_snapshot!(with(70, "none", 0));
+    let mut imported = one_cell(|_, _| {});
+    imported.cells[0].spec.trial.read_percent = 0;
+    imported.run.target_kind = TargetKind::Imported;
+    insta::assert_snapshot!(text(&not_durable(&analyse(&imported))), @"The only cell wrote without a sync (sync=none): a power failure may lose writes that are still in a cache. A job with end_fsync=1 or fsync=1 (fio), or -e (IOzone), makes them durable, and includes that time.");
     for (read_percent, sync, owed) in [(100, "none", 0), (0, "end", 0), (0, "none", 2)] {
         assert_eq!(with(read_percent, sync, owed), "");
     }

@@ -113,6 +113,7 @@ fn written_out(analyses: &[&Analysis]) -> Option<Caveat> {
         took_ns: a.took_ns.saturating_add(b.took_ns),
         trials_ns: a.trials_ns.saturating_add(b.trials_ns),
         cut_short: a.cut_short || b.cut_short,
+        is_unpaid: a.is_unpaid && b.is_unpaid,
     });
     together.map(|write_out| of_run(in_words_of(write_out)))
 }
