@@ -5,7 +5,7 @@ mod constants;
 use std::collections::BTreeSet;
 
 use iolab_analysis::analysis::{
-    Analysis, CellAnalysis, CellRanks, CellStages, Latency, OperationNumbers, Response,
+    Analysis, CellAnalysis, CellRanks, CellServed, CellStages, Latency, OperationNumbers, Response,
 };
 use iolab_figure::result_names;
 use iolab_record::EndedBy;
@@ -78,7 +78,9 @@ pub(crate) fn heading(analysis: &Analysis) -> String {
         ),
         None => String::new(),
     };
-    let all = match analysis.has_groups() {
+    let mut groups = analysis.cells.iter().flat_map(|cell| &cell.groups);
+    let shares = |served: &CellServed| served.is_shared;
+    let all = match groups.any(|group| group.cell.served.as_ref().is_some_and(shares)) {
         true => "all groups together",
         false => "all",
     };

@@ -317,7 +317,7 @@ pub fn not_durable(analysis: &Analysis) -> Vec<Finding> {
         0 => Vec::new(),
         n => {
             let remedy = match analysis.target_kind {
-                TargetKind::Imported => "A job with end_fsync=1 or fsync=1 (fio), or -e (IOzone),",
+                TargetKind::Imported => "A sync at the end of each job",
                 _ => "--set sync=end or sync=each",
             };
             NOT_DURABLE.one(format!(

@@ -119,9 +119,7 @@ pub(super) fn reads_after_writes(analysis: &Analysis) -> Vec<Finding> {
             // A standard says which trials follow each other.
             let advice = match (analysis.standard.is_some(), analysis.target_kind) {
                 (true, _) => "",
-                (false, TargetKind::Imported) => {
-                    " Jobs that end with a sync (end_fsync=1 in fio) leave nothing."
-                }
+                (false, TargetKind::Imported) => " Jobs that end with a sync leave nothing there.",
                 (false, _) => " Measure again: this version writes that out between trials.",
             };
             READS_AFTER_WRITES.one(format!(

@@ -394,7 +394,7 @@ fn writes_that_nothing_made_durable_are_told() {
     let mut imported = one_cell(|_, _| {});
     imported.cells[0].spec.trial.read_percent = 0;
     imported.run.target_kind = TargetKind::Imported;
-    insta::assert_snapshot!(text(&not_durable(&analyse(&imported))), @"The only cell wrote without a sync (sync=none): a power failure may lose writes that are still in a cache. A job with end_fsync=1 or fsync=1 (fio), or -e (IOzone), makes them durable, and includes that time.");
+    insta::assert_snapshot!(text(&not_durable(&analyse(&imported))), @"The only cell wrote without a sync (sync=none): a power failure may lose writes that are still in a cache. A sync at the end of each job makes them durable, and includes that time.");
     for (read_percent, sync, owed) in [(100, "none", 0), (0, "end", 0), (0, "none", 2)] {
         assert_eq!(with(read_percent, sync, owed), "");
     }
