@@ -130,7 +130,7 @@ flags! {
         Some(Caution::new(13).disturbs()),
         |seen| seen.cell.disturbance.owes_write_back();
     /// Direct writes were left in a cache of the storage: making them durable took more than a quarter of the timed span.
-    StorageCache = "storage cache",
+    StorageCache = "cached",
         Some(Caution::new(13)),
         |seen| seen.cell.disturbance.fills_storage_cache();
     /// The hypervisor or other programs used CPU time.

@@ -4,7 +4,7 @@ use iolab_stats::{Interval, LatencyBandwidth};
 use iolab_workload::response::Response;
 
 use super::effect::MARGIN_UP;
-use crate::analysis::{Analysis, CellAnalysis, CellRate, CellVerified, Flag, Latency};
+use crate::analysis::{Analysis, CellAnalysis, CellRate, CellVerified, Flag};
 use crate::bends::{self, Bend, Bends};
 use crate::buffer_preparation::{PreparationPoint, preparation};
 use crate::doubt::{Direction, SideDoubt, SideDoubts};
@@ -64,8 +64,10 @@ pub enum Rates {
 pub struct RateTimes {
     /// Requests per second.
     pub rate: f64,
-    /// Quantiles of the response time.
-    pub latency: Latency,
+    /// Median of the response time, ns: median over the trials.
+    pub p50_ns: f64,
+    /// Its 99th percentile.
+    pub p99_ns: f64,
     /// The 95 % interval of its median, ns; `None` with too few trials.
     pub p50: Option<Interval>,
     /// Time that the storage needed after a trial to store what a cache of it had taken in, over the timed span; `None` where it is
@@ -173,9 +175,11 @@ pub(super) fn load(analysis: &Analysis, run: usize) -> Option<Load> {
     };
     let held = reports().filter(|(_, report)| report.not_held == 0);
     let held = held.filter_map(|(cell, report)| {
+        let latency = cell.latency?;
         let times = RateTimes {
             rate: report.rate_wanted,
-            latency: cell.latency?,
+            p50_ns: latency.p50_ns,
+            p99_ns: latency.p99_ns,
             p50: cell.response.and_then(|summary| summary.median_interval),
             cached: cell
                 .disturbance

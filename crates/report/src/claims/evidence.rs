@@ -115,16 +115,17 @@ impl LoadData {
         let at = |one: &RateTimes| {
             let RateTimes {
                 rate,
-                latency,
+                p50_ns,
+                p99_ns,
                 p50,
                 cached,
             } = one;
             RateData {
                 rate: *rate,
-                p50_ns: latency.p50_ns,
+                p50_ns: *p50_ns,
                 p50_low_ns: p50.map(|interval| interval.low),
                 p50_high_ns: p50.map(|interval| interval.high),
-                p99_ns: latency.p99_ns,
+                p99_ns: *p99_ns,
                 cached: *cached,
             }
         };

@@ -98,7 +98,7 @@ fn at_rates(load: &Load, run: &Analysis) -> String {
     let time = run.timed.subject("Median response time");
     let at = |one: &RateTimes| {
         let interval = one.p50.map_or_else(String::new, |interval| {
-            let value = format_ns(one.latency.p50_ns);
+            let value = format_ns(one.p50_ns);
             let ends = (format_ns(interval.low), format_ns(interval.high));
             // Of an interval that is narrower than the digits, both ends would repeat the value.
             match ends.0 == value && ends.1 == value {
@@ -108,8 +108,8 @@ fn at_rates(load: &Load, run: &Analysis) -> String {
         });
         format!(
             "{} ({interval}99th percentile {}) at {}/s",
-            format_ns(one.latency.p50_ns),
-            format_ns(one.latency.p99_ns),
+            format_ns(one.p50_ns),
+            format_ns(one.p99_ns),
             significant(one.rate)
         )
     };
