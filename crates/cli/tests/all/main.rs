@@ -14,6 +14,7 @@ mod documented;
 mod evidence;
 mod falls;
 mod faults;
+mod file_circles;
 mod gate;
 mod groups;
 mod install;

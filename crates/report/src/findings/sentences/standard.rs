@@ -106,7 +106,7 @@ pub(crate) fn deviation(deviation: &Deviation) -> String {
         }
         Deviation::Passes => "other passes of writes before the rounds".to_owned(),
         Deviation::WrittenOut => {
-            "what a trial left in a cache was written out before the next, without a wait too"
+            "what a trial left in a cache was written out before the next one, also where there is no wait"
                 .to_owned()
         }
         Deviation::WriteCacheOn => {

@@ -1,0 +1,184 @@
+//! No circle between files: a file takes names from those below it, never from one that takes names from it, by whatever way.
+//!
+//! A file may name the one above it, of which it is a part (`super::`). The text is read, not compiled: names in macros are not seen.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// A file by its place below `src`: `claim/causes.rs` is `["claim", "causes"]`, `lib.rs` nothing.
+type Place = Vec<String>;
+
+/// The files that each file takes names from.
+type Arrows = BTreeMap<Place, BTreeSet<Place>>;
+
+/// The files below a folder that are no tests.
+fn files(folder: &Path, place: &Place, found: &mut BTreeMap<Place, PathBuf>) {
+    for entry in fs::read_dir(folder).expect("a folder") {
+        let path = entry.expect("an entry").path();
+        let name = path.file_stem().expect("a name").to_string_lossy();
+        let own = [place.as_slice(), &[name.to_string()]].concat();
+        match name.as_ref() {
+            "tests" => {}
+            name if name.ends_with("_tests") => {}
+            _ if path.is_dir() => files(&path, &own, found),
+            "lib" | "main" | "mod" => drop(found.insert(place.clone(), path)),
+            _ => drop(found.insert(own, path)),
+        }
+    }
+}
+
+/// The paths of a `use`, each of its braces written out.
+fn written_out(text: &str) -> Vec<String> {
+    let Some((before, rest)) = text.split_once('{') else {
+        let path = text.split(" as ").next().unwrap_or(text);
+        return vec![path.trim().to_owned()];
+    };
+    let inner = &rest[..rest.rfind('}').unwrap_or(rest.len())];
+    let (mut parts, mut depth) = (vec![String::new()], 0);
+    for c in inner.chars() {
+        depth += i32::from(c == '{') - i32::from(c == '}');
+        match c {
+            ',' if depth == 0 => parts.push(String::new()),
+            c => parts.last_mut().expect("one").push(c),
+        }
+    }
+    let parts = parts.iter().filter(|part| !part.trim().is_empty());
+    let all = parts.flat_map(|part| written_out(&format!("{before}{}", part.trim())));
+    all.collect()
+}
+
+/// All paths that a source names, without its tests and comments.
+fn paths(source: &str) -> Vec<String> {
+    let product = source.split("#[cfg(test)]\nmod tests {").next();
+    let lines = product.unwrap_or_default().lines();
+    let lines = lines.map(|line| line.split("//").next().unwrap_or_default());
+    let code = lines.collect::<Vec<_>>().join("\n");
+    let mut found = Vec::new();
+    for item in code.split(';') {
+        let item = item.lines().skip_while(|line| !is_use(line));
+        let item = item.collect::<Vec<_>>().join(" ");
+        if let Some((_, path)) = item.split_once("use ") {
+            found.extend(written_out(path));
+        }
+    }
+    let is_of_path = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == ':';
+    let words = code.split(|c| !is_of_path(c));
+    let inline = words.filter(|word| word.starts_with("crate::") || word.starts_with("super::"));
+    found.extend(inline.map(str::to_owned));
+    found
+}
+
+/// Whether an item for the whole file begins here.
+fn is_use(line: &str) -> bool {
+    let item = line.strip_prefix("pub").map_or(line, |rest| {
+        rest.trim_start_matches(|c| c != ' ').trim_start()
+    });
+    item.starts_with("use ") && !line.starts_with(' ')
+}
+
+/// The file that a path leads to.
+fn target(from: &Place, path: &str, files: &BTreeMap<Place, PathBuf>) -> Option<Place> {
+    let mut parts: Vec<&str> = path.split("::").map(str::trim).collect();
+    let mut at = from.clone();
+    if parts.first() == Some(&"crate") {
+        at.clear();
+    }
+    while let Some(first @ ("crate" | "self" | "super")) = parts.first().copied() {
+        if first == "super" {
+            at.pop();
+        }
+        parts.remove(0);
+    }
+    let mut found = files.contains_key(&at).then(|| at.clone());
+    for part in parts {
+        at.push(part.to_owned());
+        match files.contains_key(&at) {
+            true => found = Some(at.clone()),
+            false => break,
+        }
+    }
+    found.filter(|place| !place.is_empty() && !from.starts_with(place))
+}
+
+/// The files that can be reached from one.
+fn reached<'a>(arrows: &'a Arrows, from: &'a Place) -> BTreeSet<&'a Place> {
+    let mut seen = BTreeSet::new();
+    let mut open = vec![from];
+    while let Some(place) = open.pop() {
+        for next in &arrows[place] {
+            if seen.insert(next) {
+                open.push(next);
+            }
+        }
+    }
+    seen
+}
+
+fn arrows(files: &BTreeMap<Place, PathBuf>) -> Arrows {
+    let of = |(place, path): (&Place, &PathBuf)| {
+        let source = fs::read_to_string(path).expect("a source");
+        let all = paths(&source).into_iter();
+        let targets = all.filter_map(|path| target(place, &path, files));
+        (place.clone(), targets.collect())
+    };
+    files.iter().map(of).collect()
+}
+
+#[test]
+fn no_file_takes_names_from_one_that_takes_names_from_it() {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let (mut circles, mut seen) = (Vec::new(), 0);
+    for room in fs::read_dir(crates).expect("all crates") {
+        let room = room.expect("an entry").path();
+        let mut files_of_room = BTreeMap::new();
+        files(&room.join("src"), &Vec::new(), &mut files_of_room);
+        let arrows = arrows(&files_of_room);
+        seen += arrows.values().map(BTreeSet::len).sum::<usize>();
+        for place in arrows.keys() {
+            if reached(&arrows, place).contains(place) {
+                let room = room.file_name().expect("a name").to_string_lossy();
+                circles.push(format!("{room}: {}", place.join("/")));
+            }
+        }
+    }
+    assert!(
+        seen > 1000,
+        "{seen} arrows: the sources are not read as they are written"
+    );
+    assert!(
+        circles.is_empty(),
+        "these files take names from each other in a circle; move what both need below both:\n{}",
+        circles.join("\n")
+    );
+}
+
+#[test]
+fn a_circle_is_found_through_the_parts_of_a_file() {
+    let place = |text: &str| text.split('/').map(str::to_owned).collect::<Place>();
+    let files: BTreeMap<Place, PathBuf> = ["a", "a/part", "b"]
+        .map(|name| (place(name), PathBuf::new()))
+        .into();
+    let to = |from: &str, path: &str| target(&place(from), path, &files);
+    assert_eq!(to("a", "crate::b::X"), Some(place("b")));
+    assert_eq!(to("a/part", "super::super::b::X"), Some(place("b")));
+    assert_eq!(to("a", "part::X"), Some(place("a/part")));
+    assert_eq!(
+        to("a/part", "super::X"),
+        None,
+        "a part may name what it is a part of"
+    );
+    assert_eq!(to("b", "std::fs::File"), None);
+    let source =
+        "pub(crate) use crate::{a::{X, part::Y}, b as c};\nfn f() { super::g::h() } // crate::no\n";
+    assert_eq!(
+        paths(source),
+        [
+            "crate::a::X",
+            "crate::a::part::Y",
+            "crate::b",
+            "crate::",
+            "super::g::h"
+        ]
+    );
+}
