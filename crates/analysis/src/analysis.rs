@@ -377,8 +377,9 @@ pub(crate) fn analyse_timed(
     let steady =
         experiment.and_then(|experiment| SteadyAnalysis::of(record, experiment, context.timed));
     Analysis {
-        standard: experiment
-            .and_then(|experiment| StandardFollowed::of_run(record, experiment, steady.as_ref())),
+        standard: experiment.and_then(|experiment| {
+            StandardFollowed::of_run(record, experiment, steady.as_ref(), &cells)
+        }),
         experiment: record.experiment.name.clone(),
         question: record.experiment.question.clone(),
         response: context.response,

@@ -122,7 +122,8 @@ pub struct CellDisturbance {
     pub owed_sync_ns: Option<f64>,
     /// Median of that time over the timed span, of buffered writes.
     pub owed: Option<f64>,
-    /// The same of direct writes, which the kernel has passed on: what a cache of the storage still had to write.
+    /// The same of direct writes, which the kernel has passed on: what a cache of the storage still had to write. `None` where the file
+    /// system amplifies writes, which a sync stores too.
     pub owed_by_storage: Option<f64>,
     /// Median share of the region in holes and unwritten extents.
     pub empty: Option<f64>,
@@ -191,8 +192,11 @@ impl CellDisturbance {
 
     /// Whether writes left in a cache of the storage get a flag.
     pub fn fills_storage_cache(&self) -> bool {
-        self.owed_by_storage
-            .is_some_and(|share| share > OWED_BY_STORAGE_MAX)
+        // Where others used the device, the sync may have waited for them.
+        !self.has_other_traffic()
+            && self
+                .owed_by_storage
+                .is_some_and(|share| share > OWED_BY_STORAGE_MAX)
     }
 
     /// Whether write-back outstanding at the end of the timed span gets a flag.
@@ -283,16 +287,10 @@ impl CellDisturbance {
             suspended_ns: sum(trials, slept_ns),
             owed_sync_ns: median_of(trials, owed),
             owed: owed_share.filter(|_| is_buffered),
-            owed_by_storage: owed_share.filter(|_| !is_buffered),
+            owed_by_storage: owed_share.filter(|_| !is_buffered && !around.amplifies_writes),
             empty: median_of(trials, |s| s.region.empty_share(cell.trial().region)),
         }
     }
-}
-
-/// Whether storing what a trial left in a cache of the storage took so long that it gets a flag.
-pub(crate) fn is_left_in_storage(sample: &Sample) -> bool {
-    let owed = sample.region.owed_sync_ns.unwrap_or(0) as f64;
-    owed > OWED_BY_STORAGE_MAX * sample.elapsed_ns as f64
 }
 
 /// Caps a share at 1: counters are read shortly before and after the timed span.

@@ -28,9 +28,8 @@ pub struct Stack {
     pub below: Vec<(u32, u32)>,
     /// A loop device lies on the way: its bytes are those of a file, which the page cache may hold.
     pub in_file: bool,
-    /// The layers pass on each byte once, and nothing of their own: partitions, loop devices with direct I/O whose file
-    /// system writes no multiple of the data, mapped devices that are
-    /// linear, striped, encrypted or of several paths, RAID 0.
+    /// The layers pass on each byte once, and nothing of their own: partitions, loop devices with direct I/O whose file system writes no
+    /// multiple of the data, mapped devices that are linear, striped, encrypted or of several paths, RAID 0.
     pub passes_on: bool,
     /// The NFS mount that they come from; `None` too where they come from several.
     pub nfs: Option<NfsMount>,

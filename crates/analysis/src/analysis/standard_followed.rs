@@ -9,8 +9,8 @@ use iolab_record::environment::KEYS;
 use iolab_record::{PreparationKind, RunRecord, TargetKind};
 use iolab_workload::settings::CellSpec;
 
+use super::CellAnalysis;
 use super::steady_rounds::{SteadyAnalysis, since_prepared};
-use crate::disturbance::is_left_in_storage;
 
 /// The test of a standard that a run follows.
 #[derive(Debug, Clone, PartialEq)]
@@ -38,11 +38,15 @@ impl StandardFollowed {
         record: &RunRecord,
         experiment: &Experiment,
         steady: Option<&SteadyAnalysis>,
+        cells_analysed: &[CellAnalysis],
     ) -> Option<Self> {
         let cells: Vec<&CellSpec> = record.cells.iter().map(|cell| &cell.spec).collect();
         let ended_steady = steady.is_some_and(SteadyAnalysis::is_reached);
         let mut found = Self::of(experiment, &cells, facts(record, ended_steady))?;
-        if record.samples.iter().any(is_left_in_storage) {
+        if cells_analysed
+            .iter()
+            .any(|cell| cell.disturbance.fills_storage_cache())
+        {
             found.deviations.push(Deviation::WrittenOut);
         }
         Some(found)

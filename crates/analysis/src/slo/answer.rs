@@ -7,7 +7,7 @@ use iolab_workload::Result;
 use iolab_workload::service_level::{ServiceLevel, ServiceLevels};
 use iolab_workload::trial::{RATE_MAX, Rate};
 
-use super::visits::{answer_of, lowest_near};
+use super::visits::{answer_of, lowest_near, with_lower_rates};
 use super::{RateLimit, Search};
 use crate::doubt::{Direction, Reason};
 use crate::fitness::{
@@ -61,10 +61,7 @@ impl RateAnswer {
 
     /// The answer before doubts: that levels hold the rates below have to show too.
     fn measured(&self) -> Answer {
-        match self.found.measured() {
-            Answer::Yes if self.with_lower != Answer::Yes => Answer::CannotTell,
-            answer => answer,
-        }
+        with_lower_rates(self.found.measured(), || self.with_lower)
     }
 
     /// Whether its own trials keep the levels, and those at rates not far below miss them.
@@ -102,7 +99,7 @@ impl SearchAnswer {
     ) -> Result<Self> {
         let evidence = Evidence::of_cells(record, latencies)?;
         let mut search = Search::new(1, 1, RATE_MAX, record.run.seed);
-        let (mut rates, mut by_rate) = (Vec::new(), Vec::new());
+        let mut by_rate = Vec::new();
         let mut times = Vec::new();
         let mut missed = vec![0_u32; levels.all().len()];
         for cell in &record.cells {
@@ -120,21 +117,21 @@ impl SearchAnswer {
                 search.recall(rate, kept);
             }
             times.extend(cell.trial().limit.time);
-            by_rate.push((rate, evidence));
+            by_rate.push((rate, cell, evidence));
+        }
+        by_rate.sort_by_key(|(rate, ..)| *rate);
+        let answered = by_rate.iter().map(|(rate, cell, evidence)| {
+            let near = lowest_near(*rate)..=*rate;
+            let near = by_rate.iter().filter(|(rate, ..)| near.contains(rate));
+            let joined = Evidence::joined(near.map(|(.., evidence)| *evidence));
             let environment = record.environment_of(cell);
-            rates.push(RateAnswer {
-                rate,
-                with_lower: Answer::CannotTell,
+            RateAnswer {
+                rate: *rate,
+                with_lower: answer_of(levels, &joined),
                 found: CellAnswer::of(rate.to_string(), cell, evidence, &environment, levels.all()),
-            });
-        }
-        rates.sort_by_key(|rate| rate.rate);
-        for rate in &mut rates {
-            let near = lowest_near(rate.rate)..=rate.rate;
-            let near = by_rate.iter().filter(|(rate, _)| near.contains(rate));
-            let joined = Evidence::joined(near.map(|(_, evidence)| *evidence));
-            rate.with_lower = answer_of(levels, &joined);
-        }
+            }
+        });
+        let rates: Vec<RateAnswer> = answered.collect();
         let mut limit = search.limit();
         limit.contradicts |=
             is_out_of_order(&rates) || rates.iter().any(RateAnswer::is_contradicted);

@@ -85,14 +85,18 @@ impl Visits {
                 .collect();
             answer_of(&self.levels, &Evidence::joined(&near))
         };
-        let answer = match answer_of(&self.levels, &own) {
-            Answer::Yes if with_lower() != Answer::Yes => Answer::CannotTell,
-            answer => answer,
-        };
         Shown {
-            answer,
+            answer: with_lower_rates(answer_of(&self.levels, &own), with_lower),
             trials: trials.len(),
         }
+    }
+}
+
+/// The answer of the trials at a rate, where one of them together with those at lower rates has to be yes too.
+pub(super) fn with_lower_rates(own: Answer, together: impl FnOnce() -> Answer) -> Answer {
+    match own {
+        Answer::Yes if together() != Answer::Yes => Answer::CannotTell,
+        answer => answer,
     }
 }
 

@@ -222,7 +222,7 @@ pub fn storage_cache(analysis: &Analysis) -> Vec<Finding> {
         .owed_sync_ns
         .map_or_else(String::new, format_ns);
     STORAGE_CACHE.one(format!(
-        "{} left writes in a cache of the storage: making them durable took up to another {} of the timed span{} ({after}), with which the throughput there is {} of what is shown. A load that outlasts the cache is about as slow; --set sync=end includes that time.",
+        "{} left writes in a cache of the storage: making them durable took up to another {} of the timed span{} ({after}), with which the throughput there is {} of what is shown. A load that outlasts the cache may be as slow; --set sync=end includes that time.",
         cells_of(n, analysis),
         format_percent(share),
         at(analysis, cell),
