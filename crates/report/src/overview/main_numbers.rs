@@ -304,6 +304,12 @@ fn reach(rows: &[&HeadlineCell<'_>]) -> String {
         // Each number has its own.
         None => String::new(),
     };
+    let is_cached = |row: &&HeadlineCell<'_>| row.cell.disturbance.fills_storage_cache();
+    let cached = match rows.iter().any(is_cached) {
+        true => "writes into a cache of the storage; ",
+        false => "",
+    };
+    let in_flight = in_flight + cached;
     let rates: Vec<HeadlineRate> = rows.iter().filter_map(|row| row.rate()).collect();
     let widest = rates
         .iter()
