@@ -57,7 +57,7 @@ pub(super) struct Mark {
     pub(super) y: f64,
     /// Ends of its interval.
     pub(super) interval: Option<(f64, f64)>,
-    /// Whether it is drawn hollow: the device did not serve it.
+    /// Whether it is drawn hollow, as the model's `hollow` explains.
     pub(super) hollow: bool,
     pub(super) origin: Origin,
 }

@@ -5,7 +5,7 @@ mod made_up;
 use iolab_analysis::analysis::{Response, analyse};
 use iolab_analysis::bends::Bends;
 use iolab_record::RunRecord;
-use iolab_synthetic::{add_cell, around, record, size_curve};
+use iolab_synthetic::{add_cell, around, rate_behind, record, size_curve};
 use iolab_workload::service_level::ServiceLevels;
 use iolab_workload::units::format_size;
 
@@ -304,6 +304,32 @@ fn the_same_data_gives_the_same_bytes() {
     let [a, b] = [(); 2].map(|()| made.draw(&Options::default()).unwrap());
     assert_eq!(a.pdf().unwrap(), b.pdf().unwrap());
     assert_eq!(a.png(50.0).unwrap(), b.png(50.0).unwrap());
+}
+
+/// Its times grow with the length of a trial, so that the ratio is at least as great.
+#[test]
+fn the_ratio_to_a_side_that_fell_behind_is_hollow() {
+    let drawn = |falls: bool| {
+        let mut run = record("load-latency", &["bs", "buffer_memory"]);
+        run.experiment.response = Response::Latency;
+        for (memory, ms, falls) in [("contiguous", 1, false), ("kernel", 9, falls)] {
+            for bs in ["bs=4KiB", "bs=64KiB"] {
+                let memory = format!("buffer_memory={memory}");
+                let cell = add_cell(&mut run, &[bs, &memory], &around(500.0));
+                rate_behind(&mut run, cell, (1000, ms), |_| falls);
+            }
+        }
+        let by = Options {
+            by: Some("buffer_memory".to_owned()),
+            ..kind(FigureKind::Ratio)
+        };
+        figure_of(&[run], &by).unwrap().svg()
+    };
+    assert!(!drawn(false).contains("hollow"));
+    let behind = drawn(true);
+    assert_eq!(behind.matches("point hollow").count(), 3);
+    assert!(behind.contains("ratio at least 9.0"));
+    assert!(behind.contains(">a bound, since one side did not hold its rate<"));
 }
 
 #[test]

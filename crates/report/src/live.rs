@@ -5,7 +5,7 @@ use std::time::Duration;
 use iolab_analysis::analysis::{Analysis, CellAnalysis};
 use iolab_analysis::claim::{Contrast, comparisons};
 use iolab_analysis::snapshot::{CellSnapshot, RepetitionGoal, RunSnapshot, WithinGoal};
-use iolab_figure::{Scale, spans_decades};
+use iolab_figure::{Scale, result_names, spans_decades};
 use iolab_workload::escape_control::escape_control;
 use iolab_workload::quantity::{digits, format_percent};
 use iolab_workload::response::Response;
@@ -13,6 +13,7 @@ use iolab_workload::settings::cell_label;
 use unicode_width::UnicodeWidthStr;
 
 use crate::layout::none;
+use crate::ratio::RatioShown;
 use crate::sparkline_panels::cut;
 use crate::table::bare;
 
@@ -444,13 +445,25 @@ fn ratio(analysis: &Analysis) -> Option<String> {
     if by_name.next().is_some() {
         return None;
     }
-    let ratios = comparison
-        .effects
-        .iter()
-        .map(|effect| effect.estimate.ratio);
-    let least = ratios.clone().min_by(f64::total_cmp)?;
-    let most = ratios.max_by(f64::total_cmp)?;
-    let [least, most] = [least, most].map(|ratio| format!("{}x", digits(ratio, 2)));
+    let mut estimates: Vec<_> = comparison.effects.iter().map(|one| one.estimate).collect();
+    estimates.sort_by(|a, b| a.ratio.total_cmp(&b.ratio));
+    let written = |ratio: f64| format!("{}x", digits(ratio, 2));
+    let [least, most] = match estimates.as_slice() {
+        [] => return None,
+        [only] => {
+            let is = match RatioShown::from((only.ratio, only.interval))
+                .bounded(only.bound)
+                .bound()
+            {
+                None => written(only.ratio),
+                Some((bound, end)) => format!("{} {}", result_names::bound(bound), written(end)),
+            };
+            return Some(format!("{is} with {other}"));
+        }
+        // A range of ratios, of which some are bounds, says nothing.
+        several if several.iter().any(|one| one.bound.is_some()) => return None,
+        [first, .., last] => [first, last].map(|one| written(one.ratio)),
+    };
     Some(match least == most {
         true => format!("{least} with {other}"),
         false => format!("{least} to {most} with {other}"),

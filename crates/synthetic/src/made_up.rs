@@ -224,6 +224,27 @@ pub fn rate_report(record: &mut RunRecord, cell: usize, rate: u64, left: u64) {
     }
 }
 
+/// Makes a cell open-loop with this median response time, in ms; the trials that `behind` names by their number reached half of the rate and
+/// left half a second's requests unmade.
+pub fn rate_behind(
+    record: &mut RunRecord,
+    cell: usize,
+    (rate, ms): (u64, u64),
+    behind: impl Fn(usize) -> bool,
+) {
+    rate_report(record, cell, rate, 0);
+    let of_cell = record.samples.iter_mut().filter(|s| s.cell == cell as i64);
+    for (trial, sample) in of_cell.enumerate() {
+        if let Some(times) = &mut sample.operations.read.response {
+            times.p50_ns = ms * 1_000_000 + trial as u64;
+        }
+        if let (true, Some(report)) = (behind(trial), &mut sample.rate_report) {
+            report.rate_achieved = rate as f64 / 2.0;
+            report.backlog_end = rate / 2;
+        }
+    }
+}
+
 fn times(latency: LatencySummary, factor: f64) -> LatencySummary {
     let scale = |ns: u64| (ns as f64 * factor) as u64;
     LatencySummary {

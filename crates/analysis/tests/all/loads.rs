@@ -5,7 +5,7 @@ use iolab_analysis::claim::{Claim, Load, Rates, claims};
 use iolab_analysis::compare::{CellVerdict, WhyUndecided};
 use iolab_analysis::doubt::{RatioBound, ReasonKind};
 use iolab_record::RunRecord;
-use iolab_synthetic::{add_cell, around, rate_report, record};
+use iolab_synthetic::{add_cell, around, rate_behind, rate_report, record};
 use iolab_workload::response::Response;
 
 use crate::compare;
@@ -157,16 +157,7 @@ fn at_rate(ms: u64, behind: impl Fn(usize) -> bool) -> RunRecord {
     let mut record = record("load-latency", &["rate"]);
     record.experiment.response = Response::Latency;
     let cell = add_cell(&mut record, &["rate=1000"], &around(1000.0));
-    rate_report(&mut record, cell, 1000, 0);
-    for (trial, sample) in record.samples.iter_mut().enumerate() {
-        let times = sample.operations.read.response.as_mut().expect("times");
-        times.p50_ns = ms * 1_000_000 + trial as u64;
-        let report = sample.rate_report.as_mut().expect("a rate");
-        if behind(trial) {
-            report.rate_achieved = 500.0;
-            report.backlog_end = 500;
-        }
-    }
+    rate_behind(&mut record, cell, (1000, ms), behind);
     record
 }
 

@@ -195,7 +195,13 @@ pub(in super::super) fn ratio(comparison: &Comparison, options: &Options) -> Res
             labels::share(comparison.terms.margin)
         )
     };
+    let is_bound = |cell: &CellComparison| cell.estimate.is_some_and(|ratio| ratio.bound.is_some());
+    let hollow = match comparison.cells.iter().any(is_bound) {
+        true => "a bound, since one side did not hold its rate".to_owned(),
+        false => String::new(),
+    };
     Ok(FigureModel {
+        hollow,
         description: cells.description("Ratio"),
         unit: quantity.map_or("", Response::unit).to_owned(),
         arrangement: Arrangement::Stack,

@@ -8,7 +8,7 @@ use iolab_report::live::{LiveView, RunTime, Screen, frame, result};
 use iolab_workload::response::Response;
 use unicode_width::UnicodeWidthStr;
 
-use iolab_synthetic::{add_cell, around, record, size_curve};
+use iolab_synthetic::{add_cell, around, rate_behind, record, size_curve};
 
 fn cell(levels: &[&str], values: &[f64]) -> CellSnapshot {
     let trials: Vec<Option<f64>> = values.iter().copied().map(Some).collect();
@@ -233,6 +233,13 @@ fn an_experiment_that_is_done_is_told_in_a_few_words() {
     }
     let mut none = record("write-size", &["bs"]);
     add_cell(&mut none, &["bs=4KiB"], &[]);
-    let told = [sizes, two, none].map(|record| result(&analyse(&record)));
+    let mut behind = record("load-latency", &["buffer_memory"]);
+    behind.experiment.response = Response::Latency;
+    for (memory, ms, falls) in [("contiguous", 1, false), ("kernel", 9, true)] {
+        let level = format!("buffer_memory={memory}");
+        let cell = add_cell(&mut behind, &[&level], &around(500.0));
+        rate_behind(&mut behind, cell, (1000, ms), |_| falls);
+    }
+    let told = [sizes, two, none, behind].map(|record| result(&analyse(&record)));
     insta::assert_snapshot!("live_results", told.join("\n"));
 }
