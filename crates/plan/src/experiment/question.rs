@@ -1,6 +1,7 @@
 //! The question of an experiment after a change: replaced where the change makes the experiment ask something else.
 
 use super::Experiment;
+use super::group_settings::GroupSetting;
 use crate::cells::cells;
 use iolab_workload::response::Response;
 use iolab_workload::trial_description;
@@ -9,35 +10,72 @@ use iolab_workload::trial_description;
 const NAMED_MAX: usize = 4;
 
 /// What a question is about.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq)]
 struct Subject {
+    /// The distinct kinds of access of each group; of all workers, without a name, where there are no groups.
+    parts: Vec<Part>,
+    /// The settings that vary.
+    factors: Vec<GroupSetting>,
+}
+
+/// Workers that do the same, in all cells.
+#[derive(Debug, PartialEq)]
+struct Part {
+    /// Its group.
+    group: Option<String>,
     /// The distinct kinds of access.
     accesses: Vec<String>,
-    /// The settings that vary.
-    factors: Vec<&'static str>,
+}
+
+impl Part {
+    fn accesses(&self) -> String {
+        match self.accesses.len() {
+            0..=NAMED_MAX => listed(&self.accesses),
+            _ => "these accesses".to_owned(),
+        }
+    }
+
+    /// `reader (random reads)`.
+    fn described(&self) -> String {
+        match &self.group {
+            Some(group) => format!("{group} ({})", self.accesses()),
+            None => self.accesses(),
+        }
+    }
 }
 
 impl Subject {
-    /// `None` for programs, groups and invalid plans.
+    /// `None` for programs and invalid plans.
     fn of(experiment: &Experiment) -> Option<Self> {
-        if experiment.runs_programs() || !experiment.groups.is_empty() {
+        if experiment.runs_programs() {
             return None;
         }
-        let mut accesses: Vec<String> = Vec::new();
+        let mut parts: Vec<Part> = Vec::new();
         for cell in cells(experiment).ok()? {
-            let words = trial_description::in_words(&cell.spec.trial);
-            if !accesses.contains(&words) {
-                accesses.push(words);
+            let groups = cell.spec.groups.iter();
+            let mut all: Vec<_> = groups
+                .map(|group| (Some(&group.name), &group.spec.trial))
+                .collect();
+            if all.is_empty() {
+                all.push((None, &cell.spec.trial));
+            }
+            for (group, trial) in all {
+                let words = trial_description::in_words(trial);
+                match parts.iter_mut().find(|part| part.group.as_ref() == group) {
+                    Some(part) if part.accesses.contains(&words) => {}
+                    Some(part) => part.accesses.push(words),
+                    None => parts.push(Part {
+                        group: group.cloned(),
+                        accesses: vec![words],
+                    }),
+                }
             }
         }
-        let factors = experiment
-            .factors
-            .iter()
-            .map(|factor| factor.of.setting.name);
+        let factors = experiment.factors.iter().map(|factor| &factor.of);
         Some(Self {
-            accesses,
+            parts,
             // The choice of a tool does not change the question.
-            factors: factors.filter(|name| *name != "tool").collect(),
+            factors: factors.filter(|of| !of.is("tool")).cloned().collect(),
         })
     }
 }
@@ -47,25 +85,39 @@ impl Experiment {
     pub(crate) fn follow(&mut self, before: &Experiment) {
         let (was, is) = (Subject::of(before), Subject::of(self));
         if let Some(subject) = is.filter(|is| Some(is) != was.as_ref()) {
-            self.question = question(self.response, &subject);
+            self.question = question(self.response, self.response_group.as_deref(), &subject);
         }
     }
 }
 
-fn question(response: Response, subject: &Subject) -> String {
-    let accesses = match subject.accesses.len() {
-        0..=NAMED_MAX => listed(&subject.accesses),
-        _ => "these accesses".to_owned(),
+/// The question about the response of a group, or of all of them.
+fn question(response: Response, group: Option<&str>, subject: &Subject) -> String {
+    let of_group = |part: &&Part| group.is_some() && part.group.as_deref() == group;
+    let (asked, beside): (Vec<&Part>, Vec<&Part>) = match group {
+        Some(_) => subject.parts.iter().partition(of_group),
+        None => (subject.parts.iter().collect(), Vec::new()),
     };
-    // The kinds of access already name these.
+    let described = |parts: &[&Part]| {
+        let parts: Vec<String> = parts.iter().map(|part| part.described()).collect();
+        listed(&parts)
+    };
+    let accesses = match beside.as_slice() {
+        [] => described(&asked),
+        beside => format!("{} beside {}", described(&asked), described(beside)),
+    };
+    let is_one = match subject.parts.as_slice() {
+        [only] => only.accesses.len() == 1,
+        _ => true,
+    };
+    // The kinds of access already name these, where all workers have them.
     let told = ["workload", "pattern", "read_percent", "sync"];
     let varied = subject.factors.iter();
     let varied: Vec<String> = varied
-        .filter(|name| subject.accesses.len() == 1 || !told.contains(name))
-        .map(|name| factor(name))
+        .filter(|of| is_one || !told.contains(&of.setting.name))
+        .map(factor)
         .collect();
     match varied.as_slice() {
-        [] if subject.accesses.len() > 1 => {
+        [] if !is_one => {
             format!("How does the {response} differ between {accesses}?")
         }
         [] => format!("What is the {response} of {accesses}?"),
@@ -76,8 +128,11 @@ fn question(response: Response, subject: &Subject) -> String {
     }
 }
 
-fn factor(name: &str) -> String {
-    match name {
+fn factor(of: &GroupSetting) -> String {
+    if of.group.is_some() {
+        return of.to_string();
+    }
+    match of.setting.name {
         "bs" => "the I/O size".to_owned(),
         "threads" => "the number of threads".to_owned(),
         "depth" => "the queue depth".to_owned(),
@@ -119,6 +174,31 @@ mod tests {
             own
         );
         assert_eq!(asked("write-random", &["tool=iolab,fio"]), own);
+    }
+
+    /// A group named writer that reads writes nothing.
+    #[test]
+    fn groups_are_told_with_what_they_do() {
+        let own = Experiment::find("interference").expect("built in").question;
+        let same = ["writer.rate=0,none", "reader.rate=100", "region=64M"];
+        assert_eq!(asked("interference", &same), own);
+        let told = [
+            &["writer.read_percent=100"],
+            &["writer.pattern=rand"],
+            &["read_percent=0"],
+            &["writer.bs=4k,1M"],
+            &["writer.rate=none"],
+            &["writer.pattern=seq,rand"],
+        ]
+        .map(|set| asked("interference", set));
+        insta::assert_snapshot!(told.join("\n"), @r"
+        How does the 99th percentile of latency of reader (random reads) beside writer (sequential reads) depend on writer.rate?
+        How does the 99th percentile of latency of reader (random reads) beside writer (random writes) depend on writer.rate?
+        How does the 99th percentile of latency of reader (random writes) beside writer (sequential writes) depend on writer.rate?
+        How does the 99th percentile of latency of reader (random reads) beside writer (sequential writes) depend on writer.rate and writer.bs?
+        What is the 99th percentile of latency of reader (random reads) beside writer (sequential writes)?
+        How does the 99th percentile of latency of reader (random reads) beside writer (sequential writes and random writes) depend on writer.rate and writer.pattern?
+        ");
     }
 
     #[test]
