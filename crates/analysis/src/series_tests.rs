@@ -30,21 +30,23 @@ pub struct SeriesTests {
 /// Tests values that are in the order of time.
 pub fn series_tests(values: &[f64]) -> SeriesTests {
     let modes = two_modes(values);
-    let by_shape = modes.as_ref().map(|modes| TwoLevels {
-        low_share: modes.low_share,
-        low_median: modes.low_median,
-        high_median: modes.high_median,
-    });
     SeriesTests {
         lag1: lag1(values),
         ljung_box: ljung_box(values, lags(values.len())),
         runs: runs_test(values),
         effective_sample_size: effective_sample_size(values),
         trend: mann_kendall(values),
-        groups: by_shape.or_else(|| two_levels(values)),
+        groups: two_groups(values),
         modes,
         steady: steady_state(values, SteadyLimits::SNIA),
     }
+}
+
+/// Two groups of values: by their shape, else by the gap between them alone.
+pub(crate) fn two_groups(values: &[f64]) -> Option<TwoLevels> {
+    two_modes(values)
+        .map(TwoLevels::from)
+        .or_else(|| two_levels(values))
 }
 
 /// Lags of the Ljung-Box test: `min(10, n/5)`, at least one (Hyndman and Athanasopoulos, Forecasting: principles and

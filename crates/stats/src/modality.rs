@@ -87,6 +87,16 @@ pub struct Modality {
     pub separation: f64,
 }
 
+impl From<Modality> for TwoLevels {
+    fn from(modes: Modality) -> Self {
+        Self {
+            low_share: modes.low_share,
+            low_median: modes.low_median,
+            high_median: modes.high_median,
+        }
+    }
+}
+
 impl Modality {
     /// Whether it stands as one of so many samples, any of which would be shown: the chance that one group is flagged falls at least as fast
     /// as the exponential of the excess, so that the logarithm of their number is Bonferroni's correction.

@@ -7,6 +7,7 @@ use iolab_workload::response::Response;
 
 use crate::analysis::{CellAnalysis, TRIALS_MIN};
 use crate::doubt::{Direction, RatioBound, Reason, SideDoubt, SideDoubts};
+use crate::series_tests::two_groups;
 
 /// Differences within this margin do not matter: one side is at most 5 % lower than the other.
 pub const MARGIN: f64 = 0.05;
@@ -138,7 +139,8 @@ pub(crate) fn of_blocks(logs: &[f64], confidence: f64) -> Option<Estimate> {
     if logs.len() < TRIALS_MIN {
         return None;
     }
-    let median = Median::of(median(logs)?, logs, interval(logs, confidence));
+    let groups = two_groups(logs).map(|groups| (groups.low_median, groups.high_median));
+    let median = Median::of(median(logs)?, logs, interval(logs, confidence), groups);
     Some(Estimate {
         blocks: Some(logs.len()),
         ..Estimate::from_logs(
@@ -170,7 +172,12 @@ fn of_medians(
     let of = |values: &[f64]| {
         let centre = median(values)?.ln();
         let logs = logarithms(values)?;
-        Some(Median::of(centre, &logs, interval(&logs, confidence)))
+        // What a table says of these values, and groups so unlike that only their logarithms have a gap.
+        let groups = two_groups(values)
+            .map(|groups| (groups.low_median.ln(), groups.high_median.ln()))
+            .or_else(|| two_levels(&logs).map(|levels| (levels.low_median, levels.high_median)));
+        let interval = interval(&logs, confidence);
+        Some(Median::of(centre, &logs, interval, groups))
     };
     let (base, other) = (of(base)?, of(other)?);
     let between = |own: fn(&Median) -> Option<(f64, f64)>| {
@@ -204,7 +211,12 @@ struct Median {
 }
 
 impl Median {
-    fn of(centre: f64, logs: &[f64], interval: Option<(f64, f64)>) -> Self {
+    fn of(
+        centre: f64,
+        logs: &[f64],
+        interval: Option<(f64, f64)>,
+        groups: Option<(f64, f64)>,
+    ) -> Self {
         let independence = independence(logs);
         let wider = |end: f64| centre + (end - centre) / independence.sqrt();
         Self {
@@ -212,7 +224,7 @@ impl Median {
             interval,
             dependent: interval.map(|(low, high)| (wider(low), wider(high))),
             independence,
-            groups: two_levels(logs).map(|levels| (levels.low_median, levels.high_median)),
+            groups,
         }
     }
 }

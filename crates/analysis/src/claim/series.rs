@@ -178,11 +178,7 @@ pub fn groups(analysis: &Analysis, cell: &CellAnalysis) -> Option<TwoLevels> {
     let modes = cell.series_tests.modes;
     let by_shape = modes
         .filter(|modes| modes.stands_among(cells))
-        .map(|modes| TwoLevels {
-            low_share: modes.low_share,
-            low_median: modes.low_median,
-            high_median: modes.high_median,
-        });
+        .map(TwoLevels::from);
     let levels = by_shape.or_else(|| two_levels_among(&cell.values, cells))?;
     (levels.low_median < (1.0 - MARGIN) * levels.high_median).then_some(levels)
 }
