@@ -1,8 +1,16 @@
-//! Parts of `/proc` that several crates read: CPU time, and the control groups of this process.
+//! Parts of `/proc` that several crates read: CPU time, the control groups of this process, and whether it has the host's numbers of processes.
 
 use std::path::{Path, PathBuf};
 
 use crate::mounts;
+
+/// Whether this process has the numbers of processes and threads that the kernel itself uses: it lives in the first PID namespace. False where
+/// that cannot be known.
+pub fn has_first_pid_namespace(proc: &Path) -> bool {
+    /// `PROC_PID_INIT_INO` of linux/proc_ns.h.
+    const FIRST: &str = "pid:[4026531836]";
+    std::fs::read_link(proc.join("self/ns/pid")).is_ok_and(|own| own == Path::new(FIRST))
+}
 
 /// CPU time of all CPUs together since the machine started, clock ticks (proc_stat(5)).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -150,6 +150,53 @@ fn a_hidden_dev() {
     ");
 }
 
+/// Events name threads by the numbers of the host: those of this namespace belong to other programs there.
+#[test]
+fn trace_events_in_a_pid_namespace() {
+    let folder = folder();
+    fs::create_dir(folder.path().join("data")).expect("made");
+    let run = [
+        "run",
+        "read-random",
+        "data",
+        "--size",
+        "1MiB",
+        "--bs",
+        "4k",
+        "--set",
+        "trace=true",
+        "-o",
+        FILE,
+    ];
+    let witness = ["witness", "--trace", "--", "true"];
+    let mut told = String::new();
+    for arguments in [&run[..], &witness] {
+        let plain = iolab(folder.path(), arguments);
+        let output = Command::new("unshare")
+            .args(["--pid", "--fork", "--mount-proc"])
+            .arg(plain.get_program())
+            .args(plain.get_args())
+            .current_dir(folder.path())
+            .stdin(Stdio::null())
+            .output();
+        let done = match output {
+            Ok(output) if output.stderr.starts_with(b"unshare:") => {
+                return needs::skip(Need::Mount, String::from_utf8_lossy(&output.stderr));
+            }
+            Ok(output) => Done::from(output).expect(2),
+            Err(why) => return needs::skip(Need::Mount, why),
+        };
+        told += &done.stderr;
+        assert!(!folder.path().join(FILE).exists());
+    }
+    insta::assert_snapshot!(told, @r"
+    error: every trial: cannot record trace events: in this PID namespace (a container) threads have other numbers than in the events
+      run iolab in the PID namespace of the host (--pid=host), or measure without trace events
+    error: cannot record trace events: in this PID namespace (a container) threads have other numbers than in the events
+      run iolab in the PID namespace of the host (--pid=host), or measure without trace events
+    ");
+}
+
 #[test]
 fn few_open_files() {
     let whole = below_each("-n", &[4, 5, 6, 7, 8, 9, 10, 11, 12, 14, 32], &[]);

@@ -12,6 +12,7 @@ use rustix::fs::{
 use rustix::io::Errno;
 use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, fsmount, fsopen};
 
+use iolab_storage::procfs::has_first_pid_namespace;
 use iolab_workload::{Error, Result};
 
 /// Where tracefs is mounted, if it is.
@@ -31,8 +32,15 @@ pub(super) struct Instance {
 }
 
 impl Instance {
-    /// Whether instances can be made, and these events are known, which a kernel has `since` then.
+    /// Whether instances can be made, and these events are known, which a kernel has `since` then. Events name threads by their numbers in the first
+    /// PID namespace: in another one they would be those of other programs.
     pub(super) fn check<'a>(events: impl IntoIterator<Item = &'a str>, since: &str) -> Result<()> {
+        if !has_first_pid_namespace(Path::new("/proc")) {
+            return Err(Error::usage(
+                "cannot record trace events: in this PID namespace (a container) threads have other numbers than in the events",
+            )
+            .hint("run iolab in the PID namespace of the host (--pid=host), or measure without trace events"));
+        }
         let tracefs = tracefs()?;
         accessat(
             &tracefs,
@@ -75,7 +83,13 @@ impl Instance {
         remove_leftovers(&tracefs);
         let number = MADE.fetch_add(1, Ordering::Relaxed);
         let path = format!("instances/{PREFIX}{}-{number}", std::process::id());
-        mkdirat(&tracefs, &path, Mode::RWXU)
+        let make = || mkdirat(&tracefs, &path, Mode::RWXU);
+        make()
+            // Left by a killed process that had this number.
+            .or_else(|errno| match errno {
+                Errno::EXIST => unlinkat(&tracefs, &path, AtFlags::REMOVEDIR).and_then(|()| make()),
+                other => Err(other),
+            })
             .map_err(|errno| refused("an instance of tracefs cannot be made", errno))?;
         let folder = openat(
             &tracefs,

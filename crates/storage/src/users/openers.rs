@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{AtFlags, CWD, Statx, StatxFlags};
 
 use super::super::device::Number;
+use super::super::procfs::has_first_pid_namespace;
 use super::super::sysfs;
 use super::inventory::processes;
 use super::remote_files::Handle;
@@ -114,10 +115,7 @@ pub(super) enum Unseen {
 
 /// What processes `/proc` does not show; `None` where it shows all.
 pub(super) fn unseen(proc: &Path) -> Option<Unseen> {
-    /// `PROC_PID_INIT_INO` of linux/proc_ns.h.
-    const FIRST: &str = "pid:[4026531836]";
-    let own = std::fs::read_link(proc.join("self/ns/pid"));
-    if !own.is_ok_and(|own| own == Path::new(FIRST)) {
+    if !has_first_pid_namespace(proc) {
         return Some(Unseen::Namespaces);
     }
     // The first process belongs to root and has all rights.
