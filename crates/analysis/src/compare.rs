@@ -437,9 +437,14 @@ impl Comparison {
         estimates.into_iter().any(|one| one.blocks.is_some())
     }
 
-    /// Number of trials on each side that a cell needs for a simultaneous interval.
+    /// Number of cells that have a simultaneous interval once they have enough trials.
+    pub fn comparable(&self) -> usize {
+        judge::comparable(&self.pairs)
+    }
+
+    /// Number of trials on each side that each of these cells needs for it.
     pub fn trials_min(&self) -> usize {
-        trials_to_compare(self.intervals) as usize
+        trials_to_compare(self.comparable()) as usize
     }
 
     /// Number of cells with this verdict.

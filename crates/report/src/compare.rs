@@ -474,7 +474,7 @@ fn too_few(comparison: &Comparison) -> Option<String> {
         cell.estimate.is_some_and(|one| one.interval.is_none()) && cell.verdict.is_open()
     };
     let without = comparison.cells.iter().filter(has_none).count();
-    let together = match comparison.intervals {
+    let together = match comparison.comparable() {
         0 | 1 => String::new(),
         n => format!(" that holds together with those of {n} cells"),
     };

@@ -25,6 +25,7 @@ pub(super) fn compare(
     terms: &Criteria,
     unit: ReplicationUnit,
 ) -> Vec<CellComparison> {
+    let with_more = confidence(comparable(pairs));
     let confidence = confidence(intervals(pairs));
     let cells = pairs.iter().map(|pair| {
         let mut cell = measure(pair, terms, confidence);
@@ -35,7 +36,7 @@ pub(super) fn compare(
         let why = cell.verdict.why_open();
         let lacks_trials = why.is_some_and(WhyUndecided::is_for_lack_of_trials);
         if lacks_trials && unit != ReplicationUnit::Runs {
-            cell.further = further(&cell, pair, terms, confidence);
+            cell.further = further(&cell, pair, terms, with_more);
         }
         cell
     });
@@ -50,6 +51,12 @@ pub(super) fn intervals(pairs: &[Pair]) -> usize {
         let blocks = pair.within_blocks.as_ref().map_or(0, Vec::len);
         blocks.max(pair.base.len().min(pair.new.len())) >= TRIALS_MIN
     };
+    pairs.iter().filter(has).count()
+}
+
+/// Number of pairs that have an interval once there are enough trials: those with values on both sides.
+pub(super) fn comparable(pairs: &[Pair]) -> usize {
+    let has = |pair: &&Pair| !pair.base.is_empty() && !pair.new.is_empty();
     pairs.iter().filter(has).count()
 }
 
@@ -217,7 +224,7 @@ fn spreads(estimate: &Estimate, pair: &Pair) -> Option<Vec<f64>> {
 }
 
 /// Number of trials for the verdict that the estimate suggests: equivalence for a ratio within the margin, otherwise a
-/// difference.
+/// difference. The confidence is that with as many intervals as there will be.
 fn further(
     cell: &CellComparison,
     pair: &Pair,

@@ -207,6 +207,37 @@ fn what_cannot_be_told_says_what_it_would_take() {
     assert_eq!(empty.verdict, CellVerdict::CannotTell(none));
 }
 
+/// Of many cells that lack trials each has its share of the confidence once they have them.
+#[test]
+fn the_trials_that_are_asked_for_make_intervals() {
+    let mut machine = Machine::new(35);
+    let mut compared = |n: usize| {
+        let pairs: Vec<Pair> = (0..49)
+            .map(|_| Pair {
+                levels: Vec::new(),
+                base: machine.trials(n, 100.0, 0.01),
+                new: machine.trials(n, 200.0, 0.01),
+                served: None,
+                within_blocks: None,
+                against: SideDoubts::default(),
+            })
+            .collect();
+        let cells = judge::compare(&pairs, &terms(), ReplicationUnit::TrialsWithinRuns);
+        (judge::comparable(&pairs), cells)
+    };
+    let (comparable, cells) = compared(5);
+    let needed = trials_to_compare(comparable) as usize;
+    assert_eq!((comparable, needed), (49, 11));
+    let more = |cell: &CellComparison| match cell.further {
+        Some(Further::Trials(more)) => more,
+        other => panic!("{other:?}"),
+    };
+    assert!(cells.iter().all(|cell| 5 + more(cell) >= needed));
+    let (_, cells) = compared(needed);
+    let faster = |cell: &CellComparison| cell.verdict == CellVerdict::Faster;
+    assert!(cells.iter().all(faster));
+}
+
 #[test]
 fn trials_for_equivalence_suffice_too() {
     let scores = [0.2, -1.0, 1.35, -0.2, 1.0, -1.35];
