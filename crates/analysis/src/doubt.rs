@@ -41,7 +41,7 @@ pub enum Direction {
 /// A reason against a claim.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Reason {
-    /// Nothing makes writes durable.
+    /// Nothing makes writes durable, or only a sync at the end of a trial, which the times of requests do not include.
     NotSynced(SyncPolicy),
     /// Trials ended before the sync that would make their last writes durable.
     Unsynced {
@@ -270,6 +270,12 @@ impl Doubts {
             }
         }
         found
+    }
+
+    /// Leaves out that writes are made durable at the end of a trial alone: for rates, whose time includes that sync.
+    pub(crate) fn leave_out_syncs_at_end(&mut self) {
+        let is_end = |reason: &Reason| matches!(reason, Reason::NotSynced(SyncPolicy::End));
+        self.all.retain(|doubt| !is_end(&doubt.reason));
     }
 
     fn add_all(&mut self, samples: &[&Sample], reason: Option<Reason>) {

@@ -7,6 +7,7 @@ use iolab_analysis::imbalance::Disturber;
 use iolab_analysis::io_limit::ReachedLimit;
 use iolab_record::ServedBy;
 use iolab_workload::quantity::{counted, format_ns, format_percent, significant};
+use iolab_workload::trial::SyncPolicy;
 
 use crate::disturber::{self, of_both};
 
@@ -18,9 +19,8 @@ pub fn words(doubt: &Doubt, all: &Doubts) -> String {
         counted(all.trials as u64, "trial")
     );
     match &doubt.reason {
-        Reason::NotSynced(sync) => {
-            format!("nothing makes the writes durable (sync={sync}): they may stay in a cache")
-        }
+        Reason::NotSynced(SyncPolicy::End) => of_side(&doubt.reason),
+        Reason::NotSynced(_) => format!("{}: they may stay in a cache", of_side(&doubt.reason)),
         Reason::ServedBy {
             served_by,
             reason,
@@ -153,6 +153,7 @@ pub(crate) fn has_values(reason: &Reason) -> bool {
 /// A reason against one side of a comparison, as a clause.
 pub fn of_side(reason: &Reason) -> String {
     match reason {
+        Reason::NotSynced(SyncPolicy::End) => "the writes are made durable only at the end of a trial (sync=end), which the times of requests do not include".to_owned(),
         Reason::NotSynced(sync) => format!("nothing makes the writes durable (sync={sync})"),
         Reason::Unsynced { share } => format!(
             "no sync followed up to {} of a trial's writes",

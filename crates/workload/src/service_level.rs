@@ -37,6 +37,16 @@ pub enum Quantity {
     Throughput,
 }
 
+impl Quantity {
+    /// Whether it counts what a trial did over its time, the sync at its end included; the others are times of single requests.
+    pub fn is_rate(self) -> bool {
+        match self {
+            Self::Iops | Self::Throughput => true,
+            Self::Quantile(_) | Self::Mean | Self::Max => false,
+        }
+    }
+}
+
 /// The limit.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Bound {
@@ -200,7 +210,7 @@ impl FromStr for ServiceLevel {
         let Some(quantity) = quantity(name) else {
             return wrong(format!("'{name}' in '{text}' is not a quantity"));
         };
-        let is_rate = matches!(quantity, Quantity::Iops | Quantity::Throughput);
+        let is_rate = quantity.is_rate();
         if (sign == ">") != is_rate {
             let should = if is_rate { "above (>)" } else { "below (<)" };
             return wrong(format!("'{text}': {name} has to stay {should} its bound"));

@@ -73,7 +73,11 @@ impl CellAnswer {
         environment: &Environment,
         levels: impl IntoIterator<Item = &'a ServiceLevel>,
     ) -> Self {
-        let doubts = Doubts::of_cell(cell, evidence.samples(), environment);
+        let levels: Vec<&ServiceLevel> = levels.into_iter().collect();
+        let mut doubts = Doubts::of_cell(cell, evidence.samples(), environment);
+        if levels.iter().all(|level| level.quantity.is_rate()) {
+            doubts.leave_out_syncs_at_end();
+        }
         let levels = levels.into_iter().map(|level| {
             let judged = judge(level, evidence);
             let turned_by = judged.answer.direction().map_or(Vec::new(), |direction| {

@@ -1,5 +1,6 @@
 //! Service levels at a rate: which times count, and how many requests a value takes.
 
+use iolab_analysis::doubt::ReasonKind;
 use iolab_analysis::fitness::{Answer, Judged, Open, Verdicts};
 use iolab_analysis::slo::{Search, SearchAnswer, Shown, Step, level_values};
 use iolab_record::{LatencyOf, Operation, PartId, RequestTime, RunRecord, Sample, SampleLatency};
@@ -7,6 +8,7 @@ use iolab_synthetic::{add_cell, around, rate_report, record};
 use iolab_workload::Result;
 use iolab_workload::histogram::new_latency_histogram;
 use iolab_workload::service_level::ServiceLevels;
+use iolab_workload::trial::SyncPolicy;
 
 /// A cell of reads and syncs at a rate, of whose 1000 requests in each trial so many were never made.
 fn at_rate(left: u64) -> RunRecord {
@@ -74,6 +76,28 @@ fn times_at_a_rate_count_from_the_intended_start_and_syncs_have_none() {
     assert_eq!(answer("reads.p50<4ms"), Answer::No);
     assert_eq!(answer("reads.p50<10ms"), Answer::Yes);
     assert_eq!(answer("syncs.p50<4ms"), Answer::Yes);
+}
+
+/// The time of a trial includes the sync at its end, that of a request does not.
+#[test]
+fn a_sync_at_the_end_makes_rates_durable_and_times_not() {
+    let mut record = record("write-random", &["bs"]);
+    let cell = add_cell(&mut record, &["bs=4KiB"], &around(1000.0));
+    for sample in &mut record.samples {
+        sample.operations.write = std::mem::take(&mut sample.operations.read);
+    }
+    let mut doubted = |sync, level: &str| {
+        let trial = &mut record.cells[cell].spec.trial;
+        (trial.read_percent, trial.sync) = (0, sync);
+        let found = Verdicts::of(&levels(level), &record, times(&record, 1000)).expect("times");
+        let doubts = found.cells[0].doubts.all.iter();
+        doubts
+            .map(|doubt| doubt.reason.kind())
+            .any(|kind| kind == ReasonKind::NotSynced)
+    };
+    assert!(!doubted(SyncPolicy::End, "throughput>10,iops>10"));
+    assert!(doubted(SyncPolicy::End, "throughput>10,p99<1s"));
+    assert!(doubted(SyncPolicy::None, "throughput>10"));
 }
 
 /// They waited at least as long as the trial, whatever the others took.
