@@ -37,7 +37,7 @@ pub enum TrustReason {
     NotAsAsked,
     /// Others used the disk or the CPUs during most cells, and most missed the precision goal.
     DisturbedAndImprecise,
-    /// Most intervals are wider than their medians.
+    /// Most intervals are wider than twice their medians.
     NothingPrecise,
     /// Some cells were not served by what they ask for.
     SomeNotAsAsked,

@@ -61,7 +61,7 @@ Text is as wide as the terminal, else 100 columns; COLUMNS=80 sets the width (40
 const EXAMPLES: &str = concat!(
     "\
 Examples:
-  iolab study                     six micro-benchmarks here, in two minutes
+  iolab study                     seven micro-benchmarks here, in two minutes
   iolab study /mnt/disk --suite micro
                                   the full grids on another disk, 40 minutes
   iolab doctor /mnt/disk          what this disk is, and what to trust on it

@@ -140,8 +140,11 @@ pub(crate) fn in_words(trust: &Trust) -> Option<String> {
             _ => format!("do not trust these numbers, {others} during {cells}"),
         },
         TrustReason::NothingPrecise => match is_one {
-            true => "the interval is wider than its median".into(),
-            false => format!("{} are wider than their medians", part(trust, "interval")),
+            true => "the interval is wider than twice its median".into(),
+            false => format!(
+                "{} are wider than twice their medians",
+                part(trust, "interval")
+            ),
         },
         TrustReason::SomeDisturbed => {
             let when = if trust.cells == 1 {

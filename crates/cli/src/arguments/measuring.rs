@@ -93,7 +93,7 @@ pub(crate) struct Changes {
     /// steady:round=cells repeats rounds of all cells until they are steady
     #[arg(long, value_name = "PLAN")]
     pub(crate) precondition: Option<String>,
-    /// Pause before each block of trials; not part of the budget
+    /// Pause between blocks of trials; not part of the budget
     #[arg(long, value_name = "TIME")]
     pub(crate) settle: Option<String>,
     /// Also measure the same cells with the installed fio or IOzone, in the same blocks (tool=iolab,...)

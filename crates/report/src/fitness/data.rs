@@ -62,7 +62,7 @@ struct Workload<'a> {
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "Doubt")]
 struct DoubtData<'a> {
-    /// `served_by`, `not_synced`, `never_flushed`, `other_traffic`, `cpu_stall`, `worker_wait`, `cpu_quota_wait`, `steal`, `preempted` or
+    /// `served_by`, `not_synced`, `unsynced`, `never_flushed`, `other_traffic`, `cpu_stall`, `worker_wait`, `cpu_quota_wait`, `steal`, `preempted` or
     /// `suspended`: METHODS.md, "Service levels", has the rules.
     doubt: &'a str,
     /// The doubt as a sentence.
@@ -249,6 +249,7 @@ impl<'a> DoubtData<'a> {
             of_trials: all.trials,
             worst: match doubt.reason {
                 Reason::Disturbed { worst, .. } => Some(worst),
+                Reason::Unsynced { share } => Some(share),
                 _ => None,
             },
             remedy: doubt::remedy(&doubt.reason),
