@@ -6,6 +6,7 @@ mod course;
 mod heat;
 pub(super) mod history;
 mod latency;
+mod left_out;
 mod load;
 mod order;
 mod over_time;
@@ -24,10 +25,12 @@ use iolab_analysis::equivalence::FIRST_TRIALS;
 use iolab_record::ServedBy;
 use iolab_workload::{Error, Result};
 
+pub(super) use left_out::left_out;
+
 use latency::View;
 
 use super::FigureRun;
-use super::data::{CellValues, Data, Values, verdict};
+use super::data::{CellValues, Data, verdict};
 use super::kind::FigureKind;
 use super::labels;
 use super::model::{Along, FigureModel, ReferenceLine};
@@ -247,38 +250,6 @@ pub(super) fn not_steady(runs: &[FigureRun<'_>]) -> Option<String> {
         _ => format!("NOT steady: the rounds of {}", names.join(", ")),
     };
     Some(escape_control(&text).into_owned())
-}
-
-/// Most cells that are named where a figure cannot show them.
-const NAMED_MAX: usize = 4;
-
-/// The cells that were measured and have no value of the quantity, by name and with the reason; `None` where all have one.
-pub(super) fn left_out(runs: &[FigureRun<'_>], options: &Options) -> Option<String> {
-    let quantity = quantity(runs, options);
-    let mut names: Vec<String> = Vec::new();
-    for run in runs.iter().filter(|run| run.level.is_none()) {
-        let values = Values::of(run, quantity);
-        let analysis = run.analysis();
-        let cells = analysis.cells.iter().filter(|cell| cell.n > 0);
-        let without = cells.filter(|cell| values.of_cell(cell.cell.id).is_empty());
-        names.extend(without.map(|cell| {
-            let levels = analysis.factors.iter().zip(&cell.cell.levels);
-            let levels = levels.map(|(factor, level)| labels::level(factor, level));
-            levels.collect::<Vec<String>>().join(", ")
-        }));
-    }
-    let more = names.len().saturating_sub(NAMED_MAX);
-    names.truncate(NAMED_MAX);
-    let more = match more {
-        0 => String::new(),
-        more => format!(" and {more} more"),
-    };
-    let why = match quantity.requests_min() {
-        0 | 1 => format!("no value of the {}", labels::of_response(quantity)),
-        least => format!("fewer than {least} requests per trial"),
-    };
-    let names = escape_control(&names.join("; ")).into_owned();
-    (!names.is_empty()).then(|| format!("Not drawn, {why}: {names}{more}"))
 }
 
 /// A horizontal reference line.

@@ -126,11 +126,7 @@ pub fn draw(runs: &[FigureRun<'_>], options: &Options) -> Result<Figure> {
             None => model(kind_of_cells(runs)),
         })?,
     };
-    let has_curves = matches!(
-        kind,
-        FigureKind::Response | FigureKind::Load | FigureKind::Scaling
-    );
-    let left_out = kinds::left_out(runs, options).filter(|_| has_curves);
+    let left_out = kinds::left_out(kind, runs, options);
     let added = kinds::computed(runs).into_iter().chain(left_out);
     for added in added.chain(kinds::not_steady(runs)) {
         for text in [&mut model.note, &mut model.description] {

@@ -1,5 +1,6 @@
 //! Figures of made-up runs: every kind as it was looked at, and what holds for all of them.
 
+mod distributions;
 mod made_up;
 
 use iolab_analysis::analysis::{Response, analyse};
