@@ -57,7 +57,7 @@ fn cells_are_left_out_each_for_its_reason() {
         );
     }
     let tail = Options {
-        y: Some(iolab_analysis::analysis::Response::P99),
+        y: Some(Response::P99),
         ..kind(FigureKind::Response)
     };
     let made = Made::new(&[mixed]);
