@@ -132,6 +132,7 @@ fn a_search_shows_what_its_trials_say_and_what_they_cannot() {
     let values = LevelValues {
         level,
         by_cell: [(0, vec![3e6; 6]), (1, vec![4e6]), (2, vec![6e6, 7e6])].into(),
+        bounds: [2].into(),
         uncertain: 2,
         without: 1,
     };
@@ -141,7 +142,10 @@ fn a_search_shows_what_its_trials_say_and_what_they_cannot() {
     assert_eq!(panel.y.label, "Sync time, p95");
     let places: Vec<f64> = panel.series[0].points.iter().map(|point| point.y).collect();
     assert_eq!(places, [3e6, 4e6, 6.5e6]);
-    insta::assert_snapshot!(figure.model.note, @"Median of n = 1 to 6 trials; bars: 95 % interval. 2 of 3 rates: trials of fewer than 72 requests, syncs.p95 is uncertain. Not drawn: 1 rate of fewer than 20 requests per trial.");
+    assert_eq!(panel.series[0].bounds.len(), 1);
+    let told = figure.svg();
+    assert!(told.contains(": at least 6.50 ms; n = 2") && !told.contains("at least 3.00"));
+    insta::assert_snapshot!(figure.model.note, @"Median of n = 1 to 6 trials; bars: 95 % interval. Arrows: at least; requests that were due and never issued count as long as their trial. 2 of 3 rates: trials of fewer than 72 requests, syncs.p95 is uncertain. Not drawn: 1 rate of fewer than 20 requests per trial.");
     // Another quantity is drawn as the analysis has it, with the bounds of that.
     let mut other = Options {
         y: Some(Response::Max),

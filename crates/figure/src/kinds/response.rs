@@ -230,7 +230,18 @@ fn series(
             Vec::new()
         },
         bends: Vec::new(),
+        bounds: rows
+            .iter()
+            .filter(|(_, row)| row.is_bound)
+            .map(|(x, row)| (*x, center(&row.summary, options)))
+            .collect(),
     }
+}
+
+/// A value in words; one that is a lower bound as such.
+fn told(row: &CellValues<'_>, value: f64, quantity: Response) -> String {
+    let is = if row.is_bound { "at least " } else { "" };
+    format!("{is}{}", quantity.format(value))
 }
 
 fn point(x: f64, row: &CellValues<'_>, level: &str, quantity: Response, options: &Options) -> Mark {
@@ -243,7 +254,7 @@ fn point(x: f64, row: &CellValues<'_>, level: &str, quantity: Response, options:
     let text = format!(
         "{}: {}{between}; n = {}; {verdict}",
         super::cell_name(row),
-        quantity.format(value),
+        told(row, value, quantity),
         row.summary.n
     );
     Mark {
@@ -295,7 +306,13 @@ fn note(model: &FigureModel, data: &Data<'_>, options: &Options) -> String {
         .any(|s| !s.band.is_empty());
     let band = if banded { "; band: quartiles" } else { "" };
     let trials = if options.points { "; dots: trials" } else { "" };
-    format!("{center} of n = {n} trials{bars}{band}{trials}.")
+    let bounds = match data.rows.iter().any(|row| row.is_bound) {
+        true => {
+            " Arrows: at least; requests that were due and never issued count as long as their trial."
+        }
+        false => "",
+    };
+    format!("{center} of n = {n} trials{bars}{band}{trials}.{bounds}")
 }
 
 fn description(
@@ -326,11 +343,11 @@ fn description(
         .min_by(by_value)
         .zip(data.rows.iter().max_by(by_value));
     if let Some((least, most)) = ends {
-        let told = |row: &CellValues<'_>| {
-            let value = data.quantity.format(center(&row.summary, options));
+        let end = |row: &CellValues<'_>| {
+            let value = told(row, center(&row.summary, options), data.quantity);
             format!("{value} ({})", super::cell_name(row))
         };
-        text.push_str(&format!(". From {} to {}.", told(least), told(most)));
+        text.push_str(&format!(". From {} to {}.", end(least), end(most)));
     }
     text
 }
