@@ -19,10 +19,12 @@ mod stages;
 mod why;
 pub(super) mod witness;
 
+use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::analysis::{CellAnalysis, Response, SteadyAnalysis};
 use iolab_analysis::compare::{Better, Comparison, Criteria, HypothesisTest, RunSide, SideName};
 use iolab_analysis::equivalence::FIRST_TRIALS;
 use iolab_record::ServedBy;
+use iolab_workload::response::Metric;
 use iolab_workload::{Error, Result};
 
 pub(super) use left_out::left_out;
@@ -75,10 +77,18 @@ fn compared(runs: &[FigureRun<'_>], options: &Options) -> Result<Comparison> {
         repeats: FIRST_TRIALS.to_vec(),
         within_run: false,
     };
+    let by = options.by.as_deref().or_else(|| programs(runs));
+    let by_quantity: Vec<Option<AnalysedRun>> =
+        runs.iter().map(|run| of_quantity(run, options)).collect();
+    let analysed: Vec<&AnalysedRun> = runs
+        .iter()
+        .zip(&by_quantity)
+        .map(|(run, other)| other.as_ref().unwrap_or(run.run))
+        .collect();
     let source = |run| RunSide { run, held: None };
-    match (runs, options.by.as_deref().or_else(|| programs(runs))) {
-        ([run], Some(by)) => {
-            let mut compared = Comparison::of_levels(run.run, by, "", terms)?;
+    match (runs, by) {
+        ([_], Some(by)) => {
+            let mut compared = Comparison::of_levels(analysed[0], by, "", terms)?;
             for SideName { name, .. } in [&mut compared.base, &mut compared.new] {
                 let level = name
                     .split_once('=')
@@ -89,12 +99,22 @@ fn compared(runs: &[FigureRun<'_>], options: &Options) -> Result<Comparison> {
         }
         ([base, new], None) => {
             let names = [base.name, new.name].map(|name| escape_control(name).into_owned().into());
-            Comparison::of_runs(names, source(base.run), source(new.run), terms)
+            Comparison::of_runs(names, source(analysed[0]), source(analysed[1]), terms)
         }
         _ => Err(Error::usage("two sides are compared").hint(
             "name two run files, or one and two levels of a factor: --by FACTOR=LEVEL,LEVEL",
         )),
     }
+}
+
+/// A run as it answers for the quantity that is asked for; `None` where it does so already.
+fn of_quantity(run: &FigureRun<'_>, options: &Options) -> Option<AnalysedRun> {
+    let response = options.y.filter(|y| *y != run.analysis().response)?;
+    let metric = Metric {
+        group: run.analysis().response_group.clone(),
+        response,
+    };
+    Some(AnalysedRun::by(run.record().clone(), Some(&metric)))
 }
 
 /// The factor of the only run whose two levels are programs.

@@ -1,5 +1,6 @@
 //! Figures of made-up runs: every kind as it was looked at, and what holds for all of them.
 
+mod choices;
 mod distributions;
 mod made_up;
 
@@ -416,7 +417,7 @@ fn hostile_names_are_text() {
             title: Some(evil.to_owned()),
             id: evil.to_owned(),
             references: vec![Reference {
-                value: 1.0,
+                value: ReferenceValue::Number(1.0),
                 label: evil.to_owned(),
             }],
             ..Options::default()

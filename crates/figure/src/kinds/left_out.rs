@@ -84,14 +84,14 @@ fn reason(
 ) -> String {
     let timed = over_time::timed(runs);
     let mut trials = measured(run).filter(|sample| sample.cell == cell.cell.id);
-    let first = trials.next();
     let has_none = |sample| timed.requests(sample).requests == 0;
-    if let Some(first) = first
-        && quantity.is_latency()
-        && has_none(first)
-        && trials.all(has_none)
-    {
-        return format!("no {}s", timed.operation(first));
+    match trials.next() {
+        // A group that is idle in this cell.
+        None => return "no requests".to_owned(),
+        Some(first) if quantity.is_latency() && has_none(first) && trials.all(has_none) => {
+            return format!("no {}s", timed.operation(first));
+        }
+        Some(_) => {}
     }
     match quantity.requests_min() {
         0 | 1 => format!("no value of the {}", labels::of_response(quantity)),

@@ -42,9 +42,8 @@ pub(in super::super) fn model(runs: &[FigureRun<'_>], options: &Options) -> Resu
         let (low, high) = p.interval.unwrap_or((p.y, p.y));
         [p.y, low, high]
     });
-    let up: Vec<f64> = up
-        .chain(options.references.iter().map(|r| r.value))
-        .collect();
+    let bounds = references(options, quantity)?;
+    let up: Vec<f64> = up.chain(bounds.iter().map(|line| line.at)).collect();
     let x = x_axis(&across, options);
     let noun = super::measured(runs, quantity);
     let mut y = super::axis::named((quantity, &noun), &up, true, options);
@@ -55,7 +54,7 @@ pub(in super::super) fn model(runs: &[FigureRun<'_>], options: &Options) -> Resu
     for key in parts.panels(&data) {
         let mut panel = Panel::new(x.clone(), y.clone());
         panel.title = super::panel_title(&data, &parts.facets, &key);
-        panel.lines = references(options);
+        panel.lines.clone_from(&bounds);
         panel.free_x = true;
         let own = lines.iter().filter(|(panel, _)| *panel == key);
         panel.series = own.map(|(_, line)| line.clone()).collect();

@@ -29,11 +29,12 @@ pub(in super::super) fn model(runs: &[FigureRun<'_>], options: &Options) -> Resu
     let data = Data::new(runs, quantity)?;
     let parts = Parts::of(&data, options)?;
     let along = axis::along(&data, parts.x, options);
+    let lines = references(options, quantity)?;
     let values: Vec<f64> = data
         .rows
         .iter()
         .flat_map(|row| shown(row, along.is_names, options))
-        .chain(options.references.iter().map(|reference| reference.value))
+        .chain(lines.iter().map(|line| line.at))
         .chain(
             data.rows
                 .iter()
@@ -55,7 +56,7 @@ pub(in super::super) fn model(runs: &[FigureRun<'_>], options: &Options) -> Resu
             .collect();
         let mut panel = Panel::new(along.axis.clone(), y.clone());
         panel.title = super::panel_title(&data, &parts.facets, &key);
-        panel.lines = references(options);
+        panel.lines.clone_from(&lines);
         panel
             .lines
             .extend(reference_lines::ceilings(&rows, quantity));
@@ -136,13 +137,16 @@ fn series_levels<'a>(data: &Data<'a>, parts: &Parts) -> Vec<&'a str> {
     parts.series.map_or_else(|| vec![""], |i| data.levels(i))
 }
 
-/// The requested reference lines.
-pub(super) fn references(options: &Options) -> Vec<ReferenceLine> {
-    options
-        .references
-        .iter()
-        .map(|reference| super::line_across(reference.value, &reference.label))
-        .collect()
+/// The requested reference lines, on an axis of this quantity.
+///
+/// # Errors
+/// Of kind [`Usage`](iolab_workload::Kind::Usage): one of another quantity.
+pub(super) fn references(options: &Options, quantity: Response) -> Result<Vec<ReferenceLine>> {
+    let lines = options.references.iter().map(|reference| {
+        let at = reference.value.on_axis(quantity)?;
+        Ok(super::line_across(at, &reference.label))
+    });
+    lines.collect()
 }
 
 /// The location measure of a cell.

@@ -13,7 +13,7 @@ use iolab_workload::stages::{
     CarriedBy, Journal, PerStage, StageSummary, SyncCounts, TraceCounts, TraceSummary,
 };
 
-use crate::{Figure, FigureKind, FigureRun, Options, Reference, draw};
+use crate::{Figure, FigureKind, FigureRun, Options, Reference, ReferenceValue, draw};
 use iolab_synthetic::{
     add_cell, around, by_ranks, latency_inside, rate_report, record, serve, size_curve,
     throughput_inside,
@@ -260,7 +260,7 @@ pub(super) fn gallery() -> Vec<(&'static str, Vec<RunRecord>, Options)> {
         record
     };
     let reference = Reference {
-        value: 950.0,
+        value: ReferenceValue::Number(950.0),
         label: "stated peak".to_owned(),
     };
     let with_points = Options {
