@@ -517,6 +517,16 @@ fn a_soak_shows_its_course_unless_its_trials_are_too_short() {
     draw(&runs, &tail).expect_err("a course of this is asked for");
 }
 
+#[test]
+fn a_single_trial_is_no_fraction() {
+    let mut plain = record("one", &[]);
+    add_cell(&mut plain, &[], &[100.0]);
+    let svg = figure_of(&[plain], &kind(FigureKind::Order))
+        .expect("drawn")
+        .svg();
+    assert!(svg.contains(">0<") && svg.contains(">1<") && !svg.contains(">0.2<"));
+}
+
 /// A request counts whole where it completes: intervals with one or none of them say nothing of the throughput.
 #[test]
 fn a_course_of_few_requests_is_not_drawn() {

@@ -61,11 +61,13 @@ pub(in super::super) fn model(runs: &[FigureRun<'_>], options: &Options) -> Resu
         panels.push(panel);
     }
     let noun = labels::noun(data.factors[load]);
+    let mut subject = super::subject(runs, quantity);
+    if single {
+        let both = format!("latency ({})", quantiles(&lines));
+        subject = subject.replacen(&labels::of_response(quantity), &both, 1);
+    }
     Ok(FigureModel {
-        description: format!(
-            "{} against throughput as {noun} grows",
-            super::subject(runs, quantity)
-        ),
+        description: format!("{subject} against throughput as {noun} grows"),
         legend: super::legend(&data, parts.series),
         unit: quantity.unit().to_owned(),
         hollow: super::hollow(data.rows.iter().map(|row| row.cell)),
@@ -75,6 +77,17 @@ pub(in super::super) fn model(runs: &[FigureRun<'_>], options: &Options) -> Resu
         ),
         ..FigureModel::of(panels)
     })
+}
+
+/// The names of the lines, each once: `p50, p99`.
+fn quantiles(lines: &[(Vec<String>, Series)]) -> String {
+    let mut names: Vec<&str> = Vec::new();
+    for (_, line) in lines {
+        if !names.contains(&line.name.as_str()) {
+            names.push(&line.name);
+        }
+    }
+    names.join(", ")
 }
 
 fn load(data: &Data<'_>, options: &Options) -> Result<usize> {
