@@ -17,6 +17,16 @@ use iolab_workload::named;
 
 use crate::doubt::Direction;
 
+/// The limited quantity in a trial.
+pub(crate) struct TrialValue {
+    /// Its value.
+    pub(crate) value: f64,
+    /// Number of requests behind it.
+    pub(crate) requests: f64,
+    /// Whether it is at least as great: requests that were due and never issued count as long as the trial.
+    pub(crate) is_bound: bool,
+}
+
 named! {
     /// The answer to a question.
     pub enum Answer: "answer" {

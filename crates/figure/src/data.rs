@@ -28,6 +28,8 @@ pub(super) struct CellValues<'a> {
     /// In the order of time.
     pub(super) values: Vec<f64>,
     pub(super) summary: Summary,
+    /// Whether the median of a service level is a lower bound.
+    pub(super) is_bound: bool,
 }
 
 /// All cells with a value.
@@ -192,6 +194,9 @@ fn rows<'a>(
                 levels: factors.iter().map(|factor| level(cell, factor)).collect(),
                 summary: summary(values)?,
                 values: values.to_vec(),
+                is_bound: run
+                    .level
+                    .is_some_and(|level| level.bounds.contains(&cell.cell.id)),
             })
         })
         .collect()

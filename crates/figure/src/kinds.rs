@@ -6,6 +6,7 @@ mod course;
 mod heat;
 pub(super) mod history;
 mod latency;
+mod left_out;
 mod load;
 mod order;
 mod over_time;
@@ -18,16 +19,20 @@ mod stages;
 mod why;
 pub(super) mod witness;
 
+use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::analysis::{CellAnalysis, Response, SteadyAnalysis};
 use iolab_analysis::compare::{Better, Comparison, Criteria, HypothesisTest, RunSide, SideName};
 use iolab_analysis::equivalence::FIRST_TRIALS;
 use iolab_record::ServedBy;
+use iolab_workload::response::Metric;
 use iolab_workload::{Error, Result};
+
+pub(super) use left_out::left_out;
 
 use latency::View;
 
 use super::FigureRun;
-use super::data::{CellValues, Data, Values, verdict};
+use super::data::{CellValues, Data, verdict};
 use super::kind::FigureKind;
 use super::labels;
 use super::model::{Along, FigureModel, ReferenceLine};
@@ -72,10 +77,18 @@ fn compared(runs: &[FigureRun<'_>], options: &Options) -> Result<Comparison> {
         repeats: FIRST_TRIALS.to_vec(),
         within_run: false,
     };
+    let by = options.by.as_deref().or_else(|| programs(runs));
+    let by_quantity: Vec<Option<AnalysedRun>> =
+        runs.iter().map(|run| of_quantity(run, options)).collect();
+    let analysed: Vec<&AnalysedRun> = runs
+        .iter()
+        .zip(&by_quantity)
+        .map(|(run, other)| other.as_ref().unwrap_or(run.run))
+        .collect();
     let source = |run| RunSide { run, held: None };
-    match (runs, options.by.as_deref().or_else(|| programs(runs))) {
-        ([run], Some(by)) => {
-            let mut compared = Comparison::of_levels(run.run, by, "", terms)?;
+    match (runs, by) {
+        ([_], Some(by)) => {
+            let mut compared = Comparison::of_levels(analysed[0], by, "", terms)?;
             for SideName { name, .. } in [&mut compared.base, &mut compared.new] {
                 let level = name
                     .split_once('=')
@@ -86,12 +99,22 @@ fn compared(runs: &[FigureRun<'_>], options: &Options) -> Result<Comparison> {
         }
         ([base, new], None) => {
             let names = [base.name, new.name].map(|name| escape_control(name).into_owned().into());
-            Comparison::of_runs(names, source(base.run), source(new.run), terms)
+            Comparison::of_runs(names, source(analysed[0]), source(analysed[1]), terms)
         }
         _ => Err(Error::usage("two sides are compared").hint(
             "name two run files, or one and two levels of a factor: --by FACTOR=LEVEL,LEVEL",
         )),
     }
+}
+
+/// A run as it answers for the quantity that is asked for; `None` where it does so already.
+fn of_quantity(run: &FigureRun<'_>, options: &Options) -> Option<AnalysedRun> {
+    let response = options.y.filter(|y| *y != run.analysis().response)?;
+    let metric = Metric {
+        group: run.analysis().response_group.clone(),
+        response,
+    };
+    Some(AnalysedRun::by(run.record().clone(), Some(&metric)))
 }
 
 /// The factor of the only run whose two levels are programs.
@@ -247,38 +270,6 @@ pub(super) fn not_steady(runs: &[FigureRun<'_>]) -> Option<String> {
         _ => format!("NOT steady: the rounds of {}", names.join(", ")),
     };
     Some(escape_control(&text).into_owned())
-}
-
-/// Most cells that are named where a figure cannot show them.
-const NAMED_MAX: usize = 4;
-
-/// The cells that were measured and have no value of the quantity, by name and with the reason; `None` where all have one.
-pub(super) fn left_out(runs: &[FigureRun<'_>], options: &Options) -> Option<String> {
-    let quantity = quantity(runs, options);
-    let mut names: Vec<String> = Vec::new();
-    for run in runs.iter().filter(|run| run.level.is_none()) {
-        let values = Values::of(run, quantity);
-        let analysis = run.analysis();
-        let cells = analysis.cells.iter().filter(|cell| cell.n > 0);
-        let without = cells.filter(|cell| values.of_cell(cell.cell.id).is_empty());
-        names.extend(without.map(|cell| {
-            let levels = analysis.factors.iter().zip(&cell.cell.levels);
-            let levels = levels.map(|(factor, level)| labels::level(factor, level));
-            levels.collect::<Vec<String>>().join(", ")
-        }));
-    }
-    let more = names.len().saturating_sub(NAMED_MAX);
-    names.truncate(NAMED_MAX);
-    let more = match more {
-        0 => String::new(),
-        more => format!(" and {more} more"),
-    };
-    let why = match quantity.requests_min() {
-        0 | 1 => format!("no value of the {}", labels::of_response(quantity)),
-        least => format!("fewer than {least} requests per trial"),
-    };
-    let names = escape_control(&names.join("; ")).into_owned();
-    (!names.is_empty()).then(|| format!("Not drawn, {why}: {names}{more}"))
 }
 
 /// A horizontal reference line.

@@ -12,6 +12,7 @@
 //! `svg.rs`; `shapes.rs` for `png.rs` and `pdf.rs`; `preview_image.rs` the picture for link previews, `sparkline.rs` a run
 //! without axes.
 
+mod choice;
 mod data;
 mod frame;
 mod hatch;
@@ -50,7 +51,7 @@ use iolab_record::{RunRecord, SampleLatencyOverTime, SampleSeries};
 use iolab_workload::Result;
 
 pub use kind::FigureKind;
-pub use options::{Center, Options, Reference, Spread, parse_length};
+pub use options::{Center, Options, Reference, ReferenceValue, Spread, parse_length};
 pub use scale::{Scale, least_and_most, spans_decades};
 pub use svg::{escaped, style};
 
@@ -118,19 +119,44 @@ pub struct Figure {
 ///
 /// Of kind [`Usage`](iolab_workload::Kind::Usage): data that does not suit such a figure, with another kind as the remedy.
 pub fn draw(runs: &[FigureRun<'_>], options: &Options) -> Result<Figure> {
+    let (kind, model) = chosen(runs, options)?;
+    finished(kind, model, runs, options)
+}
+
+/// As [`draw`], of what a user asked for: refuses options that the figure would ignore.
+///
+/// # Errors
+///
+/// Those of [`draw`]; of kind [`Usage`](iolab_workload::Kind::Usage) for such an option, with the kinds that use it.
+pub fn draw_as_asked(runs: &[FigureRun<'_>], options: &Options) -> Result<Figure> {
+    if let Some(kind) = options.kind {
+        options.check(kind)?;
+    }
+    let (kind, model) = chosen(runs, options)?;
+    options.check(kind)?;
+    finished(kind, model, runs, options)
+}
+
+/// The model of the kind that is drawn.
+fn chosen(runs: &[FigureRun<'_>], options: &Options) -> Result<(FigureKind, FigureModel)> {
     let model = |kind| kinds::model(kind, runs, options).map(|model| (kind, model));
-    let (kind, mut model) = match options.kind {
-        Some(kind) => model(kind)?,
+    match options.kind {
+        Some(kind) => model(kind),
         None => model(default_kind(runs)).or_else(|error| match options.y {
             Some(_) => Err(error),
             None => model(kind_of_cells(runs)),
-        })?,
-    };
-    let has_curves = matches!(
-        kind,
-        FigureKind::Response | FigureKind::Load | FigureKind::Scaling
-    );
-    let left_out = kinds::left_out(runs, options).filter(|_| has_curves);
+        }),
+    }
+}
+
+/// The figure of a model, with what is said below all.
+fn finished(
+    kind: FigureKind,
+    mut model: FigureModel,
+    runs: &[FigureRun<'_>],
+    options: &Options,
+) -> Result<Figure> {
+    let left_out = kinds::left_out(kind, runs, options);
     let added = kinds::computed(runs).into_iter().chain(left_out);
     for added in added.chain(kinds::not_steady(runs)) {
         for text in [&mut model.note, &mut model.description] {
@@ -168,8 +194,9 @@ pub fn history(line: &history::ExperimentLine, options: &Options) -> Result<Figu
 /// Draws the course of an observation of a program or of devices.
 ///
 /// # Errors
-/// Those of the layout.
+/// Those of the layout; of kind [`Usage`](iolab_workload::Kind::Usage) for an option that it does not use.
 pub fn witness(evidence: &Evidence, options: &Options) -> Result<Figure> {
+    options.check_of_witness()?;
     Figure::new(kinds::witness::model(evidence, options), options)
 }
 

@@ -92,10 +92,12 @@ pub(super) struct Series {
     pub(super) trials: Vec<(f64, f64)>,
     /// Places at which the curve bends.
     pub(super) bends: Vec<Bend>,
+    /// Points that are lower bounds: x, y.
+    pub(super) bounds: Vec<(f64, f64)>,
 }
 
 impl Series {
-    /// One of points alone: without band, single trials and bends.
+    /// One of points alone: without band, single trials, bends and bounds.
     pub(super) fn of_points(name: String, place: usize, look: Look, points: Vec<Mark>) -> Self {
         Self {
             name,
@@ -105,6 +107,7 @@ impl Series {
             band: Vec::new(),
             trials: Vec::new(),
             bends: Vec::new(),
+            bounds: Vec::new(),
         }
     }
 }

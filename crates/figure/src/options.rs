@@ -1,11 +1,13 @@
 //! Options of figures.
 
 use iolab_analysis::analysis::Response;
+use iolab_workload::quantity::format_ns;
 use iolab_workload::service_level::{
     Quantity as LevelQuantity, Requests, ServiceLevel, ServiceLevels,
 };
 use iolab_workload::{Error, Result};
 
+use super::choice::Choice;
 use super::kind::FigureKind;
 
 /// Lowest and highest width and height, points.
@@ -28,10 +30,15 @@ impl Options {
             None => self.y.is_some() && self.y == response_of(level),
         };
         let lines = levels.all().iter().filter(same).map(|level| Reference {
-            value: level.limit(),
+            value: match level.is_of_time() {
+                true => ReferenceValue::Time(level.limit()),
+                false => ReferenceValue::Number(level.limit()),
+            },
             label: level.to_string(),
         });
-        self.references.extend(lines);
+        if self.kind.is_none_or(|kind| Choice::Line.suits(kind)) {
+            self.references.extend(lines);
+        }
         shown
     }
 }
@@ -86,11 +93,43 @@ pub enum Spread {
     None,
 }
 
+/// The position of a reference line.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum ReferenceValue {
+    /// MB/s or requests per second, as the axis has it.
+    Number(f64),
+    /// A time, ns.
+    Time(f64),
+}
+
+impl ReferenceValue {
+    /// The position on an axis of this quantity.
+    ///
+    /// # Errors
+    /// Of kind [`Usage`](iolab_workload::Kind::Usage): a time on an axis of rates, or a number without a unit on one of times.
+    pub(super) fn on_axis(self, quantity: Response) -> Result<f64> {
+        match self {
+            Self::Number(value) if !quantity.is_time() => Ok(value),
+            Self::Time(ns) if quantity.is_time() => Ok(ns),
+            Self::Time(ns) => Err(Error::usage(format!(
+                "a line at the time {} has no place on an axis of {quantity} ({})",
+                format_ns(ns),
+                quantity.unit()
+            ))
+            .hint("write a number, as in --line 510=SATA, or show times: --y p99")),
+            Self::Number(value) => Err(Error::usage(format!(
+                "a line at {value} has no place on an axis of times ({quantity})"
+            ))
+            .hint("write its unit, as in --line 500us=goal, or show a rate: --y throughput")),
+        }
+    }
+}
+
 /// A horizontal reference line.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reference {
-    /// Position in the unit of the quantity (MB/s, requests per second, ns).
-    pub value: f64,
+    /// Its position.
+    pub value: ReferenceValue,
     /// Its label: `stated peak`.
     pub label: String,
 }

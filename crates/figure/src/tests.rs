@@ -1,11 +1,13 @@
 //! Figures of made-up runs: every kind as it was looked at, and what holds for all of them.
 
+mod choices;
+mod distributions;
 mod made_up;
 
 use iolab_analysis::analysis::{Response, analyse};
 use iolab_analysis::bends::Bends;
 use iolab_record::RunRecord;
-use iolab_synthetic::{add_cell, around, rate_behind, record, size_curve};
+use iolab_synthetic::{add_cell, around, rate_behind, record, size_curve, throughput_inside};
 use iolab_workload::service_level::ServiceLevels;
 use iolab_workload::units::format_size;
 
@@ -131,6 +133,7 @@ fn a_search_shows_what_its_trials_say_and_what_they_cannot() {
     let values = LevelValues {
         level,
         by_cell: [(0, vec![3e6; 6]), (1, vec![4e6]), (2, vec![6e6, 7e6])].into(),
+        bounds: [2].into(),
         uncertain: 2,
         without: 1,
     };
@@ -140,7 +143,10 @@ fn a_search_shows_what_its_trials_say_and_what_they_cannot() {
     assert_eq!(panel.y.label, "Sync time, p95");
     let places: Vec<f64> = panel.series[0].points.iter().map(|point| point.y).collect();
     assert_eq!(places, [3e6, 4e6, 6.5e6]);
-    insta::assert_snapshot!(figure.model.note, @"Median of n = 1 to 6 trials; bars: 95 % interval. 2 of 3 rates: trials of fewer than 72 requests, syncs.p95 is uncertain. Not drawn: 1 rate of fewer than 20 requests per trial.");
+    assert_eq!(panel.series[0].bounds.len(), 1);
+    let told = figure.svg();
+    assert!(told.contains(": at least 6.50 ms; n = 2") && !told.contains("at least 3.00"));
+    insta::assert_snapshot!(figure.model.note, @"Median of n = 1 to 6 trials; bars: 95 % interval. Arrows: at least; requests that were due and never issued count as long as their trial. 2 of 3 rates: trials of fewer than 72 requests, syncs.p95 is uncertain. Not drawn: 1 rate of fewer than 20 requests per trial.");
     // Another quantity is drawn as the analysis has it, with the bounds of that.
     let mut other = Options {
         y: Some(Response::Max),
@@ -411,7 +417,7 @@ fn hostile_names_are_text() {
             title: Some(evil.to_owned()),
             id: evil.to_owned(),
             references: vec![Reference {
-                value: 1.0,
+                value: ReferenceValue::Number(1.0),
                 label: evil.to_owned(),
             }],
             ..Options::default()
@@ -509,6 +515,45 @@ fn a_soak_shows_its_course_unless_its_trials_are_too_short() {
         ..Options::default()
     };
     draw(&runs, &tail).expect_err("a course of this is asked for");
+}
+
+#[test]
+fn a_single_trial_is_no_fraction() {
+    let mut plain = record("one", &[]);
+    add_cell(&mut plain, &[], &[100.0]);
+    let svg = figure_of(&[plain], &kind(FigureKind::Order))
+        .expect("drawn")
+        .svg();
+    assert!(svg.contains(">0<") && svg.contains(">1<") && !svg.contains(">0.2<"));
+}
+
+/// A request counts whole where it completes: intervals with one or none of them say nothing of the throughput.
+#[test]
+fn a_course_of_few_requests_is_not_drawn() {
+    let record = size_curve("read-size", &[("128MiB", 237.0)]);
+    let made = Made::new(std::slice::from_ref(&record));
+    let drawn = |whole: usize| {
+        let mut series = throughput_inside(&record);
+        // A request of 60 MB completes in every third of twelve intervals; in so many trials requests are small.
+        for interval in series
+            .iter_mut()
+            .skip(whole)
+            .flat_map(|one| &mut one.series.intervals)
+        {
+            interval.done.read.requests = u64::from(interval.start_ns % 300_000_000 == 0);
+            interval.done.read.bytes = 60_000_000 * interval.done.read.requests;
+        }
+        let mut runs = made.runs();
+        runs[0].series = &series;
+        Ok(draw(&runs, &kind(FigureKind::Course))?.model)
+    };
+    let model = drawn(3).expect("some have a course");
+    let marks = model.panels[0].series.iter().flat_map(|line| &line.points);
+    assert!(marks.map(|mark| mark.y).fold(0.0, f64::max) < 500.0);
+    insta::assert_snapshot!(model.note, @"A line for each measured trial. Not drawn: 6 trials with too few requests.");
+    let error: iolab_workload::Error = drawn(0).unwrap_err();
+    let told = "no trial has enough requests to show a course over its time";
+    assert!(error.to_string().starts_with(told), "{error}");
 }
 
 #[test]

@@ -19,6 +19,9 @@ pub(super) const DESCENT: f64 = 0.2;
 /// Height of a line, relative to the font size: the distance that labels need.
 pub(super) const LINE_HEIGHT: f64 = 1.2;
 
+/// Smallest size of the label of an axis, as a share of the usual one.
+const SMALLEST_LABEL: f64 = 0.75;
+
 /// Width of a character missing in the font, in ems: SVG viewers use another font, PNG and PDF show a box.
 pub(super) const MISSING_WIDTH: f64 = 0.67;
 
@@ -94,6 +97,23 @@ pub(super) fn fitted(text: &str, size: f64, room: f64) -> String {
     String::new()
 }
 
+/// The label of an axis, with the size at which it is written: smaller where it is wider than `room` points; where that is not
+/// enough, cut before its unit.
+pub(super) fn fitted_label(label: &str, size: f64, room: f64) -> (String, f64) {
+    let wanted = size * room / width(label, size).max(1.0);
+    let size = wanted.clamp(size * SMALLEST_LABEL, size);
+    if width(label, size) <= room + 1e-9 {
+        return (label.to_owned(), size);
+    }
+    let unit = label.rfind(" (").filter(|_| label.ends_with(')'));
+    let (name, unit) = label.split_at(unit.unwrap_or(label.len()));
+    let text = match fitted(name, size, room - width(unit, size)).as_str() {
+        "" => fitted(label, size, room),
+        name => format!("{name}{unit}"),
+    };
+    (text, size)
+}
+
 /// A name, with an ellipsis in its middle where it is wider than `room` points: names of disks and paths differ at their ends.
 pub(super) fn fitted_name(name: &str, size: f64, room: f64) -> String {
     if width(name, size) <= room {
@@ -156,6 +176,19 @@ fn broken(word: &str, size: f64, room: f64) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn labels_of_axes_keep_their_unit() {
+        let label = "Throughput of reads (MB/s)";
+        let full = width(label, 8.0);
+        let of = |share: f64| fitted_label(label, 8.0, full * share);
+        assert_eq!(of(1.0), (label.to_owned(), 8.0));
+        let (smaller, size) = of(0.8);
+        assert_eq!(smaller, label);
+        assert!((size - 6.4).abs() < 1e-9);
+        assert_eq!(of(0.6), ("Throughput… (MB/s)".to_owned(), 6.0));
+        assert!(width(&of(0.1).0, 6.0) <= full * 0.1);
+    }
 
     #[test]
     fn widths_are_those_of_the_font() {

@@ -21,7 +21,7 @@ pub fn throughput_inside(record: &RunRecord) -> Vec<SampleSeries> {
                             bytes: (sample.throughput_mb_s() * 1e5) as u64
                                 * if i < 8 { 1 } else { 2 }
                                 / 2,
-                            ..Moved::default()
+                            requests: 100,
                         },
                         ..PerOperation::default()
                     },

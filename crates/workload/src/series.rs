@@ -99,6 +99,21 @@ impl Series {
         Self { intervals }
     }
 
+    /// Merges neighbours until an interval has at least this many requests on average and there are at most `most` of them (at
+    /// least 1). A request counts where it completes: with few of them in an interval its throughput is what happened to end there.
+    #[must_use]
+    pub fn of_requests(&self, least: u64, most: usize) -> Self {
+        let enough = self.total().requests() / least.max(1);
+        let count = self.intervals.len().min(most).max(1) as u64;
+        let merged = self
+            .intervals
+            .len()
+            .div_ceil(count.min(enough).max(1) as usize);
+        let first = self.intervals.first();
+        let length_ns = first.map_or(0, |interval| interval.length_ns);
+        self.coarsened(length_ns.saturating_mul(merged as u64))
+    }
+
     /// Merges pairs of neighbours until there are at most `most` intervals (at least 1).
     pub fn folded(mut self, most: usize) -> Self {
         while self.intervals.len() > most.max(1) {
@@ -149,6 +164,44 @@ mod tests {
             at_ns: 0,
             millidegrees: 0,
         }]);
+    }
+
+    /// Large requests that end in a fourth of the intervals, the last one in a short rest.
+    #[test]
+    fn intervals_of_few_requests_are_merged() {
+        let mut start_ns = 0;
+        let intervals = (0..41).map(|number| {
+            let length_ns = if number == 40 { 60 } else { 100 };
+            let requests = u64::from(number % 4 == 0);
+            let interval = Interval {
+                start_ns,
+                length_ns,
+                done: PerOperation {
+                    read: Moved {
+                        requests,
+                        bytes: 400 * requests,
+                    },
+                    ..PerOperation::default()
+                },
+                drive_millidegrees: None,
+            };
+            start_ns += length_ns;
+            interval
+        });
+        let series = Series {
+            intervals: intervals.collect(),
+        };
+        let mb_s = |least, most| -> Vec<f64> {
+            let merged = series.of_requests(least, most);
+            assert_eq!(merged.total(), series.total());
+            let own = merged.intervals.iter();
+            own.map(|interval| interval.throughput_mb_s().round())
+                .collect()
+        };
+        assert_eq!(mb_s(5, 41), [1143.0, 1020.0]);
+        assert_eq!(mb_s(1, 2), [1143.0, 1020.0]);
+        assert_eq!(mb_s(12, 41).len(), 1, "fewer than for two");
+        assert_eq!(Series::default().of_requests(5, 41), Series::default());
     }
 
     #[test]

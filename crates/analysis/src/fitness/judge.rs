@@ -11,9 +11,9 @@ use iolab_workload::Result;
 use iolab_workload::histogram::counts;
 use iolab_workload::service_level::{Bound, Quantity, Requests, ServiceLevel};
 
-use super::Answer;
 use super::judged::{Change, Judged};
 use super::verdict::verdict;
+use super::{Answer, TrialValue};
 
 /// Resamples of the bootstrap.
 const RESAMPLES: usize = 1000;
@@ -119,12 +119,21 @@ impl<'a> Evidence<'a> {
         self.trials.iter().map(|trial| trial.sample)
     }
 
-    /// The limited quantity in each trial, with the number of requests behind it.
-    pub(crate) fn values(&self, level: &ServiceLevel) -> Vec<(f64, f64)> {
+    /// The limited quantity in each trial.
+    pub(crate) fn values(&self, level: &ServiceLevel) -> Vec<TrialValue> {
         let trials = self.trials.iter().map(|trial| {
             let counts = trial.counts(level.of);
-            let requests = all_of(&counts);
-            (of_trial(level, trial, &counts), requests as f64)
+            let value = of_trial(level, trial, &counts);
+            let has_waited = match level.quantity {
+                Quantity::Mean => true,
+                _ => value >= trial.sample.elapsed_ns as f64,
+            };
+            let is_bound = level.is_of_time() && has_waited && trial.left_out(level.of) > 0;
+            TrialValue {
+                value,
+                requests: all_of(&counts) as f64,
+                is_bound,
+            }
         });
         trials.collect()
     }
@@ -153,10 +162,7 @@ impl Trial<'_> {
     /// The limited times in ascending order, with their frequencies: response times where requests had intended starts, otherwise
     /// service times. Syncs have no intended starts.
     fn counts(&self, of: Requests) -> Vec<(f64, u64)> {
-        let quantity = match (of, self.sample.rate_report) {
-            (Requests::Syncs, _) | (_, None) => RequestTime::Service,
-            _ => RequestTime::Response,
-        };
+        let quantity = self.quantity(of);
         let wanted = |latency: &LatencyOf| {
             let is_of = match of {
                 Requests::All => latency.operation != Operation::Sync,
@@ -174,12 +180,8 @@ impl Trial<'_> {
             }
         }
         // Requests that were due and never issued have waited longer than all others.
-        let made = self.sample.requests();
-        let left_out = self
-            .sample
-            .rate_report
-            .map_or(0, |report| report.abandoned(made));
-        if left_out > 0 && quantity == RequestTime::Response {
+        let left_out = self.left_out(of);
+        if left_out > 0 {
             let longest = self.sample.elapsed_ns.max(1);
             let all = counts.entry(longest).or_default();
             *all = all.saturating_add(left_out);
@@ -188,6 +190,21 @@ impl Trial<'_> {
             .into_iter()
             .map(|(ns, count)| (ns as f64, count))
             .collect()
+    }
+
+    /// Which of the times are limited.
+    fn quantity(&self, of: Requests) -> RequestTime {
+        match (of, self.sample.rate_report) {
+            (Requests::Syncs, _) | (_, None) => RequestTime::Service,
+            _ => RequestTime::Response,
+        }
+    }
+
+    /// Number of requests that were due and never issued, where they count.
+    fn left_out(&self, of: Requests) -> u64 {
+        let counts = self.quantity(of) == RequestTime::Response;
+        let report = self.sample.rate_report.filter(|_| counts);
+        report.map_or(0, |report| report.abandoned(self.sample.requests()))
     }
 
     /// Number of requests of a kind.

@@ -1,12 +1,12 @@
 //! The limited quantity of a level trial by trial: the basis of a search.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use iolab_record::{RunRecord, SampleLatency};
 use iolab_workload::Result;
 use iolab_workload::service_level::ServiceLevel;
 
-use crate::fitness::Evidence;
+use crate::fitness::{Evidence, TrialValue};
 
 /// The limited quantity of a level in the measured trials of a run.
 #[derive(Debug, Clone, PartialEq)]
@@ -16,6 +16,8 @@ pub struct LevelValues {
     /// Its value in each trial of a cell in the order of time, by cell id: ns, requests/s or MB/s. Without trials with fewer
     /// requests than [`ServiceLevel::requests_min`].
     pub by_cell: BTreeMap<i64, Vec<f64>>,
+    /// Cells whose median is a lower bound, since requests that were due and never issued count as long as their trial.
+    pub bounds: BTreeSet<i64>,
     /// Number of cells in which a trial has fewer requests than [`ServiceLevel::requests_enough`], so that its value is
     /// uncertain.
     pub uncertain: usize,
@@ -36,22 +38,28 @@ pub fn level_values(
     let mut found = LevelValues {
         level: *level,
         by_cell: BTreeMap::new(),
+        bounds: BTreeSet::new(),
         uncertain: 0,
         without: 0,
     };
     for (cell, evidence) in Evidence::of_cells(record, latencies)? {
-        let trials: Vec<(f64, f64)> = evidence
+        let trials: Vec<TrialValue> = evidence
             .values(level)
             .into_iter()
-            .filter(|(_, requests)| *requests >= level.requests_min())
+            .filter(|trial| trial.requests >= level.requests_min())
             .collect();
         if trials.is_empty() {
             found.without += usize::from(evidence.samples().next().is_some());
             continue;
         }
         let enough = level.requests_enough();
-        found.uncertain += usize::from(trials.iter().any(|(_, requests)| *requests < enough));
-        let values = trials.into_iter().map(|(value, _)| value);
+        found.uncertain += usize::from(trials.iter().any(|trial| trial.requests < enough));
+        // Bounds are longer than all other times of a trial.
+        let bounds = trials.iter().filter(|trial| trial.is_bound).count();
+        if 2 * bounds >= trials.len() {
+            found.bounds.insert(cell);
+        }
+        let values = trials.into_iter().map(|trial| trial.value);
         found.by_cell.insert(cell, values.collect());
     }
     Ok(found)

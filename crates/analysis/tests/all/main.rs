@@ -7,6 +7,7 @@ mod causes;
 mod compare;
 mod definitions;
 mod latencies;
+mod level_values;
 mod levels;
 mod loads;
 mod phenomena;

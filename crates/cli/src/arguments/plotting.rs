@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use clap::{Args, ValueEnum};
-use iolab_figure::{Center, FigureKind, Reference, Spread, parse_length};
+use iolab_figure::{Center, FigureKind, Reference, ReferenceValue, Spread, parse_length};
 use iolab_report::layout::paragraph;
 use iolab_workload::response::Metric;
 use iolab_workload::units::parse_duration;
@@ -12,7 +12,7 @@ use iolab_workload::units::parse_duration;
 use super::share;
 
 const PLOT_HELP_END: &str = "\
-Hollow marks: not all bytes came from the device. The width is the width on paper: \
+Hollow marks: not all bytes came from the device. Options that a kind does not use are refused. The width is the width on paper: \
 241pt is a column of many journals. The same files and options give the same bytes.";
 
 /// Columns of the list of kinds: lines that clap does not break on a terminal.
@@ -119,15 +119,15 @@ pub(crate) enum IntervalName {
 /// Reads a line to draw: a value, or a time, and perhaps its name.
 fn reference(text: &str) -> Result<Reference, String> {
     let (value, label) = text.split_once('=').unwrap_or((text, ""));
-    let number = value.trim().parse::<f64>().ok();
+    let number = value.trim().parse::<f64>();
+    let number = number.ok().filter(|value| value.is_finite());
     let time = || {
-        parse_duration(value)
-            .ok()
-            .map(|time| time.as_nanos() as f64)
+        let time = parse_duration(value).ok()?;
+        Some(ReferenceValue::Time(time.as_nanos() as f64))
     };
     number
+        .map(ReferenceValue::Number)
         .or_else(time)
-        .filter(|value| value.is_finite())
         .map(|value| Reference {
             value,
             label: label.trim().to_owned(),

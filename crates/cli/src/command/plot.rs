@@ -8,7 +8,7 @@ use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::latencies::{CellLatencies, of_cells};
 use iolab_analysis::slo::level_values;
 use iolab_analysis::witness::Evidence;
-use iolab_figure::{Figure, FigureKind, FigureRun, Options, default_kind, draw};
+use iolab_figure::{Figure, FigureKind, FigureRun, Options, default_kind, draw_as_asked};
 use iolab_record::witness::Witnessed;
 use iolab_record::{SampleLatencyOverTime, SampleSeries};
 use iolab_runfile::Content;
@@ -102,6 +102,10 @@ fn figure(options: &Plot) -> Result<Figure> {
         run.level = shown.as_ref();
     }
     let kind = wanted.kind.unwrap_or_else(|| default_kind(&runs));
+    if kind.needs_latencies() && options.y.as_ref().is_some_and(|y| y.group.is_some()) {
+        // What is left to say of the quantity: all quantiles are shown, of this group.
+        wanted.y = None;
+    }
     let mut all_latencies: Vec<CellLatencies> = Vec::new();
     let mut all_series: Vec<Vec<SampleSeries>> = Vec::new();
     let mut over_time: Vec<Vec<SampleLatencyOverTime>> = Vec::new();
@@ -131,7 +135,7 @@ fn figure(options: &Plot) -> Result<Figure> {
     for (run, own) in runs.iter_mut().zip(&over_time) {
         run.over_time = own;
     }
-    draw(&runs, &wanted)
+    draw_as_asked(&runs, &wanted)
 }
 
 /// The only figure of an observation: what it carried over time.

@@ -101,6 +101,11 @@ fn nonsense_is_refused(folder: &std::path::Path) {
             &["plot", "r.iolab", "-o", "-", "--kind", "heat"],
             &["plot", "r.iolab", "-o", "-", "--kind", "ratio"],
             &["plot", "r.iolab", "-o", "-", "--line", "tall"],
+            &[
+                "plot", "r.iolab", "-o", "-", "--kind", "response", "--line", "1ms",
+            ],
+            &["plot", "r.iolab", "-o", "-", "--kind", "ecdf", "--y", "p99"],
+            &["plot", "r.iolab", "-o", "-", "--kind", "order", "--points"],
             &["plot", "r.iolab", "-o", "no-such-folder/f.svg"],
             &["plot", "r.iolab"],
             &["plot", "missing.iolab", "-o", "-"],

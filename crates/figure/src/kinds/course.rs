@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use iolab_analysis::analysis::Response;
 use iolab_record::{Interval, SampleSeries};
+use iolab_workload::quantity::counted;
 use iolab_workload::{Error, Result};
 
 use super::super::FigureRun;
@@ -22,6 +23,9 @@ const POINTS_MAX: usize = 12_000;
 const INTERVALS_MAX: usize = 400;
 /// Fewest of them: with fewer there is no course.
 const INTERVALS_MIN: usize = 2;
+
+/// Requests of an interval, on average over a trial: one more or less, which ends just before or after, is a tenth of its throughput.
+const REQUESTS_MIN: u64 = 10;
 
 /// Makes the model: a line for each trial, in the colour of its cell.
 ///
@@ -47,6 +51,7 @@ pub(in super::super) fn model(runs: &[FigureRun<'_>], options: &Options) -> Resu
     let trials_of: Vec<_> = runs.iter().map(by_cell).collect();
     let mut panels = Vec::new();
     let mut warmth = Vec::new();
+    let mut without = 0;
     for key in parts.panels(&data) {
         let mut panel = Panel::new(time_axis(1.0), time_axis(1.0));
         panel.title = super::panel_title(&data, &parts.facets, &key);
@@ -70,6 +75,8 @@ pub(in super::super) fn model(runs: &[FigureRun<'_>], options: &Options) -> Resu
                 if points.len() >= INTERVALS_MIN {
                     let curve = Series::of_points(name.clone(), place, Look::Curve, points);
                     panel.series.push(curve);
+                } else {
+                    without += 1;
                 }
             }
         }
@@ -84,7 +91,7 @@ pub(in super::super) fn model(runs: &[FigureRun<'_>], options: &Options) -> Resu
     if points().next().is_none() {
         return Err(Error::usage(match shows_latency {
             true => "too few requests per interval for this quantile",
-            false => "no trial is long enough to show a course over its time",
+            false => "no trial has enough requests to show a course over its time",
         })
         .hint(match shows_latency {
             true => "show a lower one, such as --y latency, or all: --kind heat-latency",
@@ -113,15 +120,25 @@ pub(in super::super) fn model(runs: &[FigureRun<'_>], options: &Options) -> Resu
         arrangement,
         legend: super::legend(&data, parts.series),
         unit: quantity.unit().to_owned(),
-        note: match shows_latency {
-            true => format!(
-                "A line for each measured trial: latency of its {}.",
-                over_time::requests_of(runs)
-            ),
-            false => "A line for each measured trial.".to_owned(),
-        },
+        note: note(runs, shows_latency, without),
         ..FigureModel::of(panels)
     })
+}
+
+/// What the lines are, and how many trials have none.
+fn note(runs: &[FigureRun<'_>], shows_latency: bool, without: usize) -> String {
+    let mut text = match shows_latency {
+        true => format!(
+            "A line for each measured trial: latency of its {}.",
+            over_time::requests_of(runs)
+        ),
+        false => "A line for each measured trial.".to_owned(),
+    };
+    if without > 0 {
+        let trials = counted(without, "trial");
+        text.push_str(&format!(" Not drawn: {trials} with too few requests."));
+    }
+    text
 }
 
 /// The temperature of the drive, where it was read in these trials.
@@ -205,9 +222,9 @@ fn latencies(
     points.collect()
 }
 
-/// Throughput of each interval, in its middle.
+/// Throughput of each interval, in its middle, with neighbours taken together until they have enough requests.
 fn points(trial: &SampleSeries, row: &CellValues<'_>, most: usize) -> Vec<Mark> {
-    let folded = trial.series.clone().folded(most);
+    let folded = trial.series.of_requests(REQUESTS_MIN, most);
     let intervals = folded.intervals.iter();
     intervals
         .map(|interval| mark(interval, interval.throughput_mb_s(), row))

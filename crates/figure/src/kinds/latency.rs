@@ -1,18 +1,18 @@
-//! The distribution of latency over all requests: by percentile with the tail stretched, or as a cumulative share.
+//! The distribution of latency over all requests of one operation: by percentile with the tail stretched, or as a cumulative share.
 
 use iolab_analysis::analysis::Response;
-use iolab_record::{LatencyOf, Operation, RequestTime};
+use iolab_record::{LatencyOf, RequestTime};
 use iolab_workload::histogram::LatencyHistogram;
 use iolab_workload::quantity::format_ns;
 use iolab_workload::{Error, Result};
 
 use super::super::FigureRun;
-use super::super::data::{CellValues, Data, Parts, verdict};
+use super::super::data::{CellValues, Data, Parts, measured, verdict};
 use super::super::labels;
 use super::super::model::{Axis, FigureModel, Look, Mark, Note, Origin, Panel, Series, Ticks};
 use super::super::options::Options;
 use super::super::scale::Scale;
-use super::axis;
+use super::{axis, over_time};
 
 /// Percentiles that are marked on every curve.
 const MARKED: [f64; 5] = [0.5, 0.9, 0.99, 0.999, 0.9999];
@@ -34,7 +34,7 @@ pub(in super::super) enum View {
     Cumulative,
 }
 
-/// All requests of a cell, in ns.
+/// All requests of a cell that the figure shows, in ns.
 struct Distribution<'a> {
     row: &'a CellValues<'a>,
     histogram: &'a LatencyHistogram,
@@ -53,7 +53,7 @@ pub(in super::super) fn model(
     let parts = Parts::without_x(&data, options)?;
     let mut cells = Vec::new();
     for row in &data.rows {
-        if let Some(histogram) = all(&runs[row.run], row) {
+        if let Some(histogram) = together(runs, row.run, row.cell.cell.id) {
             cells.push(Distribution { row, histogram });
         }
     }
@@ -81,9 +81,10 @@ pub(in super::super) fn model(
         name_marks(&mut panels);
     }
     let requests: u64 = cells.iter().map(|cell| cell.histogram.len()).sum();
+    let shown = over_time::requests_of(runs);
     Ok(FigureModel {
         description: format!(
-            "{}: distribution of {} over {requests} requests",
+            "{}: distribution of {} over {requests} {shown}",
             runs.first()
                 .map_or("", |run| run.analysis().experiment.as_str()),
             what(runs)
@@ -92,7 +93,7 @@ pub(in super::super) fn model(
         unit: "ns".to_owned(),
         hollow: super::hollow(cells.iter().map(|cell| cell.row.cell)),
         note: format!(
-            "{} requests of all trials together.",
+            "{} {shown} of all trials together.",
             labels::number(requests as f64)
         ),
         ..FigureModel::of(panels)
@@ -114,25 +115,24 @@ fn what(runs: &[FigureRun<'_>]) -> &'static str {
     }
 }
 
-/// The requests of a cell's trials together: response times where there are any, else service times, of the direction
-/// with more of them. `None` where nothing was recorded.
-fn all<'a>(run: &FigureRun<'a>, row: &CellValues<'_>) -> Option<&'a LatencyHistogram> {
-    let cell = row.cell.cell.id;
-    let of = |operation, quantity| {
+/// The requests of a cell's trials together, of the operation that the figure shows: response times where there are any, else
+/// service times. `None` where the cell has none.
+pub(super) fn together<'a>(
+    runs: &[FigureRun<'a>],
+    run: usize,
+    cell: i64,
+) -> Option<&'a LatencyHistogram> {
+    let sample = measured(&runs[run]).find(|sample| sample.cell == cell)?;
+    let operation = over_time::timed(runs).operation(sample);
+    let times = [RequestTime::Response, RequestTime::Service].into_iter();
+    let mut histograms = times.filter_map(|quantity| {
         let of = LatencyOf {
             operation,
             quantity,
         };
-        run.latencies.get(&(cell, of))
-    };
-    [RequestTime::Response, RequestTime::Service]
-        .into_iter()
-        .find_map(|quantity| {
-            let sides = [Operation::Write, Operation::Read].into_iter();
-            let sides = sides.filter_map(|operation| of(operation, quantity));
-            let most = sides.max_by_key(|histogram| histogram.len());
-            most.filter(|histogram| !histogram.is_empty())
-        })
+        runs[run].latencies.get(&(cell, of))
+    });
+    histograms.find(|histogram| !histogram.is_empty())
 }
 
 fn axes(cells: &[Distribution<'_>], view: View, options: &Options) -> (Axis, Axis) {

@@ -42,9 +42,8 @@ pub(in super::super) fn model(runs: &[FigureRun<'_>], options: &Options) -> Resu
         let (low, high) = p.interval.unwrap_or((p.y, p.y));
         [p.y, low, high]
     });
-    let up: Vec<f64> = up
-        .chain(options.references.iter().map(|r| r.value))
-        .collect();
+    let bounds = references(options, quantity)?;
+    let up: Vec<f64> = up.chain(bounds.iter().map(|line| line.at)).collect();
     let x = x_axis(&across, options);
     let noun = super::measured(runs, quantity);
     let mut y = super::axis::named((quantity, &noun), &up, true, options);
@@ -55,18 +54,20 @@ pub(in super::super) fn model(runs: &[FigureRun<'_>], options: &Options) -> Resu
     for key in parts.panels(&data) {
         let mut panel = Panel::new(x.clone(), y.clone());
         panel.title = super::panel_title(&data, &parts.facets, &key);
-        panel.lines = references(options);
+        panel.lines.clone_from(&bounds);
         panel.free_x = true;
         let own = lines.iter().filter(|(panel, _)| *panel == key);
         panel.series = own.map(|(_, line)| line.clone()).collect();
         panels.push(panel);
     }
     let noun = labels::noun(data.factors[load]);
+    let mut subject = super::subject(runs, quantity);
+    if single {
+        let both = format!("latency ({})", quantiles(&lines));
+        subject = subject.replacen(&labels::of_response(quantity), &both, 1);
+    }
     Ok(FigureModel {
-        description: format!(
-            "{} against throughput as {noun} grows",
-            super::subject(runs, quantity)
-        ),
+        description: format!("{subject} against throughput as {noun} grows"),
         legend: super::legend(&data, parts.series),
         unit: quantity.unit().to_owned(),
         hollow: super::hollow(data.rows.iter().map(|row| row.cell)),
@@ -76,6 +77,17 @@ pub(in super::super) fn model(runs: &[FigureRun<'_>], options: &Options) -> Resu
         ),
         ..FigureModel::of(panels)
     })
+}
+
+/// The names of the lines, each once: `p50, p99`.
+fn quantiles(lines: &[(Vec<String>, Series)]) -> String {
+    let mut names: Vec<&str> = Vec::new();
+    for (_, line) in lines {
+        if !names.contains(&line.name.as_str()) {
+            names.push(&line.name);
+        }
+    }
+    names.join(", ")
 }
 
 fn load(data: &Data<'_>, options: &Options) -> Result<usize> {

@@ -16,6 +16,8 @@ use iolab_workload::escape_control::escape_control;
 
 /// Most cells that get a colour of their own.
 const CELLS_MAX: usize = 12;
+/// Up to so many trials each has a tick, and so does the beginning.
+const FEW_TRIALS: usize = 4;
 /// Most runs: each has a panel.
 const RUNS_MAX: usize = 12;
 
@@ -91,7 +93,11 @@ fn trials_axis(most: usize) -> Axis {
     Axis {
         label: "Trial, in the order of time".to_owned(),
         scale: Scale::linear([0.0, most as f64].into_iter(), true),
-        ticks: Ticks::Number,
+        // Between few numbers round ones would be fractions of a trial.
+        ticks: match most {
+            1..=FEW_TRIALS => Ticks::Levels((0..=most).map(|trial| trial as f64).collect()),
+            _ => Ticks::Number,
+        },
     }
 }
 

@@ -2,6 +2,7 @@
 
 use iolab_analysis::analysis::Response;
 use iolab_record::{Sample, ShownLatency};
+use iolab_workload::escape_control::escape_control;
 use iolab_workload::histogram::over_time::{BUCKETS, LatencyOverTime, highest_ns, lowest_ns};
 use iolab_workload::quantity::{format_ns, significant};
 use iolab_workload::{Error, Result};
@@ -44,7 +45,7 @@ pub(super) fn share_of(response: Response) -> Option<f64> {
 }
 
 /// Whose latency the runs show: where trials of any were asked for several operations, that of the first of these, for all runs.
-fn timed(runs: &[FigureRun<'_>]) -> ShownLatency {
+pub(super) fn timed(runs: &[FigureRun<'_>]) -> ShownLatency {
     let chosen = runs.iter().map(|run| run.record().asked_timed());
     let chosen = chosen.filter_map(|timed| match timed {
         ShownLatency::Own => None,
@@ -53,7 +54,8 @@ fn timed(runs: &[FigureRun<'_>]) -> ShownLatency {
     chosen.min().map_or(ShownLatency::Own, ShownLatency::Of)
 }
 
-/// What the latencies are of, where all measured trials are alike in it: `reads`.
+/// What the latencies are of: the operation, where all measured trials are alike in it, and the group that was asked about.
+/// `reads`, `reads of reader`.
 pub(super) fn requests_of(runs: &[FigureRun<'_>]) -> String {
     let timed = timed(runs);
     let mut all: Vec<String> = runs
@@ -63,9 +65,15 @@ pub(super) fn requests_of(runs: &[FigureRun<'_>]) -> String {
         .collect();
     all.sort();
     all.dedup();
-    match all.as_slice() {
-        [one] => one.clone(),
-        _ => "requests".to_owned(),
+    let operation = match all.as_slice() {
+        [one] => one.as_str(),
+        _ => "requests",
+    };
+    let first = runs.first().map(FigureRun::analysis);
+    let group = first.and_then(|analysis| analysis.response_group.as_deref());
+    match group {
+        None => operation.to_owned(),
+        Some(group) => format!("{operation} of {}", escape_control(group)),
     }
 }
 

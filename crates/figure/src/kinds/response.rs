@@ -29,11 +29,12 @@ pub(in super::super) fn model(runs: &[FigureRun<'_>], options: &Options) -> Resu
     let data = Data::new(runs, quantity)?;
     let parts = Parts::of(&data, options)?;
     let along = axis::along(&data, parts.x, options);
+    let lines = references(options, quantity)?;
     let values: Vec<f64> = data
         .rows
         .iter()
         .flat_map(|row| shown(row, along.is_names, options))
-        .chain(options.references.iter().map(|reference| reference.value))
+        .chain(lines.iter().map(|line| line.at))
         .chain(
             data.rows
                 .iter()
@@ -55,7 +56,7 @@ pub(in super::super) fn model(runs: &[FigureRun<'_>], options: &Options) -> Resu
             .collect();
         let mut panel = Panel::new(along.axis.clone(), y.clone());
         panel.title = super::panel_title(&data, &parts.facets, &key);
-        panel.lines = references(options);
+        panel.lines.clone_from(&lines);
         panel
             .lines
             .extend(reference_lines::ceilings(&rows, quantity));
@@ -136,13 +137,16 @@ fn series_levels<'a>(data: &Data<'a>, parts: &Parts) -> Vec<&'a str> {
     parts.series.map_or_else(|| vec![""], |i| data.levels(i))
 }
 
-/// The requested reference lines.
-pub(super) fn references(options: &Options) -> Vec<ReferenceLine> {
-    options
-        .references
-        .iter()
-        .map(|reference| super::line_across(reference.value, &reference.label))
-        .collect()
+/// The requested reference lines, on an axis of this quantity.
+///
+/// # Errors
+/// Of kind [`Usage`](iolab_workload::Kind::Usage): one of another quantity.
+pub(super) fn references(options: &Options, quantity: Response) -> Result<Vec<ReferenceLine>> {
+    let lines = options.references.iter().map(|reference| {
+        let at = reference.value.on_axis(quantity)?;
+        Ok(super::line_across(at, &reference.label))
+    });
+    lines.collect()
 }
 
 /// The location measure of a cell.
@@ -230,7 +234,18 @@ fn series(
             Vec::new()
         },
         bends: Vec::new(),
+        bounds: rows
+            .iter()
+            .filter(|(_, row)| row.is_bound)
+            .map(|(x, row)| (*x, center(&row.summary, options)))
+            .collect(),
     }
+}
+
+/// A value in words; one that is a lower bound as such.
+fn told(row: &CellValues<'_>, value: f64, quantity: Response) -> String {
+    let is = if row.is_bound { "at least " } else { "" };
+    format!("{is}{}", quantity.format(value))
 }
 
 fn point(x: f64, row: &CellValues<'_>, level: &str, quantity: Response, options: &Options) -> Mark {
@@ -243,7 +258,7 @@ fn point(x: f64, row: &CellValues<'_>, level: &str, quantity: Response, options:
     let text = format!(
         "{}: {}{between}; n = {}; {verdict}",
         super::cell_name(row),
-        quantity.format(value),
+        told(row, value, quantity),
         row.summary.n
     );
     Mark {
@@ -295,7 +310,13 @@ fn note(model: &FigureModel, data: &Data<'_>, options: &Options) -> String {
         .any(|s| !s.band.is_empty());
     let band = if banded { "; band: quartiles" } else { "" };
     let trials = if options.points { "; dots: trials" } else { "" };
-    format!("{center} of n = {n} trials{bars}{band}{trials}.")
+    let bounds = match data.rows.iter().any(|row| row.is_bound) {
+        true => {
+            " Arrows: at least; requests that were due and never issued count as long as their trial."
+        }
+        false => "",
+    };
+    format!("{center} of n = {n} trials{bars}{band}{trials}.{bounds}")
 }
 
 fn description(
@@ -326,11 +347,11 @@ fn description(
         .min_by(by_value)
         .zip(data.rows.iter().max_by(by_value));
     if let Some((least, most)) = ends {
-        let told = |row: &CellValues<'_>| {
-            let value = data.quantity.format(center(&row.summary, options));
+        let end = |row: &CellValues<'_>| {
+            let value = told(row, center(&row.summary, options), data.quantity);
             format!("{value} ({})", super::cell_name(row))
         };
-        text.push_str(&format!(". From {} to {}.", told(least), told(most)));
+        text.push_str(&format!(". From {} to {}.", end(least), end(most)));
     }
     text
 }

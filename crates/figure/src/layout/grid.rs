@@ -267,13 +267,13 @@ impl<'a> Grid<'a> {
         for (top, bottom, label) in spans {
             // A label longer than its axis extends downwards where no axis follows.
             let below = if bottom >= last { self.below } else { ROW_GAP };
-            let label = text::fitted(label, sizes.label, bottom - top + below);
-            let half = text::width(&label, sizes.label) / 2.0;
+            let (label, size) = text::fitted_label(label, sizes.label, bottom - top + below);
+            let half = text::width(&label, size) / 2.0;
             let centre = f64::midpoint(top, bottom).max(top + half);
             canvas.items.push(Item::Text(Text {
                 x: MARGIN + sizes.label * text::CAP_HEIGHT,
                 y: centre,
-                size: sizes.label,
+                size,
                 anchor: Anchor::Middle,
                 upwards: true,
                 paint: Paint::Ink,

@@ -160,14 +160,15 @@ pub(super) fn bar(canvas: &mut Canvas, frame: Frame, scale: Scale, model: &Figur
     }
     let chosen = axes::vertical(&bar_axis(scale, model), frame.height(), size);
     if !model.heat_label.is_empty() {
+        let (label, label_size) = text::fitted_label(&model.heat_label, size, frame.height());
         canvas.items.push(Item::Text(Text {
             x: left + beside_label(&chosen, size) + size,
             y: f64::midpoint(frame.top, frame.bottom),
-            size,
+            size: label_size,
             anchor: Anchor::Middle,
             upwards: true,
             paint: Paint::Ink,
-            text: text::fitted(&model.heat_label, size, frame.height()),
+            text: label,
         }));
     }
     for tick in chosen.ticks {

@@ -29,6 +29,9 @@ const HATCH_APART: f64 = 4.5;
 const HATCH_WIDTH: f64 = 0.6;
 /// Share of a step between two names that bars fill.
 const BARS_SHARE: f64 = 0.76;
+/// Length of an arrow, and of its head in each direction, points.
+const ARROW: f64 = 8.0;
+const HEAD: f64 = 1.8;
 /// Width over which single trials are spread around their point, points.
 const TRIALS_WIDTH: f64 = 4.0;
 
@@ -269,7 +272,22 @@ fn draw_series(canvas: &mut Canvas, places: &MarkPositions<'_>, series: &Series,
             }
         }
     }
+    arrows(canvas, places, series);
     canvas.close();
+}
+
+/// An arrow up from each point that is a lower bound.
+fn arrows(canvas: &mut Canvas, places: &MarkPositions<'_>, series: &Series) {
+    for (x, y) in &series.bounds {
+        let (Some(x), Some(y)) = (places.across(series, *x), places.y(*y)) else {
+            continue;
+        };
+        let top = y - ARROW;
+        let head = [(x - HEAD, top + HEAD), (x, top), (x + HEAD, top + HEAD)];
+        for points in [&[(x, y), (x, top)][..], &head] {
+            canvas.line("interval", points, INTERVAL_WIDTH, Paint::Series);
+        }
+    }
 }
 
 fn band(canvas: &mut Canvas, places: &MarkPositions<'_>, series: &Series) {

@@ -13,7 +13,7 @@ use iolab_workload::stages::{
     CarriedBy, Journal, PerStage, StageSummary, SyncCounts, TraceCounts, TraceSummary,
 };
 
-use crate::{Figure, FigureKind, FigureRun, Options, Reference, draw};
+use crate::{Figure, FigureKind, FigureRun, Options, Reference, ReferenceValue, draw};
 use iolab_synthetic::{
     add_cell, around, by_ranks, latency_inside, rate_report, record, serve, size_curve,
     throughput_inside,
@@ -173,13 +173,11 @@ pub(super) fn programs() -> RunRecord {
     record
 }
 
-/// Latencies of each trial: a thousand requests with a tail.
+/// Latencies of each trial: a thousand requests of each operation with a tail.
 fn latencies(record: &RunRecord) -> CellLatencies {
-    let of = |sample: &Sample| {
+    let of = |(sample, operation): (&Sample, Operation)| {
         let mut histogram = new_latency_histogram();
-        let median = sample
-            .operations
-            .read
+        let median = sample.operations[operation]
             .latency
             .map_or(1, |latency| latency.p50_ns);
         for i in 1..=1000u64 {
@@ -190,11 +188,16 @@ fn latencies(record: &RunRecord) -> CellLatencies {
         Ok(SampleLatency {
             sample: sample.id,
             part: PartId::default(),
-            of: LatencyOf::service(Operation::Read),
+            of: LatencyOf::service(operation),
             histogram,
         })
     };
-    of_cells(record, record.samples.iter().map(of)).unwrap()
+    let operations = record.samples.iter().flat_map(|sample| {
+        let made = |operation: &Operation| sample.operations[*operation].requests > 0;
+        let made = Operation::ALL.iter().copied().filter(made);
+        made.map(move |operation| (sample, operation))
+    });
+    of_cells(record, operations.map(of)).unwrap()
 }
 
 /// Runs with all that figures are drawn from.
@@ -257,7 +260,7 @@ pub(super) fn gallery() -> Vec<(&'static str, Vec<RunRecord>, Options)> {
         record
     };
     let reference = Reference {
-        value: 950.0,
+        value: ReferenceValue::Number(950.0),
         label: "stated peak".to_owned(),
     };
     let with_points = Options {

@@ -1,0 +1,130 @@
+//! What can be asked of a figure: used, or refused.
+
+use super::made_up::{Made, figure_of, gallery, kind, loaded, sizes};
+use super::*;
+use crate::choice::Choice;
+
+/// Options with one thing asked for that is not the default.
+fn with(choice: Choice, options: &Options, factor: &str) -> Options {
+    let mut asked = options.clone();
+    match choice {
+        Choice::X => asked.x = Some(factor.to_owned()),
+        Choice::Y => asked.y = Some(Response::Elapsed),
+        Choice::Series => asked.series = Some(factor.to_owned()),
+        Choice::Facet => asked.facet = Some(factor.to_owned()),
+        Choice::LogX => asked.log_x = Some(true),
+        Choice::LogY => asked.log_y = Some(true),
+        Choice::Center => asked.center = Center::Mean,
+        Choice::Spread => asked.spread = Spread::Deviation,
+        Choice::Points => asked.points = true,
+        Choice::By => asked.by = Some(factor.to_owned()),
+        Choice::Margin => asked.margin = 0.2,
+        Choice::Line => {
+            asked.references = vec![Reference {
+                value: ReferenceValue::Number(700.0),
+                label: "goal".to_owned(),
+            }];
+        }
+    }
+    asked
+}
+
+const CHOICES: [Choice; 12] = [
+    Choice::X,
+    Choice::Y,
+    Choice::Series,
+    Choice::Facet,
+    Choice::LogX,
+    Choice::LogY,
+    Choice::Center,
+    Choice::Spread,
+    Choice::Points,
+    Choice::By,
+    Choice::Margin,
+    Choice::Line,
+];
+
+/// A kind refuses exactly the options that would leave its picture as it is.
+#[test]
+fn options_that_a_figure_would_ignore_are_refused() {
+    for (name, records, options) in gallery() {
+        let made = Made::new(&records);
+        let runs = made.runs();
+        let plain = Options {
+            kind: Some(options.kind.unwrap_or_else(|| default_kind(&runs))),
+            ..Options::default()
+        };
+        let drawn = draw_as_asked(&runs, &plain).expect("drawn");
+        let factor = records[0].experiment.factors.last().expect("a factor");
+        for choice in CHOICES {
+            let asked = with(choice, &plain, factor);
+            let suits = choice.suits(plain.kind.expect("just set"));
+            if suits {
+                continue;
+            }
+            let ignored = draw(&runs, &asked).expect("drawn");
+            assert!(ignored.same_picture(&drawn), "{name} uses {choice:?}");
+            let error = draw_as_asked(&runs, &asked).unwrap_err();
+            assert!(error.to_string().contains("does not use"), "{error}");
+        }
+    }
+    let error = draw_as_asked(
+        &Made::new(&[sizes(), sizes()]).runs(),
+        &with(Choice::Points, &Options::default(), ""),
+    )
+    .unwrap_err();
+    insta::assert_snapshot!(error.to_string().replace('\n', " /"), @"a figure of the kind ratio does not use --points /  leave it out; it suits --kind response");
+}
+
+/// Two runs are compared in the quantity that is asked for.
+#[test]
+fn a_comparison_is_of_the_quantity_that_is_asked_for() {
+    let mut slower = loaded();
+    slower.run.seed += 1;
+    for sample in &mut slower.samples {
+        sample.elapsed_ns *= 2;
+    }
+    let labels = |y| {
+        let asked = Options {
+            y,
+            ..kind(FigureKind::Ratio)
+        };
+        let model = figure_of(&[loaded(), slower.clone()], &asked)
+            .expect("drawn")
+            .model;
+        let ratios = &model.panels.last().expect("ratios").series[0].points;
+        let is_half = ratios.iter().all(|mark| (mark.y - 0.5).abs() < 1e-6);
+        (model.panels[0].y.label.clone(), model.unit, is_half)
+    };
+    let told = |label: &str, unit: &str, is_half| (label.to_owned(), unit.to_owned(), is_half);
+    assert_eq!(labels(None), told("Median latency (ms)", "ns", false));
+    assert_eq!(
+        labels(Some(Response::Iops)),
+        told("Requests per second", "IOPS", true)
+    );
+}
+
+#[test]
+fn a_line_is_of_the_quantity_of_its_axis() {
+    let line = |value, y| {
+        let asked = Options {
+            y: Some(y),
+            references: vec![Reference {
+                value,
+                label: "goal".to_owned(),
+            }],
+            ..kind(FigureKind::Response)
+        };
+        let figure = figure_of(&[loaded()], &asked);
+        figure.map(|figure| figure.model.panels[0].lines[0].at)
+    };
+    let (number, time) = (ReferenceValue::Number(500.0), ReferenceValue::Time(1e6));
+    assert_eq!(line(number, Response::Throughput), Ok(500.0));
+    assert_eq!(line(time, Response::P99), Ok(1e6));
+    let told = [
+        line(time, Response::Throughput),
+        line(number, Response::P99),
+    ];
+    let told = told.map(|refused| refused.unwrap_err().to_string());
+    insta::assert_snapshot!(told.join(" // ").replace('\n', " /"), @"a line at the time 1.00 ms has no place on an axis of throughput (MB/s) /  write a number, as in --line 510=SATA, or show times: --y p99 // a line at 500 has no place on an axis of times (99th percentile of latency) /  write its unit, as in --line 500us=goal, or show a rate: --y throughput");
+}
