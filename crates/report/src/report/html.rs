@@ -140,7 +140,11 @@ pub(super) fn page<'a>(report: &'a StudyReport<'a>) -> Result<String> {
         let mut seen = std::collections::HashSet::new();
         rows.retain(|row| seen.insert(row.clone()));
         Headline {
-            text: on_page(&clean(&headline.text)),
+            text: on_page(&clean(&format!(
+                "{}{}",
+                overview.place(headline),
+                headline.text
+            ))),
             links: headline.runs.iter().filter_map(|run| named(*run)).collect(),
             rows,
         }
