@@ -2,6 +2,7 @@
 
 use crate::findings::FindingKind;
 use askama::Template;
+use iolab_analysis::sparkline::Sparkline;
 use iolab_workload::{Error, Result};
 
 use super::captioned::Captioned;
@@ -150,6 +151,8 @@ pub(super) fn page<'a>(report: &'a StudyReport<'a>) -> Result<String> {
         }
     });
     let targets: Vec<&str> = overview.targets.iter().map(String::as_str).collect();
+    let outlines = overview.overlaid_outlines.iter();
+    let outlines: Vec<&Sparkline> = outlines.map(|(.., outline)| outline).collect();
     let smalls = overview
         .overlaid_outlines
         .iter()
@@ -175,7 +178,7 @@ pub(super) fn page<'a>(report: &'a StudyReport<'a>) -> Result<String> {
             .iter()
             .map(|text| clean(text))
             .collect(),
-        keys: TargetKey::all(&targets),
+        keys: TargetKey::all(&targets, &outlines),
         smalls: smalls.collect(),
         headlines: headlines.collect(),
         shared: shared.text(),
