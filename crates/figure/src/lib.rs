@@ -132,7 +132,8 @@ pub fn draw(runs: &[FigureRun<'_>], options: &Options) -> Result<Figure> {
     );
     let left_out = kinds::left_out(runs, options).filter(|_| has_curves);
     let added = kinds::computed(runs).into_iter().chain(left_out);
-    for added in added.chain(kinds::not_steady(runs)) {
+    let added = added.chain(kinds::not_steady(runs));
+    for added in added.chain(kinds::disturbed(runs)) {
         for text in [&mut model.note, &mut model.description] {
             let end = match text.ends_with(['.', '!', '?']) || text.is_empty() {
                 true => "",

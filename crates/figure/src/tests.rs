@@ -560,3 +560,19 @@ fn layers_add_up_to_the_time_of_all_where_trials_differ() {
         assert!((top / whole - 1.0).abs() < 1e-9, "{top} of {whole}");
     }
 }
+
+#[test]
+fn a_figure_says_how_many_of_its_cells_were_disturbed() {
+    let mut record = size_curve("read-size", &[("4KiB", 40.0), ("64KiB", 400.0)]);
+    let said = |record: &RunRecord| {
+        let records = [record.clone()];
+        let figure = figure_of(&records, &Options::default()).unwrap();
+        figure.svg().contains("Disturbed: 1 of 2 cells.")
+    };
+    assert!(!said(&record));
+    for sample in record.samples.iter_mut().filter(|one| one.cell == 1) {
+        let device = sample.counters.device.as_mut().expect("counted");
+        device.write_bytes = 2 * device.read_bytes;
+    }
+    assert!(said(&record));
+}
