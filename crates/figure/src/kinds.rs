@@ -38,6 +38,7 @@ use super::labels;
 use super::model::{Along, FigureModel, ReferenceLine};
 use super::options::Options;
 use iolab_workload::escape_control::escape_control;
+use iolab_workload::quantity::counted;
 
 /// The model of a figure.
 ///
@@ -270,6 +271,15 @@ pub(super) fn not_steady(runs: &[FigureRun<'_>]) -> Option<String> {
         _ => format!("NOT steady: the rounds of {}", names.join(", ")),
     };
     Some(escape_control(&text).into_owned())
+}
+
+/// How many of the measured cells were disturbed from outside, whose marks look like those of the others; `None` where none was.
+pub(super) fn disturbed(runs: &[FigureRun<'_>]) -> Option<String> {
+    let cells = runs.iter().flat_map(|run| &run.analysis().cells);
+    let cells: Vec<&CellAnalysis> = cells.filter(|cell| cell.n > 0).collect();
+    let disturbed = cells.iter().filter(|cell| cell.is_disturbed()).count();
+    let of = counted(cells.len() as u64, "cell");
+    (disturbed > 0).then(|| format!("Disturbed: {disturbed} of {of}"))
 }
 
 /// A horizontal reference line.

@@ -158,7 +158,8 @@ fn finished(
 ) -> Result<Figure> {
     let left_out = kinds::left_out(kind, runs, options);
     let added = kinds::computed(runs).into_iter().chain(left_out);
-    for added in added.chain(kinds::not_steady(runs)) {
+    let added = added.chain(kinds::not_steady(runs));
+    for added in added.chain(kinds::disturbed(runs)) {
         for text in [&mut model.note, &mut model.description] {
             let end = match text.ends_with(['.', '!', '?']) || text.is_empty() {
                 true => "",

@@ -14,7 +14,7 @@ use iolab_workload::units::format_size;
 use super::scene::{Item, Text};
 use super::*;
 use made_up::{
-    Made, figure_of, gallery, kind, loaded, policies, programs, sizes, sizes_by_threads,
+    Made, figure_of, gallery, kind, loaded, policies, programs, sizes, sizes_by_threads, traced,
 };
 
 #[test]
@@ -573,4 +573,51 @@ fn colours_can_be_set_by_a_page() {
         );
     }
     assert!(style.contains("prefers-color-scheme:dark"));
+}
+
+/// Of trials that differ the medians of the layers do not add up: each trial has most of its time in another one.
+#[test]
+fn layers_add_up_to_the_time_of_all_where_trials_differ() {
+    let mut record = traced();
+    for (number, sample) in record.samples.iter_mut().enumerate() {
+        let stages = &mut sample.traced.as_mut().expect("traced").stages;
+        match number % 3 {
+            0 => {}
+            1 => std::mem::swap(&mut stages.queue, &mut stages.device),
+            _ => std::mem::swap(&mut stages.admission, &mut stages.device),
+        }
+    }
+    let figure = figure_of(&[record], &kind(FigureKind::Stages)).unwrap();
+    let svg = figure.svg();
+    let of_last = svg
+        .lines()
+        .filter(|line| line.contains("threads=1: reaping"));
+    let tops = of_last.map(|line| {
+        let (_, rest) = line.split_once("data-value=\"").expect("a value");
+        rest.split('"')
+            .next()
+            .and_then(|top| top.parse().ok())
+            .expect("a number")
+    });
+    let tops: Vec<f64> = tops.collect();
+    assert_eq!(tops.len(), 2, "all requests, and the slowest");
+    for (top, whole) in tops.iter().zip([73e3, 100.0]) {
+        assert!((top / whole - 1.0).abs() < 1e-9, "{top} of {whole}");
+    }
+}
+
+#[test]
+fn a_figure_says_how_many_of_its_cells_were_disturbed() {
+    let mut record = size_curve("read-size", &[("4KiB", 40.0), ("64KiB", 400.0)]);
+    let said = |record: &RunRecord| {
+        let records = [record.clone()];
+        let figure = figure_of(&records, &Options::default()).unwrap();
+        figure.svg().contains("Disturbed: 1 of 2 cells.")
+    };
+    assert!(!said(&record));
+    for sample in record.samples.iter_mut().filter(|one| one.cell == 1) {
+        let device = sample.counters.device.as_mut().expect("counted");
+        device.write_bytes = 2 * device.read_bytes;
+    }
+    assert!(said(&record));
 }

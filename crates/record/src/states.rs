@@ -53,6 +53,8 @@ named! {
     pub enum EndedBy: "end" {
         /// The precision goal is reached.
         Precision = "precision",
+        /// The search for a rate, whose trials this cell has, ended.
+        Search = "search",
         /// The rounds of all cells were steady.
         Steady = "steady",
         /// The rounds of all cells wrote their range as often as the design allows.

@@ -34,7 +34,7 @@ const FINDINGS_LINES_MIN: usize = 6;
 const LINES_BELOW: usize = 6;
 /// Most lines of caveats.
 const CAVEAT_LINES: usize = 5;
-/// Most experiments named in a statement; for more it gives their number.
+/// Most experiments, or targets, named in a statement; for more it gives their number.
 const NAMED_MAX: usize = 3;
 
 /// Runs, and what a page about them begins with.
@@ -272,25 +272,44 @@ impl<'a> Overview<'a> {
         if self.inputs.len() < 2 || headline.names_runs {
             return String::new();
         }
-        let targets: BTreeSet<&str> = self
-            .inputs
-            .iter()
-            .map(|input| input.run.analysis().target.as_str())
-            .collect();
+        let names_target = self.needs_target(headline);
+        self.names_of(headline, "experiments", |run| match names_target {
+            true => format!("{} on {}", run.experiment, run.target),
+            false => run.experiment.clone(),
+        })
+    }
+
+    /// The targets that a headline is about, where the runs have several and its text does not name them.
+    pub(crate) fn place(&self, headline: &Headline) -> String {
+        match self.needs_target(headline) {
+            true => self.names_of(headline, "targets", |run| run.target.clone()),
+            false => String::new(),
+        }
+    }
+
+    /// Whether a headline has to be said with its target.
+    fn needs_target(&self, headline: &Headline) -> bool {
+        let targets = self.inputs.iter().map(|input| &input.run.analysis().target);
+        targets.collect::<BTreeSet<_>>().len() > 1 && !headline.names_targets
+    }
+
+    /// `NAME, NAME: ` of the runs of a headline, each once; `5 KIND: ` of many.
+    fn names_of(
+        &self,
+        headline: &Headline,
+        kind: &str,
+        name: impl Fn(&Analysis) -> String,
+    ) -> String {
         let mut names: Vec<String> = Vec::new();
         for input in headline.runs.iter().filter_map(|run| self.inputs.get(*run)) {
-            let run = input.run.analysis();
-            let name = match targets.len() > 1 && !headline.names_targets {
-                true => format!("{} on {}", run.experiment, run.target),
-                false => run.experiment.clone(),
-            };
+            let name = name(input.run.analysis());
             if !names.contains(&name) {
                 names.push(name);
             }
         }
         match names.len() {
             0 => String::new(),
-            n if n > NAMED_MAX => format!("{n} experiments: "),
+            n if n > NAMED_MAX => format!("{n} {kind}: "),
             _ => format!("{}: ", names.join(", ")),
         }
     }

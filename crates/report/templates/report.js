@@ -236,14 +236,24 @@
       tip.style.top = Math.max(0, y) + "px";
     };
     const marks = () => [...figure.querySelectorAll(".mark")].filter((m) => m.getClientRects().length > 0);
-    const distance = (mark, x, y) => {
-      const at = mark.getBoundingClientRect();
+    const distance = (part, x, y) => {
+      const at = part.getBoundingClientRect();
       return Math.hypot(Math.max(at.left - x, 0, x - at.right), Math.max(at.top - y, 0, y - at.bottom));
     };
+    // A symbol is at its centre; a bar is all of its area.
+    const toPoint = (mark, x, y) => {
+      const point = mark.querySelector(".point") || mark;
+      if (point === mark || point.tagName === "rect") return distance(point, x, y);
+      const at = point.getBoundingClientRect();
+      return Math.hypot(at.left + at.width / 2 - x, at.top + at.height / 2 - y);
+    };
+    // The whiskers of other marks may lie over a symbol, and the lower part of a bar below another one, which is drawn later.
     const nearest = (x, y) => {
-      const near = marks().map((mark) => [distance(mark, x, y), mark]).filter(([far]) => far < 20);
-      near.sort((a, b) => a[0] - b[0]);
-      return near.length > 0 ? near[0][1] : null;
+      const near = marks()
+        .map((mark, place) => ({ mark, place, far: distance(mark, x, y), point: toPoint(mark, x, y) }))
+        .filter(({ far }) => far < 20);
+      near.sort((a, b) => a.point - b.point || a.far - b.far || b.place - a.place);
+      return near.length > 0 ? near[0].mark : null;
     };
     const step = (key) => {
       const all = marks();

@@ -13,6 +13,8 @@ pub(super) enum Ended {
     Precision,
     Trials,
     Budget,
+    /// A search found what it was for, whatever the precision of its cells.
+    Search,
 }
 
 /// The block that is being measured.
@@ -212,6 +214,7 @@ impl Repetition {
             Ended::Precision => EndedBy::Precision,
             Ended::Trials => EndedBy::TrialsMax,
             Ended::Budget => EndedBy::Budget,
+            Ended::Search => EndedBy::Search,
         }
     }
 
@@ -466,6 +469,7 @@ mod tests {
         }
         assert_eq!(r.ends(), Some(Ended::Budget));
         assert_eq!(r.ended_by(0, Ended::Budget), EndedBy::Budget);
+        assert_eq!(r.ended_by(0, Ended::Search), EndedBy::Search);
     }
 
     #[test]

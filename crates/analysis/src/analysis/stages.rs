@@ -1,7 +1,7 @@
 //! Which layer has the requests of a cell when, from the trials that were traced.
 
 use iolab_record::Sample;
-use iolab_stats::median;
+use iolab_stats::{mean, median};
 use iolab_workload::stages::{
     CarriedBy, Journal, PerStage, Stage, StageSummary, SyncCounts, TraceSummary,
 };
@@ -27,6 +27,10 @@ pub struct CellStages {
     pub unjoined_share: f64,
     /// What was said last of stages that are missing.
     pub note: Option<String>,
+    /// Median over the trials of the mean time of a request, all its stages together, ns.
+    pub request_ns: Option<f64>,
+    /// The same of a sync.
+    pub sync_ns: Option<f64>,
     /// Each stage; `None` for one that no trial knows.
     pub stages: PerStage<Option<StageNumbers>>,
 }
@@ -74,6 +78,16 @@ impl StageNumbers {
         median(&self.shares)
     }
 
+    /// The mean over the trials of its share of the mean: those of all stages add up to 1, which medians do not.
+    pub fn mean_share(&self) -> Option<f64> {
+        mean(&self.shares)
+    }
+
+    /// The same of its share of the slowest ones.
+    pub fn mean_tail_share(&self) -> Option<f64> {
+        mean(&self.tail_shares)
+    }
+
     /// The median over the trials of its share of the slowest ones.
     pub fn tail_share(&self) -> Option<f64> {
         median(&self.tail_shares)
@@ -116,8 +130,18 @@ impl CellStages {
             journal: known.iter().filter_map(|trial| trial.journal).max(),
             unjoined_share: shares.fold(0.0, f64::max),
             note: missing.map(|trial| trial.note.clone()),
+            request_ns: whole_ns(&known, &Stage::WHOLE),
+            sync_ns: whole_ns(&known, &Stage::SYNC),
             stages: PerStage::from_fn(|stage| numbers(&known, stage)),
         })
+    }
+
+    /// Median over the trials of their mean time, all stages together, ns: the medians of the stages do not add up to it.
+    pub fn mean_ns(&self, timed: Timed) -> Option<f64> {
+        match timed {
+            Timed::Requests => self.request_ns,
+            Timed::Syncs => self.sync_ns,
+        }
     }
 
     /// Fewest of them in a trial whose stages are known.
@@ -134,6 +158,16 @@ impl CellStages {
         let host: Vec<f64> = device.shares.iter().map(|share| 1.0 - share).collect();
         median(&host)
     }
+}
+
+/// Median over the trials of the sum of these stages' means; `None` where no trial has any.
+fn whole_ns(trials: &[&TraceSummary], stages: &[Stage]) -> Option<f64> {
+    let sum = |trial: &&TraceSummary| {
+        let own = stages.iter().filter_map(|stage| trial.stages[*stage]);
+        own.map(|stage| stage.mean_ns).reduce(|sum, one| sum + one)
+    };
+    let sums: Vec<f64> = trials.iter().filter_map(sum).collect();
+    median(&sums)
 }
 
 fn numbers(trials: &[&TraceSummary], stage: Stage) -> Option<StageNumbers> {

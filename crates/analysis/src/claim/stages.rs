@@ -69,7 +69,7 @@ fn longest(
 ) -> Option<TimeByLayer> {
     let length = |(cell, stages): (&CellAnalysis, &CellStages)| match timed {
         Timed::Requests => cell.latency.map_or(0.0, |latency| latency.p99_ns),
-        Timed::Syncs => mean_ns(stages, timed),
+        Timed::Syncs => stages.mean_ns(timed).unwrap_or(0.0),
     };
     let all = traced.iter().filter_map(|(cell, stages)| {
         let mean = largest(stages, timed, confidence, |numbers| &numbers.shares)?;
@@ -86,7 +86,7 @@ fn longest(
         cell: id(run, cell),
         trials: stages.known,
         carried_by: stages.carried_by,
-        mean_ns: mean_ns(stages, timed),
+        mean_ns: stages.mean_ns(timed)?,
         mean,
         tail: has_tail
             .then(|| largest(stages, timed, confidence, |numbers| &numbers.tail_shares))
@@ -94,14 +94,6 @@ fn longest(
         shares,
         syncs: stages.journal.map(|journal| (stages.syncs, journal)),
     })
-}
-
-/// The sum of the means of the parts, ns.
-fn mean_ns(stages: &CellStages, timed: Timed) -> f64 {
-    let parts = timed.parts().iter();
-    parts
-        .filter_map(|stage| Some(stages.stages[*stage].as_ref()?.mean_ns))
-        .sum()
 }
 
 /// The stage with the largest share, with the interval of that.

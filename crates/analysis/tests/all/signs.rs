@@ -36,6 +36,8 @@ fn traced(device_ns: f64) -> CellStages {
         journal: None,
         unjoined_share: 0.0,
         note: None,
+        request_ns: None,
+        sync_ns: None,
         stages,
     }
 }

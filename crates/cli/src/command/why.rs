@@ -322,6 +322,7 @@ fn for_more(ended: Option<EndedBy>) -> &'static str {
         Some(EndedBy::TrialsMax) => {
             "its settings allow no more, and a run with --set trials_max=6 or more can show more"
         }
+        Some(EndedBy::Search) => "it ended when its search had found the rate",
         Some(EndedBy::Steady) => "it ended when its rounds were steady",
         Some(EndedBy::Fills) => "it ended when its rounds had written the range often enough",
         Some(EndedBy::Precision) => "it reached its precision goal",

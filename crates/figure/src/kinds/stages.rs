@@ -45,14 +45,13 @@ pub(in super::super) fn model(runs: &[FigureRun<'_>], options: &Options) -> Resu
         String::new(),
         true,
     );
-    let mean = |stage: &StageNumbers| Some(stage.mean_ns);
     let linear = Options {
         log_y: Some(false),
         ..options.clone()
     };
     let time = |timed: Timed, of: &str| {
-        let sums = cells.iter().map(|cell| stacked(cell, timed, mean));
-        let sums: Vec<f64> = sums.filter_map(|sums| sums.last().copied()).collect();
+        let sums = cells.iter().filter_map(|cell| cell.stages.mean_ns(timed));
+        let sums: Vec<f64> = sums.collect();
         let mut time = axis::of_quantity(Response::Latency, &sums, true, &linear);
         time.label = time.label.replacen("Median latency", of, 1);
         time
@@ -67,13 +66,10 @@ pub(in super::super) fn model(runs: &[FigureRun<'_>], options: &Options) -> Resu
         time(Timed::Requests, "Mean time of a request"),
     );
     means.title = "all requests".to_owned();
-    means.series = series(&cells, &along, Timed::Requests, mean, format_ns);
+    means.series = series(&cells, &along, Timed::Requests, Shown::Means);
     let mut tails = Panel::new(along.axis.clone(), share);
     tails.title = "slowest 1 %".to_owned();
-    let percent = |stage: &StageNumbers| Some(100.0 * stage.tail_share()?);
-    tails.series = series(&cells, &along, Timed::Requests, percent, |percent| {
-        format_percent(percent / 100.0)
-    });
+    tails.series = series(&cells, &along, Timed::Requests, Shown::Slowest);
     let mut panels = vec![means, tails];
     if cells.iter().any(|cell| cell.stages.syncs_min > 0) {
         let mut syncs = Panel::new(
@@ -81,7 +77,7 @@ pub(in super::super) fn model(runs: &[FigureRun<'_>], options: &Options) -> Resu
             time(Timed::Syncs, "Mean time of a sync"),
         );
         syncs.title = "syncs".to_owned();
-        syncs.series = series(&cells, &along, Timed::Syncs, mean, format_ns);
+        syncs.series = series(&cells, &along, Timed::Syncs, Shown::Means);
         panels.push(syncs);
     }
     Ok(FigureModel {
@@ -90,7 +86,7 @@ pub(in super::super) fn model(runs: &[FigureRun<'_>], options: &Options) -> Resu
         legend: "stage".to_owned(),
         unit: Response::Latency.unit().to_owned(),
         hollow: super::hollow(cells.iter().map(|cell| cell.cell)),
-        note: "Medians over the trials, which need not add up, one above the other in the order in which a request passes the layers.".to_owned(),
+        note: "Bars: median over the trials of the mean time; their parts: mean over the trials of the share of each layer, in the order in which a request passes the layers.".to_owned(),
         ..FigureModel::of(panels)
     })
 }
@@ -110,21 +106,56 @@ fn traced<'a>(run: &FigureRun<'a>, several: bool) -> Vec<TracedCell<'a>> {
     cells.collect()
 }
 
-/// The sums of a value of the stages, up to each of [`Timed::parts`].
-fn stacked(
-    cell: &TracedCell<'_>,
-    timed: Timed,
-    value: impl Fn(&StageNumbers) -> Option<f64>,
-) -> Vec<f64> {
-    let own = timed.parts().iter().map(|stage| {
-        let numbers = cell.stages.stages[*stage].as_ref();
-        numbers.and_then(&value).unwrap_or(0.0)
-    });
-    own.scan(0.0, |sum, one| {
-        *sum += one;
-        Some(*sum)
-    })
-    .collect()
+/// What the bars of a panel show.
+#[derive(Clone, Copy)]
+enum Shown {
+    /// The mean time, ns.
+    Means,
+    /// Shares of the time of the slowest ones, %.
+    Slowest,
+}
+
+impl Shown {
+    /// The heights of the stages, one above the other, up to each of [`Timed::parts`]: their shares add up to the whole.
+    fn stacked(self, cell: &TracedCell<'_>, timed: Timed) -> Vec<f64> {
+        let (whole, share): (f64, fn(&StageNumbers) -> Option<f64>) = match self {
+            Self::Means => (
+                cell.stages.mean_ns(timed).unwrap_or(0.0),
+                StageNumbers::mean_share,
+            ),
+            Self::Slowest => (100.0, StageNumbers::mean_tail_share),
+        };
+        let own = timed.parts().iter().map(|stage| {
+            let numbers = cell.stages.stages[*stage].as_ref();
+            whole * numbers.and_then(share).unwrap_or(0.0)
+        });
+        own.scan(0.0, |sum, one| {
+            *sum += one;
+            Some(*sum)
+        })
+        .collect()
+    }
+
+    /// A part of the bar of a cell in words: `71.0 µs, 44 % (median share 42 %)`.
+    fn written(self, own: f64, numbers: Option<&StageNumbers>) -> String {
+        let (height, mean, median) = match self {
+            Self::Means => (
+                format!("{}, ", format_ns(own)),
+                numbers.and_then(StageNumbers::mean_share),
+                numbers.and_then(StageNumbers::share),
+            ),
+            Self::Slowest => (
+                String::new(),
+                numbers.and_then(StageNumbers::mean_tail_share),
+                numbers.and_then(StageNumbers::tail_share),
+            ),
+        };
+        let [mean, median] = [mean, median].map(|share| format_percent(share.unwrap_or(0.0)));
+        match mean == median {
+            true => format!("{height}{mean}"),
+            false => format!("{height}{mean} (median share {median})"),
+        }
+    }
 }
 
 /// Bars that cover each other's lower part: that of the last stage first, so that each shows its own part only.
@@ -132,12 +163,11 @@ fn series(
     cells: &[TracedCell<'_>],
     along: &FactorAxis<'_>,
     timed: Timed,
-    value: impl Fn(&StageNumbers) -> Option<f64>,
-    written: impl Fn(f64) -> String,
+    shown: Shown,
 ) -> Vec<Series> {
     let heights: Vec<Vec<f64>> = cells
         .iter()
-        .map(|cell| stacked(cell, timed, &value))
+        .map(|cell| shown.stacked(cell, timed))
         .collect();
     // Each stage has a name of its own in the legend.
     let before = match timed {
@@ -148,6 +178,7 @@ fn series(
     for (number, stage) in timed.parts().iter().enumerate().rev() {
         let points = cells.iter().zip(&heights).map(|(cell, heights)| {
             let own = heights[number] - number.checked_sub(1).map_or(0.0, |below| heights[below]);
+            let part = shown.written(own, cell.stages.stages[*stage].as_ref());
             let verdict = verdict(cell.cell);
             Mark {
                 x: along.place(&cell.name),
@@ -158,7 +189,7 @@ fn series(
                     cell: Some(cell.cell.cell.id),
                     n: Some(cell.stages.known),
                     x: cell.name.clone(),
-                    text: format!("{}: {stage} {}; {verdict}", cell.name, written(own)),
+                    text: format!("{}: {stage} {part}; {verdict}", cell.name),
                     verdict,
                 },
             }

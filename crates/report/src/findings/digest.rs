@@ -124,10 +124,10 @@ fn headlines<'c>(
     let of_claims = claim::headlines(claims).into_iter();
     let of_claims = of_claims.map(|one| {
         let written = sentences::written_out(one, &every, analyses);
-        let (runs, names_targets) = (one.runs(), one.compares_targets());
+        let (runs, names_targets) = (one.runs(), sentences::names_targets(one, analyses));
         let cells = written.claims.iter().flat_map(|claim| claim.cells());
         let headline = Headline {
-            names_runs: runs.len() > 1 && !names_targets,
+            names_runs: runs.len() > 1 && !one.compares_targets(),
             names_targets,
             runs,
             cells: cells.collect(),

@@ -86,6 +86,18 @@ pub(super) fn main_sentence(claim: &Claim, runs: &[&Analysis]) -> Option<String>
     }
 }
 
+/// Whether the sentences of a claim name the targets that it is about, where the runs have several: see `comparison.rs` and `best.rs`.
+pub(super) fn names_targets(claim: &Claim, runs: &[&Analysis]) -> bool {
+    let of_several_runs =
+        matches!(claim, Claim::Comparison(_) | Claim::Best(_)) && claim.runs().len() > 1;
+    claim.compares_targets() || has_several_targets(runs) && of_several_runs
+}
+
+/// Whether runs were made on different targets.
+fn has_several_targets(runs: &[&Analysis]) -> bool {
+    runs.windows(2).any(|two| two[0].target != two[1].target)
+}
+
 /// The sentence, and what it rests on; `first` is the first run that it is about.
 fn said(claim: &Claim, first: &Analysis, runs: &[&Analysis]) -> (String, &'static str) {
     match claim {

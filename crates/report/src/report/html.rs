@@ -2,6 +2,7 @@
 
 use crate::findings::FindingKind;
 use askama::Template;
+use iolab_analysis::sparkline::Sparkline;
 use iolab_workload::{Error, Result};
 
 use super::captioned::Captioned;
@@ -140,12 +141,18 @@ pub(super) fn page<'a>(report: &'a StudyReport<'a>) -> Result<String> {
         let mut seen = std::collections::HashSet::new();
         rows.retain(|row| seen.insert(row.clone()));
         Headline {
-            text: on_page(&clean(&headline.text)),
+            text: on_page(&clean(&format!(
+                "{}{}",
+                overview.place(headline),
+                headline.text
+            ))),
             links: headline.runs.iter().filter_map(|run| named(*run)).collect(),
             rows,
         }
     });
     let targets: Vec<&str> = overview.targets.iter().map(String::as_str).collect();
+    let outlines = overview.overlaid_outlines.iter();
+    let outlines: Vec<&Sparkline> = outlines.map(|(.., outline)| outline).collect();
     let smalls = overview
         .overlaid_outlines
         .iter()
@@ -171,7 +178,7 @@ pub(super) fn page<'a>(report: &'a StudyReport<'a>) -> Result<String> {
             .iter()
             .map(|text| clean(text))
             .collect(),
-        keys: TargetKey::all(&targets),
+        keys: TargetKey::all(&targets, &outlines),
         smalls: smalls.collect(),
         headlines: headlines.collect(),
         shared: shared.text(),

@@ -271,36 +271,25 @@ fn ended(record: &RunRecord, analysis: &Analysis) -> String {
         cells.filter(|c| c.ended_by == ended).count()
     };
     let design = &record.experiment;
-    let reasons = [
-        (
-            Some(EndedBy::Precision),
-            format!(
-                "the goal of precision ({})",
-                format_percent(analysis.precision_goal)
-            ),
+    let what = |ended: Option<EndedBy>| match ended {
+        Some(EndedBy::Precision) => format!(
+            "the goal of precision ({})",
+            format_percent(analysis.precision_goal)
         ),
-        (Some(EndedBy::Steady), "steady rounds".to_owned()),
-        (
-            Some(EndedBy::Fills),
-            "the writes of the range that the design allows".to_owned(),
+        Some(EndedBy::Search) => "the end of the search".to_owned(),
+        Some(EndedBy::Steady) => "steady rounds".to_owned(),
+        Some(EndedBy::Fills) => "the writes of the range that the design allows".to_owned(),
+        Some(EndedBy::Budget) => format!(
+            "the budget ({})",
+            exact_duration(Duration::from_nanos(design.budget_ns))
         ),
-        (
-            Some(EndedBy::Budget),
-            format!(
-                "the budget ({})",
-                exact_duration(Duration::from_nanos(design.budget_ns))
-            ),
-        ),
-        (
-            Some(EndedBy::TrialsMax),
-            format!("the most trials allowed ({})", design.trials_max),
-        ),
-        (Some(EndedBy::User), "the user".to_owned()),
-        (None, "the end of the run, before any of these".to_owned()),
-    ];
+        Some(EndedBy::TrialsMax) => format!("the most trials allowed ({})", design.trials_max),
+        Some(EndedBy::User) => "the user".to_owned(),
+        None => "the end of the run, before any of these".to_owned(),
+    };
+    let reasons = EndedBy::ALL.iter().copied().map(Some).chain([None]);
     let parts: Vec<String> = reasons
-        .into_iter()
-        .map(|(ended, what)| (count(ended), what))
+        .map(|ended| (count(ended), what(ended)))
         .filter(|(n, _)| *n > 0)
         .map(|(n, what)| format!("{} by {what}", counted(n, "cell")))
         .collect();

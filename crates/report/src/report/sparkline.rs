@@ -40,9 +40,11 @@ pub(super) struct TargetKey {
 }
 
 impl TargetKey {
-    /// The keys of the targets of a page; empty for a single one.
-    pub(super) fn all(targets: &[&str]) -> Vec<Self> {
-        let several = targets.iter().enumerate().filter(|_| targets.len() > 1);
+    /// The keys of those targets of a page that a small figure shows; empty for a page with a single target.
+    pub(super) fn all(targets: &[&str], shown: &[&Sparkline]) -> Vec<Self> {
+        let is_shown = |target: &str| shown.iter().any(|one| one.targets().contains(&target));
+        let several = targets.iter().enumerate();
+        let several = several.filter(|(_, target)| targets.len() > 1 && is_shown(target));
         let key = |(place, target): (usize, &&str)| Self {
             colour: sparkline::colour_property(place),
             marker: sparkline::marker_letter(place),

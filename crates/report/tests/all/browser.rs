@@ -42,6 +42,17 @@ seen.hover = said();
 seen.words = mark.dataset.words;
 point(-500, -500, 'pointermove');
 seen.away = said();
+// A whisker that lies over every other mark.
+const whisker = svg().querySelector('.mark .interval');
+const length = whisker.getAttribute('d');
+whisker.setAttribute('d', 'M0 0L1000 1000');
+const centre = ({ left, top, width, height }) => [left + width / 2, top + height / 2];
+seen.confused = [...svg().querySelectorAll('.mark')].filter((one) => {
+  point(...centre(one.querySelector('.point').getBoundingClientRect()), 'pointermove');
+  return said() !== one.dataset.words;
+}).length;
+whisker.setAttribute('d', length);
+point(-500, -500, 'pointermove');
 key('Home');
 seen.home = said();
 key('ArrowRight');
@@ -181,6 +192,7 @@ fn figures_answer_and_nothing_is_fetched() {
         );
     }
     assert_eq!(seen["away"], "");
+    assert_eq!(seen["confused"], 0);
     assert!(
         seen["home"].as_str().unwrap().contains("128KiB, 4KiB"),
         "{seen}"

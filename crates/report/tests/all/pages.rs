@@ -204,6 +204,52 @@ fn long_names_of_targets_break_in_tables() {
     assert!(!cell("/mnt/a").contains("long"), "{}", cell("/mnt/a"));
 }
 
+/// The small curves of a page, of which one disk has none; the headline of each says which disk it is about.
+#[test]
+fn a_disk_without_a_curve_has_no_key() {
+    let mut one = record("depth", &["read_percent"]);
+    one.run.target = "/mnt/other".to_owned();
+    for (reads, mb_s) in [("100", 60.0), ("0", 20.0)] {
+        let reads = format!("read_percent={reads}");
+        add_cell(
+            &mut one,
+            &["bs=4KiB", "pattern=rand", &reads],
+            &around(mb_s),
+        );
+    }
+    let other = Input::new(PathBuf::from("other.iolab"), AnalysedRun::of(one));
+    let inputs: Vec<Input> = crate::overview::study()
+        .into_iter()
+        .chain([other])
+        .collect();
+    let page = StudyReport::new(&inputs).html().unwrap();
+    let keys = between(&page, "<p class=\"keys\">", "</p>");
+    assert!(!keys.contains("/mnt/other"), "{keys}");
+    let found = between(&page, "<ol class=\"findings\">", "</ol>");
+    assert!(
+        found.contains("<li>/mnt/other: read_percent=0 gives"),
+        "{found}"
+    );
+}
+
+/// Trials too few for any effect: the page says what limits it, and where its findings are.
+#[test]
+fn a_page_without_headlines_has_its_caveats_there() {
+    let mut few = record("few", &["bs"]);
+    for (size, mb_s) in [("4KiB", 60.0), ("64KiB", 400.0)] {
+        add_cell(&mut few, &[&format!("bs={size}")], &[mb_s]);
+    }
+    let input = Input::new(PathBuf::from("few.iolab"), AnalysedRun::of(few));
+    let page = StudyReport::new(&[input]).html().unwrap();
+    let found = between(&page, "<h2>What matters</h2>", "</section>");
+    insta::assert_snapshot!(found.trim().replace('\u{a0}', " "), @r##"
+    <p>No effect is shown. Caveats: too few trials (2 cells); not measured: regions above 1 GiB, the page cache, response time at a given load (--rate).</p>
+    <p>All findings: <a href="#findings-e1">few (2)</a>.</p>
+    "##);
+    let link = between(found, "<a href=\"#", "\"");
+    assert!(page.contains(&format!("<details id=\"{link}\">")), "{link}");
+}
+
 /// Where the target is a factor, a run in a figure that is named by its targets would name a cell twice.
 #[test]
 fn figures_of_runs_that_compare_targets_name_each_once() {

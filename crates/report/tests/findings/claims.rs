@@ -234,14 +234,22 @@ fn sizes_that_are_lower_in_every_block_are_told_with_the_blocks_that_show_it() {
         let mut best = vec![550.0; trials];
         best[1] = 470.0;
         add_cell(&mut sizes, &["bs=1MiB"], &best);
-        named("best-size", &analyse(&sizes))[0].text.clone()
+        analyse(&sizes)
     };
     let told = [curve(463.0, 9), curve(50.0, 9), curve(50.0, 11)];
+    let told = told.map(|run| named("best-size", &run)[0].text.clone());
     insta::assert_snapshot!(told.join("\n"), @r"
     No I/O size is shown to give a lower throughput than another. Lower than at 1MiB in each of 9 blocks, too few to show it for all pairs of sizes (11 are needed: --set trials_min=11): 2KiB to 128KiB.
     Highest throughput: 550 MB/s at bs=1MiB. Lower than at 1MiB in each of 9 blocks, too few to show it for all pairs of sizes (11 are needed: --set trials_min=11): 4KiB to 128KiB. Lower: 1/11.0 (1/11.5 to 1/8.97) of it at 2KiB.
     Highest throughput: 550 MB/s at bs=1MiB. Lower: 0.840 times (0.840 to 0.983) at 128KiB, and at 6 more.
     ");
+    // Beside the best sizes of other runs too.
+    let (first, second) = (curve(50.0, 9), curve(50.0, 11));
+    let runs = [&first, &second];
+    let all = claims(&runs);
+    let both = all.iter().find(|claim| matches!(claim, Claim::Best(_)));
+    let text = finding(both.expect("one of each run"), &runs).text;
+    insta::assert_snapshot!(text, @"Highest throughput: sequential reads (read-size) 550 MB/s at bs=1MiB (lower in each of 9 blocks, too few to show it: 4KiB to 128KiB); sequential reads (read-size) 550 MB/s at bs=1MiB.");
 }
 
 #[test]

@@ -426,3 +426,39 @@ fn undecided_comparisons_of_targets_are_counted_one_by_one() {
     4 comparisons of targets are undecided: too few trials, or disturbed ones
     ");
 }
+
+/// A page of several targets: each headline says by itself, or before its text, which one it is about.
+#[test]
+fn headlines_of_several_targets_name_theirs() {
+    let on = |target: &str, mut record: RunRecord| {
+        record.run.target = target.into();
+        record
+    };
+    let seq = |target| on(target, curve("read-size", &["pattern=seq"], &READS));
+    let rand = curve("read-random", &["pattern=rand"], &READS);
+    let texts = |records: Vec<RunRecord>| {
+        let runs: Vec<AnalysedRun> = records.into_iter().map(AnalysedRun::of).collect();
+        told(&runs, |digest| {
+            let all = digest.headlines.iter();
+            let all = all.map(|one| format!("{} {}", one.names_targets, one.text));
+            all.collect::<Vec<_>>().join("\n")
+        })
+    };
+    insta::assert_snapshot!(texts(vec![seq("/a"), on("/b", rand.clone())]), @"true Highest throughput on /a: sequential reads 1010 MB/s at bs=16MiB (within 5 %: 1MiB). Highest throughput on /b: random reads 1010 MB/s at bs=16MiB (within 5 %: 1MiB).");
+    insta::assert_snapshot!(texts(vec![seq("/a"), seq("/b"), on("/b", rand)]), @r"
+    true Sequential reads of /b and /a are equivalent in throughput within 5 % in all 4 comparisons.
+    true Highest throughput on /a: sequential reads 1010 MB/s at bs=16MiB (within 5 %: 1MiB). Highest throughput on /b: sequential reads 1010 MB/s at bs=16MiB (within 5 %: 1MiB); random reads 1010 MB/s at bs=16MiB (within 5 %: 1MiB).
+    true /b: Random reads and sequential reads are equivalent in throughput within 5 % in all 4 comparisons.
+    ");
+    // One headline of one run: the page says where.
+    let mut other = record("other", &["sync"]);
+    for (sync, mb_s) in [("none", 100.0), ("each", 10.0)] {
+        let sync = format!("sync={sync}");
+        let levels = [sync.as_str(), "read_percent=0"];
+        add_cell(&mut other, &levels, &around(mb_s));
+    }
+    insta::assert_snapshot!(texts(vec![seq("/a"), on("/b", other)]), @r"
+    false Highest throughput: 1010 MB/s at bs=16MiB. Within 5 % of it: 1MiB. Lower: 0.396 times (0.396 to 0.396) at 64KiB, and at 1 more.
+    false sync=each gives 1/10.0 (1/10.0 to 1/10.0) of the throughput of sync=none (10.0 MB/s against 100 MB/s).
+    ");
+}

@@ -66,6 +66,20 @@ fn the_layer_that_takes_the_time_is_named_for_all_and_for_the_slowest_requests()
     assert!(named("not-joined", &analysis).is_empty());
 }
 
+/// The time that shares are of is that of trials: medians of the stages add up to another one where trials differ.
+#[test]
+fn the_mean_time_is_the_median_over_the_trials_of_their_own() {
+    let uneven = run(|number, trace| {
+        let stages = &mut trace.stages;
+        let parts = [&mut stages.queue, &mut stages.device, &mut stages.delivery];
+        for (place, part) in parts.into_iter().enumerate() {
+            let mean_us = if number % 3 == place { 272.0 } else { 10.0 };
+            part.as_mut().expect("traced").mean_ns = mean_us * 1e3;
+        }
+    });
+    insta::assert_snapshot!(text(&named("time-by-layer", &analyse(&uneven))), @"3.3 % (3.3 % to 91 %) of the mean service time (300 µs) at trace=true is spent in the device. Of the slowest 1 % of the requests, 94 % (94 % to 94 %) of the time is spent waiting for a CPU after the device was done.");
+}
+
 #[test]
 fn nothing_is_said_of_a_tail_of_few_requests() {
     let few = run(|_, trace| trace.counts.joined = 100);

@@ -197,7 +197,7 @@ impl Strategy for RateSearch {
         self.found = Some(found);
         match next {
             Some(next) => self.towards(next, record),
-            None => Ok(self.end(Ended::Precision, record)),
+            None => Ok(self.end(Ended::Search, record)),
         }
     }
 

@@ -6,7 +6,7 @@ use iolab_workload::quantity::counted;
 use iolab_workload::trial_description;
 use iolab_workload::units::format_size;
 
-use super::{and_more, at, cell, in_cell, margin, quantity, times_of, untold};
+use super::{and_more, at, cell, has_several_targets, in_cell, margin, quantity, times_of, untold};
 use crate::findings::{Finding, FindingKind, Rule, capitalised, origin};
 use crate::ratio;
 
@@ -41,73 +41,91 @@ pub(super) fn of_curves(curves: &[Best], runs: &[&Analysis]) -> String {
     text
 }
 
-/// `Highest throughput: random reads 1010 MB/s at bs=1MiB (not shown to differ: 16MiB); ...`
+/// `Highest throughput: random reads 1010 MB/s at bs=1MiB (not shown to differ: 16MiB); ...`, of several targets a sentence for each:
+/// `Highest throughput on model:sata-ssd: ...`.
 fn of_runs(curves: &[Best], runs: &[&Analysis]) -> String {
-    // What the accesses themselves do not tell apart.
-    let first = |best: &Best| {
-        let id = best.candidates.first()?.cell;
+    let access = |best: &Best| {
+        let id = best.candidates.get(best.best)?.cell;
+        let cell = cell(runs, id)?;
         Some((
-            trial_description::in_words(cell(runs, id)?.cell.trial()),
+            trial_description::in_words(cell.cell.trial()),
             *runs.get(id.run)?,
         ))
     };
-    let all: Vec<(String, &Analysis)> = curves.iter().filter_map(first).collect();
-    let apart = |words: &str, run: &Analysis| {
-        let alike: Vec<&Analysis> = all
-            .iter()
-            .filter(|(other, _)| other == words)
-            .map(|(_, run)| *run)
-            .collect();
-        if alike.len() < 2 {
-            String::new()
-        } else if alike.iter().any(|other| other.target != run.target) {
-            format!(" on {}", run.target)
-        } else {
-            format!(" ({})", run.experiment)
-        }
-    };
+    let all: Vec<(String, &Analysis)> = curves.iter().filter_map(access).collect();
     let part = |best: &Best| {
+        let (words, run) = access(best)?;
         let top = best.candidates.get(best.best)?;
-        let run = runs.get(top.cell.run)?;
-        let others = besides(best).map(|(how, sizes)| match how {
-            Standing::Near => format!("within {}: {sizes}", margin()),
-            _ => format!("not shown to differ: {sizes}"),
-        });
-        let others: Vec<String> = others.collect();
-        let others = match (best.shows(), others.is_empty()) {
-            (false, _) => " (no size is shown to be best)".to_owned(),
-            (true, true) => String::new(),
-            (true, false) => format!(" ({})", others.join("; ")),
+        // The experiment, where the access itself does not tell two curves of a target apart.
+        let is_alike =
+            |(other, of): &&(String, &Analysis)| *other == words && of.target == run.target;
+        let apart = match all.iter().filter(is_alike).count() {
+            0 | 1 => String::new(),
+            _ => format!(" ({})", run.experiment),
         };
-        let cell = cell(runs, top.cell)?;
-        let better = best.response.more_is_better();
-        Some((
-            (better, quantity(runs, top.cell)),
-            format!(
-                "{}{} {} at bs={}{}{others}",
-                trial_description::in_words(cell.cell.trial()),
-                apart(&trial_description::in_words(cell.cell.trial()), run),
-                value(best, top),
-                format_size(top.bs),
-                origin(cell)
-            ),
-        ))
+        let place = match has_several_targets(runs) {
+            true => format!(" on {}", run.target),
+            false => String::new(),
+        };
+        let (word, _) = superlative(best);
+        let subject = format!("{} {}{place}", capitalised(word), quantity(runs, top.cell));
+        let text = format!(
+            "{words}{apart} {} at bs={}{}{}",
+            value(best, top),
+            format_size(top.bs),
+            origin(cell(runs, top.cell)?),
+            beside(best),
+        );
+        Some((subject, text))
     };
-    let parts: Vec<((bool, String), String)> = curves.iter().filter_map(part).collect();
-    let mut quantities: Vec<&(bool, String)> = Vec::new();
-    for (quantity, _) in &parts {
-        if !quantities.contains(&quantity) {
-            quantities.push(quantity);
+    let parts: Vec<(String, String)> = curves.iter().filter_map(part).collect();
+    let mut subjects: Vec<&String> = Vec::new();
+    for (subject, _) in &parts {
+        if !subjects.contains(&subject) {
+            subjects.push(subject);
         }
     }
-    let sentences = quantities.into_iter().map(|quantity| {
-        let own = parts.iter().filter(|(other, _)| other == quantity);
+    let sentences = subjects.into_iter().map(|subject| {
+        let own = parts.iter().filter(|(other, _)| other == subject);
         let own: Vec<&str> = own.map(|(_, part)| part.as_str()).collect();
-        let (more_is_better, name) = quantity;
-        let word = if *more_is_better { "Highest" } else { "Lowest" };
-        format!("{word} {name}: {}.", own.join("; "))
+        format!("{subject}: {}.", own.join("; "))
     });
     sentences.collect::<Vec<_>>().join(" ")
+}
+
+/// ` (within 5 %: 4MiB; not shown to differ: 16MiB)`: how the other sizes of a curve compare with its best one, in short.
+fn beside(best: &Best) -> String {
+    if !best.shows() {
+        return " (no size is shown to be best)".to_owned();
+    }
+    let (_, worse) = superlative(best);
+    let (lower, blocks) = worse_in_each_block(best);
+    let others = [
+        (
+            format!("within {}", margin()),
+            with_standing(best, Standing::Near),
+        ),
+        ("not shown to differ".to_owned(), not_shown(best)),
+        (
+            format!("{worse} in each of {blocks} blocks, too few to show it"),
+            lower,
+        ),
+    ];
+    let others = others.iter().filter(|(_, sizes)| !sizes.is_empty());
+    let others = others.map(|(how, sizes)| format!("{how}: {}", ranges(best, sizes)));
+    let others: Vec<String> = others.collect();
+    match others.is_empty() {
+        true => String::new(),
+        false => format!(" ({})", others.join("; ")),
+    }
+}
+
+/// What the best one is, and what others are: `highest`, `lower`.
+fn superlative(best: &Best) -> (&'static str, &'static str) {
+    match best.response.more_is_better() {
+        true => ("highest", "lower"),
+        false => ("lowest", "higher"),
+    }
 }
 
 /// ` Best size, or within 5 % of it, in the 7 other settings: 64KiB in 5, 64KiB to 1MiB in 1, not shown in 1.`
@@ -151,10 +169,7 @@ fn of_best(best: &Best, runs: &[&Analysis]) -> String {
     };
     let quantity = quantity(runs, top.cell);
     let place = at(&best.held);
-    let (word, worse) = match best.response.more_is_better() {
-        true => ("highest", "lower"),
-        false => ("lowest", "higher"),
-    };
+    let (word, worse) = superlative(best);
     if best
         .candidates
         .iter()
@@ -194,9 +209,7 @@ fn of_best(best: &Best, runs: &[&Analysis]) -> String {
             ranges(best, &near)
         ));
     }
-    let open = with_standing(best, Standing::Open);
-    let open = open.into_iter().filter(|one| !one.is_worse_in_each_block);
-    let open: Vec<&Candidate> = open.collect();
+    let open = not_shown(best);
     if !open.is_empty() {
         text.push_str(&format!(
             " Not shown to be {worse}: {}.",
@@ -211,10 +224,8 @@ fn of_best(best: &Best, runs: &[&Analysis]) -> String {
 
 /// ` Lower than at 1MiB in each of 9 blocks, too few to show it for all pairs of sizes (13 are needed: --set trials_min=13): 64KiB to 256KiB.`
 fn few_blocks(best: &Best, worse: &str, runs: &[&Analysis]) -> String {
-    let all = best.candidates.iter();
-    let sizes: Vec<&Candidate> = all.filter(|one| one.is_worse_in_each_block).collect();
-    let blocks = sizes.iter().filter_map(|one| one.of_best?.blocks).min();
-    let (Some(blocks), Some(top)) = (blocks, best.candidates.get(best.best)) else {
+    let (sizes, blocks) = worse_in_each_block(best);
+    let (false, Some(top)) = (sizes.is_empty(), best.candidates.get(best.best)) else {
         return String::new();
     };
     let needed = best.blocks_needed;
@@ -232,15 +243,20 @@ fn few_blocks(best: &Best, worse: &str, runs: &[&Analysis]) -> String {
     )
 }
 
-/// The sizes within the margin of the best one, which may still be worse than it, then those that may be as good. What cannot be told stands by
-/// itself.
-fn besides(best: &Best) -> impl Iterator<Item = (Standing, String)> {
-    [Standing::Near, Standing::Open]
-        .into_iter()
-        .filter_map(|how| {
-            let own = with_standing(best, how);
-            (!own.is_empty()).then(|| (how, ranges(best, &own)))
-        })
+/// The candidates that are worse than the best one in each block, without enough of these to show it, and the fewest blocks that one of
+/// them shares with it.
+fn worse_in_each_block(best: &Best) -> (Vec<&Candidate>, usize) {
+    let all = best.candidates.iter();
+    let sizes: Vec<&Candidate> = all.filter(|one| one.is_worse_in_each_block).collect();
+    let blocks = sizes.iter().filter_map(|one| one.of_best?.blocks).min();
+    (sizes, blocks.unwrap_or(0))
+}
+
+/// The candidates that may be as good as the best one.
+fn not_shown(best: &Best) -> Vec<&Candidate> {
+    let mut open = with_standing(best, Standing::Open);
+    open.retain(|one| !one.is_worse_in_each_block);
+    open
 }
 
 /// The candidates that compare so with the best one, without that.
@@ -252,10 +268,7 @@ fn with_standing(best: &Best, standing: Standing) -> Vec<&Candidate> {
 
 /// Which of the ways that an experiment names is fastest: `Highest IOPS of 5 ways: ...`.
 pub(super) fn of_ways(ways: &Best, run: &Analysis, runs: &[&Analysis]) -> String {
-    let (word, worse) = match ways.response.more_is_better() {
-        true => ("Highest", "lower"),
-        false => ("Lowest", "higher"),
-    };
+    let (word, worse) = superlative(ways);
     let n = ways.candidates.len();
     let Some(top) = ways.candidates.get(ways.best) else {
         return String::new();
@@ -273,15 +286,27 @@ pub(super) fn of_ways(ways: &Best, run: &Analysis, runs: &[&Analysis]) -> String
     };
     let origin = cell(runs, top.cell).map(origin).unwrap_or_default();
     let mut text = format!(
-        "{word} {quantity} of {n} ways: {} with {}{origin}.",
+        "{} {quantity} of {n} ways: {} with {}{origin}.",
+        capitalised(word),
         value(ways, top),
         in_cell(run, top.cell)
     );
-    for (standing, how) in [
-        (Standing::Near, format!("Within {} of it", margin())),
-        (Standing::Open, format!("Not shown to be {worse}")),
+    let (in_each_block, blocks) = worse_in_each_block(ways);
+    for (own, how) in [
+        (
+            with_standing(ways, Standing::Near),
+            format!("Within {} of it", margin()),
+        ),
+        (not_shown(ways), format!("Not shown to be {worse}")),
+        (
+            in_each_block,
+            format!(
+                "{} in each of {blocks} blocks, too few to show it for all pairs ({} are needed)",
+                capitalised(worse),
+                ways.blocks_needed
+            ),
+        ),
     ] {
-        let own = with_standing(ways, standing);
         if !own.is_empty() {
             text.push_str(&format!(" {how}: {}.", list(&own)));
         }

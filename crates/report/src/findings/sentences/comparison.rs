@@ -8,7 +8,7 @@ use iolab_analysis::doubt::RatioBound;
 use iolab_workload::quantity::{counted, significant};
 use iolab_workload::trial::Pattern;
 
-use super::{and_more, at, cell, margin, quantity, times_of, untold};
+use super::{and_more, at, cell, has_several_targets, margin, quantity, times_of, untold};
 use crate::findings::{capitalised, origin};
 
 /// What requests with this share of reads are called, %.
@@ -140,15 +140,10 @@ fn ratio(comparison: &Comparison, effect: &Effect, runs: &[&Analysis]) -> String
 
 /// `model:sata-ssd: ` where a comparison of several runs is about one of several targets.
 fn on_target(contrast: &Contrast, runs: &[&Analysis], effect: &Effect) -> String {
-    if compares_targets(contrast) {
-        return String::new();
-    }
-    let target = |run: usize| runs.get(run).map(|run| run.target.as_str());
-    let own = target(effect.other.run);
-    let several = runs.iter().any(|run| Some(run.target.as_str()) != own);
-    match own.filter(|_| several && effect.base.run != effect.other.run) {
-        Some(target) => format!("{target}: "),
-        None => String::new(),
+    let is_across = effect.base.run != effect.other.run && !compares_targets(contrast);
+    match runs.get(effect.other.run) {
+        Some(run) if is_across && has_several_targets(runs) => format!("{}: ", run.target),
+        _ => String::new(),
     }
 }
 
