@@ -37,6 +37,7 @@ mod svg;
 #[cfg(test)]
 mod tests;
 mod text;
+mod unused_options;
 
 use iolab_analysis::analysed_run::AnalysedRun;
 use iolab_analysis::analysis::{Analysis, CellAnalysis};
