@@ -317,22 +317,45 @@ impl<'a> Case<'a> {
 
     /// The verdict on writes where all that can have been written leads to the same.
     fn of_written(&self, written: Bounds, carried: Option<Bounds>) -> ServedVerdict {
-        let most = self.of_writes(written.most, carried);
+        let of_writes = |written: u64| {
+            let within = carried.map(|carried| carried.within(written));
+            self.of_writes(written, within)
+        };
+        let most = of_writes(written.most);
         if written.is_known_within(written.most) {
             return most;
         }
-        let least = self.of_writes(written.least, carried);
+        let least = of_writes(written.least);
+        // However much that was, it is on the device.
+        if self.reading.counts_folios() && self.reading.has_left_page_cache() {
+            return ServedVerdict {
+                device_fraction: None,
+                ..least
+            };
+        }
         match least.served_by == most.served_by && most.served_by != ServedBy::Unknown {
             true => ServedVerdict {
                 device_fraction: None,
                 ..most
             },
+            false if self.reading.counts_folios() => undecided(self.folios()),
             false => undecided(format!(
                 "it discarded {} of dirty data, of which up to {} may be from before its start (run 'sync' first)",
                 format_bytes(self.observed.processes.cancelled_write_bytes as f64),
                 format_bytes((written.most - written.least) as f64)
             )),
         }
+    }
+
+    /// Why it is not known how much of its writes left the page cache, where folios count as a whole.
+    fn folios(&self) -> String {
+        let Some(owed) = self.reading.owed() else {
+            return reason(&Unknown::NotSeen);
+        };
+        format!(
+            "the kernel counts a large page of the page cache (folio) as a whole, however few of its bytes were written; {} of these were dirty at the end",
+            format_bytes(owed as f64)
+        )
     }
 
     /// The verdict on writes, of which the devices carried a number of bytes that others' traffic can leave open.
@@ -351,8 +374,12 @@ impl<'a> Case<'a> {
         if least.served_by == most.served_by && carried.is_known_within(written) {
             return most;
         }
+        let why = match self.reading.counts_folios() {
+            true => self.folios(),
+            false => "other processes had the disk write as well".to_owned(),
+        };
         let reason = format!(
-            "other processes had the disk write as well: between {} and {} of it can be the program's",
+            "{why}: between {} and {} of it can be the program's",
             format_bytes(carried.least as f64),
             format_bytes(carried.most as f64)
         );

@@ -212,9 +212,10 @@ fn writes(writes: &Direction, verdict: &ServedVerdict, evidence: &Evidence) -> S
             "the {} that it wrote{kept}",
             format_bytes(written.most as f64)
         ),
-        // Where it may have kept nothing, or nothing follows for it, bounds add nothing.
+        // Where it may have kept nothing, or nothing follows for it, or they are far apart, bounds add nothing.
         Asked::Bytes(written)
-            if written.least < NOTEWORTHY || verdict.served_by == ServedBy::Unknown =>
+            if written.least < NOTEWORTHY.max(written.most / 2)
+                || verdict.served_by == ServedBy::Unknown =>
         {
             "its writes".to_owned()
         }
@@ -329,6 +330,10 @@ fn share_read(reads: &Direction, verdict: &ServedVerdict) -> String {
 fn share_written(writes: &Direction, verdict: &ServedVerdict, owed: Option<u64>) -> String {
     match (verdict.device_fraction, writes.carried) {
         (None, Some(Bounds { most: 0, .. })) => "none of".to_owned(),
+        // How much that is, is not known.
+        (None, _) if verdict.served_by == ServedBy::Device && owed == Some(0) => {
+            "all of".to_owned()
+        }
         (None, Some(carried)) => format!("{} of", bounds(carried)),
         (Some(share), _) if share >= 0.9995 && owed.is_some_and(|owed| owed > 0) => {
             "nearly all of".to_owned()
