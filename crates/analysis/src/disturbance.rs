@@ -16,7 +16,7 @@ const BEYOND_OURS: f64 = 0.05;
 /// Difference of two groups' responses that gets a flag, over the lower one.
 const GROUPS_DIFFER: f64 = 0.05;
 /// Most bytes that a file system's journal writes per durable write.
-const JOURNAL_PER_SYNC: u64 = 64 << 10;
+pub(crate) const JOURNAL_PER_SYNC: u64 = 64 << 10;
 /// Bytes of a page.
 const PAGE: u64 = 4096;
 /// Most bytes that the disks below a device carry for each of its bytes, where layers mirror, copy or cache.

@@ -134,7 +134,6 @@ struct Case<'a> {
 impl<'a> Case<'a> {
     fn of(observed: &'a Observed) -> Self {
         let reading = Reading::of(observed);
-        let below = reading.below();
         let io = observed.processes.io;
         let target = observed.target.as_ref();
         Self {
@@ -150,11 +149,6 @@ impl<'a> Case<'a> {
                     write_bytes: nfs.write_bytes.min(io.write_bytes),
                 }),
                 device: reading.traffic(),
-                bottom: below.map(|(stat, in_file)| Bottom {
-                    stat,
-                    in_file,
-                    passes_on: false,
-                }),
                 ..Counters::default()
             },
             region: target.map(|target| target.region).unwrap_or_default(),
@@ -169,12 +163,24 @@ impl<'a> Case<'a> {
         target.is_some_and(|target| target.bytes.is_some())
     }
 
+    /// What the disks below the devices carried that it can have used so.
+    fn below(&self, transfer: Transfer) -> Option<Bottom> {
+        let (stat, in_file) = self.reading.below(transfer)?;
+        Some(Bottom {
+            stat,
+            in_file,
+            passes_on: false,
+        })
+    }
+
     fn judge(&self, read_bytes: u64, write_bytes: u64, counters: &Counters) -> ServedVerdict {
         let ways = &self.observed.ways;
         let (transfer, open) = match write_bytes > 0 {
             true => (Transfer::Write, ways.writes),
             false => (Transfer::Read, ways.reads),
         };
+        let mut counters = *counters;
+        counters.bottom = self.below(transfer);
         judge(&Facts {
             does_io: true,
             medium: self.reading.medium(transfer),
@@ -182,7 +188,8 @@ impl<'a> Case<'a> {
             is_witnessed: true,
             read_bytes,
             write_bytes,
-            counters,
+            counters: &counters,
+            kept_in_files: self.reading.kept_in_files(transfer),
             region_bytes: self.region_bytes,
             is_named: self.is_named(),
             region: &self.region,
@@ -376,6 +383,7 @@ impl<'a> Case<'a> {
         }
         let why = match self.reading.counts_folios() {
             true => self.folios(),
+            false if self.reading.owed().is_none() => "its files could not be examined at its end (deleted, or open too briefly), and the disk may have written for others".to_owned(),
             false => "other processes had the disk write as well".to_owned(),
         };
         let reason = format!(

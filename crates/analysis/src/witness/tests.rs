@@ -327,7 +327,8 @@ fn writer(owed: u64, device: u64) -> Observed {
 
 #[test]
 fn what_left_the_page_cache_has_reached_the_device() {
-    let observed = writer(0, 100 * MIB);
+    let mut observed = writer(0, 100 * MIB);
+    by_another(&mut observed, 0, 36 * MIB);
     let reading = Reading::of(&observed);
     assert_eq!(reading.carried_writes(), Some(Bounds::exact(64 * MIB)));
     let written = Bounds::exact(36 * MIB);

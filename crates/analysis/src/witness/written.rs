@@ -48,6 +48,9 @@ impl Reading<'_> {
             Medium::Elsewhere => Bounds::exact(self.dirtied().unwrap_or(0)),
             Medium::Memory => Bounds::default(),
         };
+        if medium == Medium::Storage && self.is_written_elsewhere(written) {
+            return unknown(Unknown::NotSeen, None);
+        }
         let (found, in_pages) = match medium {
             Medium::Storage => (self.found_dirty(), self.pages_of(written)),
             Medium::Memory | Medium::Elsewhere => (0, written.most),
@@ -113,6 +116,17 @@ impl Reading<'_> {
         dirtied.min(pages_of_calls(io)).max(written.most)
     }
 
+    /// Whether the files that it was seen to write cannot hold what it wrote, and their devices did not carry what left the page cache.
+    fn is_written_elsewhere(&self, written: Bounds) -> bool {
+        let files = self.observed.files.iter().filter(|file| file.is_written);
+        let held = files.map(|file| file.bytes).reduce(u64::saturating_add);
+        let carried = self.traffic_for(Transfer::Write);
+        let left = written.least.saturating_sub(self.owed().unwrap_or(0));
+        self.observed.target.is_none()
+            && held.is_some_and(|held| held.saturating_add(OWN_DATA) < written.least)
+            && carried.is_some_and(|stat| stat.write_bytes.saturating_add(OWN_DATA) < left)
+    }
+
     /// Whether its account has more than it wrote, because the page cache counts large folios as a whole.
     pub fn counts_folios(&self) -> bool {
         let written = self.written().zip(self.dirtied());
@@ -168,7 +182,7 @@ impl Reading<'_> {
     /// What of the program's writes the devices in question carried by the end of the observation.
     pub fn carried_writes(&self) -> Option<Bounds> {
         let dirtied = self.dirtied()?;
-        let device = self.traffic()?.write_bytes;
+        let device = self.traffic_for(Transfer::Write)?.write_bytes;
         let most = dirtied.saturating_add(self.found_dirty());
         let most = match self.observed.processes.lack_some() {
             true => device,

@@ -201,7 +201,7 @@ fn may_have_holes(observed: &Observed) -> bool {
 }
 
 fn writes(writes: &Direction, verdict: &ServedVerdict, evidence: &Evidence) -> String {
-    let device = &device_of(evidence, Transfer::Write);
+    let device = &written_to(writes, verdict, evidence);
     let discarded = discarded(evidence);
     let kept = match discarded {
         Some(_) => " and kept",
@@ -253,6 +253,20 @@ fn writes(writes: &Direction, verdict: &ServedVerdict, evidence: &Evidence) -> S
         ServedBy::NotStorage => format!("{asked} went to memory, not to storage"),
         ServedBy::Network => format!("{asked} went to a file server over the network"),
         _ => format!("where {asked} went is unknown: {}", verdict.reason),
+    }
+}
+
+/// The devices that it wrote to, or the disks below where these carried less: what is counted there can lie in a file in between.
+fn written_to(writes: &Direction, verdict: &ServedVerdict, evidence: &Evidence) -> String {
+    let device = device_of(evidence, Transfer::Write);
+    let asked = match writes.asked {
+        Asked::Bytes(written) => written.most as f64,
+        Asked::Nothing | Asked::Unknown { .. } => return device,
+    };
+    let carried = writes.carried.map_or(0.0, |carried| carried.least as f64);
+    match verdict.device_fraction {
+        Some(share) if carried > (share + 0.05) * asked => format!("the disks below {device}"),
+        _ => device,
     }
 }
 
@@ -395,12 +409,23 @@ fn others(other: OtherUse, evidence: &Evidence) -> String {
                 ),
             };
             let (of_reads, of_writes) = (bounds(read), bounds(written));
+            // Beside what a program writes, file systems write data of their own.
+            let may_be_own = evidence.writes.asked != Asked::Nothing && written.most > 0;
             let done = match (read.most, written.most) {
                 (0, _) => format!("{may_write} {of_writes} to {device}"),
                 (_, 0) => format!("{may_read} {of_reads} from {device}"),
-                _ => format!("{may_read} {of_reads} from {device} and {wrote} {of_writes} to it"),
+                _ if !may_be_own => {
+                    format!("{may_read} {of_reads} from {device} and {wrote} {of_writes} to it")
+                }
+                _ => format!(
+                    "{may_read} {of_reads} from {device}, and they or the file system {may_write} {of_writes} to it"
+                ),
             };
-            format!("other processes {done}{early}")
+            let others = match may_be_own && read.most == 0 {
+                true => "other processes or the file system",
+                false => "other processes",
+            };
+            format!("{others} {done}{early}")
         }
         OtherUse::Unknown => {
             let why = match Reading::of(&evidence.observed).traffic() {

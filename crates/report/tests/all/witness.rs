@@ -84,7 +84,7 @@ fn the_first_line_says_what_the_evidence_comes_to() {
             direction(64 * MIB, ServedBy::Mixed, Some(0.0625)),
         )
     };
-    insta::assert_snapshot!(headline(&late), @"fio: 6.2 % of the 64 MiB that it wrote had reached vda at its end, and 60 MiB had still to be written back. vda completed 240 cache flushes, of all processes. Other processes may have written up to 3 MiB to vda.");
+    insta::assert_snapshot!(headline(&late), @"fio: 6.2 % of the 64 MiB that it wrote had reached vda at its end, and 60 MiB had still to be written back. vda completed 240 cache flushes, of all processes. Other processes or the file system may have written up to 3 MiB to vda.");
     let shared = Evidence {
         others: OtherUse::Little { most: 36 << 10 },
         ..evidence(nothing(), direction(64 * MIB, ServedBy::Device, Some(1.0)))

@@ -202,7 +202,7 @@ fn buffered_writes_beside_direct_ones_are_judged_together() {
         (open.served_by, open.device_fraction),
         (ServedBy::Mixed, None)
     );
-    insta::assert_snapshot!(open.reason, @"other processes had the disk write as well: between 8 MiB and 16 MiB of it can be the program's");
+    insta::assert_snapshot!(open.reason, @"its files could not be examined at its end (deleted, or open too briefly), and the disk may have written for others: between 8 MiB and 16 MiB of it can be the program's");
 }
 
 #[test]
