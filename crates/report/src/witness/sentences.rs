@@ -264,8 +264,11 @@ fn written_to(writes: &Direction, verdict: &ServedVerdict, evidence: &Evidence) 
         Asked::Nothing | Asked::Unknown { .. } => return device,
     };
     let carried = writes.carried.map_or(0.0, |carried| carried.least as f64);
+    let in_file = evidence.observed.devices.iter().any(|one| one.in_file);
     match verdict.device_fraction {
-        Some(share) if carried > (share + 0.05) * asked => format!("the disks below {device}"),
+        Some(share) if in_file && carried > (share + 0.05) * asked => {
+            format!("the disks below {device}")
+        }
         _ => device,
     }
 }
