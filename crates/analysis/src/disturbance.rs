@@ -16,7 +16,9 @@ const BEYOND_OURS: f64 = 0.05;
 /// Difference of two groups' responses that gets a flag, over the lower one.
 const GROUPS_DIFFER: f64 = 0.05;
 /// Most bytes that a file system's journal writes per durable write.
-const JOURNAL_PER_SYNC: u64 = 64 << 10;
+pub(crate) const JOURNAL_PER_SYNC: u64 = 64 << 10;
+/// Bytes of a page.
+const PAGE: u64 = 4096;
 /// Most bytes that the disks below a device carry for each of its bytes, where layers mirror, copy or cache.
 const CARRIED_BELOW: u64 = 8;
 /// Above this number of device I/Os per request, requests are reported as split.
@@ -370,12 +372,13 @@ fn others(cell: &Cell, sample: &Sample, around: Surroundings) -> Option<(f64, f6
     {
         ours.write_bytes
     } else {
-        // Bytes made dirty, minus those still to be written.
+        // Bytes made dirty, minus those still to be written. The account counts whole folios, of which no more is written than was
+        // dirty before and the pages of the requests.
         let owed = |seen: Option<Residency>| seen.as_ref().and_then(Residency::owed_bytes);
         let (before, after) = (owed(sample.region.before)?, owed(sample.region.after)?);
-        ours.write_bytes
-            .saturating_add(before)
-            .saturating_sub(after)
+        let dirtied = ours.write_bytes.saturating_add(before);
+        let of_requests = pages_of_writes(cell, sample).saturating_add(before);
+        dirtied.saturating_sub(after).min(of_requests)
     };
     let made_durable = match cell.trial().sync {
         sync if sync.is_in_write() => sample.operations.write.requests,
@@ -400,6 +403,17 @@ fn others(cell: &Cell, sample: &Sample, around: Surroundings) -> Option<(f64, f6
     });
     let carried = carried.max(carried_below).max(sample.bytes());
     Some((beyond.saturating_add(below) as f64, carried as f64))
+}
+
+/// Bytes of the pages that the writes of a trial touch, at most: each can begin and end within one.
+fn pages_of_writes(cell: &Cell, sample: &Sample) -> u64 {
+    let writes = &sample.operations.write;
+    let is_aligned = cell.spec.trials().iter().all(|one| one.bs % PAGE == 0);
+    let partial = match is_aligned && writes.bytes % PAGE == 0 {
+        true => 0,
+        false => writes.requests.saturating_mul(2 * (PAGE - 1)),
+    };
+    writes.bytes.saturating_add(partial)
 }
 
 /// Bytes that the disks below a device carried for others than the device, at least: other partitions and volumes, other files beside the

@@ -14,9 +14,11 @@ mod written;
 pub use claim::{Transfer, WitnessClaim};
 pub use counted::p99_of;
 pub use other_command::OtherCommand;
+pub use stacked::own_below;
 
 use std::collections::BTreeSet;
 
+use crate::disturbance::JOURNAL_PER_SYNC;
 use iolab_record::ServedVerdict;
 use iolab_record::witness::{Claimed, ToolClaim, Witnessed};
 use iolab_workload::counters::{DeviceWaits, ProcessIo};
@@ -430,19 +432,19 @@ impl<'a> Reading<'a> {
     /// Bytes read, at most, of other devices than those in question: from the disks that these do not lie on, and past them from those
     /// that they do. What a loop device gives can come from the page cache of its file, and all that the disk carried from elsewhere.
     fn read_elsewhere(&self) -> u64 {
-        let names = self.devices();
-        let own: BTreeSet<&str> = self
-            .observed
-            .devices
+        let devices = self.devices_for(Transfer::Read);
+        let only = self.only_disk().map(|only| &only.name);
+        let names = devices.iter().map(|one| &one.name).chain(only);
+        let own: BTreeSet<&str> = devices
             .iter()
             .flat_map(|one| &one.disks)
-            .chain(&names)
+            .chain(names)
             .map(String::as_str)
             .collect();
         let others = self.observed.disks.iter();
         let others = others.filter(|disk| !own.contains(disk.name.as_str()));
         let others = others.map(|disk| disk.traffic.read_bytes);
-        let past = self.observed.devices.iter().filter_map(|device| {
+        let past = devices.iter().filter_map(|device| {
             let below = device.below?.read_bytes;
             let through = device.traffic.filter(|_| !device.in_file);
             Some(below.saturating_sub(through.map_or(0, |through| through.read_bytes)))
@@ -469,7 +471,7 @@ impl<'a> Reading<'a> {
     pub fn carried_reads(&self) -> Option<Bounds> {
         let io = self.observed.processes.io?;
         let fetched = io.read_bytes;
-        let device = self.traffic()?.read_bytes;
+        let device = self.traffic_for(Transfer::Read)?.read_bytes;
         let elsewhere = match self.reads_only_there(fetched) {
             // Its program and libraries need not lie there. Loaders read of these too, which fetches a window of read-ahead.
             true => {
@@ -506,7 +508,28 @@ impl<'a> Reading<'a> {
         let held = read.iter().map(|file| file.bytes);
         let held = held.fold(NOTEWORTHY, u64::saturating_add);
         let can_be = self.observed.ways.reads.is_direct() || fetched <= held;
-        !read.is_empty() && read.iter().all(|file| file.has_device) && can_be
+        // What these did not carry came from a device of a file that was not seen.
+        let carried = self.traffic_for(Transfer::Read);
+        let carried = carried.map_or(0, |stat| stat.read_bytes.saturating_add(NOTEWORTHY));
+        !read.is_empty() && read.iter().all(|file| file.has_device) && can_be && fetched <= carried
+    }
+
+    /// Whether a process of others is known to have written, or to have dirtied pages.
+    fn sees_other_writers(&self) -> bool {
+        let mut others = self.observed.others.active.iter();
+        others.any(|one| !one.is_kernel && one.write_bytes > 0)
+    }
+
+    /// Bytes that file systems can have written to their journals for its syncs, at most. A sync ends with a flush.
+    fn journal_most(&self) -> u64 {
+        let asked = self.asked_writes();
+        let flushes = self.flushes().map_or(0, |flushes| flushes.completed);
+        let traced = self.observed.trace.as_ref();
+        let syncs = flushes.max(traced.map_or(0, |trace| trace.syncs.syncs));
+        match asked {
+            Asked::Nothing => 0,
+            Asked::Bytes(_) | Asked::Unknown { .. } => syncs.saturating_mul(JOURNAL_PER_SYNC),
+        }
     }
 
     /// What others did with the devices in question.
@@ -533,10 +556,13 @@ impl<'a> Reading<'a> {
             self.counted_twice(|stat| stat.write_bytes),
             written,
         );
-        let written = Bounds {
-            least: written.least.saturating_sub(before),
-            ..written
+        // The file system's own data is in no account of a process.
+        let early = before.saturating_add(self.journal_most());
+        let least = match self.sees_other_writers() {
+            true => written.least.saturating_sub(early),
+            false => 0,
         };
+        let written = Bounds { least, ..written };
         let slack = |whole: u64| OWN_DATA.max((CLOSE * whole as f64) as u64);
         let is_little =
             read.most <= slack(traffic.read_bytes) && written.most <= slack(traffic.write_bytes);

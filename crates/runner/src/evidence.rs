@@ -27,7 +27,10 @@
 //!   cache held, the accounts decide alone, and the reason says so.
 //! - Where the disks below a stacked device carried less than 0.9 of what the device did, their share counts:
 //!   `page-cache` or `mixed` when a loop device's file lies between, else `unknown`.
+//! - Where they carried as much, but a loop device's file lies between, is not read and written with direct I/O, and others can have used
+//!   the disks: `unknown`.
 
+use iolab_analysis::witness::{Transfer, own_below};
 use iolab_workload::counters::Counters;
 use iolab_workload::medium::Medium;
 use iolab_workload::quantity::{format_percent, format_percent_of_whole};
@@ -76,6 +79,8 @@ pub struct Facts<'a> {
     pub write_bytes: u64,
     /// The kernel's counters over the timed span.
     pub counters: &'a Counters,
+    /// Bytes that may have ended in the page cache of files behind loop devices, at most.
+    pub kept_in_files: u64,
     /// Length of the region, bytes.
     pub region_bytes: u64,
     /// Whether the page cache could have been looked at before: it is known beforehand which file is used.
@@ -231,8 +236,14 @@ fn below(facts: &Facts<'_>, device: f64) -> Option<ServedVerdict> {
     let carried = bottom.stat.read_bytes.min(facts.read_bytes)
         + bottom.stat.write_bytes.min(facts.write_bytes);
     let carried = share(carried, total);
-    if device <= CACHE_UP_TO || carried >= DEVICE_AGREES_FROM * device {
+    if device <= CACHE_UP_TO {
         return None;
+    }
+    let least = share(total.saturating_sub(facts.kept_in_files), total).min(carried);
+    if carried >= DEVICE_AGREES_FROM * device {
+        // All of that can be of others.
+        let is_open = bottom.in_file && least < DEVICE_AGREES_FROM * device;
+        return is_open.then(|| verdict(ServedBy::Unknown, None, OTHERS_BELOW));
     }
     let served_by = match bottom.in_file {
         true if carried <= CACHE_UP_TO => ServedBy::PageCache,
@@ -251,6 +262,24 @@ fn below(facts: &Facts<'_>, device: f64) -> Option<ServedVerdict> {
             format_percent(carried)
         ),
     })
+}
+
+const OTHERS_BELOW: &str = "the page cache can hold the file behind the loop device, and other processes used the disks below: what these carried can be theirs";
+
+/// Bytes of a trial that may have ended in the page cache of files behind loop devices, at most, where others used the disks below.
+pub(crate) fn kept_in_files(counters: &Counters) -> u64 {
+    let Some((through, bottom)) = counters.device.zip(counters.bottom) else {
+        return 0;
+    };
+    if !bottom.in_file || bottom.passes_on {
+        return 0;
+    }
+    let kept = |transfer, bytes: u64| match own_below(through, bottom.stat, transfer) {
+        Some(_) => 0,
+        None => bytes,
+    };
+    let reads = kept(Transfer::Read, through.read_bytes);
+    reads.saturating_add(kept(Transfer::Write, through.write_bytes))
 }
 
 fn share_of_reads(facts: &Facts<'_>) -> Result<f64, &'static str> {

@@ -13,7 +13,7 @@ use iolab_workload::trial::{Backend, CacheState, TrialSpec};
 use rustix::io::Errno;
 
 use super::fault_description;
-use crate::evidence::{Facts, Origin, computed, judge};
+use crate::evidence::{Facts, Origin, computed, judge, kept_in_files};
 use iolab_record::{
     ClientPart, LatencyOf, Operation, PartId, PerOperation, RequestTime, Sample, ServedVerdict,
 };
@@ -76,6 +76,7 @@ fn verdict(spec: &TrialSpec, sample: &Sample, medium: Medium, region_bytes: u64)
         read_bytes: sample.operations.read.bytes,
         write_bytes: sample.operations.write.bytes,
         counters: &sample.counters,
+        kept_in_files: kept_in_files(&sample.counters),
         region_bytes,
         is_named: true,
         region: &sample.region,

@@ -134,7 +134,6 @@ struct Case<'a> {
 impl<'a> Case<'a> {
     fn of(observed: &'a Observed) -> Self {
         let reading = Reading::of(observed);
-        let below = reading.below();
         let io = observed.processes.io;
         let target = observed.target.as_ref();
         Self {
@@ -150,11 +149,6 @@ impl<'a> Case<'a> {
                     write_bytes: nfs.write_bytes.min(io.write_bytes),
                 }),
                 device: reading.traffic(),
-                bottom: below.map(|(stat, in_file)| Bottom {
-                    stat,
-                    in_file,
-                    passes_on: false,
-                }),
                 ..Counters::default()
             },
             region: target.map(|target| target.region).unwrap_or_default(),
@@ -169,12 +163,24 @@ impl<'a> Case<'a> {
         target.is_some_and(|target| target.bytes.is_some())
     }
 
+    /// What the disks below the devices carried that it can have used so.
+    fn below(&self, transfer: Transfer) -> Option<Bottom> {
+        let (stat, in_file) = self.reading.below(transfer)?;
+        Some(Bottom {
+            stat,
+            in_file,
+            passes_on: false,
+        })
+    }
+
     fn judge(&self, read_bytes: u64, write_bytes: u64, counters: &Counters) -> ServedVerdict {
         let ways = &self.observed.ways;
         let (transfer, open) = match write_bytes > 0 {
             true => (Transfer::Write, ways.writes),
             false => (Transfer::Read, ways.reads),
         };
+        let mut counters = *counters;
+        counters.bottom = self.below(transfer);
         judge(&Facts {
             does_io: true,
             medium: self.reading.medium(transfer),
@@ -182,7 +188,8 @@ impl<'a> Case<'a> {
             is_witnessed: true,
             read_bytes,
             write_bytes,
-            counters,
+            counters: &counters,
+            kept_in_files: self.reading.kept_in_files(transfer),
             region_bytes: self.region_bytes,
             is_named: self.is_named(),
             region: &self.region,
@@ -317,22 +324,45 @@ impl<'a> Case<'a> {
 
     /// The verdict on writes where all that can have been written leads to the same.
     fn of_written(&self, written: Bounds, carried: Option<Bounds>) -> ServedVerdict {
-        let most = self.of_writes(written.most, carried);
+        let of_writes = |written: u64| {
+            let within = carried.map(|carried| carried.within(written));
+            self.of_writes(written, within)
+        };
+        let most = of_writes(written.most);
         if written.is_known_within(written.most) {
             return most;
         }
-        let least = self.of_writes(written.least, carried);
+        let least = of_writes(written.least);
+        // However much that was, it is on the device.
+        if self.reading.counts_folios() && self.reading.has_left_page_cache() {
+            return ServedVerdict {
+                device_fraction: None,
+                ..least
+            };
+        }
         match least.served_by == most.served_by && most.served_by != ServedBy::Unknown {
             true => ServedVerdict {
                 device_fraction: None,
                 ..most
             },
+            false if self.reading.counts_folios() => undecided(self.folios()),
             false => undecided(format!(
                 "it discarded {} of dirty data, of which up to {} may be from before its start (run 'sync' first)",
                 format_bytes(self.observed.processes.cancelled_write_bytes as f64),
                 format_bytes((written.most - written.least) as f64)
             )),
         }
+    }
+
+    /// Why it is not known how much of its writes left the page cache, where folios count as a whole.
+    fn folios(&self) -> String {
+        let Some(owed) = self.reading.owed() else {
+            return reason(&Unknown::NotSeen);
+        };
+        format!(
+            "the kernel counts a large page of the page cache (folio) as a whole, however few of its bytes were written; {} of these were dirty at the end",
+            format_bytes(owed as f64)
+        )
     }
 
     /// The verdict on writes, of which the devices carried a number of bytes that others' traffic can leave open.
@@ -351,8 +381,13 @@ impl<'a> Case<'a> {
         if least.served_by == most.served_by && carried.is_known_within(written) {
             return most;
         }
+        let why = match self.reading.counts_folios() {
+            true => self.folios(),
+            false if self.reading.owed().is_none() => "its files could not be examined at its end (deleted, or open too briefly), and the disk may have written for others".to_owned(),
+            false => "other processes had the disk write as well".to_owned(),
+        };
         let reason = format!(
-            "other processes had the disk write as well: between {} and {} of it can be the program's",
+            "{why}: between {} and {} of it can be the program's",
             format_bytes(carried.least as f64),
             format_bytes(carried.most as f64)
         );

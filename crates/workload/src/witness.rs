@@ -362,6 +362,12 @@ pub struct ObservedDevice {
     pub below: Option<DeviceStat>,
     /// A loop device lies on the way, whose file the page cache may hold.
     pub in_file: bool,
+    /// The layers below it pass on each byte once, as a loop device with direct I/O does.
+    pub passes_on: bool,
+    /// A file of note that lies on it was seen open for reading, or the target lies there; `false` of all devices where that is not known.
+    pub is_read: bool,
+    /// The same of writing.
+    pub is_written: bool,
     /// Its requests when the observation began.
     pub in_flight: InFlight,
 }

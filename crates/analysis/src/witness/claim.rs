@@ -2,6 +2,7 @@
 
 use iolab_record::witness::Claimed;
 use iolab_record::{ServedBy, ServedVerdict};
+use iolab_workload::counters::DeviceStat;
 use iolab_workload::named;
 use iolab_workload::witness::{ObservedDevice, Subject, TracedProgram};
 
@@ -15,6 +16,16 @@ named! {
         Read = "read",
         /// From the program to storage.
         Write = "write",
+    }
+}
+
+impl Transfer {
+    /// What a device carried that way, bytes.
+    pub(super) fn of(self, stat: &DeviceStat) -> u64 {
+        match self {
+            Self::Read => stat.read_bytes,
+            Self::Write => stat.write_bytes,
+        }
     }
 }
 

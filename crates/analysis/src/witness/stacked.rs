@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use iolab_workload::counters::DeviceStat;
 use iolab_workload::witness::{InFlight, ObservedDevice};
 
-use super::{Evidence, Flushes, Reading, Transfer};
+use super::{Evidence, Flushes, OWN_DATA, Reading, Transfer};
+use crate::disturbance::JOURNAL_PER_SYNC;
 
 impl Reading<'_> {
     /// What the devices in question carried, of all processes: the sum of what each counted.
@@ -16,6 +17,33 @@ impl Reading<'_> {
             false => devices.iter().try_fold(DeviceStat::default(), |sum, one| {
                 Some(sum.plus(one.traffic?))
             }),
+        }
+    }
+
+    /// The devices that it can have read from, or written to: those where files of note were seen open so, and the target's; all of
+    /// them where no such is known.
+    pub(super) fn devices_for(&self, transfer: Transfer) -> Vec<&ObservedDevice> {
+        let devices = &self.observed.devices;
+        let is_used = |device: &&ObservedDevice| match transfer {
+            Transfer::Read => device.is_read,
+            Transfer::Write => device.is_written,
+        };
+        match devices.iter().any(|device| is_used(&device)) {
+            true => devices.iter().filter(is_used).collect(),
+            false => devices.iter().collect(),
+        }
+    }
+
+    /// What these carried, of all processes: the sum of what each counted.
+    pub fn traffic_for(&self, transfer: Transfer) -> Option<DeviceStat> {
+        let devices = self.devices_for(transfer);
+        match devices.is_empty() {
+            true => self.traffic(),
+            false => devices
+                .into_iter()
+                .try_fold(DeviceStat::default(), |sum, one| {
+                    Some(sum.plus(one.traffic?))
+                }),
         }
     }
 
@@ -54,10 +82,10 @@ impl Reading<'_> {
         twice.fold(0, u64::saturating_add)
     }
 
-    /// What the disks below them carried, each counted once; `None` where they are disks themselves. With it, whether a file lies
-    /// between.
-    pub fn below(&self) -> Option<(DeviceStat, bool)> {
-        let devices = &self.observed.devices;
+    /// What the disks below those carried that it can have used so, each counted once; `None` where they are disks themselves. With it,
+    /// whether a file lies between.
+    pub fn below(&self, transfer: Transfer) -> Option<(DeviceStat, bool)> {
+        let devices = self.devices_for(transfer);
         let in_file = devices.iter().any(|one| one.in_file);
         devices.iter().find(|one| one.below.is_some())?;
         let sum = devices.iter().try_fold(DeviceStat::default(), |sum, one| {
@@ -68,6 +96,41 @@ impl Reading<'_> {
         let again = disks.filter(|disk| !seen.insert(disk.as_str()));
         let again = again.filter_map(|disk| self.of_disk(disk));
         Some((again.fold(sum, DeviceStat::since), in_file))
+    }
+
+    /// Bytes of its reads, or writes, that may have ended in the page cache of files behind loop devices, at most, where others can have
+    /// had the disks carry what these did: all that the devices carried, less what the disks below did for them at least.
+    pub fn kept_in_files(&self, transfer: Transfer) -> u64 {
+        let devices = self.devices_for(transfer);
+        let behind = devices.iter().filter(|one| one.in_file && !one.passes_on);
+        let kept = behind.filter_map(|one| {
+            let (through, below) = (one.traffic?, one.below?);
+            let by_others = match transfer {
+                Transfer::Read => self.read_by_others(),
+                Transfer::Write => 0,
+            };
+            let bytes = transfer.of(&below);
+            let all_known = transfer == Transfer::Read && self.by_others().is_some();
+            let own = match own_below(through, below, transfer) {
+                _ if all_known && by_others > 0 => bytes.saturating_sub(by_others),
+                None => 0,
+                Some(_) if by_others > slack_below(through.read_bytes, 0) => 0,
+                Some(own) => own,
+            };
+            // What a single device carried is held against its own disks alone.
+            let is_open = own < bytes || devices.len() > 1;
+            is_open.then(|| transfer.of(&through).saturating_sub(own))
+        });
+        kept.fold(0, u64::saturating_add)
+    }
+
+    /// Bytes that processes of others read, threads of the kernel apart, as far as that is known.
+    fn read_by_others(&self) -> u64 {
+        let others = self.observed.others.active.iter();
+        let read = others
+            .filter(|one| !one.is_kernel)
+            .map(|one| one.read_bytes);
+        read.fold(0, u64::saturating_add)
     }
 
     /// Flushes that the devices in question completed, or the disks below where they pass them on.
@@ -116,21 +179,11 @@ impl Reading<'_> {
 }
 
 impl Evidence {
-    /// The devices in question that carried anything that way; all of them where none is known to have.
+    /// The devices that it can have read from, or written to, by name.
     pub fn devices_of(&self, transfer: Transfer) -> Vec<String> {
-        let carried = |name: &&String| {
-            let mut devices = self.observed.devices.iter();
-            let stat = devices.find(|one| one.name == **name)?.traffic?;
-            Some(match transfer {
-                Transfer::Read => stat.read_bytes,
-                Transfer::Write => stat.write_bytes,
-            })
-        };
-        let used = self.devices.iter();
-        let used: Vec<String> = used
-            .filter(|name| carried(name).is_none_or(|bytes| bytes > 0))
-            .cloned()
-            .collect();
+        let reading = Reading::of(&self.observed);
+        let used = reading.devices_for(transfer).into_iter();
+        let used: Vec<String> = used.map(|one| one.name.clone()).collect();
         match used.is_empty() {
             true => self.devices.clone(),
             false => used,
@@ -138,10 +191,28 @@ impl Evidence {
     }
 }
 
+/// Bytes that the disks below a device carried for it, where these are all that is known; `None` where they carried more than it did: that
+/// was of others, and so may be the rest.
+pub fn own_below(through: DeviceStat, below: DeviceStat, transfer: Transfer) -> Option<u64> {
+    let flushes = match transfer {
+        Transfer::Read => 0,
+        Transfer::Write => through.flush_ios,
+    };
+    let (through, below) = (transfer.of(&through), transfer.of(&below));
+    let most = through.saturating_add(slack_below(through, flushes));
+    (below <= most).then_some(below)
+}
+
+/// Bytes that the disks below a device may carry for it beyond its own: read-ahead, and the journal of the file system below.
+fn slack_below(through: u64, flushes: u64) -> u64 {
+    let journal = flushes.saturating_mul(JOURNAL_PER_SYNC);
+    OWN_DATA.max(through / 10).saturating_add(journal)
+}
+
 #[cfg(test)]
 mod tests {
     use iolab_workload::counters::ProcessIo;
-    use iolab_workload::witness::{DiskTraffic, Observed, ProcessTotals, Subject};
+    use iolab_workload::witness::{DiskTraffic, Observed, OtherProcess, ProcessTotals, Subject};
 
     use super::super::{Asked, Bounds, OtherUse};
     use super::*;
@@ -249,7 +320,9 @@ mod tests {
             below: observed.devices[0].below,
             ..device("loop1", "vda", true, stat(0, 0, 0))
         };
-        let (below, in_file) = Reading::of(&observed).below().expect("there is one");
+        let (below, in_file) = Reading::of(&observed)
+            .below(Transfer::Write)
+            .expect("there is one");
         assert_eq!((below.write_bytes, in_file), (32 * MIB, true));
     }
 
@@ -277,15 +350,81 @@ mod tests {
         assert_eq!(of(&observed), named("vda", 7, false));
     }
 
+    /// The standard error of a program that writes to a loop device lies on vda, which others write to meanwhile.
     #[test]
-    fn a_direction_names_the_devices_that_carried_it() {
-        let mut observed = writer();
-        observed.devices[0].traffic = Some(stat(MIB, 0, 0));
-        let evidence = Evidence::of(iolab_record::witness::Witnessed {
-            observed,
-            ..Default::default()
-        });
+    fn a_direction_names_the_devices_that_it_can_have_used() {
+        let of = |loop0: (bool, bool), vda: (bool, bool), carried: u64| {
+            let mut observed = writer();
+            for (device, used) in observed.devices.iter_mut().zip([loop0, vda]) {
+                (device.is_read, device.is_written) = used;
+            }
+            observed.devices[0].traffic = Some(stat(0, carried, 0));
+            Evidence::of(iolab_record::witness::Witnessed {
+                observed,
+                ..Default::default()
+            })
+        };
+        let evidence = of((true, false), (false, true), 32 * MIB);
         assert_eq!(evidence.devices_of(Transfer::Read), ["loop0"]);
         assert_eq!(evidence.devices_of(Transfer::Write), ["vda"]);
+        let nowhere = of((false, false), (false, false), 32 * MIB);
+        assert_eq!(nowhere.devices_of(Transfer::Write), ["loop0", "vda"]);
+        // It carried nothing: what vda carried is not the program's.
+        let idle = of((false, true), (true, false), 0);
+        assert_eq!(idle.devices_of(Transfer::Write), ["loop0"]);
+        assert_eq!(idle.writes.carried, Some(Bounds::exact(0)));
+    }
+
+    /// A program that read 64 MiB of a loop device, below which vda read so much.
+    fn through_a_file(below: u64) -> Observed {
+        let mut observed = writer();
+        observed.devices.truncate(1);
+        let device = &mut observed.devices[0];
+        device.traffic = Some(stat(64 * MIB, 0, 0));
+        device.below = Some(stat(below, 0, 0));
+        observed.others.unread = 1;
+        observed
+    }
+
+    #[test]
+    fn what_others_read_below_a_loop_device_is_not_its_own() {
+        let kept = |observed: &Observed| {
+            let kept = Reading::of(observed).kept_in_files(Transfer::Read);
+            kept / MIB
+        };
+        assert_eq!(kept(&through_a_file(64 * MIB)), 0);
+        // The disks below tell how much: no others are known.
+        assert_eq!(kept(&through_a_file(16 * MIB)), 0);
+        // More than the device itself: others read there, and can have read all.
+        assert_eq!(kept(&through_a_file(640 * MIB)), 64);
+        let mut beside = through_a_file(64 * MIB);
+        beside.others.active.push(OtherProcess {
+            read_bytes: 60 * MIB,
+            ..OtherProcess::default()
+        });
+        assert_eq!(kept(&beside), 64);
+        // All accounts are known: at most 60 MiB of that are of others.
+        beside.others.unread = 0;
+        assert_eq!(kept(&beside), 60);
+        beside.devices[0].below = Some(stat(124 * MIB, 0, 0));
+        assert_eq!(kept(&beside), 0);
+        // A file of another disk was read as well: that can have carried what the loop device kept.
+        let mut two = through_a_file(0);
+        two.devices
+            .push(device("vdb", "vdb", false, stat(40 * MIB, 0, 0)));
+        assert_eq!(kept(&two), 64);
+        // Direct I/O of the loop device passes the page cache.
+        let mut direct = through_a_file(640 * MIB);
+        direct.devices[0].passes_on = true;
+        assert_eq!(kept(&direct), 0);
+    }
+
+    /// The file system below writes its journal for each flush of a loop device.
+    #[test]
+    fn a_journal_below_is_not_the_traffic_of_others() {
+        let of =
+            |flushes, below| own_below(stat(0, MIB, flushes), stat(0, below, 0), Transfer::Write);
+        assert_eq!(of(0, 2 * MIB), None);
+        assert_eq!(of(100, 2 * MIB), Some(2 * MIB));
     }
 }

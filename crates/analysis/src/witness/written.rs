@@ -1,10 +1,16 @@
 //! What an observation shows of writes: what a program dirtied in the page cache, threads of the kernel write later.
 
+use iolab_workload::counters::ProcessIo;
 use iolab_workload::medium::Medium;
 use iolab_workload::region_state::Residency;
 use iolab_workload::witness::{NoStorage, Subject};
 
 use super::{Asked, Bounds, NOTEWORTHY, OWN_DATA, Reading, Transfer, Unknown, unknown};
+
+/// Bytes of a page.
+const PAGE: u64 = 4096;
+/// Most pages of a folio of the page cache.
+const FOLIO_PAGES: u64 = 512;
 
 impl Reading<'_> {
     /// Bytes that the program wrote to storage, whether they have reached it or not. Where a file system does not count them, what it
@@ -37,22 +43,99 @@ impl Reading<'_> {
             Medium::Elsewhere => ways.writes.any() && sinks.len() == 0,
         };
         let written = match medium {
-            Medium::Storage => self.without_own_data(self.dirtied().unwrap_or(0)),
-            Medium::Memory | Medium::Elsewhere if is_there => io.wchar,
-            Medium::Elsewhere => self.dirtied().unwrap_or(0),
-            Medium::Memory => 0,
+            Medium::Storage => self.written().unwrap_or_default(),
+            Medium::Memory | Medium::Elsewhere if is_there => Bounds::exact(io.wchar),
+            Medium::Elsewhere => Bounds::exact(self.dirtied().unwrap_or(0)),
+            Medium::Memory => Bounds::default(),
         };
-        let most = match medium {
-            Medium::Storage => written.saturating_add(self.found_dirty()),
-            Medium::Memory | Medium::Elsewhere => written,
+        if medium == Medium::Storage && self.is_written_elsewhere(written) {
+            return unknown(Unknown::NotSeen, None);
+        }
+        let (found, in_pages) = match medium {
+            Medium::Storage => (self.found_dirty(), self.pages_of(written)),
+            Medium::Memory | Medium::Elsewhere => (0, written.most),
         };
-        match most < NOTEWORTHY {
+        match in_pages.saturating_add(found) < NOTEWORTHY {
             true => Asked::Nothing,
             false => Asked::Bytes(Bounds {
-                least: written,
-                most,
+                least: written.least,
+                most: written.most.saturating_add(found),
             }),
         }
+    }
+
+    /// Bytes that it wrote to storage, without what file systems add. Its account counts each folio of the page cache as a whole once a
+    /// byte of it is dirtied: where that is more than its calls wrote, the calls count.
+    fn written(&self) -> Option<Bounds> {
+        let by_calls = self.observed.processes.io?.wchar;
+        let dirtied = self.dirtied()?;
+        let Some(added) = dirtied.checked_sub(by_calls).filter(|added| *added > 0) else {
+            return Some(Bounds::exact(dirtied));
+        };
+        let ways = &self.observed.ways;
+        let is_own_data = added <= OWN_DATA && added <= by_calls / 20;
+        let by_folios = self.dirties_folios(dirtied);
+        let is_seen = ways.writes.any() && ways.sinks.is_empty() && !ways.inner_pipes;
+        Some(match (is_own_data, by_folios, is_seen) {
+            (true, ..) | (_, true, true) => Bounds::exact(by_calls),
+            // An unknown part of the calls wrote to storage.
+            (_, true, false) if ways.writes.any() => {
+                Bounds::between(dirtied / FOLIO_PAGES, by_calls)
+            }
+            // Some way of I/O that was not seen can have dirtied so much, and so can few bytes in folios.
+            (_, true, false) => Bounds::between(dirtied / FOLIO_PAGES, dirtied),
+            (_, false, _) if self.is_more_than_carried(dirtied) => {
+                Bounds::between(dirtied / FOLIO_PAGES, dirtied)
+            }
+            (_, false, _) => Bounds::exact(dirtied),
+        })
+    }
+
+    /// Whether calls alone, through the page cache, can have dirtied so many bytes of folios, and no other way of I/O was seen.
+    fn dirties_folios(&self, dirtied: u64) -> bool {
+        let io = self.observed.processes.io.unwrap_or_default();
+        let ways = &self.observed.ways;
+        let of_folios = pages_of_calls(io).saturating_mul(FOLIO_PAGES);
+        ways.uncounted.is_empty() && !ways.writes.is_direct() && dirtied <= of_folios
+    }
+
+    /// Whether all disks together wrote far less than left the page cache, if so much was dirtied.
+    fn is_more_than_carried(&self, dirtied: u64) -> bool {
+        let disks = self.observed.disks.iter();
+        let carried = disks.map(|disk| disk.traffic.write_bytes);
+        let carried = carried.fold(OWN_DATA, u64::saturating_add);
+        let left = self.owed().map(|owed| dirtied.saturating_sub(owed));
+        let is_direct = self.observed.ways.writes.is_direct();
+        !is_direct && left.is_some_and(|left| left / 2 > carried)
+    }
+
+    /// Bytes of the pages that it can have dirtied, at most, where it wrote so much.
+    fn pages_of(&self, written: Bounds) -> u64 {
+        let io = self.observed.processes.io.unwrap_or_default();
+        let dirtied = self.dirtied().unwrap_or(0);
+        dirtied.min(pages_of_calls(io)).max(written.most)
+    }
+
+    /// Whether the files that it was seen to write cannot hold what it wrote, and their devices did not carry what left the page cache.
+    fn is_written_elsewhere(&self, written: Bounds) -> bool {
+        let files = self.observed.files.iter().filter(|file| file.is_written);
+        let held = files.map(|file| file.bytes).reduce(u64::saturating_add);
+        let carried = self.traffic_for(Transfer::Write);
+        let left = written.least.saturating_sub(self.owed().unwrap_or(0));
+        self.observed.target.is_none()
+            && held.is_some_and(|held| held.saturating_add(OWN_DATA) < written.least)
+            && carried.is_some_and(|stat| stat.write_bytes.saturating_add(OWN_DATA) < left)
+    }
+
+    /// Whether its account has more than it wrote, because the page cache counts large folios as a whole.
+    pub fn counts_folios(&self) -> bool {
+        let written = self.written().zip(self.dirtied());
+        written.is_some_and(|(written, dirtied)| dirtied.saturating_sub(written.least) > OWN_DATA)
+    }
+
+    /// Whether all that it wrote has left the page cache: of the files that can hold it nothing is dirty any more.
+    pub fn has_left_page_cache(&self) -> bool {
+        self.owed() == Some(0) && self.written_back() > 0
     }
 
     /// Bytes that it discarded before they were written, at most, which others had left to be written, or an earlier run of it in
@@ -99,7 +182,7 @@ impl Reading<'_> {
     /// What of the program's writes the devices in question carried by the end of the observation.
     pub fn carried_writes(&self) -> Option<Bounds> {
         let dirtied = self.dirtied()?;
-        let device = self.traffic()?.write_bytes;
+        let device = self.traffic_for(Transfer::Write)?.write_bytes;
         let most = dirtied.saturating_add(self.found_dirty());
         let most = match self.observed.processes.lack_some() {
             true => device,
@@ -118,7 +201,7 @@ impl Reading<'_> {
     }
 
     /// Bytes that have left the page cache for a device, at least: all that was dirtied, where the target or the files that were seen
-    /// can hold all of it, less what still is dirty.
+    /// can hold all of it, less what still is dirty. Of folios that count as a whole it is known what was written to them.
     fn written_back(&self) -> u64 {
         let files = self.observed.files.iter().filter(|file| file.is_written);
         let of_files = files.map(|file| file.bytes).fold(0, u64::saturating_add);
@@ -128,7 +211,11 @@ impl Reading<'_> {
             .as_ref()
             .and_then(|target| target.bytes);
         let held = of_files.max(target.unwrap_or(0)).saturating_add(OWN_DATA);
-        match (self.dirtied(), self.owed()) {
+        let dirtied = match self.counts_folios() {
+            true => self.written().map(|written| written.least),
+            false => self.dirtied(),
+        };
+        match (dirtied, self.owed()) {
             _ if self.uses(Medium::Elsewhere, Transfer::Write) => 0,
             (Some(dirtied), Some(owed)) if dirtied <= held => dirtied.saturating_sub(owed),
             _ => 0,
@@ -146,14 +233,10 @@ impl Reading<'_> {
             .reduce(u64::saturating_add);
         owed.max(of_target.as_ref().and_then(Residency::owed_bytes))
     }
+}
 
-    /// Bytes that storage got for its writes, without what file systems add to these: those of its calls, where the rest is small.
-    fn without_own_data(&self, written: u64) -> u64 {
-        let by_calls = self.observed.processes.io.map_or(0, |io| io.wchar);
-        let added = written.checked_sub(by_calls);
-        match added.is_some_and(|added| added <= OWN_DATA && added <= by_calls / 20) {
-            true => by_calls,
-            false => written,
-        }
-    }
+/// Bytes of the pages that write calls can have touched, at most: each call that writes two bytes can touch two.
+fn pages_of_calls(io: ProcessIo) -> u64 {
+    let partial = io.syscw.saturating_mul(2 * (PAGE - 1));
+    io.wchar.saturating_add(partial)
 }

@@ -6,6 +6,7 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
+use super::Number;
 use super::mappings::{Mapped, is_library};
 use iolab_storage::{Opened, Stack};
 use iolab_workload::medium::Medium;
@@ -42,6 +43,8 @@ pub(super) struct SeenFile {
     pub(super) medium: Medium,
     /// Whether the device that it lies on is known.
     pub(super) has_device: bool,
+    /// That device.
+    device: Option<Number>,
     /// Its size when it was first seen, bytes.
     bytes: u64,
     /// The file, while it is open here.
@@ -73,6 +76,8 @@ pub(super) struct Descriptors {
     /// What all files lie on that were seen, deleted ones included; each once.
     pub(super) stacks: Vec<Stack>,
     pub(super) ways: IoWays,
+    /// Devices of files that were deleted since, with whether these were read, and written.
+    used: BTreeMap<Number, (bool, bool)>,
     /// Files that were seen and are not kept.
     known: BTreeMap<FileId, StoredKind>,
     /// What this process has as standard output and standard error.
@@ -151,9 +156,19 @@ impl Descriptors {
             metadata.is_some_and(|metadata| metadata.is_ok_and(|metadata| is_deleted(&metadata)))
         };
         for (id, mut file) in self.files.extract_if(.., |_, file| is_deleted(file)) {
+            note_use(&mut self.used, &file);
             keep_report(&mut self.stacks, &mut file);
             self.known.insert(id, StoredKind::Stored);
         }
+    }
+
+    /// Devices that files of note lie on, with whether these were read, and written. Of deleted files no size is known.
+    pub(super) fn used(&self) -> BTreeMap<Number, (bool, bool)> {
+        let mut used = self.used.clone();
+        let large = self.files.values();
+        let large = large.filter(|file| file.bytes() >= REPORT_MOST);
+        large.for_each(|file| note_use(&mut used, file));
+        used
     }
 
     /// Opens the files that are not kept open, for a last look; those that are no longer there are left out.
@@ -271,7 +286,9 @@ impl Descriptors {
                 .get(&id)
                 .is_some_and(|file| file.opened.is_none())
         {
-            self.files.remove(&id);
+            if let Some(file) = self.files.remove(&id) {
+                note_use(&mut self.used, &file);
+            }
             self.known.insert(id, StoredKind::Stored);
         }
         if let Some(file) = self.files.get_mut(&id) {
@@ -303,6 +320,7 @@ impl Descriptors {
                     let file = SeenFile {
                         medium,
                         has_device,
+                        device: stack.device,
                         bytes: opened.bytes().unwrap_or(0),
                         is_reachable: fs::metadata(&path).is_ok_and(|found| id_of(&found) == id),
                         path,
@@ -319,6 +337,15 @@ impl Descriptors {
         };
         self.known.insert(id, kind);
         Some(kind)
+    }
+}
+
+/// Notes how the device of a file was used.
+fn note_use(used: &mut BTreeMap<Number, (bool, bool)>, file: &SeenFile) {
+    if let Some(device) = file.device {
+        let (is_read, is_written) = used.entry(device).or_default();
+        *is_read |= file.is_read;
+        *is_written |= file.is_written;
     }
 }
 

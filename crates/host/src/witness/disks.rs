@@ -130,8 +130,13 @@ impl AllDevices {
         traffic.collect()
     }
 
-    /// What the devices that these stacks begin with carried, each once.
-    pub(super) fn lie_on(&self, earlier: &Self, stacks: &[Stack]) -> Vec<ObservedDevice> {
+    /// What the devices that these stacks begin with carried, each once; with whether they were read, and written.
+    pub(super) fn lie_on(
+        &self,
+        earlier: &Self,
+        stacks: &[Stack],
+        used: &BTreeMap<Number, (bool, bool)>,
+    ) -> Vec<ObservedDevice> {
         let mut seen = BTreeSet::new();
         let devices = stacks.iter().filter_map(|stack| {
             let number = stack.device.filter(|number| seen.insert(*number))?;
@@ -140,6 +145,7 @@ impl AllDevices {
                 None => format!("{}:{}", number.0, number.1),
             };
             let bottom = stack.bottom.as_deref();
+            let (is_read, is_written) = used.get(&number).copied().unwrap_or_default();
             let sum = |disks: &[Number]| {
                 let mut disks = disks.iter();
                 disks.try_fold(DeviceStat::default(), |sum, disk| {
@@ -153,6 +159,9 @@ impl AllDevices {
                 waits: self.waits(earlier, number),
                 below: bottom.and_then(sum),
                 in_file: stack.in_file,
+                passes_on: stack.passes_on,
+                is_read,
+                is_written,
                 in_flight: earlier.in_flight(&number),
             })
         });

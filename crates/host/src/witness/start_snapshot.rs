@@ -109,6 +109,10 @@ impl Before {
         let cancelled = cancelled_by_this_process().saturating_sub(self.cancelled_bytes);
         let has_target = self.target.is_some();
         let target = self.target.map(Target::after);
+        let mut used = descriptors.used();
+        for device in self.stacks.iter().filter_map(|stack| stack.device) {
+            used.insert(device, (true, true));
+        }
         let mut lie_on = self.stacks;
         for stack in std::mem::take(&mut descriptors.stacks) {
             if !lie_on.contains(&stack) {
@@ -116,7 +120,7 @@ impl Before {
             }
         }
         let is_started = matches!(followed.subject, Subject::Program(_));
-        let devices = now.lie_on(&self.devices, &lie_on);
+        let devices = now.lie_on(&self.devices, &lie_on, &used);
         let names: Vec<String> = devices.iter().map(|one| one.name.clone()).collect();
         let totals = followed.totals;
         let nfs = nfs_now.since(&self.nfs, &lie_on);

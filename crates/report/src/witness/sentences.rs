@@ -201,7 +201,7 @@ fn may_have_holes(observed: &Observed) -> bool {
 }
 
 fn writes(writes: &Direction, verdict: &ServedVerdict, evidence: &Evidence) -> String {
-    let device = &device_of(evidence, Transfer::Write);
+    let device = &written_to(writes, verdict, evidence);
     let discarded = discarded(evidence);
     let kept = match discarded {
         Some(_) => " and kept",
@@ -212,9 +212,10 @@ fn writes(writes: &Direction, verdict: &ServedVerdict, evidence: &Evidence) -> S
             "the {} that it wrote{kept}",
             format_bytes(written.most as f64)
         ),
-        // Where it may have kept nothing, or nothing follows for it, bounds add nothing.
+        // Where it may have kept nothing, or nothing follows for it, or they are far apart, bounds add nothing.
         Asked::Bytes(written)
-            if written.least < NOTEWORTHY || verdict.served_by == ServedBy::Unknown =>
+            if written.least < NOTEWORTHY.max(written.most / 2)
+                || verdict.served_by == ServedBy::Unknown =>
         {
             "its writes".to_owned()
         }
@@ -252,6 +253,23 @@ fn writes(writes: &Direction, verdict: &ServedVerdict, evidence: &Evidence) -> S
         ServedBy::NotStorage => format!("{asked} went to memory, not to storage"),
         ServedBy::Network => format!("{asked} went to a file server over the network"),
         _ => format!("where {asked} went is unknown: {}", verdict.reason),
+    }
+}
+
+/// The devices that it wrote to, or the disks below where these carried less: what is counted there can lie in a file in between.
+fn written_to(writes: &Direction, verdict: &ServedVerdict, evidence: &Evidence) -> String {
+    let device = device_of(evidence, Transfer::Write);
+    let asked = match writes.asked {
+        Asked::Bytes(written) => written.most as f64,
+        Asked::Nothing | Asked::Unknown { .. } => return device,
+    };
+    let carried = writes.carried.map_or(0.0, |carried| carried.least as f64);
+    let in_file = evidence.observed.devices.iter().any(|one| one.in_file);
+    match verdict.device_fraction {
+        Some(share) if in_file && carried > (share + 0.05) * asked => {
+            format!("the disks below {device}")
+        }
+        _ => device,
     }
 }
 
@@ -329,6 +347,10 @@ fn share_read(reads: &Direction, verdict: &ServedVerdict) -> String {
 fn share_written(writes: &Direction, verdict: &ServedVerdict, owed: Option<u64>) -> String {
     match (verdict.device_fraction, writes.carried) {
         (None, Some(Bounds { most: 0, .. })) => "none of".to_owned(),
+        // How much that is, is not known.
+        (None, _) if verdict.served_by == ServedBy::Device && owed == Some(0) => {
+            "all of".to_owned()
+        }
         (None, Some(carried)) => format!("{} of", bounds(carried)),
         (Some(share), _) if share >= 0.9995 && owed.is_some_and(|owed| owed > 0) => {
             "nearly all of".to_owned()
@@ -390,12 +412,23 @@ fn others(other: OtherUse, evidence: &Evidence) -> String {
                 ),
             };
             let (of_reads, of_writes) = (bounds(read), bounds(written));
+            // Beside what a program writes, file systems write data of their own.
+            let may_be_own = evidence.writes.asked != Asked::Nothing && written.most > 0;
             let done = match (read.most, written.most) {
                 (0, _) => format!("{may_write} {of_writes} to {device}"),
                 (_, 0) => format!("{may_read} {of_reads} from {device}"),
-                _ => format!("{may_read} {of_reads} from {device} and {wrote} {of_writes} to it"),
+                _ if !may_be_own => {
+                    format!("{may_read} {of_reads} from {device} and {wrote} {of_writes} to it")
+                }
+                _ => format!(
+                    "{may_read} {of_reads} from {device}, and they or the file system {may_write} {of_writes} to it"
+                ),
             };
-            format!("other processes {done}{early}")
+            let others = match may_be_own && read.most == 0 {
+                true => "other processes or the file system",
+                false => "other processes",
+            };
+            format!("{others} {done}{early}")
         }
         OtherUse::Unknown => {
             let why = match Reading::of(&evidence.observed).traffic() {

@@ -84,7 +84,18 @@ fn the_first_line_says_what_the_evidence_comes_to() {
             direction(64 * MIB, ServedBy::Mixed, Some(0.0625)),
         )
     };
-    insta::assert_snapshot!(headline(&late), @"fio: 6.2 % of the 64 MiB that it wrote had reached vda at its end, and 60 MiB had still to be written back. vda completed 240 cache flushes, of all processes. Other processes may have written up to 3 MiB to vda.");
+    insta::assert_snapshot!(headline(&late), @"fio: 6.2 % of the 64 MiB that it wrote had reached vda at its end, and 60 MiB had still to be written back. vda completed 240 cache flushes, of all processes. Other processes or the file system may have written up to 3 MiB to vda.");
+    // A loop device carried all, and left most of it in the page cache of its file.
+    let mut in_file = evidence(
+        nothing(),
+        direction(64 * MIB, ServedBy::Mixed, Some(0.0625)),
+    );
+    in_file.observed.devices = vec![ObservedDevice {
+        name: "loop0".to_owned(),
+        in_file: true,
+        ..ObservedDevice::default()
+    }];
+    insta::assert_snapshot!(headline(&in_file), @"fio: 6.2 % of the 64 MiB that it wrote had reached the disks below loop0 at its end. vda completed 240 cache flushes. Nothing else used vda.");
     let shared = Evidence {
         others: OtherUse::Little { most: 36 << 10 },
         ..evidence(nothing(), direction(64 * MIB, ServedBy::Device, Some(1.0)))

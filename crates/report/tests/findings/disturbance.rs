@@ -152,6 +152,29 @@ fn what_a_file_system_writes_beside_the_data_is_not_called_the_traffic_of_others
     );
 }
 
+/// The account counts each folio of the page cache as a whole: what it has beyond the requests is no room for others' traffic.
+#[test]
+fn folios_that_an_account_counts_as_a_whole_hide_no_traffic_of_others() {
+    let others = |others: f64| {
+        let mut record = one_cell(|_, _| {});
+        buffered_writes(&mut record, "end", 0.0);
+        for sample in &mut record.samples {
+            let bytes = sample.bytes();
+            sample
+                .counters
+                .process_io
+                .as_mut()
+                .expect("there")
+                .write_bytes = 14 * bytes;
+            let device = sample.counters.device.as_mut().expect("there");
+            device.write_bytes += (bytes as f64 * others) as u64;
+        }
+        only_cell(&record).flags.contains(&Flag::OtherTraffic)
+    };
+    assert!(others(0.3));
+    assert!(!others(0.0));
+}
+
 /// Turns a cell's reads into buffered writes of which a part is still dirty.
 fn buffered_writes(record: &mut RunRecord, sync: &str, still_dirty: f64) {
     record.cells[0].spec.trial.cache = CacheState::Cold;

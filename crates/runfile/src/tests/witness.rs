@@ -108,6 +108,9 @@ impl Numbers {
                 waits: Some(self.counters()),
                 below: Some(self.counters()),
                 in_file: true,
+                passes_on: true,
+                is_read: true,
+                is_written: true,
                 in_flight: InFlight {
                     reads: true,
                     writes: false,

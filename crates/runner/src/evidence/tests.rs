@@ -33,6 +33,7 @@ fn buffered<'a>(counters: &'a Counters, region: &'a Region) -> Facts<'a> {
         read_bytes: MB,
         write_bytes: 0,
         counters,
+        kept_in_files: 0,
         region_bytes: MB,
         is_named: true,
         region,
@@ -299,6 +300,31 @@ fn a_device_whose_disks_did_nothing_is_not_believed() {
     assert_eq!(of(0, true, 0).reason, of(MB, true, 0).reason);
 }
 
+/// A loop device over a file that the page cache can hold, below which the disks carried as much and more.
+#[test]
+fn what_others_read_below_a_loop_device_is_not_believed() {
+    let of = |below: u64, passes_on| {
+        let mut counters = counters(Some((MB, 0)), Some((MB, 0)));
+        counters.bottom = Some(Bottom {
+            stat: DeviceStat {
+                read_bytes: below,
+                ..DeviceStat::default()
+            },
+            in_file: true,
+            passes_on,
+        });
+        judge(&Facts {
+            kept_in_files: kept_in_files(&counters),
+            ..buffered(&counters, &Region::default())
+        })
+    };
+    assert_eq!(of(MB, false).served_by, ServedBy::Device);
+    let beside = of(10 * MB, false);
+    assert_eq!(beside.served_by, ServedBy::Unknown);
+    insta::assert_snapshot!(beside.reason, @"the page cache can hold the file behind the loop device, and other processes used the disks below: what these carried can be theirs");
+    assert_eq!(of(10 * MB, true).served_by, ServedBy::Device);
+}
+
 fn held(bytes: u64) -> Region {
     Region {
         before: Some(Residency {
@@ -476,7 +502,7 @@ proptest! {
         let facts = Facts {
             does_io: true, medium, direct, read_bytes, write_bytes, counters: &counters, region_bytes,
             is_witnessed: false,
-            is_named: true, region: &region,
+            kept_in_files: 0, is_named: true, region: &region,
         };
         let verdict = judge(&facts);
         prop_assert!(!verdict.reason.is_empty());

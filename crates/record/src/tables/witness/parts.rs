@@ -50,6 +50,7 @@ const IN_FLIGHT: &str =
 
 /// Table `witness_device`.
 pub static WITNESS_DEVICE: LazyLock<Table<ObservedDevice>> = LazyLock::new(|| {
+    const USED: &str = "whether a file of note that lies on it was seen open for reading, and for writing, or the target lies there; 0 of all devices where that is not known";
     const WAITS: &str = "sum of the times of all reads, and of all writes, queueing included";
     witness_table(
         "witness_device",
@@ -61,6 +62,9 @@ pub static WITNESS_DEVICE: LazyLock<Table<ObservedDevice>> = LazyLock::new(|| {
                 json_text!("disks", ObservedDevice, disks)
                     .doc("the disks below it, a JSON array; itself where it is one");
                 flag!("in_file", ObservedDevice, in_file).doc("a loop device lies on the way, whose file the page cache may hold");
+                flag!("passes_on", ObservedDevice, passes_on).doc("the layers below it pass on each byte once, as a loop device with direct I/O does");
+                flag!("is_read", ObservedDevice, is_read).doc(USED);
+                flag!("is_written", ObservedDevice, is_written).doc(USED);
                 flag!("reads_in_flight", ObservedDevice, in_flight.reads).doc(IN_FLIGHT);
                 flag!("writes_in_flight", ObservedDevice, in_flight.writes).doc(IN_FLIGHT);
                 number!("read_wait_ms", ObservedDevice, waits?.read_ms).doc(WAITS);
