@@ -79,17 +79,18 @@ impl Opened {
         let own = fstat(&self.file)
             .ok()
             .and_then(|stat| device::number_of(&stat));
-        let number = own.or_else(|| device_below(self.holder()));
-        let nfs = match own {
-            Some(_) => None,
-            None => mounts::mount_of(&self.file).and_then(mounts::Mount::nfs),
-        };
-        Stack::of(number, nfs)
+        if own.is_some() {
+            return Stack::of_device(own);
+        }
+        let nfs = mounts::mount_of(&self.file).and_then(mounts::Mount::nfs);
+        Stack::of_file(device_below(self.holder()), nfs)
     }
 
     /// What answers for its bytes.
     pub fn medium(&self) -> Medium {
-        medium_of(self.holder(), || self.stack().in_remote_file)
+        medium_of(self.holder(), || {
+            self.stack().each().any(|one| one.in_remote_file)
+        })
     }
 }
 

@@ -262,7 +262,11 @@ impl Descriptors {
 
 /// Adds what a file lies on.
 fn count(stacks: &mut Vec<Stack>, stack: Option<Stack>) {
-    stacks.extend(stack.filter(|stack| !stacks.contains(stack)));
+    for one in stack.iter().flat_map(Stack::each) {
+        if !stacks.contains(one) {
+            stacks.push(one.clone());
+        }
+    }
 }
 
 /// Whether a file counts: one that was seen as standard output alone does with its device where it is large.
