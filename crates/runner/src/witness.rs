@@ -153,7 +153,7 @@ impl<'a> Case<'a> {
                 bottom: below.map(|(stat, in_file)| Bottom {
                     stat,
                     in_file,
-                    passes_on: false,
+                    passes_on: observed.devices.iter().all(|one| one.passes_on),
                 }),
                 ..Counters::default()
             },

@@ -362,6 +362,8 @@ pub struct ObservedDevice {
     pub below: Option<DeviceStat>,
     /// A loop device lies on the way, whose file the page cache may hold.
     pub in_file: bool,
+    /// The layers below it pass on each byte once, and nothing of their own; a loop device among them bypasses the page cache.
+    pub passes_on: bool,
     /// Its requests when the observation began.
     pub in_flight: InFlight,
 }

@@ -153,6 +153,7 @@ impl AllDevices {
                 waits: self.waits(earlier, number),
                 below: bottom.and_then(sum),
                 in_file: stack.in_file,
+                passes_on: stack.passes_on,
                 in_flight: earlier.in_flight(&number),
             })
         });

@@ -108,6 +108,7 @@ impl Numbers {
                 waits: Some(self.counters()),
                 below: Some(self.counters()),
                 in_file: true,
+                passes_on: true,
                 in_flight: InFlight {
                     reads: true,
                     writes: false,
