@@ -390,7 +390,7 @@ impl<'a> Case<'a> {
 }
 
 /// Why it is unknown where reads came from that neither storage nor, at the end, the page cache had.
-const GONE: &str = "storage carried none of it, and the page cache held none of its files at the end: copied without being read (copy_file_range), or dropped from the page cache meanwhile";
+const GONE: &str = "storage carried next to none of it, and the page cache held none of its files at the end: copied without being read (copy_file_range), or dropped from the page cache meanwhile";
 
 /// Why it is not known how much a program asked for, in words.
 fn reason(why: &Unknown) -> String {

@@ -110,7 +110,7 @@ fn what_the_page_cache_does_not_hold_may_not_have_come_from_it() {
         (gone.served_by, gone.device_fraction),
         (ServedBy::Unknown, None)
     );
-    insta::assert_snapshot!(gone.reason, @"storage carried none of it, and the page cache held none of its files at the end: copied without being read (copy_file_range), or dropped from the page cache meanwhile");
+    insta::assert_snapshot!(gone.reason, @"storage carried next to none of it, and the page cache held none of its files at the end: copied without being read (copy_file_range), or dropped from the page cache meanwhile");
     // What it held before is known of a file that is named.
     let named = Observed {
         target: reader(0).target,
