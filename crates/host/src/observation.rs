@@ -49,9 +49,10 @@ impl<'a> Observation<'a> {
         };
         let mut stacks: Vec<Stack> = Vec::new();
         for (target, ..) in &ranges {
-            let stack = target.stack();
-            if !stacks.contains(stack) {
-                stacks.push(stack.clone());
+            for stack in target.stack().each() {
+                if !stacks.contains(stack) {
+                    stacks.push(stack.clone());
+                }
             }
         }
         Self {

@@ -13,6 +13,7 @@ mod mappings;
 mod over_time;
 mod process_tree;
 mod running_process;
+mod seen_file;
 mod signals;
 mod start_snapshot;
 mod target;
@@ -34,7 +35,7 @@ use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::Pid;
 
 use crate::counters::account_of_collected;
-use descriptors::{Descriptors, Owner};
+use descriptors::Descriptors;
 use exits::Exits;
 use group::WitnessGroup;
 use over_time::{Pace, Recorder};
@@ -321,7 +322,7 @@ fn alone(watch: &mut Watch) -> Result<Followed> {
         faults: None,
         ancestors: BTreeSet::new(),
         living: BTreeSet::new(),
-        descriptors: Descriptors::new(Owner::Foreign),
+        descriptors: Descriptors::new(),
     })
 }
 

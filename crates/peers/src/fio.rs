@@ -13,7 +13,7 @@ use iolab_workload::operation::PerOperation;
 use iolab_workload::outcome::{Outcome, Tally};
 use iolab_workload::trial::TrialSpec;
 
-use super::{CommandLine, Need, Peer, Results};
+use super::{CommandLine, Need, Peer, Results, Transferred};
 use iolab_workload::tool::Tool;
 use report::{Direction, FioReport};
 
@@ -76,6 +76,10 @@ impl Peer for Fio {
 
     fn import(&self, text: &str) -> Result<Results> {
         import::import(text)
+    }
+
+    fn transferred(&self, text: &str) -> Result<Transferred> {
+        import::transferred(text)
     }
 }
 

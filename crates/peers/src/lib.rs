@@ -30,7 +30,7 @@ use iolab_workload::outcome::{Effective, Ended, FailedProgram, Failure, Outcome,
 use iolab_workload::trial::{Descriptors, FileLayout, TrialSpec};
 
 pub use common_plan::{Need, adapt, beyond_budget, waiting};
-pub use results::{PeerResult, Results};
+pub use results::{JobBytes, PeerResult, Results, Transferred};
 
 use iolab_record::environment::{Environment, KEYS};
 use iolab_workload::names::unknown;
@@ -93,6 +93,23 @@ pub trait Peer: Sync {
     /// # Errors
     /// Of kind [`Usage`](iolab_workload::Kind::Usage): what of its report is of no use.
     fn import(&self, text: &str) -> Result<Results>;
+
+    /// Reads what its jobs transferred, of settings that iolab lacks too.
+    ///
+    /// # Errors
+    /// Of kind [`Usage`](iolab_workload::Kind::Usage): what of its report is of no use.
+    fn transferred(&self, text: &str) -> Result<Transferred> {
+        let results = self.import(text)?;
+        let jobs = results.entries.iter().map(|entry| JobBytes {
+            read: entry.operations.read.bytes,
+            written: entry.operations.write.bytes,
+            elapsed_ns: entry.elapsed_ns,
+        });
+        Ok(Transferred {
+            tool: results.tool,
+            jobs: jobs.collect(),
+        })
+    }
 }
 
 /// The peer of a name.

@@ -21,6 +21,26 @@ pub struct Results {
     pub notes: Vec<String>,
 }
 
+/// What a report claims that was transferred, whether iolab could measure the same or not.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Transferred {
+    /// The tool.
+    pub tool: Tool,
+    /// Its jobs or tests that did anything.
+    pub jobs: Vec<JobBytes>,
+}
+
+/// What one job, or one test, transferred.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct JobBytes {
+    /// Bytes that it read.
+    pub read: u64,
+    /// Bytes that it wrote.
+    pub written: u64,
+    /// From its start to its end, ns.
+    pub elapsed_ns: u64,
+}
+
 /// One job, or one test.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PeerResult {

@@ -245,14 +245,18 @@ fn below(facts: &Facts<'_>, device: f64) -> Option<ServedVerdict> {
         let is_open = bottom.in_file && least < DEVICE_AGREES_FROM * device;
         return is_open.then(|| verdict(ServedBy::Unknown, None, OTHERS_BELOW));
     }
-    let served_by = match bottom.in_file {
+    let served_by = match bottom.in_file && !bottom.passes_on {
         true if carried <= CACHE_UP_TO => ServedBy::PageCache,
         true => ServedBy::Mixed,
         false => ServedBy::Unknown,
     };
-    let cause = match bottom.in_file {
-        true => "the page cache holds the file behind the loop device",
-        false => "something between them served or kept the rest",
+    let cause = match (bottom.in_file, bottom.passes_on) {
+        (true, false) => "the page cache holds the file behind the loop device",
+        // Nothing of it is in the page cache.
+        (true, true) if facts.write_bytes == 0 => {
+            "holes or unwritten extents of the file behind the loop device may have served the rest"
+        }
+        _ => "something between them served or kept the rest",
     };
     Some(ServedVerdict {
         served_by,

@@ -11,7 +11,7 @@ use iolab_workload::series::Series;
 
 use crate::{cell_record, now_utc};
 use iolab_analysis::analysis::Response;
-use iolab_peers::{PEERS, PeerResult, Results};
+use iolab_peers::{PEERS, Peer, PeerResult, Results, Transferred};
 use iolab_plan::cells::{PlannedCell, cells};
 use iolab_plan::experiment::{Design, Experiment};
 use iolab_plan::read_user_file;
@@ -23,10 +23,43 @@ use iolab_record::{
 use iolab_runfile::{NewFile, RunFile};
 use iolab_workload::names::check_file_name;
 use iolab_workload::settings::{CellSpec, SETTINGS, Setting};
-use iolab_workload::tool::Tool;
 
 /// Largest text that is read, bytes.
 pub const TEXT_MAX: u64 = 64 << 20;
+
+/// What a report claims that was transferred.
+///
+/// # Errors
+/// As [`Import::read`], but for jobs that iolab cannot express.
+pub(crate) fn transferred(path: &Path) -> Result<Transferred> {
+    let text = text_of(path)?;
+    let transferred = peer_of(&text).and_then(|peer| peer.transferred(&text));
+    let some = transferred.and_then(|found| match found.jobs.is_empty() {
+        true => Err(nothing()),
+        false => Ok(found),
+    });
+    some.map_err(|error| error.within(path.display()))
+}
+
+fn text_of(path: &Path) -> Result<String> {
+    let bytes = read_user_file::bytes(path, TEXT_MAX, "give the text that fio or iozone wrote")?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// The tool whose report this is.
+fn peer_of(text: &str) -> Result<&'static dyn Peer> {
+    let peer = PEERS.iter().find(|peer| peer.recognises(text)).copied();
+    peer.ok_or_else(|| {
+        let reports: Vec<&str> = PEERS.iter().map(|peer| peer.report()).collect();
+        Error::usage("it is not a report of fio or IOzone")
+            .hint(format!("give {}", reports.join(", or ")))
+    })
+}
+
+fn nothing() -> Error {
+    Error::usage("none of its jobs transferred anything")
+        .hint("give the report of a run that transferred data")
+}
 
 /// Results of another tool, ready to be written.
 #[derive(Debug, Clone, PartialEq)]
@@ -40,15 +73,9 @@ impl Import {
     /// # Errors
     /// Of kind [`Usage`](iolab_workload::Kind::Usage): it is neither, or what is wrong with it.
     pub fn parse(text: &str) -> Result<Self> {
-        let Some(peer) = PEERS.iter().find(|peer| peer.recognises(text)) else {
-            let reports: Vec<&str> = PEERS.iter().map(|peer| peer.report()).collect();
-            return Err(Error::usage("it is not a report of fio or IOzone")
-                .hint(format!("give {}", reports.join(", or "))));
-        };
-        let results = peer.import(text)?;
+        let results = peer_of(text)?.import(text)?;
         match results.entries.is_empty() {
-            true => Err(Error::usage("none of its jobs transferred anything")
-                .hint("give the report of a run that transferred data")),
+            true => Err(nothing()),
             false => Ok(Self { results }),
         }
     }
@@ -58,9 +85,7 @@ impl Import {
     /// # Errors
     /// As [`Import::parse`]; also when it cannot be read or is larger than [`TEXT_MAX`].
     pub fn read(path: &Path) -> Result<Self> {
-        let bytes =
-            read_user_file::bytes(path, TEXT_MAX, "give the text that fio or iozone wrote")?;
-        Self::parse(&String::from_utf8_lossy(&bytes)).map_err(|error| error.within(path.display()))
+        Self::parse(&text_of(path)?).map_err(|error| error.within(path.display()))
     }
 
     /// Writes it into a new run file, under a name made from that of its source.
@@ -103,16 +128,6 @@ impl Import {
         let path = file.path().to_owned();
         file.finish(RunStatus::Done, &now, None)?;
         Ok(path)
-    }
-
-    /// Its jobs or tests.
-    pub(crate) fn entries(&self) -> &[PeerResult] {
-        &self.results.entries
-    }
-
-    /// The tool that wrote it.
-    pub(crate) fn tool(&self) -> Tool {
-        self.results.tool
     }
 
     /// Notes for the user.

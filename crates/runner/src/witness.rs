@@ -8,17 +8,18 @@ use std::time::{Duration, SystemTime};
 use iolab_analysis::witness::{Asked, Bounds, Reading, Transfer, Unknown};
 use iolab_doctor::environment;
 use iolab_host::witness::{Milestone, Witness};
+use iolab_peers::JobBytes;
 use iolab_record::witness::{Claimed, ToolClaim, Witnessed};
-use iolab_record::{OperationSummary, PerOperation, ServedBy, ServedVerdict};
+use iolab_record::{ServedBy, ServedVerdict};
 use iolab_workload::counters::{Bottom, Counters, NfsIo, ProcessIo};
 use iolab_workload::medium::Medium;
 use iolab_workload::quantity::{format_bytes, format_percent};
 use iolab_workload::region_state::Region;
-use iolab_workload::witness::{Observed, UncountedWay};
+use iolab_workload::witness::{Observed, ObservedFile, UncountedWay};
 use iolab_workload::{Error, Result};
 
 use crate::evidence::{Facts, judge};
-use crate::import::Import;
+use crate::import::transferred;
 use crate::now_utc;
 
 /// Bytes of a file from which on it matters what the page cache held of it.
@@ -70,7 +71,7 @@ pub fn report_of(words: &[OsString]) -> Option<PathBuf> {
 /// # Errors
 /// Of kind [`Usage`](iolab_workload::Kind::Usage): there is no report that can be read, or it is older.
 pub fn claim(report: &Path, since: SystemTime) -> Result<ToolClaim> {
-    let import = Import::read(report)?;
+    let transferred = transferred(report)?;
     let written = std::fs::metadata(report).and_then(|metadata| metadata.modified());
     // File systems give times of files in steps of the kernel's clock.
     let is_older = written.is_ok_and(|written| written + CLOCK_STEP < since);
@@ -81,11 +82,11 @@ pub fn claim(report: &Path, since: SystemTime) -> Result<ToolClaim> {
         ))
         .hint("give the report that this program writes"));
     }
-    let of = |of: fn(&PerOperation<OperationSummary>) -> OperationSummary| {
-        let entries: Vec<(u64, u64)> = import
-            .entries()
+    let of = |of: fn(&JobBytes) -> u64| {
+        let entries: Vec<(u64, u64)> = transferred
+            .jobs
             .iter()
-            .map(|entry| (of(&entry.operations).bytes, entry.elapsed_ns))
+            .map(|job| (of(job), job.elapsed_ns))
             .filter(|(bytes, _)| *bytes > 0)
             .collect();
         let rate = match entries[..] {
@@ -100,9 +101,9 @@ pub fn claim(report: &Path, since: SystemTime) -> Result<ToolClaim> {
         (bytes > 0).then_some(Claimed { bytes, rate })
     };
     Ok(ToolClaim {
-        tool: import.tool().to_string(),
-        reads: of(|operations| operations.read.clone()),
-        writes: of(|operations| operations.write.clone()),
+        tool: transferred.tool.to_string(),
+        reads: of(|job| job.read),
+        writes: of(|job| job.written),
     })
 }
 
@@ -169,7 +170,7 @@ impl<'a> Case<'a> {
         Some(Bottom {
             stat,
             in_file,
-            passes_on: false,
+            passes_on: self.observed.devices.iter().all(|one| one.passes_on),
         })
     }
 
@@ -220,10 +221,15 @@ impl<'a> Case<'a> {
         let by_calls = fetched.within(bounds.most);
         let most = self.judge_fetched(bounds.most, by_calls.most);
         let pipes = bounds.most - bounds.least.max(by_calls.most);
+        // Where storage can have carried all of it, that is no less open.
+        let piped = match pipes {
+            0 => bounds.most - bounds.least,
+            pipes => pipes,
+        };
         let of_pipes = || {
             undecided(format!(
                 "up to {} of what its calls read came from its own pipes",
-                format_bytes(pipes as f64)
+                format_bytes(piped as f64)
             ))
         };
         if self.judge_fetched(bounds.least, by_calls.most).served_by != most.served_by {
@@ -243,6 +249,9 @@ impl<'a> Case<'a> {
                 false => undecided(faults(fetched)),
             };
         }
+        if most.served_by == ServedBy::PageCache && self.is_gone() {
+            return undecided(GONE.to_owned());
+        }
         let reason = most.reason.clone() + self.unseen(&most);
         let share = most.device_fraction;
         ServedVerdict {
@@ -250,6 +259,19 @@ impl<'a> Case<'a> {
             device_fraction: share.filter(|_| by_calls.is_known_within(bounds.most)),
             ..most
         }
+    }
+
+    /// Whether the page cache held nothing, at the end, of the files that it can have read: then it may not have served what storage
+    /// did not carry. `copy_file_range` counts bytes as read that the file system only shares.
+    fn is_gone(&self) -> bool {
+        let files = self.observed.files.iter();
+        let mut files = files.filter(|file| file.is_read && file.bytes >= FILE_LEAST);
+        let is_empty = |file: &ObservedFile| {
+            let held = file.after.filter(|after| after.looked_bytes > 0);
+            held.is_some_and(|after| after.resident_bytes < FILE_LEAST.min(file.bytes / 16))
+        };
+        let is_buffered = !self.is_named() && !self.observed.ways.reads.is_direct();
+        is_buffered && files.clone().next().is_some() && files.all(is_empty)
     }
 
     /// What is unknown of the page cache without `--on`, and the remedy: `--on` can name one file.
@@ -401,6 +423,9 @@ impl<'a> Case<'a> {
         }
     }
 }
+
+/// Why it is unknown where reads came from that neither storage nor, at the end, the page cache had.
+const GONE: &str = "storage carried next to none of it, and the page cache held none of its files at the end: copied without being read (copy_file_range), or dropped from the page cache meanwhile";
 
 /// Why it is not known how much a program asked for, in words.
 fn reason(why: &Unknown) -> String {

@@ -35,21 +35,38 @@ pub struct Stack {
     pub nfs: Option<NfsMount>,
     /// The file of a loop device lies with another machine (NFS, SMB).
     pub in_remote_file: bool,
+    /// The other devices of its file system, where that lies on several (btrfs): any of them may have its bytes.
+    pub beside: Vec<Stack>,
 }
 
 impl Stack {
-    /// Follows a device down.
-    pub(super) fn below(device: Option<Number>) -> Self {
+    /// Follows a block device down.
+    pub(super) fn of_device(device: Option<Number>) -> Self {
         Self::below_in(Path::new("/sys"), device)
     }
 
-    /// Follows the device down that something lies on, whose own mount of NFS comes before those of files below.
-    pub(super) fn of(device: Option<Number>, own: Option<NfsMount>) -> Self {
-        let below = Self::below(device);
+    /// Follows the devices down that a file lies on, which has been found to lie on this one. Its own mount of NFS comes before those
+    /// of files below.
+    pub(super) fn of_file(device: Option<Number>, own: Option<NfsMount>) -> Self {
+        Self::of_file_in(Path::new("/sys"), device, own)
+    }
+
+    fn of_file_in(sys: &Path, device: Option<Number>, own: Option<NfsMount>) -> Self {
+        let below = Self::below_in(sys, device);
+        let all = device.map_or_else(Vec::new, |device| members(sys, device));
+        let others = all.into_iter().filter(|other| Some(*other) != device);
         Self {
             nfs: own.or(below.nfs),
+            beside: others
+                .map(|other| Self::below_in(sys, Some(other)))
+                .collect(),
             ..below
         }
+    }
+
+    /// This one, and those of the other devices of the file system.
+    pub fn each(&self) -> impl Iterator<Item = &Self> {
+        std::iter::once(self).chain(&self.beside)
     }
 
     fn below_in(sys: &Path, device: Option<Number>) -> Self {
@@ -77,8 +94,16 @@ impl Stack {
             passes_on: walk.passes_on,
             nfs,
             in_remote_file: walk.in_remote_file,
+            beside: Vec::new(),
         }
     }
+}
+
+/// The devices of the file system that a device belongs to; itself alone where it lies on no other one.
+fn members(sys: &Path, device: Number) -> Vec<Number> {
+    let all = sysfs::btrfs_devices(sys).into_iter();
+    let mut all = all.filter(|devices| devices.contains(&device));
+    all.next().unwrap_or_else(|| vec![device])
 }
 
 struct Walk<'a> {
@@ -156,7 +181,8 @@ impl Walk<'_> {
             self.in_remote_file |= !mount.fs.kind.starts_with("fuse");
             self.note_served(mount.nfs());
         }
-        self.down(device_of(&file)?)
+        let mut devices = members(self.sys, device_of(&file)?).into_iter();
+        devices.try_for_each(|number| self.down(number))
     }
 }
 
@@ -267,6 +293,27 @@ mod tests {
     }
 
     #[test]
+    fn a_file_system_on_several_devices_lies_on_each() {
+        let fake = Fake::new();
+        fake.device("sds", (259, 920));
+        let on = |device| Stack::of_file_in(fake.0.path(), Some(device), None);
+        assert_eq!(on((259, 910)).each().count(), 1);
+        let members = fake.0.path().join("fs/btrfs/4711/devices");
+        fs::create_dir_all(&members).expect("created");
+        for device in ["sdr", "sds"] {
+            symlink(fake.folder(device), members.join(device)).expect("linked");
+        }
+        let devices = |stack: &Stack| -> Vec<_> { stack.each().map(|one| one.device).collect() };
+        assert_eq!(
+            devices(&on((259, 920))),
+            [Some((259, 920)), Some((259, 910))]
+        );
+        assert_eq!(devices(&on((259, 900))), [Some((259, 900))]);
+        // Who has a device of it open itself uses that one alone.
+        assert_eq!(devices(&fake.stack((259, 910))), [Some((259, 910))]);
+    }
+
+    #[test]
     fn files_on_several_servers_lie_on_none_of_them_in_particular() {
         let mount = |number: u32| {
             Some(NfsMount {
@@ -306,7 +353,7 @@ mod tests {
         let fake = Fake::new();
         let stack = fake.stack((259, 900));
         assert_eq!((stack.device, stack.bottom), (Some((259, 900)), None));
-        assert_eq!(Stack::below(None), Stack::default());
+        assert_eq!(Stack::of_device(None), Stack::default());
     }
 
     #[test]

@@ -26,7 +26,7 @@ fn check_device(path: &Path, number: Number) -> Result<()> {
     // Whoever changes a table suspends it for a moment.
     let deadline = Instant::now() + TIMEOUT;
     let name = loop {
-        let mut all = std::iter::once(number).chain(Stack::below(Some(number)).below);
+        let mut all = std::iter::once(number).chain(Stack::of_device(Some(number)).below);
         match all.find_map(|number| suspended(sys, number)) {
             None => return Ok(()),
             Some(name) if Instant::now() >= deadline => break name,

@@ -26,8 +26,19 @@ impl Opened {
     /// # Errors
     /// Those of open(2).
     pub fn open(path: &Path) -> std::io::Result<Self> {
-        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-        let file = open(path, flags, Mode::empty())?;
+        Self::with(path, OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY)
+    }
+
+    /// Names what a path leads to without opening it (`O_PATH`): that breaks no lease, and holds no device.
+    ///
+    /// # Errors
+    /// Those of open(2).
+    pub fn named(path: &Path) -> std::io::Result<Self> {
+        Self::with(path, OFlags::PATH)
+    }
+
+    fn with(path: &Path, flags: OFlags) -> std::io::Result<Self> {
+        let file = open(path, flags | OFlags::CLOEXEC, Mode::empty())?;
         Ok(Self {
             file: file.into(),
             holder: OnceCell::new(),
@@ -46,7 +57,9 @@ impl Opened {
         let stat = fstat(&self.file).ok()?;
         match FileType::from_raw_mode(stat.st_mode) {
             FileType::RegularFile => u64::try_from(stat.st_size).ok(),
-            FileType::BlockDevice => seek(&self.file, SeekFrom::End(0)).ok(),
+            FileType::BlockDevice => seek(&self.file, SeekFrom::End(0))
+                .ok()
+                .or_else(|| device::bytes_of(device::number_of(&stat)?)),
             _ => None,
         }
     }
@@ -66,17 +79,18 @@ impl Opened {
         let own = fstat(&self.file)
             .ok()
             .and_then(|stat| device::number_of(&stat));
-        let number = own.or_else(|| device_below(self.holder()));
-        let nfs = match own {
-            Some(_) => None,
-            None => mounts::mount_of(&self.file).and_then(mounts::Mount::nfs),
-        };
-        Stack::of(number, nfs)
+        if own.is_some() {
+            return Stack::of_device(own);
+        }
+        let nfs = mounts::mount_of(&self.file).and_then(mounts::Mount::nfs);
+        Stack::of_file(device_below(self.holder()), nfs)
     }
 
     /// What answers for its bytes.
     pub fn medium(&self) -> Medium {
-        medium_of(self.holder(), || self.stack().in_remote_file)
+        medium_of(self.holder(), || {
+            self.stack().each().any(|one| one.in_remote_file)
+        })
     }
 }
 

@@ -294,8 +294,8 @@ impl Target {
     }
 
     /// The block device it lies on (MAJOR, MINOR), when it is exactly one. A file system over
-    /// several devices (btrfs) counts as lying on the one it was mounted by; a file of an overlay, on
-    /// the one of the layer with its bytes, where that is within reach.
+    /// several devices (btrfs) counts as lying on the one it was mounted by, and [`stack`](Self::stack) has
+    /// the others; a file of an overlay, on the one of the layer with its bytes, where that is within reach.
     pub fn device(&self) -> Option<(u32, u32)> {
         match self.kind {
             TargetKind::CharDevice => None,
@@ -328,8 +328,12 @@ impl Target {
 
     /// The block devices below it, down to the disks; or the NFS mount that it lies on.
     pub fn stack(&self) -> &Stack {
-        let nfs = || self.mount().and_then(Mount::nfs);
-        self.stack.get_or_init(|| Stack::of(self.device(), nfs()))
+        self.stack.get_or_init(|| match self.kind {
+            TargetKind::CharDevice | TargetKind::BlockDevice => Stack::of_device(self.device()),
+            TargetKind::Scratch | TargetKind::File => {
+                Stack::of_file(self.device(), self.mount().and_then(Mount::nfs))
+            }
+        })
     }
 
     /// The file system it lies on; `None` for devices.
@@ -366,7 +370,9 @@ impl Target {
 
     /// What answers for its bytes.
     pub fn medium(&self) -> Medium {
-        inspected_target::medium_of(self.holder(), || self.stack().in_remote_file)
+        inspected_target::medium_of(self.holder(), || {
+            self.stack().each().any(|one| one.in_remote_file)
+        })
     }
 
     /// Alignment for direct I/O.

@@ -44,6 +44,18 @@ pub fn linked_devices(dir: &Path) -> io::Result<Vec<Number>> {
         .collect()
 }
 
+/// The devices of each mounted btrfs file system.
+pub fn btrfs_devices(sys: &Path) -> Vec<Vec<Number>> {
+    let entries = std::fs::read_dir(sys.join("fs/btrfs"))
+        .into_iter()
+        .flatten()
+        .flatten();
+    entries
+        .filter_map(|entry| linked_devices(&entry.path().join("devices")).ok())
+        .filter(|devices| !devices.is_empty())
+        .collect()
+}
+
 /// Whether a disk has a queue of requests, and so events of their ways; device mapper, md and zram have none.
 pub fn has_requests(disk: &Path) -> bool {
     disk.join("mq").exists()

@@ -362,7 +362,7 @@ pub struct ObservedDevice {
     pub below: Option<DeviceStat>,
     /// A loop device lies on the way, whose file the page cache may hold.
     pub in_file: bool,
-    /// The layers below it pass on each byte once, as a loop device with direct I/O does.
+    /// The layers below it pass on each byte once, and nothing of their own; a loop device among them bypasses the page cache.
     pub passes_on: bool,
     /// A file of note that lies on it was seen open for reading, or the target lies there; `false` of all devices where that is not known.
     pub is_read: bool,

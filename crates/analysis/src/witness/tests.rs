@@ -340,6 +340,28 @@ fn what_left_the_page_cache_has_reached_the_device() {
     );
 }
 
+/// As in a file system that was unmounted, or of another mount namespace.
+#[test]
+fn a_file_that_was_out_of_reach_at_the_end_leaves_write_back_open() {
+    let mut observed = writer(0, 64 * MIB);
+    let unseen = ObservedFile {
+        after: None,
+        ..observed.files[0].clone()
+    };
+    observed.files.push(unseen);
+    by_another(&mut observed, 0, 50 * MIB);
+    let reading = Reading::of(&observed);
+    assert_eq!(reading.owed(), None);
+    let open = Bounds {
+        least: 14 * MIB,
+        most: 64 * MIB,
+    };
+    assert_eq!(reading.carried_writes(), Some(open));
+    // One without bytes has nothing to be written.
+    observed.files[1].bytes = 0;
+    assert_eq!(Reading::of(&observed).owed(), Some(0));
+}
+
 #[test]
 fn files_that_were_not_seen_leave_write_back_open() {
     let mut observed = writer(0, 100 * MIB);

@@ -222,16 +222,21 @@ impl Reading<'_> {
         }
     }
 
-    /// Bytes of the files that it wrote, or of the target, that still had to be written at the end.
+    /// Bytes of the files that it wrote, or of the target, that still had to be written at the end. `None` where that is not known of
+    /// one of these files, and no target is named.
     pub fn owed(&self) -> Option<u64> {
         let target = self.observed.target.as_ref();
         let of_target = target.and_then(|target| target.region.after);
         let written = self.observed.files.iter().filter(|file| file.is_written);
-        let of_files = written.filter_map(|file| file.after);
-        let owed = of_files
-            .filter_map(|after| after.owed_bytes())
-            .reduce(u64::saturating_add);
-        owed.max(of_target.as_ref().and_then(Residency::owed_bytes))
+        // An empty file has no state.
+        let mut of_files = written.filter(|file| file.bytes > 0).peekable();
+        let owed = of_files.peek().is_some().then_some(0);
+        let owed = of_files.try_fold(owed, |sum, file| {
+            let owed = file.after?.owed_bytes()?;
+            Some(sum.map(|sum: u64| sum.saturating_add(owed)))
+        });
+        owed.flatten()
+            .max(of_target.as_ref().and_then(Residency::owed_bytes))
     }
 }
 

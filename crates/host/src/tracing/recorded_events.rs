@@ -139,7 +139,7 @@ pub(super) const THREAD_SOURCES: [Source; 2] = [
 ];
 
 /// What bounds syncs, where the kernel has it: file systems that are modules have their events once they are loaded.
-pub(super) const SYNC_SOURCES: [Source; 5] = [
+pub(super) const SYNC_SOURCES: [Source; 6] = [
     Source {
         path: "ext4/ext4_sync_file_enter",
         kind: SourceKind::Sync(Edge::Begin),
@@ -153,6 +153,10 @@ pub(super) const SYNC_SOURCES: [Source; 5] = [
         kind: SourceKind::Sync(Edge::Begin),
     },
     Source {
+        path: "xfs/xfs_dir_fsync",
+        kind: SourceKind::Sync(Edge::Begin),
+    },
+    Source {
         path: "jbd2/jbd2_start_commit",
         kind: SourceKind::Commit(Edge::Begin),
     },
@@ -163,7 +167,7 @@ pub(super) const SYNC_SOURCES: [Source; 5] = [
 ];
 
 /// What bounds the calls that make syncs, where the kernel has it: not every file system says when it has carried one out.
-pub(super) const SYNC_CALL_SOURCES: [Source; 4] = [
+pub(super) const SYNC_CALL_SOURCES: [Source; 6] = [
     Source {
         path: "syscalls/sys_enter_fsync",
         kind: SourceKind::SyncCall(Edge::Begin),
@@ -178,6 +182,14 @@ pub(super) const SYNC_CALL_SOURCES: [Source; 4] = [
     },
     Source {
         path: "syscalls/sys_exit_fdatasync",
+        kind: SourceKind::SyncCall(Edge::End),
+    },
+    Source {
+        path: "syscalls/sys_enter_msync",
+        kind: SourceKind::SyncCall(Edge::Begin),
+    },
+    Source {
+        path: "syscalls/sys_exit_msync",
         kind: SourceKind::SyncCall(Edge::End),
     },
 ];

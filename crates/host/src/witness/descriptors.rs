@@ -2,16 +2,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, Metadata, read_dir, read_to_string};
-use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use super::Number;
 use super::mappings::{Mapped, is_library};
+use super::seen_file::{FileId, SeenFile, id_of, is_deleted};
 use iolab_storage::{Opened, Stack};
 use iolab_workload::medium::Medium;
 use iolab_workload::witness::{IoWays, NoStorage, OpenWays, UncountedWay};
-use rustix::fs::{Mode, OFlags, major};
+use rustix::fs::{OFlags, major};
 
 /// Most files whose state is kept; further ones count for the ways of I/O only.
 const FILES_MAX: usize = 64;
@@ -22,56 +22,12 @@ const TERMINALS: [u32; 18] = [
     4, 5, 128, 129, 130, 131, 132, 133, 134, 135, 136, 137, 138, 139, 140, 141, 142, 143,
 ];
 
-/// A file, by device and inode.
-type FileId = (u64, u64);
-
-/// Whose files are looked at.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) enum Owner {
-    /// A program that was started for it: its files stay open here until the end, so that they can be looked at then.
-    Own,
-    /// Somebody else, who may want a lease, or to unmount: what he has open is opened for a moment to look at it, once when it is first
-    /// seen and once at the end.
-    #[default]
-    Foreign,
-}
-
-/// A file that was seen open.
-#[derive(Debug)]
-pub(super) struct SeenFile {
-    pub(super) path: PathBuf,
-    pub(super) medium: Medium,
-    /// Whether the device that it lies on is known.
-    pub(super) has_device: bool,
-    /// That device.
-    device: Option<Number>,
-    /// Its size when it was first seen, bytes.
-    bytes: u64,
-    /// The file, while it is open here.
-    pub(super) opened: Option<Opened>,
-    /// Whether its path led to it here when it was first seen; not that of a file in another mount namespace.
-    is_reachable: bool,
-    pub(super) is_read: bool,
-    pub(super) is_written: bool,
-    /// What it lies on, while it was seen as the standard output or standard error of this process alone.
-    report_on: Option<Stack>,
-}
-
-impl SeenFile {
-    /// Its size, bytes.
-    pub(super) fn bytes(&self) -> u64 {
-        let now = self.opened.as_ref().and_then(Opened::bytes);
-        now.unwrap_or(self.bytes)
-    }
-}
-
 /// Least size of a file that counts although it was seen as standard output alone: of less, it is messages.
 const REPORT_MOST: u64 = 256 << 10;
 
 /// What was seen so far.
 #[derive(Debug, Default)]
 pub(super) struct Descriptors {
-    owner: Owner,
     pub(super) files: BTreeMap<FileId, SeenFile>,
     /// What all files lie on that were seen, deleted ones included; each once.
     pub(super) stacks: Vec<Stack>,
@@ -100,11 +56,10 @@ enum StoredKind {
 
 impl Descriptors {
     /// Nothing was seen yet.
-    pub(super) fn new(owner: Owner) -> Self {
+    pub(super) fn new() -> Self {
         let own = ["/proc/self/fd/1", "/proc/self/fd/2"].into_iter();
         let own = own.filter_map(|link| fs::metadata(link).ok());
         Self {
-            owner,
             report: own.map(|own| id_of(&own)).collect(),
             ..Self::default()
         }
@@ -145,17 +100,11 @@ impl Descriptors {
             self.ways.uncounted_reads.buffered = true;
         }
         self.ways.looks += u64::from(seen);
-        self.close_deleted();
     }
 
-    /// Closes files that the program has deleted: their space, and what was not yet written of them, would stay as long as they are
-    /// open here.
-    fn close_deleted(&mut self) {
-        let is_deleted = |file: &SeenFile| {
-            let metadata = file.opened.as_ref().map(|file| file.holder().metadata());
-            metadata.is_some_and(|metadata| metadata.is_ok_and(|metadata| is_deleted(&metadata)))
-        };
-        for (id, mut file) in self.files.extract_if(.., |_, file| is_deleted(file)) {
+    /// Leaves out a file that was deleted: nothing of it is still to be written. What it lay on stays known.
+    fn forget(&mut self, id: FileId) {
+        if let Some(mut file) = self.files.remove(&id) {
             note_use(&mut self.used, &file);
             keep_report(&mut self.stacks, &mut file);
             self.known.insert(id, StoredKind::Stored);
@@ -171,21 +120,13 @@ impl Descriptors {
         used
     }
 
-    /// Opens the files that are not kept open, for a last look; those that are no longer there are left out.
-    fn reopen(&mut self) {
-        self.files.retain(|id, file| {
-            if file.opened.is_none() && file.is_reachable {
-                file.opened = opened_again(&file.path, *id);
-                return file.opened.is_some();
-            }
-            true
-        });
-    }
-
-    /// What was seen in all looks; files that were deleted since the last one are closed, all others are open.
+    /// What was seen in all looks. Files that are still within reach are open then; those that were deleted are left out.
     pub(super) fn finish(&mut self) -> IoWays {
-        self.reopen();
-        self.close_deleted();
+        let files = self.files.iter_mut();
+        let deleted = files.filter_map(|(id, file)| (!file.look_again(*id)).then_some(*id));
+        for id in deleted.collect::<Vec<_>>() {
+            self.forget(id);
+        }
         let stacks = &mut self.stacks;
         self.files.retain(|_, file| keep_report(stacks, file));
         let mut ways = std::mem::take(&mut self.ways);
@@ -280,18 +221,11 @@ impl Descriptors {
         is_report: bool,
     ) -> Option<StoredKind> {
         let id = id_of(metadata);
-        if is_deleted(metadata)
-            && self
-                .files
-                .get(&id)
-                .is_some_and(|file| file.opened.is_none())
-        {
-            if let Some(file) = self.files.remove(&id) {
-                note_use(&mut self.used, &file);
-            }
-            self.known.insert(id, StoredKind::Stored);
+        if is_deleted(metadata) {
+            self.forget(id);
         }
         if let Some(file) = self.files.get_mut(&id) {
+            file.seen_again(metadata, link);
             file.is_read |= reads;
             file.is_written |= writes;
             if !is_report {
@@ -306,11 +240,11 @@ impl Descriptors {
         let kind = if path.starts_with("/proc") || path.starts_with("/sys") || is_library(&path) {
             StoredKind::Pseudo
         } else {
-            let opened = Opened::open(link).ok()?;
-            match opened.medium() {
+            let named = Opened::named(link).ok()?;
+            match named.medium() {
                 Medium::Memory => StoredKind::Memory,
                 medium @ (Medium::Storage | Medium::Elsewhere) if self.files.len() < FILES_MAX => {
-                    let stack = opened.stack();
+                    let stack = named.stack();
                     let has_device = stack.device.is_some();
                     let is_known = has_device || stack.nfs.is_some();
                     let mut report_on = is_known.then(|| stack.clone());
@@ -321,10 +255,10 @@ impl Descriptors {
                         medium,
                         has_device,
                         device: stack.device,
-                        bytes: opened.bytes().unwrap_or(0),
+                        bytes: named.bytes().unwrap_or(0),
                         is_reachable: fs::metadata(&path).is_ok_and(|found| id_of(&found) == id),
                         path,
-                        opened: Some(opened).filter(|_| self.owner == Owner::Own),
+                        opened: None,
                         is_read: reads,
                         is_written: writes,
                         report_on,
@@ -351,7 +285,11 @@ fn note_use(used: &mut BTreeMap<Number, (bool, bool)>, file: &SeenFile) {
 
 /// Adds what a file lies on.
 fn count(stacks: &mut Vec<Stack>, stack: Option<Stack>) {
-    stacks.extend(stack.filter(|stack| !stacks.contains(stack)));
+    for one in stack.iter().flat_map(Stack::each) {
+        if !stacks.contains(one) {
+            stacks.push(one.clone());
+        }
+    }
 }
 
 /// Whether a file counts: one that was seen as standard output alone does with its device where it is large.
@@ -359,23 +297,6 @@ fn keep_report(stacks: &mut Vec<Stack>, file: &mut SeenFile) -> bool {
     let is_kept = file.report_on.is_none() || file.bytes() >= REPORT_MOST;
     count(stacks, file.report_on.take().filter(|_| is_kept));
     is_kept
-}
-
-fn id_of(metadata: &Metadata) -> FileId {
-    (metadata.dev(), metadata.ino())
-}
-
-fn is_deleted(metadata: &Metadata) -> bool {
-    metadata.is_file() && metadata.nlink() == 0
-}
-
-/// Opens a path that led to this file, if it still does. Whatever else is there by now is not opened: that alone may do something.
-fn opened_again(path: &Path, id: FileId) -> Option<Opened> {
-    let flags = OFlags::PATH | OFlags::CLOEXEC;
-    let place = rustix::fs::open(path, flags, Mode::empty()).ok()?;
-    let link = PathBuf::from(format!("/proc/self/fd/{}", place.as_raw_fd()));
-    let is_same = fs::metadata(&link).is_ok_and(|found| id_of(&found) == id);
-    is_same.then(|| Opened::open(&link).ok()).flatten()
 }
 
 /// Device number of `/dev/null`.
@@ -392,28 +313,9 @@ fn flags_of(process: u32, link: &Path) -> Option<OFlags> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use std::path::PathBuf;
 
-    /// Its space returns, and nothing of it waits to be written back.
-    #[test]
-    fn a_deleted_file_is_not_kept_open() {
-        let this = std::process::id();
-        let close: [fn(&mut Descriptors); 2] = [|seen| seen.look(&[]), |seen| drop(seen.finish())];
-        for close in close {
-            let file = tempfile::NamedTempFile::new_in(env!("CARGO_MANIFEST_DIR")).expect("a file");
-            let path = file.path().to_owned();
-            let mut seen = Descriptors::new(Owner::Own);
-            seen.look(&[this]);
-            assert!(seen.files.values().any(|seen| seen.path == path));
-            drop(file);
-            let own = seen.files.values().find(|seen| seen.path == path);
-            let has_device = own.is_some_and(|seen| seen.has_device);
-            close(&mut seen);
-            assert!(seen.files.values().all(|seen| seen.path != path));
-            // What it lay on is still known.
-            assert!(!has_device || !seen.stacks.is_empty());
-        }
-    }
+    use super::*;
 
     /// Messages are few: a file of them is none of the program's files, and one that holds more is what the program made.
     #[test]
@@ -428,7 +330,7 @@ mod tests {
                 .stdout(file.try_clone().expect("it is open"))
                 .spawn()
                 .expect("cat is everywhere");
-            let mut seen = Descriptors::new(Owner::Own);
+            let mut seen = Descriptors::new();
             seen.report
                 .insert(id_of(&file.metadata().expect("it is open")));
             seen.look(&[child.id()]);
@@ -448,14 +350,15 @@ mod tests {
         }
     }
 
-    /// It can be leased and its file system be unmounted; a file that is deleted does not show, nor does what took its place.
+    /// Nothing that was seen is open here afterwards. A file that was deleted does not show, nor does what took its place; one that was
+    /// renamed does. The space of a deleted one returns, and its device is still known.
     #[test]
-    fn what_others_have_open_is_opened_for_looks_only() {
+    fn files_are_opened_at_the_end_only() {
         let folder = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).expect("a folder");
         let path = |name: &str| folder.path().join(name);
-        let names = ["stays", "deleted", "replaced"];
+        let names = ["stays", "deleted", "later", "replaced", "old"];
         let files = names.map(|name| fs::File::create_new(path(name)).expect("a file"));
-        let mut seen = Descriptors::new(Owner::Foreign);
+        let mut seen = Descriptors::new();
         seen.look(&[std::process::id()]);
         let found = |seen: &Descriptors| -> Vec<(PathBuf, bool)> {
             let own = seen.files.values();
@@ -466,20 +369,27 @@ mod tests {
             all.sort();
             all
         };
-        let expected = ["deleted", "replaced", "stays"].map(|name| (path(name), false));
-        assert_eq!(found(&seen), expected);
+        let closed =
+            |names: &[&str]| -> Vec<_> { names.iter().map(|name| (path(name), false)).collect() };
+        assert_eq!(
+            found(&seen),
+            closed(&["deleted", "later", "old", "replaced", "stays"])
+        );
+        let has_device = seen.files.values().any(|file| file.has_device);
         fs::remove_file(path("deleted")).expect("there");
         seen.look(&[std::process::id()]);
-        let expected = ["replaced", "stays"].map(|name| (path(name), false));
-        assert_eq!(found(&seen), expected);
-        fs::write(path("new"), "12").expect("written");
-        fs::rename(path("new"), path("replaced")).expect("renamed");
+        assert_eq!(found(&seen), closed(&["later", "old", "replaced", "stays"]));
+        fs::rename(path("old"), path("new")).expect("renamed");
+        fs::write(path("other"), "12").expect("written");
+        fs::rename(path("other"), path("replaced")).expect("renamed");
         fs::write(path("stays"), "1234").expect("written");
         drop(files);
+        fs::remove_file(path("later")).expect("there");
         seen.finish();
-        assert_eq!(found(&seen), [(path("stays"), true)]);
+        assert_eq!(found(&seen), [(path("new"), true), (path("stays"), true)]);
         let stays = seen.files.values().find(|seen| seen.path == path("stays"));
         assert_eq!(stays.map(SeenFile::bytes), Some(4));
+        assert_eq!(!seen.stacks.is_empty(), has_device);
     }
 
     #[test]
@@ -488,7 +398,7 @@ mod tests {
         let _zero = fs::File::open("/dev/zero").expect("there");
         let _null = fs::File::open("/dev/null").expect("there");
         let (_from, _to) = std::io::pipe().expect("a pipe");
-        let mut seen = Descriptors::new(Owner::Own);
+        let mut seen = Descriptors::new();
         seen.look(&[std::process::id()]);
         let found = seen.files.values().find(|seen| seen.path == file.path());
         assert!(

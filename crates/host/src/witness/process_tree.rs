@@ -12,7 +12,7 @@ use iolab_workload::witness::{ObservedEnd, ProcessTotals, Subject};
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::accounts::{descendants, ignores_children, major_faults, run_delay_ns};
-use super::descriptors::{Descriptors, Owner};
+use super::descriptors::Descriptors;
 use super::exits::{Exits, family, total};
 use super::over_time::Recorder;
 use super::signals::Came;
@@ -48,7 +48,7 @@ impl Tree {
             totals: ProcessTotals::default(),
             delays: BTreeMap::new(),
             faults: 0,
-            descriptors: Descriptors::new(Owner::Own),
+            descriptors: Descriptors::new(),
         }
     }
 

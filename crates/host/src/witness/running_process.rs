@@ -1,5 +1,5 @@
 //! A process that ran before, with all that descends from it: joined for a while. It is not stopped, traced or signalled, and nothing of
-//! what it has open stays open here; its files are opened for a moment to look at them ([`Owner::Foreign`]).
+//! what it has open stays open here; its files are opened for a moment to look at them ([`Descriptors`]).
 //!
 //! Each task has an account of its own, without its children: what is counted is what these grew by since. Root receives that of each
 //! task that ends; other users know it as of the last look, and what the processes that still run have collected.
@@ -15,7 +15,7 @@ use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use super::accounts::{
     ignores_children, major_faults, run_delay_ns, started, tasks, with_descendants,
 };
-use super::descriptors::{Descriptors, Owner};
+use super::descriptors::Descriptors;
 use super::exits::{Exit, Exits, family};
 use super::over_time::Recorder;
 use super::{Followed, Watch, nanoseconds, wait};
@@ -130,7 +130,7 @@ impl RunningProcess {
             unread: 0,
             faults: Seen::default(),
             ignores_children: false,
-            descriptors: Descriptors::new(Owner::Foreign),
+            descriptors: Descriptors::new(),
         };
         joined.read_accounts(true);
         Ok(joined)

@@ -45,7 +45,8 @@ impl Before {
         let target = of.target.map(Target::before);
         let others = Others::read(&BTreeSet::new());
         let dirty_bytes = meminfo::dirty_bytes();
-        let of_target = target.iter().filter_map(|target| target.stack.clone());
+        let of_target = target.iter().filter_map(|target| target.stack.as_ref());
+        let of_target = of_target.flat_map(Stack::each).cloned();
         let stacks: Vec<Stack> = of_target.chain(watched).collect();
         let counted_at = Instant::now();
         let counters = counters::snapshot(&stacks);

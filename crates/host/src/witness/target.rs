@@ -8,14 +8,16 @@ use iolab_workload::medium::Medium;
 use iolab_workload::region_state::Region;
 use iolab_workload::witness::{ObservedFile, ObservedTarget};
 
-use super::descriptors::SeenFile;
+use super::seen_file::SeenFile;
 use crate::counters::{FileRange, extents, residency};
 
 /// What the user named, before and after.
 pub(super) struct Target {
     path: PathBuf,
-    /// A device is kept open: the kernel drops its pages when the last one closes it. A file is not, so that the program can delete it.
+    /// Open while it is looked at, and not in between: the program can delete it, unmount or detach it, and the kernel writes back and
+    /// drops the pages of a device when the program closes it.
     opened: Option<Opened>,
+    is_device: bool,
     medium: Option<Medium>,
     pub(super) stack: Option<Stack>,
     bytes: Option<u64>,
@@ -40,13 +42,14 @@ impl Target {
             stack: stack.or_else(|| folder().map(|folder| folder.stack().clone())),
             bytes: opened.as_ref().and_then(Opened::bytes),
             medium: opened.as_ref().map(Opened::medium),
+            is_device: opened.as_ref().is_some_and(is_device),
             opened,
             region: Region::default(),
         };
         target.region.before = target.look(residency);
         let is_file = target.opened.as_ref().is_some_and(Opened::is_file);
         target.region.extents = target.look(extents).filter(|_| is_file);
-        target.opened = target.opened.filter(|_| !is_file);
+        target.opened = None;
         target
     }
 
@@ -56,7 +59,7 @@ impl Target {
     }
 
     pub(super) fn after(mut self) -> ObservedTarget {
-        self.opened = self.opened.or_else(|| Opened::open(&self.path).ok());
+        self.opened = Opened::open(&self.path).ok();
         let opened = self.opened.as_ref();
         let medium = self.medium.or_else(|| opened.map(Opened::medium));
         ObservedTarget {
@@ -65,10 +68,7 @@ impl Target {
                 Some(_) => self.bytes,
                 None => opened.and_then(Opened::bytes),
             },
-            is_device: opened.is_some_and(|opened| {
-                let metadata = opened.holder().metadata();
-                metadata.is_ok_and(|metadata| metadata.file_type().is_block_device())
-            }),
+            is_device: self.is_device || opened.is_some_and(is_device),
             region: Region {
                 after: self.look(residency),
                 ..self.region
@@ -76,6 +76,11 @@ impl Target {
             path: self.path,
         }
     }
+}
+
+fn is_device(opened: &Opened) -> bool {
+    let metadata = opened.holder().metadata();
+    metadata.is_ok_and(|metadata| metadata.file_type().is_block_device())
 }
 
 /// All of a file or device; `None` for what has no bytes to look at.

@@ -9,7 +9,7 @@ use iolab_workload::{Error, Result};
 
 use super::FIO;
 use super::report::{self, FioJob, FioReport};
-use crate::{PeerResult, Results};
+use crate::{JobBytes, PeerResult, Results, Transferred};
 use iolab_fio::described::described_cell;
 use iolab_fio::options::{Options, alone, give, reported_cell};
 use iolab_record::{LatencyOf, OperationSummary, PerOperation};
@@ -18,36 +18,16 @@ use iolab_record::{LatencyOf, OperationSummary, PerOperation};
 /// together.
 pub(super) fn import(text: &str) -> Result<Results> {
     let report = FioReport::parse(text)?;
-    // iolab writes such reports too.
-    let tool = match report.version.starts_with("iolab-") {
-        true => Tool::IOLAB,
-        false => FIO,
-    };
-    let mut groups: Vec<(Options, Vec<&FioJob>)> = Vec::new();
+    let tool = tool_of(&report);
     let mut notes = vec!["one job is one sample: there is no interval".to_owned()];
-    for job in &report.jobs {
-        if job.elapsed_ns() == 0 {
-            notes.push(format!(
-                "job '{}' did nothing that takes a millisecond, and is left out",
-                job.jobname
-            ));
-            continue;
-        }
-        let mut options = report.global_options.clone();
-        for (name, value) in job.options.clone() {
-            give(&mut options, name, value);
-        }
-        let clones = groups.iter_mut().find(|(known, jobs)| {
-            let first = jobs[0];
-            let of = |job: &FioJob| (job.groupid, job.hostname.clone(), job.jobname.clone());
-            let alike = of(first) == of(job);
-            alike && *known == options && options.contains_key("numjobs")
-        });
-        match clones {
-            Some((_, jobs)) => jobs.push(job),
-            None => groups.push((options, vec![job])),
-        }
-    }
+    let idle = report.jobs.iter().filter(|job| job.elapsed_ns() == 0);
+    notes.extend(idle.map(|job| {
+        format!(
+            "job '{}' did nothing that takes a millisecond, and is left out",
+            job.jobname
+        )
+    }));
+    let groups = groups_of(&report);
     let beside = groups
         .windows(2)
         .any(|pair| pair[0].1[0].groupid == pair[1].1[0].groupid);
@@ -75,6 +55,61 @@ pub(super) fn import(text: &str) -> Result<Results> {
         entries,
         notes,
     })
+}
+
+/// What the jobs of a report transferred, clones of one job together; jobs that did nothing are left out.
+pub(super) fn transferred(text: &str) -> Result<Transferred> {
+    let report = FioReport::parse(text)?;
+    let of_group = |(_, jobs): &(Options, Vec<&FioJob>)| {
+        let sum = |of: fn(&FioJob) -> u64| {
+            let all = jobs.iter().map(|job| of(job));
+            all.fold(0, u64::saturating_add)
+        };
+        JobBytes {
+            read: sum(|job| job.read.io_bytes),
+            written: sum(|job| job.write.io_bytes),
+            elapsed_ns: elapsed_ns(jobs),
+        }
+    };
+    Ok(Transferred {
+        tool: tool_of(&report),
+        jobs: groups_of(&report).iter().map(of_group).collect(),
+    })
+}
+
+/// iolab writes such reports too.
+fn tool_of(report: &FioReport) -> Tool {
+    match report.version.starts_with("iolab-") {
+        true => Tool::IOLAB,
+        false => FIO,
+    }
+}
+
+/// The jobs that did anything with their options, clones of one job together.
+fn groups_of(report: &FioReport) -> Vec<(Options, Vec<&FioJob>)> {
+    let mut groups: Vec<(Options, Vec<&FioJob>)> = Vec::new();
+    for job in report.jobs.iter().filter(|job| job.elapsed_ns() > 0) {
+        let mut options = report.global_options.clone();
+        for (name, value) in job.options.clone() {
+            give(&mut options, name, value);
+        }
+        let clones = groups.iter_mut().find(|(known, jobs)| {
+            let first = jobs[0];
+            let of = |job: &FioJob| (job.groupid, job.hostname.clone(), job.jobname.clone());
+            let alike = of(first) == of(job);
+            alike && *known == options && options.contains_key("numjobs")
+        });
+        match clones {
+            Some((_, jobs)) => jobs.push(job),
+            None => groups.push((options, vec![job])),
+        }
+    }
+    groups
+}
+
+/// From the start of clones to the end of the last, ns.
+fn elapsed_ns(jobs: &[&FioJob]) -> u64 {
+    jobs.iter().map(|job| job.elapsed_ns()).max().unwrap_or(0)
 }
 
 fn utc(seconds: i64) -> Option<String> {
@@ -133,7 +168,7 @@ fn entry(tool: Tool, options: &Options, jobs: &[&FioJob]) -> Result<PeerResult> 
         cell,
         warmup: false,
         operations: done.map(|(summary, _)| summary),
-        elapsed_ns: jobs.iter().map(|job| job.elapsed_ns()).max().unwrap_or(0),
+        elapsed_ns: elapsed_ns(jobs),
         user_ns: sum(|job| job.cpu_ns(job.usr_cpu)),
         system_ns: sum(|job| job.cpu_ns(job.sys_cpu)),
         failure: error.map(|error| format!("fio reports error {error} in job '{name}'")),

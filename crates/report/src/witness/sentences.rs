@@ -335,6 +335,10 @@ fn share_read(reads: &Direction, verdict: &ServedVerdict) -> String {
     };
     let of_asked = |bytes: u64| (bytes as f64 / asked.most.max(1) as f64).min(1.0);
     let (least, most) = (of_asked(bytes.least), of_asked(bytes.most));
+    // The disks below carried less than the device.
+    if verdict.device_fraction.is_some_and(|share| share < least) {
+        return share(verdict);
+    }
     let text = format_percent_of_whole;
     match (text(least), text(most)) {
         (least, most) if least == most => share(verdict),
@@ -359,10 +363,23 @@ fn share_written(writes: &Direction, verdict: &ServedVerdict, owed: Option<u64>)
     }
 }
 
-/// Where reads that the page cache did not serve came from: the device, unless other disks can have served a part of them.
+/// Where reads that the page cache did not serve came from: the device, unless other disks can have served a part of them. What storage
+/// carried beyond them (read-ahead, program files) is no part of them, and may be what other disks carried.
 fn source(reads: &Direction, device: &str) -> String {
-    let carried = reads.carried.zip(reads.moved);
-    let carried = carried.filter(|(carried, moved)| !carried.is_all_of(*moved));
+    let asked = match &reads.asked {
+        Asked::Bytes(bytes) => bytes.most,
+        Asked::Nothing | Asked::Unknown { .. } => u64::MAX,
+    };
+    let carried = reads.carried.zip(reads.moved).map(|(carried, moved)| {
+        let from_storage = moved.min(asked);
+        let elsewhere = moved.saturating_sub(carried.least);
+        let part = Bounds {
+            least: from_storage.saturating_sub(elsewhere),
+            most: carried.most.min(asked),
+        };
+        (part, from_storage)
+    });
+    let carried = carried.filter(|(carried, whole)| !carried.is_all_of(*whole));
     carried.map_or_else(
         || device.to_owned(),
         |(carried, _)| {

@@ -138,6 +138,34 @@ fn reads_beside_pipes_are_all_that_the_calls_read() {
     insta::assert_snapshot!(of(ServedBy::Unknown, None), @"fio: storage carried 64 MiB of the 192 MiB that it read. How much of the rest the page cache served is unknown: REASON. Nothing else used vda.");
 }
 
+/// Storage carried 25 MiB, of which read-ahead and program files are 5 MiB: these can be what another disk carried.
+#[test]
+fn a_part_is_no_more_than_the_whole() {
+    let of = |least| {
+        let mut reads = direction(20 * MIB, ServedBy::Device, Some(1.0));
+        reads.moved = Some(25 * MIB);
+        reads.carried = Some(Bounds {
+            least,
+            most: 25 * MIB,
+        });
+        headline(&evidence(reads, nothing()))
+    };
+    insta::assert_snapshot!(of(22 * MIB), @"fio: all of the 20 MiB that it read came from storage, at least 17 MiB of it from vda. Nothing else used vda.");
+    insta::assert_snapshot!(of(25 * MIB), @"fio: all of the 20 MiB that it read came from vda. Nothing else used vda.");
+    insta::assert_snapshot!(of(0), @"fio: all of the 20 MiB that it read came from storage, up to 20 MiB of it from vda. Nothing else used vda.");
+}
+
+/// The verdict rests on what the disks below carried, the bounds on what the device did.
+#[test]
+fn the_share_is_no_more_than_what_the_disks_below_carried() {
+    let mut reads = direction(64 * MIB, ServedBy::Mixed, Some(0.38));
+    reads.by_calls = Some(Bounds {
+        least: 63 * MIB,
+        most: 64 * MIB,
+    });
+    insta::assert_snapshot!(headline(&evidence(reads, nothing())), @"fio: 38 % of the 64 MiB that it read came from vda, and the rest from the page cache. Nothing else used vda.");
+}
+
 /// What page faults fetch is more than the calls read: that is no part of it.
 #[test]
 fn more_than_was_read_is_no_part_of_it() {

@@ -274,7 +274,7 @@ fn others_bytes_are_not_taken_for_ours() {
 
 #[test]
 fn a_device_whose_disks_did_nothing_is_not_believed() {
-    let of = |read_bytes, in_file, fetched| {
+    let beside = |read_bytes, in_file, passes_on, fetched| {
         let counters = Counters {
             bottom: Some(Bottom {
                 stat: DeviceStat {
@@ -282,17 +282,22 @@ fn a_device_whose_disks_did_nothing_is_not_believed() {
                     ..DeviceStat::default()
                 },
                 in_file,
-                passes_on: false,
+                passes_on,
             }),
             ..counters(Some((fetched, 0)), Some((fetched, 0)))
         };
         of(true, MB, 0, &counters)
     };
+    let of = |read_bytes, in_file, fetched| beside(read_bytes, in_file, false, fetched);
     let cached = of(0, true, MB);
     assert_eq!(cached.served_by, ServedBy::PageCache);
     insta::assert_snapshot!(cached.reason, @"the disks below the device carried only 0.0 % of the bytes: the page cache holds the file behind the loop device");
     assert_eq!(of(MB / 2, true, MB).served_by, ServedBy::Mixed);
     assert_eq!(of(MB / 2, false, MB).served_by, ServedBy::Unknown);
+    // The page cache serves nothing of a loop device with direct I/O.
+    let sparse = beside(0, true, true, MB);
+    assert_eq!(sparse.served_by, ServedBy::Unknown);
+    insta::assert_snapshot!(sparse.reason, @"the disks below the device carried only 0.0 % of the bytes: holes or unwritten extents of the file behind the loop device may have served the rest");
     // The device agrees with the process, or carried more (read-ahead).
     assert_eq!(of(MB, true, MB).served_by, ServedBy::Device);
     assert_eq!(of(2 * MB, false, MB).served_by, ServedBy::Device);
@@ -483,14 +488,14 @@ proptest! {
     #[test]
     fn any_counters_give_a_verdict_with_a_reason(
         direct: bool, medium in medium(), read_bytes in 0..1u64 << 60, write_bytes in 0..1u64 << 60,
-        process: Option<(u64, u64)>, device: Option<(u64, u64)>, bottom: Option<(u64, u64, bool)>,
+        process: Option<(u64, u64)>, device: Option<(u64, u64)>, bottom: Option<(u64, u64, bool, bool)>,
         left in proptest::option::of((any::<u64>(), any::<u64>())), empty: Option<(u64, u64)>, region_bytes: u64,
     ) {
         let counters = Counters {
-            bottom: bottom.map(|(read_bytes, write_bytes, in_file)| Bottom {
+            bottom: bottom.map(|(read_bytes, write_bytes, in_file, passes_on)| Bottom {
                 stat: DeviceStat { read_bytes, write_bytes, ..DeviceStat::default() },
                 in_file,
-                passes_on: false,
+                passes_on,
             }),
             ..counters(process, device)
         };

@@ -91,6 +91,34 @@ fn reads_are_judged_as_those_of_a_trial() {
     assert_eq!(served(memory), ServedBy::NotStorage);
 }
 
+/// A file of which so much was in the page cache at the end, and nothing came from storage.
+#[test]
+fn what_the_page_cache_does_not_hold_may_not_have_come_from_it() {
+    let of = |resident_bytes| {
+        let mut observed = unnamed(0, 1);
+        observed.files[0].after = Some(Residency {
+            looked_bytes: 64 * MIB,
+            resident_bytes,
+            ..Residency::default()
+        });
+        observed
+    };
+    assert_eq!(served(of(64 * MIB)), ServedBy::PageCache);
+    assert_eq!(served(of(MIB)), ServedBy::PageCache);
+    let gone = judged(of(0)).reads.expect("it read");
+    assert_eq!(
+        (gone.served_by, gone.device_fraction),
+        (ServedBy::Unknown, None)
+    );
+    insta::assert_snapshot!(gone.reason, @"storage carried next to none of it, and the page cache held none of its files at the end: copied without being read (copy_file_range), or dropped from the page cache meanwhile");
+    // What it held before is known of a file that is named.
+    let named = Observed {
+        target: reader(0).target,
+        ..of(0)
+    };
+    assert_eq!(served(named), ServedBy::PageCache);
+}
+
 /// A file that nobody named: what the page cache held of it before is not known.
 fn unnamed(read_bytes: u64, files: usize) -> Observed {
     let file = ObservedFile {

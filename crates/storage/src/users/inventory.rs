@@ -74,7 +74,7 @@ impl Inventory {
         let mut inventory = Self {
             namespaces: std::iter::once(own).chain(other_namespaces(proc)).collect(),
             swaps: parse_swaps(&swaps),
-            btrfs: btrfs(sys),
+            btrfs: sysfs::btrfs_devices(sys),
             unclaimed: kernel_drivers::read(sys),
             ..Self::default()
         };
@@ -413,18 +413,6 @@ fn linked(dir: &Path) -> Result<Vec<Number>> {
             "run where /sys can be read, or choose another target",
         )
     })
-}
-
-/// The devices of each mounted btrfs file system.
-fn btrfs(sys: &Path) -> Vec<Vec<Number>> {
-    let entries = std::fs::read_dir(sys.join("fs/btrfs"))
-        .into_iter()
-        .flatten()
-        .flatten();
-    entries
-        .filter_map(|entry| sysfs::linked_devices(&entry.path().join("devices")).ok())
-        .filter(|devices| !devices.is_empty())
-        .collect()
 }
 
 /// What the name of a loop device's file leads to.

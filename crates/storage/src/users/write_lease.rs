@@ -103,6 +103,10 @@ mod tests {
         settles(&ours, Others::Read);
         drop(other);
         settles(&ours, Others::None);
+        // Who only names a file does not have it open.
+        let named = crate::Opened::named(&path).unwrap();
+        settles(&ours, Others::None);
+        assert_eq!(named.bytes(), Some(4096));
         drop(kept);
     }
 }

@@ -1,15 +1,18 @@
 //! What `iolab witness` has seen, in all its forms: the same numbers in each, and a program's own claim beside them.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
-use iolab_truth::Scene;
-use iolab_truth::files::warm;
+use iolab_truth::device::{loop_over, mounted};
+use iolab_truth::files::{MIB, hole, warm};
 use iolab_truth::iolab::{json, told_with_code, witness_with};
 use iolab_truth::scenarios::{HOT_READS, LOOP_DIRECT};
+use iolab_truth::system::unless_missing;
+use iolab_truth::{Made, Scene};
 use needs::Need;
 use serde_json::Value;
 
-use crate::stage::{built, within};
+use crate::stage::{alone, built, within};
 use crate::witness_device::{BYTES, assert_counted, number};
 
 /// Runs iolab in the scene's folder.
@@ -147,4 +150,55 @@ fn a_file_of_messages_brings_no_device_into_question() {
         !paths.any(|path| path.ends_with("/messages")),
         "{evidence:#}"
     );
+}
+
+/// btrfs shows the device that it was mounted by; its data lies on both.
+#[test]
+fn a_file_system_on_two_devices_is_counted_on_both() {
+    let _alone = alone();
+    let made = || -> Made<(Scene, [PathBuf; 2], PathBuf)> {
+        let scene = Scene::new()?;
+        let device = |name: &str| {
+            let file = hole(scene.folder().join(name), 256 * MIB)?;
+            loop_over(&scene, &file, true)
+        };
+        let devices = [device("first")?, device("second")?];
+        let second = devices[1].display().to_string();
+        let make = [
+            "mkfs.btrfs",
+            "-q",
+            "-f",
+            "-d",
+            "raid0",
+            "-m",
+            "raid1",
+            &second,
+        ];
+        let at = mounted(&scene, &devices[0], &make, "noatime")?;
+        Ok((scene, devices, at))
+    };
+    let Some((scene, devices, at)) = unless_missing(made()) else {
+        return;
+    };
+    let written = at.join("file").display().to_string();
+    let to = format!("of={written}");
+    let dd = ["--", "dd", "if=/dev/urandom", &to, "bs=1M", "count=32"];
+    let dd = [&dd[..], &["conv=fsync", "status=none"]].concat();
+    let (output, evidence) = witness_with(&scene, &dd, |_| ());
+    assert!(output.status.success(), "{output:?}");
+    let paths = devices.map(|device| device.display().to_string());
+    let names = paths.clone().map(|path| path.replace("/dev/", ""));
+    let found = evidence["devices"].as_array().expect("a list");
+    let found: Vec<_> = found.iter().map(|device| &device["name"]).collect();
+    assert!(
+        names
+            .iter()
+            .all(|name| found.contains(&&Value::from(name.as_str()))),
+        "{found:?}"
+    );
+    assert_eq!(evidence["writes"]["served_by"], "device", "{evidence:#}");
+    drop(scene);
+    // The kernel would find them again under other loop devices.
+    let forget = ["device", "scan", "--forget"];
+    let _ = Command::new("btrfs").args(forget).args(paths).output();
 }

@@ -126,10 +126,13 @@ fn syncs_of_xfs_are_counted_and_those_of_calls_are_timed() {
     let Some((scene, at)) = unless_missing(on_loop(&XFS)) else {
         return;
     };
-    let Some(evidence) = traced(&scene, &script(&at), "sleep 1") else {
+    // Of a directory too.
+    let of_folder = format!("touch {at}/new; sync {at}", at = at.display());
+    let script = format!("{}\n{of_folder}", script(&at));
+    let Some(evidence) = traced(&scene, &script, "sleep 1") else {
         return;
     };
-    for (name, expected) in [("syncs", SYNCS), ("timed", 10), ("flushed", 10)] {
+    for (name, expected) in [("syncs", SYNCS + 1), ("timed", 11), ("flushed", 11)] {
         assert_eq!(
             number(&evidence, &format!("/trace/syncs/{name}")),
             expected,

@@ -7,7 +7,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::Command;
 
-use iolab_truth::files::{MIB, noise, warm};
+use iolab_truth::device::{loop_over, mounted};
+use iolab_truth::files::{MIB, hole, noise, warm};
 use iolab_truth::iolab::witness_with;
 use iolab_truth::scenarios::LOOP_DIRECT;
 use iolab_truth::system::{needs_root, unless_missing};
@@ -75,6 +76,41 @@ fn odd_names_hide_nothing_and_reach_no_terminal() {
     });
     assert!(is_seen, "{evidence:#}");
     assert!(!output.stderr.contains(&0x1b), "{output:?}");
+}
+
+/// What a program has closed is not held open by who observes it: not a file, a device, or what `--on` names.
+#[test]
+fn what_a_program_has_closed_can_be_unmounted_and_detached() {
+    let _alone = alone();
+    let made = || -> Made<(Scene, PathBuf, PathBuf)> {
+        let scene = Scene::new()?;
+        let file = hole(scene.folder().join("backing"), 64 * MIB)?;
+        let device = loop_over(&scene, &file, false)?;
+        let at = mounted(&scene, &device, &["mkfs.ext4", "-q", "-F"], "noatime")?;
+        Ok((scene, device, at))
+    };
+    let Some((scene, device, at)) = unless_missing(made()) else {
+        return;
+    };
+    let script = format!(
+        "set -e
+        dd if=/dev/zero of={at}/file bs=1M count=8 status=none; sleep 0.2; umount {at}; mount {device} {at}
+        dd if={at}/file of=/dev/null bs=1M status=none; sleep 0.2; umount {at}; mount {device} {at}
+        truncate -s 8M second; loop=$(losetup -f --show second)
+        dd if=$loop of=/dev/null bs=1M status=none; sleep 0.2; losetup -d $loop; test -z \"$(losetup -j second)\"",
+        at = at.display(),
+        device = device.display(),
+    );
+    let on = at.join("file").display().to_string();
+    for before in [vec!["--"], vec!["--on", &on, "--"]] {
+        let arguments = [before, vec!["sh", "-c", &script]].concat();
+        let (output, evidence) = witness_with(&scene, &arguments, |_| ());
+        assert!(output.status.success(), "{output:?}");
+        // What was read there is a file still.
+        let files = evidence["files"].as_array().expect("a list");
+        let is_seen = |path: &str| files.iter().any(|file| file["path"] == path);
+        assert!(is_seen(&on), "{evidence:#}");
+    }
 }
 
 /// 300 generations, each waited for by the one before; then 100, each of which is left behind by the one before.

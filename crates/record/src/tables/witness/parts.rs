@@ -62,7 +62,7 @@ pub static WITNESS_DEVICE: LazyLock<Table<ObservedDevice>> = LazyLock::new(|| {
                 json_text!("disks", ObservedDevice, disks)
                     .doc("the disks below it, a JSON array; itself where it is one");
                 flag!("in_file", ObservedDevice, in_file).doc("a loop device lies on the way, whose file the page cache may hold");
-                flag!("passes_on", ObservedDevice, passes_on).doc("the layers below it pass on each byte once, as a loop device with direct I/O does");
+                flag!("passes_on", ObservedDevice, passes_on).doc("the layers below it pass on each byte once, and nothing of their own; a loop device among them bypasses the page cache");
                 flag!("is_read", ObservedDevice, is_read).doc(USED);
                 flag!("is_written", ObservedDevice, is_written).doc(USED);
                 flag!("reads_in_flight", ObservedDevice, in_flight.reads).doc(IN_FLIGHT);
