@@ -11,7 +11,7 @@ pub(crate) use crate::failure::{Failure, Outcome};
 use crate::output::{self, Log};
 
 #[cfg(feature = "measure")]
-pub(crate) use measuring::{answered, at_once, interrupted, with_kept};
+pub(crate) use measuring::{answered, at_once, command_to_merge, interrupted, with_kept};
 
 /// Prints the last message; returns the exit code documented in `iolab --help`.
 pub(crate) fn code_of(outcome: Outcome) -> ExitCode {

@@ -5,7 +5,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use iolab_host::clock::Clock;
-use iolab_storage::{Target, sysfs};
+use iolab_storage::{LastingIdentity, Target, sysfs};
 use iolab_workload::units::parse_size;
 
 use iolab_host::device::Device;
@@ -15,7 +15,7 @@ use iolab_host::processor::CoreKind;
 use iolab_host::pseudo_files::{number_of, text_of};
 use iolab_host::{cgroup, processor, tlb};
 use iolab_record::digest;
-use iolab_record::environment::{Cache, Environment, Holds, KEYS, Whole};
+use iolab_record::environment::{Cache, Environment, Holds, KEYS, UNTIL_RESTART, Whole};
 
 /// Reads the facts of this machine, of `target` and of `clock`.
 pub fn capture(target: &Target, clock: &Clock) -> Environment {
@@ -77,7 +77,30 @@ pub fn of_target(target: &Target) -> Environment {
         put_device(&mut list, &device);
         put_limits(&mut list, &device);
     }
+    put_identity(&mut list, target.lasting_identity());
     list
+}
+
+/// What tells an existing target from another one of its name. Who publishes a run file publishes no serial number, nor the path of a file.
+fn put_identity(list: &mut Environment, identity: LastingIdentity) {
+    let LastingIdentity {
+        file,
+        file_bytes,
+        device,
+        partition,
+    } = identity;
+    list.put(&KEYS.target_file_id, file.map(|text| digest(text.bytes())));
+    list.put(&KEYS.target_file_bytes, file_bytes);
+    let device = device.map(|device| {
+        let start = match device.is_passing {
+            true => UNTIL_RESTART,
+            false => "",
+        };
+        start.to_owned() + &digest(device.text.bytes())
+    });
+    list.put(&KEYS.device_identity, device);
+    let partition = partition.map(|(start, bytes)| format!("{start}+{bytes}"));
+    list.put(&KEYS.device_partition, partition);
 }
 
 fn machine(list: &mut Environment, cpu: &Path) {

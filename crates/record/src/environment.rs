@@ -8,6 +8,9 @@ use std::collections::HashMap;
 pub use key::{Bit, Bytes, Family, Flag, Hex, Key, Real, Tenths, Text, ValueType, Whole};
 pub use keys::{ALL, Cache, Holds, KEYS, KeyEntry, Keys, TargetFact};
 
+/// How the identity of a device begins that ends when it is detached, or the machine restarts.
+pub const UNTIL_RESTART: &str = "boot-";
+
 /// Facts by key, in the order of the output. [`KEYS`] lists the keys; facts of other versions under other keys are kept too.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Environment {

@@ -10,8 +10,16 @@ use crate::system::limits_file_size;
 /// Extended result code of a read beyond the end of the file.
 const SHORT_READ: i32 = rusqlite::ffi::SQLITE_IOERR_SHORT_READ;
 
-/// Extended result code of a failed write.
-const WRITE: i32 = rusqlite::ffi::SQLITE_IOERR_WRITE;
+/// The error for a run file whose log stays beside it.
+pub(super) fn not_merged(path: &Path, error: &rusqlite::Error) -> Error {
+    let place = path.display();
+    let failed = fault(path, error);
+    let why = failed.message();
+    Error::failed(format!(
+        "{place} is complete only together with {place}-wal: merging them failed ({why})"
+    ))
+    .hint("keep both files together; free space there, or mend its file system (dmesg)")
+}
 
 /// The error for a failed operation on the run file at `path`.
 pub(super) fn fault(path: &Path, error: &rusqlite::Error) -> Error {
@@ -35,10 +43,9 @@ pub(super) fn fault(path: &Path, error: &rusqlite::Error) -> Error {
                 .hint("check the permissions of the file and its folder, or work on a copy; when few files may be open, raise `ulimit -n`")
         }
         ErrorCode::SystemIoFailure => {
-            // SQLite does not say with which error a write failed.
-            let may_be_limit = failure.extended_code == WRITE && limits_file_size();
+            // SQLite does not say with which error a call failed.
             let failed = Error::failed(format!("I/O on {place} failed: {detail}"));
-            failed.hint(match may_be_limit {
+            failed.hint(match limits_file_size() {
                 true => "raise `ulimit -f`, which limits the size of files here, or check the file system of the run file (dmesg)",
                 false => "check the file system of the run file (dmesg)",
             })

@@ -38,7 +38,7 @@ use iolab_workload::{Error, Result};
 use rusqlite::{Connection, OpenFlags, params};
 
 pub use create::{NewFile, unmade_folder};
-use error::{damaged, fault, file_fault, no_trials, too_large, while_writing};
+use error::{damaged, fault, file_fault, no_trials, not_merged, too_large, while_writing};
 use iolab_record::environment::Environment;
 use iolab_record::tables::{
     CLIENT_SAMPLE, EVENT, GROUP_SAMPLE, LATENCY, LatencyRow, PART, PREPARATION, RANK, Rank, SAMPLE,
@@ -67,6 +67,8 @@ pub struct RunFile {
     lock: File,
     path: PathBuf,
     marked_running: bool,
+    /// Whether the log was moved into the file at the end, or that was tried.
+    is_finished: bool,
     /// Whether its path led to the same file when it was opened, which some file systems do not guarantee.
     is_traceable: bool,
 }
@@ -160,6 +162,7 @@ impl RunFile {
             lock: file,
             path: path.to_owned(),
             marked_running: false,
+            is_finished: false,
         };
         sqlite_protection::restrain(&opened.connection).map_err(|error| fault(path, &error))?;
         opened.execute("PRAGMA foreign_keys = ON;")?;
@@ -432,7 +435,7 @@ impl RunFile {
     ///
     /// # Errors
     ///
-    /// When it cannot be written. What was added before is kept.
+    /// When it cannot be written. What was added before is kept, in the file and its `-wal` together ([`log_beside`]).
     pub fn finish(
         mut self,
         status: RunStatus,
@@ -448,8 +451,21 @@ impl RunFile {
                 .map_err(|error| fault(&path, &error))
         });
         written.map_err(while_writing)?;
-        // Dropping it moves the log into the file.
-        Ok(())
+        self.merge()
+    }
+
+    /// Moves everything into the one file. An active reader can prevent that: the file then stays in WAL mode, complete together
+    /// with its `-wal`.
+    fn merge(&mut self) -> Result<()> {
+        self.is_finished = true;
+        let merged = self
+            .connection
+            .execute_batch("PRAGMA synchronous = FULL;")
+            .and_then(|()| {
+                let sql = "PRAGMA wal_checkpoint(TRUNCATE)";
+                self.connection.query_row(sql, [], |_| Ok(()))
+            });
+        merged.map_err(|error| not_merged(&self.path, &error))
     }
 
     /// Checks that exactly one row was changed.
@@ -476,10 +492,11 @@ impl RunFile {
 }
 
 impl Drop for RunFile {
-    /// Moves everything into the one file. An active reader can prevent that: the file then stays in WAL mode, complete together
-    /// with its `-wal`.
+    /// Makes the file a plain one, where that works.
     fn drop(&mut self) {
-        let _ = self.execute("PRAGMA synchronous = FULL; PRAGMA wal_checkpoint(TRUNCATE);");
+        if !self.is_finished {
+            let _ = self.merge();
+        }
         let _ = self.execute("PRAGMA journal_mode = DELETE;");
     }
 }
@@ -498,8 +515,13 @@ pub fn settle(path: &Path) -> Result<()> {
         .iter()
         .any(|ending| beside(path, ending).exists())
     {
-        // Dropping it moves the log into the file.
-        drop(RunFile::open_to_write(path)?);
+        let (mut opened, _) = RunFile::open_to_write(path)?;
+        return opened.merge();
     }
     Ok(())
+}
+
+/// The log beside a run file, without which the file lacks trials; `None` where all is in the file.
+pub fn log_beside(path: &Path) -> Option<PathBuf> {
+    opening::has_wal(path).then(|| beside(path, "-wal"))
 }

@@ -51,12 +51,16 @@ pub(super) fn open_itself(path: &Path) -> io::Result<File> {
     }
 }
 
-/// Whether this process may not make files of any size (`ulimit -f`); false where the system does not tell.
+/// Larger than run files and their logs become, bytes.
+#[cfg(unix)]
+const RUN_FILE_MAX: u64 = 4 << 30;
+
+/// Whether this process may not make files as large as run files can become (`ulimit -f`); false where the system does not tell.
 pub(super) fn limits_file_size() -> bool {
     #[cfg(unix)]
     return rustix::process::getrlimit(rustix::process::Resource::Fsize)
         .current
-        .is_some();
+        .is_some_and(|bytes| bytes < RUN_FILE_MAX);
     #[cfg(not(unix))]
     false
 }

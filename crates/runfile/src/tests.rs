@@ -281,6 +281,50 @@ fn a_killed_process_loses_nothing_that_was_added() {
 }
 
 #[test]
+fn a_log_that_cannot_be_merged_is_reported() {
+    let bench = Fixture::new();
+    let mut file = bench.create("a.iolab");
+    add(&mut file, &sample_row(0, 0));
+    let path = bench.path("a.iolab");
+    let log = log_beside(&path).expect("a log");
+    assert_eq!(log, beside(&path, "-wal"));
+    // What is in no file cannot be moved.
+    let log = File::options().write(true).open(log).unwrap();
+    log.set_len(32).unwrap();
+    let error = file.merge().expect_err("there is nothing");
+    assert_eq!(error.kind(), Kind::Failed);
+    let told = error
+        .message()
+        .replace(&path.display().to_string(), "a.iolab");
+    let (begin, _) = told.split_once(" (").unwrap();
+    assert_eq!(
+        begin,
+        "a.iolab is complete only together with a.iolab-wal: merging them failed"
+    );
+    assert!(error.remedy().is_some());
+}
+
+#[test]
+fn a_log_that_a_reader_needs_stays_and_is_merged_later() {
+    let bench = Fixture::new();
+    let mut file = bench.create("a.iolab");
+    add(&mut file, &sample_row(0, 0));
+    let path = bench.path("a.iolab");
+    let reader = Connection::open(&path).unwrap();
+    reader.execute_batch("BEGIN").unwrap();
+    reader
+        .query_row("SELECT count(*) FROM sample", [], |_| Ok(()))
+        .unwrap();
+    file.finish(RunStatus::Done, ENDED, None).unwrap();
+    assert!(log_beside(&path).is_some());
+    reader.execute_batch("COMMIT").unwrap();
+    drop(reader);
+    settle(&path).unwrap();
+    assert_eq!(log_beside(&path), None);
+    assert_eq!(read(&path).unwrap().run.status, RunStatus::Done);
+}
+
+#[test]
 fn what_is_left_of_a_run_that_was_killed_when_it_was_done_is_taken_in() {
     let bench = Fixture::new();
     let mut file = bench.create("a.iolab");

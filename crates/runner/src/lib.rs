@@ -25,7 +25,7 @@ mod progress_estimate;
 pub mod ranks;
 mod record;
 mod resume_command;
-mod same_disk;
+mod same_targets;
 mod sample;
 mod session;
 mod shared_disk;
@@ -78,6 +78,7 @@ use iolab_workload::response::Response;
 use iolab_workload::settings::CellSpec;
 use iolab_workload::target::TargetName;
 use iolab_workload::tool::Tool;
+use same_targets::{TargetNow, check_same_targets};
 use session::Session;
 
 /// Progress of a run.
@@ -306,10 +307,9 @@ pub fn resume(
     let peers = setup.peers(plan.cells(), plan.experiment().design.budget)?;
     let environment = setup.environment(&peers);
     let consent = NeededConsent::of(&record);
-    if consent.destroys_data {
-        let kinds = std::iter::once(setup.place.kind()).chain(further.iter().map(|t| t.kind));
-        same_disk::check_same_disks(&record, kinds, &environment)?;
-    }
+    let targets = setup.place.targets();
+    let targets = targets.iter().map(|(_, target)| TargetNow::of(target));
+    let others = check_same_targets(&record, targets, &environment)?;
     let seed = record.run.seed;
     let mut executor = setup
         .place
@@ -322,6 +322,9 @@ pub fn resume(
         EventKind::Resume,
         &format!("resumed after {} samples", record.samples.len()),
     )?;
+    for text in others {
+        session.event(EventKind::Warning, &text)?;
+    }
     session.note_changes(&record.environment, &environment)?;
     if let Some(ranks) = setup.ranks.filter(|ranks| ranks.rows() != record.ranks) {
         let hosts: Vec<String> = ranks.rows().into_iter().map(|rank| rank.name).collect();

@@ -38,9 +38,12 @@ mod write_lease;
 use exports::Export;
 pub(super) use files::check_directory;
 use inventory::Inventory;
+pub(super) use inventory::open_node;
 pub(super) use mapper::PoolSpace;
 pub use mapper::mapped_kinds;
+pub(super) use mapper::mapped_table;
 use openers::{How, Look, Unseen, Wanted};
+pub(super) use remote_files::handle;
 pub(super) use space_below::{Image, Pool, Supply, below_device, below_file};
 use storage_graph::{Below, FileId, Node, Span, Way};
 
@@ -179,7 +182,7 @@ impl Users {
         for other in others {
             let flags = OFlags::RDONLY | OFlags::EXCL;
             let name = &self.inventory.graph.devices[&other].name;
-            let errno = match inventory::open_node(other, name, flags) {
+            let errno = match open_node(other, name, flags) {
                 Ok(claim) => {
                     claims.push(claim);
                     continue;
@@ -458,7 +461,7 @@ impl Users {
         let claim = |number: Number| {
             let name = &self.inventory.graph.devices[&number].name;
             let flags = OFlags::RDONLY | OFlags::EXCL | OFlags::NONBLOCK;
-            match inventory::open_node(number, name, flags) {
+            match open_node(number, name, flags) {
                 Ok(_) => Ok(false),
                 Err(Errno::BUSY) => Ok(true),
                 Err(Errno::NXIO | Errno::NOMEDIUM) => Ok(false),

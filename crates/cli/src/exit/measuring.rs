@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 
 use iolab_analysis::consent::command_to_finish;
 use iolab_analysis::fitness::Answer;
-use iolab_record::RunRecord;
+use iolab_record::{RunRecord, RunStatus};
 use iolab_workload::quantity::counted;
+use iolab_workload::shell::shell_word;
 use iolab_workload::{Error, Kind};
 
 use super::{Failure, Outcome, tell};
@@ -66,13 +67,36 @@ pub(crate) fn with_kept(failure: Failure, path: Option<&Path>) -> Failure {
     let Some(path) = path else { return failure };
     let place = path.display();
     match iolab_runfile::read(path) {
-        Ok(record) => match record.samples.len() {
-            0 => failure.also("no trial was completed"),
-            trials => failure.also(format_args!("{} kept in {place}", counted(trials, "trial"))),
-        },
+        Ok(record) => {
+            let log = iolab_runfile::log_beside(path).filter(|_| !record.samples.is_empty());
+            match (record.samples.len() as u64, log) {
+                (0, _) => failure.also("no trial was completed"),
+                (trials, None) => {
+                    failure.also(format_args!("{} kept in {place}", counted(trials, "trial")))
+                }
+                (trials, Some(log)) => failure.also(format_args!(
+                    "{} kept in {place} and {}, which belong together; once there is room, merge them: {}",
+                    counted(trials, "trial"),
+                    log.display(),
+                    command_to_merge(&record, path)
+                )),
+            }
+        }
         Err(error) => failure.also(format_args!(
             "trials are in the run file {place}, as far as they could be written; it cannot be read now: {}",
             error.message()
         )),
     }
+}
+
+/// The command that moves the log beside a run file into it, and finishes the run where that is open.
+pub(crate) fn command_to_merge(record: &RunRecord, path: &Path) -> String {
+    let file = path.to_string_lossy();
+    let finishes = match record.run.status {
+        RunStatus::Done => None,
+        RunStatus::Running | RunStatus::Interrupted | RunStatus::Failed => {
+            command_to_finish([(record, file.as_ref())])
+        }
+    };
+    finishes.unwrap_or_else(|| format!("iolab resume {}", shell_word(&file)))
 }

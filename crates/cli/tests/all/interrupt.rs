@@ -11,8 +11,8 @@ use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, WaitOptions, waitid, w
 
 use crate::support::words::words;
 use crate::support::{
-    Done, entries, exported, folder, iolab, resumed_is_whole, run, sample_count, signal, started,
-    status, wait_for_samples,
+    Done, entries, error_of, exported, folder, iolab, resumed_is_whole, run, sample_count, signal,
+    started, status, wait_for_samples,
 };
 
 /// Two cells with a warm-up and six trials each: 14 samples, about a second and a half.
@@ -255,6 +255,63 @@ fn a_target_with_any_name_can_be_resumed() {
         assert_eq!(exported(folder.path(), "r.iolab").len() as i64, SAMPLES);
         assert_eq!(entries(&target), [""; 0]);
     }
+}
+
+#[test]
+fn what_has_the_name_of_a_target_by_now_is_not_overwritten() {
+    let folder = folder();
+    let place = |name: &str| folder.path().join(name);
+    let (mine, data) = (place("mine"), vec![7u8; 4 << 20]);
+    let resume = |file: &str| run(folder.path(), &["resume", file, "--destroy-data"]);
+    let refused = |file: &str| error_of(&resume(file).expect(3), folder.path());
+    let options = words!(
+        "run write-size mine -o r.iolab --set bs=64k --set trials_min=6 --set trials_max=6 \
+         --size 4MiB --time 100ms --budget 60s --buffered --destroy-data"
+    );
+    std::fs::write(&mine, &data).unwrap();
+    let child = started(folder.path(), &options, 1);
+    signal(&child, Signal::INT);
+    Done::from(child.wait_with_output().unwrap()).expect(130);
+    for copy in ["older.iolab", "same.iolab"] {
+        std::fs::copy(place("r.iolab"), place(copy)).unwrap();
+    }
+    let connection = rusqlite::Connection::open(place("older.iolab")).unwrap();
+    let sql = "DELETE FROM environment WHERE key = 'target_file_id'";
+    assert_eq!(connection.execute(sql, []).unwrap(), 1);
+    drop(connection);
+    insta::assert_snapshot!(refused("older.iolab"), @r"
+    refusing to write to DIR/mine: it cannot be told from another target that has this name now (the run file does not tell which file it was)
+      start a new run on it; the run file keeps the trials so far
+    ");
+    resume("same.iolab").expect(0);
+    // Nothing but the name is the same.
+    let moved = place("moved");
+    std::fs::rename(&mine, &moved).unwrap();
+    std::fs::write(&mine, &data).unwrap();
+    insta::assert_snapshot!(refused("r.iolab"), @r"
+    refusing to write to DIR/mine: it is not the target that the run began on (device, inode or time of birth of the file differ)
+      see 'stat' of it; start a new run on this file
+    ");
+    assert_eq!(std::fs::read(&mine).unwrap(), data);
+    std::fs::rename(&moved, &mine).unwrap();
+    resume("r.iolab").expect(0);
+    // Where a directory was that got a scratch file.
+    let options = options.iter().filter(|word| **word != "--destroy-data");
+    let options: Vec<&str> = options
+        .map(|word| if *word == "mine" { "data" } else { *word })
+        .collect();
+    std::fs::remove_file(place("r.iolab")).unwrap();
+    std::fs::remove_dir(place("data")).unwrap();
+    let child = started(folder.path(), &options, 1);
+    signal(&child, Signal::INT);
+    Done::from(child.wait_with_output().unwrap()).expect(130);
+    std::fs::remove_dir(place("data")).unwrap();
+    std::fs::write(place("data"), &data).unwrap();
+    insta::assert_snapshot!(refused("r.iolab"), @r"
+    refusing to continue on DIR/data: it is not the target that the run began on (its kind was scratch and is file)
+      start a new run on what has this name now
+    ");
+    assert_eq!(std::fs::read(place("data")).unwrap(), data);
 }
 
 #[test]

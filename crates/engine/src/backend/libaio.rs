@@ -97,7 +97,7 @@ impl<O: Opened> Libaio<O> {
     }
 
     fn submit(&mut self) -> std::result::Result<(), SystemFailure> {
-        let mut submitted = 0;
+        let (mut submitted, mut result) = (0, Ok(()));
         while submitted < self.pending.len() {
             let rest = &self.pending[submitted..];
             // SAFETY: the pointers are to control blocks of this value, which the kernel reads and marks within the
@@ -115,16 +115,18 @@ impl<O: Opened> Libaio<O> {
                 // The request queue is full: what is in flight will complete and make room.
                 libc::EAGAIN if self.in_flight + submitted > 0 => break,
                 errno => {
-                    return Err(SystemFailure {
+                    result = Err(SystemFailure {
                         syscall: "io_submit",
                         errno,
                     });
+                    break;
                 }
             }
         }
+        // Also after a failure: the kernel uses the buffers of what it took.
         self.pending.drain(..submitted);
         self.in_flight += submitted;
-        Ok(())
+        result
     }
 
     /// Takes at least `wait` completions, or those there are when the time is over.
@@ -310,26 +312,56 @@ mod tests {
 
     const LENGTH: u32 = 512;
 
-    #[test]
-    fn a_failure_keeps_the_slots_that_the_kernel_has() {
+    /// A backend for two requests at once, its buffers, and a read that it can be asked for; a skip where there is none.
+    fn bench() -> Option<(Libaio<OneFile>, Buffers, Request)> {
         let spec = TrialSpec {
             bs: u64::from(LENGTH),
             depth: 2,
             cache: CacheState::Cold,
             ..TrialSpec::default()
         };
-        let mut buffers = Buffers::new(&spec, 0).expect("two pages");
+        let buffers = Buffers::new(&spec, 0).expect("two pages");
         let mut file = tempfile::tempfile().expect("a temporary file");
         file.write_all(&[7; LENGTH as usize]).expect("written");
-        let mut libaio = match Libaio::new(OneFile::new(file), &spec) {
-            Ok(libaio) => libaio,
-            Err(error) => return needs::skip(needs::Need::Libaio, error),
-        };
+        let libaio = Libaio::new(OneFile::new(file), &spec);
+        let libaio = libaio.map_err(|error| needs::skip(needs::Need::Libaio, error));
         let read = Request {
             action: Action::Read,
             offset: 0,
             at: 0,
             len: LENGTH,
+        };
+        Some((libaio.ok()?, buffers, read))
+    }
+
+    #[test]
+    fn what_the_kernel_took_before_a_failure_is_waited_for() {
+        let Some((mut libaio, mut buffers, read)) = bench() else {
+            return;
+        };
+        let refused = Request {
+            action: Action::Trim,
+            ..read
+        };
+        libaio.queue(buffers.take().expect("two slots"), read);
+        libaio.queue(buffers.take().expect("two slots"), refused);
+        let mut done = Vec::new();
+        let failure = libaio.complete(1, &mut done).expect_err("it cannot trim");
+        assert_eq!(
+            (failure.syscall, failure.errno),
+            ("io_submit", libc::EINVAL)
+        );
+        assert_eq!((libaio.in_flight, libaio.pending.len()), (1, 1));
+        libaio.settle(Duration::from_secs(60), &mut done);
+        let results: Vec<i64> = done.iter().map(|completion| completion.result).collect();
+        assert_eq!(results, [-i64::from(libc::ECANCELED), i64::from(LENGTH)]);
+        assert!(libaio.slots.is_empty());
+    }
+
+    #[test]
+    fn a_failure_keeps_the_slots_that_the_kernel_has() {
+        let Some((mut libaio, mut buffers, read)) = bench() else {
+            return;
         };
         libaio.queue(buffers.take().expect("two slots"), read);
         libaio.submit().expect("submitted");

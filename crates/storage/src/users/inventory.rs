@@ -343,7 +343,7 @@ impl FileId {
 ///
 /// # Errors
 /// Those of open(2); `ENOENT` when no node in `/dev` stands for it.
-pub(super) fn open_node(
+pub(in super::super) fn open_node(
     number: Number,
     name: &str,
     flags: OFlags,

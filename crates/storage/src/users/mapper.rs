@@ -96,12 +96,17 @@ fn table(dir: &Path, number: Number) -> Option<String> {
 /// The kinds of targets that a mapped device is made of (`linear`, `thin`, `delay`), each once; none where it is no such
 /// device, or its table cannot be read.
 pub fn mapped_kinds(number: Number) -> Vec<String> {
-    let dir = format!("/sys/dev/block/{}:{}", number.0, number.1);
-    let table = table(Path::new(&dir), number).unwrap_or_default();
+    let table = mapped_table(number).unwrap_or_default();
     let mut kinds: Vec<String> = table.lines().filter_map(kind).map(str::to_owned).collect();
     kinds.sort_unstable();
     kinds.dedup();
     kinds
+}
+
+/// The table of a mapped device; `None` where it is no such device, or its table cannot be read.
+pub(in super::super) fn mapped_table(number: Number) -> Option<String> {
+    let dir = format!("/sys/dev/block/{}:{}", number.0, number.1);
+    table(Path::new(&dir), number)
 }
 
 fn kind(line: &str) -> Option<&str> {

@@ -72,6 +72,11 @@ impl Handle {
     }
 }
 
+/// The handle of what a link of `/proc` leads to, as bytes; `None` where its file system has none.
+pub(in super::super) fn handle(link: &Path, inode: u64) -> Option<Vec<u8>> {
+    Handle::at(link, inode).map(|handle| handle.bytes)
+}
+
 /// The server of a mounted file system.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Server<'a> {
