@@ -96,7 +96,8 @@ fn longest(
     })
 }
 
-/// The stage with the largest share, with the interval of that.
+/// The stage with the largest mean share, with the median of its shares and the interval of that: a stage that takes most of the time in
+/// some trials alone has a small median.
 fn largest(
     stages: &CellStages,
     timed: Timed,
@@ -106,12 +107,14 @@ fn largest(
     let of = |stage: &Stage| {
         let shares = shares(stages.stages[*stage].as_ref()?);
         let Interval { low, high, .. } = median_interval(shares, confidence)?;
-        Some(Largest {
+        let largest = Largest {
             stage: *stage,
             share: iolab_stats::median(shares)?,
             interval: (low, high),
-        })
+        };
+        Some((iolab_stats::mean(shares)?, largest))
     };
     let all = timed.parts().iter().filter_map(of);
-    all.max_by(|a, b| a.share.total_cmp(&b.share))
+    let most = all.max_by(|a, b| a.0.total_cmp(&b.0))?;
+    Some(most.1)
 }
