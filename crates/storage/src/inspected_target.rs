@@ -9,7 +9,7 @@ use iolab_workload::medium::Medium;
 use rustix::fs::{FileType, Mode, OFlags, SeekFrom, fstat, fstatfs, open, seek};
 
 use super::device_stack::{Stack, device_below};
-use super::{device, mounts, overlay};
+use super::{device, mounts, overlay, sysfs};
 
 /// What is looked at.
 #[derive(Debug)]
@@ -59,7 +59,7 @@ impl Opened {
             FileType::RegularFile => u64::try_from(stat.st_size).ok(),
             FileType::BlockDevice => seek(&self.file, SeekFrom::End(0))
                 .ok()
-                .or_else(|| device::bytes_of(device::number_of(&stat)?)),
+                .or_else(|| sysfs::bytes_of(device::number_of(&stat)?)),
             _ => None,
         }
     }

@@ -8,7 +8,7 @@ use rustix::fd::{AsFd, AsRawFd};
 use rustix::fs::{AtFlags, Mode, OFlags, StatxFlags};
 
 use super::device::Number;
-use super::{Target, TargetKind, sysfs, users};
+use super::{Target, TargetKind, procfs, sysfs, users};
 
 /// Deeper stacks than this do not occur; a circle would.
 const DEPTH_MAX: u32 = 8;
@@ -61,7 +61,7 @@ impl Target {
             TargetKind::BlockDevice => {
                 let kernel = Kernel {
                     sys: Path::new("/sys"),
-                    boot: std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok(),
+                    boot: procfs::boot_id(),
                     open: &|number, name| users::open_node(number, name, OFlags::RDONLY).ok(),
                 };
                 let number = self.block_number();

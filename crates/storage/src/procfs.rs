@@ -1,4 +1,5 @@
-//! Parts of `/proc` that several crates read: CPU time, the control groups of this process, and whether it has the host's numbers of processes.
+//! Parts of `/proc` that several crates read: CPU time, the control groups of this process, whether it has the host's numbers of processes, and
+//! what tells a process from others that had its number.
 
 use std::path::{Path, PathBuf};
 
@@ -10,6 +11,19 @@ pub fn has_first_pid_namespace(proc: &Path) -> bool {
     /// `PROC_PID_INIT_INO` of linux/proc_ns.h.
     const FIRST: &str = "pid:[4026531836]";
     std::fs::read_link(proc.join("self/ns/pid")).is_ok_and(|own| own == Path::new(FIRST))
+}
+
+/// The id of this boot of the machine; `None` where the kernel does not tell it.
+pub fn boot_id() -> Option<String> {
+    let text = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
+    Some(text.trim_end().to_owned())
+}
+
+/// When a process, or a thread, started, in ticks since the machine did, given its `stat` (field 22 of proc_pid_stat(5)). Its name stands in
+/// parentheses and may contain some itself.
+pub fn started_ticks(stat: &str) -> Option<u64> {
+    let fields = stat.get(stat.rfind(')')? + 1..)?;
+    fields.split_whitespace().nth(19)?.parse().ok()
 }
 
 /// CPU time of all CPUs together since the machine started, clock ticks (proc_stat(5)).

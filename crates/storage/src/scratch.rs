@@ -103,7 +103,7 @@ impl Scratch {
         let length = u64::try_from(stat.st_size).ok();
         if !leftovers::could_be_ours(&stat)
             || length != region.checked_add(FOOTER_LEN)
-            || footer::companions(&file, region + FOOTER_LEN).is_none()
+            || footer::read(&file, region + FOOTER_LEN).is_none()
         {
             return Err(not_ours());
         }
@@ -559,7 +559,7 @@ mod tests {
         let Ok(Some(file)) = prepared_before(&handle, "file", &before) else {
             return needs::skip(needs::Need::UnnamedFiles, "none among temporary files");
         };
-        assert!(footer::companions(&file, FOOTER_LEN).is_some());
+        assert!(footer::read(&file, FOOTER_LEN).is_some());
         assert_eq!(std::fs::metadata(&path).unwrap().len(), FOOTER_LEN);
         let taken = prepared_before(&handle, "file", &|_| Ok(()));
         assert!(matches!(taken, Err(Unmade::Taken)));
@@ -578,7 +578,7 @@ mod tests {
         assert!(!path.exists());
         let mark = |file: &File| Ok(footer::mark(file, &path, 0)?);
         let file = prepared_under(&handle, "file", &mark).ok().unwrap();
-        assert!(footer::companions(&file, FOOTER_LEN).is_some());
+        assert!(footer::read(&file, FOOTER_LEN).is_some());
         let taken = prepared_under(&handle, "file", &mark);
         assert!(matches!(taken, Err(Unmade::Taken)));
         assert!(path.exists());

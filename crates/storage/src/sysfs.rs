@@ -44,6 +44,12 @@ pub fn linked_devices(dir: &Path) -> io::Result<Vec<Number>> {
         .collect()
 }
 
+/// The size of a device, bytes, without opening it. Sectors here have 512 bytes, whatever those of the device have.
+pub(super) fn bytes_of((major, minor): Number) -> Option<u64> {
+    let size = PathBuf::from(format!("/sys/dev/block/{major}:{minor}/size"));
+    Some(value(&size)? << 9)
+}
+
 /// The devices of each mounted btrfs file system.
 pub fn btrfs_devices(sys: &Path) -> Vec<Vec<Number>> {
     let entries = std::fs::read_dir(sys.join("fs/btrfs"))

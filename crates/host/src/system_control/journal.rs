@@ -13,13 +13,11 @@ use std::path::{Component, Path, PathBuf};
 use rustix::fs::{FlockOperation, Mode, OFlags, flock, fstat, open, rename, stat, unlink};
 use rustix::io::Errno;
 
+use iolab_storage::procfs;
 use iolab_workload::{Error, Result};
-
-use crate::pseudo_files::text_of;
 
 /// How often a journal is opened that another process removes at the same time.
 const TRIES: u32 = 100;
-const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
 
 /// A file of sysfs that is changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -142,7 +140,7 @@ impl Journal {
     pub(super) fn write(&mut self, entries: &[JournalEntry]) -> Result<()> {
         let mut text = match entries.is_empty() {
             true => String::new(),
-            false => text_of(BOOT_ID).unwrap_or_default() + "\n",
+            false => procfs::boot_id().unwrap_or_default() + "\n",
         };
         for entry in entries {
             let (state, during) = match &entry.during {
@@ -218,7 +216,7 @@ fn entries_of(text: &str, path: &Path) -> Result<Vec<JournalEntry>> {
     let Some((boot, lines)) = text.split_once('\n') else {
         return Ok(Vec::new());
     };
-    if text_of(BOOT_ID).is_some_and(|now| now != boot) {
+    if procfs::boot_id().is_some_and(|now| now != boot) {
         return Ok(Vec::new());
     }
     let entries = lines.lines().map(|line| {

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{read_dir, read_to_string};
 
+use iolab_storage::procfs::started_ticks;
 use iolab_workload::counters::ProcessIo;
 use iolab_workload::witness::{OtherProcess, OtherProcesses};
 
@@ -122,16 +123,15 @@ impl Identity {
 /// proc_pid_stat(5); the name stands in parentheses and may contain some itself.
 fn identity(stat: &str) -> Option<Identity> {
     let (open, close) = (stat.find('(')?, stat.rfind(')')?);
-    // The state is field 3 and comes first here; the parent is field 4, the flags are field 9, the start is field 22.
+    // The state is field 3 and comes first here; the parent is field 4, the flags are field 9.
     let mut fields = stat.get(close + 1..)?.split_whitespace().skip(1);
     let parent = fields.next()?.parse().ok()?;
-    let mut fields = fields.skip(4);
-    let flags: u64 = fields.next()?.parse().ok()?;
+    let flags: u64 = fields.nth(4)?.parse().ok()?;
     Some(Identity {
         name: stat.get(open + 1..close)?.to_owned(),
         is_kernel: flags & KERNEL_THREAD != 0,
         parent,
-        started: fields.nth(12)?.parse().ok()?,
+        started: started_ticks(stat)?,
     })
 }
 

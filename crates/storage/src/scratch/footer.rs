@@ -1,4 +1,4 @@
-//! The footer of a main file: how it is known again, and the list of the files that belong to it.
+//! The footer of a main file: how it is known again, which process made it, and the list of the files that belong to it.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -12,6 +12,7 @@ use rustix::path::Arg;
 use iolab_workload::{Error, Result};
 
 use super::super::errno;
+use super::super::procfs;
 
 /// Bytes after the usable region.
 pub(in super::super) const FOOTER_LEN: u64 = 64 << 10;
@@ -72,12 +73,73 @@ impl ListedFile {
     }
 }
 
-/// What stands before the list, for a region of this many bytes.
-fn head(region: u64) -> [u8; HEAD_LEN] {
-    let mut bytes = [0; HEAD_LEN];
-    let (magic, rest) = bytes.split_at_mut(MAGIC.len());
+/// The process that made a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Maker {
+    /// The id of the boot of its machine.
+    boot: u128,
+    process: u32,
+    /// When it started, in ticks since the machine did.
+    started: u64,
+}
+
+impl Maker {
+    const LEN: usize = 28;
+
+    /// A process that is there; `None` where the kernel tells too little.
+    fn of(process: u32) -> Option<Self> {
+        let stat = std::fs::read(format!("/proc/{process}/stat")).ok()?;
+        Some(Self {
+            boot: u128::from_str_radix(&procfs::boot_id()?.replace('-', ""), 16).ok()?,
+            process,
+            started: procfs::started_ticks(&String::from_utf8_lossy(&stat))?,
+        })
+    }
+
+    /// Whether it is another process that lives on this machine. Its lock may not be seen from here: locks do not pass an overlay, or a mount
+    /// of NFS without them.
+    pub(super) fn lives_elsewhere(self) -> bool {
+        self.process != std::process::id() && Self::of(self.process) == Some(self)
+    }
+
+    fn bytes(self) -> [u8; Self::LEN] {
+        let mut bytes = [0; Self::LEN];
+        bytes[..16].copy_from_slice(&self.boot.to_le_bytes());
+        bytes[16..24].copy_from_slice(&self.started.to_le_bytes());
+        bytes[24..].copy_from_slice(&self.process.to_le_bytes());
+        bytes
+    }
+
+    /// `None` of a file without one.
+    fn read(bytes: &[u8]) -> Option<Self> {
+        let (boot, rest) = bytes.split_first_chunk()?;
+        let (started, rest) = rest.split_first_chunk()?;
+        let maker = Self {
+            boot: u128::from_le_bytes(*boot),
+            process: u32::from_le_bytes(*rest.first_chunk()?),
+            started: u64::from_le_bytes(*started),
+        };
+        (maker.process != 0).then_some(maker)
+    }
+}
+
+/// What a footer begins with, for a region of this many bytes.
+fn signature(region: u64) -> [u8; MAGIC.len() + 8] {
+    let mut bytes = [0; MAGIC.len() + 8];
+    let (magic, length) = bytes.split_at_mut(MAGIC.len());
     magic.copy_from_slice(MAGIC);
-    rest[..8].copy_from_slice(&region.to_le_bytes());
+    length.copy_from_slice(&region.to_le_bytes());
+    bytes
+}
+
+/// What stands before the list.
+fn head(region: u64, maker: Option<Maker>) -> [u8; HEAD_LEN] {
+    let mut bytes = [0; HEAD_LEN];
+    let (signed, rest) = bytes.split_at_mut(MAGIC.len() + 8);
+    signed.copy_from_slice(&signature(region));
+    if let Some(maker) = maker {
+        rest[..Maker::LEN].copy_from_slice(&maker.bytes());
+    }
     bytes
 }
 
@@ -86,7 +148,7 @@ fn head(region: u64) -> [u8; HEAD_LEN] {
 /// # Errors
 /// When it cannot be written, or not made durable.
 pub(super) fn mark(file: &File, path: &Path, region: u64) -> Result<()> {
-    let mut footer = head(region).to_vec();
+    let mut footer = head(region, Maker::of(std::process::id())).to_vec();
     footer.resize(FOOTER_LEN as usize, 0);
     file.write_all_at(&footer, region).map_err(|error| {
         errno::on_transfer("pwrite", FOOTER_LEN, region, path, errno::of_std(&error))
@@ -123,15 +185,28 @@ fn too_many(files: usize) -> Error {
     .hint("use fewer threads or files with layout=private")
 }
 
-/// The files that the footer of a file of this length lists; `None` where it has no footer.
-pub(super) fn companions(file: &File, length: u64) -> Option<Vec<ListedFile>> {
+/// What a footer says.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Footer {
+    /// Who made the file; `None` of files of earlier versions.
+    pub(super) maker: Option<Maker>,
+    /// The files that belong to it.
+    pub(super) listed: Vec<ListedFile>,
+}
+
+/// The footer of a file of this length; `None` where it has none.
+pub(super) fn read(file: &File, length: u64) -> Option<Footer> {
     let region = length.checked_sub(FOOTER_LEN)?;
     let mut found = vec![0; FOOTER_LEN as usize];
     file.read_exact_at(&mut found, region).ok()?;
     let (before, list) = found.split_at(HEAD_LEN);
+    let maker = before.strip_prefix(&signature(region))?;
     let entries = list.as_chunks::<ENTRY_LEN>().0.iter();
     let entries = entries.map(|bytes| ListedFile::read(*bytes));
-    (before == head(region)).then(|| entries.filter(|entry| *entry != ListedFile::FREE).collect())
+    Some(Footer {
+        maker: Maker::read(maker),
+        listed: entries.filter(|entry| *entry != ListedFile::FREE).collect(),
+    })
 }
 
 /// The list of a main file of this process, as it stands in its footer.
@@ -231,7 +306,7 @@ mod tests {
     fn a_footer_lists_what_is_there() {
         let file = marked(8192);
         let register = Register::new(file.try_clone().unwrap(), 8192);
-        let listed = || companions(&file, 8192 + FOOTER_LEN).unwrap();
+        let listed = || read(&file, 8192 + FOOTER_LEN).unwrap().listed;
         let enter = |entry| register.enter(entry, Path::new("scratch")).unwrap();
         let [a, b, c] = [(17, 0), (u64::MAX, u64::MAX), (18, 1)].map(entry);
         assert_eq!(listed(), []);
@@ -242,6 +317,40 @@ mod tests {
         assert_eq!(listed(), [b]);
         assert_eq!(enter(c), first);
         assert_eq!(listed(), [c, b]);
+    }
+
+    /// Of one that ended, or that another boot had, its number says nothing.
+    #[test]
+    fn who_made_a_file_is_known_while_he_lives() {
+        let maker = |process| Maker::of(process).expect("it is there");
+        let lives = |maker: Maker| {
+            let read = Maker::read(&head(8192, Some(maker))[MAGIC.len() + 8..]);
+            assert_eq!(read, Some(maker));
+            maker.lives_elsewhere()
+        };
+        let mut child = std::process::Command::new("sleep")
+            .arg("600")
+            .spawn()
+            .expect("sleep is everywhere");
+        let of_child = maker(child.id());
+        assert!(lives(of_child));
+        let boot = of_child.boot ^ 1;
+        assert!(!lives(Maker { boot, ..of_child }));
+        let started = of_child.started + 1;
+        assert!(!lives(Maker {
+            started,
+            ..of_child
+        }));
+        child.kill().expect("it runs");
+        child.wait().expect("it ends");
+        assert!(!lives(of_child));
+        // The locks of a process count among its own files.
+        assert!(!lives(maker(std::process::id())));
+        let own = read(&marked(8192), 8192 + FOOTER_LEN)
+            .expect("a footer")
+            .maker;
+        assert_eq!(own, Some(maker(std::process::id())));
+        assert_eq!(Maker::read(&head(8192, None)[MAGIC.len() + 8..]), None);
     }
 
     #[test]
@@ -263,12 +372,12 @@ mod tests {
     fn only_a_footer_of_this_length_is_one() {
         let file = marked(8192);
         let length = 8192 + FOOTER_LEN;
-        assert!(companions(&file, length).is_some());
+        assert!(read(&file, length).is_some());
         file.set_len(length + 4096).unwrap();
         for other in [0, 4096, FOOTER_LEN, length - 1, length + 4096] {
-            assert_eq!(companions(&file, other), None, "{other}");
+            assert_eq!(read(&file, other), None, "{other}");
         }
         file.write_all_at(b"x", 8192).unwrap();
-        assert_eq!(companions(&file, length), None);
+        assert_eq!(read(&file, length), None);
     }
 }

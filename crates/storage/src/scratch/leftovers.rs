@@ -11,7 +11,7 @@ use super::super::device_state;
 use super::super::path_lookup::{self, same_inode};
 use super::super::private_folder::{self, Left};
 use super::super::target_size::human;
-use super::footer::{self, ListedFile};
+use super::footer::{self, ListedFile, Maker};
 use super::{DIGITS, MODE, PREFIX};
 
 /// Names in a note.
@@ -192,9 +192,13 @@ fn remove_if_dead(dir: impl AsFd, name: &str, others: &[String]) -> Main {
         return Main::Other;
     }
     let length = u64::try_from(stat.st_size).unwrap_or_default();
-    let Some(listed) = footer::companions(&file, length).filter(|_| could_be_ours(&stat)) else {
+    let Some(footer) = footer::read(&file, length).filter(|_| could_be_ours(&stat)) else {
         return Main::Unknown;
     };
+    if footer.maker.is_some_and(Maker::lives_elsewhere) {
+        return Main::Other;
+    }
+    let listed = footer.listed;
     let beside: u64 = others
         .iter()
         .filter_map(|other| remove_beside(&dir, other, size_beside(other, name)?, &listed))
