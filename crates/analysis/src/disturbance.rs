@@ -409,7 +409,7 @@ fn others(cell: &Cell, sample: &Sample, around: Surroundings) -> Option<(f64, f6
 fn pages_of_writes(cell: &Cell, sample: &Sample) -> u64 {
     let writes = &sample.operations.write;
     let is_aligned = cell.spec.trials().iter().all(|one| one.bs % PAGE == 0);
-    let partial = match is_aligned && writes.bytes % PAGE == 0 {
+    let partial = match is_aligned && writes.bytes.is_multiple_of(PAGE) {
         true => 0,
         false => writes.requests.saturating_mul(2 * (PAGE - 1)),
     };
