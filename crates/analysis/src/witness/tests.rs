@@ -585,22 +585,3 @@ fn few_requests_have_no_99th_percentile() {
     assert_eq!(p99_of(times, 1), None);
     assert_eq!(p99_of(times, crate::analysis::TAIL_REQUESTS_MIN), Some(9));
 }
-
-/// Nothing was seen that it reads: what no disk has carried, and what file servers sent meanwhile, may be what it read.
-#[test]
-fn what_was_not_seen_is_not_taken_for_storage() {
-    let asked = |vda, nfs: Option<u64>| {
-        let mut observed = reader(64 * MIB, 64 * MIB, vda, 0);
-        observed.devices.clear();
-        observed.nfs = nfs.map(|read_bytes| NfsIo {
-            read_bytes,
-            write_bytes: 0,
-        });
-        Reading::of(&observed).asked_reads()
-    };
-    let exact = Asked::Bytes(Bounds::exact(64 * MIB));
-    assert_eq!(asked(64 * MIB, None), exact);
-    assert_eq!(asked(64 * MIB, Some(0)), exact);
-    assert_eq!(asked(64 * MIB, Some(MIB)), unknown(Unknown::NotSeen, None));
-    assert_eq!(asked(32 * MIB, None), unknown(Unknown::NotSeen, None));
-}
