@@ -2,6 +2,7 @@
 //! what tells a process from others that had its number.
 
 use std::path::{Path, PathBuf};
+use std::str::SplitWhitespace;
 
 use crate::mounts;
 
@@ -19,11 +20,19 @@ pub fn boot_id() -> Option<String> {
     Some(text.trim_end().to_owned())
 }
 
-/// When a process, or a thread, started, in ticks since the machine did, given its `stat` (field 22 of proc_pid_stat(5)). Its name stands in
-/// parentheses and may contain some itself.
+/// When a process, or a thread, started, in ticks since the machine did, given its `stat` (field 22 of proc_pid_stat(5)).
 pub fn started_ticks(stat: &str) -> Option<u64> {
-    let fields = stat.get(stat.rfind(')')? + 1..)?;
-    fields.split_whitespace().nth(19)?.parse().ok()
+    after_name(stat)?.nth(19)?.parse().ok()
+}
+
+/// Whether a process has ended and waits only for its parent to take note of it, given its `stat` (field 3 of proc_pid_stat(5)).
+pub fn has_ended(stat: &str) -> bool {
+    after_name(stat).is_some_and(|mut fields| matches!(fields.next(), Some("Z" | "X")))
+}
+
+/// The fields of a `stat` behind the name, which stands in parentheses and may contain some itself; the first one is the state.
+fn after_name(stat: &str) -> Option<SplitWhitespace<'_>> {
+    Some(stat.get(stat.rfind(')')? + 1..)?.split_whitespace())
 }
 
 /// CPU time of all CPUs together since the machine started, clock ticks (proc_stat(5)).

@@ -86,13 +86,17 @@ pub(super) struct Maker {
 impl Maker {
     const LEN: usize = 28;
 
-    /// A process that is there; `None` where the kernel tells too little.
+    /// A process that lives; `None` of one that was killed, also where nobody has taken note of its end, and where the kernel tells too little.
     fn of(process: u32) -> Option<Self> {
         let stat = std::fs::read(format!("/proc/{process}/stat")).ok()?;
+        let stat = String::from_utf8_lossy(&stat);
+        if procfs::has_ended(&stat) {
+            return None;
+        }
         Some(Self {
             boot: u128::from_str_radix(&procfs::boot_id()?.replace('-', ""), 16).ok()?,
             process,
-            started: procfs::started_ticks(&String::from_utf8_lossy(&stat))?,
+            started: procfs::started_ticks(&stat)?,
         })
     }
 
@@ -290,6 +294,8 @@ impl Listed {
 
 #[cfg(test)]
 mod tests {
+    use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
+
     use super::*;
 
     fn entry((inode, born): (u64, u64)) -> ListedFile {
@@ -342,6 +348,10 @@ mod tests {
             ..of_child
         }));
         child.kill().expect("it runs");
+        // It stays in the list of processes until its parent collects it.
+        let ended = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+        waitid(WaitId::Pid(Pid::from_child(&child)), ended).expect("it ends");
+        assert!(!lives(of_child));
         child.wait().expect("it ends");
         assert!(!lives(of_child));
         // The locks of a process count among its own files.
