@@ -18,7 +18,7 @@ const GROUPS_DIFFER: f64 = 0.05;
 /// Most bytes that a file system's journal writes per durable write.
 pub(crate) const JOURNAL_PER_SYNC: u64 = 64 << 10;
 /// Bytes of a page.
-const PAGE: u64 = 4096;
+pub(crate) const PAGE: u64 = 4096;
 /// Most bytes that the disks below a device carry for each of its bytes, where layers mirror, copy or cache.
 const CARRIED_BELOW: u64 = 8;
 /// Above this number of device I/Os per request, requests are reported as split.

@@ -6,9 +6,8 @@ use iolab_workload::region_state::Residency;
 use iolab_workload::witness::{NoStorage, Subject};
 
 use super::{Asked, Bounds, NOTEWORTHY, OWN_DATA, Reading, Transfer, Unknown, unknown};
+use crate::disturbance::PAGE;
 
-/// Bytes of a page.
-const PAGE: u64 = 4096;
 /// Most pages of a folio of the page cache.
 const FOLIO_PAGES: u64 = 512;
 

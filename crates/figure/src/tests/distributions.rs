@@ -1,14 +1,13 @@
 //! Distributions of latency: whose requests they are of.
 
-use iolab_record::Operation;
+use iolab_record::{Operation, RunRecord};
 use iolab_synthetic::{add_cell, around, record};
 
 use super::made_up::{Made, figure_of, kind};
 use super::*;
 
-/// Where cells mix operations, all curves are of the same one, and cells without it are named.
-#[test]
-fn curves_of_a_mix_are_of_one_operation() {
+/// Cells with reads alone, with both, and with writes alone.
+fn mixed() -> RunRecord {
     let mut mixed = record("read-random", &["read_percent"]);
     for share in ["100", "30", "0"] {
         add_cell(
@@ -17,6 +16,13 @@ fn curves_of_a_mix_are_of_one_operation() {
             &around(500.0),
         );
     }
+    mixed
+}
+
+/// Where cells mix operations, all curves are of the same one, and cells without it are named.
+#[test]
+fn curves_of_a_mix_are_of_one_operation() {
+    let mut mixed = mixed();
     for sample in &mut mixed.samples {
         for (operation, us) in [(Operation::Read, 10), (Operation::Write, 90_000)] {
             if let Some(latency) = &mut sample.operations[operation].latency {
@@ -48,18 +54,10 @@ fn curves_of_a_mix_are_of_one_operation() {
 /// A mix of which a cell has too few reads for a percentile, and another one has none.
 #[test]
 fn cells_are_left_out_each_for_its_reason() {
-    let mut mixed = record("read-random", &["read_percent"]);
-    for share in ["100", "30", "0"] {
-        add_cell(
-            &mut mixed,
-            &[&format!("read_percent={share}")],
-            &around(500.0),
-        );
-    }
     let tail = Options {
         y: Some(Response::P99),
         ..kind(FigureKind::Response)
     };
-    let made = Made::new(&[mixed]);
+    let made = Made::new(&[mixed()]);
     insta::assert_snapshot!(made.draw(&tail).unwrap().model.note, @"Median of n = 8 trials; bars: 95 % interval. Not drawn, fewer than 368 reads per trial: 30 % reads. Not drawn, no reads: 0 % reads.");
 }
