@@ -1,5 +1,6 @@
 //! Whether a run resumes on the same targets: a name may denote another file or disk by then.
 
+use iolab_analysis::consent::NeededConsent;
 use iolab_record::environment::{Environment, KEYS, Key, Text, UNTIL_RESTART};
 use iolab_record::{RunRecord, TargetKind};
 use iolab_storage::Target;
@@ -80,6 +81,58 @@ pub(super) fn check_same_targets(
         }
     }
     Ok(warnings)
+}
+
+/// How long a run can be resumed, as far as its targets decide that.
+pub(super) enum Resumable {
+    /// At any time.
+    Always,
+    /// As long as the device at this path stays attached, and the machine does not restart: nothing else tells it from others.
+    WhileAttached(String),
+    /// Never: the run destroys data of what is at this path, which cannot be told from another one.
+    Never(String),
+}
+
+impl Resumable {
+    /// Of a run that is made with this consent.
+    pub(super) fn of(record: &RunRecord, consent: NeededConsent) -> Self {
+        if !consent.destroys_data {
+            return Self::Always;
+        }
+        let targets = record.target_kinds().zip(record.targets()).enumerate();
+        let limits = targets.filter_map(|(number, (kind, path))| {
+            let known = &record.environment;
+            let identity = match kind {
+                TargetKind::BlockDevice => known.get_of(number, &KEYS.device_identity),
+                TargetKind::File => known.get_of(number, &KEYS.target_file_id),
+                TargetKind::Scratch
+                | TargetKind::CharDevice
+                | TargetKind::Imported
+                | TargetKind::Model => return None,
+            };
+            match identity {
+                None => Some(Self::Never(path.to_owned())),
+                Some(identity) => identity
+                    .starts_with(UNTIL_RESTART)
+                    .then(|| Self::WhileAttached(path.to_owned())),
+            }
+        });
+        let strictest = limits.min_by_key(|limit| !matches!(limit, Self::Never(_)));
+        strictest.unwrap_or(Self::Always)
+    }
+
+    /// The advice for a run that was interrupted; `command` resumes it.
+    pub(super) fn advice(&self, command: &str) -> String {
+        match self {
+            Self::Always => format!("finish it with: {command}"),
+            Self::WhileAttached(path) => format!(
+                "finish it with: {command}; not after a restart of the machine, or once {path} was attached anew: it has no id that tells it from others then"
+            ),
+            Self::Never(path) => format!(
+                "start a new run: {path} has no id that tells it from others, so that iolab resume refuses to write to it"
+            ),
+        }
+    }
 }
 
 fn other(path: &str, what: &str, difference: &str) -> Error {
@@ -263,6 +316,28 @@ mod tests {
             &disk(2 << 30, "naa.2"),
         );
         assert!(lost.is_ok(), "nothing is lost");
+    }
+
+    #[test]
+    fn the_advice_to_resume_says_where_that_is_refused() {
+        let advice = |kind: TargetKind, identity: Option<&str>, destroys_data: bool| {
+            let mut facts = Environment::default();
+            if let Some(identity) = identity {
+                facts.put(&KEYS.device_identity, identity.to_owned());
+            }
+            let consent = NeededConsent {
+                destroys_data,
+                changes_system: false,
+            };
+            Resumable::of(&run_on("/dev/zram0", kind, facts), consent).advice("COMMAND")
+        };
+        let device = TargetKind::BlockDevice;
+        insta::assert_snapshot!(advice(device, Some("naa.1"), true), @"finish it with: COMMAND");
+        insta::assert_snapshot!(advice(device, Some("boot-1 zram0"), true), @"finish it with: COMMAND; not after a restart of the machine, or once /dev/zram0 was attached anew: it has no id that tells it from others then");
+        insta::assert_snapshot!(advice(device, None, true), @"start a new run: /dev/zram0 has no id that tells it from others, so that iolab resume refuses to write to it");
+        insta::assert_snapshot!(advice(device, None, false), @"finish it with: COMMAND");
+        insta::assert_snapshot!(advice(TargetKind::Scratch, None, true), @"finish it with: COMMAND");
+        insta::assert_snapshot!(advice(TargetKind::File, None, true), @"start a new run: /dev/zram0 has no id that tells it from others, so that iolab resume refuses to write to it");
     }
 
     #[test]

@@ -13,6 +13,7 @@ use iolab_workload::{Error, Kind, Result};
 use super::executor::Executor;
 use super::progress_estimate::TimeLeft;
 use super::record::Record;
+use super::same_targets::Resumable;
 use super::strategy::{self, Finding, Outlook, Step, Strategy};
 use super::tool_failures::ToolFailures;
 use super::{
@@ -131,8 +132,10 @@ impl<'a> Session<'a> {
                     "start it again: the state of a model is not kept".to_owned()
                 } else {
                     let file = path.to_string_lossy();
-                    let command = consent.resume_command(&[&file], processes);
-                    format!("finish it with: {command}")
+                    // Without its facts the command itself says what speaks against it.
+                    let record = iolab_runfile::read(&path).unwrap_or_default();
+                    let resumable = Resumable::of(&record, consent);
+                    resumable.advice(&consent.resume_command(&[&file], processes))
                 }))
             }
             (Err(error), Ok(_)) => Err(error),

@@ -14,12 +14,24 @@ use crate::layout::{Column, Grid, none};
 /// From this part of the bytes of the requests on, which would round to more than 100 %, a factor is written.
 const PART_MAX: f64 = 1.005;
 
-/// How to read the columns.
-pub(super) fn caption() -> String {
-    "Medians over the measured trials. By process and by device: the bytes that the process's account and the device's \
-     counters show, over the bytes of the requests; a device that carried several times as much was read ahead of the requests, or used by others. Faults (minor, major) and switches (voluntary, involuntary) per \
-     trial. CPU: user and kernel time per request, and over the elapsed time."
-        .to_owned()
+/// How to read the columns, of which some need more words where they hold more than 100 %.
+pub(super) fn caption(record: &RunRecord) -> String {
+    let exceeds = |part: fn(&Sample) -> Option<f64>| {
+        let mut measured = record.samples.iter().filter(|s| s.is_measured());
+        measured.any(|sample| part(sample).is_some_and(|part| part >= PART_MAX))
+    };
+    let mut text =
+        "Medians over the measured trials. By process and by device: the bytes that the process's account and the device's \
+         counters show, over the bytes of the requests"
+            .to_owned();
+    if exceeds(written_by_process) {
+        text.push_str("; the account counts a large folio of the page cache as a whole once a part of it is written");
+    }
+    if exceeds(by_device) {
+        text.push_str("; a device that carried several times as much was read ahead of the requests, or used by others");
+    }
+    text + ". Faults (minor, major) and switches (voluntary, involuntary) per trial. CPU: user and kernel time per request, and over the \
+            elapsed time."
 }
 
 /// The table, with one row for each cell.
@@ -129,6 +141,10 @@ fn times(count: f64) -> String {
 fn by_process(sample: &Sample) -> Option<f64> {
     let io = sample.counters.process_io?;
     over_bytes(io.read_bytes as f64 + io.write_bytes as f64, sample)
+}
+
+fn written_by_process(sample: &Sample) -> Option<f64> {
+    over_bytes(sample.counters.process_io?.write_bytes as f64, sample)
 }
 
 fn by_device(sample: &Sample) -> Option<f64> {

@@ -117,7 +117,7 @@ impl Section {
             tables,
             standard_tables: standard_tables::of(analysis),
             evidence: Captioned {
-                caption: evidence::caption(),
+                caption: evidence::caption(record),
                 grid: evidence::grid(record, analysis),
             },
             settings: settings(record),

@@ -163,9 +163,19 @@ fn explain_beside(scene: &Scene, world: &World<'_>, possible: &[&str]) -> Vec<Va
 /// The same on the file of a server; a skip where it cannot be served.
 #[track_caller]
 fn explain_served(behaviour: Behaviour, world: &World<'_>) -> Option<Vec<Value>> {
+    explain_served_beside(behaviour, world, &[])
+}
+
+/// The same, where these suspects may have a part on some machines.
+#[track_caller]
+fn explain_served_beside(
+    behaviour: Behaviour,
+    world: &World<'_>,
+    possible: &[&str],
+) -> Option<Vec<Value>> {
     let _alone = alone();
     let scene = unless_missing(Scene::on_fuse(behaviour))?;
-    Some(explain(&scene, world))
+    Some(explain_beside(&scene, world, possible))
 }
 
 /// Explains, on a server, that threads on one descriptor are not as many times as fast, where no suspect makes it; each trial takes `time`.
@@ -261,7 +271,9 @@ fn a_cache_that_does_not_hold_the_region_is_named() {
         budget: "90s",
         more: &[],
     };
-    explain_served(cached(), &world);
+    // A request takes 375 us in order and 2 ms at random. 16 of them in flight are then 43 and 8 per millisecond: the first is more than a
+    // server on two CPUs answers, so that it, and not the cache, decides a part of what is left. Two CPUs said 24 % to 26 %.
+    explain_served_beside(cached(), &world, &["waiting"]);
 }
 
 /// Threads wait for each other at their descriptor, and at what lies behind the cache: each is enough, so that none shows alone.

@@ -440,8 +440,12 @@ pub fn choice(choice: &Choice, runs: &[&Analysis]) -> Option<Finding> {
         .into_iter()
         .flatten()
         .any(|cell| cell.cell.trial().in_flight() > 1);
+    let of_one_trial = match best.values.len() {
+        1 => " in one trial",
+        _ => "",
+    };
     let mut text = format!(
-        "Highest throughput of {what} on {}: {}, {}.",
+        "Highest throughput of {what} on {}: {}, {}{of_one_trial}.",
         access.target,
         setting(best, is_parallel),
         Response::Throughput.format(choice.throughput_mb_s),
