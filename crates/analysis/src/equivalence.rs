@@ -11,6 +11,7 @@ use crate::analysis::{Analysis, CellAnalysis, Response};
 use crate::claim::effect::{Difference, Estimate, confidence, difference, within_run};
 use crate::curve::held_levels;
 use crate::doubt::{Direction, SideDoubt, SideDoubts};
+use crate::more_trials::MoreTrials;
 
 /// The margins of equivalence, as shares.
 pub const MARGINS: [f64; 2] = [0.05, 0.01];
@@ -67,6 +68,10 @@ pub struct ProgramPair {
     pub held: Vec<String>,
     /// One per size, in ascending order.
     pub points: Vec<SizePoint>,
+    /// Whether the run compares further programs.
+    pub is_one_of_several: bool,
+    /// What gives its cells more trials.
+    pub more_trials: MoreTrials,
 }
 
 /// Compares the first program of a run with each other one; empty unless its response is the elapsed time and programs vary. What is
@@ -113,7 +118,7 @@ fn pairs_of(
     (base, new): (&str, &str),
     family: Family,
 ) -> Vec<ProgramPair> {
-    let mut pairs: Vec<ProgramPair> = Vec::new();
+    let mut pairs: Vec<(ProgramPair, Vec<&CellAnalysis>)> = Vec::new();
     for cell in of_level(analysis, factor, base) {
         let others = |c: &CellAnalysis| held_levels(analysis, c, |_, name| name == factor);
         let Some(partner) = of_level(analysis, factor, new).find(|c| others(c) == others(cell))
@@ -122,21 +127,32 @@ fn pairs_of(
         };
         let held = held_levels(analysis, cell, |_, name| name == factor || name == "region");
         let point = point(cell, partner, family);
-        match pairs.iter_mut().find(|c| c.held == held) {
-            Some(pair) => pair.points.push(point),
-            None => pairs.push(ProgramPair {
-                factor: factor.to_owned(),
-                base: base.to_owned(),
-                new: new.to_owned(),
-                held,
-                points: vec![point],
-            }),
+        match pairs.iter_mut().find(|(pair, _)| pair.held == held) {
+            Some((pair, cells)) => {
+                pair.points.push(point);
+                cells.extend([cell, partner]);
+            }
+            None => {
+                let cells = vec![cell, partner];
+                let pair = ProgramPair {
+                    factor: factor.to_owned(),
+                    base: base.to_owned(),
+                    new: new.to_owned(),
+                    held,
+                    points: vec![point],
+                    is_one_of_several: family.pairs > 1,
+                    more_trials: MoreTrials::of(analysis, &cells),
+                };
+                pairs.push((pair, cells));
+            }
         }
     }
-    for pair in &mut pairs {
+    let whole = |(mut pair, cells): (ProgramPair, Vec<&CellAnalysis>)| {
         pair.points.sort_by_key(|point| point.size);
-    }
-    pairs
+        pair.more_trials = MoreTrials::of(analysis, &cells);
+        pair
+    };
+    pairs.into_iter().map(whole).collect()
 }
 
 impl ProgramPair {

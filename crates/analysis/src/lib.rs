@@ -33,6 +33,7 @@ pub mod io_limit;
 pub mod latencies;
 pub mod level_value;
 pub mod machine_thresholds;
+pub mod more_trials;
 pub mod optimum;
 pub mod refine;
 mod refusal;

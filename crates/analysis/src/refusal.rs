@@ -40,8 +40,13 @@ pub(crate) fn other_response(base: &str, new: &str) -> Error {
         .hint("compare runs of the same experiment, or name what to compare with --metric")
 }
 
-/// Two sides have no cell in common; a cell of each, `None` where it has none.
-pub(crate) fn no_cell_in_common(base: Option<String>, new: Option<String>) -> Error {
+/// Two sides have no cell in common; a cell of each, `None` where it has none. Where they are levels of a factor of one run: that factor,
+/// and those in which they differ too.
+pub(crate) fn no_cell_in_common(
+    base: Option<String>,
+    new: Option<String>,
+    by: Option<(&str, Vec<&str>)>,
+) -> Error {
     let example = |cell: Option<String>| match cell {
         Some(cell) => format!("has cells such as {cell}"),
         None => "has no cell".to_owned(),
@@ -51,7 +56,17 @@ pub(crate) fn no_cell_in_common(base: Option<String>, new: Option<String>) -> Er
         example(base),
         example(new)
     ))
-    .hint("compare runs of the same experiment, or two levels of one run with --by")
+    .hint(match by {
+        Some((factor, others)) => {
+            let others = others.join(" and ");
+            format!(
+                "the cells with these levels of {factor} differ in {others} too: measure both levels with the same {others}"
+            )
+        }
+        None => {
+            "compare runs of the same experiment, or two levels of one run with --by".to_owned()
+        }
+    })
 }
 
 /// A run has no factor of the name that the user gave, but these.

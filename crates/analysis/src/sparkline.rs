@@ -13,6 +13,8 @@ pub struct Sparkline {
     pub factor: String,
     /// Its levels: numbers in ascending order, names in that of the definition.
     pub levels: Vec<String>,
+    /// Whether these are names: there is nothing between them.
+    pub is_names: bool,
     /// The measured quantity.
     pub response: Response,
     /// One curve for each target and combination of the other factors.
@@ -74,10 +76,9 @@ impl Sparkline {
         let mut levels: Vec<String> = levels.map(str::to_owned).collect();
         // Numbers ascend, whatever the order in which the definition names them.
         let factor = analysis.factors.get(along)?;
-        if levels
-            .iter()
-            .all(|level| level_value(factor, level).is_some())
-        {
+        let is_number = |level: &String| level_value(factor, level).is_some();
+        let is_names = !levels.iter().all(is_number);
+        if !is_names {
             let value = |level: &String| level_value(factor, level).unwrap_or_default();
             levels.sort_by(|a, b| value(a).total_cmp(&value(b)));
         }
@@ -108,6 +109,7 @@ impl Sparkline {
         (!curves.is_empty()).then_some(Self {
             factor: factor.clone(),
             levels,
+            is_names,
             response: analysis.response,
             curves,
         })
@@ -217,6 +219,7 @@ mod tests {
         Sparkline {
             factor: "bs".to_owned(),
             levels: levels.iter().map(|level| (*level).to_owned()).collect(),
+            is_names: false,
             response: Response::Throughput,
             curves: vec![SparklineCurve {
                 target: target.to_owned(),

@@ -111,8 +111,10 @@ fn scene(outline: &Sparkline, targets: &[&str]) -> Scene {
                 hollow: !point.device,
             });
         }
-        let points = curve.points.iter().map(at).collect();
-        items.push(line(points, 1.6, dash, Paint::Series));
+        if !outline.is_names {
+            let points = curve.points.iter().map(at).collect();
+            items.push(line(points, 1.6, dash, Paint::Series));
+        }
         items.push(Item::Close);
     }
     Scene {
@@ -184,6 +186,7 @@ mod tests {
         let outline = Sparkline {
             factor: "bs".to_owned(),
             levels: ["4KiB", "8KiB", "16KiB"].map(str::to_owned).to_vec(),
+            is_names: false,
             response: Response::Throughput,
             curves: vec![SparklineCurve {
                 target: "a".to_owned(),
@@ -209,8 +212,23 @@ mod tests {
                 assert!(points.iter().all(|(_, y)| (0.0..=84.0).contains(y)));
             }
         }
-        let svg = svg(&outline, &["a"], "a", "<b>", "c");
-        assert!(svg.contains("<title id=\"a-title\">&lt;b&gt;</title>"));
+        let drawn = svg(&outline, &["a"], "a", "<b>", "c");
+        assert!(drawn.contains("<title id=\"a-title\">&lt;b&gt;</title>"));
+        // The axis, an interval at each mark, and the curve.
+        let lines = |scene: &Scene| {
+            let paths = scene.items.iter();
+            paths.filter(|i| matches!(i, Item::Path { .. })).count()
+        };
+        assert_eq!(lines(&scene), 5);
+        let names = Sparkline {
+            is_names: true,
+            ..outline
+        };
+        assert_eq!(
+            lines(&super::scene(&names, &["a"])),
+            4,
+            "names are not joined"
+        );
     }
 
     #[test]
@@ -223,6 +241,7 @@ mod tests {
         let outline = |targets: &[&str]| Sparkline {
             factor: "bs".to_owned(),
             levels: Vec::new(),
+            is_names: false,
             response: Response::Throughput,
             curves: targets.iter().map(|target| curve(target)).collect(),
         };

@@ -16,6 +16,7 @@ mod region_fit;
 mod serialize;
 mod soak;
 mod standard_name;
+mod toml_words;
 mod tracked_cells;
 mod trial_time;
 mod workload_overlap;
@@ -44,6 +45,7 @@ pub use refined_sizes::{REFINE_MAX, Refined};
 pub use standard_name::{Edition, Standard};
 
 use document::{Definition, DesignEntries, DocumentText, Entries, Groups, check_level_count};
+use iolab_workload::escape_control::steers;
 use iolab_workload::group::split_group;
 use iolab_workload::names::{nearest, unknown};
 use iolab_workload::response::Response;
@@ -526,7 +528,8 @@ pub fn read_text(path: &Path) -> Result<String> {
 /// Refuses control characters, which could control the terminal that shows the text.
 pub(crate) fn check_question(text: &str) -> Result<String> {
     usage_errors! {
-        text.chars().any(char::is_control) => "the text has a control character or a line break", "write it on one line";
+        text.chars().any(steers) => "the text has a line break, a control character or a mark of the direction of writing",
+            "write it on one line, without them";
     }
     Ok(text.to_owned())
 }

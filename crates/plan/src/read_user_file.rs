@@ -53,10 +53,16 @@ pub fn check(metadata: &Metadata, path: &Path) -> std::result::Result<(), String
     let place = path.display();
     match (metadata.is_file(), metadata.len()) {
         (false, _) => Err(format!("{place} is not a regular file")),
-        // Files of procfs have length 0.
-        (true, 0) => Err(format!("{place} is empty, or not on storage")),
+        (true, 0) if is_of_kernel(path) => Err(format!("{place} is not on storage")),
+        (true, 0) => Err(format!("{place} is empty")),
         (true, _) => Ok(()),
     }
+}
+
+/// Whether it is a file of procfs or sysfs, whose length is 0 or means nothing.
+fn is_of_kernel(path: &Path) -> bool {
+    let whole = path.canonicalize().unwrap_or_default();
+    ["/proc", "/sys"].iter().any(|of| whole.starts_with(of))
 }
 
 /// Opens the file for reading up to the length in `metadata`.
@@ -86,7 +92,7 @@ mod tests {
                 .replace(&path.display().to_string(), "PATH");
             insta::allow_duplicates! {
                 insta::assert_snapshot!(told, @r"
-                PATH is empty, or not on storage
+                PATH is not on storage
                   name a file
                 ");
             }
@@ -109,12 +115,19 @@ mod tests {
         let path = folder.path().join("text");
         std::fs::write(&path, "four").unwrap();
         assert_eq!(text(&path, 4, "name a file").unwrap(), "four");
+        let told = |error: Error| {
+            let place = path.display().to_string();
+            error.to_string().replace(&place, "PATH")
+        };
         let error = bytes(&path, 3, "name a file").unwrap_err();
-        let told = error
-            .to_string()
-            .replace(&path.display().to_string(), "PATH");
-        insta::assert_snapshot!(told, @r"
+        insta::assert_snapshot!(told(error), @r"
         PATH is larger than 3 B
+          name a file
+        ");
+        std::fs::write(&path, "").unwrap();
+        let error = bytes(&path, 3, "name a file").unwrap_err();
+        insta::assert_snapshot!(told(error), @r"
+        PATH is empty
           name a file
         ");
         std::fs::write(&path, [0xff]).unwrap();

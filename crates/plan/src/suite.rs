@@ -110,6 +110,7 @@ impl Suite {
             let experiment: Experiment = resolved?;
             experiment
                 .check()
+                .and_then(|()| check_unnamed(&experiment.name, &experiments))
                 .map_err(|error| source.at(span.clone(), error))?;
             cells += experiment.cell_count();
             if cells > SUITE_CELLS_MAX {
@@ -189,6 +190,15 @@ impl SuiteEntry {
         experiment.follow(&found);
         Ok(experiment)
     }
+}
+
+/// Checks that no experiment so far has this name: results are told apart by it.
+fn check_unnamed(name: &str, others: &[Experiment]) -> Result<()> {
+    usage_errors! {
+        others.iter().any(|other| other.name == name) => format!("the suite has two experiments named {name}"),
+            "give one of them another name in [[experiments]]: name = \"NAME\"";
+    }
+    Ok(())
 }
 
 fn check_extent(budget: Duration, experiments: usize) -> Result<()> {
@@ -326,6 +336,7 @@ mod tests {
             "[[experiments]]\nuse = 'read-size'\nsettings.bz = 1\n",
             "[[experiments]]\nuse = 'read-size'\nsets = 1\n",
             "[[experiments]]\nuse = 'missing.toml'\n",
+            "[[experiments]]\nuse = 'read-size'\n[[experiments]]\nuse = 'read-random'\nname = 'read-size'\n",
             "experiments = []\n",
         ]
         .map(|rest| {

@@ -10,6 +10,7 @@ pub mod digest;
 mod disturbance;
 pub mod interpretation;
 mod limits;
+mod more_trials;
 mod peers;
 mod precision;
 mod ranks;

@@ -1,10 +1,10 @@
 //! A run file with its interpretation.
 
-use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use crate::findings::interpretation::Interpretation;
 use iolab_analysis::analysed_run::AnalysedRun;
+use iolab_analysis::runs::comparable_runs::is_same_experiment;
 use iolab_figure::{FigureRun, default_kind};
 use iolab_record::{SampleLatencyOverTime, SampleSeries};
 use iolab_workload::quantity::counted;
@@ -42,14 +42,15 @@ impl Input {
         }
     }
 
-    /// Whether the curves of both belong on the same axes: runs of one experiment, of which none is a run of `iolab why`.
+    /// Whether the curves of both belong on the same axes: runs of one experiment on different targets, of which none is a run of
+    /// `iolab why`, or twice the same run.
     pub(crate) fn asks_the_same(&self, other: &Self) -> bool {
-        let (own, other) = (self.run.analysis(), other.run.analysis());
-        own.inquiry.is_none()
-            && other.inquiry.is_none()
-            && own.experiment == other.experiment
-            && own.response == other.response
-            && own.response_group == other.response_group
+        let (a, b) = (self.run.analysis(), other.run.analysis());
+        let is_itself = self.run.record().id() == other.run.record().id();
+        let differ = (&a.target, &a.storage) != (&b.target, &b.storage);
+        a.inquiry.is_none()
+            && b.inquiry.is_none()
+            && (is_itself || differ && is_same_experiment(&self.run, &other.run))
     }
 
     /// Whether its figure shows what its trials did over their time.
@@ -60,14 +61,18 @@ impl Input {
 
 /// `2 experiments`, `2 experiments, 3 runs`.
 pub(crate) fn experiments<'a>(inputs: impl IntoIterator<Item = &'a Input>) -> String {
-    let names: Vec<&str> = inputs
-        .into_iter()
-        .map(|input| input.run.analysis().experiment.as_str())
-        .collect();
-    let distinct: BTreeSet<&str> = names.iter().copied().collect();
+    let mut distinct: Vec<&Input> = Vec::new();
+    let mut runs = 0;
+    for input in inputs {
+        runs += 1;
+        let is_known = |known: &&Input| is_same_experiment(&known.run, &input.run);
+        if !distinct.iter().any(is_known) {
+            distinct.push(input);
+        }
+    }
     let text = counted(distinct.len(), "experiment");
-    match names.len() == distinct.len() {
+    match runs == distinct.len() {
         true => text,
-        false => format!("{text}, {}", counted(names.len(), "run")),
+        false => format!("{text}, {}", counted(runs, "run")),
     }
 }

@@ -97,7 +97,8 @@ pub(super) fn match_cells(base: RunSide<'_>, new: RunSide<'_>) -> Result<Matched
         .filter_map(|cell| Some((cell, partner(&cell.levels)?)))
         .collect();
     if both.is_empty() {
-        return Err(no_common_cell(&factors, &base_cells, &new_cells));
+        let held = base.held.or(new.held).map(|(factor, _)| factor);
+        return Err(no_common_cell(&factors, &base_cells, &new_cells, held));
     }
     let without_requests = take_without_requests(
         &mut both,
@@ -264,9 +265,29 @@ pub(crate) fn keyed<'a>(source: RunSide<'a>, factors: &[String]) -> Result<Vec<K
         .collect())
 }
 
-pub(crate) fn no_common_cell(factors: &[String], base: &[Keyed<'_>], new: &[Keyed<'_>]) -> Error {
+/// Two sides have no cell in common; `held` is the factor whose levels they are, where both are of one run.
+pub(crate) fn no_common_cell(
+    factors: &[String],
+    base: &[Keyed<'_>],
+    new: &[Keyed<'_>],
+    held: Option<&str>,
+) -> Error {
     let first = |cells: &[Keyed<'_>]| Some(cell_label(factors, &cells.first()?.levels));
-    refusal::no_cell_in_common(first(base), first(new))
+    let level = |cell: &Keyed<'_>, at: usize| cell.levels.get(at).cloned();
+    let is_shared = |at: usize| {
+        base.iter()
+            .any(|cell| new.iter().any(|other| level(cell, at) == level(other, at)))
+    };
+    let apart: Vec<&str> = factors
+        .iter()
+        .enumerate()
+        .filter(|(at, _)| !is_shared(*at))
+        .map(|(_, factor)| factor.as_str())
+        .collect();
+    // Each level alone may be on both sides, while no combination is.
+    let all = || factors.iter().map(String::as_str).collect();
+    let apart = if apart.is_empty() { all() } else { apart };
+    refusal::no_cell_in_common(first(base), first(new), held.map(|held| (held, apart)))
 }
 
 /// The mean over all cells in each block that all of them have.

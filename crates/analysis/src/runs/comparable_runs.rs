@@ -4,11 +4,13 @@
 use iolab_workload::Result;
 
 use super::{FiledRun, in_time};
+use crate::analysed_run::AnalysedRun;
 use crate::analysis::CellAnalysis;
 use crate::compare::RunSide;
 use crate::compare::matching::{common_factors, keyed, setting_differences};
 use iolab_record::environment::{Environment, KEYS, Key, ValueType};
 use iolab_record::{RunRecord, RunStatus, TargetKind};
+use iolab_workload::group::split_group;
 
 /// Why a run is not comparable with another.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -70,15 +72,20 @@ impl Comparability {
         a: &FiledRun<'_>,
         b: &FiledRun<'_>,
     ) -> Result<Option<ExclusionReason>> {
-        let (x, y) = (a.run.record(), b.run.record());
-        if y.run.status != RunStatus::Done {
-            return Ok(Some(ExclusionReason::Unfinished));
+        match b.run.record().run.status {
+            RunStatus::Done => self.difference(a.run, b.run),
+            _ => Ok(Some(ExclusionReason::Unfinished)),
         }
-        if x.experiment.name != y.experiment.name
-            || x.experiment.response != y.experiment.response
-            || x.experiment.response_group != y.experiment.response_group
-            || x.experiment.factors != y.experiment.factors
-        {
+    }
+
+    /// In what two runs differ, finished or not: not runs of one experiment with the same settings on the same machine and target.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Comparability::unlike`].
+    pub fn difference(self, a: &AnalysedRun, b: &AnalysedRun) -> Result<Option<ExclusionReason>> {
+        let (x, y) = (a.record(), b.record());
+        if !is_named_alike(x, y) {
             return Ok(Some(ExclusionReason::Experiment));
         }
         let other = machine(x, y, self)
@@ -87,7 +94,7 @@ impl Comparability {
             .or_else(|| design(x, y).map(|what| ExclusionReason::Settings(what.to_owned())));
         match other {
             Some(other) => Ok(Some(other)),
-            None => setting(a, b),
+            None => setting(a, b, |_| false),
         }
     }
 
@@ -115,6 +122,24 @@ impl Comparability {
         unused.extend(older.map(|run| (run.file.to_owned(), ExclusionReason::Older)));
         Ok((used, unused))
     }
+}
+
+/// The settings that a plan is given where a target has no room, or allows no direct I/O.
+const GIVEN_BY_TARGET: [&str; 2] = ["region_bytes", "cache"];
+
+/// Whether two runs measured the same experiment, on whatever machine and target: its settings agree in all common cells, but for
+/// those that a target gives. Budgets and numbers of trials may differ.
+pub fn is_same_experiment(a: &AnalysedRun, b: &AnalysedRun) -> bool {
+    let given = |name: &str| GIVEN_BY_TARGET.contains(&split_group(name).1);
+    is_named_alike(a.record(), b.record()) && matches!(setting(a, b, given), Ok(None))
+}
+
+fn is_named_alike(a: &RunRecord, b: &RunRecord) -> bool {
+    let (x, y) = (&a.experiment, &b.experiment);
+    x.name == y.name
+        && x.response == y.response
+        && x.response_group == y.response_group
+        && x.factors == y.factors
 }
 
 /// Whether a fact known on both sides differs.
@@ -214,9 +239,13 @@ fn design(a: &RunRecord, b: &RunRecord) -> Option<&'static str> {
         .find_map(|(name, same)| (!same).then_some(name))
 }
 
-/// That there are no cells with equal levels, or the first setting in which these differ.
-fn setting(a: &FiledRun<'_>, b: &FiledRun<'_>) -> Result<Option<ExclusionReason>> {
-    let sources = [a, b].map(|run| RunSide::whole(run.run));
+/// That there are no cells with equal levels, or the first setting in which these differ, but for those `expected` to.
+fn setting(
+    a: &AnalysedRun,
+    b: &AnalysedRun,
+    expected: impl Fn(&str) -> bool,
+) -> Result<Option<ExclusionReason>> {
+    let sources = [a, b].map(RunSide::whole);
     let factors = common_factors(&sources);
     let (x, y) = (keyed(sources[0], &factors)?, keyed(sources[1], &factors)?);
     let pairs: Vec<(&CellAnalysis, &CellAnalysis)> = x
@@ -229,7 +258,7 @@ fn setting(a: &FiledRun<'_>, b: &FiledRun<'_>) -> Result<Option<ExclusionReason>
     if pairs.is_empty() {
         return Ok(Some(ExclusionReason::NoCellInCommon));
     }
-    let differing = setting_differences(&pairs, |_| false);
+    let differing = setting_differences(&pairs, expected);
     let first = differing.into_iter().next();
     Ok(first.map(|found| ExclusionReason::Settings(found.what.name().into_owned())))
 }

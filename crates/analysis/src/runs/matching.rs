@@ -98,6 +98,7 @@ pub(super) fn compare(
             &factors,
             a.unwrap_or(&none),
             b.unwrap_or(&none),
+            None,
         ));
     }
     let without_requests = take_without_requests(

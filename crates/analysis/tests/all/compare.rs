@@ -200,6 +200,20 @@ fn runs_that_cannot_be_compared_say_why() {
     );
 }
 
+/// Levels that [[only]] lists with other levels of a second factor have nothing to be compared in.
+#[test]
+fn levels_that_never_differ_alone_say_in_what_else() {
+    let mut pairs = record("pairs", &["threads", "depth"]);
+    for (threads, depth) in [(1, 16), (4, 4), (16, 1)] {
+        let levels = [format!("threads={threads}"), format!("depth={depth}")];
+        let levels: Vec<&str> = levels.iter().map(String::as_str).collect();
+        add_cell(&mut pairs, &levels, &around(100.0));
+    }
+    let run = AnalysedRun::of(pairs);
+    let error = Comparison::of_levels(&run, "threads=1,16", "run", terms()).unwrap_err();
+    insta::assert_snapshot!(format!("{error}"), @"");
+}
+
 #[test]
 fn times_are_better_when_they_are_short() {
     let mut base = size_curve("read-size", &[("4KiB", 100.0), ("8KiB", 100.0)]);

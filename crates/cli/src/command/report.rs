@@ -77,7 +77,7 @@ fn archive(files: &[PathBuf], names: &[String], path: &Path) -> Outcome {
     };
     let runs = contents(inputs.iter().map(|input| &input.path).collect())?;
     let observations = contents(programs.iter().map(|one| &one.path).collect())?;
-    let deposit = StudyReport::with_programs(&inputs, &programs).deposit(runs, observations)?;
+    let deposit = StudyReport::deposit(&inputs, &programs, runs, observations)?;
     let folder = path.file_stem().unwrap_or_default().to_string_lossy();
     let packed = zipped(&folder, &deposit)
         .map_err(|error| Error::failed(format!("{}: {error}", path.display())))?;

@@ -347,7 +347,7 @@ fn what_is_read_is_a_regular_file_and_nothing_blocks() {
     }
     let told = told.into_iter().collect::<Vec<_>>().join("\n");
     insta::assert_snapshot!(told, @r"
-    error: /proc/self/status is empty, or not on storage
+    error: /proc/self/status is not on storage
     error: fifo is not a regular file
     ");
     assert_eq!(entries(folder.path()), ["fifo"]);

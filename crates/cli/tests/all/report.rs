@@ -78,6 +78,16 @@ fn an_archive_holds_all_that_a_report_rests_on() {
             "runs"
         ]
     );
+    // What the page says works where the archive was unpacked, and nowhere else.
+    let page = fs::read_to_string(out.join("report.html")).unwrap();
+    let (_, rest) = page.split_once("<details id=\"repeat\">").unwrap();
+    let (repeating, _) = rest.split_once("</details>").unwrap();
+    let commands = repeating
+        .lines()
+        .filter_map(|line| line.get(line.find("iolab ")?..));
+    let commands: Vec<&str> = commands.collect();
+    insta::assert_snapshot!(commands.join("\n"), @"");
+    assert!(!page.contains("a.iolab"));
     let again = run(&out, &["table", "runs/e1-read-size.iolab"]).expect(0);
     let first = run(folder.path(), &["table", "a.iolab"]).expect(0);
     assert_eq!(again.stdout, first.stdout);

@@ -9,6 +9,7 @@ use iolab_workload::{Error, Result};
 use serde::de::{Deserialize, DeserializeOwned, Deserializer, MapAccess, Visitor};
 use toml::{Spanned, Value};
 
+use crate::experiment::toml_words::in_definition;
 use crate::experiment::{Combination, Experiment, GroupSetting, set_budget, set_settle};
 use iolab_workload::foreign_options::unknown_setting;
 use iolab_workload::settings::{Setting, ValueKind};
@@ -287,7 +288,7 @@ fn claim<'a>(
             }),
         None => GroupSetting::find(name, &[]),
     };
-    let of = of.map_err(|error| source.at(key.span(), error))?;
+    let of = of.map_err(|error| source.at(key.span(), in_definition(error)))?;
     if let Some((_, before)) = seen.iter().find(|(other, _)| *other == of) {
         let error = Error::usage(format!(
             "'{name}' in [{table}] was already given as '{before}'"

@@ -158,6 +158,7 @@ fn header_mistakes_are_found() {
         "name = '../x'\nquestion = ''\nresponse = 'iops'",
         "name = 'x'\nquestion = ''\nresponse = 'speed'",
         "name = 'x'\nquestion = \"a\\u001b[2J\"\nresponse = 'iops'",
+        "name = 'x'\nquestion = \"a\\u202Eb\"\nresponse = 'iops'",
     ]
     .map(|text| Experiment::from_toml(text, "mine.toml").expect_err(text))
     .map(|error| format!("{error}\n"));

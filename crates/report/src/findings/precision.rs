@@ -1,10 +1,11 @@
 //! Whether the intervals are as narrow as was asked for.
 
 use iolab_analysis::analysis::{Analysis, CellAnalysis, Response, TRIALS_MIN};
-use iolab_record::{EndedBy, RunStatus, TargetKind};
+use iolab_analysis::more_trials::MoreTrials;
+use iolab_record::TargetKind;
 use iolab_workload::quantity::format_percent;
 
-use super::{Finding, Rule, Says, cells_of, has, levels_of};
+use super::{Finding, Rule, Says, cells_of, has, levels_of, more_trials};
 
 pub(crate) const BELOW_PRECISION: Rule = Rule::doubt(
     "below-precision",
@@ -61,7 +62,10 @@ pub fn below_precision(analysis: &Analysis) -> Vec<Finding> {
         };
         findings.push(Finding {
             rule: BELOW_PRECISION,
-            text: format!("{missed} {}", more_trials(analysis, &wide)),
+            text: format!(
+                "{missed} {}",
+                more_trials::sentence(MoreTrials::of(analysis, &wide))
+            ),
         });
     }
     if !without.is_empty() {
@@ -71,7 +75,7 @@ pub fn below_precision(analysis: &Analysis) -> Vec<Finding> {
                 "{} {} too few trials for a 95 % interval of the median ({TRIALS_MIN} are needed). {}",
                 cells_of(without.len(), analysis),
                 has(without.len()),
-                more_trials(analysis, &without),
+                more_trials::sentence(MoreTrials::of(analysis, &without)),
             ),
         });
     }
@@ -105,31 +109,5 @@ pub(super) fn longer_trials(analysis: &Analysis) -> &'static str {
     match analysis.target_kind {
         TargetKind::Imported => "Longer jobs in the imported file have more.",
         _ => "Increase --time.",
-    }
-}
-
-/// What gives these cells more trials: that which ended their repetition, or the run.
-fn more_trials(analysis: &Analysis, cells: &[&CellAnalysis]) -> &'static str {
-    if analysis.target_kind == TargetKind::Imported {
-        return "More jobs of the same settings in the imported file give more trials.";
-    }
-    let ended = |by: Option<EndedBy>| cells.iter().any(|c| c.cell.ended_by == by);
-    let is_cut =
-        cells.iter().any(|c| c.cell.ended_by.is_none()) && analysis.status != RunStatus::Done;
-    if is_cut || ended(Some(EndedBy::User)) {
-        return match analysis.target_kind {
-            // The state of a model is not kept.
-            TargetKind::Model => "A run that is not interrupted gives more trials.",
-            _ => "'iolab resume FILE' gives more trials.",
-        };
-    }
-    match (
-        ended(Some(EndedBy::Budget)),
-        ended(Some(EndedBy::TrialsMax)),
-    ) {
-        (true, false) => "A larger --budget gives more trials.",
-        (true, true) => "A larger --budget and --set trials_max=N give more trials.",
-        (false, true) => "--set trials_max=N gives more trials.",
-        (false, false) => "More trials help.",
     }
 }

@@ -3,8 +3,9 @@
 use iolab_workload::Result;
 
 use super::captioned::Captioned;
+use super::file_names::file_name;
 use super::run_sequence::RunSequence;
-use super::section::{Section, file_name};
+use super::section::Section;
 use super::{StudyReport, clean, picture};
 use iolab_figure::Figure;
 
@@ -50,6 +51,8 @@ pub(super) struct Chapter<'a> {
     pub(super) series: Option<Shown>,
     /// The table of all runs over time; `None` of a single run.
     pub(super) over_time: Option<Captioned>,
+    /// The sections of earlier runs whose definition is another text.
+    pub(super) otherwise_defined: Vec<&'a Section>,
 }
 
 /// Draws the figures of all experiments, as files `PREFIX-e1-NAME.EXTENSION`.
@@ -69,13 +72,9 @@ pub(super) fn chapters<'a>(
     let chapter = |sequence: &RunSequence| -> Option<Result<Chapter<'a>>> {
         let place = sequence.latest()?;
         let (section, input) = (report.sections.get(place)?, report.inputs.get(place)?);
-        let name = format!(
-            "{}-{}",
-            section.id,
-            file_name(&input.run.record().experiment.name)
-        );
+        let name = &section.stem;
         let drawn = sequence.on_all_targets(&report.sequences, report.inputs);
-        let own = picture::on_paper(&drawn).map(|figure| shown(figure, name.clone()));
+        let own = picture::on_paper(&drawn).map(|figure| shown(figure, name.to_owned()));
         let further = picture::further(&drawn, input, |_| picture::paper_options());
         let (leading, further): (Vec<_>, Vec<_>) = further
             .into_iter()
@@ -88,6 +87,11 @@ pub(super) fn chapters<'a>(
         };
         let series = sequence.figure(report.inputs, &picture::paper_options());
         let series = series.map(|figure| shown(figure, format!("{name}-over-time")));
+        let sections = sequence
+            .0
+            .iter()
+            .filter_map(|place| report.sections.get(*place));
+        let otherwise_defined = sections.filter(|earlier| earlier.toml_name != section.toml_name);
         let chapter = || {
             Ok(Chapter {
                 section,
@@ -97,6 +101,7 @@ pub(super) fn chapters<'a>(
                 further: all_shown(further)?,
                 series: series.transpose()?,
                 over_time: sequence.table(report.inputs),
+                otherwise_defined: otherwise_defined.collect(),
             })
         };
         Some(chapter())

@@ -18,8 +18,9 @@ pub(super) fn of_report(inputs: &[Input]) -> Vec<String> {
     ]
 }
 
-/// The commands that repeat one run and compare it with this one. `definition` is the name of the file with its experiment.
-pub(super) fn of_run(input: &Input, definition: &str) -> Vec<String> {
+/// The commands that repeat one run and compare it with this one. `definition` is the name of the file with its experiment, `again`
+/// that of the new run file.
+pub(super) fn of_run(input: &Input, definition: &str, again: &str) -> Vec<String> {
     let run = &input.run.record().run;
     let record = input.run.record();
     let consent = NeededConsent::of(record);
@@ -37,19 +38,18 @@ pub(super) fn of_run(input: &Input, definition: &str) -> Vec<String> {
         .take(given)
         .map(|target| format!(" {}", quoted_path(target)))
         .collect();
-    let again = format!("{}-again.iolab", definition.trim_end_matches(".toml"));
     vec![
         format!(
             "iolab run {}{} --seed {}{consent} -o {}",
             quoted(definition),
             targets.concat(),
             run.seed,
-            quoted(&again)
+            quoted(again)
         ),
         format!(
             "iolab compare {} {}",
             quoted_path(&input.path),
-            quoted(&again)
+            quoted(again)
         ),
     ]
 }

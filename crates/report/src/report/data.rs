@@ -7,7 +7,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::section::file_name;
+use super::file_names::file_name;
 use super::{Input, StudyReport};
 use crate::claims::{self, ClaimData, IdentifiedRun, RemarkData};
 use crate::data_column::{DataColumn, list_schema};

@@ -8,8 +8,9 @@ use iolab_workload::{Error, Result};
 use sha2::{Digest, Sha256};
 
 use super::bundle::chapters;
-use super::section::{Section, file_name};
-use super::{DepositFile, StudyReport, program};
+use super::file_names::{DefinitionPlace, archived_definition, archived_run, stem};
+use super::program::{self, ProgramInput, ProgramPart};
+use super::{DepositFile, StudyReport};
 use crate::export;
 use crate::input::Input;
 use crate::rows::{Format, RowWriter, text};
@@ -48,8 +49,29 @@ const CONTENTS: [(Holding, &str); 11] = table! {
 };
 
 /// The files, in a fixed order. `run_files` and `observations` are the contents of the run files, and of those of observations, each
-/// in the order of the report.
+/// in the order of the report. All documents name files by their paths in the archive.
 pub(super) fn files(
+    inputs: &[Input],
+    programs: &[ProgramInput],
+    run_files: Vec<Vec<u8>>,
+    observations: Vec<Vec<u8>>,
+) -> Result<Vec<DepositFile>> {
+    let archived = |(index, input): (usize, &Input)| Input {
+        path: archived_run(&stem(index, input)).into(),
+        ..input.clone()
+    };
+    let inputs: Vec<Input> = inputs.iter().enumerate().map(archived).collect();
+    let parts = ProgramPart::all(programs);
+    let archived = |(part, program): (&ProgramPart, &ProgramInput)| ProgramInput {
+        path: archived_run(&part.file_name()).into(),
+        ..program.clone()
+    };
+    let programs: Vec<ProgramInput> = parts.iter().zip(programs).map(archived).collect();
+    let report = &StudyReport::placed(&inputs, &programs, DefinitionPlace::Archive);
+    of_report(report, run_files, observations)
+}
+
+fn of_report(
     report: &StudyReport<'_>,
     run_files: Vec<Vec<u8>>,
     observations: Vec<Vec<u8>>,
@@ -76,11 +98,10 @@ pub(super) fn files(
     if !report.inputs.is_empty() {
         files.extend(tables(report.inputs)?);
     }
-    for ((section, input), content) in report.sections.iter().zip(report.inputs).zip(run_files) {
-        let name = named(section, input);
-        files.push((format!("runs/{name}.iolab"), content));
+    for (section, content) in report.sections.iter().zip(run_files) {
+        files.push((archived_run(&section.stem), content));
         let toml = section.toml.clone().into_bytes();
-        files.push((format!("experiments/{name}.toml"), toml));
+        files.push((archived_definition(&section.stem), toml));
     }
     for (part, content) in report.programs.iter().zip(observations) {
         files.extend(part.deposited(content)?);
@@ -90,15 +111,6 @@ pub(super) fn files(
     files.push(("LICENSE".to_owned(), LICENSE.as_bytes().to_vec()));
     files.push(("SHA256SUMS".to_owned(), checksums(&files).into_bytes()));
     Ok(files)
-}
-
-/// The name of the files of a run: the same as on the page, so that two runs of one experiment stay apart.
-fn named(section: &Section, input: &Input) -> String {
-    format!(
-        "{}-{}",
-        section.id,
-        file_name(&input.run.record().experiment.name)
-    )
 }
 
 fn readme(report: &StudyReport<'_>) -> String {

@@ -7,9 +7,10 @@ use iolab_workload::Result;
 
 use super::bundle::{Bundle, Chapter, Shown, chapters};
 use super::captioned::Captioned;
+use super::file_names::file_name;
 use super::latex_table::table;
 use super::references;
-use super::section::{Event, Section, file_name};
+use super::section::{Event, Section};
 use super::statement::{Statement, statements};
 use super::{AnswerPart, StudyReport, clean, program};
 use crate::latex::{block, escaped, sentence};
@@ -225,17 +226,18 @@ fn appendix(report: &StudyReport<'_>, chapters: &[Chapter<'_>]) -> String {
     }
     text.push_str("}\n\\section{Settings, evidence and events}\n");
     for chapter in chapters {
-        text.push_str(&settings(chapter.section));
+        text.push_str(&settings(chapter));
     }
     let _ = writeln!(
         text,
-        "\\section{{Repeat it}}\nEach definition above goes into a file of its own.\n\n{}",
+        "\\section{{Repeat it}}\nSave each definition above under its name. Then run:\n\n{}",
         block(&report.all_commands())
     );
     text
 }
 
-fn settings(section: &Section) -> String {
+fn settings(chapter: &Chapter<'_>) -> String {
+    let section = chapter.section;
     let mut text = format!(
         "\\subsection{{{}}}\n{}\n\n",
         escaped(&section.name),
@@ -246,7 +248,19 @@ fn settings(section: &Section) -> String {
         .iter()
         .map(|(name, value)| format!("{} {}", escaped(name), escaped(value)))
         .collect();
-    let _ = writeln!(text, "{}.\n\n{}", settings.join(", "), block(&section.toml));
+    let _ = writeln!(text, "{}.\n", settings.join(", "));
+    let definition = |of: &str, section: &Section| {
+        format!(
+            "Definition{of}, as {}:\n\n{}\n",
+            escaped(&section.toml_name),
+            block(&section.toml)
+        )
+    };
+    text.push_str(&definition("", section));
+    for earlier in &chapter.otherwise_defined {
+        let of = format!(" of the earlier run {}", sentence(&earlier.name));
+        text.push_str(&definition(&of, earlier));
+    }
     text.push_str(&table(&section.evidence));
     if !section.events.is_empty() {
         text.push_str("Events:\n");

@@ -143,7 +143,21 @@ fn experiment(chapter: &Chapter<'_>, is_only: bool) -> String {
     for (name, value) in &section.settings {
         let _ = writeln!(text, "- {}: {}", sentence(name), escaped(value));
     }
-    let _ = writeln!(text, "\nDefinition:\n\n{}", block(&section.toml));
+    let _ = writeln!(
+        text,
+        "\nDefinition, as `{}`:\n\n{}",
+        section.toml_name,
+        block(&section.toml)
+    );
+    for earlier in &chapter.otherwise_defined {
+        let _ = writeln!(
+            text,
+            "Definition of the earlier run {}, as `{}`:\n\n{}",
+            sentence(&earlier.name),
+            earlier.toml_name,
+            block(&earlier.toml)
+        );
+    }
     if !section.events.is_empty() {
         text.push_str("### Events\n\n");
         for event in &section.events {
@@ -177,7 +191,7 @@ fn appendix(report: &StudyReport<'_>) -> String {
     }
     let _ = write!(
         text,
-        "## Repeat it\n\nEach definition above goes into a file of its own.\n\n{}",
+        "## Repeat it\n\nSave each definition above under its name. Then run:\n\n{}",
         block(&report.all_commands())
     );
     text

@@ -15,9 +15,9 @@ use iolab_workload::{Error, Result};
 use super::DepositFile;
 use super::bundle::Bundle;
 use super::captioned::Captioned;
+use super::file_names::{archived_run, file_name};
 use super::page_table::PageTable;
 use super::picture::{page_options, paper_options};
-use super::section::file_name;
 use super::summary::moment;
 use super::{clean, latex_table, markdown_blocks};
 use crate::fact;
@@ -139,7 +139,7 @@ impl ProgramPart {
             (format!("figures/{svg}"), figure.svg().into_bytes()),
             (format!("figures/{pdf}"), figure.pdf()?),
             (format!("data/{name}.json"), data),
-            (format!("runs/{name}.iolab"), content),
+            (archived_run(&name), content),
         ])
     }
 

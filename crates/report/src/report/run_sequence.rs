@@ -1,9 +1,9 @@
 //! The runs of one experiment over time.
 
 use iolab_analysis::analysed_run::AnalysedRun;
-use iolab_analysis::analysis::Analysis;
 use iolab_analysis::history::ExperimentLine;
 use iolab_analysis::runs::FiledRun;
+use iolab_analysis::runs::comparable_runs::Comparability;
 use iolab_workload::quantity::significant;
 
 use super::captioned::Captioned;
@@ -17,17 +17,16 @@ use iolab_figure::{Figure, Options};
 pub(super) struct RunSequence(pub(super) Vec<usize>);
 
 impl RunSequence {
-    /// Groups runs by experiment, target and factors, in the order of their first runs.
+    /// Groups runs as `iolab history` does, finished or not, in the order of their first runs: by experiment, settings, machine and
+    /// target.
     pub(super) fn all(inputs: &[Input]) -> Vec<Self> {
-        let same = |a: &Analysis, b: &Analysis| {
-            (&a.experiment, &a.target, &a.storage, &a.factors, a.response)
-                == (&b.experiment, &b.target, &b.storage, &b.factors, b.response)
-        };
+        let kinship = Comparability { any_host: false };
+        let same = |a: &Input, b: &Input| matches!(kinship.difference(&a.run, &b.run), Ok(None));
         let mut sequences: Vec<Self> = Vec::new();
         for (place, input) in inputs.iter().enumerate() {
             let first = |sequence: &&mut RunSequence| {
                 let first = sequence.0.first().and_then(|first| inputs.get(*first));
-                first.is_some_and(|first| same(first.run.analysis(), input.run.analysis()))
+                first.is_some_and(|first| same(first, input))
             };
             match sequences.iter_mut().find(first) {
                 Some(sequence) => sequence.0.push(place),

@@ -11,6 +11,8 @@ use iolab_workload::quantity::{exact_duration, format_percent};
 use iolab_workload::settings::{Value, cell_label};
 
 use super::captioned::Captioned;
+use super::file_names::{DefinitionPlace, archived_definition, id, stem};
+use super::run_sequence::RunSequence;
 use super::summary::moment;
 use super::{Input, clean, commands, evidence, standard_tables};
 use crate::layout::Grid;
@@ -23,6 +25,8 @@ use iolab_workload::quantity::counted;
 pub(super) struct Section {
     /// Its id in the document.
     pub(super) id: String,
+    /// What the names of its files begin with: `e1-read-size`.
+    pub(super) stem: String,
     pub(super) name: String,
     pub(super) question: String,
     /// The run in lines that can be pasted, one per target.
@@ -42,7 +46,7 @@ pub(super) struct Section {
     /// How the repetition ended.
     pub(super) ended: String,
     pub(super) events: Vec<Event>,
-    /// The definition as TOML, and a name for its file.
+    /// The definition as TOML, and the file that commands name: that of the latest run where both have the same.
     pub(super) toml: String,
     pub(super) toml_name: String,
     pub(super) commands: Vec<String>,
@@ -63,11 +67,26 @@ impl Event {
 }
 
 /// The sections of all run files, in the same order.
-pub(super) fn all(inputs: &[Input]) -> Vec<Section> {
-    let names = names(inputs).into_iter().zip(inputs);
-    let sections = (1..).zip(names);
-    sections
-        .map(|(number, (name, input))| Section::new(format!("e{number}"), name, input))
+pub(super) fn all(
+    inputs: &[Input],
+    sequences: &[RunSequence],
+    place: DefinitionPlace,
+) -> Vec<Section> {
+    let toml_name = |index: usize, input: &Input| match place {
+        DefinitionPlace::Archive => archived_definition(&stem(index, input)),
+        DefinitionPlace::Document => {
+            let latest = sequences.iter().filter(|one| one.0.contains(&index));
+            let latest = latest.filter_map(RunSequence::latest);
+            let mut latest = latest.filter_map(|index| Some((index, inputs.get(index)?)));
+            let toml = |input: &Input| input.run.record().experiment.toml.clone();
+            let same = latest.find(|(_, latest)| toml(latest) == toml(input));
+            let (index, input) = same.unwrap_or((index, input));
+            format!("{}.toml", stem(index, input))
+        }
+    };
+    let named = names(inputs).into_iter().zip(inputs).enumerate();
+    named
+        .map(|(index, (name, input))| Section::new(index, name, input, toml_name(index, input)))
         .collect()
 }
 
@@ -95,14 +114,14 @@ pub(super) fn names(inputs: &[Input]) -> Vec<String> {
 }
 
 impl Section {
-    fn new(id: String, name: String, input: &Input) -> Self {
+    fn new(index: usize, name: String, input: &Input, toml_name: String) -> Self {
         let (record, analysis) = (input.run.record(), input.run.analysis());
-        let toml_name = format!("{}.toml", file_name(&record.experiment.name));
         let tables = tables(analysis, &input.interpretation.peers);
         let rows = tables.first().map_or(0, |table| table.grid.rows.len());
         let cells = analysis.cells.iter().map(|cell| cell.cell.id);
+        let stem = stem(index, input);
         Self {
-            id,
+            id: id(index),
             name,
             cells: cells.filter(|_| rows == analysis.cells.len()).collect(),
             question: clean(&record.experiment.question),
@@ -124,8 +143,9 @@ impl Section {
             ended: ended(record, analysis),
             events: events(record),
             toml: lines(&record.experiment.toml),
-            commands: commands::of_run(input, &toml_name),
+            commands: commands::of_run(input, &toml_name, &format!("{stem}-again.iolab")),
             toml_name,
+            stem,
         }
     }
 }
@@ -140,20 +160,6 @@ impl Section {
     pub(super) fn row_id(&self, cell: i64) -> Option<String> {
         let has_row = self.cells.contains(&cell);
         has_row.then(|| format!("{}-c{cell}", self.id))
-    }
-}
-
-/// The name of an experiment as a name for files: letters, digits, dots, dashes and underscores.
-pub(super) fn file_name(name: &str) -> String {
-    let harmless = |c: char| c.is_ascii_alphanumeric() || "-_".contains(c);
-    let name: String = name
-        .chars()
-        .take(80)
-        .map(|c| if harmless(c) { c } else { '_' })
-        .collect();
-    match name.trim_start_matches('-') {
-        "" => "experiment".to_owned(),
-        rest => rest.to_owned(),
     }
 }
 
@@ -320,23 +326,4 @@ fn events(record: &RunRecord) -> Vec<Event> {
             message: event.cell.and_then(place).unwrap_or_default() + &clean(&event.message),
         })
         .collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_file_name_leads_nowhere_else() {
-        for (name, file) in [
-            ("read-size", "read-size"),
-            ("../../etc/passwd", "______etc_passwd"),
-            ("--help", "help"),
-            ("", "experiment"),
-            ("a\0b/c", "a_b_c"),
-        ] {
-            assert_eq!(file_name(name), file);
-        }
-        assert_eq!(file_name(&"x".repeat(9999)).len(), 80);
-    }
 }

@@ -2,11 +2,15 @@
 
 use iolab_analysis::sparkline::{Sparkline, SparklineCurve};
 use iolab_figure::sparkline;
+use iolab_workload::quantity::counted;
 
 use super::clean;
 
 /// Maximum number of targets whose best values are printed beside a figure.
 const BEST_MAX: usize = 3;
+
+/// Longest name of a level below a figure, characters.
+const LEVEL_MAX: usize = 12;
 
 /// A small figure with its labels.
 #[derive(Debug, Clone)]
@@ -16,7 +20,7 @@ pub(super) struct Small {
     pub(super) name: String,
     /// The best value of each target with its unit; of many targets the best of all.
     pub(super) best: Vec<BestValue>,
-    /// First and last level along the axis, and what lies between.
+    /// First and last level along the axis, empty where they are long, and the factor.
     pub(super) first: String,
     pub(super) factor: String,
     pub(super) last: String,
@@ -80,14 +84,25 @@ impl Small {
                 text: best,
             }],
         };
+        let (first, last) = (outline.levels.first()?, outline.levels.last()?);
+        let is_long = [first, last]
+            .iter()
+            .any(|level| level.chars().count() > LEVEL_MAX);
+        let (first, factor, last) = match is_long {
+            true => {
+                let levels = counted(outline.levels.len(), "level");
+                (String::new(), format!("{factor}, {levels}"), String::new())
+            }
+            false => (clean(first), factor, clean(last)),
+        };
         Some(Self {
             id: id.to_owned(),
             svg: sparkline::svg(outline, targets, &format!("overview-{id}"), &name, &words),
             name,
             best,
-            first: clean(outline.levels.first()?),
+            first,
             factor,
-            last: clean(outline.levels.last()?),
+            last,
         })
     }
 }

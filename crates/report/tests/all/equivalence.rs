@@ -2,6 +2,7 @@
 
 use iolab_analysis::claim::{Difference, Estimate};
 use iolab_analysis::equivalence::{FirstTrials, ProgramPair, SizePoint};
+use iolab_analysis::more_trials::MoreTrials;
 use iolab_report::equivalence::text;
 
 fn point(size: u64, ratio: f64, p: f64) -> SizePoint {
@@ -35,6 +36,8 @@ fn pair() -> ProgramPair {
         base: "./a {file}".to_owned(),
         new: "./b\u{1b}[31m {file}".to_owned(),
         held: vec!["cache=hot".to_owned()],
+        is_one_of_several: false,
+        more_trials: MoreTrials::Resume,
         points: vec![
             point(1, 1.308, 0.000_02),
             point(128 << 10, 0.9981, 0.0432),

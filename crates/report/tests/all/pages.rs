@@ -10,6 +10,7 @@ use iolab_synthetic::{
     LAYERS, LayerShares, Layers, SYNC_LAYERS, add_cell, around, latency_inside, record,
     throughput_inside, traced,
 };
+use iolab_workload::trial::Pattern;
 
 /// The study of a disk, and the same of another one.
 pub(crate) fn two_disks() -> Vec<Input> {
@@ -342,4 +343,90 @@ fn the_glance_of_a_cliff_shows_both_levels() {
     let cells = cells.filter_map(|cell| Some(cell.split_once('>')?.1.split_once('<')?.0));
     let cells = cells.collect::<Vec<_>>().join("|");
     insta::assert_snapshot!(cells.replace('\u{a0}', " "), @"Sequential 128 KiB|write|1000, then 200 MB/s||-|218 µs|655 µs");
+}
+
+/// Runs of one name, each with its file and definition, and random or sequential reads.
+fn named_alike(runs: &[(&str, Pattern, &str)]) -> Vec<Input> {
+    let run = |(file, pattern, toml): &(&str, Pattern, &str)| {
+        let mut record = record("sizes", &["bs"]);
+        for (size, mb_s) in [("4KiB", 60.0), ("64KiB", 400.0)] {
+            let cell = add_cell(&mut record, &[&format!("bs={size}")], &around(mb_s));
+            record.cells[cell].spec.trial.pattern = *pattern;
+        }
+        record.run.started_utc = format!("2026-01-0{file}T03:04:05Z");
+        record.experiment.toml = (*toml).to_owned();
+        Input::new(
+            PathBuf::from(format!("v{file}.iolab")),
+            AnalysedRun::of(record),
+        )
+    };
+    runs.iter().map(run).collect()
+}
+
+/// Experiments that differ in a setting are no series, whatever their names.
+#[test]
+fn runs_with_other_settings_are_other_experiments() {
+    let runs = named_alike(&[
+        ("1", Pattern::Rand, "a"),
+        ("2", Pattern::Seq, "b"),
+        ("3", Pattern::Rand, "a"),
+    ]);
+    let report = StudyReport::new(&runs).markdown("x").unwrap().text;
+    let headings: Vec<&str> = report
+        .lines()
+        .filter(|line| {
+            line.starts_with('#') || line.starts_with("![") || line.contains("measured trials in")
+        })
+        .collect();
+    insta::assert_snapshot!(headings.join("\n"), @r"
+    # 2 experiments, 3 runs on /data
+    48 measured trials in 6 cells of 2 experiments, 3 runs. Stored but excluded: 6 warm-up trials.
+    ## What was found
+    ### All together
+    ### sizes (v2), sizes (v3)
+    ## How far to trust it
+    ### sizes (v2), sizes (v3)
+    ## Limits of this study
+    ### All together
+    ## sizes (v3)
+    ### Over time
+    ![sizes: throughput, median of each run in the order of time](x-e3-sizes-over-time.svg)
+    ### Latest run
+    ![sizes: throughput against I/O size. From 60.0 MB/s (4KiB) to 400 MB/s (64KiB).](x-e3-sizes.svg)
+    ### Evidence
+    ### Settings
+    ## sizes (v2)
+    ![sizes: throughput against I/O size. From 60.0 MB/s (4KiB) to 400 MB/s (64KiB).](x-e2-sizes.svg)
+    ### Evidence
+    ### Settings
+    ## Which settings to choose
+    ## Environment
+    ## Method
+    ## Repeat it
+    ");
+}
+
+/// Each command names a file that the document has, and no two write the same one.
+#[test]
+fn runs_of_one_experiment_are_repeated_from_files_of_their_own() {
+    let runs = named_alike(&[
+        ("1", Pattern::Rand, "# first\nname = \"sizes\""),
+        ("2", Pattern::Rand, "name = \"sizes\""),
+        ("3", Pattern::Rand, "name = \"sizes\""),
+    ]);
+    let report = StudyReport::new(&runs).markdown("x").unwrap().text;
+    let repeating = report
+        .lines()
+        .filter(|line| line.starts_with("Definition") || line.contains("-again"));
+    insta::assert_snapshot!(repeating.collect::<Vec<_>>().join("\n"), @r"
+    Definition, as `e3-sizes.toml`:
+    Definition of the earlier run sizes (v1), as `e1-sizes.toml`:
+    iolab run e1-sizes.toml /data --seed 7 -o e1-sizes-again.iolab
+    iolab compare v1.iolab e1-sizes-again.iolab
+    iolab run e3-sizes.toml /data --seed 7 -o e2-sizes-again.iolab
+    iolab compare v2.iolab e2-sizes-again.iolab
+    iolab run e3-sizes.toml /data --seed 7 -o e3-sizes-again.iolab
+    iolab compare v3.iolab e3-sizes-again.iolab
+    iolab report v1.iolab v2.iolab v3.iolab -o report-again.html
+    ");
 }

@@ -119,9 +119,9 @@ fn commands_name_a_target_by_its_bytes() {
         commands.join("\n")
     });
     insta::assert_snapshot!(told.join("\n"), @r"
-    iolab run read-size.toml $'/mnt/a\x0ab' --seed 7 -o read-size-again.iolab
-    iolab run read-size.toml $'/mnt/\xff\xfe' --seed 7 -o read-size-again.iolab
-    iolab run read-size.toml '/mnt/it'\''s' --seed 7 -o read-size-again.iolab
+    iolab run e1-read-size.toml $'/mnt/a\x0ab' --seed 7 -o e1-read-size-again.iolab
+    iolab run e1-read-size.toml $'/mnt/\xff\xfe' --seed 7 -o e1-read-size-again.iolab
+    iolab run e1-read-size.toml '/mnt/it'\''s' --seed 7 -o e1-read-size-again.iolab
     ");
 }
 

@@ -112,8 +112,8 @@ fn a_near_ratio_is_no_equivalence_where_trials_scatter() {
     assert_eq!(pair.naive_from(0), Some(MB));
     assert_eq!(pair.equivalent_from(0), None);
     insta::assert_snapshot!(text(&named("programs-equivalent", &analysis)), @r"
-    Equivalence within 5 % is not shown up to the largest size: the ratio alone stays within it from 1000000 on, but there are too few trials, or their spread is too wide. Increase --budget.
-    Equivalence within 1 % is not shown up to the largest size: the ratio alone stays within it from 1000000 on, but there are too few trials, or their spread is too wide. Increase --budget.
+    Equivalence within 5 % is not shown up to the largest size: the ratio alone stays within it from 1000000 on, but there are too few trials, or their spread is too wide. A smaller --precision gives more trials.
+    Equivalence within 1 % is not shown up to the largest size: the ratio alone stays within it from 1000000 on, but there are too few trials, or their spread is too wide. A smaller --precision gives more trials.
     ");
 }
 
@@ -163,6 +163,16 @@ fn three_programs_are_compared_with_the_first_and_other_responses_not_at_all() {
         .map(|pair| (pair.base.as_str(), pair.new.as_str()))
         .collect();
     assert_eq!(names, [("a", "b"), ("a", "c")]);
+    insta::assert_snapshot!(text(&all_findings(&analyse(&record))), @r"
+    b against a: The two are equivalent within 5 % (equivalence test, p <= 0.05); the ratio alone lies within it.
+    b against a: The two are equivalent within 1 % (equivalence test, p <= 0.05); the ratio alone lies within it.
+    c against a: The two are equivalent within 5 % (equivalence test, p <= 0.05); the ratio alone lies within it.
+    c against a: The two are equivalent within 1 % (equivalence test, p <= 0.05); the ratio alone lies within it.
+    b against a: Differences by Welch's t test (p < 0.05): none with 10 trials, none with 20 trials. Two equal programs show one at 1 of 20 sizes, and a significant difference may still be too small to matter.
+    c against a: Differences by Welch's t test (p < 0.05): none with 10 trials, none with 20 trials. Two equal programs show one at 1 of 20 sizes, and a significant difference may still be too small to matter.
+    No difference was found at 1000000: b takes 1.00 times (1.00 to 1.00) as long as a (1.00 ms against 1.00 ms).
+    No difference was found at 1000000: c takes 1.00 times (1.00 to 1.00) as long as a (1.00 ms against 1.00 ms).
+    ");
     let mut analysis = run(&[MB], 20);
     assert_eq!(program_pairs(&analysis).len(), 1);
     analysis.response = Response::Throughput;

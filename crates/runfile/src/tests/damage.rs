@@ -46,7 +46,7 @@ fn what_is_no_run_file_is_told() {
     insta::assert_snapshot!(told, @r"
     cannot read FOLDER/missing.iolab: No such file or directory (os error 2)
     FOLDER is not a regular file
-    FOLDER/empty is empty, or not on storage
+    FOLDER/empty is empty
     FOLDER/text is not a run file of iolab
     FOLDER/long text is not a run file of iolab
     FOLDER/other is not a run file of iolab

@@ -249,5 +249,5 @@ fn an_inquiry_from_elsewhere_is_checked() {
     let steering = text.replace("keeps-state", "\\u001b[2J");
     assert_ne!(steering, text);
     let error = Experiment::from_toml(&steering, "x").expect_err("a control character");
-    insta::assert_snapshot!(error.message(), @"x: the text has a control character or a line break");
+    insta::assert_snapshot!(error.message(), @"x: the text has a line break, a control character or a mark of the direction of writing");
 }

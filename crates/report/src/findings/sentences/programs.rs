@@ -7,6 +7,7 @@ use iolab_workload::units::format_size;
 
 use super::{doubts, times};
 use crate::equivalence::margin_name;
+use crate::findings::more_trials;
 use crate::ratio;
 
 /// Longest name of a program that a sentence bears.
@@ -22,12 +23,17 @@ pub(super) fn basis(aspect: Aspect) -> &'static str {
     }
 }
 
-/// The difference at both ends, whether there is one, or from where on it does not matter.
+/// The difference at both ends, whether there is one, or from where on it does not matter. Where a run compares more than two programs,
+/// each sentence names its own.
 pub(super) fn of_programs(programs: &Programs) -> String {
     let pair = &programs.pair;
-    let place = match pair.held.is_empty() {
-        true => String::new(),
-        false => format!("With {}: ", pair.held.join(" ")),
+    let (base, new) = (name(&pair.base), name(&pair.new));
+    let names_both = !pair.is_one_of_several || programs.aspect == Aspect::Ratio;
+    let place = match (names_both, pair.held.join(" ")) {
+        (true, held) if held.is_empty() => String::new(),
+        (true, held) => format!("With {held}: "),
+        (false, held) if held.is_empty() => format!("{new} against {base}: "),
+        (false, held) => format!("{new} against {base} with {held}: "),
     };
     let text = match programs.aspect {
         Aspect::Ratio => difference(pair),
@@ -156,7 +162,8 @@ fn equivalence(pair: &ProgramPair, margin: usize) -> String {
             format!("Cannot tell whether the two are equivalent within {within} {place}: {doubts}.")
         }
         (None, Some(naive)) => format!(
-            "Equivalence within {within} is not shown{to}: {naive}, but there are too few trials, or their spread is too wide. Increase --budget."
+            "Equivalence within {within} is not shown{to}: {naive}, but there are too few trials, or their spread is too wide. {}",
+            more_trials::beyond_precision(pair.more_trials)
         ),
         (None, None) => {
             let largest = pair.points.last();
@@ -178,11 +185,14 @@ fn at(point: &SizePoint) -> String {
     }
 }
 
-/// A level as a sentence names it: long commands are cut.
+/// A level as a sentence names it. Long commands are cut in their middle: similar ones differ at either end.
 fn name(level: &str) -> String {
     if level.chars().count() <= NAME_MAX {
         return level.to_owned();
     }
-    let start: String = level.chars().take(NAME_MAX).collect();
-    format!("{}...", start.trim_end())
+    let end = NAME_MAX / 2;
+    let start: String = level.chars().take(NAME_MAX - end).collect();
+    let skipped = level.chars().count() - end;
+    let end: String = level.chars().skip(skipped).collect();
+    format!("{}...{}", start.trim_end(), end.trim_start())
 }

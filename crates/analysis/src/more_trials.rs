@@ -1,0 +1,45 @@
+//! What gives cells more trials: that which ended their repetition, or the run.
+
+use iolab_record::{EndedBy, RunStatus, TargetKind};
+
+use crate::analysis::{Analysis, CellAnalysis};
+
+/// What gives cells of a run more trials.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MoreTrials {
+    /// More jobs in an imported file.
+    Jobs,
+    /// A run of a model that is not interrupted: its state is not kept.
+    Uninterrupted,
+    /// The rest of an interrupted run.
+    Resume,
+    /// A larger budget, more trials allowed, or a smaller goal of precision.
+    Limits {
+        /// Whether the budget ended any of them.
+        budget: bool,
+        /// Whether the most trials allowed ended any of them.
+        trials_max: bool,
+        /// Whether the goal of precision ended any of them.
+        precision: bool,
+    },
+}
+
+impl MoreTrials {
+    /// What gives these cells more trials.
+    pub fn of(analysis: &Analysis, cells: &[&CellAnalysis]) -> Self {
+        if analysis.target_kind == TargetKind::Imported {
+            return Self::Jobs;
+        }
+        let ended = |by: Option<EndedBy>| cells.iter().any(|c| c.cell.ended_by == by);
+        let is_cut = ended(None) && analysis.status != RunStatus::Done;
+        match (is_cut || ended(Some(EndedBy::User)), analysis.target_kind) {
+            (true, TargetKind::Model) => Self::Uninterrupted,
+            (true, _) => Self::Resume,
+            (false, _) => Self::Limits {
+                budget: ended(Some(EndedBy::Budget)),
+                trials_max: ended(Some(EndedBy::TrialsMax)),
+                precision: ended(Some(EndedBy::Precision)),
+            },
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! Names of the files of a report.
+
+use super::Input;
+
+/// Where a reader finds the definitions that commands name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum DefinitionPlace {
+    /// In the document: they must be saved first.
+    Document,
+    /// In the archive that the document is a file of.
+    Archive,
+}
+
+/// The id of the section of a run.
+pub(super) fn id(index: usize) -> String {
+    format!("e{}", index + 1)
+}
+
+/// What the names of the files of a run begin with, by which runs of one experiment stay apart.
+pub(super) fn stem(index: usize, input: &Input) -> String {
+    let name = file_name(&input.run.record().experiment.name);
+    format!("{}-{name}", id(index))
+}
+
+/// The file of a run or an observation in an archive.
+pub(super) fn archived_run(stem: &str) -> String {
+    format!("runs/{stem}.iolab")
+}
+
+/// The file of a definition in an archive.
+pub(super) fn archived_definition(stem: &str) -> String {
+    format!("experiments/{stem}.toml")
+}
+
+/// The name of an experiment as a name for files: letters, digits, dots, dashes and underscores.
+pub(super) fn file_name(name: &str) -> String {
+    let harmless = |c: char| c.is_ascii_alphanumeric() || "-_".contains(c);
+    let name: String = name
+        .chars()
+        .take(80)
+        .map(|c| if harmless(c) { c } else { '_' })
+        .collect();
+    match name.trim_start_matches('-') {
+        "" => "experiment".to_owned(),
+        rest => rest.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_name_leads_nowhere_else() {
+        for (name, file) in [
+            ("read-size", "read-size"),
+            ("../../etc/passwd", "______etc_passwd"),
+            ("--help", "help"),
+            ("", "experiment"),
+            ("a\0b/c", "a_b_c"),
+        ] {
+            assert_eq!(file_name(name), file);
+        }
+        assert_eq!(file_name(&"x".repeat(9999)).len(), 80);
+    }
+}
