@@ -1,10 +1,11 @@
 //! Whether a run resumes on the same targets: a name may denote another file or disk by then.
 
-use iolab_record::environment::{Environment, KEYS, Key, Text, UNTIL_RESTART};
+use iolab_record::environment::{Environment, KEYS, Key, Text};
 use iolab_record::{RunRecord, TargetKind};
 use iolab_storage::Target;
 use iolab_workload::{Error, Result};
 
+use super::identity_texts::{self, Difference};
 use super::target_numbers::kind_of;
 
 /// What a target is now.
@@ -105,14 +106,6 @@ fn is_loop(list: &Environment, number: usize) -> bool {
     disk.is_some_and(|disk| disk.starts_with("loop"))
 }
 
-/// What speaks against a target being the same.
-enum Difference {
-    /// It is another one.
-    Other(String),
-    /// Nothing tells.
-    Unknown(&'static str),
-}
-
 fn difference_of_file(
     before: &Environment,
     now: &Environment,
@@ -126,9 +119,7 @@ fn difference_of_file(
         (Some(_), None) => Some(Difference::Unknown(
             "its file system tells neither a time of birth nor a handle",
         )),
-        (Some(before), Some(now)) if before != now => Some(Difference::Other(
-            "device, inode or time of birth of the file differ".to_owned(),
-        )),
+        (Some(before), Some(now)) if before != now => Some(identity_texts::of_files(&before, &now)),
         _ => {
             let size = |list: &Environment| list.get_of(number, &KEYS.target_file_bytes);
             let names = (KEYS.target_file_bytes.name(), size(before), size(now));
@@ -162,14 +153,7 @@ fn difference_of_device(
             "the kernel tells no id of it, or of a device below it",
         )),
         (_, Some(before), Some(now)) if before == now => None,
-        (_, Some(before), Some(_)) if before.starts_with(UNTIL_RESTART) => {
-            Some(Difference::Unknown(
-                "it, or a device below it, has no id, and was attached anew since, or the machine restarted",
-            ))
-        }
-        _ => Some(Difference::Other(
-            "its place on the disks, or what lies below it, differs".to_owned(),
-        )),
+        (_, Some(before), Some(now)) => Some(identity_texts::of_devices(&before, &now)),
     }
 }
 
@@ -276,13 +260,13 @@ mod tests {
             facts
         };
         let run = |facts: Environment| run_on("/dev/sdb1", block, facts);
-        let first = run(of("1048576+20971520", "one"));
-        insta::assert_snapshot!(refused(&first, block, &of("22020096+20971520", "other")), @"refusing to write to /dev/sdb1: it is not the target that the run began on (device_partition was 1048576+20971520 and is 22020096+20971520)");
-        insta::assert_snapshot!(refused(&first, block, &of("1048576+20971520", "other")), @"refusing to write to /dev/sdb1: it is not the target that the run began on (its place on the disks, or what lies below it, differs)");
+        let first = run(of("1048576+20971520", "2-one"));
+        insta::assert_snapshot!(refused(&first, block, &of("22020096+20971520", "2-other")), @"refusing to write to /dev/sdb1: it is not the target that the run began on (device_partition was 1048576+20971520 and is 22020096+20971520)");
+        insta::assert_snapshot!(refused(&first, block, &of("1048576+20971520", "2-other")), @"refusing to write to /dev/sdb1: it is not the target that the run began on (its place on the disks, or what lies below it, differs)");
         insta::assert_snapshot!(refused(&run(of("", "")), block, &first.environment), @"refusing to write to /dev/sdb1: it cannot be told from another target that has this name now (the run file does not tell which device it was)");
         insta::assert_snapshot!(refused(&first, block, &of("1048576+20971520", "")), @"refusing to write to /dev/sdb1: it cannot be told from another target that has this name now (the kernel tells no id of it, or of a device below it)");
-        let passing = run(of("", "boot-one"));
-        insta::assert_snapshot!(refused(&passing, block, &of("", "boot-two")), @"refusing to write to /dev/sdb1: it cannot be told from another target that has this name now (it, or a device below it, has no id, and was attached anew since, or the machine restarted)");
+        let passing = run(of("", "boot-2-one"));
+        insta::assert_snapshot!(refused(&passing, block, &of("", "boot-2-two")), @"refusing to write to /dev/sdb1: it cannot be told from another target that has this name now (it, or a device below it, has no id of its own, and was attached anew since, or the machine restarted)");
         assert!(seen(&passing, (block, true), &passing.environment).is_ok());
     }
 
@@ -295,14 +279,14 @@ mod tests {
             facts.put(&KEYS.target_file_bytes, bytes);
             facts
         };
-        let record = run_on("/data/f", file, of("one", 16));
+        let record = run_on("/data/f", file, of("2-one-at", 16));
         let refused_now = |now: &Environment| refused(&record, file, now);
         assert!(seen(&record, (file, true), &record.environment).is_ok());
-        insta::assert_snapshot!(refused_now(&of("two", 16)), @"refusing to write to /data/f: it is not the target that the run began on (device, inode or time of birth of the file differ)");
-        insta::assert_snapshot!(refused_now(&of("one", 26)), @"refusing to write to /data/f: it is not the target that the run began on (target_file_bytes was 16 and is 26)");
+        insta::assert_snapshot!(refused_now(&of("2-two-at", 16)), @"refusing to write to /data/f: it is not the target that the run began on (inode or time of birth of the file differ)");
+        insta::assert_snapshot!(refused_now(&of("2-one-at", 26)), @"refusing to write to /data/f: it is not the target that the run began on (target_file_bytes was 16 and is 26)");
         insta::assert_snapshot!(refused_now(&of("", 16)), @"refusing to write to /data/f: it cannot be told from another target that has this name now (its file system tells neither a time of birth nor a handle)");
         let mut cloned = disk(1 << 40, "naa.2");
-        cloned.put(&KEYS.target_file_id, "one".to_owned());
+        cloned.put(&KEYS.target_file_id, "2-one-at".to_owned());
         cloned.put(&KEYS.target_file_bytes, 16_u64);
         insta::assert_snapshot!(refused_now(&cloned), @"refusing to write to /data/f: it is not the target that the run began on (device_id was naa.1 and is naa.2)");
         // Of an earlier version of iolab.
@@ -320,10 +304,10 @@ mod tests {
             facts.put(&KEYS.target_file_id, id.to_owned());
             facts
         };
-        let record = run_on("/data/f", file, of("one"));
-        let warnings = seen(&record, (file, false), &of("two")).expect("nothing is lost");
-        insta::assert_snapshot!(warnings.join("\n"), @"/data/f is not the target that the run began on (device, inode or time of birth of the file differ)");
-        let same = seen(&record, (file, false), &of("one")).expect("the same");
+        let record = run_on("/data/f", file, of("2-one-at"));
+        let warnings = seen(&record, (file, false), &of("2-two-at")).expect("nothing is lost");
+        insta::assert_snapshot!(warnings.join("\n"), @"/data/f is not the target that the run began on (inode or time of birth of the file differ)");
+        let same = seen(&record, (file, false), &of("2-one-at")).expect("the same");
         assert!(same.is_empty());
     }
 
