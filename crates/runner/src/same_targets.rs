@@ -1,11 +1,12 @@
 //! Whether a run resumes on the same targets: a name may denote another file or disk by then.
 
 use iolab_analysis::consent::NeededConsent;
-use iolab_record::environment::{Environment, KEYS, Key, Text, UNTIL_RESTART};
+use iolab_record::environment::{Environment, KEYS, Key, Text};
 use iolab_record::{RunRecord, TargetKind};
 use iolab_storage::Target;
 use iolab_workload::{Error, Result};
 
+use super::identity_texts::{self, Difference};
 use super::target_numbers::kind_of;
 
 /// What a target is now.
@@ -87,7 +88,7 @@ pub(super) fn check_same_targets(
 pub(super) enum Resumable {
     /// At any time.
     Always,
-    /// As long as the device at this path stays attached, and the machine does not restart: nothing else tells it from others.
+    /// As long as the target at this path stays attached or mounted, and the machine does not restart: nothing else tells it from others.
     WhileAttached(String),
     /// Never: the run destroys data of what is at this path, which cannot be told from another one.
     Never(String),
@@ -112,8 +113,7 @@ impl Resumable {
             };
             match identity {
                 None => Some(Self::Never(path.to_owned())),
-                Some(identity) => identity
-                    .starts_with(UNTIL_RESTART)
+                Some(identity) => identity_texts::is_passing(&identity)
                     .then(|| Self::WhileAttached(path.to_owned())),
             }
         });
@@ -126,7 +126,7 @@ impl Resumable {
         match self {
             Self::Always => format!("finish it with: {command}"),
             Self::WhileAttached(path) => format!(
-                "finish it with: {command}; not after a restart of the machine, or once {path} was attached anew: it has no id that tells it from others then"
+                "finish it with: {command}; not after a restart of the machine, or once {path} was attached or mounted anew: no id tells it from others then"
             ),
             Self::Never(path) => format!(
                 "start a new run: {path} has no id that tells it from others, so that iolab resume refuses to write to it"
@@ -158,14 +158,6 @@ fn is_loop(list: &Environment, number: usize) -> bool {
     disk.is_some_and(|disk| disk.starts_with("loop"))
 }
 
-/// What speaks against a target being the same.
-enum Difference {
-    /// It is another one.
-    Other(String),
-    /// Nothing tells.
-    Unknown(&'static str),
-}
-
 fn difference_of_file(
     before: &Environment,
     now: &Environment,
@@ -179,9 +171,7 @@ fn difference_of_file(
         (Some(_), None) => Some(Difference::Unknown(
             "its file system tells neither a time of birth nor a handle",
         )),
-        (Some(before), Some(now)) if before != now => Some(Difference::Other(
-            "device, inode or time of birth of the file differ".to_owned(),
-        )),
+        (Some(before), Some(now)) if before != now => Some(identity_texts::of_files(&before, &now)),
         _ => {
             let size = |list: &Environment| list.get_of(number, &KEYS.target_file_bytes);
             let names = (KEYS.target_file_bytes.name(), size(before), size(now));
@@ -215,14 +205,7 @@ fn difference_of_device(
             "the kernel tells no id of it, or of a device below it",
         )),
         (_, Some(before), Some(now)) if before == now => None,
-        (_, Some(before), Some(_)) if before.starts_with(UNTIL_RESTART) => {
-            Some(Difference::Unknown(
-                "it, or a device below it, has no id, and was attached anew since, or the machine restarted",
-            ))
-        }
-        _ => Some(Difference::Other(
-            "its place on the disks, or what lies below it, differs".to_owned(),
-        )),
+        (_, Some(before), Some(now)) => Some(identity_texts::of_devices(&before, &now)),
     }
 }
 
@@ -333,7 +316,7 @@ mod tests {
         };
         let device = TargetKind::BlockDevice;
         insta::assert_snapshot!(advice(device, Some("naa.1"), true), @"finish it with: COMMAND");
-        insta::assert_snapshot!(advice(device, Some("boot-1 zram0"), true), @"finish it with: COMMAND; not after a restart of the machine, or once /dev/zram0 was attached anew: it has no id that tells it from others then");
+        insta::assert_snapshot!(advice(device, Some("boot-2-one"), true), @"finish it with: COMMAND; not after a restart of the machine, or once /dev/zram0 was attached or mounted anew: no id tells it from others then");
         insta::assert_snapshot!(advice(device, None, true), @"start a new run: /dev/zram0 has no id that tells it from others, so that iolab resume refuses to write to it");
         insta::assert_snapshot!(advice(device, None, false), @"finish it with: COMMAND");
         insta::assert_snapshot!(advice(TargetKind::Scratch, None, true), @"finish it with: COMMAND");
@@ -351,13 +334,13 @@ mod tests {
             facts
         };
         let run = |facts: Environment| run_on("/dev/sdb1", block, facts);
-        let first = run(of("1048576+20971520", "one"));
-        insta::assert_snapshot!(refused(&first, block, &of("22020096+20971520", "other")), @"refusing to write to /dev/sdb1: it is not the target that the run began on (device_partition was 1048576+20971520 and is 22020096+20971520)");
-        insta::assert_snapshot!(refused(&first, block, &of("1048576+20971520", "other")), @"refusing to write to /dev/sdb1: it is not the target that the run began on (its place on the disks, or what lies below it, differs)");
+        let first = run(of("1048576+20971520", "2-one"));
+        insta::assert_snapshot!(refused(&first, block, &of("22020096+20971520", "2-other")), @"refusing to write to /dev/sdb1: it is not the target that the run began on (device_partition was 1048576+20971520 and is 22020096+20971520)");
+        insta::assert_snapshot!(refused(&first, block, &of("1048576+20971520", "2-other")), @"refusing to write to /dev/sdb1: it is not the target that the run began on (its place on the disks, or what lies below it, differs)");
         insta::assert_snapshot!(refused(&run(of("", "")), block, &first.environment), @"refusing to write to /dev/sdb1: it cannot be told from another target that has this name now (the run file does not tell which device it was)");
         insta::assert_snapshot!(refused(&first, block, &of("1048576+20971520", "")), @"refusing to write to /dev/sdb1: it cannot be told from another target that has this name now (the kernel tells no id of it, or of a device below it)");
-        let passing = run(of("", "boot-one"));
-        insta::assert_snapshot!(refused(&passing, block, &of("", "boot-two")), @"refusing to write to /dev/sdb1: it cannot be told from another target that has this name now (it, or a device below it, has no id, and was attached anew since, or the machine restarted)");
+        let passing = run(of("", "boot-2-one"));
+        insta::assert_snapshot!(refused(&passing, block, &of("", "boot-2-two")), @"refusing to write to /dev/sdb1: it cannot be told from another target that has this name now (it, or a device below it, has no id of its own, and was attached anew since, or the machine restarted)");
         assert!(seen(&passing, (block, true), &passing.environment).is_ok());
     }
 
@@ -370,14 +353,14 @@ mod tests {
             facts.put(&KEYS.target_file_bytes, bytes);
             facts
         };
-        let record = run_on("/data/f", file, of("one", 16));
+        let record = run_on("/data/f", file, of("2-one-at", 16));
         let refused_now = |now: &Environment| refused(&record, file, now);
         assert!(seen(&record, (file, true), &record.environment).is_ok());
-        insta::assert_snapshot!(refused_now(&of("two", 16)), @"refusing to write to /data/f: it is not the target that the run began on (device, inode or time of birth of the file differ)");
-        insta::assert_snapshot!(refused_now(&of("one", 26)), @"refusing to write to /data/f: it is not the target that the run began on (target_file_bytes was 16 and is 26)");
+        insta::assert_snapshot!(refused_now(&of("2-two-at", 16)), @"refusing to write to /data/f: it is not the target that the run began on (inode or time of birth of the file differ)");
+        insta::assert_snapshot!(refused_now(&of("2-one-at", 26)), @"refusing to write to /data/f: it is not the target that the run began on (target_file_bytes was 16 and is 26)");
         insta::assert_snapshot!(refused_now(&of("", 16)), @"refusing to write to /data/f: it cannot be told from another target that has this name now (its file system tells neither a time of birth nor a handle)");
         let mut cloned = disk(1 << 40, "naa.2");
-        cloned.put(&KEYS.target_file_id, "one".to_owned());
+        cloned.put(&KEYS.target_file_id, "2-one-at".to_owned());
         cloned.put(&KEYS.target_file_bytes, 16_u64);
         insta::assert_snapshot!(refused_now(&cloned), @"refusing to write to /data/f: it is not the target that the run began on (device_id was naa.1 and is naa.2)");
         // Of an earlier version of iolab.
@@ -395,10 +378,10 @@ mod tests {
             facts.put(&KEYS.target_file_id, id.to_owned());
             facts
         };
-        let record = run_on("/data/f", file, of("one"));
-        let warnings = seen(&record, (file, false), &of("two")).expect("nothing is lost");
-        insta::assert_snapshot!(warnings.join("\n"), @"/data/f is not the target that the run began on (device, inode or time of birth of the file differ)");
-        let same = seen(&record, (file, false), &of("one")).expect("the same");
+        let record = run_on("/data/f", file, of("2-one-at"));
+        let warnings = seen(&record, (file, false), &of("2-two-at")).expect("nothing is lost");
+        insta::assert_snapshot!(warnings.join("\n"), @"/data/f is not the target that the run began on (inode or time of birth of the file differ)");
+        let same = seen(&record, (file, false), &of("2-one-at")).expect("the same");
         assert!(same.is_empty());
     }
 

@@ -100,7 +100,7 @@ impl Stack {
 }
 
 /// The devices of the file system that a device belongs to; itself alone where it lies on no other one.
-fn members(sys: &Path, device: Number) -> Vec<Number> {
+pub(super) fn members(sys: &Path, device: Number) -> Vec<Number> {
     let all = sysfs::btrfs_devices(sys).into_iter();
     let mut all = all.filter(|devices| devices.contains(&device));
     all.next().unwrap_or_else(|| vec![device])

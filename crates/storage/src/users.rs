@@ -35,6 +35,7 @@ mod space_below;
 mod storage_graph;
 mod write_lease;
 
+pub(super) use disk_ids::lasting_id;
 use exports::Export;
 pub(super) use files::check_directory;
 use inventory::Inventory;

@@ -289,7 +289,7 @@ fn what_has_the_name_of_a_target_by_now_is_not_overwritten() {
     std::fs::rename(&mine, &moved).unwrap();
     std::fs::write(&mine, &data).unwrap();
     insta::assert_snapshot!(refused("r.iolab"), @r"
-    refusing to write to DIR/mine: it is not the target that the run began on (device, inode or time of birth of the file differ)
+    refusing to write to DIR/mine: it is not the target that the run began on (inode or time of birth of the file differ)
       see 'stat' of it; start a new run on this file
     ");
     assert_eq!(std::fs::read(&mine).unwrap(), data);

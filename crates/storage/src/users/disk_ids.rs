@@ -120,6 +120,41 @@ pub(super) fn ids(dir: &Path) -> BTreeSet<DiskId> {
     ids
 }
 
+/// An id that a disk or layer keeps over a restart.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in super::super) struct LastingId {
+    pub(in super::super) text: String,
+    /// Whether no other one can have it: a registry or the kernel sees to that.
+    pub(in super::super) is_worldwide: bool,
+}
+
+/// The id of a disk or layer, given its folder in sysfs: WWID, the UUID of the device mapper or of md, or serial number; `None` where none
+/// of them tells it from others.
+pub(in super::super) fn lasting_id(dir: &Path) -> Option<LastingId> {
+    let text = |name: &&str| std::fs::read_to_string(dir.join(name)).ok();
+    let first = |names: [&str; 2]| {
+        let mut texts = names.iter().filter_map(text);
+        texts.find(|text| tells(text.trim_start_matches("0x")))
+    };
+    // With the blanks at its end: they stand for a serial number that is missing.
+    let wwid = |name: &&str| DiskId::of_wwid(&text(name)?);
+    if let Some(id) = ["device/wwid", "wwid"].iter().find_map(wwid) {
+        return Some(LastingId {
+            text: id.to_string(),
+            is_worldwide: id.is_worldwide(),
+        });
+    }
+    let of_layer = first(["dm/uuid", "md/uuid"]);
+    let is_worldwide = of_layer.is_some();
+    let id = of_layer.or_else(|| first(["device/serial", "serial"]))?;
+    // The serial number of an NVMe disk is that of all its namespaces.
+    let namespace = text(&"nsid").unwrap_or_default();
+    Some(LastingId {
+        text: format!("{} {}", id.trim(), namespace.trim()),
+        is_worldwide,
+    })
+}
+
 /// Puts devices that share an id upon one disk, if they have the same size or the id is worldwide: a disk that has grown shows its
 /// new size on the paths that were rescanned.
 pub(super) fn join(graph: &mut Graph, ids: BTreeMap<Number, BTreeSet<DiskId>>) {

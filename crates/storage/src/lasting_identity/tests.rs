@@ -1,0 +1,348 @@
+use std::fs;
+use std::os::unix::fs::symlink;
+
+use super::*;
+use crate::Need;
+
+/// A folder that stands for `/sys`, with a disk of two partitions.
+fn machine(files: &[(&str, &str)]) -> tempfile::TempDir {
+    let sys = tempfile::tempdir().expect("a folder");
+    let mut all = vec![("diskseq", "9")];
+    for (number, start) in [("1", "2048"), ("2", "43008")] {
+        let put = |name: &str| format!("vda{number}/{name}").leak() as &str;
+        let dev = format!("252:{number}").leak() as &str;
+        all.extend([
+            (put("partition"), number),
+            (put("start"), start),
+            (put("size"), "40960"),
+            (put("dev"), dev),
+        ]);
+    }
+    all.extend(files);
+    add(sys.path(), "vda", (252, 0), &[], &all);
+    for (number, to) in [("252:1", "vda1"), ("252:2", "vda2")] {
+        let to = format!("../../devices/vda/{to}");
+        symlink(to, sys.path().join("dev/block").join(number)).expect("linked");
+    }
+    sys
+}
+
+/// Adds a device with these members and files.
+fn add(sys: &Path, name: &str, number: Number, members: &[&str], files: &[(&str, &str)]) {
+    let folder = sys.join("devices").join(name);
+    let number = format!("{}:{}", number.0, number.1);
+    let put = |name: &str, text: &str| {
+        let path = folder.join(name);
+        fs::create_dir_all(path.parent().expect("a folder")).expect("made");
+        fs::write(path, format!("{text}\n")).expect("written");
+    };
+    put("dev", &number);
+    put("size", "204800");
+    files.iter().for_each(|(name, text)| put(name, text));
+    let link = |from: PathBuf, to: &str| {
+        fs::create_dir_all(from.parent().expect("a folder")).expect("made");
+        symlink(to, from).expect("linked");
+    };
+    for member in members {
+        let to = format!("../../{member}");
+        link(folder.join("slaves").join(member), &to);
+    }
+    let to = format!("../../devices/{name}");
+    link(sys.join("dev/block").join(number), &to);
+    link(sys.join("block").join(name), &format!("../devices/{name}"));
+}
+
+fn told(sys: &Path, boot: Option<&str>, number: Number) -> Option<DeviceIdentity> {
+    mapped(sys, boot, number, None)
+}
+
+fn mapped(
+    sys: &Path,
+    boot: Option<&str>,
+    number: Number,
+    table: Option<&str>,
+) -> Option<DeviceIdentity> {
+    kernel(sys, boot, &|_| table.map(str::to_owned)).layer(number, DEPTH_MAX)
+}
+
+fn kernel<'a>(
+    sys: &'a Path,
+    boot: Option<&str>,
+    table: &'a dyn Fn(Number) -> Option<String>,
+) -> Kernel<'a> {
+    Kernel {
+        sys,
+        boot: boot.map(str::to_owned),
+        open: &|_, _| None,
+        table,
+    }
+}
+
+fn of(files: &[(&str, &str)], boot: &str, number: Number) -> Option<DeviceIdentity> {
+    told(machine(files).path(), Some(boot), number)
+}
+
+#[test]
+fn a_disk_without_an_id_is_the_same_while_it_stays_attached() {
+    let of = |files: &[(&str, &str)], boot| of(files, boot, (252, 0)).expect("told");
+    let first = of(&[], "boot 1");
+    assert!(first.is_passing);
+    assert_eq!(first, of(&[], "boot 1"));
+    assert_ne!(first, of(&[], "boot 2"));
+    assert_ne!(first, of(&[("diskseq", "10")], "boot 1"));
+    assert_ne!(first, of(&[("pid", "77")], "boot 1"), "served by another");
+    let named = of(&[("serial", "S1")], "boot 1");
+    assert!(!named.is_passing);
+    assert_eq!(named, of(&[("serial", "S1"), ("diskseq", "10")], "boot 2"));
+    assert_ne!(named, of(&[("serial", "S2")], "boot 1"));
+    assert_ne!(named, of(&[("serial", "S1"), ("size", "99")], "boot 1"));
+    // Zeros and blanks are no id.
+    assert!(of(&[("serial", "0000 0000")], "boot 1").is_passing);
+}
+
+/// As Linux 6.12 shows two NVMe disks of QEMU whose serial number is a blank, before and after their names were swapped.
+#[test]
+fn two_disks_without_a_serial_number_are_not_one() {
+    let blank = "nvme.1b36--51454d55204e564d65204374726c-00000001";
+    for (file, id) in [
+        ("wwid", blank),
+        (
+            "device/wwid",
+            "t10.ATA     QEMU HARDDISK                           ",
+        ),
+        ("device/wwid", "t10.Generic Flash Disk      "),
+        ("device/wwid", "naa.0000000000000000"),
+        ("wwid", "eui.ffffffffffffffff"),
+        ("serial", "ffffffff"),
+        ("device/serial", "0x00000000"),
+        ("device/serial", " "),
+    ] {
+        let first = of(&[(file, id)], "boot 1", (252, 0)).expect("told");
+        let second = of(&[(file, id), ("diskseq", "10")], "boot 1", (252, 0)).expect("told");
+        assert!(first.is_passing, "{file} {id:?}");
+        assert_ne!(first.text, second.text, "{file} {id:?}");
+        let partition = of(&[(file, id)], "boot 1", (252, 1)).expect("told");
+        assert!(partition.is_passing, "{file} {id:?}");
+    }
+    for id in [
+        "nvme.1b36-616263-51454d55204e564d65204374726c-00000001",
+        "t10.ATA     QEMU HARDDISK                           QM00003",
+        "naa.5000c500a1b2c3d4",
+    ] {
+        let found = of(&[("wwid", id)], "boot 1", (252, 0)).expect("told");
+        assert!(!found.is_passing, "{id}");
+    }
+    // Namespaces of one controller share its serial number.
+    let namespace = |number| {
+        of(
+            &[("device/serial", "abc"), ("nsid", number)],
+            "boot 1",
+            (252, 0),
+        )
+    };
+    assert_ne!(namespace("1"), namespace("2"));
+}
+
+#[test]
+fn an_id_that_two_disks_have_tells_neither() {
+    let is_passing = |id: (&str, &str), other: &[(&str, &str)]| {
+        let sys = machine(&[id]);
+        add(sys.path(), "vdb", (252, 16), &[], other);
+        let found = told(sys.path(), Some("boot 1"), (252, 0)).expect("told");
+        found.is_passing
+    };
+    let serial = ("serial", "123456789");
+    assert!(is_passing(serial, &[serial]));
+    assert!(!is_passing(serial, &[("serial", "987654321")]));
+    assert!(!is_passing(serial, &[serial, ("size", "7")]));
+    // Two paths to one disk.
+    let worldwide = ("device/wwid", "naa.5000c500a1b2c3d4");
+    assert!(!is_passing(worldwide, &[worldwide]));
+}
+
+/// An array and mapped devices on two disks, which have these numbers.
+fn stack(minors: [u32; 2], serials: [&str; 2]) -> tempfile::TempDir {
+    let sys = tempfile::tempdir().expect("a folder");
+    let add = |name: &str, number, members: &[&str], files: &[(&str, &str)]| {
+        add(sys.path(), name, number, members, files);
+    };
+    for ((minor, serial), name) in minors.iter().zip(serials).zip(["vda", "vdb"]) {
+        add(
+            name,
+            (252, *minor),
+            &[],
+            &[("serial", serial), ("diskseq", "3")],
+        );
+    }
+    let both = ["vda", "vdb"];
+    let level = ("md/level", "raid0");
+    add("md0", (9, 0), &both, &[("md/uuid", "1:2:3:4"), level]);
+    add(
+        "dm-0",
+        (253, 0),
+        &both,
+        &[("dm/uuid", "mpath-3600"), ("diskseq", "4")],
+    );
+    sys
+}
+
+#[test]
+fn a_stack_is_the_same_after_its_disks_were_renumbered() {
+    let array = |sys: &tempfile::TempDir| told(sys.path(), Some("boot"), (9, 0)).expect("told");
+    let first = stack([0, 16], ["ser1", "ser2"]);
+    let renumbered = stack([16, 0], ["ser1", "ser2"]);
+    assert!(!array(&first).is_passing);
+    assert_eq!(array(&first), array(&renumbered));
+    assert_ne!(array(&first), array(&stack([0, 16], ["ser1", "ser3"])));
+    let mapped = |sys: &tempfile::TempDir, table: &str| {
+        mapped(sys.path(), Some("boot"), (253, 0), Some(table)).expect("told")
+    };
+    let crypt = |number: &str| format!("0 4096 crypt aes-xts-plain64 :64:logon:x 0 {number} 32768");
+    let before = mapped(&first, &crypt("252:0"));
+    assert!(!before.is_passing);
+    assert_eq!(before, mapped(&renumbered, &crypt("252:16")));
+    assert_ne!(
+        before,
+        mapped(&renumbered, &crypt("252:0")),
+        "on the other disk"
+    );
+    let two = |a: &str, b: &str| format!("0 8 linear {a} 0\n8 8 linear {b} 0\n");
+    let before = mapped(&first, &two("252:0", "252:16"));
+    assert_eq!(before, mapped(&renumbered, &two("252:16", "252:0")));
+    assert_ne!(
+        before,
+        mapped(&first, &two("252:16", "252:0")),
+        "in another order"
+    );
+    // It names a device that sysfs does not: by its number alone it could be any.
+    assert!(mapped(&first, &crypt("8:0")).is_passing);
+}
+
+#[test]
+fn a_file_is_known_by_the_devices_below_it_where_these_have_ids() {
+    let place = |files: &[(&str, &str)], number, system| {
+        let sys = machine(&[files, &[("diskseq", "9")]].concat());
+        let kernel = kernel(sys.path(), Some("boot 1"), &|_| None);
+        kernel
+            .place_of_file(number, system, &[(252, 1)], DEPTH_MAX)
+            .expect("told")
+    };
+    let named = [("serial", "S1")];
+    let ext4 = place(&named, (252, 1), 12);
+    assert!(!ext4.1);
+    assert_eq!(
+        ext4,
+        place(&named, (0, 40), 12),
+        "another number, as btrfs has at each mount"
+    );
+    assert_ne!(ext4, place(&named, (252, 1), 13), "made anew");
+    assert_ne!(ext4, place(&[("serial", "S2")], (252, 1), 12), "a copy");
+    // XFS gives the number as its id.
+    let xfs = place(&named, (252, 1), encoded((252, 1)));
+    assert_eq!(xfs, place(&named, (259, 300), encoded((259, 300))));
+    // Nothing but the number tells.
+    for (files, system) in [(&[][..], 12), (&named[..], 0)] {
+        let (text, is_numbered) = place(files, (252, 1), system);
+        assert!(is_numbered);
+        assert_ne!(text, place(files, (252, 17), system).0);
+    }
+    let sys = machine(&named);
+    let kernel = kernel(sys.path(), Some("boot 1"), &|_| None);
+    let server = kernel.place_of_file((0, 40), 12, &[], DEPTH_MAX);
+    assert!(server.is_some_and(|(_, is_numbered)| is_numbered));
+}
+
+/// Minors above 255 have their high bits behind those of the major (include/linux/kdev_t.h of Linux).
+#[test]
+fn numbers_are_encoded_as_linux_does() {
+    assert_eq!(encoded((252, 1)), 0xfc01);
+    assert_eq!(encoded((259, 300)), 0x0011_032c);
+}
+
+#[test]
+fn what_nothing_tells_from_others_has_no_identity() {
+    let sys = machine(&[]);
+    fs::remove_file(sys.path().join("devices/vda/diskseq")).expect("removed");
+    assert_eq!(told(sys.path(), Some("boot 1"), (252, 0)), None);
+    assert_eq!(of(&[], "boot 1", (7, 7)), None, "not there");
+    assert_eq!(told(machine(&[]).path(), None, (252, 0)), None);
+}
+
+#[test]
+fn partitions_are_told_by_their_places() {
+    let named = [("serial", "S1")];
+    let of = |files: &[(&str, &str)], minor| of(files, "boot 1", (252, minor)).expect("told");
+    assert_ne!(of(&named, 1), of(&named, 2));
+    // The second one has become the first.
+    let moved = [("serial", "S1"), ("vda1/start", "43008")];
+    assert_ne!(of(&named, 1), of(&moved, 1));
+    assert_eq!(of(&named, 2).text, of(&moved, 1).text);
+    let anew = [("serial", "S1"), ("vda1/uevent", "PARTN=1\nPARTUUID=a-b\n")];
+    assert_ne!(of(&named, 1), of(&anew, 1), "made anew at its place");
+    let sys = machine(&named);
+    let place = |part: &str| place(&sys.path().join("devices/vda").join(part));
+    assert_eq!(place("vda2"), Some((43_008 * 512, 40_960 * 512)));
+    assert_eq!(place(""), None);
+}
+
+#[test]
+fn the_table_on_the_disk_tells_a_partition_that_was_made_anew() {
+    let disk = tempfile::tempfile().expect("a file");
+    let put = |at: u64, bytes: &[u8]| disk.write_all_at(bytes, at).expect("written");
+    put(0, &[0; 1 << 16]);
+    assert_eq!(entry_at(&disk, 1 << 20), None, "no table");
+    put(440, &[1, 2, 3, 4]);
+    put(510, &[0x55, 0xaa]);
+    assert_eq!(
+        entry_at(&disk, 1 << 20).as_deref(),
+        Some("[01, 02, 03, 04]")
+    );
+    for sector in [4096, 512] {
+        put(sector, b"EFI PART");
+        put(sector + 72, &2_u64.to_le_bytes());
+        put(sector + 80, &4_u32.to_le_bytes());
+        put(sector + 84, &128_u32.to_le_bytes());
+        let second = 2 * sector + 128;
+        put(second + 16, &[sector.to_le_bytes()[1]; 16]);
+        put(second + 32, &((1 << 20) / sector).to_le_bytes());
+        let expected = format!("{:02x?}", [sector.to_le_bytes()[1]; 16]);
+        assert_eq!(entry_at(&disk, 1 << 20), Some(expected));
+    }
+    // Sizes that no table has.
+    put(512 + 72, &[0xff; 16]);
+    assert_eq!(entry_at(&disk, 1 << 20), None);
+}
+
+#[test]
+fn a_circle_has_no_identity() {
+    let sys = machine(&[("serial", "S1")]);
+    let slaves = sys.path().join("devices/vda/slaves");
+    fs::create_dir(&slaves).expect("made");
+    symlink("../../vda", slaves.join("vda")).expect("linked");
+    assert_eq!(told(sys.path(), Some("boot 1"), (252, 0)), None);
+}
+
+#[test]
+fn another_file_of_the_same_name_is_told_from_the_first() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("data");
+    let of = |path: &Path| {
+        let target = Target::open(path, &Need::reading(1 << 12)).expect("opened");
+        let identity = target.lasting_identity();
+        assert_eq!(identity.file_bytes, Some(1 << 12));
+        identity.file
+    };
+    let fill = || fs::write(&path, [0; 1 << 12]).expect("written");
+    fill();
+    let Some(first) = of(&path) else {
+        return needs::skip(needs::Need::BirthTimes, folder.path().display());
+    };
+    assert_eq!(of(&path), Some(first.clone()));
+    fs::remove_file(&path).expect("removed");
+    fill();
+    assert_ne!(of(&path), Some(first));
+    // One that is made for a session is never another's.
+    let scratch = Target::open(folder.path(), &Need::writing(1 << 12)).expect("made");
+    assert_eq!(scratch.lasting_identity(), LastingIdentity::default());
+    assert!(scratch.is_writable());
+}
