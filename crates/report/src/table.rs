@@ -312,7 +312,10 @@ fn response_columns(analysis: &Analysis, rows: &[TableRow<'_>]) -> Vec<Column> {
         false => "",
     };
     vec![
-        column(rows, "n", 4, |c| c.n.to_string()),
+        // Of the values that the median beside it is of: not every trial has one.
+        column(rows, "n", 4, |c| {
+            c.response.map_or(c.n, |r| r.n).to_string()
+        }),
         column(rows, response.heading(), 0, |c| {
             c.response
                 .map_or_else(none, |r| bare(response, r.median) + mark(c))
