@@ -248,9 +248,11 @@ impl CellAnalysis {
     /// Whether every measured trial was served as requested: by the page cache where it was filled on purpose, by nothing for
     /// programs and null I/O, otherwise by the device, the model or the file server.
     pub fn is_as_asked(&self) -> bool {
-        let trial = self.cell.trial();
-        let verdict = self.served.as_ref().and_then(CellServed::unanimous);
-        verdict.is_some_and(|verdict| match (trial.backend, trial.cache) {
+        let Some(verdict) = self.served.as_ref().and_then(CellServed::unanimous) else {
+            return false;
+        };
+        let mut trials = self.cell.spec.trials().into_iter();
+        trials.all(|trial| match (trial.backend, trial.cache) {
             (Backend::Null, _) => verdict == ServedBy::NotStorage,
             (_, CacheState::Hot) => verdict == ServedBy::PageCache,
             // What the client can see of a file server: its own page cache had no part.
@@ -504,7 +506,10 @@ impl<'a> Context<'a> {
                 max: of(Response::Max),
                 cpu: of(Response::Cpu),
             },
-            rate_report: CellRate::of(&ok, cell.trial(), timed),
+            rate_report: cell
+                .spec
+                .only_trial()
+                .and_then(|trial| CellRate::of(&ok, trial, timed)),
             concurrency: Concurrency::of(cell, &ok, around),
             efficiency: None,
             cpu_ns_per_request: median_of(&ok, Sample::cpu_ns_per_request),

@@ -40,17 +40,14 @@ pub fn preparation(analysis: &Analysis) -> Vec<PreparationPoint> {
     }
     let with = |init: BufferInit| {
         let cells = analysis.cells.iter();
-        cells.filter(move |c| c.cell.trial().buffer_init == init && c.n > 0)
+        cells.filter(move |c| init_of(c) == Some(init) && c.n > 0)
     };
     // The family of the comparisons of all preparations, so that both give the same intervals.
-    let first = analysis
-        .cells
-        .first()
-        .map(|cell| cell.cell.trial().buffer_init);
+    let first = analysis.cells.first().and_then(init_of);
     let others = analysis
         .cells
         .iter()
-        .filter(|cell| !cell.values.is_empty() && Some(cell.cell.trial().buffer_init) != first);
+        .filter(|cell| !cell.values.is_empty() && init_of(cell) != first);
     let confidence = confidence(others.count());
     let point = |untouched: &CellAnalysis| {
         let held = held_levels(analysis, untouched, |i, _| i == factor);
@@ -59,6 +56,11 @@ pub fn preparation(analysis: &Analysis) -> Vec<PreparationPoint> {
         point((untouched, zeroed), held, confidence)
     };
     with(BufferInit::Untouched).filter_map(point).collect()
+}
+
+/// The preparation of all buffers of a cell; `None` where groups differ.
+fn init_of(cell: &CellAnalysis) -> Option<BufferInit> {
+    cell.cell.spec.shared(|trial| trial.buffer_init)
 }
 
 impl PreparationPoint {

@@ -1,6 +1,8 @@
 //! Conditions around the trials of a cell: others' traffic, read-ahead, split requests, CPU pressure, suspension, and outstanding
 //! write-back. Pure functions of counters; METHODS.md has the rules.
 
+use std::collections::BTreeSet;
+
 use std::collections::BTreeMap;
 
 use iolab_record::environment::{Environment, KEYS};
@@ -327,7 +329,7 @@ fn preemptions(cell: &Cell, trials: &[&Sample]) -> Option<f64> {
 
 /// The time in which workers waited for a CPU, over that of all workers.
 fn worker_wait(cell: &Cell, trials: &[&Sample]) -> Option<f64> {
-    let workers = f64::from(cell.spec.merge_trials().threads);
+    let workers = f64::from(cell.trial().threads);
     let waited = |s: &Sample| Some((s.run_delay_ns? as f64, s.elapsed_ns as f64 * workers));
     pooled(trials, waited).map(of_all_time)
 }
@@ -335,10 +337,8 @@ fn worker_wait(cell: &Cell, trials: &[&Sample]) -> Option<f64> {
 /// The time in which workers waited for a CPU that others had, at most, over that of all workers: what they waited, and no more than the time of
 /// the CPUs that iolab did not use. Of workers that keep all CPUs busy, one always waits where they are more than the CPUs.
 fn wait_for_others(cell: &Cell, trials: &[&Sample], usable: Option<u32>) -> Option<f64> {
-    let spec = cell.spec.merge_trials();
-    let named = spec.cpus.as_ref().map(|cpus| cpus.numbers().len() as u32);
-    let cpus = f64::from(named.into_iter().chain(usable).min()?);
-    let workers = f64::from(spec.threads);
+    let cpus = f64::from(named_cpus(cell).into_iter().chain(usable).min()?);
+    let workers = f64::from(cell.trial().threads);
     let waited = |s: &Sample| {
         let (waited, elapsed) = (s.run_delay_ns? as f64, s.elapsed_ns as f64);
         let used = s.counters.usage;
@@ -347,6 +347,15 @@ fn wait_for_others(cell: &Cell, trials: &[&Sample], usable: Option<u32>) -> Opti
         Some((waited.min(unused), elapsed * workers))
     };
     pooled(trials, waited).map(of_all_time)
+}
+
+/// The number of CPUs that workers may run on; `None` where those of some group may run on all that iolab has.
+fn named_cpus(cell: &Cell) -> Option<u32> {
+    let mut named: BTreeSet<u32> = BTreeSet::new();
+    for trial in cell.spec.trials() {
+        named.extend(trial.cpus.as_ref()?.numbers());
+    }
+    Some(named.len() as u32)
 }
 
 /// Time that the machine was suspended, or iolab stopped, during a trial; 0 where it is too short to matter.
@@ -368,8 +377,9 @@ fn others(cell: &Cell, sample: &Sample, around: Surroundings) -> Option<(f64, f6
     }
     let device = sample.counters.device?;
     let ours = sample.counters.process_io?;
-    let written = if sample.operations.write.bytes == 0 || cell.trial().cache == CacheState::Direct
-    {
+    let writing = cell.spec.writing_trials();
+    let is_direct = writing.iter().all(|one| one.cache == CacheState::Direct);
+    let written = if sample.operations.write.bytes == 0 || is_direct {
         ours.write_bytes
     } else {
         // Bytes made dirty, minus those still to be written. The account counts whole folios, of which no more is written than was
@@ -380,10 +390,12 @@ fn others(cell: &Cell, sample: &Sample, around: Surroundings) -> Option<(f64, f6
         let of_requests = pages_of_writes(cell, sample).saturating_add(before);
         dirtied.saturating_sub(after).min(of_requests)
     };
-    let made_durable = match cell.trial().sync {
-        sync if sync.is_in_write() => sample.operations.write.requests,
-        _ => sample.operations.sync.requests,
+    // Of groups that differ, what any of them may have made durable.
+    let in_writes = match writing.iter().any(|one| one.sync.is_in_write()) {
+        true => sample.operations.write.requests,
+        false => 0,
     };
+    let made_durable = in_writes.saturating_add(sample.operations.sync.requests);
     let journal = made_durable.saturating_mul(JOURNAL_PER_SYNC);
     let added = match around.amplifies_writes && sample.operations.write.bytes > 0 {
         true => u64::MAX,
@@ -436,27 +448,25 @@ fn beyond_device(disks: Bottom, device: DeviceStat) -> u64 {
 fn fetched(cell: &Cell, sample: &Sample) -> Option<(f64, f64)> {
     let fetched = sample.counters.process_io?.read_bytes;
     let asked = sample.operations.read.bytes;
-    (cell.trial().cache != CacheState::Direct && asked > 0 && fetched > asked)
-        .then_some((fetched as f64, asked as f64))
+    let reading = cell.spec.reading_trials();
+    let is_buffered = reading.iter().any(|one| one.cache != CacheState::Direct);
+    (is_buffered && asked > 0 && fetched > asked).then_some((fetched as f64, asked as f64))
 }
 
 /// Device I/Os per request; `None` where other traffic, the page cache or a journal may contribute much, or where the requests
 /// did not reach the device.
 pub(crate) fn ios_per_request(cell: &Cell, sample: &Sample, around: Surroundings) -> Option<f64> {
     let device = sample.counters.device?;
-    let journals = sample.operations.write.requests > 0
-        && (cell.trial().sync.is_per_write() || around.amplifies_writes);
+    let writing = cell.spec.writing_trials();
+    let syncs = writing.iter().any(|one| one.sync.is_per_write());
+    let journals = sample.operations.write.requests > 0 && (syncs || around.amplifies_writes);
     let undisturbed =
         others(cell, sample, around).is_some_and(|(beyond, bytes)| beyond <= BEYOND_OURS * bytes);
     let ios = (device.read_ios + device.write_ios) as f64;
     let reached = sample.verdict.served_by == ServedBy::Device;
     let requests = sample.requests() as f64;
     let ours = stray_ios(sample)? <= STRAY_IOS_MAX * requests;
-    let of_device = ios > 0.0
-        && cell.trial().cache == CacheState::Direct
-        && reached
-        && undisturbed
-        && !journals;
+    let of_device = ios > 0.0 && is_direct(cell) && reached && undisturbed && !journals;
     (of_device && ours && requests > 0.0).then(|| ios / requests)
 }
 
@@ -471,14 +481,20 @@ fn device_mean_ns(cell: &Cell, sample: &Sample, around: Surroundings) -> Option<
     Some(queue_ms as f64 * 1e6 / ios)
 }
 
+/// Whether all requests bypass the page cache.
+fn is_direct(cell: &Cell) -> bool {
+    cell.spec.shared(|trial| trial.cache) == Some(CacheState::Direct)
+}
+
 /// Physically contiguous pieces in the buffer of a request; `None` where unknown, and where no device received it.
 fn buffer_pieces(cell: &Cell, sample: &Sample) -> Option<f64> {
     let piece = sample
         .counters
         .buffer_piece_bytes
         .filter(|bytes| *bytes > 0)?;
-    let is_direct = cell.trial().cache == CacheState::Direct;
-    is_direct.then(|| (cell.trial().bs as f64 / piece as f64).max(1.0))
+    // Of groups with several sizes it is not known whose buffers have such pieces.
+    let bs = cell.spec.shared(|trial| trial.bs)?;
+    is_direct(cell).then(|| (bs as f64 / piece as f64).max(1.0))
 }
 
 /// Upper bound on device I/Os of others: few bytes of a file system's own may be many I/Os relative to large requests.

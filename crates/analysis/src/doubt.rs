@@ -42,7 +42,12 @@ pub enum Direction {
 #[derive(Debug, Clone, PartialEq)]
 pub enum Reason {
     /// Nothing makes writes durable, or only a sync at the end of a trial, which the times of requests do not include.
-    NotSynced(SyncPolicy),
+    NotSynced {
+        /// The policy.
+        sync: SyncPolicy,
+        /// The group whose writes they are; `None` without groups.
+        group: Option<String>,
+    },
     /// Trials ended before the sync that would make their last writes durable.
     Unsynced {
         /// The largest share of a trial's writes that no sync followed.
@@ -132,7 +137,7 @@ impl Reason {
     pub fn turns(&self, direction: Direction) -> bool {
         let looks_better = match self {
             // The times of a side that fell behind are at least as long as measured.
-            Self::NotSynced(_)
+            Self::NotSynced { .. }
             | Self::Unsynced { .. }
             | Self::NeverFlushed { .. }
             | Self::EndedByTime
@@ -160,7 +165,7 @@ impl Reason {
     /// Whether both are the same reason, whatever its extent.
     pub fn is_alike(&self, other: &Self) -> bool {
         match self {
-            Self::NotSynced(one) => matches!(other, Self::NotSynced(two) if one == two),
+            Self::NotSynced { .. } => self == other,
             Self::Unsynced { .. } => matches!(other, Self::Unsynced { .. }),
             Self::ServedBy {
                 served_by: one,
@@ -194,7 +199,7 @@ impl Reason {
     /// Its name in JSON.
     pub fn name(&self) -> &'static str {
         match self {
-            Self::NotSynced(_) => "not_synced",
+            Self::NotSynced { .. } => "not_synced",
             Self::Unsynced { .. } => "unsynced",
             Self::ServedBy { .. } => "served_by",
             Self::NeverFlushed { .. } => "never_flushed",
@@ -243,7 +248,9 @@ impl Doubts {
             limit: limit(cells),
         };
         for (cell, samples, _) in cells {
-            found.add_all(samples, not_synced(cell));
+            for reason in not_synced(cell) {
+                found.add_all(samples, Some(reason));
+            }
             for sample in samples {
                 if let Some(reason) = unsynced(cell, sample) {
                     found.add(sample, reason);
@@ -274,7 +281,15 @@ impl Doubts {
 
     /// Leaves out that writes are made durable at the end of a trial alone: for rates, whose time includes that sync.
     pub(crate) fn leave_out_syncs_at_end(&mut self) {
-        let is_end = |reason: &Reason| matches!(reason, Reason::NotSynced(SyncPolicy::End));
+        let is_end = |reason: &Reason| {
+            matches!(
+                reason,
+                Reason::NotSynced {
+                    sync: SyncPolicy::End,
+                    ..
+                }
+            )
+        };
         self.all.retain(|doubt| !is_end(&doubt.reason));
     }
 
@@ -376,18 +391,22 @@ impl Reason {
     }
 }
 
-fn not_synced(cell: &Cell) -> Option<Reason> {
-    let trial = cell.trial();
-    let unsynced = trial.writes() && !trial.sync.is_per_write();
-    unsynced.then_some(Reason::NotSynced(trial.sync))
+/// The writes that nothing makes durable at once: of the only trial, or of each group.
+fn not_synced(cell: &Cell) -> impl Iterator<Item = Reason> {
+    let trials = cell.spec.named_trials().into_iter();
+    let unsynced = trials.filter(|(_, trial)| trial.writes() && !trial.sync.is_per_write());
+    unsynced.map(|(group, trial)| Reason::NotSynced {
+        sync: trial.sync,
+        group: group.map(str::to_owned),
+    })
 }
 
 /// The writes of a trial that no sync followed, where `sync_every` lets them be many.
 fn unsynced(cell: &Cell, sample: &Sample) -> Option<Reason> {
-    let trial = cell.trial();
+    let trial = cell.spec.only_trial()?;
     let writes = sample.operations.write.requests;
     let is_asked = trial.sync.is_per_write() && !trial.sync.is_in_write();
-    if !is_asked || cell.spec.has_groups() || writes == 0 {
+    if !is_asked || writes == 0 {
         return None;
     }
     let syncs = sample.operations.sync.requests;
@@ -401,12 +420,14 @@ fn unsynced(cell: &Cell, sample: &Sample) -> Option<Reason> {
 
 /// Whether the storage may not have transferred a trial's bytes.
 fn is_open(cell: &Cell, verdict: &ServedVerdict) -> bool {
-    let trial = cell.trial();
+    let writing = cell.spec.writing_trials();
     match verdict.served_by {
         // A file server answers like a disk array with a cache of its own; what it has acknowledged as synced it has to keep.
         ServedBy::Device | ServedBy::Model | ServedBy::Network => false,
         // What a log has written may be both in the page cache and on the device.
-        ServedBy::Mixed => trial.reads() || !trial.sync.follows_writes(),
+        ServedBy::Mixed => {
+            cell.trial().reads() || writing.iter().any(|one| !one.sync.follows_writes())
+        }
         ServedBy::NotStorage | ServedBy::PageCache | ServedBy::Hole | ServedBy::Unknown => true,
     }
 }
@@ -432,7 +453,8 @@ fn never_flushed<'a, 'b>(cells: &'b [Measured<'a>]) -> Vec<&'b Vec<&'a Sample>> 
     };
     let never = |(cell, samples, environment): &&Measured<'_>| {
         let cache = environment.get(&KEYS.device_write_cache);
-        cell.trial().sync.follows_writes()
+        let writing = cell.spec.writing_trials();
+        writing.iter().any(|one| one.sync.follows_writes())
             && cache.is_some_and(|cache| cache == "write back")
             && samples.iter().all(|s| flushes(s, environment) == Some(0))
     };

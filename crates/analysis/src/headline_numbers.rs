@@ -1,7 +1,7 @@
 //! The most commonly compared numbers: sequential access in large blocks and random access in small ones, reads and writes, from
 //! all given runs.
 
-use iolab_workload::trial::{Backend, Pattern, SyncPolicy};
+use iolab_workload::trial::{Backend, Pattern, SyncPolicy, TrialSpec};
 
 use iolab_record::Operation;
 
@@ -224,25 +224,19 @@ fn candidate<'a>(
     analysis: &'a Analysis,
     cell: &'a CellAnalysis,
 ) -> Option<HeadlineCell<'a>> {
-    let (spec, trial) = (&cell.cell.spec, cell.cell.trial());
+    let spec = &cell.cell.spec;
+    // The access of a row is that of all its groups.
+    let access = |trial: &TrialSpec| {
+        let bypasses = trial.backend == Backend::Null || trial.rate.is_some();
+        let access = (order(&trial.pattern)?, operation(trial)?);
+        (!bypasses).then_some((access, trial.bs, trial.depth))
+    };
+    let ((order, operation), ..) = spec.shared(access)??;
     let plain = cell.n > 0
         && !spec.runs_program()
         && !spec.tool.is_peer()
-        && trial.backend != Backend::Null
-        && trial.rate.is_none()
         // The depth and the rate of all stages together never existed.
         && cell.following_groups().is_empty();
-    let order = match trial.pattern {
-        Pattern::Seq => AccessOrder::Sequential,
-        Pattern::Rand | Pattern::RandReplace => AccessOrder::Random,
-        _ => return None,
-    };
-    let operation = match (trial.read_percent, trial.sync) {
-        (100, _) => AccessOperation::Read,
-        (0, SyncPolicy::None) => AccessOperation::Write,
-        (0, _) => AccessOperation::DurableWrite,
-        _ => return None,
-    };
     plain.then_some(HeadlineCell {
         order,
         operation,
@@ -251,6 +245,23 @@ fn candidate<'a>(
         target: analysis.target_of(spec.target.as_ref()),
         run,
     })
+}
+
+fn order(pattern: &Pattern) -> Option<AccessOrder> {
+    match pattern {
+        Pattern::Seq => Some(AccessOrder::Sequential),
+        Pattern::Rand | Pattern::RandReplace => Some(AccessOrder::Random),
+        _ => None,
+    }
+}
+
+fn operation(trial: &TrialSpec) -> Option<AccessOperation> {
+    match (trial.read_percent, trial.sync) {
+        (100, _) => Some(AccessOperation::Read),
+        (0, SyncPolicy::None) => Some(AccessOperation::Write),
+        (0, _) => Some(AccessOperation::DurableWrite),
+        _ => None,
+    }
 }
 
 /// The cells of one kind with the size nearest to the common one, one for each level of concurrency.

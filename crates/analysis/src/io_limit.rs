@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use iolab_record::environment::{Environment, KEYS};
 use iolab_record::{Cell, RunRecord, Sample};
 use iolab_workload::counters::{DeviceStat, Traffic};
-use iolab_workload::trial::CacheState;
+use iolab_workload::trial::{CacheState, TrialSpec};
 
 use crate::disturbance::{CellDisturbance, Surroundings};
 
@@ -69,20 +69,22 @@ fn traffic(what: Traffic, cell: &Cell, sample: &Sample, around: Surroundings) ->
         let device = sample.counters.device.as_ref()?;
         (!around.has_other_traffic()).then(|| counted(device) as f64)
     };
-    let trial = cell.trial();
-    let is_direct = trial.cache == CacheState::Direct;
+    let is_direct = |trial: &TrialSpec| trial.cache == CacheState::Direct;
     // A write with its own sync reaches the device as a write too.
-    let writes_through = is_direct || trial.sync.is_per_write() && trial.sync_every == 1;
+    let reaches =
+        |trial: &TrialSpec| is_direct(trial) || trial.sync.is_per_write() && trial.sync_every == 1;
+    let reads_directly = cell.spec.reading_trials().into_iter().all(is_direct);
+    let writes_through = cell.spec.writing_trials().into_iter().all(reaches);
     let (reads, writes) = (&sample.operations.read, &sample.operations.write);
     match what {
         Traffic::ReadBytes => {
-            own(|stat| stat.read_bytes).or(is_direct.then_some(reads.bytes as f64))
+            own(|stat| stat.read_bytes).or(reads_directly.then_some(reads.bytes as f64))
         }
         Traffic::WriteBytes => {
             own(|stat| stat.write_bytes).or(writes_through.then_some(writes.bytes as f64))
         }
         Traffic::Reads => own(|stat| stat.read_ios.saturating_add(stat.read_merges))
-            .or(is_direct.then_some(reads.requests as f64)),
+            .or(reads_directly.then_some(reads.requests as f64)),
         // A flush counts as a write of no bytes.
         Traffic::Writes => own(|stat| {
             stat.write_ios

@@ -150,7 +150,7 @@ pub fn moments(record: &RunRecord) -> Vec<Moment> {
 /// Whether iolab issues a cell's requests as fast as they complete, in all of its groups at once, so that the course of its throughput is
 /// that of the storage.
 fn is_free(cell: &Cell) -> bool {
-    cell.program().is_none() && cell.trial().rate.is_none() && !has_stages(cell)
+    cell.program().is_none() && !cell.trial().has_rate() && !has_stages(cell)
 }
 
 /// Whether its groups begin or end at different times.

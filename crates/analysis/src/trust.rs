@@ -419,7 +419,7 @@ impl TrustReason {
     fn of(doubt: &doubt::Reason) -> Self {
         match doubt {
             doubt::Reason::ServedBy { .. }
-            | doubt::Reason::NotSynced(_)
+            | doubt::Reason::NotSynced { .. }
             | doubt::Reason::Unsynced { .. }
             | doubt::Reason::NeverFlushed { .. } => Self::SomeNotAsAsked,
             doubt::Reason::Disturbed { .. }

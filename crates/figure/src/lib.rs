@@ -12,6 +12,8 @@
 //! `svg.rs`; `shapes.rs` for `png.rs` and `pdf.rs`; `preview_image.rs` the picture for link previews, `sparkline.rs` a run
 //! without axes.
 
+#![cfg_attr(test, allow(clippy::disallowed_fields))]
+
 mod choice;
 mod data;
 mod frame;

@@ -36,14 +36,13 @@ pub use iolab_workload::series::{Interval, Series};
 pub use iolab_workload::trial::Arrivals;
 pub use iolab_workload::verify::{FaultKind, Faults, Verified};
 
-use iolab_workload::trial::TrialSpec;
-
 use std::collections::BTreeMap;
 
 use crate::environment::{Environment, KEYS};
 use iolab_workload::group::GroupSpec;
 use iolab_workload::response::Response;
 use iolab_workload::settings::{CellSpec, SETTINGS, Setting, Value};
+use iolab_workload::whole_trial::WholeTrial;
 
 pub use question::Question;
 pub use sample::{
@@ -209,6 +208,11 @@ pub struct RunRecord {
     pub events: Vec<Event>,
 }
 
+/// Settings of a cell that describe its groups together, whatever each of them has.
+const OF_ALL_GROUPS: [&str; 7] = [
+    "threads", "offset", "region", "time", "bytes", "active", "idle",
+];
+
 impl Cell {
     /// Each group as a cell of its own, with its name.
     pub fn groups(&self) -> impl Iterator<Item = (&str, Self)> {
@@ -220,9 +224,10 @@ impl Cell {
         groups.map(move |group| (group.name.as_str(), own(group)))
     }
 
-    /// The settings of its trials.
-    pub fn trial(&self) -> &TrialSpec {
-        &self.spec.trial
+    /// What the workers of a trial do together. A setting in which groups can differ is read of [`CellSpec::only_trial`],
+    /// [`CellSpec::trials`] or [`CellSpec::shared`].
+    pub fn trial(&self) -> WholeTrial<'_> {
+        self.spec.whole_trial()
     }
 
     /// The command of a trial with its placeholders `{file}`, `{size}` and `{bs}`; `None` where requests are issued.
@@ -232,7 +237,9 @@ impl Cell {
 
     /// The distribution of intended starts; `None` in the closed loop.
     pub fn arrivals(&self) -> Option<Arrivals> {
-        self.spec.trial.rate.map(|_| self.spec.trial.arrivals)
+        self.spec
+            .shared(|trial| trial.rate.map(|_| trial.arrivals))
+            .flatten()
     }
 
     /// All settings that have an effect, with their values. Shorthands (`workload`, `linkage`) are replaced by what they stand
@@ -242,12 +249,21 @@ impl Cell {
         own.map(|setting| (setting, self.value_in_force(setting)))
     }
 
-    /// The value of a setting; [`Value::None`] where it has no effect.
+    /// The value of a setting; [`Value::None`] where it has no effect, and where groups differ.
     pub fn value_in_force(&self, setting: &Setting) -> Value {
-        match setting.name {
+        let own = match setting.name {
             "command" => Value::word(self.program()),
             "arrivals" => Value::word(self.arrivals()),
             _ => setting.value(&self.spec),
+        };
+        let is_shared = || {
+            let mut of_groups = self.spec.active().map(|group| setting.value(&group.spec));
+            let first = of_groups.next();
+            of_groups.all(|other| Some(&other) == first.as_ref())
+        };
+        match OF_ALL_GROUPS.contains(&setting.name) || is_shared() {
+            true => own,
+            false => Value::None,
         }
     }
 

@@ -8,7 +8,7 @@ use iolab_analysis::slo::SearchAnswer;
 use iolab_record::question::{Asked as AskedOf, Fit, Question};
 use iolab_record::{RunRecord, TargetKind};
 use iolab_workload::escape_control::escape_control;
-use iolab_workload::trial_description::requests_in_words;
+use iolab_workload::trial_description::requests_of_cell;
 use serde_json::Value;
 
 use crate::fitness::{self, Asked, AskedWorkload, Fitness, Measured};
@@ -278,7 +278,7 @@ impl FitRun<'_> {
 /// A description of what the run of a workload, which has one cell, does.
 fn ran(record: &RunRecord) -> String {
     let cell = record.cells.first();
-    cell.map_or_else(String::new, |cell| requests_in_words(cell.trial()))
+    cell.map_or_else(String::new, |cell| requests_of_cell(&cell.spec))
 }
 
 /// Bytes that trials wrote to storage; a model stores none.

@@ -19,8 +19,11 @@ pub fn words(doubt: &Doubt, all: &Doubts) -> String {
         counted(all.trials as u64, "trial")
     );
     match &doubt.reason {
-        Reason::NotSynced(SyncPolicy::End) => of_side(&doubt.reason),
-        Reason::NotSynced(_) => format!("{}: they may stay in a cache", of_side(&doubt.reason)),
+        Reason::NotSynced {
+            sync: SyncPolicy::End,
+            ..
+        } => of_side(&doubt.reason),
+        Reason::NotSynced { .. } => format!("{}: they may stay in a cache", of_side(&doubt.reason)),
         Reason::ServedBy {
             served_by,
             reason,
@@ -132,7 +135,7 @@ pub(crate) fn of_sides(alike: &[&Reason]) -> Vec<String> {
 /// Whether its clause gives values that are those of one comparison.
 pub(crate) fn has_values(reason: &Reason) -> bool {
     match reason {
-        Reason::NotSynced(_)
+        Reason::NotSynced { .. }
         | Reason::Unsynced { .. }
         | Reason::ServedBy { .. }
         | Reason::NeverFlushed { .. }
@@ -150,11 +153,24 @@ pub(crate) fn has_values(reason: &Reason) -> bool {
     }
 }
 
+/// Writes that are not durable when a request completes, those of a group with its name: `nothing makes the writes of log durable (log.sync=none)`.
+fn not_synced(sync: SyncPolicy, group: Option<&str>) -> String {
+    let (of, setting) = match group {
+        None => (String::new(), "sync".to_owned()),
+        Some(group) => (format!(" of {group}"), format!("{group}.sync")),
+    };
+    match sync {
+        SyncPolicy::End => format!(
+            "the writes{of} are made durable only at the end of a trial ({setting}=end), which the times of requests do not include"
+        ),
+        sync => format!("nothing makes the writes{of} durable ({setting}={sync})"),
+    }
+}
+
 /// A reason against one side of a comparison, as a clause.
 pub fn of_side(reason: &Reason) -> String {
     match reason {
-        Reason::NotSynced(SyncPolicy::End) => "the writes are made durable only at the end of a trial (sync=end), which the times of requests do not include".to_owned(),
-        Reason::NotSynced(sync) => format!("nothing makes the writes durable (sync={sync})"),
+        Reason::NotSynced { sync, group } => not_synced(*sync, group.as_deref()),
         Reason::Unsynced { share } => format!(
             "no sync followed up to {} of a trial's writes",
             format_percent(*share)
@@ -243,7 +259,7 @@ pub(crate) fn remedy(reason: &Reason) -> Option<String> {
         Reason::Contradicted => {
             "repeat both experiments; 'iolab history' shows how runs differ over time"
         }
-        Reason::NotSynced(_)
+        Reason::NotSynced { .. }
         | Reason::ServedBy { .. }
         | Reason::NeverFlushed { .. }
         | Reason::ClockResolution { .. }

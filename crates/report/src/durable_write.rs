@@ -21,13 +21,12 @@ const CAVEAT_LINES: usize = 3;
 pub fn asks(input: &Input) -> bool {
     let analysis = input.run.analysis();
     let is_durable = |cell: &CellAnalysis| {
-        let trial = cell.cell.trial();
-        !trial.reads() && trial.writes() && trial.sync.is_per_write()
+        let only = cell.cell.spec.only_trial();
+        only.is_some_and(|one| !one.reads() && one.writes() && one.sync.is_per_write())
     };
     analysis.response == Response::Latency
         && !analysis.cells.is_empty()
         && analysis.cells.iter().all(is_durable)
-        && !analysis.has_groups()
         && !analysis.spans_ranks()
         && input.interpretation.peers.is_empty()
 }

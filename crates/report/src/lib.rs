@@ -4,6 +4,8 @@
 //! `rows.rs` rows in each format, `overview.rs` a digest on one screen, as text (`sparkline_panels.rs`) and as a picture, `live.rs` a run
 //! in progress.
 
+#![cfg_attr(test, allow(clippy::disallowed_fields))]
+
 pub mod agreement;
 pub mod answer;
 pub mod benchstat;
@@ -36,6 +38,7 @@ pub mod forecast;
 pub mod formats;
 pub mod gbench;
 mod glance;
+mod group_settings;
 pub mod history;
 pub mod input;
 mod latex;

@@ -14,7 +14,7 @@ use iolab_record::RunStatus;
 use iolab_stats::Interval;
 use iolab_workload::quantity::{counted, digits, format_ns, format_percent, significant};
 use iolab_workload::tool::Tool;
-use iolab_workload::trial::Rate;
+use iolab_workload::trial::{Rate, TrialSpec};
 
 use crate::ceiling;
 use crate::layout::{self, Column, none, wrapped};
@@ -164,7 +164,7 @@ fn times(analysis: &Analysis) -> String {
         Some(depth) => format!("requests at depth {depth}"),
         None => "requests at the depth of the cell".to_owned(),
     };
-    let response = match same(|c| c.cell.trial().rate.map_or_else(String::new, per_second)) {
+    let response = match same(|c| c.cell.trial().rate().map_or_else(String::new, per_second)) {
         Some(rate) => format!("time from the scheduled start, at {rate}"),
         None => "time from the scheduled start".to_owned(),
     };
@@ -216,11 +216,10 @@ fn rows_of(cell: &CellAnalysis) -> Vec<TableRow<'_>> {
 
 /// Whether the write latency of a cell excludes the sync after the write: iolab includes it, peers do not.
 fn leaves_sync_out(cell: &CellAnalysis) -> bool {
-    let trial = cell.cell.trial();
+    let follows = |trial: &TrialSpec| trial.writes() && trial.sync.follows_writes();
     cell.cell.spec.tool.is_peer()
         && cell.latency.is_some()
-        && trial.writes()
-        && trial.sync.follows_writes()
+        && cell.cell.spec.only_trial().is_some_and(follows)
 }
 
 /// What latencies in one column do not have in common; empty where they mean the same.
@@ -313,7 +312,10 @@ fn response_columns(analysis: &Analysis, rows: &[TableRow<'_>]) -> Vec<Column> {
         false => "",
     };
     vec![
-        column(rows, "n", 4, |c| c.n.to_string()),
+        // Of the values that the median beside it is of: not every trial has one.
+        column(rows, "n", 4, |c| {
+            c.response.map_or(c.n, |r| r.n).to_string()
+        }),
         column(rows, response.heading(), 0, |c| {
             c.response
                 .map_or_else(none, |r| bare(response, r.median) + mark(c))

@@ -60,7 +60,10 @@ fn of_change(run: &Analysis, change: &Change, why: WhyUnpaired) -> String {
 
 fn of_groups(run: &Analysis, groups: &Groups, file: &Path) -> String {
     let levels = groups.levels;
-    let is_direct = |cell: &CellAnalysis| cell.cell.trial().cache == CacheState::Direct;
+    let is_direct = |cell: &CellAnalysis| {
+        let mut trials = cell.cell.spec.trials().into_iter();
+        trials.any(|trial| trial.cache == CacheState::Direct)
+    };
     let has_buffers = run.model.is_none() && run.cell(groups.most.cell).is_some_and(is_direct);
     let buffers = match has_buffers {
         true => {

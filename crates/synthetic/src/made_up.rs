@@ -107,7 +107,7 @@ pub fn add_trial(record: &mut RunRecord, cell: usize, mb_s: f64, warmup: bool) -
 pub fn trial(cell: &Cell, requests: u64, mb_s: f64) -> Sample {
     let bytes = requests * cell.trial().bs;
     let elapsed_ns = (bytes as f64 * 1e3 / mb_s) as u64;
-    let reads = requests * u64::from(cell.trial().read_percent) / 100;
+    let reads = requests * u64::from(cell.spec.trial.read_percent) / 100;
     let p50 = elapsed_ns * cell.trial().in_flight() / requests;
     let done = |requests: u64| OperationSummary {
         requests,
@@ -184,7 +184,7 @@ pub fn trial(cell: &Cell, requests: u64, mb_s: f64) -> Sample {
         },
         region: Region {
             // What it leaves in a cache is written out before the next one.
-            owed_sync_ns: (written > 0 && cell.trial().sync == SyncPolicy::None)
+            owed_sync_ns: (written > 0 && cell.spec.trial.sync == SyncPolicy::None)
                 .then_some(elapsed_ns / 100),
             ..Region::default()
         },

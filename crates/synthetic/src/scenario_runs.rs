@@ -128,7 +128,7 @@ impl Prepared {
                     warmup: block == 0,
                     started_utc: utc(now),
                     seed: trial_seed(seed, at, block, 0),
-                    ..trial(cell, requests(cell.trial(), log.exp()), log.exp())
+                    ..trial(cell, requests(&cell.spec.trial, log.exp()), log.exp())
                 };
                 let tail = own.truth.p99_over_p50 * (TAIL_SIGMA * tails.normal()).exp();
                 stretch(&mut sample, tail);

@@ -3,7 +3,7 @@
 //!
 //! Files to begin with: `trial.rs` the settings of a trial (`trial/check.rs` which combinations are invalid), `group.rs` groups
 //! of a trial, `stripe.rs` a trial over several targets, `pattern.rs` the offsets of requests, `outcome.rs` results,
-//! `settings.rs` the table of settings (`settings/` has its rows by topic), `units.rs` and `quantity.rs` how sizes and values are
+//! `whole_trial.rs` what the groups of a trial do together, `settings.rs` the table of settings (`settings/` has its rows by topic), `units.rs` and `quantity.rs` how sizes and values are
 //! read and written, `named_enum.rs` enums with one name per value.
 
 pub mod command_template;
@@ -42,6 +42,7 @@ pub mod trial;
 pub mod trial_description;
 pub mod units;
 pub mod verify;
+pub mod whole_trial;
 pub mod witness;
 pub mod workload_code;
 

@@ -1,6 +1,7 @@
 //! Descriptions of what a trial does: `sequential reads`, `random durable writes`.
 
 use crate::quantity::format_bytes;
+use crate::settings::CellSpec;
 use crate::trial::{Allocate, Pattern, SyncPolicy, TrialSpec};
 
 /// The accesses of a trial as a plural noun, without sizes and concurrency.
@@ -32,6 +33,26 @@ pub fn in_words(trial: &TrialSpec) -> String {
             100 - reads
         ),
     }
+}
+
+/// The accesses of a cell; of groups that differ each with its name: `reader (random reads) beside writer (sequential writes)`.
+pub fn accesses_of_cell(cell: &CellSpec) -> String {
+    of_groups(cell, in_words)
+}
+
+/// The requests of a cell as [`requests_in_words`]; of groups each with its name.
+pub fn requests_of_cell(cell: &CellSpec) -> String {
+    of_groups(cell, requests_in_words)
+}
+
+/// What is said of each group, once where it is the same of all.
+fn of_groups(cell: &CellSpec, words: impl Fn(&TrialSpec) -> String) -> String {
+    cell.shared(&words).unwrap_or_else(|| {
+        let groups = cell.named_trials().into_iter();
+        let groups =
+            groups.map(|(name, trial)| format!("{} ({})", name.unwrap_or_default(), words(trial)));
+        groups.collect::<Vec<_>>().join(" beside ")
+    })
 }
 
 /// `sequential `, before a noun; of a sequence, the blocks behind it say it ([`listed`]).

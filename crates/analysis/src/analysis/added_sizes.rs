@@ -24,7 +24,11 @@ pub(super) fn order_by_size(cells: &mut [CellAnalysis], factors: &[String]) {
             if factor == "bs" {
                 cell.cell.trial().bs
             } else if factor == "rate" {
-                cell.cell.trial().rate.and_then(Rate::requests).unwrap_or(0)
+                cell.cell
+                    .trial()
+                    .rate()
+                    .and_then(Rate::requests)
+                    .unwrap_or(0)
             } else {
                 seen.iter().position(|other| other == level).unwrap_or(0) as u64
             }

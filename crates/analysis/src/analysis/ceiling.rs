@@ -79,9 +79,10 @@ impl Ceilings {
     pub(super) fn efficiency(&self, cell: &CellAnalysis) -> Option<Efficiency> {
         let (mb_s, iops) = (cell.throughput?.median, cell.iops?.median);
         self.by_source.iter().find_map(|(source, peaks)| {
-            let (most_mb_s, most_iops) = match cell.cell.trial().read_percent {
-                100 => (peaks.read_mb_s, peaks.read_iops),
-                0 => (peaks.write_mb_s, peaks.write_iops),
+            let trial = cell.cell.trial();
+            let (most_mb_s, most_iops) = match (trial.reads(), trial.writes()) {
+                (true, false) => (peaks.read_mb_s, peaks.read_iops),
+                (false, true) => (peaks.write_mb_s, peaks.write_iops),
                 _ => return None,
             };
             let of = |value: f64, ceiling: Option<f64>, is_iops| {

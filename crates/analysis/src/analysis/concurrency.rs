@@ -66,11 +66,13 @@ pub enum Shortfall {
 impl Concurrency {
     /// The concurrency in the trials of one cell; `None` for programs, groups, rates, pauses, and I/O through the page cache.
     pub(super) fn of(cell: &Cell, trials: &[&Sample], around: Surroundings) -> Option<Self> {
+        let only = cell.spec.only_trial().filter(|trial| {
+            trial.rate.is_none()
+                && trial.cache == CacheState::Direct
+                && trial.backend != Backend::Null
+        });
         let judged = !cell.spec.runs_program()
-            && !cell.spec.has_groups()
-            && cell.trial().rate.is_none()
-            && cell.trial().cache == CacheState::Direct
-            && cell.trial().backend != Backend::Null
+            && only.is_some()
             && trials.iter().all(|trial| trial.paused_ns == 0)
             && !trials.is_empty();
         judged.then(|| Self {

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use iolab_record::{Sample, ServedBy};
-use iolab_workload::trial::CacheState;
+use iolab_workload::trial::{CacheState, TrialSpec};
 
 use super::{CellAnalysis, Context, Shortfall, is_peer};
 use crate::trial_values::{median_of, per_request};
@@ -92,10 +92,10 @@ macro_rules! flags {
 }
 
 flags! {
-    /// The page cache served some or all of it. Not raised where the page cache was filled on purpose.
+    /// The page cache served some or all of it. Not raised where the page cache was filled on purpose, for any group.
     PageCache = "page cache",
         Some(Caution::new(5)),
-        |seen| seen.cell.cell.trial().cache != CacheState::Hot
+        |seen| seen.cell.cell.spec.trials().iter().all(|trial| trial.cache != CacheState::Hot)
             && (seen.is_served(ServedBy::PageCache) || seen.is_served(ServedBy::Mixed));
     /// Its tool cannot carry it out, or failed.
     Gap = "gap",
@@ -248,24 +248,27 @@ impl Seen<'_> {
     fn has_few_requests(&self) -> bool {
         let Self { cell, context, .. } = self;
         // One that was asked for none of the operation whose latency it is lacks nothing.
-        let is_asked = !context.response.is_latency()
-            || cell.cell.spec.has_groups()
-            || context.timed.is_asked(cell.cell.trial());
+        let is_asked = !context.response.is_latency() || {
+            let only = cell.cell.spec.only_trial();
+            only.is_none_or(|trial| context.timed.is_asked(trial))
+        };
         cell.n >= context.trials_min && is_asked && cell.lacks_requests()
     }
 
     /// Share of the bytes of a trial with `dontcache` in the page cache after it, without those that must still be written.
     fn kept_share(&self) -> Option<f64> {
-        let spec = self.cell.cell.trial();
-        if !spec.dontcache || spec.cache != CacheState::Cold {
+        let spec = &self.cell.cell.spec;
+        let drops = |trial: &TrialSpec| trial.dontcache && trial.cache == CacheState::Cold;
+        if spec.shared(drops) != Some(true) {
             return None;
         }
+        let reached = spec.whole_trial().reached_bytes();
         median_of(&self.ok, |s| {
             let after = s.region.after?;
             let kept = after
                 .resident_bytes
                 .saturating_sub(after.owed_bytes().unwrap_or(0));
-            let touched = s.bytes().min(spec.reached_bytes());
+            let touched = s.bytes().min(reached);
             (touched > 0).then(|| kept as f64 / touched as f64)
         })
     }

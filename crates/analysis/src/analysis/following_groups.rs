@@ -8,7 +8,7 @@ impl CellAnalysis {
         let spec = &self.cell.spec;
         let mut end = std::time::Duration::ZERO;
         for group in spec.groups.iter().filter(|group| !group.is_idle()) {
-            let trial = &group.spec.trial;
+            let trial = group.trial();
             let Some(time) = trial.limit.time.filter(|_| trial.start_delay >= end) else {
                 return Vec::new();
             };

@@ -40,22 +40,24 @@ impl Analysis {
     /// Whether the group that the response is of has requests in a cell, and those have the operation whose latency it is.
     pub fn has_response(&self, cell: &CellAnalysis) -> bool {
         let spec = &cell.cell.spec;
-        let is_asked =
-            || !self.response.is_latency() || spec.has_groups() || self.timed.is_asked(&spec.trial);
+        let is_asked = || {
+            let only = spec.only_trial();
+            !self.response.is_latency() || only.is_none_or(|trial| self.timed.is_asked(trial))
+        };
         spec.runs_group(self.response_group.as_deref()) && is_asked()
     }
 
     /// Whether the requests of a cell that the response is of have this operation.
     pub(crate) fn asks(&self, cell: &CellAnalysis, operation: Operation) -> bool {
         let spec = &cell.cell.spec;
-        let own = match &self.response_group {
+        let asks = match &self.response_group {
             Some(name) => {
-                let group = spec.groups.iter().find(|group| group.name == *name);
-                group.map(|group| &group.spec)
+                let mut groups = spec.groups.iter();
+                groups.any(|group| group.name == *name && group.trial().requests(operation))
             }
-            None => Some(spec),
+            None => cell.cell.trial().requests(operation),
         };
-        own.is_some_and(|own| !own.runs_program() && own.trial.requests(operation))
+        asks && !spec.runs_program()
     }
 
     /// Whether any cell has groups.

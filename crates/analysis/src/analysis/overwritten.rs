@@ -16,9 +16,8 @@ pub(super) fn writing(record: &RunRecord) -> impl Iterator<Item = &PreparationSt
 
 /// How often so many bytes overwrite what the requests of a cell can reach; `None` where it does not write.
 pub(super) fn times(cell: &Cell, bytes: f64) -> Option<f64> {
-    let trial = cell.trial();
-    let reached = trial.reached_bytes();
-    (trial.writes() && reached > 0).then(|| bytes / reached as f64)
+    let reached = cell.trial().overwritten_bytes();
+    (reached > 0).then(|| bytes / reached as f64)
 }
 
 /// Bytes that the run had written to the target of each sample's cell before it, by its preparation and by trials, by sample id.

@@ -6,6 +6,7 @@ use super::{CellAnalysis, Context};
 
 use iolab_record::{Cell, LatencySummary, Part, Rank, RunRecord, Sample};
 use iolab_stats::{Summary, median, summary};
+use iolab_workload::trial::TrialSpec;
 
 /// The trials of a cell that several processes carried out.
 #[derive(Debug, Clone, PartialEq)]
@@ -201,7 +202,7 @@ impl<'a> PartsByRank<'a> {
                 rank: only,
             };
             let region = cell.trial().region as f64;
-            let bytes = match cell.trial().has_own_range() {
+            let bytes = match cell.spec.shared(TrialSpec::has_own_range) == Some(true) {
                 true => region * ranks as f64 / by_rank.len() as f64,
                 false => region,
             };

@@ -27,8 +27,8 @@ impl CellVerified {
     /// The sum over some trials of a cell; `None` where nothing was read back.
     pub(super) fn of(cell: &Cell, trials: &[&Sample]) -> Option<Self> {
         let groups = cell.spec.groups.iter().filter(|group| !group.is_idle());
-        let mut writers = groups.filter(|group| group.spec.trial.writes());
-        let of_all_groups = writers.all(|group| group.spec.trial.verify);
+        let mut writers = groups.filter(|group| group.trial().writes());
+        let of_all_groups = writers.all(|group| group.trial().verify);
         let verified = trials.iter().filter_map(|sample| {
             let one = sample.verified?;
             // A trial that failed for another reason may have ended before all was read back.

@@ -147,10 +147,10 @@ pub(super) fn verified(analysis: &Analysis, run: usize) -> Option<Verified> {
     let cells = analysis.cells.iter().filter_map(|c| c.verified.as_ref());
     let all = cells.fold(CellVerified::default(), CellVerified::plus);
     let is_wrong = |cell: &&CellAnalysis| cell.flags.contains(&Flag::VerifyFailed);
-    let writing = analysis.cells.iter().filter(|cell| {
-        let spec = &cell.cell.spec;
-        spec.trial.writes() && !spec.runs_program()
-    });
+    let writing = analysis
+        .cells
+        .iter()
+        .filter(|cell| cell.cell.trial().writes() && !cell.cell.spec.runs_program());
     let unread = writing.map(|cell| {
         let read = cell.verified.map_or(0, |verified| verified.trials);
         ((cell.n + cell.failed) as u64).saturating_sub(read)

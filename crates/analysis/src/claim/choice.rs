@@ -49,7 +49,9 @@ pub fn choices(runs: &[&Analysis]) -> Vec<Choice> {
             continue;
         }
         for cell in analysis.cells.iter().filter(|cell| is_candidate(cell)) {
-            let access = access(analysis, cell);
+            let Some(access) = access(analysis, cell) else {
+                continue;
+            };
             let candidate = Candidate { run, cell };
             match accesses.iter_mut().find(|(other, _)| *other == access) {
                 Some((_, own)) => own.push(candidate),
@@ -76,13 +78,13 @@ fn is_candidate(cell: &CellAnalysis) -> bool {
         && !spec.runs_program()
         && !spec.has_groups()
         && !spec.tool.is_peer()
-        && cell.cell.trial().rate.is_none()
+        && !cell.cell.trial().has_rate()
 }
 
-fn access(run: &Analysis, cell: &CellAnalysis) -> Access {
-    let trial = cell.cell.trial();
+fn access(run: &Analysis, cell: &CellAnalysis) -> Option<Access> {
+    let trial = cell.cell.spec.only_trial()?;
     let target = cell.cell.spec.target.as_ref();
-    Access {
+    Some(Access {
         target: target
             .map_or(run.target.as_str(), TargetName::as_str)
             .to_owned(),
@@ -90,7 +92,7 @@ fn access(run: &Analysis, cell: &CellAnalysis) -> Access {
         read_percent: trial.read_percent,
         sync: trial.sync,
         cache: trial.cache,
-    }
+    })
 }
 
 fn choice(access: Access, candidates: &[Candidate<'_>]) -> Option<Choice> {

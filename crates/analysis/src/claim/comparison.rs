@@ -128,14 +128,24 @@ fn is_comparable(analysis: &Analysis, base: Cell<'_>, other: Cell<'_>) -> bool {
     }
 }
 
+/// The pattern of all groups of a cell; `None` where they differ.
+fn pattern_of(cell: Cell<'_>) -> Option<Pattern> {
+    cell.cell.spec.shared(|trial| trial.pattern)
+}
+
+/// The share of reads of all groups of a cell, in percent; `None` where they differ.
+fn reads_of(cell: Cell<'_>) -> Option<u8> {
+    cell.cell.spec.shared(|trial| trial.read_percent)
+}
+
 /// Compares random with sequential for each direction, and writes with reads for each pattern.
 fn of_workload(analysis: &Analysis, run: usize, factor: usize) -> Vec<Comparison> {
     let measured = || analysis.cells.iter().filter(|cell| !cell.values.is_empty());
-    let is_random = |cell: Cell<'_>| cell.cell.trial().pattern == Pattern::Rand;
-    let reads: BTreeSet<u8> = measured().map(|c| c.cell.trial().read_percent).collect();
+    let is_random = |cell: Cell<'_>| pattern_of(cell) == Some(Pattern::Rand);
+    let reads: BTreeSet<u8> = measured().filter_map(reads_of).collect();
     let by_pattern = reads.into_iter().rev().map(|read_percent| {
         let of = |random: bool| {
-            let own = measured().filter(move |c| c.cell.trial().read_percent == read_percent);
+            let own = measured().filter(move |c| reads_of(c) == Some(read_percent));
             own.filter(move |c| is_random(c) == random)
         };
         let pairs = pairs(analysis, of(false), of(true), |name| name == "workload");
@@ -143,7 +153,7 @@ fn of_workload(analysis: &Analysis, run: usize, factor: usize) -> Vec<Comparison
     });
     let by_direction = [Pattern::Seq, Pattern::Rand].into_iter().map(|pattern| {
         let of = |reads: u8| {
-            let own = measured().filter(move |c| c.cell.trial().read_percent == reads);
+            let own = measured().filter(move |c| reads_of(c) == Some(reads));
             own.filter(move |c| is_random(c) == (pattern == Pattern::Rand))
         };
         // The sync policy does not affect reads, which are measured with one policy only.
@@ -377,7 +387,7 @@ pub(super) fn random_across_runs(runs: &[&Analysis]) -> Vec<Comparison> {
     });
     let of_pattern = |pattern: Pattern| {
         let own = cells.clone();
-        own.filter(move |(.., cell)| cell.cell.trial().pattern == pattern)
+        own.filter(move |(.., cell)| pattern_of(cell) == Some(pattern))
     };
     let sequential: Vec<_> = of_pattern(Pattern::Seq)
         .map(|one| (settings_but(one.2, &PATTERN), one))
@@ -402,19 +412,18 @@ pub(super) fn random_across_runs(runs: &[&Analysis]) -> Vec<Comparison> {
         }
     }
     let confidence = confidence(all.len());
-    let kind =
-        |(_, (_, run, cell)): &Found<'_>| (run.target.clone(), cell.cell.trial().read_percent);
+    let kind = |(_, (_, run, cell)): &Found<'_>| Some((run.target.clone(), reads_of(cell)?));
     let mut kinds: Vec<(String, u8)> = Vec::new();
-    for pair in &all {
-        if !kinds.contains(&kind(pair)) {
-            kinds.push(kind(pair));
+    for one in all.iter().filter_map(kind) {
+        if !kinds.contains(&one) {
+            kinds.push(one);
         }
     }
     kinds.sort_by(|a, b| (&a.0, b.1).cmp(&(&b.0, a.1)));
     let of = |(target, read_percent): &(String, u8)| {
         let own = all
             .iter()
-            .filter(|pair| kind(pair) == (target.clone(), *read_percent));
+            .filter(|pair| kind(pair) == Some((target.clone(), *read_percent)));
         let contrast = Contrast::Pattern {
             read_percent: *read_percent,
         };

@@ -1,7 +1,7 @@
 //! Concurrency below the requested one, and the gain of a queue.
 
 use iolab_workload::response::Response;
-use iolab_workload::trial::{Backend, CountedBound, Descriptors};
+use iolab_workload::trial::{Backend, CountedBound, Descriptors, TrialSpec};
 
 use super::effect::{CellId, Estimate, confidence, gains_less, iops_within_run};
 use super::series::id;
@@ -124,6 +124,8 @@ pub(super) fn too_few(analysis: &Analysis, run: usize) -> Vec<TooFew> {
                 |(_, concurrency, seen): &(_, Concurrency, f64)| seen / concurrency.asked as f64;
             let least = short.iter().min_by(|a, b| share(a).total_cmp(&share(b)));
             let (worst, _, seen) = *least?;
+            // Cells with groups are not judged.
+            let trial = worst.cell.spec.only_trial()?;
             Some(TooFew {
                 cells: short.iter().map(|(cell, ..)| id(run, cell)).collect(),
                 worst: id(run, worst),
@@ -131,16 +133,15 @@ pub(super) fn too_few(analysis: &Analysis, run: usize) -> Vec<TooFew> {
                 seen,
                 shortfall,
                 cause: match shortfall {
-                    Shortfall::Issued => why_few(worst),
-                    Shortfall::ReachedDevice => why_serialised(analysis, worst),
+                    Shortfall::Issued => why_few(worst, trial),
+                    Shortfall::ReachedDevice => why_serialised(analysis, worst, trial),
                 },
             })
         })
         .collect()
 }
 
-fn why_few(cell: &CellAnalysis) -> Cause {
-    let trial = cell.cell.trial();
+fn why_few(cell: &CellAnalysis, trial: &TrialSpec) -> Cause {
     let requests = trial.visited_bytes() / trial.bs.max(1);
     if requests < trial.in_flight() {
         return Cause::Region { requests };
@@ -157,7 +158,7 @@ fn why_few(cell: &CellAnalysis) -> Cause {
     }
 }
 
-fn why_serialised(analysis: &Analysis, cell: &CellAnalysis) -> Cause {
+fn why_serialised(analysis: &Analysis, cell: &CellAnalysis, trial: &TrialSpec) -> Cause {
     if let Some(limit) = cell.io_limit {
         return Cause::Limit(limit);
     }
@@ -166,7 +167,6 @@ fn why_serialised(analysis: &Analysis, cell: &CellAnalysis) -> Cause {
     if let Some(relief) = relief.filter(|_| !cell.disturbance.is_from_outside()) {
         return Cause::Shared(relief);
     }
-    let trial = cell.cell.trial();
     if trial.backend == Backend::Sync && trial.descriptors == Descriptors::Shared {
         return Cause::Position;
     }

@@ -108,11 +108,11 @@ fn obstacle(run: &Analysis, cell: &CellAnalysis, change: &Change) -> Option<WhyU
     let trial = cell.cell.trial();
     if change.factor >= 1.0 {
         Some(WhyUnpaired::Rises)
-    } else if !matches!(trial.read_percent, 0 | 100) {
+    } else if trial.reads() && trial.writes() {
         Some(WhyUnpaired::ReadsAndWrites)
-    } else if trial.rate.is_some() {
+    } else if trial.has_rate() {
         Some(WhyUnpaired::HasRate)
-    } else if trial.steady.is_some() || trial.starts_fresh() {
+    } else if trial.has_own_bounds() {
         Some(WhyUnpaired::OwnBounds)
     } else if matches!(change.place, ChangePlace::OverRun { .. }) && run.cells.len() > 1 {
         Some(WhyUnpaired::SeveralCells)

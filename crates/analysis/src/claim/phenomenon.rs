@@ -100,6 +100,10 @@ pub struct Tail {
 
 impl Tail {
     /// The settings of both sides, which end by their time: without others in flight the bytes of a trial would take longer.
+    #[expect(
+        clippy::disallowed_fields,
+        reason = "runs with groups are not explained"
+    )]
     fn sides(&self, cell: &CellSpec) -> [CellSpec; 2] {
         let mut side = cell.clone();
         side.trial.limit = TrialLimit {
@@ -129,6 +133,10 @@ pub struct Fall {
 
 impl Fall {
     /// The settings of both sides.
+    #[expect(
+        clippy::disallowed_fields,
+        reason = "runs with groups are not explained"
+    )]
     pub fn sides(&self, cell: &CellSpec) -> [CellSpec; 2] {
         let limits = [
             TrialLimit {

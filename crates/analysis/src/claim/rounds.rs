@@ -176,9 +176,10 @@ fn outside(analysis: &Analysis, steady: &SteadyAnalysis, run: usize) -> Option<O
     }
     let mean = tracked.window_mean(&steady.asked)?;
     let is_same = |cell: &&CellAnalysis| {
-        let trial = cell.cell.trial();
-        !cell.cell.spec.has_groups()
-            && cell.cell.program().is_none()
+        let Some(trial) = cell.cell.spec.only_trial() else {
+            return false;
+        };
+        cell.cell.program().is_none()
             && (trial.bs, trial.read_percent, trial.trim_percent) == (RAND_BS, 0, 0)
             && (trial.threads, trial.depth) == (1, 1)
             && matches!(trial.pattern, Pattern::Rand | Pattern::RandReplace)

@@ -249,9 +249,7 @@ pub(super) fn steady(analysis: &Analysis, run: usize) -> Vec<Steady> {
     }
     let drifting = drifting_cells(analysis);
     let drifts = |cell: &CellAnalysis| drifting.iter().any(|other| other.cell.id == cell.cell.id);
-    let writes = |cell: &&CellAnalysis| {
-        cell.cell.program().is_none() && cell.cell.trial().read_percent < 100
-    };
+    let writes = |cell: &&CellAnalysis| cell.cell.program().is_none() && cell.cell.trial().writes();
     let (mut reached, mut early, mut not) = (Vec::new(), Vec::new(), Vec::new());
     let (mut least, mut worst, mut slopes) = (f64::INFINITY, None, false);
     let mut judged = 0;

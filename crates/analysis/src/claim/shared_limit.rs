@@ -114,7 +114,7 @@ impl<'a> Active<'a> {
         some: Vec<(String, &'a CellAnalysis)>,
     ) -> Option<Self> {
         let groups = &whole.cell.spec.groups;
-        let mut trials = groups.iter().map(|group| &group.spec.trial);
+        let mut trials = groups.iter().map(|group| group.trial());
         if trials.any(|trial| trial.rate.is_some() || trial.flow.is_some()) {
             return None;
         }

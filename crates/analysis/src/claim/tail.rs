@@ -44,10 +44,10 @@ pub enum TailObstacle {
 /// Why slow requests of such a cell cannot be explained; `None` where they can.
 fn obstacle(cell: &CellAnalysis) -> Option<TailObstacle> {
     let trial = cell.cell.trial();
-    if trial.rate.is_some() {
+    if trial.has_rate() {
         return Some(TailObstacle::HasRate);
     }
-    (trial.steady.is_some() || trial.starts_fresh()).then_some(TailObstacle::OwnBounds)
+    trial.has_own_bounds().then_some(TailObstacle::OwnBounds)
 }
 
 impl LongTail {

@@ -51,7 +51,7 @@ impl Reason {
     pub fn kind(&self) -> ReasonKind {
         match self {
             Self::ServedBy { .. } => ReasonKind::OtherSource,
-            Self::NotSynced(_) | Self::Unsynced { .. } => ReasonKind::NotSynced,
+            Self::NotSynced { .. } | Self::Unsynced { .. } => ReasonKind::NotSynced,
             Self::NeverFlushed { .. } => ReasonKind::NeverFlushed,
             Self::Suspended => ReasonKind::Suspended,
             Self::Disturbed { .. } | Self::Preempted { .. } | Self::Imbalance(_) => {

@@ -359,7 +359,7 @@ impl Reason {
             Self::Unsynced { share } => of_share(*share),
             Self::Preempted { per_second } => of_share(per_second * SLICE_S),
             Self::ClockResolution { share, .. } => of_share(*share),
-            Self::NotSynced(_)
+            Self::NotSynced { .. }
             | Self::NeverFlushed { .. }
             | Self::ServedBy { .. }
             | Self::Suspended

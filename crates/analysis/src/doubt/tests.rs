@@ -9,6 +9,7 @@ use crate::imbalance::Imbalance;
 use iolab_record::{Bottom, Counters, OperationSummary, PerOperation};
 use iolab_workload::counters::ProcessIo;
 use iolab_workload::counters::Traffic;
+use iolab_workload::group::GroupSpec;
 use iolab_workload::settings::{CellSpec, Setting};
 
 const SECOND: u64 = 1_000_000_000;
@@ -134,6 +135,37 @@ fn what_may_come_from_memory_speaks_against_good_alone() {
         let found = of(&never, &samples(|_| ()));
         assert_eq!(both(&found), (vec!["not_synced"], vec![]), "{sync}");
     }
+}
+
+#[test]
+fn writes_of_groups_are_doubted_one_by_one() {
+    let unsynced = |sets: [&[(&str, &str)]; 2]| {
+        let groups = ["reader", "writer"].into_iter().zip(sets);
+        let groups = groups.map(|(name, sets)| GroupSpec {
+            name: name.to_owned(),
+            spec: cell(sets).spec,
+        });
+        let of = |groups: Vec<GroupSpec>| {
+            let mut cell = Cell::default();
+            cell.spec.groups = groups;
+            cell.spec.trial = cell.spec.merge_trials();
+            let found = of(&cell, &samples(|_| ())).all.into_iter();
+            let reasons = found.filter_map(|doubt| match doubt.reason {
+                Reason::NotSynced { sync, group } => group.map(|group| (group, sync)),
+                _ => None,
+            });
+            reasons.collect::<Vec<_>>()
+        };
+        let groups: Vec<GroupSpec> = groups.collect();
+        let found = of(groups.clone());
+        assert_eq!(of(groups.into_iter().rev().collect()), found);
+        found
+    };
+    let synced: &[(&str, &str)] = &[("read_percent", "0"), ("sync", "odsync")];
+    assert_eq!(unsynced([&[], synced]), []);
+    let none: &[(&str, &str)] = &[("read_percent", "0")];
+    let found = unsynced([&[("sync", "odsync")], none]);
+    assert_eq!(found, [("writer".to_owned(), SyncPolicy::None)]);
 }
 
 #[test]
@@ -361,7 +393,10 @@ fn one_of_each_kind() -> Vec<Reason> {
             reason: String::new(),
             is_one: true,
         },
-        Reason::NotSynced(SyncPolicy::None),
+        Reason::NotSynced {
+            sync: SyncPolicy::None,
+            group: None,
+        },
         Reason::NeverFlushed { syncs: 100 },
         Reason::Suspended,
         Reason::Imbalance(Imbalance {

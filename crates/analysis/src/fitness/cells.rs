@@ -159,7 +159,7 @@ impl Verdicts {
             let name = match record.experiment.factors.as_slice() {
                 [] => cell
                     .trial()
-                    .rate
+                    .rate()
                     .map_or_else(String::new, |rate| level_label("rate", &rate.to_string())),
                 factors => cell_label(factors, &cell.levels),
             };

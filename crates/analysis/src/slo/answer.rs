@@ -103,7 +103,7 @@ impl SearchAnswer {
         let mut times = Vec::new();
         let mut missed = vec![0_u32; levels.all().len()];
         for cell in &record.cells {
-            let rate = cell.trial().rate.and_then(Rate::requests);
+            let rate = cell.trial().rate().and_then(Rate::requests);
             let (Some(rate), Some(evidence)) = (rate, evidence.get(&cell.id)) else {
                 continue;
             };

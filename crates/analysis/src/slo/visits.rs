@@ -53,7 +53,7 @@ impl Visits {
         let rates: BTreeMap<i64, u64> = record
             .cells
             .iter()
-            .filter_map(|cell| Some((cell.id, cell.trial().rate?.requests()?)))
+            .filter_map(|cell| Some((cell.id, cell.trial().rate()?.requests()?)))
             .collect();
         let mut times = times_of_samples(latencies)?;
         let mut found = Self::new(levels, record.run.seed);

@@ -108,7 +108,7 @@ pub enum Access {
 impl Access {
     /// The cells that it is about, as far as their throughput is their own.
     pub(super) fn cells(self, record: &RunRecord) -> BTreeSet<i64> {
-        let is_of = |cell: &Cell| (cell.trial().read_percent < 100) == (self == Self::Writes);
+        let is_of = |cell: &Cell| cell.trial().writes() == (self == Self::Writes);
         let own = record.cells.iter();
         own.filter(|cell| is_free(cell) && is_of(cell))
             .map(|cell| cell.id)

@@ -1,5 +1,6 @@
 //! Tests of the analysis, mostly on synthetic records. One program, so that it is linked once.
 
+#![allow(clippy::disallowed_fields)] // records are made up
 #![allow(clippy::disallowed_macros)]
 
 mod analysis;

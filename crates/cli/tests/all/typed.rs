@@ -267,7 +267,8 @@ fn what_a_left_out_experiment_leaves_goes_to_the_others() {
         );
         std::fs::write(folder.path().join("own.toml"), suite).unwrap();
         let study = words!("study model:sata-ssd --suite own.toml --size 4M --time 1s --dry-run");
-        run(folder.path(), &[&study[..], &["--budget", "2min"]].concat()).expect(0)
+        // The budget of a suite of the user holds on a model too.
+        run(folder.path(), &study).expect(0)
     });
     let told = shown[1].stderr.lines().last().unwrap_or_default();
     insta::assert_snapshot!(told, @"note: skipped, because a model has no host: buffer-memory");

@@ -22,9 +22,10 @@ pub(super) fn ceilings(rows: &[&CellValues<'_>], quantity: Response) -> Vec<Refe
         let Some(at) = ceiling(row, quantity) else {
             continue;
         };
-        let what = match row.cell.cell.trial().read_percent {
-            100 => "reads",
-            0 => "writes",
+        let trial = row.cell.cell.trial();
+        let what = match (trial.reads(), trial.writes()) {
+            (true, false) => "reads",
+            (false, true) => "writes",
             _ => "mixed",
         };
         match lines.iter_mut().find(|line| line.at == at) {
@@ -68,10 +69,10 @@ pub(super) fn thresholds_and_bends(
             .map_or_else(|| Cow::Owned(Bends::of(run.analysis())), Cow::Borrowed);
         suspects = add_bends(model, run.analysis(), &bends);
     }
-    let from_memory = data
-        .rows
-        .iter()
-        .all(|row| row.cell.cell.trial().cache == CacheState::Hot);
+    let trials = data.rows.iter().flat_map(|row| row.cell.cell.spec.trials());
+    let from_memory = trials
+        .into_iter()
+        .all(|trial| trial.cache == CacheState::Hot);
     for threshold in &run.analysis().machine_thresholds {
         if from_memory || suspects.contains(threshold) {
             for panel in &mut model.panels {

@@ -41,7 +41,7 @@ impl Against {
                 Reason::ClockResolution { share, .. } => Some(*share),
                 Reason::Imbalance(_)
                 | Reason::NeverFlushed { .. }
-                | Reason::NotSynced(_)
+                | Reason::NotSynced { .. }
                 | Reason::ServedBy { .. }
                 | Reason::ReadsAfterWrites
                 | Reason::RateNotHeld

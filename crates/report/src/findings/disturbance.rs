@@ -8,7 +8,9 @@ use iolab_analysis::io_limit::ReachedLimit;
 use iolab_record::{ServedBy, TargetKind};
 use iolab_workload::quantity::{format_ns, format_percent, significant};
 use iolab_workload::settings::cell_label;
-use iolab_workload::trial::SyncPolicy;
+use iolab_workload::trial::{CacheState, SyncPolicy, TrialSpec};
+
+use crate::group_settings;
 
 pub(crate) const OTHER_TRAFFIC: Rule = Rule::doubt(
     "other-traffic",
@@ -107,8 +109,12 @@ pub fn read_ahead(analysis: &Analysis) -> Vec<Finding> {
     let Some((n, cell, ratio)) = worst(analysis, Flag::ReadAhead, |c| c.read_ahead) else {
         return Vec::new();
     };
+    let flagged = analysis.cells.iter();
+    let flagged = flagged.filter(|cell| cell.flags.contains(&Flag::ReadAhead));
+    let reads_ahead = |trial: &TrialSpec| trial.reads() && trial.cache != CacheState::Direct;
+    let direct = group_settings::direct(flagged, reads_ahead);
     let text = format!(
-        "{}: the kernel read ahead, and fetched up to {} times the requested bytes{}. The device was faster than this throughput; --direct measures it without the page cache.",
+        "{}: the kernel read ahead, and fetched up to {} times the requested bytes{}. The device was faster than this throughput; {direct} measures it without the page cache.",
         cells_of(n, analysis),
         significant(ratio),
         at(analysis, cell),
@@ -202,13 +208,31 @@ pub fn write_back_owed(analysis: &Analysis) -> Vec<Finding> {
         .disturbance
         .owed_sync_ns
         .map_or_else(String::new, format_ns);
+    let is_buffered = |trial: &TrialSpec| trial.cache != CacheState::Direct;
+    let sync = sync_at_end(analysis, Flag::WriteBackOwed, is_buffered);
     let text = format!(
-        "{} left writes in the page cache at the end of the timed span: making them durable took up to another {} of that span{} ({after}). The results exclude that time; --set sync=end includes it.",
+        "{} left writes in the page cache at the end of the timed span: making them durable took up to another {} of that span{} ({after}). The results exclude that time; {sync} includes it.",
         cells_of(n, analysis),
         format_percent(share),
         at(analysis, cell),
     );
     WRITE_BACK_OWED.one(text)
+}
+
+/// `--set sync=end`, for the groups of flagged cells that write without a sync.
+fn sync_at_end(analysis: &Analysis, flag: Flag, concerns: fn(&TrialSpec) -> bool) -> String {
+    let flagged = analysis.cells.iter();
+    let flagged = flagged.filter(|cell| cell.flags.contains(&flag));
+    group_settings::set(
+        flagged,
+        |trial| is_unsynced(trial) && concerns(trial),
+        "sync=end",
+    )
+}
+
+/// Whether a trial writes and nothing makes that durable.
+fn is_unsynced(trial: &TrialSpec) -> bool {
+    trial.writes_data() && trial.sync == SyncPolicy::None
 }
 
 /// Direct writes that the storage had not stored when the clock stopped.
@@ -221,8 +245,9 @@ pub fn storage_cache(analysis: &Analysis) -> Vec<Finding> {
         .disturbance
         .owed_sync_ns
         .map_or_else(String::new, format_ns);
+    let sync = sync_at_end(analysis, Flag::StorageCache, |_| true);
     STORAGE_CACHE.one(format!(
-        "{} left writes in a cache of the storage: making them durable took up to another {} of the timed span{} ({after}), with which the throughput there is {} of what is shown. A load that outlasts the cache may be as slow; --set sync=end includes that time.",
+        "{} left writes in a cache of the storage: making them durable took up to another {} of the timed span{} ({after}), with which the throughput there is {} of what is shown. A load that outlasts the cache may be as slow; {sync} includes that time.",
         cells_of(n, analysis),
         format_percent(share),
         at(analysis, cell),
@@ -237,9 +262,12 @@ pub fn written_out(analysis: &Analysis) -> Vec<Finding> {
     };
     let advice = match (write_out.cut_short, analysis.standard.is_some()) {
         // A standard says how its writes are synced.
-        (_, true) | (false, _) => "",
+        (_, true) | (false, _) => String::new(),
         (true, false) => {
-            " A larger --budget gives more trials; with --set sync=end that time is a part of the trials."
+            let sync = group_settings::set(&analysis.cells, is_unsynced, "sync=end");
+            format!(
+                " A larger --budget gives more trials; with {sync} that time is a part of the trials."
+            )
         }
     };
     let counts = match write_out.is_unpaid {
@@ -305,27 +333,34 @@ pub(crate) fn io_limited(analysis: &Analysis) -> Vec<Finding> {
 /// Writes to storage without a sync, except those that another finding reports as owed write-back.
 pub fn not_durable(analysis: &Analysis) -> Vec<Finding> {
     let unsynced = |cell: &&CellAnalysis| {
-        let asked = &cell.cell;
         let served = cell.served.as_ref();
-        asked.program().is_none()
-            && asked.trial().read_percent < 100
-            && asked.trial().sync == SyncPolicy::None
+        cell.cell.program().is_none()
+            && cell.cell.spec.trials().into_iter().any(is_unsynced)
             && served.is_some_and(|served| !served.any(ServedBy::NotStorage))
             && !cell.flags.contains(&Flag::WriteBackOwed)
     };
-    match analysis.cells.iter().filter(unsynced).count() {
-        0 => Vec::new(),
-        n => {
-            let remedy = match analysis.target_kind {
-                TargetKind::Imported => "A sync at the end of each job",
-                _ => "--set sync=end or sync=each",
-            };
-            NOT_DURABLE.one(format!(
-                "{} wrote without a sync (sync=none): a power failure may lose writes that are still in a cache. {remedy} makes them durable, and includes that time.",
-                cells_of(n, analysis),
-            ))
-        }
+    let cells: Vec<&CellAnalysis> = analysis.cells.iter().filter(unsynced).collect();
+    if cells.is_empty() {
+        return Vec::new();
     }
+    let groups = group_settings::names(cells.iter().copied(), is_unsynced);
+    let set = |value| group_settings::set(cells.iter().copied(), is_unsynced, value);
+    let (whose, remedy) = match (groups.as_slice(), analysis.target_kind) {
+        (_, TargetKind::Imported) => (String::new(), "A sync at the end of each job".to_owned()),
+        ([], _) => (String::new(), "--set sync=end or sync=each".to_owned()),
+        ([group], _) => (
+            format!(" in group {group}"),
+            format!("{} or {group}.sync=each", set("sync=end")),
+        ),
+        (groups, _) => (
+            format!(" in {}", group_settings::in_words(groups)),
+            set("sync=end"),
+        ),
+    };
+    NOT_DURABLE.one(format!(
+        "{} wrote without a sync{whose} (sync=none): a power failure may lose writes that are still in a cache. {remedy} makes them durable, and includes that time.",
+        cells_of(cells.len(), analysis),
+    ))
 }
 
 /// Requests per second of a thread from which it spins for at least half of the time.

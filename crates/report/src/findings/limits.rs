@@ -3,7 +3,9 @@
 use std::collections::BTreeSet;
 
 use super::{Finding, Rule};
+use crate::group_settings;
 use iolab_analysis::analysis::{Analysis, CellAnalysis, MeasuredTarget};
+use iolab_workload::settings::CellSpec;
 use iolab_workload::target::TargetName;
 use iolab_workload::trial::{CacheState, Pattern, TrialSpec};
 use iolab_workload::units::format_size;
@@ -64,15 +66,9 @@ pub fn untouched(analyses: &[&Analysis]) -> Option<Finding> {
 fn is_swept_whole(analysis: &Analysis) -> bool {
     let only = [analysis];
     let swept = |named: &str| {
-        let cells = measured(&only).filter(|cell| {
-            if !reaches_all(cell.cell.trial()) {
-                return false;
-            }
-            let targets = cell.cell.spec.targets().into_iter();
-            let mut names = targets.map(|one| analysis.target_of(one).to_owned());
-            cell.cell.spec.striped().is_none() && names.any(|name| name == named)
-        });
-        let end = |cell: &CellAnalysis| cell.cell.trial().region + cell.cell.trial().bs;
+        let cells = measured(&only).filter(|cell| cell.cell.spec.striped().is_none());
+        let is_there = |one: Option<&TargetName>| analysis.target_of(one) == named;
+        let end = |cell: &CellAnalysis| covered(&cell.cell.spec, is_there);
         cells.map(end).max().unwrap_or(0)
     };
     let mut targets = analysis.targets.iter();
@@ -83,6 +79,23 @@ fn is_swept_whole(analysis: &Analysis) -> bool {
     !analysis.targets.is_empty() && targets.all(whole)
 }
 
+/// Bytes of a target that the groups that use it cover without a gap, and those of a request.
+fn covered(spec: &CellSpec, is_there: impl Fn(Option<&TargetName>) -> bool) -> u64 {
+    let mut trials = spec.trials_on(is_there);
+    trials.retain(|trial| reaches_all(trial));
+    trials.sort_by_key(|trial| trial.offset);
+    let first = trials.first().map_or(0, |trial| trial.offset);
+    let mut end = first;
+    for trial in &trials {
+        if trial.offset > end {
+            break;
+        }
+        end = end.max(trial.offset.saturating_add(trial.region));
+    }
+    let bs = trials.iter().map(|trial| trial.bs).max().unwrap_or(0);
+    (end - first).saturating_add(bs)
+}
+
 /// Whether requests can go to all blocks of the region: segments leave gaps, and a sequence lists some blocks.
 fn reaches_all(trial: &TrialSpec) -> bool {
     trial.segments.is_none() && !matches!(trial.pattern, Pattern::Sequence(_))
@@ -91,7 +104,7 @@ fn reaches_all(trial: &TrialSpec) -> bool {
 /// All requests were made in a closed loop.
 pub fn no_given_load(analyses: &[&Analysis]) -> Option<Finding> {
     let latencies = measured(analyses).filter(|c| c.latency.is_some()).count();
-    let rates = measured(analyses).any(|c| c.cell.trial().rate.is_some());
+    let rates = measured(analyses).any(|c| c.cell.trial().has_rate());
     (latencies > 0 && !rates).then_some(())?;
     limit(NO_GIVEN_LOAD, "All requests were issued in a closed loop, so latencies are service times. --rate measures the response time at a given load.".to_owned(),
     )
@@ -99,14 +112,18 @@ pub fn no_given_load(analyses: &[&Analysis]) -> Option<Finding> {
 
 /// Only one state of the page cache was measured.
 pub fn one_cache_state(analyses: &[&Analysis]) -> Option<Finding> {
-    let mut states = measured(analyses).map(|c| c.cell.trial().cache);
+    let trials = measured(analyses).flat_map(|c| c.cell.spec.trials());
+    let mut states = trials.map(|trial| trial.cache);
     let only = states.next()?;
     states.all(|state| state == only).then_some(())?;
     let other = match only {
         CacheState::Direct => {
-            "programs that use the page cache get other results, often higher ones"
+            "programs that use the page cache get other results, often higher ones".to_owned()
         }
-        _ => "storage without the page cache was not measured (--direct measures it)",
+        _ => format!(
+            "storage without the page cache was not measured ({} measures it)",
+            group_settings::direct(measured(analyses), |_| true)
+        ),
     };
     limit(
         ONE_CACHE_STATE,

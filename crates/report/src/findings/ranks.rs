@@ -194,8 +194,8 @@ pub fn imbalance(analysis: &Analysis) -> Vec<Finding> {
 /// Clients whose page cache was not dropped before trials that were to read with a cold one.
 pub fn caches_kept(analysis: &Analysis) -> Vec<Finding> {
     let cold = analysis.cells.iter().filter(|cell| {
-        let trial = cell.cell.trial();
-        trial.cache == CacheState::Cold && trial.reads()
+        let mut reading = cell.cell.spec.reading_trials().into_iter();
+        reading.any(|trial| trial.cache == CacheState::Cold)
     });
     let mut most: BTreeMap<&ClientName, f64> = BTreeMap::new();
     for client in cold

@@ -45,13 +45,14 @@ pub(super) fn in_words(analysis: &Analysis) -> Option<String> {
         return None;
     }
     let varies = |name: &str| analysis.factors.iter().any(|factor| factor == name);
-    let access = trial_description::in_words(&first.trial);
-    let is_one = cells().all(|spec| trial_description::in_words(&spec.trial) == access);
+    let trial = first.only_trial()?;
+    let access = trial_description::in_words(trial);
+    let is_one = cells().all(|spec| trial_description::accesses_of_cell(spec) == access);
     let access = (is_one && !OF_ACCESS.iter().any(|name| varies(name))).then_some(access);
     let default = CellSpec::default();
     let is_elsewhere = |name: &&str| OF_ACCESS.contains(name) || NOT_NAMED.contains(name);
     // The words do not say which blocks.
-    let is_listed = matches!(first.trial.pattern, Pattern::Sequence(_));
+    let is_listed = matches!(trial.pattern, Pattern::Sequence(_));
     let named = SETTINGS.iter().filter(|setting| {
         NAMED.contains(&setting.name)
             || setting.name == "pattern" && is_listed

@@ -1,5 +1,7 @@
 //! What is written about made-up runs. One program, so that it is linked once.
 
+#![allow(clippy::disallowed_fields)] // records are made up
+
 mod browser;
 mod causes;
 mod compare;

@@ -177,6 +177,7 @@ fn folios_that_an_account_counts_as_a_whole_hide_no_traffic_of_others() {
 
 /// Turns a cell's reads into buffered writes of which a part is still dirty.
 fn buffered_writes(record: &mut RunRecord, sync: &str, still_dirty: f64) {
+    record.cells[0].spec.trial.read_percent = 0;
     record.cells[0].spec.trial.cache = CacheState::Cold;
     record.cells[0].spec.trial.sync = sync.parse().expect("a value");
     for sample in &mut record.samples {

@@ -1,5 +1,7 @@
 //! What the laboratory concludes from made-up records. One program, so that it is linked once.
 
+#![allow(clippy::disallowed_fields)] // records are made up
+
 mod buffer_preparation;
 mod choices;
 mod claims;
@@ -8,6 +10,7 @@ mod digest;
 mod disturbance;
 mod equivalence;
 mod findings;
+mod groups;
 mod mixed;
 mod peers;
 mod ranks;

@@ -49,7 +49,10 @@ impl FinerSizes {
     /// Adds finer sizes once, where there are any between the relevant ones.
     fn look(&mut self, record: &Record) -> Result<()> {
         let analysis = analyse(&record.stored()?);
-        let is_direct = |cell: &PlannedCell| cell.spec.trial.cache == CacheState::Direct;
+        let is_direct = |cell: &PlannedCell| {
+            let mut trials = cell.spec.trials().into_iter();
+            trials.any(|trial| trial.cache == CacheState::Direct)
+        };
         let unit = match record.plan.cells().iter().any(is_direct) {
             true => record.alignment,
             false => 1,

@@ -49,6 +49,11 @@ pub struct GroupSpec {
 }
 
 impl GroupSpec {
+    /// The settings of its workers.
+    pub fn trial(&self) -> &TrialSpec {
+        &self.spec.trial
+    }
+
     /// Whether it issues no requests in this cell: its rate is 0.
     pub fn is_idle(&self) -> bool {
         self.spec.trial.rate == Some(Rate::ZERO)

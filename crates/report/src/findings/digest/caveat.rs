@@ -221,7 +221,7 @@ fn not_measured(analyses: &[&Analysis]) -> Option<Caveat> {
     // What the page cache served all the same was measured, and is told of as such.
     let is_direct = |cell: &CellAnalysis| {
         let served = cell.served.as_ref();
-        cell.cell.trial().cache == CacheState::Direct
+        cell.cell.spec.shared(|trial| trial.cache) == Some(CacheState::Direct)
             && !served.is_some_and(|served| {
                 served.any(ServedBy::PageCache) || served.any(ServedBy::NotStorage)
             })
@@ -229,7 +229,7 @@ fn not_measured(analyses: &[&Analysis]) -> Option<Caveat> {
     if cells().all(is_direct) {
         parts.push("the page cache".to_owned());
     }
-    if cells().all(|cell| cell.cell.trial().rate.is_none()) {
+    if cells().all(|cell| !cell.cell.trial().has_rate()) {
         parts.push("response time at a given load (--rate)".to_owned());
     }
     (!parts.is_empty()).then(|| of_run(format!("not measured: {}", parts.join(", "))))

@@ -1,8 +1,9 @@
 //! Best sizes, and settings to choose, in words.
 
-use iolab_analysis::analysis::{Analysis, CellAnalysis, Response};
+use iolab_analysis::analysis::{Analysis, Response};
 use iolab_analysis::claim::{Best, Candidate, Choice, Estimate, MARGIN, Standing};
 use iolab_workload::quantity::counted;
+use iolab_workload::trial::TrialSpec;
 use iolab_workload::trial_description;
 use iolab_workload::units::format_size;
 
@@ -48,7 +49,7 @@ fn of_runs(curves: &[Best], runs: &[&Analysis]) -> String {
         let id = best.candidates.get(best.best)?.cell;
         let cell = cell(runs, id)?;
         Some((
-            trial_description::in_words(cell.cell.trial()),
+            trial_description::accesses_of_cell(&cell.cell.spec),
             *runs.get(id.run)?,
         ))
     };
@@ -447,14 +448,14 @@ pub fn choice(choice: &Choice, runs: &[&Analysis]) -> Option<Finding> {
     let mut text = format!(
         "Highest throughput of {what} on {}: {}, {}{of_one_trial}.",
         access.target,
-        setting(best, is_parallel),
+        setting(best.cell.spec.only_trial()?, is_parallel),
         Response::Throughput.format(choice.throughput_mb_s),
     );
     match &choice.simplest {
         Some((id, estimate)) => text.push_str(&format!(
             " Simplest setting within {} of it: {}, {} that throughput.",
             margin(),
-            setting(cell(runs, *id)?, is_parallel),
+            setting(cell(runs, *id)?.cell.spec.only_trial()?, is_parallel),
             times_of(estimate),
         )),
         None => text.push_str(&format!(
@@ -473,8 +474,7 @@ pub fn choice(choice: &Choice, runs: &[&Analysis]) -> Option<Finding> {
 }
 
 /// `random reads, bs=4KiB, threads=2`.
-fn setting(cell: &CellAnalysis, is_parallel: bool) -> String {
-    let trial = cell.cell.trial();
+fn setting(trial: &TrialSpec, is_parallel: bool) -> String {
     let size = match &trial.bs_mix {
         None => format!("bs={}", format_size(trial.bs)),
         Some(mix) => format!("bs_mix={mix}"),

@@ -6,7 +6,7 @@ use iolab_analysis::analysis::{Analysis, CellAnalysis, Response};
 use iolab_analysis::claim::{Comparison, Contrast, Difference, Effect, MARGIN};
 use iolab_analysis::doubt::RatioBound;
 use iolab_workload::quantity::{counted, significant};
-use iolab_workload::trial::Pattern;
+use iolab_workload::trial::{Pattern, TrialSpec};
 
 use super::{and_more, at, cell, has_several_targets, margin, quantity, times_of, untold};
 use crate::findings::{capitalised, origin};
@@ -26,14 +26,17 @@ pub(super) fn compares_targets(contrast: &Contrast) -> bool {
 
 /// What is done in a cell, as a noun: `random reads`.
 fn accesses_of(cell: &CellAnalysis) -> String {
-    let trial = cell.cell.trial();
-    let order = match trial.pattern {
-        Pattern::Seq => "sequential ",
-        Pattern::Rand | Pattern::RandReplace => "random ",
-        Pattern::Strided => "strided ",
-        _ => "",
+    let words = |trial: &TrialSpec| {
+        let order = match trial.pattern {
+            Pattern::Seq => "sequential ",
+            Pattern::Rand | Pattern::RandReplace => "random ",
+            Pattern::Strided => "strided ",
+            _ => "",
+        };
+        format!("{order}{}", accesses(trial.read_percent))
     };
-    format!("{order}{}", accesses(trial.read_percent))
+    let all = cell.cell.spec.shared(words);
+    all.unwrap_or_else(|| "accesses".to_owned())
 }
 
 /// The two sides of an effect, as nouns: the base first.

@@ -1,0 +1,203 @@
+//! Groups of workers that differ: no finding takes the settings of one for those of all, and the order of groups changes none.
+
+use iolab_analysis::analysis::{Analysis, analyse};
+use iolab_analysis::headline_numbers::HeadlineNumbers;
+use iolab_record::{Sample, ServedBy};
+use iolab_report::findings::{
+    Finding, no_given_load, not_durable, one_cache_state, read_ahead, requests_in_pieces,
+    requests_split, storage_cache, write_back_owed,
+};
+use iolab_synthetic::{add_cell, around, record, size_curve};
+use iolab_workload::counters::{DeviceStat, ProcessIo};
+use iolab_workload::group::GroupSpec;
+use iolab_workload::settings::{CellSpec, Setting, Value};
+
+/// A name and settings.
+type Group<'a> = (&'a str, &'a [&'a str]);
+
+const SCAN: Group<'_> = ("scan", &["bs=64KiB"]);
+const DURABLE_LOG: Group<'_> = ("log", &["read_percent=0", "sync=fdatasync"]);
+
+fn group((name, sets): &Group<'_>) -> GroupSpec {
+    let mut spec = CellSpec::default();
+    for set in *sets {
+        let (setting, value) = set.split_once('=').expect("setting=value");
+        let setting = Setting::find(setting).expect(setting);
+        setting.set(&mut spec, value).expect(value);
+    }
+    GroupSpec {
+        name: (*name).to_owned(),
+        spec,
+    }
+}
+
+/// What is said of a run with one cell of these groups; the same in either order.
+fn said(
+    groups: &[Group<'_>],
+    change: impl Fn(&mut Sample),
+    says: impl Fn(&Analysis) -> Vec<Finding>,
+) -> String {
+    let of = |groups: Vec<GroupSpec>| {
+        let mut record = record("groups", &["scan.threads"]);
+        add_cell(&mut record, &["scan.threads=1"], &around(100.0));
+        let spec = &mut record.cells[0].spec;
+        spec.groups = groups;
+        spec.trial = spec.merge_trials();
+        record.samples.iter_mut().for_each(&change);
+        let texts = says(&analyse(&record)).into_iter().map(|one| one.text);
+        texts.collect::<Vec<_>>().join("\n")
+    };
+    let text = of(groups.iter().map(group).collect());
+    assert_eq!(of(groups.iter().rev().map(group).collect()), text);
+    text
+}
+
+#[test]
+fn only_the_groups_that_write_without_a_sync_are_told_of() {
+    let of = |groups: &[Group<'_>]| said(groups, |_| (), not_durable);
+    assert_eq!(of(&[SCAN, DURABLE_LOG]), "");
+    let log = ("log", &["read_percent=0"] as &[&str]);
+    let synced_scan = ("scan", &["sync=odsync"] as &[&str]);
+    insta::assert_snapshot!(of(&[synced_scan, log]), @"The only cell wrote without a sync in group log (sync=none): a power failure may lose writes that are still in a cache. --set log.sync=end or log.sync=each makes them durable, and includes that time.");
+    let mixed = ("mixed", &["read_percent=70"] as &[&str]);
+    insta::assert_snapshot!(of(&[mixed, DURABLE_LOG]), @"The only cell wrote without a sync in group mixed (sync=none): a power failure may lose writes that are still in a cache. --set mixed.sync=end or mixed.sync=each makes them durable, and includes that time.");
+    // An idle one writes nothing.
+    let idle = ("bulk", &["read_percent=0", "rate=0"] as &[&str]);
+    assert_eq!(of(&[idle, DURABLE_LOG]), "");
+}
+
+#[test]
+fn all_groups_that_write_without_a_sync_have_their_part_in_the_advice() {
+    let mut record = record("groups", &[]);
+    add_cell(&mut record, &[], &around(100.0));
+    let log = ("log", &["read_percent=0"] as &[&str]);
+    let bulk = ("bulk", &["read_percent=0"] as &[&str]);
+    record.cells[0].spec.groups = [log, SCAN, bulk].iter().map(group).collect();
+    let found = not_durable(&analyse(&record));
+    insta::assert_snapshot!(found[0].text, @"The only cell wrote without a sync in groups log and bulk (sync=none): a power failure may lose writes that are still in a cache. --set log.sync=end --set bulk.sync=end makes them durable, and includes that time.");
+}
+
+#[test]
+fn writes_left_in_caches_are_those_of_the_groups_that_left_them() {
+    let owed = |sample: &mut Sample| sample.region.owed_sync_ns = Some(2 * sample.elapsed_ns);
+    let buffered = ("log", &["read_percent=0", "cache=cold"] as &[&str]);
+    let text = said(&[SCAN, buffered], owed, write_back_owed);
+    assert!(
+        text.ends_with("exclude that time; --set log.sync=end includes it."),
+        "{text}"
+    );
+    let direct = ("log", &["read_percent=0"] as &[&str]);
+    let text = said(&[SCAN, direct], owed, storage_cache);
+    assert!(
+        text.ends_with("may be as slow; --set log.sync=end includes that time."),
+        "{text}"
+    );
+}
+
+#[test]
+fn what_is_read_ahead_is_of_the_groups_that_read_through_the_page_cache() {
+    let fetched = |sample: &mut Sample| {
+        sample.counters.process_io = Some(ProcessIo {
+            read_bytes: 3 * sample.operations.read.bytes,
+            ..ProcessIo::default()
+        });
+    };
+    let cold = ("scan", &["cache=cold"] as &[&str]);
+    let text = said(&[cold, DURABLE_LOG], fetched, read_ahead);
+    insta::assert_snapshot!(text, @"The only cell: the kernel read ahead, and fetched up to 3.00 times the requested bytes at scan.threads=1. The device was faster than this throughput; --set scan.cache=direct measures it without the page cache.");
+    // The log is buffered, and reads nothing.
+    let log = (
+        "log",
+        &["read_percent=0", "cache=cold", "sync=each"] as &[&str],
+    );
+    assert_eq!(said(&[SCAN, log], fetched, read_ahead), "");
+}
+
+#[test]
+fn device_ios_beside_those_of_requests_are_the_journal_of_a_durable_log() {
+    let journaled = |sample: &mut Sample| {
+        let (reads, writes) = (&sample.operations.read, &mut sample.operations.write);
+        writes.requests = reads.requests / 4;
+        writes.bytes = reads.bytes / 4;
+        let ours = ProcessIo {
+            read_bytes: reads.bytes,
+            write_bytes: writes.bytes,
+            ..ProcessIo::default()
+        };
+        let requests = reads.requests + writes.requests;
+        sample.counters.process_io = Some(ours);
+        sample.counters.device = Some(DeviceStat {
+            read_ios: reads.requests,
+            read_bytes: ours.read_bytes,
+            write_ios: requests,
+            write_bytes: ours.write_bytes,
+            ..DeviceStat::default()
+        });
+        sample.verdict.served_by = ServedBy::Device;
+    };
+    let pieces = |analysis: &Analysis| {
+        let all = [requests_in_pieces(analysis), requests_split(analysis)];
+        all.concat()
+    };
+    assert_eq!(said(&[SCAN, DURABLE_LOG], journaled, pieces), "");
+    let log = ("log", &["read_percent=0"] as &[&str]);
+    assert_ne!(said(&[SCAN, log], journaled, pieces), "");
+}
+
+#[test]
+fn a_load_or_a_cache_state_of_one_group_is_measured() {
+    // Trials of one group alone have times here, as where the response is of one.
+    let timed = analyse(&size_curve("x", &[("4KiB", 100.0)])).cells[0].latency;
+    let load = |analysis: &Analysis| {
+        let mut run = analysis.clone();
+        run.cells[0].latency = timed;
+        no_given_load(&[&run]).into_iter().collect()
+    };
+    let paced = ("reader", &["rate=1000", "arrivals=poisson"] as &[&str]);
+    let other = ("other", &["bs=4KiB"] as &[&str]);
+    assert_eq!(said(&[paced, other], |_| (), load), "");
+    assert_ne!(said(&[SCAN, other], |_| (), load), "");
+    let state = |analysis: &Analysis| one_cache_state(&[analysis]).into_iter().collect();
+    let hot = ("cached", &["cache=hot"] as &[&str]);
+    assert_eq!(said(&[SCAN, hot], |_| (), state), "");
+    assert_ne!(said(&[SCAN, DURABLE_LOG], |_| (), state), "");
+    let mut record = record("groups", &[]);
+    add_cell(&mut record, &[], &around(100.0));
+    let other = ("other", &["cache=hot"] as &[&str]);
+    record.cells[0].spec.groups = [hot, other].iter().map(group).collect();
+    let found = one_cache_state(&[&analyse(&record)]).expect("one state");
+    insta::assert_snapshot!(found.text, @"Everything was measured with cache=hot: storage without the page cache was not measured (--set cached.cache=direct --set other.cache=direct measures it).");
+}
+
+#[test]
+fn a_headline_number_is_of_groups_that_do_the_same() {
+    let rows = |groups: &[Group<'_>]| {
+        let mut record = record("groups", &[]);
+        add_cell(&mut record, &[], &around(100.0));
+        record.cells[0].spec.groups = groups.iter().map(group).collect();
+        HeadlineNumbers::of(&[&analyse(&record)]).rows.len()
+    };
+    let other = ("other", &["bs=64KiB", "offset=1GiB"] as &[&str]);
+    assert_eq!(rows(&[SCAN, other]), 1);
+    for sets in [["bs=64KiB", "pattern=rand"], ["bs=4KiB", "pattern=seq"]] {
+        let other = ("other", &sets as &[&str]);
+        assert_eq!((rows(&[SCAN, other]), rows(&[other, SCAN])), (0, 0));
+    }
+}
+
+#[test]
+fn a_setting_in_which_groups_differ_is_that_of_none() {
+    let mut record = record("groups", &[]);
+    add_cell(&mut record, &[], &around(100.0));
+    let cell = &mut record.cells[0];
+    for groups in [[SCAN, DURABLE_LOG], [DURABLE_LOG, SCAN]] {
+        cell.spec.groups = groups.iter().map(group).collect();
+        cell.spec.trial = cell.spec.merge_trials();
+        let value = |name| cell.value_in_force(Setting::find(name).expect(name));
+        for name in ["sync", "bs", "read_percent", "rate", "arrivals"] {
+            assert_eq!(value(name), Value::None, "{name}");
+        }
+        assert_eq!(value("threads"), Value::Number(2));
+        assert_eq!(value("cache"), Value::word(Some("direct")));
+    }
+}

@@ -1,0 +1,217 @@
+//! What all workers of a trial do together, and how readers reach a setting in which its groups can differ.
+//!
+//! [`CellSpec::trial`] of a cell with groups has one value for each setting. Where the groups differ that value is of one of them, so nothing
+//! that describes or judges a trial may read it. [`WholeTrial`] has only what is true of all groups together; every other setting is read of
+//! the only trial, of each trial, or where all share it.
+
+use crate::operation::Operation;
+use crate::settings::CellSpec;
+use crate::trial::{Rate, TrialLimit, TrialSpec};
+
+/// All groups of a trial together; without groups, the trial itself. Has no setting that one group can have and another one not.
+#[derive(Debug, Clone, Copy)]
+pub struct WholeTrial<'a> {
+    /// Bytes of a request; of groups with several sizes, the largest.
+    pub bs: u64,
+    /// Bytes jumped over after each request; of groups, the most.
+    pub skip: u64,
+    /// Workers of all groups.
+    pub threads: u32,
+    /// Outstanding requests per worker; of groups, the most.
+    pub depth: u32,
+    /// Length of the range that the regions of all groups span, bytes.
+    pub region: u64,
+    /// The limits of all groups together.
+    pub limit: TrialLimit,
+    spec: &'a CellSpec,
+}
+
+impl WholeTrial<'_> {
+    /// Most requests in flight, over all workers.
+    pub fn in_flight(self) -> u64 {
+        self.spec
+            .trials()
+            .into_iter()
+            .map(TrialSpec::in_flight)
+            .sum()
+    }
+
+    /// Whether any request reads.
+    pub fn reads(self) -> bool {
+        self.spec.trials().into_iter().any(TrialSpec::reads)
+    }
+
+    /// Whether any request writes.
+    pub fn writes(self) -> bool {
+        self.spec.trials().into_iter().any(TrialSpec::writes)
+    }
+
+    /// Whether any request is of this operation.
+    pub fn requests(self, operation: Operation) -> bool {
+        let mut trials = self.spec.trials().into_iter();
+        trials.any(|trial| trial.requests(operation))
+    }
+
+    /// Whether the workers of any group have a rate.
+    pub fn has_rate(self) -> bool {
+        let mut trials = self.spec.trials().into_iter();
+        trials.any(|trial| trial.rate.is_some())
+    }
+
+    /// Whether the workers of any group end by a rule of their own, or fill new files.
+    pub fn has_own_bounds(self) -> bool {
+        let mut trials = self.spec.trials().into_iter();
+        trials.any(|trial| trial.steady.is_some() || trial.starts_fresh())
+    }
+
+    /// The rate of all workers; `None` in the closed loop, and where groups differ.
+    pub fn rate(self) -> Option<Rate> {
+        self.spec.shared(|trial| trial.rate).flatten()
+    }
+
+    /// Bytes that requests can reach, at most.
+    pub fn reached_bytes(self) -> u64 {
+        reached(self.spec, self.spec.trials())
+    }
+
+    /// Bytes that requests other than reads can reach, at most.
+    pub fn overwritten_bytes(self) -> u64 {
+        reached(self.spec, self.spec.writing_trials())
+    }
+}
+
+/// Bytes that the requests of some trials of a cell can reach: ranges that several share count once where all are shared.
+fn reached(spec: &CellSpec, trials: Vec<&TrialSpec>) -> u64 {
+    let bytes = trials.into_iter().map(TrialSpec::reached_bytes);
+    let bytes = bytes.fold(0, u64::saturating_add);
+    match spec.has_groups() {
+        true => bytes.min(spec.bytes_used()),
+        false => bytes,
+    }
+}
+
+impl CellSpec {
+    /// What all workers of a trial do together.
+    pub fn whole_trial(&self) -> WholeTrial<'_> {
+        let trials = self.trials();
+        let most = |of: fn(&TrialSpec) -> u64| trials.iter().map(|trial| of(trial)).max();
+        let depth = trials.iter().map(|trial| trial.depth).max();
+        WholeTrial {
+            bs: most(|trial| trial.bs).unwrap_or(self.trial.bs),
+            skip: most(|trial| trial.skip).unwrap_or(0),
+            threads: trials.iter().map(|trial| trial.threads).sum(),
+            depth: depth.unwrap_or(self.trial.depth),
+            region: self.trial.region,
+            limit: self.trial.limit,
+            spec: self,
+        }
+    }
+
+    /// The trial of a cell without groups; `None` with groups, also with a single one.
+    pub fn only_trial(&self) -> Option<&TrialSpec> {
+        (!self.has_groups()).then_some(&self.trial)
+    }
+
+    /// What all groups have in common; `None` where they differ.
+    pub fn shared<T: PartialEq>(&self, of: impl Fn(&TrialSpec) -> T) -> Option<T> {
+        let mut values = self.trials().into_iter().map(of);
+        let first = values.next()?;
+        values.all(|other| other == first).then_some(first)
+    }
+
+    /// The trials with requests that read.
+    pub fn reading_trials(&self) -> Vec<&TrialSpec> {
+        let mut trials = self.trials();
+        trials.retain(|trial| trial.reads());
+        trials
+    }
+
+    /// The trials with requests that write or trim.
+    pub fn writing_trials(&self) -> Vec<&TrialSpec> {
+        let mut trials = self.trials();
+        trials.retain(|trial| trial.writes());
+        trials
+    }
+
+    /// The trials with requests, each with the name of its group; without a name where there are no groups.
+    pub fn named_trials(&self) -> Vec<(Option<&str>, &TrialSpec)> {
+        match self.only_trial() {
+            Some(trial) => vec![(None, trial)],
+            None => {
+                let groups = self.active();
+                groups
+                    .map(|group| (Some(group.name.as_str()), &group.spec.trial))
+                    .collect()
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::settings::GroupSpec;
+    use crate::trial::SyncPolicy;
+
+    fn group(name: &str, change: impl FnOnce(&mut TrialSpec)) -> GroupSpec {
+        let mut spec = CellSpec::default();
+        change(&mut spec.trial);
+        GroupSpec {
+            name: name.to_owned(),
+            spec,
+        }
+    }
+
+    /// A scan and a log in either order, as a plan makes them.
+    fn scan_and_log(log_first: bool) -> CellSpec {
+        let scan = group("scan", |trial| {
+            trial.bs = 65_536;
+            trial.depth = 8;
+            trial.rate = Some(Rate::Requests(1000));
+        });
+        let log = group("log", |trial| {
+            trial.read_percent = 0;
+            trial.sync = SyncPolicy::Fdatasync;
+            trial.offset = 1 << 30;
+            trial.region = 1 << 20;
+            trial.threads = 3;
+        });
+        let mut cell = CellSpec {
+            groups: match log_first {
+                true => vec![log, scan],
+                false => vec![scan, log],
+            },
+            ..CellSpec::default()
+        };
+        cell.trial = cell.merge_trials();
+        cell
+    }
+
+    #[test]
+    fn what_groups_do_together_does_not_depend_on_their_order() {
+        for cell in [scan_and_log(false), scan_and_log(true)] {
+            let whole = cell.whole_trial();
+            assert_eq!((whole.bs, whole.threads, whole.depth), (65_536, 4, 8));
+            assert_eq!(whole.in_flight(), 8 + 3);
+            assert_eq!(whole.region, (1 << 30) + (1 << 20));
+            assert_eq!(whole.overwritten_bytes(), 1 << 20);
+            assert!(whole.reads() && whole.writes() && whole.has_rate());
+            assert_eq!(whole.rate(), None, "the log has none");
+            assert!(cell.only_trial().is_none());
+            assert_eq!(cell.shared(|trial| trial.sync), None);
+            let writing = cell.writing_trials();
+            let policies: Vec<SyncPolicy> = writing.iter().map(|trial| trial.sync).collect();
+            assert_eq!(policies, [SyncPolicy::Fdatasync]);
+            assert_eq!(cell.reading_trials().len(), 1);
+        }
+    }
+
+    #[test]
+    fn a_cell_without_groups_is_its_only_trial() {
+        let cell = CellSpec::default();
+        assert_eq!(cell.only_trial(), Some(&cell.trial));
+        assert_eq!(cell.whole_trial().in_flight(), cell.trial.in_flight());
+        assert_eq!(cell.shared(|trial| trial.sync), Some(SyncPolicy::None));
+        assert_eq!(cell.named_trials(), [(None, &cell.trial)]);
+    }
+}
