@@ -65,6 +65,56 @@ fn a_job_without_words_leaves_the_others() {
     Import::parse(&report(&jobs[1..2])).expect_err("nothing is left");
 }
 
+/// Options of jobs, two of which are alone a cell of an experiment: that would leave out one of them as the same.
+const LIKE_ANOTHER: [[&str; 2]; 4] = [
+    // Reads, without the sync of the writes before them.
+    [
+        r#""rw": "write", "bs": "4k", "fdatasync": "1""#,
+        r#""rw": "read", "bs": "128k""#,
+    ],
+    [
+        r#""rw": "randrw", "bs": "4k", "fsync": "1""#,
+        r#""rw": "randread", "bs": "4k""#,
+    ],
+    // More threads than blocks.
+    [
+        r#""rw": "randread", "bs": "4k", "numjobs": "2", "size": "64m""#,
+        r#""rw": "randread", "bs": "1m", "numjobs": "2", "size": "1m", "filename": "x""#,
+    ],
+    // An engine without registered buffers.
+    [
+        r#""rw": "read", "bs": "4k", "ioengine": "io_uring", "fixedbufs": "1", "registerfiles": "1""#,
+        r#""rw": "read", "bs": "4k", "ioengine": "libaio""#,
+    ],
+];
+
+#[test]
+fn every_job_is_a_sample_even_one_that_an_experiment_leaves_out() {
+    let all = |options: &[&str]| -> Vec<String> {
+        let with = |(number, options): (usize, &&str)| {
+            let usual = r#""rw": "randread", "bs": "BS", "numjobs": "2""#;
+            let job = JOB.replace(usual, options).replace("NAME", "a");
+            job.replace("GROUP", &number.to_string())
+        };
+        options.iter().enumerate().map(with).collect()
+    };
+    for pair in LIKE_ANOTHER {
+        let record = imported(&report(&all(&pair)));
+        assert_eq!(
+            (record.cells.len(), record.samples.len()),
+            (2, 2),
+            "{pair:?}"
+        );
+    }
+    let jobs = all(&LIKE_ANOTHER.concat());
+    let record = imported(&report(&jobs));
+    assert_eq!(record.samples.len(), 8);
+    // The definition in the file says no more than the jobs did.
+    let toml = &record.experiment.toml;
+    let experiment = Experiment::from_toml(toml, "the file").expect("a definition");
+    assert_eq!(experiment.only.len(), record.cells.len(), "{toml}");
+}
+
 #[test]
 fn what_servers_ran_is_taken_and_their_sum_is_not() {
     let of = |name: &str, host: &str| {
