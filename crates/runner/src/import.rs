@@ -270,7 +270,7 @@ fn sample_of(entry: &PeerResult, cell: i64, block: u32, started_utc: &str) -> Sa
         operations: entry.operations.clone(),
         errors: u64::from(!ok),
         failure: entry.failure.clone(),
-        ended: if ok { Ended::Done } else { Ended::Failed },
+        ended: if ok { entry.ended } else { Ended::Failed },
         elapsed_ns: entry.elapsed_ns,
         all_active_ns: entry.elapsed_ns,
         wall_ns: entry.elapsed_ns,
