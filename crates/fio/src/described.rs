@@ -46,6 +46,7 @@ pub fn describe(cell: &CellSpec, number: usize) -> Vec<DescribedJob> {
         lines.beside_others(group, flow_id);
         let own = CellSpec {
             trial: group.trial.clone(),
+            target: group.target.clone(),
             ..CellSpec::default()
         };
         job(group.group, lines, &own)
@@ -102,6 +103,7 @@ fn unsaid(cell: &CellSpec, read: &CellSpec) -> Vec<String> {
     let of_requests = |cell: &CellSpec| CellSpec {
         trial: cell.trial.clone(),
         tool: cell.tool,
+        target: cell.target.clone(),
         batch_auto: false,
         ..CellSpec::default()
     };

@@ -1,8 +1,12 @@
 //! The options of a job that stands for one trial or one of its groups, as lines of a job file.
 
+use std::time::Duration;
+
 use iolab_workload::cpus::Placement;
 use iolab_workload::group::GroupTrial;
-use iolab_workload::trial::{Arrivals, Backend, CacheState, FileLayout, Rate, TrialSpec};
+use iolab_workload::trial::{
+    Arrivals, Backend, CacheState, FileLayout, Rate, SteadyTest, TrialSpec,
+};
 
 use super::words;
 
@@ -42,6 +46,7 @@ impl JobLines {
         job.processors(spec);
         job.place(spec);
         job.rate(spec);
+        job.steady_state(spec);
         if spec.cache == CacheState::Hot {
             job.add("invalidate=0");
             job.add("pre_read=1");
@@ -152,6 +157,35 @@ impl JobLines {
         }
         if spec.arrivals == Arrivals::Poisson {
             self.add("rate_process=poisson");
+        }
+    }
+
+    /// The steady state that ends each thread.
+    fn steady_state(&mut self, spec: &TrialSpec) {
+        let Some(rule) = spec.steady else {
+            return;
+        };
+        if spec.threads > 1 {
+            // It would judge the sum of the clones that it reports together.
+            self.lines.retain(|line| line != "group_reporting");
+        }
+        let time = |time: Duration| match time.subsec_nanos() {
+            0 => time.as_secs().to_string(),
+            _ => format!("{}us", time.as_micros()),
+        };
+        self.add(format!("steadystate={}:{}%", rule.test, rule.percent));
+        self.add(format!("steadystate_duration={}", time(rule.window)));
+        self.add(format!("steadystate_ramp_time={}", time(rule.ramp)));
+        let whole = |time: Duration| time.subsec_nanos() == 0;
+        if !(whole(rule.window) && whole(rule.ramp)) {
+            self.differs("fio looks for a steady state in whole seconds");
+        }
+        if rule.every != Duration::from_secs(1) {
+            self.add(format!("steadystate_check_interval={}", time(rule.every)));
+            self.differs("not every version of fio has intervals of a steady state other than 1 s");
+        }
+        if matches!(rule.test, SteadyTest::Latency | SteadyTest::LatencySlope) {
+            self.differs("not every version of fio has a steady state of latencies");
         }
     }
 

@@ -8,6 +8,7 @@ mod between_passes;
 pub mod described;
 pub mod job;
 mod job_lines;
+pub mod named_file;
 pub mod options;
 pub mod unsupported;
 pub mod words;

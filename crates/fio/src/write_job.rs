@@ -119,8 +119,10 @@ fn jobs(cell: &CellSpec, number: usize, exits: bool) -> Result<Vec<Job>, String>
 
 /// The lines of a job, without its section.
 fn job(spec: &TrialSpec) -> Result<JobLines, String> {
+    // Those follow from options that only a job file has.
     let closed = TrialSpec {
         rate: None,
+        steady: None,
         ..spec.clone()
     };
     check(&closed)?;
@@ -181,6 +183,15 @@ mod tests {
                 &["bs=4k", "cache=cold", "region=1M", "bytes=1M"],
             ),
             ("load-latency", &["rate=1000,2000", "time=1s"]),
+            (
+                "read-random",
+                &[
+                    "bs=4k",
+                    "threads=1,2",
+                    "steady=iops_slope:0.5%/3s/1s/1s",
+                    "time=15s",
+                ],
+            ),
             ("interference", &["writer.rate=0,50MB/s,none"]),
             (
                 "interference",
@@ -295,6 +306,10 @@ mod tests {
                     "bytes=4M",
                 ],
             ),
+            (
+                "read-random",
+                &["bs=4k,8k", "steady=iops:5%/3s/0/500ms", "time=9s"],
+            ),
         ]
         .map(|(name, sets)| {
             let text = job_file(&plan(name, sets));
@@ -317,6 +332,8 @@ mod tests {
         ; left out: writer.rate=50MB/s: writer: exitall of another job ends all its threads with the first one
         ; left out: bs=64KiB: at the end of a strided pass it reads the same blocks again, where iolab takes those between (bound the trial by bytes within one pass)
         ; left out: bs=128KiB: at the end of a strided pass it reads the same blocks again, where iolab takes those between (bound the trial by bytes within one pass)
+        ; left out: bs=4KiB: not every version of fio has intervals of a steady state other than 1 s
+        ; left out: bs=8KiB: not every version of fio has intervals of a steady state other than 1 s
         ");
     }
 }

@@ -2,7 +2,7 @@
 
 use iolab_workload::histogram::LatencyHistogram;
 
-use iolab_record::{LatencyOf, OperationSummary, PerOperation};
+use iolab_record::{Ended, LatencyOf, OperationSummary, PerOperation};
 use iolab_workload::settings::CellSpec;
 use iolab_workload::tool::Tool;
 
@@ -19,6 +19,23 @@ pub struct Results {
     pub entries: Vec<PeerResult>,
     /// What a reader should know of it.
     pub notes: Vec<String>,
+}
+
+impl Results {
+    /// What a reader should know of these samples, each of which is one `unit` (a job, a test): whether any cell has several.
+    pub(crate) fn note_on_samples(unit: &str, entries: &[PeerResult]) -> String {
+        let measured = || entries.iter().filter(|entry| !entry.warmup);
+        let repeats = |(number, entry): (usize, &PeerResult)| {
+            let mut earlier = measured().take(number);
+            earlier.any(|other| other.cell == entry.cell)
+        };
+        match measured().enumerate().any(repeats) {
+            false => format!("one {unit} is one sample: there is no interval"),
+            true => {
+                format!("{unit}s with the same settings and target are the samples of one cell")
+            }
+        }
+    }
 }
 
 /// What a report claims that was transferred, whether iolab could measure the same or not.
@@ -56,6 +73,8 @@ pub struct PeerResult {
     pub user_ns: u64,
     /// CPU time in the kernel, ns.
     pub system_ns: u64,
+    /// What ended it.
+    pub ended: Ended,
     /// Why it is of no use.
     pub failure: Option<String>,
     /// What it was called with.

@@ -12,8 +12,8 @@ use iolab_workload::series::Series;
 use crate::{cell_record, now_utc};
 use iolab_analysis::analysis::Response;
 use iolab_peers::{PEERS, Peer, PeerResult, Results, Transferred};
-use iolab_plan::cells::{PlannedCell, cells};
-use iolab_plan::experiment::{Design, Experiment};
+use iolab_plan::cells::PlannedCell;
+use iolab_plan::experiment::{Combination, Design, Experiment};
 use iolab_plan::read_user_file;
 use iolab_record::environment::{Environment, KEYS};
 use iolab_record::{
@@ -91,17 +91,11 @@ impl Import {
     /// Writes it into a new run file, under a name made from that of its source.
     ///
     /// # Errors
-    /// Of kind [`Usage`](iolab_workload::Kind::Usage): jobs that differ in so many settings that their cells would be too many;
-    /// when the file cannot be
+    /// Of kind [`Usage`](iolab_workload::Kind::Usage): jobs with too many different settings for one table; when the file cannot be
     /// written.
     pub fn write(&self, source: &Path, place: NewFile<'_>) -> Result<std::path::PathBuf> {
         let experiment = self.experiment(source)?;
-        let mut planned = cells(&experiment)?;
-        // Jobs are seldom a full grid: what none of them did is no gap in what was asked for.
-        planned.retain(|cell| {
-            let mut entries = self.results.entries.iter();
-            entries.any(|entry| levels_of(&experiment, entry) == cell.levels)
-        });
+        let imported = ImportedCells::of(&experiment, &self.results.entries);
         let now = now_utc();
         let run = self.run(source, &now);
         let mut environment = Environment::default();
@@ -115,13 +109,14 @@ impl Import {
             trials_max: 1,
             ..crate::experiment_record(&experiment)?
         };
-        let rows: Vec<_> = planned
+        let rows: Vec<_> = imported
+            .cells
             .iter()
             .enumerate()
             .map(|(id, cell)| cell_record(id, cell))
             .collect();
         let mut file = RunFile::create(place, &run, &environment, &record, &rows)?;
-        self.add_samples(&mut file, &experiment, &planned, &run.started_utc)?;
+        imported.write(&mut file, &run.started_utc)?;
         for note in &self.results.notes {
             file.add_event(&remark(note))?;
         }
@@ -164,7 +159,7 @@ impl Import {
         }
     }
 
-    /// The settings in which the jobs differ are the factors.
+    /// The settings in which the jobs differ are the factors, and only the combinations that a job has are cells.
     fn experiment(&self, source: &Path) -> Result<Experiment> {
         let design = Design {
             trials_min: 1,
@@ -177,14 +172,22 @@ impl Import {
             Response::Throughput,
             design,
         );
-        for setting in SETTINGS {
-            let levels = self.levels(setting);
-            let default = setting.get(&CellSpec::default());
-            if levels.len() > 1 || levels.first().is_some_and(|level| *level != default) {
-                experiment.sweep(setting, &levels)?;
-            }
-        }
-        experiment.check().map_err(|error| {
+        let entries = &self.results.entries;
+        let usual = CellSpec::default();
+        let is_said = |setting: &&Setting| {
+            let default = setting.get(&usual);
+            entries.iter().any(|job| setting.get(&job.cell) != default)
+        };
+        let said: Vec<&Setting> = SETTINGS.iter().filter(is_said).collect();
+        let combination = |job: &PeerResult| -> Combination {
+            let levels = said.iter();
+            levels
+                .map(|setting| ((*setting).into(), setting.get(&job.cell)))
+                .collect()
+        };
+        let combinations: Vec<Combination> = entries.iter().map(combination).collect();
+        let listed = experiment.list(&combinations);
+        listed.and_then(|()| experiment.check()).map_err(|error| {
             Error::usage(format!(
                 "its jobs differ in too much for one table: {}",
                 error.message()
@@ -193,56 +196,55 @@ impl Import {
         })?;
         Ok(experiment)
     }
+}
 
-    fn levels(&self, setting: &Setting) -> Vec<String> {
-        let mut levels: Vec<String> = Vec::new();
-        for level in self
-            .results
-            .entries
-            .iter()
-            .map(|entry| setting.get(&entry.cell))
-        {
-            if !levels.contains(&level) {
-                levels.push(level);
-            }
+/// The cells of a run file, and the cell of each job.
+struct ImportedCells<'a> {
+    cells: Vec<PlannedCell>,
+    /// Every job, in the order of the report, with the number of its cell.
+    jobs: Vec<(usize, &'a PeerResult)>,
+}
+
+impl<'a> ImportedCells<'a> {
+    /// Each distinct combination of settings is a cell, in the order of the report. The cells are made of the jobs and not of the
+    /// experiment, which leaves out combinations that another cell could stand for: so every job has a cell.
+    fn of(experiment: &Experiment, entries: &'a [PeerResult]) -> Self {
+        let mut cells: Vec<PlannedCell> = Vec::new();
+        let mut jobs = Vec::with_capacity(entries.len());
+        for job in entries {
+            let factors = experiment.factors.iter();
+            let levels: Vec<String> = factors
+                .map(|factor| factor.of.setting.get(&job.cell))
+                .collect();
+            let known = cells.iter().position(|cell| cell.levels == levels);
+            let number = known.unwrap_or_else(|| {
+                cells.push(PlannedCell {
+                    levels,
+                    spec: job.cell.clone(),
+                    refined: false,
+                });
+                cells.len() - 1
+            });
+            jobs.push((number, job));
         }
-        levels
+        Self { cells, jobs }
     }
 
-    fn add_samples(
-        &self,
-        file: &mut RunFile,
-        experiment: &Experiment,
-        planned: &[PlannedCell],
-        started_utc: &str,
-    ) -> Result<()> {
-        for (id, cell) in planned.iter().enumerate() {
-            let mut block = 0;
-            for entry in self
-                .results
-                .entries
-                .iter()
-                .filter(|entry| levels_of(experiment, entry) == cell.levels)
-            {
-                block += u32::from(!entry.warmup);
-                let sample = sample_of(entry, id as i64, block, started_utc);
-                let histograms = entry.histograms.iter();
-                let histograms: Vec<_> =
-                    histograms.map(|(of, histogram)| (*of, histogram)).collect();
-                file.add_sample(&sample, &histograms, &Series::default())?;
-            }
-            file.set_ended_by(id as i64, Some(EndedBy::TrialsMax))?;
+    /// Adds every job as a sample, in the order of the report.
+    fn write(&self, file: &mut RunFile, started_utc: &str) -> Result<()> {
+        let mut blocks = vec![0; self.cells.len()];
+        for (cell, job) in &self.jobs {
+            blocks[*cell] += u32::from(!job.warmup);
+            let sample = sample_of(job, *cell as i64, blocks[*cell], started_utc);
+            let histograms = job.histograms.iter();
+            let histograms: Vec<_> = histograms.map(|(of, histogram)| (*of, histogram)).collect();
+            file.add_sample(&sample, &histograms, &Series::default())?;
+        }
+        for cell in 0..self.cells.len() {
+            file.set_ended_by(cell as i64, Some(EndedBy::TrialsMax))?;
         }
         Ok(())
     }
-}
-
-/// The levels that an entry has of the factors.
-fn levels_of(experiment: &Experiment, entry: &PeerResult) -> Vec<String> {
-    let factors = experiment.factors.iter();
-    factors
-        .map(|factor| factor.of.setting.get(&entry.cell))
-        .collect()
 }
 
 fn remark(message: &str) -> Event {
@@ -268,7 +270,7 @@ fn sample_of(entry: &PeerResult, cell: i64, block: u32, started_utc: &str) -> Sa
         operations: entry.operations.clone(),
         errors: u64::from(!ok),
         failure: entry.failure.clone(),
-        ended: if ok { Ended::Done } else { Ended::Failed },
+        ended: if ok { entry.ended } else { Ended::Failed },
         elapsed_ns: entry.elapsed_ns,
         all_active_ns: entry.elapsed_ns,
         wall_ns: entry.elapsed_ns,

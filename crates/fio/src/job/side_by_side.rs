@@ -12,6 +12,7 @@ use iolab_workload::{Error, Result};
 use super::job_errors::Mistakes;
 use super::jobs::Job;
 use super::target;
+use crate::named_file::named_file;
 use crate::options::{file_count, is_set, short};
 
 /// Ranges of files begin at multiples of this, bytes.
@@ -179,11 +180,10 @@ pub(super) fn named(jobs: &[Job], mistakes: &mut Mistakes) -> Option<PathBuf> {
 /// them. `None` where there is none, or something that a job names is there.
 fn folder(jobs: &[Job]) -> Option<PathBuf> {
     let named = |job: &Job| -> Option<PathBuf> {
-        let directory = job.options.get("directory").map(PathBuf::from);
+        let path = named_file(&job.options).unwrap_or_else(|| PathBuf::from("."));
         let Some(name) = job.options.get("filename") else {
-            return Some(directory.unwrap_or_else(|| PathBuf::from(".")));
+            return Some(path);
         };
-        let path = directory.unwrap_or_default().join(name);
         // A colon parts several files.
         if name.contains(':') || path.starts_with("/dev") || path.symlink_metadata().is_ok() {
             return None;

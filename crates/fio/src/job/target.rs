@@ -8,23 +8,22 @@ use iolab_workload::Error;
 
 use super::job_errors::Mistakes;
 use super::jobs::Job;
+use crate::named_file::named_file;
 
 /// The one file or directory that all jobs name; of a file that is not there, its folder.
 pub(super) fn named_by(jobs: &[Job], mistakes: &mut Mistakes) -> Option<PathBuf> {
     let mut found: Option<PathBuf> = None;
     for (number, job) in jobs.iter().enumerate() {
-        let directory = job.options.get("directory").map(PathBuf::from);
-        let target = match (job.options.get("filename"), directory) {
-            (Some(name), _) if name.contains(':') => {
-                let error = Error::usage("filename has a colon, which separates files");
-                let error = error.hint("name one file; 'iolab run EXPERIMENT --striped A B' stripes requests over several");
-                mistakes.add(&job.place_of("filename"), error);
-                continue;
-            }
-            (Some(name), Some(directory)) => Some(directory.join(name)),
-            (Some(name), None) => Some(PathBuf::from(name)),
-            (None, directory) => directory,
-        };
+        let name = job.options.get("filename");
+        if name.is_some_and(|name| name.contains(':')) {
+            let error = Error::usage("filename has a colon, which separates files");
+            let error = error.hint(
+                "name one file; 'iolab run EXPERIMENT --striped A B' stripes requests over several",
+            );
+            mistakes.add(&job.place_of("filename"), error);
+            continue;
+        }
+        let target = named_file(&job.options);
         if number > 0 && target != found {
             let error = Error::usage("the jobs use different files");
             let named = ["filename", "directory"].map(|option| job.place_of(option));

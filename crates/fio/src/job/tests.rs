@@ -388,6 +388,11 @@ fn a_file_is_made_in_its_folder_and_a_folder_is_not_made() {
             format!("directory={path}/none\nfilename=f"),
             folder.path().join("none/f"),
         ),
+        // fio reads DIRECTORY/ABSOLUTE/NAME, and so must iolab: the file of that absolute name is another one.
+        (
+            format!("directory={path}/none\nfilename=/dev/zero"),
+            folder.path().join("none/dev/zero"),
+        ),
     ] {
         let file = JobFile::parse(&format!("[a]\nrw=read\n{options}\n"), "x");
         assert_eq!(file.expect("a job file").target, Some(target), "{options}");

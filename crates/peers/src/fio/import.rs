@@ -1,5 +1,7 @@
 //! Reports of fio: its jobs by their options.
 
+mod places;
+
 use std::fmt::Write;
 use std::time::{Duration, UNIX_EPOCH};
 
@@ -12,14 +14,14 @@ use super::report::{self, FioJob, FioReport};
 use crate::{JobBytes, PeerResult, Results, Transferred};
 use iolab_fio::described::described_cell;
 use iolab_fio::options::{Options, alone, give, reported_cell};
-use iolab_record::{LatencyOf, OperationSummary, PerOperation};
+use iolab_record::{Ended, LatencyOf, OperationSummary, PerOperation};
 
 /// Reads a report. Jobs that did nothing are left out; clones of one job (`numjobs` without `group_reporting`) are taken
 /// together.
 pub(super) fn import(text: &str) -> Result<Results> {
     let report = FioReport::parse(text)?;
     let tool = tool_of(&report);
-    let mut notes = vec!["one job is one sample: there is no interval".to_owned()];
+    let mut notes = Vec::new();
     let idle = report.jobs.iter().filter(|job| job.elapsed_ns() == 0);
     notes.extend(idle.map(|job| {
         format!(
@@ -37,9 +39,14 @@ pub(super) fn import(text: &str) -> Result<Results> {
                 .to_owned(),
         );
     }
+    let places = match tool {
+        // Its own exports name their targets among the settings.
+        Tool::IOLAB => Vec::new(),
+        _ => places::told_apart(&groups, &mut notes),
+    };
     let mut entries = Vec::new();
-    for (options, jobs) in &groups {
-        match entry(tool, options, jobs) {
+    for (number, (options, jobs)) in groups.iter().enumerate() {
+        match entry(tool, options, jobs, places.get(number)) {
             Ok(entry) => entries.push(entry),
             // A job that iolab cannot express is left out, and the others are kept.
             Err(error) if groups.len() > 1 => {
@@ -48,6 +55,7 @@ pub(super) fn import(text: &str) -> Result<Results> {
             Err(error) => return Err(error),
         }
     }
+    notes.insert(0, Results::note_on_samples("job", &entries));
     Ok(Results {
         tool,
         version: report.version.clone(),
@@ -60,7 +68,7 @@ pub(super) fn import(text: &str) -> Result<Results> {
 /// What the jobs of a report transferred, clones of one job together; jobs that did nothing are left out.
 pub(super) fn transferred(text: &str) -> Result<Transferred> {
     let report = FioReport::parse(text)?;
-    let of_group = |(_, jobs): &(Options, Vec<&FioJob>)| {
+    let of_group = |(_, jobs): &JobGroup<'_>| {
         let sum = |of: fn(&FioJob) -> u64| {
             let all = jobs.iter().map(|job| of(job));
             all.fold(0, u64::saturating_add)
@@ -85,9 +93,12 @@ fn tool_of(report: &FioReport) -> Tool {
     }
 }
 
+/// Clones of one job, with its options.
+type JobGroup<'a> = (Options, Vec<&'a FioJob>);
+
 /// The jobs that did anything with their options, clones of one job together.
-fn groups_of(report: &FioReport) -> Vec<(Options, Vec<&FioJob>)> {
-    let mut groups: Vec<(Options, Vec<&FioJob>)> = Vec::new();
+fn groups_of(report: &FioReport) -> Vec<JobGroup<'_>> {
+    let mut groups: Vec<JobGroup<'_>> = Vec::new();
     for job in report.jobs.iter().filter(|job| job.elapsed_ns() > 0) {
         let mut options = report.global_options.clone();
         for (name, value) in job.options.clone() {
@@ -112,6 +123,17 @@ fn elapsed_ns(jobs: &[&FioJob]) -> u64 {
     jobs.iter().map(|job| job.elapsed_ns()).max().unwrap_or(0)
 }
 
+/// What ended the job: where it looks for a steady state, all of its clones have to have found one.
+fn ended(jobs: &[&FioJob]) -> Ended {
+    let verdicts = jobs.iter().filter_map(|job| job.steadystate.as_ref());
+    let found: Vec<bool> = verdicts.map(|verdict| verdict.attained != 0).collect();
+    match found.iter().all(|attained| *attained) {
+        _ if found.is_empty() => Ended::Done,
+        true => Ended::Steady,
+        false => Ended::Time,
+    }
+}
+
 fn utc(seconds: i64) -> Option<String> {
     let since_1970 = Duration::from_secs(u64::try_from(seconds).ok()?);
     let time = UNIX_EPOCH.checked_add(since_1970)?;
@@ -121,7 +143,13 @@ fn utc(seconds: i64) -> Option<String> {
     Some(text)
 }
 
-fn entry(tool: Tool, options: &Options, jobs: &[&FioJob]) -> Result<PeerResult> {
+/// One job, on the target of this name where the report has several.
+fn entry(
+    tool: Tool,
+    options: &Options,
+    jobs: &[&FioJob],
+    place: Option<&String>,
+) -> Result<PeerResult> {
     let name = &jobs[0].jobname;
     let bytes = jobs.iter().map(|job| {
         job.read
@@ -137,6 +165,7 @@ fn entry(tool: Tool, options: &Options, jobs: &[&FioJob]) -> Result<PeerResult> 
             let mut cell = reported_cell(options, done).map_err(within)?;
             alone(&mut cell);
             cell.tool = tool;
+            cell.target = place.map(|name| name.parse()).transpose().map_err(within)?;
             cell
         }
     };
@@ -171,6 +200,7 @@ fn entry(tool: Tool, options: &Options, jobs: &[&FioJob]) -> Result<PeerResult> 
         elapsed_ns: elapsed_ns(jobs),
         user_ns: sum(|job| job.cpu_ns(job.usr_cpu)),
         system_ns: sum(|job| job.cpu_ns(job.sys_cpu)),
+        ended: ended(jobs),
         failure: error.map(|error| format!("fio reports error {error} in job '{name}'")),
         command: format!("job '{name}': {}", command.join(" ")),
         histograms,

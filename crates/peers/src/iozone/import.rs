@@ -6,14 +6,16 @@ use iolab_workload::trial::{CacheState, Content, FileLayout, Pattern, SyncPolicy
 use super::IOZONE;
 use super::report::{IozoneReport, IozoneResult, IozoneTest};
 use crate::{PeerResult, Results};
-use iolab_record::{OperationSummary, PerOperation};
+use iolab_record::{Ended, OperationSummary, PerOperation};
 use iolab_workload::settings::CellSpec;
 
 /// Reads a report. Of two passes of one kind the first is a warm-up, as everywhere in iolab.
 pub(super) fn import(text: &str) -> Result<Results> {
     let report = IozoneReport::parse(text)?;
+    let entries = report.rows.iter().map(|row| entry(&report, row));
+    let entries: Vec<PeerResult> = entries.collect();
     let mut notes = vec![
-        "one test is one sample: there is no interval".to_owned(),
+        Results::note_on_samples("test", &entries),
         "of write and rewrite, and of read and reread, the first is a warm-up".to_owned(),
     ];
     if !report.direct {
@@ -25,12 +27,11 @@ pub(super) fn import(text: &str) -> Result<Results> {
     if !report.left_out.is_empty() {
         notes.push(format!("left out: {}", report.left_out.join(", ")));
     }
-    let entries = report.rows.iter().map(|row| entry(&report, row));
     Ok(Results {
         tool: IOZONE,
         version: format!("iozone-{}", report.version),
         measured_utc: None,
-        entries: entries.collect(),
+        entries,
         notes,
     })
 }
@@ -66,6 +67,7 @@ fn entry(report: &IozoneReport, row: &IozoneResult) -> PeerResult {
         elapsed_ns: (bytes as f64 * 1e9 / row.bytes_per_s).min((1u64 << 60) as f64) as u64,
         user_ns: 0,
         system_ns: 0,
+        ended: Ended::Done,
         failure: None,
         command: report.command.clone(),
         histograms: Vec::new(),

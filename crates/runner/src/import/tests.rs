@@ -65,6 +65,114 @@ fn a_job_without_words_leaves_the_others() {
     Import::parse(&report(&jobs[1..2])).expect_err("nothing is left");
 }
 
+/// Options of jobs, two of which are alone a cell of an experiment: that would leave out one of them as the same.
+const LIKE_ANOTHER: [[&str; 2]; 4] = [
+    // Reads, without the sync of the writes before them.
+    [
+        r#""rw": "write", "bs": "4k", "fdatasync": "1""#,
+        r#""rw": "read", "bs": "128k""#,
+    ],
+    [
+        r#""rw": "randrw", "bs": "4k", "fsync": "1""#,
+        r#""rw": "randread", "bs": "4k""#,
+    ],
+    // More threads than blocks.
+    [
+        r#""rw": "randread", "bs": "4k", "numjobs": "2", "size": "64m""#,
+        r#""rw": "randread", "bs": "1m", "numjobs": "2", "size": "1m", "filename": "x""#,
+    ],
+    // An engine without registered buffers.
+    [
+        r#""rw": "read", "bs": "4k", "ioengine": "io_uring", "fixedbufs": "1", "registerfiles": "1""#,
+        r#""rw": "read", "bs": "4k", "ioengine": "libaio""#,
+    ],
+];
+
+#[test]
+fn every_job_is_a_sample_even_one_that_an_experiment_leaves_out() {
+    let all = |options: &[&str]| -> Vec<String> {
+        let with = |(number, options): (usize, &&str)| {
+            let usual = r#""rw": "randread", "bs": "BS", "numjobs": "2""#;
+            let job = JOB.replace(usual, options).replace("NAME", "a");
+            job.replace("GROUP", &number.to_string())
+        };
+        options.iter().enumerate().map(with).collect()
+    };
+    for pair in LIKE_ANOTHER {
+        let record = imported(&report(&all(&pair)));
+        assert_eq!(
+            (record.cells.len(), record.samples.len()),
+            (2, 2),
+            "{pair:?}"
+        );
+    }
+    let jobs = all(&LIKE_ANOTHER.concat());
+    let record = imported(&report(&jobs));
+    assert_eq!(record.samples.len(), 8);
+    // The definition in the file says no more than the jobs did.
+    let toml = &record.experiment.toml;
+    let experiment = Experiment::from_toml(toml, "the file").expect("a definition");
+    assert_eq!(experiment.only.len(), record.cells.len(), "{toml}");
+}
+
+/// As a report has jobs that read at random, each with options of its own.
+fn jobs_with(options: &[&str]) -> Vec<String> {
+    let with = |(number, options): (usize, &&str)| {
+        let job = job("a", number as u32, "4k").replace(r#", "numjobs": "2""#, "");
+        let (before, after) = job.split_once(r#""bs": "4k""#).expect("its size");
+        format!(r#"{before}"bs": "4k", {options}{after}"#)
+    };
+    options.iter().enumerate().map(with).collect()
+}
+
+#[test]
+fn jobs_on_different_files_are_cells_and_on_one_file_samples() {
+    let on = |names: &[&str]| {
+        let options: Vec<String> = names
+            .iter()
+            .map(|name| format!(r#""filename": "{name}""#))
+            .collect();
+        let options: Vec<&str> = options.iter().map(String::as_str).collect();
+        report(&jobs_with(&options))
+    };
+    let text = on(&["/dev/a", "/dev/shm/b", "/dev/a", "c"]);
+    let record = imported(&text);
+    assert_eq!(record.experiment.factors, ["target"]);
+    let cells = record.cells.iter().map(|cell| cell.levels.join(" "));
+    let cells: Vec<String> = cells.collect();
+    assert_eq!(cells, ["/dev/a", "/dev/shm/b", "/(folder of fio)/c"]);
+    let of: Vec<i64> = record.samples.iter().map(|sample| sample.cell).collect();
+    assert_eq!(of, [0, 1, 0, 2], "in the order of the report");
+    let import = Import::parse(&text).expect("a report");
+    insta::assert_snapshot!(import.notes().join("\n"), @r"
+    jobs with the same settings and target are the samples of one cell
+    its jobs measured different files, devices or servers: each is a level of the factor target
+    the report does not name the folder that fio ran in: /(folder of fio) stands for it
+    ");
+    let record = imported(&on(&["/dev/a", "/dev/a"]));
+    assert_eq!((record.cells.len(), record.samples.len()), (1, 2));
+    assert!(record.experiment.factors.is_empty());
+    assert_eq!(record.cells[0].spec.target, None);
+}
+
+#[test]
+fn a_steady_state_that_a_job_looked_for_and_did_not_find_is_kept() {
+    let looks = r#""steadystate": "iops:2%", "steadystate_duration": "3""#;
+    let found = |attained: u32| {
+        let verdict = format!(r#"{{"steadystate": {{"attained": {attained}}}, "#);
+        let job = jobs_with(&[looks]).remove(0);
+        imported(&report(&[job.replacen('{', &verdict, 1)]))
+    };
+    for (attained, ended) in [(0, Ended::Time), (1, Ended::Steady)] {
+        let record = found(attained);
+        assert_eq!(record.samples[0].ended, ended);
+        let steady = record.cells[0].spec.trial.steady.expect("its rule");
+        assert_eq!(steady.to_string(), "iops:2%/3s/0/1s");
+    }
+    let without = imported(&report(&jobs_with(&[r#""rw": "read""#])));
+    assert_eq!(without.samples[0].ended, Ended::Done);
+}
+
 #[test]
 fn what_servers_ran_is_taken_and_their_sum_is_not() {
     let of = |name: &str, host: &str| {
@@ -75,8 +183,9 @@ fn what_servers_ran_is_taken_and_their_sum_is_not() {
     assert!(!sum.contains("options"));
     let jobs = [of("a", "one"), of("a", "two"), sum];
     let text = report(&jobs).replace("\"jobs\"", "\"client_stats\"");
-    let import = Import::parse(&text).expect("a report");
-    assert_eq!(import.results.entries.len(), 2);
+    let targets = imported(&text).cells.into_iter().map(|cell| cell.levels);
+    let targets: Vec<String> = targets.flatten().collect();
+    assert_eq!(targets, ["//one/(folder of fio)", "//two/(folder of fio)"]);
 }
 
 #[test]

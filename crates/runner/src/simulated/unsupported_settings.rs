@@ -103,6 +103,11 @@ fn of_trial(trial: &TrialSpec) -> impl IntoIterator<Item = RefusableField> + use
 /// # Errors
 /// Of kind [`Usage`](iolab_workload::Kind::Usage): a setting none of whose values has a meaning, or one that the user asked for.
 pub fn adapt(experiment: &mut Experiment, asked: &dyn Fn(&str) -> bool) -> Result<Option<String>> {
+    let is_swept = experiment.factors.iter().any(|f| f.of.is("registered"));
+    if !asked("registered") && !is_swept && experiment.names("registered") {
+        // Every job file of fio without fixedbufs has registered=false, whatever its engine. It is about the time of system calls.
+        experiment.apply_set("registered=true")?;
+    }
     let mut left_out: Vec<(&str, Vec<String>)> = Vec::new();
     for RefusableField { name, why, .. } in treatments(&CellSpec::default()) {
         let Some(setting) = Setting::find(name) else {
