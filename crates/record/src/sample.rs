@@ -157,6 +157,8 @@ pub struct RankReport {
     pub parts: Vec<Part>,
     /// Each client, in the order of their first ranks.
     pub clients: Vec<ClientPart>,
+    /// Bytes that all of them access: of a file that each has for itself, the sum. `None` for a single one.
+    pub region_bytes: Option<u64>,
     /// Activity of all ranks.
     pub together: Option<RankActivity>,
 }

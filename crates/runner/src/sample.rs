@@ -31,12 +31,21 @@ pub(super) struct VisitPosition {
     pub(super) warmup: bool,
 }
 
-/// The sample of one trial of a cell. `origin` is what answers for the target's bytes.
+/// What the workers of a trial access.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Accessed {
+    /// What answers for its bytes.
+    pub(super) origin: Origin,
+    /// How many bytes it is.
+    pub(super) region_bytes: u64,
+}
+
+/// The sample of one trial of a cell.
 pub(super) fn sample(
     cell: &CellSpec,
     place: VisitPosition,
     outcome: &Outcome,
-    origin: &Origin,
+    accessed: Accessed,
     started_utc: String,
     wall: Duration,
 ) -> Sample {
@@ -46,9 +55,9 @@ pub(super) fn sample(
         region: outcome.region,
         ..did(outcome)
     };
-    let verdict = match *origin {
+    let verdict = match accessed.origin {
         Origin::Model => computed(),
-        Origin::Medium(medium) => verdict(spec, &whole, medium, cell.bytes_used()),
+        Origin::Medium(medium) => verdict(spec, &whole, medium, accessed.region_bytes),
     };
     Sample {
         cell: place.cell as i64,

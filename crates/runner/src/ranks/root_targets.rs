@@ -132,6 +132,11 @@ fn named_at(place: &RemoteTarget, rank: usize, host: &str) -> Option<PathBuf> {
     per_rank_paths::place(path, rank, host).ok()
 }
 
+/// Whether each rank has a file of its own for this target, and not one for each host.
+pub(super) fn is_by_rank(place: &RemoteTarget) -> bool {
+    place.own.is_some() && (place.scratch || per_rank_paths::is_by_rank(&place.path))
+}
+
 /// A target of the root as the other ranks open it, which `share` it or have one of their own.
 pub(super) fn of(named: &Path, target: &Target, need: &Need, share: bool) -> Result<RemoteTarget> {
     let scratch = target.kind() == TargetKind::Scratch;

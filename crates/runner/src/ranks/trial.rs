@@ -22,7 +22,7 @@ use iolab_workload::outcome::{FailedRank, Failure, Outcome};
 use iolab_workload::trial::{FileLayout, Others, TrialSpec};
 use iolab_workload::{Error, Result};
 
-use super::{ANSWER, Member, habits};
+use super::{ANSWER, Member, habits, root_targets};
 
 /// A wait shorter than this is waited out on the CPU, ns: a sleep would end too late.
 const AWAKE_NS: i64 = 200_000;
@@ -102,12 +102,20 @@ impl Member {
         let accounts = accounts.and_then(|number| self.accounts.get(number));
         let accounts = accounts.cloned().unwrap_or_default();
         let shares = accounts.shares(&self.places, &roster, rank);
-        let mut own = self.part(outcome, &spec, &workers, shares)?;
+        let apart = spec.has_own_range() || self.has_own_file(task);
+        let mut own = self.part(outcome, (&spec, apart), &workers, shares)?;
         let client = self.client(&own.rest, &roster, target, &accounts);
         own.rest.clients.extend(client);
         let whole = self.team.conclude(habits(ANSWER), Some(own));
         let whole = whole.map_err(|halt| self.error(halt))?;
         Ok(whole.map(|whole| merged(whole, &self.clients)))
+    }
+
+    /// Whether no other rank uses the file of this trial's target.
+    fn has_own_file(&self, task: &Task) -> bool {
+        let number = usize::try_from(task.target).ok();
+        let target = number.and_then(|number| self.targets.get(number));
+        target.is_some_and(root_targets::is_by_rank)
     }
 
     /// Waits, without work for the CPU, until the ranks that take part are through.
@@ -153,7 +161,7 @@ impl Member {
     fn part(
         &mut self,
         mut outcome: Outcome,
-        spec: &TrialSpec,
+        (spec, apart): (&TrialSpec, bool),
         workers: &[(u64, u64)],
         shares: Shares,
     ) -> Result<joint::Contribution<TrialContribution>> {
@@ -197,7 +205,7 @@ impl Member {
             rest: TrialContribution {
                 outcome,
                 shares,
-                apart: spec.has_own_range(),
+                apart,
                 region_bytes: region_bytes(spec),
                 parts: vec![part],
                 clients: Vec::new(),
@@ -213,6 +221,7 @@ fn merged(whole: MergedTrial<TrialContribution>, clients: &[usize]) -> (Outcome,
     if clients.len() < 2 {
         return (outcome, RankReport::default());
     }
+    let region_bytes = Some(whole.rest.region_bytes);
     let begin = activity.first_start.middle();
     let parts = whole.rest.parts.iter();
     let mut parts: Vec<Part> = parts.map(|part| stored(part, begin)).collect();
@@ -242,6 +251,7 @@ fn merged(whole: MergedTrial<TrialContribution>, clients: &[usize]) -> (Outcome,
     let report = RankReport {
         parts,
         clients: of_clients,
+        region_bytes,
         together: Some(together),
     };
     (outcome, report)

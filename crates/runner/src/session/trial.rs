@@ -15,7 +15,7 @@ use super::super::executor::Executor;
 use super::super::fit;
 use super::super::now_utc;
 use super::super::record::Last;
-use super::super::sample::{self, VisitPosition};
+use super::super::sample::{self, Accessed, VisitPosition};
 use super::super::strategy::Visit;
 use super::{Session, Stop, check, snapshot};
 
@@ -142,13 +142,17 @@ impl Session<'_> {
         let RankReport {
             parts,
             clients,
+            region_bytes,
             together,
         } = executor.by_ranks();
         let mut whole = sample::sample(
             cell,
             made.place,
             outcome,
-            &executor.origin(cell),
+            Accessed {
+                origin: executor.origin(cell),
+                region_bytes: region_bytes.unwrap_or_else(|| cell.bytes_used()),
+            },
             made.started_utc.clone(),
             made.wall,
         );

@@ -56,6 +56,39 @@ fn a_rank_has_a_target_of_its_own() {
     ");
 }
 
+/// What is seen of the files of all ranks is added up, also where each rank visits the whole of its own one.
+#[test]
+fn every_file_of_a_rank_counts() {
+    for (named, layout, files) in [
+        ("r{rank}", "shared", 3),
+        ("r{rank}", "interleaved", 3),
+        (".", "interleaved", 1),
+    ] {
+        let folder = tempfile::tempdir().expect("a folder");
+        for rank in 0..3 {
+            std::fs::create_dir(folder.path().join(format!("r{rank}"))).expect("a folder");
+        }
+        let named = folder.path().join(named);
+        let layout = format!("layout={layout}");
+        let sets = ["bs=64k", "pattern=rand", "sync=none", &layout];
+        let (record, _) = with_ranks(3, |ranks| measure(ranks, &named, "write-size", &sets));
+        let record = record.expect("measured");
+        assert!(!record.samples.is_empty());
+        for sample in &record.samples {
+            // Some file systems do not tell what the page cache holds.
+            let Some(seen) = sample.region.after else {
+                continue;
+            };
+            assert_eq!(seen.looked_bytes, files << 20, "{layout}: {seen:?}");
+            let clients = record.client_samples.iter();
+            let own = clients.filter(|client| client.id == sample.id);
+            let dirty = own.filter_map(|client| client.region.after?.dirty_bytes);
+            let dirty = dirty.fold(0, u64::saturating_add);
+            assert_eq!(seen.dirty_bytes.unwrap_or(dirty), dirty, "{layout}");
+        }
+    }
+}
+
 #[test]
 fn ranks_see_one_store_under_paths_of_their_own() {
     let folder = tempfile::tempdir().expect("a folder");
