@@ -10,6 +10,7 @@ use iolab_analysis::bends::Bends;
 use iolab_record::RunRecord;
 use iolab_synthetic::{add_cell, around, rate_behind, record, size_curve};
 use iolab_workload::service_level::ServiceLevels;
+use iolab_workload::stages::PerStage;
 use iolab_workload::units::format_size;
 
 use super::scene::{Item, Text};
@@ -511,6 +512,25 @@ fn colours_can_be_set_by_a_page() {
         );
     }
     assert!(style.contains("prefers-color-scheme:dark"));
+}
+
+/// Who has traced the requests is not advised to trace them.
+#[test]
+fn where_no_request_was_split_by_layer_the_reason_is_the_advice() {
+    let advice = |change: &dyn Fn(&mut iolab_record::Sample)| {
+        let mut record = traced();
+        record.samples.iter_mut().for_each(change);
+        let error = figure_of(&[record], &kind(FigureKind::Stages)).expect_err("no stages");
+        error.remedy().expect("advice").to_owned()
+    };
+    let unjoined = advice(&|sample| {
+        let trace = sample.traced.as_mut().expect("traced");
+        trace.stages = PerStage::default();
+        trace.note = "471 of 471 requests have no complete set of events".to_owned();
+    });
+    insta::assert_snapshot!(unjoined, @"trials were traced: 471 of 471 requests have no complete set of events");
+    let untraced = advice(&|sample| sample.traced = None);
+    insta::assert_snapshot!(untraced, @"measure with --set trace=true, as root");
 }
 
 /// Of trials that differ the medians of the layers do not add up: each trial has most of its time in another one.

@@ -13,6 +13,7 @@ use iolab_record::Operation;
 use iolab_record::RunStatus;
 use iolab_stats::Interval;
 use iolab_workload::quantity::{counted, digits, format_ns, format_percent, significant};
+use iolab_workload::stages::CarriedBy;
 use iolab_workload::tool::Tool;
 use iolab_workload::trial::{Rate, TrialSpec};
 
@@ -425,6 +426,14 @@ fn stage_columns(_: &Analysis, rows: &[TableRow<'_>]) -> Vec<Column> {
             false => Vec::new(),
         };
     }
+    // In layers, the work of this machine is a part of it.
+    let is_layers = |row: &TableRow<'_>| {
+        stages(row.cell).is_none_or(|stages| stages.carried_by == CarriedBy::Layers)
+    };
+    let carrier = match rows.iter().all(is_layers) {
+        true => "layers",
+        false => "device",
+    };
     let of = |heading: &str, dispensable, value: fn(&CellStages) -> Option<String>| {
         column(rows, heading, dispensable, |c| {
             stages(c)
@@ -433,10 +442,10 @@ fn stage_columns(_: &Analysis, rows: &[TableRow<'_>]) -> Vec<Column> {
         })
     };
     vec![
-        of("device p50", 3, |all| {
+        of(&format!("{carrier} p50"), 3, |all| {
             Some(format_ns(all.stages.device.as_ref()?.p50_ns))
         }),
-        of("device p99", 4, |all| {
+        of(&format!("{carrier} p99"), 4, |all| {
             Some(format_ns(all.stages.device.as_ref()?.p99_ns))
         }),
         of("host share", 3, |all| all.host_share().map(format_percent)),

@@ -2,23 +2,27 @@
 
 use std::path::Path;
 
+use iolab_host::device::Device;
 use iolab_plan::cells::PlannedCell;
 use iolab_storage::Target;
 use iolab_storage::sectors::Carrier;
 
-/// What to know before requests are traced on disks without a queue of requests, which are mostly memory (zram); `None` where no such
-/// disk is traced.
+/// What to know before requests are traced on disks in memory (zram, brd), which are as fast; `None` where no such disk is traced.
 pub(crate) fn note(cells: &[PlannedCell], targets: &[(&Path, &Target)]) -> Option<String> {
     let is_traced = |cell: &PlannedCell| cell.spec.trials().into_iter().any(|trial| trial.trace);
-    let is_without_queue = |(_, target): &&(&Path, &Target)| {
-        let carrier = target.carrier();
-        matches!(carrier, Ok(Carrier::Disk { has_requests, .. }) if !has_requests)
+    let is_memory = |(_, target): &&(&Path, &Target)| match target.carrier() {
+        Ok(Carrier::Disk { number, .. }) => {
+            let device = Device::read(Path::new("/sys"), number);
+            device.is_some_and(|device| device.transport.is_memory())
+        }
+        Ok(Carrier::Fuse(_) | Carrier::FileServer(_)) | Err(_) => false,
     };
-    let (named, _) = targets.iter().find(is_without_queue)?;
-    cells.iter().any(is_traced).then(|| {
-        format!(
-            "{}: trace=true costs about 0.3 us per recorded event, with two or more per request: a large share of the time of a request on a disk in memory (zram); --set trace=false,true measures it",
-            named.display()
-        )
-    })
+    if !cells.iter().any(is_traced) {
+        return None;
+    }
+    let (named, _) = targets.iter().find(is_memory)?;
+    Some(format!(
+        "{}: trace=true costs about 0.3 us per recorded event, with two or more per request: a large share of the time of a request on a disk in memory; --set trace=false,true measures it",
+        named.display()
+    ))
 }

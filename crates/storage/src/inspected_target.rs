@@ -9,7 +9,7 @@ use iolab_workload::medium::Medium;
 use rustix::fs::{FileType, Mode, OFlags, SeekFrom, fstat, fstatfs, open, seek};
 
 use super::device_stack::{Stack, device_below};
-use super::{device, mounts, overlay, sysfs};
+use super::{device, mounts, overlay, sysfs, users};
 
 /// What is looked at.
 #[derive(Debug)]
@@ -107,6 +107,8 @@ fn own_medium(file: impl AsFd) -> Medium {
     let kind = fstat(&file).map(|stat| FileType::from_raw_mode(stat.st_mode));
     match kind {
         Ok(FileType::CharacterDevice) => Medium::Memory,
+        // As `/dev/zero` does.
+        Ok(FileType::BlockDevice) if is_zeros(&file) => Medium::Memory,
         Ok(FileType::BlockDevice) => Medium::Storage,
         _ => match fstatfs(&file) {
             Ok(stat) if mounts::is_memory_fs(&stat) => Medium::Memory,
@@ -114,4 +116,10 @@ fn own_medium(file: impl AsFd) -> Medium {
             _ => Medium::Storage,
         },
     }
+}
+
+/// Whether a block device stores nothing, and reads as zeros.
+fn is_zeros(file: impl AsFd) -> bool {
+    let number = fstat(file).ok().and_then(|stat| device::number_of(&stat));
+    number.is_some_and(users::stores_nothing)
 }

@@ -51,6 +51,8 @@ pub struct MovingPlaces {
     pub disk: Number,
     /// Whether the disk has requests, which pass a queue; others take bios as they come.
     pub has_requests: bool,
+    /// Whether it stands on other devices.
+    pub is_layer: bool,
     /// What `fstatfs` tells of the file system: of btrfs, its UUID and the number of the subvolume.
     pub file_system: u64,
     /// Where its device begins on the disk, bytes.
@@ -65,6 +67,8 @@ pub struct SectorMap {
     pub disk: Number,
     /// Whether the disk has requests, which pass a queue; others take bios as they come.
     pub has_requests: bool,
+    /// Whether it stands on other devices.
+    pub is_layer: bool,
     /// In ascending order of offsets.
     extents: Vec<Extent>,
 }
@@ -84,6 +88,8 @@ pub(super) struct Disk {
     pub(super) number: Number,
     start: u64,
     pub(super) has_requests: bool,
+    /// Whether it stands on other devices.
+    is_layer: bool,
 }
 
 /// Sectors beside each other.
@@ -187,6 +193,7 @@ impl Target {
         Ok(SectorMap {
             disk: disk.number,
             has_requests: disk.has_requests,
+            is_layer: disk.is_layer,
             extents,
         })
     }
@@ -207,6 +214,7 @@ impl Target {
         Ok(MovingPlaces {
             disk: disk.number,
             has_requests: disk.has_requests,
+            is_layer: disk.is_layer,
             file_system: told
                 .map_err(|_| "the file system cannot be asked (fstatfs)")?
                 .f_fsid,
@@ -227,8 +235,27 @@ impl Target {
             return Err(why);
         }
         let device = self.device().ok_or("it lies on no block device")?;
-        disk_of(Path::new("/sys"), device).ok_or("the device below it is not in /sys/dev/block")
+        let sys = Path::new("/sys");
+        if is_multipath_head(sys, device) {
+            return Err(
+                "the events of a multipath NVMe disk name its paths, which are hidden: nvme_core.multipath=N as a kernel parameter shows them as disks",
+            );
+        }
+        disk_of(sys, device).ok_or("the device below it is not in /sys/dev/block")
     }
+}
+
+/// Whether a device is an NVMe disk, or a partition of one, that passes its requests on to paths: alone among these it has no queue of
+/// its own.
+fn is_multipath_head(sys: &Path, (major, minor): Number) -> bool {
+    let own = std::fs::canonicalize(sys.join(format!("dev/block/{major}:{minor}")));
+    own.is_ok_and(|own| {
+        let disk = match own.join("partition").exists() {
+            true => own.parent().unwrap_or(&own),
+            false => &own,
+        };
+        sysfs::name_of(disk).starts_with("nvme") && !sysfs::has_requests(disk)
+    })
 }
 
 /// The disk that a device is, or that it is a partition of.
@@ -248,6 +275,7 @@ pub(super) fn disk_of(sys: &Path, device: Number) -> Option<Disk> {
         number: sysfs::device_number(&disk)?,
         start,
         has_requests: sysfs::has_requests(&disk),
+        is_layer: sysfs::linked_devices(&disk.join("slaves")).is_ok_and(|all| !all.is_empty()),
     })
 }
 
@@ -306,6 +334,7 @@ mod tests {
         let map = SectorMap {
             disk: (8, 0),
             has_requests: true,
+            is_layer: false,
             // 8 KiB, a hole of 4 KiB, 8 KiB.
             extents: vec![extent(0, 8192, 1 << 20), extent(12_288, 8192, 1 << 30)],
         };
@@ -343,6 +372,29 @@ mod tests {
         assert_eq!(found((259, 1)), Some(((259, 0), 1 << 20, true)));
         assert_eq!(found((259, 0)), Some(((259, 0), 0, true)));
         assert_eq!(found((1, 1)), None);
+    }
+
+    /// As Linux 6.12 shows a namespace with two paths, and one without.
+    #[test]
+    fn a_multipath_disk_of_nvme_has_no_queue() {
+        let sys = tempfile::tempdir().expect("a folder");
+        let links = sys.path().join("dev/block");
+        std::fs::create_dir_all(&links).expect("a folder");
+        let add = |folder: &str, number: &str, files: &[&str]| {
+            let folder = sys.path().join("devices").join(folder);
+            for file in files.iter().chain(&[""]) {
+                std::fs::create_dir_all(folder.join(file)).expect("a folder");
+            }
+            std::os::unix::fs::symlink(folder, links.join(number)).expect("linked");
+        };
+        add("nvme0n1", "259:3", &[]);
+        add("nvme0n1/nvme0n1p1", "259:4", &["partition"]);
+        add("nvme1n1", "259:5", &["mq"]);
+        add("nvme1n1/nvme1n1p1", "259:6", &["partition"]);
+        add("dm-0", "253:0", &[]);
+        let heads = [3, 4, 5, 6].map(|minor| is_multipath_head(sys.path(), (259, minor)));
+        assert_eq!(heads, [true, true, false, false]);
+        assert!(!is_multipath_head(sys.path(), (253, 0)));
     }
 
     #[test]
@@ -386,6 +438,7 @@ mod tests {
         let places = MovingPlaces {
             disk: (8, 0),
             has_requests: true,
+            is_layer: false,
             file_system: 7,
             start: 512,
             chunks: chunks.to_vec(),

@@ -1,6 +1,7 @@
 //! Programs of the system that know more than we do, where they are installed. They are looked for in the system's own
 //! folders alone: what `PATH` names first may be anybody's.
 
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -12,7 +13,8 @@ pub(super) struct Output {
     pub(super) stdout: String,
 }
 
-/// Runs a program to its end; `None` when it is not installed or cannot be started.
+/// Runs a program to its end; `None` when it is not installed or cannot be started. It has a process group of its own: Ctrl-C, which a
+/// terminal sends to all of a group, would end it, and what it does not tell would look like something that is not there.
 pub(super) fn output(name: &str, arguments: &[&str]) -> Option<Output> {
     let program = ["/usr/sbin", "/sbin", "/usr/bin", "/bin"]
         .iter()
@@ -22,6 +24,7 @@ pub(super) fn output(name: &str, arguments: &[&str]) -> Option<Output> {
         .args(arguments)
         .env_clear()
         .env("LC_ALL", "C")
+        .process_group(0)
         .stdin(Stdio::null())
         .stderr(Stdio::null())
         .output()
@@ -30,4 +33,24 @@ pub(super) fn output(name: &str, arguments: &[&str]) -> Option<Output> {
         code: done.status.code(),
         stdout: String::from_utf8_lossy(&done.stdout).into_owned(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_signal_to_the_group_of_this_process_does_not_reach_a_tool() {
+        // The fifth word is the process group (proc_pid_stat(5)).
+        let script = "read -r pid name state parent group rest </proc/self/stat; echo $group";
+        let group = output("sh", &["-c", script]).expect("there is a shell");
+        let own = rustix::process::getpgrp().as_raw_nonzero().to_string();
+        assert_eq!(group.code, Some(0));
+        assert_ne!(group.stdout.trim(), own);
+        assert!(
+            group.stdout.trim().parse::<u32>().is_ok(),
+            "{}",
+            group.stdout
+        );
+    }
 }

@@ -42,7 +42,7 @@ use inventory::Inventory;
 pub(super) use inventory::open_node;
 pub(super) use mapper::PoolSpace;
 pub use mapper::mapped_kinds;
-pub(super) use mapper::mapped_table;
+pub(super) use mapper::{mapped_table, stores_nothing};
 use openers::{How, Look, Unseen, Wanted};
 pub(super) use remote_files::handle;
 pub(super) use space_below::{Image, Pool, Supply, below_device, below_file};

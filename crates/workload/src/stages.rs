@@ -143,6 +143,9 @@ named! {
         /// A disk.
         #[default]
         Disk = "disk",
+        /// A device that stands on others (device mapper, md, multipath), from the request that it is given to its answer: the work of this
+        /// machine in these layers too.
+        Layers = "layers",
         /// The server of a file system in user space, from the request that the kernel sends it to its answer.
         Server = "server",
         /// A file server and the network before it (NFS), from the request that the kernel begins to send it to its answer.

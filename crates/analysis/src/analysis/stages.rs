@@ -154,6 +154,10 @@ impl CellStages {
 
     /// The share of a request's mean time that the host takes: all but the device; the median over the trials.
     pub fn host_share(&self) -> Option<f64> {
+        // Layers are a part of this machine, and their time is not known without that of the disks.
+        if self.carried_by == CarriedBy::Layers {
+            return None;
+        }
         let device = self.stages.device.as_ref()?;
         let host: Vec<f64> = device.shares.iter().map(|share| 1.0 - share).collect();
         median(&host)

@@ -62,6 +62,9 @@ fn stack(facts: &Facts) -> Vec<&Device> {
     facts.device.as_ref().map(Device::stack).unwrap_or_default()
 }
 
+/// What to do about a target that is not storage.
+const ON_STORAGE: &str = "findmnt --real    # choose a directory on storage";
+
 /// Devices that keep their data in memory.
 pub(super) fn memory(facts: &Facts) -> Vec<Finding> {
     stack(facts)
@@ -76,7 +79,7 @@ pub(super) fn memory(facts: &Facts) -> Vec<Finding> {
                     device.name
                 ),
             )
-            .remedy("findmnt --real    # choose a directory on storage")
+            .remedy(ON_STORAGE)
         })
         .collect()
 }
@@ -114,9 +117,19 @@ pub(super) fn looped(facts: &Facts) -> Vec<Finding> {
     stack(facts).into_iter().filter_map(device).collect()
 }
 
+/// Whether it is a mapped device that reads as zeros and drops what is written.
+pub(super) fn stores_nothing(device: &Device) -> bool {
+    device.layer.as_deref() == Some("zero") && device.below.is_empty()
+}
+
 /// Layers that change what a request costs.
 pub(super) fn layers(facts: &Facts) -> Vec<Finding> {
     let layer = |device: &Device| {
+        if stores_nothing(device) {
+            let what = "stores nothing: it reads as zeros; results show the limits of iolab, not of storage";
+            let what = format!("{} {what}", device.name);
+            return Some(Finding::must_fix(Topic::Device, "layer", what).remedy(ON_STORAGE));
+        }
         let what = match (device.transport, device.layer.as_deref()) {
             (_, Some("crypt")) => "encrypts: part of every request is CPU time",
             (Transport::Raid, _) => {
@@ -126,7 +139,7 @@ pub(super) fn layers(facts: &Facts) -> Vec<Finding> {
             (_, Some("flakey" | "error" | "dust")) => {
                 "fails, drops or corrupts requests by its table: it is made for tests"
             }
-            (_, Some("zero")) => "stores nothing: it reads as zeros",
+            (_, Some("zero")) => "stores nothing in a part of it, which reads as zeros",
             (_, Some("thin")) => {
                 "allocates space on the first write to a block: such a write takes longer than the next"
             }
@@ -243,7 +256,7 @@ pub(super) fn write_cache(facts: &Facts) -> Vec<Finding> {
         ))
     };
     // Layers only repeat what is said of the devices below them.
-    let bottom = |device: &&Device| device.below.is_empty();
+    let bottom = |device: &&Device| device.below.is_empty() && !stores_nothing(device);
     stack(facts)
         .into_iter()
         .filter(bottom)
@@ -437,6 +450,21 @@ mod tests {
             only(layers, &with(|d| d.layer = Some("crypt".to_owned()))).0,
             WorthKnowing
         );
+    }
+
+    #[test]
+    fn a_device_that_stores_nothing_has_no_durable_writes() {
+        let with_layer = |layer: &str| {
+            with(|d| {
+                d.write_cache = Some("write through".to_owned());
+                d.layer = Some(layer.to_owned());
+            })
+        };
+        assert!(is_silent(write_cache, &with_layer("zero")));
+        assert_eq!(write_cache(&with_layer("linear")).len(), 1);
+        let (severity, what, _) = only(layers, &with_layer("zero"));
+        assert_eq!(severity, MustFix);
+        insta::assert_snapshot!(what, @"nvme0n1p1 stores nothing: it reads as zeros; results show the limits of iolab, not of storage");
     }
 
     #[test]

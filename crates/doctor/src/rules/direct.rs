@@ -1,7 +1,7 @@
 //! Whether direct I/O bypasses the page cache: judged by trying it.
 
 use super::super::facts::{Direct, Transfer};
-use super::{Facts, Finding, Topic, folder, one, quoted};
+use super::{Facts, Finding, Topic, device, folder, one, quoted};
 use iolab_workload::quantity::format_bytes;
 
 /// From this share of the bytes on a transfer counts as having gone where it should.
@@ -25,6 +25,8 @@ enum DirectVerdict {
 pub(super) fn direct(facts: &Facts) -> Vec<Finding> {
     match &facts.direct {
         None => Vec::new(),
+        // Nothing that the requests reach would be a device.
+        _ if facts.device.as_ref().is_some_and(device::stores_nothing) => Vec::new(),
         Some(Direct::Refused(why)) => one(Finding::worth_knowing(
             Topic::DirectIo,
             "direct-io",
@@ -192,6 +194,17 @@ mod tests {
         ] {
             assert_eq!(only(direct, &read(Ok(counted))).0, Fine, "{counted:?}");
         }
+    }
+
+    #[test]
+    fn requests_to_what_stores_nothing_reach_no_device() {
+        let all = Some(BYTES);
+        let mut facts = read(Ok(transfer(all, all, Some(0))));
+        facts.device = Some(iolab_host::device::Device {
+            layer: Some("zero".to_owned()),
+            ..Default::default()
+        });
+        assert_eq!(direct(&facts), []);
     }
 
     #[test]

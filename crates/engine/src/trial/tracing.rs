@@ -324,6 +324,12 @@ impl<'a> TracedFiles<'a> {
 
     fn carried_by(&self) -> CarriedBy {
         merge_carriers(self.each.iter().map(|file| match file.way {
+            FileWay::Disk(SectorMap { is_layer, .. })
+            | FileWay::Moving(MovingPlaces { is_layer, .. })
+                if is_layer =>
+            {
+                CarriedBy::Layers
+            }
             FileWay::Disk(_) | FileWay::Moving(_) | FileWay::Unknown => CarriedBy::Disk,
             FileWay::FileServer(_) => CarriedBy::FileServer,
             FileWay::Fuse(_) => CarriedBy::Server,
@@ -493,6 +499,9 @@ fn tell(own: &Recorded, joined: &Joined, recording: &Recording, clock: &Clock) -
     let no_queue = match own.carried_by {
         CarriedBy::Disk => {
             "the device has no queue of requests: its time begins when it is given the request"
+        }
+        CarriedBy::Layers => {
+            "the device's time is that of the layers of this machine (device mapper, md) and the disks below them, and begins when the uppermost is given the request"
         }
         CarriedBy::Server => {
             "the device's time is that of the server of the file system (FUSE), which has no queue that shows"

@@ -33,10 +33,16 @@ pub(in super::super) fn model(runs: &[FigureRun<'_>], options: &Options) -> Resu
         .flat_map(|run| traced(run, runs.len() > 1))
         .collect();
     if cells.is_empty() {
-        return Err(
-            Error::usage("no cell has requests that were split by layer")
-                .hint("measure with --set trace=true, as root"),
+        let all = runs.iter().flat_map(|run| &run.analysis().cells);
+        let why = all
+            .filter_map(|cell| cell.stages.as_ref())
+            .find_map(|stages| stages.note.as_deref());
+        // It comes from the run file.
+        let hint = why.map_or_else(
+            || "measure with --set trace=true, as root".to_owned(),
+            |why| format!("trials were traced: {}", escape_control(why)),
         );
+        return Err(Error::usage("no cell has requests that were split by layer").hint(hint));
     }
     let names = cells.iter().map(|cell| cell.name.as_str()).collect();
     let along = axis::names(

@@ -54,7 +54,7 @@ fn trust(runs: &[AnalysedRun]) -> Trust {
     told(runs, |digest| digest.trust.clone())
 }
 
-fn told<T>(runs: &[AnalysedRun], use_it: impl FnOnce(&Digest<'_>) -> T) -> T {
+pub(crate) fn told<T>(runs: &[AnalysedRun], use_it: impl FnOnce(&Digest<'_>) -> T) -> T {
     let interpretations: Vec<Interpretation> = runs.iter().map(Interpretation::of).collect();
     let pairs = runs.iter().zip(&interpretations);
     let told: Vec<Told<'_>> = pairs

@@ -103,6 +103,23 @@ pub fn mapped_kinds(number: Number) -> Vec<String> {
     kinds
 }
 
+/// Whether a device stores nothing: it is a mapped one whose table has only the target `zero`.
+pub(in super::super) fn stores_nothing(number: Number) -> bool {
+    stores_nothing_in(Path::new("/sys"), number, &mapped_table)
+}
+
+fn stores_nothing_in(sys: &Path, number: Number, table: &dyn Fn(Number) -> Option<String>) -> bool {
+    let dir = sys.join(format!("dev/block/{}:{}", number.0, number.1));
+    // It stands on no device. Others are not asked: a program has to be started for it.
+    let is_bottom = || sysfs::linked_devices(&dir.join("slaves")).is_ok_and(|all| all.is_empty());
+    if !dir.join("dm").exists() || !is_bottom() {
+        return false;
+    }
+    let table = table(number).unwrap_or_default();
+    let mut kinds = table.lines().map(kind).peekable();
+    kinds.peek().is_some() && kinds.all(|kind| kind == Some("zero"))
+}
+
 /// The table of a mapped device; `None` where it is no such device, or its table cannot be read.
 pub(in super::super) fn mapped_table(number: Number) -> Option<String> {
     let dir = format!("/sys/dev/block/{}:{}", number.0, number.1);
@@ -204,6 +221,27 @@ mod tests {
         // What else there is keeps its bytes anywhere.
         assert_eq!(parse_table("0 4096 striped 2 128 8:1 0 8:2 0"), None);
         assert_eq!(parse_table("0 4096 linear 8:2"), None);
+    }
+
+    #[test]
+    fn a_device_that_only_reads_as_zeros_stores_nothing() {
+        let sys = tempfile::tempdir().expect("a folder");
+        let device = sys.path().join("dev/block/253:0");
+        let stores_nothing =
+            |table: &str| stores_nothing_in(sys.path(), (253, 0), &|_| Some(table.to_owned()));
+        let zero = "0 262144 zero \n";
+        std::fs::create_dir_all(device.join("slaves")).expect("made");
+        assert!(!stores_nothing(zero), "no mapped device");
+        std::fs::create_dir(device.join("dm")).expect("made");
+        assert!(stores_nothing(zero));
+        assert!(stores_nothing("0 8 zero \n8 8 zero \n"));
+        for other in ["", "0 262144 error \n", "0 8 zero \n8 8 linear 8:0 0\n"] {
+            assert!(!stores_nothing(other), "{other}");
+        }
+        let member = device.join("slaves/sda");
+        std::fs::create_dir(&member).expect("made");
+        std::fs::write(member.join("dev"), "8:0\n").expect("written");
+        assert!(!stores_nothing(zero), "it stands on another one");
     }
 
     /// As Linux 6.1 prints them for volumes made by LVM.

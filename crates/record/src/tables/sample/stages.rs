@@ -44,7 +44,7 @@ pub fn stages() -> Vec<Column<Sample>> {
         word!("trace_journal", Sample, traced?.journal?, Journal)
             .doc("how the journal of the file system shows, where syncs were traced: `none`, by its `commits`, by the device's `metadata-writes`, or `hidden`: a server has it, if there is one");
         word!("trace_carrier", Sample, traced?.carried_by, CarriedBy)
-            .doc("what has a request in the stage `device`: a `disk`, the `server` of a file system in user space, a `file-server` with its network (NFS), or `both`: several of these, of groups");
+            .doc("what has a request in the stage `device`: a `disk`, `layers` that stand on others (device mapper, md) with the disks below, the `server` of a file system in user space, a `file-server` with its network (NFS), or `both`: several of these, of groups");
     };
     let stages = [
         stage!(admission),

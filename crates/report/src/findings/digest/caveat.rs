@@ -32,6 +32,14 @@ pub(super) fn all(analyses: &[&Analysis], claims: &[Claim]) -> Vec<Caveat> {
         "the drive may still write for other cells during reads",
     ));
     caveats.extend(written_out(analyses));
+    let is_unjoined = |cell: &CellAnalysis| {
+        let stages = cell.stages.as_ref();
+        stages.is_some_and(|stages| stages.known < stages.traced)
+    };
+    caveats.extend(about(
+        count(analyses, is_unjoined),
+        "traced trials whose requests were not split by layer",
+    ));
     caveats.extend(of_rounds(analyses));
     caveats.extend(unsteady(analyses));
     // The levels of an inquiry are no answer: what it compares has intervals of its own.
