@@ -5,7 +5,9 @@ mod keys;
 
 use std::collections::HashMap;
 
-pub use key::{Bit, Bytes, Family, Flag, Hex, Key, Real, Tenths, Text, ValueType, Whole};
+pub use key::{
+    Bit, Bytes, Family, Flag, Hex, Key, Real, Tenths, Text, ValueType, Whole, WholeText,
+};
 pub use keys::{ALL, Cache, Holds, KEYS, KeyEntry, Keys, TargetFact};
 
 /// How the identity of a device begins that ends when it is detached, or the machine restarts.

@@ -14,6 +14,7 @@ mod latex_table;
 mod markdown;
 mod markdown_blocks;
 mod method;
+mod own_model;
 mod page_table;
 mod picture;
 mod program;
@@ -222,9 +223,7 @@ impl<'a> StudyReport<'a> {
     /// What to do before the commands of a page that repeat it.
     fn before_commands(&self) -> &'static str {
         match self.place {
-            DefinitionPlace::Document => {
-                "Save the definition of each experiment from the evidence above. Then run:"
-            }
+            DefinitionPlace::Document => "Save each definition from the evidence above. Then run:",
             DefinitionPlace::Archive => "Run these commands in the folder of this page:",
         }
     }

@@ -223,6 +223,7 @@ fn one_target(
         .or_else(|| differs(x, y, &KEYS.device_model))
         .or_else(|| differs(x, y, &KEYS.device_bytes))
         .or_else(|| differs(x, y, &KEYS.device_transport))
+        .or_else(|| differs(x, y, &KEYS.model_digest))
 }
 
 /// The duration and number of trials affect how much runs differ.

@@ -86,7 +86,17 @@ fn an_archive_holds_all_that_a_report_rests_on() {
         .lines()
         .filter_map(|line| line.get(line.find("iolab ")?..));
     let commands: Vec<&str> = commands.collect();
-    insta::assert_snapshot!(commands.join("\n"), @"");
+    let (first, others) = commands.split_first().unwrap();
+    assert!(
+        first.starts_with("iolab run experiments/e1-read-size.toml "),
+        "{first}"
+    );
+    insta::assert_snapshot!(others.join("\n"), @r"
+    iolab compare runs/e1-read-size.iolab e1-read-size-again.iolab
+    iolab report runs/e1-read-size.iolab -o report-again.html
+    iolab table runs/e1-read-size.iolab
+    iolab export runs/e1-read-size.iolab --format csv -o samples.csv
+    ");
     assert!(!page.contains("a.iolab"));
     let again = run(&out, &["table", "runs/e1-read-size.iolab"]).expect(0);
     let first = run(folder.path(), &["table", "a.iolab"]).expect(0);

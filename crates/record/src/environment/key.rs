@@ -37,6 +37,23 @@ impl ValueType for Text {
     }
 }
 
+/// The text of a whole file, as it is.
+#[derive(Debug, Clone, Copy)]
+pub struct WholeText;
+
+impl ValueType for WholeText {
+    type Value = String;
+    const WORDS: &'static str = "text of a file";
+
+    fn read(text: &str) -> Option<String> {
+        Some(text.to_owned())
+    }
+
+    fn write(value: &String) -> String {
+        value.clone()
+    }
+}
+
 /// Bytes that need not be UTF-8, of any length.
 #[derive(Debug, Clone, Copy)]
 pub struct Hex;

@@ -2,7 +2,9 @@
 
 use std::fmt;
 
-use super::key::{Bit, Bytes, Family, Flag, Hex, Key, Real, Tenths, Text, ValueType, Whole};
+use super::key::{
+    Bit, Bytes, Family, Flag, Hex, Key, Real, Tenths, Text, ValueType, Whole, WholeText,
+};
 use crate::peak_source::PeakSource;
 use iolab_workload::counters::Traffic;
 use iolab_workload::linkage::Linkage;
@@ -130,6 +132,7 @@ keys! {
     probe_loader: Text = "the loader that the dynamic build of the reader names";
     model_title: Text = "what the model is, as its definition says";
     model_digest: Text = "digest of the model's definition: FNV-1a with 64 bits";
+    model_definition: WholeText (passing) = "text of the model's definition, where that is a file of the user";
     model_block_bytes: Bytes = "smallest unit that the model addresses";
     ranks: Whole = "processes (ranks) that measured together; lacks where there was one, without MPI";
     rank_hosts: Whole = "hosts that they ran on";

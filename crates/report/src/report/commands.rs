@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use super::Input;
+use super::own_model::OwnModel;
 use iolab_analysis::consent::NeededConsent;
 use iolab_record::target_paths::target_paths;
 use iolab_workload::shell::shell_path;
@@ -20,7 +21,12 @@ pub(super) fn of_report(inputs: &[Input]) -> Vec<String> {
 
 /// The commands that repeat one run and compare it with this one. `definition` is the name of the file with its experiment, `again`
 /// that of the new run file.
-pub(super) fn of_run(input: &Input, definition: &str, again: &str) -> Vec<String> {
+pub(super) fn of_run(
+    input: &Input,
+    definition: &str,
+    model: Option<&OwnModel>,
+    again: &str,
+) -> Vec<String> {
     let run = &input.run.record().run;
     let record = input.run.record();
     let consent = NeededConsent::of(record);
@@ -33,7 +39,11 @@ pub(super) fn of_run(input: &Input, definition: &str, again: &str) -> Vec<String
         (true, true) => 1,
         (false, _) => usize::MAX,
     };
-    let targets: Vec<String> = target_paths(record)
+    let paths = match model {
+        Some(model) => vec![model.target().into()],
+        None => target_paths(record),
+    };
+    let targets: Vec<String> = paths
         .iter()
         .take(given)
         .map(|target| format!(" {}", quoted_path(target)))

@@ -29,12 +29,14 @@ This is a suggestion: the owner of the data decides. Change this file and CITATI
 enum Holding {
     Any,
     Runs,
+    /// Those with models whose definition is a file of the user.
+    Models,
     /// Those with files of `iolab witness`.
     Observations,
 }
 
 /// What lies where.
-const CONTENTS: [(Holding, &str); 11] = table! {
+const CONTENTS: [(Holding, &str); 12] = table! {
     (Holding::Any, "report.html        all results on one page; needs no network and no other file");
     (Holding::Any, "figures/           each figure as SVG and as PDF");
     (Holding::Runs, "data/cells.csv     one row per cell: medians, intervals, evidence");
@@ -42,6 +44,7 @@ const CONTENTS: [(Holding, &str); 11] = table! {
     (Holding::Observations, "data/*.json        what 'iolab witness' saw; 'iolab schema witness' describes it");
     (Holding::Any, "runs/              the run files (SQLite), from which 'iolab report' makes everything else again");
     (Holding::Runs, "experiments/       the definition of each experiment");
+    (Holding::Models, "models/            the definition of each model that is not built in");
     (Holding::Any, "environment.csv    machine, kernel, file system and device of each run");
     (Holding::Any, "CITATION.cff       how to cite the data: add your name");
     (Holding::Any, "LICENSE            what the data may be used for");
@@ -102,6 +105,8 @@ fn of_report(
         files.push((archived_run(&section.stem), content));
         let toml = section.toml.clone().into_bytes();
         files.push((archived_definition(&section.stem), toml));
+        let model = section.model.as_ref().filter(|model| model.is_shown);
+        files.extend(model.map(|model| (model.file.clone(), model.text.clone().into_bytes())));
     }
     for (part, content) in report.programs.iter().zip(observations) {
         files.extend(part.deposited(content)?);
@@ -123,6 +128,10 @@ fn readme(report: &StudyReport<'_>) -> String {
         let is_there = match holding {
             Holding::Any => true,
             Holding::Runs => !report.inputs.is_empty(),
+            Holding::Models => report
+                .sections
+                .iter()
+                .any(|section| section.model.is_some()),
             Holding::Observations => !report.programs.is_empty(),
         };
         if is_there {

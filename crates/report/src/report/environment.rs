@@ -2,6 +2,8 @@
 
 use std::collections::HashSet;
 
+use iolab_record::environment::KEYS;
+
 use super::{Input, section};
 use crate::fact;
 
@@ -19,9 +21,10 @@ pub(super) fn facts(inputs: &[Input]) -> Vec<Fact> {
     let names = inputs
         .iter()
         .flat_map(|i| i.run.record().environment.iter());
+    // A definition has a place of its own.
     let names = names
         .map(|(name, _)| name)
-        .filter(|name| seen.insert(*name));
+        .filter(|name| *name != KEYS.model_definition.name() && seen.insert(*name));
     let runs = section::names(inputs);
     let fact = |name: &str| Fact {
         name: fact::name(name),

@@ -153,11 +153,16 @@ pub(super) fn page<'a>(report: &'a StudyReport<'a>) -> Result<String> {
     let targets: Vec<&str> = overview.targets.iter().map(String::as_str).collect();
     let outlines = overview.overlaid_outlines.iter();
     let outlines: Vec<&Sparkline> = outlines.map(|(.., outline)| outline).collect();
+    let is_alone = |name: &str| {
+        let alike = overview.overlaid_outlines.iter();
+        alike.filter(|(_, other, _)| other == name).count() == 1
+    };
     let smalls = overview
         .overlaid_outlines
         .iter()
         .filter_map(|(number, name, outline)| {
-            let (_, id) = named(*number)?;
+            let (of_section, id) = named(*number)?;
+            let name = if is_alone(name) { name } else { &of_section };
             Small::of(&id, name, outline, &targets)
         });
     let groups = [&report.results, &report.doubts, &report.limits];

@@ -257,6 +257,15 @@ fn settings(chapter: &Chapter<'_>) -> String {
         )
     };
     text.push_str(&definition("", section));
+    if let Some(model) = section.model.as_ref().filter(|model| model.is_shown) {
+        let _ = writeln!(
+            text,
+            "Model, as {}:\n\n{}",
+            escaped(&model.file),
+            block(&model.shown())
+        );
+    }
+    let _ = writeln!(text, "{}\n", sentence(&section.model_note));
     for earlier in &chapter.otherwise_defined {
         let of = format!(" of the earlier run {}", sentence(&earlier.name));
         text.push_str(&definition(&of, earlier));

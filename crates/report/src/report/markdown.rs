@@ -149,6 +149,17 @@ fn experiment(chapter: &Chapter<'_>, is_only: bool) -> String {
         section.toml_name,
         block(&section.toml)
     );
+    if let Some(model) = section.model.as_ref().filter(|model| model.is_shown) {
+        let _ = writeln!(
+            text,
+            "Model, as `{}`:\n\n{}",
+            model.file,
+            block(&model.shown())
+        );
+    }
+    if !section.model_note.is_empty() {
+        let _ = writeln!(text, "{}\n", sentence(&section.model_note));
+    }
     for earlier in &chapter.otherwise_defined {
         let _ = writeln!(
             text,

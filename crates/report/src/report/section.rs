@@ -12,6 +12,7 @@ use iolab_workload::settings::{Value, cell_label};
 
 use super::captioned::Captioned;
 use super::file_names::{DefinitionPlace, archived_definition, id, stem};
+use super::own_model::{self, OwnModel};
 use super::run_sequence::RunSequence;
 use super::summary::moment;
 use super::{Input, clean, commands, evidence, standard_tables};
@@ -46,6 +47,10 @@ pub(super) struct Section {
     /// How the repetition ended.
     pub(super) ended: String,
     pub(super) events: Vec<Event>,
+    /// The definition of its model, where that is a file of the user.
+    pub(super) model: Option<OwnModel>,
+    /// That the run file lacks this definition; empty where it does not.
+    pub(super) model_note: String,
     /// The definition as TOML, and the file that commands name: that of the latest run where both have the same.
     pub(super) toml: String,
     pub(super) toml_name: String,
@@ -84,9 +89,19 @@ pub(super) fn all(
             format!("{}.toml", stem(index, input))
         }
     };
-    let named = names(inputs).into_iter().zip(inputs).enumerate();
+    let models = own_model::all(inputs, sequences, place);
+    let named = names(inputs).into_iter().zip(models).zip(inputs);
     named
-        .map(|(index, (name, input))| Section::new(index, name, input, toml_name(index, input)))
+        .enumerate()
+        .map(|(index, ((name, model), input))| {
+            let place = SectionPlace {
+                index,
+                name,
+                toml_name: toml_name(index, input),
+                model,
+            };
+            Section::new(place, input)
+        })
         .collect()
 }
 
@@ -113,8 +128,22 @@ pub(super) fn names(inputs: &[Input]) -> Vec<String> {
     inputs.iter().map(name).collect()
 }
 
+/// What a section has from its place among the others.
+struct SectionPlace {
+    index: usize,
+    name: String,
+    toml_name: String,
+    model: Option<OwnModel>,
+}
+
 impl Section {
-    fn new(index: usize, name: String, input: &Input, toml_name: String) -> Self {
+    fn new(place: SectionPlace, input: &Input) -> Self {
+        let SectionPlace {
+            index,
+            name,
+            toml_name,
+            model,
+        } = place;
         let (record, analysis) = (input.run.record(), input.run.analysis());
         let tables = tables(analysis, &input.interpretation.peers);
         let rows = tables.first().map_or(0, |table| table.grid.rows.len());
@@ -143,7 +172,14 @@ impl Section {
             ended: ended(record, analysis),
             events: events(record),
             toml: lines(&record.experiment.toml),
-            commands: commands::of_run(input, &toml_name, &format!("{stem}-again.iolab")),
+            commands: commands::of_run(
+                input,
+                &toml_name,
+                model.as_ref(),
+                &format!("{stem}-again.iolab"),
+            ),
+            model,
+            model_note: own_model::lacking(record),
             toml_name,
             stem,
         }

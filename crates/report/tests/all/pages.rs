@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use iolab_analysis::analysed_run::AnalysedRun;
+use iolab_record::environment::KEYS;
 use iolab_record::{FurtherTarget, Interval, Moved, PerOperation, RunRecord, SampleSeries, Series};
 use iolab_report::input::{Input, InsideTrials};
 use iolab_report::report::StudyReport;
@@ -428,5 +429,37 @@ fn runs_of_one_experiment_are_repeated_from_files_of_their_own() {
     iolab run e3-sizes.toml /data --seed 7 -o e3-sizes-again.iolab
     iolab compare v3.iolab e3-sizes-again.iolab
     iolab report v1.iolab v2.iolab v3.iolab -o report-again.html
+    ");
+}
+
+/// A run on a model is repeated on the definition that the report has; what a run file lacks is said.
+#[test]
+fn a_model_of_the_user_is_shown_once_and_named_by_the_commands() {
+    let mut runs = named_alike(&[
+        ("1", Pattern::Rand, "a"),
+        ("2", Pattern::Rand, "a"),
+        ("3", Pattern::Seq, "b"),
+        ("4", Pattern::Strided, "c"),
+    ]);
+    for (number, input) in runs.iter_mut().enumerate() {
+        let mut record = input.run.record().clone();
+        record.run.target = "model:m/noisy.toml".to_owned();
+        let definition = (number < 3).then(|| "title = \"Noisy\"".to_owned());
+        record.environment.put(&KEYS.model_definition, definition);
+        record.environment.put(&KEYS.model_digest, "d1".to_owned());
+        *input = Input::new(input.path.clone(), AnalysedRun::of(record));
+    }
+    let report = StudyReport::new(&runs).markdown("x").unwrap().text;
+    let of_model = report.lines().filter(|line| {
+        let begins = ["Model, ", "The run file", "iolab run "];
+        begins.iter().any(|begin| line.starts_with(begin))
+    });
+    insta::assert_snapshot!(of_model.collect::<Vec<_>>().join("\n"), @r"
+    Model, as `e2-noisy.model.toml`:
+    The run file does not contain the definition of model:m/noisy.toml, whose digest is d1.
+    iolab run e2-sizes.toml model:e2-noisy.model.toml --seed 7 -o e1-sizes-again.iolab
+    iolab run e2-sizes.toml model:e2-noisy.model.toml --seed 7 -o e2-sizes-again.iolab
+    iolab run e3-sizes.toml model:e2-noisy.model.toml --seed 7 -o e3-sizes-again.iolab
+    iolab run e4-sizes.toml model:m/noisy.toml --seed 7 -o e4-sizes-again.iolab
     ");
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use iolab_diskmodel::Model;
-use iolab_diskmodel::definition::Definition;
+use iolab_diskmodel::definition::{Definition, catalogue};
 use iolab_workload::trial::{Batch, TrialSpec};
 use iolab_workload::usage_errors;
 use iolab_workload::{Error, Result};
@@ -212,6 +212,12 @@ impl Disk {
         environment.put(&KEYS.clock_source, VIRTUAL.to_owned());
         environment.put(&KEYS.model_title, self.definition.title.clone());
         environment.put(&KEYS.model_digest, self.digest());
+        let is_builtin = |name| catalogue::ENTRIES.iter().any(|entry| entry.name == name);
+        let own = self
+            .name
+            .strip_prefix(PREFIX)
+            .filter(|name| !is_builtin(*name));
+        environment.put(&KEYS.model_definition, own.map(|_| self.text.clone()));
         environment.put(&KEYS.model_block_bytes, self.block());
         let write_cache = match self.definition.model.has_write_cache() {
             true => "write back",

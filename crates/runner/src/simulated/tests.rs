@@ -105,6 +105,11 @@ fn a_run_on_a_model_says_so_everywhere() {
     let title = record.environment.get(&KEYS.model_title);
     insta::assert_snapshot!(title.unwrap(), @"Hewlett-Packard 97560, 1.37 GB, 4,002 rpm");
     assert_eq!(
+        record.environment.get(&KEYS.model_definition),
+        None,
+        "built in"
+    );
+    assert_eq!(
         record.environment.get(&KEYS.memory_bytes),
         None,
         "of the machine"
@@ -118,6 +123,14 @@ fn a_run_on_a_model_says_so_everywhere() {
         "{:?}",
         analysis.cells[0].flags
     );
+}
+
+/// Elsewhere nothing else tells what it was.
+#[test]
+fn a_run_keeps_the_definition_of_a_model_from_a_file() {
+    let record = on_serial(experiment("read-size", &["bs=64k", "time=50ms"]));
+    let kept = record.environment.get(&KEYS.model_definition);
+    assert_eq!(kept.as_deref(), Some(SERIAL));
 }
 
 #[test]
