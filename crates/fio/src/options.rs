@@ -313,12 +313,17 @@ fn requests(options: &Options, trial: &mut TrialSpec, faults: &mut Faults) {
     trial.bs = faults.or(bytes, trial.bs);
     // What requests of several sizes begin at multiples of can be chosen.
     let several = ["bssplit", "bsrange", "blocksize_range"];
-    let has_several = several.iter().any(|name| options.contains_key(*name));
+    let differ = |text: &str| {
+        let [reads, writes, trims] = requests_and_threads::directions(text);
+        reads != writes || reads != trims
+    };
+    let has_several = several.iter().any(|name| options.contains_key(*name))
+        || value(options, "bs").is_some_and(|(_, text)| differ(text));
     let aligned = value(options, "ba").filter(|_| !has_several);
     if let Some((name, aligned)) = aligned {
-        match size(name, aligned) {
-            Ok(bytes) if bytes == trial.bs => {}
-            _ => faults.or(Err(refused(name, aligned, "blockalign")), ()),
+        let mut each = requests_and_threads::directions(aligned).into_iter();
+        if !each.all(|bytes| size(name, bytes).is_ok_and(|bytes| bytes == trial.bs)) {
+            faults.or(Err(refused(name, aligned, "blockalign")), ());
         }
     }
     trial.threads = faults.or(count(options, "numjobs", THREADS_MAX), 1);

@@ -89,7 +89,11 @@ fn sizes_and_pauses(spec: &TrialSpec) -> Vec<String> {
                 true => format!("--bsrange={},{}", range(&mix.reads), range(&mix.writes)),
                 false => format!("--bssplit={},{}", split(&mix.reads), split(&mix.writes)),
             });
-            words.push(format!("--blockalign={}", spec.bs));
+            let starts = [&mix.reads, &mix.writes].map(|sizes| sizes.start().unwrap_or(spec.bs));
+            words.push(match starts {
+                [reads, writes] if reads != writes => format!("--blockalign={reads},{writes}"),
+                [both, _] => format!("--blockalign={both}"),
+            });
         }
     }
     for (name, percent) in [

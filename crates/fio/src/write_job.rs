@@ -187,6 +187,15 @@ mod tests {
                 "read-random",
                 &[
                     "bs=4k",
+                    "bs_mix=4k/64k@64k",
+                    "read_percent=50",
+                    "pattern=rand-replace",
+                ],
+            ),
+            (
+                "read-random",
+                &[
+                    "bs=4k",
                     "threads=1,2",
                     "steady=iops_slope:0.5%/3s/1s/1s",
                     "time=15s",

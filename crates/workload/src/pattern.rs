@@ -265,8 +265,9 @@ impl Offsets {
     }
 
     /// The next offset of a request of `len` bytes, a multiple of the block size. Ordered requests follow each other; a random
-    /// one begins at a drawn block, or early enough to end within the region.
-    pub fn next_offset_of(&mut self, len: u64) -> u64 {
+    /// one begins at a drawn block, or early enough to end within the region, rounded down to a multiple of `start` from the worker's
+    /// first byte on.
+    pub fn next_offset_of(&mut self, len: u64, start: u64) -> u64 {
         let relative = match &mut self.kind {
             Order::Seq { next, end, .. } => {
                 let at = if *next + len > *end { 0 } else { *next };
@@ -278,8 +279,14 @@ impl Offsets {
                 *next = before - len;
                 *next
             }
-            Order::InFiles(files) => files.advance(Some(len)),
-            _ => (self.next_offset() - self.base).min(self.length - len),
+            Order::InFiles(files) => files.advance(Some((len, start))),
+            _ => {
+                let drawn = (self.next_offset() - self.base).min(self.length - len);
+                match start > self.bs {
+                    true => drawn - drawn % start,
+                    false => drawn,
+                }
+            }
         };
         self.base + relative
     }

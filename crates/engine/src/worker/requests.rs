@@ -180,16 +180,21 @@ impl Requests for Varied {
         {
             action = Action::Trim;
         }
-        let len = match &mut self.sizes {
-            None => self.bs,
-            Some(sizes) => sizes.draw(action == Action::Read),
+        let bs = u64::from(self.bs);
+        let (len, start) = match &mut self.sizes {
+            None => (self.bs, bs),
+            Some(sizes) => {
+                let reads = action == Action::Read;
+                let start = sizes.mix.of(reads).start();
+                (sizes.draw(reads), start.unwrap_or(bs))
+            }
         };
         // A smaller request begins at a block too.
         let room = u64::from(len.max(self.bs));
         let offset = match (&mut self.sequences, &self.sizes) {
-            (Some(sequences), _) => sequences.next_offset(&mut self.offsets, action, room),
+            (Some(sequences), _) => sequences.next_offset(&mut self.offsets, action, room, start),
             (None, None) => self.offsets.next_offset(),
-            (None, Some(_)) => self.offsets.next_offset_of(room),
+            (None, Some(_)) => self.offsets.next_offset_of(room, start),
         };
         let request = Request {
             action,
@@ -273,12 +278,12 @@ impl Sequences {
     }
 
     #[inline]
-    fn next_offset(&mut self, offsets: &mut Offsets, action: Action, room: u64) -> u64 {
+    fn next_offset(&mut self, offsets: &mut Offsets, action: Action, room: u64, start: u64) -> u64 {
         let end = &mut self.ends[action.completes()];
         let follows = self.left > 0 && offsets.holds(*end, room);
         let offset = match follows {
             true => *end,
-            false => offsets.next_offset_of(room),
+            false => offsets.next_offset_of(room, start),
         };
         *end = offset + room;
         self.left = self.left.checked_sub(1).unwrap_or(self.every - 1);
@@ -426,11 +431,15 @@ mod tests {
             layout in prop::sample::select(vec![FileLayout::Shared, FileLayout::Overlapping, FileLayout::Private]),
         ) {
             let offset = if layout == FileLayout::Private { 0 } else { offset * 4096 };
+            let (mix, start) = match pattern {
+                Pattern::Seq | Pattern::Reverse => ("4k:50,1k:20,8k:10,40k:20", 4096),
+                _ => ("4k:50,1k:20,8k:10,40k:20/8k:50,40k:50@12k", 12_288),
+            };
             let spec = TrialSpec {
                 seed, threads, pattern, layout, offset,
                 region: blocks * 4096,
                 read_percent: 50,
-                bs_mix: Some("4k:50,1k:20,8k:10,40k:20".parse().expect("a mix")),
+                bs_mix: Some(mix.parse().expect("a mix")),
                 limit: TrialLimit { bytes: Some(1 << 20), ..TrialLimit::default() },
                 ..TrialSpec::default()
             };
@@ -446,6 +455,8 @@ mod tests {
                     let request = requests.next();
                     total += u64::from(request.len);
                     prop_assert!(request.offset.is_multiple_of(4096));
+                    let is_write = request.action == Action::Write;
+                    prop_assert!(!is_write || threads > 1 || (request.offset - offset).is_multiple_of(start));
                     prop_assert!(request.offset >= offset);
                     prop_assert!(request.offset + u64::from(request.len) <= end);
                 }

@@ -7,7 +7,7 @@ use iolab_workload::Error;
 use iolab_workload::cpus::{Cpus, Placement};
 use iolab_workload::trial::{
     Advice, BS_MAX, Bursts, CacheState, IoPriority, NICE, PRIORITY_LEVEL_MAX, Pattern, SizeMix,
-    TrialSpec, WriteHint,
+    Sizes, TrialSpec, WriteHint,
 };
 
 use super::{Fault, Faults, Options, Read, is_set, refused, short, size, unknown, value};
@@ -28,28 +28,74 @@ pub(super) fn sizes(options: &Options, trial: &mut TrialSpec, faults: &mut Fault
         reads: reads.clone(),
         writes: writes.clone(),
     };
-    let all = || used.reads.shares().iter().chain(used.writes.shares());
-    let smallest = all().map(|share| share.bytes).min().unwrap_or(trial.bs);
-    trial.bs = match value(options, "ba") {
+    let smallest = [&mix.reads, &mix.writes].map(smallest);
+    let starts = match value(options, "ba") {
         Some((name, aligned)) => {
-            let bytes = size(name, aligned).and_then(|bytes| match bytes {
-                1..=BS_MAX => Ok(bytes),
-                _ => Err(unknown(name, aligned)),
-            });
-            let bytes = faults.or(bytes, smallest);
-            let starts = [&mix.reads, &mix.writes]
-                .map(|sizes| sizes.shares().iter().map(|share| share.bytes).min());
+            let of_direction = |number: usize| {
+                let text = directions(aligned)[number];
+                size(name, text).and_then(|bytes| match bytes {
+                    1..=BS_MAX => Ok(bytes),
+                    _ => Err(unknown(name, aligned)),
+                })
+            };
+            let given = match trial.trim_percent == 100 {
+                true => of_direction(2).map(|trims| [trims; 2]),
+                false => of_direction(0).and_then(|reads| Ok([reads, of_direction(1)?])),
+            };
+            let given = faults.or(given, smallest);
             // fio then keeps no map of visited blocks.
-            if trial.pattern == Pattern::Rand && starts.iter().any(|start| *start != Some(bytes)) {
+            if trial.pattern == Pattern::Rand && given != smallest {
                 trial.pattern = Pattern::RandReplace;
             }
-            bytes
+            given
         }
         None => smallest,
     };
+    let used = with_starts(trial, used, starts);
     let bs = trial.bs;
-    if all().any(|share| share.bytes != bs || share.multiples > 1) {
+    let mut all = used.reads.shares().iter().chain(used.writes.shares());
+    if all.any(|share| share.bytes != bs || share.multiples > 1) {
         trial.bs_mix = Some(used);
+    }
+}
+
+/// Euclid's algorithm.
+fn largest_divisor(mut one: u64, mut other: u64) -> u64 {
+    while other > 0 {
+        (one, other) = (other, one % other);
+    }
+    one
+}
+
+fn smallest(sizes: &Sizes) -> u64 {
+    let all = sizes.shares().iter().map(|share| share.bytes);
+    all.min().unwrap_or_default()
+}
+
+/// Gives the directions of a mix what their requests start at multiples of, of reads and of writes: both have the `bs` of the trial where it is the
+/// same, and in ordered patterns, whose requests follow each other.
+fn with_starts(trial: &mut TrialSpec, used: SizeMix, starts: [u64; 2]) -> SizeMix {
+    let [reads, writes] = match trial.read_percent {
+        100 => [starts[0]; 2],
+        0 => [starts[1]; 2],
+        _ => starts,
+    };
+    let is_ordered = matches!(
+        trial.pattern,
+        Pattern::Seq | Pattern::Strided | Pattern::Reverse
+    );
+    trial.bs = match is_ordered {
+        true => reads.min(writes),
+        false => largest_divisor(reads, writes),
+    };
+    let bs = trial.bs;
+    let starting = |sizes: Sizes, start: u64| match start == bs || is_ordered {
+        true => sizes,
+        false => sizes.starting_at(start),
+    };
+    SizeMix {
+        reads: starting(used.reads, reads),
+        writes: starting(used.writes, writes),
     }
 }
 

@@ -61,19 +61,28 @@ fn sizes_of_requests_are_mixed_as_fio_says() {
         (
             "rw=randrw bssplit=4k/50:16k/,8k",
             4096,
-            "4KiB:50,16KiB:50/8KiB:100",
+            "4KiB:50,16KiB:50/8KiB:100@8KiB",
         ),
         (
             "rw=randwrite bssplit=512/100,8k/50:64k/50",
             8192,
             "8KiB:50,64KiB:50",
         ),
-        ("rw=randrw bs=4k,8k", 4096, "4KiB:100/8KiB:100"),
+        // As in fio, each direction starts at multiples of its own smallest size, or of its own blockalign.
+        ("rw=randrw bs=4k,8k", 4096, "4KiB:100/8KiB:100@8KiB"),
+        ("rw=rw bs=4k,8k", 4096, "4KiB:100/8KiB:100"),
+        ("rw=randrw bs=4k,6k", 2048, "4KiB:100@4KiB/6KiB:100@6KiB"),
+        (
+            "rw=randrw bs=4k,64k blockalign=4k,16k",
+            4096,
+            "4KiB:100/64KiB:100@16KiB",
+        ),
+        ("rw=randrw bs=4k,64k ba=4k", 4096, "4KiB:100/64KiB:100"),
         ("rw=randread bsrange=4k-64k", 4096, "4KiB-64KiB:100"),
         (
             "rw=randrw bsrange=4k-8k,16k-64k",
             4096,
-            "4KiB-8KiB:100/16KiB-64KiB:100",
+            "4KiB-8KiB:100/16KiB-64KiB:100@16KiB",
         ),
         (
             "rw=randread bssplit=64k/50:128k/50 blockalign=4k",

@@ -91,20 +91,20 @@ impl InFiles {
         self.slot.saturating_mul(self.files.len() as u64)
     }
 
-    /// The next offset: of a block, or of a request of so many bytes.
+    /// The next offset: of a block, or of a request of so many bytes with its start.
     #[inline(never)]
-    pub(super) fn advance(&mut self, len: Option<u64>) -> u64 {
+    pub(super) fn advance(&mut self, request: Option<(u64, u64)>) -> u64 {
         if self.left_of_turn == 0 {
             self.take_turn();
         }
         self.left_of_turn -= 1;
         let number = self.open[self.turn];
         let file = &mut self.files[number];
-        let within = match len {
-            None => file.offsets.next_offset(),
-            Some(len) => file.offsets.next_offset_of(len),
+        let (within, len) = match request {
+            None => (file.offsets.next_offset(), self.bs),
+            Some((len, start)) => (file.offsets.next_offset_of(len, start), len),
         };
-        file.left = file.left.saturating_sub(len.unwrap_or(self.bs));
+        file.left = file.left.saturating_sub(len);
         if file.left == 0 {
             file.left = file.bytes;
             self.end_visit();

@@ -15,7 +15,7 @@ pub(super) const ROWS: &[Setting] = rows! { Requests:
       doc: "I/O size: bytes of one request",
       value: trial.bs, put_size, [1, BS_MAX] }
     { name: "bs_mix", kind: List, since: 6, exported: true,
-      doc: "I/O sizes and their shares in percent, drawn for each request: 4k:60,64k:30,1M:10; 4k-64k for any multiple of 4 KiB up to 64 KiB; a slash separates reads from writes; requests start at multiples of bs; none: every request has bs bytes",
+      doc: "I/O sizes and their shares in percent, drawn for each request: 4k:60,64k:30,1M:10; 4k-64k for any multiple of 4 KiB up to 64 KiB; a slash separates reads from writes; requests start at multiples of bs, random ones of 64 KiB with @64k after their sizes; none: every request has bs bytes",
       word_or_none: trial.bs_mix }
     { name: "random_every", kind: Count, since: 6, exported: true,
       doc: "draw a random offset for every so many requests; those between follow the last one of their direction in sequence, so that rand does not visit each block once per pass",

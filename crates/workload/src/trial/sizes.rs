@@ -9,7 +9,7 @@ use crate::quantity::exact_size;
 use crate::units::{format_size, parse_size};
 use crate::usage_errors;
 
-const HINT: &str = "write sizes with their shares in percent, for example 4k:60,64k:30,1M:10; a range such as 4k-64k is all multiples of its first size; with a slash between those of reads and those of writes: 4k:100/64k:50,1M:50";
+const HINT: &str = "write sizes with their shares in percent, for example 4k:60,64k:30,1M:10; a range such as 4k-64k is all multiples of its first size; with a slash between those of reads and those of writes: 4k:100/64k:50,1M:50; with what they start at multiples of: 4k/64k@64k";
 
 /// Most sizes, since each has a share of at least 1 %.
 const SIZES_MAX: usize = 100;
@@ -41,7 +41,10 @@ impl SizeShare {
 
 /// Sizes whose shares add up to 100 %; at least one.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Sizes(Vec<SizeShare>);
+pub struct Sizes {
+    shares: Vec<SizeShare>,
+    start: Option<u64>,
+}
 
 /// The distribution of request sizes in a trial; each size is drawn independently.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -55,27 +58,42 @@ pub struct SizeMix {
 impl Sizes {
     /// Sizes with their shares, in the order given.
     pub fn shares(&self) -> &[SizeShare] {
-        &self.0
+        &self.shares
+    }
+
+    /// What random requests of these sizes start at multiples of, bytes; `None` for the `bs` of the trial.
+    pub fn start(&self) -> Option<u64> {
+        self.start
+    }
+
+    /// The same sizes with this start.
+    pub fn starting_at(mut self, multiples_of: u64) -> Self {
+        self.start = Some(multiples_of);
+        self
     }
 
     /// Index in [`Sizes::shares`] of the size for a uniform draw from 0 to 99.
     #[inline]
     pub fn place(&self, draw: u32) -> usize {
         let mut below = 0;
-        let found = self.0.iter().position(|share| {
+        let found = self.shares.iter().position(|share| {
             below += share.percent;
             draw < below
         });
-        found.unwrap_or(self.0.len() - 1)
+        found.unwrap_or(self.shares.len() - 1)
     }
 
     /// Mean size of a request, bytes.
     pub fn mean(&self) -> f64 {
         let part = |share: &SizeShare| share.mean() * f64::from(share.percent);
-        self.0.iter().map(part).sum::<f64>() / 100.0
+        self.shares.iter().map(part).sum::<f64>() / 100.0
     }
 
     fn of_one(text: &str) -> Result<Self> {
+        let (text, start) = match text.split_once('@') {
+            Some((sizes, start)) => (sizes, Some(parse_size(start)?)),
+            None => (text, None),
+        };
         let mut read: Vec<(u64, u32, Option<u32>)> = Vec::new();
         usage_errors! {
             text.split(',').nth(SIZES_MAX).is_some() => format!("more than {SIZES_MAX} sizes: shares are whole percent"), HINT;
@@ -119,7 +137,8 @@ impl Sizes {
             multiples,
             percent: percent.unwrap_or(rest / open.max(1)),
         };
-        Ok(Self(read.into_iter().map(share).collect()))
+        let shares = read.into_iter().map(share).collect();
+        Ok(Self { shares, start })
     }
 }
 
@@ -154,7 +173,7 @@ fn parse_percent(text: &str) -> Result<u32> {
 impl Sizes {
     /// Those that are multiples of `block`, whose shares grow in proportion to 100 %; `None` where there are none.
     fn multiples_of(&self, block: u64) -> Option<Self> {
-        let kept = self.0.iter();
+        let kept = self.shares.iter();
         let mut kept: Vec<SizeShare> = kept
             .filter(|share| share.bytes.is_multiple_of(block))
             .copied()
@@ -171,7 +190,10 @@ impl Sizes {
         for place in by_loss.into_iter().take(lacking as usize) {
             kept[place].percent += 1;
         }
-        (!kept.is_empty()).then_some(Self(kept))
+        (!kept.is_empty()).then_some(Self {
+            shares: kept,
+            start: self.start,
+        })
     }
 }
 
@@ -197,11 +219,11 @@ impl SizeMix {
 
     /// Whether reads have one size or range, and writes too.
     pub fn is_single(&self) -> bool {
-        self.reads.0.len() == 1 && self.writes.0.len() == 1
+        self.reads.shares.len() == 1 && self.writes.shares.len() == 1
     }
 
     fn all(&self) -> impl Iterator<Item = &SizeShare> {
-        self.reads.0.iter().chain(&self.writes.0)
+        self.reads.shares.iter().chain(&self.writes.shares)
     }
 }
 
@@ -219,7 +241,7 @@ impl FromStr for SizeMix {
 
 impl fmt::Display for Sizes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (place, share) in self.0.iter().enumerate() {
+        for (place, share) in self.shares.iter().enumerate() {
             let separator = if place == 0 { "" } else { "," };
             write!(f, "{separator}{}", format_size(share.bytes))?;
             if share.multiples > 1 {
@@ -227,7 +249,10 @@ impl fmt::Display for Sizes {
             }
             write!(f, ":{}", share.percent)?;
         }
-        Ok(())
+        match self.start {
+            None => Ok(()),
+            Some(start) => write!(f, "@{}", format_size(start)),
+        }
     }
 }
 
@@ -290,6 +315,17 @@ impl TrialSpec {
             ))
             .hint("with bs_mix, requests start at multiples of bs: set bs to a size that divides all larger sizes of the mix"));
         }
+        let mut starts = [&mix.reads, &mix.writes]
+            .into_iter()
+            .filter_map(Sizes::start);
+        let is_ordered = matches!(self.pattern, Pattern::Seq | Pattern::Reverse);
+        usage_errors! {
+            starts.clone().any(|start| start == 0 || start > BS_MAX || !start.is_multiple_of(self.bs)) =>
+                format!("bs_mix={mix} with bs={}: a start that is not a multiple of bs", format_size(self.bs)),
+                "set bs to a size that divides what follows the @";
+            is_ordered && starts.next().is_some() => format!("bs_mix={mix} with pattern {}", self.pattern),
+                "ordered requests start where the last one ended: leave the @ out, or choose a random pattern";
+        }
         let largest = self.largest_request();
         let sharers = match self.parts_region() && self.pattern != Pattern::Rand
             || self.layout == FileLayout::Private
@@ -328,6 +364,8 @@ mod tests {
             ("4k:100/4k", "4KiB:100"),
             ("4k-64k", "4KiB-64KiB:100"),
             ("512:20,4k-8k:80", "512:20,4KiB-8KiB:80"),
+            ("4k/64k@64k", "4KiB:100/64KiB:100@64KiB"),
+            ("4k:50,64k:50@16k", "4KiB:50,64KiB:50@16KiB"),
         ] {
             let mix: SizeMix = text.parse().expect(text);
             assert_eq!(mix.to_string(), canonical);
@@ -352,6 +390,9 @@ mod tests {
             "512-1G",
             "4k-16k:50,8k:50",
             "8k:50,4k-16k:50",
+            "4k@",
+            "@4k",
+            "4k@4k@4k",
         ] {
             let error = text.parse::<SizeMix>().expect_err(text);
             assert!(error.remedy().is_some(), "{error}");
@@ -385,6 +426,8 @@ mod tests {
             "pattern=strided",
             "layout=interleaved",
             "verify=true read_percent=0",
+            "pattern=rand bs_mix=4k@6k",
+            "bs_mix=4k@8k",
         ];
         insta::assert_snapshot!(refusals("region=1M bs_mix=4k:50,64k:50", &changes), @r"
         bs=12k: bs_mix has requests of 64 KiB, which is neither below bs=12KiB nor a multiple of it
@@ -393,6 +436,8 @@ mod tests {
         pattern=strided: bs_mix with pattern strided and layout shared
         layout=interleaved: bs_mix with pattern seq and layout interleaved
         verify=true read_percent=0: verify with bs_mix
+        pattern=rand bs_mix=4k@6k: bs_mix=4KiB:100@6KiB with bs=4KiB: a start that is not a multiple of bs
+        bs_mix=4k@8k: bs_mix=4KiB:100@8KiB with pattern seq
         ");
     }
 }
