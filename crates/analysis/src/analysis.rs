@@ -153,6 +153,8 @@ pub struct CellAnalysis {
     pub minor_faults: Option<f64>,
     /// Whether the time limit ended any of its trials, whose length is then a setting.
     pub ended_by_time: bool,
+    /// How many of its trials ended otherwise than by the rule (`steady`) that was to end them; 0 without such a rule, and of another tool.
+    pub not_steady: usize,
     /// Origin of the bytes; `None` without trials.
     pub served: Option<CellServed>,
     /// Result of reading back; `None` where no trial was verified.
@@ -515,6 +517,7 @@ impl<'a> Context<'a> {
             cpu_ns_per_request: median_of(&ok, Sample::cpu_ns_per_request),
             minor_faults: median_of(&ok, |s| Some(s.counters.usage.minor_faults as f64)),
             ended_by_time: ok.iter().any(|sample| sample.ended == Ended::Time),
+            not_steady: not_steady(cell, &ok),
             served: served_by::served(&ok),
             verified: CellVerified::of(cell, trials),
             stages: CellStages::of(&ok),
@@ -545,6 +548,15 @@ fn tail(sample: &Sample, timed: ShownLatency) -> Option<f64> {
 fn peer_command(cell: &Cell, ok: &[&Sample]) -> Option<String> {
     let last = ok.last().filter(|_| is_peer(cell))?;
     Some(last.command().unwrap_or_default())
+}
+
+/// How many trials ended before they were steady by the rule that was to end them.
+fn not_steady(cell: &Cell, ok: &[&Sample]) -> usize {
+    let trials = cell.spec.trials();
+    // Other tools do not say what ended their trials.
+    let has_rule = !is_peer(cell) && trials.iter().all(|trial| trial.steady.is_some());
+    let ended = ok.iter().filter(|sample| sample.ended != Ended::Steady);
+    if has_rule { ended.count() } else { 0 }
 }
 
 fn is_peer(cell: &Cell) -> bool {

@@ -42,7 +42,7 @@ pub use causes::{
     Again, CauseVerdict, Remainder, Reproduction, Share, Suspected, Suspects, WhyUntried,
     is_answered, remainders,
 };
-pub use change::{Change, ChangePlace, NoChange};
+pub use change::{Change, ChangePlace, GradualChange, NoChange};
 pub use choice::{Access, Choice, choices};
 pub use comparison::{Comparison, Contrast, comparisons};
 use comparison::{random_across_runs, targets_across_runs};
@@ -88,7 +88,9 @@ pub enum Claim {
     Ways(Best),
     /// Throughput that changes its level for good.
     Change(Change),
-    /// Trials from their beginning without such a change.
+    /// A trial from its beginning that is not constant, without such a change.
+    Gradual(GradualChange),
+    /// Trials from their beginning without either.
     NoChange(NoChange),
     /// Slow requests, far above the median latency.
     LongTail(LongTail),
@@ -138,6 +140,7 @@ impl Claim {
             Self::LongTail(tail) => vec![tail.cell],
             Self::TimeByLayer(time) => vec![time.cell],
             Self::Change(change) => vec![change.cell],
+            Self::Gradual(change) => vec![change.cell],
             Self::Queued(queued) => vec![queued.cell],
             Self::Together(together) => {
                 let alone = together.alone_cells.iter().copied();
@@ -257,6 +260,7 @@ fn of_run(run: &Analysis, place: usize) -> Vec<Claim> {
     let curves = best_of_curves(run, place);
     all.extend((!curves.is_empty()).then_some(Claim::Best(curves)));
     all.extend(change::changes(run, place).into_iter().map(Claim::Change));
+    all.extend(change::gradual(run, place).map(Claim::Gradual));
     all.extend(change::no_change(run, place).map(Claim::NoChange));
     all.extend(long_tail(run, place).map(Claim::LongTail));
     all.extend(stages::time_by_layer(run, place).map(Claim::TimeByLayer));

@@ -56,7 +56,7 @@ pub struct HeadlineNumbers<'a> {
 /// A rate with its unit and the half-width of its 95 % interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct HeadlineRate {
-    /// Median; where the only trial changes its level, the level before that.
+    /// Median; where the only trial changes its level, its first level.
     pub value: f64,
     /// The level after the change; `None` without one.
     pub then: Option<f64>,
@@ -126,8 +126,8 @@ impl HeadlineCell<'_> {
         let per_mb_s = summary.median / self.cell.throughput?.median;
         let shift = self.shift.filter(|_| per_mb_s.is_finite());
         Some(HeadlineRate {
-            value: shift.map_or(summary.median, |shift| shift.before_mb_s * per_mb_s),
-            then: shift.map(|shift| shift.after_mb_s * per_mb_s),
+            value: shift.map_or(summary.median, |shift| shift.first_mb_s() * per_mb_s),
+            then: shift.map(|shift| shift.last().throughput_mb_s * per_mb_s),
             unit,
             precision: summary.precision(),
             interval: summary.median_interval.map(|i| (i.low, i.high)),

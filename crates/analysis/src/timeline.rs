@@ -2,13 +2,15 @@
 
 mod change_inside_trial;
 mod changes_over_run;
+mod gradual;
 mod recurring_changes;
 mod run_shift;
 mod unchanged_level;
 
 pub use changes_over_run::over_run;
+pub use gradual::{Direction, Gradual};
 pub use recurring_changes::{
-    Profile, ThroughputPoint, TrialShift, in_warm_ups, profile, within_trials,
+    Profile, ThroughputPoint, TrialLevel, TrialShift, in_warm_ups, profile, within_trials,
 };
 pub use run_shift::{Access, DisturbedTrials, IsDisturbed, Levels, RunShift};
 pub use unchanged_level::Unchanged;
@@ -39,6 +41,8 @@ pub struct Timeline {
     pub is_of_beginning: bool,
     /// Where it is, and nothing changed over the run: the cells whose only trial keeps its level.
     pub unchanged: Vec<Unchanged>,
+    /// Likewise, the cells whose only trial has no step, and is not constant either.
+    pub gradual: BTreeMap<i64, Gradual>,
 }
 
 impl Timeline {
@@ -46,6 +50,11 @@ impl Timeline {
     pub fn of_only_trial(&self, cell: i64) -> Option<&TrialShift> {
         let mut shifts = self.within.iter();
         shifts.find(|shift| shift.cell == cell && shift.trials == 1)
+    }
+
+    /// The course of the only trial of a cell that is not constant, though it has no such change.
+    pub fn gradual_of(&self, cell: i64) -> Option<&Gradual> {
+        self.gradual.get(&cell)
     }
 
     /// Of a run.
@@ -58,11 +67,11 @@ impl Timeline {
         };
         within.retain(|own| !over_run.iter().any(|shift| is_of_run(shift, own.cell)));
         let is_of_beginning = record.samples.iter().all(|sample| !sample.warmup);
-        let unchanged = match is_of_beginning && over_run.is_empty() {
-            true => {
-                unchanged_level::unchanged(record, |cell| within.iter().any(|own| own.cell == cell))
-            }
-            false => Vec::new(),
+        let (unchanged, gradual) = match is_of_beginning && over_run.is_empty() {
+            true => unchanged_level::without_step(record, |cell| {
+                within.iter().any(|own| own.cell == cell)
+            }),
+            false => (Vec::new(), BTreeMap::new()),
         };
         Self {
             over_run,
@@ -70,6 +79,7 @@ impl Timeline {
             in_warm_ups: in_warm_ups(record),
             is_of_beginning,
             unchanged,
+            gradual,
         }
     }
 }

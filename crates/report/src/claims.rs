@@ -24,8 +24,8 @@ mod remarks;
 mod side_doubt;
 
 use evidence::{
-    BentCurveData, ChangeData, CourseData, FixedCostData, LoadData, PreparationData, ProgramsData,
-    QueuedData, ReproductionData, RoundsData, StandardData, SteadyData, SuspectsData,
+    BentCurveData, ChangeData, CourseData, FixedCostData, GradualData, LoadData, PreparationData,
+    ProgramsData, QueuedData, ReproductionData, RoundsData, StandardData, SteadyData, SuspectsData,
     TimeByLayerData, TogetherData, TooFewData, VerifiedData,
 };
 pub(crate) use evidence::{
@@ -132,6 +132,8 @@ pub(crate) enum Evidence {
     Preparation(PreparationData),
     /// Throughput that changes its level for good.
     Change(ChangeData),
+    /// Throughput that is not constant over an only trial, without a step.
+    Gradual(GradualData),
     /// Trials of a soak that keep their level.
     NoChange {
         /// The cells, of which each has one trial.
@@ -139,6 +141,8 @@ pub(crate) enum Evidence {
         /// A rise or a fall by this factor that lasts for a quarter of a trial would have been found in each of them; `null` where one by 20
         /// would not.
         factor: Option<f64>,
+        /// A steady rise or fall by this factor over a whole trial would have been found in each of them; `null` where one by 20 would not.
+        drift: Option<f64>,
         /// Throughput of the first interval over that of the rest, in the cell in which it is furthest from it; `null` where it lies apart in
         /// none.
         began: Option<f64>,
@@ -417,9 +421,11 @@ impl Runs<'_> {
             Claim::TooFew(few) => Evidence::TooFew(TooFewData::of(few, self)),
             Claim::Preparation(untouched) => Evidence::Preparation(PreparationData::of(untouched)),
             Claim::Change(change) => Evidence::Change(ChangeData::of(change, self)),
+            Claim::Gradual(change) => Evidence::Gradual(GradualData::of(change, self)),
             Claim::NoChange(kept) => Evidence::NoChange {
                 cells: kept.cells.iter().map(|cell| self.cell(*cell)).collect(),
                 factor: kept.factor,
+                drift: kept.drift,
                 began: kept.began,
             },
             Claim::Steady(steady) => Evidence::Steady(SteadyData::of(steady, self)),

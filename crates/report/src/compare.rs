@@ -18,6 +18,7 @@ use iolab_analysis::compare::{
 };
 use iolab_analysis::doubt::{RatioBound, Reason, SideDoubt};
 use iolab_figure::result_names;
+use iolab_plan::precondition::SteadyRounds;
 use iolab_record::environment::KEYS;
 use iolab_workload::counters::Traffic;
 use iolab_workload::quantity::{counted, digits, format_p, format_percent, significant};
@@ -481,7 +482,7 @@ fn too_few(comparison: &Comparison) -> Option<String> {
     (without > 0).then(|| {
         let least = comparison.trials_min();
         let more = match comparison.is_of_rounds {
-            true => format!("window={least} in --precondition"),
+            true => window_advice(least),
             false => format!("a longer --budget, or --set trials_min={least}"),
         };
         format!(
@@ -492,6 +493,14 @@ fn too_few(comparison: &Comparison) -> Option<String> {
             },
         )
     })
+}
+
+/// How rounds until they are steady give so many trials: a window that is longer than a run has rounds never is steady.
+fn window_advice(trials: usize) -> String {
+    match trials <= SteadyRounds::default().rounds as usize {
+        true => format!("window={trials} in --precondition, with rounds={trials} or more"),
+        false => "several runs on each side: --base FILE... --new FILE...; a window of so many rounds is rarely steady".to_owned(),
+    }
 }
 
 /// A sentence about the number of trials for open verdicts.
@@ -516,7 +525,7 @@ fn advice(comparison: &Comparison) -> Option<String> {
         let how = match (comparison.unit, comparison.is_of_rounds) {
             // No run of iolab made them.
             (ReplicationUnit::Numbers, _) => String::new(),
-            (_, true) => format!(" (window={all} in --precondition)"),
+            (_, true) => format!(" ({})", window_advice(all)),
             (_, false) => format!(" (--set trials_min={all})"),
         };
         parts.push(format!(
@@ -556,4 +565,18 @@ pub fn csv(comparison: &Comparison, to: &mut dyn Write) -> io::Result<()> {
 pub fn json(comparison: &Comparison, to: &mut dyn Write) -> io::Result<()> {
     serde_json::to_writer_pretty(&mut *to, &data::Compared::of(comparison))?;
     writeln!(to)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_window_is_advised_that_the_rounds_of_a_run_do_not_reach() {
+        let said = [12, 860].map(window_advice);
+        insta::assert_snapshot!(said.join("\n"), @r"
+        window=12 in --precondition, with rounds=12 or more
+        several runs on each side: --base FILE... --new FILE...; a window of so many rounds is rarely steady
+        ");
+    }
 }

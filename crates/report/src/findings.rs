@@ -20,6 +20,7 @@ mod run_status;
 pub mod sentences;
 mod stages;
 mod tail;
+mod unsteady_trials;
 
 pub use agreement::{agreement, overall};
 pub use ceiling::exceeds_ceiling;
@@ -64,6 +65,7 @@ const TOPICS: &[&[Says]] = &[
     run_status::ORIGIN,
     disturbance::SAYS,
     rate::HELD,
+    unsteady_trials::SAYS,
     ceiling::SAYS,
     ranks::SAYS,
     precision::SAYS,

@@ -23,6 +23,7 @@ pub(crate) fn in_words(flag: Flag) -> &'static str {
         Flag::ClockCost => "time stamps above 1 % of a request",
         Flag::ClockResolution => "clock steps above 1 % of a request",
         Flag::RateNotHeld => "rate not held",
+        Flag::NotSteady => "trials that ended before they were steady",
         Flag::ExceedsCeiling => "values above a ceiling",
         Flag::FewTrials => "too few trials",
         Flag::FewRequests => "too few requests for an interval",

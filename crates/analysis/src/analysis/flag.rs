@@ -165,6 +165,10 @@ flags! {
     RateNotHeld = "rate not held",
         Some(Caution::new(11)),
         |seen| seen.cell.rate_report.as_ref().is_some_and(|report| report.not_held > 0);
+    /// Trials that were to end once they were steady ended otherwise.
+    NotSteady = "not steady",
+        Some(Caution::new(12)),
+        |seen| seen.cell.not_steady > 0;
     /// Less than half of the requested concurrency was in flight.
     FewInFlight = "few in flight",
         None,

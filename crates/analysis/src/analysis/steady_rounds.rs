@@ -23,6 +23,8 @@ pub struct SteadyAnalysis {
     pub judged: usize,
     /// What they came to.
     pub end: RoundsEnd,
+    /// What ended the rounds of cells; `None` of rounds of writes, which end by their number.
+    pub ended_by: Option<EndedBy>,
     /// How often what a cell that writes can reach was written before the last window, by the preparation and by the rounds since: the
     /// least; `None` where no cell writes, and of rounds of writes.
     pub overwritten: Option<f64>,
@@ -195,6 +197,7 @@ impl SteadyAnalysis {
             rounds: rounds.len(),
             judged,
             end,
+            ended_by: ended_by.first().copied().flatten(),
             tracked,
         }
     }
@@ -220,6 +223,7 @@ impl SteadyAnalysis {
                 true => RoundsEnd::Steady,
                 false => end_without_steady_state(rounds, &tracked, limits),
             },
+            ended_by: None,
             overwritten: None,
             tracked,
         })

@@ -2,7 +2,9 @@
 
 use super::effect::CellId;
 use crate::analysis::Analysis;
-use crate::timeline::{Access, DisturbedTrials, Levels, RunShift, TrialShift};
+use crate::timeline::{
+    Access, DisturbedTrials, Gradual, Levels, RunShift, TrialLevel, TrialShift, Unchanged,
+};
 
 /// At most this many changes over a run are claimed, the largest ones.
 const OVER_RUN_MAX: usize = 3;
@@ -27,6 +29,8 @@ pub struct Change {
     /// Of the trials at the lower level those that were disturbed, where most of them were, and a lower share of the others: what others did may
     /// have made the change.
     pub disturbed: Option<DisturbedTrials>,
+    /// All levels within the only trial of the cell, of which the change is the greatest; empty elsewhere.
+    pub levels: Vec<TrialLevel>,
 }
 
 /// When a change of level happens.
@@ -56,6 +60,19 @@ pub enum ChangePlace {
     InWarmUp,
 }
 
+/// An only trial from its beginning that is not constant, though no step is found in it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct GradualChange {
+    /// The cell in which it is greatest.
+    pub cell: CellId,
+    /// Number of such cells.
+    pub cells: usize,
+    /// Its throughput.
+    pub found: Gradual,
+    /// The trial, where it was disturbed from outside, which may have made the change.
+    pub disturbed: Option<DisturbedTrials>,
+}
+
 /// Trials from their beginning without a change of their level.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NoChange {
@@ -64,6 +81,9 @@ pub struct NoChange {
     /// The factor by which a rise or a fall that lasts for a quarter of a trial would have been found in each of them; `None` where in some
     /// cell none by 20 would.
     pub factor: Option<f64>,
+    /// The factor of a steady rise or fall over a whole trial that would have been found in each of them; `None` where in some cell none by 20
+    /// would.
+    pub drift: Option<f64>,
     /// Throughput of the first interval over that of the rest, in the cell in which it is furthest from it; `None` where it lies apart in none.
     pub began: Option<f64>,
 }
@@ -76,12 +96,38 @@ pub(super) fn no_change(analysis: &Analysis, run: usize) -> Option<NoChange> {
         cell: one.cell,
     });
     let began = kept.iter().filter_map(|one| one.began);
-    let factors: Option<Vec<f64>> = kept.iter().map(|one| one.factor).collect();
-    let greatest = factors.and_then(|all| all.into_iter().reduce(f64::max));
+    let greatest = |factor: fn(&Unchanged) -> Option<f64>| {
+        let factors: Option<Vec<f64>> = kept.iter().map(factor).collect();
+        factors.and_then(|all| all.into_iter().reduce(f64::max))
+    };
     (!kept.is_empty()).then(|| NoChange {
         cells: cells.collect(),
-        factor: greatest,
+        factor: greatest(|one| one.factor),
+        drift: greatest(|one| one.drift),
         began: began.max_by(|a, b| a.ln().abs().total_cmp(&b.ln().abs())),
+    })
+}
+
+/// The greatest change of a trial of a run without a step.
+pub(super) fn gradual(analysis: &Analysis, run: usize) -> Option<GradualChange> {
+    let all = &analysis.timeline.gradual;
+    let size = |of: &Gradual| (of.highest_mb_s / of.lowest_mb_s).ln();
+    let greatest = all.iter().max_by(|a, b| size(a.1).total_cmp(&size(b.1)));
+    greatest.map(|(cell, found)| GradualChange {
+        cell: CellId { run, cell: *cell },
+        cells: all.len(),
+        found: *found,
+        disturbed: disturbed_trial(analysis, *cell),
+    })
+}
+
+/// The only trial of a cell, where it was disturbed from outside.
+fn disturbed_trial(analysis: &Analysis, cell: i64) -> Option<DisturbedTrials> {
+    let own = analysis.cell(cell)?;
+    own.disturbance.is_from_outside().then(|| DisturbedTrials {
+        disturbed: 1,
+        suspended: usize::from(own.disturbance.suspended_ns > 0),
+        all: 1,
     })
 }
 
@@ -108,6 +154,7 @@ pub(super) fn changes(analysis: &Analysis, run: usize) -> Vec<Change> {
             levels: shift.levels,
         },
         disturbed: disturbed(shift),
+        levels: Vec::new(),
     });
     let within = greatest(&timeline.within).map(|shift| {
         let place = ChangePlace::WithinTrials {
@@ -117,14 +164,10 @@ pub(super) fn changes(analysis: &Analysis, run: usize) -> Vec<Change> {
             asked: timeline.is_of_beginning,
         };
         // What others do is not at the same place of each of several trials.
-        let own = analysis.cell(shift.cell);
-        let is_disturbed =
-            shift.trials == 1 && own.is_some_and(|cell| cell.disturbance.is_from_outside());
-        let disturbed = is_disturbed.then_some(DisturbedTrials {
-            disturbed: 1,
-            suspended: usize::from(own.is_some_and(|cell| cell.disturbance.suspended_ns > 0)),
-            all: 1,
-        });
+        let disturbed = match shift.trials {
+            1 => disturbed_trial(analysis, shift.cell),
+            _ => None,
+        };
         in_trials(shift, run, place, disturbed)
     });
     let in_warm_up = greatest(&timeline.in_warm_ups)
@@ -165,5 +208,6 @@ fn in_trials(
         after_bytes: shift.moved_bytes,
         place,
         disturbed,
+        levels: shift.levels.clone(),
     }
 }

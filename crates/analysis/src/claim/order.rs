@@ -75,10 +75,14 @@ impl Claim {
             }) => Role::Answer,
             Self::Change(_) => Role::Change,
             // Who lets one trial run for long asks whether it stays as it is.
+            Self::Gradual(_) => Role::Answer,
             Self::NoChange(NoChange {
-                factor: Some(_), ..
-            }) => Role::Answer,
-            Self::NoChange(_) => Role::Nothing,
+                factor: None,
+                drift: None,
+                began: None,
+                ..
+            }) => Role::Nothing,
+            Self::NoChange(_) => Role::Answer,
             Self::Steady(steady) => match steady.state {
                 State::Reached => Role::Detail,
                 State::NotWrittenOver { .. } | State::NotReached { .. } => Role::Unsteady,
@@ -150,6 +154,7 @@ impl Claim {
             | Self::Preparation(_)
             | Self::TimeByLayer(_)
             | Self::Change(_)
+            | Self::Gradual(_)
             | Self::NoChange(_)
             | Self::Steady(_)
             | Self::Rounds(_)
@@ -291,6 +296,7 @@ impl Claim {
                 ChangePlace::WithinTrials { .. } => ("level-within-trials", ""),
                 ChangePlace::InWarmUp => ("level-in-warm-up", ""),
             },
+            Self::Gradual(_) => ("gradual-change", ""),
             Self::NoChange(_) => ("no-level-change", ""),
             Self::Steady(steady) => match steady.state {
                 State::Reached => ("steady-state", ""),

@@ -2,6 +2,7 @@
 
 use iolab_plan::precondition::{RAND_BS, SteadyRounds};
 use iolab_plan::standard::Deviation;
+use iolab_record::EndedBy;
 use iolab_stats::Steadiness;
 use iolab_workload::trial::{CacheState, Pattern, SyncPolicy};
 
@@ -23,6 +24,8 @@ pub struct Rounds {
     pub tracked: Vec<TrackedState>,
     /// What they came to.
     pub state: RoundsState,
+    /// What ended the rounds of cells; `None` of rounds of writes, which end by their number.
+    pub ended_by: Option<EndedBy>,
     /// The place in `tracked` of what is least steady; `None` where no window is complete.
     pub worst: Option<usize>,
     /// The trials of the same writes that lie furthest from steady rounds of writes; `None` where all lie within their range.
@@ -152,6 +155,7 @@ pub(super) fn rounds(analysis: &Analysis, run: usize) -> Option<Rounds> {
         judged: steady.judged,
         tracked: tracked.collect(),
         state: RoundsState::of(analysis, steady),
+        ended_by: steady.ended_by,
         worst,
         outside: outside(analysis, steady, run),
         is_by_standard: is_by_standard(analysis),

@@ -29,7 +29,7 @@ pub struct ThroughputPoint {
     pub throughput_mb_s: f64,
 }
 
-/// A change of the level of throughput within each trial of a cell.
+/// The greatest change of the level of throughput within each trial of a cell.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TrialShift {
     /// The cell.
@@ -46,12 +46,40 @@ pub struct TrialShift {
     pub before_mb_s: f64,
     /// Throughput after, MB/s.
     pub after_mb_s: f64,
+    /// All levels of the only trial of a cell, in the order of time; empty of several trials, which share this change alone.
+    pub levels: Vec<TrialLevel>,
+}
+
+/// One level of throughput within a trial.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct TrialLevel {
+    /// Since when, from the start of the trial, ns.
+    pub from_ns: u64,
+    /// Bytes written until then, or read where nothing is written.
+    pub from_bytes: f64,
+    /// Median of its intervals, MB/s.
+    pub throughput_mb_s: f64,
 }
 
 impl TrialShift {
     /// Throughput after over throughput before.
     pub fn factor(&self) -> f64 {
         self.after_mb_s / self.before_mb_s
+    }
+
+    /// Throughput at the beginning of a trial, MB/s.
+    pub fn first_mb_s(&self) -> f64 {
+        let first = self.levels.first();
+        first.map_or(self.before_mb_s, |level| level.throughput_mb_s)
+    }
+
+    /// The level at the end of a trial.
+    pub fn last(&self) -> TrialLevel {
+        self.levels.last().copied().unwrap_or(TrialLevel {
+            from_ns: self.after_ns,
+            from_bytes: self.moved_bytes,
+            throughput_mb_s: self.after_mb_s,
+        })
     }
 
     /// Whether a trial moves at least half as far, on the logarithms, in the same direction.
@@ -119,6 +147,10 @@ pub fn within_trials(record: &RunRecord) -> Vec<TrialShift> {
         let shift = shift(*cell, profile, tested.len())?;
         if at_a_rate.contains(cell) && shift.factor() > 1.0 {
             return None;
+        }
+        // The only trial is what the change was found in; its other levels are no doubt of it.
+        if trials.len() == 1 {
+            return Some(shift);
         }
         let shown = trials.iter().filter(|trial| shift.is_in(trial)).count();
         (shown as f64 >= SHOWN_MIN * trials.len() as f64).then_some(shift)
@@ -256,30 +288,46 @@ fn shift(cell: i64, profile: &Profile, series: usize) -> Option<TrialShift> {
     let rates: Vec<f64> = points.iter().map(|p| p.throughput_mb_s).collect();
     let values = logarithms(points)?;
     let changes = lasting_shifts(&values, &lasting(values.len(), series))?;
+    let of = match points.last()?.written_bytes > 0.0 {
+        true => Access::Writes,
+        false => Access::Reads,
+    };
     let mut ends = vec![0];
     ends.extend(&changes);
     ends.push(points.len());
-    let shifts = ends.windows(3).filter_map(|at| {
-        let point = points[at[1]];
-        let of = match point.written_bytes > 0.0 {
-            true => Access::Writes,
-            false => Access::Reads,
-        };
-        Some(TrialShift {
-            cell,
-            trials: profile.trials,
-            after_ns: point.start_ns,
-            moved_bytes: match of {
+    let levels = ends.windows(2).map(|at| {
+        let point = points[at[0]];
+        Some(TrialLevel {
+            from_ns: point.start_ns,
+            from_bytes: match of {
                 Access::Writes => point.written_bytes,
                 Access::Reads => point.moved_bytes,
             },
-            of,
-            before_mb_s: median(&rates[at[0]..at[1]])?,
-            after_mb_s: median(&rates[at[1]..at[2]])?,
+            throughput_mb_s: median(&rates[at[0]..at[1]])?,
         })
     });
-    let size = |shift: &TrialShift| shift.factor().ln().abs();
-    shifts.max_by(|a, b| size(a).total_cmp(&size(b)))
+    let levels: Vec<TrialLevel> = levels.collect::<Option<_>>()?;
+    let size = |pair: &&[TrialLevel]| {
+        (pair[1].throughput_mb_s / pair[0].throughput_mb_s)
+            .ln()
+            .abs()
+    };
+    let greatest = levels.windows(2);
+    let greatest = greatest.max_by(|a, b| size(a).total_cmp(&size(b)))?;
+    let [before, after] = [greatest[0], greatest[1]];
+    Some(TrialShift {
+        cell,
+        trials: profile.trials,
+        after_ns: after.from_ns,
+        moved_bytes: after.from_bytes,
+        of,
+        before_mb_s: before.throughput_mb_s,
+        after_mb_s: after.throughput_mb_s,
+        levels: match profile.trials {
+            1 => levels,
+            _ => Vec::new(),
+        },
+    })
 }
 
 /// The logarithms of the throughput of some points. That of zero is undefined; a hundredth of the median serves as well.

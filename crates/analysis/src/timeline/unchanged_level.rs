@@ -1,9 +1,13 @@
-//! Trials from their beginning (`--soak`) that keep their level, and which change of it would have been found.
+//! Trials from their beginning (`--soak`) without a step: those that keep their level, with the change of it that would have been found, and
+//! those that do not.
 //!
 //! A change is added to the trial itself, so that its own scatter and dependence decide what is found: no model of them is needed.
 
+use std::collections::BTreeMap;
+
 use iolab_stats::{lasting_shifts, median};
 
+use super::gradual::{Gradual, gradual};
 use super::recurring_changes::{INTERVALS_MIN, logarithms, only_trials};
 use super::{is_free, lasting};
 use iolab_record::RunRecord;
@@ -22,12 +26,18 @@ pub struct Unchanged {
     pub cell: i64,
     /// The least factor tried by which a rise, and a fall, is found wherever a quarter of the trial ends; `None` where 20 is not.
     pub factor: Option<f64>,
+    /// The least factor tried by which a steady rise, and a steady fall, over the whole trial is found; `None` where 20 is not.
+    pub drift: Option<f64>,
     /// Throughput of the first interval over that of the rest, where it lies apart from it; `None` where it does not.
     pub began: Option<f64>,
 }
 
-/// The cells of a run without warm-ups that have one trial with its course, as fast as the storage is, and none of the `changed`.
-pub(super) fn unchanged(record: &RunRecord, changed: impl Fn(i64) -> bool) -> Vec<Unchanged> {
+/// The cells of a run without warm-ups that have one trial with its course, as fast as the storage is, and none of the `changed`: those that
+/// keep their level, and those that do not.
+pub(super) fn without_step(
+    record: &RunRecord,
+    changed: impl Fn(i64) -> bool,
+) -> (Vec<Unchanged>, BTreeMap<i64, Gradual>) {
     let only = only_trials(record);
     let asked = record.cells.iter();
     let asked = asked.filter(|cell| is_free(cell) && !changed(cell.id));
@@ -36,14 +46,23 @@ pub(super) fn unchanged(record: &RunRecord, changed: impl Fn(i64) -> bool) -> Ve
         .filter_map(|cell| Some((cell.id, logarithms(&only.get(&cell.id)?.points)?)))
         .collect();
     let tested = courses.len();
-    let kept = courses.into_iter().map(|(cell, course)| Unchanged {
-        cell,
-        began: began(&course),
-        factor: Some(course)
-            .filter(|course| course.len() >= INTERVALS_MIN)
-            .and_then(|course| found_from(&course, tested)),
+    let found: BTreeMap<i64, Gradual> = courses
+        .iter()
+        .filter_map(|(cell, course)| Some((*cell, gradual(course, tested)?)))
+        .collect();
+    let kept = courses
+        .into_iter()
+        .filter(|(cell, _)| !found.contains_key(cell));
+    let kept = kept.map(|(cell, course)| {
+        let is_long = course.len() >= INTERVALS_MIN;
+        Unchanged {
+            cell,
+            factor: is_long.then(|| found_from(&course, tested)).flatten(),
+            drift: is_long.then(|| drift_found_from(&course, tested)).flatten(),
+            began: began(&course),
+        }
     });
-    kept.collect()
+    (kept.collect(), found)
 }
 
 /// The first of these logarithms over the median of those after the second, where it lies far outside of all of them.
@@ -67,7 +86,7 @@ fn found_from(course: &[f64], tested: usize) -> Option<f64> {
         changed[place..].iter_mut().for_each(|value| *value += by);
         let found = lasting_shifts(&changed, &lasting(changed.len(), tested)).unwrap_or_default();
         let near = course.len() / 10;
-        found.iter().any(|one| one.abs_diff(place) <= near)
+        found.iter().any(|one| one.abs_diff(place) <= near) || gradual(&changed, tested).is_some()
     };
     let is_seen = |factor: &f64| {
         let by = factor.ln();
@@ -75,6 +94,20 @@ fn found_from(course: &[f64], tested: usize) -> Option<f64> {
             .into_iter()
             .all(|quarters| is_found(quarters, by) && is_found(quarters, -by))
     };
+    FACTORS.into_iter().find(is_seen)
+}
+
+/// The least factor of a drift that is found, as one or as a step.
+fn drift_found_from(course: &[f64], tested: usize) -> Option<f64> {
+    let is_found = |by: f64| {
+        let last = (course.len() - 1).max(1) as f64;
+        let slope = (0..course.len()).map(|at| by * at as f64 / last);
+        let changed: Vec<f64> = course.iter().zip(slope).map(|(own, by)| own + by).collect();
+        gradual(&changed, tested).is_some()
+            || lasting_shifts(&changed, &lasting(changed.len(), tested))
+                .is_some_and(|found| !found.is_empty())
+    };
+    let is_seen = |factor: &f64| is_found(factor.ln()) && is_found(-factor.ln());
     FACTORS.into_iter().find(is_seen)
 }
 

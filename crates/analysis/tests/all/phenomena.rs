@@ -111,6 +111,7 @@ fn changed(record: &RunRecord, factor: f64) -> Analysis {
         of: Access::Reads,
         before_mb_s: 10.0 * MIB / 1e6,
         after_mb_s: factor * 10.0 * MIB / 1e6,
+        levels: Vec::new(),
     }];
     analysis
 }

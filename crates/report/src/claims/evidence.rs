@@ -12,7 +12,7 @@ pub(crate) use observation::{
     OverstatedData, ServedData, SyncsData,
 };
 pub(crate) use over_sizes::{BentCurveData, FixedCostData, ProgramsData};
-pub(crate) use over_time::{ChangeData, CourseData, SteadyData};
+pub(crate) use over_time::{ChangeData, CourseData, GradualData, SteadyData};
 pub(crate) use rounds::{RoundsData, StandardData};
 
 use std::collections::BTreeMap;

@@ -9,6 +9,7 @@ use super::sentences::{cause_in_short, done, in_words_of_standard, state_in_shor
 use iolab_analysis::analysis::{Analysis, CellAnalysis, Flag, Response};
 use iolab_analysis::claim::groups;
 use iolab_analysis::compare::{CellComparison, Comparison};
+use iolab_analysis::timeline::TrialShift;
 use iolab_figure::result_names;
 use iolab_record::RunStatus;
 use iolab_workload::quantity::{counted, format_bytes, format_ns, format_percent};
@@ -335,8 +336,8 @@ impl<'a> Subject<'a> {
     }
 }
 
-/// The median of a cell: `58.9 MB/s`; of stages that of each: `before 648 MB/s, random 362 MB/s`. Where its only trial changes its level, both levels, of which the trial as a whole has neither:
-/// `1800 MB/s, after 71.0 s (118 GiB written) 100 MB/s`.
+/// The median of a cell: `58.9 MB/s`; of stages that of each: `before 648 MB/s, random 362 MB/s`. Where its only trial is not
+/// constant, the throughput at its beginning and at its end: the trial as a whole has neither.
 fn level(analysis: &Analysis, cell: &CellAnalysis) -> String {
     let response = analysis.response;
     let stages = stages(analysis, cell);
@@ -345,18 +346,41 @@ fn level(analysis: &Analysis, cell: &CellAnalysis) -> String {
         return stages.iter().map(of).collect::<Vec<_>>().join(", ");
     }
     let is_rate = response == Response::Throughput && analysis.response_group.is_none();
-    let shift = analysis.timeline.of_only_trial(cell.cell.id);
-    match shift.filter(|_| is_rate) {
+    let (timeline, id) = (&analysis.timeline, cell.cell.id);
+    if let Some(shift) = timeline.of_only_trial(id).filter(|_| is_rate) {
+        return levels(shift);
+    }
+    match timeline.gradual_of(id).filter(|_| is_rate) {
         None => response.format(cell.response.map_or(0.0, |response| response.median)),
-        Some(shift) => format!(
-            "{}, after {} ({} {}) {}",
-            response.format(shift.before_mb_s),
-            format_ns(shift.after_ns as f64),
-            format_bytes(shift.moved_bytes),
-            done(shift.of),
-            response.format(shift.after_mb_s),
+        Some(found) => format!(
+            "{} in the first tenth of the trial, {} in the last",
+            response.format(found.first_mb_s),
+            response.format(found.last_mb_s)
         ),
     }
+}
+
+/// The first and the last level of an only trial: `1800 MB/s, after 71.0 s (118 GiB written) 100 MB/s`; with the range of more than two.
+fn levels(shift: &TrialShift) -> String {
+    let format = |value| Response::Throughput.format(value);
+    let last = shift.last();
+    let range = match shift.levels.len() {
+        0..=2 => String::new(),
+        n => {
+            let all = shift.levels.iter().map(|level| level.throughput_mb_s);
+            let lowest = all.clone().fold(f64::INFINITY, f64::min);
+            let highest = all.fold(0.0, f64::max);
+            format!(" ({n} levels, {} to {})", format(lowest), format(highest))
+        }
+    };
+    format!(
+        "{}, after {} ({} {}) {}{range}",
+        format(shift.first_mb_s()),
+        format_ns(last.from_ns as f64),
+        format_bytes(last.from_bytes),
+        done(shift.of),
+        format(last.throughput_mb_s),
+    )
 }
 
 /// The groups of a cell that follow one another, of which no total was ever reached, and their medians; empty for others, and where the

@@ -110,6 +110,7 @@ fn said(claim: &Claim, first: &Analysis, runs: &[&Analysis]) -> (String, &'stati
         Claim::Best(curves) => (best::of_curves(curves, runs), BEST),
         Claim::Ways(ways) => (best::of_ways(ways, first, runs), BEST),
         Claim::Change(change) => (change::of_change(change, first), change::basis(change)),
+        Claim::Gradual(found) => (change::of_gradual(found, first), change::GRADUAL),
         Claim::NoChange(kept) => (change::of_no_change(kept, first), change::KEPT),
         Claim::LongTail(tail) => (of_tail(tail, runs), TAIL),
         Claim::TimeByLayer(time) => (layers::of_time(time, first), LAYERS),

@@ -16,6 +16,7 @@ mod peers;
 mod ranks;
 mod rate;
 mod shape;
+mod soak;
 mod stages;
 mod timeline;
 mod together;

@@ -14,13 +14,17 @@ const MS: u64 = 1_000_000;
 const GIB: f64 = (1 << 30) as f64;
 
 /// Noise of this share of the value, the same in every test: a multiplicative walk through all of 0 to 1.
-fn noise(i: usize, share: f64) -> f64 {
+pub(crate) fn noise(i: usize, share: f64) -> f64 {
     let at = (i as f64 * 0.618_033_988_75).fract();
     1.0 + share * (2.0 * at - 1.0)
 }
 
 /// Blocks of one trial in each of `sizes`, which writes at `mb_s(block, size)`.
-fn writing(sizes: &[&str], blocks: usize, mb_s: impl Fn(usize, usize) -> f64) -> RunRecord {
+pub(crate) fn writing(
+    sizes: &[&str],
+    blocks: usize,
+    mb_s: impl Fn(usize, usize) -> f64,
+) -> RunRecord {
     let mut record = record("write-size", &["bs"]);
     for size in sizes {
         add_cell(&mut record, &[&format!("bs={size}"), "read_percent=0"], &[]);
@@ -35,7 +39,7 @@ fn writing(sizes: &[&str], blocks: usize, mb_s: impl Fn(usize, usize) -> f64) ->
 }
 
 /// Gives a sample intervals of 100 ms, each with these bytes written.
-fn over_time(record: &mut RunRecord, sample: usize, bytes: &[u64]) {
+pub(crate) fn over_time(record: &mut RunRecord, sample: usize, bytes: &[u64]) {
     let intervals = bytes.iter().zip(0..).map(|(bytes, i)| Interval {
         start_ns: i * 100 * MS,
         length_ns: 100 * MS,
@@ -64,7 +68,7 @@ fn over_run(record: &RunRecord) -> Vec<Finding> {
     named("level-over-run", &analyse(record))
 }
 
-fn only(findings: Vec<Finding>) -> String {
+pub(crate) fn only(findings: Vec<Finding>) -> String {
     let [finding] = <[Finding; 1]>::try_from(findings).expect("one finding");
     finding.text
 }

@@ -501,7 +501,8 @@ fn found_with_it(sigma: f64, seed: u64) -> Outcome {
     let after = 0.25 + 0.5 * (seed % 97) as f64 / 96.0;
     let is_found = |ratio: f64| {
         let with = soak(sigma, (after, ratio), seed);
-        with.iter().any(|claim| matches!(claim, Claim::Change(_)))
+        let is_one = |claim: &Claim| matches!(claim, Claim::Change(_) | Claim::Gradual(_));
+        with.iter().any(is_one)
     };
     outcome(is_found(factor) && is_found(1.0 / factor))
 }

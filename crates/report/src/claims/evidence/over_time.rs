@@ -1,6 +1,7 @@
 //! Throughput in the course of a run: changes of level, steady state, drift.
 
-use iolab_analysis::claim::{Change, ChangePlace, Course, Shape, State, Steady};
+use iolab_analysis::claim::{Change, ChangePlace, Course, GradualChange, Shape, State, Steady};
+use iolab_analysis::timeline::{Direction, TrialLevel};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -32,6 +33,73 @@ pub(crate) struct ChangeData {
     suspended_trials: Option<usize>,
     /// All trials at the lower level, in that case.
     lower_level_trials: Option<usize>,
+    /// All levels within the only trial of the cell, of which the change is the greatest; empty elsewhere.
+    levels: Vec<LevelData>,
+}
+
+/// One level of throughput within a trial.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[schemars(inline)]
+pub(crate) struct LevelData {
+    /// Its beginning, since the start of the trial, ns.
+    from_ns: u64,
+    /// Bytes written until then, or read where nothing is written.
+    from_bytes: f64,
+    /// Median of its intervals, MB/s.
+    throughput_mb_s: f64,
+}
+
+impl LevelData {
+    fn of(level: &TrialLevel) -> Self {
+        Self {
+            from_ns: level.from_ns,
+            from_bytes: level.from_bytes,
+            throughput_mb_s: level.throughput_mb_s,
+        }
+    }
+}
+
+/// Throughput that is not constant over an only trial, without a step.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[schemars(inline)]
+pub(crate) struct GradualData {
+    /// The cell in which it is greatest.
+    cell: CellData,
+    /// Number of such cells.
+    cells: usize,
+    /// `falls` or `rises`, where the tenths of the trial have a trend; else `neither`.
+    direction: String,
+    /// Median of the first tenth of the trial, MB/s.
+    first_mb_s: f64,
+    /// Median of the last tenth, MB/s.
+    last_mb_s: f64,
+    /// The lowest of the medians of the tenths, MB/s.
+    lowest_mb_s: f64,
+    /// The highest of them, MB/s.
+    highest_mb_s: f64,
+    /// Whether the trial was disturbed from outside, which may have made the change.
+    disturbed: bool,
+}
+
+impl GradualData {
+    pub(in crate::claims) fn of(change: &GradualChange, runs: &Runs<'_>) -> Self {
+        let found = change.found;
+        let direction = match found.direction {
+            Direction::Falls => "falls",
+            Direction::Rises => "rises",
+            Direction::Neither => "neither",
+        };
+        Self {
+            cell: runs.cell(change.cell),
+            cells: change.cells,
+            direction: direction.to_owned(),
+            first_mb_s: found.first_mb_s,
+            last_mb_s: found.last_mb_s,
+            lowest_mb_s: found.lowest_mb_s,
+            highest_mb_s: found.highest_mb_s,
+            disturbed: change.disturbed.is_some(),
+        }
+    }
 }
 
 impl ChangeData {
@@ -52,6 +120,7 @@ impl ChangeData {
             disturbed_trials: change.disturbed.map(|lower| lower.disturbed),
             suspended_trials: change.disturbed.map(|lower| lower.suspended),
             lower_level_trials: change.disturbed.map(|lower| lower.all),
+            levels: change.levels.iter().map(LevelData::of).collect(),
         }
     }
 }

@@ -1,11 +1,11 @@
 //! Changes of the level of throughput, in words. What they may come from is a suspect, no cause.
 
 use iolab_analysis::analysis::{Analysis, Response};
-use iolab_analysis::claim::{Change, ChangePlace, NoChange};
-use iolab_analysis::timeline::{Access, Levels};
+use iolab_analysis::claim::{Change, ChangePlace, GradualChange, NoChange};
+use iolab_analysis::timeline::{Access, Direction, DisturbedTrials, Levels};
 use iolab_workload::quantity::{counted, format_bytes, format_ns, format_percent, significant};
 
-use super::{at_cell, in_cell};
+use super::{CellId, at_cell, in_cell};
 use crate::findings::within;
 
 const IN_TRIALS: &str =
@@ -13,8 +13,13 @@ const IN_TRIALS: &str =
 const INSIDE_TRIAL: &str = "changepoints (PELT) in the intervals of consecutive trials, confirmed by Welch's test for dependent values";
 const OVER_RUN: &str = "changepoints (PELT) in the logarithms of the trials, each confirmed by Welch's test for dependent values";
 
+pub(super) const GRADUAL: &str = "medians of the tenths of the trial: test of Mann and Kendall, and their distance in standard deviations within the tenths";
+
 pub(super) const KEPT: &str =
     "the same search in the intervals of each trial, and in the trial with a change added to it";
+
+/// At most this many levels of a trial are listed.
+const LISTED_MAX: usize = 6;
 
 pub(super) fn basis(change: &Change) -> &'static str {
     match change.place {
@@ -55,7 +60,7 @@ pub(super) fn of_change(change: &Change, run: &Analysis) -> String {
                 n => format!("median of {n} cells; "),
             };
             let suspect = suspect(
-                change,
+                change.disturbed,
                 match (falls, of) {
                     (true, Access::Reads) => {
                         "Typical causes: an exhausted burst credit or throttling; --settle lets the device rest between blocks"
@@ -97,32 +102,24 @@ pub(super) fn of_change(change: &Change, run: &Analysis) -> String {
             of,
             asked: _,
         } => {
-            let suspect = suspect(
-                change,
-                match falls {
-                    true => {
-                        "Typical causes: a cache that fills up, an exhausted burst credit or throttling"
-                    }
-                    false => "Typical cause: a cache that fills with data that is read again",
-                },
-            );
-            let median = match trials {
-                1 => String::new(),
-                n => format!("; median of {n} trials"),
+            let subject = subject(cells, trials, change.cell, run);
+            let how = match change.levels.len() {
+                0..=2 => {
+                    let median = match trials {
+                        1 => String::new(),
+                        n => format!("; median of {n} trials"),
+                    };
+                    let done = done(of);
+                    format!(
+                        "{} after {time} ({bytes} {done}{median})",
+                        moved_between(change)
+                    )
+                }
+                _ => several_levels(change, of),
             };
-            let subject = match (run.cells.len(), trials) {
-                (1, 1) => "Within the only trial throughput".to_owned(),
-                (1, _) => "Within the trials throughput".to_owned(),
-                _ => format!(
-                    "Throughput changes its level within the trials of {}:{} it",
-                    within(cells, run),
-                    at_cell(run, change.cell)
-                ),
-            };
+            let suspect = suspect(change.disturbed, typical_within(change));
             format!(
-                "{subject} {} after {time} ({bytes} {}{median}). {suspect}. Shorter or longer trials would give other results.",
-                moved_between(change),
-                done(of)
+                "{subject} {how}. {suspect}. Shorter or longer trials would give other results."
             )
         }
         ChangePlace::InWarmUp => format!(
@@ -131,9 +128,109 @@ pub(super) fn of_change(change: &Change, run: &Analysis) -> String {
     }
 }
 
+/// What a sentence about trials with a change begins with.
+fn subject(cells: usize, trials: usize, shown: CellId, run: &Analysis) -> String {
+    match (run.cells.len(), trials) {
+        (1, 1) => "Within the only trial throughput".to_owned(),
+        (1, _) => "Within the trials throughput".to_owned(),
+        _ => format!(
+            "Throughput changes its level within the trials of {}:{} it",
+            within(cells, run),
+            at_cell(run, shown)
+        ),
+    }
+}
+
+/// `had 3 levels: 1049 MB/s, from 40.0 s (39.1 GiB read) on 210 MB/s, from 194 s (70.0 GiB read) on 1049 MB/s`.
+fn several_levels(change: &Change, of: Access) -> String {
+    let format = |value| Response::Throughput.format(value);
+    let begins = |ns: u64, bytes| {
+        let (time, bytes) = (format_ns(ns as f64), format_bytes(bytes));
+        format!("{time} ({bytes} {})", done(of))
+    };
+    let n = change.levels.len();
+    let rates = change.levels.iter().map(|level| level.throughput_mb_s);
+    let [first, .., last] = change.levels.as_slice() else {
+        return String::new();
+    };
+    if n > LISTED_MAX {
+        return format!(
+            "had {n} levels between {} and {}: first {}, last {}; the largest change is that from {} to {} after {}",
+            format(rates.clone().fold(f64::INFINITY, f64::min)),
+            format(rates.fold(0.0, f64::max)),
+            format(first.throughput_mb_s),
+            format(last.throughput_mb_s),
+            format(change.before_mb_s),
+            format(change.after_mb_s),
+            begins(change.after_ns, change.after_bytes)
+        );
+    }
+    let later = change.levels.iter().skip(1).map(|level| {
+        let from = begins(level.from_ns, level.from_bytes);
+        format!(", from {from} on {}", format(level.throughput_mb_s))
+    });
+    let first = format(first.throughput_mb_s);
+    format!("had {n} levels: {first}{}", later.collect::<String>())
+}
+
+/// What often makes such changes within a trial.
+fn typical_within(change: &Change) -> &'static str {
+    let rates = || change.levels.iter().map(|level| level.throughput_mb_s);
+    let is_mixed =
+        change.levels.len() > 2 && !rates().is_sorted() && !rates().is_sorted_by(|a, b| a >= b);
+    match (is_mixed, change.factor < 1.0) {
+        (true, _) => {
+            "Typical causes: addresses that are slower than others, garbage collection, or throttling that ends again"
+        }
+        (false, true) => {
+            "Typical causes: a cache that fills up, an exhausted burst credit or throttling"
+        }
+        (false, false) => "Typical cause: a cache that fills with data that is read again",
+    }
+}
+
+/// A trial that is not constant, without a step.
+pub(super) fn of_gradual(change: &GradualChange, run: &Analysis) -> String {
+    let format = |value| Response::Throughput.format(value);
+    let found = change.found;
+    let (first, last) = (format(found.first_mb_s), format(found.last_mb_s));
+    let subject = match run.cells.len() {
+        1 => "Within the only trial throughput".to_owned(),
+        _ => format!(
+            "Throughput is not constant within the trials of {}:{} it",
+            within(change.cells, run),
+            at_cell(run, change.cell)
+        ),
+    };
+    let writes = run
+        .cell(change.cell.cell)
+        .is_some_and(|cell| cell.cell.trial().writes());
+    let typical = match (found.direction, writes) {
+        (Direction::Rises, _) => {
+            "Typical causes: a cache that fills, the end of background work in the device, or addresses that get faster"
+        }
+        (_, true) => "Typical causes: a cache that fills up, garbage collection or throttling",
+        (_, false) => "Typical causes: addresses that are slower than others, or throttling",
+    };
+    let share = format_percent(found.factor());
+    let how = match found.direction {
+        Direction::Falls => format!("fell gradually to {share}, from {first} to {last}"),
+        Direction::Rises => format!("rose gradually to {share}, from {first} to {last}"),
+        Direction::Neither => format!(
+            "was not constant: {first} at the start, {last} at the end, range {} to {}",
+            format(found.lowest_mb_s),
+            format(found.highest_mb_s)
+        ),
+    };
+    let suspect = suspect(change.disturbed, typical);
+    format!(
+        "{subject} {how} (medians of tenths of the trial). {suspect}. Shorter or longer trials would give other results."
+    )
+}
+
 /// What may have made a change: what others did, where they did it at the lower level, or what often makes such a change.
-fn suspect(change: &Change, typical: &str) -> String {
-    let Some(lower) = change.disturbed else {
+fn suspect(disturbed: Option<DisturbedTrials>, typical: &str) -> String {
+    let Some(lower) = disturbed else {
         return typical.to_owned();
     };
     let seen = match (lower.all, lower.suspended, lower.disturbed) {
@@ -166,13 +263,25 @@ pub(super) fn of_no_change(kept: &NoChange, run: &Analysis) -> String {
         )
     });
     let begin = format!("No lasting change of throughput was found within {trials}{began}");
-    match kept.factor {
-        Some(factor) => format!(
-            "{begin}; a fall to {}, or a rise to {} times, that lasts for a quarter of a trial would have been.",
-            format_percent(1.0 / factor),
-            significant(factor)
+    let by = |factor: f64| {
+        let (fall, rise) = (format_percent(1.0 / factor), significant(factor));
+        format!("a fall to {fall}, or a rise to {rise} times,")
+    };
+    match (kept.factor, kept.drift) {
+        (Some(factor), Some(drift)) => format!(
+            "{begin}; {} that lasts for a quarter of a trial would have been, and so would {} at a constant pace over a whole trial.",
+            by(factor),
+            by(drift)
         ),
-        None => format!(
+        (Some(factor), None) => format!(
+            "{begin}; {} that lasts for a quarter of a trial would have been. A change at a constant pace, even one by a factor of 20 over a whole trial, would not.",
+            by(factor)
+        ),
+        (None, Some(drift)) => format!(
+            "{begin}; {} at a constant pace over a whole trial would have been. A step, even one by a factor of 20, would not.",
+            by(drift)
+        ),
+        (None, None) => format!(
             "{begin}, nor would one by a factor of 20 have been: the trial is too short or too uneven. A longer one (--soak) may show it."
         ),
     }

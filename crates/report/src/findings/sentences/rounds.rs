@@ -3,6 +3,7 @@
 use iolab_analysis::analysis::{Analysis, SteadyAnalysis};
 use iolab_analysis::claim::{Outside, Rounds, RoundsDoubts, RoundsState, TrackedState};
 use iolab_plan::precondition::Round;
+use iolab_record::EndedBy;
 use iolab_stats::Steadiness;
 use iolab_workload::escape_control::escape_control;
 use iolab_workload::quantity::{counted, format_percent_of_whole, significant};
@@ -42,8 +43,9 @@ fn state(found: &Rounds, run: &Analysis) -> String {
             "NOT steady after {made}{what}: {window}. {}",
             match found.asked.round {
                 Round::Cells => format!(
-                    "The numbers are those of the last {} rounds; more of them (rounds=N in --precondition) may reach it.",
-                    asked.window
+                    "The numbers are those of the last {} rounds; {}.",
+                    asked.window,
+                    what_may_reach_it(found)
                 ),
                 Round::Writes(_) =>
                     "The level may have changed during the trials; more rounds (rounds=N in --precondition) may reach it."
@@ -71,6 +73,22 @@ fn state(found: &Rounds, run: &Analysis) -> String {
         RoundsState::Unended => format!(
             "The run did not end by its rounds: {made} complete, no window was chosen, and the numbers are those of all trials."
         ),
+    }
+}
+
+/// What lets a run make more rounds, after what ended these.
+fn what_may_reach_it(found: &Rounds) -> String {
+    match (found.ended_by, found.asked.fills) {
+        (Some(EndedBy::Fills), Some(fills)) => format!(
+            "more writes (fills=N above {fills} in --precondition, with as many rounds=N) may reach it"
+        ),
+        (Some(EndedBy::Budget), _) => "a longer --budget may reach it".to_owned(),
+        _ => match found.asked.fills {
+            Some(_) => {
+                "more of them (rounds=N and fills=N in --precondition) may reach it".to_owned()
+            }
+            None => "more of them (rounds=N in --precondition) may reach it".to_owned(),
+        },
     }
 }
 

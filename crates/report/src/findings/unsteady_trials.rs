@@ -1,0 +1,43 @@
+//! Trials that were to end once they were steady, and did not.
+
+use iolab_analysis::analysis::{Analysis, CellAnalysis};
+use iolab_workload::settings::cell_label;
+
+use super::{Finding, Rule, Says, cells_of, has};
+
+pub(crate) const TRIALS_NOT_STEADY: Rule = Rule::doubt(
+    "trials-not-steady",
+    "what ended each trial that has a rule for steady trials (steady, of fio: steadystate)",
+);
+
+/// What is said of a run.
+pub(crate) const SAYS: &[Says] = &[trials_not_steady];
+
+/// Cells with trials that ended by their time or size.
+fn trials_not_steady(analysis: &Analysis) -> Vec<Finding> {
+    let cells: Vec<&CellAnalysis> = analysis
+        .cells
+        .iter()
+        .filter(|cell| cell.not_steady > 0)
+        .collect();
+    let share = |cell: &CellAnalysis| cell.not_steady as f64 / cell.n.max(1) as f64;
+    let worst = cells.iter().max_by(|a, b| share(a).total_cmp(&share(b)));
+    let Some((worst, rule)) = worst.and_then(|cell| Some((cell, cell.cell.trial().steady?))) else {
+        return Vec::new();
+    };
+    let which = match (cells.len(), analysis.factors.is_empty()) {
+        (_, true) => String::new(),
+        (1, false) => format!(" at {}", cell_label(&analysis.factors, &worst.cell.levels)),
+        (_, false) => format!(
+            " (worst: {})",
+            cell_label(&analysis.factors, &worst.cell.levels)
+        ),
+    };
+    TRIALS_NOT_STEADY.one(format!(
+        "{} {} trials that never became steady by their rule (steady={rule}): {} of {}{which} ended by their time or size. A longer --time may let them become steady.",
+        cells_of(cells.len(), analysis),
+        has(cells.len()),
+        worst.not_steady,
+        worst.n
+    ))
+}

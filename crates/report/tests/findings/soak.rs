@@ -1,0 +1,142 @@
+//! One trial from its beginning: all of its levels, a decline without a step, and what is said where there is neither.
+
+use iolab_analysis::analysis::analyse;
+use iolab_analysis::claim::{Claim, claims};
+use iolab_record::RunRecord;
+use iolab_report::findings::conclusions;
+
+use crate::named;
+use crate::timeline::{noise, only, over_time, writing};
+
+/// A trial of so many intervals of 100 ms, with noise of 5 %; `mb` is written in each, at a share of the trial.
+fn soak(intervals: usize, mb: impl Fn(f64) -> f64) -> RunRecord {
+    let mut record = writing(&["1MiB"], 1, |_, _| 500.0);
+    let bytes: Vec<u64> = (0..intervals)
+        .map(|at| (1e6 * mb(at as f64 / intervals as f64) * noise(at, 0.05)) as u64)
+        .collect();
+    over_time(&mut record, 1, &bytes);
+    // Without the warm-up that `writing` begins with.
+    record.samples.retain(|sample| !sample.warmup);
+    record
+}
+
+/// The names of the claims about the course of a soak.
+fn names(record: &RunRecord) -> Vec<&'static str> {
+    let analysis = analyse(record);
+    ["level-within-trials", "gradual-change", "no-level-change"]
+        .into_iter()
+        .filter(|name| !named(name, &analysis).is_empty())
+        .collect()
+}
+
+/// The only finding of a name, and the first line.
+fn said(name: &str, record: &RunRecord) -> String {
+    let analysis = analyse(record);
+    let first = conclusions(&analysis, &[])[0].text.clone();
+    format!("{}\n{first}", only(named(name, &analysis)))
+}
+
+#[test]
+fn every_level_is_told_with_its_beginning() {
+    let slow_range = |at: f64| {
+        if (0.2..0.85).contains(&at) {
+            21.0
+        } else {
+            105.0
+        }
+    };
+    let two_cliffs = |at: f64| match at {
+        _ if at < 0.25 => 82.0,
+        _ if at < 0.55 => 33.0,
+        _ => 12.0,
+    };
+    let recovering = |at: f64| {
+        if (at * 5.0).fract() < 0.5 {
+            100.0
+        } else {
+            25.0
+        }
+    };
+    let told = [
+        said("level-within-trials", &soak(200, slow_range)),
+        said("level-within-trials", &soak(200, two_cliffs)),
+        said("level-within-trials", &soak(200, recovering)),
+    ];
+    insta::assert_snapshot!(told.join("\n\n"), @r"
+    Within the only trial throughput had 3 levels: 1048 MB/s, from 4.00 s (3.90 GiB written) on 210 MB/s, from 17.0 s (6.45 GiB written) on 1050 MB/s. Typical causes: addresses that are slower than others, garbage collection, or throttling that ends again. Shorter or longer trials would give other results.
+    write-size on /data: throughput 1048 MB/s, after 17.0 s (6.45 GiB written) 1050 MB/s (3 levels, 210 MB/s to 1050 MB/s) (bs=1MiB), from the device; without an interval
+
+    Within the only trial throughput had 3 levels: 818 MB/s, from 5.00 s (3.81 GiB written) on 330 MB/s, from 11.0 s (5.66 GiB written) on 120 MB/s. Typical causes: a cache that fills up, an exhausted burst credit or throttling. Shorter or longer trials would give other results.
+    write-size on /data: throughput 818 MB/s, after 11.0 s (5.66 GiB written) 120 MB/s (3 levels, 120 MB/s to 818 MB/s) (bs=1MiB), from the device; without an interval
+
+    Within the only trial throughput had 10 levels between 249 MB/s and 1005 MB/s: first 999 MB/s, last 250 MB/s; the largest change is that from 249 MB/s to 1005 MB/s after 4.00 s (2.32 GiB written). Typical causes: addresses that are slower than others, garbage collection, or throttling that ends again. Shorter or longer trials would give other results.
+    write-size on /data: throughput 999 MB/s, after 18.0 s (11.2 GiB written) 250 MB/s (10 levels, 249 MB/s to 1005 MB/s) (bs=1MiB), from the device; without an interval
+    ");
+}
+
+#[test]
+fn a_decline_without_a_step_is_told() {
+    let decline = |at: f64| 41.0 / (1.0 + 6.0 * (at - 0.08_f64).max(0.0));
+    let told = [
+        said("gradual-change", &soak(190, decline)),
+        said("gradual-change", &soak(190, |at| 50.0 * (1.0 + at))),
+        said(
+            "gradual-change",
+            &soak(190, |at| match at < 0.08 {
+                true => 41.0,
+                false => 4.0 * 4.0_f64.powf((at * 3.0).fract()),
+            }),
+        ),
+    ];
+    insta::assert_snapshot!(told.join("\n\n"), @r"
+    Within the only trial throughput fell gradually to 16 %, from 407 MB/s to 66.2 MB/s (medians of tenths of the trial). Typical causes: a cache that fills up, garbage collection or throttling. Shorter or longer trials would give other results.
+    write-size on /data: throughput 407 MB/s in the first tenth of the trial, 66.2 MB/s in the last (bs=1MiB), from the device; without an interval
+
+    Within the only trial throughput rose gradually to 184 %, from 527 MB/s to 971 MB/s (medians of tenths of the trial). Typical causes: a cache that fills, the end of background work in the device, or addresses that get faster. Shorter or longer trials would give other results.
+    write-size on /data: throughput 527 MB/s in the first tenth of the trial, 971 MB/s in the last (bs=1MiB), from the device; without an interval
+
+    Within the only trial throughput was not constant: 403 MB/s at the start, 127 MB/s at the end, range 49.1 MB/s to 403 MB/s (medians of tenths of the trial). Typical causes: a cache that fills up, garbage collection or throttling. Shorter or longer trials would give other results.
+    write-size on /data: throughput 403 MB/s in the first tenth of the trial, 127 MB/s in the last (bs=1MiB), from the device; without an interval
+    ");
+    assert_eq!(names(&soak(190, decline)), ["gradual-change"]);
+}
+
+#[test]
+fn what_is_no_change_says_what_would_have_been_one() {
+    let flat = soak(200, |_| 100.0);
+    assert_eq!(names(&flat), ["no-level-change"]);
+    let collected = soak(200, |at| 100.0 * (1.0 - 0.6 * (at * 25.0).fract()));
+    assert_eq!(names(&collected), ["no-level-change"]);
+    let told = [
+        only(named("no-level-change", &analyse(&flat))),
+        only(named("no-level-change", &analyse(&collected))),
+        only(named("no-level-change", &analyse(&soak(30, |_| 100.0)))),
+    ];
+    insta::assert_snapshot!(told.join("\n\n"), @r"
+    No lasting change of throughput was found within the trial; a fall to 77 %, or a rise to 1.30 times, that lasts for a quarter of a trial would have been, and so would a fall to 77 %, or a rise to 1.30 times, at a constant pace over a whole trial.
+
+    No lasting change of throughput was found within the trial; a fall to 20 %, or a rise to 5.00 times, that lasts for a quarter of a trial would have been, and so would a fall to 20 %, or a rise to 5.00 times, at a constant pace over a whole trial.
+
+    No lasting change of throughput was found within the trial; a fall to 77 %, or a rise to 1.30 times, that lasts for a quarter of a trial would have been. A change at a constant pace, even one by a factor of 20 over a whole trial, would not.
+    ");
+}
+
+/// The change that is said to be found is found, added to the same trial.
+#[test]
+fn the_drift_that_would_have_been_found_is() {
+    for swing in [0.0, 0.3, 0.6, 0.8] {
+        let course = move |at: f64| 100.0 * (1.0 - swing * (at * 25.0).fract());
+        let all = claims(&[&analyse(&soak(200, course))]);
+        let drift = all.iter().find_map(|claim| match claim {
+            Claim::NoChange(kept) => kept.drift,
+            _ => None,
+        });
+        let Some(drift) = drift else {
+            continue;
+        };
+        for factor in [drift, 1.0 / drift] {
+            let drifting = soak(200, |at| course(at) * factor.powf(at));
+            assert_ne!(names(&drifting), ["no-level-change"], "{swing} {factor}");
+        }
+    }
+}
