@@ -441,6 +441,8 @@ struct Context<'a> {
     clock_cost_ns: Option<f64>,
     clock_resolution_ns: Option<f64>,
     cpus: Option<u32>,
+    /// How many hosts its processes ran on.
+    hosts: u32,
 }
 
 impl<'a> Context<'a> {
@@ -458,6 +460,7 @@ impl<'a> Context<'a> {
             clock_cost_ns: record.run.clock_cost_ns,
             clock_resolution_ns: record.run.clock_resolution_ns,
             cpus: Surroundings::of(&record.environment).cpus,
+            hosts: ranks::hosts(record),
         }
     }
 

@@ -132,7 +132,7 @@ pub fn fixed_cost(analysis: &Analysis, curve: &Curve<'_>) -> Option<LatencyBandw
     let one_at_a_time = curve
         .points
         .iter()
-        .all(|point| point.cell.cell.trial().threads == 1 && point.cell.cell.trial().depth == 1);
+        .all(|point| point.cell.cell.trial().in_flight_of_all() == 1);
     if analysis.response != Response::Throughput || !one_at_a_time {
         return None;
     }

@@ -322,7 +322,7 @@ fn sum(trials: &[&Sample], of: impl Fn(&Sample) -> u64) -> u64 {
 fn preemptions(cell: &Cell, trials: &[&Sample]) -> Option<f64> {
     let times = |s: &Sample| s.counters.usage.involuntary_switches;
     let counted = sum(trials, times);
-    let active_ns = |s: &Sample| s.elapsed_ns as f64 * f64::from(cell.trial().threads);
+    let active_ns = |s: &Sample| s.elapsed_ns as f64 * f64::from(cell.trial().workers());
     (counted >= PREEMPTIONS_MIN)
         .then(|| pooled(trials, |s| Some((times(s) as f64 * 1e9, active_ns(s)))))?
 }

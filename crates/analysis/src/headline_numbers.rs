@@ -136,7 +136,7 @@ impl HeadlineCell<'_> {
 
     /// Requests in flight.
     pub fn in_flight(&self) -> u64 {
-        self.cell.cell.trial().in_flight()
+        self.cell.cell.trial().in_flight_of_all()
     }
 
     /// Whether trials have enough requests for a 99th percentile that differs from the maximum.

@@ -3,6 +3,7 @@
 //! All ranks call the same operations in the same order, as with MPI's collectives. Those wait on the CPU; these do not,
 //! and know how to give up on a rank.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::clock::{ClockJumped, Exchange, OtherClock, TimeInterval};
@@ -98,6 +99,8 @@ pub struct Team<L> {
     tree: Tree,
     /// What is known of the clocks of the ranks right below, in their order.
     below: Vec<OtherClock>,
+    /// How many messages for [`Team::join_at_first`] each rank still has on the way that this one no longer waits for.
+    late: BTreeMap<usize, u32>,
 }
 
 impl<L: Link> Team<L> {
@@ -105,7 +108,12 @@ impl<L: Link> Team<L> {
     pub fn new(link: L, fanout: usize) -> Self {
         let tree = Tree::new(link.size(), fanout);
         let below = vec![OtherClock::default(); tree.children(link.rank()).len()];
-        Self { link, tree, below }
+        Self {
+            link,
+            tree,
+            below,
+            late: BTreeMap::new(),
+        }
     }
 
     /// The transport.
@@ -197,7 +205,7 @@ impl<L: Link> Team<L> {
     }
 
     /// Joins what these ranks have at the first of them; the others get `None`. Ranks that do this together share a clock. Where
-    /// one is silent there is nothing to join; who comes to name it is its rank above, when all ranks meet next.
+    /// one is silent there is nothing to join; who comes to name it is its rank above, when all ranks meet next. What it sends later is passed over.
     ///
     /// # Errors
     /// The rank that did not answer.
@@ -219,8 +227,16 @@ impl<L: Link> Team<L> {
             None => return Ok(None),
         };
         let mut sum = own();
-        for rank in others {
-            let content = self.expect(*rank, tag::MEMBER, timeout)?;
+        for (rank, place) in others.iter().zip(0..) {
+            let content = match self.expect(*rank, tag::MEMBER, timeout) {
+                Ok(content) => content,
+                Err(lost) => {
+                    for rank in &others[place..] {
+                        *self.late.entry(*rank).or_default() += 1;
+                    }
+                    return Err(lost);
+                }
+            };
             let value = T::read(&mut Reader::new(&content)).ok_or(LostRank {
                 rank: *rank,
                 why: LossReason::Garbled,
@@ -327,6 +343,19 @@ impl<L: Link> Team<L> {
         self.link.send(to, &message, timeout)
     }
 
+    /// The next message of a rank, without those that come too late.
+    fn receive(&mut self, from: usize, timeout: Duration) -> Result<Vec<u8>, LostRank> {
+        loop {
+            let message = self.link.receive(from, timeout)?;
+            let is_member = Reader::new(&message).number() == Some(tag::MEMBER);
+            let late = self.late.get_mut(&from).filter(|late| **late > 0);
+            match late.filter(|_| is_member) {
+                Some(late) => *late -= 1,
+                None => return Ok(message),
+            }
+        }
+    }
+
     /// The content of the next message of a rank, which is of this kind.
     pub(crate) fn expect(
         &mut self,
@@ -334,7 +363,7 @@ impl<L: Link> Team<L> {
         tag: u64,
         timeout: Duration,
     ) -> Result<Vec<u8>, LostRank> {
-        let mut message = self.link.receive(from, timeout)?;
+        let mut message = self.receive(from, timeout)?;
         let mut reader = Reader::new(&message);
         let found = reader.number();
         if found == Some(tag) {

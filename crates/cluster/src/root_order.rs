@@ -24,6 +24,8 @@ pub enum RootOrder {
     End,
     /// The root lets devices rest for so long, ns, before its next order.
     Rest(u64),
+    /// Trials are kept from now on: how to finish the run should a rank be lost.
+    Keep(String),
 }
 
 /// A target as the other ranks open it.
@@ -97,6 +99,10 @@ impl RootOrder {
                 to.number(4);
                 time.write(&mut to);
             }
+            RootOrder::Keep(advice) => {
+                to.number(5);
+                advice.write(&mut to);
+            }
         }
         Ok(to.into_bytes())
     }
@@ -113,6 +119,7 @@ impl RootOrder {
             2 => RootOrder::Trial(Box::new(read_task(&mut from)?)),
             3 => RootOrder::End,
             4 => RootOrder::Rest(Wire::read(&mut from)?),
+            5 => RootOrder::Keep(Wire::read(&mut from)?),
             _ => return None,
         };
         from.is_at_end().then_some(order)

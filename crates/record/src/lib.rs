@@ -213,6 +213,27 @@ const OF_ALL_GROUPS: [&str; 7] = [
     "threads", "offset", "region", "time", "bytes", "active", "idle",
 ];
 
+impl RunRecord {
+    /// Gives the workers of each cell their place among those of all processes (ranks) that carried out its trials.
+    pub fn span_ranks(&mut self) {
+        if self.ranks.is_empty() {
+            return;
+        }
+        let mut of_sample: BTreeMap<i64, u32> = BTreeMap::new();
+        for part in &self.parts {
+            *of_sample.entry(part.sample).or_default() += 1;
+        }
+        for sample in &self.samples {
+            let place = usize::try_from(sample.cell).ok();
+            let cell = place.and_then(|place| self.cells.get_mut(place));
+            let ranks = of_sample.get(&sample.id);
+            if let Some((cell, ranks)) = cell.zip(ranks) {
+                cell.spec.trial.span(*ranks);
+            }
+        }
+    }
+}
+
 impl Cell {
     /// Each group as a cell of its own, with its name.
     pub fn groups(&self) -> impl Iterator<Item = (&str, Self)> {

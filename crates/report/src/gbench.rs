@@ -57,7 +57,7 @@ fn entries(name: &str, cell: &Cell, trials: &[&Sample], family: usize) -> Vec<Va
             "run_name": name,
             "run_type": run_type,
             "repetitions": trials.len(),
-            "threads": cell.trial().threads,
+            "threads": cell.trial().workers(),
             "iterations": iterations,
             "time_unit": "ns",
         })

@@ -268,7 +268,7 @@ fn of_access<'a>(
         AccessOrder::Sequential => "SEQ",
         AccessOrder::Random => "RND",
     };
-    let at_once = format!("Q{} T{}", trial.depth, trial.threads);
+    let at_once = format!("Q{} T{}", trial.depth, trial.workers());
     let (row_aside, row_note) = match name {
         Some(name) => (at_once, escape_control(name).into_owned()),
         None => (String::new(), at_once),

@@ -158,7 +158,7 @@ fn times(analysis: &Analysis) -> String {
         let first = values.next()?;
         values.all(|other| other == first).then_some(first)
     };
-    let alone = timed().all(|cell| cell.cell.trial().threads == 1);
+    let alone = timed().all(|cell| cell.cell.trial().workers() == 1);
     let service = match same(|c| c.cell.trial().depth.to_string()).as_deref() {
         Some("1") if alone => "one request at a time".to_owned(),
         Some("1") => "one request at a time per thread".to_owned(),

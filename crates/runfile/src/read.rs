@@ -122,7 +122,7 @@ fn record(tables: &Tables<'_>) -> Result<RunRecord> {
     let facts: Vec<Fact> = tables.all(&ENVIRONMENT, "host_id, position")?;
     let (own, further_hosts): (Vec<Fact>, Vec<Fact>) =
         facts.into_iter().partition(|fact| fact.host == 0);
-    Ok(RunRecord {
+    let mut record = RunRecord {
         run: tables.only(&RUN)?,
         environment: own.into_iter().map(|fact| (fact.key, fact.value)).collect(),
         further_hosts,
@@ -137,7 +137,9 @@ fn record(tables: &Tables<'_>) -> Result<RunRecord> {
         client_samples,
         preparation: tables.all(&PREPARATION, "id")?,
         events,
-    })
+    };
+    record.span_ranks();
+    Ok(record)
 }
 
 /// The question of the run. Files from before its table have it in the definition only.

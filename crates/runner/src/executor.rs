@@ -297,12 +297,9 @@ impl Executor for Engine<'_> {
     fn origin(&self, cell: &CellSpec) -> Origin {
         let named = cell.targets().into_iter();
         let targets: Vec<&Target> = named.filter_map(|name| self.target(name).ok()).collect();
-        let media = targets.iter().map(|target| target.medium());
-        // What is not all storage's is not told as storage's.
-        let least = media.clone().find(|medium| *medium != Medium::Storage);
-        let first = least.or_else(|| media.clone().next());
-        let first = first.or_else(|| self.targets.first().map(|(_, target)| target.medium()));
-        first.map_or(Origin::Model, Origin::Medium)
+        let medium = Medium::of_all(targets.iter().map(|target| target.medium()));
+        let medium = medium.or_else(|| self.targets.first().map(|(_, target)| target.medium()));
+        medium.map_or(Origin::Model, Origin::Medium)
     }
 
     fn now(&self) -> Duration {

@@ -11,6 +11,7 @@ use iolab_record::{ClockDomain, EventKind, Question, Run, RunRecord, RunStatus};
 use iolab_runfile::{NewFile, RunFile};
 use iolab_workload::{Error, Result};
 
+use super::ranks::Ranks;
 use super::session::Session;
 use super::{Executor, Finished, Observer, Setup, experiment_record, fit, now_utc, tracing_note};
 
@@ -113,7 +114,8 @@ impl<'a> PreparedRun<'a> {
             self.consent,
             observer,
         );
-        for note in self.setup.place.notes() {
+        let of_ranks = self.setup.ranks.map_or_else(Vec::new, Ranks::notes);
+        for note in self.setup.place.notes().into_iter().chain(of_ranks) {
             // Whoever opened the target has told it.
             session.keep(EventKind::Note, None, &note)?;
         }

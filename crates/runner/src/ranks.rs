@@ -4,11 +4,11 @@
 //! rank's part in a trial, `hosts.rs` which ranks share a kernel, `errors.rs` their errors.
 
 mod errors;
+mod found_targets;
 mod handshake;
 mod hosts;
 pub mod per_rank_paths;
 mod root_targets;
-mod shared_counters;
 mod space;
 mod trial;
 
@@ -41,6 +41,7 @@ use iolab_workload::trial::{FileLayout, Others, Shift, TrialSpec};
 use iolab_workload::{Error, Result, launchers};
 
 use errors::unreadable;
+use found_targets::Found;
 use hosts::Host;
 use per_rank_paths::is_own;
 
@@ -82,6 +83,10 @@ struct Member {
     lost: bool,
     /// What follows the advice to look at the host of a lost rank.
     after_loss: String,
+    /// How to finish the run; the other ranks do not have it yet.
+    advice: Option<String>,
+    /// What the other ranks found when they opened their targets; known to the root.
+    notes: Vec<String>,
     /// How long the root takes at most to say so, where that is not the usual time.
     roots_time: Option<Duration>,
     ended: bool,
@@ -105,6 +110,8 @@ impl Ranks {
             accounts: Vec::new(),
             lost: false,
             after_loss: "; then start anew".to_owned(),
+            advice: None,
+            notes: Vec::new(),
             roots_time: None,
             ended: false,
         }))
@@ -140,7 +147,7 @@ impl Ranks {
     /// Of kind [`Usage`](iolab_workload::Kind::Usage): more of them than there are.
     pub fn span(&self, trial: &mut TrialSpec) -> Result<()> {
         let part = taking_part(&self.0.borrow().places, trial.ranks, trial.hosts)?;
-        span(trial, part.len() as u32);
+        trial.span(part.len() as u32);
         Ok(())
     }
 
@@ -215,10 +222,10 @@ impl Ranks {
     ) -> Result<()> {
         let mut places = Vec::new();
         let mut demands = Vec::new();
-        let mut own_accounts = Vec::new();
+        let mut found = Found::default();
         for ((named, target), need) in targets.zip(needs) {
             demands.push(target.demands());
-            own_accounts.push(shared_counters::of(target));
+            found.add(target);
             if need.write && target.kind() != TargetKind::Scratch && self.count() > 1 {
                 return Err(Error::usage(format!(
                     "several ranks write to scratch files only, and {} is another target",
@@ -235,7 +242,13 @@ impl Ranks {
         member.clean(&[])?;
         let demands = demands.into_iter().collect::<Result<Vec<_>>>();
         member.agree_on_space(demands.map(|demands| demands.concat()))?;
-        member.know_accounts(own_accounts)
+        member.notes = member.know_found(found)?;
+        Ok(())
+    }
+
+    /// The root: what the other ranks found when they opened their targets, beyond what it found itself.
+    pub fn notes(&self) -> Vec<String> {
+        self.0.borrow().notes.clone()
     }
 
     /// The root: fills all files, its own by `own`, which fills this many bytes.
@@ -252,9 +265,12 @@ impl Ranks {
         member.agree(moving(bytes, ANSWER), filled)
     }
 
-    /// The root: trials are kept from now on; `advice` says how to finish the run should a rank be lost.
+    /// The root: trials are kept from now on; `advice` says how to finish the run should a rank be lost. The others have it before the
+    /// next trial.
     pub fn keeps_trials(&self, advice: &str) {
-        self.0.borrow_mut().after_loss = format!(". {advice}");
+        let member = &mut *self.0.borrow_mut();
+        member.keeps_trials(advice);
+        member.advice = Some(advice.to_owned());
     }
 
     /// The root: tells all that its next order comes so much later.
@@ -285,6 +301,9 @@ impl Ranks {
             target: number as u64,
         };
         let member = &mut *self.0.borrow_mut();
+        if let Some(advice) = member.advice.take() {
+            member.give(&RootOrder::Keep(advice))?;
+        }
         member.give(&RootOrder::Trial(Box::new(task.clone())))?;
         let whole = member.trial(&task, target, stop)?;
         let (outcome, report) =
@@ -355,6 +374,10 @@ impl Ranks {
 }
 
 impl Member {
+    fn keeps_trials(&mut self, advice: &str) {
+        self.after_loss = format!(". {advice}");
+    }
+
     /// Hands an order of the root to every rank.
     fn give(&mut self, order: &RootOrder) -> Result<()> {
         let message = order.message()?;
@@ -409,8 +432,9 @@ impl Member {
                         Ok(demands.collect::<Result<Vec<_>>>()?.concat())
                     });
                     let agreed = self.agree_on_space(demands);
-                    let own = || targets.iter().map(shared_counters::of).collect();
-                    agreed.and_then(|()| self.know_accounts(own()))
+                    let mut found = Found::default();
+                    targets.iter().for_each(|target| found.add(target));
+                    agreed.and_then(|()| self.know_found(found).map(drop))
                 }
                 Some(RootOrder::Fill { seed, bytes }) => {
                     let filled = self.fill(&targets, seed, stop);
@@ -424,6 +448,8 @@ impl Member {
                     }
                 }
                 Some(RootOrder::End) => {
+                    // All trials are kept.
+                    self.after_loss = String::new();
                     let removed = targets.into_iter().map(Target::remove);
                     let removed = removed.fold(Ok(()), Result::and);
                     let time = self.removal_time();
@@ -434,6 +460,10 @@ impl Member {
                     rest = Duration::from_nanos(time);
                     Ok(())
                 }
+                Some(RootOrder::Keep(advice)) => {
+                    self.keeps_trials(&advice);
+                    Ok(())
+                }
                 None => self.agree(ANSWER, Err(unreadable())),
             };
             if self.lost {
@@ -441,15 +471,6 @@ impl Member {
             }
         }
     }
-}
-
-/// Gives the workers of rank 0 their place among those of this many ranks.
-fn span(trial: &mut TrialSpec, ranks: u32) {
-    trial.others = Others {
-        before: 0,
-        after: trial.threads.saturating_mul(ranks.saturating_sub(1)),
-        before_written: None,
-    };
 }
 
 /// The root: as [`Ranks::span`], of all cells of a plan, each of which is checked.
@@ -476,7 +497,7 @@ impl Processes for AssumedRanks {
             let trial = &mut cell.spec.trial;
             let shifted = if trial.shift == Shift::None { 1 } else { 2 };
             let ranks = trial.ranks.or(trial.hosts).unwrap_or(shifted);
-            span(trial, ranks.max(trial.hosts.unwrap_or(1)));
+            trial.span(ranks.max(trial.hosts.unwrap_or(1)));
         }
         Ok(())
     }

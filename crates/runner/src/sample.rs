@@ -92,6 +92,26 @@ fn verdict(spec: &TrialSpec, sample: &Sample, medium: Medium, region_bytes: u64)
     })
 }
 
+/// What answers for the bytes of all clients; `None` without any.
+pub(super) fn origin_of_clients(clients: &[ClientPart]) -> Option<Origin> {
+    let media = clients.iter().map(|client| client.medium);
+    Medium::of_all(media).map(Origin::Medium)
+}
+
+/// Says of how many clients the verdict on all of them holds, where their targets lie on different media.
+pub(super) fn tell_mixed_media(whole: &mut Sample, clients: &[ClientPart]) {
+    let Some(Origin::Medium(medium)) = origin_of_clients(clients) else {
+        return;
+    };
+    let own = clients.iter().filter(|client| client.medium == medium);
+    let own = own.count();
+    if own < clients.len() {
+        let all = clients.len();
+        let text = format!("; this holds for {own} of {all} clients");
+        whole.verdict.reason.push_str(&text);
+    }
+}
+
 /// The samples of what the clients of a trial did, whose sample is `whole`.
 pub(super) fn of_clients(
     spec: &TrialSpec,

@@ -342,6 +342,7 @@ pub fn by_ranks(record: &mut RunRecord, speeds: &[f64]) {
                 own.operations.read.requests /= speeds.len() as u64;
                 own
             }));
+        sample.in_flight = Some(speeds.len() as f64);
         sample.all_active_ns = active as u64;
         sample.together = Some(RankActivity {
             elapsed_error_ns: sample.elapsed_ns / 1000,
@@ -351,4 +352,5 @@ pub fn by_ranks(record: &mut RunRecord, speeds: &[f64]) {
             all_active_most_bytes: (moved * 1.001) as u64,
         });
     }
+    record.span_ranks();
 }

@@ -16,3 +16,16 @@ named! {
         Elsewhere = "elsewhere",
     }
 }
+
+impl Medium {
+    /// What the bytes of several targets together can be called: storage only where each of them is.
+    pub fn of_all(media: impl IntoIterator<Item = Self>) -> Option<Self> {
+        let mut media = media.into_iter();
+        let first = media.next()?;
+        let others = media.find(|medium| *medium != Self::Storage);
+        Some(match first {
+            Self::Storage => others.unwrap_or(first),
+            _ => first,
+        })
+    }
+}

@@ -450,9 +450,14 @@ impl TrialSpec {
         }
     }
 
-    /// Most requests in flight, over all threads.
+    /// Most requests in flight, over all threads of this process.
     pub fn in_flight(&self) -> u64 {
         u64::from(self.threads) * u64::from(self.depth)
+    }
+
+    /// Most requests in flight, over all threads of all processes.
+    pub fn in_flight_of_all(&self) -> u64 {
+        u64::from(self.workers()) * u64::from(self.depth)
     }
 
     /// Whether any request of this trial writes.

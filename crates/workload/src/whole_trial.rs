@@ -27,13 +27,21 @@ pub struct WholeTrial<'a> {
 }
 
 impl WholeTrial<'_> {
-    /// Most requests in flight, over all workers.
-    pub fn in_flight(self) -> u64 {
-        self.spec
-            .trials()
-            .into_iter()
-            .map(TrialSpec::in_flight)
-            .sum()
+    /// Number of workers of all groups and processes.
+    pub fn workers(self) -> u32 {
+        let trials = self.spec.trials().into_iter();
+        trials.map(TrialSpec::workers).sum()
+    }
+
+    /// What makes fewer workers: `fewer threads`, or `fewer ranks`.
+    pub fn fewer_workers(self) -> &'static str {
+        self.spec.trial.fewer_workers()
+    }
+
+    /// Most requests in flight, over all workers of all groups and processes.
+    pub fn in_flight_of_all(self) -> u64 {
+        let trials = self.spec.trials().into_iter();
+        trials.map(TrialSpec::in_flight_of_all).sum()
     }
 
     /// Whether any request reads.

@@ -76,7 +76,7 @@ impl Concurrency {
             && trials.iter().all(|trial| trial.paused_ns == 0)
             && !trials.is_empty();
         judged.then(|| Self {
-            asked: cell.trial().in_flight(),
+            asked: cell.trial().in_flight_of_all(),
             in_flight: median_of(trials, in_flight),
             at_device: median_of(trials, |s| at_device(cell, s, around)),
             served: None,

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use iolab_record::{Sample, ServedBy};
-use iolab_workload::trial::{CacheState, TrialSpec};
+use iolab_workload::trial::{CacheState, Others, TrialSpec};
 
 use super::{CellAnalysis, Context, Shortfall, is_peer};
 use crate::trial_values::{median_of, per_request};
@@ -300,6 +300,18 @@ impl Seen<'_> {
             .is_some_and(|(part, whole)| part > CLOCK_SHOWS * whole)
     }
 
+    /// CPUs that the workers of all processes may use, as far as known. Each of several processes may be bound to other ones: at least those
+    /// count that they used, on each host.
+    fn cpus(&self) -> Option<u32> {
+        let usable = self.context.cpus?;
+        if self.cell.cell.trial().others == Others::default() {
+            return Some(usable);
+        }
+        let used = self.ok.iter().map(|s| s.cpus_used.numbers().len());
+        let used = u32::try_from(used.max().unwrap_or(0)).ok()?;
+        Some(usable.max(used).saturating_mul(self.context.hosts))
+    }
+
     /// iolab's overhead is at least a quarter of the time of a request, or the workers of a cell used nine tenths of their CPU
     /// time, so that the CPU was the limit. Excludes workers that poll or wait for an intended start, which always use it.
     fn is_tool_bound(&self) -> bool {
@@ -308,13 +320,13 @@ impl Seen<'_> {
         if cell.cell.spec.runs_program() || is_peer(&cell.cell) {
             return false;
         }
-        let threads = f64::from(cell.cell.trial().threads);
-        let time_per_request = median_of(ok, |s| per_request(s.elapsed_ns as f64 * threads, s));
+        let workers = cell.cell.trial().workers();
+        let time_per_request = median_of(ok, |s| {
+            per_request(s.elapsed_ns as f64 * f64::from(workers), s)
+        });
         let floor = self.context.floor_ns.zip(time_per_request);
         let near_floor = floor.is_some_and(|(floor, time)| floor >= 0.25 * time);
-        let cores = self.context.cpus.map_or(cell.cell.trial().threads, |n| {
-            n.min(cell.cell.trial().threads)
-        });
+        let cores = self.cpus().map_or(workers, |cpus| cpus.min(workers));
         let waits = cell
             .rate_report
             .as_ref()

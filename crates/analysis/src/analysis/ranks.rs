@@ -1,6 +1,6 @@
 //! The results of the processes (ranks) of a run across hosts, separately and together.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{CellAnalysis, Context};
 
@@ -210,7 +210,7 @@ impl<'a> PartsByRank<'a> {
                 rank,
                 ranks,
                 name,
-                cell: context.cell(cell, &samples, None, context.timed),
+                cell: context.cell(&of_ranks(cell, ranks), &samples, None, context.timed),
                 latencies: samples
                     .iter()
                     .filter_map(|sample| {
@@ -225,6 +225,19 @@ impl<'a> PartsByRank<'a> {
         };
         clients.into_iter().map(analyse).collect()
     }
+}
+
+/// The cell of so many of its ranks.
+fn of_ranks(cell: &Cell, ranks: usize) -> Cell {
+    let mut cell = cell.clone();
+    cell.spec.trial.span(ranks as u32);
+    cell
+}
+
+/// How many hosts the processes of a run were on.
+pub(super) fn hosts(record: &RunRecord) -> u32 {
+    let numbers: BTreeSet<u32> = record.ranks.iter().map(|rank| rank.host).collect();
+    u32::try_from(numbers.len()).unwrap_or(u32::MAX).max(1)
 }
 
 /// Share of these bytes that the page cache held before the trial.

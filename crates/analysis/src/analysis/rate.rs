@@ -89,7 +89,7 @@ impl Schedule {
     fn of(sample: &Sample, spec: &TrialSpec) -> Option<Self> {
         let report = sample.rate_report?;
         let (made, left) = (sample.requests(), report.backlog_end);
-        let is_made = is_held(made, left, spec.threads);
+        let is_made = is_held(made, left, spec.workers());
         // What was due at the end was made up for, unless it was too much.
         let in_time = if is_made {
             made.saturating_sub(left)
@@ -177,8 +177,8 @@ impl CellRate {
 
 /// Whether a trial with so many requests issued, and so many due but not issued, kept its rate. One request of each worker may be
 /// due at the very end.
-fn is_held(made: u64, left: u64, threads: u32) -> bool {
-    left <= u64::from(threads) || made as f64 >= HELD_FROM * (made + left) as f64
+fn is_held(made: u64, left: u64, workers: u32) -> bool {
+    left <= u64::from(workers) || made as f64 >= HELD_FROM * (made + left) as f64
 }
 
 #[cfg(test)]

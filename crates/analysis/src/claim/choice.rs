@@ -134,5 +134,5 @@ impl Candidate<'_> {
 /// this order.
 fn effort(one: &Candidate<'_>) -> (u64, u64, u64) {
     let trial = one.cell.cell.trial();
-    (trial.in_flight(), trial.bs, trial.skip)
+    (trial.in_flight_of_all(), trial.bs, trial.skip)
 }

@@ -129,7 +129,7 @@ pub(super) fn too_few(analysis: &Analysis, run: usize) -> Vec<TooFew> {
             Some(TooFew {
                 cells: short.iter().map(|(cell, ..)| id(run, cell)).collect(),
                 worst: id(run, worst),
-                asked: worst.cell.trial().in_flight(),
+                asked: worst.cell.trial().in_flight_of_all(),
                 seen,
                 shortfall,
                 cause: match shortfall {
@@ -143,11 +143,11 @@ pub(super) fn too_few(analysis: &Analysis, run: usize) -> Vec<TooFew> {
 
 fn why_few(cell: &CellAnalysis, trial: &TrialSpec) -> Cause {
     let requests = trial.visited_bytes() / trial.bs.max(1);
-    if requests < trial.in_flight() {
+    if requests < trial.in_flight_of_all() {
         return Cause::Region { requests };
     }
     let bound = trial.counted_bound();
-    if let Some((by, requests)) = bound.filter(|(_, count)| *count < trial.in_flight()) {
+    if let Some((by, requests)) = bound.filter(|(_, count)| *count < trial.in_flight_of_all()) {
         return Cause::FewRequests { by, requests };
     }
     let elapsed = cell.elapsed.as_ref().map_or(0.0, |elapsed| elapsed.median);

@@ -185,7 +185,7 @@ fn outside(analysis: &Analysis, steady: &SteadyAnalysis, run: usize) -> Option<O
         };
         cell.cell.program().is_none()
             && (trial.bs, trial.read_percent, trial.trim_percent) == (RAND_BS, 0, 0)
-            && (trial.threads, trial.depth) == (1, 1)
+            && trial.in_flight_of_all() == 1
             && matches!(trial.pattern, Pattern::Rand | Pattern::RandReplace)
             && trial.bs_mix.is_none()
             && trial.rate.is_none()

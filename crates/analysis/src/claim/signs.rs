@@ -41,7 +41,7 @@ pub fn signs(run: &Analysis, phenomenon: &Phenomenon) -> Signs {
     let of = |of: &dyn Fn(&CellAnalysis) -> Option<f64>| of(better).zip(of(worse));
     let time = worse
         .iops
-        .map(|iops| 1e9 * worse.cell.trial().in_flight() as f64 / iops.median);
+        .map(|iops| 1e9 * worse.cell.trial().in_flight_of_all() as f64 / iops.median);
     Signs {
         page_faults: sign(of_bytes(&faults_of_request), Some(FAULTS)),
         device_ios: sign(

@@ -60,7 +60,7 @@ impl LongTail {
     fn phenomenon(&self, run: &Analysis) -> Option<Phenomenon> {
         let cell = run.cell(self.cell.cell)?;
         let trial = cell.cell.trial();
-        let in_flight = trial.in_flight() as f64;
+        let in_flight = trial.in_flight_of_all() as f64;
         let seconds = |seconds: f64| {
             let time = Duration::try_from_secs_f64(seconds).ok()?;
             // A setting, and what a page shows: whole milliseconds.

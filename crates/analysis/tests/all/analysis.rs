@@ -1,13 +1,13 @@
 //! The analysis of synthetic run records.
 
-use iolab_analysis::analysis::{CellAnalysis, Flag, analyse};
+use iolab_analysis::analysis::{CellAnalysis, ClientAnalysis, Flag, analyse};
 use iolab_analysis::claim::{Claim, Difference, claims};
 use iolab_analysis::doubt::Reason;
 use iolab_record::environment::Environment;
 use iolab_record::{FurtherTarget, OperationSummary, Residency, RunRecord, ServedBy};
 use iolab_workload::trial::CacheState;
 
-use iolab_synthetic::{add_cell, add_trial, around, record, serve};
+use iolab_synthetic::{add_cell, add_trial, around, by_ranks, record, serve};
 
 fn only_cell(record: &RunRecord) -> CellAnalysis {
     analyse(record).cells.remove(0)
@@ -204,6 +204,31 @@ fn many_threads_on_few_cpus_are_short_of_cpu() {
     );
     record.environment = Environment::default();
     assert_eq!(only_cell(&record).flags, []);
+}
+
+#[test]
+fn the_workers_of_all_ranks_count() {
+    // 68 ns a request of one worker, and 273 ns of each of four; the floor is 30 ns.
+    let mut record = one_cell(&around(60_000.0));
+    serve(&mut record, 0, ServedBy::PageCache, "hot");
+    by_ranks(&mut record, &[1.0; 4]);
+    let cell = only_cell(&record);
+    assert!(!cell.flags.contains(&Flag::ToolBound), "{:?}", cell.flags);
+    assert_eq!(cell.concurrency.map(|own| own.asked), Some(4));
+    // Of each client those of its ranks.
+    let clients = cell.ranks.expect("four").clients;
+    let asked = |client: &ClientAnalysis| client.cell.concurrency.map(|own| own.asked);
+    let asked: Vec<_> = clients.iter().map(asked).collect();
+    assert_eq!(asked, [Some(1); 4]);
+    for (tenths, is_bound) in [(19, false), (38, true)] {
+        let mut record = one_cell(&around(100.0));
+        by_ranks(&mut record, &[1.0; 4]);
+        for sample in &mut record.samples {
+            sample.counters.usage.user_ns = sample.elapsed_ns * tenths / 10;
+        }
+        let flags = only_cell(&record).flags;
+        assert_eq!(flags.contains(&Flag::ToolBound), is_bound, "{flags:?}");
+    }
 }
 
 #[test]

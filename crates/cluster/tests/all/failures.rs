@@ -175,6 +175,40 @@ fn every_rank_learns_which_one_cannot_start() {
     }
 }
 
+/// What a rank sends to the first one of its host too late is not taken for anything else, nor for what it sends there later.
+#[test]
+fn what_a_rank_is_too_late_to_send_is_passed_over() {
+    let clocks = [Skew::default(); 4];
+    let results = together(&clocks, delays(), 3, |mut team| {
+        let rank = team.link().rank();
+        if rank == 1 {
+            team.link().work(1_500_000_000);
+        }
+        let join = |team: &mut Team<_>, own: u64| {
+            let list = || List(vec![own + rank as u64]);
+            let joined = team.join_at_first(&[0, 1, 2], list, TIMEOUT / 2);
+            joined.map(|joined| joined.map(|all| all.0))
+        };
+        let mut said = Vec::new();
+        if rank < 3 {
+            said.push(join(&mut team, 10));
+        }
+        let met = team.gather(List(vec![rank as u64]), TIMEOUT)?;
+        assert_eq!(met.map(|all| all.0.len()), (rank == 0).then_some(4));
+        if rank < 3 {
+            said.push(join(&mut team, 20));
+        }
+        Ok::<_, LostRank>(said)
+    });
+    let root = results[0].as_ref().expect("nothing is lost");
+    let silent = LostRank {
+        rank: 1,
+        why: LossReason::Silent(TIMEOUT / 2),
+    };
+    assert_eq!(root[..], [Err(silent), Ok(Some(vec![20, 21, 22]))]);
+    assert!(results.iter().all(Result::is_ok), "{results:?}");
+}
+
 #[test]
 fn what_cannot_be_read_names_its_sender() {
     let results = together(&[Skew::default(); 2], delays(), 2, |mut team| {

@@ -23,6 +23,7 @@ fn orders_arrive_as_they_were_given() {
         bytes: 1 << 40,
     });
     round(&RootOrder::Rest(1 << 60));
+    round(&RootOrder::Keep("iolab resume ä.iolab".to_owned()));
     round(&RootOrder::Open(vec![RemoteTarget {
         path: "/lustre/ä b".to_owned(),
         scratch: true,

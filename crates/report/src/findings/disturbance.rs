@@ -375,13 +375,14 @@ pub fn cpu_contended(analysis: &Analysis) -> Vec<Finding> {
         return Vec::new();
     };
     let text = format!(
-        "{} had to share the CPUs{}: {}. The CPUs rather than the device may limit these results; stop other programs, or use fewer threads than CPUs.{}",
+        "{} had to share the CPUs{}: {}. The CPUs rather than the device may limit these results; stop other programs, or use {} than CPUs.{}",
         cells_of(n, analysis),
         match at(analysis, cell) {
             at if at.is_empty() => at,
             at => format!(", most{at}"),
         },
         contention(&cell.disturbance),
+        cell.cell.trial().fewer_workers(),
         match spins(cell) {
             true => SPINS,
             false => "",
@@ -397,7 +398,7 @@ fn spins(cell: &CellAnalysis) -> bool {
     let trials = trials.filter(|trial| trial.rate_slack.is_zero());
     let mut of_each = trials.filter_map(|trial| {
         let rate = trial.rate?.per_second(trial.bs as f64);
-        Some(rate / f64::from(trial.threads.max(1)))
+        Some(rate / f64::from(trial.workers().max(1)))
     });
     of_each.any(|rate| rate >= SPINNING_RATE)
 }

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use iolab_analysis::analysis::{Analysis, CellAnalysis, CellRanks, ClientName};
+use iolab_analysis::analysis::{Analysis, CellAnalysis, CellRanks, ClientName, RankThroughput};
 use iolab_figure::result_names;
+use iolab_record::ServedBy;
 use iolab_stats::{median, median_interval};
 use iolab_workload::quantity::{format_percent, significant};
 use iolab_workload::settings::cell_label;
@@ -40,12 +41,30 @@ const WORTH: f64 = 0.05;
 /// A host, or a rank where there is one host: its name, and its throughput in each trial.
 type Unit = (String, Vec<f64>);
 
-/// The hosts of a cell by number, or its ranks where there is one host.
-fn units(ranks: &CellRanks) -> BTreeMap<u32, Unit> {
+/// Whether no trial of a rank reached storage: its target is memory.
+fn is_in_memory(ranks: &CellRanks, series: &RankThroughput) -> bool {
+    let own = ranks.clients.iter().find(|client| match client.name.rank {
+        Some(rank) => rank == series.rank,
+        None => client.name.host == series.host_name,
+    });
+    let served = own.and_then(|client| client.cell.served.as_ref());
+    served.is_some_and(|served| served.unanimous() == Some(ServedBy::NotStorage))
+}
+
+/// The hosts of a cell by number, or its ranks where there is one host: those with storage, and those with memory, which cannot be
+/// compared with each other.
+fn units_by_medium(ranks: &CellRanks) -> [BTreeMap<u32, Unit>; 2] {
+    let all = ranks.by_rank.iter();
+    let (memory, storage): (Vec<_>, Vec<_>) = all.partition(|own| is_in_memory(ranks, own));
+    [storage, memory].map(|own| units(&own, ranks.hosts))
+}
+
+/// The hosts of these ranks by number, or the ranks where there is one host.
+fn units(by_rank: &[&RankThroughput], hosts: usize) -> BTreeMap<u32, Unit> {
     let mut units: BTreeMap<u32, Unit> = BTreeMap::new();
-    for series in &ranks.by_rank {
+    for series in by_rank {
         let values = series.trials.iter().map(|(_, value)| *value);
-        if ranks.hosts == 1 {
+        if hosts == 1 {
             let name = format!("Rank {} on {}", series.rank, series.host_name);
             units.insert(series.rank, (name, values.collect()));
             continue;
@@ -59,10 +78,10 @@ fn units(ranks: &CellRanks) -> BTreeMap<u32, Unit> {
             }
         }
     }
-    if ranks.hosts > 1 {
+    if hosts > 1 {
         // Of each of its ranks: hosts may have different numbers of them.
         for (host, (_, values)) in &mut units {
-            let own = ranks.by_rank.iter().filter(|series| series.host == *host);
+            let own = by_rank.iter().filter(|series| series.host == *host);
             let count = own.count() as f64;
             values.iter_mut().for_each(|value| *value /= count);
         }
@@ -73,8 +92,9 @@ fn units(ranks: &CellRanks) -> BTreeMap<u32, Unit> {
 /// The throughput of each unit over the median of the others, in every trial of every cell.
 fn ratios(analysis: &Analysis) -> BTreeMap<u32, Unit> {
     let mut all: BTreeMap<u32, Unit> = BTreeMap::new();
-    for ranks in analysis.cells.iter().filter_map(|cell| cell.ranks.as_ref()) {
-        let units = units(ranks);
+    let cells = analysis.cells.iter();
+    let cells = cells.filter_map(|cell| cell.ranks.as_ref());
+    for units in cells.flat_map(units_by_medium) {
         let trials = units.values().map(|(_, values)| values.len()).max();
         let at = |place: usize| -> Vec<f64> {
             let mut all: Vec<f64> = units

@@ -2,7 +2,7 @@
 
 use iolab_analysis::analysis::analyse;
 
-use iolab_record::Residency;
+use iolab_record::{Residency, ServedBy};
 use iolab_report::findings::Finding;
 use iolab_workload::trial::CacheState;
 
@@ -35,6 +35,31 @@ fn hosts_that_are_equal_are_not_named() {
                 .all(|finding| !["straggler", "rank-imbalance"].contains(&finding.rule.name)),
             "{found:?}"
         );
+    }
+}
+
+/// One in memory is none of the others that those on disks are compared with.
+#[test]
+fn ranks_with_memory_are_compared_with_each_other() {
+    for (in_memory, named) in [(&[0_u32][..], &[][..]), (&[0, 1], &["node01"])] {
+        let mut record = record("read-size", &["bs"]);
+        add_cell(&mut record, &["bs=4KiB"], &around(500.0));
+        by_ranks(&mut record, &[100.0, 50.0, 1.0, 1.0]);
+        let clients = record.client_samples.iter_mut();
+        for client in clients.filter(|client| in_memory.contains(&client.client)) {
+            client.verdict.served_by = ServedBy::NotStorage;
+        }
+        // Without this, the second one is as much faster as the first one.
+        let slow = record.parts.iter_mut().filter(|part| part.id.rank == 1);
+        let is_disk = !in_memory.contains(&1);
+        slow.filter(|_| is_disk)
+            .for_each(|part| part.elapsed_ns *= 50);
+        let found = text(&crate::named("straggler", &analyse(&record)));
+        let told: Vec<&str> = ["node00", "node01", "node02", "node03"]
+            .into_iter()
+            .filter(|name| found.contains(name))
+            .collect();
+        assert_eq!(told, named, "{found}");
     }
 }
 

@@ -150,13 +150,14 @@ impl Session<'_> {
             made.place,
             outcome,
             Accessed {
-                origin: executor.origin(cell),
+                origin: sample::origin_of_clients(&clients).unwrap_or(executor.origin(cell)),
                 region_bytes: region_bytes.unwrap_or_else(|| cell.bytes_used()),
             },
             made.started_utc.clone(),
             made.wall,
         );
         whole.together = together;
+        sample::tell_mixed_media(&mut whole, &clients);
         let groups = sample::of_groups(cell, &whole, outcome);
         let clients = sample::of_clients(&cell.trial, &whole, clients);
         let histograms = sample::histograms_by_group(outcome);

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
-use iolab_cluster::link::{Link, LostRank};
+use iolab_cluster::link::{Link, LossReason, LostRank};
 use iolab_cluster::timeouts::Timeouts;
 use iolab_host::clock::Clock;
 use iolab_plan::cells::Plan;
@@ -382,6 +382,73 @@ fn a_rank_that_raises_its_stop_flag_ends_the_run() {
         assert_eq!(result.expect_err("interrupted").kind(), Kind::Interrupted);
         ranks.end().expect("all files are removed");
     });
+}
+
+/// A link that waits for 5 s at most, and over which nothing comes any more once rank 0 has ordered two trials.
+struct Breaking(ThreadLink, usize);
+
+impl Link for Breaking {
+    fn rank(&self) -> usize {
+        self.0.rank()
+    }
+
+    fn size(&self) -> usize {
+        self.0.size()
+    }
+
+    fn now_ns(&self) -> i64 {
+        self.0.now_ns()
+    }
+
+    fn send(
+        &mut self,
+        to: usize,
+        message: &[u8],
+        timeout: Duration,
+    ) -> std::result::Result<(), LostRank> {
+        self.0.send(to, message, timeout)
+    }
+
+    fn receive(
+        &mut self,
+        from: usize,
+        timeout: Duration,
+    ) -> std::result::Result<Vec<u8>, LostRank> {
+        let lost = |_| LostRank {
+            rank: from,
+            why: LossReason::Silent(timeout),
+        };
+        let message = self.0.receive(from, timeout.min(Duration::from_secs(5)))?;
+        // A message that goes down the tree, with an order for a trial.
+        self.1 += usize::from(message.starts_with(&[0, 2]));
+        (self.1 < 2).then_some(message).ok_or(()).map_err(lost)
+    }
+}
+
+#[test]
+fn every_rank_knows_how_to_finish_a_run_whose_root_is_lost() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let clock = Clock::calibrate();
+    let own = clock.clone();
+    let links = threads(2, move || own.ns_between(0, own.now()) as i64);
+    let [first, second] = <[ThreadLink; 2]>::try_from(links).unwrap_or_else(|_| panic!("two"));
+    let words = iolab_runner::describe_failure;
+    let told = thread::scope(|scope| {
+        let own = clock.clone();
+        let other = scope.spawn(move || {
+            let ranks = Ranks::new(Box::new(Breaking(second, 0)), own, words);
+            ranks.greet().expect("the same program");
+            ranks.follow(&AtomicBool::new(false))
+        });
+        let ranks = Ranks::new(Box::new(Breaking(first, 0)), clock.clone(), words);
+        ranks.greet().expect("the same program");
+        measure(&ranks, folder.path(), "read-size", &[]).expect_err("a rank is lost");
+        other.join().expect("no panic").expect_err("rank 0 is lost")
+    });
+    let advice = told.remedy().expect("advice");
+    let (_, finish) = advice.split_once(". ").expect("what to do then");
+    let finish = finish.replace(&folder.path().display().to_string(), "DIR");
+    insta::assert_snapshot!(finish, @"Finish the run with: mpirun -n 2 iolab resume DIR/run.iolab");
 }
 
 #[test]

@@ -1,5 +1,8 @@
 //! Targets of ranks: their own, shared ones, and what dead runs left in them.
 
+use iolab_record::ServedBy;
+use iolab_workload::medium::Medium;
+
 use super::*;
 
 #[test]
@@ -87,6 +90,53 @@ fn every_file_of_a_rank_counts() {
             assert_eq!(seen.dirty_bytes.unwrap_or(dirty), dirty, "{layout}");
         }
     }
+}
+
+/// What answers for the bytes of each rank decides, and not that of rank 0 alone.
+#[test]
+fn memory_of_another_rank_is_not_taken_for_storage() {
+    let memory = Path::new("/dev/shm");
+    let medium = |path: &Path| {
+        let target = Target::open(path, &Need::reading(1 << 20));
+        target.ok().map(|target| target.medium())
+    };
+    let folder = tempfile::tempdir().expect("a folder");
+    if medium(folder.path()) != Some(Medium::Storage) {
+        return needs::skip(
+            needs::Need::Disk,
+            "the folder for temporary files is no storage",
+        );
+    }
+    let Some(shm) = medium(memory)
+        .filter(|medium| *medium == Medium::Memory)
+        .and_then(|_| tempfile::tempdir_in(memory).ok())
+    else {
+        return needs::skip(needs::Need::Shm, "no file in memory can be made");
+    };
+    std::fs::create_dir(folder.path().join("r0")).expect("a folder");
+    std::os::unix::fs::symlink(shm.path(), folder.path().join("r1")).expect("a link");
+    let named = folder.path().join("r{rank}");
+    let (record, _) = with_ranks(2, |ranks| {
+        let record = measure(ranks, &named, "read-size", &["bs=64k"])?;
+        Ok((record, ranks.notes()))
+    });
+    let (record, notes) = record.expect("measured");
+    for sample in &record.samples {
+        let verdict = &sample.verdict;
+        assert_eq!(verdict.served_by, ServedBy::NotStorage);
+        insta::allow_duplicates! { insta::assert_snapshot!(verdict.reason, @"the target is memory, not storage; this holds for 1 of 2 clients") };
+    }
+    let notes = notes.join("\n");
+    assert!(notes.starts_with("rank 1 on "), "{notes}");
+    assert!(
+        notes.contains("is in memory (tmpfs or similar), not on storage"),
+        "{notes}"
+    );
+    let kept = record
+        .events
+        .iter()
+        .any(|event| notes.contains(&event.message));
+    assert!(kept, "{:?}", record.events);
 }
 
 #[test]

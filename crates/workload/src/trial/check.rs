@@ -94,8 +94,8 @@ impl TrialSpec {
         let blocks = self.visited_bytes() / self.bs;
         usage_errors! {
             blocks < u64::from(self.workers()) && self.parts_region() =>
-                format!("{} threads share {blocks} blocks of {} bytes", self.workers(), self.bs),
-                "each thread needs at least one block: enlarge the region, or use fewer threads or a smaller bs";
+                format!("{} share {blocks} blocks of {} bytes", self.workers_in_words(), self.bs),
+                format!("each thread needs at least one block: enlarge the region, or use {} or a smaller bs", self.fewer_workers());
         }
         Ok(())
     }

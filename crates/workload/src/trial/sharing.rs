@@ -5,6 +5,7 @@ use std::ops::Range;
 use crate::error::{Error, Result};
 use crate::launchers;
 use crate::named_enum::named;
+use crate::quantity::counted;
 use crate::usage_errors;
 
 use super::{Backend, TrialSpec};
@@ -60,7 +61,45 @@ pub struct Others {
 impl TrialSpec {
     /// Number of workers of all processes.
     pub fn workers(&self) -> u32 {
-        self.others.before + self.threads + self.others.after
+        let Others { before, after, .. } = self.others;
+        before.saturating_add(self.threads).saturating_add(after)
+    }
+
+    /// Gives the workers of the first of this many processes their place among those of all.
+    pub fn span(&mut self, processes: u32) {
+        self.others = Others {
+            before: 0,
+            after: self.threads.saturating_mul(processes.saturating_sub(1)),
+            before_written: None,
+        };
+    }
+
+    /// All workers in words: `4 threads`, `4 workers (4 ranks of 1 thread)`.
+    pub(super) fn workers_in_words(&self) -> String {
+        let threads = counted(self.threads, "thread");
+        match self.workers() / self.threads.max(1) {
+            ..=1 => threads,
+            ranks => format!("{} workers ({ranks} ranks of {threads})", self.workers()),
+        }
+    }
+
+    /// What makes fewer workers: `fewer threads`, or `fewer ranks`.
+    pub fn fewer_workers(&self) -> &'static str {
+        match (self.workers() > self.threads, self.threads) {
+            (false, _) => "fewer threads",
+            (true, ..=1) => "fewer ranks",
+            (true, _) => "fewer ranks or threads",
+        }
+    }
+
+    /// The same workers in one process.
+    #[must_use]
+    pub fn in_one_process(&self) -> Self {
+        Self {
+            threads: self.workers(),
+            others: Others::default(),
+            ..self.clone()
+        }
     }
 
     /// Number, among all workers, of worker `worker` of this process.

@@ -336,7 +336,7 @@ impl TrialSpec {
         usage_errors! {
             self.region / self.bs / sharers * self.bs < largest =>
                 format!("bs_mix has requests of {}, more than the share of a thread", exact_size(largest)),
-                "enlarge the region with --size, or use fewer threads";
+                format!("enlarge the region with --size, or use {}", self.fewer_workers());
             self.pattern == Pattern::Strided || self.layout == FileLayout::Interleaved =>
                 format!("bs_mix with pattern {} and layout {}", self.pattern, self.layout),
                 "strided and interleaved blocks have one size: set pattern=seq or rand and layout=shared";

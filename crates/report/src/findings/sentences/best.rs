@@ -440,7 +440,7 @@ pub fn choice(choice: &Choice, runs: &[&Analysis]) -> Option<Finding> {
     let is_parallel = [Some(best), simplest]
         .into_iter()
         .flatten()
-        .any(|cell| cell.cell.trial().in_flight() > 1);
+        .any(|cell| cell.cell.trial().in_flight_of_all() > 1);
     let of_one_trial = match best.values.len() {
         1 => " in one trial",
         _ => "",
@@ -480,8 +480,14 @@ fn setting(trial: &TrialSpec, is_parallel: bool) -> String {
         Some(mix) => format!("bs_mix={mix}"),
     };
     let mut text = format!("{}, {size}", trial_description::in_words(trial));
-    for (name, value) in [("threads", trial.threads), ("depth", trial.depth)] {
-        if is_parallel {
+    let ranks = trial.workers() / trial.threads.max(1);
+    let parallel = [
+        ("ranks", ranks),
+        ("threads", trial.threads),
+        ("depth", trial.depth),
+    ];
+    for (name, value) in parallel {
+        if is_parallel && (name != "ranks" || ranks > 1) {
             text.push_str(&format!(", {name}={value}"));
         }
     }
