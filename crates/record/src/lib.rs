@@ -228,7 +228,7 @@ impl RunRecord {
             let cell = place.and_then(|place| self.cells.get_mut(place));
             let ranks = of_sample.get(&sample.id);
             if let Some((cell, ranks)) = cell.zip(ranks) {
-                cell.spec.trial.span(*ranks);
+                cell.spec.span(*ranks);
             }
         }
     }

@@ -53,9 +53,7 @@ fn jobs<'a>(
     latencies: &'a GroupLatencies,
 ) -> impl Iterator<Item = (DescribedJob, Value)> + 'a {
     let number = run * 10_000 + cell.id.unsigned_abs() as usize;
-    let mut spec = cell.spec.clone();
-    spec.trial = spec.trial.in_one_process();
-    let described = describe(&spec, number).into_iter();
+    let described = describe(&cell.spec.in_one_process(), number).into_iter();
     described.filter_map(move |described| {
         let job = job(number, record, cell, &described, latencies)?;
         Some((described, job))

@@ -17,7 +17,7 @@ const DEPTH_MAX: u32 = 8;
 const ENTRIES_MAX: u64 = 1024;
 
 /// The type of btrfs, whose files have numbers that no device has (`BTRFS_SUPER_MAGIC` of linux/magic.h).
-const BTRFS: i64 = 0x9123_683e;
+const BTRFS: u32 = 0x9123_683e;
 
 /// How long a text of an identity names the same target.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -130,7 +130,7 @@ impl Kernel<'_> {
         let system = rustix::fs::fstatvfs(file).ok()?.f_fsid;
         let number = (stat.stx_dev_major, stat.stx_dev_minor);
         let devices = match number.0 {
-            0 if i64::from(kind) == BTRFS => match device_stack::device_below(file) {
+            0 if kind as u32 == BTRFS => match device_stack::device_below(file) {
                 Some(device) => device_stack::members(self.sys, device),
                 None => Vec::new(),
             },

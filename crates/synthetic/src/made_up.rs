@@ -108,7 +108,7 @@ pub fn trial(cell: &Cell, requests: u64, mb_s: f64) -> Sample {
     let bytes = requests * cell.trial().bs;
     let elapsed_ns = (bytes as f64 * 1e3 / mb_s) as u64;
     let reads = requests * u64::from(cell.spec.trial.read_percent) / 100;
-    let p50 = elapsed_ns * cell.trial().in_flight() / requests;
+    let p50 = elapsed_ns * cell.trial().in_flight_of_all() / requests;
     let done = |requests: u64| OperationSummary {
         requests,
         bytes: requests * cell.trial().bs,

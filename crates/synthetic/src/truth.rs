@@ -59,7 +59,7 @@ impl TrueCell {
         let trial = self.cell.trial();
         let iops = self.mb_s * 1e6 / trial.bs as f64;
         // Little's law, in the closed loop.
-        let p50_ns = trial.in_flight() as f64 * 1e9 / iops;
+        let p50_ns = trial.in_flight_of_all() as f64 * 1e9 / iops;
         match response {
             Response::Throughput => Some(self.mb_s),
             Response::Iops => Some(iops),

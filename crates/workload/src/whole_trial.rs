@@ -120,6 +120,20 @@ impl CellSpec {
         (!self.has_groups()).then_some(&self.trial)
     }
 
+    /// Gives the workers of the first of this many processes (ranks) their place among those of all; groups have one process.
+    pub fn span(&mut self, processes: u32) {
+        self.trial.span(processes);
+    }
+
+    /// The same workers in one process.
+    #[must_use]
+    pub fn in_one_process(&self) -> Self {
+        Self {
+            trial: self.trial.in_one_process(),
+            ..self.clone()
+        }
+    }
+
     /// What all groups have in common; `None` where they differ.
     pub fn shared<T: PartialEq>(&self, of: impl Fn(&TrialSpec) -> T) -> Option<T> {
         let mut values = self.trials().into_iter().map(of);

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use iolab_record::{Sample, ServedBy};
-use iolab_workload::trial::{CacheState, Others, TrialSpec};
+use iolab_workload::trial::{CacheState, TrialSpec};
 
 use super::{CellAnalysis, Context, Shortfall, is_peer};
 use crate::trial_values::{median_of, per_request};
@@ -304,7 +304,8 @@ impl Seen<'_> {
     /// count that they used, on each host.
     fn cpus(&self) -> Option<u32> {
         let usable = self.context.cpus?;
-        if self.cell.cell.trial().others == Others::default() {
+        let trial = self.cell.cell.trial();
+        if trial.workers() == trial.threads {
             return Some(usable);
         }
         let used = self.ok.iter().map(|s| s.cpus_used.numbers().len());

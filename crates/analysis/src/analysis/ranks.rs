@@ -230,7 +230,7 @@ impl<'a> PartsByRank<'a> {
 /// The cell of so many of its ranks.
 fn of_ranks(cell: &Cell, ranks: usize) -> Cell {
     let mut cell = cell.clone();
-    cell.spec.trial.span(ranks as u32);
+    cell.spec.span(ranks as u32);
     cell
 }
 
