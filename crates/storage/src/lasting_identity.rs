@@ -56,10 +56,11 @@ pub struct LastingIdentity {
 impl Target {
     /// What tells it from another target that has its name later.
     pub fn lasting_identity(&self) -> LastingIdentity {
+        let open = |number: Number, name: &str| users::open_node(number, name, OFlags::RDONLY).ok();
         let kernel = Kernel {
             sys: Path::new("/sys"),
             boot: procfs::boot_id(),
-            open: &|number, name| users::open_node(number, name, OFlags::RDONLY).ok(),
+            open: (self.kind == TargetKind::BlockDevice).then_some(&open),
             table: &users::mapped_table,
         };
         match self.kind {
@@ -99,8 +100,9 @@ struct Kernel<'a> {
     sys: &'a Path,
     /// Tells this start of the machine from others.
     boot: Option<String>,
-    /// Opens a device by its number and name.
-    open: &'a dyn Fn(Number, &str) -> Option<File>,
+    /// Opens a device by its number and name, to read its partition table; `None` for files, which their file system and time of birth tell
+    /// from others: an ordinary user cannot read the table, and the same file has one identity for all users.
+    open: Option<&'a dyn Fn(Number, &str) -> Option<File>>,
     /// The table of a mapped device.
     table: &'a dyn Fn(Number) -> Option<String>,
 }
@@ -230,9 +232,12 @@ impl Kernel<'_> {
         let (start, bytes) = place(own)?;
         let parent = own.parent()?;
         let disk = sysfs::device_number(parent)?;
-        let node = (self.open)(disk, &sysfs::name_of(parent));
-        let entry = node.and_then(|node| entry_at(&node, start));
-        let entry = entry.or_else(|| told_uuid(own)).unwrap_or_default();
+        let entry = self.open.and_then(|open| {
+            let node = open(disk, &sysfs::name_of(parent));
+            let entry = node.and_then(|node| entry_at(&node, start));
+            entry.or_else(|| told_uuid(own))
+        });
+        let entry = entry.unwrap_or_default();
         let disk = self.layer(disk, depth)?;
         Some(DeviceIdentity {
             text: format!("partition {start}+{bytes} {entry} on {}", disk.text),

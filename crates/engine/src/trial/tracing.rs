@@ -1,5 +1,7 @@
 //! Splits the time of each request of a trial by layer: the requests that workers noted, joined with what the kernel traced.
 
+mod without_queue;
+
 use std::ops::Range;
 
 use super::Job;
@@ -496,26 +498,9 @@ fn tell(own: &Recorded, joined: &Joined, recording: &Recording, clock: &Clock) -
             stages: None,
         };
     }
-    let no_queue = match own.carried_by {
-        CarriedBy::Disk => {
-            "the device has no queue of requests: its time begins when it is given the request"
-        }
-        CarriedBy::Layers => {
-            "the device's time is that of the layers of this machine (device mapper, md) and the disks below them, and begins when the uppermost is given the request"
-        }
-        CarriedBy::Server => {
-            "the device's time is that of the server of the file system (FUSE), which has no queue that shows"
-        }
-        CarriedBy::FileServer => {
-            "the device's time is that of the file server and the network (NFS), which have no queue that shows"
-        }
-        CarriedBy::Both => {
-            "the device's time is that of disks and of servers of file systems, of which not all have a queue that shows"
-        }
-    };
     let notes = [
         recording.until.map(|_| only_first(all)),
-        (!own.has_queue).then(|| no_queue.to_owned()),
+        (!own.has_queue).then(|| without_queue::note(own.carried_by).to_owned()),
     ];
     let notes: Vec<String> = notes.into_iter().flatten().collect();
     let entered = joined.syncs.are_entered(own.syncs.iter().copied());

@@ -73,7 +73,7 @@ fn kernel<'a>(
     Kernel {
         sys,
         boot: boot.map(str::to_owned),
-        open: &|_, _| None,
+        open: Some(&|_, _| None),
         table,
     }
 }
@@ -250,6 +250,22 @@ fn a_file_is_known_by_the_devices_below_it_where_these_have_ids() {
     let kernel = kernel(sys.path(), Some("boot 1"), &|_| None);
     let server = kernel.place_of_file((0, 40), 12, &[], DEPTH_MAX);
     assert!(server.is_some_and(|(_, is_numbered)| is_numbered));
+}
+
+/// As root sees its partition, and an ordinary user, who cannot read the table of the disk.
+#[test]
+fn a_file_has_one_identity_for_all_users() {
+    let place = |open, entry: &[(&str, &str)]| {
+        let sys = machine(&[&[("serial", "S1")], entry].concat());
+        let kernel = Kernel {
+            open,
+            ..kernel(sys.path(), None, &|_| None)
+        };
+        kernel.place_of_file((252, 1), 12, &[(252, 1)], DEPTH_MAX)
+    };
+    let entry = [("vda1/uevent", "PARTUUID=a-b")];
+    assert_eq!(place(None, &entry), place(None, &[]));
+    assert_ne!(place(Some(&|_, _| None), &entry), place(None, &entry));
 }
 
 /// Minors above 255 have their high bits behind those of the major (include/linux/kdev_t.h of Linux).
