@@ -325,11 +325,13 @@ fn plan(
     let mut say = |text: String| note_once(told, text);
     let model = site.model.clone();
     let given = site.targets.clone();
-    let budget = asked.budget().unwrap_or_else(|| match (&model, definition) {
-        (Some(_), Definition::Builtin) => iolab_runner::budget_on_model(suite.budget),
-        (Some(_), Definition::OfUser) => suite.budget,
-        (None, _) => budget_of_targets(suite.budget, given.len()),
-    });
+    let budget = asked
+        .budget()
+        .unwrap_or_else(|| match (&model, definition) {
+            (Some(_), Definition::Builtin) => iolab_runner::budget_on_model(suite.budget),
+            (Some(_), Definition::OfUser) => suite.budget,
+            (None, _) => budget_of_targets(suite.budget, given.len()),
+        });
     if asked.budget().is_none() && given.len() > 1 {
         say(budget_in_words(suite.budget, given.len()));
     }
