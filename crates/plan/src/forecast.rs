@@ -246,11 +246,18 @@ fn block_time(cells: &[PlannedCell]) -> Option<Duration> {
 
 impl Written {
     fn of(cells: &[PlannedCell], trials: u64) -> Self {
-        let writing = cells
-            .iter()
-            .filter(|cell| cell.spec.trial.writes_data() && !cell.spec.runs_program());
-        let of_block = writing.map(|cell| {
-            let trial = &cell.spec.trial;
+        let cells = cells.iter().filter(|cell| !cell.spec.runs_program());
+        // Each group ends by its own limits.
+        let writing = cells.flat_map(|cell| match cell.spec.only_trial() {
+            Some(trial) => vec![trial.clone()],
+            None => cell
+                .spec
+                .group_trials()
+                .into_iter()
+                .map(|group| group.trial)
+                .collect(),
+        });
+        let of_block = writing.filter(TrialSpec::writes_data).map(|trial| {
             let share = trial.data_share();
             let requests = trial.requests_bound();
             let requested = requests.map(|count| (count as f64 * trial.mean_request()) as u64);
@@ -353,6 +360,22 @@ mod tests {
         assert_eq!(writes.written, Written::AtMost(20 << 20));
         let unbounded = forecast("write-size", &["bs=4k", "bytes=none"]);
         assert_eq!(unbounded.written, Written::Unbounded);
+        // What a group reads is not written.
+        for (reader, writer) in [(100, 1), (1, 100)] {
+            let bytes = [
+                format!("reader.bytes={reader}M"),
+                format!("writer.bytes={writer}M"),
+            ];
+            let [reader, of_writer] = bytes.each_ref().map(String::as_str);
+            let rates = ["writer.rate=none", "reader.rate=none", "time=none"];
+            let sets = [
+                &rates[..],
+                &[reader, of_writer, "trials_min=6", "trials_max=9"],
+            ]
+            .concat();
+            let groups = forecast("interference", &sets);
+            assert_eq!(groups.written, Written::AtMost(10 * (writer << 20)));
+        }
     }
 
     #[test]

@@ -129,8 +129,8 @@ fn a_file_of_version_5_or_an_earlier_build_is_read_and_resumed_whatever_it_has_o
         alter(&path, &format!("PRAGMA user_version = {version}"));
         let before = all(&path);
         if is_first {
-            let trial = before.0.cells[1].trial();
-            assert!(now.0.cells[1].trial().noatime && !trial.noatime);
+            let trial = &before.0.cells[1].spec.trial;
+            assert!(now.0.cells[1].spec.trial.noatime && !trial.noatime);
             assert_eq!(trial.bs, now.0.cells[1].trial().bs);
             let mut reads = now.0.samples[0].operations.read.clone();
             for latency in [&mut reads.latency, &mut reads.response, &mut reads.lateness] {

@@ -325,7 +325,7 @@ fn a_rank_that_idles_waits_for_what_follows_a_trial() {
         |ranks| measure(ranks, folder.path(), "write-size", &sets),
     );
     let record = record.expect("measured");
-    let trial = record.cells[0].trial();
+    let trial = record.cells[0].spec.only_trial().expect("no groups");
     let timeouts = Timeouts::of(trial, 1, Duration::from_secs(60));
     // 12 MiB are written out and read back after a trial.
     assert_eq!(timeouts.settling, Duration::from_secs(66));

@@ -158,7 +158,7 @@ fn preparation((mut record, truth): Made) -> Outcome {
     for sample in &mut record.samples {
         let mut cells = truth.cells.iter();
         let of_sample = cells.find(|one| one.cell.id == sample.cell);
-        let init = of_sample.expect("a cell").cell.trial().buffer_init;
+        let init = of_sample.expect("a cell").cell.spec.trial.buffer_init;
         sample.counters.usage.minor_faults = match init {
             BufferInit::Untouched => 4096,
             _ => 0,

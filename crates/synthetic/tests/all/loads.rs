@@ -57,7 +57,7 @@ fn at_rates((mut record, truth): Made) -> Made {
         .map(|sample| {
             let mut cells = record.cells.iter();
             let cell = cells.find(|cell| cell.id == sample.cell).expect("a cell");
-            let rate = cell.trial().rate.and_then(Rate::requests);
+            let rate = cell.trial().rate().and_then(Rate::requests);
             rate.expect("a rate") as f64
         })
         .collect();
