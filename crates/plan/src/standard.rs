@@ -318,6 +318,11 @@ impl Standard {
         self == Self::PtsCrossStimulus && !cells.iter().all(are_own)
     }
 
+    /// Whether some trials of these cells are shorter than the test's, so that its limits for steady rounds are none of steady storage.
+    pub fn has_short_rounds(self, cells: &[&CellSpec]) -> bool {
+        self.round_time(cells).is_some()
+    }
+
     /// The shortest trial, where it is shorter than the test's.
     fn round_time(self, cells: &[&CellSpec]) -> Option<Deviation> {
         let of = self.round();

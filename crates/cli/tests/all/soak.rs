@@ -94,7 +94,8 @@ fn of_a_steady_model_only_the_change_that_would_have_shown_is_told() {
     let told = told.and_then(|text| text.split("\n\nCaveats: ").next());
     insta::assert_snapshot!(told.expect("a section"), @r"
     1. No lasting change of throughput was found within the trials of 2 cells; a fall to 77 %, or a rise
-       to 1.30 times, that lasts for a quarter of a trial would have been.
+       to 1.30 times, that lasts for a quarter of a trial would have been. A change at a constant pace,
+       even one by a factor of 20 over a whole trial, would not.
     ");
     insta::assert_snapshot!(notes(&printed.stderr), @r"
     note: --depth 4 sets backend=io_uring for all levels: the default backend has one request in flight (--set backend=... chooses another)

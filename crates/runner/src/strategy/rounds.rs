@@ -90,8 +90,9 @@ impl Rounds {
         open.map(of_cell).collect()
     }
 
-    /// How often this session has written the range of a target whose cells write: the least; `None` where no cell writes.
-    fn fills(&self, record: &Record) -> Option<f64> {
+    /// How often this session has written the range of a target whose cells write, in rounds before this one: the least; `None` where no cell
+    /// writes.
+    fn fills(&self, record: &Record, before: u32) -> Option<f64> {
         let cells = record.plan.cells();
         let mut of: BTreeMap<Option<&TargetName>, (u64, u64)> = BTreeMap::new();
         for spec in cells.iter().map(|cell| &cell.spec) {
@@ -100,7 +101,8 @@ impl Rounds {
             let (_, widest) = of.entry(spec.target.as_ref()).or_default();
             *widest = region.max(*widest);
         }
-        for trial in &record.trials()[self.earlier..] {
+        let made = record.trials()[self.earlier..].iter();
+        for trial in made.filter(|trial| trial.place.block < before) {
             let target = cells[trial.place.cell].spec.target.as_ref();
             if let Some((written, _)) = of.get_mut(&target) {
                 *written = written.saturating_add(trial.written);
@@ -115,18 +117,33 @@ impl Rounds {
     /// Whether the range was written as often as the design allows.
     fn is_filled(&self, record: &Record) -> bool {
         self.steady.fills.is_some_and(|most| {
-            let fills = self.fills(record);
+            let fills = self.fills(record, u32::MAX);
             fills.is_some_and(|fills| fills >= f64::from(most))
         })
+    }
+
+    /// Whether alike rounds are not waited for alone: the design limits how often the range is written, and before the last window it was not
+    /// written once, so that they may be those of new storage. The rounds of a standard, of its length, end as it says.
+    fn awaits_overwriting(&self, record: &Record, rounds: u32) -> bool {
+        let experiment = record.plan.experiment();
+        let cells: Vec<&CellSpec> = record.plan.cells().iter().map(|cell| &cell.spec).collect();
+        let is_short = experiment
+            .standard
+            .is_none_or(|standard| standard.has_short_rounds(&cells));
+        let prepared = experiment.design.precondition.seq + experiment.design.precondition.rand;
+        let window = (rounds + FIRST).saturating_sub(self.steady.window);
+        self.steady.fills.is_some()
+            && is_short
+            && prepared == 0
+            && self.fills(record, window).is_some_and(|fills| fills < 1.0)
     }
 
     /// What ends the run after this many rounds; `None` where another follows.
     fn ends(&self, record: &Record, rounds: u32) -> Option<EndedBy> {
         let steady = self.steadiness(record);
         let is_steady = |one: &Option<Steadiness>| one.is_some_and(|steady| steady.reached);
-        if !steady.is_empty() && steady.iter().all(is_steady) {
-            Some(EndedBy::Steady)
-        } else if self.is_filled(record) {
+        let is_steady = !steady.is_empty() && steady.iter().all(is_steady);
+        let limit = if self.is_filled(record) {
             Some(EndedBy::Fills)
         } else if rounds >= self.steady.rounds {
             Some(EndedBy::TrialsMax)
@@ -134,6 +151,10 @@ impl Rounds {
             Some(EndedBy::Budget)
         } else {
             None
+        };
+        match is_steady && (limit.is_some() || !self.awaits_overwriting(record, rounds)) {
+            true => Some(EndedBy::Steady),
+            false => limit,
         }
     }
 

@@ -139,6 +139,34 @@ fn rounds_end_when_the_range_was_written_as_often_as_allowed() {
     assert_eq!((by, rounds), (vec![Some(EndedBy::TrialsMax)], 25));
 }
 
+/// Alike rounds of storage that was never written are those of new storage: the window that counts begins after the region was written once.
+#[test]
+fn rounds_with_a_limit_of_fills_wait_until_the_region_is_written() {
+    let ended = |sets: &[&str]| {
+        let bench = bench(sets);
+        bench.start(&mut mock(&|_, _| 1_000_000)).expect("done");
+        let record = bench.record();
+        let region = record.cells[0].trial().region as f64;
+        let before_window = |window: u32| {
+            let first = (judged(&record).1 as u32 + 1).saturating_sub(window);
+            let own = record.samples.iter().filter(|one| one.block < first);
+            own.map(|one| one.operations.write.bytes).sum::<u64>() as f64 / region
+        };
+        (ends(&record), before_window(5), before_window(6))
+    };
+    let writing = ["read_percent=0", "region=512MiB"];
+    let limited = "precondition=steady:round=cells,fills=4";
+    let (by, before, without_last) = ended(&[&[limited][..], &writing].concat());
+    assert_eq!(by, [Some(EndedBy::Steady)]);
+    assert!(
+        without_last < 1.0 && before >= 1.0,
+        "{without_last} {before}"
+    );
+    // Without such a limit five alike rounds end it.
+    let (by, before, _) = ended(&[&[ROUNDS][..], &writing].concat());
+    assert_eq!((by, before), (vec![Some(EndedBy::Steady)], 0.0));
+}
+
 #[test]
 fn only_tracked_cells_have_to_be_steady() {
     // One cell never is.
