@@ -280,7 +280,8 @@ impl CellDisturbance {
             device_mean_ns: median_of(trials, |s| device_mean_ns(cell, s, around)),
             buffer_pieces: median_of(trials, |s| buffer_pieces(cell, s)),
             split: split(cell, trials, around, value),
-            steal: share(|s| s.counters.pressure.steal_ns).map(|share| share / of_cpus),
+            steal: share(|s| s.counters.pressure.steal_ns)
+                .map(|share| of_all_time(share / of_cpus)),
             cpu_stall: share(|s| s.counters.pressure.cpu_stall_ns).map(of_all_time),
             io_stall: share(|s| s.counters.pressure.io_stall_ns).map(of_all_time),
             memory_stall: share(|s| s.counters.pressure.memory_stall_ns).map(of_all_time),

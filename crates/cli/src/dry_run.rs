@@ -15,6 +15,7 @@ use iolab_plan::standard::Medium;
 use iolab_report::forecast::{self, By};
 use iolab_report::layout::wrapped;
 use iolab_runner::Disk;
+use iolab_runner::ranks::per_rank_paths::is_own;
 use iolab_storage::{Consent, Need, Size, Target, device_under, is_nvme_namespace};
 use iolab_workload::escape_control::escape_control;
 use iolab_workload::quantity::{exact_size, format_bytes, significant};
@@ -227,6 +228,12 @@ fn refused(error: &Error) -> String {
 /// The used part of the target, and the free space for it.
 fn place(path: &Path, need: &Need) -> Result<String> {
     let (Size::Exactly(bytes) | Size::AtMost { most: bytes, .. }) = need.size;
+    if !path.exists() && is_own(path) {
+        return Ok(format!(
+            "Bytes used of it: up to {}\nIt stands for another path at each rank: these are checked when the run starts",
+            exact_size(bytes)
+        ));
+    }
     if !path.exists() {
         // A plan may be for another machine.
         return Ok(format!(

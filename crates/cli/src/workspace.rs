@@ -178,6 +178,9 @@ impl Workspace {
             // Each rank's own clock is the one that is compared.
             self.clock = ranks.clock();
             ranks.open(targets.iter(), needs)?;
+            for remark in ranks.notes() {
+                note(format_args!("note: {remark}"));
+            }
             self.ranks = Some(ranks);
         }
         Ok(())
@@ -204,6 +207,13 @@ impl Workspace {
             OpenedSystem::Programs(programs) => programs.bytes(),
             OpenedSystem::Model(_) => 0,
         }
+    }
+
+    /// Bytes of the scratch files, or of their parts, that all ranks fill together, at most.
+    fn filled_by_all(&self) -> u64 {
+        // The files of the other ranks are no larger than the root's.
+        let ranks = self.ranks.as_ref().map_or(1, |ranks| ranks.count());
+        self.fill_bytes().saturating_mul(ranks as u64)
     }
 
     /// What the targets are; `None` where they differ.
@@ -242,9 +252,7 @@ impl Workspace {
     /// Tells the watch over the time before the first trial what is open. In this time scratch files are filled, by all ranks, and probes write
     /// to the targets if `probes_write`.
     fn tell(&self, watch: Option<&Watch>, probes_write: bool) {
-        // The files of the other ranks are no larger than the root's.
-        let ranks = self.ranks.as_ref().map_or(1, |ranks| ranks.count());
-        let filled = self.fill_bytes().saturating_mul(ranks as u64);
+        let filled = self.filled_by_all();
         let targets = self.place().targets().into_iter();
         let sizes = targets.map(|(_, target)| target.size());
         let probed = match probes_write {

@@ -91,6 +91,27 @@ fn all_processes_are_one_run() {
 }
 
 #[test]
+fn an_export_for_other_programs_has_the_workers_of_all_ranks() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let sets = ["--set", "ranks=1,3", "--set", "threads=2"];
+    let arguments = [&["run", "read-size", "."], &TINY[..], &sets[..]].concat();
+    let Some(output) = mpirun(folder.path(), 3, &arguments) else {
+        return;
+    };
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let mut command = Command::new(env!("CARGO_BIN_EXE_iolab"));
+    let export = command.args(["export", "run.iolab", "--format", "fio"]);
+    let export = export.current_dir(folder.path()).output().expect("starts");
+    let report: serde_json::Value = serde_json::from_slice(&export.stdout).expect("JSON");
+    let jobs = report["jobs"].as_array().expect("a list").iter();
+    let mut threads: Vec<&str> = jobs
+        .filter_map(|job| job["job options"]["numjobs"].as_str())
+        .collect();
+    threads.sort_unstable();
+    assert_eq!(threads, ["2", "2", "6", "6"]);
+}
+
+#[test]
 fn what_ranks_write_is_read_back() {
     let folder = tempfile::tempdir().expect("a folder");
     let arguments = ["run", "write-size", ".", "--verify", "--set", "pattern=seq"];
@@ -220,4 +241,77 @@ fn an_error_is_told_once() {
         );
         assert!(names(folder.path()).is_empty(), "{arguments:?}");
     }
+}
+
+/// Makes a folder for each rank.
+fn own_folders(ranks: u32) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().expect("a folder");
+    for rank in 0..ranks {
+        std::fs::create_dir(folder.path().join(format!("r{rank}"))).expect("a folder");
+    }
+    folder
+}
+
+#[test]
+fn targets_of_all_ranks_are_told_of_before_the_run() {
+    let folder = own_folders(4);
+    let arguments = [&["run", "read-size", "r{rank}"], &TINY[..]].concat();
+    let planned = [&arguments[..], &["--dry-run"]].concat();
+    let Some(planned) = mpirun(folder.path(), 4, &planned) else {
+        return;
+    };
+    let told = text(&planned.stdout);
+    assert!(
+        told.contains("It stands for another path at each rank"),
+        "{told}"
+    );
+    assert!(!told.contains("refuses"), "{told}");
+    let peak = [&arguments[..], &["--peak", "measure"]].concat();
+    let refused = mpirun(folder.path(), 4, &peak).expect("it was there");
+    assert_eq!(refused.status.code(), Some(2), "{}", text(&refused.stderr));
+    let told = text(&refused.stderr);
+    assert!(
+        told.contains("--peak measure probes the target with one process, and 4 measure"),
+        "{told}"
+    );
+    let run = mpirun(folder.path(), 4, &arguments).expect("it was there");
+    let told = text(&run.stderr);
+    assert!(run.status.success(), "{told}");
+    assert!(
+        told.contains("filling scratch files writes 4 MiB"),
+        "{told}"
+    );
+}
+
+#[test]
+fn sizes_without_a_block_for_each_rank_are_left_out_or_refused() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let arguments = [
+        "run",
+        "read-size",
+        ".",
+        "--size",
+        "256k",
+        "--budget",
+        "1ms",
+        "-o",
+    ];
+    let of = |rest: &[&'static str]| [&arguments[..], rest].concat();
+    let Some(run) = mpirun(folder.path(), 4, &of(&["run.iolab"])) else {
+        return;
+    };
+    let told = text(&run.stderr);
+    assert!(run.status.success(), "{told}");
+    assert!(
+        told.contains("the region has fewer such blocks than there are workers (4 on 4 ranks)"),
+        "{told}"
+    );
+    let named = of(&["named.iolab", "--bs", "4k,128k"]);
+    let refused = mpirun(folder.path(), 4, &named).expect("it was there");
+    let told = text(&refused.stderr);
+    assert!(
+        told.contains("4 workers (4 ranks of 1 thread) share 2 blocks"),
+        "{told}"
+    );
+    assert!(told.contains("use fewer ranks or a smaller bs"), "{told}");
 }

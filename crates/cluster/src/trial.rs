@@ -20,8 +20,8 @@ pub struct TrialTimeouts {
     pub trial: Duration,
 }
 
-/// Least time from the root's word to the common start, ns.
-const LEAD_MIN_NS: i64 = 1_000_000;
+/// Least time from the root's word to the common start, ns: ranks read their counters meanwhile.
+const LEAD_MIN_NS: i64 = 2_000_000;
 
 /// What one rank did, by its own clock.
 #[derive(Debug, Clone)]

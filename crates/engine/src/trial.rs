@@ -450,7 +450,10 @@ fn carry_out(
                 ready?;
                 let relay = Relay::start(scope, jobs, (stop, halt))?;
                 meeting.ready()?;
-                let (anchor, before) = (clock.anchor(), observation.before());
+                let anchor = clock.anchor();
+                observation.look();
+                meeting.announced()?;
+                let before = observation.count();
                 tracer.as_mut().map_or(Ok(()), Tracer::start)?;
                 meeting.start()?;
                 Ok((anchor, before, relay))
@@ -461,11 +464,13 @@ fn carry_out(
             wait_for_end(jobs, &barrier, halt);
             drop(relay);
             let temperatures = temperatures.map(Temperatures::into_readings);
-            let ended = meeting.ended();
             if let Some(tracer) = &tracer {
                 tracer.stop();
             }
-            let seen = observation.after(&before);
+            // That of all processes can be counted once all have ended, and waiting for them uses CPU time.
+            let process = Observation::count_process();
+            let ended = meeting.ended();
+            let seen = observation.after_all(&before, process);
             let drift_ppm = clock.drift_ppm(anchor);
             barrier.release();
             let workers = by_job(shift.join(), jobs.iter().map(|job| job.spec.threads));

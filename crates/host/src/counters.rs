@@ -63,12 +63,33 @@ pub fn run_delay_of_this_thread_ns() -> Option<u64> {
     process::read_thread_run_delay_ns()
 }
 
-/// What happened since a snapshot was taken, which is so long ago. The order of reading is turned round, so that what reading itself
-/// costs lies outside of what is counted finest.
+/// What the kernel counts of this process now.
+pub fn of_this_process() -> Counters {
+    Counters {
+        usage: process::read_usage(),
+        process_io: process::read_process_io(),
+        ..Counters::default()
+    }
+}
+
+/// What happened since a snapshot was taken, which is so long ago.
 #[must_use]
 pub fn since(earlier: &Counters, ago: Duration, stacks: &[Stack]) -> Counters {
-    let usage = process::read_usage();
-    let process_io = process::read_process_io();
+    since_with(earlier, of_this_process(), ago, stacks)
+}
+
+/// The same, where `process` is what was counted of this process at its end. The order of reading is turned round, so that what reading
+/// itself costs lies outside of what is counted finest.
+#[must_use]
+pub fn since_with(
+    earlier: &Counters,
+    process: Counters,
+    ago: Duration,
+    stacks: &[Stack],
+) -> Counters {
+    let Counters {
+        usage, process_io, ..
+    } = process;
     let device = device::read_devices(stacks);
     let disks = device::read_disks(stacks);
     // Of a device that does not count, what others did is unknown, and not nothing. Without an account, a trial is taken to have

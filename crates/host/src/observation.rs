@@ -71,18 +71,40 @@ impl<'a> Observation<'a> {
 
     /// The last look before the start: everything is ready.
     pub fn before(&mut self) -> Counters {
+        self.look();
+        self.count()
+    }
+
+    /// The first part of [`Observation::before`]: what the page cache holds, which may take long.
+    pub fn look(&mut self) {
         let began = Instant::now();
         self.region.before = residency(&self.watched);
-        self.seen_at = Instant::now();
+        self.spent += began.elapsed();
+    }
+
+    /// The second part of it: the counters.
+    pub fn count(&mut self) -> Counters {
+        let began = Instant::now();
+        self.seen_at = began;
         let seen = counters::snapshot(&self.stacks);
         self.spent += began.elapsed();
         seen
     }
 
     /// The first look after the end: what happened since, and the state that it left.
-    pub fn after(mut self, before: &Counters) -> (Counters, Region) {
+    pub fn after(self, before: &Counters) -> (Counters, Region) {
+        self.after_all(before, Self::count_process())
+    }
+
+    /// What is counted of this process, at the end of its own part of a trial.
+    pub fn count_process() -> Counters {
+        counters::of_this_process()
+    }
+
+    /// As [`Observation::after`], where this was counted of the process itself before other processes had ended.
+    pub fn after_all(mut self, before: &Counters, process: Counters) -> (Counters, Region) {
         let began = Instant::now();
-        let counted = counters::since(before, self.seen_at.elapsed(), &self.stacks);
+        let counted = counters::since_with(before, process, self.seen_at.elapsed(), &self.stacks);
         self.region.after = residency(&self.watched);
         let spent = self.spent + began.elapsed();
         let region = Region {

@@ -13,8 +13,8 @@ use crate::doubt::SideDoubts;
 use crate::refusal;
 use crate::run_definition::definition;
 use iolab_plan::cells::cells;
-use iolab_record::environment;
-use iolab_record::{Cell, RunRecord};
+use iolab_record::environment::{self, KEYS};
+use iolab_record::{Cell, RunRecord, TargetKind};
 use iolab_workload::group::split_group;
 use iolab_workload::operation::Operation;
 use iolab_workload::settings::Setting;
@@ -320,16 +320,22 @@ pub(crate) fn run_differences(base: &RunRecord, new: &RunRecord) -> Vec<Differen
         base: SideValue::Known(base),
         new: SideValue::Known(new),
     });
-    runs.chain(
-        environment::differences(&base.environment, &new.environment)
-            .into_iter()
-            .map(|(key, base, new)| Difference {
-                what: DiffersIn::Fact(key),
-                base: base.map_or(SideValue::Unknown, SideValue::Known),
-                new: new.map_or(SideValue::Unknown, SideValue::Known),
-            }),
-    )
-    .collect()
+    let facts = environment::differences(&base.environment, &new.environment);
+    let facts = facts.into_iter().map(|(key, of_base, of_new)| Difference {
+        base: side(base, &key, of_base),
+        new: side(new, &key, of_new),
+        what: DiffersIn::Fact(key),
+    });
+    runs.chain(facts.filter(|fact| fact.base != fact.new))
+        .collect()
+}
+
+/// A fact of a run. Where iolab measured without MPI, one process did.
+fn side(record: &RunRecord, key: &str, value: Option<String>) -> SideValue {
+    let is_count = [KEYS.ranks.name(), KEYS.rank_hosts.name()].contains(&key);
+    let is_own = record.run.target_kind != TargetKind::Imported;
+    let value = value.or_else(|| (is_count && is_own).then(|| "1".to_owned()));
+    value.map_or(SideValue::Unknown, SideValue::Known)
 }
 
 /// Settings that differ between the cells of a pair, except expected ones.

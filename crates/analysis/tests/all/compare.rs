@@ -151,6 +151,9 @@ fn what_differs_besides_is_listed() {
     let mut new = base.clone();
     new.run.tool_version = "0.2.0".to_owned();
     new.environment.put(&KEYS.kernel_release, "7.0".to_owned());
+    new.environment.put(&KEYS.ranks, 4);
+    // As one process of a launcher has it.
+    new.environment.put(&KEYS.rank_hosts, 1);
     for cell in &mut new.cells {
         cell.spec.trial.cache = CacheState::Cold;
     }
@@ -168,6 +171,7 @@ fn what_differs_besides_is_listed() {
         [
             ("tool_version".into(), known("0.1.0"), known("0.2.0")),
             ("kernel_release".into(), SideValue::Unknown, known("7.0")),
+            ("ranks".into(), known("1"), known("4")),
             ("cache".into(), cache("direct"), cache("cold")),
             ("threads".into(), threads(1), threads(4)),
         ]

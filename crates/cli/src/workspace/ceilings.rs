@@ -32,6 +32,15 @@ impl AskedPeaks {
             if site.model.is_none() && plan.experiment().runs_programs() {
                 return Err(Error::usage("--peak does not apply to programs").hint("leave it out"));
             }
+            let ranks = site.ranks.as_ref().map_or(1, |ranks| ranks.count());
+            if ranks > 1 && matches!(asked, Self::Measured) {
+                return Err(Error::usage(format!(
+                    "--peak measure probes the target with one process, and {ranks} measure"
+                ))
+                .hint(
+                    "state the ceilings of all ranks together: --peak read=3200MB/s,iops=95000",
+                ));
+            }
             if site.model.is_some() && matches!(asked, Self::Measured) {
                 return Err(Error::usage("the ceilings of a model are not measured")
                     .hint("state them: --peak read=200MB/s,iops=100"));

@@ -208,7 +208,14 @@ impl Site {
             None => None,
         };
         let small = experiment.leave_out_small_sizes(self.block(), is_chosen)?;
-        let told: Vec<String> = left_out.into_iter().chain(small).collect();
+        let few = match &self.ranks {
+            Some(ranks) if ranks.count() > 1 && !is_chosen("bs") => {
+                experiment.leave_out_sizes_of_few_blocks(ranks.count() as u32)?
+            }
+            _ => None,
+        };
+        let told = left_out.into_iter().chain(small).chain(few);
+        let told: Vec<String> = told.collect();
         let left_out = (!told.is_empty()).then(|| told.join("; "));
         let plan = Plan::of_new_run(experiment, self.processes())?;
         Ok((plan, left_out))
@@ -478,7 +485,7 @@ impl Workspace {
             tell_writes(
                 &forecasts(plans, made),
                 (self.medium(), self.has_namespace()),
-                self.fill_bytes(),
+                self.filled_by_all(),
                 self.runs_programs(),
             );
         }

@@ -1,7 +1,7 @@
 //! Fits an experiment to the region: removes larger I/O sizes, and keeps the distance between groups.
 
 use iolab_workload::Result;
-use iolab_workload::quantity::exact_size;
+use iolab_workload::quantity::{counted, exact_size};
 use iolab_workload::units::{format_size, parse_size};
 
 use super::{Experiment, GroupSetting};
@@ -73,6 +73,41 @@ impl Experiment {
             self.name,
             large.join(", "),
             exact_size(room)
+        )))
+    }
+
+    /// Removes the I/O sizes of which the region has fewer blocks than so many processes have workers, where each worker has blocks of its
+    /// own, and returns a sentence about them. Keeps all where none is left.
+    ///
+    /// # Errors
+    ///
+    /// Of kind [`Usage`](iolab_workload::Kind::Usage): those of [`Experiment::sweep`].
+    pub fn leave_out_sizes_of_few_blocks(&mut self, processes: u32) -> Result<Option<String>> {
+        let mut trial = self.base()?.trial;
+        trial.span(trial.ranks.unwrap_or(processes));
+        let varies = |name: &str| self.factors.iter().any(|factor| factor.of.is(name));
+        let Some(factor) = self.factors.iter().find(|f| f.of.is("bs")) else {
+            return Ok(None);
+        };
+        if !trial.parts_region() || varies("region") || trial.hosts.is_some() || varies("hosts") {
+            return Ok(None);
+        }
+        let setting = factor.of.setting;
+        let workers = u64::from(trial.workers());
+        let fits = |level: &String| {
+            parse_size(level).is_ok_and(|bytes| trial.region / bytes.max(1) >= workers)
+        };
+        let (small, large): (Vec<String>, Vec<String>) =
+            factor.levels.iter().cloned().partition(fits);
+        if large.is_empty() || small.is_empty() {
+            return Ok(None);
+        }
+        self.sweep(setting, &small)?;
+        Ok(Some(format!(
+            "{}: left out bs {}: the region has fewer such blocks than there are workers ({workers} on {})",
+            self.name,
+            large.join(", "),
+            counted(processes, "rank"),
         )))
     }
 }

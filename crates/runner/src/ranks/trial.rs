@@ -61,6 +61,7 @@ impl Member {
             preparing: habits(timeouts.preparing),
             carrying: habits(timeouts.carrying),
             prepared: false,
+            start_ns: i64::MIN,
             halt: None,
             workers: Vec::new(),
         };
@@ -327,6 +328,8 @@ struct MessageBarrier<'a> {
     carrying: TrialTimeouts,
     /// All ranks were ready.
     prepared: bool,
+    /// When the trial starts, by the clock of this rank, once that is announced.
+    start_ns: i64,
     halt: Option<Halt>,
     workers: Vec<(u64, u64)>,
 }
@@ -350,11 +353,15 @@ impl trial::RankBarrier for MessageBarrier<'_> {
         Ok(())
     }
 
-    fn start(&mut self) -> Result<()> {
+    fn announced(&mut self) -> Result<()> {
         let started = self.team.start(habits(ANSWER), Ok(()));
-        let at = self.kept(started)?;
+        self.start_ns = self.kept(started)?;
+        Ok(())
+    }
+
+    fn start(&mut self) -> Result<()> {
         loop {
-            let left = at.saturating_sub(self.team.link().now_ns());
+            let left = self.start_ns.saturating_sub(self.team.link().now_ns());
             if left <= 0 {
                 return Ok(());
             }
