@@ -1,5 +1,6 @@
 //! The environment of a command that measures: signals, target, clock. [`Site`] makes it.
 
+mod announced_writes;
 mod ceilings;
 mod fill_time;
 mod site;
