@@ -94,15 +94,18 @@ fn place(folder: &Path) -> Option<(u64, u64)> {
     Some((bytes("start")?, bytes("size")?))
 }
 
+/// Opens a device by its number and name.
+type Opener<'a> = &'a dyn Fn(Number, &str) -> Option<File>;
+
 /// What tells of devices.
 struct Kernel<'a> {
     /// `/sys`.
     sys: &'a Path,
     /// Tells this start of the machine from others.
     boot: Option<String>,
-    /// Opens a device by its number and name, to read its partition table; `None` for files, which their file system and time of birth tell
+    /// Opens a device, to read its partition table; `None` for files, which their file system and time of birth tell
     /// from others: an ordinary user cannot read the table, and the same file has one identity for all users.
-    open: Option<&'a dyn Fn(Number, &str) -> Option<File>>,
+    open: Option<Opener<'a>>,
     /// The table of a mapped device.
     table: &'a dyn Fn(Number) -> Option<String>,
 }

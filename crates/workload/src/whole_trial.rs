@@ -214,7 +214,7 @@ mod tests {
         for cell in [scan_and_log(false), scan_and_log(true)] {
             let whole = cell.whole_trial();
             assert_eq!((whole.bs, whole.threads, whole.depth), (65_536, 4, 8));
-            assert_eq!(whole.in_flight(), 8 + 3);
+            assert_eq!(whole.in_flight_of_all(), 8 + 3);
             assert_eq!(whole.region, (1 << 30) + (1 << 20));
             assert_eq!(whole.overwritten_bytes(), 1 << 20);
             assert!(whole.reads() && whole.writes() && whole.has_rate());
@@ -232,7 +232,10 @@ mod tests {
     fn a_cell_without_groups_is_its_only_trial() {
         let cell = CellSpec::default();
         assert_eq!(cell.only_trial(), Some(&cell.trial));
-        assert_eq!(cell.whole_trial().in_flight(), cell.trial.in_flight());
+        assert_eq!(
+            cell.whole_trial().in_flight_of_all(),
+            cell.trial.in_flight_of_all()
+        );
         assert_eq!(cell.shared(|trial| trial.sync), Some(SyncPolicy::None));
         assert_eq!(cell.named_trials(), [(None, &cell.trial)]);
     }

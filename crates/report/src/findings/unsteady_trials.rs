@@ -22,7 +22,11 @@ fn trials_not_steady(analysis: &Analysis) -> Vec<Finding> {
         .collect();
     let share = |cell: &CellAnalysis| cell.not_steady as f64 / cell.n.max(1) as f64;
     let worst = cells.iter().max_by(|a, b| share(a).total_cmp(&share(b)));
-    let Some((worst, rule)) = worst.and_then(|cell| Some((cell, cell.cell.trial().steady?))) else {
+    let rule = |cell: &CellAnalysis| {
+        let mut trials = cell.cell.spec.trials().into_iter();
+        trials.find_map(|trial| trial.steady)
+    };
+    let Some((worst, rule)) = worst.and_then(|cell| Some((cell, rule(cell)?))) else {
         return Vec::new();
     };
     let which = match (cells.len(), analysis.factors.is_empty()) {
