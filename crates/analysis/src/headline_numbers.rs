@@ -7,7 +7,7 @@ use iolab_record::Operation;
 
 use crate::analysis::{Analysis, CellAnalysis, Latency, OperationNumbers};
 use crate::claim::CellId;
-use crate::timeline::TrialShift;
+use crate::timeline::{Direction, Gradual, TrialShift};
 
 /// The order of the accesses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -40,6 +40,8 @@ pub struct HeadlineCell<'a> {
     pub cell: &'a CellAnalysis,
     /// The change of the level of throughput within its only trial; `None` for most cells.
     pub shift: Option<&'a TrialShift>,
+    /// A change of it without a step; `None` for most cells.
+    pub gradual: Option<&'a Gradual>,
     /// Its target.
     pub target: &'a str,
     /// Index of its run.
@@ -56,16 +58,36 @@ pub struct HeadlineNumbers<'a> {
 /// A rate with its unit and the half-width of its 95 % interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct HeadlineRate {
-    /// Median; where the only trial changes its level, its first level.
+    /// Median; where the only trial is not at one level, its rate at first.
     pub value: f64,
-    /// The level after the change; `None` without one.
-    pub then: Option<f64>,
+    /// How the rate went on in the only trial.
+    pub course: RateCourse,
     /// `MB/s` or `IOPS`.
     pub unit: &'static str,
     /// Half-width of the median's interval over the median; `None` below 6 trials.
     pub precision: Option<f64>,
     /// The ends of that interval.
     pub interval: Option<(f64, f64)>,
+}
+
+/// How the rate of an only trial went on after its beginning.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum RateCourse {
+    /// At one level, as far as shown; so does that of cells with several trials.
+    Level,
+    /// At a second level until its end.
+    Then(f64),
+    /// At more than two levels.
+    Levels {
+        /// Number of levels, with the first.
+        count: usize,
+        /// The lowest and the highest of them.
+        ends: (f64, f64),
+    },
+    /// Without a step, until this rate at its end.
+    Gradual(f64),
+    /// Without a step and a direction, between these.
+    Between(f64, f64),
 }
 
 /// Block sizes above this are rated in MB/s, others in IOPS; bytes.
@@ -124,14 +146,50 @@ impl HeadlineCell<'_> {
         };
         // Levels are known in MB/s.
         let per_mb_s = summary.median / self.cell.throughput?.median;
-        let shift = self.shift.filter(|_| per_mb_s.is_finite());
+        let (first_mb_s, course) = match per_mb_s.is_finite() {
+            true => self.course(per_mb_s),
+            false => (None, RateCourse::Level),
+        };
         Some(HeadlineRate {
-            value: shift.map_or(summary.median, |shift| shift.first_mb_s() * per_mb_s),
-            then: shift.map(|shift| shift.last().throughput_mb_s * per_mb_s),
+            value: first_mb_s.map_or(summary.median, |first| first * per_mb_s),
+            course,
             unit,
             precision: summary.precision(),
             interval: summary.median_interval.map(|i| (i.low, i.high)),
         })
+    }
+
+    /// Throughput of the only trial at first, MB/s, and how its rate went on, which is this many times the throughput.
+    fn course(&self, per_mb_s: f64) -> (Option<f64>, RateCourse) {
+        let rate = |mb_s: f64| mb_s * per_mb_s;
+        if let Some(shift) = self.shift {
+            let levels = || shift.levels.iter().map(|level| level.throughput_mb_s);
+            let course = match shift.levels.len() {
+                count @ 3.. => RateCourse::Levels {
+                    count,
+                    ends: (
+                        rate(levels().fold(f64::INFINITY, f64::min)),
+                        rate(levels().fold(0.0, f64::max)),
+                    ),
+                },
+                _ => RateCourse::Then(rate(shift.last().throughput_mb_s)),
+            };
+            return (Some(shift.first_mb_s()), course);
+        }
+        match self.gradual {
+            None => (None, RateCourse::Level),
+            Some(found) => {
+                let course = match found.direction {
+                    Direction::Falls | Direction::Rises => {
+                        RateCourse::Gradual(rate(found.last_mb_s))
+                    }
+                    Direction::Neither => {
+                        RateCourse::Between(rate(found.lowest_mb_s), rate(found.highest_mb_s))
+                    }
+                };
+                (Some(found.first_mb_s), course)
+            }
+        }
     }
 
     /// Requests in flight.
@@ -242,6 +300,7 @@ fn candidate<'a>(
         operation,
         cell,
         shift: analysis.timeline.of_only_trial(cell.cell.id),
+        gradual: analysis.timeline.gradual_of(cell.cell.id),
         target: analysis.target_of(spec.target.as_ref()),
         run,
     })

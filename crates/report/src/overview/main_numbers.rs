@@ -1,7 +1,9 @@
 //! The main numbers: sequential and random access of each target, as a sentence and as a table.
 
 use iolab_analysis::analysis::MeasuredTarget;
-use iolab_analysis::headline_numbers::{AccessOperation, AccessOrder, HeadlineCell, HeadlineRate};
+use iolab_analysis::headline_numbers::{
+    AccessOperation, AccessOrder, HeadlineCell, HeadlineRate, RateCourse,
+};
 use iolab_analysis::trust::{Shown, Trust};
 use iolab_figure::result_names;
 use iolab_record::TargetKind;
@@ -336,13 +338,62 @@ fn value(rate: HeadlineRate) -> String {
     format!("{} {}", number(&rate), rate.unit)
 }
 
-/// A rate without its unit; both levels where the only trial changes its level: `1800, then 100`.
+/// A rate without its unit, with its course where the only trial is not at one level: `1800, then 100`.
 pub(crate) fn number(rate: &HeadlineRate) -> String {
-    let then = rate.then.map(significant);
-    let then = then.map_or_else(String::new, |then| format!(", then {then}"));
-    significant(rate.value) + &then
+    let first = significant(rate.value);
+    match rate.course {
+        RateCourse::Level => first,
+        RateCourse::Then(last) => format!("{first}, then {}", significant(last)),
+        RateCourse::Levels {
+            count,
+            ends: (least, most),
+        } => format!(
+            "{first} at first ({count} levels, {} to {})",
+            significant(least),
+            significant(most)
+        ),
+        RateCourse::Gradual(last) => format!("{first} at first, {} at the end", significant(last)),
+        RateCourse::Between(least, most) => {
+            format!("{} to {}", significant(least), significant(most))
+        }
+    }
 }
 
 fn has_no_tail(row: &HeadlineCell<'_>) -> bool {
     row.latency().is_some() && !row.has_tail()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rate_of_an_only_trial_tells_its_course() {
+        let courses = [
+            RateCourse::Level,
+            RateCourse::Then(210.0),
+            RateCourse::Levels {
+                count: 3,
+                ends: (210.0, 1049.0),
+            },
+            RateCourse::Gradual(180.0),
+            RateCourse::Between(180.0, 1100.0),
+        ];
+        let said = courses.map(|course| {
+            number(&HeadlineRate {
+                value: 1049.0,
+                course,
+                unit: "MB/s",
+                precision: None,
+                interval: None,
+            })
+        });
+        insta::assert_snapshot!(said.join("\n"), @r"
+        1049
+        1049, then 210
+        1049 at first (3 levels, 210 to 1049)
+        1049 at first, 180 at the end
+        180 to 1100
+        ");
+    }
 }
