@@ -123,10 +123,7 @@ fn figures_of_every_kind() {
         &["load.iolab", "--kind", "load"],
         &["depth.iolab", "--kind", "scaling"],
         &[
-            "read-size.iolab",
-            "read-size-again.iolab",
-            "--kind",
-            "ratio",
+            "read-size.iolab", "read-size-again.iolab", "--kind", "ratio",
         ],
         &["linkage.iolab", "--kind", "p-values"],
         &["interrupted.iolab", "--kind", "order"],
@@ -277,10 +274,7 @@ fn json_is_as_its_schema_says() {
         (
             "compare-runs",
             &[
-                "--base",
-                "read-size.iolab",
-                "--new",
-                "read-size-again.iolab",
+                "--base", "read-size.iolab", "--new", "read-size-again.iolab",
             ],
         ),
     ];

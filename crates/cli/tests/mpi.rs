@@ -9,20 +9,8 @@ use std::process::{Command, Output};
 use rusqlite::Connection;
 
 const TINY: [&str; 14] = [
-    "--size",
-    "1M",
-    "--budget",
-    "1ms",
-    "--set",
-    "bs=4k,64k",
-    "--set",
-    "time=none",
-    "--set",
-    "bytes=none",
-    "--set",
-    "cache=cold",
-    "-o",
-    "run.iolab",
+    "--size", "1M", "--budget", "1ms", "--set", "bs=4k,64k", "--set", "time=none", "--set",
+    "bytes=none", "--set", "cache=cold", "-o", "run.iolab",
 ];
 
 /// Starts so many processes in a folder; a skip without mpirun.
@@ -169,13 +157,7 @@ fn one_rank_does_what_one_process_does() {
         // Computed, with groups of workers, and on a target with the number of its rank.
         &["run", "read-size", "model:sata-7200"][..],
         &[
-            "run",
-            "interference",
-            ".",
-            "--set",
-            "writer.rate=none",
-            "--set",
-            "time=10ms",
+            "run", "interference", ".", "--set", "writer.rate=none", "--set", "time=10ms",
         ],
         &["run", "read-size", "r{rank}"],
     ] {
@@ -287,14 +269,7 @@ fn targets_of_all_ranks_are_told_of_before_the_run() {
 fn sizes_without_a_block_for_each_rank_are_left_out_or_refused() {
     let folder = tempfile::tempdir().expect("a folder");
     let arguments = [
-        "run",
-        "read-size",
-        ".",
-        "--size",
-        "256k",
-        "--budget",
-        "1ms",
-        "-o",
+        "run", "read-size", ".", "--size", "256k", "--budget", "1ms", "-o",
     ];
     let of = |rest: &[&'static str]| [&arguments[..], rest].concat();
     let Some(run) = mpirun(folder.path(), 4, &of(&["run.iolab"])) else {

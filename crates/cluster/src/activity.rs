@@ -111,10 +111,7 @@ impl Activity {
         let base = self.first_start.earliest;
         to.signed(base);
         for moment in [
-            self.first_start,
-            self.last_start,
-            self.first_end,
-            self.last_end,
+            self.first_start, self.last_start, self.first_end, self.last_end,
         ] {
             to.signed(moment.earliest.wrapping_sub(base));
             to.signed(moment.latest.wrapping_sub(base));

@@ -308,10 +308,7 @@ fn write_outcome(outcome: &Outcome, to: &mut Writer) {
     // Its place in `ALL`.
     (outcome.ended as u64).write(to);
     for time in [
-        outcome.elapsed_ns,
-        outcome.all_active_ns,
-        outcome.end_sync_ns,
-        outcome.paused_ns,
+        outcome.elapsed_ns, outcome.all_active_ns, outcome.end_sync_ns, outcome.paused_ns,
     ] {
         time.write(to);
     }
@@ -398,12 +395,7 @@ macro_rules! wired_counters {
 }
 
 wired_counters!(
-    NfsIo,
-    ProcessIo,
-    ResourceUse,
-    DeviceStat,
-    HardwareEvents,
-    Pressure
+    NfsIo, ProcessIo, ResourceUse, DeviceStat, HardwareEvents, Pressure
 );
 
 /// Values of all operations in the order of [`iolab_workload::operation::Operation::ALL`].

@@ -35,16 +35,7 @@ impl Choice {
             }
             Self::LogX => &[Response, Ecdf, Load, Scaling, Ratio, PValues],
             Self::LogY => &[
-                Response,
-                Percentiles,
-                Load,
-                Scaling,
-                Ratio,
-                Order,
-                Rounds,
-                Course,
-                Heat,
-                Ranks,
+                Response, Percentiles, Load, Scaling, Ratio, Order, Rounds, Course, Heat, Ranks,
             ],
             Self::Center => &[Response, Load, Heat],
             Self::Spread => &[Response, Load],

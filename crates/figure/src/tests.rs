@@ -348,14 +348,8 @@ fn marks_say_where_they_come_from() {
         .find(|line| line.contains("data-x=\"64KiB\""))
         .expect("a mark");
     for part in [
-        "class=\"mark\"",
-        "data-cell=\"2\"",
-        "data-value=\"",
-        "data-lo=\"",
-        "data-hi=\"",
-        "data-n=\"8\"",
-        "data-verdict=\"device\"",
-        "<title>64KiB: ",
+        "class=\"mark\"", "data-cell=\"2\"", "data-value=\"", "data-lo=\"", "data-hi=\"",
+        "data-n=\"8\"", "data-verdict=\"device\"", "<title>64KiB: ",
     ] {
         assert!(mark.contains(part), "{part} in {mark}");
     }

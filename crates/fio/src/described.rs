@@ -176,10 +176,7 @@ mod tests {
             "read-size",
             "bs=64k pattern=strided skip_every=1M skip=3M",
             &[
-                "rw=read",
-                "zonemode=strided",
-                "zonesize=1048576",
-                "zoneskip=3145728",
+                "rw=read", "zonemode=strided", "zonesize=1048576", "zoneskip=3145728",
             ],
         ),
         ("write-random", "bs=64k trim_percent=100", &["rw=randtrim"]),
@@ -350,9 +347,7 @@ mod tests {
         };
         assert!(with("my disk").is_ok());
         for text in [
-            "iolab also had nothing=1",
-            "iolab also had bs",
-            "iolab also had bs=none",
+            "iolab also had nothing=1", "iolab also had bs", "iolab also had bs=none",
         ] {
             let error = with(text).expect_err(text);
             assert!(error.remedy().is_some(), "{text}");

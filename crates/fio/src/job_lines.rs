@@ -12,12 +12,7 @@ use super::words;
 
 /// Options of a command line for one trial that a job file does not need, or that are fio's default.
 const OF_A_TRIAL: [&str; 6] = [
-    "allow_file_create",
-    "fallocate",
-    "invalidate",
-    "randrepeat",
-    "randseed",
-    "lat_percentiles",
+    "allow_file_create", "fallocate", "invalidate", "randrepeat", "randseed", "lat_percentiles",
 ];
 /// The file that the jobs share; it is made if it is not there.
 const FILE: &str = "iolab.fio.tmp";

@@ -170,11 +170,7 @@ mod tests {
             (
                 "read-random",
                 &[
-                    "bs=4k",
-                    "backend=io_uring",
-                    "depth=1,32",
-                    "batch=one",
-                    "layout=overlapping",
+                    "bs=4k", "backend=io_uring", "depth=1,32", "batch=one", "layout=overlapping",
                     "threads=2",
                 ],
             ),
@@ -186,10 +182,7 @@ mod tests {
             (
                 "read-random",
                 &[
-                    "bs=4k",
-                    "bs_mix=4k/64k@64k",
-                    "read_percent=50",
-                    "pattern=rand-replace",
+                    "bs=4k", "bs_mix=4k/64k@64k", "read_percent=50", "pattern=rand-replace",
                 ],
             ),
             (
@@ -209,12 +202,8 @@ mod tests {
             (
                 "interference",
                 &[
-                    "writer.rate=none",
-                    "reader.rate=none",
-                    "reader.arrivals=constant",
-                    "reader.bs=4k,16k",
-                    "writer.flow=1",
-                    "reader.flow=8",
+                    "writer.rate=none", "reader.rate=none", "reader.arrivals=constant",
+                    "reader.bs=4k,16k", "writer.flow=1", "reader.flow=8",
                 ],
             ),
             (
@@ -224,11 +213,7 @@ mod tests {
             (
                 "read-size",
                 &[
-                    "bs=64k",
-                    "region=10M",
-                    "pattern=strided",
-                    "skip_every=1M",
-                    "skip=3M",
+                    "bs=64k", "region=10M", "pattern=strided", "skip_every=1M", "skip=3M",
                     "bytes=3M",
                 ],
             ),
@@ -285,33 +270,21 @@ mod tests {
             (
                 "interference",
                 &[
-                    "writer.rate=none",
-                    "reader.rate=none",
-                    "reader.arrivals=constant",
-                    "reader.bs=4k,16k",
-                    "writer.flow=1",
-                    "reader.flow=3",
-                    "reader.threads=2",
+                    "writer.rate=none", "reader.rate=none", "reader.arrivals=constant",
+                    "reader.bs=4k,16k", "writer.flow=1", "reader.flow=3", "reader.threads=2",
                 ],
             ),
             (
                 "interference",
                 &[
-                    "writer.rate=none,50MB/s",
-                    "reader.ends_trial=true",
-                    "writer.threads=2",
-                    "writer.time=none",
-                    "writer.bytes=1G",
+                    "writer.rate=none,50MB/s", "reader.ends_trial=true", "writer.threads=2",
+                    "writer.time=none", "writer.bytes=1G",
                 ],
             ),
             (
                 "read-size",
                 &[
-                    "bs=64k,128k",
-                    "region=10M",
-                    "pattern=strided",
-                    "skip_every=1M",
-                    "skip=3M",
+                    "bs=64k,128k", "region=10M", "pattern=strided", "skip_every=1M", "skip=3M",
                     "bytes=4M",
                 ],
             ),

@@ -502,16 +502,8 @@ mod tests {
         assert_eq!(
             levels,
             [
-                "4KiB touched",
-                "4KiB huge",
-                "1MiB touched",
-                "1MiB huge",
-                "2MiB touched",
-                "2MiB huge",
-                "2MiB nohuge",
-                "16MiB touched",
-                "16MiB huge",
-                "16MiB nohuge"
+                "4KiB touched", "4KiB huge", "1MiB touched", "1MiB huge", "2MiB touched",
+                "2MiB huge", "2MiB nohuge", "16MiB touched", "16MiB huge", "16MiB nohuge"
             ]
         );
         let note = left_out(&mixed).unwrap();
@@ -527,9 +519,7 @@ mod tests {
     #[test]
     fn what_cannot_be_shared_so_is_left_out() {
         let sharing = experiment(&[
-            "bs=4k",
-            "layout=shared,private",
-            "descriptors=private,shared",
+            "bs=4k", "layout=shared,private", "descriptors=private,shared",
         ]);
         assert_eq!(cells(&sharing).unwrap().len(), 3);
         insta::assert_snapshot!(left_out(&sharing).unwrap(), @"left out 1 of 4 combinations: with a file per thread there is no shared descriptor");

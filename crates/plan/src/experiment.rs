@@ -59,16 +59,8 @@ pub const CELLS_MAX: usize = 10_000;
 const FILE_MAX: u64 = 1 << 20;
 /// Names in `[design]`, which `--set` takes too, with one value each.
 pub const DESIGN: [&str; 10] = [
-    "trials_min",
-    "trials_max",
-    "precision",
-    "budget",
-    "refine",
-    "settle",
-    "precondition",
-    "pilot",
-    "warmup",
-    "edition",
+    "trials_min", "trials_max", "precision", "budget", "refine", "settle", "precondition", "pilot",
+    "warmup", "edition",
 ];
 
 /// One varied setting.

@@ -311,11 +311,7 @@ mod tests {
     fn the_shortest_time_is_that_of_fast_storage_and_of_a_rate() {
         let shortest = |sets: &[&str]| {
             let common = [
-                "bs=1MiB",
-                "bytes=none",
-                "requests=300",
-                "trials_min=9",
-                "trials_max=9",
+                "bs=1MiB", "bytes=none", "requests=300", "trials_min=9", "trials_max=9",
             ];
             let forecast = forecast("read-random", &[&common, sets].concat());
             let trials = forecast.trials.0 as f64;
@@ -331,12 +327,7 @@ mod tests {
     #[test]
     fn counted_trials_take_their_time_whatever_earlier_ones_took() {
         let sets = [
-            "bs=4k",
-            "bytes=none",
-            "time=1s",
-            "trials_min=99",
-            "trials_max=99",
-            "budget=30d",
+            "bs=4k", "bytes=none", "time=1s", "trials_min=99", "trials_max=99", "budget=30d",
         ];
         let whole = forecast("write-size", &sets);
         assert_eq!(whole.time.1.as_secs(), 110);

@@ -423,33 +423,11 @@ mod tests {
     #[test]
     fn what_has_no_meaning_is_refused_with_what_would_have_one() {
         for wrong in [
-            "",
-            "seq:0",
-            "seq:101",
-            "seq:x",
-            "seq:1+seq:1",
-            "zap",
-            "seq:1,rand:1",
-            "steady+seq",
-            "seq:1+trim",
-            "seq:1/100",
-            "seq:1/2GiB",
-            "seq:1/4kB",
-            "trim:2",
-            "purge:2",
-            "purge+trim",
-            "trim+purge",
-            "seq:1+purge",
-            "steady:round=0s",
-            "steady:round=some",
-            "steady:window=1",
-            "steady:window=6,rounds=5",
-            "steady:range=0%",
-            "steady:slope=101%",
-            "steady:rounds=1001",
-            "steady:window=5,window=5",
-            "steady:pace=3",
-            "steady:fills=4",
+            "", "seq:0", "seq:101", "seq:x", "seq:1+seq:1", "zap", "seq:1,rand:1", "steady+seq",
+            "seq:1+trim", "seq:1/100", "seq:1/2GiB", "seq:1/4kB", "trim:2", "purge:2",
+            "purge+trim", "trim+purge", "seq:1+purge", "steady:round=0s", "steady:round=some",
+            "steady:window=1", "steady:window=6,rounds=5", "steady:range=0%", "steady:slope=101%",
+            "steady:rounds=1001", "steady:window=5,window=5", "steady:pace=3", "steady:fills=4",
             "steady:round=cells,fills=0",
         ] {
             let error = wrong.parse::<Precondition>().expect_err(wrong);
@@ -461,14 +439,8 @@ mod tests {
     #[test]
     fn messages_say_what_is_wrong() {
         let told = [
-            "seq:999999999999",
-            "rand:101",
-            "steady+trim",
-            "purge+trim",
-            "rand:2+seq:1",
-            "seq:1+seq:1",
-            "steady:round=1000000h",
-            "zap",
+            "seq:999999999999", "rand:101", "steady+trim", "purge+trim", "rand:2+seq:1",
+            "seq:1+seq:1", "steady:round=1000000h", "zap",
         ]
         .map(|wrong| {
             let error = wrong.parse::<Precondition>().expect_err(wrong);

@@ -439,9 +439,7 @@ requirement 'etc' is unknown
     #[test]
     fn new_files_become_the_one_that_there_is() {
         for set in [
-            "fresh = true",
-            "allocate = \"append\"",
-            "layout = \"private\"",
+            "fresh = true", "allocate = \"append\"", "layout = \"private\"",
         ] {
             let text = GOOD.replacen("settings = {", &format!("settings = {{ {set},"), 1);
             let mut requirement = Requirement::from_toml(&text, "mine.toml").expect(set);

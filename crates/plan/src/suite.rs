@@ -256,12 +256,7 @@ mod tests {
     }
 
     const MICRO: [&str; 7] = [
-        "buffer-memory",
-        "read-size",
-        "write-size",
-        "read-stride",
-        "write-stride",
-        "read-random",
+        "buffer-memory", "read-size", "write-size", "read-stride", "write-stride", "read-random",
         "write-random",
     ];
 

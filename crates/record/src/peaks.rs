@@ -152,14 +152,7 @@ mod tests {
     #[test]
     fn what_is_no_peak_is_told() {
         for text in [
-            "",
-            "read",
-            "read=",
-            "read=-1",
-            "read=510kB/s",
-            "speed=3",
-            "iops=0",
-            "iops=inf",
+            "", "read", "read=", "read=-1", "read=510kB/s", "speed=3", "iops=0", "iops=inf",
             "write=NaN",
         ] {
             let error = Peaks::parse(text).expect_err(text);

@@ -159,10 +159,7 @@ mod tests {
         assert_eq!(
             names(four.map(|(host, model)| run(host, model)).to_vec()),
             [
-                "/data on alpha/X1",
-                "/data on alpha/X2",
-                "/data on beta/X1",
-                "/data on beta/X2"
+                "/data on alpha/X1", "/data on alpha/X2", "/data on beta/X1", "/data on beta/X2"
             ]
         );
         let mut all = Vec::new();

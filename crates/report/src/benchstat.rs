@@ -61,9 +61,7 @@ pub fn runs(records: &[RunRecord], to: &mut dyn Write) -> io::Result<()> {
         writeln!(to, "Unit {unit} assume=nothing better={better}")?;
         for (cell, trials) in record.measured() {
             let name = benchmark(
-                &record.experiment.name,
-                &record.experiment.factors,
-                &cell.levels,
+                &record.experiment.name, &record.experiment.factors, &cell.levels,
             );
             for sample in trials {
                 let Some(value) = sample.value(response, timed) else {

@@ -253,16 +253,8 @@ pub fn buckets<E: From<io::Error>>(
     to: &mut dyn Write,
 ) -> Result<(), E> {
     let columns = [
-        "run",
-        "file",
-        "host",
-        "run_started_utc",
-        "experiment",
-        "sample",
-        "direction",
-        "low_ns",
-        "high_ns",
-        "count",
+        "run", "file", "host", "run_started_utc", "experiment", "sample", "direction", "low_ns",
+        "high_ns", "count",
     ];
     let columns = columns.map(str::to_owned);
     let mut writer = RowWriter::new(to, format, columns.to_vec())?;

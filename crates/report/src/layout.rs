@@ -350,11 +350,7 @@ mod tests {
         for width in [40, 50, 80, 120, 220] {
             let shown = text(columns(), width);
             for word in [
-                "experiment",
-                "throughput",
-                "concurrency",
-                "interval",
-                "128MiB",
+                "experiment", "throughput", "concurrency", "interval", "128MiB",
             ] {
                 assert!(shown.contains(word), "{word} at {width}:\n{shown}");
             }

@@ -362,13 +362,7 @@ fn label_name(factor: &str) -> String {
         .map(|c| if c.is_ascii_alphanumeric() { c } else { '_' })
         .collect();
     let taken = [
-        "experiment",
-        "target",
-        "host",
-        "served_by",
-        "stat",
-        "quantile",
-        "flag",
+        "experiment", "target", "host", "served_by", "stat", "quantile", "flag",
     ];
     let is_free =
         plain.starts_with(|c: char| c.is_ascii_alphabetic()) && !taken.contains(&plain.as_str());

@@ -244,17 +244,8 @@ type Theme = fn(&Analysis, &[TableRow<'_>]) -> Vec<Column>;
 pub(crate) fn columns(analysis: &Analysis) -> Vec<Column> {
     let rows = rows(analysis);
     let themes: [Theme; 12] = [
-        level_columns,
-        group_columns,
-        response_columns,
-        rank_columns,
-        rate_columns,
-        latency_columns,
-        mix_columns,
-        service_columns,
-        stage_columns,
-        grid_columns,
-        source_columns,
+        level_columns, group_columns, response_columns, rank_columns, rate_columns,
+        latency_columns, mix_columns, service_columns, stage_columns, grid_columns, source_columns,
         end_columns,
     ];
     let columns = themes.iter().flat_map(|theme| theme(analysis, &rows));

@@ -38,18 +38,9 @@ pub(super) fn restrain(connection: &Connection) -> rusqlite::Result<()> {
 
 /// Pragmas that this crate uses.
 const PRAGMAS: [&str; 12] = [
-    "application_id",
-    "cell_size_check",
-    "foreign_keys",
-    "ignore_check_constraints",
-    "journal_mode",
-    "page_count",
-    "page_size",
-    "quick_check",
-    "synchronous",
-    "table_xinfo",
-    "user_version",
-    "wal_checkpoint",
+    "application_id", "cell_size_check", "foreign_keys", "ignore_check_constraints",
+    "journal_mode", "page_count", "page_size", "quick_check", "synchronous", "table_xinfo",
+    "user_version", "wal_checkpoint",
 ];
 
 /// Functions that its statements call; `like` is the operator LIKE.

@@ -70,12 +70,7 @@ fn tables(connection: &Connection) -> rusqlite::Result<Vec<String>> {
 fn write(connection: &Connection, path: &Path, record: &RunRecord) -> Result<()> {
     let (run, experiment) = (&record.run, &record.experiment);
     write_plan(
-        connection,
-        path,
-        run,
-        &record.environment,
-        experiment,
-        &record.cells,
+        connection, path, run, &record.environment, experiment, &record.cells,
     )?;
     all(connection, path, &ENVIRONMENT, &record.further_hosts)?;
     all(connection, path, &TARGET, &record.further_targets)?;

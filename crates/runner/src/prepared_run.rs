@@ -106,13 +106,7 @@ impl<'a> PreparedRun<'a> {
         let left_out = self.plan.left_out().map(str::to_owned);
         let tracing = tracing_note::note(self.plan.cells(), &self.setup.place.targets());
         let mut session = Session::new(
-            self.plan,
-            self.seed,
-            self.file,
-            self.clock,
-            self.around,
-            self.consent,
-            observer,
+            self.plan, self.seed, self.file, self.clock, self.around, self.consent, observer,
         );
         let of_ranks = self.setup.ranks.map_or_else(Vec::new, Ranks::notes);
         for note in self.setup.place.notes().into_iter().chain(of_ranks) {

@@ -203,10 +203,7 @@ mod tests {
         let of_both = |sets: &[&str]| {
             let mut experiment = Experiment::find("interference").expect("built in");
             let common = [
-                "region=1M",
-                "cache=cold",
-                "writer.rate=none",
-                "writer.verify=true",
+                "region=1M", "cache=cold", "writer.rate=none", "writer.verify=true",
             ];
             for set in common
                 .iter()

@@ -113,9 +113,7 @@ mod tests {
     #[test]
     fn a_bandwidth_too_small_for_a_number_is_none() {
         let sizes = [
-            5.960201100481243e-309,
-            4.228905547117721e-282,
-            7.55362946637953e-309,
+            5.960201100481243e-309, 4.228905547117721e-282, 7.55362946637953e-309,
         ];
         let times = [3.210925951325047e85, 7.0, 1.0];
         assert_eq!(fit_latency_bandwidth(&sizes, &times), None);

@@ -75,12 +75,7 @@ mod tests {
         let place = tempfile::tempdir().expect("a folder");
         let root = fs::canonicalize(place.path()).expect("its path");
         for folder in [
-            "mapper",
-            "vg",
-            "open",
-            "disk",
-            "disk/by-id",
-            "disk/by-label",
+            "mapper", "vg", "open", "disk", "disk/by-id", "disk/by-label",
         ] {
             let folder = root.join(folder);
             fs::create_dir(&folder).expect("created");

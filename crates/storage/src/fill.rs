@@ -83,11 +83,7 @@ impl Filling<'_> {
                 Err(Errno::INTR) => {}
                 Err(errno @ (Errno::NOSPC | Errno::DQUOT | Errno::FBIG | Errno::IO)) => {
                     return Err(errno::on_transfer(
-                        "fallocate",
-                        length,
-                        start,
-                        self.path,
-                        errno,
+                        "fallocate", length, start, self.path, errno,
                     ));
                 }
                 // Not every file system can; then the writes allocate.

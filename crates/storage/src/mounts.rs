@@ -178,19 +178,8 @@ pub(super) fn is_memory_fs(stat: &StatFs) -> bool {
 /// systems' own sources): FUSE and virtiofs, NFS, SMB, 9p, Ceph, AFS, Coda, VirtualBox' shared folders, Lustre, OrangeFS.
 pub(super) fn is_served_fs(stat: &StatFs) -> bool {
     [
-        0x6573_5546,
-        0x0000_6969,
-        0xff53_4d42,
-        0xfe53_4d42,
-        0x0000_517b,
-        0x0102_1997,
-        0x00c3_6400,
-        0x5346_414f,
-        0x6b41_4653,
-        0x7375_7245,
-        0x786f_4256,
-        0x0bd0_0bd0,
-        0x2003_0528,
+        0x6573_5546, 0x0000_6969, 0xff53_4d42, 0xfe53_4d42, 0x0000_517b, 0x0102_1997, 0x00c3_6400,
+        0x5346_414f, 0x6b41_4653, 0x7375_7245, 0x786f_4256, 0x0bd0_0bd0, 0x2003_0528,
     ]
     .contains(&(stat.f_type as u32))
 }

@@ -134,10 +134,7 @@ fn holds(path: &Path, shown: &Stat, overlay: &Mount) -> Option<File> {
     let found = rustix::fs::fstat(&file).ok()?;
     let traits = |stat: &Stat| {
         (
-            stat.st_size,
-            stat.st_blocks,
-            stat.st_mtime,
-            stat.st_mtime_nsec,
+            stat.st_size, stat.st_blocks, stat.st_mtime, stat.st_mtime_nsec,
         )
     };
     let is_alike = FileType::from_raw_mode(found.st_mode) == FileType::RegularFile

@@ -234,10 +234,7 @@ fn capacity(own: &[u8; PAGE]) -> Option<u64> {
 fn format(controller: &[u8; PAGE], own: &[u8; PAGE]) -> std::result::Result<u32, &'static str> {
     let optional_commands = u16::from_le_bytes([controller[256], controller[257]]);
     let namespaces = u32::from_le_bytes([
-        controller[516],
-        controller[517],
-        controller[518],
-        controller[519],
+        controller[516], controller[517], controller[518], controller[519],
     ]);
     let format_attributes = controller[524];
     if optional_commands & 0b10 == 0 {

@@ -89,9 +89,7 @@ impl<K> Score<K> {
     pub fn shows_false_at_most(&self, share: f64, runs: usize) -> bool {
         let limit = share + chance(share, runs) / runs as f64;
         let bounds = share_bounds(
-            self.false_claims as f64,
-            self.runs as f64,
-            BEYOND_THREE_ERRORS,
+            self.false_claims as f64, self.runs as f64, BEYOND_THREE_ERRORS,
         );
         bounds.is_some_and(|(_, high)| high <= limit)
     }

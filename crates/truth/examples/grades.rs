@@ -121,12 +121,7 @@ fn graded(model: &str, speed: &str, tool: Tool, workload: &Workload) -> Made<Str
     let ledger = scene.folder().join("ledger.csv");
     let served = format!("model:{model}");
     let more = [
-        "--speed",
-        speed,
-        "--ledger",
-        "ledger.csv",
-        "--format",
-        "json",
+        "--speed", speed, "--ledger", "ledger.csv", "--format", "json",
     ];
     let disk = ServedModel::begin(&scene, &served, &at, &more)?;
     scene.target = disk.file();
@@ -412,14 +407,8 @@ fn changes() -> Vec<String> {
         "write-size",
         "qlc-slc-cached",
         &[
-            "bs=1M",
-            "sync=none",
-            "region=2GiB",
-            "bytes=2GiB",
-            "time=none",
-            "trials_min=90",
-            "trials_max=90",
-            "budget=2h",
+            "bs=1M", "sync=none", "region=2GiB", "bytes=2GiB", "time=none", "trials_min=90",
+            "trials_max=90", "budget=2h",
         ],
     );
     let written = size(slc.between("- After ", " written"));
@@ -435,16 +424,8 @@ fn changes() -> Vec<String> {
         "write-random",
         "cloud-volume",
         &[
-            "bs=4k",
-            "sync=none",
-            "backend=io_uring",
-            "depth=32",
-            "region=10GiB",
-            "bytes=none",
-            "time=25s",
-            "trials_min=100",
-            "trials_max=100",
-            "budget=3h",
+            "bs=4k", "sync=none", "backend=io_uring", "depth=32", "region=10GiB", "bytes=none",
+            "time=25s", "trials_min=100", "trials_max=100", "budget=3h",
         ],
     );
     let after = credits.between("written (", " of trials)");
@@ -496,15 +477,8 @@ fn steady() -> String {
         "write-random",
         "small.toml",
         &[
-            "bs=4k",
-            "sync=none",
-            &region,
-            "precondition=steady",
-            "bytes=1GiB",
-            "time=none",
-            "trials_min=8",
-            "trials_max=8",
-            "budget=3h",
+            "bs=4k", "sync=none", &region, "precondition=steady", "bytes=1GiB", "time=none",
+            "trials_min=8", "trials_max=8", "budget=3h",
         ],
     );
     let reached = "All cells settled";

@@ -177,10 +177,7 @@ mod tests {
             ..Workload::WRITE
         });
         for words in [
-            "--rw=randwrite",
-            "--end_fsync=1",
-            "--fsync=0",
-            "--rate_iops=9",
+            "--rw=randwrite", "--end_fsync=1", "--fsync=0", "--rate_iops=9",
         ] {
             assert!(writes.contains(words), "{writes}");
         }

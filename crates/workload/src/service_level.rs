@@ -356,24 +356,9 @@ mod tests {
     #[test]
     fn what_is_no_level_is_refused_with_what_would_be_one() {
         for text in [
-            "",
-            "p99",
-            "p99=1ms",
-            "p0<1ms",
-            "p100<1ms",
-            "p99.9999999<1ms",
-            "p0.0000001<1ms",
-            "p99<0",
-            "p99<fast",
-            "p99>1ms",
-            "iops<500",
-            "iops>-1",
-            "iops>nan",
-            "trims.p99<1ms",
-            "q99<1ms",
-            "p99<1ms,",
-            "p99<1ms,p99<1ms",
-            ".p99<1ms",
+            "", "p99", "p99=1ms", "p0<1ms", "p100<1ms", "p99.9999999<1ms", "p0.0000001<1ms",
+            "p99<0", "p99<fast", "p99>1ms", "iops<500", "iops>-1", "iops>nan", "trims.p99<1ms",
+            "q99<1ms", "p99<1ms,", "p99<1ms,p99<1ms", ".p99<1ms",
         ] {
             let error = text.parse::<ServiceLevels>().expect_err(text);
             assert!(error.remedy().is_some(), "{text}: {error}");

@@ -52,10 +52,7 @@ pub struct SystemSettings {
 
 /// The names of the settings, as sysfs has them.
 const NAMES: [&str; 4] = [
-    "max_sectors_kb",
-    "scheduler",
-    "read_ahead_kb",
-    "transparent_hugepage",
+    "max_sectors_kb", "scheduler", "read_ahead_kb", "transparent_hugepage",
 ];
 
 impl SystemSettings {
@@ -198,15 +195,8 @@ mod tests {
     #[test]
     fn what_could_be_something_else_is_refused() {
         for text in [
-            "",
-            "scheduler",
-            "scheduler:",
-            "scheduler:../../x",
-            "scheduler:none+scheduler:bfq",
-            "nr_requests:4",
-            "max_sectors_kb:-1",
-            "read_ahead_kb:max",
-            "transparent_hugepage:on",
+            "", "scheduler", "scheduler:", "scheduler:../../x", "scheduler:none+scheduler:bfq",
+            "nr_requests:4", "max_sectors_kb:-1", "read_ahead_kb:max", "transparent_hugepage:on",
         ] {
             assert!(text.parse::<SystemSettings>().is_err(), "{text}");
         }

@@ -200,15 +200,7 @@ mod tests {
     #[test]
     fn sizes_people_write() {
         for text in [
-            "4096",
-            "4k",
-            "4K",
-            "4Ki",
-            "4KiB",
-            "4kib",
-            " 4 KiB ",
-            "0.00390625M",
-            "4096B",
+            "4096", "4k", "4K", "4Ki", "4KiB", "4kib", " 4 KiB ", "0.00390625M", "4096B",
         ] {
             assert_eq!(parse_size(text).unwrap(), 4096, "{text}");
         }
@@ -265,14 +257,7 @@ mod tests {
             assert!(parse_size(text).is_err(), "{text}");
         }
         for text in [
-            "",
-            "-1s",
-            "abc",
-            "1x",
-            "1e30",
-            "99999999999h",
-            ".",
-            "1.2.3",
+            "", "-1s", "abc", "1x", "1e30", "99999999999h", ".", "1.2.3",
             "99999999999999999999999.5",
         ] {
             assert!(parse_duration(text).is_err(), "{text}");

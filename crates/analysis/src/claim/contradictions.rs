@@ -131,11 +131,7 @@ fn said(claims: &[Claim], runs: &[&Analysis]) -> HashMap<Key, Vec<Said>> {
                     let part = (place, 0);
                     let source = Source { claim, part };
                     note(
-                        effect.base,
-                        effect.other,
-                        &effect.estimate,
-                        relation,
-                        source,
+                        effect.base, effect.other, &effect.estimate, relation, source,
                     );
                 }
             }

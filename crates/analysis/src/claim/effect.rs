@@ -432,9 +432,7 @@ fn has_room(
     room: impl Fn((f64, f64)) -> f64,
 ) -> bool {
     let ratios = [
-        estimate.interval,
-        estimate.dependent_interval,
-        estimate.groups,
+        estimate.interval, estimate.dependent_interval, estimate.groups,
     ];
     let mut known = ratios.into_iter().flatten().map(&room);
     estimate.interval.is_some_and(|interval| {

@@ -106,9 +106,7 @@ fn dilation(speed: Speed) -> Option<String> {
 
 fn reason(punctuality: &Punctuality) -> String {
     let [late, limit, service] = [
-        punctuality.lateness_p99,
-        punctuality.limit,
-        punctuality.service_p50,
+        punctuality.lateness_p99, punctuality.limit, punctuality.service_p50,
     ]
     .map(|ns| format_ns(ns as f64));
     format!(

@@ -12,26 +12,9 @@ const MIB: u64 = 1 << 20;
 /// Arguments of a run on TARGET that lasts until something stops it.
 fn long(experiment: &'static str, target: &str) -> Vec<String> {
     let words = [
-        "run",
-        experiment,
-        target,
-        "-o",
-        "r.iolab",
-        "--set",
-        "bs=64k",
-        "--set",
-        "trials_min=1000",
-        "--set",
-        "trials_max=1000",
-        "--set",
-        "sync=none",
-        "--size",
-        "32MiB",
-        "--time",
-        "20ms",
-        "--budget",
-        "10min",
-        "--destroy-data",
+        "run", experiment, target, "-o", "r.iolab", "--set", "bs=64k", "--set", "trials_min=1000",
+        "--set", "trials_max=1000", "--set", "sync=none", "--size", "32MiB", "--time", "20ms",
+        "--budget", "10min", "--destroy-data",
     ];
     words.map(str::to_owned).to_vec()
 }

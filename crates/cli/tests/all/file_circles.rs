@@ -174,11 +174,7 @@ fn a_circle_is_found_through_the_parts_of_a_file() {
     assert_eq!(
         paths(source),
         [
-            "crate::a::X",
-            "crate::a::part::Y",
-            "crate::b",
-            "crate::",
-            "super::g::h"
+            "crate::a::X", "crate::a::part::Y", "crate::b", "crate::", "super::g::h"
         ]
     );
 }

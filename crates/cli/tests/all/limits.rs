@@ -15,28 +15,9 @@ use crate::support::{
 const FILE: &str = "r.iolab";
 /// Many short trials of the smallest kind, on a scratch file in `data`.
 const LONG: [&str; 22] = [
-    "run",
-    "read-size",
-    "data",
-    "-o",
-    FILE,
-    "--set",
-    "bs=4k,64k",
-    "--set",
-    "trials_min=2000",
-    "--set",
-    "trials_max=2000",
-    "--set",
-    "precision=0.0001",
-    "--set",
-    "region=1MiB",
-    "--set",
-    "threads=1",
-    "--time",
-    "5ms",
-    "--budget",
-    "10min",
-    "--buffered",
+    "run", "read-size", "data", "-o", FILE, "--set", "bs=4k,64k", "--set", "trials_min=2000",
+    "--set", "trials_max=2000", "--set", "precision=0.0001", "--set", "region=1MiB", "--set",
+    "threads=1", "--time", "5ms", "--budget", "10min", "--buffered",
 ];
 
 /// The same with few trials, and with other values of these settings.
@@ -156,16 +137,7 @@ fn trace_events_in_a_pid_namespace() {
     let folder = folder();
     fs::create_dir(folder.path().join("data")).expect("made");
     let run = [
-        "run",
-        "read-random",
-        "data",
-        "--size",
-        "1MiB",
-        "--bs",
-        "4k",
-        "--set",
-        "trace=true",
-        "-o",
+        "run", "read-random", "data", "--size", "1MiB", "--bs", "4k", "--set", "trace=true", "-o",
         FILE,
     ];
     let witness = ["witness", "--trace", "--", "true"];

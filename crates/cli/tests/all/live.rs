@@ -81,20 +81,8 @@ fn a_terminal_that_takes_nothing_blocks_no_trial() {
     let sizes = (1..=25).map(|n| format!("{}", 4096 * n));
     let sizes = format!("bs={}", sizes.collect::<Vec<_>>().join(","));
     let run = [
-        "run",
-        "read-size",
-        "data",
-        "-o",
-        "r.iolab",
-        "--set",
-        &sizes,
-        "--size",
-        "4MiB",
-        "--time",
-        "5ms",
-        "--set",
-        "trials_max=6",
-        "--buffered",
+        "run", "read-size", "data", "-o", "r.iolab", "--set", &sizes, "--size", "4MiB", "--time",
+        "5ms", "--set", "trials_max=6", "--buffered",
     ];
     let began = Instant::now();
     let mut child = iolab(folder.path(), &run)

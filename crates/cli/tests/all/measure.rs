@@ -55,10 +55,7 @@ fn measuring_ends_even_if_nobody_reads_standard_output() {
       see the results with: iolab table again.iolab
     ");
     let results = [
-        "glance.png",
-        "read-size.iolab",
-        "report.html",
-        "write-size.iolab",
+        "glance.png", "read-size.iolab", "report.html", "write-size.iolab",
     ];
     assert_eq!(entries(&folder.path().join("iolab-results")), results);
     for file in ["r.iolab", "iolab-results/write-size.iolab"] {

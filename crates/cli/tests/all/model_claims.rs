@@ -338,11 +338,7 @@ fn a_study_says_nothing_twice_and_only_what_it_found() {
     let printed = run(folder.path(), &study).expect(0).stdout;
     assert!(printed.lines().count() <= 40, "{printed}");
     let names = [
-        "read-size",
-        "read-random",
-        "write-size",
-        "write-random",
-        "disk-grid",
+        "read-size", "read-random", "write-size", "write-random", "disk-grid",
     ];
     let found = names.iter().map(|name| format!("ssd/{name}.iolab"));
     let found = found.filter(|file| folder.path().join(file).exists());

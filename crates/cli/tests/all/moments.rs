@@ -21,24 +21,8 @@ use crate::support::{
 const SAMPLES: i64 = 10;
 const FILE: &str = "r.iolab";
 const RUN: [&str; 18] = [
-    "run",
-    "read-size",
-    "data",
-    "-o",
-    FILE,
-    "--set",
-    "bs=4k,64k",
-    "--set",
-    "trials_min=4",
-    "--set",
-    "trials_max=4",
-    "--size",
-    "1MiB",
-    "--time",
-    "20ms",
-    "--budget",
-    "60s",
-    "--buffered",
+    "run", "read-size", "data", "-o", FILE, "--set", "bs=4k,64k", "--set", "trials_min=4", "--set",
+    "trials_max=4", "--size", "1MiB", "--time", "20ms", "--budget", "60s", "--buffered",
 ];
 
 /// Numbers that look random and are the same each time (SplitMix64).

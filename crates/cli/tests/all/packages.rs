@@ -193,13 +193,8 @@ impl Packages {
         let program = self.unpacked(place.path())?;
         let top = program.parent().expect("a folder").to_owned();
         for file in [
-            "man/iolab-run.1",
-            "completions/iolab.bash",
-            "completions/_iolab",
-            "completions/iolab.fish",
-            "docs/SAFETY.md",
-            "iolab.cdx.json",
-            "LICENSE-MIT",
+            "man/iolab-run.1", "completions/iolab.bash", "completions/_iolab",
+            "completions/iolab.fish", "docs/SAFETY.md", "iolab.cdx.json", "LICENSE-MIT",
             "LICENSE-APACHE",
         ] {
             assert!(top.join(file).exists(), "{file} is missing");
@@ -252,10 +247,7 @@ impl Packages {
             .arg(template("pkg-url").replace("{ repo }", &server.address));
         binstall.arg("--root-certificates").arg(&server.certificate);
         binstall.args([
-            "--strategies",
-            "crate-meta-data",
-            "--no-confirm",
-            "--disable-telemetry",
+            "--strategies", "crate-meta-data", "--no-confirm", "--disable-telemetry",
         ]);
         binstall.args([
             "--targets",
@@ -463,12 +455,7 @@ basicConstraints = critical, CA:FALSE
         request.args(["req", "-x509", "-config", "request", "-nodes", "-days", "2"]);
         request.args(["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1"]);
         request.args([
-            "-subj",
-            "/CN=127.0.0.1",
-            "-keyout",
-            "key",
-            "-out",
-            "certificate",
+            "-subj", "/CN=127.0.0.1", "-keyout", "key", "-out", "certificate",
         ]);
         succeeds(request.current_dir(folder));
         let mut served = Command::new(openssl);

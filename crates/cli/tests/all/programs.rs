@@ -64,10 +64,7 @@ fn both_builds_of_the_reader_are_timed_and_compared() {
     let environment = environment(&folder.path().join("l.iolab"));
     let has = |key: &str| environment.iter().any(|(k, v)| k == key && !v.is_empty());
     for key in [
-        "probe_compiler",
-        "probe_static_bytes",
-        "probe_dynamic_bytes",
-        "probe_loader",
+        "probe_compiler", "probe_static_bytes", "probe_dynamic_bytes", "probe_loader",
     ] {
         assert!(has(key), "{key}: {environment:?}");
     }

@@ -231,14 +231,7 @@ fn files_of_others_read_no_secret_into_a_log() {
         output.expect("the binary starts").into()
     };
     for name in [
-        "a.fio",
-        "b.fio",
-        "c.fio",
-        "d.fio",
-        "e.fio",
-        "f.fio",
-        "link.fio",
-        "link.toml",
+        "a.fio", "b.fio", "c.fio", "d.fio", "e.fio", "f.fio", "link.fio", "link.toml",
     ] {
         for command in [
             &["run", name, "--dry-run"][..],

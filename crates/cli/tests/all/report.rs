@@ -40,11 +40,7 @@ fn text_has_its_figures_beside_it() {
     assert_eq!(
         entries(&folder.path().join("paper")),
         [
-            "lab-e1-read-size.pdf",
-            "lab.bib",
-            "lab.tex",
-            "report-e1-read-size.svg",
-            "report.md"
+            "lab-e1-read-size.pdf", "lab.bib", "lab.tex", "report-e1-read-size.svg", "report.md"
         ]
     );
     run(folder.path(), &markdown).expect(3);
@@ -66,16 +62,8 @@ fn an_archive_holds_all_that_a_report_rests_on() {
     assert_eq!(
         entries(&out),
         [
-            "CITATION.cff",
-            "LICENSE",
-            "README.txt",
-            "SHA256SUMS",
-            "data",
-            "environment.csv",
-            "experiments",
-            "figures",
-            "report.html",
-            "runs"
+            "CITATION.cff", "LICENSE", "README.txt", "SHA256SUMS", "data", "environment.csv",
+            "experiments", "figures", "report.html", "runs"
         ]
     );
     // What the page says works where the archive was unpacked, and nowhere else.

@@ -20,14 +20,8 @@ fn list_names_everything() {
     let folder = folder();
     let done = run(folder.path(), &["list"]).expect(0);
     for name in [
-        "read-size",
-        "write-size",
-        "read-stride",
-        "write-stride",
-        "read-random",
-        "write-random",
-        "quick",
-        "micro",
+        "read-size", "write-size", "read-stride", "write-stride", "read-random", "write-random",
+        "quick", "micro",
     ] {
         assert!(done.stdout.contains(name), "{}", done.stdout);
     }

@@ -22,10 +22,7 @@ fn claims(folder: &Path, kinds: &[&str]) -> Vec<Value> {
 }
 
 const KINDS: [&str; 4] = [
-    "steady-rounds",
-    "rounds-alike",
-    "rounds-not-steady",
-    "rounds-not-judged",
+    "steady-rounds", "rounds-alike", "rounds-not-steady", "rounds-not-judged",
 ];
 
 /// The claim about rounds, of which a run has one.

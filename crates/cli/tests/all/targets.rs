@@ -87,10 +87,7 @@ fn programs_read_files_on_several_targets() {
     let folder = folder.path();
     two_folders(folder);
     let arguments = [
-        "command=cat {file}",
-        "region=1k",
-        "trials_min=2",
-        "trials_max=2",
+        "command=cat {file}", "region=1k", "trials_min=2", "trials_max=2",
     ];
     let sets = arguments.iter().flat_map(|set| ["--set", set]);
     let arguments: Vec<&str> = ["run", "linkage", "a", "b", "-o", "r.iolab"]

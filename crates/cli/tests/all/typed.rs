@@ -220,10 +220,7 @@ fn the_experiment_of_a_run_file_repeats_the_run() {
     let folder = folder();
     let path = folder.path();
     let model = [
-        "model:sata-ssd",
-        "--bs=4k,64k",
-        "--size=4MiB",
-        "--threads=1,2",
+        "model:sata-ssd", "--bs=4k,64k", "--size=4MiB", "--threads=1,2",
     ];
     let rest = ["--time=10ms", "--budget=1s", "--seed=11", "-o=a.iolab"];
     run(path, &[&["run", "read-random"][..], &model, &rest].concat()).expect(0);
@@ -434,13 +431,7 @@ fn only_what_all_changes_give_has_to_be_a_plan() {
         .collect();
     let many = many.join(",");
     let arguments = [
-        "run",
-        "read-stride",
-        "--bs",
-        &many,
-        "--set",
-        "skip=4k",
-        "--dry-run",
+        "run", "read-stride", "--bs", &many, "--set", "skip=4k", "--dry-run",
     ];
     run(folder.path(), &arguments).expect(0);
 }

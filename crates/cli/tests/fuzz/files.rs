@@ -32,38 +32,15 @@ use crate::support::{folder, run};
 /// Arguments of two runs that have something of everything: three factors, and programs side by side.
 const RUNS: [&[&str]; 2] = [
     &[
-        "read-stride",
-        "--set",
-        "bs=4k,8k,64k",
-        "--set",
-        "skip=4k,64k",
-        "--set",
-        "threads=1,2",
-        "--set",
-        "requests=20",
-        "--set",
-        "rate=5000",
-        "--size",
-        "1MiB",
-        "--buffered",
+        "read-stride", "--set", "bs=4k,8k,64k", "--set", "skip=4k,64k", "--set", "threads=1,2",
+        "--set", "requests=20", "--set", "rate=5000", "--size", "1MiB", "--buffered",
     ],
     &[
-        "linkage",
-        "--set",
-        "command=true,cat {file}",
-        "--set",
-        "region=1k,4k,16k,64k",
+        "linkage", "--set", "command=true,cat {file}", "--set", "region=1k,4k,16k,64k",
     ],
 ];
 const COMMON: [&str; 8] = [
-    "--set",
-    "trials_min=6",
-    "--set",
-    "trials_max=6",
-    "--budget",
-    "20s",
-    "-o",
-    "good.iolab",
+    "--set", "trials_min=6", "--set", "trials_max=6", "--budget", "20s", "-o", "good.iolab",
 ];
 
 /// What they are asked.
@@ -266,36 +243,13 @@ fn columns(path: &Path) -> Vec<(String, String)> {
 /// A change to one column, or to a whole table.
 fn statement(mutator: &mut Mutator, columns: &[(String, String)]) -> String {
     const VALUES: [&str; 24] = [
-        "NULL",
-        "0",
-        "1",
-        "-1",
-        "2",
-        "0.0",
-        "-0.5",
-        "1e-308",
-        "1e308",
-        "9e999",
-        "9223372036854775807",
-        "9223372036854775806",
-        "4294967295",
-        "4611686018427387904",
-        "''",
-        "'x'",
-        "x'00ff'",
-        "zeroblob(100)",
-        "hex(zeroblob(100000))",
-        "'[]'",
-        "'{}'",
-        "char(27, 0, 8238, 65533)",
-        "abs(random())",
-        "id * 1e15",
+        "NULL", "0", "1", "-1", "2", "0.0", "-0.5", "1e-308", "1e308", "9e999",
+        "9223372036854775807", "9223372036854775806", "4294967295", "4611686018427387904", "''",
+        "'x'", "x'00ff'", "zeroblob(100)", "hex(zeroblob(100000))", "'[]'", "'{}'",
+        "char(27, 0, 8238, 65533)", "abs(random())", "id * 1e15",
     ];
     const WHICH: [&str; 4] = [
-        "",
-        " WHERE rowid % 2",
-        " WHERE rowid = 1",
-        " WHERE rowid % 7 = 3",
+        "", " WHERE rowid % 2", " WHERE rowid = 1", " WHERE rowid % 7 = 3",
     ];
     let (table, column) = &columns[mutator.below(columns.len())];
     let which = mutator.one_of(&WHICH);

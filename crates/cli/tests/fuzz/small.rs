@@ -45,12 +45,7 @@ const FACTORS: [(&str, [&str; 3]); 14] = [
 
 /// Names of experiments that something is said of by name.
 const NAMES: [&str; 6] = [
-    "read-size",
-    "load-latency",
-    "durable-log",
-    "linkage",
-    "interference",
-    "mine",
+    "read-size", "load-latency", "durable-log", "linkage", "interference", "mine",
 ];
 
 /// Requests of a trial: around the numbers from which a quantile is known.

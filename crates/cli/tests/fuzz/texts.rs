@@ -18,58 +18,16 @@ use crate::drive::{drive, workplace};
 use crate::support::folder;
 
 const SYNTAX: [&str; 24] = [
-    "\n",
-    "\"",
-    "'''",
-    "[",
-    "]]",
-    "{",
-    "}",
-    "=",
-    ",",
-    ".",
-    "#",
-    "\\u0000",
-    "\u{feff}",
-    "[factors]\n",
-    "[settings]\n",
-    "[design]\n",
-    "[refined]\n",
-    "from = ",
-    "to = ",
-    "times = ",
-    "plus = ",
-    "1979-05-27",
-    "inf",
-    "true",
+    "\n", "\"", "'''", "[", "]]", "{", "}", "=", ",", ".", "#", "\\u0000", "\u{feff}",
+    "[factors]\n", "[settings]\n", "[design]\n", "[refined]\n", "from = ", "to = ", "times = ",
+    "plus = ", "1979-05-27", "inf", "true",
 ];
 
 /// Names and values of settings.
 const VALUES: [&str; 24] = [
-    "bs",
-    "region",
-    "skip",
-    "threads",
-    "depth",
-    "pattern",
-    "zipf:0.99",
-    "rand",
-    "cache",
-    "cold",
-    "backend",
-    "io_uring",
-    "rate",
-    "arrivals",
-    "poisson",
-    "command",
-    "{file}",
-    "linkage",
-    "requests",
-    "time",
-    "10ms",
-    "1EiB",
-    "precondition",
-    "seq:1+rand:2",
+    "bs", "region", "skip", "threads", "depth", "pattern", "zipf:0.99", "rand", "cache", "cold",
+    "backend", "io_uring", "rate", "arrivals", "poisson", "command", "{file}", "linkage",
+    "requests", "time", "10ms", "1EiB", "precondition", "seq:1+rand:2",
 ];
 
 fn words() -> Vec<&'static str> {
@@ -182,21 +140,8 @@ fn reports_of_other_tools() {
     );
     let iozone = "\tIozone: x\n\tFile size set to 4096 kB\n\tRecord Size 64 kB\n\tChildren see throughput for  2 re-readers \t= 1000.00 kB/sec\n              kB  reclen    write  rewrite\n            4096      64    66140   282852\n";
     let words = [
-        "\n",
-        "{",
-        "}",
-        "[",
-        "\"",
-        ",",
-        ":",
-        "-",
-        "e",
-        ".",
-        "9999999999999999999999",
-        "null",
-        "kB",
-        "=",
-        "1e400",
+        "\n", "{", "}", "[", "\"", ",", ":", "-", "e", ".", "9999999999999999999999", "null", "kB",
+        "=", "1e400",
     ];
     let folder = folder();
     let mut number = 0u64;
@@ -226,19 +171,8 @@ fn job_files() {
         "[global]\nioengine=io_uring\ndirect=1\nsize=64m\nruntime=1\ntime_based\nfilename=/x\n[a]\nrw=randread\nbs=4k\niodepth=8\n[b]\nstonewall\nrw=randread\nbs=64k\niodepth=8\n",
     ];
     let words = [
-        "\n",
-        "[",
-        "]",
-        "=",
-        "rw",
-        "randrw:8k",
-        "numjobs=4",
-        "fsync=1",
-        "sync=dsync",
-        "ramp_time=",
-        "99999999999t",
-        "-1",
-        "%",
+        "\n", "[", "]", "=", "rw", "randrw:8k", "numjobs=4", "fsync=1", "sync=dsync", "ramp_time=",
+        "99999999999t", "-1", "%",
     ];
     drive(
         "job files",
@@ -255,15 +189,7 @@ fn job_files() {
 #[test]
 fn sizes_times_and_settings() {
     let good = [
-        "4k",
-        "1.5GiB",
-        "64 KiB",
-        "10ms",
-        "1h 30m",
-        "0.5s",
-        "zipf:1.2",
-        "seq:1+rand:2",
-        "50%",
+        "4k", "1.5GiB", "64 KiB", "10ms", "1h 30m", "0.5s", "zipf:1.2", "seq:1+rand:2", "50%",
     ];
     let words = [
         "KiB", "kB", "EiB", "ms", "h", "d", " ", ".", "e", "+", "-", "µ", "\0",
@@ -324,14 +250,7 @@ fn bare_numbers() {
     let path = folder.path().join("numbers");
     let good: [&[u8]; 2] = [b"1\n2.5\n-3e-2 # slow\n\n4\n", b"# all\r\n1e300\r\n"];
     let words = [
-        "\n",
-        "#",
-        "\0",
-        "e",
-        "inf",
-        "SQLite format 3\0",
-        "1 2",
-        "\u{2028}",
+        "\n", "#", "\0", "e", "inf", "SQLite format 3\0", "1 2", "\u{2028}",
     ];
     drive(
         "numbers",

@@ -32,9 +32,7 @@ pub(crate) fn of_text(text: &str) -> Vec<String> {
 /// What was found, how far to trust it, what limits it: each statement with what it rests on.
 pub(crate) fn of_markdown(markdown: &str) -> Vec<(String, String)> {
     let parts = [
-        "What was found",
-        "How far to trust it",
-        "Limits of this study",
+        "What was found", "How far to trust it", "Limits of this study",
     ];
     let part = |heading: &&str| {
         let mut parts = markdown.split("\n## ");

@@ -68,31 +68,9 @@ fn every_setting_of_a_trial_is_in_its_order() {
     for setting in SETTINGS {
         // What a setting can be, of those texts that it takes.
         let texts = [
-            "7",
-            "2",
-            "3",
-            "8k",
-            "false",
-            "true",
-            "25%",
-            "10ms",
-            "rand",
-            "zipf:1.5",
-            "hot",
-            "shared",
-            "private",
-            "interleaved",
-            "io_uring",
-            "each",
-            "zero",
-            "poisson",
-            "50",
-            "huge",
-            "random",
-            "append",
-            "0-1",
-            "packed",
-            "4k:50,8k:50",
+            "7", "2", "3", "8k", "false", "true", "25%", "10ms", "rand", "zipf:1.5", "hot",
+            "shared", "private", "interleaved", "io_uring", "each", "zero", "poisson", "50",
+            "huge", "random", "append", "0-1", "packed", "4k:50,8k:50",
         ];
         let plain = CellSpec::default();
         for text in texts {

@@ -318,9 +318,7 @@ fn intervals_of_two_ranks_are_added_up_in_the_longer_ones() {
             .iter()
             .map(|interval| {
                 (
-                    interval.start_ns,
-                    interval.length_ns,
-                    interval.done.read.requests,
+                    interval.start_ns, interval.length_ns, interval.done.read.requests,
                 )
             })
             .collect();

@@ -19,19 +19,8 @@ macro_rules! entries {
 
 /// All built-in models, by kind and name.
 pub const ENTRIES: &[CatalogueEntry] = entries![
-    "atlas10k",
-    "cheetah4lp",
-    "cheetah9lp",
-    "dec-rz26",
-    "hp-97560",
-    "hp-c2247a",
-    "hp-c2490a",
-    "hp-c3323a",
-    "sata-7200",
-    "sata-ssd",
-    "nvme-970pro",
-    "mqsim-default",
-    "qlc-slc-cached",
+    "atlas10k", "cheetah4lp", "cheetah9lp", "dec-rz26", "hp-97560", "hp-c2247a", "hp-c2490a",
+    "hp-c3323a", "sata-7200", "sata-ssd", "nvme-970pro", "mqsim-default", "qlc-slc-cached",
     "cloud-volume",
 ];
 

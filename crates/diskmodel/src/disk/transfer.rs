@@ -352,14 +352,9 @@ impl Drive {
         let start = at + command + self.costs.preparation;
         let block = self.costs.write_block;
         let data = Arrival { start, block };
-        let (written, head) = self.writing(job.end - job.first).write(
-            job.first,
-            job.end,
-            behind.until,
-            0,
-            self.head,
-            data,
-        );
+        let (written, head) = self
+            .writing(job.end - job.first)
+            .write(job.first, job.end, behind.until, 0, self.head, data);
         self.head = head;
         self.segments
             .hold_write(behind.segment, job.first, job.end, true);

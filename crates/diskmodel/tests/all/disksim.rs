@@ -127,24 +127,19 @@ fn what_the_files_say_arrives() {
     );
     assert_eq!(
         (
-            disk.mechanics.write_settle_ms,
-            disk.mechanics.head_switch_ms
+            disk.mechanics.write_settle_ms, disk.mechanics.head_switch_ms
         ),
         (-0.25, 0.75)
     );
     assert_eq!(
         (
-            disk.bus.read_block_ms,
-            disk.bus.write_block_ms,
-            disk.bus.hold_reads
+            disk.bus.read_block_ms, disk.bus.write_block_ms, disk.bus.hold_reads
         ),
         (0.17, 0.05, true)
     );
     assert_eq!(
         (
-            disk.overhead.request,
-            disk.overhead.scale,
-            disk.overhead.read_hit
+            disk.overhead.request, disk.overhead.scale, disk.overhead.read_hit
         ),
         (0.1, 2.0, [0.3, 0.4])
     );

@@ -118,17 +118,8 @@ fn slips_and_defects_move_blocks_as_their_scheme_says() {
 fn sparing() -> impl Strategy<Value = Sparing> {
     use Sparing::*;
     prop::sample::select(vec![
-        None,
-        Tracks,
-        Track,
-        Cylinder,
-        CylinderSlipToEnd,
-        CylinderFront,
-        CylinderFrontSlipToEnd,
-        Range,
-        Zone,
-        ZoneSlipToEnd,
-        EndOfZone,
+        None, Tracks, Track, Cylinder, CylinderSlipToEnd, CylinderFront, CylinderFrontSlipToEnd,
+        Range, Zone, ZoneSlipToEnd, EndOfZone,
     ])
 }
 

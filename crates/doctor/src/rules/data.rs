@@ -14,10 +14,7 @@ const ROOM_MIN: u64 = 256 << 20;
 const PIECE_MIN: u64 = 1 << 20;
 /// File systems that compress with a mount option.
 const COMPRESSING: [&str; 4] = [
-    "compress",
-    "compress-force",
-    "compress_algorithm",
-    "compression",
+    "compress", "compress-force", "compress_algorithm", "compression",
 ];
 
 /// What an existing file or device holds; nothing of a directory, whose scratch file is filled.

@@ -364,15 +364,7 @@ mod tests {
     fn an_ordinary_device_is_fine() {
         let facts = with(|_| ());
         for rule in [
-            memory,
-            looped,
-            layers,
-            traffic_is_counted,
-            link,
-            scheduler,
-            rotation,
-            alignment,
-            heat,
+            memory, looped, layers, traffic_is_counted, link, scheduler, rotation, alignment, heat,
         ] as [Rule; 9]
         {
             assert!(is_silent(rule, &facts));

@@ -95,9 +95,7 @@ pub(super) fn device(facts: &Facts) -> Vec<Finding> {
         return Vec::new();
     };
     let (Some(read), Some(written), Some(requests)) = (
-        load.device_read_rate,
-        load.device_write_rate,
-        load.device_request_rate,
+        load.device_read_rate, load.device_write_rate, load.device_request_rate,
     ) else {
         return Vec::new();
     };

@@ -169,12 +169,7 @@ pub(super) fn mitigations(facts: &Facts) -> Vec<Finding> {
 /// Whether a defence acts whenever the kernel is entered or left (Documentation/admin-guide/hw-vuln).
 fn is_dear(what: &str) -> bool {
     let starts = [
-        "PTI",
-        "Clear CPU buffers",
-        "IBRS",
-        "untrained return thunk",
-        "Safe RET",
-        "IBPB",
+        "PTI", "Clear CPU buffers", "IBRS", "untrained return thunk", "Safe RET", "IBPB",
     ];
     starts.iter().any(|start| what.starts_with(start))
 }
@@ -303,15 +298,7 @@ mod tests {
             })
         };
         for rule in [
-            clock,
-            count,
-            core_kinds,
-            frequency,
-            power,
-            mitigations,
-            smt,
-            huge_pages,
-            events,
+            clock, count, core_kinds, frequency, power, mitigations, smt, huge_pages, events,
         ] as [Rule; 9]
         {
             assert!(is_silent(rule, &facts), "{:?}", rule(&facts));

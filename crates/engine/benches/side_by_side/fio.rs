@@ -7,30 +7,17 @@ use crate::Reached;
 
 /// Buffered reads in order, hot in the cache.
 pub(crate) const HOT: [&str; 5] = [
-    "--ioengine=psync",
-    "--rw=read",
-    "--invalidate=0",
-    "--runtime=1",
-    "--direct=0",
+    "--ioengine=psync", "--rw=read", "--invalidate=0", "--runtime=1", "--direct=0",
 ];
 /// Direct random reads at depth 32 with everything registered.
 pub(crate) const DEEP: [&str; 7] = [
-    "--ioengine=io_uring",
-    "--rw=randread",
-    "--iodepth=32",
-    "--registerfiles=1",
-    "--fixedbufs=1",
-    "--runtime=1",
-    "--direct=1",
+    "--ioengine=io_uring", "--rw=randread", "--iodepth=32", "--registerfiles=1", "--fixedbufs=1",
+    "--runtime=1", "--direct=1",
 ];
 
 /// Direct random reads at depth 32 at a rate, which an option of its own names.
 pub(crate) const AT_RATE: [&str; 5] = [
-    "--ioengine=io_uring",
-    "--rw=randread",
-    "--iodepth=32",
-    "--runtime=1",
-    "--direct=1",
+    "--ioengine=io_uring", "--rw=randread", "--iodepth=32", "--runtime=1", "--direct=1",
 ];
 
 /// One round on `path`; `None` when fio is not there.
@@ -64,11 +51,7 @@ fn cpu_ns(job: &serde_json::Value, share: &str) -> f64 {
 fn job(path: &Path, options: &[&str]) -> Option<serde_json::Value> {
     let output = Command::new("fio")
         .args([
-            "--name=x",
-            "--bs=4k",
-            "--size=256m",
-            "--time_based",
-            "--readonly",
+            "--name=x", "--bs=4k", "--size=256m", "--time_based", "--readonly",
             "--output-format=json",
         ])
         .args(options)

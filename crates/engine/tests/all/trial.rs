@@ -235,8 +235,7 @@ fn sync_policies_count_their_syncs() {
             let each = with(sync).expect("runs");
             assert_eq!(
                 (
-                    each.operations.sync.requests,
-                    each.operations.write.requests
+                    each.operations.sync.requests, each.operations.write.requests
                 ),
                 (40, 40)
             );
@@ -513,10 +512,7 @@ fn hardware_events_are_counted_or_missing_for_a_reason() {
         }
         Hardware::Counted(events) => {
             let all = [
-                events.cycles,
-                events.instructions,
-                events.llc_misses,
-                events.dtlb_misses,
+                events.cycles, events.instructions, events.llc_misses, events.dtlb_misses,
             ];
             assert!(all.into_iter().flatten().any(|count| count > 0), "{all:?}");
         }

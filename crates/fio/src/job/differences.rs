@@ -122,9 +122,7 @@ impl Asked<'_> {
                 && by.is_none_or(|by| by.trim() != "issue")
         };
         let batches = [
-            "iodepth_batch_submit",
-            "iodepth_batch",
-            "iodepth_batch_complete_max",
+            "iodepth_batch_submit", "iodepth_batch", "iodepth_batch_complete_max",
         ];
         table! {
             (self.jobs.iter().zip(self.cells).any(counts_complete),

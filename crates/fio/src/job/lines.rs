@@ -358,12 +358,8 @@ mod tests {
             [(2, given("direct", "1")), (2, given("bs", "4k"))]
         );
         let told = [
-            "include loop.fio",
-            "include job.fio",
-            "include 0.fio",
-            "include many.fio",
-            "include section.fio",
-            "include none.fio",
+            "include loop.fio", "include job.fio", "include 0.fio", "include many.fio",
+            "include section.fio", "include none.fio",
         ]
         .map(|text| {
             write("job.fio", text);

@@ -70,18 +70,11 @@ fn jobs_that_differ_in_much_are_a_list_of_cells() {
         planned(
             text,
             &[
-                "pattern",
-                "read_percent",
-                "bs",
-                "threads",
-                "depth",
-                "layout"
+                "pattern", "read_percent", "bs", "threads", "depth", "layout"
             ]
         ),
         [
-            "seq 0 1MiB 1 16 shared",
-            "rand 0 4KiB 4 32 overlapping",
-            "seq 100 4KiB 1 1 shared"
+            "seq 0 1MiB 1 16 shared", "rand 0 4KiB 4 32 overlapping", "seq 100 4KiB 1 1 shared"
         ]
     );
 }
@@ -106,12 +99,7 @@ fn grouped(text: &str, names: &[&str]) -> Vec<Vec<String>> {
 fn jobs_side_by_side_are_groups() {
     let text = "[global]\nsize=32m\ndirectory=/\nrate=1m\nratemin=1k\n[file1]\nrw=read\n[file 2]\nrw=randwrite\nbs=8k\nstartdelay=4\nnumjobs=2\n";
     let names = [
-        "pattern",
-        "offset",
-        "region",
-        "rate",
-        "start_delay",
-        "layout",
+        "pattern", "offset", "region", "rate", "start_delay", "layout",
     ];
     assert_eq!(
         grouped(text, &names),

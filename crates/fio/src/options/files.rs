@@ -206,11 +206,7 @@ mod tests {
             assert_eq!(read.bytes, kib << 10, "{text}");
         }
         for text in [
-            "",
-            "nrfiles=1",
-            "nrfiles=0",
-            "openfiles=2",
-            "nrfiles=1 filename=x",
+            "", "nrfiles=1", "nrfiles=0", "openfiles=2", "nrfiles=1 filename=x",
             "nrfiles=1 fill_device=1",
         ] {
             assert!(read(text).expect(text).is_none(), "{text}");

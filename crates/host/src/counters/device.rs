@@ -27,11 +27,7 @@ impl Counted {
 
 fn traffic(stat: &DeviceStat) -> [u64; 5] {
     [
-        stat.read_ios,
-        stat.read_bytes,
-        stat.write_ios,
-        stat.write_bytes,
-        stat.flush_ios,
+        stat.read_ios, stat.read_bytes, stat.write_ios, stat.write_bytes, stat.flush_ios,
     ]
 }
 

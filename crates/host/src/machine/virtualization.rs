@@ -9,25 +9,10 @@ use crate::pseudo_files::text_of;
 
 /// How the firmware's texts begin on virtual machines.
 const NAMES: &[&str] = &[
-    "Alibaba Cloud",
-    "Amazon EC2",
-    "Apple Virtualization",
-    "BHYVE",
-    "Bochs",
-    "Google Compute Engine",
-    "Hyper-V",
-    "KVM",
-    "KubeVirt",
-    "OpenStack",
-    "Oracle Corporation Virtual",
-    "Parallels",
-    "QEMU",
-    "VMW",
-    "VMware",
-    "Virtual Machine",
-    "VirtualBox",
-    "Xen",
-    "innotek GmbH",
+    "Alibaba Cloud", "Amazon EC2", "Apple Virtualization", "BHYVE", "Bochs",
+    "Google Compute Engine", "Hyper-V", "KVM", "KubeVirt", "OpenStack",
+    "Oracle Corporation Virtual", "Parallels", "QEMU", "VMW", "VMware", "Virtual Machine",
+    "VirtualBox", "Xen", "innotek GmbH",
 ];
 
 pub(super) fn is_virtual(proc: &Path, sys: &Path) -> Option<bool> {

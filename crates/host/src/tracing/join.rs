@@ -116,11 +116,7 @@ pub fn join(requests: &[TracedRequest], syncs: &[TracedSync], events: &[Event]) 
             }
             Moment::Complete => {
                 is_own[number] = give_out(
-                    &parts[number],
-                    requests,
-                    longest,
-                    &mut on_the_way,
-                    &mut found,
+                    &parts[number], requests, longest, &mut on_the_way, &mut found,
                 );
             }
         }

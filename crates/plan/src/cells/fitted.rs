@@ -135,11 +135,7 @@ mod tests {
     fn what_a_run_adds_is_timed_and_fitted_as_the_rest_is() {
         let mut experiment = Experiment::find("read-random").expect("built in");
         for set in [
-            "bs=4k,64k",
-            "refine=2",
-            "rate=50",
-            "time=100ms",
-            "budget=400s",
+            "bs=4k,64k", "refine=2", "rate=50", "time=100ms", "budget=400s",
         ] {
             experiment.apply_set(set).expect(set);
         }

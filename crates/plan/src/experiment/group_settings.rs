@@ -437,14 +437,8 @@ group reader: verify in a trial that only reads
         ");
         let mut experiment = Experiment::from_toml(TEXT, "x").expect("valid");
         let told = [
-            "cleaner.bs=4k",
-            "tool=iolab,fio",
-            "refine=2",
-            "writer.bz=4k",
-            "writer.trials_min=7",
-            "rate=0",
-            "reader.active=writer",
-            "writer.active=reader,writer",
+            "cleaner.bs=4k", "tool=iolab,fio", "refine=2", "writer.bz=4k", "writer.trials_min=7",
+            "rate=0", "reader.active=writer", "writer.active=reader,writer",
         ]
         .map(|set| experiment.apply_set(set).expect_err(set).to_string());
         insta::assert_snapshot!(told.join("\n"), @r"

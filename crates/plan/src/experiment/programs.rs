@@ -119,13 +119,8 @@ mod tests {
     #[test]
     fn what_means_nothing_to_a_program_is_refused() {
         let told = [
-            "threads=4",
-            "depth=1,2",
-            "backend=psync",
-            "read_percent=50",
-            "sync=end",
-            "linkage=none,static",
-            "command=none,cat {file}",
+            "threads=4", "depth=1,2", "backend=psync", "read_percent=50", "sync=end",
+            "linkage=none,static", "command=none,cat {file}",
         ]
         .map(|set| {
             linkage()

@@ -191,13 +191,7 @@ fn set_makes_factors_and_settings() {
 fn a_wrong_set_changes_nothing() {
     let before = Experiment::find("read-size").unwrap();
     let told = [
-        "bs",
-        "bs=",
-        "bs=4k,,8k",
-        "bs=4k,4096",
-        "bsize=4k",
-        "precision=2",
-        "budget=1,2",
+        "bs", "bs=", "bs=4k,,8k", "bs=4k,4096", "bsize=4k", "precision=2", "budget=1,2",
         "trials_max=99999",
     ]
     .map(|set| {
@@ -354,10 +348,7 @@ fn added_levels_are_kept_and_checked() {
     );
     assert_eq!(planned.iter().filter(|c| c.refined).count(), 2);
     for bad in [
-        "bs = ['8KiB']",
-        "bs = ['6k']",
-        "bs = ['6KiB', '6KiB']",
-        "bs = ['much']",
+        "bs = ['8KiB']", "bs = ['6k']", "bs = ['6KiB', '6KiB']", "bs = ['much']",
     ] {
         let wrong = read(&format!("{head}{bad}\n")).and_then(|e| cells(&e));
         assert_eq!(wrong.unwrap_err().kind(), Kind::Usage, "{bad}");

@@ -245,10 +245,7 @@ fn a_write_saturation_test_that_writes_too_little_says_how_much() {
 #[test]
 fn full_stages_and_waits_are_the_tests_as_far_as_iolab_makes_them() {
     let full = [
-        "before.time=8h",
-        "random.time=6h",
-        "random.start_delay=8h",
-        "after.time=8h",
+        "before.time=8h", "random.time=6h", "random.start_delay=8h", "after.time=8h",
         "after.start_delay=14h",
     ];
     assert_eq!(deviations("pts-xsr", &full, PURGED), []);

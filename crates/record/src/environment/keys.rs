@@ -185,14 +185,8 @@ impl fmt::Display for TargetFact {
 
 /// What the names of keys begin with whose values are of a target, and not of the machine.
 pub(super) const OF_TARGET: [&str; 8] = [
-    "file_system",
-    "mount_",
-    "direct_",
-    "device",
-    "peak_measured_",
-    "target_path_hex",
-    "target_name",
-    "target_file_",
+    "file_system", "mount_", "direct_", "device", "peak_measured_", "target_path_hex",
+    "target_name", "target_file_",
 ];
 
 /// A CPU cache.

@@ -55,18 +55,8 @@ pub(crate) const REQUESTS_SPLIT: Rule = Rule::doubt("requests-split", DEVICE_REQ
 
 /// What is said of a run, in this order.
 pub(crate) const SAYS: &[Says] = &[
-    suspended,
-    io_limited,
-    other_traffic,
-    cpu_contended,
-    cpu_quota,
-    requests_split,
-    requests_in_pieces,
-    read_ahead,
-    write_back_owed,
-    storage_cache,
-    written_out,
-    not_durable,
+    suspended, io_limited, other_traffic, cpu_contended, cpu_quota, requests_split,
+    requests_in_pieces, read_ahead, write_back_owed, storage_cache, written_out, not_durable,
 ];
 
 /// Cells with a flag, and the one of them in which a quantity is greatest.

@@ -35,10 +35,7 @@ pub(crate) const ORDER_OF_CELLS: Rule =
 
 /// What is said first: how far the run got.
 pub(crate) const STATUS: &[Says] = &[
-    unfinished,
-    no_definition,
-    order_of_cells,
-    reads_after_writes,
+    unfinished, no_definition, order_of_cells, reads_after_writes,
 ];
 
 /// What served the bytes.

@@ -18,12 +18,7 @@ use iolab_analysis::latencies::RunWithLatencies;
 
 /// Factors that the name of a file, or its block size, tells already.
 const IN_NAME: [&str; 6] = [
-    "bs",
-    "threads",
-    "depth",
-    "workload",
-    "read_percent",
-    "pattern",
+    "bs", "threads", "depth", "workload", "read_percent", "pattern",
 ];
 
 /// The report of a cell, or of one of its groups.

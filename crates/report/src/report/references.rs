@@ -17,10 +17,7 @@ const SENTENCES: &[Sentence] = &[
     ),
     (
         &[
-            "programs-differ",
-            "programs-significance",
-            "programs-equivalent",
-            "preparation",
+            "programs-differ", "programs-significance", "programs-equivalent", "preparation",
         ],
         r"Differences are tested by Welch's t test~\cite{welch1947}, equivalence by two one-sided tests~\cite{schuirmann1987}.",
     ),
@@ -54,10 +51,7 @@ const SENTENCES: &[Sentence] = &[
     ),
     (
         &[
-            "steady-state",
-            "steady-rounds",
-            "rounds-alike",
-            "rounds-not-steady",
+            "steady-state", "steady-rounds", "rounds-alike", "rounds-not-steady",
         ],
         r"Settled levels and steady rounds have the limits of the SNIA test specification~\cite{snia2020}.",
     ),

@@ -10,29 +10,13 @@ use iolab_workload::trial_description;
 const NAMED: [&str; 6] = ["bs", "threads", "depth", "backend", "cache", "region"];
 /// Settings that describe the accesses.
 const OF_ACCESS: [&str; 6] = [
-    "workload",
-    "pattern",
-    "read_percent",
-    "sync",
-    "random_every",
-    "trim_first",
+    "workload", "pattern", "read_percent", "sync", "random_every", "trim_first",
 ];
 /// Settings that say how long a trial takes, where it begins and how its latencies are kept, what iolab chooses for new runs, and those
 /// that stand elsewhere. All others are named where they are not what they are by themselves.
 const NOT_NAMED: [&str; 13] = [
-    "bytes",
-    "requests",
-    "time",
-    "batch",
-    "first_offset",
-    "buffer_memory",
-    "target",
-    "tool",
-    "ranks",
-    "hosts",
-    "active",
-    "latency",
-    "latency_over_time",
+    "bytes", "requests", "time", "batch", "first_offset", "buffer_memory", "target", "tool",
+    "ranks", "hosts", "active", "latency", "latency_over_time",
 ];
 
 /// What all cells have in common, the settings that are not what they are by themselves among it:

@@ -280,10 +280,7 @@ fn a_sleep_is_not_told_as_what_others_did() {
                 "{text}"
             );
             for other in [
-                "other programs used",
-                "others used",
-                "cell disturbed",
-                "; disturbed",
+                "other programs used", "others used", "cell disturbed", "; disturbed",
             ] {
                 assert!(!text.contains(other), "{other}: {text}");
             }

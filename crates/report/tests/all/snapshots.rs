@@ -221,15 +221,7 @@ fn every_column_is_shown_or_named_as_left_out() {
     let wide = table_at(&sizes(), 200);
     let narrow = table_at(&sizes(), 40);
     for heading in [
-        "n",
-        "MB/s",
-        "95 % interval",
-        "+/-",
-        "IQR",
-        "p50",
-        "p99",
-        "served by",
-        "ended by",
+        "n", "MB/s", "95 % interval", "+/-", "IQR", "p50", "p99", "served by", "ended by",
     ] {
         assert!(wide.contains(heading), "{wide}");
         assert!(

@@ -69,13 +69,8 @@ fn quiet_trials_raise_nothing() {
     assert_eq!(cell.disturbance.others, Some(0.0));
     assert_eq!(cell.disturbance.ios_per_request, Some(1.0));
     for rule in [
-        other_traffic,
-        read_ahead,
-        requests_split,
-        requests_in_pieces,
-        write_back_owed,
-        cpu_contended,
-        suspended,
+        other_traffic, read_ahead, requests_split, requests_in_pieces, write_back_owed,
+        cpu_contended, suspended,
     ] {
         assert_eq!(rule(&analyse(&record)), []);
     }

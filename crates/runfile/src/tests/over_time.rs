@@ -63,20 +63,10 @@ fn what_cannot_be_is_told() {
     let bench = Fixture::new();
     let mut told = String::new();
     for (number, sql) in [
-        "intervals = x'01'",
-        "intervals = x'016400FF'",
-        "intervals = x'02640001'",
-        "intervals = x'0164F07F01'",
-        "intervals = zeroblob(513)",
-        "intervals = 'text'",
-        "interval_ns = 0",
-        "interval_ns = 1 << 60",
-        "span_ns = 1",
-        "span_ns = -1",
-        "quantity = 'age'",
-        "operation = 'age'",
-        "operation = x'00'",
-        "group_id = 'first'",
+        "intervals = x'01'", "intervals = x'016400FF'", "intervals = x'02640001'",
+        "intervals = x'0164F07F01'", "intervals = zeroblob(513)", "intervals = 'text'",
+        "interval_ns = 0", "interval_ns = 1 << 60", "span_ns = 1", "span_ns = -1",
+        "quantity = 'age'", "operation = 'age'", "operation = x'00'", "group_id = 'first'",
     ]
     .into_iter()
     .enumerate()

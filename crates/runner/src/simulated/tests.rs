@@ -75,11 +75,7 @@ fn timeless(record: &RunRecord) -> Vec<Sample> {
 fn the_same_seed_gives_identical_samples() {
     for model in ["hp-97560", "sata-ssd"] {
         let small = [
-            "bs=4k,64k",
-            "read_percent=70",
-            "threads=3",
-            "time=50ms",
-            "trials_max=7",
+            "bs=4k,64k", "read_percent=70", "threads=3", "time=50ms", "trials_max=7",
         ];
         let run = |seed| measure(model, experiment("read-random", &small), seed);
         let (first, again, other) = (run(7), run(7), run(8));
@@ -137,11 +133,7 @@ fn a_run_keeps_the_definition_of_a_model_from_a_file() {
 fn budgets_and_times_are_virtual() {
     // A trial of 100 s: twelve minutes of the disk at least.
     let sets = [
-        "bs=4k",
-        "time=100s",
-        "bytes=none",
-        "budget=13min",
-        "settle=10s",
+        "bs=4k", "time=100s", "bytes=none", "budget=13min", "settle=10s",
     ];
     let record = measure("hp-97560", experiment("read-random", &sets), 1);
     let measured = record.samples.iter().filter(|s| !s.warmup).count();
@@ -188,11 +180,7 @@ fn settings_of_the_host_are_left_out_or_refused() {
     insta::assert_snapshot!(text, @"why-serialised: ignored, because it does not apply to a model: backend=sync (system calls take no time on a model); layout=private, descriptors=shared (a model is one disk without files)");
     assert_eq!(Plan::of(why, &OneProcess).expect("cells").cells().len(), 4);
     for name in [
-        "disk-grid",
-        "load-latency",
-        "read-stride",
-        "write-random",
-        "write-vs-read",
+        "disk-grid", "load-latency", "read-stride", "write-random", "write-vs-read",
     ] {
         assert_eq!(
             adapt(&mut experiment(name, &[]), &|_| false).expect(name),
@@ -314,11 +302,7 @@ fn credits_return_in_idle_time_which_the_budget_pays_for() {
     let path = folder.path().join("credits.toml");
     std::fs::write(&path, CREDITS).expect("written");
     let sets = [
-        "bs=4k",
-        "idle=0,6s",
-        "time=1s",
-        "trials_min=6",
-        "trials_max=6",
+        "bs=4k", "idle=0,6s", "time=1s", "trials_min=6", "trials_max=6",
     ];
     let experiment = experiment("read-random", &[&sets[..], &["budget=1h"]].concat());
     let record = measure(path.to_str().expect("text"), experiment, 3);

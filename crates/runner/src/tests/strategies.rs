@@ -114,10 +114,7 @@ fn a_cell_that_was_given_up_gets_no_trial_among_finer_sizes_either() {
 #[test]
 fn a_run_with_a_pilot_is_resumed_wherever_it_was_cut() {
     let sets = [
-        "pilot=true",
-        "trials_max=1000",
-        "precision=0.03",
-        "budget=20s",
+        "pilot=true", "trials_max=1000", "precision=0.03", "budget=20s",
     ];
     // One cell varies by far more than the others.
     let uneven = |spec: &TrialSpec, number: u64| match spec.bs {

@@ -75,10 +75,7 @@ fn what_the_budget_ends_is_foreseen_from_the_first_block_on() {
 fn pauses_belong_to_what_is_left() {
     let most = worst(
         &[
-            "settle=20s",
-            "budget=8min",
-            "trials_max=1000",
-            "precision=0.001",
+            "settle=20s", "budget=8min", "trials_max=1000", "precision=0.001",
         ],
         &uneven,
     );

@@ -76,12 +76,7 @@ fn with_links<T: Send, L: Link + Send + 'static>(
 fn measure(ranks: &Ranks, folder: &Path, experiment: &str, sets: &[&str]) -> Result<RunRecord> {
     let mut experiment = Experiment::find(experiment)?;
     let tiny = [
-        "bs=4k,64k",
-        "region=1M",
-        "cache=cold",
-        "time=none",
-        "bytes=none",
-        "budget=1ms",
+        "bs=4k,64k", "region=1M", "cache=cold", "time=none", "bytes=none", "budget=1ms",
     ];
     for set in tiny.iter().chain(sets) {
         experiment.apply_set(set)?;
@@ -313,11 +308,7 @@ fn a_rank_that_idles_waits_for_what_follows_a_trial() {
     let folder = tempfile::tempdir().expect("a folder");
     let noted = Arc::new(Mutex::new(Vec::new()));
     let sets = [
-        "bs=64k",
-        "region=12M",
-        "ranks=1",
-        "verify=true",
-        "pattern=seq",
+        "bs=64k", "region=12M", "ranks=1", "verify=true", "pattern=seq",
     ];
     let (record, _) = with_links(
         2,

@@ -81,10 +81,7 @@ fn at_device(noise: Noise, trials: u32, share: f64) -> impl Fn(u64) -> (RunRecor
         ..Scenario::of(
             "why-serialised",
             &[
-                "workload=RR",
-                "backend=sync,psync",
-                "descriptors=private",
-                "layout=shared",
+                "workload=RR", "backend=sync,psync", "descriptors=private", "layout=shared",
             ],
         )
     };

@@ -43,9 +43,7 @@ pub const CORRUPTS: Scenario = Scenario {
     workload: VERIFIED,
     expect: Expect {
         says: &[
-            "1 corrupted",
-            "the first at byte 1048576",
-            "checksum is wrong",
+            "1 corrupted", "the first at byte 1048576", "checksum is wrong",
         ],
         ..FOUND
     },

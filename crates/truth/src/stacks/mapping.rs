@@ -186,13 +186,7 @@ fn volume(number: usize, below: &str, data: &Range<u64>) -> Recipe {
     let size = format!("{}m", (data.end - data.start) / MIB);
     let tool = |name: &str, rest: &[&str]| words(&[&[name], &only[..], rest].concat());
     let made = [
-        "--yes",
-        "--zero",
-        "n",
-        "--wipesignatures",
-        "n",
-        "--name",
-        "v",
+        "--yes", "--zero", "n", "--wipesignatures", "n", "--name", "v",
     ];
     Recipe {
         device: format!("/dev/mapper/{group}-v").into(),
@@ -220,17 +214,8 @@ fn raid(number: usize, below: &str, data: &Range<u64>, version: &str) -> Recipe 
     let size = format!("--size={}", (data.end - data.start) >> 10);
     let metadata = format!("--metadata={version}");
     let mut make = words(&[
-        "mdadm",
-        "--create",
-        &device,
-        "--quiet",
-        "--run",
-        "--force",
-        "--level=1",
-        "--raid-devices=1",
-        "--bitmap=none",
-        &metadata,
-        &size,
+        "mdadm", "--create", &device, "--quiet", "--run", "--force", "--level=1",
+        "--raid-devices=1", "--bitmap=none", &metadata, &size,
     ]);
     // Metadata at the end leaves no choice.
     if data.start > 0 {

@@ -39,14 +39,7 @@ const KERNEL: CachedPart = CachedPart {
 
 /// Programs that build an image and run a guest.
 const PROGRAMS: &[&str] = &[
-    "qemu-system-x86_64",
-    "mmdebstrap",
-    "mke2fs",
-    "cpio",
-    "busybox",
-    "apt-get",
-    "dpkg-deb",
-    "xz",
+    "qemu-system-x86_64", "mmdebstrap", "mke2fs", "cpio", "busybox", "apt-get", "dpkg-deb", "xz",
 ];
 
 /// A kernel, and the root file system of the guests.

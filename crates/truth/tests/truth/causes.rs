@@ -40,40 +40,16 @@ fn threads_on_one_descriptor<'a>(
     time: &'a str,
 ) -> [&'a str; 15] {
     [
-        "why-serialised",
-        "--set",
-        "workload=RR",
-        "--set",
-        backend,
-        "--set",
-        "descriptors=shared",
-        "--set",
-        "layout=shared",
-        "--set",
-        region,
-        "--time",
-        time,
-        "--budget",
-        "10s",
+        "why-serialised", "--set", "workload=RR", "--set", backend, "--set", "descriptors=shared",
+        "--set", "layout=shared", "--set", region, "--time", time, "--budget", "10s",
     ]
 }
 
 /// Random against sequential reads of 64 KiB; each trial takes `time`.
 fn random_against_sequential(time: &str) -> [&str; 13] {
     [
-        "read-size",
-        "--set",
-        "pattern=seq,rand",
-        "--set",
-        "bs=64k",
-        "--set",
-        "region=64M",
-        "--set",
-        "bytes=none",
-        "--time",
-        time,
-        "--budget",
-        "10s",
+        "read-size", "--set", "pattern=seq,rand", "--set", "bs=64k", "--set", "region=64M",
+        "--set", "bytes=none", "--time", time, "--budget", "10s",
     ]
 }
 
@@ -106,25 +82,12 @@ fn explain_beside(scene: &Scene, world: &World<'_>, possible: &[&str]) -> Vec<Va
     let target = scene.target.display().to_string();
     let (experiment, sets) = world.shown_by.split_first().expect("an experiment");
     let mut words = vec![
-        "run",
-        experiment,
-        &target,
-        "-o",
-        "shown.iolab",
-        "--seed",
-        "5",
+        "run", experiment, &target, "-o", "shown.iolab", "--seed", "5",
     ];
     words.extend(sets);
     let shown = told(scene, &words);
     let why = [
-        "why",
-        "shown.iolab",
-        "--budget",
-        world.budget,
-        "--seed",
-        "6",
-        "-o",
-        "why.iolab",
+        "why", "shown.iolab", "--budget", world.budget, "--seed", "6", "-o", "why.iolab",
     ];
     let (code, said) = told_with_code(scene, &[&why[..], world.more].concat());
     let all = claims(scene, "why.iolab");
@@ -236,12 +199,7 @@ fn page_faults_of_untouched_buffers_are_named() {
     };
     let world = World {
         shown_by: &[
-            "buffer-size",
-            "--set",
-            "bs=64k,16M",
-            "--set",
-            "buffer_init=untouched",
-            "--budget",
+            "buffer-size", "--set", "bs=64k,16M", "--set", "buffer_init=untouched", "--budget",
             "20s",
         ],
         planted: &["page-faults"],
@@ -312,21 +270,10 @@ fn a_limit_of_requests_is_named() {
     };
     let world = World {
         shown_by: &[
-            "read-size",
-            "--direct",
-            "--set",
-            "bs=64k,68k",
-            "--set",
+            "read-size", "--direct", "--set", "bs=64k,68k", "--set",
             // Neither reads ahead nor few requests in flight are suspects.
-            "pattern=reverse",
-            "--set",
-            "backend=libaio",
-            "--depth",
-            "5",
-            "--time",
-            "100ms",
-            "--budget",
-            "25s",
+            "pattern=reverse", "--set", "backend=libaio", "--depth", "5", "--time", "100ms",
+            "--budget", "25s",
         ],
         planted: &["request-limit"],
         budget: "90s",

@@ -57,11 +57,7 @@ fn counted_by_the_device(seen: &Seen) {
 #[test]
 fn a_hot_file_of_any_layer_is_the_page_caches() {
     for scenario in [
-        &LOWER_HOT,
-        &LOWER_MAPPED,
-        &UPPER_HOT,
-        &NESTED_HOT,
-        &BOUND_HOT,
+        &LOWER_HOT, &LOWER_MAPPED, &UPPER_HOT, &NESTED_HOT, &BOUND_HOT,
     ] {
         perform_with(scenario, all);
     }
@@ -96,9 +92,7 @@ fn layers_out_of_reach_leave_the_pages_and_the_process_account() {
     for_reason(&done, "no device is known");
     let doctor = iolab::told(&done.scene, &["doctor", "root"]);
     for words in [
-        "root-layers/upper (upper)",
-        "lower (lower)",
-        "is not visible from here",
+        "root-layers/upper (upper)", "lower (lower)", "is not visible from here",
     ] {
         assert!(
             doctor

@@ -83,19 +83,8 @@ fn a_program_that_takes_three_milliseconds_more_is_an_alarm() {
     let command = format!("command={}", program.display());
     let measure = |file: &str| {
         let arguments = [
-            "run",
-            "linkage",
-            "data",
-            "--set",
-            &command,
-            "--set",
-            "region=4k",
-            "--set",
-            "trials_min=30",
-            "--set",
-            "trials_max=30",
-            "-o",
-            file,
+            "run", "linkage", "data", "--set", &command, "--set", "region=4k", "--set",
+            "trials_min=30", "--set", "trials_max=30", "-o", file,
         ];
         let (code, text) = iolab(&scene, &arguments);
         assert_eq!(code, Some(0), "{text}");

@@ -19,12 +19,7 @@ const PEER: [&str; 10] = [
 ];
 /// The same of a program.
 const PROGRAM: [&str; 6] = [
-    "--set",
-    "command=cat {file}",
-    "--size",
-    "4k",
-    "--budget",
-    "1s",
+    "--set", "command=cat {file}", "--size", "4k", "--budget", "1s",
 ];
 
 /// Performs a test; a skip where something for it cannot be made here.
@@ -76,13 +71,7 @@ fn without_proc_nothing_is_lent_and_nothing_made() {
         // A /proc of another PID namespace. Its processes end with the first one.
         let foreign = "mkfifo go; unshare --pid --fork sh -c 'mount -t proc proc /proc && echo >go && sleep 60' & read -r _ <go; \"$@\"; code=$?; rm go; exit $code";
         let alone = [
-            "unshare",
-            "--mount",
-            "--pid",
-            "--fork",
-            "--kill-child",
-            "sh",
-            "-c",
+            "unshare", "--mount", "--pid", "--fork", "--kill-child", "sh", "-c",
         ];
         for script in [none, foreign] {
             let before = [&alone[..], &[script, "sh"]].concat();

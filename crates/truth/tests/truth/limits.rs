@@ -51,16 +51,7 @@ fn memory_that_a_control_group_denies_is_not_asked_for() {
     };
     let measured = |scene: &Scene, file: &str, size: &str, more: &[&str]| {
         let fixed = [
-            "run",
-            "read-random",
-            "data",
-            "-o",
-            file,
-            "--size",
-            size,
-            "--time",
-            "20ms",
-            "--budget",
+            "run", "read-random", "data", "-o", file, "--size", size, "--time", "20ms", "--budget",
             "1s",
         ];
         iolab(scene, &[&fixed, more].concat())
@@ -71,14 +62,7 @@ fn memory_that_a_control_group_denies_is_not_asked_for() {
         (
             "64MiB",
             &[
-                "--set",
-                "bs=1MiB",
-                "--threads",
-                "8",
-                "--depth",
-                "32",
-                "--set",
-                "backend=io_uring",
+                "--set", "bs=1MiB", "--threads", "8", "--depth", "32", "--set", "backend=io_uring",
             ][..],
         ),
         ("64MiB", &["--set", "bs=4k", "--threads", "120"]),
@@ -136,21 +120,8 @@ fn a_file_system_that_is_shut_down_is_what_a_run_fails_with() {
             };
             let mut command = scene.command(binary());
             command.args([
-                "run",
-                "read-random",
-                "mount",
-                "-o",
-                file,
-                "--size",
-                "64MiB",
-                "--time",
-                "3s",
-                "--budget",
-                "60s",
-                "--set",
-                "bs=4k",
-                "--set",
-                "backend=psync",
+                "run", "read-random", "mount", "-o", file, "--size", "64MiB", "--time", "3s",
+                "--budget", "60s", "--set", "bs=4k", "--set", "backend=psync",
             ]);
             let path = scene.folder().join(file);
             let output = scene.carry_out(&mut command, |child| {

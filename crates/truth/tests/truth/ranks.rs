@@ -37,12 +37,7 @@ fn clients_of_one_store_have_caches_of_their_own() {
     };
     // Before each trial a client reads the part that it wrote; then that one, or the other's.
     let sets = [
-        "bs=64k",
-        "region=8m",
-        "cache=hot",
-        "shift=none,rank",
-        "time=none",
-        "bytes=none",
+        "bs=64k", "region=8m", "cache=hot", "shift=none,rank", "time=none", "bytes=none",
     ];
     let mut arguments = vec!["--budget", "1ms"];
     for set in sets {
@@ -145,12 +140,7 @@ fn a_slow_rank_is_named_with_its_ratio() {
         return;
     };
     let sets = [
-        "bs=64k",
-        "region=4m",
-        "time=none",
-        "bytes=none",
-        "trials_min=10",
-        "trials_max=10",
+        "bs=64k", "region=4m", "time=none", "bytes=none", "trials_min=10", "trials_max=10",
     ];
     let mut arguments = vec!["--budget", "30s", "--direct"];
     for set in sets {

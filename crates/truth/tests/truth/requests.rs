@@ -84,24 +84,9 @@ fn bytes_at_the_device_follow_what_can_be_compressed() {
     };
     let target = scene.target.display().to_string();
     let arguments = [
-        "--destroy-data",
-        "--buffered",
-        "--size",
-        "64M",
-        "--set",
-        "compressible=0,25,50,75",
-        "--set",
-        "bs=128k",
-        "--set",
-        "sync=end",
-        "--set",
-        "bytes=64M",
-        "--set",
-        "time=none",
-        "--set",
-        "trials_min=3",
-        "--set",
-        "trials_max=3",
+        "--destroy-data", "--buffered", "--size", "64M", "--set", "compressible=0,25,50,75",
+        "--set", "bs=128k", "--set", "sync=end", "--set", "bytes=64M", "--set", "time=none",
+        "--set", "trials_min=3", "--set", "trials_max=3",
     ];
     let seen = run(&scene, "write-size", &target, &arguments);
     assert_eq!(seen.code, Some(0), "{}", seen.text);

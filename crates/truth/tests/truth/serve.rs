@@ -53,12 +53,7 @@ fn fio(scene: &Scene, file: &Path, more: &[&str]) -> Option<Value> {
     let mut command = scene.command(Path::new(needs::tool(Need::Fio)?));
     command
         .args([
-            "--name=t",
-            "--direct=1",
-            "--rw=randread",
-            "--bs=4k",
-            "--runtime=2",
-            "--time_based",
+            "--name=t", "--direct=1", "--rw=randread", "--bs=4k", "--runtime=2", "--time_based",
         ])
         .args(["--size=64m", "--output-format=json"])
         .arg(format!("--filename={}", file.display()))

@@ -142,17 +142,8 @@ fn the_limit_lies_in_the_interval(servers: &[Server]) {
         let text = told(
             &scene,
             &[
-                "run",
-                "load-latency",
-                &target,
-                "--slo",
-                "p75<25ms",
-                "--set",
-                "arrivals=constant",
-                "--time",
-                "1.25",
-                "--seed",
-                "7",
+                "run", "load-latency", &target, "--slo", "p75<25ms", "--set", "arrivals=constant",
+                "--time", "1.25", "--seed", "7",
             ],
         );
         let ledger = scene.fuse.as_ref().map(Mounted::ledger).unwrap_or_default();

@@ -41,12 +41,7 @@ fn traced_trials(scene: &Scene, target: &Path, more: &[&str]) -> Option<Seen> {
     }
     let target = target.display().to_string();
     let own = [
-        "--size",
-        "8M",
-        "--set",
-        "pattern=rand",
-        "--set",
-        "trace=true",
+        "--size", "8M", "--set", "pattern=rand", "--set", "trace=true",
     ];
     Some(run(scene, "read-size", &target, &[&own[..], more].concat()))
 }
@@ -107,16 +102,7 @@ fn threads_of_real_time_are_a_wait_for_the_cpu() {
     let cpus = format!("cpus={CPU}");
     // As many requests as a claim about the slowest needs, however busy the machine is.
     let more = [
-        "--bs",
-        "4k",
-        "--set",
-        "requests=400",
-        "--time",
-        "20s",
-        "--budget",
-        "25s",
-        "--set",
-        &cpus,
+        "--bs", "4k", "--set", "requests=400", "--time", "20s", "--budget", "25s", "--set", &cpus,
     ];
     let seen = traced_trials(&scene, &device, &more);
     spinner.kill().expect("it runs");
@@ -177,14 +163,7 @@ fn what_a_killed_run_leaves_is_removed_by_the_next() {
         .args(["run", "read-size"])
         .arg(&device)
         .args([
-            "--bs",
-            "4k",
-            "--time",
-            "1s",
-            "--set",
-            "trace=true",
-            "--no-live",
-            "-o",
+            "--bs", "4k", "--time", "1s", "--set", "trace=true", "--no-live", "-o",
         ])
         .arg(scene.folder().join("killed.iolab"))
         .stdout(Stdio::null())

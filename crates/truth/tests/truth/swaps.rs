@@ -80,10 +80,7 @@ fn round(seed: u64) -> Made<Result<i32, String>> {
         .args(["--mount", "--propagation", "private"])
         .arg(program)
         .args([
-            "--exact",
-            "--ignored",
-            "--nocapture",
-            "swaps::performs_a_round",
+            "--exact", "--ignored", "--nocapture", "swaps::performs_a_round",
         ])
         .env(SEED, seed.to_string())
         .env(FOLDER, scene.folder())

@@ -198,12 +198,7 @@ fn made(scene: &Scene, disk: &Disk) -> Made<(PathBuf, Vec<String>)> {
         run(
             "dd",
             &[
-                &of,
-                &to,
-                &seek,
-                "bs=1M",
-                "conv=notrunc,sparse",
-                "status=none",
+                &of, &to, &seek, "bs=1M", "conv=notrunc,sparse", "status=none",
             ],
         )?;
     }

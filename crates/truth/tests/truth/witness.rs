@@ -142,12 +142,7 @@ fn witnessed(scenario: &Scenario) -> Vec<(Value, f64)> {
 #[test]
 fn reads_have_the_verdict_of_the_engine() {
     for scenario in [
-        &HOT_READS,
-        &HOLE,
-        &TMPFS,
-        &LOWER_HOT,
-        &LOOP_IN_MEMORY,
-        &USER_SPACE,
+        &HOT_READS, &HOLE, &TMPFS, &LOWER_HOT, &LOOP_IN_MEMORY, &USER_SPACE,
     ] {
         witnessed(scenario);
     }
@@ -175,9 +170,7 @@ fn the_bytes_are_those_of_a_device_that_nothing_else_uses() {
     for scenario in [&LOOP_DIRECT, &THROTTLED] {
         for (evidence, excess) in witnessed(scenario) {
             let [device, least, most] = [
-                "/devices/0/read_bytes",
-                "/reads/carried_bytes/least",
-                "/reads/carried_bytes/most",
+                "/devices/0/read_bytes", "/reads/carried_bytes/least", "/reads/carried_bytes/most",
             ]
             .map(|pointer| number(&evidence, pointer));
             assert!(

@@ -120,13 +120,7 @@ fn every_backend_of_fio_is_counted() {
     let target = scene.target.display().to_string();
     let until_seen = until_seen();
     for engine in [
-        "psync",
-        "sync",
-        "vsync",
-        "posixaio",
-        "libaio",
-        "io_uring",
-        "io_uring --sqthread_poll=1",
+        "psync", "sync", "vsync", "posixaio", "libaio", "io_uring", "io_uring --sqthread_poll=1",
         "mmap",
     ] {
         for (mode, direction) in [("read", "reads"), ("write", "writes")] {
@@ -370,11 +364,7 @@ fn a_device_alone_names_who_used_it() {
         until_it_observes(iolab);
         let from = format!("if={target}");
         let read = [
-            "of=/dev/null",
-            "bs=1M",
-            "count=32",
-            "iflag=direct",
-            "status=none",
+            "of=/dev/null", "bs=1M", "count=32", "iflag=direct", "status=none",
         ];
         let done = Command::new("dd").arg(from).args(read).status();
         assert!(done.is_ok_and(|done| done.success()));

@@ -165,14 +165,7 @@ fn a_file_system_on_two_devices_is_counted_on_both() {
         let devices = [device("first")?, device("second")?];
         let second = devices[1].display().to_string();
         let make = [
-            "mkfs.btrfs",
-            "-q",
-            "-f",
-            "-d",
-            "raid0",
-            "-m",
-            "raid1",
-            &second,
+            "mkfs.btrfs", "-q", "-f", "-d", "raid0", "-m", "raid1", &second,
         ];
         let at = mounted(&scene, &devices[0], &make, "noatime")?;
         Ok((scene, devices, at))

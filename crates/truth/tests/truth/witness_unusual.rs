@@ -280,13 +280,7 @@ fn what_an_ordinary_user_cannot_see_is_said() {
     // Where storage carried all that the calls read, that is told of a program whose descriptors cannot be seen too.
     for (flag, served_by) in [("iflag=direct", Some("device")), ("iflag=nonblock", None)] {
         let read = [
-            "--",
-            "./reader",
-            "if=secret",
-            "of=/dev/null",
-            "bs=1M",
-            flag,
-            "status=none",
+            "--", "./reader", "if=secret", "of=/dev/null", "bs=1M", flag, "status=none",
         ];
         let (output, evidence) = witness_with(&scene, &read, |_| ());
         if output.status.code() == Some(1) {
@@ -330,13 +324,7 @@ fn what_an_account_lacks_decides_nothing() {
     let read = "dd if=data of=/dev/null bs=1M iflag=direct status=none";
     let child = format!("BEGIN {{ system(\"{read}\") }}");
     let arguments = [
-        "--on",
-        "data",
-        "--",
-        "env",
-        "--ignore-signal=CHLD",
-        "awk",
-        &child,
+        "--on", "data", "--", "env", "--ignore-signal=CHLD", "awk", &child,
     ];
     let (output, evidence) = witness_with(&scene, &arguments, |_| ());
     assert!(output.status.success(), "{output:?}");

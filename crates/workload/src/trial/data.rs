@@ -48,10 +48,7 @@ mod tests {
     #[test]
     fn shrinking_data_without_a_meaning_is_refused() {
         let changes = [
-            "read_percent=100",
-            "read_percent=50",
-            "content=zero",
-            "compressible=0 verify=true",
+            "read_percent=100", "read_percent=50", "content=zero", "compressible=0 verify=true",
         ];
         insta::assert_snapshot!(refusals("read_percent=0 compressible=50 dedup=30", &changes), @r"
         read_percent=100: compressible=50 in a trial that writes no data

@@ -140,12 +140,8 @@ mod tests {
     #[test]
     fn durability_without_a_meaning_is_refused() {
         let of_append = [
-            "read_percent=50",
-            "pattern=rand",
-            "threads=2",
-            "backend=io_uring depth=2",
-            "backend=mmap",
-            "allocate=recycled fresh=true",
+            "read_percent=50", "pattern=rand", "threads=2", "backend=io_uring depth=2",
+            "backend=mmap", "allocate=recycled fresh=true",
         ];
         insta::assert_snapshot!(refusals("read_percent=0 cache=cold sync=each allocate=append", &of_append), @r"
         read_percent=50: allocate=append with reads

@@ -331,11 +331,7 @@ mod tests {
     #[test]
     fn files_are_written_as_they_are_read() {
         for text in [
-            "1",
-            "100",
-            "100/spread=8",
-            "100/random:4/open=20",
-            "100/spread=7.75/sequential",
+            "1", "100", "100/spread=8", "100/random:4/open=20", "100/spread=7.75/sequential",
             "8/roundrobin:2/open=3",
         ] {
             let files: FileSet = text.parse().expect(text);
@@ -344,22 +340,9 @@ mod tests {
         let usual: FileSet = "4/roundrobin".parse().expect("the usual order");
         assert_eq!(usual, FileSet::of(4));
         for text in [
-            "",
-            "0",
-            "1001",
-            "-1",
-            "4/",
-            "4/spread=0.5",
-            "4/spread=nan",
-            "4/spread=1000001",
-            "4/spread=2/spread=9",
-            "4/open=2/open=2",
-            "4/random/sequential",
-            "4/open=5",
-            "4/open=0",
-            "4/random:0",
-            "4/sequential:2",
-            "4/zipf:1.2",
+            "", "0", "1001", "-1", "4/", "4/spread=0.5", "4/spread=nan", "4/spread=1000001",
+            "4/spread=2/spread=9", "4/open=2/open=2", "4/random/sequential", "4/open=5",
+            "4/open=0", "4/random:0", "4/sequential:2", "4/zipf:1.2",
         ] {
             assert!(text.parse::<FileSet>().is_err(), "{text}");
         }

@@ -183,10 +183,8 @@ mod tests {
         realtime=50 nice=0: realtime with nice
         ");
         let of_cached = [
-            "dontcache=true backend=psync",
-            "dontcache=true cache=direct",
-            "nowait=true backend=io_uring",
-            "fadvise=random backend=mmap",
+            "dontcache=true backend=psync", "dontcache=true cache=direct",
+            "nowait=true backend=io_uring", "fadvise=random backend=mmap",
             "fadvise=random cache=direct",
         ];
         insta::assert_snapshot!(refusals(CACHED, &of_cached), @r"
@@ -197,13 +195,8 @@ mod tests {
         fadvise=random cache=direct: fadvise with cache=direct
         ");
         let of_atomic = [
-            "backend=sync",
-            "read_percent=100",
-            "registered=true",
-            "cache=hot",
-            "bs=12288",
-            "bs=8192 offset=4096",
-            "bs_mix=4k",
+            "backend=sync", "read_percent=100", "registered=true", "cache=hot", "bs=12288",
+            "bs=8192 offset=4096", "bs_mix=4k",
         ];
         insta::assert_snapshot!(refusals(ATOMIC, &of_atomic), @r"
         backend=sync: atomic with backend sync

@@ -146,15 +146,7 @@ mod tests {
             );
         }
         for text in [
-            "",
-            "-5",
-            "1e3",
-            "50M",
-            "5/s",
-            "0.3B/s",
-            "1000000001",
-            "MB/s",
-            "x",
+            "", "-5", "1e3", "50M", "5/s", "0.3B/s", "1000000001", "MB/s", "x",
         ] {
             let error = text.parse::<Rate>().unwrap_err();
             assert!(error.remedy().is_some(), "{text}");

@@ -82,10 +82,7 @@ mod tests {
             pass.requests_bound().map(|writes| 2 * writes)
         );
         let changes = [
-            "backend=pool depth=2",
-            "trim_percent=30",
-            "read_percent=30",
-            "read_percent=100",
+            "backend=pool depth=2", "trim_percent=30", "read_percent=30", "read_percent=100",
         ];
         insta::assert_snapshot!(refusals("read_percent=0 trim_first=true", &changes), @r"
         backend=pool depth=2: trim_first with trim_percent, bs_mix or several requests in flight

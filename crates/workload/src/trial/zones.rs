@@ -133,13 +133,7 @@ mod tests {
         assert_eq!(zones.of(1), [zone(50, 0, 1), zone(100, 0, 1)]);
         assert_eq!(zones.of(10), [zone(50, 0, 1), zone(100, 2, 8)]);
         let wrong = [
-            "",
-            "50/5",
-            "50/50:60/50",
-            "50/x:50/50",
-            "100/0:0/100",
-            "50/:50/50",
-            "99999999999/100",
+            "", "50/5", "50/50:60/50", "50/x:50/50", "100/0:0/100", "50/:50/50", "99999999999/100",
         ];
         let told = wrong.map(|text| text.parse::<Zones>().expect_err(text).to_string());
         insta::assert_snapshot!(told.join("\n"), @r"

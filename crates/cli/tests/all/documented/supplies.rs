@@ -107,11 +107,7 @@ const FEW: &str = "--size 8M --time 10ms --set trials_min=3 --set trials_max=4 -
 /// Runs of one experiment on one target, in the order of time; each with its other names.
 const SERIES: &[&[&str]] = &[
     &[
-        "runs/1.iolab",
-        "a.iolab",
-        "before.iolab",
-        "monday.iolab",
-        "rs-01.iolab",
+        "runs/1.iolab", "a.iolab", "before.iolab", "monday.iolab", "rs-01.iolab",
     ],
     &["runs/2.iolab", "a1.iolab", "rs-02.iolab"],
     &["runs/3.iolab", "a2.iolab", "rs-03.iolab"],

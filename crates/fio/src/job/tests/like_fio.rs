@@ -25,11 +25,7 @@ fn the_last_of_several_names_counts() {
     let told = super::JobFile::parse(text, "x").expect("a job file").told;
     let told: Vec<&str> = told.iter().map(|told| told.option.as_str()).collect();
     let written = [
-        "readwrite=randrw",
-        "blocksize=64k",
-        "timeout=1",
-        "io_limit=4m",
-        "direct=1",
+        "readwrite=randrw", "blocksize=64k", "timeout=1", "io_limit=4m", "direct=1",
         "rwmixwrite=80",
     ];
     assert_eq!(told, written);

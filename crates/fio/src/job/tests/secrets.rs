@@ -47,11 +47,7 @@ fn values_of_variables_are_never_shown() {
     let names = iolab_workload::foreign_options::names_in_jobs();
     for name in names.chain(["nonsense", "ramp", "${SECRET}"]) {
         for value in [
-            "${SECRET}",
-            "4k,${SECRET}",
-            "zoned:${SECRET}",
-            "/tmp/${SECRET}",
-            "rand:${SECRET}",
+            "${SECRET}", "4k,${SECRET}", "zoned:${SECRET}", "/tmp/${SECRET}", "rand:${SECRET}",
         ] {
             let line = format!("{name}={value}");
             for text in [
@@ -66,9 +62,7 @@ fn values_of_variables_are_never_shown() {
         }
     }
     for text in [
-        "[${SECRET}]\nsize=1m\n",
-        "include ${SECRET}\n",
-        "[a]\nsize=1m\n${SECRET}\n",
+        "[${SECRET}]\nsize=1m\n", "include ${SECRET}\n", "[a]\nsize=1m\n${SECRET}\n",
     ] {
         assert_secret(&shown(text, None, false), text);
     }
@@ -165,12 +159,7 @@ fn files_elsewhere_are_not_included_unless_that_is_allowed() {
     }
     let absolute = secret.display().to_string();
     for name in [
-        "../secret",
-        "below/../../secret",
-        "link",
-        "out/secret",
-        "out/jobs/../secret",
-        &absolute,
+        "../secret", "below/../../secret", "link", "out/secret", "out/jobs/../secret", &absolute,
     ] {
         let refused = include(name, false);
         assert!(refused.contains("--allow-include"), "{name}: {refused}");

@@ -185,38 +185,18 @@ const WRITES: &[&str] = &["read_percent=0", "bs=4k", "bytes=none", "time=3s"];
 const LARGE_WRITES: &[&str] = &["read_percent=0", "bs=16k", "bytes=none", "time=2s"];
 const READS: &[&str] = &["read_percent=100", "bs=4k", "bytes=none", "time=2s"];
 const QUEUED: &[&str] = &[
-    "pattern=rand",
-    "bs=4k",
-    "backend=libaio",
-    "depth=4",
-    "bytes=none",
-    "time=300ms",
+    "pattern=rand", "bs=4k", "backend=libaio", "depth=4", "bytes=none", "time=300ms",
 ];
 /// As that, where a trial has fewer requests a second.
 const QUEUED_LONGER: &[&str] = &[
-    "pattern=rand",
-    "bs=4k",
-    "backend=libaio",
-    "depth=4",
-    "bytes=none",
-    "time=1s",
+    "pattern=rand", "bs=4k", "backend=libaio", "depth=4", "bytes=none", "time=1s",
 ];
 const QUEUED_WRITES: &[&str] = &["workload=WR", "sync=none", "bs=4k", "bytes=none", "time=2s"];
 const REACHING: &[&str] = &[
-    "pattern=rand",
-    "bs=4k",
-    "backend=libaio",
-    "depth=2",
-    "size=66M",
-    "bytes=none",
-    "time=200ms",
+    "pattern=rand", "bs=4k", "backend=libaio", "depth=2", "size=66M", "bytes=none", "time=200ms",
 ];
 const DURABLE_TAIL: &[&str] = &[
-    "workload=WR",
-    "sync=odsync",
-    "bs=4k",
-    "bytes=none",
-    "time=500ms",
+    "workload=WR", "sync=odsync", "bs=4k", "bytes=none", "time=500ms",
 ];
 const THREADS: &[&str] = &["threads=1,8", "bs=64k", "time=50ms"];
 

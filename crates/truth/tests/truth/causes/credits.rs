@@ -51,14 +51,7 @@ fn credits_come_back_before_each_trial_of_an_explanation() {
     }
     // The time of an explanation is that of its trials and of the idle time between them.
     let few = [
-        "why",
-        "shown.iolab",
-        "--budget",
-        "10s",
-        "-o",
-        "short.iolab",
-        "--seed",
-        "6",
+        "why", "shown.iolab", "--budget", "10s", "-o", "short.iolab", "--seed", "6",
     ];
     let (code, said) = told_with_code(&scene, &few);
     assert_eq!(code, Some(5), "{said}");

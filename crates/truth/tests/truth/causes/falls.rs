@@ -35,22 +35,8 @@ pub(super) fn mounted_over(behaviour: Behaviour) -> Made<Scene> {
 
 /// One trial from its beginning, after idle time in which the cache that filling the scratch file has filled is emptied.
 const SOAK: [&str; 16] = [
-    "write-random",
-    "--direct",
-    "--bs",
-    "64k",
-    "--set",
-    "sync=none",
-    "--set",
-    "region=8M",
-    "--set",
-    "bytes=none",
-    "--set",
-    "idle=1s",
-    "--soak",
-    "2500ms",
-    "--budget",
-    "30s",
+    "write-random", "--direct", "--bs", "64k", "--set", "sync=none", "--set", "region=8M", "--set",
+    "bytes=none", "--set", "idle=1s", "--soak", "2500ms", "--budget", "30s",
 ];
 
 /// What `iolab why` claims of a run on a server of one request at a time, 4 ms each; `None` where something is missing.

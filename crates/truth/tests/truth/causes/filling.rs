@@ -42,22 +42,8 @@ fn filling_that_takes_the_budget_is_given_up() {
     };
     let target = scene.target.display().to_string();
     let shown = [
-        "run",
-        "read-size",
-        &target,
-        "--direct",
-        "--set",
-        "bs=4k,64k",
-        "--set",
-        "region=24M",
-        "--time",
-        "50ms",
-        "--budget",
-        "4s",
-        "--seed",
-        "5",
-        "-o",
-        "shown.iolab",
+        "run", "read-size", &target, "--direct", "--set", "bs=4k,64k", "--set", "region=24M",
+        "--time", "50ms", "--budget", "4s", "--seed", "5", "-o", "shown.iolab",
     ];
     let shown = told(&scene, &shown);
     let why = ["why", "shown.iolab", "--budget", "20s", "-o", "why.iolab"];
@@ -83,20 +69,8 @@ fn trying_slow_storage_leaves_the_budget_to_trials() {
     };
     let target = scene.target.display().to_string();
     let shown = [
-        "run",
-        "read-random",
-        &target,
-        "--direct",
-        "--bs",
-        "4k,64k",
-        "--set",
-        "requests=2",
-        "--set",
-        "trials_max=6",
-        "--seed",
-        "5",
-        "-o",
-        "shown.iolab",
+        "run", "read-random", &target, "--direct", "--bs", "4k,64k", "--set", "requests=2",
+        "--set", "trials_max=6", "--seed", "5", "-o", "shown.iolab",
     ];
     let shown = told(&scene, &shown);
     let began = Instant::now();

@@ -22,20 +22,10 @@ fn read_ahead_of_the_kernel_is_named() {
     };
     let world = World {
         shown_by: &[
-            "read-size",
-            "--set",
-            "pattern=seq,rand",
-            "--set",
-            "bs=4k",
-            "--set",
-            "region=512M",
-            "--set",
-            "cache=cold",
+            "read-size", "--set", "pattern=seq,rand", "--set", "bs=4k", "--set", "region=512M",
+            "--set", "cache=cold",
             // A 64th of the region is four times as much: few reads find what an earlier one has brought into the page cache.
-            "--set",
-            "bytes=2M",
-            "--budget",
-            "20s",
+            "--set", "bytes=2M", "--budget", "20s",
         ],
         planted: &["host-read-ahead"],
         budget: "90s",
@@ -86,22 +76,9 @@ fn a_scheduler_that_waits_for_the_next_read_is_named() {
         ("iosched/low_latency", "0"),
     ];
     let threads = [
-        "read-size",
-        "--direct",
-        "--set",
-        "bs=4k",
-        "--set",
-        "pattern=seq",
-        "--set",
+        "read-size", "--direct", "--set", "bs=4k", "--set", "pattern=seq", "--set",
         // BFQ takes threads within 4 MiB of each other for one that reads in turn, and does not wait between them.
-        "region=64M",
-        "--set",
-        "bytes=none",
-        "--threads",
-        "1,8",
-        "--time",
-        "150ms",
-        "--budget",
+        "region=64M", "--set", "bytes=none", "--threads", "1,8", "--time", "150ms", "--budget",
         "20s",
     ];
     explain_queue(&settings, &threads, "scheduler");
@@ -111,17 +88,8 @@ fn a_scheduler_that_waits_for_the_next_read_is_named() {
 #[test]
 fn a_limit_of_read_ahead_is_named() {
     let sizes = [
-        "read-size",
-        "--set",
-        "bs=16k,2M",
-        "--set",
-        "cache=cold",
-        "--set",
-        "region=64M",
-        "--set",
-        "bytes=8M",
-        "--budget",
-        "20s",
+        "read-size", "--set", "bs=16k,2M", "--set", "cache=cold", "--set", "region=64M", "--set",
+        "bytes=8M", "--budget", "20s",
     ];
     explain_queue(&[("read_ahead_kb", "32")], &sizes, "read-ahead-limit");
 }
@@ -129,21 +97,8 @@ fn a_limit_of_read_ahead_is_named() {
 #[test]
 fn read_ahead_for_a_mapping_is_named() {
     let patterns = [
-        "read-size",
-        "--set",
-        "pattern=seq,rand",
-        "--set",
-        "bs=4k",
-        "--set",
-        "backend=mmap",
-        "--set",
-        "region=512M",
-        "--set",
-        "cache=cold",
-        "--set",
-        "bytes=512k",
-        "--budget",
-        "20s",
+        "read-size", "--set", "pattern=seq,rand", "--set", "bs=4k", "--set", "backend=mmap",
+        "--set", "region=512M", "--set", "cache=cold", "--set", "bytes=512k", "--budget", "20s",
     ];
     explain_queue(&[("read_ahead_kb", "128")], &patterns, "mapped-read-ahead");
 }
@@ -162,21 +117,8 @@ fn writes_that_are_written_back_later_are_named() {
     };
     let world = World {
         shown_by: &[
-            "read-size",
-            "--set",
-            "workload=RR,WR",
-            "--set",
-            "bs=4k",
-            "--set",
-            "sync=none",
-            "--set",
-            "region=32M",
-            "--set",
-            "cache=cold",
-            "--set",
-            "bytes=256k",
-            "--budget",
-            "20s",
+            "read-size", "--set", "workload=RR,WR", "--set", "bs=4k", "--set", "sync=none",
+            "--set", "region=32M", "--set", "cache=cold", "--set", "bytes=256k", "--budget", "20s",
         ],
         planted: &["write-back"],
         budget: "90s",

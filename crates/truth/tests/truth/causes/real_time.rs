@@ -60,13 +60,8 @@ impl Busy {
 /// Arguments of a run whose threads share nothing but CPUs, with further settings.
 fn with_settings<'a>(more: &[&'a str]) -> Vec<&'a str> {
     let private = [
-        "workload=RR",
-        "backend=psync",
-        "descriptors=private",
-        "layout=private",
-        "bs=64k",
-        "cache=hot",
-        "region=4M",
+        "workload=RR", "backend=psync", "descriptors=private", "layout=private", "bs=64k",
+        "cache=hot", "region=4M",
     ];
     let sets = private.iter().chain(more);
     let sets = sets.flat_map(|setting| ["--set", *setting]);

@@ -19,10 +19,7 @@ fn two_paths(yard: &Yard) -> Made<[PathBuf; 3]> {
         return Err(Unmade::Missing(Need::ScsiDebug, why));
     }
     let options = [
-        "dev_size_mb=64",
-        "add_host=2",
-        "per_host_store=0",
-        "vpd_use_hostno=0",
+        "dev_size_mb=64", "add_host=2", "per_host_store=0", "vpd_use_hostno=0",
     ];
     for words in [&["sd_mod"][..], &[&[MODULE], &options[..]].concat()] {
         run("modprobe", words).map_err(|why| why.lacking(Need::ScsiDebug))?;

@@ -142,15 +142,7 @@ fn what_a_device_has_no_room_for_waits_in_the_queue_of_its_scheduler() {
         }
         let depth = DEPTH.to_string();
         let more = [
-            "--bs",
-            "4k",
-            "--time",
-            "5s",
-            "--budget",
-            "11s",
-            "--depth",
-            &depth,
-            "--set",
+            "--bs", "4k", "--time", "5s", "--budget", "11s", "--depth", &depth, "--set",
             "backend=libaio",
         ];
         let Some(seen) = traced_trials(&scene, &device, &more) else {
@@ -184,19 +176,8 @@ fn what_a_server_carries_out_is_named_so() {
     };
     // Mixed requests of two threads, larger than one message of FUSE, with syncs.
     let more = [
-        "--destroy-data",
-        "--bs",
-        "4M",
-        "--time",
-        "300ms",
-        "--budget",
-        "4s",
-        "--set",
-        "read_percent=50",
-        "--set",
-        "sync=each",
-        "--threads",
-        "2",
+        "--destroy-data", "--bs", "4M", "--time", "300ms", "--budget", "4s", "--set",
+        "read_percent=50", "--set", "sync=each", "--threads", "2",
     ];
     let Some(seen) = traced_trials(&scene, &file, &more) else {
         return;
@@ -237,12 +218,7 @@ fn several_requests_at_a_time_of_a_thread_are_told_apart_by_their_order() {
         ("4", &["--bs", "4k", "--threads", "2"]),
     ] {
         let own = [
-            "--depth",
-            depth,
-            "--set",
-            "backend=libaio",
-            "--time",
-            "500ms",
+            "--depth", depth, "--set", "backend=libaio", "--time", "500ms",
         ];
         let Some(seen) = traced_trials(
             &scene,

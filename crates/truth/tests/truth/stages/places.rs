@@ -157,13 +157,7 @@ fn groups_on_disks_of_both_kinds() {
     let said = told(
         &scene,
         &[
-            "run",
-            &experiment,
-            "--budget",
-            "4s",
-            "--no-live",
-            "-o",
-            &file,
+            "run", &experiment, "--budget", "4s", "--no-live", "-o", &file,
         ],
     );
     let rows = told(&scene, &["export", &file, "--stages", "--format", "json"]);

@@ -22,12 +22,7 @@ const XFS: [&str; 3] = ["mkfs.xfs", "-q", "-f"];
 
 /// Writes to files that grow, one of each thread.
 const GROWING: [&str; 6] = [
-    "--set",
-    "pattern=seq",
-    "--set",
-    "allocate=append",
-    "--set",
-    "layout=private",
+    "--set", "pattern=seq", "--set", "allocate=append", "--set", "layout=private",
 ];
 
 /// A run and the stages of its trials.
@@ -50,20 +45,8 @@ fn traced_with(scene: &Scene, target: &Path, sync: &str, more: &[&str]) -> Optio
     }
     let target = target.display().to_string();
     let own = [
-        "--bs",
-        "4k",
-        "--size",
-        "4M",
-        "--time",
-        "200ms",
-        "--budget",
-        "8s",
-        "--threads",
-        "2",
-        "--set",
-        "trace=true",
-        "--set",
-        sync,
+        "--bs", "4k", "--size", "4M", "--time", "200ms", "--budget", "8s", "--threads", "2",
+        "--set", "trace=true", "--set", sync,
     ];
     let seen = run(scene, "write-size", &target, &[&own[..], more].concat());
     assert_eq!(seen.code, Some(0), "{}", seen.text);
@@ -105,10 +88,7 @@ impl Traced {
             let traced = sum(
                 row,
                 &[
-                    "carrying_requests",
-                    "other_requests",
-                    "device_flushes",
-                    "flush_waits",
+                    "carrying_requests", "other_requests", "device_flushes", "flush_waits",
                 ],
             );
             let counted = sum(
@@ -301,11 +281,7 @@ fn a_sync_within_a_write_to_a_device_is_refused_with_the_reason() {
     }
     let device = device.display().to_string();
     let more = [
-        "--destroy-data",
-        "--set",
-        "trace=true",
-        "--set",
-        "sync=odsync",
+        "--destroy-data", "--set", "trace=true", "--set", "sync=odsync",
     ];
     let seen = run(&scene, "write-size", &device, &more);
     assert_eq!(seen.code, Some(2), "{}", seen.text);

@@ -109,11 +109,7 @@ fn clocks_of_hosts_may_differ_and_be_set() {
     let table = hosts.command(
         1,
         &[
-            "/lab/iolab",
-            "table",
-            "/data/case/run.iolab",
-            "--format",
-            "json",
+            "/lab/iolab", "table", "/data/case/run.iolab", "--format", "json",
         ],
     );
     let bound = table.json()["cells"][0]["clock_bound"].as_f64();

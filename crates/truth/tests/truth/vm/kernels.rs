@@ -45,16 +45,7 @@ fn iolab(guest: &mut Guest, words: &[&str]) -> Answer {
 /// A short run on a target, with these words; its trials.
 fn run(guest: &mut Guest, target: &str, words: &[&str]) -> (Answer, Vec<Value>) {
     let short = [
-        "--bs",
-        "4k",
-        "--size",
-        "4M",
-        "--direct",
-        "--time",
-        ".2",
-        "--budget",
-        "1",
-        "-o",
+        "--bs", "4k", "--size", "4M", "--direct", "--time", ".2", "--budget", "1", "-o",
         "run.iolab",
     ];
     let answer = iolab(

@@ -256,20 +256,8 @@ impl Lab {
     /// Lets iolab write a little to a target, with this consent.
     pub(crate) fn write(&mut self, target: &str, consent: &str) -> Answer {
         let words = [
-            "run",
-            "write-random",
-            target,
-            "--set",
-            "bs=64k",
-            "--size",
-            "4M",
-            "--budget",
-            ".3",
-            "--time",
-            ".05",
-            "-o",
-            "run.iolab",
-            consent,
+            "run", "write-random", target, "--set", "bs=64k", "--size", "4M", "--budget", ".3",
+            "--time", ".05", "-o", "run.iolab", consent,
         ];
         self.iolab(&words)
     }

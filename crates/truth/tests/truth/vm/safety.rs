@@ -106,12 +106,7 @@ fn thin_volumes_are_told_apart_and_their_pool_is_not_filled() {
     // More than the pool has left: all its volumes would lose their writes.
     let size = ["--size", "100M", "--budget", "1", "--time", ".1"];
     let words = [
-        "run",
-        "write-random",
-        "/dev/group/free",
-        "--destroy-data",
-        "--bs",
-        "64k",
+        "run", "write-random", "/dev/group/free", "--destroy-data", "--bs", "64k",
     ];
     let answer = lab.iolab(&[&words[..], &size].concat());
     assert_eq!(answer.code, Some(3), "{}", answer.stderr);
@@ -225,10 +220,7 @@ fn the_systems_names_are_followed_and_others_are_not() {
         ln -s {real} /dev/foreign; chown -h 1000 /dev/foreign"
     ));
     for link in [
-        "/tmp/link",
-        "/dev/shm/link",
-        "/dev/open/link",
-        "/dev/foreign",
+        "/tmp/link", "/dev/shm/link", "/dev/open/link", "/dev/foreign",
     ] {
         lab.refused(link, "--destroy-data", &["symlink", &real]);
     }
@@ -433,15 +425,7 @@ fn a_disk_of_zones_is_refused_with_the_reason() {
     let zoned = lab.namespace("lab", 3);
     // Also from its start to its end: zones that hold data take no write there.
     let in_order = lab.iolab(&[
-        "run",
-        "write-size",
-        &zoned,
-        "--bs",
-        "64k",
-        "--size",
-        "4M",
-        "--budget",
-        ".3",
+        "run", "write-size", &zoned, "--bs", "64k", "--size", "4M", "--budget", ".3",
         "--destroy-data",
     ]);
     for answer in [lab.write(&zoned, "--destroy-data"), in_order] {
@@ -458,24 +442,12 @@ fn a_suspended_device_is_named_at_once() {
     mounted(&mut lab, "/dev/mapper/above", "above");
     lab.shell("mount -o remount,rw /mnt/above; dmsetup suspend quiet");
     let words = [
-        "run",
-        "read-random",
-        "/dev/mapper/above",
-        "--size",
-        "4M",
-        "--budget",
-        "1",
+        "run", "read-random", "/dev/mapper/above", "--size", "4M", "--budget", "1",
     ];
     for words in [
         &words[..],
         &[
-            "run",
-            "write-random",
-            "/mnt/above/folder",
-            "--size",
-            "4M",
-            "--budget",
-            "1",
+            "run", "write-random", "/mnt/above/folder", "--size", "4M", "--budget", "1",
         ],
     ] {
         let answer = lab.iolab(words);
@@ -549,11 +521,7 @@ fn a_purge_of_a_volume_leaves_the_rest_of_its_disk() {
     let purge = |lab: &mut Lab| {
         let words: Vec<&str> = words.split(' ').collect();
         let run = [
-            "run",
-            "write-random",
-            "/dev/mapper/volume",
-            "-o",
-            "run.iolab",
+            "run", "write-random", "/dev/mapper/volume", "-o", "run.iolab",
         ];
         let done = lab.iolab(&[&run[..], &words].concat());
         assert_eq!(done.code, Some(0), "{}{}", done.stdout, done.stderr);
