@@ -348,11 +348,17 @@ pub(crate) fn number(rate: &HeadlineRate) -> String {
             count,
             ends: (least, most),
         } => format!(
-            "{first} at first ({count} levels, {} to {})",
+            "{count} levels from {} to {}",
             significant(least),
             significant(most)
         ),
-        RateCourse::Gradual(last) => format!("{first} at first, {} at the end", significant(last)),
+        RateCourse::Gradual(last) => {
+            let goes = match last < rate.value {
+                true => "falling",
+                false => "rising",
+            };
+            format!("{first} {goes} to {}", significant(last))
+        }
         RateCourse::Between(least, most) => {
             format!("{} to {}", significant(least), significant(most))
         }
@@ -391,8 +397,8 @@ mod tests {
         insta::assert_snapshot!(said.join("\n"), @r"
         1049
         1049, then 210
-        1049 at first (3 levels, 210 to 1049)
-        1049 at first, 180 at the end
+        3 levels from 210 to 1049
+        1049 falling to 180
         180 to 1100
         ");
     }
