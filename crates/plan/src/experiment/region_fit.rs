@@ -57,23 +57,14 @@ impl Experiment {
     ///
     /// Of kind [`Usage`](iolab_workload::Kind::Usage): those of [`Experiment::sweep`].
     pub fn leave_out_sizes_above(&mut self, room: u64) -> Result<Option<String>> {
-        let Some(factor) = self.factors.iter().find(|f| f.of.is("bs")) else {
-            return Ok(None);
-        };
-        let setting = factor.of.setting;
-        let fits = |level: &String| parse_size(level).is_ok_and(|bytes| bytes <= room);
-        let (small, large): (Vec<String>, Vec<String>) =
-            factor.levels.iter().cloned().partition(fits);
-        if large.is_empty() || small.is_empty() {
-            return Ok(None);
-        }
-        self.sweep(setting, &small)?;
-        Ok(Some(format!(
-            "{}: left out bs {}, larger than the {} there are",
-            self.name,
-            large.join(", "),
-            exact_size(room)
-        )))
+        let large = self.leave_out_sizes(|bytes| bytes <= room)?;
+        Ok(large.map(|large| {
+            format!(
+                "{}: left out bs {large}, larger than the {} there are",
+                self.name,
+                exact_size(room)
+            )
+        }))
     }
 
     /// Removes the I/O sizes of which the region has fewer blocks than so many processes have workers, where each worker has blocks of its
@@ -86,28 +77,33 @@ impl Experiment {
         let mut trial = self.base()?.trial;
         trial.span(trial.ranks.unwrap_or(processes));
         let varies = |name: &str| self.factors.iter().any(|factor| factor.of.is(name));
-        let Some(factor) = self.factors.iter().find(|f| f.of.is("bs")) else {
-            return Ok(None);
-        };
         if !trial.parts_region() || varies("region") || trial.hosts.is_some() || varies("hosts") {
             return Ok(None);
         }
-        let setting = factor.of.setting;
         let workers = u64::from(trial.workers());
-        let fits = |level: &String| {
-            parse_size(level).is_ok_and(|bytes| trial.region / bytes.max(1) >= workers)
+        let large = self.leave_out_sizes(|bytes| trial.region / bytes.max(1) >= workers)?;
+        Ok(large.map(|large| {
+            format!(
+                "{}: left out bs {large}: the region has fewer such blocks than there are workers ({workers} on {})",
+                self.name,
+                counted(processes, "rank"),
+            )
+        }))
+    }
+
+    /// Keeps the I/O sizes that fit, in bytes, and returns the others; keeps all where none fits.
+    fn leave_out_sizes(&mut self, fits: impl Fn(u64) -> bool) -> Result<Option<String>> {
+        let Some(factor) = self.factors.iter().find(|f| f.of.is("bs")) else {
+            return Ok(None);
         };
+        let setting = factor.of.setting;
+        let fits = |level: &String| parse_size(level).is_ok_and(&fits);
         let (small, large): (Vec<String>, Vec<String>) =
             factor.levels.iter().cloned().partition(fits);
         if large.is_empty() || small.is_empty() {
             return Ok(None);
         }
         self.sweep(setting, &small)?;
-        Ok(Some(format!(
-            "{}: left out bs {}: the region has fewer such blocks than there are workers ({workers} on {})",
-            self.name,
-            large.join(", "),
-            counted(processes, "rank"),
-        )))
+        Ok(Some(large.join(", ")))
     }
 }
