@@ -6,6 +6,7 @@
 mod analysis;
 mod causes;
 mod compare;
+mod compare_doubts;
 mod definitions;
 mod latencies;
 mod level_values;

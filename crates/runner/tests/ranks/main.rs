@@ -1,5 +1,6 @@
 //! Runs by several ranks, which are threads here, with real trials on a scratch file.
 
+mod tapped_link;
 mod targets;
 
 use std::ffi::OsString;
@@ -24,6 +25,7 @@ use iolab_storage::{Consent, Need, Target};
 use iolab_synthetic::thread_network::{ThreadLink, threads};
 use iolab_workload::{Error, Kind, Result};
 
+use crate::tapped_link::Tapped;
 use iolab_runner::{Observer, Setup, Stop, Targets, fit_all, needs};
 
 struct Silent;
@@ -266,41 +268,14 @@ fn files_that_a_rank_cannot_remove_are_told_once_and_with_its_place() {
     assert_eq!((names(&own(0)).len(), names(&own(2)).len()), (0, 0));
 }
 
-/// A link that notes how long its rank is ready to wait for each message.
-struct Noting(ThreadLink, Arc<Mutex<Vec<Duration>>>);
-
-impl Link for Noting {
-    fn rank(&self) -> usize {
-        self.0.rank()
-    }
-
-    fn size(&self) -> usize {
-        self.0.size()
-    }
-
-    fn now_ns(&self) -> i64 {
-        self.0.now_ns()
-    }
-
-    fn send(
-        &mut self,
-        to: usize,
-        message: &[u8],
-        timeout: Duration,
-    ) -> std::result::Result<(), LostRank> {
-        self.0.send(to, message, timeout)
-    }
-
-    fn receive(
-        &mut self,
-        from: usize,
-        timeout: Duration,
-    ) -> std::result::Result<Vec<u8>, LostRank> {
-        if self.rank() == 1 {
-            self.1.lock().expect("no panic").push(timeout);
+/// A link that notes how long rank 1 is ready to wait for each message.
+fn noting(link: ThreadLink, noted: Arc<Mutex<Vec<Duration>>>) -> impl Link {
+    Tapped(link, move |link: &mut ThreadLink, from, timeout| {
+        if link.rank() == 1 {
+            noted.lock().expect("no panic").push(timeout);
         }
-        self.0.receive(from, timeout)
-    }
+        link.receive(from, timeout)
+    })
 }
 
 #[test]
@@ -312,7 +287,7 @@ fn a_rank_that_idles_waits_for_what_follows_a_trial() {
     ];
     let (record, _) = with_links(
         2,
-        |link| Noting(link, Arc::clone(&noted)),
+        |link| noting(link, Arc::clone(&noted)),
         |ranks| measure(ranks, folder.path(), "write-size", &sets),
     );
     let record = record.expect("measured");
@@ -376,44 +351,23 @@ fn a_rank_that_raises_its_stop_flag_ends_the_run() {
 }
 
 /// A link that waits for 5 s at most, and over which nothing comes any more once rank 0 has ordered two trials.
-struct Breaking(ThreadLink, usize);
-
-impl Link for Breaking {
-    fn rank(&self) -> usize {
-        self.0.rank()
-    }
-
-    fn size(&self) -> usize {
-        self.0.size()
-    }
-
-    fn now_ns(&self) -> i64 {
-        self.0.now_ns()
-    }
-
-    fn send(
-        &mut self,
-        to: usize,
-        message: &[u8],
-        timeout: Duration,
-    ) -> std::result::Result<(), LostRank> {
-        self.0.send(to, message, timeout)
-    }
-
-    fn receive(
-        &mut self,
-        from: usize,
-        timeout: Duration,
-    ) -> std::result::Result<Vec<u8>, LostRank> {
-        let lost = |_| LostRank {
-            rank: from,
-            why: LossReason::Silent(timeout),
-        };
-        let message = self.0.receive(from, timeout.min(Duration::from_secs(5)))?;
-        // A message that goes down the tree, with an order for a trial.
-        self.1 += usize::from(message.starts_with(&[0, 2]));
-        (self.1 < 2).then_some(message).ok_or(()).map_err(lost)
-    }
+fn breaking(link: ThreadLink) -> impl Link {
+    let mut orders = 0;
+    Tapped(
+        link,
+        move |link: &mut ThreadLink, from, timeout: Duration| {
+            let message = link.receive(from, timeout.min(Duration::from_secs(5)))?;
+            // A message that goes down the tree, with an order for a trial.
+            orders += u32::from(message.starts_with(&[0, 2]));
+            match orders {
+                ..2 => Ok(message),
+                _ => Err(LostRank {
+                    rank: from,
+                    why: LossReason::Silent(timeout),
+                }),
+            }
+        },
+    )
 }
 
 #[test]
@@ -427,11 +381,11 @@ fn every_rank_knows_how_to_finish_a_run_whose_root_is_lost() {
     let told = thread::scope(|scope| {
         let own = clock.clone();
         let other = scope.spawn(move || {
-            let ranks = Ranks::new(Box::new(Breaking(second, 0)), own, words);
+            let ranks = Ranks::new(Box::new(breaking(second)), own, words);
             ranks.greet().expect("the same program");
             ranks.follow(&AtomicBool::new(false))
         });
-        let ranks = Ranks::new(Box::new(Breaking(first, 0)), clock.clone(), words);
+        let ranks = Ranks::new(Box::new(breaking(first)), clock.clone(), words);
         ranks.greet().expect("the same program");
         measure(&ranks, folder.path(), "read-size", &[]).expect_err("a rank is lost");
         other.join().expect("no panic").expect_err("rank 0 is lost")

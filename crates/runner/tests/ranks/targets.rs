@@ -233,7 +233,7 @@ fn ranks_that_remove_large_files_are_waited_for() {
     let left = File::create(own(1).join(".iolab-scratch-left")).expect("room");
     left.set_len(64 << 20).expect("a hole");
     let noted = Arc::new(Mutex::new(Vec::new()));
-    let via = |link| Noting(link, Arc::clone(&noted));
+    let via = |link| noting(link, Arc::clone(&noted));
     let (result, _) = with_links(2, via, |ranks| {
         let named = [folder.path().join("r{rank}")];
         let needs = [Need::reading(20 << 20)];

@@ -1,0 +1,140 @@
+//! Comparison of runs with something against a side: disturbed, from another source, or measured by a coarse clock.
+
+use iolab_analysis::compare::{CellVerdict, Conclusion, WhyUndecided};
+use iolab_analysis::doubt::ReasonKind;
+use iolab_record::{RunRecord, ServedBy};
+use iolab_workload::response::Response;
+
+use iolab_synthetic::{serve, size_curve};
+
+use crate::compare::of;
+
+/// A run in which the device transferred four times as many bytes for others.
+fn disturbed(mut record: RunRecord) -> RunRecord {
+    for sample in &mut record.samples {
+        if let Some(device) = &mut sample.counters.device {
+            device.read_bytes *= 5;
+        }
+    }
+    record
+}
+
+#[test]
+fn a_disturbed_side_speaks_against_what_it_could_have_caused() {
+    let quiet = |mb_s| size_curve("read-size", &[("4KiB", mb_s)]);
+    let verdict = |base: &RunRecord, new: &RunRecord| of(base, new, None).unwrap().cells[0].verdict;
+    let (slow, fast) = (50.0, 100.0);
+    for (base, new, expected) in [
+        (
+            disturbed(quiet(slow)),
+            quiet(fast),
+            CellVerdict::CannotTell(WhyUndecided::Doubted(ReasonKind::Disturbed)),
+        ),
+        (disturbed(quiet(fast)), quiet(slow), CellVerdict::Slower),
+        (
+            quiet(fast),
+            disturbed(quiet(slow)),
+            CellVerdict::CannotTell(WhyUndecided::Doubted(ReasonKind::Disturbed)),
+        ),
+        (quiet(slow), disturbed(quiet(fast)), CellVerdict::Faster),
+        (
+            quiet(fast),
+            disturbed(quiet(fast)),
+            CellVerdict::CannotTell(WhyUndecided::Doubted(ReasonKind::Disturbed)),
+        ),
+        (
+            disturbed(quiet(fast)),
+            quiet(fast),
+            CellVerdict::CannotTell(WhyUndecided::Doubted(ReasonKind::Disturbed)),
+        ),
+        (quiet(fast), quiet(slow), CellVerdict::Slower),
+        (quiet(slow), quiet(fast), CellVerdict::Faster),
+        (quiet(fast), quiet(fast), CellVerdict::Equivalent),
+    ] {
+        assert_eq!(verdict(&base, &new), expected);
+    }
+    // Both disturbed alike: four fifths of the device explain a factor of 5, and no more.
+    let (both, other) = (disturbed(quiet(100.0)), disturbed(quiet(50.0)));
+    assert_eq!(
+        verdict(&both, &other),
+        CellVerdict::CannotTell(WhyUndecided::Doubted(ReasonKind::Disturbed))
+    );
+    let far = disturbed(quiet(10.0));
+    assert_eq!(verdict(&both, &far), CellVerdict::Slower);
+}
+
+#[test]
+fn latencies_that_differ_by_a_step_of_the_clock_are_not_told_apart() {
+    let verdict = |step_ns: f64| {
+        let side = |mb_s: f64| {
+            let mut one = size_curve("read-size", &[("4KiB", mb_s)]);
+            one.experiment.response = Response::Latency;
+            one.run.clock_resolution_ns = Some(step_ns);
+            one
+        };
+        // 4 KiB at these rates take 4.1 and 3.7 us.
+        let comparison = of(&side(1_000.0), &side(1_100.0), None).unwrap();
+        (
+            comparison.cells[0].verdict,
+            comparison.cells[0].doubts.len(),
+        )
+    };
+    assert_eq!(verdict(1.0), (CellVerdict::Faster, 0));
+    assert_eq!(
+        verdict(500.0),
+        (
+            CellVerdict::CannotTell(WhyUndecided::Doubted(ReasonKind::CoarseClock)),
+            2
+        )
+    );
+}
+
+#[test]
+fn bytes_from_another_source_are_not_compared() {
+    let base = size_curve("read-size", &[("4KiB", 100.0), ("1MiB", 900.0)]);
+    for mb_s in [50.0, 100.0, 2000.0] {
+        let mut new = size_curve("read-size", &[("4KiB", mb_s), ("1MiB", 900.0)]);
+        serve(&mut new, 0, ServedBy::PageCache, "all from memory");
+        let comparison = of(&base, &new, None).unwrap();
+        let verdicts: Vec<CellVerdict> = comparison.cells.iter().map(|c| c.verdict).collect();
+        assert_eq!(
+            verdicts,
+            [
+                CellVerdict::CannotTell(WhyUndecided::Doubted(ReasonKind::OtherSource)),
+                CellVerdict::Equivalent
+            ]
+        );
+        assert_eq!(comparison.conclusion(), Conclusion::CannotTell);
+    }
+}
+
+#[test]
+fn a_busy_neighbour_is_named_and_nobody_is_accused() {
+    let base = size_curve("read-size", &[("4KiB", 100.0), ("64KiB", 400.0)]);
+    let mut new = size_curve("read-size", &[("4KiB", 50.0), ("64KiB", 200.0)]);
+    for sample in new.samples.iter_mut().filter(|s| s.cell == 0) {
+        if let Some(device) = &mut sample.counters.device {
+            device.read_bytes *= 5;
+        }
+    }
+    let comparison = of(&base, &new, None).unwrap();
+    let verdicts: Vec<CellVerdict> = comparison.cells.iter().map(|c| c.verdict).collect();
+    assert_eq!(
+        verdicts,
+        [
+            CellVerdict::CannotTell(WhyUndecided::Doubted(ReasonKind::Disturbed)),
+            CellVerdict::Slower
+        ]
+    );
+    assert_eq!(comparison.pairs[0].against.imbalances().count(), 1);
+    // For a program, which reads few bytes for its time, any traffic is much.
+    let program = |record: &RunRecord| {
+        let mut record = record.clone();
+        for cell in &mut record.cells {
+            cell.spec.command = Some("cat {file}".parse().expect("a command"));
+        }
+        record
+    };
+    let comparison = of(&program(&base), &program(&new), None).unwrap();
+    assert!(comparison.pairs.iter().all(|p| p.against.is_empty()));
+}
