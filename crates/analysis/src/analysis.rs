@@ -556,10 +556,12 @@ fn peer_command(cell: &Cell, ok: &[&Sample]) -> Option<String> {
 /// How many trials ended before they were steady by the rule that was to end them.
 fn not_steady(cell: &Cell, ok: &[&Sample]) -> usize {
     let trials = cell.spec.trials();
-    // Other tools do not say what ended their trials.
-    let has_rule = !is_peer(cell) && trials.iter().all(|trial| trial.steady.is_some());
-    let ended = ok.iter().filter(|sample| sample.ended != Ended::Steady);
-    if has_rule { ended.count() } else { 0 }
+    let has_rule = trials.iter().all(|trial| trial.steady.is_some());
+    // Not every report of another tool says what ended its trials.
+    let is_open = |ended: Ended| is_peer(cell) && ended != Ended::Time;
+    let ended = ok.iter().map(|sample| sample.ended);
+    let other = ended.filter(|ended| *ended != Ended::Steady && !is_open(*ended));
+    if has_rule { other.count() } else { 0 }
 }
 
 fn is_peer(cell: &Cell) -> bool {

@@ -111,6 +111,9 @@ struct Family {
     pairs: usize,
 }
 
+/// Levels of other factors, the sizes that have them, and the cells of these.
+type Alike<'a> = (Vec<String>, Vec<SizePoint>, Vec<&'a CellAnalysis>);
+
 /// Two programs, once for each combination of the other factors.
 fn pairs_of(
     analysis: &Analysis,
@@ -118,7 +121,7 @@ fn pairs_of(
     (base, new): (&str, &str),
     family: Family,
 ) -> Vec<ProgramPair> {
-    let mut pairs: Vec<(ProgramPair, Vec<&CellAnalysis>)> = Vec::new();
+    let mut alike: Vec<Alike<'_>> = Vec::new();
     for cell in of_level(analysis, factor, base) {
         let others = |c: &CellAnalysis| held_levels(analysis, c, |_, name| name == factor);
         let Some(partner) = of_level(analysis, factor, new).find(|c| others(c) == others(cell))
@@ -127,32 +130,27 @@ fn pairs_of(
         };
         let held = held_levels(analysis, cell, |_, name| name == factor || name == "region");
         let point = point(cell, partner, family);
-        match pairs.iter_mut().find(|(pair, _)| pair.held == held) {
-            Some((pair, cells)) => {
-                pair.points.push(point);
+        match alike.iter_mut().find(|(other, ..)| *other == held) {
+            Some((_, points, cells)) => {
+                points.push(point);
                 cells.extend([cell, partner]);
             }
-            None => {
-                let cells = vec![cell, partner];
-                let pair = ProgramPair {
-                    factor: factor.to_owned(),
-                    base: base.to_owned(),
-                    new: new.to_owned(),
-                    held,
-                    points: vec![point],
-                    is_one_of_several: family.pairs > 1,
-                    more_trials: MoreTrials::of(analysis, &cells),
-                };
-                pairs.push((pair, cells));
-            }
+            None => alike.push((held, vec![point], vec![cell, partner])),
         }
     }
-    let whole = |(mut pair, cells): (ProgramPair, Vec<&CellAnalysis>)| {
-        pair.points.sort_by_key(|point| point.size);
-        pair.more_trials = MoreTrials::of(analysis, &cells);
-        pair
+    let pair = |(held, mut points, cells): Alike<'_>| {
+        points.sort_by_key(|point| point.size);
+        ProgramPair {
+            factor: factor.to_owned(),
+            base: base.to_owned(),
+            new: new.to_owned(),
+            held,
+            points,
+            is_one_of_several: family.pairs > 1,
+            more_trials: MoreTrials::of(analysis, &cells),
+        }
     };
-    pairs.into_iter().map(whole).collect()
+    alike.into_iter().map(pair).collect()
 }
 
 impl ProgramPair {

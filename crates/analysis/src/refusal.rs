@@ -57,6 +57,9 @@ pub(crate) fn no_cell_in_common(
         example(new)
     ))
     .hint(match by {
+        Some((factor, others)) if others.is_empty() => format!(
+            "one of these levels of {factor} has no measured cell: 'iolab table' shows why"
+        ),
         Some((factor, others)) => {
             let others = others.join(" and ");
             format!(

@@ -5,6 +5,7 @@ mod changes_over_run;
 mod gradual;
 mod recurring_changes;
 mod run_shift;
+mod short_levels;
 mod unchanged_level;
 
 pub use changes_over_run::over_run;
@@ -13,7 +14,7 @@ pub use recurring_changes::{
     Profile, ThroughputPoint, TrialLevel, TrialShift, in_warm_ups, profile, within_trials,
 };
 pub use run_shift::{Access, DisturbedTrials, IsDisturbed, Levels, RunShift};
-pub use unchanged_level::Unchanged;
+pub use unchanged_level::{Beginning, Unchanged};
 
 use std::collections::BTreeMap;
 

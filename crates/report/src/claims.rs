@@ -426,7 +426,7 @@ impl Runs<'_> {
                 cells: kept.cells.iter().map(|cell| self.cell(*cell)).collect(),
                 factor: kept.factor,
                 drift: kept.drift,
-                began: kept.began,
+                began: kept.began.map(|(_, first)| first.ratio),
             },
             Claim::Steady(steady) => Evidence::Steady(SteadyData::of(steady, self)),
             Claim::Rounds(rounds) => Evidence::Rounds(RoundsData::of(rounds, self)),

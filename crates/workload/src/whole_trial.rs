@@ -72,9 +72,12 @@ impl WholeTrial<'_> {
         trials.any(|trial| trial.steady.is_some() || trial.starts_fresh())
     }
 
-    /// The rate of all workers; `None` in the closed loop, and where groups differ.
+    /// The rate of all workers; `None` in the closed loop, and of several groups, which have a rate each.
     pub fn rate(self) -> Option<Rate> {
-        self.spec.shared(|trial| trial.rate).flatten()
+        match self.spec.trials().as_slice() {
+            [only] => only.rate,
+            _ => None,
+        }
     }
 
     /// Bytes that requests can reach, at most.

@@ -3,7 +3,8 @@
 use super::effect::CellId;
 use crate::analysis::Analysis;
 use crate::timeline::{
-    Access, DisturbedTrials, Gradual, Levels, RunShift, TrialLevel, TrialShift, Unchanged,
+    Access, Beginning, DisturbedTrials, Gradual, Levels, RunShift, TrialLevel, TrialShift,
+    Unchanged,
 };
 
 /// At most this many changes over a run are claimed, the largest ones.
@@ -84,8 +85,8 @@ pub struct NoChange {
     /// The factor of a steady rise or fall over a whole trial that would have been found in each of them; `None` where in some cell none by 20
     /// would.
     pub drift: Option<f64>,
-    /// Throughput of the first interval over that of the rest, in the cell in which it is furthest from it; `None` where it lies apart in none.
-    pub began: Option<f64>,
+    /// The cell whose first interval is furthest from the rest, and that interval; `None` where it lies apart in none.
+    pub began: Option<(CellId, Beginning)>,
 }
 
 /// That the trials of a run have no change.
@@ -95,7 +96,14 @@ pub(super) fn no_change(analysis: &Analysis, run: usize) -> Option<NoChange> {
         run,
         cell: one.cell,
     });
-    let began = kept.iter().filter_map(|one| one.began);
+    let began = kept.iter().filter_map(|one| {
+        let id = CellId {
+            run,
+            cell: one.cell,
+        };
+        Some((id, one.began?))
+    });
+    let apart = |one: &(CellId, Beginning)| one.1.ratio.ln().abs();
     let greatest = |factor: fn(&Unchanged) -> Option<f64>| {
         let factors: Option<Vec<f64>> = kept.iter().map(factor).collect();
         factors.and_then(|all| all.into_iter().reduce(f64::max))
@@ -104,7 +112,7 @@ pub(super) fn no_change(analysis: &Analysis, run: usize) -> Option<NoChange> {
         cells: cells.collect(),
         factor: greatest(|one| one.factor),
         drift: greatest(|one| one.drift),
-        began: began.max_by(|a, b| a.ln().abs().total_cmp(&b.ln().abs())),
+        began: began.max_by(|a, b| apart(a).total_cmp(&apart(b))),
     })
 }
 

@@ -76,7 +76,6 @@ fn is_candidate(cell: &CellAnalysis) -> bool {
     cell.is_target()
         && !cell.values.is_empty()
         && !spec.runs_program()
-        && !spec.has_groups()
         && !spec.tool.is_peer()
         && !cell.cell.trial().has_rate()
 }

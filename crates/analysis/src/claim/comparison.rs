@@ -141,12 +141,13 @@ fn reads_of(cell: Cell<'_>) -> Option<u8> {
 /// Compares random with sequential for each direction, and writes with reads for each pattern.
 fn of_workload(analysis: &Analysis, run: usize, factor: usize) -> Vec<Comparison> {
     let measured = || analysis.cells.iter().filter(|cell| !cell.values.is_empty());
-    let is_random = |cell: Cell<'_>| pattern_of(cell) == Some(Pattern::Rand);
+    // Of groups with different patterns neither is known.
+    let is_random = |cell: Cell<'_>| Some(pattern_of(cell)? == Pattern::Rand);
     let reads: BTreeSet<u8> = measured().filter_map(reads_of).collect();
     let by_pattern = reads.into_iter().rev().map(|read_percent| {
         let of = |random: bool| {
             let own = measured().filter(move |c| reads_of(c) == Some(read_percent));
-            own.filter(move |c| is_random(c) == random)
+            own.filter(move |c| is_random(c) == Some(random))
         };
         let pairs = pairs(analysis, of(false), of(true), |name| name == "workload");
         (Contrast::Pattern { read_percent }, pairs)
@@ -154,7 +155,7 @@ fn of_workload(analysis: &Analysis, run: usize, factor: usize) -> Vec<Comparison
     let by_direction = [Pattern::Seq, Pattern::Rand].into_iter().map(|pattern| {
         let of = |reads: u8| {
             let own = measured().filter(move |c| reads_of(c) == Some(reads));
-            own.filter(move |c| is_random(c) == (pattern == Pattern::Rand))
+            own.filter(move |c| is_random(c) == Some(pattern == Pattern::Rand))
         };
         // The sync policy does not affect reads, which are measured with one policy only.
         let free = |name: &str| name == "workload" || name == "sync";

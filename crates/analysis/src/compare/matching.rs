@@ -284,9 +284,13 @@ pub(crate) fn no_common_cell(
         .filter(|(at, _)| !is_shared(*at))
         .map(|(_, factor)| factor.as_str())
         .collect();
-    // Each level alone may be on both sides, while no combination is.
-    let all = || factors.iter().map(String::as_str).collect();
-    let apart = if apart.is_empty() { all() } else { apart };
+    let apart = match (base.is_empty() || new.is_empty(), apart.is_empty()) {
+        // Nothing was measured on one side.
+        (true, _) => Vec::new(),
+        // Each level alone may be on both sides, while no combination is.
+        (false, true) => factors.iter().map(String::as_str).collect(),
+        (false, false) => apart,
+    };
     refusal::no_cell_in_common(first(base), first(new), held.map(|held| (held, apart)))
 }
 

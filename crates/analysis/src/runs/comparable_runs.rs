@@ -259,6 +259,14 @@ fn setting(
     if pairs.is_empty() {
         return Ok(Some(ExclusionReason::NoCellInCommon));
     }
+    // A run without this setting has all processes that it was started with.
+    let ranks = |cell: &CellAnalysis| {
+        let trial = cell.cell.trial();
+        trial.workers() / trial.threads.max(1)
+    };
+    if pairs.iter().any(|(x, y)| ranks(x) != ranks(y)) {
+        return Ok(Some(ExclusionReason::Settings("ranks".to_owned())));
+    }
     let differing = setting_differences(&pairs, expected);
     let first = differing.into_iter().next();
     Ok(first.map(|found| ExclusionReason::Settings(found.what.name().into_owned())))

@@ -2,8 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use iolab_stats::{lasting_shifts, median};
+use iolab_stats::{Lasting, lasting_shifts, median};
 
+use super::short_levels::level_changes;
 use super::{Access, FACTOR_MIN, group_size, is_free, lasting};
 use iolab_record::{Interval, RunRecord, Series};
 
@@ -144,7 +145,11 @@ pub fn within_trials(record: &RunRecord) -> Vec<TrialShift> {
         .filter(|(_, _, profile)| profile.points.len() >= INTERVALS_MIN)
         .collect();
     let shifts = tested.iter().filter_map(|(cell, trials, profile)| {
-        let shift = shift(*cell, profile, tested.len())?;
+        let find = match trials.len() {
+            1 => level_changes,
+            _ => lasting_shifts,
+        };
+        let shift = shift(*cell, profile, tested.len(), find)?;
         if at_a_rate.contains(cell) && shift.factor() > 1.0 {
             return None;
         }
@@ -181,7 +186,7 @@ pub fn in_warm_ups(record: &RunRecord) -> Vec<TrialShift> {
     let tested: Vec<(i64, Profile)> = writing.filter_map(|cell| warm_up(cell.id)).collect();
     let shifts = tested
         .iter()
-        .filter_map(|(cell, profile)| shift(*cell, profile, tested.len()));
+        .filter_map(|(cell, profile)| shift(*cell, profile, tested.len(), lasting_shifts));
     shifts.filter(|shift| stays(record, shift)).collect()
 }
 
@@ -283,11 +288,15 @@ pub(super) fn rates(intervals: &[Interval], size: usize) -> Vec<f64> {
     intervals.chunks_exact(size).map(rate).collect()
 }
 
-fn shift(cell: i64, profile: &Profile, series: usize) -> Option<TrialShift> {
+/// Finds the places in a series at which its level changes.
+type FindChanges = fn(&[f64], &Lasting) -> Option<Vec<usize>>;
+
+/// The greatest of the changes that `find` finds in a profile, one of so many series.
+fn shift(cell: i64, profile: &Profile, series: usize, find: FindChanges) -> Option<TrialShift> {
     let points = &profile.points;
     let rates: Vec<f64> = points.iter().map(|p| p.throughput_mb_s).collect();
     let values = logarithms(points)?;
-    let changes = lasting_shifts(&values, &lasting(values.len(), series))?;
+    let changes = find(&values, &lasting(values.len(), series))?;
     let of = match points.last()?.written_bytes > 0.0 {
         true => Access::Writes,
         false => Access::Reads,

@@ -5,10 +5,11 @@
 
 use std::collections::BTreeMap;
 
-use iolab_stats::{lasting_shifts, median};
+use iolab_stats::median;
 
 use super::gradual::{Gradual, gradual};
 use super::recurring_changes::{INTERVALS_MIN, logarithms, only_trials};
+use super::short_levels::level_changes;
 use super::{is_free, lasting};
 use iolab_record::RunRecord;
 
@@ -28,8 +29,17 @@ pub struct Unchanged {
     pub factor: Option<f64>,
     /// The least factor tried by which a steady rise, and a steady fall, over the whole trial is found; `None` where 20 is not.
     pub drift: Option<f64>,
-    /// Throughput of the first interval over that of the rest, where it lies apart from it; `None` where it does not.
-    pub began: Option<f64>,
+    /// Its first interval, where it lies apart from the rest.
+    pub began: Option<Beginning>,
+}
+
+/// The first interval of a trial, alone at another level.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Beginning {
+    /// Its throughput over that of the rest.
+    pub ratio: f64,
+    /// Its length, ns.
+    pub length_ns: u64,
 }
 
 /// The cells of a run without warm-ups that have one trial with its course, as fast as the storage is, and none of the `changed`: those that
@@ -40,11 +50,14 @@ pub(super) fn without_step(
 ) -> (Vec<Unchanged>, BTreeMap<i64, Gradual>) {
     let only = only_trials(record);
     let asked = record.cells.iter();
-    let asked = asked.filter(|cell| is_free(cell) && !changed(cell.id));
+    // A group beside others can change its level while the sum of all keeps it, or the other way round.
+    let asked = asked.filter(|cell| is_free(cell) && !cell.spec.has_groups());
+    let asked = asked.filter(|cell| !changed(cell.id));
     // Imported trials, and those of another tool, can have no course.
     let courses: Vec<(i64, Vec<f64>)> = asked
         .filter_map(|cell| Some((cell.id, logarithms(&only.get(&cell.id)?.points)?)))
         .collect();
+    let length_ns = |cell: i64| Some(only.get(&cell)?.points.first()?.length_ns);
     let tested = courses.len();
     let found: BTreeMap<i64, Gradual> = courses
         .iter()
@@ -59,7 +72,9 @@ pub(super) fn without_step(
             cell,
             factor: is_long.then(|| found_from(&course, tested)).flatten(),
             drift: is_long.then(|| drift_found_from(&course, tested)).flatten(),
-            began: began(&course),
+            began: began(&course)
+                .zip(length_ns(cell))
+                .map(|(ratio, length_ns)| Beginning { ratio, length_ns }),
         }
     });
     (kept.collect(), found)
@@ -84,7 +99,7 @@ fn found_from(course: &[f64], tested: usize) -> Option<f64> {
         let place = course.len() * quarters / 4;
         let mut changed = course.to_vec();
         changed[place..].iter_mut().for_each(|value| *value += by);
-        let found = lasting_shifts(&changed, &lasting(changed.len(), tested)).unwrap_or_default();
+        let found = level_changes(&changed, &lasting(changed.len(), tested)).unwrap_or_default();
         let near = course.len() / 10;
         found.iter().any(|one| one.abs_diff(place) <= near) || gradual(&changed, tested).is_some()
     };
@@ -104,7 +119,7 @@ fn drift_found_from(course: &[f64], tested: usize) -> Option<f64> {
         let slope = (0..course.len()).map(|at| by * at as f64 / last);
         let changed: Vec<f64> = course.iter().zip(slope).map(|(own, by)| own + by).collect();
         gradual(&changed, tested).is_some()
-            || lasting_shifts(&changed, &lasting(changed.len(), tested))
+            || level_changes(&changed, &lasting(changed.len(), tested))
                 .is_some_and(|found| !found.is_empty())
     };
     let is_seen = |factor: &f64| is_found(factor.ln()) && is_found(-factor.ln());

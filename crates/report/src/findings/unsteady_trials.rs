@@ -1,6 +1,7 @@
 //! Trials that were to end once they were steady, and did not.
 
 use iolab_analysis::analysis::{Analysis, CellAnalysis};
+use iolab_record::TargetKind;
 use iolab_workload::settings::cell_label;
 
 use super::{Finding, Rule, Says, cells_of, has};
@@ -37,8 +38,16 @@ fn trials_not_steady(analysis: &Analysis) -> Vec<Finding> {
             cell_label(&analysis.factors, &worst.cell.levels)
         ),
     };
+    let trials = worst.cell.spec.trials();
+    let more = match analysis.target_kind {
+        TargetKind::Imported => "Longer jobs may become steady",
+        _ if trials.iter().any(|trial| trial.limit.time.is_some()) => {
+            "A longer --time may let them become steady"
+        }
+        _ => "A larger limit of bytes or requests may let them become steady",
+    };
     TRIALS_NOT_STEADY.one(format!(
-        "{} {} trials that never became steady by their rule (steady={rule}): {} of {}{which} ended by their time or size. A longer --time may let them become steady.",
+        "{} {} trials that never became steady by their rule (steady={rule}): {} of {}{which} ended by their time or size. {more}.",
         cells_of(cells.len(), analysis),
         has(cells.len()),
         worst.not_steady,

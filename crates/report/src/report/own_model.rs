@@ -47,14 +47,16 @@ pub(super) fn all(
     // A text shows the latest run of each experiment.
     let latest: Vec<usize> = sequences.iter().filter_map(RunSequence::latest).collect();
     let text = |index: usize| definition(inputs.get(index)?.run.record());
-    let of = |(index, input): (usize, &Input)| {
+    let of = |index: usize| {
         let own = text(index)?;
         let mut shown = latest.iter().copied();
         let shown = shown.find(|other| text(*other).as_ref() == Some(&own));
         let shown = shown.unwrap_or(index);
-        let path = Path::new(&input.run.record().run.target);
-        let name = file_name(&path.file_stem().unwrap_or_default().to_string_lossy());
-        let name = name.trim_start_matches("model_");
+        let target = &inputs.get(shown)?.run.record().run.target;
+        let path = Path::new(target.trim_start_matches(PREFIX));
+        let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+        // The name in a report or archive from which this run was repeated.
+        let name = file_name(stem.strip_suffix(".model").unwrap_or(&stem));
         let folder = match place {
             DefinitionPlace::Document => "",
             DefinitionPlace::Archive => "models/",
@@ -65,7 +67,7 @@ pub(super) fn all(
             is_shown: shown == index,
         })
     };
-    inputs.iter().enumerate().map(of).collect()
+    (0..inputs.len()).map(of).collect()
 }
 
 fn definition(record: &RunRecord) -> Option<String> {

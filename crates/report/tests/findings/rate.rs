@@ -198,7 +198,7 @@ fn trials_that_do_not_become_steady_are_counted() {
     let mut record = record("read-random", &["bs"]);
     for size in ["4KiB", "64KiB"] {
         let size = format!("bs={size}");
-        let levels = [size.as_str(), "steady=iops:5%/3s/1s/1s"];
+        let levels = [size.as_str(), "steady=iops:5%/3s/1s/1s", "time=10s"];
         add_cell(&mut record, &levels, &around(100.0));
     }
     let measured = record.samples.iter_mut().filter(|one| !one.warmup);

@@ -81,22 +81,29 @@ fn a_decline_without_a_step_is_told() {
         said("gradual-change", &soak(190, decline)),
         said("gradual-change", &soak(190, |at| 50.0 * (1.0 + at))),
         said(
-            "gradual-change",
+            "level-within-trials",
             &soak(190, |at| match at < 0.08 {
                 true => 41.0,
                 false => 4.0 * 4.0_f64.powf((at * 3.0).fract()),
             }),
+        ),
+        said(
+            "gradual-change",
+            &soak(190, |at| 50.0 * 1.5_f64.powf((2.0 * at - 1.0).abs())),
         ),
     ];
     insta::assert_snapshot!(told.join("\n\n"), @r"
     Within the only trial throughput fell gradually to 16 %, from 407 MB/s to 66.2 MB/s (medians of tenths of the trial). Typical causes: a cache that fills up, garbage collection or throttling. Shorter or longer trials would give other results.
     write-size on /data: throughput 407 MB/s in the first tenth of the trial, 66.2 MB/s in the last (bs=1MiB), from the device; without an interval
 
-    Within the only trial throughput rose gradually to 184 %, from 527 MB/s to 971 MB/s (medians of tenths of the trial). Typical causes: a cache that fills, the end of background work in the device, or addresses that get faster. Shorter or longer trials would give other results.
+    Within the only trial throughput rose gradually to 1.84 times, from 527 MB/s to 971 MB/s (medians of tenths of the trial). Typical causes: a cache that fills, the end of background work in the device, or addresses that get faster. Shorter or longer trials would give other results.
     write-size on /data: throughput 527 MB/s in the first tenth of the trial, 971 MB/s in the last (bs=1MiB), from the device; without an interval
 
-    Within the only trial throughput was not constant: 403 MB/s at the start, 127 MB/s at the end, range 49.1 MB/s to 403 MB/s (medians of tenths of the trial). Typical causes: a cache that fills up, garbage collection or throttling. Shorter or longer trials would give other results.
-    write-size on /data: throughput 403 MB/s in the first tenth of the trial, 127 MB/s in the last (bs=1MiB), from the device; without an interval
+    Within the only trial throughput fell to 21 %, from 408 MB/s to 84.7 MB/s, after 1.60 s (622 MiB written). Typical causes: a cache that fills up, an exhausted burst credit or throttling. Shorter or longer trials would give other results.
+    write-size on /data: throughput 408 MB/s, after 1.60 s (622 MiB written) 84.7 MB/s (bs=1MiB), from the device; without an interval
+
+    Within the only trial throughput was not constant: 717 MB/s at the start, 722 MB/s at the end, range 522 MB/s to 722 MB/s (medians of tenths of the trial). Typical causes: a cache that fills up, garbage collection or throttling. Shorter or longer trials would give other results.
+    write-size on /data: throughput 717 MB/s in the first tenth of the trial, 722 MB/s in the last (bs=1MiB), from the device; without an interval
     ");
     assert_eq!(names(&soak(190, decline)), ["gradual-change"]);
 }

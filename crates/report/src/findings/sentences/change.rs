@@ -130,11 +130,16 @@ pub(super) fn of_change(change: &Change, run: &Analysis) -> String {
 
 /// What a sentence about trials with a change begins with.
 fn subject(cells: usize, trials: usize, shown: CellId, run: &Analysis) -> String {
+    let own = run.cell(shown.cell);
+    let of_groups = match own.is_some_and(|cell| cell.cell.spec.has_groups()) {
+        true => " of all groups together",
+        false => "",
+    };
     match (run.cells.len(), trials) {
-        (1, 1) => "Within the only trial throughput".to_owned(),
-        (1, _) => "Within the trials throughput".to_owned(),
+        (1, 1) => format!("Within the only trial throughput{of_groups}"),
+        (1, _) => format!("Within the trials throughput{of_groups}"),
         _ => format!(
-            "Throughput changes its level within the trials of {}:{} it",
+            "Throughput{of_groups} changes its level within the trials of {}:{} it",
             within(cells, run),
             at_cell(run, shown)
         ),
@@ -205,17 +210,28 @@ pub(super) fn of_gradual(change: &GradualChange, run: &Analysis) -> String {
     let writes = run
         .cell(change.cell.cell)
         .is_some_and(|cell| cell.cell.trial().writes());
-    let typical = match (found.direction, writes) {
-        (Direction::Rises, _) => {
+    let rises = match found.direction {
+        Direction::Falls => false,
+        Direction::Rises => true,
+        // Of what goes up and down the slower part is to be explained.
+        Direction::Neither => found.first_mb_s == found.lowest_mb_s,
+    };
+    let typical = match (rises, writes) {
+        (true, _) => {
             "Typical causes: a cache that fills, the end of background work in the device, or addresses that get faster"
         }
         (_, true) => "Typical causes: a cache that fills up, garbage collection or throttling",
         (_, false) => "Typical causes: addresses that are slower than others, or throttling",
     };
-    let share = format_percent(found.factor());
     let how = match found.direction {
-        Direction::Falls => format!("fell gradually to {share}, from {first} to {last}"),
-        Direction::Rises => format!("rose gradually to {share}, from {first} to {last}"),
+        Direction::Falls => format!(
+            "fell gradually to {}, from {first} to {last}",
+            format_percent(found.factor())
+        ),
+        Direction::Rises => format!(
+            "rose gradually to {} times, from {first} to {last}",
+            significant(found.factor())
+        ),
         Direction::Neither => format!(
             "was not constant: {first} at the start, {last} at the end, range {} to {}",
             format(found.lowest_mb_s),
@@ -256,11 +272,17 @@ pub(super) fn of_no_change(kept: &NoChange, run: &Analysis) -> String {
         [_] => "the trial".to_owned(),
         cells => format!("the trials of {}", counted(cells.len() as u64, "cell")),
     };
-    let began = kept.began.map_or_else(String::new, |ratio| {
-        format!(
-            " after its first interval, which had {} times the throughput of the rest",
-            significant(ratio)
-        )
+    let began = kept.began.map_or_else(String::new, |(cell, first)| {
+        let (time, ratio) = (format_ns(first.length_ns as f64), significant(first.ratio));
+        match kept.cells.len() {
+            1 => format!(
+                " after its first {time}, which had {ratio} times the throughput of the rest"
+            ),
+            _ => format!(
+                " (the first {time}{} had {ratio} times the throughput of the rest)",
+                at_cell(run, cell)
+            ),
+        }
     });
     let begin = format!("No lasting change of throughput was found within {trials}{began}");
     let by = |factor: f64| {

@@ -1,0 +1,95 @@
+//! Levels at the beginning and at the end of a trial that are too short for the test of a lasting shift: a full cache, an exhausted
+//! credit, a slow start. The longer a trial is, the shorter they are beside it.
+
+use iolab_stats::{Lasting, lasting_shifts};
+
+/// Fewest values of the piece at whose end such a level is looked for.
+const PIECE_MIN: usize = 100;
+/// Fewest values of such a level.
+const VALUES_MIN: usize = 2;
+/// It is one part of so many of its piece, at most.
+const PARTS: usize = 5;
+/// Least factor between all of its values and nine tenths of the others of its piece.
+const APART_MIN: f64 = 2.0;
+
+/// The places at which the level of an only trial changes, each the index of the first value of a new level: the lasting shifts, and within
+/// the first and the last piece between these the longest beginning and the longest end that lie apart. The values are logarithms.
+pub(super) fn level_changes(values: &[f64], must: &Lasting) -> Option<Vec<usize>> {
+    let mut places = lasting_shifts(values, must)?;
+    let first = places.first().copied().unwrap_or(values.len());
+    let last = places.last().copied().unwrap_or(0);
+    if let Some(length) = apart(&values[..first]) {
+        places.insert(0, length);
+    }
+    let from_the_end: Vec<f64> = values[last..].iter().rev().copied().collect();
+    if let Some(length) = apart(&from_the_end) {
+        places.push(values.len() - length);
+    }
+    places.is_sorted().then_some(places)
+}
+
+/// The length of the longest beginning that lies apart from the rest.
+fn apart(piece: &[f64]) -> Option<usize> {
+    let longest = piece.len() / PARTS;
+    let far = APART_MIN.ln();
+    let lies_apart = |begin: &[f64], (low, high): (f64, f64)| {
+        begin.iter().all(|value| value - high >= far)
+            || begin.iter().all(|value| low - value >= far)
+    };
+    // The lowest and the highest of some values without so many at each end of their order.
+    let range = |values: &[f64], without: usize| {
+        let mut sorted = values.to_vec();
+        sorted.sort_by(f64::total_cmp);
+        (sorted[without], sorted[sorted.len() - 1 - without])
+    };
+    // Of any beginning the first values lie apart from what the others have in the middle.
+    let middle = || range(piece, piece.len() / 10 + longest);
+    if piece.len() < PIECE_MIN || !lies_apart(&piece[..VALUES_MIN], middle()) {
+        return None;
+    }
+    let is_apart = |length: &usize| {
+        let (begin, others) = piece.split_at(*length);
+        lies_apart(begin, range(others, others.len() / 10))
+    };
+    (VALUES_MIN..=longest).rev().find(is_apart)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MUST: Lasting = Lasting {
+        length: 10,
+        shift: 0.22,
+        alpha: 0.01,
+    };
+
+    fn changes(mb_s: impl Fn(usize) -> f64) -> Vec<usize> {
+        let values: Vec<f64> = (0..200).map(|at| mb_s(at).ln()).collect();
+        level_changes(&values, &MUST).expect("values")
+    }
+
+    #[test]
+    fn short_ends_of_a_trial_are_levels() {
+        // A credit that is used up, with one interval between both levels.
+        assert_eq!(
+            changes(|at| [12.3, 7.6, 1.2][usize::from(at > 5) + usize::from(at > 6)]),
+            [7]
+        );
+        // A slow start, after which some intervals are slow too.
+        let start = |at: usize| match at {
+            0..6 => 100.0 * 1.3_f64.powi(at as i32),
+            _ if at % 30 == 0 => 150.0,
+            _ => 1300.0,
+        };
+        assert_eq!(changes(start), [6]);
+        assert_eq!(changes(|at| if at < 196 { 100.0 } else { 20.0 }), [196]);
+    }
+
+    #[test]
+    fn what_comes_again_and_single_values_are_no_levels() {
+        assert!(changes(|at| if at % 20 < 4 { 20.0 } else { 100.0 }).is_empty());
+        assert!(changes(|at| if at == 0 { 1.0 } else { 100.0 }).is_empty());
+        assert_eq!(changes(|at| if at < 50 { 100.0 } else { 20.0 }), [50]);
+    }
+}
